@@ -1,0 +1,99 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "runtime/protocol/codec.h"
+
+// What frames every connection: the greeting, the header of control messages, the header of bulk chunks.
+namespace remotecl {
+
+inline constexpr std::uint16_t kDefaultPort = 10990;
+inline constexpr std::uint32_t kProtocolVersion = 1;
+
+// Bounds on what a peer can make us hold.
+inline constexpr std::uint32_t kMessageSizeMax = 64u << 20;      // one control message
+inline constexpr std::uint32_t kInlineDataMax = 64u << 10;       // data that travels inside a control message
+inline constexpr std::uint32_t kBulkChunkMax = 4u << 20;         // one chunk on the bulk connection
+inline constexpr std::uint32_t kWelcomeTextMax = 1024;
+inline constexpr std::uint32_t kHandshakeTimeoutMs = 5000;
+
+using Secret = std::array<std::uint8_t, 16>;
+
+enum class Role : std::uint32_t { kControl = 0, kBulk = 1 };
+
+// First bytes on every connection, client to server. Its layout is the same in every protocol version.
+struct Hello {
+  std::array<std::uint8_t, 8> magic;
+  std::uint32_t version;
+  Role role;
+  std::uint64_t features;
+  std::uint64_t session;  // 0 on a control connection; on a bulk connection what the control connection was given
+  Secret secret;
+  REMOTECL_FIELDS(magic, version, role, features, session, secret)
+};
+inline constexpr std::size_t kHelloSize = 48;
+
+enum class WelcomeStatus : std::uint32_t { kAccepted = 0, kVersionMismatch = 1, kBusy = 2, kUnknownSession = 3 };
+
+// The answer, also the same in every version; `text_size` bytes of UTF-8 follow (0 when accepted).
+struct Welcome {
+  std::array<std::uint8_t, 8> magic;
+  std::uint32_t version;
+  WelcomeStatus status;
+  std::uint64_t features;
+  std::uint64_t session;
+  Secret secret;
+  std::uint64_t epoch;  // differs between two runs of a daemon
+  std::uint32_t text_size;
+  std::uint32_t reserved;
+  REMOTECL_FIELDS(magic, version, status, features, session, secret, epoch, text_size, reserved)
+};
+inline constexpr std::size_t kWelcomeSize = 64;
+
+inline constexpr std::array<std::uint8_t, 8> kMagic = {'r', 'e', 'm', 'o', 't', 'e', 'c', 'l'};
+
+// Before every control message.
+struct MessageHeader {
+  std::uint32_t size;  // of what follows this header
+  std::uint16_t code;
+  std::uint16_t reserved;
+  REMOTECL_FIELDS(size, code, reserved)
+};
+inline constexpr std::size_t kMessageHeaderSize = 8;
+
+// Before every chunk on a bulk connection. Chunks of one transfer come in order; those of several may alternate.
+struct BulkHeader {
+  std::uint64_t transfer;
+  std::uint32_t size;  // of this chunk, 1..kBulkChunkMax
+  std::uint32_t reserved;
+  REMOTECL_FIELDS(transfer, size, reserved)
+};
+inline constexpr std::size_t kBulkHeaderSize = 16;
+
+// A fixed-size frame to and from bytes.
+template <class Frame, std::size_t N>
+std::array<std::byte, N> encode_frame(const Frame& frame) {
+  std::array<std::byte, N> bytes;
+  std::byte* at = bytes.data();
+  wire::encode(at, frame);
+  return bytes;
+}
+template <class Frame>
+Frame decode_frame(Bytes bytes) {
+  Frame frame{};
+  Decoder decoder(bytes);
+  decoder.read(frame);
+  return frame;
+}
+
+// Appends header and message to `out`.
+template <class Message>
+void append_message(ByteBuffer& out, const Message& message) {
+  const std::size_t size = wire::encoded_size(message);
+  std::byte* at = out.extend(kMessageHeaderSize + size);
+  wire::encode(at, MessageHeader{static_cast<std::uint32_t>(size), Message::kCode, 0});
+  wire::encode(at, message);
+}
+
+}  // namespace remotecl

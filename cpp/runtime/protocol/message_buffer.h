@@ -1,0 +1,48 @@
+#pragma once
+
+#include "runtime/base/bytes.h"
+#include "runtime/protocol/frames.h"
+
+namespace remotecl {
+
+// Cuts a byte stream into control messages. Memory follows the bytes that really arrived, not the length that a header
+// claims. One owner, one thread at a time.
+class MessageBuffer {
+ public:
+  enum class Next { kMessage, kNeedMore, kBroken };
+
+  // Where to put received bytes; commit() says how many came. Invalidates messages returned by next().
+  MutableBytes space() {
+    if (begin_ != 0) {
+      buffer_.consume(begin_);
+      begin_ = 0;
+    }
+    buffer_.shrink(kKeptBytesMax);
+    const std::size_t wanted = buffer_.size() < kReadSize ? kReadSize : buffer_.size();
+    return {buffer_.reserve(wanted), wanted};
+  }
+  void commit(std::size_t count) { buffer_.commit(count); }
+
+  // The next whole message, a view into the buffer that lasts until space(). kBroken: the length is out of bounds.
+  Next next(std::uint16_t& code, Bytes& payload) {
+    const std::size_t available = buffer_.size() - begin_;
+    if (available < kMessageHeaderSize) return Next::kNeedMore;
+    const std::byte* at = buffer_.data() + begin_;
+    const auto header = decode_frame<MessageHeader>({at, kMessageHeaderSize});
+    if (header.size > kMessageSizeMax) return Next::kBroken;
+    if (available - kMessageHeaderSize < header.size) return Next::kNeedMore;
+    code = header.code;
+    payload = {at + kMessageHeaderSize, header.size};
+    begin_ += kMessageHeaderSize + header.size;
+    return Next::kMessage;
+  }
+
+ private:
+  static constexpr std::size_t kReadSize = 128u << 10;
+  static constexpr std::size_t kKeptBytesMax = 1u << 20;
+
+  ByteBuffer buffer_;
+  std::size_t begin_ = 0;
+};
+
+}  // namespace remotecl

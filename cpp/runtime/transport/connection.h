@@ -1,0 +1,68 @@
+#pragma once
+
+#include <sys/uio.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
+
+#include "runtime/base/bytes.h"
+
+namespace remotecl {
+
+// A connection could not be made, or the peer did not behave; what() names cause and remedy.
+class ConnectionError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// A connected byte stream. One thread may read and another write at the same time; shutdown() may be called by any
+// thread and makes both end. Counters may be read by any thread.
+class Connection {
+ public:
+  virtual ~Connection() = default;
+
+  // Blocks for at least one byte. Returns how many were read; 0 when the peer closed or the connection broke.
+  virtual std::size_t read_some(MutableBytes to) = 0;
+  // As read_some, without blocking: -1 when nothing is there.
+  virtual std::ptrdiff_t try_read_some(MutableBytes to) = 0;
+  // Writes everything, blocking as needed; false when the connection is broken. Changes the vectors.
+  virtual bool write(iovec* parts, int count) = 0;
+  // Writes what fits without blocking: the number of bytes, or -1 when the connection is broken.
+  virtual std::ptrdiff_t try_write(Bytes from) = 0;
+  // A descriptor for poll(): readable when try_read_some would not return -1.
+  virtual int wait_handle() const = 0;
+  virtual void set_read_timeout(std::chrono::milliseconds timeout) = 0;  // 0: none
+  virtual void shutdown() = 0;
+
+  bool write(Bytes from) {
+    iovec part{const_cast<std::byte*>(from.data()), from.size()};
+    return write(&part, 1);
+  }
+  bool write(Bytes first, Bytes second) {
+    iovec parts[2] = {{const_cast<std::byte*>(first.data()), first.size()},
+                      {const_cast<std::byte*>(second.data()), second.size()}};
+    return write(parts, 2);
+  }
+  // Reads exactly to.size() bytes; false when the stream ends before.
+  bool read_exactly(MutableBytes to) {
+    while (!to.empty()) {
+      const std::size_t count = read_some(to);
+      if (count == 0) return false;
+      to = to.subspan(count);
+    }
+    return true;
+  }
+
+  std::uint64_t bytes_sent() const { return bytes_sent_.load(std::memory_order_relaxed); }
+  std::uint64_t bytes_received() const { return bytes_received_.load(std::memory_order_relaxed); }
+
+ protected:
+  std::atomic<std::uint64_t> bytes_sent_{0};
+  std::atomic<std::uint64_t> bytes_received_{0};
+};
+
+}  // namespace remotecl

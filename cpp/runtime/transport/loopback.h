@@ -1,0 +1,13 @@
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "runtime/transport/connection.h"
+
+namespace remotecl::loopback {
+
+// Two connections of this process that are each other's peer.
+std::pair<std::unique_ptr<Connection>, std::unique_ptr<Connection>> make_pair();
+
+}  // namespace remotecl::loopback

@@ -1,0 +1,26 @@
+#pragma once
+
+#include "runtime/transport/connection.h"
+
+namespace remotecl {
+
+// A connection over a stream socket of the operating system; owns the descriptor.
+class StreamConnection final : public Connection {
+ public:
+  explicit StreamConnection(int descriptor);
+  ~StreamConnection() override;
+
+  using Connection::write;
+  std::size_t read_some(MutableBytes to) override;
+  std::ptrdiff_t try_read_some(MutableBytes to) override;
+  bool write(iovec* parts, int count) override;
+  std::ptrdiff_t try_write(Bytes from) override;
+  int wait_handle() const override { return descriptor_; }
+  void set_read_timeout(std::chrono::milliseconds timeout) override;
+  void shutdown() override;
+
+ private:
+  const int descriptor_;
+};
+
+}  // namespace remotecl

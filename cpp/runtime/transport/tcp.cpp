@@ -1,0 +1,124 @@
+#include "runtime/transport/tcp.h"
+
+#include <fcntl.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <asio.hpp>
+
+#include "runtime/transport/stream_connection.h"
+
+namespace remotecl::tcp {
+namespace {
+
+using Socket = asio::ip::tcp;
+
+std::string remedy_of(const std::error_code& error) {
+  if (error == asio::error::connection_refused) return "is remotecl-server running there, on this port?";
+  if (error == asio::error::timed_out) return "is the machine up, and does a firewall let this port through?";
+  if (error == asio::error::host_unreachable || error == asio::error::network_unreachable) {
+    return "is this machine's network up, and is there a route to the server?";
+  }
+  return "check the address and the network";
+}
+
+}  // namespace
+
+std::unique_ptr<Connection> connect(const Address& address, std::chrono::milliseconds timeout) {
+  asio::io_context io;
+  Socket::resolver resolver(io);
+  std::error_code error;
+  const auto endpoints = resolver.resolve(address.host, std::to_string(address.port), error);
+  if (error) {
+    throw ConnectionError("cannot resolve the host name \"" + address.host + "\" (" + error.message() +
+                          "); check the spelling, or use the server's IP address");
+  }
+  Socket::socket socket(io);
+  error = asio::error::timed_out;
+  asio::async_connect(socket, endpoints,
+                      [&error](const std::error_code& result, const Socket::endpoint&) { error = result; });
+  io.run_for(timeout);
+  if (!io.stopped()) {  // still connecting: closing the socket ends the operation
+    socket.close();
+    io.run();
+    error = asio::error::timed_out;
+  }
+  if (error) {
+    throw ConnectionError("cannot connect to " + address.text() + " (" + error.message() + "); " + remedy_of(error));
+  }
+  socket.non_blocking(false);
+  socket.native_non_blocking(false);
+  return adopt(socket.release());
+}
+
+std::unique_ptr<Connection> adopt(int descriptor) {
+  const int on = 1;
+  ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
+  ::setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  ::setsockopt(descriptor, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+  const int idle_s = 5, interval_s = 5, probes = 3;
+  ::setsockopt(descriptor, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
+  ::setsockopt(descriptor, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof interval_s);
+  ::setsockopt(descriptor, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
+  return std::make_unique<StreamConnection>(descriptor);
+}
+
+struct Listener::State {
+  asio::io_context io;
+  Socket::acceptor acceptor{io};
+  int closing = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  ~State() { ::close(closing); }
+};
+
+Listener::Listener(const Address& address) : state_(std::make_unique<State>()) {
+  std::error_code error;
+  Socket::resolver resolver(state_->io);
+  const auto endpoints =
+      resolver.resolve(address.host, std::to_string(address.port), asio::ip::resolver_base::passive, error);
+  const auto fail = [&address](const std::error_code& why) {
+    std::string remedy = "choose an address of this machine";
+    if (why == asio::error::address_in_use) remedy = "another program uses the port; stop it or choose another port";
+    if (why == asio::error::access_denied) remedy = "ports below 1024 need root; choose a higher one";
+    throw ConnectionError("cannot listen on " + address.text() + " (" + why.message() + "); " + remedy);
+  };
+  if (error) fail(error);
+  const Socket::endpoint endpoint = endpoints.begin()->endpoint();
+  auto& acceptor = state_->acceptor;
+  if (acceptor.open(endpoint.protocol(), error)) fail(error);
+  ::fcntl(acceptor.native_handle(), F_SETFD, FD_CLOEXEC);
+  acceptor.set_option(Socket::acceptor::reuse_address(true), error);
+  if (acceptor.bind(endpoint, error)) fail(error);
+  if (acceptor.listen(128, error)) fail(error);
+}
+
+Listener::~Listener() = default;
+
+Address Listener::address() const {
+  const auto endpoint = state_->acceptor.local_endpoint();
+  return {endpoint.address().to_string(), endpoint.port()};
+}
+
+std::unique_ptr<Connection> Listener::accept() {
+  for (;;) {
+    pollfd waits[2] = {{state_->acceptor.native_handle(), POLLIN, 0}, {state_->closing, POLLIN, 0}};
+    if (::poll(waits, 2, -1) < 0 && errno != EINTR) return nullptr;
+    if (waits[1].revents != 0) return nullptr;
+    if (waits[0].revents == 0) continue;
+    std::error_code error;
+    Socket::socket socket(state_->io);
+    state_->acceptor.accept(socket, error);
+    if (!error) return adopt(socket.release());
+    // Out of descriptors or a peer that gave up already: later connections must still find us, without a busy loop.
+    pollfd pause{state_->closing, POLLIN, 0};
+    ::poll(&pause, 1, 10);
+  }
+}
+
+void Listener::close() {
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const auto written = ::write(state_->closing, &one, sizeof one);
+}
+
+}  // namespace remotecl::tcp

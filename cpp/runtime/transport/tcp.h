@@ -1,0 +1,38 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+
+#include "runtime/transport/address.h"
+#include "runtime/transport/connection.h"
+
+namespace remotecl::tcp {
+
+// Connects, trying every address that the name resolves to. Throws ConnectionError whose text names the address, the
+// cause and the remedy.
+std::unique_ptr<Connection> connect(const Address& address, std::chrono::milliseconds timeout);
+
+// Sets a connected or accepted socket for latency (no delay, keep-alive) and wraps it; takes the descriptor over.
+std::unique_ptr<Connection> adopt(int descriptor);
+
+// A listening socket. accept() and close() may be called from different threads.
+class Listener {
+ public:
+  // Port 0: the system chooses. Throws ConnectionError (port in use, not a local address, ...).
+  explicit Listener(const Address& address);
+  ~Listener();
+  Listener(const Listener&) = delete;
+  Listener& operator=(const Listener&) = delete;
+
+  Address address() const;  // with the real port
+  // Blocks for the next connection; null once close() was called. Survives running out of descriptors.
+  std::unique_ptr<Connection> accept();
+  void close();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace remotecl::tcp
