@@ -1,0 +1,160 @@
+#include "runtime/memory/residency_directory.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace remotecl {
+namespace {
+
+// Two splits of a buffer in one piece fit, so that its first partial write needs no growth.
+constexpr std::size_t kInitialSegments = 4;
+
+std::uint64_t bit(Location location) {
+  assert(location <= kLocationMax);
+  return std::uint64_t{1} << location;
+}
+
+// True for content that is defined and not at the location.
+bool lacks(std::uint64_t holders, std::uint64_t location_bit) {
+  return holders != 0 && (holders & location_bit) == 0;
+}
+
+std::uint64_t end_offset(const ByteRange& range) {
+  return range.offset + range.size;
+}
+
+}  // namespace
+
+ResidencyDirectory::ResidencyDirectory(std::uint64_t size) : size_(size) {
+  segments_.reserve(kInitialSegments);
+  if (size != 0) segments_.push_back({0, 0, 0});
+}
+
+void ResidencyDirectory::missing(ByteRange range, Location to, std::vector<Transfer>& out) const {
+  const Extent extent = clamp(range);
+  const std::size_t already_there = out.size();
+  for (std::size_t i = find(extent.begin); i < segments_.size() && segments_[i].begin < extent.end; ++i) {
+    const Segment& segment = segments_[i];
+    if (!lacks(segment.holders, bit(to))) continue;
+    const std::uint64_t begin = std::max(segment.begin, extent.begin);
+    const std::uint64_t end = std::min(end_of(i), extent.end);
+    // Neighbours can have the same holders and differ in version, which does not matter to a transfer.
+    const bool joins = out.size() > already_there && out.back().holders == segment.holders &&
+                       end_offset(out.back().range) == begin;
+    if (joins) {
+      out.back().range.size += end - begin;
+    } else {
+      out.push_back({{begin, end - begin}, segment.holders});
+    }
+  }
+}
+
+bool ResidencyDirectory::valid(ByteRange range, Location at) const {
+  const Extent extent = clamp(range);
+  for (std::size_t i = find(extent.begin); i < segments_.size() && segments_[i].begin < extent.end; ++i) {
+    if (lacks(segments_[i].holders, bit(at))) return false;
+  }
+  return true;
+}
+
+void ResidencyDirectory::add_holder(ByteRange range, Location at) {
+  if (valid(range, at)) return;  // the usual case of a second reader: no splitting and merging back
+  const auto [first, last] = isolate(clamp(range));
+  for (std::size_t i = first; i < last; ++i) {
+    if (segments_[i].holders != 0) segments_[i].holders |= bit(at);
+  }
+  merge(first, last);
+}
+
+void ResidencyDirectory::write(ByteRange range, Location at) {
+  const auto [first, last] = isolate(clamp(range));
+  if (first == last) return;
+  std::uint64_t version = 0;
+  for (std::size_t i = first; i < last; ++i) version = std::max(version, segments_[i].version);
+  segments_[first].holders = bit(at);
+  segments_[first].version = version + 1;
+  const auto begin = segments_.begin();
+  segments_.erase(begin + static_cast<std::ptrdiff_t>(first) + 1, begin + static_cast<std::ptrdiff_t>(last));
+  merge(first, first + 1);
+}
+
+void ResidencyDirectory::drop_holder(ByteRange range, Location at, std::vector<ByteRange>* lost) {
+  const auto [first, last] = isolate(clamp(range));
+  const std::size_t already_there = lost ? lost->size() : 0;
+  for (std::size_t i = first; i < last; ++i) {
+    Segment& segment = segments_[i];
+    const bool only_holder = segment.holders == bit(at);
+    segment.holders &= ~bit(at);
+    if (!lost || !only_holder) continue;
+    const ByteRange gone{segment.begin, end_of(i) - segment.begin};
+    if (lost->size() > already_there && end_offset(lost->back()) == gone.offset) {
+      lost->back().size += gone.size;
+    } else {
+      lost->push_back(gone);
+    }
+  }
+  merge(first, last);
+}
+
+std::vector<ResidencyDirectory::Entry> ResidencyDirectory::entries() const {
+  std::vector<Entry> result;
+  result.reserve(segments_.size());
+  for (std::size_t i = 0; i < segments_.size(); ++i) {
+    const Segment& segment = segments_[i];
+    result.push_back({{segment.begin, end_of(i) - segment.begin}, segment.holders, segment.version});
+  }
+  return result;
+}
+
+// An empty result is {size, size} wherever it was asked for, so that no caller needs a case for it.
+ResidencyDirectory::Extent ResidencyDirectory::clamp(ByteRange range) const {
+  if (range.offset >= size_ || range.size == 0) return {size_, size_};
+  return {range.offset, range.offset + std::min(range.size, size_ - range.offset)};
+}
+
+std::uint64_t ResidencyDirectory::end_of(std::size_t index) const {
+  return index + 1 < segments_.size() ? segments_[index + 1].begin : size_;
+}
+
+// The segment that contains `offset`; the number of segments for the end of the buffer.
+std::size_t ResidencyDirectory::find(std::uint64_t offset) const {
+  if (offset >= size_) return segments_.size();
+  const auto after =
+      std::upper_bound(segments_.begin(), segments_.end(), offset,
+                       [](std::uint64_t value, const Segment& segment) { return value < segment.begin; });
+  return static_cast<std::size_t>(after - segments_.begin()) - 1;
+}
+
+// Makes a segment begin at `offset` and returns its index.
+std::size_t ResidencyDirectory::split(std::uint64_t offset) {
+  const std::size_t index = find(offset);
+  if (index == segments_.size() || segments_[index].begin == offset) return index;
+  Segment rest = segments_[index];
+  rest.begin = offset;
+  segments_.insert(segments_.begin() + static_cast<std::ptrdiff_t>(index) + 1, rest);
+  return index + 1;
+}
+
+// Splits such that the segments [first, last) are exactly `extent`.
+std::pair<std::size_t, std::size_t> ResidencyDirectory::isolate(Extent extent) {
+  const std::size_t first = split(extent.begin);
+  const std::size_t last = split(extent.end);  // behind the first, which therefore keeps its index
+  return {first, last};
+}
+
+// Joins equal neighbours among the changed segments [first, last) and the ones on either side of them.
+void ResidencyDirectory::merge(std::size_t first, std::size_t last) {
+  const std::size_t begin = first == 0 ? 0 : first - 1;
+  const std::size_t end = std::min(last + 1, segments_.size());
+  std::size_t kept = begin;
+  for (std::size_t i = begin + 1; i < end; ++i) {
+    const bool equal =
+        segments_[i].holders == segments_[kept].holders && segments_[i].version == segments_[kept].version;
+    if (!equal) segments_[++kept] = segments_[i];
+  }
+  if (kept + 1 >= end) return;
+  const auto base = segments_.begin();
+  segments_.erase(base + static_cast<std::ptrdiff_t>(kept) + 1, base + static_cast<std::ptrdiff_t>(end));
+}
+
+}  // namespace remotecl

@@ -1,0 +1,176 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <iostream>
+#include <iterator>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "residency_vocabulary.h"
+#include "runtime/memory/residency_directory.h"
+
+namespace remotecl {
+namespace {
+
+// The same rules for one byte at a time.
+class Model {
+ public:
+  explicit Model(std::uint64_t size) : bytes_(size) {}
+
+  template <class Function>
+  void each(ByteRange range, Function function) {
+    for (std::uint64_t i = range.offset; i < bytes_.size() && i - range.offset < range.size; ++i) {
+      function(i, bytes_[i]);
+    }
+  }
+
+  void write(ByteRange range, Location location) {
+    std::uint64_t newest = 0;
+    each(range, [&](std::uint64_t, Byte& byte) { newest = std::max(newest, byte.version); });
+    each(range, [&](std::uint64_t, Byte& byte) { byte = {at(location), newest + 1}; });
+  }
+  void add_holder(ByteRange range, Location location) {
+    each(range, [&](std::uint64_t, Byte& byte) {
+      if (byte.holders) byte.holders |= at(location);
+    });
+  }
+  Ranges drop_holder(ByteRange range, Location location) {
+    Ranges lost;
+    each(range, [&](std::uint64_t i, Byte& byte) {
+      const bool was_defined = byte.holders != 0;
+      byte.holders &= ~at(location);
+      if (!was_defined || byte.holders) return;
+      const bool joins = !lost.empty() && lost.back().offset + lost.back().size == i;
+      if (!joins) lost.push_back({i, 0});
+      ++lost.back().size;
+    });
+    return lost;
+  }
+  Transfers missing(ByteRange range, Location location) {
+    Transfers result;
+    each(range, [&](std::uint64_t i, Byte& byte) {
+      if (!byte.holders || (byte.holders & at(location))) return;
+      const bool joins = !result.empty() && result.back().holders == byte.holders &&
+                         result.back().range.offset + result.back().range.size == i;
+      if (!joins) result.push_back({{i, 0}, byte.holders});
+      ++result.back().range.size;
+    });
+    return result;
+  }
+  Entries entries() {
+    Entries result;
+    each({0, bytes_.size()}, [&](std::uint64_t i, Byte& byte) {
+      const bool joins =
+          !result.empty() && result.back().holders == byte.holders && result.back().version == byte.version;
+      if (!joins) result.push_back({{i, 0}, byte.holders, byte.version});
+      ++result.back().range.size;
+    });
+    return result;
+  }
+
+ private:
+  struct Byte {
+    std::uint64_t holders = 0;
+    std::uint64_t version = 0;
+  };
+  std::vector<Byte> bytes_;
+};
+
+class RandomisedResidencyDirectoryTest : public ::testing::Test {
+ protected:
+  void run(std::uint64_t size, int steps) {
+    ResidencyDirectory directory(size);
+    Model model(size);
+    for (int i = 0; i < steps && !HasFailure(); ++i) {
+      SCOPED_TRACE("size " + std::to_string(size) + ", step " + std::to_string(i));
+      change(directory, model);
+      check_entries(directory, model);
+      check_queries(directory, model);
+    }
+  }
+
+  std::mt19937_64 random_;
+
+ private:
+  std::uint64_t number(std::uint64_t below) { return random_() % below; }
+
+  ByteRange any_range(std::uint64_t size) {
+    if (number(8) == 0) return {0, size};
+    if (number(20) == 0) return {number(size + 3), kWhole - number(2)};
+    return {number(size + 3), number(size / 2 + 3)};
+  }
+  Location any_location() {
+    static constexpr Location kLocations[] = {kHost, kA, kB, kLocationMax};
+    return kLocations[number(std::size(kLocations))];
+  }
+
+  void change(ResidencyDirectory& directory, Model& model) {
+    const ByteRange range = any_range(directory.size());
+    const Location location = any_location();
+    switch (number(5)) {
+      case 0:
+      case 1:
+        directory.write(range, location);
+        model.write(range, location);
+        break;
+      case 2:
+      case 3:
+        directory.add_holder(range, location);
+        model.add_holder(range, location);
+        EXPECT_TRUE(directory.valid(range, location));
+        break;
+      default:
+        EXPECT_EQ(drop(directory, range, location), model.drop_holder(range, location));
+    }
+  }
+
+  static void check_entries(const ResidencyDirectory& directory, Model& model) {
+    const Entries entries = directory.entries();
+    EXPECT_EQ(entries, model.entries());
+    std::uint64_t next = 0;
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      EXPECT_EQ(entries[i].range.offset, next);
+      EXPECT_GT(entries[i].range.size, 0u);
+      next = entries[i].range.offset + entries[i].range.size;
+      if (i == 0) continue;
+      const bool equal =
+          entries[i].holders == entries[i - 1].holders && entries[i].version == entries[i - 1].version;
+      EXPECT_FALSE(equal) << "entries " << i - 1 << " and " << i;
+    }
+    EXPECT_EQ(next, directory.size());
+  }
+
+  void check_queries(const ResidencyDirectory& directory, Model& model) {
+    const ByteRange range = any_range(directory.size());
+    const Location to = any_location();
+    const Transfers transfers = missing(directory, range, to);
+    EXPECT_EQ(transfers, model.missing(range, to));
+    EXPECT_EQ(directory.valid(range, to), transfers.empty());
+    for (const ResidencyDirectory::Transfer& transfer : transfers) {
+      EXPECT_NE(transfer.holders, 0u);
+      EXPECT_EQ(transfer.holders & at(to), 0u) << "names the receiver as a source";
+    }
+  }
+};
+
+// REMOTECL_TEST_SEED repeats a run.
+std::uint64_t test_seed() {
+  const char* given = std::getenv("REMOTECL_TEST_SEED");
+  return given ? std::strtoull(given, nullptr, 0) : std::random_device{}();
+}
+
+TEST_F(RandomisedResidencyDirectoryTest, AgreesWithTheModel) {
+  const std::uint64_t seed = test_seed();
+  SCOPED_TRACE("REMOTECL_TEST_SEED=" + std::to_string(seed));
+  std::cout << "REMOTECL_TEST_SEED=" << seed << std::endl;
+  random_.seed(seed);
+  for (std::uint64_t size = 0; size <= 24 && !HasFailure(); ++size) run(size, 2000);
+  for (int i = 0; i < 200 && !HasFailure(); ++i) run(64, 100);
+  if (!HasFailure()) run(300, 5000);
+}
+
+}  // namespace
+}  // namespace remotecl

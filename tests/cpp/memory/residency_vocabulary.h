@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <ostream>
+#include <vector>
+
+#include "runtime/memory/residency_directory.h"
+
+// Short names, and readable failures, for the tests of ResidencyDirectory.
+namespace remotecl {
+
+inline void PrintTo(const ByteRange& range, std::ostream* out) {
+  *out << "[" << range.offset << ", +" << range.size << ")";
+}
+inline void PrintTo(const ResidencyDirectory::Transfer& transfer, std::ostream* out) {
+  PrintTo(transfer.range, out);
+  *out << " from " << std::hex << transfer.holders << std::dec;
+}
+inline void PrintTo(const ResidencyDirectory::Entry& entry, std::ostream* out) {
+  PrintTo(entry.range, out);
+  *out << " at " << std::hex << entry.holders << std::dec << " v" << entry.version;
+}
+
+using Entries = std::vector<ResidencyDirectory::Entry>;
+using Transfers = std::vector<ResidencyDirectory::Transfer>;
+using Ranges = std::vector<ByteRange>;
+
+inline constexpr Location kA = 1;
+inline constexpr Location kB = 2;
+inline constexpr Location kC = 3;
+inline constexpr std::uint64_t kWhole = std::numeric_limits<std::uint64_t>::max();
+
+template <class... Locations>
+std::uint64_t at(Locations... locations) {
+  return (std::uint64_t{0} | ... | (std::uint64_t{1} << locations));
+}
+
+inline Transfers missing(const ResidencyDirectory& directory, ByteRange range, Location to) {
+  Transfers out;
+  directory.missing(range, to, out);
+  return out;
+}
+
+inline Ranges drop(ResidencyDirectory& directory, ByteRange range, Location location) {
+  Ranges lost;
+  directory.drop_holder(range, location, &lost);
+  return lost;
+}
+
+}  // namespace remotecl
