@@ -1,0 +1,48 @@
+/* remotecl's own C interface, beside OpenCL's. Exported by libremotecl.so, the library that is also the ICD,
+ * so that whoever links it shares the connections of the OpenCL program in the same process.
+ * All functions may be called from any thread. Returned strings are JSON in UTF-8 and are freed with
+ * remotecl_free(). */
+#ifndef REMOTECL_REMOTECL_H
+#define REMOTECL_REMOTECL_H
+
+#include <CL/cl.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define REMOTECL_EXPORT __attribute__((visibility("default")))
+
+/* clGetDeviceInfo: char[], "host:port" of the server that the device is on. */
+#define CL_DEVICE_REMOTECL_SERVER 0x5243C001
+/* clGetDeviceInfo: char[], name of the native platform that the device belongs to on its server. */
+#define CL_DEVICE_REMOTECL_PLATFORM 0x5243C002
+
+/* Version of this library, "major.minor.patch". */
+REMOTECL_EXPORT const char* remotecl_version(void);
+
+/* Adds servers ("host[:port]", comma separated; default port 10990) and connects to them now.
+ * Returns 0, or -1 with *error set to a JSON string (free it) that says which server failed, why, and the remedy.
+ * Fails when the platform has been used already (its devices cannot change under a running program),
+ * except that servers which are connected already may be named again. */
+REMOTECL_EXPORT int remotecl_connect(const char* servers, char** error);
+
+/* 1 once the program has asked the ICD for its platform and devices, else 0. */
+REMOTECL_EXPORT int remotecl_in_use(void);
+
+/* [{"address","status":"connected"|"lost"|"unreachable","error","devices":[names],"round_trip_us"}] */
+REMOTECL_EXPORT char* remotecl_servers_json(void);
+
+/* {"servers":[{"address","bytes_sent","bytes_received","messages_sent","messages_received"}]} */
+REMOTECL_EXPORT char* remotecl_stats_json(void);
+
+/* For one buffer (or every live buffer when mem is NULL):
+ * [{"buffer": handle as integer, "size", "ranges":[{"offset","size","holders":["host"|"server/device name"],"version"}]}] */
+REMOTECL_EXPORT char* remotecl_residency_json(cl_mem mem);
+
+REMOTECL_EXPORT void remotecl_free(char* text);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,51 @@
+#include "runtime/client/callback_thread.h"
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+
+namespace remotecl {
+namespace {
+
+class CallbackThread {
+ public:
+  void post(std::function<void()> callback) {
+    const std::lock_guard lock(mutex_);
+    queue_.push_back(std::move(callback));
+    if (!started_) {
+      started_ = true;
+      std::thread([this] { run(); }).detach();
+    }
+    wanted_.notify_one();
+  }
+
+ private:
+  void run() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      wanted_.wait(lock, [this] { return !queue_.empty(); });
+      std::function<void()> callback = std::move(queue_.front());
+      queue_.pop_front();
+      lock.unlock();
+      callback();
+      callback = nullptr;
+      lock.lock();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable wanted_;
+  std::deque<std::function<void()>> queue_;
+  bool started_ = false;
+};
+
+}  // namespace
+
+void post_callback(std::function<void()> callback) {
+  // Never destroyed: callbacks may still run while the process exits.
+  static auto& thread = *new CallbackThread;
+  thread.post(std::move(callback));
+}
+
+}  // namespace remotecl

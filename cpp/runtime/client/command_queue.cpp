@@ -1,0 +1,44 @@
+#include "runtime/client/command_queue.h"
+
+namespace remotecl {
+
+CommandQueue::CommandQueue(Context& context, Device& device, cl_command_queue_properties properties,
+                           std::vector<cl_queue_properties> property_list, bool internal)
+    : context_(context),
+      keep_context_(internal ? nullptr : &context),
+      device_(device),
+      properties_(properties),
+      property_list_(std::move(property_list)) {
+  session().register_queue(*this, id_);
+  session().send(CreateQueue{id_, device.index(), properties});
+}
+
+CommandQueue::~CommandQueue() {
+  session().unregister_queue(id_);
+  session().send(ReleaseQueue{id_});
+  session().flush();
+}
+
+cl_int CommandQueue::finish() {
+  auto finished = std::make_shared<std::atomic<bool>>(false);
+  std::uint64_t last = 0;
+  {
+    // No command may take its place in the queue before the Finish and be sent after it.
+    const std::lock_guard lock(context_.memory_mutex());
+    last = last_sequence_.load();
+    session().send(Finish{id_, session().expect_reply([finished](std::uint16_t, const Bytes*) { finished->store(true); })});
+  }
+  session().wait([&] { return finished->load(std::memory_order_acquire); });
+  if (session().lost()) return CL_DEVICE_NOT_AVAILABLE;
+  std::uint64_t known = finished_sequence_.load();
+  while (known < last && !finished_sequence_.compare_exchange_weak(known, last)) {
+  }
+  return take_failure();
+}
+
+void CommandQueue::command_failed(cl_int status) {
+  cl_int none = CL_SUCCESS;
+  failure_.compare_exchange_strong(none, status);
+}
+
+}  // namespace remotecl

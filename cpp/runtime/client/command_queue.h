@@ -1,0 +1,57 @@
+#pragma once
+
+#include <atomic>
+#include <vector>
+
+#include "runtime/client/context.h"
+#include "runtime/client/device.h"
+#include "runtime/client/session.h"
+
+namespace remotecl {
+
+class Event;
+
+// A command queue: a name for a native queue on the device's server. Any thread.
+class CommandQueue final : public Handle<_cl_command_queue, HandleTag::kQueue, CL_INVALID_COMMAND_QUEUE> {
+ public:
+  // `internal`: the runtime's own, does not keep the context alive.
+  CommandQueue(Context& context, Device& device, cl_command_queue_properties properties,
+               std::vector<cl_queue_properties> property_list, bool internal = false);
+
+  Context& context() const { return context_; }
+  Device& device() const { return device_; }
+  Session& session() const { return device_.session(); }
+  ObjectId id() const { return id_; }
+  cl_command_queue_properties properties() const { return properties_; }
+  const std::vector<cl_queue_properties>& property_list() const { return property_list_; }
+  bool in_order() const { return (properties_ & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) == 0; }
+  bool profiling() const { return (properties_ & CL_QUEUE_PROFILING_ENABLE) != 0; }
+
+  void flush() { session().flush(); }
+  // Blocks until every command has ended. CL_SUCCESS, or the error of the first command that failed since the last call,
+  // or CL_DEVICE_NOT_AVAILABLE when the server is lost.
+  cl_int finish();
+
+  std::uint64_t next_sequence() { return last_sequence_.fetch_add(1, std::memory_order_relaxed) + 1; }
+  // Every command up to this one is known to have ended.
+  std::uint64_t finished_sequence() const { return finished_sequence_.load(std::memory_order_acquire); }
+  // Remembers the first failure for the next blocking call.
+  void command_failed(cl_int status);
+  cl_int take_failure() { return failure_.exchange(CL_SUCCESS); }
+
+ private:
+  ~CommandQueue() override;
+  void last_handle_released() override { flush(); }
+
+  Context& context_;
+  const Ref<Context> keep_context_;
+  Device& device_;
+  const cl_command_queue_properties properties_;
+  const std::vector<cl_queue_properties> property_list_;
+  const ObjectId id_ = next_id();
+  std::atomic<std::uint64_t> last_sequence_{0};
+  std::atomic<std::uint64_t> finished_sequence_{0};
+  std::atomic<cl_int> failure_{CL_SUCCESS};
+};
+
+}  // namespace remotecl

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <span>
+
+#include "runtime/client/command_queue.h"
+#include "runtime/client/event.h"
+#include "runtime/client/kernel.h"
+#include "runtime/client/memory_object.h"
+
+// The commands, after the entry points have checked their arguments. Each brings the bytes that it reads to the queue's
+// device, sends itself, and records what it writes. All return CL_SUCCESS or an OpenCL error; `wait` events belong to the
+// queue's context; `event`, where not null, receives the command's event (one reference for the caller) on success only.
+namespace remotecl {
+
+using WaitList = std::span<Event* const>;
+
+// A rectangle of memory with pitches, all in bytes (pitches never 0 here).
+struct Rectangle {
+  Extent origin;
+  std::uint64_t row_pitch;
+  std::uint64_t slice_pitch;
+  std::uint64_t begin() const { return origin[2] * slice_pitch + origin[1] * row_pitch + origin[0]; }
+  // From begin() to the end of the last byte.
+  std::uint64_t extent(const Extent& region) const {
+    return (region[2] - 1) * slice_pitch + (region[1] - 1) * row_pitch + region[0];
+  }
+};
+
+struct NDRange {
+  cl_uint dimensions;
+  Extent offset;
+  Extent global;
+  bool has_local;
+  Extent local;
+};
+
+cl_int enqueue_kernel(CommandQueue& queue, Kernel& kernel, const NDRange& range, cl_command_type type, WaitList wait,
+                      Event** event);
+cl_int enqueue_read(CommandQueue& queue, MemoryObject& buffer, bool blocking, std::uint64_t offset, std::uint64_t size,
+                    void* to, WaitList wait, Event** event);
+cl_int enqueue_write(CommandQueue& queue, MemoryObject& buffer, bool blocking, std::uint64_t offset, std::uint64_t size,
+                     const void* from, WaitList wait, Event** event);
+cl_int enqueue_read_rect(CommandQueue& queue, MemoryObject& buffer, bool blocking, const Rectangle& buffer_rectangle,
+                         const Rectangle& host_rectangle, const Extent& region, void* to, WaitList wait, Event** event);
+cl_int enqueue_write_rect(CommandQueue& queue, MemoryObject& buffer, bool blocking, const Rectangle& buffer_rectangle,
+                          const Rectangle& host_rectangle, const Extent& region, const void* from, WaitList wait,
+                          Event** event);
+cl_int enqueue_copy(CommandQueue& queue, MemoryObject& source, MemoryObject& destination, std::uint64_t source_offset,
+                    std::uint64_t destination_offset, std::uint64_t size, WaitList wait, Event** event);
+cl_int enqueue_copy_rect(CommandQueue& queue, MemoryObject& source, MemoryObject& destination,
+                         const Rectangle& source_rectangle, const Rectangle& destination_rectangle,
+                         const Extent& region, WaitList wait, Event** event);
+cl_int enqueue_fill(CommandQueue& queue, MemoryObject& buffer, Bytes pattern, std::uint64_t offset, std::uint64_t size,
+                    WaitList wait, Event** event);
+cl_int enqueue_map(CommandQueue& queue, MemoryObject& buffer, bool blocking, cl_map_flags flags, std::uint64_t offset,
+                   std::uint64_t size, WaitList wait, Event** event, void** mapped);
+// CL_INVALID_VALUE when `mapped` is not a mapping of the buffer.
+cl_int enqueue_unmap(CommandQueue& queue, MemoryObject& buffer, void* mapped, WaitList wait, Event** event);
+cl_int enqueue_migrate(CommandQueue& queue, std::span<MemoryObject* const> buffers, cl_mem_migration_flags flags,
+                       WaitList wait, Event** event);
+// Marker or barrier; an empty wait list means every earlier command of the queue.
+cl_int enqueue_marker(CommandQueue& queue, bool is_barrier, cl_command_type type, WaitList wait, Event** event);
+
+// clWaitForEvents: CL_SUCCESS or CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST.
+cl_int wait_for_events(WaitList events);
+
+}  // namespace remotecl

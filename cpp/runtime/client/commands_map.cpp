@@ -1,0 +1,98 @@
+// Mapping: the host's copy of a buffer is what the application sees between map and unmap.
+#include "runtime/client/pending_command.h"
+#include "runtime/protocol/frames.h"
+
+namespace remotecl {
+namespace {
+
+constexpr cl_map_flags kWrites = CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION;
+
+void send_marker(PendingCommand& command) {
+  const std::uint32_t for_all = command.queue().in_order() ? 1 : 0;
+  command.session().send(EnqueueMarker{command.queue().id(), command.event_id(), 0, for_all, command.wait_list()});
+}
+
+// Fetches the bytes into the host's copy. The event ends when they are there.
+void send_fetch(PendingCommand& command, MemoryObject& buffer, std::uint64_t offset, std::uint64_t size,
+                std::byte* to) {
+  Ref<Event> event(command.event());
+  event->add_hold();
+  event->reported_unasked();
+  Session& session = command.session();
+  session.add_interest();
+  const TransferRef transfer = session.begin_transfer(
+      to, size,
+      [event, &session](bool ok) {
+        event->release_hold(ok);
+        session.drop_interest();
+      },
+      buffer.shared_storage());
+  session.send(EnqueueRead{command.queue().id(), event->id(), buffer.id(), offset, size, transfer->id,
+                           command.wait_list()});
+}
+
+}  // namespace
+
+cl_int enqueue_map(CommandQueue& queue, MemoryObject& buffer, bool blocking, cl_map_flags flags, std::uint64_t offset,
+                   std::uint64_t size, WaitList wait, Event** event, void** mapped) {
+  PendingCommand command(queue, CL_COMMAND_MAP_BUFFER, wait, true);
+  if (command.error() != CL_SUCCESS) return command.error();
+  BufferStorage& storage = buffer.storage();
+  const ByteRange range = buffer.range(offset, size);
+  const bool fetch = (flags & CL_MAP_WRITE_INVALIDATE_REGION) == 0 && !storage.residency.valid(range, kHost);
+  if (fetch) command.reads(buffer, range);
+  if (command.error() != CL_SUCCESS) return command.error();
+  std::erase_if(storage.host_readers, [](const Ref<Event>& reader) { return reader->ended(); });
+  for (const Ref<Event>& reader : storage.host_readers) command.waits_for(*reader);
+  void* const pointer = buffer.add_mapping(offset, size, flags);
+  if (fetch) {
+    send_fetch(command, buffer, offset, size, static_cast<std::byte*>(pointer));
+  } else {
+    send_marker(command);
+  }
+  const std::uint64_t writes = storage.writes;
+  Ref<Event> own = command.sent();
+  if (blocking) {
+    const cl_int status = own->wait();
+    const std::lock_guard lock(queue.context().memory_mutex());
+    if (status < 0) {
+      MemoryObject::Mapping removed;
+      buffer.remove_mapping(pointer, removed);
+      const cl_int failure = queue.take_failure();
+      return queue.session().lost() || failure == CL_SUCCESS ? status : failure;
+    }
+    // Nothing has written meanwhile: the host holds the newest bytes too, until something does.
+    if (fetch && storage.writes == writes) storage.residency.add_holder(range, kHost);
+  }
+  *mapped = pointer;
+  if (event != nullptr) *event = own.detach();
+  return CL_SUCCESS;
+}
+
+cl_int enqueue_unmap(CommandQueue& queue, MemoryObject& buffer, void* mapped, WaitList wait, Event** event) {
+  PendingCommand command(queue, CL_COMMAND_UNMAP_MEM_OBJECT, wait, true);
+  if (command.error() != CL_SUCCESS) return command.error();
+  MemoryObject::Mapping mapping;
+  if (!buffer.remove_mapping(mapped, mapping)) return CL_INVALID_VALUE;
+  if ((mapping.flags & kWrites) == 0) {
+    send_marker(command);
+    Ref<Event> own = command.sent();
+    if (event != nullptr) *event = own.detach();
+    return CL_SUCCESS;
+  }
+  BufferStorage& storage = buffer.storage();
+  const ByteRange range = buffer.range(mapping.offset, mapping.size);
+  command.writes(buffer, range);
+  if (mapping.size > kInlineDataMax) {
+    command.event()->reported_unasked();
+    storage.host_readers.push_back(Ref<Event>(command.event()));
+  }
+  send_write(queue, command.event_id(), buffer.id(), mapping.offset, static_cast<std::byte*>(mapped), mapping.size,
+             command.wait_list(), buffer.shared_storage());
+  // The device holds what the application wrote; so does the host, until something else writes.
+  Ref<Event> own = command.sent_and([&] { storage.residency.add_holder(range, kHost); });
+  if (event != nullptr) *event = own.detach();
+  return CL_SUCCESS;
+}
+
+}  // namespace remotecl

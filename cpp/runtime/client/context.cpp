@@ -1,0 +1,44 @@
+#include "runtime/client/context.h"
+
+#include <algorithm>
+
+#include "runtime/client/callback_thread.h"
+#include "runtime/client/command_queue.h"
+
+namespace remotecl {
+
+Context::Context(std::vector<Device*> devices, std::vector<cl_context_properties> properties, Notify notify,
+                 void* user_data)
+    : devices_(std::move(devices)), properties_(std::move(properties)), notify_(notify), user_data_(user_data) {}
+
+Context::~Context() {
+  for (auto& [device, queue] : transfer_queues_) queue->release();
+  for (auto at = destructors_.rbegin(); at != destructors_.rend(); ++at) at->first(handle(), at->second);
+}
+
+bool Context::contains(const Device& device) const {
+  return std::find(devices_.begin(), devices_.end(), &device) != devices_.end();
+}
+
+std::uint32_t Context::location(const Device& device) const {
+  const auto at = std::find(devices_.begin(), devices_.end(), &device);
+  return static_cast<std::uint32_t>(at - devices_.begin()) + 1;
+}
+
+void Context::notify(const std::string& text) const {
+  if (notify_ == nullptr) return;
+  post_callback([function = notify_, user_data = user_data_, text] { function(text.c_str(), nullptr, 0, user_data); });
+}
+
+void Context::add_destructor(Destructor function, void* user_data) {
+  const std::lock_guard lock(destructors_mutex_);
+  destructors_.emplace_back(function, user_data);
+}
+
+CommandQueue& Context::transfer_queue(Device& device) {
+  CommandQueue*& queue = transfer_queues_[&device];
+  if (queue == nullptr) queue = new CommandQueue(*this, device, 0, {}, true);
+  return *queue;
+}
+
+}  // namespace remotecl

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <functional>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "runtime/client/device.h"
+
+namespace remotecl {
+
+class CommandQueue;
+class MemoryObject;
+
+// A context over devices of any number of servers. Any thread.
+class Context final : public Handle<_cl_context, HandleTag::kContext, CL_INVALID_CONTEXT> {
+ public:
+  using Notify = void(CL_CALLBACK*)(const char*, const void*, std::size_t, void*);
+  using Destructor = void(CL_CALLBACK*)(cl_context, void*);
+
+  Context(std::vector<Device*> devices, std::vector<cl_context_properties> properties, Notify notify, void* user_data);
+
+  const std::vector<Device*>& devices() const { return devices_; }
+  const std::vector<cl_context_properties>& properties() const { return properties_; }
+  bool contains(const Device& device) const;
+  // 1-based position of the device among the context's, as ResidencyDirectory counts (0 is the host).
+  std::uint32_t location(const Device& device) const;
+  Device& device_at(std::uint32_t location) const { return *devices_[location - 1]; }
+
+  // Tells the application's context callback, on the callback thread.
+  void notify(const std::string& text) const;
+  void add_destructor(Destructor function, void* user_data);
+
+  // Held while a command decides what must move and is sent, so that this order is the same on every server.
+  std::mutex& memory_mutex() { return memory_mutex_; }
+  // An in-order queue of the runtime's own on `device`, for transfers. Requires memory_mutex.
+  CommandQueue& transfer_queue(Device& device);
+
+ private:
+  ~Context() override;
+
+  const std::vector<Device*> devices_;
+  const std::vector<cl_context_properties> properties_;
+  const Notify notify_;
+  void* const user_data_;
+  std::mutex memory_mutex_;
+  std::unordered_map<Device*, CommandQueue*> transfer_queues_;  // they do not hold the context back
+  std::mutex destructors_mutex_;
+  std::vector<std::pair<Destructor, void*>> destructors_;
+};
+
+}  // namespace remotecl

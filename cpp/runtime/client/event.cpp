@@ -1,0 +1,183 @@
+#include "runtime/client/event.h"
+
+#include <algorithm>
+
+#include "runtime/client/callback_thread.h"
+
+namespace remotecl {
+
+Event::Event(Ref<Context> context)
+    : context_(std::move(context)),
+      type_(CL_COMMAND_USER),
+      on_server_(false),
+      sequence_(0),
+      status_(CL_SUBMITTED) {}
+
+Event::Event(CommandQueue& queue, cl_command_type type, bool on_server)
+    : context_(&queue.context()),
+      queue_(&queue),
+      type_(type),
+      on_server_(on_server),
+      sequence_(queue.next_sequence()),
+      status_(CL_QUEUED) {
+  if (on_server) queue.session().register_event(*this);
+}
+
+Event::~Event() {
+  if (!announced_.empty() || on_server_) {
+    if (on_server_) {
+      queue_->session().unregister_event(id_);
+      queue_->session().send(ReleaseEvent{id_});
+    }
+    for (Session* other : announced_) other->send(ReleaseEvent{id_});
+  }
+}
+
+cl_int Event::status() const {
+  const cl_int status = status_.load(std::memory_order_acquire);
+  if (status > CL_COMPLETE && on_server_ && holds_.load() == 0 && queue_->finished_sequence() >= sequence_) {
+    return CL_COMPLETE;
+  }
+  return status;
+}
+
+cl_int Event::poll_status() {
+  const cl_int known = status();
+  if (known <= CL_COMPLETE || session() == nullptr) return known;
+  observe();
+  session()->poll();
+  const cl_int now = status();
+  return now == CL_QUEUED ? CL_SUBMITTED : now;  // poll() has sent it
+}
+
+cl_int Event::wait() {
+  if (ended()) return status();
+  if (Session* server = session()) {
+    observe();
+    server->wait([this] { return ended(); });
+    if (!ended()) complete(CL_DEVICE_NOT_AVAILABLE);
+    return status();
+  }
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return ended(); });
+  return status();
+}
+
+void Event::observe() {
+  if (!on_server_ || observed_.exchange(true)) return;
+  queue_->session().send(ObserveEvent{id_});
+}
+
+void Event::expect_end() {
+  if (expected_) return;
+  expected_ = true;
+  retain();
+  if (Session* server = session()) server->add_interest();
+}
+
+void Event::complete(cl_int status, const std::array<std::uint64_t, 4>* profile) {
+  std::unique_lock lock(mutex_);
+  if (reported_) return;
+  reported_ = true;
+  if (held_status_ >= CL_COMPLETE) held_status_ = std::min(status, cl_int{CL_COMPLETE});
+  if (profile != nullptr) {
+    profile_ = *profile;
+    has_profile_ = true;
+  }
+  if (holds_.load() == 0) finish(lock);
+}
+
+void Event::release_hold(bool ok) {
+  std::unique_lock lock(mutex_);
+  if (!ok && held_status_ >= CL_COMPLETE) held_status_ = CL_OUT_OF_RESOURCES;
+  if (holds_.fetch_sub(1) == 1 && reported_) finish(lock);
+}
+
+void Event::finish(std::unique_lock<std::mutex>& lock) {
+  const cl_int status = held_status_;
+  status_.store(status, std::memory_order_release);
+  const std::vector<Registered> callbacks = std::move(callbacks_);
+  callbacks_.clear();
+  const std::vector<Session*> announced = announced_;
+  const bool expected = expected_;
+  changed_.notify_all();
+  lock.unlock();
+  for (const Registered& callback : callbacks) {
+    post_callback([keep = Ref<Event>(this), callback, status] {
+      callback.function(keep->handle(), status < 0 ? status : callback.state, callback.user_data);
+    });
+  }
+  for (Session* other : announced) {
+    other->send(SignalEvent{id_, status});
+    other->flush();
+  }
+  if (expected) {
+    if (Session* server = session()) server->drop_interest();
+    release();
+  }
+}
+
+void Event::add_callback(cl_int state, Callback function, void* user_data) {
+  {
+    const std::lock_guard lock(mutex_);
+    // CL_SUBMITTED has been reached by every command that an application can name.
+    if (status_.load() > CL_COMPLETE && state != CL_SUBMITTED) {
+      callbacks_.push_back({state, function, user_data});
+      expect_end();
+      function = nullptr;
+    }
+  }
+  if (function != nullptr) {
+    const cl_int now = status_.load();
+    post_callback([keep = Ref<Event>(this), function, state, user_data, now] {
+      function(keep->handle(), now < 0 ? now : state, user_data);
+    });
+    return;
+  }
+  if (session() != nullptr) {
+    observe();
+    session()->flush();
+  }
+}
+
+bool Event::profile(std::array<std::uint64_t, 4>& times) {
+  if (Session* server = session()) {
+    observe();
+    server->wait([this] {
+      const std::lock_guard lock(mutex_);
+      return reported_;
+    });
+  }
+  const std::lock_guard lock(mutex_);
+  times = profile_;
+  return has_profile_;
+}
+
+void Event::announce_to(Session& other) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (std::find(announced_.begin(), announced_.end(), &other) != announced_.end()) return;
+    other.send(ExpectEvent{id_});
+    announced_.push_back(&other);
+    if (status_.load() <= CL_COMPLETE) {
+      other.send(SignalEvent{id_, status_.load()});
+      return;
+    }
+    expect_end();
+  }
+  if (session() != nullptr) {
+    observe();
+    session()->flush();
+  }
+}
+
+bool Event::set_user_status(cl_int status) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (reported_) return false;
+  }
+  complete(status);
+  return true;
+}
+
+}  // namespace remotecl

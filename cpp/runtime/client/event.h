@@ -1,0 +1,88 @@
+#pragma once
+
+#include <array>
+#include <condition_variable>
+#include <mutex>
+#include <vector>
+
+#include "runtime/client/command_queue.h"
+#include "runtime/client/context.h"
+#include "runtime/client/handle.h"
+#include "runtime/protocol/messages.h"
+
+namespace remotecl {
+
+// A command's event, or a user event (no queue). Any thread.
+class Event final : public Handle<_cl_event, HandleTag::kEvent, CL_INVALID_EVENT> {
+ public:
+  using Callback = void(CL_CALLBACK*)(cl_event, cl_int, void*);
+
+  // User event.
+  explicit Event(Ref<Context> context);
+  // Event of a command. `on_server`: the server knows it by id(); else it is ended by the client alone.
+  Event(CommandQueue& queue, cl_command_type type, bool on_server);
+
+  EventId id() const { return id_; }
+  Context& context() const { return *context_; }
+  CommandQueue* queue() const { return queue_.get(); }
+  bool is_user_event() const { return !queue_; }
+  cl_command_type command_type() const { return type_; }
+  Session* session() const { return queue_ && on_server_ ? &queue_->session() : nullptr; }
+
+  // CL_QUEUED .. CL_COMPLETE or negative, as far as this process knows.
+  cl_int status() const;
+  bool ended() const { return status() <= CL_COMPLETE; }
+  // As status(), after asking the server and taking in what has arrived. Never blocks.
+  cl_int poll_status();
+  // Blocks until it has ended; returns the final status.
+  cl_int wait();
+
+  // Asks the server, once, to report the end.
+  void observe();
+  // For commands whose end the server reports unasked.
+  void reported_unasked() { observed_.store(true); }
+  // The end. Later calls are ignored. Runs callbacks (on the callback thread), tells other servers.
+  void complete(cl_int status, const std::array<std::uint64_t, 4>* profile = nullptr);
+  // Holds complete() back until release_hold(): for commands whose data arrives apart from the server's report.
+  void add_hold() { holds_.fetch_add(1); }
+  void release_hold(bool ok);
+
+  void add_callback(cl_int state, Callback function, void* user_data);
+  // Whether profiling data exist; waits for the server's report when the event has ended already.
+  bool profile(std::array<std::uint64_t, 4>& times);
+  // Makes `other` (a server that is not this event's own) able to wait for it: announces it there now and signals it later.
+  void announce_to(Session& other);
+  bool set_user_status(cl_int status);  // false when it was set already
+
+ private:
+  struct Registered {
+    cl_int state;
+    Callback function;
+    void* user_data;
+  };
+  ~Event() override;
+  void finish(std::unique_lock<std::mutex>& lock);
+  // Keeps this event and the background reader alive until it has ended. Requires mutex_.
+  void expect_end();
+
+  const EventId id_ = next_id();
+  const Ref<Context> context_;
+  const Ref<CommandQueue> queue_;
+  const cl_command_type type_;
+  const bool on_server_;
+  const std::uint64_t sequence_;  // position in its queue
+  std::atomic<cl_int> status_;
+  std::atomic<bool> observed_{false};
+  std::atomic<int> holds_{0};
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  bool reported_ = false;  // complete() has been called
+  bool expected_ = false;  // expect_end() has been called
+  cl_int held_status_ = CL_COMPLETE;  // what to end with once the holds are gone
+  bool has_profile_ = false;
+  std::array<std::uint64_t, 4> profile_{};
+  std::vector<Registered> callbacks_;
+  std::vector<Session*> announced_;
+};
+
+}  // namespace remotecl

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "runtime/client/memory_object.h"
+#include "runtime/client/program.h"
+
+namespace remotecl {
+
+// A kernel and its arguments. The arguments live here and travel with the next command that needs them. Any thread may
+// enqueue it; OpenCL asks the application not to set arguments from two threads at once.
+class Kernel final : public Handle<_cl_kernel, HandleTag::kKernel, CL_INVALID_KERNEL> {
+ public:
+  Kernel(Ref<Program> program, KernelInfo info);
+  // clCloneKernel: a copy with the same arguments.
+  explicit Kernel(Kernel& other);
+
+  Program& program() const { return *program_; }
+  Context& context() const { return program_->context(); }
+  ObjectId id() const { return id_; }
+  const KernelInfo& info() const { return info_; }  // of the first built device: names and arguments
+  // Work-group limits on one device.
+  const KernelInfo& info_on(const Device& device);
+
+  // `size` and `value` as clSetKernelArg takes them. CL_INVALID_ARG_INDEX, _ARG_VALUE, _ARG_SIZE, CL_INVALID_MEM_OBJECT.
+  cl_int set_argument(cl_uint index, std::size_t size, const void* value);
+  bool arguments_complete();
+  // Bytes of __local arguments set so far.
+  cl_ulong local_argument_bytes();
+
+  struct Argument {
+    bool set = false;
+    ArgumentKind kind = ArgumentKind::kValue;
+    std::vector<std::byte> value;
+    std::uint64_t number = 0;  // bytes of local memory
+    Ref<MemoryObject> memory;  // null for a NULL pointer
+    std::uint64_t version = 0;
+  };
+  // For the command that is being sent: requires mutex().
+  std::mutex& mutex() { return mutex_; }
+  std::vector<Argument>& arguments() { return arguments_; }
+  // The last version sent to `device`, to be updated by the sender.
+  std::vector<std::uint64_t>& sent_versions(const Device& device);
+  void create_on(Session& session);
+  // Whether the kernel may write through this argument.
+  bool may_write(std::size_t index) const;
+
+ private:
+  ~Kernel() override;
+
+  const Ref<Program> program_;
+  const KernelInfo info_;
+  const ObjectId id_ = next_id();
+  std::mutex mutex_;
+  std::vector<Argument> arguments_;
+  std::uint64_t last_version_ = 0;
+  std::map<const Device*, std::vector<std::uint64_t>> sent_;
+  std::map<const Device*, KernelInfo> per_device_;
+  std::uint64_t created_on_ = 0;
+};
+
+}  // namespace remotecl

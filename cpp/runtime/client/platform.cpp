@@ -1,0 +1,99 @@
+#include "runtime/client/platform.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <stdexcept>
+
+namespace remotecl {
+namespace {
+
+constexpr std::size_t kServersMax = 64;  // a bit each in what an object remembers
+
+void say(const std::string& text) {
+  const char* log = std::getenv("REMOTECL_LOG");
+  if (log != nullptr && std::string(log) == "off") return;
+  std::fprintf(stderr, "remotecl: %s\n", text.c_str());
+}
+
+}  // namespace
+
+Platform& Platform::instance() {
+  static Platform& platform = *new Platform;  // never destroyed: other static objects may release handles at exit
+  return platform;
+}
+
+void Platform::connect_configured() {
+  const std::lock_guard lock(mutex_);
+  if (std::exchange(read_environment_, true)) return;
+  if (std::getenv("REMOTECL_DISABLE") != nullptr) return;
+  const char* configured = std::getenv("REMOTECL_SERVERS");
+  if (configured == nullptr) return;
+  std::vector<Address> addresses;
+  try {
+    addresses = parse_addresses(configured, kDefaultPort);
+  } catch (const std::invalid_argument& error) {
+    say(std::string("REMOTECL_SERVERS: ") + error.what());
+  }
+  for (const Address& address : addresses) {
+    try {
+      add(address);
+    } catch (const ConnectionError& error) {
+      servers_.push_back({address, nullptr, error.what()});
+      say(error.what());
+    }
+  }
+}
+
+void Platform::connect(const std::string& servers) {
+  connect_configured();
+  const std::vector<Address> addresses = parse_addresses(servers, kDefaultPort);
+  if (addresses.empty()) throw std::invalid_argument("no server is named; write \"host[:port][,host2[:port]]\"");
+  const std::lock_guard lock(mutex_);
+  for (const Address& address : addresses) {
+    const auto same = [&address](const ServerStatus& server) { return server.address == address && server.session; };
+    if (std::find_if(servers_.begin(), servers_.end(), same) != servers_.end()) continue;
+    if (in_use()) {
+      throw ConnectionError("cannot add " + address.text() +
+                            ": the program has used the remotecl platform already, and its devices cannot change any "
+                            "more; connect before the first clGetDeviceIDs (in PyOpenCL: get_devices())");
+    }
+    add(address);
+  }
+}
+
+void Platform::add(const Address& address) {
+  if (sessions_.size() >= kServersMax) {
+    throw ConnectionError("cannot add " + address.text() + ": at most 64 servers can be connected");
+  }
+  auto session = std::make_unique<Session>(address, static_cast<std::uint32_t>(sessions_.size()));
+  Decoder decoder(session->device_list());
+  DeviceList list{};
+  if (!decoder.read(list)) throw ConnectionError(address.text() + " sent a malformed list of devices");
+  list.devices.for_each(
+      [&](const DeviceDescription& description) { devices_.push_back(new Device(*this, *session, description)); });
+  std::erase_if(servers_, [&address](const ServerStatus& server) { return server.address == address; });
+  servers_.push_back({address, session.get(), {}});
+  sessions_.push_back(std::move(session));
+}
+
+bool Platform::configured() {
+  const std::lock_guard lock(mutex_);
+  return !servers_.empty();
+}
+
+std::vector<Device*> Platform::devices() {
+  const std::lock_guard lock(mutex_);
+  return devices_;
+}
+
+std::vector<ServerStatus> Platform::servers() {
+  const std::lock_guard lock(mutex_);
+  std::vector<ServerStatus> servers = servers_;
+  for (ServerStatus& server : servers) {
+    if (server.session != nullptr && server.session->lost()) server.error = server.session->lost_reason();
+  }
+  return servers;
+}
+
+}  // namespace remotecl

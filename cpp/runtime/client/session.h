@@ -1,0 +1,162 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "runtime/base/mutex.h"
+#include "runtime/base/ref_counted.h"
+#include "runtime/client/transfer.h"
+#include "runtime/protocol/message_buffer.h"
+#include "runtime/protocol/messages.h"
+#include "runtime/transport/address.h"
+#include "runtime/transport/connection.h"
+
+namespace remotecl {
+
+class CommandQueue;
+class Event;
+
+struct SessionStats {
+  std::uint64_t bytes_sent, bytes_received, messages_sent, messages_received;
+};
+
+// The client's end of one server: a control connection for messages, a bulk connection for data.
+//
+// Who reads: whoever waits. wait() makes the calling thread the reader, so that a blocking call costs no hand-off; a
+// background thread reads when nobody waits and something may arrive. Who writes: whoever enqueues; messages gather
+// in `out_` until flush() or until they are worth a system call. Any thread may call anything. Lives as long as the
+// process: lost sessions stay, so that their objects can answer.
+class Session {
+ public:
+  // Connects and receives the devices. Throws ConnectionError.
+  Session(const Address& address, std::uint32_t index);
+  ~Session();
+
+  const Address& address() const { return address_; }
+  std::uint32_t index() const { return index_; }  // position among the platform's servers, < 64
+  // The first message of the session, for the platform to make its devices from.
+  Bytes device_list() const { return {device_list_.data(), device_list_.size()}; }
+
+  bool lost() const { return lost_.load(std::memory_order_acquire); }
+  std::string lost_reason() const;
+  SessionStats stats() const;
+  double round_trip_us();  // measured with a Ping; negative when lost
+
+  // Encodes a message into the output. Does not wait; writes only when enough has gathered.
+  template <class Message>
+  void send(const Message& message) {
+    const std::lock_guard lock(out_mutex_);
+    if (lost()) return;
+    append_message(out_, message);
+    messages_sent_.fetch_add(1, std::memory_order_relaxed);
+    if (out_.size() >= kWriteThreshold) write_out();
+  }
+  void flush();
+
+  // Blocks until done() is true or the session is lost; false when lost before. `done` is called with inbox_mutex_
+  // held, after each batch of received messages. Flushes first.
+  bool wait(const std::function<bool()>& done);
+  // Takes in what has already arrived, without blocking.
+  void poll();
+  // Something may arrive that nobody waits for (callback, non-blocking read): keeps the background thread reading.
+  void add_interest();
+  void drop_interest();
+
+  // Registers a transfer before the command that names it is sent.
+  TransferRef begin_transfer(std::byte* memory, std::uint64_t size, std::function<void(bool)> finished,
+                             std::shared_ptr<void> keep_alive, bool sender_waits = false);
+  // Sends the bytes of a pulled transfer from the calling thread.
+  bool send_bulk(const TransferRef& transfer);
+  // A command that named the transfer failed: nothing will move.
+  void fail_transfer(TransferId id);
+
+  // Events that EventDone and CommandFailed may name. The table does not own them.
+  void register_event(Event& event);
+  void unregister_event(EventId id);
+  void register_queue(CommandQueue& queue, ObjectId id);
+  void unregister_queue(ObjectId id);
+
+  // A reply is delivered once to the function registered for its token, on the reading thread; on loss with nullptr.
+  using Reply = std::function<void(std::uint16_t code, const Bytes* payload)>;
+  Token expect_reply(Reply reply);
+
+ private:
+  static constexpr std::size_t kWriteThreshold = 16u << 10;
+
+  void greet(Connection& connection, Role role, std::uint64_t& session, Secret& secret);
+  void receive_device_list();
+  void write_out();  // requires out_mutex_
+  void background();
+  // Reads and handles what is there; waits for it first when `block`. `wake`: also returns when the eventfd fires.
+  void pump(bool block, bool wake);
+  bool read_control();
+  bool read_bulk();
+  void handle(std::uint16_t code, Bytes payload);
+  void handle_event_done(const EventDone& report);
+  void handle_command_failed(const CommandFailed& report);
+  void handle_read_data(const ReadData& report);
+  void handle_pull(TransferId id);
+  void deliver_reply(Token token, std::uint16_t code, Bytes payload);
+  void end_transfer(const TransferRef& transfer, bool ok);
+  TransferRef find_transfer(TransferId id);
+  Ref<Event> find_event(EventId id);
+  void bulk_sender();
+  void lose(const std::string& reason);
+
+  const Address address_;
+  const std::uint32_t index_;
+  std::unique_ptr<Connection> control_;
+  std::unique_ptr<Connection> bulk_;
+  std::vector<std::byte> device_list_;
+
+  std::atomic<bool> lost_{false};
+  mutable std::mutex lost_mutex_;
+  std::string lost_reason_;
+
+  std::mutex out_mutex_;
+  ByteBuffer out_;  // protected by out_mutex_, as is the write side of control_
+  std::atomic<std::uint64_t> messages_sent_{0};
+  std::mutex bulk_write_mutex_;  // the write side of bulk_
+
+  // The reader's role: one thread at a time, handed over under inbox_mutex_.
+  std::mutex inbox_mutex_;
+  std::condition_variable inbox_changed_;
+  std::condition_variable background_wanted_;
+  bool reading_ = false;
+  bool background_reads_ = false;
+  bool stopping_ = false;
+  int waiters_ = 0;
+  std::uint64_t waits_ = 0;  // how often a thread has waited: tells the background thread that it is not needed yet
+  std::atomic<int> interest_{0};
+  int wake_ = -1;  // eventfd that takes the background thread out of poll
+
+  // Touched only by the reader.
+  MessageBuffer inbox_;
+  std::atomic<std::uint64_t> messages_received_{0};
+  std::array<std::byte, kBulkHeaderSize> bulk_header_;
+  std::size_t bulk_header_have_ = 0;
+  TransferRef bulk_transfer_;
+  std::uint64_t bulk_left_ = 0;
+
+  std::mutex tables_mutex_;
+  std::unordered_map<TransferId, TransferRef> transfers_;
+  std::unordered_map<EventId, Event*> events_;
+  std::unordered_map<ObjectId, CommandQueue*> queues_;
+  std::unordered_map<Token, Reply> replies_;
+
+  std::mutex sender_mutex_;
+  std::condition_variable sender_wanted_;
+  std::deque<TransferRef> to_send_;
+  std::thread sender_;
+  std::thread background_thread_;
+};
+
+}  // namespace remotecl

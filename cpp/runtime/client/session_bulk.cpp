@@ -1,0 +1,44 @@
+// How a session sends bulk data: when the server pulls it, from whoever waits for that or from a thread of its own.
+#include "runtime/client/session.h"
+
+namespace remotecl {
+
+void Session::handle_pull(TransferId id) {
+  const TransferRef transfer = find_transfer(id);
+  if (!transfer || transfer->state.load() != Transfer::State::kPending) return;
+  transfer->state.store(Transfer::State::kPulled, std::memory_order_release);
+  if (transfer->sender_waits) return;  // wait() returns in that thread, which sends
+  const std::lock_guard lock(sender_mutex_);
+  to_send_.push_back(transfer);
+  if (!sender_.joinable()) sender_ = std::thread([this] { bulk_sender(); });
+  sender_wanted_.notify_one();
+}
+
+bool Session::send_bulk(const TransferRef& transfer) {
+  bool ok = true;
+  while (ok && transfer->moved < transfer->size) {
+    const std::uint64_t left = transfer->size - transfer->moved;
+    const auto size = static_cast<std::uint32_t>(std::min<std::uint64_t>(left, kBulkChunkMax));
+    const auto header = encode_frame<BulkHeader, kBulkHeaderSize>(BulkHeader{transfer->id, size, 0});
+    const std::lock_guard lock(bulk_write_mutex_);
+    ok = bulk_->write(Bytes(header), Bytes(transfer->memory + transfer->moved, size));
+    transfer->moved += size;
+  }
+  end_transfer(transfer, ok);
+  return ok;
+}
+
+void Session::bulk_sender() {
+  std::unique_lock lock(sender_mutex_);
+  for (;;) {
+    sender_wanted_.wait(lock, [this] { return lost() || !to_send_.empty(); });
+    if (lost()) return;
+    const TransferRef transfer = std::move(to_send_.front());
+    to_send_.pop_front();
+    lock.unlock();
+    send_bulk(transfer);
+    lock.lock();
+  }
+}
+
+}  // namespace remotecl

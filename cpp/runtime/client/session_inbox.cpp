@@ -1,0 +1,210 @@
+// How a session reads: the reader's role, and what each report does.
+#include <poll.h>
+#include <unistd.h>
+
+#include <chrono>
+
+#include "runtime/client/event.h"
+#include "runtime/client/session.h"
+
+namespace remotecl {
+namespace {
+
+// How long the background thread leaves the connection to the threads that wait, after one of them has waited.
+constexpr std::chrono::milliseconds kBackgroundPause{20};
+
+}  // namespace
+
+bool Session::wait(const std::function<bool()>& done) {
+  flush();
+  std::unique_lock lock(inbox_mutex_);
+  ++waiters_;
+  ++waits_;
+  while (!done() && !lost()) {
+    if (reading_) {
+      if (background_reads_) {
+        const std::uint64_t one = 1;
+        [[maybe_unused]] const auto written = ::write(wake_, &one, sizeof one);
+      }
+      inbox_changed_.wait(lock);
+      continue;
+    }
+    reading_ = true;
+    lock.unlock();
+    pump(true, false);
+    lock.lock();
+    reading_ = false;
+    if (waiters_ > 1) inbox_changed_.notify_all();
+  }
+  const bool ok = done();
+  --waiters_;
+  if (waiters_ > 0) {
+    inbox_changed_.notify_one();
+  } else if (interest_.load() > 0) {
+    background_wanted_.notify_one();
+  }
+  return ok;
+}
+
+void Session::poll() {
+  flush();
+  {
+    const std::lock_guard lock(inbox_mutex_);
+    if (reading_ || lost()) return;  // whoever reads takes everything in
+    reading_ = true;
+  }
+  pump(false, false);
+  const std::lock_guard lock(inbox_mutex_);
+  reading_ = false;
+  if (waiters_ > 0) inbox_changed_.notify_all();
+}
+
+void Session::add_interest() {
+  if (interest_.fetch_add(1) != 0) return;
+  const std::lock_guard lock(inbox_mutex_);
+  if (waiters_ == 0) background_wanted_.notify_one();
+}
+
+void Session::drop_interest() { interest_.fetch_sub(1); }
+
+void Session::background() {
+  std::unique_lock lock(inbox_mutex_);
+  while (!stopping_ && !lost()) {
+    if (waiters_ > 0 || reading_) {
+      const std::uint64_t seen = waits_;
+      background_wanted_.wait_for(lock, kBackgroundPause);
+      if (waits_ != seen && interest_.load() == 0) continue;
+      if (waiters_ > 0 || reading_) continue;
+    }
+    const std::uint64_t seen = waits_;
+    reading_ = background_reads_ = true;
+    lock.unlock();
+    pump(true, true);
+    lock.lock();
+    reading_ = background_reads_ = false;
+    if (waiters_ > 0) inbox_changed_.notify_all();
+    // A program that blocks again and again reads by itself: stay away as long as it does.
+    std::uint64_t last = seen;
+    while (!stopping_ && !lost() && waits_ != last && interest_.load() == 0) {
+      last = waits_;
+      background_wanted_.wait_for(lock, kBackgroundPause);
+    }
+  }
+}
+
+void Session::pump(bool block, bool wake) {
+  pollfd waits[3] = {{control_->wait_handle(), POLLIN, 0}, {bulk_->wait_handle(), POLLIN, 0}, {wake_, POLLIN, 0}};
+  if (::poll(waits, wake ? 3 : 2, block ? -1 : 0) <= 0) return;
+  if (wake && waits[2].revents != 0) {
+    std::uint64_t count = 0;
+    [[maybe_unused]] const auto taken = ::read(wake_, &count, sizeof count);
+  }
+  if (waits[0].revents != 0 && !read_control()) lose("the server closed the connection");
+  if (waits[1].revents != 0 && !read_bulk()) lose("the server closed the bulk connection");
+}
+
+bool Session::read_control() {
+  const MutableBytes space = inbox_.space();
+  const std::ptrdiff_t count = control_->try_read_some(space);
+  if (count <= 0) return count < 0;
+  inbox_.commit(static_cast<std::size_t>(count));
+  std::uint16_t code = 0;
+  Bytes payload;
+  for (;;) {
+    const auto next = inbox_.next(code, payload);
+    if (next == MessageBuffer::Next::kNeedMore) return true;
+    if (next == MessageBuffer::Next::kBroken) return false;
+    messages_received_.fetch_add(1, std::memory_order_relaxed);
+    handle(code, payload);
+  }
+}
+
+bool Session::read_bulk() {
+  for (;;) {
+    if (bulk_left_ == 0) {
+      const std::ptrdiff_t count =
+          bulk_->try_read_some(MutableBytes(bulk_header_).subspan(bulk_header_have_));
+      if (count <= 0) return count < 0;
+      bulk_header_have_ += static_cast<std::size_t>(count);
+      if (bulk_header_have_ < kBulkHeaderSize) continue;
+      bulk_header_have_ = 0;
+      const auto header = decode_frame<BulkHeader>(bulk_header_);
+      bulk_transfer_ = find_transfer(header.transfer);
+      // What a malicious server announces must fit what we asked for.
+      if (!bulk_transfer_ || header.size == 0 || header.size > bulk_transfer_->size - bulk_transfer_->moved) {
+        return false;
+      }
+      bulk_left_ = header.size;
+    }
+    const std::ptrdiff_t count = bulk_->try_read_some({bulk_transfer_->memory + bulk_transfer_->moved, bulk_left_});
+    if (count <= 0) return count < 0;
+    bulk_transfer_->moved += static_cast<std::uint64_t>(count);
+    bulk_left_ -= static_cast<std::uint64_t>(count);
+    if (bulk_transfer_->moved == bulk_transfer_->size) {
+      end_transfer(bulk_transfer_, true);
+      bulk_transfer_.reset();
+      return true;  // whoever waits for it can go on
+    }
+  }
+}
+
+void Session::handle(std::uint16_t code, Bytes payload) {
+  Decoder decoder(payload);
+  const auto with = [&]<class Report>(Report report, auto&& then) {
+    if (decoder.read(report)) {
+      then(report);
+    } else {
+      lose("the server sent a malformed " + std::string(message_name(code)));
+    }
+  };
+  switch (code) {
+    case Code::kFinished:
+      return with(Finished{}, [&](const Finished& report) { deliver_reply(report.token, code, payload); });
+    case Code::kPong:
+      return with(Pong{}, [&](const Pong& report) { deliver_reply(report.token, code, payload); });
+    case Code::kBuildDone:
+      return with(BuildDone{}, [&](const BuildDone& report) { deliver_reply(report.token, code, payload); });
+    case Code::kProgramBinary:
+      return with(ProgramBinary{}, [&](const ProgramBinary& report) { deliver_reply(report.token, code, payload); });
+    case Code::kEventDone:
+      return with(EventDone{}, [&](const EventDone& report) { handle_event_done(report); });
+    case Code::kCommandFailed:
+      return with(CommandFailed{}, [&](const CommandFailed& report) { handle_command_failed(report); });
+    case Code::kReadData:
+      return with(ReadData{}, [&](const ReadData& report) { handle_read_data(report); });
+    case Code::kPullTransfer:
+      return with(PullTransfer{}, [&](const PullTransfer& report) { handle_pull(report.transfer); });
+    case Code::kSessionError:
+      return with(SessionError{}, [&](const SessionError& report) { lose("the server said: " + std::string(report.text)); });
+    default:
+      lose("the server sent an unknown message (" + std::to_string(code) + ")");
+  }
+}
+
+void Session::handle_event_done(const EventDone& report) {
+  if (const Ref<Event> event = find_event(report.event)) {
+    event->complete(report.status, report.has_profile != 0 ? &report.profile : nullptr);
+  }
+}
+
+void Session::handle_command_failed(const CommandFailed& report) {
+  CommandQueue* queue = nullptr;
+  {
+    const std::lock_guard lock(tables_mutex_);
+    const auto at = queues_.find(report.queue);
+    if (at != queues_.end() && at->second->try_retain()) queue = at->second;
+  }
+  if (queue != nullptr) Ref<CommandQueue>::adopt(queue)->command_failed(report.status);
+  if (report.transfer != 0) fail_transfer(report.transfer);
+  if (const Ref<Event> event = find_event(report.event)) event->complete(report.status);
+}
+
+void Session::handle_read_data(const ReadData& report) {
+  const TransferRef transfer = find_transfer(report.transfer);
+  if (!transfer) return;
+  if (report.data.size() != transfer->size) return lose("the server sent a read of the wrong size");
+  std::memcpy(transfer->memory, report.data.data(), report.data.size());
+  end_transfer(transfer, true);
+}
+
+}  // namespace remotecl

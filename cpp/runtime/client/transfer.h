@@ -1,0 +1,34 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "runtime/base/bytes.h"
+#include "runtime/protocol/messages.h"
+
+namespace remotecl {
+
+// Bytes that cross a session's connection for one command, between the server and memory of this process.
+// Shared by the session's table and whoever waits; `state` is written by the thread that moves the bytes.
+struct Transfer {
+  enum class State { kPending, kPulled, kDone, kFailed };
+
+  TransferId id = 0;
+  std::byte* memory = nullptr;   // where received bytes go, or where sent bytes come from
+  std::uint64_t size = 0;
+  std::uint64_t moved = 0;       // touched only by the thread that moves the bytes
+  bool sender_waits = false;     // a thread waits for the pull and sends the bytes itself
+  std::atomic<State> state{State::kPending};
+  std::function<void(bool ok)> finished;  // runs once, on the thread that moved the last byte; may be empty
+  std::shared_ptr<void> keep_alive;       // what owns `memory`
+
+  bool ended() const {
+    const State now = state.load(std::memory_order_acquire);
+    return now == State::kDone || now == State::kFailed;
+  }
+};
+using TransferRef = std::shared_ptr<Transfer>;
+
+}  // namespace remotecl
