@@ -1,0 +1,78 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "measure.h"
+#include "opencl_side.h"
+#include "options.h"
+#include "raw_tcp.h"
+
+namespace remotecl::bench {
+
+// What the cases run on. Everything is owned by main.
+struct Bench {
+  const Options& options;
+  const ClSide& remotecl;
+  const ClSide* native;  // null where this machine has no such device
+  RawPeer& raw;
+};
+
+enum class Unit { kMicroseconds, kMilliseconds, kKernelsPerSecond, kGigabytesPerSecond };
+
+// What the ratio is taken to. A target may be stricter or laxer than the ceiling.
+enum class Ceiling { kRawPlusNative, kNative, kRaw };
+
+// `remotecl` at most (latencies) or at least (rates) raw * x + native * y + constant, in the case's unit.
+struct Target {
+  double raw = 0;
+  double native = 0;
+  double constant = 0;
+  std::string rule;
+};
+
+// One measurement, ready to run. Whatever its runners need lives in their captures and goes with it.
+struct Case {
+  Unit unit = Unit::kMicroseconds;
+  double amount = 1;   // kernels or bytes per repetition, for the rates
+  bool small = false;  // counts for the rule that nothing small may ever stall
+  Ceiling ceiling = Ceiling::kRawPlusNative;
+  std::optional<Target> target;
+  Plan plan;
+  PerSide<Runner> runners;
+};
+
+struct CaseEntry {
+  std::string name;
+  std::function<std::optional<Case>(const Bench&)> make;  // nothing where the device cannot do it
+};
+
+// Gives each OpenCL side that exists its own runner.
+template <typename MakeRunner>
+PerSide<Runner> on_both(const Bench& bench, MakeRunner make_runner) {
+  PerSide<Runner> runners;
+  runners.remotecl = make_runner(bench.remotecl);
+  if (bench.native) runners.native = make_runner(*bench.native);
+  return runners;
+}
+
+Plan small_plan(const Options& options);
+Runner raw_round_trip(const Bench& bench);
+
+// One function per group, each in a file of its own.
+void add_latency_cases(std::vector<CaseEntry>& cases);
+void add_pipeline_cases(std::vector<CaseEntry>& cases);
+void add_small_transfer_cases(std::vector<CaseEntry>& cases);
+void add_bulk_transfer_cases(std::vector<CaseEntry>& cases);
+void add_build_cases(std::vector<CaseEntry>& cases);
+void add_startup_cases(std::vector<CaseEntry>& cases);
+
+std::vector<CaseEntry> all_cases();
+
+// The cases that --only names; throws std::invalid_argument for a name that fits none.
+std::vector<CaseEntry> select_cases(const std::vector<std::string>& only);
+
+}  // namespace remotecl::bench

@@ -1,0 +1,74 @@
+#include "cases.h"
+
+namespace remotecl::bench {
+namespace {
+
+constexpr size_t kKernels = 10'000;
+constexpr double kTargetRate = 200'000;
+
+double run_unchained(const ClSide& side, cl_command_queue queue) {
+  const Stopwatch watch;
+  for (size_t i = 0; i < kKernels; ++i) ClSide::enqueue(queue, side.no_op());
+  ClSide::finish(queue);
+  return watch.seconds();
+}
+
+// Each kernel waits for the one before, whose event is let go as soon as it is in the wait list.
+double run_chained(const ClSide& side, cl_command_queue queue) {
+  const Stopwatch watch;
+  Event previous;
+  for (size_t i = 0; i < kKernels; ++i) {
+    cl_event wait = previous.get();
+    cl_event next = nullptr;
+    ClSide::enqueue(queue, side.no_op(), wait ? 1 : 0, wait ? &wait : nullptr, &next);
+    previous.reset(next);
+  }
+  ClSide::finish(queue);
+  return watch.seconds();
+}
+
+template <typename Run>
+Case pipelined(const Bench& bench, Run run) {
+  Case result;
+  result.unit = Unit::kKernelsPerSecond;
+  result.amount = static_cast<double>(kKernels);
+  result.ceiling = Ceiling::kNative;
+  result.target = Target{0, 0, kTargetRate, "200,000 per s"};
+  result.plan = {.repetitions = bench.options.quick ? 3u : 15u, .block = 1, .warm_up = 1};
+  result.runners = on_both(bench, [run](const ClSide& side) -> Runner {
+    return {[&side, run] { return run(side); }, {}};
+  });
+  result.runners.raw = {[&raw = bench.raw] { return raw.send_messages(kKernels); }, {}};
+  return result;
+}
+
+bool has_out_of_order(const Bench& bench) {
+  return bench.remotecl.out_of_order_queue() && (!bench.native || bench.native->out_of_order_queue());
+}
+
+std::optional<Case> in_order(const Bench& bench) {
+  return pipelined(bench, [](const ClSide& side) { return run_unchained(side, side.queue()); });
+}
+
+// On an out-of-order queue where there is one: only there is the chain what keeps the order.
+std::optional<Case> event_chain(const Bench& bench) {
+  const bool out_of_order = has_out_of_order(bench);
+  return pipelined(bench, [out_of_order](const ClSide& side) {
+    return run_chained(side, out_of_order ? side.out_of_order_queue() : side.queue());
+  });
+}
+
+std::optional<Case> out_of_order(const Bench& bench) {
+  if (!has_out_of_order(bench)) return std::nullopt;
+  return pipelined(bench, [](const ClSide& side) { return run_unchained(side, side.out_of_order_queue()); });
+}
+
+}  // namespace
+
+void add_pipeline_cases(std::vector<CaseEntry>& cases) {
+  cases.push_back({"pipelined-in-order", in_order});
+  cases.push_back({"pipelined-event-chain", event_chain});
+  cases.push_back({"pipelined-out-of-order", out_of_order});
+}
+
+}  // namespace remotecl::bench

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+
+#include "measure.h"
+#include "opencl_side.h"
+#include "options.h"
+
+namespace remotecl::bench {
+
+// What the bench does when it has started itself as a fresh client: from main() to the completion of a first
+// kernel, whose result it checks. Prints the seconds to stdout; with --probe-dies it then kills itself with
+// everything still open. Returns the exit status.
+int run_startup_probe(const Options& options, const Stopwatch& since_main);
+
+enum class Ending { kClean, kKilled };
+
+// Runs such a client for a device and returns the seconds it reports; throws when it fails. A client of a
+// native device does not get to see REMOTECL_SERVERS, so that it does not connect on the side.
+double start_client(const DeviceChoice& choice, bool sees_servers, Ending ending);
+
+}  // namespace remotecl::bench
