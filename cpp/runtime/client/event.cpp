@@ -143,10 +143,7 @@ void Event::add_callback(cl_int state, Callback function, void* user_data) {
 bool Event::profile(std::array<std::uint64_t, 4>& times) {
   if (Session* server = session()) {
     observe();
-    server->wait([this] {
-      const std::lock_guard lock(mutex_);
-      return reported_;
-    });
+    server->wait([this] { return reported_.load(); });
   }
   const std::lock_guard lock(mutex_);
   times = profile_;

@@ -76,7 +76,7 @@ class Event final : public Handle<_cl_event, HandleTag::kEvent, CL_INVALID_EVENT
   std::atomic<int> holds_{0};
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  bool reported_ = false;  // complete() has been called
+  std::atomic<bool> reported_{false};  // complete() has been called; written under mutex_
   bool expected_ = false;  // expect_end() has been called
   cl_int held_status_ = CL_COMPLETE;  // what to end with once the holds are gone
   bool has_profile_ = false;

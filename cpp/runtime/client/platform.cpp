@@ -1,20 +1,15 @@
 #include "runtime/client/platform.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 #include <stdexcept>
+
+#include "runtime/client/notice.h"
 
 namespace remotecl {
 namespace {
 
 constexpr std::size_t kServersMax = 64;  // a bit each in what an object remembers
-
-void say(const std::string& text) {
-  const char* log = std::getenv("REMOTECL_LOG");
-  if (log != nullptr && std::string(log) == "off") return;
-  std::fprintf(stderr, "remotecl: %s\n", text.c_str());
-}
 
 }  // namespace
 
@@ -33,14 +28,14 @@ void Platform::connect_configured() {
   try {
     addresses = parse_addresses(configured, kDefaultPort);
   } catch (const std::invalid_argument& error) {
-    say(std::string("REMOTECL_SERVERS: ") + error.what());
+    notice(std::string("REMOTECL_SERVERS: ") + error.what());
   }
   for (const Address& address : addresses) {
     try {
       add(address);
     } catch (const ConnectionError& error) {
       servers_.push_back({address, nullptr, error.what()});
-      say(error.what());
+      notice(error.what());
     }
   }
 }

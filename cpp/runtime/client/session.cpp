@@ -7,6 +7,7 @@
 #include <chrono>
 
 #include "runtime/client/event.h"
+#include "runtime/client/notice.h"
 #include "runtime/transport/tcp.h"
 
 namespace remotecl {
@@ -220,6 +221,9 @@ void Session::lose(const std::string& reason) {
     const std::lock_guard lock(lost_mutex_);
     if (lost()) return;
     lost_reason_ = reason;
+  }
+  if (!stopping_) {
+    notice("lost " + address_.text() + ": " + reason + "; its devices are not available any more");
   }
   control_->shutdown();
   bulk_->shutdown();

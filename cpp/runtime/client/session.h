@@ -132,7 +132,7 @@ class Session {
   std::condition_variable background_wanted_;
   bool reading_ = false;
   bool background_reads_ = false;
-  bool stopping_ = false;
+  std::atomic<bool> stopping_{false};
   int waiters_ = 0;
   std::uint64_t waits_ = 0;  // how often a thread has waited: tells the background thread that it is not needed yet
   std::atomic<int> interest_{0};
