@@ -27,6 +27,10 @@ REMOTECL_EXPORT const char* remotecl_version(void);
  * except that servers which are connected already may be named again. */
 REMOTECL_EXPORT int remotecl_connect(const char* servers, char** error);
 
+/* The platform's handle, NULL when no server is configured. It works with any loader, also one that was initialised without
+ * us: loaders call through the handle. */
+REMOTECL_EXPORT cl_platform_id remotecl_platform(void);
+
 /* 1 once the program has asked the ICD for its platform and devices, else 0. */
 REMOTECL_EXPORT int remotecl_in_use(void);
 

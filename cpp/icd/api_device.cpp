@@ -1,0 +1,181 @@
+#include <algorithm>
+#include <array>
+#include <sstream>
+#include <string_view>
+
+#include "icd/info.h"
+#include "remotecl/remotecl.h"
+#include "runtime/client/platform.h"
+
+namespace {
+
+using namespace remotecl;
+using icd::InfoSink;
+using icd::object;
+using icd::require;
+
+// Extensions of the language and of built-in functions: they need nothing from the host. Everything else a native device
+// reports is left out until its host functions exist here.
+constexpr std::string_view kDeviceSideExtensions[] = {
+    "cl_khr_byte_addressable_store", "cl_khr_fp64", "cl_khr_fp16", "cl_khr_int64_base_atomics",
+    "cl_khr_int64_extended_atomics", "cl_khr_global_int32_base_atomics", "cl_khr_global_int32_extended_atomics",
+    "cl_khr_local_int32_base_atomics", "cl_khr_local_int32_extended_atomics", "cl_khr_integer_dot_product",
+    "cl_khr_extended_bit_ops", "cl_khr_expect_assume", "cl_khr_work_group_uniform_arithmetic",
+    "cl_khr_select_fprounding_mode", "cl_khr_device_uuid", "cl_nv_compiler_options", "cl_nv_device_attribute_query",
+    "cl_nv_pragma_unroll", "cl_amd_device_attribute_query", "cl_amd_media_ops", "cl_amd_media_ops2",
+    "cl_intel_subgroups", "cl_intel_subgroups_short", "cl_ext_float_atomics",
+};
+
+bool is_device_side(std::string_view extension) {
+  return extension.starts_with("cl_khr_subgroup") ||
+         std::find(std::begin(kDeviceSideExtensions), std::end(kDeviceSideExtensions), extension) !=
+             std::end(kDeviceSideExtensions);
+}
+
+// OpenCL C features that depend on what is reported unsupported below.
+bool is_supported_feature(std::string_view feature) {
+  constexpr std::string_view kUnsupported[] = {"__opencl_c_images", "__opencl_c_3d_image_writes",
+                                               "__opencl_c_read_write_images", "__opencl_c_pipes",
+                                               "__opencl_c_device_enqueue"};
+  return std::find(std::begin(kUnsupported), std::end(kUnsupported), feature) == std::end(kUnsupported);
+}
+
+template <class Keep>
+void filter_versions(Device& device, cl_device_info name, const InfoSink& sink, Keep&& keep) {
+  const auto* native = device.info(name);
+  require(native != nullptr, CL_INVALID_VALUE);
+  std::vector<cl_name_version> kept;
+  for (std::size_t at = 0; at + sizeof(cl_name_version) <= native->size(); at += sizeof(cl_name_version)) {
+    cl_name_version entry;
+    std::memcpy(&entry, native->data() + at, sizeof entry);
+    entry.name[sizeof entry.name - 1] = '\0';
+    if (keep(std::string_view(entry.name))) kept.push_back(entry);
+  }
+  sink.list(kept);
+}
+
+std::string device_side_extensions(Device& device) {
+  std::istringstream native(device.text(CL_DEVICE_EXTENSIONS));
+  std::string kept;
+  for (std::string extension; native >> extension;) {
+    if (!is_device_side(extension)) continue;
+    kept += (kept.empty() ? "" : " ") + extension;
+  }
+  return kept;
+}
+
+// Answers of a feature that this client does not have yet: what a device without it reports.
+constexpr cl_device_info kZeroBool[] = {
+    CL_DEVICE_IMAGE_SUPPORT, CL_DEVICE_LINKER_AVAILABLE, CL_DEVICE_PIPE_SUPPORT,
+};
+constexpr cl_device_info kZeroUint[] = {
+    CL_DEVICE_MAX_READ_IMAGE_ARGS, CL_DEVICE_MAX_WRITE_IMAGE_ARGS, CL_DEVICE_MAX_READ_WRITE_IMAGE_ARGS,
+    CL_DEVICE_MAX_SAMPLERS, CL_DEVICE_IMAGE_PITCH_ALIGNMENT, CL_DEVICE_IMAGE_BASE_ADDRESS_ALIGNMENT,
+    CL_DEVICE_PARTITION_MAX_SUB_DEVICES, CL_DEVICE_MAX_PIPE_ARGS, CL_DEVICE_PIPE_MAX_ACTIVE_RESERVATIONS,
+    CL_DEVICE_PIPE_MAX_PACKET_SIZE, CL_DEVICE_QUEUE_ON_DEVICE_PREFERRED_SIZE, CL_DEVICE_QUEUE_ON_DEVICE_MAX_SIZE,
+    CL_DEVICE_MAX_ON_DEVICE_QUEUES, CL_DEVICE_MAX_ON_DEVICE_EVENTS,
+};
+constexpr cl_device_info kZeroSize[] = {
+    CL_DEVICE_IMAGE2D_MAX_WIDTH, CL_DEVICE_IMAGE2D_MAX_HEIGHT, CL_DEVICE_IMAGE3D_MAX_WIDTH,
+    CL_DEVICE_IMAGE3D_MAX_HEIGHT, CL_DEVICE_IMAGE3D_MAX_DEPTH, CL_DEVICE_IMAGE_MAX_BUFFER_SIZE,
+    CL_DEVICE_IMAGE_MAX_ARRAY_SIZE,
+};
+constexpr cl_device_info kZeroBits[] = {
+    CL_DEVICE_SVM_CAPABILITIES, CL_DEVICE_QUEUE_ON_DEVICE_PROPERTIES, CL_DEVICE_PARTITION_AFFINITY_DOMAIN,
+    CL_DEVICE_DEVICE_ENQUEUE_CAPABILITIES,
+};
+constexpr cl_device_info kEmptyText[] = {CL_DEVICE_IL_VERSION, CL_DEVICE_BUILT_IN_KERNELS};
+constexpr cl_device_info kEmptyList[] = {CL_DEVICE_ILS_WITH_VERSION, CL_DEVICE_BUILT_IN_KERNELS_WITH_VERSION};
+
+template <std::size_t N>
+bool is_in(const cl_device_info (&list)[N], cl_device_info name) {
+  return std::find(std::begin(list), std::end(list), name) != std::end(list);
+}
+
+// False when the native answer stands.
+bool answer_unsupported(Device& device, cl_device_info name, const InfoSink& sink) {
+  if (device.info(name) == nullptr) return false;
+  if (is_in(kZeroBool, name)) {
+    sink.value<cl_bool>(CL_FALSE);
+  } else if (is_in(kZeroUint, name)) {
+    sink.value<cl_uint>(0);
+  } else if (is_in(kZeroSize, name)) {
+    sink.value<std::size_t>(0);
+  } else if (is_in(kZeroBits, name)) {
+    sink.value<cl_bitfield>(0);
+  } else if (is_in(kEmptyText, name)) {
+    sink.text("");
+  } else if (is_in(kEmptyList, name)) {
+    sink.list(std::vector<cl_name_version>{});
+  } else {
+    return false;
+  }
+  return true;
+}
+
+using Row = icd::InfoRow<Device>;
+const Row kDeviceInfo[] = {
+    {CL_DEVICE_PLATFORM, [](Device& d, const InfoSink& sink) { sink.value(d.platform().handle()); }},
+    {CL_DEVICE_PARENT_DEVICE, [](Device&, const InfoSink& sink) { sink.value<cl_device_id>(nullptr); }},
+    {CL_DEVICE_REFERENCE_COUNT, [](Device&, const InfoSink& sink) { sink.value<cl_uint>(1); }},
+    {CL_DEVICE_AVAILABLE,
+     [](Device& d, const InfoSink& sink) {
+       sink.value<cl_bool>(!d.session().lost() && d.number<cl_bool>(CL_DEVICE_AVAILABLE, CL_TRUE) ? CL_TRUE : CL_FALSE);
+     }},
+    {CL_DEVICE_PARTITION_PROPERTIES,
+     [](Device&, const InfoSink& sink) { sink.value<cl_device_partition_property>(0); }},
+    {CL_DEVICE_PARTITION_TYPE, [](Device&, const InfoSink& sink) { sink.value<cl_device_partition_property>(0); }},
+    {CL_DEVICE_EXECUTION_CAPABILITIES,
+     [](Device&, const InfoSink& sink) { sink.value<cl_device_exec_capabilities>(CL_EXEC_KERNEL); }},
+    {CL_DEVICE_EXTENSIONS, [](Device& d, const InfoSink& sink) { sink.text(device_side_extensions(d)); }},
+    {CL_DEVICE_EXTENSIONS_WITH_VERSION,
+     [](Device& d, const InfoSink& sink) {
+       filter_versions(d, CL_DEVICE_EXTENSIONS_WITH_VERSION, sink, is_device_side);
+     }},
+    {CL_DEVICE_OPENCL_C_FEATURES,
+     [](Device& d, const InfoSink& sink) {
+       filter_versions(d, CL_DEVICE_OPENCL_C_FEATURES, sink, is_supported_feature);
+     }},
+    {CL_DEVICE_REMOTECL_SERVER,
+     [](Device& d, const InfoSink& sink) { sink.text(d.session().address().text()); }},
+    {CL_DEVICE_REMOTECL_PLATFORM,
+     [](Device& d, const InfoSink& sink) {
+       const auto* name = d.platform_info(CL_PLATFORM_NAME);
+       sink.text(name == nullptr ? "" : std::string(as_text(*name).substr(0, as_text(*name).find('\0'))));
+     }},
+};
+
+}  // namespace
+
+CL_API_ENTRY cl_int CL_API_CALL clGetDeviceInfo(cl_device_id device, cl_device_info name, size_t size, void* value,
+                                                size_t* size_ret) {
+  return icd::enter([&] {
+    Device& of = object<Device>(device);
+    const InfoSink sink(size, value, size_ret);
+    for (const Row& row : kDeviceInfo) {
+      if (row.name == name) return row.answer(of, sink);
+    }
+    if (answer_unsupported(of, name, sink)) return;
+    const auto* native = of.info(name);
+    require(native != nullptr, CL_INVALID_VALUE);
+    sink.bytes(native->data(), native->size());
+  });
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clCreateSubDevices(cl_device_id device, const cl_device_partition_property* properties,
+                                                   cl_uint, cl_device_id*, cl_uint*) {
+  return icd::enter([&] {
+    object<Device>(device);
+    require(properties != nullptr, CL_INVALID_VALUE);
+    // "CL_INVALID_VALUE if values specified in properties are ... not supported by the device."
+    throw icd::ApiError{CL_INVALID_VALUE};
+  });
+}
+
+// "If device is a root-level device, the call has no effect."
+CL_API_ENTRY cl_int CL_API_CALL clRetainDevice(cl_device_id device) {
+  return icd::enter([&] { object<Device>(device); });
+}
+CL_API_ENTRY cl_int CL_API_CALL clReleaseDevice(cl_device_id device) {
+  return icd::enter([&] { object<Device>(device); });
+}

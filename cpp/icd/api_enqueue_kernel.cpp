@@ -1,0 +1,168 @@
+#include <algorithm>
+
+#include "icd/enqueue_checks.h"
+#include "icd/wait_list.h"
+
+namespace {
+
+using namespace remotecl;
+using icd::Dependencies;
+using icd::object;
+using icd::require;
+
+// "OpenCL 2.1" and the like at the start of CL_DEVICE_VERSION, as 21.
+int version_of(const Device& device) {
+  const std::string text = device.text(CL_DEVICE_VERSION);
+  if (text.size() < 10) return 10;
+  return (text[7] - '0') * 10 + (text[9] - '0');
+}
+
+// Whether work-groups at the end of the range may be smaller than the others: a property of the device and of the
+// language version that the program was built for.
+bool allows_remainder(Kernel& kernel, const Device& device) {
+  const int version = version_of(device);
+  if (version < 20) return false;
+  if (version >= 30 && device.number<cl_bool>(CL_DEVICE_NON_UNIFORM_WORK_GROUP_SUPPORT, CL_FALSE) == CL_FALSE) {
+    return false;
+  }
+  const std::string options = kernel.program().build_info(device).options;
+  const bool modern = options.find("-cl-std=CL2") != std::string::npos ||
+                      options.find("-cl-std=CL3") != std::string::npos;
+  return modern && options.find("-cl-uniform-work-group-size") == std::string::npos;
+}
+
+std::vector<std::size_t> item_limits(const Device& device) {
+  std::vector<std::size_t> limits(3, ~std::size_t{0});
+  if (const auto* native = device.info(CL_DEVICE_MAX_WORK_ITEM_SIZES)) {
+    std::memcpy(limits.data(), native->data(), std::min(native->size(), limits.size() * sizeof(std::size_t)));
+  }
+  return limits;
+}
+
+void check_local(Kernel& kernel, const Device& device, const NDRange& range) {
+  const KernelInfo& info = kernel.info_on(device);
+  const bool fixed = info.compile_work_group_size[0] != 0;
+  if (!range.has_local) return;
+  const auto limits = item_limits(device);
+  std::uint64_t product = 1;
+  for (cl_uint i = 0; i < range.dimensions; ++i) {
+    require(range.local[i] != 0, CL_INVALID_WORK_GROUP_SIZE);
+    // "CL_INVALID_WORK_ITEM_SIZE if the number of work-items specified in any of local_work_size[...] is greater than
+    // the corresponding values specified by CL_DEVICE_MAX_WORK_ITEM_SIZES."
+    require(range.local[i] <= limits[i], CL_INVALID_WORK_ITEM_SIZE);
+    // "... if local_work_size does not match the required work-group size for kernel."
+    require(!fixed || range.local[i] == info.compile_work_group_size[i], CL_INVALID_WORK_GROUP_SIZE);
+    require(range.global[i] % range.local[i] == 0 || allows_remainder(kernel, device), CL_INVALID_WORK_GROUP_SIZE);
+    require(!__builtin_mul_overflow(product, range.local[i], &product), CL_INVALID_WORK_GROUP_SIZE);
+  }
+  // "... if the total number of work-items in the work-group is greater than CL_KERNEL_WORK_GROUP_SIZE."
+  require(info.work_group_size == 0 || product <= info.work_group_size, CL_INVALID_WORK_GROUP_SIZE);
+}
+
+NDRange make_range(const Device& device, cl_uint dimensions, const size_t* offset, const size_t* global,
+                   const size_t* local) {
+  require(dimensions >= 1 && dimensions <= 3, CL_INVALID_WORK_DIMENSION);
+  // Before OpenCL 2.1 an empty range is an error, since then it does nothing.
+  const bool may_be_empty = version_of(device) >= 21;
+  require(global != nullptr || may_be_empty, CL_INVALID_GLOBAL_WORK_SIZE);
+  NDRange range{dimensions, {0, 0, 0}, {1, 1, 1}, local != nullptr, {1, 1, 1}};
+  const auto bits = device.number<cl_uint>(CL_DEVICE_ADDRESS_BITS, 64);
+  const std::uint64_t limit = bits >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << bits) - 1;
+  for (cl_uint i = 0; i < dimensions; ++i) {
+    range.global[i] = global == nullptr ? 0 : global[i];
+    if (offset != nullptr) range.offset[i] = offset[i];
+    if (local != nullptr) range.local[i] = local[i];
+    require(range.global[i] != 0 || may_be_empty, CL_INVALID_GLOBAL_WORK_SIZE);
+    require(range.global[i] <= limit, CL_INVALID_GLOBAL_WORK_SIZE);
+    // "CL_INVALID_GLOBAL_OFFSET if global_work_size + global_work_offset overflows."
+    require(range.offset[i] <= limit - range.global[i], CL_INVALID_GLOBAL_OFFSET);
+  }
+  return range;
+}
+
+void check_arguments(CommandQueue& queue, Kernel& kernel) {
+  require(kernel.arguments_complete(), CL_INVALID_KERNEL_ARGS);
+  const std::lock_guard lock(kernel.mutex());
+  for (const Kernel::Argument& argument : kernel.arguments()) {
+    if (argument.memory) icd::buffer_of(queue, argument.memory->handle());
+  }
+}
+
+cl_int enqueue_range(cl_command_queue command_queue, cl_kernel kernel_handle, cl_uint dimensions, const size_t* offset,
+                     const size_t* global, const size_t* local, cl_command_type type, cl_uint count,
+                     const cl_event* list, cl_event* event) {
+  CommandQueue& queue = object<CommandQueue>(command_queue);
+  Kernel& kernel = object<Kernel>(kernel_handle);
+  require(&kernel.context() == &queue.context(), CL_INVALID_CONTEXT);
+  Dependencies dependencies(queue.context(), count, list, event);
+  // "CL_INVALID_PROGRAM_EXECUTABLE if there is no successfully built program executable available for device."
+  require(kernel.program().built(queue.device()), CL_INVALID_PROGRAM_EXECUTABLE);
+  const NDRange range = make_range(queue.device(), dimensions, offset, global, local);
+  check_arguments(queue, kernel);
+  const bool empty = std::any_of(range.global.begin(), range.global.begin() + dimensions,
+                                 [](std::uint64_t size) { return size == 0; });
+  if (empty) {
+    return dependencies.finish(enqueue_marker(queue, false, type, dependencies.wait(), dependencies.event()));
+  }
+  check_local(kernel, queue.device(), range);
+  return dependencies.finish(enqueue_kernel(queue, kernel, range, type, dependencies.wait(), dependencies.event()));
+}
+
+cl_int enqueue_point(cl_command_queue command_queue, bool is_barrier, cl_uint count, const cl_event* list,
+                     cl_event* event) {
+  CommandQueue& queue = object<CommandQueue>(command_queue);
+  Dependencies dependencies(queue.context(), count, list, event);
+  const cl_command_type type = is_barrier ? CL_COMMAND_BARRIER : CL_COMMAND_MARKER;
+  return dependencies.finish(enqueue_marker(queue, is_barrier, type, dependencies.wait(), dependencies.event()));
+}
+
+}  // namespace
+
+CL_API_ENTRY cl_int CL_API_CALL clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint dimensions,
+                                                       const size_t* offset, const size_t* global, const size_t* local,
+                                                       cl_uint count, const cl_event* list, cl_event* event) {
+  return icd::enter([&] {
+    return enqueue_range(queue, kernel, dimensions, offset, global, local, CL_COMMAND_NDRANGE_KERNEL, count, list,
+                         event);
+  });
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clEnqueueTask(cl_command_queue queue, cl_kernel kernel, cl_uint count,
+                                              const cl_event* list, cl_event* event) {
+  return icd::enter([&] {
+    const size_t one = 1;
+    return enqueue_range(queue, kernel, 1, nullptr, &one, &one, CL_COMMAND_TASK, count, list, event);
+  });
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clEnqueueMarkerWithWaitList(cl_command_queue queue, cl_uint count,
+                                                            const cl_event* list, cl_event* event) {
+  return icd::enter([&] { return enqueue_point(queue, false, count, list, event); });
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clEnqueueBarrierWithWaitList(cl_command_queue queue, cl_uint count,
+                                                             const cl_event* list, cl_event* event) {
+  return icd::enter([&] { return enqueue_point(queue, true, count, list, event); });
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clEnqueueMarker(cl_command_queue queue, cl_event* event) {
+  return icd::enter([&] {
+    object<CommandQueue>(queue);
+    require(event != nullptr, CL_INVALID_VALUE);
+    return enqueue_point(queue, false, 0, nullptr, event);
+  });
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clEnqueueBarrier(cl_command_queue queue) {
+  return icd::enter([&] { return enqueue_point(queue, true, 0, nullptr, nullptr); });
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clEnqueueWaitForEvents(cl_command_queue queue, cl_uint count, const cl_event* list) {
+  return icd::enter([&] {
+    object<CommandQueue>(queue);
+    // "CL_INVALID_VALUE if num_events is 0 or event_list is NULL."
+    require(count != 0 && list != nullptr, CL_INVALID_VALUE);
+    for (cl_uint i = 0; i < count; ++i) object<Event>(list[i]);
+    return enqueue_point(queue, true, count, list, nullptr);
+  });
+}

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <CL/cl.h>
+
+#include <new>
+#include <utility>
+
+#include "runtime/client/handle.h"
+
+// Where C meets C++: no exception leaves an entry point, handles become objects, and a failed check becomes the error
+// code that it names.
+namespace remotecl::icd {
+
+struct ApiError {
+  cl_int code;
+};
+
+// "code if not condition", so that a check reads like the specification's sentence.
+inline void require(bool condition, cl_int code) {
+  if (!condition) throw ApiError{code};
+}
+
+// The object behind a handle, or the error for a handle of its kind that is not one.
+template <class Object>
+Object& object(typename Object::HandleType handle) {
+  Object* result = from_handle<Object>(handle);
+  require(result != nullptr, Object::kInvalidHandle);
+  return *result;
+}
+
+// Runs the body of an entry point that answers with an error code. The body returns a code or nothing.
+template <class Body>
+cl_int enter(Body&& body) noexcept {
+  try {
+    if constexpr (std::is_void_v<decltype(body())>) {
+      body();
+      return CL_SUCCESS;
+    } else {
+      return body();
+    }
+  } catch (const ApiError& error) {
+    return error.code;
+  } catch (const std::bad_alloc&) {
+    return CL_OUT_OF_HOST_MEMORY;
+  } catch (...) {
+    return CL_OUT_OF_RESOURCES;
+  }
+}
+
+// Runs the body of an entry point that answers with a handle (or pointer) and fills errcode_ret.
+template <class Body>
+auto create(cl_int* errcode_ret, Body&& body) noexcept -> decltype(body()) {
+  decltype(body()) result = nullptr;
+  const cl_int code = enter([&] { result = body(); });
+  if (errcode_ret != nullptr) *errcode_ret = code;
+  return result;
+}
+
+template <class Object>
+cl_int retain(typename Object::HandleType handle) noexcept {
+  return enter([&] { object<Object>(handle).retain_handle(); });
+}
+
+template <class Object>
+cl_int release(typename Object::HandleType handle) noexcept {
+  return enter([&] { object<Object>(handle).release_handle(); });
+}
+
+}  // namespace remotecl::icd

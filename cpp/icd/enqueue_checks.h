@@ -1,0 +1,33 @@
+#pragma once
+
+#include "icd/boundary.h"
+#include "runtime/client/commands.h"
+
+// Checks that several buffer commands share.
+namespace remotecl::icd {
+
+// The buffer of a command, of the queue's context and aligned for its device.
+inline MemoryObject& buffer_of(CommandQueue& queue, cl_mem handle) {
+  MemoryObject& buffer = object<MemoryObject>(handle);
+  require(&buffer.context() == &queue.context(), CL_INVALID_CONTEXT);
+  // "CL_MISALIGNED_SUB_BUFFER_OFFSET if buffer is a sub-buffer object and offset specified when the sub-buffer object was
+  // created is not aligned to CL_DEVICE_MEM_BASE_ADDR_ALIGN value for device associated with queue."
+  const cl_uint alignment = queue.device().number<cl_uint>(CL_DEVICE_MEM_BASE_ADDR_ALIGN, 8) / 8;
+  require(buffer.parent() == nullptr || alignment == 0 || buffer.offset() % alignment == 0,
+          CL_MISALIGNED_SUB_BUFFER_OFFSET);
+  return buffer;
+}
+
+inline void require_host_may_read(const MemoryObject& buffer) {
+  require((buffer.flags() & (CL_MEM_HOST_WRITE_ONLY | CL_MEM_HOST_NO_ACCESS)) == 0, CL_INVALID_OPERATION);
+}
+inline void require_host_may_write(const MemoryObject& buffer) {
+  require((buffer.flags() & (CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_NO_ACCESS)) == 0, CL_INVALID_OPERATION);
+}
+
+// "CL_INVALID_VALUE if the region specified by (offset, size) is out of bounds."
+inline void require_in_bounds(const MemoryObject& buffer, std::size_t offset, std::size_t size) {
+  require(offset <= buffer.size() && size <= buffer.size() - offset, CL_INVALID_VALUE);
+}
+
+}  // namespace remotecl::icd

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <vector>
+
+#include "icd/boundary.h"
+#include "runtime/client/commands.h"
+
+namespace remotecl::icd {
+
+// The wait list and the returned event of an enqueue, checked.
+class Dependencies {
+ public:
+  Dependencies(Context& context, cl_uint count, const cl_event* list, cl_event* out) : out_(out) {
+    // "CL_INVALID_EVENT_WAIT_LIST if event_wait_list is NULL and num_events_in_wait_list > 0, or event_wait_list is not
+    // NULL and num_events_in_wait_list is 0, or if event objects in event_wait_list are not valid events."
+    require((list == nullptr) == (count == 0), CL_INVALID_EVENT_WAIT_LIST);
+    for (cl_uint i = 0; i < count; ++i) {
+      Event* event = from_handle<Event>(list[i]);
+      require(event != nullptr, CL_INVALID_EVENT_WAIT_LIST);
+      // "CL_INVALID_CONTEXT if the context associated with command_queue and events in event_wait_list are not the same."
+      require(&event->context() == &context, CL_INVALID_CONTEXT);
+      events_.push_back(event);
+    }
+  }
+
+  WaitList wait() const { return events_; }
+  // Where the engine puts the event: null when nobody asked for one.
+  Event** event() { return out_ == nullptr ? nullptr : &event_; }
+  // Hands the event to the application when the command was accepted.
+  cl_int finish(cl_int code) {
+    if (code == CL_SUCCESS && out_ != nullptr) *out_ = event_->handle();
+    return code;
+  }
+  // "CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST if the read and write operations are blocking and the execution status
+  // of any of the events in event_wait_list is a negative integer value."
+  void require_no_failure(bool blocking) const {
+    if (!blocking) return;
+    for (Event* event : events_) require(event->status() >= 0, CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+  }
+
+ private:
+  std::vector<Event*> events_;
+  cl_event* const out_;
+  Event* event_ = nullptr;
+};
+
+}  // namespace remotecl::icd
