@@ -112,8 +112,9 @@ void PendingCommand::relay(MemoryObject& root, ByteRange range, Location from) {
   CommandQueue& reader = queue_.context().transfer_queue(source);
   BufferStorage& storage = root.storage();
   std::vector<EventId> after;
+  std::vector<Ref<Event>> markers;  // held until the read that names them has been sent
   for (const Ref<CommandQueue>& writer : storage.writers[from]) {
-    const auto written = make_ref<Event>(*writer, CL_COMMAND_MARKER, true);
+    const auto& written = markers.emplace_back(make_ref<Event>(*writer, CL_COMMAND_MARKER, true));
     source.session().send(EnqueueMarker{writer->id(), written->id(), 0, 1, {}});
     after.push_back(written->id());
   }
