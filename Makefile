@@ -1,0 +1,81 @@
+# `make demo` and `make test` do everything that they need first. `make help` lists all targets.
+SHELL := /bin/bash
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+
+VENV := .venv
+PYTHON := $(VENV)/bin/python
+PACKAGE := $(VENV)/.package-stamp
+# Everything that goes into the wheel.
+PACKAGE_SOURCES := $(shell find cpp python tests/bench CMakeLists.txt pyproject.toml README.md LICENSE \
+                     -type f -not -name '*.pyc' 2>/dev/null)
+CXX_FILES := $(shell find cpp tests python/src -name '*.h' -o -name '*.cpp')
+# The wheel and the tests are built in two folders from the same sources with the same flags: the second one
+# comes from ccache, if ccache is told not to look at the folder's name.
+export CCACHE_NOHASHDIR := 1
+
+.PHONY: help setup build package demo test bench asan tsan check-all format lint clean distclean
+
+help:
+	@echo "demo       a real job on two daemons over loopback, checked"
+	@echo "test       C++ and Python tests"
+	@echo "bench      native driver, raw TCP and remotecl side by side"
+	@echo "asan tsan  the tests with address and undefined-behaviour, or thread sanitizer"
+	@echo "check-all  lint, test, asan and tsan"
+	@echo "setup      only install what is missing; build, package: only build"
+	@echo "format     format all sources; lint: check format, Python style and types"
+	@echo "clean      remove what was built; distclean: .venv too"
+
+setup:
+	@scripts/setup.sh
+
+build: setup
+	@test -e build/build.ninja || cmake -G Ninja -S . -B build
+	@cmake --build build
+
+package: $(PACKAGE)
+
+$(PACKAGE): $(PACKAGE_SOURCES) scripts/requirements.txt | setup
+	$(PYTHON) -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --no-index \
+	  --force-reinstall --config-settings=build-dir=build-wheel .
+	@touch $@
+
+demo: package
+	@$(VENV)/bin/remotecl demo
+
+test: build package
+	ctest --test-dir build --output-on-failure --no-tests=error --parallel 2
+	$(PYTHON) -m pytest
+
+bench: package
+	@$(VENV)/bin/remotecl bench
+
+asan: setup
+	PYTHON=$(PYTHON) scripts/sanitized-tests.sh address
+
+tsan: setup
+	PYTHON=$(PYTHON) scripts/sanitized-tests.sh thread
+
+check-all: lint test asan tsan
+
+format: $(VENV)/.lint-stamp
+	clang-format -i $(CXX_FILES)
+	$(VENV)/bin/ruff format .
+	$(VENV)/bin/ruff check --fix .
+
+lint: $(VENV)/.lint-stamp
+	clang-format --dry-run -Werror $(CXX_FILES)
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/mypy
+
+$(VENV)/.lint-stamp: Makefile | setup
+	@command -v clang-format >/dev/null || { echo "clang-format is missing: apt-get install clang-format" >&2; exit 1; }
+	$(PYTHON) -m pip install --quiet --disable-pip-version-check ruff mypy
+	@touch $@
+
+clean:
+	rm -rf build build-* $(PACKAGE)
+
+distclean: clean
+	rm -rf $(VENV)

@@ -1,0 +1,292 @@
+#include "server/bulk_commands.h"
+
+#include <algorithm>
+#include <new>
+#include <vector>
+
+#include "runtime/protocol/frames.h"
+#include "server/completion_notifier.h"
+#include "server/session.h"
+
+namespace remotecl::server {
+namespace {
+
+// ---- straight into and out of the mapped buffer ----------------------------------------------------------------------
+
+class MappedWrite final : public IncomingTransfer {
+ public:
+  using IncomingTransfer::IncomingTransfer;
+  Mapping mapping;
+
+  bool receive(Connection& connection, std::uint32_t size, StagingSet&) override {
+    return connection.read_exactly({mapping.data() + (this->size() - left()), size});
+  }
+  cl_int finish(cl_event* native) override { return mapping.unmap(native); }
+};
+
+class MappedRead final : public OutgoingTransfer {
+ public:
+  using OutgoingTransfer::OutgoingTransfer;
+  Mapping mapping;
+
+  bool send(Connection& connection, StagingSet&) override {
+    return send_chunks(connection, id(), {mapping.data(), size()});
+  }
+  cl_int finish(cl_event* native) override { return mapping.unmap(native); }
+};
+
+// ---- rectangles: packed in host memory -------------------------------------------------------------------------------
+
+using PackedBytes = std::unique_ptr<std::byte[]>;
+
+class PackedWrite final : public IncomingTransfer {
+ public:
+  PackedWrite(TransferId id, Queue& queue, Event* event, EventId hold, Region region, PackedBytes bytes)
+      : IncomingTransfer(id, queue, event, hold, region.size), region_(std::move(region)), bytes_(std::move(bytes)) {}
+
+  bool receive(Connection& connection, std::uint32_t size, StagingSet&) override {
+    return connection.read_exactly({bytes_.get() + (this->size() - left()), size});
+  }
+  cl_int finish(cl_event* native) override {
+    return region_.write(queue().device(), queue().native(), bytes_.get(), 0, nullptr, native);
+  }
+
+ private:
+  const Region region_;
+  const PackedBytes bytes_;
+};
+
+class PackedRead final : public OutgoingTransfer {
+ public:
+  PackedRead(TransferId id, Queue& queue, Event* event, EventId hold, std::uint64_t size, PackedBytes bytes)
+      : OutgoingTransfer(id, queue, event, hold, size), bytes_(std::move(bytes)) {}
+
+  std::byte* data() { return bytes_.get(); }
+  bool send(Connection& connection, StagingSet&) override {
+    return send_chunks(connection, id(), {bytes_.get(), size()});
+  }
+  cl_int finish(cl_event* native) override {
+    *native = first();
+    return clRetainEvent(first());
+  }
+
+ private:
+  const PackedBytes bytes_;
+};
+
+// ---- through pinned memory -------------------------------------------------------------------------------------------
+
+class StagedWrite final : public IncomingTransfer {
+ public:
+  StagedWrite(TransferId id, Queue& queue, Event* event, EventId hold, Region region, cl_mem memory)
+      : IncomingTransfer(id, queue, event, hold, region.size), region_(std::move(region)), memory_(memory) {}
+  ~StagedWrite() override {
+    for (const cl_event event : events_) clReleaseEvent(event);
+  }
+
+  bool receive(Connection& connection, std::uint32_t size, StagingSet& staging) override {
+    StagingRing& ring = staging.ring(queue().device());
+    std::uint64_t offset = this->size() - left();
+    while (size != 0) {
+      const auto piece = std::min<std::uint32_t>(size, StagingRing::kSlotSize);
+      cl_int error = CL_SUCCESS;
+      auto& slot = ring.next(error);
+      if (!connection.read_exactly({slot.data, piece})) return false;
+      if (error == CL_SUCCESS && this->error() == CL_SUCCESS) error = write(slot, offset, piece);
+      if (error != CL_SUCCESS) set_error(error);
+      offset += piece;
+      size -= piece;
+    }
+    return true;
+  }
+  cl_int finish(cl_event* native) override {
+    return clEnqueueMarkerWithWaitList(queue().native(), static_cast<cl_uint>(events_.size()), events_.data(), native);
+  }
+
+ private:
+  cl_int write(StagingRing::Slot& slot, std::uint64_t offset, std::uint32_t size) {
+    cl_event event = nullptr;
+    const cl_int error = clEnqueueWriteBuffer(queue().native(), memory_, CL_FALSE, region_.offset + offset, size,
+                                              slot.data, 0, nullptr, &event);
+    if (error != CL_SUCCESS) return error;
+    clFlush(queue().native());
+    clRetainEvent(event);
+    slot.busy = event;
+    events_.push_back(event);
+    if (first() == nullptr) {
+      clRetainEvent(event);
+      set_first(event);
+    }
+    return CL_SUCCESS;
+  }
+
+  const Region region_;
+  const cl_mem memory_;
+  std::vector<cl_event> events_;
+};
+
+class StagedRead final : public OutgoingTransfer {
+ public:
+  StagedRead(TransferId id, Queue& queue, Event* event, EventId hold, Region region, cl_mem memory)
+      : OutgoingTransfer(id, queue, event, hold, region.size), region_(std::move(region)), memory_(memory) {}
+  ~StagedRead() override {
+    if (last_ != nullptr) clReleaseEvent(last_);
+  }
+
+  bool send(Connection& connection, StagingSet& staging) override {
+    StagingRing& ring = staging.ring(queue().device());
+    std::uint64_t sent = 0, asked = 0;
+    std::array<StagingRing::Slot*, StagingRing::kSlots> slots{};
+    for (std::size_t at = 0; sent < size(); ++at) {
+      // Ask ahead for as many pieces as there are slots, but one, whose bytes are being sent.
+      while (asked < size() && asked - sent < StagingRing::kSlotSize * (StagingRing::kSlots - 1)) {
+        slots[(asked / StagingRing::kSlotSize) % StagingRing::kSlots] = &ask(ring, asked);
+        asked += piece_at(asked);
+      }
+      StagingRing::Slot& slot = *slots[at % StagingRing::kSlots];
+      if (slot.busy != nullptr && clWaitForEvents(1, &slot.busy) != CL_SUCCESS) set_error(CL_OUT_OF_RESOURCES);
+      if (!send_chunks(connection, id(), {slot.data, piece_at(sent)})) return false;
+      sent += piece_at(sent);
+    }
+    return true;
+  }
+  cl_int finish(cl_event* native) override {
+    *native = last_;
+    return last_ == nullptr ? CL_OUT_OF_RESOURCES : clRetainEvent(last_);
+  }
+
+ private:
+  std::size_t piece_at(std::uint64_t offset) const {
+    return static_cast<std::size_t>(std::min<std::uint64_t>(size() - offset, StagingRing::kSlotSize));
+  }
+  StagingRing::Slot& ask(StagingRing& ring, std::uint64_t offset) {
+    cl_int error = CL_SUCCESS;
+    auto& slot = ring.next(error);
+    error = clEnqueueReadBuffer(queue().native(), memory_, CL_FALSE, region_.offset + offset, piece_at(offset),
+                                slot.data, 0, nullptr, &slot.busy);
+    if (error != CL_SUCCESS) {
+      slot.busy = nullptr;
+      set_error(error);
+      return slot;
+    }
+    clFlush(queue().native());
+    if (first() == nullptr) {
+      clRetainEvent(slot.busy);
+      set_first(slot.busy);
+    }
+    clRetainEvent(slot.busy);
+    if (last_ != nullptr) clReleaseEvent(last_);
+    last_ = slot.busy;
+    return slot;
+  }
+
+  const Region region_;
+  const cl_mem memory_;
+  cl_event last_ = nullptr;
+};
+
+// ---- when they may start ---------------------------------------------------------------------------------------------
+
+void start(Session& session, IncomingTransfer& transfer) {
+  session.bulk_receiver().pull(Ref<IncomingTransfer>(&transfer));
+}
+void start(Session& session, OutgoingTransfer& transfer) {
+  session.bulk_sender().post(Ref<OutgoingTransfer>(&transfer));
+}
+
+// Starts the transfer when `event`, whose reference is taken, has ended.
+template <class Kind>
+void start_after(cl_event event, Session* session, Ref<Kind> transfer) {
+  CompletionNotifier::notify(event, [session = Ref<Session>(session), transfer](cl_int status) {
+    if (status == CL_COMPLETE) {
+      start(*session, *transfer);
+    } else {
+      session->fail_transfer(Ref<Transfer>(transfer.get()), status);
+    }
+  });
+  clReleaseEvent(event);
+}
+
+// Starts the transfer when nothing natively enqueued comes before it any more.
+template <class Kind>
+cl_int start_in_order(Issue& issue, Session* session, Ref<Kind> transfer) {
+  if (issue.waits.empty() && (!issue.queue.in_order() || issue.queue.native_idle())) {
+    issue.enqueued = false;
+    start(*session, *transfer);
+    return CL_SUCCESS;
+  }
+  cl_event marker = nullptr;
+  const cl_int error =
+      issue.waits.empty() ? issue.queue.mark(marker)
+                          : clEnqueueMarkerWithWaitList(issue.queue.native(), issue.wait_count(), issue.wait_list(),
+                                                        &marker);
+  if (error == CL_SUCCESS) start_after(marker, session, std::move(transfer));
+  return error;
+}
+
+// Gives host memory for a packed rectangle, or null: the client chose the size.
+PackedBytes allocate_packed(std::uint64_t size) { return PackedBytes(new (std::nothrow) std::byte[size]); }
+
+template <class Kind>
+cl_int map_and_start(Issue& issue, Session* session, const Region& region, TransferId id, cl_map_flags flags) {
+  cl_mem memory = nullptr;
+  cl_int error = region.buffer->native(issue.queue.device(), memory);
+  if (error != CL_SUCCESS) return error;
+  auto transfer = make_ref<Kind>(id, issue.queue, issue.event, issue.hold, region.size);
+  cl_event mapped = nullptr;
+  error = transfer->mapping.map(issue.queue.native(), memory, flags, region.offset, region.size, issue.wait_count(),
+                                issue.wait_list(), &mapped);
+  if (error != CL_SUCCESS) return error;
+  clRetainEvent(mapped);
+  transfer->set_first(mapped);
+  start_after(mapped, session, std::move(transfer));
+  return CL_SUCCESS;
+}
+
+}  // namespace
+
+cl_int BulkWriteCommand::issue(Issue& issue) {
+  Device& device = issue.queue.device();
+  if (region.is_rect) {
+    PackedBytes bytes = allocate_packed(region.size);
+    if (bytes == nullptr) return CL_OUT_OF_HOST_MEMORY;
+    return start_in_order(issue, session,
+                          make_ref<PackedWrite>(transfer, issue.queue, issue.event, issue.hold, region,
+                                                std::move(bytes)));
+  }
+  if (device.maps_in_place()) {
+    return map_and_start<MappedWrite>(issue, session, region, transfer, CL_MAP_WRITE_INVALIDATE_REGION);
+  }
+  cl_mem memory = nullptr;
+  const cl_int error = region.buffer->native(device, memory);
+  if (error != CL_SUCCESS) return error;
+  return start_in_order(issue, session,
+                        make_ref<StagedWrite>(transfer, issue.queue, issue.event, issue.hold, region, memory));
+}
+
+cl_int BulkReadCommand::issue(Issue& issue) {
+  Device& device = issue.queue.device();
+  if (region.is_rect) {
+    PackedBytes bytes = allocate_packed(region.size);
+    if (bytes == nullptr) return CL_OUT_OF_HOST_MEMORY;
+    auto packed = make_ref<PackedRead>(transfer, issue.queue, issue.event, issue.hold, region.size, std::move(bytes));
+    cl_event read = nullptr;
+    const cl_int error = region.read(device, issue.queue.native(), packed->data(), issue.wait_count(),
+                                     issue.wait_list(), &read);
+    if (error != CL_SUCCESS) return error;
+    clRetainEvent(read);
+    packed->set_first(read);
+    start_after(read, session, std::move(packed));
+    return CL_SUCCESS;
+  }
+  if (device.maps_in_place()) {
+    return map_and_start<MappedRead>(issue, session, region, transfer, CL_MAP_READ);
+  }
+  cl_mem memory = nullptr;
+  const cl_int error = region.buffer->native(device, memory);
+  if (error != CL_SUCCESS) return error;
+  return start_in_order(issue, session,
+                        make_ref<StagedRead>(transfer, issue.queue, issue.event, issue.hold, region, memory));
+}
+
+}  // namespace remotecl::server

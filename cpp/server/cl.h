@@ -1,0 +1,8 @@
+#pragma once
+
+// OpenCL with the calls that a 1.2 driver has.
+#ifndef CL_USE_DEPRECATED_OPENCL_1_2_APIS
+#define CL_USE_DEPRECATED_OPENCL_1_2_APIS
+#endif
+#include <CL/cl.h>
+#include <CL/cl_ext.h>

@@ -1,0 +1,94 @@
+#include "server/device.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+namespace remotecl::server {
+namespace {
+
+constexpr std::size_t kInfoSizeMax = 1u << 20;
+
+// Every query that some driver answers, standard and vendors': the client decides what to make of them.
+struct Range {
+  std::uint32_t first, last;
+};
+constexpr std::array kDeviceInfo = {
+    Range{0x1000, 0x107F},  // OpenCL 1.0 to 3.0 and cl_khr extensions
+    Range{0x4000, 0x4010},  // NVIDIA
+    Range{0x4030, 0x404F},  // AMD
+    Range{0x4108, 0x410F},  // Intel
+};
+constexpr std::array<std::uint32_t, 2> kHandles = {CL_DEVICE_PLATFORM, 0x1042 /* CL_DEVICE_PARENT_DEVICE */};
+constexpr std::array<std::uint32_t, 8> kPlatformInfo = {
+    CL_PLATFORM_PROFILE, CL_PLATFORM_VERSION,    CL_PLATFORM_NAME,
+    CL_PLATFORM_VENDOR,  CL_PLATFORM_EXTENSIONS, CL_PLATFORM_HOST_TIMER_RESOLUTION,
+    CL_PLATFORM_NUMERIC_VERSION, CL_PLATFORM_EXTENSIONS_WITH_VERSION};
+
+template <class Query>
+void ask(std::uint32_t name, Query&& query, std::vector<InfoAnswer>& answers) {
+  std::size_t size = 0;
+  if (query(name, 0, nullptr, &size) != CL_SUCCESS || size > kInfoSizeMax) return;
+  InfoAnswer answer{name, std::vector<std::byte>(size)};
+  if (size != 0 && query(name, size, answer.value.data(), nullptr) != CL_SUCCESS) return;
+  answers.push_back(std::move(answer));
+}
+
+std::string text_of(const std::vector<InfoAnswer>& answers, std::uint32_t name) {
+  for (const auto& answer : answers) {
+    if (answer.name != name) continue;
+    const auto* text = reinterpret_cast<const char*>(answer.value.data());
+    return {text, strnlen(text, answer.value.size())};
+  }
+  return {};
+}
+
+template <class T>
+T number_of(const std::vector<InfoAnswer>& answers, std::uint32_t name) {
+  T value{};
+  for (const auto& answer : answers) {
+    if (answer.name == name && answer.value.size() == sizeof value) {
+      std::memcpy(&value, answer.value.data(), sizeof value);
+    }
+  }
+  return value;
+}
+
+}  // namespace
+
+Device::Device(std::uint32_t index, cl_platform_id platform, cl_device_id id)
+    : index_(index), platform_(platform), id_(id) {
+  for (const Range& range : kDeviceInfo) {
+    for (std::uint32_t name = range.first; name <= range.last; ++name) {
+      if (std::find(kHandles.begin(), kHandles.end(), name) != kHandles.end()) continue;
+      const auto query = [id](auto... arguments) { return clGetDeviceInfo(id, arguments...); };
+      ask(name, query, info_);
+    }
+  }
+  for (const std::uint32_t name : kPlatformInfo) {
+    const auto query = [platform](auto... arguments) { return clGetPlatformInfo(platform, arguments...); };
+    ask(name, query, platform_info_);
+  }
+  name_ = text_of(info_, CL_DEVICE_NAME);
+  platform_name_ = text_of(platform_info_, CL_PLATFORM_NAME);
+  maps_in_place_ = (number_of<cl_device_type>(info_, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_CPU) != 0 &&
+                   number_of<cl_bool>(info_, CL_DEVICE_HOST_UNIFIED_MEMORY) == CL_TRUE;
+}
+
+Device::~Device() {
+  if (context_ != nullptr) clReleaseContext(context_);
+}
+
+cl_context Device::context(cl_int& error) {
+  MutexLock lock(mutex_);
+  error = CL_SUCCESS;
+  if (context_ == nullptr) {
+    const cl_context_properties properties[] = {CL_CONTEXT_PLATFORM,
+                                                reinterpret_cast<cl_context_properties>(platform_), 0};
+    context_ = clCreateContext(properties, 1, &id_, nullptr, nullptr, &error);
+    if (error != CL_SUCCESS) context_ = nullptr;
+  }
+  return context_;
+}
+
+}  // namespace remotecl::server

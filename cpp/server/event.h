@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/base/ref_counted.h"
+#include "runtime/protocol/messages.h"
+#include "server/cl.h"
+
+namespace remotecl::server {
+
+class Device;
+
+// One event of a session. Owned by the session's event table and by whatever still waits for it. Constant members may
+// be read by any thread, the others need the session's lock.
+class Event final : public RefCounted {
+ public:
+  enum class State {
+    kHeld,      // its command was not handed to the native driver yet, or moves bulk data; `issued` says when it was
+    kNative,    // `native` tells
+    kEnded,     // with `status`
+    kExpected,  // ends elsewhere; SignalEvent tells
+  };
+
+  Event(EventId event_id, ObjectId queue_id, Device* on_device, bool with_profile)
+      : id(event_id), queue(queue_id), device(on_device), profiled(with_profile) {}
+  ~Event() override {
+    if (native != nullptr) clReleaseEvent(native);
+  }
+
+  const EventId id;
+  const ObjectId queue;  // 0 for an expected event
+  Device* const device;  // null for an expected event
+  const bool profiled;
+
+  State state = State::kHeld;
+  bool observed = false;  // the client gets EventDone
+  bool reported = false;  // that EventDone is sent already, or arranged for
+  bool tracked = false;   // its end is an event of the graph
+  std::int32_t status = 0;
+  EventId issued = 0;         // kHeld: the graph's event that ends when the state changes
+  cl_event native = nullptr;  // owned; stays after the end
+};
+
+}  // namespace remotecl::server

@@ -1,0 +1,132 @@
+#include <array>
+
+#include "server/protocol_error.h"
+#include "server/session.h"
+
+namespace remotecl::server {
+namespace {
+
+using Sizes = std::array<std::size_t, 3>;
+
+Sizes sizes_of(const Extent& extent) { return {extent[0], extent[1], extent[2]}; }
+
+struct KernelCommand {
+  static constexpr bool kLong = false;
+
+  Ref<Kernel> kernel;
+  DeviceKernel* native;
+  std::uint32_t dimensions;
+  bool has_local;
+  Sizes offset, global, local;
+  std::shared_ptr<ArgumentSnapshot> arguments;  // null: those that the native kernel has
+
+  void keep(Session& session) { arguments = session.snapshot(*native); }
+
+  cl_int issue(Issue& issue) {
+    if (arguments != nullptr) {
+      native->stale = true;
+      const cl_int error = arguments->apply(native->native, issue.queue.device());
+      if (error != CL_SUCCESS) return error;
+    }
+    return clEnqueueNDRangeKernel(issue.queue.native(), native->native, dimensions, offset.data(), global.data(),
+                                  has_local ? local.data() : nullptr, issue.wait_count(), issue.wait_list(),
+                                  issue.out());
+  }
+};
+
+}  // namespace
+
+void Session::handle(const CreateKernel& message) {
+  Ref<Program> program(programs_.find(message.program));
+  if (!program) throw ProtocolError("a kernel names program " + std::to_string(message.program) + ", which does not exist");
+  if (!kernels_.insert(message.kernel, make_ref<Kernel>(std::move(program), message.name))) {
+    throw ProtocolError("kernel id " + std::to_string(message.kernel) + " is in use");
+  }
+}
+
+void Session::handle(const ReleaseKernel& message) { kernels_.take(message.kernel); }
+
+void Session::handle(const EnqueueKernel& message) {
+  Queue& on = queue(message.queue);
+  Event* event = issuer_.begin_event(message.event, on, false);
+  Kernel* kernel = kernels_.find(message.kernel);
+  if (kernel == nullptr) return issuer_.fail(on, event, CL_INVALID_KERNEL);
+  DeviceKernel* native = nullptr;
+  cl_int error = kernel->on(on.device(), native);
+  if (error == CL_SUCCESS) error = set_arguments(*native, on.device(), message.arguments);
+  if (error == CL_SUCCESS && (message.dimensions < 1 || message.dimensions > 3)) {
+    error = CL_INVALID_WORK_DIMENSION;
+  }
+  if (error != CL_SUCCESS) return issuer_.fail(on, event, error);
+  issuer_.submit(on, event, message.wait_list,
+                 KernelCommand{Ref<Kernel>(kernel), native, message.dimensions, message.has_local != 0,
+                               sizes_of(message.offset), sizes_of(message.global), sizes_of(message.local), nullptr});
+}
+
+// Stores what changed and brings the native kernel up to date. What fails here is set again with the next command.
+cl_int Session::set_arguments(DeviceKernel& kernel, Device& device, const Sequence<KernelArgument>& changed) {
+  cl_int error = CL_SUCCESS;
+  changed.for_each([&](const KernelArgument& argument) {
+    if (argument.index >= kernel.arguments.size()) {
+      error = CL_INVALID_ARG_INDEX;
+      return;
+    }
+    kernel.arguments[argument.index].set(argument);
+    if (!kernel.stale && error == CL_SUCCESS) error = set_argument(kernel, device, argument.index);
+  });
+  if (error == CL_SUCCESS) error = check_arguments(kernel);
+  if (kernel.stale && error == CL_SUCCESS) {
+    for (std::uint32_t index = 0; index < kernel.arguments.size() && error == CL_SUCCESS; ++index) {
+      if (kernel.arguments[index].is_set()) error = set_argument(kernel, device, index);
+    }
+  }
+  kernel.stale = error != CL_SUCCESS;
+  return error;
+}
+
+cl_int Session::set_argument(DeviceKernel& kernel, Device& device, std::uint32_t index) {
+  const StoredArgument& argument = kernel.arguments[index];
+  if (argument.kind() == ArgumentKind::kValue) {
+    return clSetKernelArg(kernel.native, index, argument.value().size(), argument.value().data());
+  }
+  if (argument.kind() == ArgumentKind::kLocal) {
+    return clSetKernelArg(kernel.native, index, argument.number(), nullptr);
+  }
+  if (argument.kind() != ArgumentKind::kMemory) return CL_INVALID_ARG_VALUE;
+  cl_mem memory = nullptr;
+  if (argument.number() != 0) {
+    Buffer* buffer = buffers_.find(argument.number());
+    if (buffer == nullptr) return CL_INVALID_MEM_OBJECT;
+    const cl_int error = buffer->native(device, memory);
+    if (error != CL_SUCCESS) return error;
+  }
+  return clSetKernelArg(kernel.native, index, sizeof memory, &memory);
+}
+
+// A driver may trust the memory objects that a kernel was given. The client released some since: look again.
+cl_int Session::check_arguments(DeviceKernel& kernel) {
+  if (kernel.checked_at == released_buffers_) return CL_SUCCESS;
+  for (const StoredArgument& argument : kernel.arguments) {
+    if (argument.is_set() && argument.kind() == ArgumentKind::kMemory && argument.number() != 0 &&
+        buffers_.find(argument.number()) == nullptr) {
+      return CL_INVALID_KERNEL_ARGS;
+    }
+  }
+  kernel.checked_at = released_buffers_;
+  return CL_SUCCESS;
+}
+
+std::shared_ptr<ArgumentSnapshot> Session::snapshot(const DeviceKernel& kernel) {
+  auto snapshot = std::make_shared<ArgumentSnapshot>();
+  snapshot->arguments = kernel.arguments;
+  snapshot->buffers.resize(kernel.arguments.size());
+  for (std::size_t index = 0; index < kernel.arguments.size(); ++index) {
+    const StoredArgument& argument = kernel.arguments[index];
+    if (argument.is_set() && argument.kind() == ArgumentKind::kMemory) {
+      snapshot->buffers[index] = Ref<Buffer>(buffers_.find(argument.number()));
+    }
+  }
+  return snapshot;
+}
+
+}  // namespace remotecl::server

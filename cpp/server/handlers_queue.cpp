@@ -1,0 +1,117 @@
+#include "server/completion_notifier.h"
+#include "server/protocol_error.h"
+#include "server/session.h"
+
+namespace remotecl::server {
+namespace {
+
+struct MarkerCommand {
+  static constexpr bool kLong = false;
+
+  bool is_barrier;
+  bool waits_for_all;
+
+  void keep(Session&) {}
+  cl_int issue(Issue& issue) {
+    // With nothing left to wait for, the driver takes an empty list for "all". In order that is the same; out of order
+    // it waits for commands that end by themselves.
+    const cl_uint count = waits_for_all ? 0 : issue.wait_count();
+    const cl_event* list = waits_for_all ? nullptr : issue.wait_list();
+    if (is_barrier) return clEnqueueBarrierWithWaitList(issue.queue.native(), count, list, issue.out());
+    return clEnqueueMarkerWithWaitList(issue.queue.native(), count, list, issue.out());
+  }
+};
+
+struct FinishCommand {
+  static constexpr bool kLong = false;
+
+  Session* session;
+  Token token;
+
+  void keep(Session&) {}
+  cl_int issue(Issue& issue) {
+    if (issue.queue.native_idle()) {
+      session->outbox().add(Finished{token});
+      issue.enqueued = false;
+      return CL_SUCCESS;
+    }
+    const std::uint64_t count = issue.queue.native_commands();
+    issue.enqueued = false;
+    if (issue.queue.marks_slowly()) {
+      session->finish_natively(issue.queue, token, count);
+      return CL_SUCCESS;
+    }
+    cl_event marker = nullptr;
+    const cl_int error = issue.queue.mark(marker);
+    if (error != CL_SUCCESS) {
+      session->outbox().add(CommandFailed{issue.queue.id(), 0, error});
+      session->outbox().add(Finished{token});
+      return CL_SUCCESS;
+    }
+    CompletionNotifier::notify(marker, [session = Ref<Session>(session), progress = issue.queue.progress(), count,
+                                        token = token](cl_int) {
+      progress->ended(count);
+      session->outbox().send(Finished{token});
+    });
+    clReleaseEvent(marker);
+    session->issuer().touch(issue.queue);
+    return CL_SUCCESS;
+  }
+};
+
+}  // namespace
+
+void Session::finish_natively(Queue& queue, Token token, std::uint64_t count) {
+  const cl_command_queue native = queue.native();
+  clRetainCommandQueue(native);
+  finishers_.post([session = Ref<Session>(this), progress = queue.progress(), native, token, count] {
+    clFinish(native);
+    clReleaseCommandQueue(native);
+    progress->ended(count);
+    session->outbox_.send(Finished{token});
+  });
+}
+
+Queue& Session::queue(ObjectId id) {
+  Queue* queue = queues_.find(id);
+  if (queue == nullptr) throw ProtocolError("queue " + std::to_string(id) + " does not exist");
+  return *queue;
+}
+
+Device& Session::device(std::uint32_t index) {
+  Device* device = shared_.driver.device(index);
+  if (device == nullptr) throw ProtocolError("device " + std::to_string(index) + " does not exist");
+  return *device;
+}
+
+void Session::handle(const CreateQueue& message) {
+  constexpr std::uint64_t kKnown = CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE | CL_QUEUE_PROFILING_ENABLE;
+  auto queue = make_ref<Queue>(message.queue, device(message.device), message.properties & kKnown, blocks_);
+  if (!queues_.insert(message.queue, std::move(queue))) {
+    throw ProtocolError("queue id " + std::to_string(message.queue) + " cannot be used or is in use");
+  }
+}
+
+void Session::handle(const ReleaseQueue& message) {
+  issuer_.flush_queues();
+  queues_.take(message.queue);
+}
+
+void Session::handle(const EnqueueMarker& message) {
+  Queue& on = queue(message.queue);
+  Event* event = issuer_.begin_event(message.event, on, false);
+  const bool all = message.waits_for_all != 0;
+  const bool barrier = message.is_barrier != 0;
+  issuer_.submit(on, event, message.wait_list, MarkerCommand{barrier, all}, all, barrier);
+}
+
+void Session::handle(const Finish& message) {
+  Queue& on = queue(message.queue);
+  if (on.native() == nullptr) {
+    outbox_.add(Finished{message.token});
+    return;
+  }
+  issuer_.submit(on, nullptr, {}, FinishCommand{this, message.token}, true);
+}
+
+}  // namespace remotecl::server

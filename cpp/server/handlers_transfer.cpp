@@ -1,0 +1,238 @@
+#include <memory>
+
+#include "server/bulk_commands.h"
+#include "server/completion_notifier.h"
+#include "server/protocol_error.h"
+#include "server/rect.h"
+#include "server/session.h"
+
+namespace remotecl::server {
+namespace {
+
+// Inline data of a command that waits, counted against the session's limit.
+class KeptBytes {
+ public:
+  static constexpr std::uint64_t kSessionMax = std::uint64_t{1} << 30;
+
+  KeptBytes(Session& session, Bytes bytes) : session_(&session), data_(bytes.begin(), bytes.end()) {
+    if (session.kept_bytes().fetch_add(data_.size()) > kSessionMax) {
+      session.kept_bytes() -= data_.size();
+      throw ProtocolError("more than 1 GiB of small writes wait for events");
+    }
+  }
+  ~KeptBytes() { session_->kept_bytes() -= data_.size(); }
+  KeptBytes(const KeptBytes&) = delete;
+  KeptBytes& operator=(const KeptBytes&) = delete;
+
+  Bytes bytes() const { return data_; }
+
+ private:
+  const Ref<Session> session_;
+  const std::vector<std::byte> data_;
+};
+
+class SmallWriteCommand {
+ public:
+  static constexpr bool kLong = false;
+
+  SmallWriteCommand(Region to, Bytes from) : region_(std::move(to)), data_(from) {}
+
+  void keep(Session& session) {
+    kept_ = std::make_shared<KeptBytes>(session, data_);
+    data_ = kept_->bytes();
+  }
+  cl_int issue(Issue& issue) {
+    if (issue.queue.marks_slowly()) return issue_with_copy(issue);
+    const std::byte* from = issue.queue.stage(data_);
+    return region_.write(issue.queue.device(), issue.queue.native(), from, issue.wait_count(), issue.wait_list(),
+                        issue.out());
+  }
+
+ private:
+  Region region_;
+  Bytes data_;
+  std::shared_ptr<KeptBytes> kept_;
+
+  // A copy of its own, where one marker for many copies would cost more.
+  cl_int issue_with_copy(Issue& issue) {
+    auto copy = std::make_shared<std::vector<std::byte>>(data_.begin(), data_.end());
+    const cl_int error = region_.write(issue.queue.device(), issue.queue.native(), copy->data(), issue.wait_count(),
+                                      issue.wait_list(), &issue.native);
+    if (error == CL_SUCCESS) CompletionNotifier::notify(issue.native, [copy](cl_int) {});
+    return error;
+  }
+};
+
+struct SmallReadCommand {
+  static constexpr bool kLong = false;
+
+  Session* session;
+  Region region;
+  TransferId transfer;
+
+  void keep(Session&) {}
+  cl_int issue(Issue& issue) {
+    std::shared_ptr<std::byte[]> bytes(new std::byte[region.size]);
+    cl_event read = nullptr;
+    const cl_int error = region.read(issue.queue.device(), issue.queue.native(), bytes.get(), issue.wait_count(),
+                                     issue.wait_list(), &read);
+    if (error != CL_SUCCESS) return error;
+    if (issue.event != nullptr) issue.event->reported = true;
+    // In order, everything before the read has ended with it.
+    const std::uint64_t count = issue.queue.in_order() ? issue.queue.native_commands() + 1 : 0;
+    CompletionNotifier::notify(
+        read, [session = Ref<Session>(session), event = Ref<Event>(issue.event), progress = issue.queue.progress(),
+               count, bytes, size = region.size, id = transfer, read](cl_int status) {
+          progress->ended(count);
+          if (status == CL_COMPLETE) session->outbox().add(ReadData{id, {bytes.get(), size}});
+          if (event) session->report_end(*event, status, read, read);
+          session->outbox().flush();
+        });
+    issue.native = read;
+    return CL_SUCCESS;
+  }
+};
+
+template <class Message>
+Region rect_of(Ref<Buffer> buffer, const Message& message, std::uint64_t size) {
+  Region region{std::move(buffer)};
+  region.is_rect = true;
+  region.size = size;
+  for (int i = 0; i < 3; ++i) {
+    region.origin[i] = message.origin[i];
+    region.extent[i] = message.region[i];
+  }
+  region.row_pitch = message.row_pitch;
+  region.slice_pitch = message.slice_pitch;
+  return region;
+}
+
+template <class Message>
+cl_int make_region(Ref<Buffer> buffer, const Message& message, Region& region) {
+  if (!buffer) return CL_INVALID_MEM_OBJECT;
+  if (message.size == 0 || !buffer->contains(message.offset, message.size)) return CL_INVALID_VALUE;
+  region = {std::move(buffer), false, message.offset, message.size};
+  return CL_SUCCESS;
+}
+
+template <class Message>
+cl_int make_rect(Ref<Buffer> buffer, const Message& message, Region& region) {
+  if (!buffer) return CL_INVALID_MEM_OBJECT;
+  const auto size = packed_size(message.region);
+  if (!size || !rect_inside(*buffer, message.origin, message.region, message.row_pitch, message.slice_pitch)) {
+    return CL_INVALID_VALUE;
+  }
+  region = rect_of(std::move(buffer), message, *size);
+  return CL_SUCCESS;
+}
+
+cl_int region_of(Ref<Buffer> buffer, const EnqueueRead& message, Region& region) {
+  return make_region(std::move(buffer), message, region);
+}
+cl_int region_of(Ref<Buffer> buffer, const EnqueueWrite& message, Region& region) {
+  return make_region(std::move(buffer), message, region);
+}
+cl_int region_of(Ref<Buffer> buffer, const EnqueueReadRect& message, Region& region) {
+  return make_rect(std::move(buffer), message, region);
+}
+cl_int region_of(Ref<Buffer> buffer, const EnqueueWriteRect& message, Region& region) {
+  return make_rect(std::move(buffer), message, region);
+}
+
+template <class Message>
+void submit_read(Session& session, Issuer& issuer, Queue& queue, Event* event, Ref<Buffer> buffer,
+                 const Message& message) {
+  Region region;
+  const cl_int error = region_of(std::move(buffer), message, region);
+  if (error != CL_SUCCESS) return issuer.fail(queue, event, error);
+  if (region.size <= kInlineDataMax) {
+    issuer.submit(queue, event, message.wait_list, SmallReadCommand{&session, std::move(region), message.transfer});
+  } else {
+    issuer.submit(queue, event, message.wait_list, BulkReadCommand{&session, std::move(region), message.transfer});
+  }
+}
+
+template <class Message>
+void submit_write(Session& session, Issuer& issuer, Queue& queue, Event* event, Ref<Buffer> buffer,
+                  const Message& message) {
+  Region region;
+  const cl_int error = region_of(std::move(buffer), message, region);
+  if (error != CL_SUCCESS) return issuer.fail(queue, event, error);
+  if (message.transfer != 0) {
+    issuer.submit(queue, event, message.wait_list, BulkWriteCommand{&session, std::move(region), message.transfer});
+    return;
+  }
+  if (message.data.size() != region.size || message.data.size() > kInlineDataMax) {
+    throw ProtocolError("a write of " + std::to_string(region.size) + " bytes carries " +
+                        std::to_string(message.data.size()));
+  }
+  issuer.submit(queue, event, message.wait_list, SmallWriteCommand(std::move(region), message.data));
+}
+
+}  // namespace
+
+void Session::handle(const EnqueueRead& message) {
+  Queue& on = queue(message.queue);
+  Event* event = issuer_.begin_event(message.event, on, true);
+  submit_read(*this, issuer_, on, event, Ref<Buffer>(buffers_.find(message.buffer)), message);
+}
+
+void Session::handle(const EnqueueReadRect& message) {
+  Queue& on = queue(message.queue);
+  Event* event = issuer_.begin_event(message.event, on, true);
+  submit_read(*this, issuer_, on, event, Ref<Buffer>(buffers_.find(message.buffer)), message);
+}
+
+void Session::handle(const EnqueueWrite& message) {
+  Queue& on = queue(message.queue);
+  Event* event = issuer_.begin_event(message.event, on, message.transfer != 0);
+  submit_write(*this, issuer_, on, event, Ref<Buffer>(buffers_.find(message.buffer)), message);
+}
+
+void Session::handle(const EnqueueWriteRect& message) {
+  Queue& on = queue(message.queue);
+  Event* event = issuer_.begin_event(message.event, on, message.transfer != 0);
+  submit_write(*this, issuer_, on, event, Ref<Buffer>(buffers_.find(message.buffer)), message);
+}
+
+// Takes what is native of a transfer; the session's lock is held.
+void Session::end_transfer(Transfer& transfer) {
+  cl_event native = nullptr;
+  cl_int error = transfer.error();
+  if (error == CL_SUCCESS) error = transfer.finish(&native);
+  if (error != CL_SUCCESS) {
+    issuer_.fail(transfer.queue(), transfer.event(), error);
+  } else {
+    transfer.queue().count_native_command();
+    issuer_.touch(transfer.queue());
+    if (transfer.event() != nullptr) transfer.event()->reported = true;
+    // The callback keeps the transfer, whose memory the driver may still be reading.
+    CompletionNotifier::notify(native, [session = Ref<Session>(this), kept = Ref<Transfer>(&transfer),
+                                        native](cl_int status) {
+      if (kept->event() == nullptr) return;
+      session->report_end(*kept->event(), status, kept->first() != nullptr ? kept->first() : native, native);
+      session->outbox().flush();
+    });
+    issuer_.accepted(transfer.queue(), transfer.event(), native);
+  }
+  issuer_.finish_hold(transfer.hold());
+}
+
+void Session::finish_transfer(Transfer& transfer) {
+  {
+    MutexLock lock(mutex_);
+    if (closed_) return;
+    end_transfer(transfer);
+    settle();
+  }
+  outbox_.flush();
+}
+
+void Session::fail_transfer(Ref<Transfer> transfer, cl_int error) {
+  later([this, transfer, error] {
+    transfer->set_error(error);
+    end_transfer(*transfer);
+  });
+}
+
+}  // namespace remotecl::server

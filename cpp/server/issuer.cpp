@@ -1,0 +1,230 @@
+#include "server/issuer.h"
+
+#include <algorithm>
+
+#include "server/completion_notifier.h"
+#include "server/protocol_error.h"
+#include "server/session.h"
+
+namespace remotecl::server {
+
+Event* Issuer::begin_event(EventId id, Queue& queue, bool reports_unasked) {
+  if (id == 0) return nullptr;
+  auto event = make_ref<Event>(id, queue.id(), &queue.device(), queue.profiling());
+  event->observed = reports_unasked;
+  Event* result = event.get();
+  if ((id & kInternal) != 0 || !events_.insert(id, std::move(event))) {
+    throw ProtocolError("event id " + std::to_string(id) + " cannot be used or was used before");
+  }
+  return result;
+}
+
+void Issuer::clear_collected() {
+  native_waits_.clear();
+  graph_waits_.clear();
+  dependency_failed_ = false;
+}
+
+void Issuer::collect(Queue& queue, const Array<EventId>& wait_list, std::vector<Ref<Event>>* kept) {
+  for (std::size_t i = 0; i < wait_list.size(); ++i) {
+    Event* event = events_.find(wait_list[i]);
+    if (event == nullptr) continue;  // the client let go of it after its end
+    depend(queue, *event);
+    if (kept != nullptr) kept->push_back(Ref<Event>(event));
+  }
+}
+
+void Issuer::collect_order(Queue& queue, bool waits_for_all) {
+  if (queue.tail != 0) {
+    if (graph_.pending(queue.tail)) {
+      graph_waits_.push_back(queue.tail);
+    } else {
+      queue.tail = 0;
+    }
+  }
+  if (!waits_for_all || queue.held.empty()) return;
+  std::erase_if(queue.held, [this](EventId id) { return !graph_.pending(id); });
+  graph_waits_.insert(graph_waits_.end(), queue.held.begin(), queue.held.end());
+}
+
+void Issuer::depend(Queue& queue, Event& event) {
+  const bool same_device = event.device == &queue.device();
+  const bool implied = queue.in_order() && event.queue == queue.id();
+  switch (event.state) {
+    case Event::State::kEnded:
+      dependency_failed_ = dependency_failed_ || event.status < 0;
+      return;
+    case Event::State::kNative:
+      if (implied) return;
+      if (same_device) {
+        native_waits_.push_back(event.native);
+        return;
+      }
+      break;
+    case Event::State::kHeld:
+      if (implied) return;  // the queue's tail covers it
+      if (same_device) {
+        graph_waits_.push_back(event.issued);
+        return;
+      }
+      break;
+    case Event::State::kExpected:
+      break;
+  }
+  track(event);
+  graph_waits_.push_back(event.id);
+}
+
+// From now on the end of the event is an event of the graph.
+void Issuer::track(Event& event) {
+  if (event.tracked) return;
+  event.tracked = true;
+  graph_.expect(event.id);
+  if (event.state == Event::State::kNative) notify_end(event);
+}
+
+void Issuer::notify_end(Event& event) {
+  CompletionNotifier::notify(
+      event.native, [session = Ref<Session>(&session_), event = Ref<Event>(&event)](cl_int status) {
+        session->later([session, event, status] { session->issuer().end(*event, status); });
+      });
+}
+
+void Issuer::end(Event& event, std::int32_t status) {
+  event.state = Event::State::kEnded;
+  event.status = status;
+  if (!event.tracked) return;
+  graph_.complete(event.id, status, ready_);
+  graph_.forget(event.id);
+}
+
+void Issuer::fail(Queue& queue, Event* event, std::int32_t status) {
+  // A queue that the driver refused fails all its commands; the reason is worth more than the consequence.
+  fail(queue.id(), event, queue.native() == nullptr ? queue.error() : status);
+}
+
+void Issuer::fail(ObjectId queue, Event* event, std::int32_t status) {
+  outbox_.add(CommandFailed{queue, event == nullptr ? 0 : event->id, status});
+  if (event == nullptr) return;
+  end(*event, status);
+  if (event->observed && !event->reported) outbox_.add(EventDone{event->id, status, 0, {}});
+}
+
+void Issuer::accepted(Queue& queue, Event* event, cl_event native) {
+  queue.note(native);
+  if (event != nullptr) {
+    publish(*event, native);
+  } else {
+    clReleaseEvent(native);
+  }
+}
+
+void Issuer::publish(Event& event, cl_event native) {
+  event.native = native;
+  event.state = Event::State::kNative;
+  if (event.observed && !event.reported) report(event);
+  if (event.tracked) notify_end(event);
+}
+
+void Issuer::report(Event& event) {
+  event.reported = true;
+  CompletionNotifier::notify(event.native,
+                             [session = Ref<Session>(&session_), event = Ref<Event>(&event)](cl_int status) {
+                               session->report_end(*event, status, event->native, event->native);
+                               session->outbox().flush();
+                             });
+}
+
+void Issuer::finish_hold(EventId hold) {
+  graph_.complete(hold, CL_COMPLETE, ready_);
+  graph_.forget(hold);
+}
+
+EventId Issuer::make_hold(Queue& queue, Event* event, bool blocks_later) {
+  if (graph_.deferred_actions() >= kHeldCommandsMax) throw ProtocolError("too many commands wait for events");
+  const EventId hold = ++last_hold_;
+  graph_.expect(hold);
+  if (event != nullptr) {
+    event->state = Event::State::kHeld;
+    event->issued = hold;
+  }
+  if (queue.in_order() || blocks_later) queue.tail = hold;
+  if (!queue.in_order()) {
+    // Ended ones are swept out when the list has doubled, so that the cost per command stays constant.
+    if (queue.held.size() >= queue.sweep_at) {
+      std::erase_if(queue.held, [this](EventId id) { return !graph_.pending(id); });
+      queue.sweep_at = std::max<std::size_t>(64, 2 * queue.held.size());
+    }
+    queue.held.push_back(hold);
+  }
+  return hold;
+}
+
+void Issuer::observe(EventId id) {
+  Event* event = events_.find(id);
+  if (event == nullptr) {
+    outbox_.add(EventDone{id, CL_COMPLETE, 0, {}});
+    return;
+  }
+  if (event->observed) return;
+  event->observed = true;
+  if (event->state == Event::State::kNative) report(*event);
+  if (event->state != Event::State::kEnded) return;
+  event->reported = true;
+  if (event->native != nullptr) {
+    session_.report_end(*event, event->status, event->native, event->native);
+  } else {
+    outbox_.add(EventDone{id, event->status, 0, {}});
+  }
+}
+
+void Issuer::expect(EventId id) {
+  auto event = make_ref<Event>(id, 0, nullptr, false);
+  event->state = Event::State::kExpected;
+  event->tracked = true;
+  if ((id & kInternal) != 0 || !events_.insert(id, event)) {
+    throw ProtocolError("event id " + std::to_string(id) + " cannot be used or was used before");
+  }
+  graph_.expect(id);
+}
+
+void Issuer::signal(EventId id, std::int32_t status) {
+  Event* event = events_.find(id);
+  if (event == nullptr) return;
+  if (event->state != Event::State::kExpected) {
+    throw ProtocolError("event id " + std::to_string(id) + " is signalled but not expected");
+  }
+  end(*event, std::min(status, 0));
+  if (event->observed) outbox_.add(EventDone{id, event->status, 0, {}});
+}
+
+void Issuer::run_ready() {
+  while (!ready_.empty()) {
+    std::vector<EventGraph::Ready> batch;
+    batch.swap(ready_);
+    for (auto& ready : batch) ready.action(ready.status);
+  }
+}
+
+void Issuer::touch(Queue& queue) {
+  if (queue.touched) return;
+  queue.touched = true;
+  touched_.push_back(Ref<Queue>(&queue));
+}
+
+void Issuer::flush_queues() {
+  for (const auto& queue : touched_) {
+    queue->touched = false;
+    if (queue->native() != nullptr) clFlush(queue->native());
+  }
+  touched_.clear();
+}
+
+void Issuer::drop_all() {
+  graph_.fail_all(CL_DEVICE_NOT_AVAILABLE, ready_);
+  ready_.clear();
+  touched_.clear();
+  events_.clear();
+}
+
+}  // namespace remotecl::server

@@ -1,0 +1,171 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "runtime/graph/event_graph.h"
+#include "runtime/protocol/messages.h"
+#include "server/event.h"
+#include "server/object_table.h"
+#include "server/outbox.h"
+#include "server/queue.h"
+
+namespace remotecl::server {
+
+class Session;
+
+// What a command needs to know when it is handed to the native driver.
+struct Issue {
+  Queue& queue;
+  Event* event;  // null: nobody asked for one
+  std::span<const cl_event> waits;
+  EventId hold = 0;  // the graph's event that ends when this returns; of a long command, when it has ended
+  cl_event native = nullptr;
+  bool enqueued = true;  // false: the driver got nothing after all
+
+  cl_uint wait_count() const { return static_cast<cl_uint>(waits.size()); }
+  const cl_event* wait_list() const { return waits.empty() ? nullptr : waits.data(); }
+  cl_event* out() { return event != nullptr || queue.wants_events() ? &native : nullptr; }
+};
+
+// Decides when a command may go to the native driver: at once where native events and queue order suffice, else when
+// the graph says so; and what its event is worth at any time. Owned by a session; needs its lock.
+//
+// A command is a copyable type with
+//   cl_int issue(Issue&)   hands it to the driver; on failure nothing was enqueued
+//   void keep(Session&)    called once when it has to wait: from then on it may not refer to the received message
+//   static constexpr bool kWaitsForAll, kBlocksLater, kLong
+// A long command moves bulk data: it ends with Session::finish_transfer and holds back what comes after it until then.
+class Issuer {
+ public:
+  Issuer(Session& session, Outbox& outbox) : session_(session), outbox_(outbox) {}
+  Issuer(const Issuer&) = delete;
+  Issuer& operator=(const Issuer&) = delete;
+
+  // Makes the event of a command; null for id 0. Throws ProtocolError for an id that was used before.
+  // `reports_unasked`: EventDone is sent without ObserveEvent.
+  Event* begin_event(EventId id, Queue& queue, bool reports_unasked);
+
+  template <class Command>
+  void submit(Queue& queue, Event* event, const Array<EventId>& wait_list, Command&& command,
+              bool waits_for_all = false, bool blocks_later = false);
+
+  // The command cannot be carried out: the client learns it, and so do its dependents.
+  void fail(Queue& queue, Event* event, std::int32_t status);
+  // The same for a command that the driver accepted earlier; its queue may be gone.
+  void fail(ObjectId queue, Event* event, std::int32_t status);
+  void finish_hold(EventId hold);
+  // A native command has the event `native`, whose reference is taken; `event` may be null.
+  void accepted(Queue& queue, Event* event, cl_event native);
+
+  void observe(EventId id);
+  void release(EventId id) { events_.take(id); }
+  void expect(EventId id);
+  void signal(EventId id, std::int32_t status);
+
+  // Hands commands over that nothing holds back any more, and those that follow from that.
+  void run_ready();
+  // Flushes every native queue that got commands since the last call.
+  void flush_queues();
+  void touch(Queue& queue);
+
+  // The session ends: nothing that waits will run.
+  void drop_all();
+
+ private:
+  static constexpr EventId kInternal = EventId{1} << 63;
+  static constexpr std::size_t kHeldCommandsMax = 1u << 20;
+
+  void collect(Queue& queue, const Array<EventId>& wait_list, std::vector<Ref<Event>>* kept);
+  void collect_order(Queue& queue, bool waits_for_all);
+  void depend(Queue& queue, Event& event);
+  void track(Event& event);
+  void end(Event& event, std::int32_t status);
+  void publish(Event& event, cl_event native);
+  void report(Event& event);
+  void notify_end(Event& event);
+  EventId make_hold(Queue& queue, Event* event, bool blocks_later);
+  void clear_collected();
+
+  template <class Command>
+  void run(Queue& queue, Event* event, EventId hold, Command& command);
+  template <class Command>
+  void hold(Queue& queue, Event* event, const Array<EventId>& wait_list, Command command, bool blocks_later);
+
+  Session& session_;
+  Outbox& outbox_;
+  EventGraph graph_;
+  ObjectTable<Event> events_;
+  EventId last_hold_ = kInternal;
+  std::vector<Ref<Queue>> touched_;
+  std::vector<EventGraph::Ready> ready_;
+  // What the command being submitted waits for.
+  std::vector<cl_event> native_waits_;
+  std::vector<EventId> graph_waits_;
+  bool dependency_failed_ = false;
+};
+
+template <class Command>
+void Issuer::submit(Queue& queue, Event* event, const Array<EventId>& wait_list, Command&& command,
+                    bool waits_for_all, bool blocks_later) {
+  clear_collected();
+  collect_order(queue, waits_for_all);
+  collect(queue, wait_list, nullptr);
+  if (graph_waits_.empty()) {
+    run(queue, event, 0, command);
+  } else {
+    hold(queue, event, wait_list, std::forward<Command>(command), blocks_later);
+  }
+}
+
+template <class Command>
+void Issuer::hold(Queue& queue, Event* event, const Array<EventId>& wait_list, Command command,
+                  bool blocks_later) {
+  struct Held {
+    Ref<Queue> queue;
+    Ref<Event> event;
+    std::vector<Ref<Event>> waits;
+    EventId hold;
+    Command command;
+  };
+  std::vector<EventId> dependencies = graph_waits_;
+  auto held = std::make_shared<Held>(Held{Ref<Queue>(&queue), Ref<Event>(event), {}, 0, std::move(command)});
+  held->command.keep(session_);
+  clear_collected();
+  collect(queue, wait_list, &held->waits);
+  held->hold = make_hold(queue, event, blocks_later);
+  EventGraph::Action action = [this, held](std::int32_t) {
+    clear_collected();
+    for (const auto& wait : held->waits) depend(*held->queue, *wait);
+    run(*held->queue, held->event.get(), held->hold, held->command);
+  };
+  graph_.defer(dependencies, std::move(action));
+}
+
+template <class Command>
+void Issuer::run(Queue& queue, Event* event, EventId hold, Command& command) {
+  using Type = std::remove_reference_t<Command>;
+  cl_int error = CL_SUCCESS;
+  if (queue.native() == nullptr) error = CL_INVALID_COMMAND_QUEUE;
+  if (dependency_failed_) error = CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
+  if (error == CL_SUCCESS) {
+    if (Type::kLong && hold == 0) hold = make_hold(queue, event, false);
+    Issue issue{queue, event, native_waits_, hold};
+    error = command.issue(issue);
+    if (error == CL_SUCCESS) {
+      if (issue.enqueued) {
+        queue.count_native_command();
+        touch(queue);
+      }
+      if (Type::kLong) return;
+      if (issue.native != nullptr) accepted(queue, event, issue.native);
+    }
+  }
+  if (error != CL_SUCCESS) fail(queue, event, error);
+  if (hold != 0) finish_hold(hold);
+}
+
+}  // namespace remotecl::server

@@ -1,0 +1,68 @@
+#include "server/kernel.h"
+
+#include <cstring>
+
+namespace remotecl::server {
+
+void StoredArgument::set(const KernelArgument& argument) {
+  is_set_ = true;
+  kind_ = argument.kind;
+  number_ = argument.number;
+  size_ = argument.value.size();
+  if (size_ == 0) return;
+  if (size_ <= small_.size()) {
+    std::memcpy(small_.data(), argument.value.data(), size_);
+  } else {
+    large_.assign(argument.value.begin(), argument.value.end());
+  }
+}
+
+cl_int ArgumentSnapshot::apply(cl_kernel kernel, Device& device) {
+  for (std::uint32_t index = 0; index < arguments.size(); ++index) {
+    const StoredArgument& argument = arguments[index];
+    if (!argument.is_set()) continue;
+    cl_int error = CL_SUCCESS;
+    if (argument.kind() == ArgumentKind::kLocal) {
+      error = clSetKernelArg(kernel, index, argument.number(), nullptr);
+    } else if (argument.kind() == ArgumentKind::kMemory) {
+      cl_mem memory = nullptr;
+      if (buffers[index]) error = buffers[index]->native(device, memory);
+      if (error == CL_SUCCESS) error = clSetKernelArg(kernel, index, sizeof memory, &memory);
+    } else {
+      error = clSetKernelArg(kernel, index, argument.value().size(), argument.value().data());
+    }
+    if (error != CL_SUCCESS) return error;
+  }
+  return CL_SUCCESS;
+}
+
+Kernel::~Kernel() {
+  for (const auto& kernel : native_) {
+    if (kernel != nullptr) clReleaseKernel(kernel->native);
+  }
+}
+
+cl_int Kernel::on(Device& device, DeviceKernel*& kernel) {
+  if (native_.size() <= device.index()) native_.resize(device.index() + 1);
+  auto& slot = native_[device.index()];
+  if (slot == nullptr) {
+    const cl_program program = program_->executable(device);
+    if (program == nullptr) return CL_INVALID_PROGRAM_EXECUTABLE;
+    cl_int error = CL_SUCCESS;
+    const cl_kernel native = clCreateKernel(program, name_.c_str(), &error);
+    if (error != CL_SUCCESS) return error;
+    cl_uint count = 0;
+    error = clGetKernelInfo(native, CL_KERNEL_NUM_ARGS, sizeof count, &count, nullptr);
+    if (error != CL_SUCCESS) {
+      clReleaseKernel(native);
+      return error;
+    }
+    slot = std::make_unique<DeviceKernel>();
+    slot->native = native;
+    slot->arguments.resize(count);
+  }
+  kernel = slot.get();
+  return CL_SUCCESS;
+}
+
+}  // namespace remotecl::server

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/base/ref_counted.h"
+#include "runtime/protocol/messages.h"
+#include "server/buffer.h"
+#include "server/cl.h"
+#include "server/program.h"
+
+namespace remotecl::server {
+
+// What the client set an argument to. Names buffers by id and keeps none alive, as OpenCL has it.
+class StoredArgument {
+ public:
+  void set(const KernelArgument& argument);
+
+  bool is_set() const { return is_set_; }
+  ArgumentKind kind() const { return kind_; }
+  std::uint64_t number() const { return number_; }
+  Bytes value() const { return {size_ <= small_.size() ? small_.data() : large_.data(), size_}; }
+
+ private:
+  bool is_set_ = false;
+  ArgumentKind kind_ = ArgumentKind::kValue;
+  std::uint64_t number_ = 0;
+  std::size_t size_ = 0;
+  std::array<std::byte, 16> small_;
+  std::vector<std::byte> large_;
+};
+
+// A kernel on one device. Needs the session's lock.
+struct DeviceKernel {
+  cl_kernel native = nullptr;
+  std::vector<StoredArgument> arguments;  // as of the last command that was received
+  bool stale = false;                     // the native kernel has other ones
+  std::uint64_t checked_at = 0;           // Session's count of released buffers when they all existed
+};
+
+// All arguments of one command that waits, with the buffers that it will use.
+struct ArgumentSnapshot {
+  std::vector<StoredArgument> arguments;
+  std::vector<Ref<Buffer>> buffers;  // one for each argument; null where it is none
+
+  cl_int apply(cl_kernel kernel, Device& device);
+};
+
+// A client's kernel: a native one for each device, made when that device first runs it. Owned by the session's table
+// and by commands in flight. Needs the session's lock.
+class Kernel final : public RefCounted {
+ public:
+  Kernel(Ref<Program> program, std::string_view name) : program_(std::move(program)), name_(name) {}
+  ~Kernel() override;
+
+  cl_int on(Device& device, DeviceKernel*& kernel);
+
+ private:
+  const Ref<Program> program_;
+  const std::string name_;
+  std::vector<std::unique_ptr<DeviceKernel>> native_;  // by device
+};
+
+}  // namespace remotecl::server

@@ -1,0 +1,97 @@
+#include <CLI/CLI.hpp>
+#include <poll.h>
+#include <signal.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+
+#include "runtime/transport/address.h"
+#include "server/log.h"
+#include "server/server.h"
+
+namespace {
+
+using namespace remotecl;
+
+struct Options {
+  std::string listen = "127.0.0.1:10990";
+  std::string devices = "all";
+  std::string log_level = "warning";
+  bool exit_on_stdin_eof = false;
+};
+
+bool is_loopback(const std::string& host) {
+  return host == "localhost" || host == "::1" || host.starts_with("127.");
+}
+
+// Signals arrive through this descriptor and nowhere else; every later thread inherits the mask.
+int block_signals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+  return signalfd(-1, &signals, SFD_CLOEXEC);
+}
+
+void wait_for_end(int signals, bool watch_stdin) {
+  char ignored[4096];
+  for (;;) {
+    pollfd waits[2] = {{signals, POLLIN, 0}, {STDIN_FILENO, POLLIN, 0}};
+    if (poll(waits, watch_stdin ? 2 : 1, -1) < 0) continue;
+    if (waits[0].revents != 0) return;
+    if (watch_stdin && waits[1].revents != 0 && read(STDIN_FILENO, ignored, sizeof ignored) <= 0) return;
+  }
+}
+
+int run(const Options& options) {
+  const int signals = block_signals();
+  const Address address = parse_address(options.listen, kDefaultPort);
+  auto server = std::make_unique<server::Server>(address, options.devices);
+  for (const auto& device : server->driver().devices()) {
+    std::printf("device %u: %s (%s)\n", device->index(), device->name().c_str(), device->platform_name().c_str());
+  }
+  std::printf("listening on %s\n", server->address().text().c_str());
+  std::fflush(stdout);
+  if (!is_loopback(server->address().host)) {
+    spdlog::warn("there is no authentication yet: whoever reaches {} can use these devices",
+                 server->address().text());
+  }
+  wait_for_end(signals, options.exit_on_stdin_eof);
+  if (!server->stop(std::chrono::milliseconds(700))) {
+    // Native work that cannot be cancelled is still running; it ends with the process.
+    spdlog::default_logger()->flush();
+    std::_Exit(0);
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  CLI::App app{"Serves this machine's OpenCL devices to remotecl clients."};
+  app.add_option("--listen", options.listen, "HOST[:PORT] to listen on; port 0: any free one")->capture_default_str();
+  app.add_option("--devices", options.devices, "all, or a comma-separated list of indices and parts of names")
+      ->capture_default_str();
+  app.add_flag("--exit-on-stdin-eof", options.exit_on_stdin_eof, "end when the standard input ends");
+  app.add_option("--log-level", options.log_level, "trace, debug, info, warning, error or off")
+      ->check(CLI::IsMember({"trace", "debug", "info", "warning", "error", "off"}))
+      ->capture_default_str();
+  app.set_version_flag("--version", REMOTECL_VERSION);
+  CLI11_PARSE(app, argc, argv);
+  spdlog::set_default_logger(std::make_shared<spdlog::logger>("", std::make_shared<spdlog::sinks::stderr_sink_mt>()));
+  spdlog::set_pattern("remotecl-server: %l: %v");
+  spdlog::set_level(spdlog::level::from_str(options.log_level));
+  try {
+    return run(options);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "remotecl-server: %s\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,126 @@
+#include "server/native_driver.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+
+#include "runtime/protocol/messages.h"
+#include "runtime/protocol/frames.h"
+
+namespace remotecl::server {
+namespace {
+
+struct Candidate {
+  cl_platform_id platform;
+  cl_device_id id;
+  std::string name;
+};
+
+std::string platform_name(cl_platform_id platform) {
+  char name[256] = {};
+  clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof name - 1, name, nullptr);
+  return name;
+}
+
+std::vector<Candidate> all_devices() {
+  // Our own ICD may be registered on this machine: it must not answer, or the daemon would serve other daemons.
+  ::setenv("REMOTECL_DISABLE", "1", 1);
+  ::unsetenv("REMOTECL_SERVERS");
+  std::vector<Candidate> candidates;
+  cl_uint count = 0;
+  if (clGetPlatformIDs(0, nullptr, &count) != CL_SUCCESS) return candidates;
+  std::vector<cl_platform_id> platforms(count);
+  if (count != 0) clGetPlatformIDs(count, platforms.data(), nullptr);
+  for (const cl_platform_id platform : platforms) {
+    if (platform_name(platform) == "remotecl") continue;
+    if (clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, nullptr, &count) != CL_SUCCESS) continue;
+    std::vector<cl_device_id> ids(count);
+    clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, count, ids.data(), nullptr);
+    for (const cl_device_id id : ids) {
+      char name[512] = {};
+      clGetDeviceInfo(id, CL_DEVICE_NAME, sizeof name - 1, name, nullptr);
+      candidates.push_back({platform, id, name});
+    }
+  }
+  return candidates;
+}
+
+bool matches(std::string_view entry, std::size_t index, const std::string& name) {
+  std::size_t number = 0;
+  const auto [end, error] = std::from_chars(entry.data(), entry.data() + entry.size(), number);
+  if (error == std::errc{} && end == entry.data() + entry.size()) return number == index;
+  return name.find(entry) != std::string::npos;
+}
+
+std::vector<std::string_view> split(std::string_view list) {
+  std::vector<std::string_view> entries;
+  while (!list.empty()) {
+    const std::size_t comma = list.find(',');
+    std::string_view entry = list.substr(0, comma);
+    list = comma == std::string_view::npos ? std::string_view{} : list.substr(comma + 1);
+    while (entry.starts_with(' ')) entry.remove_prefix(1);
+    while (entry.ends_with(' ')) entry.remove_suffix(1);
+    if (!entry.empty()) entries.push_back(entry);
+  }
+  return entries;
+}
+
+std::vector<Candidate> select(std::string_view selection, const std::vector<Candidate>& candidates) {
+  if (selection == "all") return candidates;
+  std::vector<bool> chosen(candidates.size());
+  const auto entries = split(selection);
+  bool complete = !entries.empty();
+  for (const std::string_view entry : entries) {
+    bool found = false;
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      if (matches(entry, i, candidates[i].name)) found = chosen[i] = true;
+    }
+    complete = complete && found;
+  }
+  if (!complete) {
+    std::string text = "no device matches \"" + std::string(selection) + "\"; this machine has:";
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      text += (i == 0 ? " " : ", ") + std::to_string(i) + " (" + candidates[i].name + ")";
+    }
+    throw NoDevice(text);
+  }
+  std::vector<Candidate> result;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    if (chosen[i]) result.push_back(candidates[i]);
+  }
+  return result;
+}
+
+std::vector<InfoValue> views_of(const std::vector<InfoAnswer>& answers) {
+  std::vector<InfoValue> values;
+  for (const auto& answer : answers) values.push_back({answer.name, answer.value});
+  return values;
+}
+
+}  // namespace
+
+NativeDriver::NativeDriver(std::string_view selection) {
+  const auto candidates = all_devices();
+  if (candidates.empty()) {
+    throw NoDevice(
+        "no OpenCL driver with a device was found; install one (pocl-opencl-icd gives a CPU device) and check that "
+        "/etc/OpenCL/vendors, or the folder in OCL_ICD_VENDORS, names it");
+  }
+  for (const auto& candidate : select(selection, candidates)) {
+    const auto index = static_cast<std::uint32_t>(devices_.size());
+    devices_.push_back(std::make_unique<Device>(index, candidate.platform, candidate.id));
+  }
+  std::vector<std::vector<InfoValue>> infos, platform_infos;
+  std::vector<DeviceDescription> descriptions;
+  for (const auto& device : devices_) {
+    infos.push_back(views_of(device->info()));
+    platform_infos.push_back(views_of(device->platform_info()));
+  }
+  for (const auto& device : devices_) {
+    descriptions.push_back({device->index(), std::span<const InfoValue>(platform_infos[device->index()]),
+                            std::span<const InfoValue>(infos[device->index()])});
+  }
+  append_message(device_list_, DeviceList{std::span<const DeviceDescription>(descriptions)});
+}
+
+}  // namespace remotecl::server

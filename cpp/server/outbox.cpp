@@ -1,0 +1,88 @@
+#include "server/outbox.h"
+
+#include <poll.h>
+
+#include "server/log.h"
+
+namespace remotecl::server {
+
+void Outbox::add_encoded(Bytes messages) {
+  MutexLock lock(mutex_);
+  if (!closed_) pending_.append(messages);
+}
+
+void Outbox::flush() {
+  MutexLock lock(mutex_);
+  flush_locked();
+}
+
+void Outbox::flush_locked() {
+  if (closed_ || pending_.empty()) return;
+  if (!blocked_) write_some();
+  if (pending_.size() - written_ > kPendingBytesMax) {
+    spdlog::warn("a client does not read its replies; its session is closed");
+    closed_ = true;
+    connection_.shutdown();
+  }
+  if (closed_ || pending_.empty() || blocked_) return;
+  blocked_ = true;
+  if (!flusher_.joinable()) {
+    flusher_ = std::thread([this] { run_flusher(); });
+  }
+  wake_.notify_one();
+}
+
+void Outbox::write_some() {
+  while (written_ < pending_.size()) {
+    const std::ptrdiff_t count = connection_.try_write(pending_.bytes().subspan(written_));
+    if (count < 0) {
+      closed_ = true;  // the control thread sees the broken connection and ends the session
+      return;
+    }
+    if (count == 0) return;
+    written_ += static_cast<std::size_t>(count);
+  }
+  pending_.clear();
+  pending_.shrink(kKeptBytesMax);
+  written_ = 0;
+}
+
+void Outbox::run_flusher() {
+  for (;;) {
+    {
+      MutexLock lock(mutex_);
+      while (!blocked_ && !closed_) wake_.wait(mutex_);
+      if (closed_) return;
+    }
+    // shutdown() of the connection ends this wait too.
+    pollfd wait{connection_.wait_handle(), POLLOUT, 0};
+    ::poll(&wait, 1, 1000);
+    MutexLock lock(mutex_);
+    if (closed_) return;
+    write_some();
+    if (written_ > pending_.size() / 2) {
+      pending_.consume(written_);
+      written_ = 0;
+    }
+    if (pending_.empty()) blocked_ = false;
+  }
+}
+
+void Outbox::close() {
+  MutexLock lock(mutex_);
+  closed_ = true;
+  wake_.notify_all();
+}
+
+void Outbox::stop() {
+  std::thread flusher;
+  {
+    MutexLock lock(mutex_);
+    closed_ = true;
+    flusher.swap(flusher_);
+    wake_.notify_all();
+  }
+  if (flusher.joinable()) flusher.join();
+}
+
+}  // namespace remotecl::server

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <thread>
+
+#include "runtime/base/bytes.h"
+#include "runtime/base/mutex.h"
+#include "runtime/protocol/frames.h"
+#include "runtime/transport/connection.h"
+
+namespace remotecl::server {
+
+// Replies on their way to the client's control connection. Any thread adds and flushes, a driver's callback too:
+// nothing here blocks on a slow client. What the socket does not take is kept, within a bound, and written by a thread
+// that is made for that case. Owned by a session; the connection outlives it.
+class Outbox {
+ public:
+  explicit Outbox(Connection& connection) : connection_(connection) {}
+  ~Outbox() { stop(); }
+  Outbox(const Outbox&) = delete;
+  Outbox& operator=(const Outbox&) = delete;
+
+  // Added to what the next flush() writes.
+  template <class Message>
+  void add(const Message& message) EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    if (!closed_) append_message(pending_, message);
+  }
+  void add_encoded(Bytes messages) EXCLUDES(mutex_);
+  void flush() EXCLUDES(mutex_);
+
+  template <class Message>
+  void send(const Message& message) EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    if (closed_) return;
+    append_message(pending_, message);
+    flush_locked();
+  }
+
+  // The last message: whatever else is added from now on is dropped.
+  template <class Message>
+  void close_with(const Message& message) EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    if (closed_) return;
+    append_message(pending_, message);
+    flush_locked();
+    closed_ = true;
+    wake_.notify_all();
+  }
+
+  // From now on everything is dropped. stop() also ends the flushing thread.
+  void close() EXCLUDES(mutex_);
+  void stop() EXCLUDES(mutex_);
+
+ private:
+  static constexpr std::size_t kPendingBytesMax = 2 * std::size_t{kMessageSizeMax};
+  static constexpr std::size_t kKeptBytesMax = 1u << 20;
+
+  void flush_locked() REQUIRES(mutex_);
+  void write_some() REQUIRES(mutex_);
+  void run_flusher() EXCLUDES(mutex_);
+
+  Connection& connection_;
+  Mutex mutex_;
+  ConditionVariable wake_;
+  ByteBuffer pending_ GUARDED_BY(mutex_);
+  std::size_t written_ GUARDED_BY(mutex_) = 0;  // of pending_
+  bool blocked_ GUARDED_BY(mutex_) = false;     // the flusher has the word
+  bool closed_ GUARDED_BY(mutex_) = false;
+  std::thread flusher_ GUARDED_BY(mutex_);
+};
+
+}  // namespace remotecl::server

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/protocol/messages.h"
+
+namespace remotecl::server {
+
+// The include files of one build, in a folder of this machine that exists as long as this object.
+class PlacedFiles {
+ public:
+  PlacedFiles() = default;
+  PlacedFiles(std::string options, std::string folder, int lock);
+  ~PlacedFiles();
+  PlacedFiles(PlacedFiles&& other) noexcept;
+  PlacedFiles& operator=(PlacedFiles&&) = delete;
+
+  // The application's options and a -I for each include folder.
+  const std::string& options() const { return options_; }
+  // A build log as if the client's files had been compiled where they are.
+  std::string client_log(std::string log) const;
+
+ private:
+  friend class ProgramFiles;
+  std::string options_;
+  std::string folder_;  // empty: no files were needed
+  int lock_ = -1;       // an open descriptor of the folder, locked against removal
+  std::vector<std::pair<std::string, std::string>> links_;  // our path, the client's
+};
+
+// Writes what a client's program includes to where the native compiler finds it. Equal files get equal paths, also in
+// another run of a daemon: drivers key their caches on the options. Any thread.
+class ProgramFiles {
+ public:
+  // In `folder`, by default TMPDIR or /tmp, under a folder that only this user can enter.
+  explicit ProgramFiles(std::filesystem::path folder = {});
+
+  // Throws ProtocolError for a path that is not absolute and plain, std::filesystem::filesystem_error when the disk is
+  // full or the like.
+  PlacedFiles place(const BuildProgram& message);
+
+ private:
+  const std::filesystem::path base_;
+};
+
+}  // namespace remotecl::server

@@ -1,0 +1,53 @@
+#include "server/queue.h"
+
+#include <utility>
+
+namespace remotecl::server {
+
+Queue::Queue(ObjectId id, Device& device, cl_command_queue_properties properties, Ref<BlockPool> blocks)
+    : id_(id),
+      device_(device),
+      in_order_((properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) == 0),
+      profiling_((properties & CL_QUEUE_PROFILING_ENABLE) != 0),
+      arena_(std::move(blocks)),
+      wants_events_(in_order_ && device.waits_for_all_slowly()) {
+  const cl_context context = device.context(error_);
+  if (context != nullptr) native_ = clCreateCommandQueue(context, device.id(), properties, &error_);
+  if (error_ != CL_SUCCESS) native_ = nullptr;
+}
+
+Queue::~Queue() {
+  if (!arena_.empty()) {
+    cl_event marker = nullptr;
+    if (mark(marker) != CL_SUCCESS) clFinish(native_);  // the driver is broken; nothing else makes freeing safe
+    arena_.retire(marker);
+  }
+  if (newest_ != nullptr) clReleaseEvent(newest_);
+  if (native_ != nullptr) clReleaseCommandQueue(native_);
+}
+
+void Queue::note(cl_event event) {
+  if (!wants_events_) return;
+  clRetainEvent(event);
+  if (newest_ != nullptr) clReleaseEvent(newest_);
+  newest_ = event;
+}
+
+cl_int Queue::mark(cl_event& marker) {
+  if (newest_ == nullptr) return clEnqueueMarkerWithWaitList(native_, 0, nullptr, &marker);
+  marker = newest_;
+  return clRetainEvent(marker);
+}
+
+const std::byte* Queue::stage(Bytes data) {
+  if (native_idle()) arena_.reset();
+  if (!arena_.empty() && !arena_.fits(data.size())) {
+    cl_event marker = nullptr;
+    if (mark(marker) != CL_SUCCESS) clFinish(native_);
+    if (marker != nullptr) clFlush(native_);
+    arena_.retire(marker);
+  }
+  return arena_.add(data);
+}
+
+}  // namespace remotecl::server

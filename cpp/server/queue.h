@@ -1,0 +1,87 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "runtime/base/ref_counted.h"
+#include "runtime/protocol/messages.h"
+#include "server/cl.h"
+#include "server/device.h"
+#include "server/write_arena.h"
+
+namespace remotecl::server {
+
+// How far the driver has come with a queue's native commands. Any thread, a driver's callback too.
+class QueueProgress final : public RefCounted {
+ public:
+  // All native commands up to this count have ended.
+  void ended(std::uint64_t count) {
+    std::uint64_t known = ended_.load(std::memory_order_relaxed);
+    while (known < count && !ended_.compare_exchange_weak(known, count, std::memory_order_release)) {
+    }
+  }
+  std::uint64_t ended() const { return ended_.load(std::memory_order_acquire); }
+
+ private:
+  std::atomic<std::uint64_t> ended_{0};
+};
+
+// A client's queue: a native queue, and what of it is held back from there. Owned by the session's table and by its
+// commands in flight. Needs the session's lock, but for what says otherwise.
+class Queue final : public RefCounted {
+ public:
+  Queue(ObjectId id, Device& device, cl_command_queue_properties properties, Ref<BlockPool> blocks);
+  ~Queue() override;
+
+  ObjectId id() const { return id_; }
+  Device& device() const { return device_; }
+  bool in_order() const { return in_order_; }
+  bool profiling() const { return profiling_; }
+  // Null when the driver refused it, and error() says why. Any thread.
+  cl_command_queue native() const { return native_; }
+  cl_int error() const { return error_; }
+
+  // Native commands are counted, so that an empty queue is known without asking the driver.
+  std::uint64_t count_native_command() { return ++issued_; }
+  std::uint64_t native_commands() const { return issued_; }
+  bool native_idle() const { return progress_->ended() == issued_; }
+  // For callbacks, which must not be the last to hold a queue.
+  const Ref<QueueProgress>& progress() const { return progress_; }
+
+  // Whether every native command has to be given an event, which note() then gets.
+  bool wants_events() const { return wants_events_; }
+  // `event` is that of the newest native command. Keeps a reference of its own where it needs one.
+  void note(cl_event event);
+  // Gives an event that ends when all native commands so far have ended; the caller's.
+  cl_int mark(cl_event& marker);
+  // Whether mark() takes long when many commands are in flight.
+  bool marks_slowly() const { return !in_order_ && device_.waits_for_all_slowly(); }
+
+  // Copies what a small write writes to where the driver finds it as long as it needs it.
+  const std::byte* stage(Bytes data);
+
+  // Events of the graph that later commands of the queue have to wait for. In order: the last held command. Out of
+  // order: the last held barrier, and everything held for those commands that wait for all.
+  EventId tail = 0;
+  std::vector<EventId> held;
+  std::size_t sweep_at = 64;  // size of `held` at which ended ones are removed
+  bool touched = false;  // has commands since its last flush
+
+ private:
+  const ObjectId id_;
+  Device& device_;
+  const bool in_order_;
+  const bool profiling_;
+  cl_command_queue native_ = nullptr;
+  cl_int error_ = CL_SUCCESS;
+  std::uint64_t issued_ = 0;
+  const Ref<QueueProgress> progress_ = make_ref<QueueProgress>();
+  WriteArena arena_;
+  // Some drivers take a time that grows with the square of the queue's length for "wait for all". In order, the last
+  // command's event does the same.
+  const bool wants_events_;
+  cl_event newest_ = nullptr;
+};
+
+}  // namespace remotecl::server

@@ -1,0 +1,140 @@
+#include "server/server.h"
+
+#include "server/handshake.h"
+#include "server/log.h"
+
+namespace remotecl::server {
+
+Server::Server(const Address& address, std::string_view devices) : driver_(devices), listener_(address) {
+  fill_random(std::as_writable_bytes(std::span(&epoch_, 1)));
+  acceptor_ = std::thread([this] { accept_all(); });
+}
+
+Server::~Server() { stop(std::chrono::hours(24)); }
+
+std::size_t Server::sessions() const {
+  MutexLock lock(mutex_);
+  return sessions_.size();
+}
+
+std::size_t Server::connections() const {
+  MutexLock lock(mutex_);
+  return threads_;
+}
+
+bool Server::stop(std::chrono::milliseconds timeout) {
+  listener_.close();
+  if (acceptor_.joinable()) acceptor_.join();
+  const auto end = std::chrono::steady_clock::now() + timeout;
+  MutexLock lock(mutex_);
+  stopping_ = true;
+  for (Connection* connection : greeting_) connection->shutdown();
+  for (const auto& [id, session] : sessions_) session->close("the server is shutting down");
+  while (threads_ != 0) {
+    if (thread_left_.wait_until(mutex_, end) == std::cv_status::timeout) return threads_ == 0;
+  }
+  return true;
+}
+
+void Server::accept_all() {
+  while (auto connection = listener_.accept()) {
+    bool busy = false;
+    {
+      MutexLock lock(mutex_);
+      busy = greeting_.size() >= kGreetingsMax;
+      if (!busy) {
+        greeting_.insert(connection.get());
+        ++threads_;
+      }
+    }
+    if (busy) {
+      refuse(*connection, epoch_, WelcomeStatus::kBusy, "too many connections are being made; try again");
+      continue;
+    }
+    Connection* const key = connection.get();
+    try {
+      std::thread([this, connection = std::move(connection)]() mutable { serve(std::move(connection)); }).detach();
+    } catch (const std::system_error& error) {
+      spdlog::error("no thread for a new connection: {}", error.what());
+      MutexLock lock(mutex_);
+      greeting_.erase(key);
+      --threads_;
+    }
+  }
+}
+
+void Server::greeted(Connection* connection) {
+  MutexLock lock(mutex_);
+  greeting_.erase(connection);
+}
+
+void Server::serve(std::unique_ptr<Connection> connection) {
+  Connection* const key = connection.get();
+  try {
+    greet(connection);
+  } catch (const std::exception& error) {
+    spdlog::error("a connection ended: {}", error.what());
+  }
+  greeted(key);
+  connection.reset();
+  MutexLock lock(mutex_);
+  --threads_;
+  thread_left_.notify_all();
+}
+
+void Server::greet(std::unique_ptr<Connection>& connection) {
+  const auto hello = read_hello(*connection);
+  if (!hello) return;
+  if (hello->version != kProtocolVersion) {
+    refuse(*connection, epoch_, WelcomeStatus::kVersionMismatch, version_mismatch_text(hello->version));
+  } else if (hello->role == Role::kControl) {
+    serve_control(connection);
+  } else if (hello->role == Role::kBulk) {
+    serve_bulk(connection, *hello);
+  }
+}
+
+void Server::serve_control(std::unique_ptr<Connection>& connection) {
+  std::uint64_t id = 0;
+  Secret secret;
+  fill_random(std::as_writable_bytes(std::span(&id, 1)));
+  fill_random(std::as_writable_bytes(std::span(secret)));
+  Connection* const control = connection.get();
+  Ref<Session> session;
+  {
+    MutexLock lock(mutex_);
+    greeting_.erase(control);
+    if (stopping_) return;
+    session = make_ref<Session>(Shared{driver_, files_}, std::move(connection), id, secret);
+    sessions_.emplace(id, session);
+  }
+  accept(*control, epoch_, id, secret);
+  spdlog::info("session {:016x} begins", id);
+  session->run();
+  spdlog::info("session {:016x} ends", id);
+  MutexLock lock(mutex_);
+  sessions_.erase(id);
+}
+
+void Server::serve_bulk(std::unique_ptr<Connection>& connection, const Hello& hello) {
+  Ref<Session> session;
+  {
+    MutexLock lock(mutex_);
+    const auto at = sessions_.find(hello.session);
+    if (at != sessions_.end() && same_secret(at->second->secret(), hello.secret)) session = at->second;
+  }
+  if (!session) {
+    refuse(*connection, epoch_, WelcomeStatus::kUnknownSession, "there is no such session, or the secret is wrong");
+    return;
+  }
+  Connection* const bulk = connection.get();
+  greeted(bulk);
+  if (!session->attach_bulk(connection)) {
+    refuse(*bulk, epoch_, WelcomeStatus::kBusy, "the session has its bulk connection already");
+    return;
+  }
+  accept(*bulk, epoch_, session->id(), session->secret());
+  session->run_bulk();
+}
+
+}  // namespace remotecl::server

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <thread>
+
+#include "runtime/base/mutex.h"
+#include "runtime/protocol/frames.h"
+#include "runtime/transport/tcp.h"
+#include "server/native_driver.h"
+#include "server/program_files.h"
+#include "server/session.h"
+
+namespace remotecl::server {
+
+// The daemon: accepts connections, makes sessions of them, ends them. Each connection has a thread, so that nobody waits
+// for somebody else's. Owned by main() or a test, which also calls stop().
+class Server {
+ public:
+  // Starts listening and accepting. Throws NoDevice, ConnectionError.
+  Server(const Address& address, std::string_view devices);
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  Address address() const { return listener_.address(); }
+  const NativeDriver& driver() const { return driver_; }
+  std::size_t sessions() const EXCLUDES(mutex_);
+  std::size_t connections() const EXCLUDES(mutex_);
+
+  // Accepts no more, ends all sessions and waits for their threads, but not longer than `timeout`: native work can take
+  // any time. False when some are left; then the process must end without destroying this.
+  bool stop(std::chrono::milliseconds timeout) EXCLUDES(mutex_);
+
+ private:
+  static constexpr std::size_t kGreetingsMax = 64;
+
+  void accept_all();
+  void serve(std::unique_ptr<Connection> connection);
+  void greet(std::unique_ptr<Connection>& connection);
+  void serve_control(std::unique_ptr<Connection>& connection);
+  void serve_bulk(std::unique_ptr<Connection>& connection, const Hello& hello);
+  void greeted(Connection* connection) EXCLUDES(mutex_);
+
+  NativeDriver driver_;
+  ProgramFiles files_;
+  tcp::Listener listener_;
+  std::uint64_t epoch_ = 0;
+
+  mutable Mutex mutex_;
+  ConditionVariable thread_left_;
+  std::size_t threads_ GUARDED_BY(mutex_) = 0;
+  bool stopping_ GUARDED_BY(mutex_) = false;
+  std::set<Connection*> greeting_ GUARDED_BY(mutex_);  // not yet authenticated
+  std::map<std::uint64_t, Ref<Session>> sessions_ GUARDED_BY(mutex_);
+  std::thread acceptor_;
+};
+
+}  // namespace remotecl::server

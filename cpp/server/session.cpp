@@ -1,0 +1,224 @@
+#include "server/session.h"
+
+#include <array>
+#include <chrono>
+#include <exception>
+#include <vector>
+
+#include "runtime/protocol/message_buffer.h"
+#include "server/log.h"
+#include "server/protocol_error.h"
+
+namespace remotecl::server {
+
+// From the code of a command to what decodes and handles it. commands.def makes the table.
+struct Dispatch {
+  using Handler = void (*)(Session&, Bytes);
+  enum class Place { kInline, kWorker };
+
+  template <class Message>
+  static Message decode(Bytes payload) {
+    Message message{};
+    Decoder decoder(payload);
+    if (!decoder.read(message) || !decoder.at_end()) {
+      throw ProtocolError("a " + std::string(message_name(Message::kCode)) + " message is malformed");
+    }
+    return message;
+  }
+
+  template <class Message, Place place>
+  static void handle(Session& session, Bytes payload) {
+    const auto message = decode<Message>(payload);
+    if constexpr (place == Place::kInline) {
+      session.handle(message);
+    } else {
+      Ref<Program> program(session.programs_.find(message.program));
+      if (!program) throw ProtocolError("program " + std::to_string(message.program) + " does not exist");
+      auto copy = std::make_shared<std::vector<std::byte>>(payload.begin(), payload.end());
+      session.builds_.post([&session, program, copy] {
+        try {
+          session.work(decode<Message>(*copy), *program);
+        } catch (const std::exception& error) {
+          session.close(error.what());
+        }
+      });
+    }
+  }
+
+  static constexpr std::size_t kCodes = 128;
+  static constexpr std::array<Handler, kCodes> make_table() {
+    std::array<Handler, kCodes> table{};
+#define REMOTECL_COMMAND(name, number, place) table[number] = &handle<name, Place::place>;
+#define REMOTECL_REPORT(name, number)
+#include "runtime/protocol/commands.def"
+    return table;
+  }
+};
+
+namespace {
+
+constexpr auto kHandlers = Dispatch::make_table();
+
+// Reads on for a moment after the last words: closing a socket with unread bytes would take them back.
+void linger(Connection& connection) {
+  using namespace std::chrono_literals;
+  constexpr std::size_t kBytesMax = 16u << 20;
+  std::vector<std::byte> ignored(64u << 10);
+  connection.set_read_timeout(200ms);
+  const auto end = std::chrono::steady_clock::now() + 1s;
+  for (std::size_t total = 0; total < kBytesMax && std::chrono::steady_clock::now() < end;) {
+    const std::size_t count = connection.read_some(ignored);
+    if (count == 0) return;
+    total += count;
+  }
+}
+
+}  // namespace
+
+Session::Session(const Shared& shared, std::unique_ptr<Connection> control, std::uint64_t id, const Secret& secret)
+    : shared_(shared),
+      control_(std::move(control)),
+      id_(id),
+      secret_(secret),
+      outbox_(*control_),
+      bulk_receiver_(*this),
+      bulk_sender_(*this),
+      issuer_(*this, outbox_) {}
+
+Session::~Session() = default;
+
+void Session::run() {
+  outbox_.add_encoded(shared_.driver.device_list());
+  outbox_.flush();
+  std::string last_words;
+  try {
+    serve();
+  } catch (const ProtocolError& error) {
+    last_words = error.what();
+  } catch (const std::exception& error) {
+    last_words = std::string("the server cannot go on with this session: ") + error.what();
+  }
+  if (!last_words.empty()) {
+    spdlog::warn("session {:016x}: {}", id_, last_words);
+    outbox_.close_with(SessionError{last_words});
+    linger(*control_);
+  }
+  tear_down();
+}
+
+void Session::serve() {
+  MessageBuffer buffer;
+  for (;;) {
+    const MutableBytes space = buffer.space();
+    const std::size_t count = control_->read_some(space);
+    if (count == 0) return;
+    buffer.commit(count);
+    {
+      MutexLock lock(mutex_);
+      std::uint16_t code = 0;
+      Bytes payload;
+      auto next = MessageBuffer::Next::kNeedMore;
+      while ((next = buffer.next(code, payload)) == MessageBuffer::Next::kMessage) execute(code, payload);
+      if (next == MessageBuffer::Next::kBroken) throw ProtocolError("a message is longer than the protocol allows");
+      settle();
+    }
+    outbox_.flush();
+  }
+}
+
+void Session::execute(std::uint16_t code, Bytes payload) {
+  if (code >= kHandlers.size() || kHandlers[code] == nullptr) {
+    throw ProtocolError("message code " + std::to_string(code) + " is not known");
+  }
+  kHandlers[code](*this, payload);
+}
+
+void Session::settle() {
+  issuer_.run_ready();
+  issuer_.flush_queues();
+}
+
+void Session::later(std::function<void()> job) {
+  continuations_.post([session = Ref<Session>(this), job = std::move(job)] {
+    try {
+      MutexLock lock(session->mutex_);
+      if (session->closed_) return;
+      job();
+      session->settle();
+    } catch (const std::exception& error) {
+      session->close(error.what());
+    }
+    session->outbox_.flush();
+  });
+}
+
+void Session::close(const std::string& text) {
+  if (text.empty()) {
+    outbox_.close();
+  } else {
+    outbox_.close_with(SessionError{text});
+  }
+  control_->shutdown();
+}
+
+bool Session::attach_bulk(std::unique_ptr<Connection>& connection) {
+  MutexLock lock(bulk_mutex_);
+  if (bulk_ != nullptr || bulk_closed_) return false;
+  bulk_ = std::move(connection);
+  bulk_running_ = true;
+  return true;
+}
+
+void Session::run_bulk() {
+  Connection* connection = nullptr;
+  {
+    MutexLock lock(bulk_mutex_);
+    connection = bulk_.get();
+  }
+  bulk_sender_.connect(*connection);
+  try {
+    bulk_receiver_.run(*connection);
+    close("the bulk connection was lost");
+  } catch (const std::exception& error) {
+    spdlog::warn("session {:016x}: {}", id_, error.what());
+    close(error.what());
+  }
+  MutexLock lock(bulk_mutex_);
+  bulk_running_ = false;
+  bulk_left_.notify_all();
+}
+
+void Session::tear_down() {
+  {
+    MutexLock lock(mutex_);
+    closed_ = true;
+  }
+  outbox_.close();
+  control_->shutdown();
+  {
+    MutexLock lock(bulk_mutex_);
+    bulk_closed_ = true;
+    if (bulk_ != nullptr) bulk_->shutdown();
+    while (bulk_running_) bulk_left_.wait(bulk_mutex_);
+  }
+  bulk_sender_.stop();
+  builds_.stop();
+  continuations_.stop();
+  finishers_.stop();
+  outbox_.stop();
+  MutexLock lock(mutex_);
+  issuer_.drop_all();
+  kernels_.clear();
+  programs_.clear();
+  // Mapped buffers are unmapped once the driver has nothing to do with them; that is one more command to wait for.
+  const auto finish = [](const Queue& queue) {
+    if (queue.native() != nullptr) clFinish(queue.native());
+  };
+  queues_.for_each(finish);
+  bulk_receiver_.drop_all();
+  queues_.for_each(finish);
+  buffers_.clear();
+  queues_.clear();
+}
+
+}  // namespace remotecl::server

@@ -1,0 +1,150 @@
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "runtime/base/mutex.h"
+#include "runtime/base/ref_counted.h"
+#include "runtime/protocol/frames.h"
+#include "runtime/protocol/messages.h"
+#include "runtime/transport/connection.h"
+#include "server/buffer.h"
+#include "server/bulk.h"
+#include "server/issuer.h"
+#include "server/kernel.h"
+#include "server/native_driver.h"
+#include "server/object_table.h"
+#include "server/outbox.h"
+#include "server/program.h"
+#include "server/program_files.h"
+#include "server/worker.h"
+
+namespace remotecl::server {
+
+
+
+// What all sessions of a daemon share; outlives them.
+struct Shared {
+  NativeDriver& driver;
+  ProgramFiles& files;
+};
+
+// One client. The server and whoever has work of it in flight own it. Threads: the control connection's reads commands
+// and hands them to the native drivers; the bulk connection's, and a sending one, move bulk data; a worker builds,
+// another one goes on where a driver's callback may not. All state is under one lock, except what says otherwise.
+class Session final : public RefCounted {
+ public:
+  Session(const Shared& shared, std::unique_ptr<Connection> control, std::uint64_t id, const Secret& secret);
+  ~Session() override;
+
+  std::uint64_t id() const { return id_; }
+  const Secret& secret() const { return secret_; }
+
+  // On the control connection's thread: serves until the connection ends, then gives everything back, waiting for this
+  // session's native work.
+  void run();
+  // On the bulk connection's thread. attach_bulk takes the connection; false when there is one already.
+  bool attach_bulk(std::unique_ptr<Connection>& connection);
+  void run_bulk();
+
+  // Ends the session, with last words for the client unless they are empty. Any thread.
+  void close(const std::string& text);
+  // Runs `job` with the lock on a thread where native commands may be enqueued. Any thread, a callback too.
+  void later(std::function<void()> job);
+  // All bytes of a transfer have moved. The threads of the bulk connection.
+  void finish_transfer(Transfer& transfer);
+  // It has failed before. Any thread, a callback too.
+  void fail_transfer(Ref<Transfer> transfer, cl_int error);
+  // Sends Finished when the driver's own call for it returns. With the lock.
+  void finish_natively(Queue& queue, Token token, std::uint64_t count);
+  // Adds EventDone, and CommandFailed for a failure, to the outbox. Any thread, a callback too.
+  void report_end(const Event& event, std::int32_t status, cl_event first, cl_event last);
+
+  Outbox& outbox() { return outbox_; }            // any thread
+  BulkReceiver& bulk_receiver() { return bulk_receiver_; }  // any thread
+  BulkSender& bulk_sender() { return bulk_sender_; }        // any thread
+  Issuer& issuer() { return issuer_; }            // with the lock
+  std::shared_ptr<ArgumentSnapshot> snapshot(const DeviceKernel& kernel);  // with the lock
+  std::atomic<std::uint64_t>& kept_bytes() { return kept_bytes_; }  // any thread
+
+ private:
+  friend struct Dispatch;
+
+  void serve();
+  void execute(std::uint16_t code, Bytes payload) REQUIRES(mutex_);
+  void settle() REQUIRES(mutex_);
+  void tear_down();
+
+  void handle(const Ping&);
+  void handle(const CreateQueue&);
+  void handle(const ReleaseQueue&);
+  void handle(const CreateBuffer&);
+  void handle(const CreateSubBuffer&);
+  void handle(const ReleaseBuffer&);
+  void handle(const CreateProgramWithSource&);
+  void handle(const CreateProgramWithBinary&);
+  void handle(const ReleaseProgram&);
+  void handle(const CreateKernel&);
+  void handle(const ReleaseKernel&);
+  void handle(const EnqueueKernel&);
+  void handle(const EnqueueRead&);
+  void handle(const EnqueueWrite&);
+  void handle(const EnqueueReadRect&);
+  void handle(const EnqueueWriteRect&);
+  void handle(const EnqueueCopy&);
+  void handle(const EnqueueCopyRect&);
+  void handle(const EnqueueFill&);
+  void handle(const EnqueueMarker&);
+  void handle(const Finish&);
+  void handle(const ObserveEvent&);
+  void handle(const ReleaseEvent&);
+  void handle(const ExpectEvent&);
+  void handle(const SignalEvent&);
+  // On the worker, without the lock.
+  void work(const BuildProgram&, Program& program);
+  void work(const GetProgramBinary&, Program& program);
+
+  Queue& queue(ObjectId id);
+  Device& device(std::uint32_t index);
+  cl_int set_arguments(DeviceKernel& kernel, Device& device, const Sequence<KernelArgument>& changed);
+  cl_int set_argument(DeviceKernel& kernel, Device& device, std::uint32_t index);
+  cl_int check_arguments(DeviceKernel& kernel);
+  void end_transfer(Transfer& transfer);
+  void add_program(ObjectId id, Ref<Program> program);
+
+  const Shared shared_;
+  const std::unique_ptr<Connection> control_;
+  const std::uint64_t id_;
+  const Secret secret_;
+  Outbox outbox_;
+  BulkReceiver bulk_receiver_;
+  BulkSender bulk_sender_;
+  std::atomic<std::uint64_t> kept_bytes_{0};  // inline data of commands that wait
+  const Ref<BlockPool> blocks_ = make_ref<BlockPool>();
+
+  Mutex mutex_;
+  bool closed_ GUARDED_BY(mutex_) = false;
+  Issuer issuer_;
+  ObjectTable<Queue> queues_;
+  ObjectTable<Buffer> buffers_;
+  ObjectTable<Program> programs_;
+  ObjectTable<Kernel> kernels_;
+  std::uint64_t released_buffers_ = 0;  // so far: kernel arguments are checked again when it has changed
+  // Of program sources and binaries. Shared with the programs, which may outlive the session for a moment.
+  const std::shared_ptr<std::atomic<std::uint64_t>> program_bytes_ =
+      std::make_shared<std::atomic<std::uint64_t>>(0);
+
+  Mutex bulk_mutex_;
+  ConditionVariable bulk_left_;
+  std::unique_ptr<Connection> bulk_ GUARDED_BY(bulk_mutex_);
+  bool bulk_running_ GUARDED_BY(bulk_mutex_) = false;
+  bool bulk_closed_ GUARDED_BY(bulk_mutex_) = false;
+
+  Worker builds_;
+  Worker continuations_;
+  Worker finishers_{16};
+};
+
+}  // namespace remotecl::server

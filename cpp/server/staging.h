@@ -1,0 +1,50 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <map>
+#include <memory>
+
+#include "server/cl.h"
+#include "server/device.h"
+
+namespace remotecl::server {
+
+// Pinned host memory through which bulk data passes, in pieces, so that network and device copy overlap. A fixed
+// number of slots, used in turn. Owned by one thread.
+class StagingRing {
+ public:
+  static constexpr std::size_t kSlotSize = 1u << 20;
+  static constexpr std::size_t kSlots = 4;
+
+  struct Slot {
+    cl_mem memory = nullptr;
+    std::byte* data = nullptr;
+    cl_event busy = nullptr;  // owned; the native command that uses the slot
+    std::unique_ptr<std::byte[]> pageable;
+  };
+
+  explicit StagingRing(Device& device);
+  ~StagingRing();
+  StagingRing(const StagingRing&) = delete;
+  StagingRing& operator=(const StagingRing&) = delete;
+
+  // The next slot, after the command that used it last. An error of that command goes to `error`.
+  Slot& next(cl_int& error);
+
+ private:
+  cl_command_queue queue_ = nullptr;  // for mapping the slots
+  std::array<Slot, kSlots> slots_;
+  std::size_t next_ = 0;
+};
+
+// One ring for each device that needs one. Owned by one thread.
+class StagingSet {
+ public:
+  StagingRing& ring(Device& device);
+
+ private:
+  std::map<Device*, std::unique_ptr<StagingRing>> rings_;
+};
+
+}  // namespace remotecl::server

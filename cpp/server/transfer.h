@@ -1,0 +1,95 @@
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/base/ref_counted.h"
+#include "runtime/protocol/messages.h"
+#include "runtime/transport/connection.h"
+#include "server/event.h"
+#include "server/queue.h"
+#include "server/staging.h"
+
+namespace remotecl::server {
+
+// Bytes that travel on the bulk connection, and the command that they belong to. Made under the session's lock, then
+// used by one thread at a time: the bulk receiver or sender while bytes move, else whoever holds the session's lock.
+class Transfer : public RefCounted {
+ public:
+  Transfer(TransferId id, Queue& queue, Event* event, EventId hold, std::uint64_t size)
+      : id_(id), queue_(&queue), event_(event), hold_(hold), size_(size) {}
+  ~Transfer() override {
+    if (first_ != nullptr) clReleaseEvent(first_);
+  }
+
+  TransferId id() const { return id_; }
+  Queue& queue() const { return *queue_; }
+  Event* event() const { return event_.get(); }
+  EventId hold() const { return hold_; }
+  std::uint64_t size() const { return size_; }
+
+  // All bytes have moved: makes the native event that ends the command, or returns why it failed. Session's lock.
+  virtual cl_int finish(cl_event* native) = 0;
+
+  // The native event of the first step, for profiling. Taken over.
+  void set_first(cl_event event) { first_ = event; }
+  cl_event first() const { return first_; }
+  // Set once, when the whole transfer has failed on its way.
+  void set_error(cl_int error) { error_ = error; }
+  cl_int error() const { return error_; }
+
+ private:
+  const TransferId id_;
+  const Ref<Queue> queue_;
+  const Ref<Event> event_;
+  const EventId hold_;
+  const std::uint64_t size_;
+  cl_event first_ = nullptr;
+  cl_int error_ = CL_SUCCESS;
+};
+
+// From the client.
+class IncomingTransfer : public Transfer {
+ public:
+  using Transfer::Transfer;
+  // Receives the next `size` bytes; false when the connection ends.
+  virtual bool receive(Connection& connection, std::uint32_t size, StagingSet& staging) = 0;
+
+  std::uint64_t left() const { return size() - received_; }
+  void count(std::uint32_t size) { received_ += size; }
+
+ private:
+  std::uint64_t received_ = 0;
+};
+
+// To the client.
+class OutgoingTransfer : public Transfer {
+ public:
+  using Transfer::Transfer;
+  // Sends all bytes, in chunks; false when the connection ends.
+  virtual bool send(Connection& connection, StagingSet& staging) = 0;
+};
+
+// Memory of a buffer that the driver has mapped. Unmaps at the end of its life.
+class Mapping {
+ public:
+  Mapping() = default;
+  ~Mapping();
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+
+  // Non-blocking; `mapped` ends when data() may be used.
+  cl_int map(cl_command_queue queue, cl_mem memory, cl_map_flags flags, std::uint64_t offset, std::uint64_t size,
+             cl_uint wait_count, const cl_event* waits, cl_event* mapped);
+  cl_int unmap(cl_event* unmapped);
+  std::byte* data() const { return static_cast<std::byte*>(data_); }
+
+ private:
+  cl_command_queue queue_ = nullptr;  // retained
+  cl_mem memory_ = nullptr;           // retained
+  void* data_ = nullptr;
+};
+
+// Sends `bytes` as chunks of a transfer.
+bool send_chunks(Connection& connection, TransferId id, Bytes bytes);
+
+}  // namespace remotecl::server

@@ -1,0 +1,67 @@
+"""OpenCL devices of other machines, as if they were local.
+
+Example::
+
+    import remotecl
+
+    with remotecl.LocalCluster(servers=2) as cluster:
+        connection = cluster.connect()
+        context = connection.context()  # a pyopencl.Context over the devices of both servers
+
+Importing this package makes remotecl visible to the OpenCL loader of the process (see `activate`), so import it
+before the first OpenCL call. Sizes are in bytes and times in seconds unless a name says otherwise.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+from ._loader import activate, icd_path
+from .cluster import LocalCluster
+from .connection import Connection, connect
+from .errors import ActivationError, RemoteCLError, ServerStartError, ServerUnreachable
+from .inspect import (
+    BufferResidency,
+    ResidentRange,
+    ServerInfo,
+    ServerStats,
+    devices,
+    native_platform_of,
+    residency,
+    server_of,
+    servers,
+    stats,
+)
+from .server import Server
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "ActivationError",
+    "BufferResidency",
+    "Connection",
+    "LocalCluster",
+    "RemoteCLError",
+    "ResidentRange",
+    "Server",
+    "ServerInfo",
+    "ServerStartError",
+    "ServerStats",
+    "ServerUnreachable",
+    "__version__",
+    "activate",
+    "connect",
+    "devices",
+    "icd_path",
+    "native_platform_of",
+    "residency",
+    "server_of",
+    "servers",
+    "stats",
+]
+
+try:
+    activate()
+except RemoteCLError as error:
+    # Much of the package works without a loader that sees remotecl, so the import must not fail.
+    warnings.warn(str(error), RuntimeWarning, stacklevel=2)

@@ -1,0 +1,55 @@
+"""The command `remotecl-server`: the C++ daemon, started so that it finds PoCL's wheel too."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+
+from . import _vendors
+from .errors import RemoteCLError
+
+BINARY = _vendors.PACKAGE / "bin" / "remotecl-server"
+
+
+def daemon_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """The environment for a daemon: the drivers configured there, and PoCL's wheel unless a PoCL is among them."""
+    configured = _vendors.drivers_in(_vendors.vendors_setting(environment))
+    drivers = [driver for driver in configured if not _vendors.is_remotecl(driver)]
+    pocl = _vendors.wheel_pocl()
+    if pocl and not any(map(_vendors.is_pocl, drivers)):
+        drivers.append(pocl)
+    result = dict(environment)
+    if drivers != configured:
+        result["OCL_ICD_VENDORS"] = _vendors.directory_with(drivers)
+    return result
+
+
+def binary_path() -> str:
+    """Path of the daemon's binary.
+
+    Raises:
+        RemoteCLError: it is not where the wheel puts it.
+    """
+    if not BINARY.is_file():
+        raise RemoteCLError(
+            f"{BINARY} is missing: remotecl was not built or not installed completely; install it with pip"
+        )
+    return str(BINARY)
+
+
+def main() -> None:
+    """Becomes the daemon: same process, so signals and exit code are the daemon's own."""
+    # Importing remotecl has activated it in this process's environment; a daemon wants the user's drivers.
+    from ._loader import original_environment
+
+    try:
+        binary = binary_path()
+    except RemoteCLError as error:
+        sys.exit(f"remotecl-server: {error}")
+    environment = daemon_environment(original_environment())
+    os.execve(binary, ["remotecl-server", *sys.argv[1:]], environment)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,187 @@
+"""The command `remotecl`."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import os
+import sys
+from collections.abc import Sequence
+
+import remotecl
+
+from . import _loader, _vendors
+from .connection import connect_servers, find_platform, import_pyopencl, native
+from .errors import RemoteCLError, ServerUnreachable
+from .inspect import ServerInfo, native_platform_of, server_of, servers
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one subcommand and returns its exit code: 0, 1 after an error or a wrong result, 2 for bad usage."""
+    parser = _parser()
+    options, further = parser.parse_known_args(arguments)
+    if further and options.run is not _bench:
+        parser.error(f"unknown arguments: {' '.join(further)}")
+    options.further = further
+    try:
+        code: int = options.run(options)
+    except RemoteCLError as error:
+        print(f"remotecl: {error}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:  # the reader of our output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="remotecl", description="OpenCL devices of other machines, as if they were local."
+    )
+    parser.add_argument("--version", action="version", version=f"remotecl {remotecl.__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    devices = commands.add_parser("devices", help="list servers and their devices")
+    _add_servers(devices, "none takes those in REMOTECL_SERVERS")
+    devices.set_defaults(run=_devices)
+
+    info = commands.add_parser("info", help="show versions, loader, drivers and servers")
+    info.set_defaults(run=_info)
+
+    icd_path = commands.add_parser("icd-path", help="print the path of the ICD, for other loaders and programs")
+    icd_path.add_argument(
+        "--vendors", action="store_true", help="print a vendors directory that has this machine's drivers too"
+    )
+    icd_path.set_defaults(run=_icd_path)
+
+    bench = commands.add_parser(
+        "bench",
+        help="measure native driver, raw TCP and remotecl",
+        epilog="Further options go to the benchmark program: --quick, --only NAME,..., --list, --device INDEX.",
+    )
+    _add_servers(bench, "none starts a daemon on loopback")
+    bench.add_argument("--json", metavar="FILE", help="write the results there too")
+    bench.set_defaults(run=_bench)
+
+    demo = commands.add_parser("demo", help="run a real job on several servers and check it")
+    _add_servers(demo, "none starts two daemons on loopback")
+    demo.add_argument("--platform", metavar="NAME", help="run on another OpenCL platform instead")
+    demo.add_argument("--size", type=_matrix_size, default=1024, help="rows of the matrices (default: 1024)")
+    demo.set_defaults(run=_demo)
+    return parser
+
+
+def _add_servers(parser: argparse.ArgumentParser, otherwise: str) -> None:
+    parser.add_argument(
+        "--servers",
+        type=lambda text: [name.strip() for name in text.split(",") if name.strip()],
+        default=[],
+        metavar="HOST[:PORT],...",
+        help=f"servers to use; {otherwise}",
+    )
+
+
+def _matrix_size(text: str) -> int:
+    size = int(text)
+    if size <= 0 or size % 16:
+        raise argparse.ArgumentTypeError("it must be a positive multiple of 16")
+    return size
+
+
+def _devices(options: argparse.Namespace) -> int:
+    names = options.servers or _configured_servers()
+    if not names:
+        raise RemoteCLError("no server is named: use --servers host[:port],... or set REMOTECL_SERVERS")
+    unreachable = _connect_each(names)
+    for server in servers():
+        if server.status != "connected":
+            continue
+        print(_server_line(server))
+        for number, device in enumerate(server.devices):
+            print(f"  {number}: {device}")
+    for error in unreachable:
+        print(f"remotecl: {error}", file=sys.stderr)
+    return 1 if unreachable else 0
+
+
+def _info(_: argparse.Namespace) -> int:
+    # Connecting comes first: it must precede the platform query below.
+    unreachable = _connect_each(_configured_servers())
+    setting = _vendors.vendors_setting(_loader.original_environment())
+    bundled = _vendors.bundled_vendors()
+    print(f"remotecl           {remotecl.__version__} (libremotecl {native().version()})")
+    print(f"ICD                {_loader.icd_path()}")
+    print(f"vendors            {setting}")
+    for driver in _vendors.drivers_in(setting):
+        print(f"  driver           {driver}")
+    if bundled:
+        print(f"PyOpenCL's own     {bundled}")
+        for driver in _vendors.drivers_in(str(bundled)):
+            print(f"  driver           {driver}")
+    print(f"REMOTECL_SERVERS   {os.environ.get('REMOTECL_SERVERS') or '(not set)'}")
+    for server in servers():
+        print(f"  {_server_line(server)}")
+    for error in unreachable:
+        print(f"  {error}")
+    if _vendors.pyopencl_package() is None:
+        print("PyOpenCL           not installed (pip install pyopencl)")
+        return 0
+    cl = import_pyopencl()
+    print(f"PyOpenCL           {cl.VERSION_TEXT}")
+    if any(server.status == "connected" for server in servers()):
+        for device in find_platform(cl).get_devices():
+            print(f"  {device.name.strip()}")
+            print(f"    server         {server_of(device)}")
+            print(f"    platform       {native_platform_of(device)}")
+            print(f"    version        {device.version.strip()}, driver {device.driver_version.strip()}")
+            print(f"    compute units  {device.max_compute_units}")
+            print(f"    memory         {device.global_mem_size / 2**20:.0f} MiB")
+    return 0
+
+
+def _icd_path(options: argparse.Namespace) -> int:
+    path = _loader.icd_path()
+    if options.vendors:
+        drivers = _vendors.drivers_in(_vendors.vendors_setting(_loader.original_environment()))
+        others = [driver for driver in drivers if not _vendors.is_remotecl(driver)]
+        path = _vendors.directory_with([*others, path])
+    print(path)
+    return 0
+
+
+def _bench(options: argparse.Namespace) -> int:
+    from . import bench
+
+    arguments = ["--json", options.json] if options.json else []
+    return bench.run(options.servers, [*arguments, *options.further])
+
+
+def _demo(options: argparse.Namespace) -> int:
+    import_pyopencl()
+    for module in ("numpy", "sklearn"):
+        if importlib.util.find_spec(module) is None:
+            raise RemoteCLError(f"the demo needs {module}, which is not installed: pip install 'remotecl[demo]'")
+    from . import demo
+
+    return demo.main(options.servers, options.platform, options.size)
+
+
+def _configured_servers() -> list[str]:
+    return [name.strip() for name in os.environ.get("REMOTECL_SERVERS", "").split(",") if name.strip()]
+
+
+def _connect_each(names: Sequence[str]) -> list[str]:
+    """Connects to what can be reached; returns what is wrong with the others."""
+    errors = []
+    for name in names:
+        try:
+            connect_servers([name])
+        except ServerUnreachable as error:
+            errors.append(str(error))
+    return errors
+
+
+def _server_line(server: ServerInfo) -> str:
+    round_trip = f", round trip {server.round_trip_us:.0f} us" if server.round_trip_us else ""
+    reason = f": {server.error}" if server.error else ""
+    return f"{server.address} {server.status}{round_trip}{reason}"

@@ -1,0 +1,146 @@
+"""Connecting to servers and getting PyOpenCL objects for their devices."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Sequence
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from . import _loader, _vendors
+from .errors import ActivationError, RemoteCLError, ServerUnreachable
+
+if TYPE_CHECKING:
+    import pyopencl
+
+PLATFORM_NAME = "remotecl"
+DEFAULT_PORT = 10990
+
+
+class Connection:
+    """The devices of the servers named in `remotecl.connect`, as PyOpenCL objects."""
+
+    def __init__(self, servers: Sequence[str], platform: pyopencl.Platform, devices: Sequence[pyopencl.Device]) -> None:
+        self._servers = list(servers)
+        self._platform = platform
+        self._devices = list(devices)
+
+    @property
+    def servers(self) -> list[str]:
+        """``host:port`` of every server of this connection."""
+        return list(self._servers)
+
+    @property
+    def platform(self) -> pyopencl.Platform:
+        """The platform ``remotecl``, which also has the devices of servers connected elsewhere in the process."""
+        return self._platform
+
+    @property
+    def devices(self) -> list[pyopencl.Device]:
+        """The devices of this connection's servers only."""
+        return list(self._devices)
+
+    def context(self, devices: Sequence[pyopencl.Device] | None = None) -> pyopencl.Context:
+        """A new context over `devices`, or over all devices of this connection."""
+        chosen = self._devices if devices is None else devices
+        return import_pyopencl().Context(list(chosen))
+
+    def __repr__(self) -> str:
+        return f"<remotecl.Connection to {', '.join(self._servers)}: {len(self._devices)} devices>"
+
+
+def connect(*servers: str) -> Connection:
+    """Connects this process to servers and gives their devices as PyOpenCL objects.
+
+    Works any time before the first use of the platform ``remotecl`` in this process; after that, only servers
+    that are connected already may be named. Servers named in ``REMOTECL_SERVERS`` are connected as well.
+
+    Args:
+        servers: one ``"host"``, ``"host:port"`` or ``"[ipv6]:port"`` each; the default port is 10990.
+
+    Raises:
+        ValueError: no server is named.
+        ServerUnreachable: a server cannot be reached, or speaks another version.
+        ActivationError: the OpenCL loader of this process has run already and cannot see remotecl.
+        RemoteCLError: PyOpenCL is not installed.
+
+    Example::
+
+        connection = remotecl.connect("gpu1", "gpu2:10991")
+        queue = pyopencl.CommandQueue(connection.context(), connection.devices[0])
+    """
+    names = [part.strip() for server in servers for part in server.split(",") if part.strip()]
+    if not names:
+        raise ValueError('name at least one server: remotecl.connect("host[:port]")')
+    _loader.activate()
+    cl = import_pyopencl()
+    connect_servers(names)
+    platform = find_platform(cl)
+    wanted = {full_address(name) for name in names}
+    devices = [device for device in platform.get_devices() if server_of_device(device) in wanted]
+    return Connection([full_address(name) for name in names], platform, devices)
+
+
+def connect_servers(names: Sequence[str]) -> None:
+    """Connects without PyOpenCL. Raises ServerUnreachable, or ActivationError when the platform is in use."""
+    core = native()
+    error = core.connect(",".join(names))
+    if error:
+        raise (ActivationError if core.in_use() else ServerUnreachable)(_error_text(error))
+
+
+def _error_text(error: str) -> str:
+    try:
+        decoded = json.loads(error)
+    except ValueError:
+        return error
+    if isinstance(decoded, dict):
+        decoded = decoded.get("error") or decoded.get("message") or decoded
+    return str(decoded)
+
+
+def find_platform(cl: ModuleType) -> pyopencl.Platform:
+    """The platform ``remotecl`` of this process. Raises ActivationError when the loader does not list it."""
+    try:
+        platforms = cl.get_platforms()
+    except cl.Error:  # no platform at all is an error in OpenCL
+        platforms = []
+    for platform in platforms:
+        if platform.name == PLATFORM_NAME:
+            return platform
+    raise ActivationError(
+        "the OpenCL loader of this process does not list the platform remotecl: it has asked its drivers for "
+        "platforms before remotecl was activated, or before any server was connected. Import remotecl and call "
+        "remotecl.connect() before the first OpenCL call, or set REMOTECL_SERVERS before the program starts"
+    )
+
+
+def full_address(name: str) -> str:
+    """``host:port`` for what a user may write, as the client library writes it."""
+    host, port = name, str(DEFAULT_PORT)
+    if name.startswith("["):
+        host, _, rest = name[1:].partition("]")
+        port = rest.lstrip(":") or port
+    elif name.count(":") == 1:
+        host, _, port = name.partition(":")
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def server_of_device(device: pyopencl.Device) -> str:
+    """``host:port`` of the server that a device of the platform ``remotecl`` is on."""
+    address: str = native().device_server(device.int_ptr)
+    return address
+
+
+def import_pyopencl() -> ModuleType:
+    """PyOpenCL, imported only when something needs it."""
+    if _vendors.pyopencl_package() is None:
+        raise RemoteCLError("this needs PyOpenCL, which is not installed: pip install pyopencl")
+    return importlib.import_module("pyopencl")
+
+
+def native() -> Any:  # noqa: ANN401  the extension module
+    """The extension module, loaded after activate() has looked at which libraries the process has."""
+    _loader.icd_path()
+    return importlib.import_module("remotecl._core")

@@ -1,0 +1,10 @@
+// The Python module remotecl._core: libremotecl's own C interface, one to one. Text stays JSON here;
+// the package turns it into Python types.
+#include "bindings.h"
+
+PYBIND11_MODULE(_core, module) {
+  module.doc() = "libremotecl's own C interface. Use the functions of the package remotecl instead.";
+  remotecl::python::bind_servers(module);
+  remotecl::python::bind_residency(module);
+  remotecl::python::bind_device(module);
+}

@@ -1,0 +1,40 @@
+#include "bindings.h"
+
+namespace py = pybind11;
+
+namespace remotecl::python {
+namespace {
+
+// Returns "" or the JSON text of the error. Waits for the network, so without the GIL.
+std::string connect(const std::string& servers) {
+  char* error = nullptr;
+  const int result = remotecl_connect(servers.c_str(), &error);
+  std::string text = take_text(error);
+  if (result != 0 && text.empty()) text = "\"connecting failed without a reason\"";
+  return result == 0 ? "" : text;
+}
+
+std::string servers_json() {
+  return take_text(remotecl_servers_json());
+}
+
+std::string stats_json() {
+  return take_text(remotecl_stats_json());
+}
+
+}  // namespace
+
+void bind_servers(py::module_& module) {
+  using release_gil = py::call_guard<py::gil_scoped_release>;
+  module.def(
+      "version", [] { return std::string(remotecl_version()); }, "Version of libremotecl.so.");
+  module.def("connect", &connect, py::arg("servers"), release_gil(),
+             "Connects to \"host[:port],...\"; returns an empty string, or the error as JSON.");
+  module.def(
+      "in_use", [] { return remotecl_in_use() != 0; }, release_gil(),
+      "Whether the program has asked for remotecl's platform and devices.");
+  module.def("servers_json", &servers_json, release_gil(), "Every server and its state, as JSON.");
+  module.def("stats_json", &stats_json, release_gil(), "Bytes and messages per server, as JSON.");
+}
+
+}  // namespace remotecl::python

@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# Builds with a sanitizer in a folder of its own, and runs the C++ and the Python tests on that build.
+# Usage: PYTHON=.venv/bin/python scripts/sanitized-tests.sh address|thread
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+sanitizer=$1
+case $sanitizer in
+  address) runtime=libasan.so ;;
+  thread) runtime=libtsan.so ;;
+  *) echo "$0 takes address or thread, not $sanitizer" >&2; exit 2 ;;
+esac
+build=build-$sanitizer
+site=$PWD/$build/site
+suppressions=$PWD/tests/sanitizers
+
+[[ -e $build/build.ninja ]] || cmake -G Ninja -S . -B "$build" -DREMOTECL_SANITIZE="$sanitizer" -DREMOTECL_PYTHON=ON \
+  -DPython_EXECUTABLE="$(realpath -s "$PYTHON")" -Dpybind11_DIR="$("$PYTHON" -m pybind11 --cmakedir)"
+ninja -C "$build"
+
+# The package goes beside a copy of PyOpenCL (of links, so it costs nothing), because its registration has to be
+# inside PyOpenCL's folder and must not replace the one in .venv.
+rm -rf "$site"
+mkdir -p "$site"
+pyopencl=$("$PYTHON" -c 'import importlib.util; print(importlib.util.find_spec("pyopencl").submodule_search_locations[0])')
+cp -al "$pyopencl" "$site/pyopencl"
+rm -f "$site"/pyopencl/.libs/*remotecl*
+cmake --install "$build" --component python --prefix "$site" >/dev/null
+
+export ASAN_OPTIONS=detect_leaks=1:abort_on_error=1:detect_stack_use_after_return=1
+export LSAN_OPTIONS=suppressions=$suppressions/leak.supp:print_suppressions=0
+export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
+export TSAN_OPTIONS=suppressions=$suppressions/thread.supp:halt_on_error=0:second_deadlock_stack=1:ignore_noninstrumented_modules=1
+
+ctest --test-dir "$build" --output-on-failure --no-tests=error
+
+# Python is not instrumented itself, so the runtime has to be loaded before it; libstdc++ too, or its exceptions
+# are not intercepted. Python leaks by design, so leaks are looked for in the C++ tests only.
+export ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0
+export LD_PRELOAD="$(g++ -print-file-name=$runtime) $(g++ -print-file-name=libstdc++.so.6)"
+export PYTHONPATH=$site
+export REMOTECL_TEST_PROGRAM_TIMEOUT_S=600
+setarch --addr-no-randomize "$PYTHON" -m pytest -m "not slow"

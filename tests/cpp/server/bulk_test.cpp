@@ -1,0 +1,180 @@
+#include <random>
+
+#include "fixture.h"
+
+namespace remotecl::testing {
+namespace {
+
+std::vector<std::byte> random_bytes(std::size_t size) {
+  std::mt19937 random(3);
+  std::vector<std::byte> bytes(size);
+  for (auto& byte : bytes) byte = static_cast<std::byte>(random());
+  return bytes;
+}
+
+class BulkTest : public CommandTest {
+ protected:
+  static constexpr std::size_t kSize = 16u << 20;
+
+  BulkTest() { client_.bulk(); }
+  EventId start_write(ObjectId buffer, std::uint64_t offset, std::size_t size, TransferId transfer,
+                      std::span<const EventId> waits = {}, ObjectId queue = 0) {
+    const EventId event = client_.id();
+    client_.send(EnqueueWrite{queue != 0 ? queue : queue_, event, buffer, offset, size, transfer, {}, waits});
+    return event;
+  }
+  void wait_pull(TransferId transfer) {
+    client_.wait<PullTransfer>([transfer](const PullTransfer& pull) { return pull.transfer == transfer; });
+  }
+  std::vector<std::byte> read_bulk(ObjectId buffer, std::uint64_t offset, std::size_t size) {
+    const TransferId transfer = client_.id();
+    const EventId event = client_.id();
+    client_.send(EnqueueRead{queue_, event, buffer, offset, size, transfer, {}});
+    auto bytes = client_.receive_bulk(transfer, size);
+    EXPECT_EQ(client_.event_status(event), CL_COMPLETE);
+    return bytes;
+  }
+};
+
+TEST_F(BulkTest, WriteAndReadBack) {
+  const auto data = random_bytes(kSize);
+  const ObjectId buffer = client_.make_buffer(kSize + 4096);
+  const TransferId transfer = client_.id();
+  const EventId event = start_write(buffer, 4096, kSize, transfer);
+  wait_pull(transfer);
+  client_.send_bulk(transfer, data, 1'000'003);  // chunks of any size
+  EXPECT_EQ(client_.event_status(event), CL_COMPLETE);
+  EXPECT_EQ(read_bulk(buffer, 4096, kSize), data);
+}
+
+TEST_F(BulkTest, KernelAfterTheWriteInOrderSeesItsBytes) {
+  const ObjectId buffer = client_.make_buffer(kSize), result = client_.make_buffer(64);
+  const TransferId transfer = client_.id();
+  start_write(buffer, 0, kSize, transfer);
+  const ObjectId copy = client_.make_kernel(program_, "copy");
+  const KernelArgument arguments[] = {memory_argument(0, buffer), memory_argument(1, result)};
+  client_.enqueue(queue_, copy, 16, arguments);
+  const TransferId read = client_.id();
+  client_.send(EnqueueRead{queue_, 0, result, 0, 64, read, {}});
+  wait_pull(transfer);
+  client_.ping();
+  EXPECT_FALSE(client_.has<ReadData>()) << "nothing may pass the write";
+  client_.send_bulk(transfer, std::vector<std::byte>(kSize, std::byte{0x11}));
+  const auto data = client_.wait<ReadData>();
+  int value = 0;
+  std::memcpy(&value, data->data.data(), 4);
+  EXPECT_EQ(value, 0x11111111);
+}
+
+TEST_F(BulkTest, SmallReadOfAnotherQueueDoesNotWaitForBulkData) {
+  const ObjectId buffer = client_.make_buffer(kSize), other = client_.make_queue();
+  const TransferId transfer = client_.id();
+  start_write(buffer, 0, kSize, transfer);
+  wait_pull(transfer);
+  client_.send_bulk(transfer, std::vector<std::byte>(1000));
+  EXPECT_EQ(client_.read<int>(other, buffer_, 1)[0], 0);
+}
+
+TEST_F(BulkTest, TransfersMayAlternate) {
+  const ObjectId first = client_.make_buffer(kSize), second = client_.make_buffer(kSize), other = client_.make_queue();
+  const TransferId a = client_.id(), b = client_.id();
+  const EventId a_event = start_write(first, 0, kSize, a);
+  const EventId b_event = start_write(second, 0, kSize, b, {}, other);
+  wait_pull(b);
+  wait_pull(a);
+  const std::vector<std::byte> a_bytes(kSize / 16, std::byte{1}), b_bytes(kSize / 16, std::byte{2});
+  for (int i = 0; i < 16; ++i) {
+    client_.send_bulk(a, a_bytes);
+    client_.send_bulk(b, b_bytes);
+  }
+  EXPECT_EQ(client_.event_status(a_event), CL_COMPLETE);
+  EXPECT_EQ(client_.event_status(b_event), CL_COMPLETE);
+  EXPECT_EQ(read_bulk(first, 0, kSize), std::vector<std::byte>(kSize, std::byte{1}));
+  EXPECT_EQ(read_bulk(second, 0, kSize), std::vector<std::byte>(kSize, std::byte{2}));
+}
+
+TEST_F(BulkTest, WriteThatWaitsIsPulledWhenItMayBegin) {
+  const EventId user = client_.id();
+  client_.add(ExpectEvent{user});
+  const ObjectId buffer = client_.make_buffer(kSize);
+  const TransferId transfer = client_.id();
+  const EventId event = start_write(buffer, 0, kSize, transfer, std::span(&user, 1));
+  client_.ping();
+  EXPECT_FALSE(client_.has<PullTransfer>());
+  client_.send(SignalEvent{user, CL_COMPLETE});
+  wait_pull(transfer);
+  client_.send_bulk(transfer, std::vector<std::byte>(kSize));
+  EXPECT_EQ(client_.event_status(event), CL_COMPLETE);
+}
+
+TEST_F(BulkTest, WriteWhoseDependencyFailsIsNeverPulled) {
+  const EventId user = client_.id();
+  client_.add(ExpectEvent{user});
+  const ObjectId buffer = client_.make_buffer(kSize);
+  const EventId event = start_write(buffer, 0, kSize, client_.id(), std::span(&user, 1));
+  client_.send(SignalEvent{user, -3});
+  EXPECT_EQ(client_.event_status(event), CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+  client_.finish(queue_);
+  EXPECT_FALSE(client_.has<PullTransfer>());
+}
+
+TEST_F(BulkTest, DependentOnAnotherQueueWaitsForTheBytes) {
+  const ObjectId buffer = client_.make_buffer(kSize), other = client_.make_queue();
+  const TransferId transfer = client_.id();
+  const EventId event = start_write(buffer, 0, kSize, transfer);
+  const TransferId read = client_.id();
+  client_.send(EnqueueRead{other, 0, buffer, kSize - 4, 4, read, Array<EventId>(&event, 1)});
+  wait_pull(transfer);
+  client_.ping();
+  EXPECT_FALSE(client_.has<ReadData>());
+  client_.send_bulk(transfer, std::vector<std::byte>(kSize, std::byte{0x22}));
+  const auto data = client_.wait<ReadData>();
+  int value = 0;
+  std::memcpy(&value, data->data.data(), 4);
+  EXPECT_EQ(value, 0x22222222);
+}
+
+TEST_F(BulkTest, LargeRectanglesTravelPacked) {
+  // Every second row of 4096 bytes.
+  constexpr std::size_t kRows = 512, kRow = 4096;
+  const ObjectId buffer = client_.make_buffer(kRows * kRow * 2);
+  const int zero = 0;
+  client_.add(EnqueueFill{queue_, 0, buffer, 0, kRows * kRow * 2, std::as_bytes(std::span(&zero, 1)), {}});
+  const auto data = random_bytes(kRows * kRow);
+  const TransferId transfer = client_.id();
+  const EventId event = client_.id();
+  client_.send(EnqueueWriteRect{queue_, event, buffer, {0, 0, 0}, {kRow, kRows, 1}, 2 * kRow, 0, transfer, {}, {}});
+  wait_pull(transfer);
+  client_.send_bulk(transfer, data);
+  EXPECT_EQ(client_.event_status(event), CL_COMPLETE);
+  const TransferId read = client_.id();
+  const EventId read_event = client_.id();
+  client_.send(EnqueueReadRect{queue_, read_event, buffer, {0, 0, 0}, {kRow, kRows, 1}, 2 * kRow, 0, read, {}});
+  EXPECT_EQ(client_.receive_bulk(read, data.size()), data);
+  EXPECT_EQ(client_.event_status(read_event), CL_COMPLETE);
+  const auto all = read_bulk(buffer, 0, kRows * kRow * 2);
+  EXPECT_EQ(all[kRow], std::byte{0}) << "between the rows nothing is written";
+  EXPECT_EQ(all[2 * kRow], data[kRow]);
+}
+
+TEST_F(BulkTest, DisconnectInTheMiddleOfATransfer) {
+  RawClient bystander(address());
+  {
+    RawClient leaving(address());
+    leaving.bulk();
+    const ObjectId queue = leaving.make_queue(), buffer = leaving.make_buffer(kSize);
+    const TransferId transfer = leaving.id();
+    leaving.send(EnqueueWrite{queue, leaving.id(), buffer, 0, kSize, transfer, {}, {}});
+    leaving.wait<PullTransfer>();
+    leaving.send_bulk(transfer, std::vector<std::byte>(1000));
+    // And a read that nobody takes.
+    const ObjectId other = leaving.make_queue();
+    leaving.send(EnqueueRead{other, leaving.id(), leaving.make_buffer(kSize), 0, kSize, leaving.id(), {}});
+    leaving.ping();
+  }
+  bystander.ping();
+  EXPECT_TRUE(eventually([&] { return server_.sessions() == 2; }));
+}
+
+}  // namespace
+}  // namespace remotecl::testing

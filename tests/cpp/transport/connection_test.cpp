@@ -1,0 +1,179 @@
+// What every transport promises, run on each of them.
+#include "runtime/transport/connection.h"
+
+#include <gtest/gtest.h>
+#include <poll.h>
+
+#include <thread>
+#include <vector>
+
+#include "runtime/transport/loopback.h"
+#include "runtime/transport/tcp.h"
+
+namespace remotecl {
+namespace {
+
+using namespace std::chrono_literals;
+using Pair = std::pair<std::unique_ptr<Connection>, std::unique_ptr<Connection>>;
+
+struct Tcp {
+  static Pair make() {
+    tcp::Listener listener({"127.0.0.1", 0});
+    auto near = tcp::connect(listener.address(), 5s);
+    return {std::move(near), listener.accept()};
+  }
+};
+struct Loopback {
+  static Pair make() { return loopback::make_pair(); }
+};
+
+template <class Transport>
+class ConnectionTest : public ::testing::Test {
+ protected:
+  Pair pair_ = Transport::make();
+  Connection& near_ = *pair_.first;
+  Connection& far_ = *pair_.second;
+};
+using Transports = ::testing::Types<Tcp, Loopback>;
+TYPED_TEST_SUITE(ConnectionTest, Transports);
+
+TYPED_TEST(ConnectionTest, BytesArriveInOrderBothWays) {
+  std::byte got[6];
+  EXPECT_TRUE(this->near_.write(as_bytes("abc"), as_bytes("def")));
+  ASSERT_TRUE(this->far_.read_exactly(got));
+  EXPECT_EQ(as_text(got), "abcdef");
+  EXPECT_TRUE(this->far_.write(as_bytes("ghijkl")));
+  ASSERT_TRUE(this->near_.read_exactly(got));
+  EXPECT_EQ(as_text(got), "ghijkl");
+}
+
+TYPED_TEST(ConnectionTest, LargeWritesWithManyPartsArriveWhole) {
+  std::vector<std::byte> sent(8u << 20);
+  for (std::size_t i = 0; i < sent.size(); ++i) sent[i] = static_cast<std::byte>(i * 31 >> 7);
+  std::thread writer([&] {
+    std::vector<iovec> parts;
+    constexpr std::size_t kPart = 1'234'567;
+    for (std::size_t at = 0; at < sent.size(); at += kPart) {
+      parts.push_back({sent.data() + at, std::min(kPart, sent.size() - at)});
+    }
+    EXPECT_TRUE(this->near_.write(parts.data(), static_cast<int>(parts.size())));
+  });
+  std::vector<std::byte> got(sent.size());
+  EXPECT_TRUE(this->far_.read_exactly(got));
+  writer.join();
+  EXPECT_EQ(got, sent);
+  EXPECT_EQ(this->near_.bytes_sent(), sent.size());
+  EXPECT_EQ(this->far_.bytes_received(), sent.size());
+}
+
+TYPED_TEST(ConnectionTest, TryReadDoesNotBlock) {
+  std::byte got[4];
+  EXPECT_EQ(this->far_.try_read_some(got), -1);
+  this->near_.write(as_bytes("ab"));
+  pollfd wait{this->far_.wait_handle(), POLLIN, 0};
+  ASSERT_EQ(::poll(&wait, 1, 5000), 1);
+  EXPECT_EQ(this->far_.try_read_some(got), 2);
+  EXPECT_EQ(this->far_.try_read_some(got), -1);
+}
+
+TYPED_TEST(ConnectionTest, TryWriteStopsWhenThePeerDoesNotRead) {
+  const std::vector<std::byte> data(1u << 20);
+  std::ptrdiff_t total = 0, count = 0;
+  while ((count = this->near_.try_write(data)) > 0 && total < (1 << 30)) total += count;
+  EXPECT_EQ(count, 0) << "a full socket is no error";
+  std::vector<std::byte> got(static_cast<std::size_t>(total));
+  EXPECT_TRUE(this->far_.read_exactly(got));
+}
+
+TYPED_TEST(ConnectionTest, PeersEndIsTheEndOfReading) {
+  this->near_.write(as_bytes("ab"));
+  this->pair_.first.reset();
+  std::byte got[4];
+  EXPECT_EQ(this->far_.read_some(got), 2u) << "what was sent before still arrives";
+  EXPECT_EQ(this->far_.read_some(got), 0u);
+  EXPECT_EQ(this->far_.try_read_some(got), 0);
+  EXPECT_FALSE(this->far_.read_exactly(got));
+}
+
+TYPED_TEST(ConnectionTest, WritingToALostPeerFailsWithoutASignal) {
+  this->pair_.first.reset();
+  const std::vector<std::byte> data(1u << 20);
+  bool written = true;
+  for (int i = 0; i < 100 && written; ++i) written = this->far_.write(data);
+  EXPECT_FALSE(written);
+  EXPECT_EQ(this->far_.try_write(data), -1);
+}
+
+TYPED_TEST(ConnectionTest, ShutdownWakesAReader) {
+  std::thread reader([this] {
+    std::byte got;
+    EXPECT_EQ(this->far_.read_some({&got, 1}), 0u);
+  });
+  this->far_.shutdown();
+  reader.join();
+}
+
+TYPED_TEST(ConnectionTest, ShutdownWakesABlockedWriter) {
+  std::thread writer([this] {
+    const std::vector<std::byte> data(64u << 20);
+    EXPECT_FALSE(this->near_.write(data));
+  });
+  std::byte got;
+  this->far_.read_some({&got, 1});  // the writer has begun
+  this->near_.shutdown();
+  writer.join();
+}
+
+TYPED_TEST(ConnectionTest, ReadTimeout) {
+  this->far_.set_read_timeout(30ms);
+  std::byte got;
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_EQ(this->far_.read_some({&got, 1}), 0u);
+  EXPECT_GE(std::chrono::steady_clock::now() - start, 20ms);
+  this->far_.set_read_timeout(0ms);
+  this->near_.write(as_bytes("x"));
+  EXPECT_EQ(this->far_.read_some({&got, 1}), 1u);
+}
+
+TEST(TcpListener, CloseEndsAccept) {
+  tcp::Listener listener({"127.0.0.1", 0});
+  EXPECT_NE(listener.address().port, 0);
+  std::thread closer([&] { listener.close(); });
+  EXPECT_EQ(listener.accept(), nullptr);
+  closer.join();
+}
+
+TEST(TcpListener, PortInUseNamesAddressAndRemedy) {
+  tcp::Listener first({"127.0.0.1", 0});
+  try {
+    tcp::Listener second(first.address());
+    FAIL() << "two listeners on one port";
+  } catch (const ConnectionError& error) {
+    EXPECT_NE(std::string(error.what()).find(first.address().text()), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("choose another port"), std::string::npos) << error.what();
+  }
+}
+
+TEST(TcpConnect, RefusedConnectionNamesAddressAndRemedy) {
+  Address address;
+  { address = tcp::Listener({"127.0.0.1", 0}).address(); }  // nobody listens there any more
+  try {
+    tcp::connect(address, 5s);
+    FAIL();
+  } catch (const ConnectionError& error) {
+    EXPECT_NE(std::string(error.what()).find(address.text()), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("remotecl-server"), std::string::npos) << error.what();
+  }
+}
+
+TEST(TcpConnect, NameThatDoesNotResolveIsNamed) {
+  try {
+    tcp::connect({"no-such-host.invalid", 1}, 5s);
+    FAIL();
+  } catch (const ConnectionError& error) {
+    EXPECT_NE(std::string(error.what()).find("no-such-host.invalid"), std::string::npos) << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace remotecl

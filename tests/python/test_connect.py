@@ -1,0 +1,176 @@
+"""remotecl.connect, and looking inside."""
+
+import numpy as np
+import pyopencl as cl
+import pytest
+
+import remotecl
+from remotecl.connection import full_address
+
+
+@pytest.mark.parametrize(
+    "name, address",
+    [
+        ("gpu1", "gpu1:10990"),
+        ("gpu1:7", "gpu1:7"),
+        ("[::1]", "[::1]:10990"),
+        ("[::1]:7", "[::1]:7"),
+        ("::1", "[::1]:10990"),
+    ],
+)
+def test_addresses_are_completed(name, address):
+    assert full_address(name) == address
+
+
+def test_a_connection_has_its_servers_devices(connection, cluster):
+    assert connection.servers == cluster.addresses
+    assert connection.platform.name == "remotecl"
+    assert connection.devices
+    assert {remotecl.server_of(device) for device in connection.devices} == set(cluster.addresses)
+    assert connection.context().devices == connection.devices
+    assert connection.context(connection.devices[:1]).devices == connection.devices[:1]
+
+
+def test_the_environment_and_connect_may_name_different_servers(run_program, cluster):
+    program = f"""
+import remotecl
+connection = remotecl.connect({cluster.addresses[0]!r})
+assert {{remotecl.server_of(device) for device in connection.devices}} == {{{cluster.addresses[0]!r}}}
+assert {{remotecl.server_of(device) for device in remotecl.devices()}} == {set(cluster.addresses)!r}
+"""
+    run_program(program, REMOTECL_SERVERS=cluster.addresses[1])
+
+
+def test_connecting_again_to_the_same_servers_is_allowed(run_program, cluster):
+    run_program(f"""
+import remotecl
+first = remotecl.connect(*{cluster.addresses!r})
+again = remotecl.connect(*{cluster.addresses!r})
+assert first.devices == again.devices
+""")
+
+
+def test_another_server_after_the_first_use_is_refused(run_program, cluster):
+    first, second = cluster.addresses
+    result = run_program(f"import remotecl\nremotecl.connect({first!r})\nremotecl.connect({second!r})", check=False)
+    assert result.returncode == 1
+    assert "ActivationError" in result.stderr
+    assert second in result.stderr
+
+
+@pytest.mark.parametrize("name", ["127.0.0.1:1", "no-such-host.invalid"], ids=["refused", "unresolvable"])
+def test_an_unreachable_server_is_named(run_program, name):
+    program = f"""
+import remotecl
+try:
+    remotecl.connect({name!r})
+except remotecl.ServerUnreachable as error:
+    print(error)
+"""
+    message = run_program(program).stdout
+    assert name in message
+    assert "remotecl-server" in message, "the remedy"
+
+
+def test_one_unreachable_server_does_not_take_the_other_away(run_program, cluster):
+    program = f"""
+import remotecl
+try:
+    remotecl.connect("127.0.0.1:1")
+except remotecl.ServerUnreachable:
+    pass
+assert remotecl.connect({cluster.addresses[0]!r}).devices
+"""
+    run_program(program)
+
+
+def test_no_server_is_a_mistake():
+    with pytest.raises(ValueError, match="at least one server"):
+        remotecl.connect()
+
+
+def test_a_bad_address_is_quoted(run_program):
+    result = run_program("import remotecl\nremotecl.connect('host:many')", check=False)
+    assert result.returncode == 1
+    assert '"host:many"' in result.stderr
+
+
+def test_an_unreachable_server_in_the_environment_is_skipped_with_a_warning(run_program, cluster):
+    program = "import pyopencl\nprint([p.name for p in pyopencl.get_platforms()].count('remotecl'))"
+    result = run_program(program, REMOTECL_SERVERS=f"127.0.0.1:1,{cluster.addresses[0]}")
+    assert result.stdout.strip() == "1"
+    assert result.stderr.count("127.0.0.1:1") == 1
+
+
+def test_servers_tell_their_state(connection, cluster):
+    found = {server.address: server for server in remotecl.servers()}
+    for address in cluster.addresses:
+        assert found[address].status == "connected"
+        assert found[address].error == ""
+        assert found[address].devices
+        assert 0 < found[address].round_trip_us < 1e6
+
+
+def test_a_devices_native_platform_is_known(connection):
+    assert remotecl.native_platform_of(connection.devices[0])
+
+
+def test_only_remote_devices_have_a_server():
+    native = [platform for platform in cl.get_platforms() if platform.name != "remotecl"]
+    if not native:
+        pytest.skip("no native platform is visible here")
+    with pytest.raises(ValueError, match="only remotecl's devices"):
+        remotecl.server_of(native[0].get_devices()[0])
+
+
+def test_identity_of_a_device_is_the_native_one(connection, run_program):
+    """Program caches are keyed on it, so it must not depend on where a device is."""
+    local = [platform for platform in cl.get_platforms() if platform.name == "Portable Computing Language"]
+    identities = {
+        (device.name, device.vendor, device.version, device.driver_version)
+        for platform in local
+        for device in platform.get_devices()
+    }
+    for device in connection.devices:
+        if remotecl.native_platform_of(device) == "Portable Computing Language":
+            assert (device.name, device.vendor, device.version, device.driver_version) in identities
+
+
+def test_stats_count_the_bytes_of_a_write(connection):
+    device = connection.devices[0]
+    queue = cl.CommandQueue(connection.context([device]))
+    data = np.arange(1 << 16, dtype=np.int32)
+    buffer = cl.Buffer(queue.context, cl.mem_flags.READ_WRITE, data.nbytes)
+    address = remotecl.server_of(device)
+    before = {entry.address: entry for entry in remotecl.stats()}[address]
+    cl.enqueue_copy(queue, buffer, data)
+    queue.finish()
+    after = {entry.address: entry for entry in remotecl.stats()}[address]
+    assert data.nbytes <= after.bytes_sent - before.bytes_sent < data.nbytes + 4096
+    back = np.empty_like(data)
+    cl.enqueue_copy(queue, back, buffer)
+    read = {entry.address: entry for entry in remotecl.stats()}[address]
+    assert data.nbytes <= read.bytes_received - after.bytes_received < data.nbytes + 4096
+    assert read.messages_sent > before.messages_sent
+    assert read.messages_received > before.messages_received
+
+
+def test_residency_follows_the_writes(connection):
+    context = connection.context()
+    first = next(d for d in connection.devices if remotecl.server_of(d) == connection.servers[0])
+    second = next(d for d in connection.devices if remotecl.server_of(d) == connection.servers[1])
+    buffer = cl.Buffer(context, cl.mem_flags.READ_WRITE, 1024)
+
+    def holders() -> set[str]:
+        (entry,) = remotecl.residency(buffer)
+        assert entry.buffer == buffer.int_ptr
+        assert entry.size == 1024
+        assert sum(part.size for part in entry.ranges) == 1024
+        return {holder for part in entry.ranges for holder in part.holders}
+
+    for device in (first, second):
+        queue = cl.CommandQueue(context, device)
+        cl.enqueue_fill_buffer(queue, buffer, np.int32(7), 0, 1024).wait()
+        assert len(holders()) == 1
+        assert holders().pop().startswith(remotecl.server_of(device))
+    assert buffer.int_ptr in {entry.buffer for entry in remotecl.residency()}

@@ -1,0 +1,100 @@
+"""Reading and writing vendor directories; no OpenCL involved."""
+
+from pathlib import Path
+
+import pytest
+
+from remotecl import _daemon, _vendors
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def write_icd(directory: Path, name: str, driver: str) -> Path:
+    directory.mkdir(exist_ok=True)
+    file = directory / name
+    file.write_text(driver + "\n")
+    return file
+
+
+def test_a_directory_lists_the_first_line_of_every_icd_file(tmp_path):
+    vendors = tmp_path / "vendors"
+    write_icd(vendors, "b.icd", "libb.so\nnot this")
+    write_icd(vendors, "a.icd", "/opt/liba.so")
+    write_icd(vendors, "readme.txt", "libnot.so")
+    write_icd(vendors, "empty.icd", "")
+    assert _vendors.drivers_in(str(vendors)) == ["/opt/liba.so", "libb.so"]
+
+
+@pytest.mark.parametrize("setting, drivers", [("libpocl.so.2", ["libpocl.so.2"]), ("/does/not/exist", [])])
+def test_a_setting_may_name_a_library(setting, drivers):
+    assert _vendors.drivers_in(setting) == drivers
+
+
+def test_a_setting_may_name_an_icd_file(tmp_path):
+    assert _vendors.drivers_in(str(write_icd(tmp_path, "one.icd", "libone.so"))) == ["libone.so"]
+
+
+@pytest.mark.parametrize(
+    "environment, setting",
+    [
+        ({}, "/etc/OpenCL/vendors"),
+        ({"OCL_ICD_VENDORS": "", "OPENCL_VENDOR_PATH": ""}, "/etc/OpenCL/vendors"),
+        ({"OPENCL_VENDOR_PATH": "/p"}, "/p"),
+        ({"OCL_ICD_VENDORS": "/v", "OPENCL_VENDOR_PATH": "/p"}, "/v"),
+    ],
+)
+def test_the_setting_follows_the_loaders_order(environment, setting):
+    assert _vendors.vendors_setting(environment) == setting
+
+
+def test_a_written_directory_reads_back_in_order(cache):
+    drivers = ["/b/libz.so", "liba.so", "/a/libz.so"]
+    directory = _vendors.directory_with(drivers)
+    assert _vendors.drivers_in(directory) == drivers
+    assert _vendors.directory_with(drivers) == directory
+    assert [entry.name for entry in (cache / "remotecl").iterdir()] == [Path(directory).name]
+
+
+def test_another_content_gets_another_directory():
+    assert _vendors.directory_with(["liba.so"]) != _vendors.directory_with(["libb.so"])
+
+
+def test_a_damaged_cached_directory_is_not_used():
+    directory = Path(_vendors.directory_with(["liba.so"]))
+    next(directory.iterdir()).write_text("libevil.so")
+    assert _vendors.drivers_in(_vendors.directory_with(["liba.so"])) == ["liba.so"]
+
+
+def test_a_cache_that_cannot_be_written_is_not_needed(tmp_path, monkeypatch):
+    blocked = tmp_path / "file"
+    blocked.touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(blocked))
+    assert _vendors.drivers_in(_vendors.directory_with(["liba.so"])) == ["liba.so"]
+
+
+def test_a_daemon_gets_no_remotecl_and_the_wheels_pocl_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(_vendors, "wheel_pocl", lambda: "/wheel/libpocl-1.so")
+    vendors = tmp_path / "vendors"
+    write_icd(vendors, "remotecl.icd", "/anywhere/libremotecl.so")
+    write_icd(vendors, "gpu.icd", "libgpu.so")
+
+    def drivers() -> list[str]:
+        environment = _daemon.daemon_environment({"OCL_ICD_VENDORS": str(vendors), "KEPT": "1"})
+        assert environment["KEPT"] == "1"
+        return _vendors.drivers_in(environment["OCL_ICD_VENDORS"])
+
+    assert drivers() == ["libgpu.so", "/wheel/libpocl-1.so"]
+    write_icd(vendors, "pocl.icd", "libpocl.so.2.10.0")
+    assert drivers() == ["libgpu.so", "libpocl.so.2.10.0"]
+
+
+def test_a_daemon_keeps_a_setting_that_needs_no_change(tmp_path, monkeypatch):
+    monkeypatch.setattr(_vendors, "wheel_pocl", lambda: "/wheel/libpocl-1.so")
+    vendors = tmp_path / "vendors"
+    write_icd(vendors, "pocl.icd", "libpocl.so.2")
+    environment = {"OCL_ICD_VENDORS": str(vendors)}
+    assert _daemon.daemon_environment(environment) == environment
