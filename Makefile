@@ -30,7 +30,7 @@ setup:
 	@scripts/setup.sh
 
 build: setup
-	@test -e build/build.ninja || cmake -G Ninja -S . -B build
+	@test -e build/build.ninja || cmake -G Ninja -S . -B build -DREMOTECL_WERROR=ON
 	@cmake --build build
 
 package: $(PACKAGE)

@@ -14,7 +14,7 @@ build=build-$sanitizer
 site=$PWD/$build/site
 suppressions=$PWD/tests/sanitizers
 
-[[ -e $build/build.ninja ]] || cmake -G Ninja -S . -B "$build" -DREMOTECL_SANITIZE="$sanitizer" -DREMOTECL_PYTHON=ON \
+[[ -e $build/build.ninja ]] || cmake -G Ninja -S . -B "$build" -DREMOTECL_SANITIZE="$sanitizer" -DREMOTECL_WERROR=ON -DREMOTECL_PYTHON=ON \
   -DPython_EXECUTABLE="$(realpath -s "$PYTHON")" -Dpybind11_DIR="$("$PYTHON" -m pybind11 --cmakedir)"
 ninja -C "$build"
 

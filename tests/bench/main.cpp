@@ -54,6 +54,7 @@ int run(const Options& options) {
     return 0;
   }
   if (!options.servers.empty()) setenv("REMOTECL_SERVERS", options.servers.c_str(), 1);
+  remember_environment();
   RawPeer raw;
   const ClSide remotecl(find_device(options.remote_platform, options.device_index));
   const std::optional<DeviceChoice> native_choice =

@@ -9,7 +9,6 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <exception>
 #include <stdexcept>
 #include <system_error>
@@ -22,6 +21,8 @@ extern char** environ;
 namespace remotecl::bench {
 namespace {
 
+std::vector<std::string> g_environment;
+
 // The process image of a client as posix_spawn wants it.
 class Client {
  public:
@@ -32,9 +33,9 @@ class Client {
     for (std::string& argument : arguments_) argv_.push_back(argument.data());
     argv_.push_back(nullptr);
     constexpr char kServers[] = "REMOTECL_SERVERS=";
-    for (char** entry = environ; *entry; ++entry) {
-      if (!sees_servers && std::strncmp(*entry, kServers, sizeof kServers - 1) == 0) continue;
-      envp_.push_back(*entry);
+    for (std::string& entry : g_environment) {
+      if (!sees_servers && entry.starts_with(kServers)) continue;
+      envp_.push_back(entry.data());
     }
     envp_.push_back(nullptr);
   }
@@ -76,6 +77,10 @@ int wait_for(pid_t pid) {
 }
 
 }  // namespace
+
+void remember_environment() {
+  for (char** entry = environ; *entry; ++entry) g_environment.emplace_back(*entry);
+}
 
 int run_startup_probe(const Options& options, const Stopwatch& since_main) try {
   const ClSide side(find_device(options.probe_platform, options.probe_device));

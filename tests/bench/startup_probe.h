@@ -8,6 +8,10 @@
 
 namespace remotecl::bench {
 
+// Keeps the environment for the clients as it is now. The Khronos loader cuts OCL_ICD_FILENAMES in pieces in place, so
+// call this before the first OpenCL function.
+void remember_environment();
+
 // What the bench does when it has started itself as a fresh client: from main() to the completion of a first
 // kernel, whose result it checks. Prints the seconds to stdout; with --probe-dies it then kills itself with
 // everything still open. Returns the exit status.
