@@ -89,7 +89,10 @@ void Event::complete(cl_int status, const std::array<std::uint64_t, 4>* profile)
 
 void Event::release_hold(bool ok) {
   std::unique_lock lock(mutex_);
-  if (!ok && held_status_ >= CL_COMPLETE) held_status_ = CL_OUT_OF_RESOURCES;
+  if (!ok && held_status_ >= CL_COMPLETE) {
+    const bool lost = session() != nullptr && session()->lost();
+    held_status_ = lost ? CL_DEVICE_NOT_AVAILABLE : CL_OUT_OF_RESOURCES;
+  }
   if (holds_.fetch_sub(1) == 1 && reported_) finish(lock);
 }
 
