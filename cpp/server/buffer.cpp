@@ -6,7 +6,8 @@
 namespace remotecl::server {
 namespace {
 
-// Flags about host memory and host access are the client's business: it reads and writes through us in any case.
+// Flags about host memory and host access are the client's business: it reads and writes through us in any
+// case.
 constexpr std::uint64_t kDeviceFlags = CL_MEM_READ_WRITE | CL_MEM_WRITE_ONLY | CL_MEM_READ_ONLY;
 
 }  // namespace

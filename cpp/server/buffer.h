@@ -9,9 +9,9 @@
 
 namespace remotecl::server {
 
-// A client's buffer or sub-buffer. Memory of a device is made when the device first needs it, so running out of it is
-// the error of the command that needed it. Owned by the session's table, by its sub-buffers and by commands in flight.
-// native() needs the session's lock.
+// A client's buffer or sub-buffer. Memory of a device is made when the device first needs it, so running out
+// of it is the error of the command that needed it. Owned by the session's table, by its sub-buffers and by
+// commands in flight. native() needs the session's lock.
 class Buffer final : public RefCounted {
  public:
   Buffer(std::uint64_t flags, std::uint64_t size);

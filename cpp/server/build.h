@@ -29,7 +29,8 @@ KernelRecord inspect_kernel(cl_kernel kernel, cl_device_id device);
 
 cl_int read_binary(cl_program program, std::vector<std::byte>& binary);
 
-// Builds a program for devices, one after another, and tells the client of all of them. One thread; takes long.
+// Builds a program for devices, one after another, and tells the client of all of them. One thread; takes
+// long.
 class BuildReport {
  public:
   // Gives a new native program, built or not, to the caller; null when there is none.

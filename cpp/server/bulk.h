@@ -2,9 +2,9 @@
 
 #include <deque>
 #include <memory>
-#include <unordered_map>
 #include <string>
 #include <thread>
+#include <unordered_map>
 
 #include "runtime/base/mutex.h"
 #include "runtime/transport/connection.h"
@@ -35,8 +35,8 @@ class BulkReceiver {
   std::unordered_map<TransferId, Ref<IncomingTransfer>> pulled_ GUARDED_BY(mutex_);
 };
 
-// The writing side: a thread of its own, made with the first transfer, because a client may read slowly. Owned by the
-// session; post() may be called by any thread, a driver's callback too.
+// The writing side: a thread of its own, made with the first transfer, because a client may read slowly.
+// Owned by the session; post() may be called by any thread, a driver's callback too.
 class BulkSender {
  public:
   explicit BulkSender(Session& session) : session_(session) {}

@@ -20,10 +20,14 @@ constexpr std::array kDeviceInfo = {
     Range{0x4108, 0x410F},  // Intel
 };
 constexpr std::array<std::uint32_t, 2> kHandles = {CL_DEVICE_PLATFORM, 0x1042 /* CL_DEVICE_PARENT_DEVICE */};
-constexpr std::array<std::uint32_t, 8> kPlatformInfo = {
-    CL_PLATFORM_PROFILE, CL_PLATFORM_VERSION,    CL_PLATFORM_NAME,
-    CL_PLATFORM_VENDOR,  CL_PLATFORM_EXTENSIONS, CL_PLATFORM_HOST_TIMER_RESOLUTION,
-    CL_PLATFORM_NUMERIC_VERSION, CL_PLATFORM_EXTENSIONS_WITH_VERSION};
+constexpr std::array<std::uint32_t, 8> kPlatformInfo = {CL_PLATFORM_PROFILE,
+                                                        CL_PLATFORM_VERSION,
+                                                        CL_PLATFORM_NAME,
+                                                        CL_PLATFORM_VENDOR,
+                                                        CL_PLATFORM_EXTENSIONS,
+                                                        CL_PLATFORM_HOST_TIMER_RESOLUTION,
+                                                        CL_PLATFORM_NUMERIC_VERSION,
+                                                        CL_PLATFORM_EXTENSIONS_WITH_VERSION};
 
 template <class Query>
 void ask(std::uint32_t name, Query&& query, std::vector<InfoAnswer>& answers) {

@@ -10,12 +10,13 @@ namespace remotecl::server {
 
 class Device;
 
-// One event of a session. Owned by the session's event table and by whatever still waits for it. Constant members may
-// be read by any thread, the others need the session's lock.
+// One event of a session. Owned by the session's event table and by whatever still waits for it. Constant
+// members may be read by any thread, the others need the session's lock.
 class Event final : public RefCounted {
  public:
   enum class State {
-    kHeld,      // its command was not handed to the native driver yet, or moves bulk data; `issued` says when it was
+    kHeld,  // its command was not handed to the native driver yet, or moves bulk data; `issued` says when it
+            // was
     kNative,    // `native` tells
     kEnded,     // with `status`
     kExpected,  // ends elsewhere; SignalEvent tells

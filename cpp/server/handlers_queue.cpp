@@ -13,8 +13,8 @@ struct MarkerCommand {
 
   void keep(Session&) {}
   cl_int issue(Issue& issue) {
-    // With nothing left to wait for, the driver takes an empty list for "all". In order that is the same; out of order
-    // it waits for commands that end by themselves.
+    // With nothing left to wait for, the driver takes an empty list for "all". In order that is the same; out
+    // of order it waits for commands that end by themselves.
     const cl_uint count = waits_for_all ? 0 : issue.wait_count();
     const cl_event* list = waits_for_all ? nullptr : issue.wait_list();
     if (is_barrier) return clEnqueueBarrierWithWaitList(issue.queue.native(), count, list, issue.out());
@@ -48,8 +48,8 @@ struct FinishCommand {
       session->outbox().add(Finished{token});
       return CL_SUCCESS;
     }
-    CompletionNotifier::notify(marker, [session = Ref<Session>(session), progress = issue.queue.progress(), count,
-                                        token = token](cl_int) {
+    CompletionNotifier::notify(marker, [session = Ref<Session>(session), progress = issue.queue.progress(),
+                                        count, token = token](cl_int) {
       progress->ended(count);
       session->outbox().send(Finished{token});
     });

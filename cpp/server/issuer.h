@@ -31,14 +31,15 @@ struct Issue {
   cl_event* out() { return event != nullptr || queue.wants_events() ? &native : nullptr; }
 };
 
-// Decides when a command may go to the native driver: at once where native events and queue order suffice, else when
-// the graph says so; and what its event is worth at any time. Owned by a session; needs its lock.
+// Decides when a command may go to the native driver: at once where native events and queue order suffice,
+// else when the graph says so; and what its event is worth at any time. Owned by a session; needs its lock.
 //
 // A command is a copyable type with
 //   cl_int issue(Issue&)   hands it to the driver; on failure nothing was enqueued
-//   void keep(Session&)    called once when it has to wait: from then on it may not refer to the received message
-//   static constexpr bool kWaitsForAll, kBlocksLater, kLong
-// A long command moves bulk data: it ends with Session::finish_transfer and holds back what comes after it until then.
+//   void keep(Session&)    called once when it has to wait: from then on it may not refer to the received
+//   message static constexpr bool kWaitsForAll, kBlocksLater, kLong
+// A long command moves bulk data: it ends with Session::finish_transfer and holds back what comes after it
+// until then.
 class Issuer {
  public:
   Issuer(Session& session, Outbox& outbox) : session_(session), outbox_(outbox) {}

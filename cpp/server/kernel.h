@@ -49,8 +49,8 @@ struct ArgumentSnapshot {
   cl_int apply(cl_kernel kernel, Device& device);
 };
 
-// A client's kernel: a native one for each device, made when that device first runs it. Owned by the session's table
-// and by commands in flight. Needs the session's lock.
+// A client's kernel: a native one for each device, made when that device first runs it. Owned by the
+// session's table and by commands in flight. Needs the session's lock.
 class Kernel final : public RefCounted {
  public:
   Kernel(Ref<Program> program, std::string_view name) : program_(std::move(program)), name_(name) {}

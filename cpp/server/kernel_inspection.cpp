@@ -59,11 +59,14 @@ ValueSize probe_value_size(cl_kernel kernel, cl_uint index) {
 }
 
 // For drivers that tell nothing of arguments unless the program was built with an option that nobody gave.
+// Asks only what is safe to ask: NVIDIA's driver takes NULL with any size for any pointer, and corrupts its
+// heap when it is not 8.
 ArgumentKind probe_kind(cl_kernel kernel, cl_uint index, std::uint32_t& size) {
   size = 0;
-  // Of any size and without a value: only __local.
-  if (clSetKernelArg(kernel, index, 2 * sizeof(cl_mem), nullptr) == CL_SUCCESS) return ArgumentKind::kLocal;
-  if (clSetKernelArg(kernel, index, sizeof(cl_mem), nullptr) == CL_SUCCESS) return ArgumentKind::kMemory;
+  const cl_mem null = nullptr;
+  // A value is an error only for __local.
+  if (clSetKernelArg(kernel, index, sizeof null, &null) == CL_INVALID_ARG_VALUE) return ArgumentKind::kLocal;
+  if (clSetKernelArg(kernel, index, sizeof null, nullptr) == CL_SUCCESS) return ArgumentKind::kMemory;
   const ValueSize value = probe_value_size(kernel, index);
   size = value.size;
   return value.accepted ? ArgumentKind::kValue : ArgumentKind::kOther;

@@ -4,8 +4,8 @@
 #include <charconv>
 #include <cstdlib>
 
-#include "runtime/protocol/messages.h"
 #include "runtime/protocol/frames.h"
+#include "runtime/protocol/messages.h"
 
 namespace remotecl::server {
 namespace {
@@ -23,7 +23,8 @@ std::string platform_name(cl_platform_id platform) {
 }
 
 std::vector<Candidate> all_devices() {
-  // Our own ICD may be registered on this machine: it must not answer, or the daemon would serve other daemons.
+  // Our own ICD may be registered on this machine: it must not answer, or the daemon would serve other
+  // daemons.
   ::setenv("REMOTECL_DISABLE", "1", 1);
   ::unsetenv("REMOTECL_SERVERS");
   std::vector<Candidate> candidates;
@@ -103,7 +104,8 @@ NativeDriver::NativeDriver(std::string_view selection) {
   const auto candidates = all_devices();
   if (candidates.empty()) {
     throw NoDevice(
-        "no OpenCL driver with a device was found; install one (pocl-opencl-icd gives a CPU device) and check that "
+        "no OpenCL driver with a device was found; install one (pocl-opencl-icd gives a CPU device) and "
+        "check that "
         "/etc/OpenCL/vendors, or the folder in OCL_ICD_VENDORS, names it");
   }
   for (const auto& candidate : select(selection, candidates)) {

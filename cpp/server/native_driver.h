@@ -17,8 +17,8 @@ class NoDevice : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// The OpenCL drivers of this machine, reduced to the devices that the daemon serves. Constant after construction; any
-// thread may use it. It outlives all sessions.
+// The OpenCL drivers of this machine, reduced to the devices that the daemon serves. Constant after
+// construction; any thread may use it. It outlives all sessions.
 class NativeDriver {
  public:
   // `selection`: "all", or a comma-separated list of indices and parts of names. Throws NoDevice.

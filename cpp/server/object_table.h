@@ -9,8 +9,8 @@
 
 namespace remotecl::server {
 
-// Objects by the ids that the client chose. Ids are never 0, so 0 marks a free slot. Open addressing, because this is
-// looked up several times for every command. Owned by a session; needs its lock.
+// Objects by the ids that the client chose. Ids are never 0, so 0 marks a free slot. Open addressing, because
+// this is looked up several times for every command. Owned by a session; needs its lock.
 template <class T>
 class ObjectTable {
  public:

@@ -9,9 +9,9 @@
 
 namespace remotecl::server {
 
-// Replies on their way to the client's control connection. Any thread adds and flushes, a driver's callback too:
-// nothing here blocks on a slow client. What the socket does not take is kept, within a bound, and written by a thread
-// that is made for that case. Owned by a session; the connection outlives it.
+// Replies on their way to the client's control connection. Any thread adds and flushes, a driver's callback
+// too: nothing here blocks on a slow client. What the socket does not take is kept, within a bound, and
+// written by a thread that is made for that case. Owned by a session; the connection outlives it.
 class Outbox {
  public:
   explicit Outbox(Connection& connection) : connection_(connection) {}

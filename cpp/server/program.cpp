@@ -4,7 +4,8 @@
 
 namespace remotecl::server {
 
-Program::Program(Bytes code, const Device* binary_device, std::shared_ptr<std::atomic<std::uint64_t>> session_bytes)
+Program::Program(Bytes code, const Device* binary_device,
+                 std::shared_ptr<std::atomic<std::uint64_t>> session_bytes)
     : code_(as_text(code)), binary_device_(binary_device), session_bytes_(std::move(session_bytes)) {
   *session_bytes_ += code_.size();
 }

@@ -13,8 +13,9 @@
 
 namespace remotecl::server {
 
-// A client's program: one native program for each device that it was built for. Owned by the session's table, by its
-// kernels and by builds in progress. What it was made from is constant; the rest needs the session's lock.
+// A client's program: one native program for each device that it was built for. Owned by the session's table,
+// by its kernels and by builds in progress. What it was made from is constant; the rest needs the session's
+// lock.
 class Program final : public RefCounted {
  public:
   // From source; or from a binary of `binary_device`. `session_bytes` counts what programs of a session keep.

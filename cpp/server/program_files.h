@@ -31,15 +31,15 @@ class PlacedFiles {
   std::vector<std::pair<std::string, std::string>> links_;  // our path, the client's
 };
 
-// Writes what a client's program includes to where the native compiler finds it. Equal files get equal paths, also in
-// another run of a daemon: drivers key their caches on the options. Any thread.
+// Writes what a client's program includes to where the native compiler finds it. Equal files get equal paths,
+// also in another run of a daemon: drivers key their caches on the options. Any thread.
 class ProgramFiles {
  public:
   // In `folder`, by default TMPDIR or /tmp, under a folder that only this user can enter.
   explicit ProgramFiles(std::filesystem::path folder = {});
 
-  // Throws ProtocolError for a path that is not absolute and plain, std::filesystem::filesystem_error when the disk is
-  // full or the like.
+  // Throws ProtocolError for a path that is not absolute and plain, std::filesystem::filesystem_error when
+  // the disk is full or the like.
   PlacedFiles place(const BuildProgram& message);
 
  private:

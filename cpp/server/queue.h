@@ -27,8 +27,8 @@ class QueueProgress final : public RefCounted {
   std::atomic<std::uint64_t> ended_{0};
 };
 
-// A client's queue: a native queue, and what of it is held back from there. Owned by the session's table and by its
-// commands in flight. Needs the session's lock, but for what says otherwise.
+// A client's queue: a native queue, and what of it is held back from there. Owned by the session's table and
+// by its commands in flight. Needs the session's lock, but for what says otherwise.
 class Queue final : public RefCounted {
  public:
   Queue(ObjectId id, Device& device, cl_command_queue_properties properties, Ref<BlockPool> blocks);
@@ -61,12 +61,12 @@ class Queue final : public RefCounted {
   // Copies what a small write writes to where the driver finds it as long as it needs it.
   const std::byte* stage(Bytes data);
 
-  // Events of the graph that later commands of the queue have to wait for. In order: the last held command. Out of
-  // order: the last held barrier, and everything held for those commands that wait for all.
+  // Events of the graph that later commands of the queue have to wait for. In order: the last held command.
+  // Out of order: the last held barrier, and everything held for those commands that wait for all.
   EventId tail = 0;
   std::vector<EventId> held;
   std::size_t sweep_at = 64;  // size of `held` at which ended ones are removed
-  bool touched = false;  // has commands since its last flush
+  bool touched = false;       // has commands since its last flush
 
  private:
   const ObjectId id_;
@@ -78,8 +78,8 @@ class Queue final : public RefCounted {
   std::uint64_t issued_ = 0;
   const Ref<QueueProgress> progress_ = make_ref<QueueProgress>();
   WriteArena arena_;
-  // Some drivers take a time that grows with the square of the queue's length for "wait for all". In order, the last
-  // command's event does the same.
+  // Some drivers take a time that grows with the square of the queue's length for "wait for all". In order,
+  // the last command's event does the same.
   const bool wants_events_;
   cl_event newest_ = nullptr;
 };

@@ -16,8 +16,8 @@
 
 namespace remotecl::server {
 
-// The daemon: accepts connections, makes sessions of them, ends them. Each connection has a thread, so that nobody waits
-// for somebody else's. Owned by main() or a test, which also calls stop().
+// The daemon: accepts connections, makes sessions of them, ends them. Each connection has a thread, so that
+// nobody waits for somebody else's. Owned by main() or a test, which also calls stop().
 class Server {
  public:
   // Starts listening and accepting. Throws NoDevice, ConnectionError.
@@ -31,8 +31,8 @@ class Server {
   std::size_t sessions() const EXCLUDES(mutex_);
   std::size_t connections() const EXCLUDES(mutex_);
 
-  // Accepts no more, ends all sessions and waits for their threads, but not longer than `timeout`: native work can take
-  // any time. False when some are left; then the process must end without destroying this.
+  // Accepts no more, ends all sessions and waits for their threads, but not longer than `timeout`: native
+  // work can take any time. False when some are left; then the process must end without destroying this.
   bool stop(std::chrono::milliseconds timeout) EXCLUDES(mutex_);
 
  private:

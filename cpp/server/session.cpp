@@ -75,7 +75,8 @@ void linger(Connection& connection) {
 
 }  // namespace
 
-Session::Session(const Shared& shared, std::unique_ptr<Connection> control, std::uint64_t id, const Secret& secret)
+Session::Session(const Shared& shared, std::unique_ptr<Connection> control, std::uint64_t id,
+                 const Secret& secret)
     : shared_(shared),
       control_(std::move(control)),
       id_(id),
@@ -119,7 +120,8 @@ void Session::serve() {
       Bytes payload;
       auto next = MessageBuffer::Next::kNeedMore;
       while ((next = buffer.next(code, payload)) == MessageBuffer::Next::kMessage) execute(code, payload);
-      if (next == MessageBuffer::Next::kBroken) throw ProtocolError("a message is longer than the protocol allows");
+      if (next == MessageBuffer::Next::kBroken)
+        throw ProtocolError("a message is longer than the protocol allows");
       settle();
     }
     outbox_.flush();
@@ -210,7 +212,8 @@ void Session::tear_down() {
   issuer_.drop_all();
   kernels_.clear();
   programs_.clear();
-  // Mapped buffers are unmapped once the driver has nothing to do with them; that is one more command to wait for.
+  // Mapped buffers are unmapped once the driver has nothing to do with them; that is one more command to wait
+  // for.
   const auto finish = [](const Queue& queue) {
     if (queue.native() != nullptr) clFinish(queue.native());
   };

@@ -23,17 +23,16 @@
 
 namespace remotecl::server {
 
-
-
 // What all sessions of a daemon share; outlives them.
 struct Shared {
   NativeDriver& driver;
   ProgramFiles& files;
 };
 
-// One client. The server and whoever has work of it in flight own it. Threads: the control connection's reads commands
-// and hands them to the native drivers; the bulk connection's, and a sending one, move bulk data; a worker builds,
-// another one goes on where a driver's callback may not. All state is under one lock, except what says otherwise.
+// One client. The server and whoever has work of it in flight own it. Threads: the control connection's reads
+// commands and hands them to the native drivers; the bulk connection's, and a sending one, move bulk data; a
+// worker builds, another one goes on where a driver's callback may not. All state is under one lock, except
+// what says otherwise.
 class Session final : public RefCounted {
  public:
   Session(const Shared& shared, std::unique_ptr<Connection> control, std::uint64_t id, const Secret& secret);
@@ -42,8 +41,8 @@ class Session final : public RefCounted {
   std::uint64_t id() const { return id_; }
   const Secret& secret() const { return secret_; }
 
-  // On the control connection's thread: serves until the connection ends, then gives everything back, waiting for this
-  // session's native work.
+  // On the control connection's thread: serves until the connection ends, then gives everything back, waiting
+  // for this session's native work.
   void run();
   // On the bulk connection's thread. attach_bulk takes the connection; false when there is one already.
   bool attach_bulk(std::unique_ptr<Connection>& connection);
@@ -62,12 +61,12 @@ class Session final : public RefCounted {
   // Adds EventDone, and CommandFailed for a failure, to the outbox. Any thread, a callback too.
   void report_end(const Event& event, std::int32_t status, cl_event first, cl_event last);
 
-  Outbox& outbox() { return outbox_; }            // any thread
-  BulkReceiver& bulk_receiver() { return bulk_receiver_; }  // any thread
-  BulkSender& bulk_sender() { return bulk_sender_; }        // any thread
-  Issuer& issuer() { return issuer_; }            // with the lock
+  Outbox& outbox() { return outbox_; }                                     // any thread
+  BulkReceiver& bulk_receiver() { return bulk_receiver_; }                 // any thread
+  BulkSender& bulk_sender() { return bulk_sender_; }                       // any thread
+  Issuer& issuer() { return issuer_; }                                     // with the lock
   std::shared_ptr<ArgumentSnapshot> snapshot(const DeviceKernel& kernel);  // with the lock
-  std::atomic<std::uint64_t>& kept_bytes() { return kept_bytes_; }  // any thread
+  std::atomic<std::uint64_t>& kept_bytes() { return kept_bytes_; }         // any thread
 
  private:
   friend struct Dispatch;

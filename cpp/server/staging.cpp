@@ -14,9 +14,9 @@ StagingRing::StagingRing(Device& device) {
       if (error != CL_SUCCESS) slot.memory = nullptr;
     }
     if (slot.memory != nullptr) {
-      slot.data = static_cast<std::byte*>(clEnqueueMapBuffer(queue_, slot.memory, CL_TRUE,
-                                                             CL_MAP_READ | CL_MAP_WRITE, 0, kSlotSize, 0, nullptr,
-                                                             nullptr, &error));
+      slot.data =
+          static_cast<std::byte*>(clEnqueueMapBuffer(queue_, slot.memory, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE,
+                                                     0, kSlotSize, 0, nullptr, nullptr, &error));
       if (error != CL_SUCCESS) slot.data = nullptr;
     }
     if (slot.data == nullptr) {  // no pinned memory to be had: slower, not wrong

@@ -10,8 +10,8 @@
 
 namespace remotecl::server {
 
-// Pinned host memory through which bulk data passes, in pieces, so that network and device copy overlap. A fixed
-// number of slots, used in turn. Owned by one thread.
+// Pinned host memory through which bulk data passes, in pieces, so that network and device copy overlap. A
+// fixed number of slots, used in turn. Owned by one thread.
 class StagingRing {
  public:
   static constexpr std::size_t kSlotSize = 1u << 20;

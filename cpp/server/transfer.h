@@ -11,8 +11,9 @@
 
 namespace remotecl::server {
 
-// Bytes that travel on the bulk connection, and the command that they belong to. Made under the session's lock, then
-// used by one thread at a time: the bulk receiver or sender while bytes move, else whoever holds the session's lock.
+// Bytes that travel on the bulk connection, and the command that they belong to. Made under the session's
+// lock, then used by one thread at a time: the bulk receiver or sender while bytes move, else whoever holds
+// the session's lock.
 class Transfer : public RefCounted {
  public:
   Transfer(TransferId id, Queue& queue, Event* event, EventId hold, std::uint64_t size)
@@ -27,7 +28,8 @@ class Transfer : public RefCounted {
   EventId hold() const { return hold_; }
   std::uint64_t size() const { return size_; }
 
-  // All bytes have moved: makes the native event that ends the command, or returns why it failed. Session's lock.
+  // All bytes have moved: makes the native event that ends the command, or returns why it failed. Session's
+  // lock.
   virtual cl_int finish(cl_event* native) = 0;
 
   // The native event of the first step, for profiling. Taken over.
@@ -78,8 +80,8 @@ class Mapping {
   Mapping& operator=(const Mapping&) = delete;
 
   // Non-blocking; `mapped` ends when data() may be used.
-  cl_int map(cl_command_queue queue, cl_mem memory, cl_map_flags flags, std::uint64_t offset, std::uint64_t size,
-             cl_uint wait_count, const cl_event* waits, cl_event* mapped);
+  cl_int map(cl_command_queue queue, cl_mem memory, cl_map_flags flags, std::uint64_t offset,
+             std::uint64_t size, cl_uint wait_count, const cl_event* waits, cl_event* mapped);
   cl_int unmap(cl_event* unmapped);
   std::byte* data() const { return static_cast<std::byte*>(data_); }
 

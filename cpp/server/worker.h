@@ -9,9 +9,9 @@
 
 namespace remotecl::server {
 
-// Runs what it is given, on one thread in order, or on up to `threads_max` threads as soon as one is free. Threads are
-// made when they are needed first. Owned by a session. post() may be called
-// by any thread, also from a driver's callback; stop() by the owner, once.
+// Runs what it is given, on one thread in order, or on up to `threads_max` threads as soon as one is free.
+// Threads are made when they are needed first. Owned by a session. post() may be called by any thread, also
+// from a driver's callback; stop() by the owner, once.
 class Worker {
  public:
   using Job = std::function<void()>;

@@ -68,7 +68,7 @@ class Decoder {
   // length points past the end.
   template <class Message>
   bool read(Message& message) {
-    return message.fields([this](auto&... field) { return (field_(field) && ...); });
+    return message.fields([this](auto&... field) { return (this->field_(field) && ...); });
   }
   bool at_end() const { return at_ == end_; }
   const std::byte* position() const { return at_; }

@@ -26,7 +26,7 @@ class Filler {
   template <class Message>
   Message make() {
     Message message{};
-    message.fields([this](auto&... field) { (fill(field), ...); });
+    message.fields([this](auto&... field) { (this->fill(field), ...); });
     return message;
   }
   std::vector<std::byte> bytes(std::size_t size) {
@@ -117,7 +117,8 @@ TYPED_TEST(CodecTest, RandomBytesAreDecodedOrRefused) {
     Decoder decoder(bytes);
     if (!decoder.read(decoded)) continue;
     const auto used = static_cast<std::size_t>(decoder.position() - bytes.data());
-    EXPECT_EQ(encoded(decoded), std::vector<std::byte>(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(used)));
+    EXPECT_EQ(encoded(decoded),
+              std::vector<std::byte>(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(used)));
   }
 }
 
@@ -130,7 +131,8 @@ TEST(Frames, HaveTheirFixedSizes) {
 
 // The bytes themselves are the contract with other versions.
 TEST(Frames, HelloIsLaidOutAsDocumented) {
-  const auto bytes = encode_frame<Hello, kHelloSize>({kMagic, 0x01020304, Role::kBulk, 5, 0x1122334455667788, {}});
+  const auto bytes =
+      encode_frame<Hello, kHelloSize>({kMagic, 0x01020304, Role::kBulk, 5, 0x1122334455667788, {}});
   EXPECT_EQ(as_text(Bytes(bytes).first(8)), "remotecl");
   EXPECT_EQ(bytes[8], std::byte{4});
   EXPECT_EQ(bytes[11], std::byte{1});

@@ -12,11 +12,15 @@ std::vector<std::byte> random_bytes(std::size_t size) {
   return bytes;
 }
 
-class BulkTest : public CommandTest {
+// With the parameter, bulk data passes through staging as for a GPU.
+class BulkTest : public CommandTest, public ::testing::WithParamInterface<bool> {
  protected:
   static constexpr std::size_t kSize = 16u << 20;
 
-  BulkTest() { client_.bulk(); }
+  BulkTest() {
+    if (GetParam()) server_.driver().device(0)->stage_always();
+    client_.bulk();
+  }
   EventId start_write(ObjectId buffer, std::uint64_t offset, std::size_t size, TransferId transfer,
                       std::span<const EventId> waits = {}, ObjectId queue = 0) {
     const EventId event = client_.id();
@@ -36,7 +40,7 @@ class BulkTest : public CommandTest {
   }
 };
 
-TEST_F(BulkTest, WriteAndReadBack) {
+TEST_P(BulkTest, WriteAndReadBack) {
   const auto data = random_bytes(kSize);
   const ObjectId buffer = client_.make_buffer(kSize + 4096);
   const TransferId transfer = client_.id();
@@ -47,7 +51,25 @@ TEST_F(BulkTest, WriteAndReadBack) {
   EXPECT_EQ(read_bulk(buffer, 4096, kSize), data);
 }
 
-TEST_F(BulkTest, KernelAfterTheWriteInOrderSeesItsBytes) {
+TEST_P(BulkTest, SubBufferIsWrittenInItsPlace) {
+  const ObjectId parent = client_.make_buffer(kSize), part = client_.id();
+  const int zero = 0;
+  client_.add(EnqueueFill{queue_, 0, parent, 0, kSize, std::as_bytes(std::span(&zero, 1)), {}});
+  client_.add(CreateSubBuffer{part, parent, 1, 4096, kSize / 2});
+  const auto data = random_bytes(kSize / 2 - 100);
+  const TransferId transfer = client_.id();
+  const EventId event = start_write(part, 100, data.size(), transfer);
+  wait_pull(transfer);
+  client_.send_bulk(transfer, data);
+  EXPECT_EQ(client_.event_status(event), CL_COMPLETE);
+  EXPECT_EQ(read_bulk(part, 100, data.size()), data);
+  const auto all = read_bulk(parent, 0, kSize);
+  EXPECT_EQ(all[4195], std::byte{0});
+  EXPECT_TRUE(std::equal(data.begin(), data.end(), all.begin() + 4196));
+  EXPECT_EQ(all[4196 + data.size()], std::byte{0});
+}
+
+TEST_P(BulkTest, KernelAfterTheWriteInOrderSeesItsBytes) {
   const ObjectId buffer = client_.make_buffer(kSize), result = client_.make_buffer(64);
   const TransferId transfer = client_.id();
   start_write(buffer, 0, kSize, transfer);
@@ -66,7 +88,7 @@ TEST_F(BulkTest, KernelAfterTheWriteInOrderSeesItsBytes) {
   EXPECT_EQ(value, 0x11111111);
 }
 
-TEST_F(BulkTest, SmallReadOfAnotherQueueDoesNotWaitForBulkData) {
+TEST_P(BulkTest, SmallReadOfAnotherQueueDoesNotWaitForBulkData) {
   const ObjectId buffer = client_.make_buffer(kSize), other = client_.make_queue();
   const TransferId transfer = client_.id();
   start_write(buffer, 0, kSize, transfer);
@@ -75,8 +97,9 @@ TEST_F(BulkTest, SmallReadOfAnotherQueueDoesNotWaitForBulkData) {
   EXPECT_EQ(client_.read<int>(other, buffer_, 1)[0], 0);
 }
 
-TEST_F(BulkTest, TransfersMayAlternate) {
-  const ObjectId first = client_.make_buffer(kSize), second = client_.make_buffer(kSize), other = client_.make_queue();
+TEST_P(BulkTest, TransfersMayAlternate) {
+  const ObjectId first = client_.make_buffer(kSize), second = client_.make_buffer(kSize),
+                 other = client_.make_queue();
   const TransferId a = client_.id(), b = client_.id();
   const EventId a_event = start_write(first, 0, kSize, a);
   const EventId b_event = start_write(second, 0, kSize, b, {}, other);
@@ -93,7 +116,7 @@ TEST_F(BulkTest, TransfersMayAlternate) {
   EXPECT_EQ(read_bulk(second, 0, kSize), std::vector<std::byte>(kSize, std::byte{2}));
 }
 
-TEST_F(BulkTest, WriteThatWaitsIsPulledWhenItMayBegin) {
+TEST_P(BulkTest, WriteThatWaitsIsPulledWhenItMayBegin) {
   const EventId user = client_.id();
   client_.add(ExpectEvent{user});
   const ObjectId buffer = client_.make_buffer(kSize);
@@ -107,7 +130,7 @@ TEST_F(BulkTest, WriteThatWaitsIsPulledWhenItMayBegin) {
   EXPECT_EQ(client_.event_status(event), CL_COMPLETE);
 }
 
-TEST_F(BulkTest, WriteWhoseDependencyFailsIsNeverPulled) {
+TEST_P(BulkTest, WriteWhoseDependencyFailsIsNeverPulled) {
   const EventId user = client_.id();
   client_.add(ExpectEvent{user});
   const ObjectId buffer = client_.make_buffer(kSize);
@@ -118,7 +141,7 @@ TEST_F(BulkTest, WriteWhoseDependencyFailsIsNeverPulled) {
   EXPECT_FALSE(client_.has<PullTransfer>());
 }
 
-TEST_F(BulkTest, DependentOnAnotherQueueWaitsForTheBytes) {
+TEST_P(BulkTest, DependentOnAnotherQueueWaitsForTheBytes) {
   const ObjectId buffer = client_.make_buffer(kSize), other = client_.make_queue();
   const TransferId transfer = client_.id();
   const EventId event = start_write(buffer, 0, kSize, transfer);
@@ -134,7 +157,7 @@ TEST_F(BulkTest, DependentOnAnotherQueueWaitsForTheBytes) {
   EXPECT_EQ(value, 0x22222222);
 }
 
-TEST_F(BulkTest, LargeRectanglesTravelPacked) {
+TEST_P(BulkTest, LargeRectanglesTravelPacked) {
   // Every second row of 4096 bytes.
   constexpr std::size_t kRows = 512, kRow = 4096;
   const ObjectId buffer = client_.make_buffer(kRows * kRow * 2);
@@ -143,13 +166,15 @@ TEST_F(BulkTest, LargeRectanglesTravelPacked) {
   const auto data = random_bytes(kRows * kRow);
   const TransferId transfer = client_.id();
   const EventId event = client_.id();
-  client_.send(EnqueueWriteRect{queue_, event, buffer, {0, 0, 0}, {kRow, kRows, 1}, 2 * kRow, 0, transfer, {}, {}});
+  client_.send(
+      EnqueueWriteRect{queue_, event, buffer, {0, 0, 0}, {kRow, kRows, 1}, 2 * kRow, 0, transfer, {}, {}});
   wait_pull(transfer);
   client_.send_bulk(transfer, data);
   EXPECT_EQ(client_.event_status(event), CL_COMPLETE);
   const TransferId read = client_.id();
   const EventId read_event = client_.id();
-  client_.send(EnqueueReadRect{queue_, read_event, buffer, {0, 0, 0}, {kRow, kRows, 1}, 2 * kRow, 0, read, {}});
+  client_.send(
+      EnqueueReadRect{queue_, read_event, buffer, {0, 0, 0}, {kRow, kRows, 1}, 2 * kRow, 0, read, {}});
   EXPECT_EQ(client_.receive_bulk(read, data.size()), data);
   EXPECT_EQ(client_.event_status(read_event), CL_COMPLETE);
   const auto all = read_bulk(buffer, 0, kRows * kRow * 2);
@@ -157,7 +182,7 @@ TEST_F(BulkTest, LargeRectanglesTravelPacked) {
   EXPECT_EQ(all[2 * kRow], data[kRow]);
 }
 
-TEST_F(BulkTest, DisconnectInTheMiddleOfATransfer) {
+TEST_P(BulkTest, DisconnectInTheMiddleOfATransfer) {
   RawClient bystander(address());
   {
     RawClient leaving(address());
@@ -175,6 +200,44 @@ TEST_F(BulkTest, DisconnectInTheMiddleOfATransfer) {
   bystander.ping();
   EXPECT_TRUE(eventually([&] { return server_.sessions() == 2; }));
 }
+
+// A transfer that comes while the queue is busy waits for its turn.
+TEST_P(BulkTest, OrderAmongKernelsIsKept) {
+  const ObjectId buffer = client_.make_buffer(kSize);
+  const int rounds = 50'000'000;
+  const ObjectId spin = client_.make_kernel(program_, "spin");
+  const KernelArgument arguments[] = {memory_argument(0, buffer), value_argument(1, rounds)};
+  client_.enqueue(queue_, spin, 1, arguments);
+  const TransferId transfer = client_.id();
+  const EventId event = start_write(buffer, 0, kSize, transfer);
+  wait_pull(transfer);
+  client_.send_bulk(transfer, std::vector<std::byte>(kSize, std::byte{0x33}));
+  const int one = 1;
+  const KernelArgument add_one[] = {memory_argument(0, buffer), value_argument(1, one)};
+  client_.enqueue(queue_, add_, 1, add_one);
+  const auto bytes = read_bulk(buffer, 0, kSize);
+  EXPECT_EQ(client_.event_status(event), CL_COMPLETE);
+  EXPECT_EQ(bytes[0], std::byte{0x34});
+  EXPECT_EQ(bytes[4], std::byte{0x33});
+}
+
+TEST_P(BulkTest, OutOfOrderFinishCoversRunningTransfers) {
+  const ObjectId queue = client_.make_queue(CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+  const ObjectId buffer = client_.make_buffer(kSize);
+  const TransferId transfer = client_.id();
+  start_write(buffer, 0, kSize, transfer, {}, queue);
+  wait_pull(transfer);
+  const Token token = client_.id();
+  client_.send(Finish{queue, token});
+  client_.ping();
+  EXPECT_FALSE(client_.has<Finished>());
+  client_.send_bulk(transfer, std::vector<std::byte>(kSize, std::byte{5}));
+  client_.wait<Finished>();
+  EXPECT_EQ(read_bulk(buffer, 0, kSize), std::vector<std::byte>(kSize, std::byte{5}));
+}
+
+INSTANTIATE_TEST_SUITE_P(Roads, BulkTest, ::testing::Bool(),
+                         [](const auto& info) { return info.param ? "Staged" : "Mapped"; });
 
 }  // namespace
 }  // namespace remotecl::testing

@@ -128,10 +128,16 @@ TEST_F(HandshakeTest, MemoryStaysFlatOverManyConnects) {
     }
     ASSERT_TRUE(eventually([&] { return server_.connections() == 0; }));
   };
+#ifdef __SANITIZE_ADDRESS__
+  constexpr std::size_t kGrowthKibMax = 100 * 1024;  // it keeps freed memory for a while
+#else
+  constexpr std::size_t kGrowthKibMax = 16 * 1024;
+#endif
   visit(50);
   const std::size_t before = resident_kib();
   visit(200);
-  EXPECT_LT(resident_kib(), before + 16 * 1024) << "200 sessions with a MiB each must leave nothing behind";
+  EXPECT_LT(resident_kib(), before + kGrowthKibMax)
+      << "200 sessions with a MiB each must leave nothing behind";
 }
 
 TEST_F(HandshakeTest, StopEndsSessionsWithLastWords) {
@@ -152,7 +158,8 @@ TEST(ServerStart, PortInUseAndUnknownDeviceAreExplained) {
     server::Server other(Address{"127.0.0.1", 0}, "0,no such device");
     FAIL() << "a device that does not exist";
   } catch (const server::NoDevice& error) {
-    EXPECT_NE(std::string(error.what()).find(server.driver().device(0)->name()), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find(server.driver().device(0)->name()), std::string::npos)
+        << error.what();
   }
 }
 

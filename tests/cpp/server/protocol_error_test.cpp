@@ -118,7 +118,8 @@ TEST_F(ProtocolErrorTest, HeaderPathThatLeavesTheFolder) {
 TEST_F(ProtocolErrorTest, RandomMessagesNeverStopTheServer) {
   std::mt19937 random(11);
   SCOPED_TRACE("seed 11");
-  constexpr std::uint16_t kCodes[] = {1, 10, 11, 12, 13, 14, 20, 21, 24, 25, 26, 40, 41, 42, 43, 44, 45, 46, 47, 48, 60, 61, 62, 63, 64};
+  constexpr std::uint16_t kCodes[] = {1,  10, 11, 12, 13, 14, 20, 21, 24, 25, 26, 40, 41,
+                                      42, 43, 44, 45, 46, 47, 48, 60, 61, 62, 63, 64};
   const std::size_t before = resident_kib();
   for (int round = 0; round < 100; ++round) {
     const auto connection = connect();
@@ -127,7 +128,9 @@ TEST_F(ProtocolErrorTest, RandomMessagesNeverStopTheServer) {
       std::vector<std::byte> payload(random() % 200);
       for (auto& byte : payload) byte = static_cast<std::byte>(random() % 4 == 0 ? random() : 0);
       const std::uint16_t code = kCodes[random() % std::size(kCodes)];
-      connection->write(encode_frame<MessageHeader, kMessageHeaderSize>({static_cast<std::uint32_t>(payload.size()), code, 0}), payload);
+      connection->write(encode_frame<MessageHeader, kMessageHeaderSize>(
+                            {static_cast<std::uint32_t>(payload.size()), code, 0}),
+                        payload);
     }
     connection->shutdown();
   }

@@ -38,7 +38,9 @@ inline std::optional<Welcome> greet(Connection& connection, Hello hello, std::st
   return welcome;
 }
 
-inline Hello hello_of(Role role) { return {kMagic, kProtocolVersion, role, 0, 0, {}}; }
+inline Hello hello_of(Role role) {
+  return {kMagic, kProtocolVersion, role, 0, 0, {}};
+}
 
 // Speaks the protocol by hand. One thread.
 class RawClient {
@@ -63,7 +65,8 @@ class RawClient {
       hello.session = welcome_.session;
       hello.secret = welcome_.secret;
       const auto welcome = greet(*bulk_, hello);
-      if (!welcome || welcome->status != WelcomeStatus::kAccepted) throw std::runtime_error("bulk not welcome");
+      if (!welcome || welcome->status != WelcomeStatus::kAccepted)
+        throw std::runtime_error("bulk not welcome");
     }
     return *bulk_;
   }
@@ -83,8 +86,8 @@ class RawClient {
     flush();
   }
 
-  // The next message of this kind for which `wanted` holds; others stay for later waits. Throws when the session ends
-  // or nothing comes.
+  // The next message of this kind for which `wanted` holds; others stay for later waits. Throws when the
+  // session ends or nothing comes.
   template <class Message>
   Received<Message> wait(std::function<bool(const Message&)> wanted = nullptr) {
     for (std::size_t at = 0;; ++at) {
@@ -109,7 +112,8 @@ class RawClient {
   bool has_ended(EventId event) const {
     for (const auto& seen : seen_) {
       EventDone done{};
-      if (seen.code == EventDone::kCode && Decoder(*seen.payload).read(done) && done.event == event) return true;
+      if (seen.code == EventDone::kCode && Decoder(*seen.payload).read(done) && done.event == event)
+        return true;
     }
     return false;
   }
@@ -123,7 +127,8 @@ class RawClient {
     return wait<EventDone>([event](const EventDone& done) { return done.event == event; })->status;
   }
 
-  // ---- what most tests begin with --------------------------------------------------------------------------------
+  // ---- what most tests begin with
+  // --------------------------------------------------------------------------------
   ObjectId make_queue(std::uint64_t properties = 0, std::uint32_t device = 0) {
     const ObjectId queue = id();
     add(CreateQueue{queue, device, properties});
@@ -158,7 +163,8 @@ class RawClient {
     add(EnqueueWrite{queue, event, buffer, offset, bytes.size(), 0, bytes, waits});
   }
   template <class T>
-  std::vector<T> read(ObjectId queue, ObjectId buffer, std::size_t count, std::span<const EventId> waits = {}) {
+  std::vector<T> read(ObjectId queue, ObjectId buffer, std::size_t count,
+                      std::span<const EventId> waits = {}) {
     const TransferId transfer = id();
     send(EnqueueRead{queue, id(), buffer, 0, count * sizeof(T), transfer, waits});
     const auto data = wait<ReadData>([transfer](const ReadData& read) { return read.transfer == transfer; });
@@ -167,30 +173,37 @@ class RawClient {
     std::memcpy(values.data(), data->data.data(), data->data.size());
     return values;
   }
-  void enqueue(ObjectId queue, ObjectId kernel, std::uint64_t global, std::span<const KernelArgument> arguments,
-               EventId event = 0, std::span<const EventId> waits = {}) {
+  void enqueue(ObjectId queue, ObjectId kernel, std::uint64_t global,
+               std::span<const KernelArgument> arguments, EventId event = 0,
+               std::span<const EventId> waits = {}) {
     add(EnqueueKernel{queue, event, kernel, 1, 0, {0, 0, 0}, {global, 1, 1}, {1, 1, 1}, arguments, waits});
   }
   // A whole transfer on the bulk connection, in chunks.
   void send_bulk(TransferId transfer, Bytes bytes, std::size_t chunk_size = kBulkChunkMax) {
     while (!bytes.empty()) {
       const std::size_t size = std::min(bytes.size(), chunk_size);
-      const auto header = encode_frame<BulkHeader, kBulkHeaderSize>({transfer, static_cast<std::uint32_t>(size), 0});
+      const auto header =
+          encode_frame<BulkHeader, kBulkHeaderSize>({transfer, static_cast<std::uint32_t>(size), 0});
       if (!bulk().write(header, bytes.first(size))) throw std::runtime_error("bulk connection lost");
       bytes = bytes.subspan(size);
     }
   }
   std::vector<std::byte> receive_bulk(TransferId transfer, std::size_t size) {
     std::vector<std::byte> bytes(size);
-    for (std::size_t have = 0; have < size;) {
+    receive_bulk_to(transfer, bytes);
+    return bytes;
+  }
+  void receive_bulk_to(TransferId transfer, MutableBytes bytes) {
+    for (std::size_t have = 0; have < bytes.size();) {
       std::array<std::byte, kBulkHeaderSize> header_bytes;
       if (!bulk().read_exactly(header_bytes)) throw std::runtime_error("bulk connection lost");
       const auto header = decode_frame<BulkHeader>(header_bytes);
-      if (header.transfer != transfer || header.size > size - have) throw std::runtime_error("unexpected chunk");
-      if (!bulk().read_exactly(MutableBytes(bytes).subspan(have, header.size))) throw std::runtime_error("lost");
+      if (header.transfer != transfer || header.size > bytes.size() - have)
+        throw std::runtime_error("unexpected chunk");
+      if (!bulk().read_exactly(bytes.subspan(have, header.size)))
+        throw std::runtime_error("bulk connection lost");
       have += header.size;
     }
-    return bytes;
   }
 
  private:

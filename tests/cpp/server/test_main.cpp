@@ -1,9 +1,12 @@
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include "server/log.h"
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
-  spdlog::set_level(spdlog::level::off);  // most tests provoke warnings on purpose
+  spdlog::set_level(spdlog::level::off);           // most tests provoke warnings on purpose
+  ::setenv("POCL_DEVICES", "pthread pthread", 0);  // two devices to choose from, where the driver is PoCL
   return RUN_ALL_TESTS();
 }

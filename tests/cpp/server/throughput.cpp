@@ -1,6 +1,6 @@
 // How fast one session takes commands: remotecl_server_throughput HOST:PORT [commands]
-#include <chrono>
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <string>
 #include <thread>
@@ -13,10 +13,13 @@ using namespace remotecl;
 using namespace remotecl::testing;
 using Clock = std::chrono::steady_clock;
 
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 // Pipelined kernels; the queue is finished once at the end.
-void kernels(RawClient& client, const char* name, ObjectId kernel, std::uint64_t properties, int count, int mode) {
+void kernels(RawClient& client, const char* name, ObjectId kernel, std::uint64_t properties, int count,
+             int mode) {
   const ObjectId queue = client.make_queue(properties);
   client.enqueue(queue, kernel, 1, {});
   client.finish(queue);
@@ -24,7 +27,8 @@ void kernels(RawClient& client, const char* name, ObjectId kernel, std::uint64_t
   EventId last = 0;
   for (int i = 0; i < count; ++i) {
     const EventId event = mode == 0 ? 0 : client.id();
-    client.enqueue(queue, kernel, 1, {}, event, mode == 2 && last != 0 ? std::span<const EventId>(&last, 1) : std::span<const EventId>{});
+    client.enqueue(queue, kernel, 1, {}, event,
+                   mode == 2 && last != 0 ? std::span<const EventId>(&last, 1) : std::span<const EventId>{});
     if (mode == 2 && last != 0) client.add(ReleaseEvent{last});
     last = event;
     if (i % 256 == 255) client.flush();
@@ -63,10 +67,10 @@ void bulk(RawClient& client, ObjectId queue, std::size_t size) {
     transfer = client.id();
     event = client.id();
     client.send(EnqueueRead{queue, event, buffer, 0, size, transfer, {}});
-    client.receive_bulk(transfer, size);
+    client.receive_bulk_to(transfer, data);
     client.event_status(event);
     const double read = seconds_since(start);
-    std::printf("bulk %4zu MiB                      write %6.2f GB/s, read %6.2f GB/s (with zeroing)\n", size >> 20,
+    std::printf("bulk %4zu MiB                      write %6.2f GB/s, read %6.2f GB/s\n", size >> 20,
                 size / write / 1e9, size / read / 1e9);
   }
 }

@@ -1,0 +1,183 @@
+// The program itself: what it prints, how it ends.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "fixture.h"
+
+namespace remotecl::testing {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+class Daemon {
+ public:
+  explicit Daemon(std::vector<std::string> arguments, const char* vendors = nullptr) {
+    int in[2], out[2], err[2];
+    if (::pipe2(in, O_CLOEXEC) != 0 || ::pipe2(out, O_CLOEXEC) != 0 || ::pipe2(err, O_CLOEXEC) != 0)
+      std::abort();
+    arguments.insert(arguments.begin(), REMOTECL_SERVER_PROGRAM);
+    std::vector<char*> argv;
+    for (auto& argument : arguments) argv.push_back(argument.data());
+    argv.push_back(nullptr);
+    process_ = ::fork();
+    if (process_ == 0) {
+      ::dup2(in[0], 0);
+      ::dup2(out[1], 1);
+      ::dup2(err[1], 2);
+      if (vendors != nullptr) ::setenv("OCL_ICD_VENDORS", vendors, 1);
+      ::execv(argv[0], argv.data());
+      ::_exit(127);
+    }
+    ::close(in[0]);
+    ::close(out[1]);
+    ::close(err[1]);
+    in_ = in[1];
+    out_ = out[0];
+    err_ = err[0];
+  }
+  ~Daemon() {
+    if (process_ > 0) {
+      ::kill(process_, SIGKILL);
+      ::waitpid(process_, nullptr, 0);
+    }
+    close_stdin();
+    ::close(out_);
+    ::close(err_);
+  }
+
+  // Up to the line that says where it listens; throws when it ends before.
+  Address start() {
+    while (output_.find("listening on ") == std::string::npos || output_.back() != '\n') {
+      char bytes[512];
+      const ssize_t count = ::read(out_, bytes, sizeof bytes);
+      if (count <= 0) throw std::runtime_error("the daemon did not start: " + errors());
+      output_.append(bytes, static_cast<std::size_t>(count));
+    }
+    const std::size_t at = output_.find("listening on ") + 13;
+    return parse_address(std::string_view(output_).substr(at, output_.size() - 1 - at), 0);
+  }
+  const std::string& output() const { return output_; }
+  std::string errors() {
+    std::string text;
+    char bytes[512];
+    for (ssize_t count = 0; (count = ::read(err_, bytes, sizeof bytes)) > 0;) {
+      text.append(bytes, static_cast<std::size_t>(count));
+    }
+    return text;
+  }
+  void signal(int number) { ::kill(process_, number); }
+  void close_stdin() {
+    if (in_ >= 0) ::close(in_);
+    in_ = -1;
+  }
+  // Its exit status; negative: killed by a signal.
+  int wait() {
+    int status = 0;
+    ::waitpid(process_, &status, 0);
+    process_ = 0;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+  }
+
+ private:
+  pid_t process_ = 0;
+  int in_ = -1, out_ = -1, err_ = -1;
+  std::string output_;
+};
+
+TEST(Daemon, PrintsDevicesAndAddress) {
+  Daemon daemon({"--listen", "127.0.0.1:0"});
+  const Address address = daemon.start();
+  EXPECT_TRUE(daemon.output().starts_with("device 0: ")) << daemon.output();
+  RawClient client(address);
+  client.ping();
+}
+
+TEST(Daemon, EndsCleanlyOnSignals) {
+  for (const int number : {SIGINT, SIGTERM}) {
+    Daemon daemon({"--listen", "127.0.0.1:0"});
+    RawClient client(daemon.start());
+    daemon.signal(number);
+    EXPECT_EQ(daemon.wait(), 0);
+  }
+}
+
+TEST(Daemon, EndsWithinASecondThoughWorkIsInFlight) {
+  Daemon daemon({"--listen", "127.0.0.1:0"});
+  RawClient client(daemon.start());
+  const ObjectId program = client.id();
+  client.build(program, kAddSource);
+  const ObjectId spin = client.make_kernel(program, "spin"), queue = client.make_queue();
+  const int rounds = 2'000'000'000;
+  const KernelArgument arguments[] = {memory_argument(0, client.make_buffer(64)), value_argument(1, rounds)};
+  for (int i = 0; i < 20; ++i) client.enqueue(queue, spin, 1, arguments);
+  client.flush();
+  client.ping();
+  const auto start = Clock::now();
+  daemon.signal(SIGTERM);
+  EXPECT_EQ(daemon.wait(), 0);
+  EXPECT_LT(Clock::now() - start, 1s);
+}
+
+TEST(Daemon, EndsWithItsStdinOnlyWhenAskedTo) {
+  Daemon asked({"--listen", "127.0.0.1:0", "--exit-on-stdin-eof"});
+  asked.start();
+  asked.close_stdin();
+  EXPECT_EQ(asked.wait(), 0);
+  Daemon other({"--listen", "127.0.0.1:0"});
+  const Address address = other.start();
+  other.close_stdin();
+  RawClient client(address);
+  client.ping();
+}
+
+TEST(Daemon, PortInUse) {
+  Daemon first({"--listen", "127.0.0.1:0"});
+  const std::string address = first.start().text();
+  Daemon second({"--listen", address});
+  EXPECT_EQ(second.wait(), 1);
+  const std::string errors = second.errors();
+  EXPECT_NE(errors.find(address), std::string::npos) << errors;
+  EXPECT_EQ(std::count(errors.begin(), errors.end(), '\n'), 1) << errors;
+}
+
+TEST(Daemon, DeviceThatDoesNotExist) {
+  Daemon daemon({"--listen", "127.0.0.1:0", "--devices", "no such device"});
+  EXPECT_EQ(daemon.wait(), 1);
+  const std::string errors = daemon.errors();
+  EXPECT_NE(errors.find("no such device"), std::string::npos) << errors;
+  EXPECT_NE(errors.find("0 ("), std::string::npos) << errors;
+}
+
+TEST(Daemon, NoDriver) {
+  Daemon daemon({"--listen", "127.0.0.1:0"}, "/nonexistent/vendors");
+  EXPECT_EQ(daemon.wait(), 1);
+  const std::string errors = daemon.errors();
+  EXPECT_NE(errors.find("no OpenCL driver"), std::string::npos) << errors;
+}
+
+TEST(Daemon, BadAddress) {
+  Daemon daemon({"--listen", "localhost:port"});
+  EXPECT_EQ(daemon.wait(), 1);
+  EXPECT_NE(daemon.errors().find("\"localhost:port\""), std::string::npos);
+}
+
+TEST(Daemon, OtherThanLoopbackIsWarnedOf) {
+  Daemon daemon({"--listen", "0.0.0.0:0"});
+  daemon.start();
+  daemon.signal(SIGTERM);
+  EXPECT_EQ(daemon.wait(), 0);
+  EXPECT_NE(daemon.errors().find("no authentication"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace remotecl::testing
