@@ -82,9 +82,13 @@ struct SmallReadCommand {
     const std::uint64_t count = issue.queue.in_order() ? issue.queue.native_commands() + 1 : 0;
     CompletionNotifier::notify(read, [session = Ref<Session>(session), event = Ref<Event>(issue.event),
                                       progress = issue.queue.progress(), count, bytes, size = region.size,
-                                      id = transfer, read](cl_int status) {
+                                      id = transfer, queue = issue.queue.id(), read](cl_int status) {
       progress->ended(count);
-      if (status == CL_COMPLETE) session->outbox().add(ReadData{id, {bytes.get(), size}});
+      if (status == CL_COMPLETE) {
+        session->outbox().add(ReadData{id, {bytes.get(), size}});
+      } else {
+        session->outbox().add(CommandFailed{queue, event ? event->id : 0, status, id});
+      }
       if (event) session->report_end(*event, status, read, read);
       session->outbox().flush();
     });
@@ -145,7 +149,7 @@ void submit_read(Session& session, Issuer& issuer, Queue& queue, Event* event, R
                  const Message& message) {
   Region region;
   const cl_int error = region_of(std::move(buffer), message, region);
-  if (error != CL_SUCCESS) return issuer.fail(queue, event, error);
+  if (error != CL_SUCCESS) return issuer.fail(queue, event, error, message.transfer);
   if (region.size <= kInlineDataMax) {
     issuer.submit(queue, event, message.wait_list,
                   SmallReadCommand{&session, std::move(region), message.transfer});
@@ -160,7 +164,7 @@ void submit_write(Session& session, Issuer& issuer, Queue& queue, Event* event, 
                   const Message& message) {
   Region region;
   const cl_int error = region_of(std::move(buffer), message, region);
-  if (error != CL_SUCCESS) return issuer.fail(queue, event, error);
+  if (error != CL_SUCCESS) return issuer.fail(queue, event, error, message.transfer);
   if (message.transfer != 0) {
     issuer.submit(queue, event, message.wait_list,
                   BulkWriteCommand{&session, std::move(region), message.transfer});
@@ -205,7 +209,7 @@ void Session::end_transfer(Transfer& transfer) {
   cl_int error = transfer.error();
   if (error == CL_SUCCESS) error = transfer.finish(&native);
   if (error != CL_SUCCESS) {
-    issuer_.fail(transfer.queue(), transfer.event(), error);
+    issuer_.fail(transfer.queue(), transfer.event(), error, transfer.id());
   } else {
     transfer.queue().count_native_command();
     issuer_.touch(transfer.queue());

@@ -98,13 +98,13 @@ void Issuer::end(Event& event, std::int32_t status) {
   graph_.forget(event.id);
 }
 
-void Issuer::fail(Queue& queue, Event* event, std::int32_t status) {
+void Issuer::fail(Queue& queue, Event* event, std::int32_t status, TransferId transfer) {
   // A queue that the driver refused fails all its commands; the reason is worth more than the consequence.
-  fail(queue.id(), event, queue.native() == nullptr ? queue.error() : status);
+  fail(queue.id(), event, queue.native() == nullptr ? queue.error() : status, transfer);
 }
 
-void Issuer::fail(ObjectId queue, Event* event, std::int32_t status) {
-  outbox_.add(CommandFailed{queue, event == nullptr ? 0 : event->id, status});
+void Issuer::fail(ObjectId queue, Event* event, std::int32_t status, TransferId transfer) {
+  outbox_.add(CommandFailed{queue, event == nullptr ? 0 : event->id, status, transfer});
   if (event == nullptr) return;
   end(*event, status);
   if (event->observed && !event->reported) outbox_.add(EventDone{event->id, status, 0, {}});

@@ -55,9 +55,10 @@ class Issuer {
               bool waits_for_all = false, bool blocks_later = false);
 
   // The command cannot be carried out: the client learns it, and so do its dependents.
-  void fail(Queue& queue, Event* event, std::int32_t status);
+  // `transfer`: the command's, so that whoever waits for its bytes stops waiting; 0: it has none.
+  void fail(Queue& queue, Event* event, std::int32_t status, TransferId transfer = 0);
   // The same for a command that the driver accepted earlier; its queue may be gone.
-  void fail(ObjectId queue, Event* event, std::int32_t status);
+  void fail(ObjectId queue, Event* event, std::int32_t status, TransferId transfer = 0);
   void finish_hold(EventId hold);
   // A native command has the event `native`, whose reference is taken; `event` may be null.
   void accepted(Queue& queue, Event* event, cl_event native);
@@ -93,6 +94,14 @@ class Issuer {
 
   template <class Command>
   void run(Queue& queue, Event* event, EventId hold, Command& command);
+  template <class Command>
+  static TransferId transfer_of(const Command& command) {
+    if constexpr (requires { command.transfer; }) {
+      return command.transfer;
+    } else {
+      return 0;
+    }
+  }
   template <class Command>
   void hold(Queue& queue, Event* event, const Array<EventId>& wait_list, Command command, bool blocks_later);
 
@@ -165,7 +174,7 @@ void Issuer::run(Queue& queue, Event* event, EventId hold, Command& command) {
       if (issue.native != nullptr) accepted(queue, event, issue.native);
     }
   }
-  if (error != CL_SUCCESS) fail(queue, event, error);
+  if (error != CL_SUCCESS) fail(queue, event, error, transfer_of(command));
   if (hold != 0) finish_hold(hold);
 }
 

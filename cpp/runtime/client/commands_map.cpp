@@ -58,8 +58,7 @@ cl_int enqueue_map(CommandQueue& queue, MemoryObject& buffer, bool blocking, cl_
     if (status < 0) {
       MemoryObject::Mapping removed;
       buffer.remove_mapping(pointer, removed);
-      const cl_int failure = queue.take_failure();
-      return queue.session().lost() || failure == CL_SUCCESS ? status : failure;
+      return status;
     }
     // Nothing has written meanwhile: the host holds the newest bytes too, until something does.
     if (fetch && storage.writes == writes) storage.residency.add_holder(range, kHost);

@@ -1,4 +1,5 @@
 // Reads and writes of buffers, plain and rectangular.
+#include <algorithm>
 #include <cstring>
 #include <memory>
 
@@ -13,10 +14,11 @@ void give(Ref<Event> own, Event** event) {
 }
 
 // What a blocking call says once its command has ended.
-cl_int outcome(CommandQueue& queue, bool ok) {
-  if (ok) return CL_SUCCESS;
+cl_int outcome(CommandQueue& queue, const TransferRef& transfer, const Event* event) {
+  const bool moved = transfer->state.load() == Transfer::State::kDone;
+  if (moved && (event == nullptr || event->status() >= 0)) return CL_SUCCESS;
   if (queue.session().lost()) return CL_DEVICE_NOT_AVAILABLE;
-  const cl_int failure = queue.take_failure();
+  const cl_int failure = event != nullptr ? std::min(event->status(), 0) : queue.take_failure();
   return failure != CL_SUCCESS ? failure : CL_OUT_OF_RESOURCES;
 }
 
@@ -40,14 +42,14 @@ TransferRef expect_bytes(PendingCommand& command, bool blocking, std::byte* to, 
 
 cl_int await_read(CommandQueue& queue, const TransferRef& transfer, Event* event) {
   queue.session().wait([&] { return transfer->ended() && (event == nullptr || event->ended()); });
-  return outcome(queue, transfer->state.load() == Transfer::State::kDone && (event == nullptr || event->status() >= 0));
+  return outcome(queue, transfer, event);
 }
 
 // Sends the bytes of a large blocking write from this thread, when the server asks for them.
-cl_int push_bytes(CommandQueue& queue, const TransferRef& transfer) {
+cl_int push_bytes(CommandQueue& queue, const TransferRef& transfer, const Event* event) {
   queue.session().wait([&] { return transfer->state.load() != Transfer::State::kPending; });
   if (transfer->state.load() == Transfer::State::kPulled) queue.session().send_bulk(transfer);
-  return outcome(queue, transfer->state.load() == Transfer::State::kDone);
+  return outcome(queue, transfer, event);
 }
 
 TransferRef offer_bytes(PendingCommand& command, bool blocking, const std::byte* from, std::uint64_t size,
@@ -112,7 +114,7 @@ cl_int enqueue_write(CommandQueue& queue, MemoryObject& buffer, bool blocking, s
   }
   command.session().send(message);
   Ref<Event> own = command.sent();
-  const cl_int result = blocking && transfer ? push_bytes(queue, transfer) : CL_SUCCESS;
+  const cl_int result = blocking && transfer ? push_bytes(queue, transfer, own.get()) : CL_SUCCESS;
   if (result == CL_SUCCESS) give(std::move(own), event);
   return result;
 }
@@ -173,7 +175,7 @@ cl_int enqueue_write_rect(CommandQueue& queue, MemoryObject& buffer, bool blocki
   }
   command.session().send(message);
   Ref<Event> own = command.sent();
-  const cl_int result = blocking && transfer ? push_bytes(queue, transfer) : CL_SUCCESS;
+  const cl_int result = blocking && transfer ? push_bytes(queue, transfer, own.get()) : CL_SUCCESS;
   if (result == CL_SUCCESS) give(std::move(own), event);
   return result;
 }

@@ -191,6 +191,13 @@ Ref<Event> Session::find_event(EventId id) {
   return Ref<Event>::adopt(at->second);
 }
 
+Ref<CommandQueue> Session::find_queue(ObjectId id) {
+  const std::lock_guard lock(tables_mutex_);
+  const auto at = queues_.find(id);
+  if (at == queues_.end() || !at->second->try_retain()) return nullptr;
+  return Ref<CommandQueue>::adopt(at->second);
+}
+
 Token Session::expect_reply(Reply reply) {
   const Token token = next_id();
   {

@@ -108,6 +108,7 @@ class Session {
   void end_transfer(const TransferRef& transfer, bool ok);
   TransferRef find_transfer(TransferId id);
   Ref<Event> find_event(EventId id);
+  Ref<CommandQueue> find_queue(ObjectId id);
   void bulk_sender();
   void lose(const std::string& reason);
 

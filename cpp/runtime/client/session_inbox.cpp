@@ -188,15 +188,12 @@ void Session::handle_event_done(const EventDone& report) {
 }
 
 void Session::handle_command_failed(const CommandFailed& report) {
-  CommandQueue* queue = nullptr;
-  {
-    const std::lock_guard lock(tables_mutex_);
-    const auto at = queues_.find(report.queue);
-    if (at != queues_.end() && at->second->try_retain()) queue = at->second;
+  if (const Ref<Event> event = find_event(report.event)) {
+    event->complete(report.status);
+  } else if (const Ref<CommandQueue> queue = find_queue(report.queue)) {
+    queue->command_failed(report.status);  // nobody has an event that would tell
   }
-  if (queue != nullptr) Ref<CommandQueue>::adopt(queue)->command_failed(report.status);
   if (report.transfer != 0) fail_transfer(report.transfer);
-  if (const Ref<Event> event = find_event(report.event)) event->complete(report.status);
 }
 
 void Session::handle_read_data(const ReadData& report) {
