@@ -63,7 +63,10 @@ class Handle : public RefCounted, public Struct {
 
   // The application's own references (clRetain..., clRelease...), which together hold one reference of ours: what the
   // runtime keeps for itself never shows in CL_..._REFERENCE_COUNT.
-  void retain_handle() { handle_count_.fetch_add(1, std::memory_order_relaxed); }
+  void retain_handle() {
+    // The application may get a handle back after it has released it, from an object that kept this one alive.
+    if (handle_count_.fetch_add(1, std::memory_order_relaxed) == 0) this->retain();
+  }
   void release_handle() {
     if (handle_count_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
     last_handle_released();
