@@ -149,6 +149,11 @@ class Model:
             np.testing.assert_array_equal(data, self.arrays[index])
 
 
+@pytest.fixture(scope="module")
+def two_server_context(connection):
+    return connection.context()
+
+
 @pytest.mark.parametrize("round_", range(6))
 def test_random_commands_give_the_bytes_of_the_sequential_model(two_server_context, round_):
     seed = int(os.environ.get("REMOTECL_TEST_SEED", "0")) or random.randrange(1, 2**31)
