@@ -1,5 +1,6 @@
 #include "server/completion_notifier.h"
 
+#include <atomic>
 #include <utility>
 
 namespace remotecl::server {
@@ -8,10 +9,14 @@ namespace {
 struct Wait {
   cl_event event;
   CompletionNotifier::Function function;
+  // What was written before notify() is seen by the function. The driver's locks see to that as well, but they are
+  // nothing that a thread sanitizer, or a reader of this code, can check.
+  std::atomic<bool> handed_over{false};
 };
 
 void CL_CALLBACK ended(cl_event, cl_int status, void* data) {
   auto* wait = static_cast<Wait*>(data);
+  wait->handed_over.load(std::memory_order_acquire);
   wait->function(status > 0 ? CL_COMPLETE : status);
   clReleaseEvent(wait->event);
   delete wait;
@@ -22,6 +27,7 @@ void CL_CALLBACK ended(cl_event, cl_int status, void* data) {
 void CompletionNotifier::notify(cl_event event, Function function) {
   clRetainEvent(event);  // the caller may drop its reference before the event ends
   auto* wait = new Wait{event, std::move(function)};
+  wait->handed_over.store(true, std::memory_order_release);
   const cl_int error = clSetEventCallback(event, CL_COMPLETE, ended, wait);
   if (error != CL_SUCCESS) ended(event, error, wait);
 }

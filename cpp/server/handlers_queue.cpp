@@ -37,7 +37,7 @@ struct FinishCommand {
     }
     const std::uint64_t count = issue.queue.native_commands();
     issue.enqueued = false;
-    if (issue.queue.marks_slowly()) {
+    if (issue.queue.finishes_natively()) {
       session->finish_natively(issue.queue, token, count);
       return CL_SUCCESS;
     }
