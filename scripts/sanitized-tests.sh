@@ -24,6 +24,7 @@ rm -rf "$site"
 mkdir -p "$site"
 pyopencl=$("$PYTHON" -c 'import importlib.util; print(importlib.util.find_spec("pyopencl").submodule_search_locations[0])')
 cp -al "$pyopencl" "$site/pyopencl"
+cp -al "$(dirname "$pyopencl")/pocl_binary_distribution" "$site/"  # what PoCL's driver in there needs beside it
 rm -f "$site"/pyopencl/.libs/*remotecl*
 cmake --install "$build" --component python --prefix "$site" >/dev/null
 
@@ -39,5 +40,8 @@ ctest --test-dir "$build" --output-on-failure --no-tests=error
 export ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0
 export LD_PRELOAD="$(g++ -print-file-name=$runtime) $(g++ -print-file-name=libstdc++.so.6)"
 export PYTHONPATH=$site
+# The address sanitizer stands between a loader and dlopen(), so that drivers which a loader finds through its own RPATH
+# (those beside PyOpenCL) have to be found in another way.
+export LD_LIBRARY_PATH=$site/pyopencl/.libs
 export REMOTECL_TEST_PROGRAM_TIMEOUT_S=600
 setarch --addr-no-randomize "$PYTHON" -m pytest -m "not slow"
