@@ -101,6 +101,14 @@ cl_platform_id remotecl_platform(void) {
   return platform.configured() ? platform.handle() : nullptr;
 }
 
+void remotecl_expect_shutdown(const char* address) {
+  icd::enter([address] {
+    for (const ServerStatus& server : Platform::instance().servers()) {
+      if (server.session != nullptr && server.address.text() == address) server.session->expect_shutdown();
+    }
+  });
+}
+
 char* remotecl_servers_json(void) {
   return answer([] {
     json result = json::array();

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 import threading
 import time
 import weakref
@@ -92,6 +93,10 @@ class Server:
 
         A daemon that does not end within 10 seconds is killed (exit code -9). Calling it again returns the same.
         """
+        # Only where this process is connected already: importing the library here would be too late for anything else.
+        core = sys.modules.get("remotecl._core")
+        if core is not None and self.running and self.address:
+            core.expect_shutdown(self.address)
         self._finalizer()
         return self._process.wait()
 

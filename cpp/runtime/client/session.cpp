@@ -229,7 +229,7 @@ void Session::lose(const std::string& reason) {
     if (lost()) return;
     lost_reason_ = reason;
   }
-  if (!stopping_) {
+  if (!stopping_ && !shutdown_expected_) {
     notice("lost " + address_.text() + ": " + reason + "; its devices are not available any more");
   }
   control_->shutdown();

@@ -47,6 +47,8 @@ class Session {
 
   bool lost() const { return lost_.load(std::memory_order_acquire); }
   std::string lost_reason() const;
+  // This process is about to stop the server itself: losing it is no news then.
+  void expect_shutdown() { shutdown_expected_ = true; }
   SessionStats stats() const;
   double round_trip_us();  // measured with a Ping; negative when lost
 
@@ -119,6 +121,7 @@ class Session {
   std::vector<std::byte> device_list_;
 
   std::atomic<bool> lost_{false};
+  std::atomic<bool> shutdown_expected_{false};
   mutable std::mutex lost_mutex_;
   std::string lost_reason_;
 

@@ -31,6 +31,9 @@ REMOTECL_EXPORT int remotecl_connect(const char* servers, char** error);
  * us: loaders call through the handle. */
 REMOTECL_EXPORT cl_platform_id remotecl_platform(void);
 
+/* The caller is about to stop this server ("host:port" as in remotecl_servers_json): its loss is not said on stderr. */
+REMOTECL_EXPORT void remotecl_expect_shutdown(const char* address);
+
 /* 1 once the program has asked the ICD for its platform and devices, else 0. */
 REMOTECL_EXPORT int remotecl_in_use(void);
 
