@@ -88,8 +88,9 @@ CL_API_ENTRY cl_context CL_API_CALL clCreateContextFromType(const cl_context_pro
     Platform& platform = Platform::instance();
     std::vector<cl_device_id> found(platform.devices().size());
     cl_uint count = 0;
-    const cl_int error = clGetDeviceIDs(platform.handle(), type, static_cast<cl_uint>(std::max<std::size_t>(found.size(), 1)),
-                                        found.empty() ? nullptr : found.data(), &count);
+    const cl_int error =
+        clGetDeviceIDs(platform.handle(), type, static_cast<cl_uint>(std::max<std::size_t>(found.size(), 1)),
+                       found.empty() ? nullptr : found.data(), &count);
     require(error == CL_SUCCESS, error);
     std::vector<Device*> devices;
     for (cl_uint i = 0; i < count; ++i) devices.push_back(&object<Device>(found[i]));

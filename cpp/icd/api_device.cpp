@@ -14,16 +14,33 @@ using icd::InfoSink;
 using icd::object;
 using icd::require;
 
-// Extensions of the language and of built-in functions: they need nothing from the host. Everything else a native device
-// reports is left out until its host functions exist here.
+// Extensions of the language and of built-in functions: they need nothing from the host. Everything else a native
+// device reports is left out until its host functions exist here.
 constexpr std::string_view kDeviceSideExtensions[] = {
-    "cl_khr_byte_addressable_store", "cl_khr_fp64", "cl_khr_fp16", "cl_khr_int64_base_atomics",
-    "cl_khr_int64_extended_atomics", "cl_khr_global_int32_base_atomics", "cl_khr_global_int32_extended_atomics",
-    "cl_khr_local_int32_base_atomics", "cl_khr_local_int32_extended_atomics", "cl_khr_integer_dot_product",
-    "cl_khr_extended_bit_ops", "cl_khr_expect_assume", "cl_khr_work_group_uniform_arithmetic",
-    "cl_khr_select_fprounding_mode", "cl_khr_device_uuid", "cl_nv_compiler_options", "cl_nv_device_attribute_query",
-    "cl_nv_pragma_unroll", "cl_amd_device_attribute_query", "cl_amd_media_ops", "cl_amd_media_ops2",
-    "cl_intel_subgroups", "cl_intel_subgroups_short", "cl_ext_float_atomics",
+    "cl_khr_byte_addressable_store",
+    "cl_khr_fp64",
+    "cl_khr_fp16",
+    "cl_khr_int64_base_atomics",
+    "cl_khr_int64_extended_atomics",
+    "cl_khr_global_int32_base_atomics",
+    "cl_khr_global_int32_extended_atomics",
+    "cl_khr_local_int32_base_atomics",
+    "cl_khr_local_int32_extended_atomics",
+    "cl_khr_integer_dot_product",
+    "cl_khr_extended_bit_ops",
+    "cl_khr_expect_assume",
+    "cl_khr_work_group_uniform_arithmetic",
+    "cl_khr_select_fprounding_mode",
+    "cl_khr_device_uuid",
+    "cl_nv_compiler_options",
+    "cl_nv_device_attribute_query",
+    "cl_nv_pragma_unroll",
+    "cl_amd_device_attribute_query",
+    "cl_amd_media_ops",
+    "cl_amd_media_ops2",
+    "cl_intel_subgroups",
+    "cl_intel_subgroups_short",
+    "cl_ext_float_atomics",
 };
 
 bool is_device_side(std::string_view extension) {
@@ -66,22 +83,35 @@ std::string device_side_extensions(Device& device) {
 
 // Answers of a feature that this client does not have yet: what a device without it reports.
 constexpr cl_device_info kZeroBool[] = {
-    CL_DEVICE_IMAGE_SUPPORT, CL_DEVICE_LINKER_AVAILABLE, CL_DEVICE_PIPE_SUPPORT,
+    CL_DEVICE_IMAGE_SUPPORT,
+    CL_DEVICE_LINKER_AVAILABLE,
+    CL_DEVICE_PIPE_SUPPORT,
 };
 constexpr cl_device_info kZeroUint[] = {
-    CL_DEVICE_MAX_READ_IMAGE_ARGS, CL_DEVICE_MAX_WRITE_IMAGE_ARGS, CL_DEVICE_MAX_READ_WRITE_IMAGE_ARGS,
-    CL_DEVICE_MAX_SAMPLERS, CL_DEVICE_IMAGE_PITCH_ALIGNMENT, CL_DEVICE_IMAGE_BASE_ADDRESS_ALIGNMENT,
-    CL_DEVICE_PARTITION_MAX_SUB_DEVICES, CL_DEVICE_MAX_PIPE_ARGS, CL_DEVICE_PIPE_MAX_ACTIVE_RESERVATIONS,
-    CL_DEVICE_PIPE_MAX_PACKET_SIZE, CL_DEVICE_QUEUE_ON_DEVICE_PREFERRED_SIZE, CL_DEVICE_QUEUE_ON_DEVICE_MAX_SIZE,
-    CL_DEVICE_MAX_ON_DEVICE_QUEUES, CL_DEVICE_MAX_ON_DEVICE_EVENTS,
+    CL_DEVICE_MAX_READ_IMAGE_ARGS,
+    CL_DEVICE_MAX_WRITE_IMAGE_ARGS,
+    CL_DEVICE_MAX_READ_WRITE_IMAGE_ARGS,
+    CL_DEVICE_MAX_SAMPLERS,
+    CL_DEVICE_IMAGE_PITCH_ALIGNMENT,
+    CL_DEVICE_IMAGE_BASE_ADDRESS_ALIGNMENT,
+    CL_DEVICE_PARTITION_MAX_SUB_DEVICES,
+    CL_DEVICE_MAX_PIPE_ARGS,
+    CL_DEVICE_PIPE_MAX_ACTIVE_RESERVATIONS,
+    CL_DEVICE_PIPE_MAX_PACKET_SIZE,
+    CL_DEVICE_QUEUE_ON_DEVICE_PREFERRED_SIZE,
+    CL_DEVICE_QUEUE_ON_DEVICE_MAX_SIZE,
+    CL_DEVICE_MAX_ON_DEVICE_QUEUES,
+    CL_DEVICE_MAX_ON_DEVICE_EVENTS,
 };
 constexpr cl_device_info kZeroSize[] = {
-    CL_DEVICE_IMAGE2D_MAX_WIDTH, CL_DEVICE_IMAGE2D_MAX_HEIGHT, CL_DEVICE_IMAGE3D_MAX_WIDTH,
-    CL_DEVICE_IMAGE3D_MAX_HEIGHT, CL_DEVICE_IMAGE3D_MAX_DEPTH, CL_DEVICE_IMAGE_MAX_BUFFER_SIZE,
+    CL_DEVICE_IMAGE2D_MAX_WIDTH,    CL_DEVICE_IMAGE2D_MAX_HEIGHT, CL_DEVICE_IMAGE3D_MAX_WIDTH,
+    CL_DEVICE_IMAGE3D_MAX_HEIGHT,   CL_DEVICE_IMAGE3D_MAX_DEPTH,  CL_DEVICE_IMAGE_MAX_BUFFER_SIZE,
     CL_DEVICE_IMAGE_MAX_ARRAY_SIZE,
 };
 constexpr cl_device_info kZeroBits[] = {
-    CL_DEVICE_SVM_CAPABILITIES, CL_DEVICE_QUEUE_ON_DEVICE_PROPERTIES, CL_DEVICE_PARTITION_AFFINITY_DOMAIN,
+    CL_DEVICE_SVM_CAPABILITIES,
+    CL_DEVICE_QUEUE_ON_DEVICE_PROPERTIES,
+    CL_DEVICE_PARTITION_AFFINITY_DOMAIN,
     CL_DEVICE_DEVICE_ENQUEUE_CAPABILITIES,
 };
 constexpr cl_device_info kEmptyText[] = {CL_DEVICE_IL_VERSION, CL_DEVICE_BUILT_IN_KERNELS};
@@ -136,8 +166,7 @@ const Row kDeviceInfo[] = {
      [](Device& d, const InfoSink& sink) {
        filter_versions(d, CL_DEVICE_OPENCL_C_FEATURES, sink, is_supported_feature);
      }},
-    {CL_DEVICE_REMOTECL_SERVER,
-     [](Device& d, const InfoSink& sink) { sink.text(d.session().address().text()); }},
+    {CL_DEVICE_REMOTECL_SERVER, [](Device& d, const InfoSink& sink) { sink.text(d.session().address().text()); }},
     {CL_DEVICE_REMOTECL_PLATFORM,
      [](Device& d, const InfoSink& sink) {
        const auto* name = d.platform_info(CL_PLATFORM_NAME);

@@ -10,7 +10,8 @@ using icd::require;
 
 // "If size is 0, the command behaves like clEnqueueMarkerWithWaitList" (OpenCL 3.0 allows empty transfers).
 cl_int enqueue_nothing(CommandQueue& queue, cl_command_type type, Dependencies& dependencies, bool blocking) {
-  const cl_int code = dependencies.finish(enqueue_marker(queue, false, type, dependencies.wait(), dependencies.event()));
+  const cl_int code =
+      dependencies.finish(enqueue_marker(queue, false, type, dependencies.wait(), dependencies.event()));
   return code == CL_SUCCESS && blocking ? queue.finish() : code;
 }
 
@@ -64,9 +65,9 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueCopyBuffer(cl_command_queue command_que
     icd::require_in_bounds(to, destination_offset, size);
     // "CL_MEM_COPY_OVERLAP if src_buffer and dst_buffer are the same buffer or sub-buffer object and the source and
     // destination regions overlap, or if they are different sub-buffers of the same buffer and they overlap."
-    require(&from.root() != &to.root() ||
-                !overlaps(from.offset() + source_offset, to.offset() + destination_offset, size),
-            CL_MEM_COPY_OVERLAP);
+    require(
+        &from.root() != &to.root() || !overlaps(from.offset() + source_offset, to.offset() + destination_offset, size),
+        CL_MEM_COPY_OVERLAP);
     if (size == 0) return enqueue_nothing(queue, CL_COMMAND_COPY_BUFFER, dependencies, false);
     return dependencies.finish(enqueue_copy(queue, from, to, source_offset, destination_offset, size,
                                             dependencies.wait(), dependencies.event()));
@@ -81,8 +82,8 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueFillBuffer(cl_command_queue command_que
     MemoryObject& to = icd::buffer_of(queue, buffer);
     Dependencies dependencies(queue.context(), count, list, event);
     icd::require_in_bounds(to, offset, size);
-    // "CL_INVALID_VALUE if pattern is NULL or if pattern_size is 0 or if pattern_size is not one of {1, 2, ..., 128}; if
-    // offset and size are not a multiple of pattern_size."
+    // "CL_INVALID_VALUE if pattern is NULL or if pattern_size is 0 or if pattern_size is not one of {1, 2, ..., 128};
+    // if offset and size are not a multiple of pattern_size."
     require(pattern != nullptr && pattern_size != 0 && pattern_size <= 128 && std::has_single_bit(pattern_size),
             CL_INVALID_VALUE);
     require(offset % pattern_size == 0 && size % pattern_size == 0, CL_INVALID_VALUE);

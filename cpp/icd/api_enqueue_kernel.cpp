@@ -26,8 +26,8 @@ bool allows_remainder(Kernel& kernel, const Device& device) {
     return false;
   }
   const std::string options = kernel.program().build_info(device).options;
-  const bool modern = options.find("-cl-std=CL2") != std::string::npos ||
-                      options.find("-cl-std=CL3") != std::string::npos;
+  const bool modern =
+      options.find("-cl-std=CL2") != std::string::npos || options.find("-cl-std=CL3") != std::string::npos;
   return modern && options.find("-cl-uniform-work-group-size") == std::string::npos;
 }
 
@@ -135,8 +135,8 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueTask(cl_command_queue queue, cl_kernel 
   });
 }
 
-CL_API_ENTRY cl_int CL_API_CALL clEnqueueMarkerWithWaitList(cl_command_queue queue, cl_uint count,
-                                                            const cl_event* list, cl_event* event) {
+CL_API_ENTRY cl_int CL_API_CALL clEnqueueMarkerWithWaitList(cl_command_queue queue, cl_uint count, const cl_event* list,
+                                                            cl_event* event) {
   return icd::enter([&] { return enqueue_point(queue, false, count, list, event); });
 }
 

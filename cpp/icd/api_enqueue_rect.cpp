@@ -46,8 +46,8 @@ void require_in_bounds(const MemoryObject& buffer, const Rectangle& at, const Ex
   require(!overflow && end <= buffer.size(), CL_INVALID_VALUE);
 }
 
-// Whether two equally pitched rectangles of one buffer share a byte, after the method in the specification's appendix on
-// clEnqueueCopyBufferRect.
+// Whether two equally pitched rectangles of one buffer share a byte, after the method in the specification's appendix
+// on clEnqueueCopyBufferRect.
 bool overlap(const Rectangle& a, std::uint64_t a_offset, const Rectangle& b, std::uint64_t b_offset,
              const Extent& region) {
   const std::uint64_t a_begin = a_offset + a.begin();
@@ -70,12 +70,12 @@ bool overlap(const Rectangle& a, std::uint64_t a_offset, const Rectangle& b, std
 
 }  // namespace
 
-CL_API_ENTRY cl_int CL_API_CALL clEnqueueReadBufferRect(cl_command_queue command_queue, cl_mem buffer,
-                                                        cl_bool blocking, const size_t* buffer_origin,
-                                                        const size_t* host_origin, const size_t* region,
-                                                        size_t buffer_row_pitch, size_t buffer_slice_pitch,
-                                                        size_t host_row_pitch, size_t host_slice_pitch, void* pointer,
-                                                        cl_uint count, const cl_event* list, cl_event* event) {
+CL_API_ENTRY cl_int CL_API_CALL clEnqueueReadBufferRect(cl_command_queue command_queue, cl_mem buffer, cl_bool blocking,
+                                                        const size_t* buffer_origin, const size_t* host_origin,
+                                                        const size_t* region, size_t buffer_row_pitch,
+                                                        size_t buffer_slice_pitch, size_t host_row_pitch,
+                                                        size_t host_slice_pitch, void* pointer, cl_uint count,
+                                                        const cl_event* list, cl_event* event) {
   return icd::enter([&] {
     CommandQueue& queue = object<CommandQueue>(command_queue);
     MemoryObject& from = icd::buffer_of(queue, buffer);
@@ -87,8 +87,8 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueReadBufferRect(cl_command_queue command
     require_in_bounds(from, at, size);
     icd::require_host_may_read(from);
     dependencies.require_no_failure(blocking);
-    return dependencies.finish(enqueue_read_rect(queue, from, blocking, at, host, size, pointer, dependencies.wait(),
-                                                 dependencies.event()));
+    return dependencies.finish(
+        enqueue_read_rect(queue, from, blocking, at, host, size, pointer, dependencies.wait(), dependencies.event()));
   });
 }
 
@@ -110,8 +110,8 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueWriteBufferRect(cl_command_queue comman
     require_in_bounds(to, at, size);
     icd::require_host_may_write(to);
     dependencies.require_no_failure(blocking);
-    return dependencies.finish(enqueue_write_rect(queue, to, blocking, at, host, size, pointer, dependencies.wait(),
-                                                  dependencies.event()));
+    return dependencies.finish(
+        enqueue_write_rect(queue, to, blocking, at, host, size, pointer, dependencies.wait(), dependencies.event()));
   });
 }
 

@@ -79,9 +79,7 @@ CL_API_ENTRY cl_int CL_API_CALL clCreateKernelsInProgram(cl_program program, cl_
 }
 
 CL_API_ENTRY cl_kernel CL_API_CALL clCloneKernel(cl_kernel source, cl_int* errcode_ret) {
-  return icd::create(errcode_ret, [&] {
-    return make_ref<Kernel>(object<Kernel>(source)).detach()->handle();
-  });
+  return icd::create(errcode_ret, [&] { return make_ref<Kernel>(object<Kernel>(source)).detach()->handle(); });
 }
 
 CL_API_ENTRY cl_int CL_API_CALL clRetainKernel(cl_kernel kernel) { return icd::retain<Kernel>(kernel); }
@@ -115,6 +113,9 @@ CL_API_ENTRY cl_int CL_API_CALL clGetKernelArgInfo(cl_kernel kernel, cl_uint ind
   return icd::enter([&] {
     Kernel& of = object<Kernel>(kernel);
     require(index < of.info().arguments.size(), CL_INVALID_ARG_INDEX);
+    const bool known = std::any_of(std::begin(kArgumentInfo), std::end(kArgumentInfo),
+                                   [name](const ArgumentRow& row) { return row.name == name; });
+    require(known, CL_INVALID_VALUE);
     const ArgumentInfo& argument = of.info().arguments[index];
     require(argument.info_status == CL_SUCCESS, argument.info_status);
     icd::answer(kArgumentInfo, argument, name, InfoSink(size, value, size_ret));

@@ -85,7 +85,8 @@ const Row kProgramInfo[] = {
        std::memcpy(checked.data(), value, sizeof(void*) * checked.size());
        const auto binaries = binaries_of(p);
        for (std::size_t i = 0; i < binaries.size(); ++i) {
-         if (checked[i] != nullptr) std::copy(binaries[i].begin(), binaries[i].end(), reinterpret_cast<std::byte*>(checked[i]));
+         if (checked[i] != nullptr)
+           std::copy(binaries[i].begin(), binaries[i].end(), reinterpret_cast<std::byte*>(checked[i]));
        }
        sink.list(checked);
      }},
@@ -167,9 +168,8 @@ CL_API_ENTRY cl_program CL_API_CALL clCreateProgramWithBuiltInKernels(cl_context
 CL_API_ENTRY cl_int CL_API_CALL clRetainProgram(cl_program program) { return icd::retain<Program>(program); }
 CL_API_ENTRY cl_int CL_API_CALL clReleaseProgram(cl_program program) { return icd::release<Program>(program); }
 
-CL_API_ENTRY cl_int CL_API_CALL clBuildProgram(cl_program program, cl_uint num_devices,
-                                               const cl_device_id* device_list, const char* options,
-                                               Program::Callback callback, void* user_data) {
+CL_API_ENTRY cl_int CL_API_CALL clBuildProgram(cl_program program, cl_uint num_devices, const cl_device_id* device_list,
+                                               const char* options, Program::Callback callback, void* user_data) {
   return icd::enter([&] {
     Program& of = object<Program>(program);
     // "CL_INVALID_VALUE if pfn_notify is NULL but user_data is not NULL."

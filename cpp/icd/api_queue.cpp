@@ -34,7 +34,8 @@ const Row kQueueInfo[] = {
     {CL_QUEUE_REFERENCE_COUNT, [](CommandQueue& q, const InfoSink& sink) { sink.value(q.handle_count()); }},
     {CL_QUEUE_PROPERTIES, [](CommandQueue& q, const InfoSink& sink) { sink.value(q.properties()); }},
     {CL_QUEUE_PROPERTIES_ARRAY, [](CommandQueue& q, const InfoSink& sink) { sink.list(q.property_list()); }},
-    // "CL_INVALID_COMMAND_QUEUE if command_queue ... is not a valid command-queue for param_name": on-device queues only.
+    // "CL_INVALID_COMMAND_QUEUE if command_queue ... is not a valid command-queue for param_name": on-device queues
+    // only.
     {CL_QUEUE_SIZE, [](CommandQueue&, const InfoSink&) { throw icd::ApiError{CL_INVALID_COMMAND_QUEUE}; }},
     {CL_QUEUE_DEVICE_DEFAULT, [](CommandQueue&, const InfoSink& sink) { sink.value<cl_command_queue>(nullptr); }},
 };

@@ -174,7 +174,7 @@ const cl_icd_dispatch kDispatch = {
 #define REMOTECL_VISIBLE __attribute__((visibility("default")))
 
 extern "C" REMOTECL_VISIBLE cl_int CL_API_CALL clIcdGetPlatformIDsKHR(cl_uint num_entries, cl_platform_id* platforms,
-                                                                     cl_uint* num_platforms) {
+                                                                      cl_uint* num_platforms) {
   return icd::enter([&] {
     icd::require(platforms != nullptr || num_platforms != nullptr, CL_INVALID_VALUE);
     icd::require(platforms == nullptr || num_entries != 0, CL_INVALID_VALUE);

@@ -10,8 +10,8 @@ namespace remotecl::icd {
 inline MemoryObject& buffer_of(CommandQueue& queue, cl_mem handle) {
   MemoryObject& buffer = object<MemoryObject>(handle);
   require(&buffer.context() == &queue.context(), CL_INVALID_CONTEXT);
-  // "CL_MISALIGNED_SUB_BUFFER_OFFSET if buffer is a sub-buffer object and offset specified when the sub-buffer object was
-  // created is not aligned to CL_DEVICE_MEM_BASE_ADDR_ALIGN value for device associated with queue."
+  // "CL_MISALIGNED_SUB_BUFFER_OFFSET if buffer is a sub-buffer object and offset specified when the sub-buffer object
+  // was created is not aligned to CL_DEVICE_MEM_BASE_ADDR_ALIGN value for device associated with queue."
   const cl_uint alignment = queue.device().number<cl_uint>(CL_DEVICE_MEM_BASE_ADDR_ALIGN, 8) / 8;
   require(buffer.parent() == nullptr || alignment == 0 || buffer.offset() % alignment == 0,
           CL_MISALIGNED_SUB_BUFFER_OFFSET);

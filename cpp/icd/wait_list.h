@@ -17,7 +17,8 @@ class Dependencies {
     for (cl_uint i = 0; i < count; ++i) {
       Event* event = from_handle<Event>(list[i]);
       require(event != nullptr, CL_INVALID_EVENT_WAIT_LIST);
-      // "CL_INVALID_CONTEXT if the context associated with command_queue and events in event_wait_list are not the same."
+      // "CL_INVALID_CONTEXT if the context associated with command_queue and events in event_wait_list are not the
+      // same."
       require(&event->context() == &context, CL_INVALID_CONTEXT);
       events_.push_back(event);
     }
@@ -31,8 +32,8 @@ class Dependencies {
     if (code == CL_SUCCESS && out_ != nullptr) *out_ = event_->handle();
     return code;
   }
-  // "CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST if the read and write operations are blocking and the execution status
-  // of any of the events in event_wait_list is a negative integer value."
+  // "CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST if the read and write operations are blocking and the execution
+  // status of any of the events in event_wait_list is a negative integer value."
   void require_no_failure(bool blocking) const {
     if (!blocking) return;
     for (Event* event : events_) require(event->status() >= 0, CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);

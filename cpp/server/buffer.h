@@ -20,9 +20,7 @@ class Buffer final : public RefCounted {
 
   std::uint64_t size() const { return size_; }
   // True when `size` bytes at `offset` lie in the buffer.
-  bool contains(std::uint64_t offset, std::uint64_t size) const {
-    return size <= size_ && offset <= size_ - size;
-  }
+  bool contains(std::uint64_t offset, std::uint64_t size) const { return size <= size_ && offset <= size_ - size; }
   // The memory on `device`, still owned by this object.
   cl_int native(Device& device, cl_mem& memory);
 

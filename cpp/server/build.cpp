@@ -7,8 +7,7 @@ constexpr std::size_t kLogSizeMax = 8u << 20;
 
 std::string build_log(cl_program program, cl_device_id device) {
   std::size_t size = 0;
-  if (clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, 0, nullptr, &size) != CL_SUCCESS)
-    return {};
+  if (clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, 0, nullptr, &size) != CL_SUCCESS) return {};
   std::string log(size, '\0');
   if (size != 0) clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, size, log.data(), nullptr);
   while (!log.empty() && log.back() == '\0') log.pop_back();

@@ -45,8 +45,7 @@ void BulkReceiver::run(Connection& connection) {
     const auto header = decode_frame<BulkHeader>(bytes);
     const Ref<IncomingTransfer> transfer = find(header.transfer);
     if (!transfer) {
-      throw ProtocolError("bulk data for transfer " + std::to_string(header.transfer) +
-                          ", which was not pulled");
+      throw ProtocolError("bulk data for transfer " + std::to_string(header.transfer) + ", which was not pulled");
     }
     if (header.size == 0 || header.size > kBulkChunkMax || header.size > transfer->left()) {
       throw ProtocolError("a bulk chunk of " + std::to_string(header.size) + " bytes for transfer " +

@@ -44,9 +44,7 @@ using PackedBytes = std::unique_ptr<std::byte[]>;
 class PackedWrite final : public IncomingTransfer {
  public:
   PackedWrite(TransferId id, Queue& queue, Event* event, EventId hold, Region region, PackedBytes bytes)
-      : IncomingTransfer(id, queue, event, hold, region.size),
-        region_(std::move(region)),
-        bytes_(std::move(bytes)) {}
+      : IncomingTransfer(id, queue, event, hold, region.size), region_(std::move(region)), bytes_(std::move(bytes)) {}
 
   bool receive(Connection& connection, std::uint32_t size, StagingSet&) override {
     return connection.read_exactly({bytes_.get() + (this->size() - left()), size});
@@ -105,15 +103,14 @@ class StagedWrite final : public IncomingTransfer {
     return true;
   }
   cl_int finish(cl_event* native) override {
-    return clEnqueueMarkerWithWaitList(queue().native(), static_cast<cl_uint>(events_.size()), events_.data(),
-                                       native);
+    return clEnqueueMarkerWithWaitList(queue().native(), static_cast<cl_uint>(events_.size()), events_.data(), native);
   }
 
  private:
   cl_int write(StagingRing::Slot& slot, std::uint64_t offset, std::uint32_t size) {
     cl_event event = nullptr;
-    const cl_int error = clEnqueueWriteBuffer(queue().native(), memory_, CL_FALSE, region_.offset + offset,
-                                              size, slot.data, 0, nullptr, &event);
+    const cl_int error = clEnqueueWriteBuffer(queue().native(), memory_, CL_FALSE, region_.offset + offset, size,
+                                              slot.data, 0, nullptr, &event);
     if (error != CL_SUCCESS) return error;
     clFlush(queue().native());
     clRetainEvent(event);
@@ -150,8 +147,7 @@ class StagedRead final : public OutgoingTransfer {
         asked += piece_at(asked);
       }
       StagingRing::Slot& slot = *slots[at % StagingRing::kSlots];
-      if (slot.busy != nullptr && clWaitForEvents(1, &slot.busy) != CL_SUCCESS)
-        set_error(CL_OUT_OF_RESOURCES);
+      if (slot.busy != nullptr && clWaitForEvents(1, &slot.busy) != CL_SUCCESS) set_error(CL_OUT_OF_RESOURCES);
       if (!send_chunks(connection, id(), {slot.data, piece_at(sent)})) return false;
       sent += piece_at(sent);
     }
@@ -169,8 +165,8 @@ class StagedRead final : public OutgoingTransfer {
   StagingRing::Slot& ask(StagingRing& ring, std::uint64_t offset) {
     cl_int error = CL_SUCCESS;
     auto& slot = ring.next(error);
-    error = clEnqueueReadBuffer(queue().native(), memory_, CL_FALSE, region_.offset + offset,
-                                piece_at(offset), slot.data, 0, nullptr, &slot.busy);
+    error = clEnqueueReadBuffer(queue().native(), memory_, CL_FALSE, region_.offset + offset, piece_at(offset),
+                                slot.data, 0, nullptr, &slot.busy);
     if (error != CL_SUCCESS) {
       slot.busy = nullptr;
       set_error(error);
@@ -224,29 +220,25 @@ cl_int start_in_order(Issue& issue, Session* session, Ref<Kind> transfer) {
     return CL_SUCCESS;
   }
   cl_event marker = nullptr;
-  const cl_int error =
-      issue.waits.empty()
-          ? issue.queue.mark(marker)
-          : clEnqueueMarkerWithWaitList(issue.queue.native(), issue.wait_count(), issue.wait_list(), &marker);
+  const cl_int error = issue.waits.empty() ? issue.queue.mark(marker)
+                                           : clEnqueueMarkerWithWaitList(issue.queue.native(), issue.wait_count(),
+                                                                         issue.wait_list(), &marker);
   if (error == CL_SUCCESS) start_after(marker, session, std::move(transfer));
   return error;
 }
 
 // Gives host memory for a packed rectangle, or null: the client chose the size.
-PackedBytes allocate_packed(std::uint64_t size) {
-  return PackedBytes(new (std::nothrow) std::byte[size]);
-}
+PackedBytes allocate_packed(std::uint64_t size) { return PackedBytes(new (std::nothrow) std::byte[size]); }
 
 template <class Kind>
-cl_int map_and_start(Issue& issue, Session* session, const Region& region, TransferId id,
-                     cl_map_flags flags) {
+cl_int map_and_start(Issue& issue, Session* session, const Region& region, TransferId id, cl_map_flags flags) {
   cl_mem memory = nullptr;
   cl_int error = region.buffer->native(issue.queue.device(), memory);
   if (error != CL_SUCCESS) return error;
   auto transfer = make_ref<Kind>(id, issue.queue, issue.event, issue.hold, region.size);
   cl_event mapped = nullptr;
-  error = transfer->mapping.map(issue.queue.native(), memory, flags, region.offset, region.size,
-                                issue.wait_count(), issue.wait_list(), &mapped);
+  error = transfer->mapping.map(issue.queue.native(), memory, flags, region.offset, region.size, issue.wait_count(),
+                                issue.wait_list(), &mapped);
   if (error != CL_SUCCESS) return error;
   clRetainEvent(mapped);
   transfer->set_first(mapped);
@@ -271,8 +263,8 @@ cl_int BulkWriteCommand::issue(Issue& issue) {
   cl_mem memory = nullptr;
   const cl_int error = region.buffer->native(device, memory);
   if (error != CL_SUCCESS) return error;
-  return start_in_order(
-      issue, session, make_ref<StagedWrite>(transfer, issue.queue, issue.event, issue.hold, region, memory));
+  return start_in_order(issue, session,
+                        make_ref<StagedWrite>(transfer, issue.queue, issue.event, issue.hold, region, memory));
 }
 
 cl_int BulkReadCommand::issue(Issue& issue) {
@@ -280,11 +272,10 @@ cl_int BulkReadCommand::issue(Issue& issue) {
   if (region.is_rect) {
     PackedBytes bytes = allocate_packed(region.size);
     if (bytes == nullptr) return CL_OUT_OF_HOST_MEMORY;
-    auto packed =
-        make_ref<PackedRead>(transfer, issue.queue, issue.event, issue.hold, region.size, std::move(bytes));
+    auto packed = make_ref<PackedRead>(transfer, issue.queue, issue.event, issue.hold, region.size, std::move(bytes));
     cl_event read = nullptr;
-    const cl_int error = region.read(device, issue.queue.native(), packed->data(), issue.wait_count(),
-                                     issue.wait_list(), &read);
+    const cl_int error =
+        region.read(device, issue.queue.native(), packed->data(), issue.wait_count(), issue.wait_list(), &read);
     if (error != CL_SUCCESS) return error;
     clRetainEvent(read);
     packed->set_first(read);

@@ -87,8 +87,8 @@ cl_context Device::context(cl_int& error) {
   MutexLock lock(mutex_);
   error = CL_SUCCESS;
   if (context_ == nullptr) {
-    const cl_context_properties properties[] = {CL_CONTEXT_PLATFORM,
-                                                reinterpret_cast<cl_context_properties>(platform_), 0};
+    const cl_context_properties properties[] = {CL_CONTEXT_PLATFORM, reinterpret_cast<cl_context_properties>(platform_),
+                                                0};
     context_ = clCreateContext(properties, 1, &id_, nullptr, nullptr, &error);
     if (error != CL_SUCCESS) context_ = nullptr;
   }

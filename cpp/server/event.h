@@ -15,8 +15,8 @@ class Device;
 class Event final : public RefCounted {
  public:
   enum class State {
-    kHeld,  // its command was not handed to the native driver yet, or moves bulk data; `issued` says when it
-            // was
+    kHeld,      // its command was not handed to the native driver yet, or moves bulk data; `issued` says when it
+                // was
     kNative,    // `native` tells
     kEnded,     // with `status`
     kExpected,  // ends elsewhere; SignalEvent tells

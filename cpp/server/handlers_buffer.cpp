@@ -40,10 +40,9 @@ struct CopyRectCommand {
     cl_int error = source->native(issue.queue.device(), from);
     if (error == CL_SUCCESS) error = destination->native(issue.queue.device(), to);
     if (error != CL_SUCCESS) return error;
-    return clEnqueueCopyBufferRect(issue.queue.native(), from, to, source_origin.data(),
-                                   destination_origin.data(), region.data(), source_row_pitch,
-                                   source_slice_pitch, destination_row_pitch, destination_slice_pitch,
-                                   issue.wait_count(), issue.wait_list(), issue.out());
+    return clEnqueueCopyBufferRect(issue.queue.native(), from, to, source_origin.data(), destination_origin.data(),
+                                   region.data(), source_row_pitch, source_slice_pitch, destination_row_pitch,
+                                   destination_slice_pitch, issue.wait_count(), issue.wait_list(), issue.out());
   }
 };
 
@@ -66,13 +65,9 @@ struct FillCommand {
   }
 };
 
-Sizes sizes_of(const Extent& extent) {
-  return {extent[0], extent[1], extent[2]};
-}
+Sizes sizes_of(const Extent& extent) { return {extent[0], extent[1], extent[2]}; }
 
-std::string in_use(ObjectId id) {
-  return "buffer id " + std::to_string(id) + " cannot be used or is in use";
-}
+std::string in_use(ObjectId id) { return "buffer id " + std::to_string(id) + " cannot be used or is in use"; }
 
 }  // namespace
 
@@ -120,11 +115,11 @@ void Session::handle(const EnqueueCopyRect& message) {
                    message.destination_slice_pitch)) {
     return issuer_.fail(on, event, CL_INVALID_VALUE);
   }
-  issuer_.submit(on, event, message.wait_list,
-                 CopyRectCommand{std::move(source), std::move(destination), sizes_of(message.source_origin),
-                                 sizes_of(message.destination_origin), sizes_of(message.region),
-                                 message.source_row_pitch, message.source_slice_pitch,
-                                 message.destination_row_pitch, message.destination_slice_pitch});
+  issuer_.submit(
+      on, event, message.wait_list,
+      CopyRectCommand{std::move(source), std::move(destination), sizes_of(message.source_origin),
+                      sizes_of(message.destination_origin), sizes_of(message.region), message.source_row_pitch,
+                      message.source_slice_pitch, message.destination_row_pitch, message.destination_slice_pitch});
 }
 
 void Session::handle(const EnqueueFill& message) {

@@ -2,21 +2,11 @@
 
 namespace remotecl::server {
 
-void Session::handle(const Ping& message) {
-  outbox_.add(Pong{message.token});
-}
-void Session::handle(const ObserveEvent& message) {
-  issuer_.observe(message.event);
-}
-void Session::handle(const ReleaseEvent& message) {
-  issuer_.release(message.event);
-}
-void Session::handle(const ExpectEvent& message) {
-  issuer_.expect(message.event);
-}
-void Session::handle(const SignalEvent& message) {
-  issuer_.signal(message.event, message.status);
-}
+void Session::handle(const Ping& message) { outbox_.add(Pong{message.token}); }
+void Session::handle(const ObserveEvent& message) { issuer_.observe(message.event); }
+void Session::handle(const ReleaseEvent& message) { issuer_.release(message.event); }
+void Session::handle(const ExpectEvent& message) { issuer_.expect(message.event); }
+void Session::handle(const SignalEvent& message) { issuer_.signal(message.event, message.status); }
 
 void Session::report_end(const Event& event, std::int32_t status, cl_event first, cl_event last) {
   EventDone done{event.id, status, 0, {}};
@@ -28,8 +18,7 @@ void Session::report_end(const Event& event, std::int32_t status, cl_event first
     done.has_profile = 1;
     for (int i = 0; i < 4; ++i) {
       cl_ulong time = 0;
-      if (clGetEventProfilingInfo(i < 3 ? first : last, kTimes[i], sizeof time, &time, nullptr) !=
-          CL_SUCCESS) {
+      if (clGetEventProfilingInfo(i < 3 ? first : last, kTimes[i], sizeof time, &time, nullptr) != CL_SUCCESS) {
         done.has_profile = 0;
       }
       done.profile[i] = time;

@@ -8,9 +8,7 @@ namespace {
 
 using Sizes = std::array<std::size_t, 3>;
 
-Sizes sizes_of(const Extent& extent) {
-  return {extent[0], extent[1], extent[2]};
-}
+Sizes sizes_of(const Extent& extent) { return {extent[0], extent[1], extent[2]}; }
 
 struct KernelCommand {
   static constexpr bool kLong = false;
@@ -30,9 +28,9 @@ struct KernelCommand {
       const cl_int error = arguments->apply(native->native, issue.queue.device());
       if (error != CL_SUCCESS) return error;
     }
-    return clEnqueueNDRangeKernel(issue.queue.native(), native->native, dimensions, offset.data(),
-                                  global.data(), has_local ? local.data() : nullptr, issue.wait_count(),
-                                  issue.wait_list(), issue.out());
+    return clEnqueueNDRangeKernel(issue.queue.native(), native->native, dimensions, offset.data(), global.data(),
+                                  has_local ? local.data() : nullptr, issue.wait_count(), issue.wait_list(),
+                                  issue.out());
   }
 };
 
@@ -41,16 +39,13 @@ struct KernelCommand {
 void Session::handle(const CreateKernel& message) {
   Ref<Program> program(programs_.find(message.program));
   if (!program)
-    throw ProtocolError("a kernel names program " + std::to_string(message.program) +
-                        ", which does not exist");
+    throw ProtocolError("a kernel names program " + std::to_string(message.program) + ", which does not exist");
   if (!kernels_.insert(message.kernel, make_ref<Kernel>(std::move(program), message.name))) {
     throw ProtocolError("kernel id " + std::to_string(message.kernel) + " is in use");
   }
 }
 
-void Session::handle(const ReleaseKernel& message) {
-  kernels_.take(message.kernel);
-}
+void Session::handle(const ReleaseKernel& message) { kernels_.take(message.kernel); }
 
 void Session::handle(const EnqueueKernel& message) {
   Queue& on = queue(message.queue);
@@ -64,10 +59,9 @@ void Session::handle(const EnqueueKernel& message) {
     error = CL_INVALID_WORK_DIMENSION;
   }
   if (error != CL_SUCCESS) return issuer_.fail(on, event, error);
-  issuer_.submit(
-      on, event, message.wait_list,
-      KernelCommand{Ref<Kernel>(kernel), native, message.dimensions, message.has_local != 0,
-                    sizes_of(message.offset), sizes_of(message.global), sizes_of(message.local), nullptr});
+  issuer_.submit(on, event, message.wait_list,
+                 KernelCommand{Ref<Kernel>(kernel), native, message.dimensions, message.has_local != 0,
+                               sizes_of(message.offset), sizes_of(message.global), sizes_of(message.local), nullptr});
 }
 
 // Stores what changed and brings the native kernel up to date. What fails here is set again with the next

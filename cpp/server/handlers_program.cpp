@@ -20,9 +20,7 @@ void Session::handle(const CreateProgramWithBinary& message) {
   add_program(message.program, make_ref<Program>(message.binary, &device(message.device), program_bytes_));
 }
 
-void Session::handle(const ReleaseProgram& message) {
-  programs_.take(message.program);
-}
+void Session::handle(const ReleaseProgram& message) { programs_.take(message.program); }
 
 void Session::work(const BuildProgram& message, Program& program) {
   BuildReport report;

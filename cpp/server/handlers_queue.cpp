@@ -48,11 +48,11 @@ struct FinishCommand {
       session->outbox().add(Finished{token});
       return CL_SUCCESS;
     }
-    CompletionNotifier::notify(marker, [session = Ref<Session>(session), progress = issue.queue.progress(),
-                                        count, token = token](cl_int) {
-      progress->ended(count);
-      session->outbox().send(Finished{token});
-    });
+    CompletionNotifier::notify(
+        marker, [session = Ref<Session>(session), progress = issue.queue.progress(), count, token = token](cl_int) {
+          progress->ended(count);
+          session->outbox().send(Finished{token});
+        });
     clReleaseEvent(marker);
     session->issuer().touch(issue.queue);
     return CL_SUCCESS;

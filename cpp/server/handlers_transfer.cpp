@@ -44,8 +44,8 @@ class SmallWriteCommand {
   cl_int issue(Issue& issue) {
     if (issue.queue.marks_slowly()) return issue_with_copy(issue);
     const std::byte* from = issue.queue.stage(data_);
-    return region_.write(issue.queue.device(), issue.queue.native(), from, issue.wait_count(),
-                         issue.wait_list(), issue.out());
+    return region_.write(issue.queue.device(), issue.queue.native(), from, issue.wait_count(), issue.wait_list(),
+                         issue.out());
   }
 
  private:
@@ -56,8 +56,8 @@ class SmallWriteCommand {
   // A copy of its own, where one marker for many copies would cost more.
   cl_int issue_with_copy(Issue& issue) {
     auto copy = std::make_shared<std::vector<std::byte>>(data_.begin(), data_.end());
-    const cl_int error = region_.write(issue.queue.device(), issue.queue.native(), copy->data(),
-                                       issue.wait_count(), issue.wait_list(), &issue.native);
+    const cl_int error = region_.write(issue.queue.device(), issue.queue.native(), copy->data(), issue.wait_count(),
+                                       issue.wait_list(), &issue.native);
     if (error == CL_SUCCESS) CompletionNotifier::notify(issue.native, [copy](cl_int) {});
     return error;
   }
@@ -74,24 +74,24 @@ struct SmallReadCommand {
   cl_int issue(Issue& issue) {
     std::shared_ptr<std::byte[]> bytes(new std::byte[region.size]);
     cl_event read = nullptr;
-    const cl_int error = region.read(issue.queue.device(), issue.queue.native(), bytes.get(),
-                                     issue.wait_count(), issue.wait_list(), &read);
+    const cl_int error = region.read(issue.queue.device(), issue.queue.native(), bytes.get(), issue.wait_count(),
+                                     issue.wait_list(), &read);
     if (error != CL_SUCCESS) return error;
     if (issue.event != nullptr) issue.event->reported = true;
     // In order, everything before the read has ended with it.
     const std::uint64_t count = issue.queue.in_order() ? issue.queue.native_commands() + 1 : 0;
-    CompletionNotifier::notify(read, [session = Ref<Session>(session), event = Ref<Event>(issue.event),
-                                      progress = issue.queue.progress(), count, bytes, size = region.size,
-                                      id = transfer, queue = issue.queue.id(), read](cl_int status) {
-      progress->ended(count);
-      if (status == CL_COMPLETE) {
-        session->outbox().add(ReadData{id, {bytes.get(), size}});
-      } else {
-        session->outbox().add(CommandFailed{queue, event ? event->id : 0, status, id});
-      }
-      if (event) session->report_end(*event, status, read, read);
-      session->outbox().flush();
-    });
+    CompletionNotifier::notify(
+        read, [session = Ref<Session>(session), event = Ref<Event>(issue.event), progress = issue.queue.progress(),
+               count, bytes, size = region.size, id = transfer, queue = issue.queue.id(), read](cl_int status) {
+          progress->ended(count);
+          if (status == CL_COMPLETE) {
+            session->outbox().add(ReadData{id, {bytes.get(), size}});
+          } else {
+            session->outbox().add(CommandFailed{queue, event ? event->id : 0, status, id});
+          }
+          if (event) session->report_end(*event, status, read, read);
+          session->outbox().flush();
+        });
     issue.native = read;
     return CL_SUCCESS;
   }
@@ -123,8 +123,7 @@ template <class Message>
 cl_int make_rect(Ref<Buffer> buffer, const Message& message, Region& region) {
   if (!buffer) return CL_INVALID_MEM_OBJECT;
   const auto size = packed_size(message.region);
-  if (!size ||
-      !rect_inside(*buffer, message.origin, message.region, message.row_pitch, message.slice_pitch)) {
+  if (!size || !rect_inside(*buffer, message.origin, message.region, message.row_pitch, message.slice_pitch)) {
     return CL_INVALID_VALUE;
   }
   region = rect_of(std::move(buffer), message, *size);
@@ -151,11 +150,9 @@ void submit_read(Session& session, Issuer& issuer, Queue& queue, Event* event, R
   const cl_int error = region_of(std::move(buffer), message, region);
   if (error != CL_SUCCESS) return issuer.fail(queue, event, error, message.transfer);
   if (region.size <= kInlineDataMax) {
-    issuer.submit(queue, event, message.wait_list,
-                  SmallReadCommand{&session, std::move(region), message.transfer});
+    issuer.submit(queue, event, message.wait_list, SmallReadCommand{&session, std::move(region), message.transfer});
   } else {
-    issuer.submit(queue, event, message.wait_list,
-                  BulkReadCommand{&session, std::move(region), message.transfer});
+    issuer.submit(queue, event, message.wait_list, BulkReadCommand{&session, std::move(region), message.transfer});
   }
 }
 
@@ -166,8 +163,7 @@ void submit_write(Session& session, Issuer& issuer, Queue& queue, Event* event, 
   const cl_int error = region_of(std::move(buffer), message, region);
   if (error != CL_SUCCESS) return issuer.fail(queue, event, error, message.transfer);
   if (message.transfer != 0) {
-    issuer.submit(queue, event, message.wait_list,
-                  BulkWriteCommand{&session, std::move(region), message.transfer});
+    issuer.submit(queue, event, message.wait_list, BulkWriteCommand{&session, std::move(region), message.transfer});
     return;
   }
   if (message.data.size() != region.size || message.data.size() > kInlineDataMax) {
@@ -215,12 +211,12 @@ void Session::end_transfer(Transfer& transfer) {
     issuer_.touch(transfer.queue());
     if (transfer.event() != nullptr) transfer.event()->reported = true;
     // The callback keeps the transfer, whose memory the driver may still be reading.
-    CompletionNotifier::notify(native, [session = Ref<Session>(this), kept = Ref<Transfer>(&transfer),
-                                        native](cl_int status) {
-      if (kept->event() == nullptr) return;
-      session->report_end(*kept->event(), status, kept->first() != nullptr ? kept->first() : native, native);
-      session->outbox().flush();
-    });
+    CompletionNotifier::notify(
+        native, [session = Ref<Session>(this), kept = Ref<Transfer>(&transfer), native](cl_int status) {
+          if (kept->event() == nullptr) return;
+          session->report_end(*kept->event(), status, kept->first() != nullptr ? kept->first() : native, native);
+          session->outbox().flush();
+        });
     issuer_.accepted(transfer.queue(), transfer.event(), native);
   }
   issuer_.finish_hold(transfer.hold());

@@ -84,10 +84,10 @@ void Issuer::track(Event& event) {
 }
 
 void Issuer::notify_end(Event& event) {
-  CompletionNotifier::notify(
-      event.native, [session = Ref<Session>(&session_), event = Ref<Event>(&event)](cl_int status) {
-        session->later([session, event, status] { session->issuer().end(*event, status); });
-      });
+  CompletionNotifier::notify(event.native,
+                             [session = Ref<Session>(&session_), event = Ref<Event>(&event)](cl_int status) {
+                               session->later([session, event, status] { session->issuer().end(*event, status); });
+                             });
 }
 
 void Issuer::end(Event& event, std::int32_t status) {

@@ -119,8 +119,8 @@ class Issuer {
 };
 
 template <class Command>
-void Issuer::submit(Queue& queue, Event* event, const Array<EventId>& wait_list, Command&& command,
-                    bool waits_for_all, bool blocks_later) {
+void Issuer::submit(Queue& queue, Event* event, const Array<EventId>& wait_list, Command&& command, bool waits_for_all,
+                    bool blocks_later) {
   clear_collected();
   collect_order(queue, waits_for_all);
   collect(queue, wait_list, nullptr);
@@ -132,8 +132,7 @@ void Issuer::submit(Queue& queue, Event* event, const Array<EventId>& wait_list,
 }
 
 template <class Command>
-void Issuer::hold(Queue& queue, Event* event, const Array<EventId>& wait_list, Command command,
-                  bool blocks_later) {
+void Issuer::hold(Queue& queue, Event* event, const Array<EventId>& wait_list, Command command, bool blocks_later) {
   struct Held {
     Ref<Queue> queue;
     Ref<Event> event;

@@ -24,9 +24,7 @@ struct Options {
   bool exit_on_stdin_eof = false;
 };
 
-bool is_loopback(const std::string& host) {
-  return host == "localhost" || host == "::1" || host.starts_with("127.");
-}
+bool is_loopback(const std::string& host) { return host == "localhost" || host == "::1" || host.starts_with("127."); }
 
 // Signals arrive through this descriptor and nowhere else; every later thread inherits the mask.
 int block_signals() {
@@ -54,14 +52,12 @@ int run(const Options& options) {
   const Address address = parse_address(options.listen, kDefaultPort);
   auto server = std::make_unique<server::Server>(address, options.devices);
   for (const auto& device : server->driver().devices()) {
-    std::printf("device %u: %s (%s)\n", device->index(), device->name().c_str(),
-                device->platform_name().c_str());
+    std::printf("device %u: %s (%s)\n", device->index(), device->name().c_str(), device->platform_name().c_str());
   }
   std::printf("listening on %s\n", server->address().text().c_str());
   std::fflush(stdout);
   if (!is_loopback(server->address().host)) {
-    spdlog::warn("there is no authentication yet: whoever reaches {} can use these devices",
-                 server->address().text());
+    spdlog::warn("there is no authentication yet: whoever reaches {} can use these devices", server->address().text());
   }
   wait_for_end(signals, options.exit_on_stdin_eof);
   if (!server->stop(std::chrono::milliseconds(700))) {
@@ -77,8 +73,7 @@ int run(const Options& options) {
 int main(int argc, char** argv) {
   Options options;
   CLI::App app{"Serves this machine's OpenCL devices to remotecl clients."};
-  app.add_option("--listen", options.listen, "HOST[:PORT] to listen on; port 0: any free one")
-      ->capture_default_str();
+  app.add_option("--listen", options.listen, "HOST[:PORT] to listen on; port 0: any free one")->capture_default_str();
   app.add_option("--devices", options.devices, "all, or a comma-separated list of indices and parts of names")
       ->capture_default_str();
   app.add_flag("--exit-on-stdin-eof", options.exit_on_stdin_eof, "end when the standard input ends");
@@ -87,8 +82,7 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.set_version_flag("--version", REMOTECL_VERSION);
   CLI11_PARSE(app, argc, argv);
-  spdlog::set_default_logger(
-      std::make_shared<spdlog::logger>("", std::make_shared<spdlog::sinks::stderr_sink_mt>()));
+  spdlog::set_default_logger(std::make_shared<spdlog::logger>("", std::make_shared<spdlog::sinks::stderr_sink_mt>()));
   spdlog::set_pattern("remotecl-server: %l: %v");
   spdlog::set_level(spdlog::level::from_str(options.log_level));
   try {

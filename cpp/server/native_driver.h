@@ -25,9 +25,7 @@ class NativeDriver {
   explicit NativeDriver(std::string_view selection);
 
   const std::vector<std::unique_ptr<Device>>& devices() const { return devices_; }
-  Device* device(std::uint32_t index) const {
-    return index < devices_.size() ? devices_[index].get() : nullptr;
-  }
+  Device* device(std::uint32_t index) const { return index < devices_.size() ? devices_[index].get() : nullptr; }
   // The encoded DeviceList, the first message of every session.
   Bytes device_list() const { return device_list_.bytes(); }
 

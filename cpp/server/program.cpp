@@ -4,8 +4,7 @@
 
 namespace remotecl::server {
 
-Program::Program(Bytes code, const Device* binary_device,
-                 std::shared_ptr<std::atomic<std::uint64_t>> session_bytes)
+Program::Program(Bytes code, const Device* binary_device, std::shared_ptr<std::atomic<std::uint64_t>> session_bytes)
     : code_(as_text(code)), binary_device_(binary_device), session_bytes_(std::move(session_bytes)) {
   *session_bytes_ += code_.size();
 }
@@ -54,8 +53,7 @@ cl_program Program::native(const Device& device) const {
 }
 
 cl_program Program::executable(const Device& device) const {
-  return device.index() < built_.size() && built_[device.index()].succeeded ? built_[device.index()].program
-                                                                            : nullptr;
+  return device.index() < built_.size() && built_[device.index()].succeeded ? built_[device.index()].program : nullptr;
 }
 
 }  // namespace remotecl::server

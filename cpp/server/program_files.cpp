@@ -68,13 +68,9 @@ bool has_content(const fs::path& path, Bytes content) {
 }
 
 // A compiler that splits its options at blanks could not be given such a path.
-bool needs_link(std::string_view path) {
-  return path.find_first_of(" \t\"'\\") != std::string_view::npos;
-}
+bool needs_link(std::string_view path) { return path.find_first_of(" \t\"'\\") != std::string_view::npos; }
 
-std::string link_name(std::size_t index) {
-  return ".include-" + std::to_string(index);
-}
+std::string link_name(std::size_t index) { return ".include-" + std::to_string(index); }
 
 void write_tree(const fs::path& root, const BuildProgram& message) {
   message.headers.for_each(
@@ -82,20 +78,17 @@ void write_tree(const fs::path& root, const BuildProgram& message) {
   std::size_t index = 0;
   message.include_folders.for_each([&](const IncludeFolder& folder) {
     fs::create_directories(root / relative_path(folder.path));
-    if (needs_link(folder.path))
-      fs::create_directory_symlink(relative_path(folder.path), root / link_name(index));
+    if (needs_link(folder.path)) fs::create_directory_symlink(relative_path(folder.path), root / link_name(index));
     ++index;
   });
 }
 
 bool holds_tree(const fs::path& root, const BuildProgram& message) {
   bool same = true;
-  message.headers.for_each([&](const HeaderFile& header) {
-    same = same && has_content(root / relative_path(header.path), header.content);
-  });
-  message.include_folders.for_each([&](const IncludeFolder& folder) {
-    same = same && fs::is_directory(root / relative_path(folder.path));
-  });
+  message.headers.for_each(
+      [&](const HeaderFile& header) { same = same && has_content(root / relative_path(header.path), header.content); });
+  message.include_folders.for_each(
+      [&](const IncludeFolder& folder) { same = same && fs::is_directory(root / relative_path(folder.path)); });
   return same;
 }
 
@@ -105,9 +98,8 @@ int lock_folder(const fs::path& folder) {
   if (descriptor < 0) return -1;
   struct stat opened {
   }, named{};
-  if (::flock(descriptor, LOCK_SH) == 0 && ::fstat(descriptor, &opened) == 0 &&
-      ::lstat(folder.c_str(), &named) == 0 && opened.st_ino == named.st_ino &&
-      opened.st_dev == named.st_dev) {
+  if (::flock(descriptor, LOCK_SH) == 0 && ::fstat(descriptor, &opened) == 0 && ::lstat(folder.c_str(), &named) == 0 &&
+      opened.st_ino == named.st_ino && opened.st_dev == named.st_dev) {
     return descriptor;
   }
   ::close(descriptor);

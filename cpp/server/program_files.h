@@ -26,8 +26,8 @@ class PlacedFiles {
  private:
   friend class ProgramFiles;
   std::string options_;
-  std::string folder_;  // empty: no files were needed
-  int lock_ = -1;       // an open descriptor of the folder, locked against removal
+  std::string folder_;                                      // empty: no files were needed
+  int lock_ = -1;                                           // an open descriptor of the folder, locked against removal
   std::vector<std::pair<std::string, std::string>> links_;  // our path, the client's
 };
 

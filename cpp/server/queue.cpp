@@ -19,8 +19,7 @@ Queue::Queue(ObjectId id, Device& device, cl_command_queue_properties properties
 Queue::~Queue() {
   if (!arena_.empty()) {
     cl_event marker = nullptr;
-    if (mark(marker) != CL_SUCCESS)
-      clFinish(native_);  // the driver is broken; nothing else makes freeing safe
+    if (mark(marker) != CL_SUCCESS) clFinish(native_);  // the driver is broken; nothing else makes freeing safe
     arena_.retire(marker);
   }
   if (newest_ != nullptr) clReleaseEvent(newest_);

@@ -19,8 +19,8 @@ inline std::optional<std::uint64_t> packed_size(const Extent& region) {
 }
 
 // True when the rectangle is not empty and lies in the buffer. A pitch of 0 means packed, as in OpenCL.
-inline bool rect_inside(const Buffer& buffer, const Extent& origin, const Extent& region,
-                        std::uint64_t row_pitch, std::uint64_t slice_pitch) {
+inline bool rect_inside(const Buffer& buffer, const Extent& origin, const Extent& region, std::uint64_t row_pitch,
+                        std::uint64_t slice_pitch) {
   if (region[0] == 0 || region[1] == 0 || region[2] == 0) return false;
   if (row_pitch == 0) row_pitch = region[0];
   if (row_pitch < region[0]) return false;

@@ -26,15 +26,13 @@ struct Region {
     cl_mem memory = nullptr;
     const cl_int error = buffer->native(device, memory);
     if (error != CL_SUCCESS) return error;
-    if (!is_rect)
-      return clEnqueueReadBuffer(queue, memory, CL_FALSE, offset, size, to, wait_count, waits, event);
-    return clEnqueueReadBufferRect(queue, memory, CL_FALSE, origin.data(), kHostOrigin.data(), extent.data(),
-                                   row_pitch, slice_pitch, extent[0], extent[0] * extent[1], to, wait_count,
-                                   waits, event);
+    if (!is_rect) return clEnqueueReadBuffer(queue, memory, CL_FALSE, offset, size, to, wait_count, waits, event);
+    return clEnqueueReadBufferRect(queue, memory, CL_FALSE, origin.data(), kHostOrigin.data(), extent.data(), row_pitch,
+                                   slice_pitch, extent[0], extent[0] * extent[1], to, wait_count, waits, event);
   }
 
-  cl_int write(Device& device, cl_command_queue queue, const void* from, cl_uint wait_count,
-               const cl_event* waits, cl_event* event) const {
+  cl_int write(Device& device, cl_command_queue queue, const void* from, cl_uint wait_count, const cl_event* waits,
+               cl_event* event) const {
     cl_mem memory = nullptr;
     const cl_int error = buffer->native(device, memory);
     if (error != CL_SUCCESS) return error;
@@ -42,8 +40,8 @@ struct Region {
       return clEnqueueWriteBuffer(queue, memory, CL_FALSE, offset, size, from, wait_count, waits, event);
     }
     return clEnqueueWriteBufferRect(queue, memory, CL_FALSE, origin.data(), kHostOrigin.data(), extent.data(),
-                                    row_pitch, slice_pitch, extent[0], extent[0] * extent[1], from,
-                                    wait_count, waits, event);
+                                    row_pitch, slice_pitch, extent[0], extent[0] * extent[1], from, wait_count, waits,
+                                    event);
   }
 
   static constexpr std::array<std::size_t, 3> kHostOrigin{};

@@ -10,9 +10,7 @@ Server::Server(const Address& address, std::string_view devices) : driver_(devic
   acceptor_ = std::thread([this] { accept_all(); });
 }
 
-Server::~Server() {
-  stop(std::chrono::hours(24));
-}
+Server::~Server() { stop(std::chrono::hours(24)); }
 
 std::size_t Server::sessions() const {
   MutexLock lock(mutex_);
@@ -55,9 +53,7 @@ void Server::accept_all() {
     }
     Connection* const key = connection.get();
     try {
-      std::thread([this, connection = std::move(connection)]() mutable {
-        serve(std::move(connection));
-      }).detach();
+      std::thread([this, connection = std::move(connection)]() mutable { serve(std::move(connection)); }).detach();
     } catch (const std::system_error& error) {
       spdlog::error("no thread for a new connection: {}", error.what());
       MutexLock lock(mutex_);
@@ -128,8 +124,7 @@ void Server::serve_bulk(std::unique_ptr<Connection>& connection, const Hello& he
     if (at != sessions_.end() && same_secret(at->second->secret(), hello.secret)) session = at->second;
   }
   if (!session) {
-    refuse(*connection, epoch_, WelcomeStatus::kUnknownSession,
-           "there is no such session, or the secret is wrong");
+    refuse(*connection, epoch_, WelcomeStatus::kUnknownSession, "there is no such session, or the secret is wrong");
     return;
   }
   Connection* const bulk = connection.get();

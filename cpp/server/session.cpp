@@ -75,8 +75,7 @@ void linger(Connection& connection) {
 
 }  // namespace
 
-Session::Session(const Shared& shared, std::unique_ptr<Connection> control, std::uint64_t id,
-                 const Secret& secret)
+Session::Session(const Shared& shared, std::unique_ptr<Connection> control, std::uint64_t id, const Secret& secret)
     : shared_(shared),
       control_(std::move(control)),
       id_(id),
@@ -120,8 +119,7 @@ void Session::serve() {
       Bytes payload;
       auto next = MessageBuffer::Next::kNeedMore;
       while ((next = buffer.next(code, payload)) == MessageBuffer::Next::kMessage) execute(code, payload);
-      if (next == MessageBuffer::Next::kBroken)
-        throw ProtocolError("a message is longer than the protocol allows");
+      if (next == MessageBuffer::Next::kBroken) throw ProtocolError("a message is longer than the protocol allows");
       settle();
     }
     outbox_.flush();

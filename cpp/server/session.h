@@ -132,8 +132,7 @@ class Session final : public RefCounted {
   ObjectTable<Kernel> kernels_;
   std::uint64_t released_buffers_ = 0;  // so far: kernel arguments are checked again when it has changed
   // Of program sources and binaries. Shared with the programs, which may outlive the session for a moment.
-  const std::shared_ptr<std::atomic<std::uint64_t>> program_bytes_ =
-      std::make_shared<std::atomic<std::uint64_t>>(0);
+  const std::shared_ptr<std::atomic<std::uint64_t>> program_bytes_ = std::make_shared<std::atomic<std::uint64_t>>(0);
 
   Mutex bulk_mutex_;
   ConditionVariable bulk_left_;

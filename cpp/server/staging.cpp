@@ -9,14 +9,12 @@ StagingRing::StagingRing(Device& device) {
   if (error != CL_SUCCESS) queue_ = nullptr;
   for (Slot& slot : slots_) {
     if (queue_ != nullptr) {
-      slot.memory =
-          clCreateBuffer(context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, kSlotSize, nullptr, &error);
+      slot.memory = clCreateBuffer(context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, kSlotSize, nullptr, &error);
       if (error != CL_SUCCESS) slot.memory = nullptr;
     }
     if (slot.memory != nullptr) {
-      slot.data =
-          static_cast<std::byte*>(clEnqueueMapBuffer(queue_, slot.memory, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE,
-                                                     0, kSlotSize, 0, nullptr, nullptr, &error));
+      slot.data = static_cast<std::byte*>(clEnqueueMapBuffer(queue_, slot.memory, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE,
+                                                             0, kSlotSize, 0, nullptr, nullptr, &error));
       if (error != CL_SUCCESS) slot.data = nullptr;
     }
     if (slot.data == nullptr) {  // no pinned memory to be had: slower, not wrong

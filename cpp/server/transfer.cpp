@@ -12,8 +12,8 @@ Mapping::~Mapping() {
   if (queue_ != nullptr) clReleaseCommandQueue(queue_);
 }
 
-cl_int Mapping::map(cl_command_queue queue, cl_mem memory, cl_map_flags flags, std::uint64_t offset,
-                    std::uint64_t size, cl_uint wait_count, const cl_event* waits, cl_event* mapped) {
+cl_int Mapping::map(cl_command_queue queue, cl_mem memory, cl_map_flags flags, std::uint64_t offset, std::uint64_t size,
+                    cl_uint wait_count, const cl_event* waits, cl_event* mapped) {
   cl_int error = CL_SUCCESS;
   data_ = clEnqueueMapBuffer(queue, memory, CL_FALSE, flags, offset, size, wait_count, waits, mapped, &error);
   if (error != CL_SUCCESS) {

@@ -80,8 +80,8 @@ class Mapping {
   Mapping& operator=(const Mapping&) = delete;
 
   // Non-blocking; `mapped` ends when data() may be used.
-  cl_int map(cl_command_queue queue, cl_mem memory, cl_map_flags flags, std::uint64_t offset,
-             std::uint64_t size, cl_uint wait_count, const cl_event* waits, cl_event* mapped);
+  cl_int map(cl_command_queue queue, cl_mem memory, cl_map_flags flags, std::uint64_t offset, std::uint64_t size,
+             cl_uint wait_count, const cl_event* waits, cl_event* mapped);
   cl_int unmap(cl_event* unmapped);
   std::byte* data() const { return static_cast<std::byte*>(data_); }
 

@@ -11,8 +11,7 @@ namespace {
 // their program caches on disk.
 std::string source_for(uint64_t salt) {
   const auto now = std::chrono::system_clock::now().time_since_epoch().count();
-  static const std::string process =
-      std::to_string(static_cast<unsigned>(getpid()) ^ static_cast<unsigned>(now));
+  static const std::string process = std::to_string(static_cast<unsigned>(getpid()) ^ static_cast<unsigned>(now));
   return "kernel void saxpy(global float* y, global const float* x, float a) {\n"
          "  const size_t i = get_global_id(0);\n"
          "  y[i] += a * x[i] + " +

@@ -101,9 +101,8 @@ std::optional<Case> passthrough_host_profiled(const Bench& bench) {
   Case result;
   result.small = true;
   result.plan = small_plan(bench.options);
-  result.runners = on_both(bench, [](const ClSide& side) {
-    return passthrough_runner(side, side.profiling_queue(), Clock::kHost);
-  });
+  result.runners =
+      on_both(bench, [](const ClSide& side) { return passthrough_runner(side, side.profiling_queue(), Clock::kHost); });
   result.runners.raw = raw_round_trip(bench);
   return result;
 }
@@ -113,9 +112,8 @@ std::optional<Case> passthrough_event(const Bench& bench) {
   result.small = true;
   result.ceiling = Ceiling::kNative;
   result.plan = small_plan(bench.options);
-  result.runners = on_both(bench, [](const ClSide& side) {
-    return passthrough_runner(side, side.profiling_queue(), Clock::kEvent);
-  });
+  result.runners = on_both(
+      bench, [](const ClSide& side) { return passthrough_runner(side, side.profiling_queue(), Clock::kEvent); });
   return result;
 }
 

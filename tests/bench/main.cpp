@@ -57,8 +57,7 @@ int run(const Options& options) {
   remember_environment();
   RawPeer raw;
   const ClSide remotecl(find_device(options.remote_platform, options.device_index));
-  const std::optional<DeviceChoice> native_choice =
-      find_native_device(remotecl.choice(), options.native_platform);
+  const std::optional<DeviceChoice> native_choice = find_native_device(remotecl.choice(), options.native_platform);
   if (!native_choice && !options.native_platform.empty()) {
     throw ClError("no platform like \"" + options.native_platform + "\" has a device to compare with");
   }

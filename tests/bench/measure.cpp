@@ -27,8 +27,7 @@ Summary summarize(std::vector<double> samples) {
   if (samples.empty()) return {};
   std::sort(samples.begin(), samples.end());
   const size_t middle = samples.size() / 2;
-  const double median =
-      samples.size() % 2 == 1 ? samples[middle] : (samples[middle - 1] + samples[middle]) / 2;
+  const double median = samples.size() % 2 == 1 ? samples[middle] : (samples[middle - 1] + samples[middle]) / 2;
   return {median, quantile(samples, 0.99), samples.back()};
 }
 

@@ -22,17 +22,15 @@ std::string get_string(Query query, const char* call) {
 }
 
 std::string platform_name(cl_platform_id platform) {
-  return get_string(
-      [&](size_t size, void* value, size_t* needed) {
-        return clGetPlatformInfo(platform, CL_PLATFORM_NAME, size, value, needed);
-      },
-      "clGetPlatformInfo");
+  return get_string([&](size_t size, void* value,
+                        size_t* needed) { return clGetPlatformInfo(platform, CL_PLATFORM_NAME, size, value, needed); },
+                    "clGetPlatformInfo");
 }
 
 std::string device_string(cl_device_id device, cl_device_info what) {
-  return get_string([&](size_t size, void* value,
-                        size_t* needed) { return clGetDeviceInfo(device, what, size, value, needed); },
-                    "clGetDeviceInfo");
+  return get_string(
+      [&](size_t size, void* value, size_t* needed) { return clGetDeviceInfo(device, what, size, value, needed); },
+      "clGetDeviceInfo");
 }
 
 template <typename T>
@@ -156,8 +154,7 @@ Program ClSide::build(const std::string& source) const {
     throw ClError("clBuildProgram failed on " + choice_.platform_name + ":\n" +
                   get_string(
                       [&](size_t size, void* value, size_t* needed) {
-                        return clGetProgramBuildInfo(program.get(), device, CL_PROGRAM_BUILD_LOG, size, value,
-                                                     needed);
+                        return clGetProgramBuildInfo(program.get(), device, CL_PROGRAM_BUILD_LOG, size, value, needed);
                       },
                       "clGetProgramBuildInfo"));
   }
@@ -178,19 +175,15 @@ void ClSide::enqueue(cl_command_queue queue, cl_kernel kernel, cl_uint wait_coun
         "clEnqueueNDRangeKernel");
 }
 
-void ClSide::write(cl_command_queue queue, const Memory& buffer, const void* data, size_t size,
-                   cl_bool blocking) {
+void ClSide::write(cl_command_queue queue, const Memory& buffer, const void* data, size_t size, cl_bool blocking) {
   check(clEnqueueWriteBuffer(queue, buffer.get(), blocking, 0, size, data, 0, nullptr, nullptr),
         "clEnqueueWriteBuffer");
 }
 
 void ClSide::read(cl_command_queue queue, const Memory& buffer, void* data, size_t size) {
-  check(clEnqueueReadBuffer(queue, buffer.get(), CL_TRUE, 0, size, data, 0, nullptr, nullptr),
-        "clEnqueueReadBuffer");
+  check(clEnqueueReadBuffer(queue, buffer.get(), CL_TRUE, 0, size, data, 0, nullptr, nullptr), "clEnqueueReadBuffer");
 }
 
-void ClSide::finish(cl_command_queue queue) {
-  check(clFinish(queue), "clFinish");
-}
+void ClSide::finish(cl_command_queue queue) { check(clFinish(queue), "clFinish"); }
 
 }  // namespace remotecl::bench

@@ -10,8 +10,7 @@ std::optional<int> parse_options(int argc, char** argv, Options& options) {
       "The exit status says whether everything ran and all data was right, not how fast it was.",
       "remotecl-bench"};
   app.add_option("--json", options.json_path, "Also write the results to this file")->type_name("FILE");
-  app.add_option("--servers", options.servers,
-                 "Servers to use; the default is the environment's REMOTECL_SERVERS")
+  app.add_option("--servers", options.servers, "Servers to use; the default is the environment's REMOTECL_SERVERS")
       ->type_name("HOST[:PORT],...");
   app.add_option("--native-platform", options.native_platform,
                  "Native platform to compare with, by a part of its name; the default is the one that has "

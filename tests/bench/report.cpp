@@ -23,9 +23,7 @@ std::string number(double value) {
   return text;
 }
 
-std::string number(const std::optional<double>& value) {
-  return value ? number(*value) : "-";
-}
+std::string number(const std::optional<double>& value) { return value ? number(*value) : "-"; }
 
 Row make_row(const Result& result) {
   Row row{result.name, result.unit};
@@ -41,15 +39,12 @@ Row make_row(const Result& result) {
   row.push_back(number(result.ratio));
   row.push_back(number(result.target));
   row.push_back(!result.target ? "" : result.met ? "met" : "missed");
-  row.push_back(result.target_rule.empty() ? ""
-                                           : (result.lower_is_better ? "<= " : ">= ") + result.target_rule);
+  row.push_back(result.target_rule.empty() ? "" : (result.lower_is_better ? "<= " : ">= ") + result.target_rule);
   return row;
 }
 
 // Text columns are flush left, numbers flush right.
-bool is_text_column(size_t column, size_t columns) {
-  return column < 2 || column + 2 >= columns;
-}
+bool is_text_column(size_t column, size_t columns) { return column < 2 || column + 2 >= columns; }
 
 void print_rows(const std::vector<Row>& rows) {
   std::vector<size_t> widths(rows.front().size(), 0);
@@ -142,14 +137,14 @@ void print_header(const Bench& bench) {
     std::printf("%-9s none: this machine has no such device, so there is no native ceiling\n", "native");
   }
   std::printf("%-9s TCP on 127.0.0.1, one stream, TCP_NODELAY, default buffers\n", "raw");
-  std::printf("%-9s %s, %u cores, %s\n\n", "machine", cpu_model().c_str(),
-              std::thread::hardware_concurrency(), now_utc().c_str());
+  std::printf("%-9s %s, %u cores, %s\n\n", "machine", cpu_model().c_str(), std::thread::hardware_concurrency(),
+              now_utc().c_str());
   std::fflush(stdout);
 }
 
 void print_table(const std::vector<Result>& results) {
-  std::vector<Row> rows{{"case", "unit", "remotecl", "p99", "max", "native", "p99", "max", "raw", "p99",
-                         "max", "ceiling", "ratio", "target", "", ""}};
+  std::vector<Row> rows{{"case", "unit", "remotecl", "p99", "max", "native", "p99", "max", "raw", "p99", "max",
+                         "ceiling", "ratio", "target", "", ""}};
   for (const Result& result : results) rows.push_back(make_row(result));
   print_rows(rows);
   std::printf(

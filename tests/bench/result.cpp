@@ -7,9 +7,7 @@ namespace {
 
 constexpr double kStallMilliseconds = 10;
 
-bool is_rate(Unit unit) {
-  return unit == Unit::kKernelsPerSecond || unit == Unit::kGigabytesPerSecond;
-}
+bool is_rate(Unit unit) { return unit == Unit::kKernelsPerSecond || unit == Unit::kGigabytesPerSecond; }
 
 const char* unit_name(Unit unit) {
   switch (unit) {
@@ -42,8 +40,7 @@ double convert(const Case& measured, double seconds) {
 std::optional<Summary> summarize_side(const Case& measured, const std::vector<double>& seconds) {
   if (seconds.empty()) return std::nullopt;
   const Summary summary = summarize(seconds);
-  return Summary{convert(measured, summary.median), convert(measured, summary.p99),
-                 convert(measured, summary.max)};
+  return Summary{convert(measured, summary.median), convert(measured, summary.p99), convert(measured, summary.max)};
 }
 
 // Without a native device only the raw part of the ceiling is known.

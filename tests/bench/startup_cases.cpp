@@ -21,14 +21,10 @@ Case startup_case(const Bench& bench, bool after_another) {
   return result;
 }
 
-std::optional<Case> startup(const Bench& bench) {
-  return startup_case(bench, false);
-}
+std::optional<Case> startup(const Bench& bench) { return startup_case(bench, false); }
 
 // Another client is killed with its objects alive; the next one starts at once.
-std::optional<Case> startup_after_exit(const Bench& bench) {
-  return startup_case(bench, true);
-}
+std::optional<Case> startup_after_exit(const Bench& bench) { return startup_case(bench, true); }
 
 }  // namespace
 

@@ -125,8 +125,7 @@ Runner triple_runner(const ClSide& side) {
     Memory out;
     cl_int value = 0;
   };
-  auto buffers =
-      std::make_shared<Buffers>(Buffers{side.make_buffer(sizeof(cl_int)), side.make_buffer(sizeof(cl_int))});
+  auto buffers = std::make_shared<Buffers>(Buffers{side.make_buffer(sizeof(cl_int)), side.make_buffer(sizeof(cl_int))});
   cl_mem arguments[] = {buffers->in.get(), buffers->out.get()};
   check(clSetKernelArg(side.passthrough(), 0, sizeof(cl_mem), &arguments[0]), "clSetKernelArg");
   check(clSetKernelArg(side.passthrough(), 1, sizeof(cl_mem), &arguments[1]), "clSetKernelArg");
@@ -138,8 +137,7 @@ Runner triple_runner(const ClSide& side) {
             ClSide::enqueue(side.queue(), side.passthrough());
             ClSide::read(side.queue(), buffers->out, &received, sizeof received);
             const double seconds = watch.seconds();
-            if (received != buffers->value)
-              throw DataError("write, kernel, read on " + side.choice().platform_name);
+            if (received != buffers->value) throw DataError("write, kernel, read on " + side.choice().platform_name);
             return seconds;
           },
           {}};
@@ -179,10 +177,8 @@ std::optional<Case> bulk_write(const Bench& bench, size_t size) {
   if (!fits(bench, size)) return std::nullopt;
   auto host = std::make_shared<HostMemory>(size);
   Case result = bulk_case(bench, size);
-  result.runners =
-      on_both(bench, [&](const ClSide& side) { return write_runner(side, host, Until::kFinished); });
-  result.runners.raw = {[&raw = bench.raw, host, size] { return raw.send_bulk(host->source.data(), size); },
-                        {}};
+  result.runners = on_both(bench, [&](const ClSide& side) { return write_runner(side, host, Until::kFinished); });
+  result.runners.raw = {[&raw = bench.raw, host, size] { return raw.send_bulk(host->source.data(), size); }, {}};
   return result;
 }
 
@@ -191,8 +187,7 @@ std::optional<Case> bulk_read(const Bench& bench, size_t size) {
   auto host = std::make_shared<HostMemory>(size);
   Case result = bulk_case(bench, size);
   result.runners = on_both(bench, [&](const ClSide& side) { return read_runner(side, host); });
-  result.runners.raw = {
-      [&raw = bench.raw, host, size] { return raw.receive_bulk(host->received.data(), size); }, {}};
+  result.runners.raw = {[&raw = bench.raw, host, size] { return raw.receive_bulk(host->received.data(), size); }, {}};
   return result;
 }
 
@@ -201,8 +196,7 @@ std::optional<Case> raw_discarded(const Bench& bench) {
   auto source = std::make_shared<Pattern>(64 * kMiB);
   Case result = bulk_case(bench, source->size());
   result.target.reset();
-  result.runners.raw = {
-      [&raw = bench.raw, source] { return raw.send_discarded(source->data(), source->size()); }, {}};
+  result.runners.raw = {[&raw = bench.raw, source] { return raw.send_discarded(source->data(), source->size()); }, {}};
   return result;
 }
 

@@ -13,9 +13,7 @@ using Bytes = std::span<const std::byte>;
 using MutableBytes = std::span<std::byte>;
 
 inline Bytes as_bytes(std::string_view text) { return std::as_bytes(std::span(text.data(), text.size())); }
-inline std::string_view as_text(Bytes bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
+inline std::string_view as_text(Bytes bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
 
 // A growing output buffer whose new bytes are not zeroed first, unlike std::vector's.
 // A value: one owner, one thread at a time.

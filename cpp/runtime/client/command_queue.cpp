@@ -26,7 +26,8 @@ cl_int CommandQueue::finish() {
     // No command may take its place in the queue before the Finish and be sent after it.
     const std::lock_guard lock(context_.memory_mutex());
     last = last_sequence_.load();
-    session().send(Finish{id_, session().expect_reply([finished](std::uint16_t, const Bytes*) { finished->store(true); })});
+    session().send(
+        Finish{id_, session().expect_reply([finished](std::uint16_t, const Bytes*) { finished->store(true); })});
   }
   session().wait([&] { return finished->load(std::memory_order_acquire); });
   if (session().lost()) return CL_DEVICE_NOT_AVAILABLE;

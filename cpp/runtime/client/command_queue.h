@@ -28,9 +28,8 @@ class CommandQueue final : public Handle<_cl_command_queue, HandleTag::kQueue, C
   bool profiling() const { return (properties_ & CL_QUEUE_PROFILING_ENABLE) != 0; }
 
   void flush() { session().flush(); }
-  // Blocks until every command has ended. CL_SUCCESS, or the error of the first command without an event that failed since
-  // the last call (one with an event tells through it),
-  // or CL_DEVICE_NOT_AVAILABLE when the server is lost.
+  // Blocks until every command has ended. CL_SUCCESS, or the error of the first command without an event that failed
+  // since the last call (one with an event tells through it), or CL_DEVICE_NOT_AVAILABLE when the server is lost.
   cl_int finish();
 
   std::uint64_t next_sequence() { return last_sequence_.fetch_add(1, std::memory_order_relaxed) + 1; }

@@ -8,8 +8,9 @@
 #include "runtime/client/memory_object.h"
 
 // The commands, after the entry points have checked their arguments. Each brings the bytes that it reads to the queue's
-// device, sends itself, and records what it writes. All return CL_SUCCESS or an OpenCL error; `wait` events belong to the
-// queue's context; `event`, where not null, receives the command's event (one reference for the caller) on success only.
+// device, sends itself, and records what it writes. All return CL_SUCCESS or an OpenCL error; `wait` events belong to
+// the queue's context; `event`, where not null, receives the command's event (one reference for the caller) on success
+// only.
 namespace remotecl {
 
 using WaitList = std::span<Event* const>;

@@ -69,11 +69,10 @@ cl_int enqueue_copy_rect(CommandQueue& queue, MemoryObject& source, MemoryObject
   command.reads(destination, written);  // the gaps keep what they hold
   command.writes(destination, written);
   if (command.error() != CL_SUCCESS) return command.error();
-  command.session().send(EnqueueCopyRect{queue.id(), command.event_id(), source.id(), destination.id(),
-                                         source_rectangle.origin, destination_rectangle.origin, region,
-                                         source_rectangle.row_pitch, source_rectangle.slice_pitch,
-                                         destination_rectangle.row_pitch, destination_rectangle.slice_pitch,
-                                         command.wait_list()});
+  command.session().send(
+      EnqueueCopyRect{queue.id(), command.event_id(), source.id(), destination.id(), source_rectangle.origin,
+                      destination_rectangle.origin, region, source_rectangle.row_pitch, source_rectangle.slice_pitch,
+                      destination_rectangle.row_pitch, destination_rectangle.slice_pitch, command.wait_list()});
   return finish_command(command, event);
 }
 
@@ -103,8 +102,8 @@ cl_int enqueue_migrate(CommandQueue& queue, std::span<MemoryObject* const> buffe
 cl_int enqueue_marker(CommandQueue& queue, bool is_barrier, cl_command_type type, WaitList wait, Event** event) {
   PendingCommand command(queue, type, wait, event != nullptr);
   if (command.error() != CL_SUCCESS) return command.error();
-  command.session().send(EnqueueMarker{queue.id(), command.event_id(), is_barrier ? 1u : 0u, wait.empty() ? 1u : 0u,
-                                       command.wait_list()});
+  command.session().send(
+      EnqueueMarker{queue.id(), command.event_id(), is_barrier ? 1u : 0u, wait.empty() ? 1u : 0u, command.wait_list()});
   return finish_command(command, event);
 }
 

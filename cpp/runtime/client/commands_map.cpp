@@ -27,8 +27,8 @@ void send_fetch(PendingCommand& command, MemoryObject& buffer, std::uint64_t off
         session.drop_interest();
       },
       buffer.shared_storage());
-  session.send(EnqueueRead{command.queue().id(), event->id(), buffer.id(), offset, size, transfer->id,
-                           command.wait_list()});
+  session.send(
+      EnqueueRead{command.queue().id(), event->id(), buffer.id(), offset, size, transfer->id, command.wait_list()});
 }
 
 }  // namespace

@@ -78,9 +78,7 @@ void for_each_row(const Rectangle& rectangle, const Extent& region, std::byte* p
 
 std::uint64_t volume(const Extent& region) { return region[0] * region[1] * region[2]; }
 
-bool is_packed(const Rectangle& rectangle, const Extent& region) {
-  return rectangle.extent(region) == volume(region);
-}
+bool is_packed(const Rectangle& rectangle, const Extent& region) { return rectangle.extent(region) == volume(region); }
 
 }  // namespace
 
@@ -90,8 +88,8 @@ cl_int enqueue_read(CommandQueue& queue, MemoryObject& buffer, bool blocking, st
   command.reads(buffer, buffer.range(offset, size));
   if (command.error() != CL_SUCCESS) return command.error();
   const TransferRef transfer = expect_bytes(command, blocking, static_cast<std::byte*>(to), size, nullptr);
-  command.session().send(EnqueueRead{queue.id(), command.event_id(), buffer.id(), offset, size, transfer->id,
-                                     command.wait_list()});
+  command.session().send(
+      EnqueueRead{queue.id(), command.event_id(), buffer.id(), offset, size, transfer->id, command.wait_list()});
   Ref<Event> own = command.sent();
   const cl_int result = blocking ? await_read(queue, transfer, own.get()) : CL_SUCCESS;
   if (result == CL_SUCCESS) give(std::move(own), event);
@@ -120,7 +118,8 @@ cl_int enqueue_write(CommandQueue& queue, MemoryObject& buffer, bool blocking, s
 }
 
 cl_int enqueue_read_rect(CommandQueue& queue, MemoryObject& buffer, bool blocking, const Rectangle& buffer_rectangle,
-                         const Rectangle& host_rectangle, const Extent& region, void* to, WaitList wait, Event** event) {
+                         const Rectangle& host_rectangle, const Extent& region, void* to, WaitList wait,
+                         Event** event) {
   PendingCommand command(queue, CL_COMMAND_READ_BUFFER_RECT, wait, event != nullptr);
   command.reads(buffer, buffer.range(buffer_rectangle.begin(), buffer_rectangle.extent(region)));
   if (command.error() != CL_SUCCESS) return command.error();
@@ -132,9 +131,8 @@ cl_int enqueue_read_rect(CommandQueue& queue, MemoryObject& buffer, bool blockin
     const std::shared_ptr<std::byte[]> packed(new std::byte[volume(region)]);
     transfer = expect_bytes(command, blocking, packed.get(), volume(region), packed,
                             [packed = packed.get(), host, host_rectangle, region] {
-                              for_each_row(host_rectangle, region, packed, host, [&](std::byte* from, std::byte* row) {
-                                std::memcpy(row, from, region[0]);
-                              });
+                              for_each_row(host_rectangle, region, packed, host,
+                                           [&](std::byte* from, std::byte* row) { std::memcpy(row, from, region[0]); });
                             });
   }
   command.session().send(EnqueueReadRect{queue.id(), command.event_id(), buffer.id(), buffer_rectangle.origin, region,
@@ -164,8 +162,16 @@ cl_int enqueue_write_rect(CommandQueue& queue, MemoryObject& buffer, bool blocki
                  [&](std::byte* to, std::byte* row) { std::memcpy(to, row, region[0]); });
     bytes = packed.get();
   }
-  EnqueueWriteRect message{queue.id(), command.event_id(), buffer.id(), buffer_rectangle.origin, region,
-                           buffer_rectangle.row_pitch, buffer_rectangle.slice_pitch, 0, {}, command.wait_list()};
+  EnqueueWriteRect message{queue.id(),
+                           command.event_id(),
+                           buffer.id(),
+                           buffer_rectangle.origin,
+                           region,
+                           buffer_rectangle.row_pitch,
+                           buffer_rectangle.slice_pitch,
+                           0,
+                           {},
+                           command.wait_list()};
   TransferRef transfer;
   if (size <= kInlineDataMax) {
     message.data = Bytes(bytes, size);

@@ -7,11 +7,7 @@
 namespace remotecl {
 
 Event::Event(Ref<Context> context)
-    : context_(std::move(context)),
-      type_(CL_COMMAND_USER),
-      on_server_(false),
-      sequence_(0),
-      status_(CL_SUBMITTED) {}
+    : context_(std::move(context)), type_(CL_COMMAND_USER), on_server_(false), sequence_(0), status_(CL_SUBMITTED) {}
 
 Event::Event(CommandQueue& queue, cl_command_type type, bool on_server)
     : context_(&queue.context()),

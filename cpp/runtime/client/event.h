@@ -50,7 +50,8 @@ class Event final : public Handle<_cl_event, HandleTag::kEvent, CL_INVALID_EVENT
   void add_callback(cl_int state, Callback function, void* user_data);
   // Whether profiling data exist; waits for the server's report when the event has ended already.
   bool profile(std::array<std::uint64_t, 4>& times);
-  // Makes `other` (a server that is not this event's own) able to wait for it: announces it there now and signals it later.
+  // Makes `other` (a server that is not this event's own) able to wait for it: announces it there now and signals it
+  // later.
   void announce_to(Session& other);
   bool set_user_status(cl_int status);  // false when it was set already
 
@@ -77,8 +78,8 @@ class Event final : public Handle<_cl_event, HandleTag::kEvent, CL_INVALID_EVENT
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::atomic<bool> reported_{false};  // complete() has been called; written under mutex_
-  bool expected_ = false;  // expect_end() has been called
-  cl_int held_status_ = CL_COMPLETE;  // what to end with once the holds are gone
+  bool expected_ = false;              // expect_end() has been called
+  cl_int held_status_ = CL_COMPLETE;   // what to end with once the holds are gone
   bool has_profile_ = false;
   std::array<std::uint64_t, 4> profile_{};
   std::vector<Registered> callbacks_;

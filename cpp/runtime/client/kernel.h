@@ -25,7 +25,8 @@ class Kernel final : public Handle<_cl_kernel, HandleTag::kKernel, CL_INVALID_KE
   // Work-group limits on one device.
   const KernelInfo& info_on(const Device& device);
 
-  // `size` and `value` as clSetKernelArg takes them. CL_INVALID_ARG_INDEX, _ARG_VALUE, _ARG_SIZE, CL_INVALID_MEM_OBJECT.
+  // `size` and `value` as clSetKernelArg takes them. CL_INVALID_ARG_INDEX, _ARG_VALUE, _ARG_SIZE,
+  // CL_INVALID_MEM_OBJECT.
   cl_int set_argument(cl_uint index, std::size_t size, const void* value);
   bool arguments_complete();
   // Bytes of __local arguments set so far.

@@ -23,10 +23,10 @@ struct BufferStorage {
   std::byte* host();
 
   ResidencyDirectory residency;
-  std::uint64_t writes = 0;                                      // how many commands have written so far
-  std::map<Location, std::vector<Ref<Event>>> arrivals;          // transfers on their way there
-  std::map<Location, std::vector<Ref<CommandQueue>>> writers;    // queues whose commands have written there
-  std::vector<Ref<Event>> host_readers;                          // transfers that still read the host's copy
+  std::uint64_t writes = 0;                                    // how many commands have written so far
+  std::map<Location, std::vector<Ref<Event>>> arrivals;        // transfers on their way there
+  std::map<Location, std::vector<Ref<CommandQueue>>> writers;  // queues whose commands have written there
+  std::vector<Ref<Event>> host_readers;                        // transfers that still read the host's copy
 
  private:
   const std::uint64_t size_;
@@ -47,9 +47,11 @@ class MemoryObject final : public Handle<_cl_mem, HandleTag::kMemory, CL_INVALID
 
   Context& context() const { return *context_; }
   ObjectId id() const { return id_; }
-  cl_mem_flags flags() const { return flags_; }  // as the application gave them; inherited ones resolved for sub-buffers
+  cl_mem_flags flags() const {
+    return flags_;
+  }  // as the application gave them; inherited ones resolved for sub-buffers
   std::size_t size() const { return size_; }
-  void* host_ptr() const { return host_ptr_; }   // as CL_MEM_HOST_PTR reports it
+  void* host_ptr() const { return host_ptr_; }  // as CL_MEM_HOST_PTR reports it
   MemoryObject* parent() const { return parent_.get(); }
   std::size_t offset() const { return offset_; }  // in the parent
   const std::vector<cl_mem_properties>& properties() const { return properties_; }

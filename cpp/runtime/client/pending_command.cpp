@@ -27,8 +27,8 @@ void send_write(CommandQueue& queue, EventId event, ObjectId buffer, std::uint64
     return;
   }
   session.add_interest();
-  const TransferRef transfer =
-      session.begin_transfer(memory, size, [&session](bool) { session.drop_interest(); }, std::move(keep_alive));
+  const TransferRef transfer = session.begin_transfer(
+      memory, size, [&session](bool) { session.drop_interest(); }, std::move(keep_alive));
   session.send(EnqueueWrite{queue.id(), event, buffer, offset, size, transfer->id, {}, wait_list});
 }
 
@@ -105,8 +105,8 @@ void PendingCommand::upload(MemoryObject& root, ByteRange range) {
   arriving(root, range, arrival);
 }
 
-// From a device of this or another server through the client: a read there, a write here that waits for it. Servers that
-// push to each other will take the place of the memory in between and leave the rest as it is.
+// From a device of this or another server through the client: a read there, a write here that waits for it. Servers
+// that push to each other will take the place of the memory in between and leave the rest as it is.
 void PendingCommand::relay(MemoryObject& root, ByteRange range, Location from) {
   Device& source = queue_.context().device_at(from);
   CommandQueue& reader = queue_.context().transfer_queue(source);
@@ -144,7 +144,13 @@ void PendingCommand::relay(MemoryObject& root, ByteRange range, Location from) {
   session().add_interest();
   const TransferRef push = session().begin_transfer(
       memory.get(), range.size, [&session = session()](bool) { session.drop_interest(); }, memory);
-  session().send(EnqueueWrite{queue_.id(), arrival->id(), root.id(), range.offset, range.size, push->id, {},
+  session().send(EnqueueWrite{queue_.id(),
+                              arrival->id(),
+                              root.id(),
+                              range.offset,
+                              range.size,
+                              push->id,
+                              {},
                               std::span<const EventId>(wait_ids)});
   arriving(root, range, arrival);
 }

@@ -7,8 +7,8 @@
 
 namespace remotecl {
 
-// One command from the moment its needs are known until it has been sent. Holds the context's memory_mutex meanwhile, so
-// that what it moves and what it does reach every server in one order. One thread.
+// One command from the moment its needs are known until it has been sent. Holds the context's memory_mutex meanwhile,
+// so that what it moves and what it does reach every server in one order. One thread.
 class PendingCommand {
  public:
   PendingCommand(CommandQueue& queue, cl_command_type type, WaitList wait, bool wants_event);

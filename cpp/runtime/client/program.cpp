@@ -13,8 +13,14 @@ namespace remotecl {
 namespace {
 
 ArgumentInfo argument_info(const ArgumentDescription& from) {
-  return {from.kind,           from.size,           from.info_status,      from.address_qualifier,
-          from.access_qualifier, from.type_qualifier, std::string(from.type_name), std::string(from.name)};
+  return {from.kind,
+          from.size,
+          from.info_status,
+          from.address_qualifier,
+          from.access_qualifier,
+          from.type_qualifier,
+          std::string(from.type_name),
+          std::string(from.name)};
 }
 
 KernelInfo kernel_info(const KernelDescription& from) {
@@ -105,19 +111,19 @@ cl_int Program::build(const std::vector<Device*>& devices, const std::string& op
     std::vector<std::uint32_t> indices;
     for (Device* device : of_session) indices.push_back(device->index());
     if (callback != nullptr) session->add_interest();
-    const Token token = session->expect_reply(
-        [this, keep = Ref<Program>(this), build, session = session, of_session = of_session](std::uint16_t, const Bytes* payload) {
-          store(*session, of_session, payload);
-          if (build->callback != nullptr) session->drop_interest();
-          if (build->servers_left.fetch_sub(1) != 1) return;
-          {
-            const std::lock_guard lock(mutex_);
-            building_ = false;
-          }
-          build->done = true;
-          if (build->callback == nullptr) return;
-          post_callback([keep, build] { build->callback(keep->handle(), build->user_data); });
-        });
+    const Token token = session->expect_reply([this, keep = Ref<Program>(this), build, session = session,
+                                               of_session = of_session](std::uint16_t, const Bytes* payload) {
+      store(*session, of_session, payload);
+      if (build->callback != nullptr) session->drop_interest();
+      if (build->servers_left.fetch_sub(1) != 1) return;
+      {
+        const std::lock_guard lock(mutex_);
+        building_ = false;
+      }
+      build->done = true;
+      if (build->callback == nullptr) return;
+      post_callback([keep, build] { build->callback(keep->handle(), build->user_data); });
+    });
     session->send(BuildProgram{id_, token, std::span<const std::uint32_t>(indices), includes.options,
                                std::span<const IncludeFolder>(folders), std::span<const HeaderFile>(headers)});
     session->flush();
@@ -157,8 +163,9 @@ void Program::store(Session& session, const std::vector<Device*>& devices, const
       to.log = from.log;
       to.binary_type = from.binary_type;
       to.binary_size = from.binary_size;
-      from.kernels.for_each(
-          [&to](const KernelDescription& kernel) { to.kernels[std::string(kernel.name)] = remotecl::kernel_info(kernel); });
+      from.kernels.for_each([&to](const KernelDescription& kernel) {
+        to.kernels[std::string(kernel.name)] = remotecl::kernel_info(kernel);
+      });
     }
   });
   for (Device* device : devices) {

@@ -122,8 +122,7 @@ bool Session::read_control() {
 bool Session::read_bulk() {
   for (;;) {
     if (bulk_left_ == 0) {
-      const std::ptrdiff_t count =
-          bulk_->try_read_some(MutableBytes(bulk_header_).subspan(bulk_header_have_));
+      const std::ptrdiff_t count = bulk_->try_read_some(MutableBytes(bulk_header_).subspan(bulk_header_have_));
       if (count <= 0) return count < 0;
       bulk_header_have_ += static_cast<std::size_t>(count);
       if (bulk_header_have_ < kBulkHeaderSize) continue;
@@ -175,7 +174,8 @@ void Session::handle(std::uint16_t code, Bytes payload) {
     case Code::kPullTransfer:
       return with(PullTransfer{}, [&](const PullTransfer& report) { handle_pull(report.transfer); });
     case Code::kSessionError:
-      return with(SessionError{}, [&](const SessionError& report) { lose("the server said: " + std::string(report.text)); });
+      return with(SessionError{},
+                  [&](const SessionError& report) { lose("the server said: " + std::string(report.text)); });
     default:
       lose("the server sent an unknown message (" + std::to_string(code) + ")");
   }

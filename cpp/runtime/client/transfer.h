@@ -16,10 +16,10 @@ struct Transfer {
   enum class State { kPending, kPulled, kDone, kFailed };
 
   TransferId id = 0;
-  std::byte* memory = nullptr;   // where received bytes go, or where sent bytes come from
+  std::byte* memory = nullptr;  // where received bytes go, or where sent bytes come from
   std::uint64_t size = 0;
-  std::uint64_t moved = 0;       // touched only by the thread that moves the bytes
-  bool sender_waits = false;     // a thread waits for the pull and sends the bytes itself
+  std::uint64_t moved = 0;    // touched only by the thread that moves the bytes
+  bool sender_waits = false;  // a thread waits for the pull and sends the bytes itself
   std::atomic<State> state{State::kPending};
   std::function<void(bool ok)> finished;  // runs once, on the thread that moved the last byte; may be empty
   std::shared_ptr<void> keep_alive;       // what owns `memory`

@@ -17,9 +17,7 @@ bool EventGraph::pending(EventId id) const {
   return event && event->ended_as == 0;
 }
 
-bool EventGraph::known(EventId id) const {
-  return find(id) != nullptr;
-}
+bool EventGraph::known(EventId id) const { return find(id) != nullptr; }
 
 std::optional<std::int32_t> EventGraph::status(EventId id) const {
   const Event* event = find(id);

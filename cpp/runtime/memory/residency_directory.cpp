@@ -15,13 +15,9 @@ std::uint64_t bit(Location location) {
 }
 
 // True for content that is defined and not at the location.
-bool lacks(std::uint64_t holders, std::uint64_t location_bit) {
-  return holders != 0 && (holders & location_bit) == 0;
-}
+bool lacks(std::uint64_t holders, std::uint64_t location_bit) { return holders != 0 && (holders & location_bit) == 0; }
 
-std::uint64_t end_offset(const ByteRange& range) {
-  return range.offset + range.size;
-}
+std::uint64_t end_offset(const ByteRange& range) { return range.offset + range.size; }
 
 }  // namespace
 
@@ -39,8 +35,8 @@ void ResidencyDirectory::missing(ByteRange range, Location to, std::vector<Trans
     const std::uint64_t begin = std::max(segment.begin, extent.begin);
     const std::uint64_t end = std::min(end_of(i), extent.end);
     // Neighbours can have the same holders and differ in version, which does not matter to a transfer.
-    const bool joins = out.size() > already_there && out.back().holders == segment.holders &&
-                       end_offset(out.back().range) == begin;
+    const bool joins =
+        out.size() > already_there && out.back().holders == segment.holders && end_offset(out.back().range) == begin;
     if (joins) {
       out.back().range.size += end - begin;
     } else {

@@ -19,14 +19,14 @@ namespace remotecl {
 
 static_assert(std::endian::native == std::endian::little, "the wire format is the memory format of the host");
 
-#define REMOTECL_FIELDS(...)                  \
-  template <class F>                          \
-  constexpr decltype(auto) fields(F&& f) {    \
-    return f(__VA_ARGS__);                    \
-  }                                           \
-  template <class F>                          \
+#define REMOTECL_FIELDS(...)                     \
+  template <class F>                             \
+  constexpr decltype(auto) fields(F&& f) {       \
+    return f(__VA_ARGS__);                       \
+  }                                              \
+  template <class F>                             \
   constexpr decltype(auto) fields(F&& f) const { \
-    return f(__VA_ARGS__);                    \
+    return f(__VA_ARGS__);                       \
   }
 
 template <class T>

@@ -12,9 +12,9 @@ inline constexpr std::uint16_t kDefaultPort = 10990;
 inline constexpr std::uint32_t kProtocolVersion = 1;
 
 // Bounds on what a peer can make us hold.
-inline constexpr std::uint32_t kMessageSizeMax = 64u << 20;      // one control message
-inline constexpr std::uint32_t kInlineDataMax = 64u << 10;       // data that travels inside a control message
-inline constexpr std::uint32_t kBulkChunkMax = 4u << 20;         // one chunk on the bulk connection
+inline constexpr std::uint32_t kMessageSizeMax = 64u << 20;  // one control message
+inline constexpr std::uint32_t kInlineDataMax = 64u << 10;   // data that travels inside a control message
+inline constexpr std::uint32_t kBulkChunkMax = 4u << 20;     // one chunk on the bulk connection
 inline constexpr std::uint32_t kWelcomeTextMax = 1024;
 inline constexpr std::uint32_t kHandshakeTimeoutMs = 5000;
 

@@ -21,8 +21,7 @@ class EventGraphTest : public ::testing::Test {
   }
 
   bool defer(int name, const std::vector<EventId>& dependencies) {
-    return graph_.defer(dependencies,
-                        [this, name](std::int32_t status) { runs_.emplace_back(name, status); });
+    return graph_.defer(dependencies, [this, name](std::int32_t status) { runs_.emplace_back(name, status); });
   }
 
   bool complete(EventId id, std::int32_t status = 0) {
@@ -36,9 +35,7 @@ class EventGraphTest : public ::testing::Test {
     run_ready();
   }
 
-  std::int32_t failure(const std::vector<EventId>& dependencies) const {
-    return graph_.failure(dependencies);
-  }
+  std::int32_t failure(const std::vector<EventId>& dependencies) const { return graph_.failure(dependencies); }
 
   // What ran since the last call.
   Runs take_runs() { return std::exchange(runs_, {}); }

@@ -24,9 +24,7 @@ class Model {
   bool expect(EventId id) { return events_.emplace(id, Event{}).second; }
   bool known(EventId id) const { return events_.contains(id); }
   bool pending(EventId id) const { return known(id) && !events_.at(id).status; }
-  std::optional<std::int32_t> status(EventId id) const {
-    return known(id) ? events_.at(id).status : std::nullopt;
-  }
+  std::optional<std::int32_t> status(EventId id) const { return known(id) ? events_.at(id).status : std::nullopt; }
 
   std::int32_t failure(const std::vector<EventId>& dependencies) const {
     for (const auto& [id, status] : ended_) {

@@ -136,8 +136,7 @@ class RandomisedResidencyDirectoryTest : public ::testing::Test {
       EXPECT_GT(entries[i].range.size, 0u);
       next = entries[i].range.offset + entries[i].range.size;
       if (i == 0) continue;
-      const bool equal =
-          entries[i].holders == entries[i - 1].holders && entries[i].version == entries[i - 1].version;
+      const bool equal = entries[i].holders == entries[i - 1].holders && entries[i].version == entries[i - 1].version;
       EXPECT_FALSE(equal) << "entries " << i - 1 << " and " << i;
     }
     EXPECT_EQ(next, directory.size());

@@ -20,12 +20,8 @@ thread_local std::size_t allocations = 0;
   if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;
   throw std::bad_alloc();
 }
-[[gnu::noinline]] void operator delete(void* memory) noexcept {
-  std::free(memory);
-}
-[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace remotecl {
 namespace {
@@ -82,8 +78,7 @@ TEST(ResidencyDirectory, PartialWriteSplits) {
   ResidencyDirectory directory(100);
   directory.write({0, 100}, kA);
   directory.write({30, 20}, kB);
-  EXPECT_EQ(directory.entries(),
-            (Entries{{{0, 30}, at(kA), 1}, {{30, 20}, at(kB), 2}, {{50, 50}, at(kA), 1}}));
+  EXPECT_EQ(directory.entries(), (Entries{{{0, 30}, at(kA), 1}, {{30, 20}, at(kB), 2}, {{50, 50}, at(kA), 1}}));
   EXPECT_EQ(missing(directory, {0, 100}, kA), (Transfers{{{30, 20}, at(kB)}}));
   EXPECT_EQ(missing(directory, {0, 100}, kB), (Transfers{{{0, 30}, at(kA)}, {{50, 50}, at(kA)}}));
   EXPECT_TRUE(directory.valid({0, 30}, kA));

@@ -131,8 +131,7 @@ TEST(Frames, HaveTheirFixedSizes) {
 
 // The bytes themselves are the contract with other versions.
 TEST(Frames, HelloIsLaidOutAsDocumented) {
-  const auto bytes =
-      encode_frame<Hello, kHelloSize>({kMagic, 0x01020304, Role::kBulk, 5, 0x1122334455667788, {}});
+  const auto bytes = encode_frame<Hello, kHelloSize>({kMagic, 0x01020304, Role::kBulk, 5, 0x1122334455667788, {}});
   EXPECT_EQ(as_text(Bytes(bytes).first(8)), "remotecl");
   EXPECT_EQ(bytes[8], std::byte{4});
   EXPECT_EQ(bytes[11], std::byte{1});

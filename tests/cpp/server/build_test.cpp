@@ -35,8 +35,8 @@ TEST_F(BuildTest, KernelsAreDescribed) {
         if (argument.kind == ArgumentKind::kValue) sizes.push_back(argument.size);
       });
       using Kind = ArgumentKind;
-      EXPECT_EQ(kinds, (std::vector<Kind>{Kind::kMemory, Kind::kMemory, Kind::kLocal, Kind::kValue,
-                                          Kind::kValue, Kind::kValue, Kind::kValue}));
+      EXPECT_EQ(kinds, (std::vector<Kind>{Kind::kMemory, Kind::kMemory, Kind::kLocal, Kind::kValue, Kind::kValue,
+                                          Kind::kValue, Kind::kValue}));
       ASSERT_EQ(sizes.size(), 4u);
       EXPECT_TRUE(sizes[2] == 12 || sizes[2] == 0) << "not every driver checks the size of a structure";
       EXPECT_EQ(sizes, (std::vector<std::uint32_t>{1, 16, sizes[2], 8}));
@@ -48,8 +48,7 @@ TEST_F(BuildTest, KernelsAreDescribed) {
 TEST_F(BuildTest, FailedBuildHasTheFullLogAndItsKernelsCannotRun) {
   RawClient client(address());
   const ObjectId program = client.id();
-  const auto done =
-      client.build(program, "kernel void f() { int x = first_mistake; int y = second_mistake; }");
+  const auto done = client.build(program, "kernel void f() { int x = first_mistake; int y = second_mistake; }");
   done->builds.for_each([](const DeviceBuild& build) {
     EXPECT_EQ(build.error, CL_BUILD_PROGRAM_FAILURE);
     EXPECT_EQ(build.status, CL_BUILD_ERROR);
@@ -63,8 +62,8 @@ TEST_F(BuildTest, FailedBuildHasTheFullLogAndItsKernelsCannotRun) {
   // A later build of the same program makes it usable.
   const Token token = client.id();
   const std::uint32_t device = 0;
-  client.send(BuildProgram{
-      program, token, Array<std::uint32_t>(&device, 1), "-Dfirst_mistake=1 -Dsecond_mistake=2", {}, {}});
+  client.send(
+      BuildProgram{program, token, Array<std::uint32_t>(&device, 1), "-Dfirst_mistake=1 -Dsecond_mistake=2", {}, {}});
   client.wait<BuildDone>();
   client.enqueue(queue, kernel, 1, {}, 1001);
   client.finish(queue);
@@ -96,17 +95,16 @@ TEST_F(HeaderTest, IncludedFilesComeWithTheBuild) {
   const HeaderFile headers[] = {{"/home/user/include/a/one.h", as_bytes("#include \"two.h\"\n")},
                                 {"/home/user/include/a/two.h", as_bytes("#define TWO N\n")},
                                 {"/opt/my headers/three.h", as_bytes("#define THREE 3\n")}};
-  build(client,
-        "#include <a/one.h>\n#include \"three.h\"\nkernel void f(global int* p) { *p = TWO + THREE; }",
-        folders, headers, CL_SUCCESS);
+  build(client, "#include <a/one.h>\n#include \"three.h\"\nkernel void f(global int* p) { *p = TWO + THREE; }", folders,
+        headers, CL_SUCCESS);
 }
 
 TEST_F(HeaderTest, LogsNameTheClientsPaths) {
   RawClient client(address());
   const IncludeFolder folder{"/home/user/include"};
   const HeaderFile header{"/home/user/include/bad.h", as_bytes("int f() { return mistake; }\n")};
-  const auto log = build(client, "#include <bad.h>\nkernel void f2() {}", std::span(&folder, 1),
-                         std::span(&header, 1), CL_BUILD_PROGRAM_FAILURE);
+  const auto log = build(client, "#include <bad.h>\nkernel void f2() {}", std::span(&folder, 1), std::span(&header, 1),
+                         CL_BUILD_PROGRAM_FAILURE);
   EXPECT_NE(log.find("/home/user/include/bad.h"), std::string::npos) << log;
   EXPECT_EQ(log.find("remotecl-"), std::string::npos) << log;
 }
@@ -135,10 +133,8 @@ TEST_F(BuildTest, BinaryOfAProgramMakesAnother) {
   const std::uint32_t device = 0;
   client.add(CreateProgramWithBinary{copy, 0, binary->binary});
   client.send(BuildProgram{copy, 2, Array<std::uint32_t>(&device, 1), {}, {}, {}});
-  client.wait<BuildDone>()->builds.for_each(
-      [](const DeviceBuild& build) { EXPECT_EQ(build.error, 0) << build.log; });
-  const ObjectId queue = client.make_queue(), buffer = client.make_buffer(4),
-                 kernel = client.make_kernel(copy, "add");
+  client.wait<BuildDone>()->builds.for_each([](const DeviceBuild& build) { EXPECT_EQ(build.error, 0) << build.log; });
+  const ObjectId queue = client.make_queue(), buffer = client.make_buffer(4), kernel = client.make_kernel(copy, "add");
   client.write<int>(queue, buffer, std::vector<int>{1});
   const int two = 2;
   const KernelArgument arguments[] = {memory_argument(0, buffer), value_argument(1, two)};
@@ -161,11 +157,10 @@ TEST_F(BuildTest, BuildDoesNotHoldUpTheSession) {
   RawClient client(address());
   std::string source;
   for (int i = 0; i < 200; ++i) {
-    source += "kernel void f" + std::to_string(i) +
-              "(global float* p) { p[get_global_id(0)] = sin(p[0]) + cos(p[1]); }\n";
+    source +=
+        "kernel void f" + std::to_string(i) + "(global float* p) { p[get_global_id(0)] = sin(p[0]) + cos(p[1]); }\n";
   }
-  source +=
-      "// " + std::to_string(std::chrono::steady_clock::now().time_since_epoch().count());  // in no cache
+  source += "// " + std::to_string(std::chrono::steady_clock::now().time_since_epoch().count());  // in no cache
   const ObjectId program = client.id();
   const std::uint32_t device = 0;
   client.add(CreateProgramWithSource{program, as_bytes(source)});

@@ -98,8 +98,7 @@ TEST_P(BulkTest, SmallReadOfAnotherQueueDoesNotWaitForBulkData) {
 }
 
 TEST_P(BulkTest, TransfersMayAlternate) {
-  const ObjectId first = client_.make_buffer(kSize), second = client_.make_buffer(kSize),
-                 other = client_.make_queue();
+  const ObjectId first = client_.make_buffer(kSize), second = client_.make_buffer(kSize), other = client_.make_queue();
   const TransferId a = client_.id(), b = client_.id();
   const EventId a_event = start_write(first, 0, kSize, a);
   const EventId b_event = start_write(second, 0, kSize, b, {}, other);
@@ -166,15 +165,13 @@ TEST_P(BulkTest, LargeRectanglesTravelPacked) {
   const auto data = random_bytes(kRows * kRow);
   const TransferId transfer = client_.id();
   const EventId event = client_.id();
-  client_.send(
-      EnqueueWriteRect{queue_, event, buffer, {0, 0, 0}, {kRow, kRows, 1}, 2 * kRow, 0, transfer, {}, {}});
+  client_.send(EnqueueWriteRect{queue_, event, buffer, {0, 0, 0}, {kRow, kRows, 1}, 2 * kRow, 0, transfer, {}, {}});
   wait_pull(transfer);
   client_.send_bulk(transfer, data);
   EXPECT_EQ(client_.event_status(event), CL_COMPLETE);
   const TransferId read = client_.id();
   const EventId read_event = client_.id();
-  client_.send(
-      EnqueueReadRect{queue_, read_event, buffer, {0, 0, 0}, {kRow, kRows, 1}, 2 * kRow, 0, read, {}});
+  client_.send(EnqueueReadRect{queue_, read_event, buffer, {0, 0, 0}, {kRow, kRows, 1}, 2 * kRow, 0, read, {}});
   EXPECT_EQ(client_.receive_bulk(read, data.size()), data);
   EXPECT_EQ(client_.event_status(read_event), CL_COMPLETE);
   const auto all = read_bulk(buffer, 0, kRows * kRow * 2);

@@ -193,8 +193,7 @@ TEST_F(CommandTest, DisconnectWithWorkInFlightDisturbsNobody) {
     slowest = std::max(slowest, std::chrono::steady_clock::now() - start);
   }
   EXPECT_LT(slowest, std::chrono::milliseconds(200));
-  EXPECT_TRUE(eventually([&] { return server_.sessions() == 2; }))
-      << "this fixture's session and the bystander's";
+  EXPECT_TRUE(eventually([&] { return server_.sessions() == 2; })) << "this fixture's session and the bystander's";
 }
 
 }  // namespace

@@ -16,8 +16,7 @@ class DevicesTest : public ::testing::Test {
     done->builds.for_each([](const DeviceBuild& build) { ASSERT_EQ(build.error, 0) << build.log; });
     add_ = client_.make_kernel(program_, "add");
     spin_ = client_.make_kernel(program_, "spin");
-    for (const ObjectId queue : {first_, second_})
-      client_.write<int>(queue, buffer_, std::vector<int>(16, 0));
+    for (const ObjectId queue : {first_, second_}) client_.write<int>(queue, buffer_, std::vector<int>(16, 0));
   }
   void spin(ObjectId queue, EventId event, std::span<const EventId> waits = {}) {
     const int rounds = 30'000'000;

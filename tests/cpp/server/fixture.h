@@ -78,9 +78,7 @@ class CommandTest : public ServerTest {
     client_.enqueue(queue != 0 ? queue : queue_, add_, 16, arguments, event, waits);
   }
   std::int32_t failure_of(EventId event) {
-    return client_
-        .wait<CommandFailed>([event](const CommandFailed& failed) { return failed.event == event; })
-        ->status;
+    return client_.wait<CommandFailed>([event](const CommandFailed& failed) { return failed.event == event; })->status;
   }
 
   RawClient client_{address()};

@@ -136,8 +136,7 @@ TEST_F(HandshakeTest, MemoryStaysFlatOverManyConnects) {
   visit(50);
   const std::size_t before = resident_kib();
   visit(200);
-  EXPECT_LT(resident_kib(), before + kGrowthKibMax)
-      << "200 sessions with a MiB each must leave nothing behind";
+  EXPECT_LT(resident_kib(), before + kGrowthKibMax) << "200 sessions with a MiB each must leave nothing behind";
 }
 
 TEST_F(HandshakeTest, StopEndsSessionsWithLastWords) {
@@ -158,8 +157,7 @@ TEST(ServerStart, PortInUseAndUnknownDeviceAreExplained) {
     server::Server other(Address{"127.0.0.1", 0}, "0,no such device");
     FAIL() << "a device that does not exist";
   } catch (const server::NoDevice& error) {
-    EXPECT_NE(std::string(error.what()).find(server.driver().device(0)->name()), std::string::npos)
-        << error.what();
+    EXPECT_NE(std::string(error.what()).find(server.driver().device(0)->name()), std::string::npos) << error.what();
   }
 }
 

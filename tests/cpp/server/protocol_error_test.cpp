@@ -128,9 +128,9 @@ TEST_F(ProtocolErrorTest, RandomMessagesNeverStopTheServer) {
       std::vector<std::byte> payload(random() % 200);
       for (auto& byte : payload) byte = static_cast<std::byte>(random() % 4 == 0 ? random() : 0);
       const std::uint16_t code = kCodes[random() % std::size(kCodes)];
-      connection->write(encode_frame<MessageHeader, kMessageHeaderSize>(
-                            {static_cast<std::uint32_t>(payload.size()), code, 0}),
-                        payload);
+      connection->write(
+          encode_frame<MessageHeader, kMessageHeaderSize>({static_cast<std::uint32_t>(payload.size()), code, 0}),
+          payload);
     }
     connection->shutdown();
   }

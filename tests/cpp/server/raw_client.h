@@ -38,9 +38,7 @@ inline std::optional<Welcome> greet(Connection& connection, Hello hello, std::st
   return welcome;
 }
 
-inline Hello hello_of(Role role) {
-  return {kMagic, kProtocolVersion, role, 0, 0, {}};
-}
+inline Hello hello_of(Role role) { return {kMagic, kProtocolVersion, role, 0, 0, {}}; }
 
 // Speaks the protocol by hand. One thread.
 class RawClient {
@@ -65,8 +63,7 @@ class RawClient {
       hello.session = welcome_.session;
       hello.secret = welcome_.secret;
       const auto welcome = greet(*bulk_, hello);
-      if (!welcome || welcome->status != WelcomeStatus::kAccepted)
-        throw std::runtime_error("bulk not welcome");
+      if (!welcome || welcome->status != WelcomeStatus::kAccepted) throw std::runtime_error("bulk not welcome");
     }
     return *bulk_;
   }
@@ -112,8 +109,7 @@ class RawClient {
   bool has_ended(EventId event) const {
     for (const auto& seen : seen_) {
       EventDone done{};
-      if (seen.code == EventDone::kCode && Decoder(*seen.payload).read(done) && done.event == event)
-        return true;
+      if (seen.code == EventDone::kCode && Decoder(*seen.payload).read(done) && done.event == event) return true;
     }
     return false;
   }
@@ -163,8 +159,7 @@ class RawClient {
     add(EnqueueWrite{queue, event, buffer, offset, bytes.size(), 0, bytes, waits});
   }
   template <class T>
-  std::vector<T> read(ObjectId queue, ObjectId buffer, std::size_t count,
-                      std::span<const EventId> waits = {}) {
+  std::vector<T> read(ObjectId queue, ObjectId buffer, std::size_t count, std::span<const EventId> waits = {}) {
     const TransferId transfer = id();
     send(EnqueueRead{queue, id(), buffer, 0, count * sizeof(T), transfer, waits});
     const auto data = wait<ReadData>([transfer](const ReadData& read) { return read.transfer == transfer; });
@@ -173,17 +168,15 @@ class RawClient {
     std::memcpy(values.data(), data->data.data(), data->data.size());
     return values;
   }
-  void enqueue(ObjectId queue, ObjectId kernel, std::uint64_t global,
-               std::span<const KernelArgument> arguments, EventId event = 0,
-               std::span<const EventId> waits = {}) {
+  void enqueue(ObjectId queue, ObjectId kernel, std::uint64_t global, std::span<const KernelArgument> arguments,
+               EventId event = 0, std::span<const EventId> waits = {}) {
     add(EnqueueKernel{queue, event, kernel, 1, 0, {0, 0, 0}, {global, 1, 1}, {1, 1, 1}, arguments, waits});
   }
   // A whole transfer on the bulk connection, in chunks.
   void send_bulk(TransferId transfer, Bytes bytes, std::size_t chunk_size = kBulkChunkMax) {
     while (!bytes.empty()) {
       const std::size_t size = std::min(bytes.size(), chunk_size);
-      const auto header =
-          encode_frame<BulkHeader, kBulkHeaderSize>({transfer, static_cast<std::uint32_t>(size), 0});
+      const auto header = encode_frame<BulkHeader, kBulkHeaderSize>({transfer, static_cast<std::uint32_t>(size), 0});
       if (!bulk().write(header, bytes.first(size))) throw std::runtime_error("bulk connection lost");
       bytes = bytes.subspan(size);
     }
@@ -200,8 +193,7 @@ class RawClient {
       const auto header = decode_frame<BulkHeader>(header_bytes);
       if (header.transfer != transfer || header.size > bytes.size() - have)
         throw std::runtime_error("unexpected chunk");
-      if (!bulk().read_exactly(bytes.subspan(have, header.size)))
-        throw std::runtime_error("bulk connection lost");
+      if (!bulk().read_exactly(bytes.subspan(have, header.size))) throw std::runtime_error("bulk connection lost");
       have += header.size;
     }
   }

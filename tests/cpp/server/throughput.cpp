@@ -13,13 +13,10 @@ using namespace remotecl;
 using namespace remotecl::testing;
 using Clock = std::chrono::steady_clock;
 
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 // Pipelined kernels; the queue is finished once at the end.
-void kernels(RawClient& client, const char* name, ObjectId kernel, std::uint64_t properties, int count,
-             int mode) {
+void kernels(RawClient& client, const char* name, ObjectId kernel, std::uint64_t properties, int count, int mode) {
   const ObjectId queue = client.make_queue(properties);
   client.enqueue(queue, kernel, 1, {});
   client.finish(queue);

@@ -23,14 +23,13 @@ TEST(Address, TextIsParsedToTheSame) {
 }
 
 TEST(Address, BadOnesAreQuotedInTheError) {
-  for (const char* text : {"", ":80", "host:", "host:port", "host:65536", "host:-1", "host: 80", "[::1",
-                           "[::1]80", "host:80x", "[]:80"}) {
+  for (const char* text :
+       {"", ":80", "host:", "host:port", "host:65536", "host:-1", "host: 80", "[::1", "[::1]80", "host:80x", "[]:80"}) {
     try {
       parse_address(text, 10);
       ADD_FAILURE() << "\"" << text << "\" was taken";
     } catch (const std::invalid_argument& error) {
-      EXPECT_NE(std::string(error.what()).find("\"" + std::string(text) + "\""), std::string::npos)
-          << error.what();
+      EXPECT_NE(std::string(error.what()).find("\"" + std::string(text) + "\""), std::string::npos) << error.what();
     }
   }
 }

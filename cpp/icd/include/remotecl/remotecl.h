@@ -27,8 +27,8 @@ REMOTECL_EXPORT const char* remotecl_version(void);
  * except that servers which are connected already may be named again. */
 REMOTECL_EXPORT int remotecl_connect(const char* servers, char** error);
 
-/* The platform's handle, NULL when no server is configured. It works with any loader, also one that was initialised without
- * us: loaders call through the handle. */
+/* The platform's handle, NULL when no server is configured. It works with any loader, also one that was initialised
+ * without us: loaders call through the handle. */
 REMOTECL_EXPORT cl_platform_id remotecl_platform(void);
 
 /* The caller is about to stop this server ("host:port" as in remotecl_servers_json): its loss is not said on stderr. */
@@ -44,7 +44,8 @@ REMOTECL_EXPORT char* remotecl_servers_json(void);
 REMOTECL_EXPORT char* remotecl_stats_json(void);
 
 /* For one buffer (or every live buffer when mem is NULL):
- * [{"buffer": handle as integer, "size", "ranges":[{"offset","size","holders":["host"|"server/device name"],"version"}]}] */
+ * [{"buffer": handle as integer, "size", "ranges":[{"offset","size","holders":["host"|"server/device
+ * name"],"version"}]}] */
 REMOTECL_EXPORT char* remotecl_residency_json(cl_mem mem);
 
 REMOTECL_EXPORT void remotecl_free(char* text);

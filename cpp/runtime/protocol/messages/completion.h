@@ -1,0 +1,76 @@
+#pragma once
+
+#include "runtime/protocol/messages/message.h"
+
+// The ends of commands, and their bytes.
+namespace remotecl {
+
+// Answered by Finished once every earlier command of the queue has ended.
+struct Finish {
+  REMOTECL_MESSAGE(Finish);
+  ObjectId queue;
+  Token token;
+  REMOTECL_FIELDS(queue, token)
+};
+struct Finished {
+  REMOTECL_MESSAGE(Finished);
+  Token token;
+  REMOTECL_FIELDS(token)
+};
+// Asks for one EventDone when the event ends. Reads, and writes that are pulled, report without being asked.
+struct ObserveEvent {
+  REMOTECL_MESSAGE(ObserveEvent);
+  EventId event;
+  REMOTECL_FIELDS(event)
+};
+struct EventDone {
+  REMOTECL_MESSAGE(EventDone);
+  EventId event;
+  std::int32_t status;  // CL_COMPLETE or a negative error
+  std::uint32_t has_profile;
+  std::array<std::uint64_t, 4> profile;  // queued, submit, start, end in ns of the device's clock
+  REMOTECL_FIELDS(event, status, has_profile, profile)
+};
+// A command failed after it was accepted; sent when it happens, before any Finished of its queue.
+struct CommandFailed {
+  REMOTECL_MESSAGE(CommandFailed);
+  ObjectId queue;
+  EventId event;
+  std::int32_t status;
+  TransferId transfer = 0;  // of the command, if it had one: nothing (more) will move
+  REMOTECL_FIELDS(queue, event, status, transfer)
+};
+// The client will not name the event again.
+struct ReleaseEvent {
+  REMOTECL_MESSAGE(ReleaseEvent);
+  EventId event;
+  REMOTECL_FIELDS(event)
+};
+// An event that ends elsewhere (user event, other server): later wait lists may name it, SignalEvent ends it.
+struct ExpectEvent {
+  REMOTECL_MESSAGE(ExpectEvent);
+  EventId event;
+  REMOTECL_FIELDS(event)
+};
+struct SignalEvent {
+  REMOTECL_MESSAGE(SignalEvent);
+  EventId event;
+  std::int32_t status;
+  REMOTECL_FIELDS(event, status)
+};
+
+// The bytes of a read of at most kInlineDataMax bytes.
+struct ReadData {
+  REMOTECL_MESSAGE(ReadData);
+  TransferId transfer;
+  Bytes data;
+  REMOTECL_FIELDS(transfer, data)
+};
+// The server is ready for the bytes of a write: the client sends them on the bulk connection.
+struct PullTransfer {
+  REMOTECL_MESSAGE(PullTransfer);
+  TransferId transfer;
+  REMOTECL_FIELDS(transfer)
+};
+
+}  // namespace remotecl

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "runtime/protocol/codec.h"
+#include "runtime/protocol/message_codes.h"
+
+// What all messages share. Ids of objects and events are chosen by the client, unique within the session,
+// never 0 and never reused.
+namespace remotecl {
+
+using ObjectId = std::uint64_t;
+using EventId = std::uint64_t;
+using TransferId = std::uint64_t;
+using Token = std::uint64_t;
+using Extent = std::array<std::uint64_t, 3>;
+
+// The first line of every message: its number, from commands.def.
+#define REMOTECL_MESSAGE(name) static constexpr std::uint16_t kCode = Code::k##name
+
+}  // namespace remotecl

@@ -1,0 +1,45 @@
+#pragma once
+
+#include "runtime/protocol/messages/message.h"
+
+// What a session is about: liveness, the last words of a server, and its devices.
+namespace remotecl {
+
+struct Ping {
+  REMOTECL_MESSAGE(Ping);
+  Token token;
+  REMOTECL_FIELDS(token)
+};
+struct Pong {
+  REMOTECL_MESSAGE(Pong);
+  Token token;
+  REMOTECL_FIELDS(token)
+};
+// The server's last words before it closes a session: the client broke the protocol or the server is going
+// away.
+struct SessionError {
+  REMOTECL_MESSAGE(SessionError);
+  std::string_view text;
+  REMOTECL_FIELDS(text)
+};
+
+// One answer of the native clGetDeviceInfo / clGetPlatformInfo, byte for byte.
+struct InfoValue {
+  std::uint32_t name;
+  Bytes value;
+  REMOTECL_FIELDS(name, value)
+};
+struct DeviceDescription {
+  std::uint32_t index;  // names the device in all other messages
+  Sequence<InfoValue> platform_info;
+  Sequence<InfoValue> info;
+  REMOTECL_FIELDS(index, platform_info, info)
+};
+// The first message of a session, unasked.
+struct DeviceList {
+  REMOTECL_MESSAGE(DeviceList);
+  Sequence<DeviceDescription> devices;
+  REMOTECL_FIELDS(devices)
+};
+
+}  // namespace remotecl

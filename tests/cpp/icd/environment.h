@@ -1,0 +1,49 @@
+#pragma once
+
+#include <CL/cl.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "support/daemon.h"
+
+namespace remotecl::testing {
+
+// Daemons, and a loader that finds remotecl beside the machine's own drivers. Made once per process, before
+// the first OpenCL call; used by the main thread, or by others while nothing changes.
+class Environment : public ::testing::Environment {
+ public:
+  explicit Environment(int daemons, std::vector<std::string> daemon_environment = {})
+      : count_(daemons), daemon_environment_(std::move(daemon_environment)) {}
+
+  void SetUp() override;
+  void TearDown() override;
+
+  static Environment& get();
+
+  Daemon& daemon(std::size_t index) { return *daemons_.at(index); }
+  // Null where the machine has no driver of its own besides ours.
+  cl_platform_id native_platform() const { return native_; }
+  cl_platform_id remote_platform() const { return remote_; }
+  cl_device_id native_device() const { return native_device_; }
+  // The first device of each daemon.
+  const std::vector<cl_device_id>& devices() const { return devices_; }
+  const std::string& folder() const { return folder_; }  // for this process's files; removed at the end
+
+ private:
+  void register_drivers();
+  void find_platforms();
+
+  const int count_;
+  const std::vector<std::string> daemon_environment_;
+  std::string folder_;
+  std::vector<std::unique_ptr<Daemon>> daemons_;
+  cl_platform_id native_ = nullptr;
+  cl_platform_id remote_ = nullptr;
+  cl_device_id native_device_ = nullptr;
+  std::vector<cl_device_id> devices_;
+};
+
+}  // namespace remotecl::testing

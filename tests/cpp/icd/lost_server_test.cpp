@@ -1,0 +1,222 @@
+// Servers that are killed while a context uses them. Each test takes a server of its own; the last one is
+// never killed.
+#include <sys/resource.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <functional>
+#include <future>
+#include <thread>
+
+#include "icd/fixture.h"
+
+namespace remotecl::testing {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+constexpr int kServers = 10;
+
+class LostServerTest : public ::testing::Test {
+ protected:
+  LostServerTest() {
+    static std::size_t next = 0;
+    index_ = next++;
+    if (index_ >= kServers - 1) throw std::runtime_error("kServers is too small");
+    context_ = make_context({device(), survivor()});
+    queue_ = make_queue(context_, device());
+    other_ = make_queue(context_, survivor());
+    program_ = build(context_, kSource);
+  }
+
+  cl_device_id device() { return Environment::get().devices()[index_]; }
+  cl_device_id survivor() { return Environment::get().devices().back(); }
+  void kill_server() { Environment::get().daemon(index_).kill(); }
+  // A command on the doomed server that does not end by itself.
+  Owned<cl_event> start_endless() {
+    spin_ = make_kernel(program_, "spin");
+    spun_ = make_buffer(context_, std::vector<int>(64, 0));
+    check(set_arg(spin_, 0, spun_));
+    check(set_arg(spin_, 1, 2'000'000'000));
+    Owned<cl_event> done;
+    check(run(queue_, spin_, 64, {}, done.out()));
+    check(clFlush(queue_));
+    return done;
+  }
+  // Runs the calls in threads of their own, kills the server, and gives their results; all must come within a
+  // second.
+  std::vector<cl_int> results_after_kill(std::vector<std::function<cl_int()>> calls) {
+    std::vector<std::future<cl_int>> futures;
+    for (auto& call : calls) futures.push_back(std::async(std::launch::async, std::move(call)));
+    std::this_thread::sleep_for(100ms);  // so that they wait
+    for (auto& future : futures) EXPECT_EQ(future.wait_for(0s), std::future_status::timeout) << "did not wait";
+    kill_server();
+    const auto end = Clock::now() + 1s;
+    std::vector<cl_int> results;
+    for (auto& future : futures) {
+      EXPECT_EQ(future.wait_until(end), std::future_status::ready) << "call " << results.size();
+      results.push_back(future.get());
+    }
+    return results;
+  }
+
+  std::size_t index_ = 0;
+  Owned<cl_context> context_;
+  Owned<cl_command_queue> queue_, other_;
+  Owned<cl_program> program_;
+  Owned<cl_kernel> spin_;
+  Owned<cl_mem> spun_;
+};
+
+std::chrono::duration<double> processor_time() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& time) { return time.tv_sec + time.tv_usec * 1e-6; };
+  return std::chrono::duration<double>(seconds(usage.ru_utime) + seconds(usage.ru_stime));
+}
+
+TEST_F(LostServerTest, EveryWaitingCallReturnsAnErrorAndNothingSpins) {
+  const Owned<cl_event> endless = start_endless();
+  std::atomic<cl_int> told{1};
+  check(clSetEventCallback(
+      endless, CL_COMPLETE,
+      [](cl_event, cl_int status, void* told) { *static_cast<std::atomic<cl_int>*>(told) = status; }, &told));
+  std::vector<int> host(1024);
+  std::vector<char> big(8u << 20);
+  const Owned<cl_mem> big_buffer = make_buffer(context_, big.size());
+  const std::vector<cl_int> results = results_after_kill({
+      [&] { return clFinish(queue_); },
+      [&] { return clWaitForEvents(1, endless.pointer()); },
+      [&] { return clEnqueueReadBuffer(queue_, spun_, CL_TRUE, 0, 64, host.data(), 0, nullptr, nullptr); },
+      [&] { return clEnqueueReadBuffer(queue_, big_buffer, CL_TRUE, 0, big.size(), big.data(), 0, nullptr, nullptr); },
+      [&] { return clEnqueueWriteBuffer(queue_, big_buffer, CL_TRUE, 0, big.size(), big.data(), 0, nullptr, nullptr); },
+      [&] {
+        cl_int error = CL_SUCCESS;
+        clEnqueueMapBuffer(queue_, spun_, CL_TRUE, CL_MAP_READ, 0, 64, 0, nullptr, nullptr, &error);
+        return error;
+      },
+  });
+  const cl_int lost = CL_DEVICE_NOT_AVAILABLE;
+  EXPECT_EQ(results, (std::vector<cl_int>{lost, CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST, lost, lost, lost, lost}));
+  EXPECT_EQ(status(endless), lost);
+  for (const auto end = Clock::now() + 1s; told == 1 && Clock::now() < end;) std::this_thread::sleep_for(1ms);
+  EXPECT_EQ(told, lost);
+  EXPECT_EQ(value<cl_bool>(clGetDeviceInfo, device(), CL_DEVICE_AVAILABLE), cl_bool{CL_FALSE});
+  EXPECT_EQ(value<cl_bool>(clGetDeviceInfo, survivor(), CL_DEVICE_AVAILABLE), cl_bool{CL_TRUE});
+  const auto before = processor_time();
+  std::this_thread::sleep_for(1s);
+  EXPECT_LT((processor_time() - before).count(), 0.05);
+}
+
+TEST_F(LostServerTest, BuildReturnsAnError) {
+  // Long enough to be killed in the middle of.
+  std::string source;
+  for (int i = 0; i < 3000; ++i) {
+    source += "kernel void k" + std::to_string(i) +
+              "(global float* x) { for (int i = 0; i < 9; i++) x[i] = sin(x[i]) * " + std::to_string(i) + "; }\n";
+  }
+  const Owned<cl_program> blocking = make_program(context_, source), with_callback = make_program(context_, source);
+  const cl_device_id on = device();
+  std::promise<void> called;
+  check(clBuildProgram(
+      with_callback, 1, &on, nullptr,
+      [](cl_program, void* called) { static_cast<std::promise<void>*>(called)->set_value(); }, &called));
+  const auto results =
+      results_after_kill({[&] { return clBuildProgram(blocking, 1, &on, nullptr, nullptr, nullptr); }});
+  EXPECT_EQ(results[0], CL_DEVICE_NOT_AVAILABLE);
+  EXPECT_EQ(called.get_future().wait_for(1s), std::future_status::ready);
+  EXPECT_EQ(value<cl_build_status>(clGetProgramBuildInfo, with_callback.get(), on, CL_PROGRAM_BUILD_STATUS),
+            CL_BUILD_ERROR);
+}
+
+TEST_F(LostServerTest, OtherServerGoesOnWithWhatItHas) {
+  const Owned<cl_mem> lost = make_buffer(context_, 4096), copied = make_buffer(context_, 4096),
+                      kept = make_buffer(context_, std::vector<int>(1024, 7));
+  const int three = 3;
+  check(clEnqueueFillBuffer(queue_, lost, &three, 4, 0, 4096, 0, nullptr, nullptr));
+  check(clEnqueueFillBuffer(queue_, copied, &three, 4, 0, 4096, 0, nullptr, nullptr));
+  check(clFinish(queue_));
+  EXPECT_EQ(read<int>(other_, copied, 1)[0], 3);
+  EXPECT_EQ(read<int>(queue_, kept, 1)[0], 7);
+  kill_server();
+  EXPECT_EQ(clFinish(queue_), CL_DEVICE_NOT_AVAILABLE);
+  EXPECT_EQ(read<int>(other_, copied, 1024), std::vector<int>(1024, 3));
+  EXPECT_EQ(read<int>(other_, kept, 1024), std::vector<int>(1024, 7));
+  int host = 0;
+  EXPECT_EQ(clEnqueueReadBuffer(other_, lost, CL_TRUE, 0, 4, &host, 0, nullptr, nullptr), CL_DEVICE_NOT_AVAILABLE);
+  // What is written anew is there again.
+  const int four = 4;
+  EXPECT_EQ(clEnqueueFillBuffer(other_, lost, &four, 4, 0, 4096, 0, nullptr, nullptr), CL_SUCCESS);
+  EXPECT_EQ(read<int>(other_, lost, 1024), std::vector<int>(1024, 4));
+  EXPECT_EQ(clEnqueueMarkerWithWaitList(queue_, 0, nullptr, nullptr), CL_DEVICE_NOT_AVAILABLE);
+  cl_int error = CL_SUCCESS;
+  EXPECT_EQ(clCreateCommandQueue(context_, device(), 0, &error), nullptr);
+  EXPECT_EQ(error, CL_DEVICE_NOT_AVAILABLE);
+}
+
+TEST_F(LostServerTest, CommandsOfOtherServersThatWaitForItFail) {
+  const Owned<cl_event> endless = start_endless();
+  Owned<cl_event> dependent, reader;
+  check(clEnqueueMarkerWithWaitList(other_, 1, endless.pointer(), dependent.out()));
+  const Owned<cl_kernel> add = make_kernel(program_, "add");
+  check(set_arg(add, 0, spun_));
+  check(set_arg(add, 1, 1));
+  check(run(other_, add, 16, {endless}, reader.out()));  // needs bytes that are still to be made there
+  const auto results = results_after_kill({
+      [&] { return clWaitForEvents(1, dependent.pointer()); },
+      [&] { return clWaitForEvents(1, reader.pointer()); },
+  });
+  EXPECT_EQ(results, std::vector<cl_int>(2, CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST));
+  EXPECT_EQ(clFinish(other_), CL_SUCCESS);
+  // The buffer can be used again once it is written anew.
+  const int five = 5;
+  EXPECT_EQ(clEnqueueFillBuffer(other_, spun_, &five, 4, 0, 256, 0, nullptr, nullptr), CL_SUCCESS);
+  int host = 0;
+  EXPECT_EQ(clEnqueueReadBuffer(other_, spun_, CL_TRUE, 0, 4, &host, 0, nullptr, nullptr), CL_SUCCESS);
+  EXPECT_EQ(host, 5);
+}
+
+TEST_F(LostServerTest, WhatHasEndedStaysEnded) {
+  Owned<cl_event> done;
+  check(clEnqueueMarkerWithWaitList(queue_, 0, nullptr, done.out()));
+  check(clFinish(queue_));
+  kill_server();
+  EXPECT_EQ(clFinish(queue_), CL_DEVICE_NOT_AVAILABLE);
+  EXPECT_EQ(status(done), CL_COMPLETE);
+  EXPECT_EQ(clWaitForEvents(1, done.pointer()), CL_SUCCESS);
+}
+
+TEST_F(LostServerTest, PollingTheStatusEnds) {
+  const Owned<cl_event> endless = start_endless();
+  kill_server();
+  const auto end = Clock::now() + 1s;
+  while (status(endless) > CL_COMPLETE && Clock::now() < end) std::this_thread::yield();
+  EXPECT_EQ(status(endless), CL_DEVICE_NOT_AVAILABLE);
+}
+
+TEST_F(LostServerTest, ObjectsCanBeReleasedAndMadeAfterwards) {
+  const Owned<cl_mem> before = make_buffer(context_, 4096);
+  kill_server();
+  EXPECT_EQ(clFinish(queue_), CL_DEVICE_NOT_AVAILABLE);
+  const Owned<cl_mem> after = make_buffer(context_, std::vector<int>(1024, 9));
+  const Owned<cl_program> program = make_program(context_, kSource);
+  EXPECT_EQ(clBuildProgram(program, 0, nullptr, nullptr, nullptr, nullptr), CL_DEVICE_NOT_AVAILABLE);
+  const Owned<cl_kernel> add = make_kernel(program, "add");  // built on the other server
+  check(set_arg(add, 0, after));
+  check(set_arg(add, 1, 1));
+  EXPECT_EQ(run(queue_, add, 1024), CL_DEVICE_NOT_AVAILABLE);
+  EXPECT_EQ(run(other_, add, 1024), CL_SUCCESS);
+  EXPECT_EQ(read<int>(other_, after, 1024), std::vector<int>(1024, 10));
+}
+
+}  // namespace
+}  // namespace remotecl::testing
+
+int main(int argc, char** argv) {
+  ::setenv("REMOTECL_LOG", "off", 1);  // the losses are meant
+  ::testing::InitGoogleTest(&argc, argv);
+  ::testing::AddGlobalTestEnvironment(new remotecl::testing::Environment(remotecl::testing::kServers));
+  return RUN_ALL_TESTS();
+}

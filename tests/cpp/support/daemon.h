@@ -1,0 +1,38 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+namespace remotecl::testing {
+
+// A remotecl-server of its own process on a free loopback port, as it was built beside the tests. It sees the
+// native drivers that this process was started with, whatever OCL_ICD_VENDORS has become since, and it ends
+// with this object or with this process. One thread.
+class Daemon {
+ public:
+  // Starts it without waiting. `environment`: "NAME=value" entries in addition to this process's.
+  explicit Daemon(const std::vector<std::string>& environment = {});
+  ~Daemon();
+  Daemon(const Daemon&) = delete;
+  Daemon& operator=(const Daemon&) = delete;
+
+  // "host:port"; waits until it listens. Throws std::runtime_error when it ends before.
+  const std::string& address();
+  pid_t process() const { return process_; }
+  bool running();
+  void kill();  // SIGKILL, waits for the end
+  void stop();  // SIGTERM, waits for the end
+
+ private:
+  void end(int signal);
+
+  pid_t process_ = -1;
+  int stdin_ = -1;
+  int stdout_ = -1;
+  std::string output_;
+  std::string address_;
+};
+
+}  // namespace remotecl::testing
