@@ -95,6 +95,7 @@ cl_int enqueue_range(cl_command_queue command_queue, cl_kernel kernel_handle, cl
   Kernel& kernel = object<Kernel>(kernel_handle);
   require(&kernel.context() == &queue.context(), CL_INVALID_CONTEXT);
   Dependencies dependencies(queue.context(), count, list, event);
+  require(!queue.session().lost(), CL_DEVICE_NOT_AVAILABLE);
   // "CL_INVALID_PROGRAM_EXECUTABLE if there is no successfully built program executable available for device."
   require(kernel.program().built(queue.device()), CL_INVALID_PROGRAM_EXECUTABLE);
   const NDRange range = make_range(queue.device(), dimensions, offset, global, local);

@@ -18,20 +18,22 @@ Buffer::Buffer(Ref<Buffer> parent, std::uint64_t flags, std::uint64_t offset, st
     : parent_(std::move(parent)), flags_(flags & kDeviceFlags), offset_(offset), size_(size) {}
 
 Buffer::~Buffer() {
-  for (const cl_mem memory : native_) {
-    if (memory != nullptr) clReleaseMemObject(memory);
+  for (const Native& native : native_) {
+    if (native.memory == nullptr) continue;
+    clReleaseMemObject(native.memory);
+    if (!parent_) native.device->give_back(size_);
   }
 }
 
 cl_int Buffer::native(Device& device, cl_mem& memory) {
-  if (device.index() < native_.size() && native_[device.index()] != nullptr) {
-    memory = native_[device.index()];
+  if (device.index() < native_.size() && native_[device.index()].memory != nullptr) {
+    memory = native_[device.index()].memory;
     return CL_SUCCESS;
   }
   const cl_int error = make(device, memory);
   if (error != CL_SUCCESS) return error;
   if (native_.size() <= device.index()) native_.resize(device.index() + 1);
-  native_[device.index()] = memory;
+  native_[device.index()] = {&device, memory};
   return CL_SUCCESS;
 }
 
@@ -48,7 +50,9 @@ cl_int Buffer::make(Device& device, cl_mem& memory) {
   }
   const cl_context context = device.context(error);
   if (context == nullptr) return error;
+  if (!device.reserve(size_)) return CL_MEM_OBJECT_ALLOCATION_FAILURE;
   memory = clCreateBuffer(context, flags_, size_, nullptr, &error);
+  if (error != CL_SUCCESS) device.give_back(size_);
   // No command answers "invalid buffer size" natively; that a buffer cannot be had is this.
   return error == CL_INVALID_BUFFER_SIZE ? CL_MEM_OBJECT_ALLOCATION_FAILURE : error;
 }

@@ -25,13 +25,17 @@ class Buffer final : public RefCounted {
   cl_int native(Device& device, cl_mem& memory);
 
  private:
+  struct Native {
+    Device* device = nullptr;
+    cl_mem memory = nullptr;
+  };
   cl_int make(Device& device, cl_mem& memory);
 
   const Ref<Buffer> parent_;
   const std::uint64_t flags_;
   const std::uint64_t offset_ = 0;  // in parent_
   const std::uint64_t size_;
-  std::vector<cl_mem> native_;  // by device
+  std::vector<Native> native_;  // by device
 };
 
 }  // namespace remotecl::server

@@ -75,12 +75,21 @@ Device::Device(std::uint32_t index, cl_platform_id platform, cl_device_id id)
   }
   name_ = text_of(info_, CL_DEVICE_NAME);
   platform_name_ = text_of(platform_info_, CL_PLATFORM_NAME);
+  memory_ = number_of<cl_ulong>(info_, CL_DEVICE_GLOBAL_MEM_SIZE);
   maps_in_place_ = (number_of<cl_device_type>(info_, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_CPU) != 0 &&
                    number_of<cl_bool>(info_, CL_DEVICE_HOST_UNIFIED_MEMORY) == CL_TRUE;
 }
 
 Device::~Device() {
   if (context_ != nullptr) clReleaseContext(context_);
+}
+
+bool Device::reserve(std::uint64_t size) {
+  std::uint64_t before = reserved_.load();
+  do {
+    if (memory_ != 0 && (size > memory_ || before > memory_ - size)) return false;
+  } while (!reserved_.compare_exchange_weak(before, before + size));
+  return true;
 }
 
 cl_context Device::context(cl_int& error) {

@@ -41,6 +41,11 @@ class Device {
   // number.
   bool waits_for_all_slowly() const { return platform_name_ == "Portable Computing Language"; }
 
+  // Memory of sessions' objects, counted against what the device has: a driver that allocates late would end the whole
+  // daemon instead of refusing. False when `size` bytes do not fit any more.
+  bool reserve(std::uint64_t size);
+  void give_back(std::uint64_t size) { reserved_ -= size; }
+
   // Made at the first call. Null and the driver's error when that fails.
   cl_context context(cl_int& error) EXCLUDES(mutex_);
 
@@ -52,6 +57,8 @@ class Device {
   std::vector<InfoAnswer> platform_info_;
   std::string name_;
   std::string platform_name_;
+  std::uint64_t memory_ = 0;
+  std::atomic<std::uint64_t> reserved_{0};
   std::atomic<bool> maps_in_place_{false};
   Mutex mutex_;
   cl_context context_ GUARDED_BY(mutex_) = nullptr;

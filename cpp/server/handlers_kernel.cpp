@@ -34,6 +34,17 @@ struct KernelCommand {
   }
 };
 
+// A command that cannot run. It fails where it would have run, behind the transfers that it waits for: the client then
+// knows which of those have failed as well.
+struct RefusedCommand {
+  static constexpr bool kLong = false;
+
+  cl_int error;
+
+  void keep(Session&) {}
+  cl_int issue(Issue&) { return error; }
+};
+
 }  // namespace
 
 void Session::handle(const CreateKernel& message) {
@@ -58,7 +69,7 @@ void Session::handle(const EnqueueKernel& message) {
   if (error == CL_SUCCESS && (message.dimensions < 1 || message.dimensions > 3)) {
     error = CL_INVALID_WORK_DIMENSION;
   }
-  if (error != CL_SUCCESS) return issuer_.fail(on, event, error);
+  if (error != CL_SUCCESS) return issuer_.submit(on, event, message.wait_list, RefusedCommand{error});
   issuer_.submit(on, event, message.wait_list,
                  KernelCommand{Ref<Kernel>(kernel), native, message.dimensions, message.has_local != 0,
                                sizes_of(message.offset), sizes_of(message.global), sizes_of(message.local), nullptr});

@@ -43,6 +43,8 @@ class Event final : public Handle<_cl_event, HandleTag::kEvent, CL_INVALID_EVENT
   void reported_unasked() { observed_.store(true); }
   // The end. Later calls are ignored. Runs callbacks (on the callback thread), tells other servers.
   void complete(cl_int status, const std::array<std::uint64_t, 4>* profile = nullptr);
+  // The server is gone: nothing more will be heard of it.
+  void lose() { complete(ended() ? status() : CL_DEVICE_NOT_AVAILABLE); }
   // Holds complete() back until release_hold(): for commands whose data arrives apart from the server's report.
   void add_hold() { holds_.fetch_add(1); }
   void release_hold(bool ok);

@@ -46,6 +46,30 @@ std::byte* BufferStorage::host() {
   return host_;
 }
 
+Site& BufferStorage::site(Location location) {
+  if (location >= sites_.size()) sites_.resize(location + 1);
+  return sites_[location];
+}
+
+void BufferStorage::settle_arrivals() {
+  for (Location location = 0; location < sites_.size(); ++location) {
+    std::erase_if(sites_[location].arrivals, [&](const Arrival& arrival) {
+      const cl_int status = arrival.event->status();
+      if (status < CL_COMPLETE) residency.restore(arrival.range, location, arrival.holders_before);
+      return status <= CL_COMPLETE;
+    });
+  }
+}
+
+void Site::used_by(CommandQueue& queue, bool writes) {
+  for (User& user : users) {
+    if (user.queue.get() != &queue) continue;
+    user.writes = user.writes || writes;
+    return;
+  }
+  users.push_back({Ref<CommandQueue>(&queue), writes});
+}
+
 MemoryObject::MemoryObject(Ref<Context> context, cl_mem_flags flags, std::size_t size, void* host_ptr,
                            std::vector<cl_mem_properties> properties)
     : context_(std::move(context)),

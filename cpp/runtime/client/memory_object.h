@@ -1,7 +1,6 @@
 #pragma once
 
 #include <atomic>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -13,6 +12,26 @@
 
 namespace remotecl {
 
+// A transfer on its way to a location, and who held the bytes before it was counted as a holder.
+struct Arrival {
+  Ref<Event> event;
+  ByteRange range;
+  std::uint64_t holders_before;
+};
+
+// What is under way at one location of a buffer.
+struct Site {
+  struct User {
+    Ref<CommandQueue> queue;
+    bool writes;
+  };
+
+  void used_by(CommandQueue& queue, bool writes);
+
+  std::vector<Arrival> arrivals;
+  std::vector<User> users;  // queues whose commands have used the bytes there
+};
+
 // The bytes behind a buffer and its sub-buffers: who holds which, the host's copy, and the events that must have ended
 // before a holder's bytes may be read. Everything but the constants requires the context's memory_mutex.
 struct BufferStorage {
@@ -21,17 +40,20 @@ struct BufferStorage {
 
   // The host's copy: the application's own memory (CL_MEM_USE_HOST_PTR) or pages that cost nothing until touched.
   std::byte* host();
+  Site& site(Location location);
+  // Forgets arrivals that have ended. What a failed one should have brought is where it was before: every command
+  // that counted on it has failed too.
+  void settle_arrivals();
 
   ResidencyDirectory residency;
-  std::uint64_t writes = 0;                                    // how many commands have written so far
-  std::map<Location, std::vector<Ref<Event>>> arrivals;        // transfers on their way there
-  std::map<Location, std::vector<Ref<CommandQueue>>> writers;  // queues whose commands have written there
-  std::vector<Ref<Event>> host_readers;                        // transfers that still read the host's copy
+  std::uint64_t writes = 0;              // how many commands have written so far
+  std::vector<Ref<Event>> host_readers;  // transfers that still read the host's copy
 
  private:
   const std::uint64_t size_;
   std::byte* host_ = nullptr;
   const bool owns_host_;
+  std::vector<Site> sites_;  // by location
 };
 
 // A buffer or sub-buffer. Any thread.

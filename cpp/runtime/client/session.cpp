@@ -248,7 +248,7 @@ void Session::lose(const std::string& reason) {
     replies_.clear();
   }
   for (const TransferRef& transfer : transfers) end_transfer(transfer, false);
-  for (const Ref<Event>& event : events) event->complete(CL_DEVICE_NOT_AVAILABLE);
+  for (const Ref<Event>& event : events) event->lose();
   for (const Reply& reply : replies) reply(0, nullptr);
   sender_wanted_.notify_all();
   const std::lock_guard lock(inbox_mutex_);
