@@ -29,7 +29,7 @@ cl_int CommandQueue::finish() {
     session().send(
         Finish{id_, session().expect_reply([finished](std::uint16_t, const Bytes*) { finished->store(true); })});
   }
-  session().wait([&] { return finished->load(std::memory_order_acquire); });
+  session().wait([&] { return finished->load(std::memory_order_acquire) && pending_reads_.none(); });
   if (session().lost()) return CL_DEVICE_NOT_AVAILABLE;
   std::uint64_t known = finished_sequence_.load();
   while (known < last && !finished_sequence_.compare_exchange_weak(known, last)) {

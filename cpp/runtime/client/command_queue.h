@@ -5,6 +5,7 @@
 
 #include "runtime/client/context.h"
 #include "runtime/client/device.h"
+#include "runtime/client/pending_reads.h"
 #include "runtime/client/session.h"
 
 namespace remotecl {
@@ -26,6 +27,8 @@ class CommandQueue final : public Handle<_cl_command_queue, HandleTag::kQueue, C
   const std::vector<cl_queue_properties>& property_list() const { return property_list_; }
   bool in_order() const { return (properties_ & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) == 0; }
   bool profiling() const { return (properties_ & CL_QUEUE_PROFILING_ENABLE) != 0; }
+
+  PendingReads& pending_reads() { return pending_reads_; }
 
   void flush() { session().flush(); }
   // Blocks until every command has ended. CL_SUCCESS, or the error of the first command without an event that failed
@@ -52,6 +55,7 @@ class CommandQueue final : public Handle<_cl_command_queue, HandleTag::kQueue, C
   std::atomic<std::uint64_t> last_sequence_{0};
   std::atomic<std::uint64_t> finished_sequence_{0};
   std::atomic<cl_int> failure_{CL_SUCCESS};
+  PendingReads pending_reads_;
 };
 
 }  // namespace remotecl

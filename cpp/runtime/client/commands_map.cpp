@@ -20,9 +20,12 @@ void send_fetch(PendingCommand& command, MemoryObject& buffer, std::uint64_t off
   event->reported_unasked();
   Session& session = command.session();
   session.add_interest();
+  Ref<CommandQueue> queue(&command.queue());
+  const PendingReads::Ticket ticket = queue->pending_reads().begin();
   const TransferRef transfer = session.begin_transfer(
       to, size,
-      [event, &session](bool ok) {
+      [event, queue, ticket, &session](bool ok) {
+        queue->pending_reads().end(ticket);
         event->release_hold(ok);
         session.drop_interest();
       },

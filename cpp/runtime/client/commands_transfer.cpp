@@ -32,8 +32,11 @@ TransferRef expect_bytes(PendingCommand& command, bool blocking, std::byte* to, 
   }
   Session& session = command.session();
   if (!blocking) session.add_interest();
-  const auto finished = [event, blocking, &session, then = std::move(then)](bool ok) {
+  Ref<CommandQueue> queue(&command.queue());
+  const PendingReads::Ticket ticket = queue->pending_reads().begin();
+  const auto finished = [event, queue, ticket, blocking, &session, then = std::move(then)](bool ok) {
     if (ok && then) then();
+    queue->pending_reads().end(ticket);
     if (event) event->release_hold(ok);
     if (!blocking) session.drop_interest();
   };

@@ -19,6 +19,9 @@ constexpr cl_mem_flags kAccess = CL_MEM_READ_WRITE | CL_MEM_READ_ONLY | CL_MEM_W
 constexpr cl_mem_flags kHostAccess = CL_MEM_HOST_WRITE_ONLY | CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_NO_ACCESS;
 constexpr cl_mem_flags kHostPointer = CL_MEM_USE_HOST_PTR | CL_MEM_ALLOC_HOST_PTR | CL_MEM_COPY_HOST_PTR;
 
+// Memory of this size is not kept on a device until something else is sent.
+constexpr std::size_t kLarge = 1u << 20;
+
 cl_mem_flags inherit(cl_mem_flags own, cl_mem_flags parent) {
   if ((own & kAccess) == 0) own |= parent & kAccess;
   if ((own & kHostAccess) == 0) own |= parent & kHostAccess;
@@ -108,6 +111,7 @@ MemoryObject::~MemoryObject() {
     if ((sessions & bit) == 0) continue;
     sessions &= ~bit;
     device->session().send(ReleaseBuffer{id_});
+    if (size_ >= kLarge && !parent_) device->session().flush();
   }
   for (auto at = destructors_.rbegin(); at != destructors_.rend(); ++at) at->first(handle(), at->second);
 }

@@ -28,7 +28,10 @@ PendingCommand::PendingCommand(CommandQueue& queue, cl_command_type type, WaitLi
     return;
   }
   for (Event* event : wait) waits_for(*event);
-  if (wants_event) event_ = make_ref<Event>(queue, type, true);
+  if (wants_event) {
+    event_ = make_ref<Event>(queue, type, true);
+    if (queue.in_order() && !queue.pending_reads().none()) queue.pending_reads().hold(*event_);
+  }
 }
 
 void PendingCommand::waits_for(Event& event) {
