@@ -31,10 +31,14 @@ cl_int CommandQueue::finish() {
   }
   session().wait([&] { return finished->load(std::memory_order_acquire) && pending_reads_.none(); });
   if (session().lost()) return CL_DEVICE_NOT_AVAILABLE;
-  std::uint64_t known = finished_sequence_.load();
-  while (known < last && !finished_sequence_.compare_exchange_weak(known, last)) {
-  }
+  finished_through(last);
   return take_failure();
+}
+
+void CommandQueue::finished_through(std::uint64_t sequence) {
+  std::uint64_t known = finished_sequence_.load();
+  while (known < sequence && !finished_sequence_.compare_exchange_weak(known, sequence)) {
+  }
 }
 
 void CommandQueue::command_failed(cl_int status) {

@@ -38,6 +38,7 @@ class CommandQueue final : public Handle<_cl_command_queue, HandleTag::kQueue, C
   std::uint64_t next_sequence() { return last_sequence_.fetch_add(1, std::memory_order_relaxed) + 1; }
   // Every command up to this one is known to have ended.
   std::uint64_t finished_sequence() const { return finished_sequence_.load(std::memory_order_acquire); }
+  void finished_through(std::uint64_t sequence);
   // Remembers the first failure for the next blocking call.
   void command_failed(cl_int status);
   cl_int take_failure() { return failure_.exchange(CL_SUCCESS); }

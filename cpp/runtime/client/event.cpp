@@ -40,10 +40,15 @@ cl_int Event::status() const {
 cl_int Event::poll_status() {
   const cl_int known = status();
   if (known <= CL_COMPLETE || session() == nullptr) return known;
-  observe();
-  session()->poll();
+  if (observed_.exchange(true)) {
+    session()->poll();
+  } else {
+    // The first question is answered by the server, later ones by its report.
+    session()->send(ObserveEvent{id_});
+    session()->round_trip_us();
+  }
   const cl_int now = status();
-  return now == CL_QUEUED ? CL_SUBMITTED : now;  // poll() has sent it
+  return now == CL_QUEUED ? CL_SUBMITTED : now;
 }
 
 cl_int Event::wait() {
@@ -75,6 +80,7 @@ void Event::complete(cl_int status, const std::array<std::uint64_t, 4>* profile)
   std::unique_lock lock(mutex_);
   if (reported_) return;
   reported_ = true;
+  if (status >= CL_COMPLETE && on_server_ && queue_->in_order()) queue_->finished_through(sequence_);
   if (held_status_ >= CL_COMPLETE) held_status_ = std::min(status, cl_int{CL_COMPLETE});
   if (profile != nullptr) {
     profile_ = *profile;

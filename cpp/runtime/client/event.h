@@ -32,7 +32,7 @@ class Event final : public Handle<_cl_event, HandleTag::kEvent, CL_INVALID_EVENT
   // CL_QUEUED .. CL_COMPLETE or negative, as far as this process knows.
   cl_int status() const;
   bool ended() const { return status() <= CL_COMPLETE; }
-  // As status(), after asking the server and taking in what has arrived. Never blocks.
+  // As status(), after asking the server, once, and taking in what has arrived. Never waits for the event's end.
   cl_int poll_status();
   // Blocks until it has ended; returns the final status.
   cl_int wait();
