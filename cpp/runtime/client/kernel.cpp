@@ -88,7 +88,8 @@ cl_int Kernel::set_argument(cl_uint index, std::size_t size, const void* value) 
 
 bool Kernel::arguments_complete() {
   const std::lock_guard lock(mutex_);
-  return std::all_of(arguments_.begin(), arguments_.end(), [](const Argument& argument) { return argument.set; });
+  return std::all_of(arguments_.begin(), arguments_.end(),
+                     [](const Argument& argument) { return argument.set && !argument.memory.is_gone(); });
 }
 
 cl_ulong Kernel::local_argument_bytes() {

@@ -37,7 +37,9 @@ class Kernel final : public Handle<_cl_kernel, HandleTag::kKernel, CL_INVALID_KE
     ArgumentKind kind = ArgumentKind::kValue;
     std::vector<std::byte> value;
     std::uint64_t number = 0;  // bytes of local memory
-    Ref<MemoryObject> memory;  // null for a NULL pointer
+    // None for a NULL pointer. "Implementations shall not allow cl_kernel objects to hold reference counts to cl_kernel
+    // arguments".
+    WeakMemory memory;
     std::uint64_t version = 0;
   };
   // For the command that is being sent: requires mutex().

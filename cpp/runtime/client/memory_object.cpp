@@ -101,6 +101,7 @@ MemoryObject::MemoryObject(Ref<MemoryObject> parent, cl_mem_flags flags, std::si
 }
 
 MemoryObject::~MemoryObject() {
+  link_->store(nullptr, std::memory_order_release);
   {
     const std::lock_guard lock(g_live_mutex);
     live_set().erase(this);

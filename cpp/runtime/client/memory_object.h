@@ -83,6 +83,10 @@ class MemoryObject final : public Handle<_cl_mem, HandleTag::kMemory, CL_INVALID
   MemoryObject& root() { return parent_ ? *parent_ : *this; }
   ByteRange range(std::uint64_t offset, std::uint64_t size) const { return {offset_ + offset, size}; }
 
+  // Points back here until the object is destroyed, then to null.
+  using Link = std::shared_ptr<std::atomic<MemoryObject*>>;
+  const Link& link() const { return link_; }
+
   // Makes the server of `session` know the object. Requires the context's memory_mutex.
   void create_on(Session& session);
   void add_destructor(Destructor function, void* user_data);
@@ -108,12 +112,29 @@ class MemoryObject final : public Handle<_cl_mem, HandleTag::kMemory, CL_INVALID
   void* const host_ptr_;
   const std::vector<cl_mem_properties> properties_;
   const ObjectId id_ = next_id();
+  const Link link_ = std::make_shared<std::atomic<MemoryObject*>>(this);
   const std::shared_ptr<BufferStorage> storage_;
   std::atomic<std::uint64_t> created_on_{0};  // bit per session
   std::atomic<cl_uint> map_count_{0};
   std::vector<Mapping> mappings_;
   std::mutex destructors_mutex_;
   std::vector<std::pair<Destructor, void*>> destructors_;
+};
+
+// Knows a memory object without keeping it alive, as a kernel its arguments.
+class WeakMemory {
+ public:
+  WeakMemory() = default;
+  WeakMemory(const Ref<MemoryObject>& memory) : link_(memory ? memory->link() : nullptr) {}
+
+  // Null for none, and when it is gone.
+  MemoryObject* get() const { return link_ ? link_->load(std::memory_order_acquire) : nullptr; }
+  MemoryObject* operator->() const { return get(); }
+  explicit operator bool() const { return get() != nullptr; }
+  bool is_gone() const { return link_ && get() == nullptr; }
+
+ private:
+  MemoryObject::Link link_;
 };
 
 // Every live buffer, for remotecl_residency_json().
