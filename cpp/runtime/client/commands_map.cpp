@@ -22,7 +22,7 @@ void send_fetch(PendingCommand& command, MemoryObject& buffer, std::uint64_t off
   session.add_interest();
   Ref<CommandQueue> queue(&command.queue());
   const PendingReads::Ticket ticket = queue->pending_reads().begin();
-  const TransferRef transfer = session.begin_transfer(
+  const TransferRef transfer = session.begin_receive(
       to, size,
       [event, queue, ticket, &session](bool ok) {
         queue->pending_reads().end(ticket);

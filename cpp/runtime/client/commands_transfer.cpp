@@ -40,7 +40,7 @@ TransferRef expect_bytes(PendingCommand& command, bool blocking, std::byte* to, 
     if (event) event->release_hold(ok);
     if (!blocking) session.drop_interest();
   };
-  return session.begin_transfer(to, size, finished, std::move(keep_alive));
+  return session.begin_receive(to, size, finished, std::move(keep_alive));
 }
 
 cl_int await_read(CommandQueue& queue, const TransferRef& transfer, Event* event) {
@@ -64,7 +64,7 @@ TransferRef offer_bytes(PendingCommand& command, bool blocking, const std::byte*
     session.add_interest();
     finished = [&session](bool) { session.drop_interest(); };
   }
-  return session.begin_transfer(const_cast<std::byte*>(from), size, std::move(finished), std::move(keep_alive),
+  return session.begin_send(from, size, std::move(finished), std::move(keep_alive),
                                 blocking);
 }
 

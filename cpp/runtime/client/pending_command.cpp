@@ -16,7 +16,7 @@ void send_write(CommandQueue& queue, EventId event, ObjectId buffer, std::uint64
     return;
   }
   session.add_interest();
-  const TransferRef transfer = session.begin_transfer(
+  const TransferRef transfer = session.begin_send(
       memory, size, [&session](bool) { session.drop_interest(); }, std::move(keep_alive));
   session.send(EnqueueWrite{queue.id(), event, buffer, offset, size, transfer->id, {}, wait_list});
 }
@@ -143,7 +143,7 @@ void PendingCommand::relay(MemoryObject& root, const Missing& missing, Location 
   fetched->reported_unasked();
   fetched->add_hold();
   source.session().add_interest();
-  const TransferRef transfer = source.session().begin_transfer(
+  const TransferRef transfer = source.session().begin_receive(
       memory.get(), range.size,
       [fetched, &session = source.session()](bool ok) {
         fetched->release_hold(ok);
@@ -160,7 +160,7 @@ void PendingCommand::relay(MemoryObject& root, const Missing& missing, Location 
   const auto arrival = make_ref<Event>(queue_, CL_COMMAND_MIGRATE_MEM_OBJECTS, true);
   arrival->reported_unasked();
   session().add_interest();
-  const TransferRef push = session().begin_transfer(
+  const TransferRef push = session().begin_send(
       memory.get(), range.size, [&session = session()](bool) { session.drop_interest(); }, memory);
   session().send(EnqueueWrite{
       queue_.id(), arrival->id(), root.id(), range.offset, range.size, push->id, {}, std::span<const EventId>(after)});

@@ -122,15 +122,29 @@ void Session::flush() {
   write_out();
 }
 
-TransferRef Session::begin_transfer(std::byte* memory, std::uint64_t size, std::function<void(bool)> finished,
-                                    std::shared_ptr<void> keep_alive, bool sender_waits) {
+TransferRef Session::begin_receive(std::byte* to, std::uint64_t size, std::function<void(bool)> finished,
+                                   std::shared_ptr<void> keep_alive) {
   auto transfer = std::make_shared<Transfer>();
-  transfer->id = next_id();
-  transfer->memory = memory;
+  transfer->memory = to;
   transfer->size = size;
+  return begin_transfer(std::move(transfer), std::move(finished), std::move(keep_alive));
+}
+
+TransferRef Session::begin_send(const std::byte* from, std::uint64_t size, std::function<void(bool)> finished,
+                                std::shared_ptr<void> keep_alive, bool sender_waits) {
+  auto transfer = std::make_shared<Transfer>();
+  transfer->sends = true;
+  transfer->memory = const_cast<std::byte*>(from);
+  transfer->size = size;
+  transfer->sender_waits = sender_waits;
+  return begin_transfer(std::move(transfer), std::move(finished), std::move(keep_alive));
+}
+
+TransferRef Session::begin_transfer(TransferRef transfer, std::function<void(bool)> finished,
+                                    std::shared_ptr<void> keep_alive) {
+  transfer->id = next_id();
   transfer->finished = std::move(finished);
   transfer->keep_alive = std::move(keep_alive);
-  transfer->sender_waits = sender_waits;
   {
     const std::lock_guard lock(tables_mutex_);
     if (!lost()) {
@@ -146,6 +160,11 @@ TransferRef Session::find_transfer(TransferId id) {
   const std::lock_guard lock(tables_mutex_);
   const auto at = transfers_.find(id);
   return at == transfers_.end() ? nullptr : at->second;
+}
+
+TransferRef Session::find_transfer(TransferId id, bool sends) {
+  TransferRef transfer = find_transfer(id);
+  return transfer && transfer->sends == sends ? transfer : nullptr;
 }
 
 void Session::end_transfer(const TransferRef& transfer, bool ok) {

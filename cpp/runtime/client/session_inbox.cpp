@@ -128,7 +128,7 @@ bool Session::read_bulk() {
       if (bulk_header_have_ < kBulkHeaderSize) continue;
       bulk_header_have_ = 0;
       const auto header = decode_frame<BulkHeader>(bulk_header_);
-      bulk_transfer_ = find_transfer(header.transfer);
+      bulk_transfer_ = find_transfer(header.transfer, false);
       // What a malicious server announces must fit what we asked for.
       if (!bulk_transfer_ || header.size == 0 || header.size > bulk_transfer_->size - bulk_transfer_->moved) {
         return false;
@@ -197,7 +197,7 @@ void Session::handle_command_failed(const CommandFailed& report) {
 }
 
 void Session::handle_read_data(const ReadData& report) {
-  const TransferRef transfer = find_transfer(report.transfer);
+  const TransferRef transfer = find_transfer(report.transfer, false);
   if (!transfer) return;
   if (report.data.size() != transfer->size) return lose("the server sent a read of the wrong size");
   std::memcpy(transfer->memory, report.data.data(), report.data.size());
