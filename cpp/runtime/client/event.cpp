@@ -9,12 +9,12 @@ namespace remotecl {
 Event::Event(Ref<Context> context)
     : context_(std::move(context)), type_(CL_COMMAND_USER), on_server_(false), sequence_(0), status_(CL_SUBMITTED) {}
 
-Event::Event(CommandQueue& queue, cl_command_type type, bool on_server)
+Event::Event(CommandQueue& queue, cl_command_type type, bool on_server, bool aside)
     : context_(&queue.context()),
       queue_(&queue),
       type_(type),
       on_server_(on_server),
-      sequence_(queue.next_sequence()),
+      sequence_(aside ? 0 : queue.next_sequence()),
       status_(CL_QUEUED) {
   if (on_server) queue.session().register_event(*this);
 }
@@ -31,7 +31,8 @@ Event::~Event() {
 
 cl_int Event::status() const {
   const cl_int status = status_.load(std::memory_order_acquire);
-  if (status > CL_COMPLETE && on_server_ && holds_.load() == 0 && queue_->finished_sequence() >= sequence_) {
+  if (status > CL_COMPLETE && on_server_ && sequence_ != 0 && holds_.load() == 0 &&
+      queue_->finished_sequence() >= sequence_) {
     return CL_COMPLETE;
   }
   return status;

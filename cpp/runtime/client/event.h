@@ -20,7 +20,8 @@ class Event final : public Handle<_cl_event, HandleTag::kEvent, CL_INVALID_EVENT
   // User event.
   explicit Event(Ref<Context> context);
   // Event of a command. `on_server`: the server knows it by id(); else it is ended by the client alone.
-  Event(CommandQueue& queue, cl_command_type type, bool on_server);
+  // `aside`: a transfer for a command that was given its place in the queue before, and runs after it.
+  Event(CommandQueue& queue, cl_command_type type, bool on_server, bool aside = false);
 
   EventId id() const { return id_; }
   Context& context() const { return *context_; }
@@ -73,7 +74,7 @@ class Event final : public Handle<_cl_event, HandleTag::kEvent, CL_INVALID_EVENT
   const Ref<CommandQueue> queue_;
   const cl_command_type type_;
   const bool on_server_;
-  const std::uint64_t sequence_;  // position in its queue
+  const std::uint64_t sequence_;  // position in its queue; 0: none that tells anything
   std::atomic<cl_int> status_;
   std::atomic<bool> observed_{false};
   std::atomic<int> holds_{0};

@@ -113,7 +113,7 @@ std::vector<EventId> PendingCommand::after_users(MemoryObject& root) {
 
 void PendingCommand::upload(MemoryObject& root, const Missing& missing) {
   const std::vector<EventId> after = after_users(root);
-  const auto arrival = make_ref<Event>(queue_, CL_COMMAND_WRITE_BUFFER, true);
+  const auto arrival = make_ref<Event>(queue_, CL_COMMAND_WRITE_BUFFER, true, true);
   BufferStorage& storage = root.storage();
   const ByteRange range = missing.range;
   send_write(queue_, arrival->id(), root.id(), range.offset, storage.host() + range.offset, range.size,
@@ -157,7 +157,7 @@ void PendingCommand::relay(MemoryObject& root, const Missing& missing, Location 
 
   std::vector<EventId> after = after_users(root);
   after.push_back(fetched->id());
-  const auto arrival = make_ref<Event>(queue_, CL_COMMAND_MIGRATE_MEM_OBJECTS, true);
+  const auto arrival = make_ref<Event>(queue_, CL_COMMAND_MIGRATE_MEM_OBJECTS, true, true);
   arrival->reported_unasked();
   session().add_interest();
   const TransferRef push = session().begin_send(
