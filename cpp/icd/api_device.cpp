@@ -84,7 +84,6 @@ std::string device_side_extensions(Device& device) {
 // Answers of a feature that this client does not have yet: what a device without it reports.
 constexpr cl_device_info kZeroBool[] = {
     CL_DEVICE_IMAGE_SUPPORT,
-    CL_DEVICE_LINKER_AVAILABLE,
     CL_DEVICE_PIPE_SUPPORT,
 };
 constexpr cl_device_info kZeroUint[] = {
@@ -114,8 +113,6 @@ constexpr cl_device_info kZeroBits[] = {
     CL_DEVICE_PARTITION_AFFINITY_DOMAIN,
     CL_DEVICE_DEVICE_ENQUEUE_CAPABILITIES,
 };
-constexpr cl_device_info kEmptyText[] = {CL_DEVICE_IL_VERSION, CL_DEVICE_BUILT_IN_KERNELS};
-constexpr cl_device_info kEmptyList[] = {CL_DEVICE_ILS_WITH_VERSION, CL_DEVICE_BUILT_IN_KERNELS_WITH_VERSION};
 
 template <std::size_t N>
 bool is_in(const cl_device_info (&list)[N], cl_device_info name) {
@@ -133,10 +130,6 @@ bool answer_unsupported(Device& device, cl_device_info name, const InfoSink& sin
     sink.value<std::size_t>(0);
   } else if (is_in(kZeroBits, name)) {
     sink.value<cl_bitfield>(0);
-  } else if (is_in(kEmptyText, name)) {
-    sink.text("");
-  } else if (is_in(kEmptyList, name)) {
-    sink.list(std::vector<cl_name_version>{});
   } else {
     return false;
   }

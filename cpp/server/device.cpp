@@ -75,6 +75,9 @@ Device::Device(std::uint32_t index, cl_platform_id platform, cl_device_id id)
   }
   name_ = text_of(info_, CL_DEVICE_NAME);
   platform_name_ = text_of(platform_info_, CL_PLATFORM_NAME);
+  // "OpenCL<space><major_version.minor_version>": a device may be older than its platform, not newer.
+  const std::string version = text_of(info_, CL_DEVICE_VERSION);
+  if (version.size() >= 10) version_ = (version[7] - '0') * 10 + (version[9] - '0');
   maps_in_place_ = (number_of<cl_device_type>(info_, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_CPU) != 0 &&
                    number_of<cl_bool>(info_, CL_DEVICE_HOST_UNIFIED_MEMORY) == CL_TRUE;
 }
