@@ -14,8 +14,8 @@ using icd::InfoSink;
 using icd::object;
 using icd::require;
 
-// Extensions of the language and of built-in functions: they need nothing from the host. Everything else a native
-// device reports is left out until its host functions exist here.
+// Extensions that work here: those of the language and of built-in functions, which need nothing from the host, and
+// those whose host functions exist. Everything else a native device reports is left out.
 constexpr std::string_view kDeviceSideExtensions[] = {
     "cl_khr_byte_addressable_store",
     "cl_khr_fp64",
@@ -32,6 +32,16 @@ constexpr std::string_view kDeviceSideExtensions[] = {
     "cl_khr_work_group_uniform_arithmetic",
     "cl_khr_select_fprounding_mode",
     "cl_khr_device_uuid",
+    "cl_khr_extended_async_copies",
+    "cl_khr_async_work_group_copy_fence",
+    "cl_khr_kernel_clock",
+    "cl_khr_il_program",
+    "cl_khr_spir",
+    "cl_khr_spirv_extended_debug_info",
+    "cl_khr_spirv_linkonce_odr",
+    "cl_khr_spirv_no_integer_wrap_decoration",
+    "cl_khr_spirv_queries",
+    "cl_khr_suggested_local_work_size",
     "cl_nv_compiler_options",
     "cl_nv_device_attribute_query",
     "cl_nv_pragma_unroll",
@@ -39,7 +49,11 @@ constexpr std::string_view kDeviceSideExtensions[] = {
     "cl_amd_media_ops",
     "cl_amd_media_ops2",
     "cl_intel_subgroups",
+    "cl_intel_subgroups_char",
     "cl_intel_subgroups_short",
+    "cl_intel_subgroups_long",
+    "cl_intel_spirv_subgroups",
+    "cl_intel_required_subgroup_size",
     "cl_ext_float_atomics",
 };
 

@@ -15,6 +15,7 @@ struct Range {
 };
 constexpr std::array kDeviceInfo = {
     Range{0x1000, 0x107F},  // OpenCL 1.0 to 3.0 and cl_khr extensions
+    Range{0x12B9, 0x12BB},  // cl_khr_spirv_queries
     Range{0x4000, 0x4010},  // NVIDIA
     Range{0x4030, 0x404F},  // AMD
     Range{0x4108, 0x410F},  // Intel

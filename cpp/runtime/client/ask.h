@@ -9,10 +9,10 @@
 
 namespace remotecl {
 
-// Sends `make(token)` and waits for its answer, a Report, of which `take` keeps what outlives the received bytes. Empty
-// when the server is lost. Any thread that may block.
-template <class Report, class Make, class Take>
-auto ask(Session& session, Make&& make, Take take) {
+// Calls send(token), which sends a message with that token, and waits for its answer, a Report, of which `take` keeps
+// what outlives the received bytes. Empty when the server is lost. Any thread that may block.
+template <class Report, class Send, class Take>
+auto ask(Session& session, Send&& send, Take take) {
   using Taken = std::invoke_result_t<Take, const Report&>;
   struct Reply {
     std::atomic<bool> done{false};
@@ -24,7 +24,7 @@ auto ask(Session& session, Make&& make, Take take) {
     if (payload != nullptr && Decoder(*payload).read(report)) reply->taken = take(report);
     reply->done = true;
   });
-  session.send(make(token));
+  send(token);
   session.wait([&] { return reply->done.load(); });
   return reply->done ? std::move(reply->taken) : std::optional<Taken>();
 }

@@ -61,6 +61,12 @@ bool Program::built(const Device& device) const {
   return at != builds_.end() && at->second.executable;
 }
 
+bool Program::allows_remainder(const Device& device) const {
+  const std::lock_guard lock(mutex_);
+  const auto at = builds_.find(&device);
+  return at == builds_.end() || at->second.allows_remainder;
+}
+
 bool Program::any_built() const {
   return std::any_of(devices_.begin(), devices_.end(), [this](Device* device) { return built(*device); });
 }
@@ -102,7 +108,7 @@ cl_int Program::binary(Device& device, std::vector<std::byte>& binary) {
   const auto answer = ask<ProgramBinary>(
       device.session(),
       [&](Token token) {
-        return GetProgramBinary{id_, device.index(), token};
+        device.session().send(GetProgramBinary{id_, device.index(), token});
       },
       [](const ProgramBinary& report) {
         return Answer{report.error, {report.binary.begin(), report.binary.end()}};
@@ -118,7 +124,7 @@ cl_int Program::specialize(cl_uint constant, Bytes value) {
     const auto error = ask<NativeAnswer>(
         device->session(),
         [&](Token token) {
-          return SpecializeProgram{id_, token, device->index(), constant, value};
+          device->session().send(SpecializeProgram{id_, token, device->index(), constant, value});
         },
         [](const NativeAnswer& report) { return report.error; });
     if (!error) return CL_DEVICE_NOT_AVAILABLE;

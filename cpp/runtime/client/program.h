@@ -44,6 +44,7 @@ struct DeviceBuildInfo {
   cl_program_binary_type binary_type = CL_PROGRAM_BINARY_TYPE_NONE;
   std::size_t binary_size = 0;
   std::size_t global_variables_size = 0;
+  bool allows_remainder = true;
   bool has_constructors = false;
   bool has_destructors = false;
   std::map<std::string, KernelInfo> kernels;
@@ -95,6 +96,9 @@ class Program final : public Handle<_cl_program, HandleTag::kProgram, CL_INVALID
 
   DeviceBuildInfo build_info(const Device& device) const;  // a copy: a build may be running
   bool built(const Device& device) const;
+  // Whether the last work-groups of a range may be smaller than the others: a property of the language version that the
+  // program was built for, and of its options. True when that is not known here.
+  bool allows_remainder(const Device& device) const;
   // The kernel's info on the first device where it was built; nullopt when it exists nowhere. `device` null: any.
   std::optional<KernelInfo> kernel_info(const std::string& name, const Device* device) const;
   bool any_built() const;
@@ -115,6 +119,7 @@ class Program final : public Handle<_cl_program, HandleTag::kProgram, CL_INVALID
     std::vector<Device*> devices;
     std::string options;
     Notify notify;
+    bool allows_remainder;
     cl_int failure;                  // the error of a device that failed without one
     std::vector<Ref<Program>> uses;  // other programs, kept until the servers have answered
   };
@@ -123,6 +128,7 @@ class Program final : public Handle<_cl_program, HandleTag::kProgram, CL_INVALID
   // `send` sends the message to one server: send(session, token, indices of its devices).
   template <class Send>
   cl_int run(Build build, Send&& send);
+  bool allows_remainder_by(const std::string& options) const;
   cl_int result_of(const Build& build) const;
   void store(Session& session, const std::vector<Device*>& devices, const Bytes* payload);
 

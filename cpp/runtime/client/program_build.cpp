@@ -48,6 +48,8 @@ struct EncodedFiles {
   std::vector<HeaderFile> headers;
 };
 
+bool has_option(const std::string& options, const char* option) { return options.find(option) != std::string::npos; }
+
 }  // namespace
 
 // A call on the way: the last server to answer ends it.
@@ -70,6 +72,7 @@ cl_int Program::run(Build build, Send&& send) {
       builds_[device] = {};
       builds_[device].status = CL_BUILD_IN_PROGRESS;
       builds_[device].options = build.options;
+      builds_[device].allows_remainder = build.allows_remainder;
     }
   }
   const bool calls_back = build.notify.callback != nullptr;
@@ -108,6 +111,13 @@ cl_int Program::run(Build build, Send&& send) {
   return result_of(progress->build);
 }
 
+// Before OpenCL C 2.0, which is never the default, all work-groups are of one size. A binary may come from anywhere.
+bool Program::allows_remainder_by(const std::string& options) const {
+  if (has_option(options, "-cl-uniform-work-group-size")) return false;
+  return code_.origin != ProgramOrigin::kSource || has_option(options, "-cl-std=CL2") ||
+         has_option(options, "-cl-std=CL3") || has_option(options, "-cl-std=CLC++");
+}
+
 cl_int Program::result_of(const Build& build) const {
   for (Device* device : build.devices) {
     const DeviceBuildInfo info = build_info(*device);
@@ -125,12 +135,13 @@ cl_int Program::build(const std::vector<Device*>& devices, const std::string& op
     return CL_INVALID_BUILD_OPTIONS;
   }
   const EncodedFiles encoded(files);
-  return run({devices, options, notify, CL_BUILD_PROGRAM_FAILURE, {}}, [&](Session& session, Token token,
-                                                                           Array<std::uint32_t> indices) {
-    create_on(session);
-    session.send(BuildProgram{id_, token, indices, files.options, std::span<const IncludeFolder>(encoded.folders),
-                              std::span<const HeaderFile>(encoded.headers)});
-  });
+  return run(
+      {devices, options, notify, allows_remainder_by(options), CL_BUILD_PROGRAM_FAILURE, {}},
+      [&](Session& session, Token token, Array<std::uint32_t> indices) {
+        create_on(session);
+        session.send(BuildProgram{id_, token, indices, files.options, std::span<const IncludeFolder>(encoded.folders),
+                                  std::span<const HeaderFile>(encoded.headers)});
+      });
 }
 
 cl_int Program::compile(const std::vector<Device*>& devices, const std::string& options, std::vector<Included> included,
@@ -151,7 +162,7 @@ cl_int Program::compile(const std::vector<Device*>& devices, const std::string& 
     return CL_INVALID_COMPILER_OPTIONS;
   }
   const EncodedFiles encoded(files);
-  return run({devices, options, notify, CL_COMPILE_PROGRAM_FAILURE, std::move(uses)},
+  return run({devices, options, notify, allows_remainder_by(options), CL_COMPILE_PROGRAM_FAILURE, std::move(uses)},
              [&](Session& session, Token token, Array<std::uint32_t> indices) {
                create_on(session);
                for (const Included& other : included) other.program->create_on(session);
@@ -164,8 +175,12 @@ cl_int Program::compile(const std::vector<Device*>& devices, const std::string& 
 cl_int Program::link(const std::vector<Device*>& devices, const std::string& options, std::vector<Ref<Program>> inputs,
                      Notify notify) {
   std::vector<ObjectId> ids;
-  for (const Ref<Program>& input : inputs) ids.push_back(input->id());
-  return run({devices, options, notify, CL_LINK_PROGRAM_FAILURE, std::move(inputs)},
+  bool remainder = !has_option(options, "-cl-uniform-work-group-size");
+  for (const Ref<Program>& input : inputs) {
+    ids.push_back(input->id());
+    for (const Device* device : devices) remainder = remainder && input->allows_remainder(*device);
+  }
+  return run({devices, options, notify, remainder, CL_LINK_PROGRAM_FAILURE, std::move(inputs)},
              [&](Session& session, Token token, Array<std::uint32_t> indices) {
                const std::lock_guard lock(mutex_);
                created_on_ |= std::uint64_t{1} << session.index();
@@ -174,7 +189,7 @@ cl_int Program::link(const std::vector<Device*>& devices, const std::string& opt
 }
 
 cl_int Program::inspect(const std::vector<Device*>& devices) {
-  return run({devices, {}, {}, CL_OUT_OF_RESOURCES, {}},
+  return run({devices, {}, {}, true, CL_OUT_OF_RESOURCES, {}},
              [&](Session& session, Token token, Array<std::uint32_t> indices) {
                create_on(session);
                session.send(InspectProgram{id_, token, indices});
