@@ -62,8 +62,8 @@ BuildReport::Record& BuildReport::begin(const Device& device) {
   return record;
 }
 
-// After the native call, whose answer is in the record. Drivers may be asked of a success alone: PoCL ends the
-// process that asks for the size of the binary of a failed build.
+// After the native call, whose answer is in the record. Does not ask for the size of the binary: PoCL makes one when it
+// is asked, which takes long, and ends the process when it cannot.
 void BuildReport::finish(Record& record, cl_program native, const Device& device, const PlacedFiles* files) {
   if (native == nullptr) return;
   DeviceBuild& values = record.values;
@@ -77,7 +77,6 @@ void BuildReport::finish(Record& record, cl_program native, const Device& device
   if (files != nullptr) record.log = files->client_log(std::move(record.log));
   if (status != CL_BUILD_SUCCESS) return;
   values.binary_type = build_number<cl_program_binary_type>(native, id, CL_PROGRAM_BINARY_TYPE);
-  values.binary_size = program_number<std::size_t>(native, CL_PROGRAM_BINARY_SIZES);
 }
 
 void BuildReport::finish_executable(Record& record, cl_program native, const Device& device) {

@@ -42,7 +42,6 @@ struct DeviceBuildInfo {
   std::string options;
   std::string log;
   cl_program_binary_type binary_type = CL_PROGRAM_BINARY_TYPE_NONE;
-  std::size_t binary_size = 0;
   std::size_t global_variables_size = 0;
   bool allows_remainder = true;
   bool has_constructors = false;

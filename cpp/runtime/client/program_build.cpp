@@ -212,7 +212,6 @@ void Program::store(Session& session, const std::vector<Device*>& devices, const
       to.executable = from.executable != 0;
       to.log = from.log;
       to.binary_type = from.binary_type;
-      to.binary_size = from.binary_size;
       to.global_variables_size = from.global_variables_size;
       to.has_constructors = from.has_constructors != 0;
       to.has_destructors = from.has_destructors != 0;

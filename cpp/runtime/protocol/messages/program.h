@@ -142,13 +142,12 @@ struct DeviceBuild {
   std::int32_t status;       // cl_build_status
   std::uint32_t executable;  // kernels can be created
   std::uint32_t binary_type;
-  std::uint64_t binary_size;
   std::uint64_t global_variables_size;
   std::uint32_t has_constructors;
   std::uint32_t has_destructors;
   std::string_view log;
   Sequence<KernelDescription> kernels;
-  REMOTECL_FIELDS(device, error, status, executable, binary_type, binary_size, global_variables_size, has_constructors,
+  REMOTECL_FIELDS(device, error, status, executable, binary_type, global_variables_size, has_constructors,
                   has_destructors, log, kernels)
 };
 struct BuildDone {
