@@ -139,6 +139,9 @@ CL_API_ENTRY cl_int CL_API_CALL clSetProgramSpecializationConstant(cl_program pr
                                                                    const void* value) {
   return icd::enter([&] {
     Program& of = object<Program>(program);
+    // "CL_INVALID_OPERATION if no devices associated with program support intermediate language programs."
+    require(std::any_of(of.devices().begin(), of.devices().end(), [](Device* device) { return takes_il(*device); }),
+            CL_INVALID_OPERATION);
     // "CL_INVALID_PROGRAM if program is not a valid program object created from an intermediate language."
     require(of.code().origin == ProgramOrigin::kIl, CL_INVALID_PROGRAM);
     require(value != nullptr && size != 0, CL_INVALID_VALUE);
