@@ -14,8 +14,8 @@ using icd::InfoSink;
 using icd::object;
 using icd::require;
 
-// Extensions of the language and of built-in functions: they need nothing from the host. Everything else a native
-// device reports is left out until its host functions exist here.
+// Extensions that work here: those of the language and of built-in functions, which need nothing from the host, and
+// those whose host functions exist. Everything else a native device reports is left out.
 constexpr std::string_view kDeviceSideExtensions[] = {
     "cl_khr_byte_addressable_store",
     "cl_khr_fp64",
@@ -32,6 +32,16 @@ constexpr std::string_view kDeviceSideExtensions[] = {
     "cl_khr_work_group_uniform_arithmetic",
     "cl_khr_select_fprounding_mode",
     "cl_khr_device_uuid",
+    "cl_khr_extended_async_copies",
+    "cl_khr_async_work_group_copy_fence",
+    "cl_khr_kernel_clock",
+    "cl_khr_il_program",
+    "cl_khr_spir",
+    "cl_khr_spirv_extended_debug_info",
+    "cl_khr_spirv_linkonce_odr",
+    "cl_khr_spirv_no_integer_wrap_decoration",
+    "cl_khr_spirv_queries",
+    "cl_khr_suggested_local_work_size",
     "cl_nv_compiler_options",
     "cl_nv_device_attribute_query",
     "cl_nv_pragma_unroll",
@@ -39,7 +49,11 @@ constexpr std::string_view kDeviceSideExtensions[] = {
     "cl_amd_media_ops",
     "cl_amd_media_ops2",
     "cl_intel_subgroups",
+    "cl_intel_subgroups_char",
     "cl_intel_subgroups_short",
+    "cl_intel_subgroups_long",
+    "cl_intel_spirv_subgroups",
+    "cl_intel_required_subgroup_size",
     "cl_ext_float_atomics",
 };
 
@@ -84,7 +98,6 @@ std::string device_side_extensions(Device& device) {
 // Answers of a feature that this client does not have yet: what a device without it reports.
 constexpr cl_device_info kZeroBool[] = {
     CL_DEVICE_IMAGE_SUPPORT,
-    CL_DEVICE_LINKER_AVAILABLE,
     CL_DEVICE_PIPE_SUPPORT,
 };
 constexpr cl_device_info kZeroUint[] = {
@@ -114,8 +127,6 @@ constexpr cl_device_info kZeroBits[] = {
     CL_DEVICE_PARTITION_AFFINITY_DOMAIN,
     CL_DEVICE_DEVICE_ENQUEUE_CAPABILITIES,
 };
-constexpr cl_device_info kEmptyText[] = {CL_DEVICE_IL_VERSION, CL_DEVICE_BUILT_IN_KERNELS};
-constexpr cl_device_info kEmptyList[] = {CL_DEVICE_ILS_WITH_VERSION, CL_DEVICE_BUILT_IN_KERNELS_WITH_VERSION};
 
 template <std::size_t N>
 bool is_in(const cl_device_info (&list)[N], cl_device_info name) {
@@ -133,10 +144,6 @@ bool answer_unsupported(Device& device, cl_device_info name, const InfoSink& sin
     sink.value<std::size_t>(0);
   } else if (is_in(kZeroBits, name)) {
     sink.value<cl_bitfield>(0);
-  } else if (is_in(kEmptyText, name)) {
-    sink.text("");
-  } else if (is_in(kEmptyList, name)) {
-    sink.list(std::vector<cl_name_version>{});
   } else {
     return false;
   }

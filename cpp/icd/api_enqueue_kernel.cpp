@@ -1,3 +1,5 @@
+#include <CL/cl_ext.h>
+
 #include <algorithm>
 
 #include "icd/enqueue_checks.h"
@@ -17,18 +19,14 @@ int version_of(const Device& device) {
   return (text[7] - '0') * 10 + (text[9] - '0');
 }
 
-// Whether work-groups at the end of the range may be smaller than the others: a property of the device and of the
-// language version that the program was built for.
+// Whether work-groups at the end of the range may be smaller than the others.
 bool allows_remainder(Kernel& kernel, const Device& device) {
   const int version = version_of(device);
   if (version < 20) return false;
   if (version >= 30 && device.number<cl_bool>(CL_DEVICE_NON_UNIFORM_WORK_GROUP_SUPPORT, CL_FALSE) == CL_FALSE) {
     return false;
   }
-  const std::string options = kernel.program().build_info(device).options;
-  const bool modern =
-      options.find("-cl-std=CL2") != std::string::npos || options.find("-cl-std=CL3") != std::string::npos;
-  return modern && options.find("-cl-uniform-work-group-size") == std::string::npos;
+  return kernel.program().allows_remainder(device);
 }
 
 std::vector<std::size_t> item_limits(const Device& device) {
@@ -42,6 +40,10 @@ std::vector<std::size_t> item_limits(const Device& device) {
 void check_local(Kernel& kernel, const Device& device, const NDRange& range) {
   const KernelInfo& info = kernel.info_on(device);
   const bool fixed = info.compile_work_group_size[0] != 0;
+  for (cl_uint i = 0; fixed && !range.has_local && i < range.dimensions; ++i) {
+    const bool whole = range.global[i] % info.compile_work_group_size[i] == 0;
+    require(whole || allows_remainder(kernel, device), CL_INVALID_WORK_GROUP_SIZE);
+  }
   if (!range.has_local) return;
   const auto limits = item_limits(device);
   std::uint64_t product = 1;
@@ -109,6 +111,21 @@ cl_int enqueue_range(cl_command_queue command_queue, cl_kernel kernel_handle, cl
   return dependencies.finish(enqueue_kernel(queue, kernel, range, type, dependencies.wait(), dependencies.event()));
 }
 
+void suggest_range(cl_command_queue command_queue, cl_kernel kernel_handle, cl_uint dimensions, const size_t* offset,
+                   const size_t* global, size_t* suggested) {
+  CommandQueue& queue = object<CommandQueue>(command_queue);
+  Kernel& kernel = object<Kernel>(kernel_handle);
+  require(&kernel.context() == &queue.context(), CL_INVALID_CONTEXT);
+  require(kernel.program().built(queue.device()), CL_INVALID_PROGRAM_EXECUTABLE);
+  require(kernel.arguments_complete(), CL_INVALID_KERNEL_ARGS);
+  require(suggested != nullptr, CL_INVALID_VALUE);
+  const NDRange range = make_range(queue.device(), dimensions, offset, global, nullptr);
+  // "CL_INVALID_GLOBAL_WORK_SIZE if global_work_size is NULL or if any of the values specified ... are 0."
+  for (cl_uint i = 0; i < dimensions; ++i) require(range.global[i] != 0, CL_INVALID_GLOBAL_WORK_SIZE);
+  const cl_int error = suggest_local_size(queue, kernel, range, suggested);
+  require(error == CL_SUCCESS, error);
+}
+
 cl_int enqueue_point(cl_command_queue command_queue, bool is_barrier, cl_uint count, const cl_event* list,
                      cl_event* event) {
   CommandQueue& queue = object<CommandQueue>(command_queue);
@@ -134,6 +151,13 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueTask(cl_command_queue queue, cl_kernel 
     const size_t one = 1;
     return enqueue_range(queue, kernel, 1, nullptr, &one, &one, CL_COMMAND_TASK, count, list, event);
   });
+}
+
+// cl_khr_suggested_local_work_size.
+CL_API_ENTRY cl_int CL_API_CALL clGetKernelSuggestedLocalWorkSizeKHR(cl_command_queue queue, cl_kernel kernel,
+                                                                     cl_uint dimensions, const size_t* offset,
+                                                                     const size_t* global, size_t* suggested) {
+  return icd::enter([&] { suggest_range(queue, kernel, dimensions, offset, global, suggested); });
 }
 
 CL_API_ENTRY cl_int CL_API_CALL clEnqueueMarkerWithWaitList(cl_command_queue queue, cl_uint count, const cl_event* list,

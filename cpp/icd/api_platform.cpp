@@ -68,9 +68,3 @@ CL_API_ENTRY cl_int CL_API_CALL clGetDeviceIDs(cl_platform_id platform, cl_devic
     require(count != 0, CL_DEVICE_NOT_FOUND);
   });
 }
-
-CL_API_ENTRY cl_int CL_API_CALL clUnloadPlatformCompiler(cl_platform_id platform) {
-  return icd::enter([&] { object<Platform>(platform); });
-}
-
-CL_API_ENTRY cl_int CL_API_CALL clUnloadCompiler() { return CL_SUCCESS; }

@@ -1,4 +1,5 @@
 // The table through which an ICD loader calls us, and how it finds the platform.
+#include <CL/cl_ext.h>
 #include <CL/cl_icd.h>
 
 #include <cstring>
@@ -152,16 +153,16 @@ const cl_icd_dispatch kDispatch = {
     REMOTECL_UNSUPPORTED(clCreateSamplerWithProperties),
     REMOTECL_UNSUPPORTED(clSetKernelArgSVMPointer),
     REMOTECL_UNSUPPORTED(clSetKernelExecInfo),
-    REMOTECL_UNSUPPORTED(clGetKernelSubGroupInfoKHR),
+    .clGetKernelSubGroupInfoKHR = clGetKernelSubGroupInfo,
     .clCloneKernel = clCloneKernel,
-    REMOTECL_UNSUPPORTED(clCreateProgramWithIL),
+    .clCreateProgramWithIL = clCreateProgramWithIL,
     REMOTECL_UNSUPPORTED(clEnqueueSVMMigrateMem),
     REMOTECL_UNSUPPORTED(clGetDeviceAndHostTimer),
     REMOTECL_UNSUPPORTED(clGetHostTimer),
-    REMOTECL_UNSUPPORTED(clGetKernelSubGroupInfo),
+    .clGetKernelSubGroupInfo = clGetKernelSubGroupInfo,
     REMOTECL_UNSUPPORTED(clSetDefaultDeviceCommandQueue),
-    REMOTECL_UNSUPPORTED(clSetProgramReleaseCallback),
-    REMOTECL_UNSUPPORTED(clSetProgramSpecializationConstant),
+    .clSetProgramReleaseCallback = clSetProgramReleaseCallback,
+    .clSetProgramSpecializationConstant = clSetProgramSpecializationConstant,
     .clCreateBufferWithProperties = clCreateBufferWithProperties,
     REMOTECL_UNSUPPORTED(clCreateImageWithProperties),
     .clSetContextDestructorCallback = clSetContextDestructorCallback,
@@ -197,6 +198,11 @@ extern "C" REMOTECL_VISIBLE void* CL_API_CALL clGetExtensionFunctionAddress(cons
   if (std::strcmp(name, "clIcdGetPlatformIDsKHR") == 0) return reinterpret_cast<void*>(clIcdGetPlatformIDsKHR);
   // Asked by ocl-icd before a handle with a dispatch table exists.
   if (std::strcmp(name, "clGetPlatformInfo") == 0) return reinterpret_cast<void*>(clGetPlatformInfo);
+  if (std::strcmp(name, "clCreateProgramWithILKHR") == 0) return reinterpret_cast<void*>(clCreateProgramWithIL);
+  if (std::strcmp(name, "clGetKernelSubGroupInfoKHR") == 0) return reinterpret_cast<void*>(clGetKernelSubGroupInfo);
+  if (std::strcmp(name, "clGetKernelSuggestedLocalWorkSizeKHR") == 0) {
+    return reinterpret_cast<void*>(clGetKernelSuggestedLocalWorkSizeKHR);
+  }
   return nullptr;
 }
 

@@ -15,6 +15,7 @@ struct Range {
 };
 constexpr std::array kDeviceInfo = {
     Range{0x1000, 0x107F},  // OpenCL 1.0 to 3.0 and cl_khr extensions
+    Range{0x12B9, 0x12BB},  // cl_khr_spirv_queries
     Range{0x4000, 0x4010},  // NVIDIA
     Range{0x4030, 0x404F},  // AMD
     Range{0x4108, 0x410F},  // Intel
@@ -76,6 +77,9 @@ Device::Device(std::uint32_t index, cl_platform_id platform, cl_device_id id)
   name_ = text_of(info_, CL_DEVICE_NAME);
   platform_name_ = text_of(platform_info_, CL_PLATFORM_NAME);
   memory_ = number_of<cl_ulong>(info_, CL_DEVICE_GLOBAL_MEM_SIZE);
+  // "OpenCL<space><major_version.minor_version>": a device may be older than its platform, not newer.
+  const std::string version = text_of(info_, CL_DEVICE_VERSION);
+  if (version.size() >= 10) version_ = (version[7] - '0') * 10 + (version[9] - '0');
   maps_in_place_ = (number_of<cl_device_type>(info_, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_CPU) != 0 &&
                    number_of<cl_bool>(info_, CL_DEVICE_HOST_UNIFIED_MEMORY) == CL_TRUE;
 }

@@ -32,6 +32,13 @@ class Device {
   const std::string& platform_name() const { return platform_name_; }
   const std::vector<InfoAnswer>& info() const { return info_; }
   const std::vector<InfoAnswer>& platform_info() const { return platform_info_; }
+  // "OpenCL 2.1" and the like as 21: entry points that are newer must not be called.
+  int version() const { return version_; }
+  // An extension function of this device's platform; null when it has none.
+  template <class Function>
+  Function extension(const char* name) const {
+    return reinterpret_cast<Function>(clGetExtensionFunctionAddressForPlatform(platform_, name));
+  }
   // Mapping a buffer gives the memory that kernels use: bulk data needs no staging.
   bool maps_in_place() const { return maps_in_place_.load(std::memory_order_relaxed); }
   // Staging is never wrong; tests take that road on a device that would not need it.
@@ -59,6 +66,7 @@ class Device {
   std::string platform_name_;
   std::uint64_t memory_ = 0;
   std::atomic<std::uint64_t> reserved_{0};
+  int version_ = 10;
   std::atomic<bool> maps_in_place_{false};
   Mutex mutex_;
   cl_context context_ GUARDED_BY(mutex_) = nullptr;

@@ -9,6 +9,13 @@
 
 namespace remotecl::server {
 
+// What a build message says of the client's file system: views into the message.
+struct ClientFiles {
+  std::string_view options;
+  Sequence<IncludeFolder> include_folders;
+  Sequence<HeaderFile> headers;
+};
+
 // The include files of one build, in a folder of this machine that exists as long as this object.
 class PlacedFiles {
  public:
@@ -40,7 +47,7 @@ class ProgramFiles {
 
   // Throws ProtocolError for a path that is not absolute and plain, std::filesystem::filesystem_error when
   // the disk is full or the like.
-  PlacedFiles place(const BuildProgram& message);
+  PlacedFiles place(const ClientFiles& files);
 
  private:
   const std::filesystem::path base_;

@@ -32,12 +32,11 @@ struct Dispatch {
     if constexpr (place == Place::kInline) {
       session.handle(message);
     } else {
-      Ref<Program> program(session.programs_.find(message.program));
-      if (!program) throw ProtocolError("program " + std::to_string(message.program) + " does not exist");
+      ProgramWork work = session.work_of(message);
       auto copy = std::make_shared<std::vector<std::byte>>(payload.begin(), payload.end());
-      session.builds_.post([&session, program, copy] {
+      session.builds_.post([&session, work = std::move(work), copy] {
         try {
-          session.work(decode<Message>(*copy), *program);
+          session.work(decode<Message>(*copy), work);
         } catch (const std::exception& error) {
           session.close(error.what());
         }

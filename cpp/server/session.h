@@ -29,6 +29,12 @@ struct Shared {
   ProgramFiles& files;
 };
 
+// What a message for the worker is about: the program that it names, and those that it includes or links.
+struct ProgramWork {
+  Ref<Program> program;
+  std::vector<Ref<Program>> others;
+};
+
 // One client. The server and whoever has work of it in flight own it. Threads: the control connection's reads
 // commands and hands them to the native drivers; the bulk connection's, and a sending one, move bulk data; a
 // worker builds, another one goes on where a driver's callback may not. All state is under one lock, except
@@ -84,9 +90,13 @@ class Session final : public RefCounted {
   void handle(const ReleaseBuffer&);
   void handle(const CreateProgramWithSource&);
   void handle(const CreateProgramWithBinary&);
+  void handle(const CreateProgramWithIL&);
+  void handle(const CreateProgramWithBuiltInKernels&);
   void handle(const ReleaseProgram&);
   void handle(const CreateKernel&);
   void handle(const ReleaseKernel&);
+  void handle(const QueryKernel&);
+  void handle(const SuggestLocalSize&);
   void handle(const EnqueueKernel&);
   void handle(const EnqueueRead&);
   void handle(const EnqueueWrite&);
@@ -102,8 +112,20 @@ class Session final : public RefCounted {
   void handle(const ExpectEvent&);
   void handle(const SignalEvent&);
   // On the worker, without the lock.
-  void work(const BuildProgram&, Program& program);
-  void work(const GetProgramBinary&, Program& program);
+  void work(const AddProgramBinary&, const ProgramWork& work);
+  void work(const SpecializeProgram&, const ProgramWork& work);
+  void work(const InspectProgram&, const ProgramWork& work);
+  void work(const BuildProgram&, const ProgramWork& work);
+  void work(const CompileProgram&, const ProgramWork& work);
+  void work(const LinkProgram&, const ProgramWork& work);
+  void work(const GetProgramBinary&, const ProgramWork& work);
+  // Before that, when the message is received.
+  template <class Message>
+  ProgramWork work_of(const Message& message) {
+    return {existing_program(message.program), {}};
+  }
+  ProgramWork work_of(const CompileProgram&);
+  ProgramWork work_of(const LinkProgram&);
 
   Queue& queue(ObjectId id);
   Device& device(std::uint32_t index);
@@ -111,7 +133,11 @@ class Session final : public RefCounted {
   cl_int set_argument(DeviceKernel& kernel, Device& device, std::uint32_t index);
   cl_int check_arguments(DeviceKernel& kernel);
   void end_transfer(Transfer& transfer);
-  void add_program(ObjectId id, Ref<Program> program);
+  Ref<Program> add_program(ObjectId id, ProgramOrigin origin);
+  Ref<Program> existing_program(ObjectId id);
+  void check_program_bytes() const;
+  template <class Build>
+  void build_each(const Array<std::uint32_t>& devices, Token token, Program& program, Build&& build);
 
   const Shared shared_;
   const std::unique_ptr<Connection> control_;

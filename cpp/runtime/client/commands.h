@@ -37,6 +37,8 @@ struct NDRange {
 
 cl_int enqueue_kernel(CommandQueue& queue, Kernel& kernel, const NDRange& range, cl_command_type type, WaitList wait,
                       Event** event);
+// clGetKernelSuggestedLocalWorkSizeKHR: asks the native driver. Fills as many sizes as there are dimensions.
+cl_int suggest_local_size(CommandQueue& queue, Kernel& kernel, const NDRange& range, std::size_t* suggested);
 cl_int enqueue_read(CommandQueue& queue, MemoryObject& buffer, bool blocking, std::uint64_t offset, std::uint64_t size,
                     void* to, WaitList wait, Event** event);
 cl_int enqueue_write(CommandQueue& queue, MemoryObject& buffer, bool blocking, std::uint64_t offset, std::uint64_t size,
@@ -61,6 +63,9 @@ cl_int enqueue_migrate(CommandQueue& queue, std::span<MemoryObject* const> buffe
                        WaitList wait, Event** event);
 // Marker or barrier; an empty wait list means every earlier command of the queue.
 cl_int enqueue_marker(CommandQueue& queue, bool is_barrier, cl_command_type type, WaitList wait, Event** event);
+
+// A kernel argument as it travels.
+KernelArgument encode_argument(std::uint32_t index, const Kernel::Argument& argument);
 
 // clWaitForEvents: CL_SUCCESS or CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST.
 cl_int wait_for_events(WaitList events);

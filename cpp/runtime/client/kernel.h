@@ -25,6 +25,10 @@ class Kernel final : public Handle<_cl_kernel, HandleTag::kKernel, CL_INVALID_KE
   // Work-group limits on one device.
   const KernelInfo& info_on(const Device& device);
 
+  // What only the native driver of `device` can answer, with the last parameters of the native call; blocks.
+  cl_int query(Device& device, KernelQuery query, cl_uint name, Bytes input, std::size_t size, void* value,
+               std::size_t* size_ret);
+
   // `size` and `value` as clSetKernelArg takes them. CL_INVALID_ARG_INDEX, _ARG_VALUE, _ARG_SIZE,
   // CL_INVALID_MEM_OBJECT.
   cl_int set_argument(cl_uint index, std::size_t size, const void* value);

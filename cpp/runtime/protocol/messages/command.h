@@ -27,6 +27,18 @@ struct EnqueueKernel {
   Array<EventId> wait_list;
   REMOTECL_FIELDS(queue, event, kernel, dimensions, has_local, offset, global, local, arguments, wait_list)
 };
+// Answered by NativeAnswer with three sizes of 64 bits. Takes changed arguments as EnqueueKernel does.
+struct SuggestLocalSize {
+  REMOTECL_MESSAGE(SuggestLocalSize);
+  ObjectId queue;
+  ObjectId kernel;
+  Token token;
+  std::uint32_t dimensions;
+  Extent offset;
+  Extent global;
+  Sequence<KernelArgument> arguments;
+  REMOTECL_FIELDS(queue, kernel, token, dimensions, offset, global, arguments)
+};
 struct EnqueueRead {
   REMOTECL_MESSAGE(EnqueueRead);
   ObjectId queue;
