@@ -65,9 +65,9 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueCopyBuffer(cl_command_queue command_que
     icd::require_in_bounds(to, destination_offset, size);
     // "CL_MEM_COPY_OVERLAP if src_buffer and dst_buffer are the same buffer or sub-buffer object and the source and
     // destination regions overlap, or if they are different sub-buffers of the same buffer and they overlap."
-    require(
-        &from.root() != &to.root() || !overlaps(from.offset() + source_offset, to.offset() + destination_offset, size),
-        CL_MEM_COPY_OVERLAP);
+    require(&from.root() != &to.root() ||
+                !overlaps(from.range(source_offset, size).offset, to.range(destination_offset, size).offset, size),
+            CL_MEM_COPY_OVERLAP);
     if (size == 0) return enqueue_nothing(queue, CL_COMMAND_COPY_BUFFER, dependencies, false);
     return dependencies.finish(enqueue_copy(queue, from, to, source_offset, destination_offset, size,
                                             dependencies.wait(), dependencies.event()));

@@ -17,6 +17,9 @@ Buffer::Buffer(std::uint64_t flags, std::uint64_t size) : flags_(flags & kDevice
 Buffer::Buffer(Ref<Buffer> parent, std::uint64_t flags, std::uint64_t offset, std::uint64_t size)
     : parent_(std::move(parent)), flags_(flags & kDeviceFlags), offset_(offset), size_(size) {}
 
+Buffer::Buffer(Ref<SvmMemory> svm, std::uint64_t flags, std::uint64_t size)
+    : svm_(std::move(svm)), flags_(flags & kDeviceFlags), size_(size) {}
+
 Buffer::~Buffer() {
   for (const cl_mem memory : native_) {
     if (memory != nullptr) clReleaseMemObject(memory);
@@ -44,10 +47,16 @@ cl_int Buffer::make(Device& device, cl_mem& memory) {
     if (error != CL_SUCCESS) return error;
     const cl_buffer_region region{offset_, size_};
     memory = clCreateSubBuffer(parent, flags_, CL_BUFFER_CREATE_TYPE_REGION, &region, &error);
-    return error;
+    // A buffer over shared virtual memory may begin anywhere in it.
+    if (error != CL_MISALIGNED_SUB_BUFFER_OFFSET || svm() == nullptr) return error;
   }
   const cl_context context = device.context(error);
   if (context == nullptr) return error;
+  if (svm() != nullptr && svm()->usable_on(device)) {
+    memory = clCreateBuffer(context, flags_ | CL_MEM_USE_HOST_PTR, size_, svm()->data() + offset_, &error);
+    return error;
+  }
+  if (parent_) return CL_MISALIGNED_SUB_BUFFER_OFFSET;
   memory = clCreateBuffer(context, flags_, size_, nullptr, &error);
   // No command answers "invalid buffer size" natively; that a buffer cannot be had is this.
   return error == CL_INVALID_BUFFER_SIZE ? CL_MEM_OBJECT_ALLOCATION_FAILURE : error;

@@ -34,7 +34,13 @@ cl_int CommandQueue::finish() {
   std::uint64_t known = finished_sequence_.load();
   while (known < last && !finished_sequence_.compare_exchange_weak(known, last)) {
   }
+  for (int left = host_work_.load(); left != 0; left = host_work_.load()) host_work_.wait(left);
   return take_failure();
+}
+
+void CommandQueue::host_work_ended() {
+  host_work_.fetch_sub(1);
+  host_work_.notify_all();
 }
 
 void CommandQueue::command_failed(cl_int status) {
