@@ -40,9 +40,10 @@ void require_svm(const Context& context) {
 }
 
 void set_pointers(Kernel& kernel, size_t size, const void* value) {
-  require(size != 0 && size % sizeof(void*) == 0, CL_INVALID_VALUE);
+  // "If param_value_size is zero and param_value is NULL, previously set SVM pointers are unset."
+  require((size == 0) == (value == nullptr) && size % sizeof(void*) == 0, CL_INVALID_VALUE);
   std::vector<void*> pointers(size / sizeof(void*));
-  std::memcpy(pointers.data(), value, size);
+  if (size != 0) std::memcpy(pointers.data(), value, size);
   std::vector<Ref<MemoryObject>> memory;
   for (const void* pointer : pointers) {
     // "Each element of this array is a pointer to an SVM allocation": anything else is for system SVM.
@@ -54,7 +55,7 @@ void set_pointers(Kernel& kernel, size_t size, const void* value) {
 
 void set_system_pointers(size_t size, const void* value) {
   cl_bool wanted = CL_FALSE;
-  require(size == sizeof wanted, CL_INVALID_VALUE);
+  require(value != nullptr && size == sizeof wanted, CL_INVALID_VALUE);
   std::memcpy(&wanted, value, sizeof wanted);
   // "CL_INVALID_OPERATION if param_name is CL_KERNEL_EXEC_INFO_SVM_FINE_GRAIN_SYSTEM and param_value is CL_TRUE but no
   // devices in context associated with kernel support fine-grain system SVM allocations."
@@ -88,7 +89,6 @@ CL_API_ENTRY cl_int CL_API_CALL clSetKernelExecInfo(cl_kernel kernel, cl_kernel_
   return icd::enter([&] {
     Kernel& of = object<Kernel>(kernel);
     require_svm(of.context());
-    require(value != nullptr, CL_INVALID_VALUE);
     if (name == CL_KERNEL_EXEC_INFO_SVM_PTRS) return set_pointers(of, size, value);
     if (name == CL_KERNEL_EXEC_INFO_SVM_FINE_GRAIN_SYSTEM) return set_system_pointers(size, value);
     throw icd::ApiError{CL_INVALID_VALUE};

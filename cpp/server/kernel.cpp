@@ -23,11 +23,10 @@ cl_int DeviceKernel::use_svm(const std::shared_ptr<const SvmPointers>& list, Dev
   for (std::size_t i = 0; i < list->pointers.size(); ++i) {
     if (list->buffers[i]->svm()->usable_on(device)) usable.push_back(list->pointers[i]);
   }
-  if (!usable.empty()) {
-    const cl_int error =
-        clSetKernelExecInfo(native, CL_KERNEL_EXEC_INFO_SVM_PTRS, usable.size() * sizeof(void*), usable.data());
-    if (error != CL_SUCCESS) return error;
-  }
+  const cl_int error = clSetKernelExecInfo(native, CL_KERNEL_EXEC_INFO_SVM_PTRS, usable.size() * sizeof(void*),
+                                           usable.empty() ? nullptr : usable.data());
+  // Not every driver can forget: what it has is kept.
+  if (error != CL_SUCCESS) return usable.empty() ? CL_SUCCESS : error;
   svm = list;
   return CL_SUCCESS;
 }
