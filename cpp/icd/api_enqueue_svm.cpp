@@ -1,11 +1,11 @@
 #include "icd/enqueue_checks.h"
-#include "icd/wait_list.h"
-#include "runtime/client/svm.h"
+#include "icd/svm_checks.h"
 
 namespace {
 
 using namespace remotecl;
 using icd::Dependencies;
+using icd::maybe_blocking;
 using icd::object;
 using icd::require;
 
@@ -29,21 +29,6 @@ void require_known_map_flags(cl_map_flags flags) {
   require((flags & ~kKnown) == 0, CL_INVALID_VALUE);
   require((flags & CL_MAP_WRITE_INVALIDATE_REGION) == 0 || (flags & (CL_MAP_READ | CL_MAP_WRITE)) == 0,
           CL_INVALID_VALUE);
-}
-
-// For commands that are enqueued as other, non-blocking ones.
-template <class Enqueue>
-cl_int maybe_blocking(bool blocking, Dependencies& dependencies, Enqueue&& enqueue) {
-  Event* done = nullptr;
-  const cl_int code = enqueue(&done);
-  if (code != CL_SUCCESS) return code;
-  Ref<Event> own = Ref<Event>::adopt(done);
-  if (blocking) {
-    const cl_int status = own->wait();
-    if (status < 0) return status;
-  }
-  if (dependencies.event() != nullptr) *dependencies.event() = own.detach();
-  return dependencies.finish(CL_SUCCESS);
 }
 
 cl_int copy(CommandQueue& queue, bool blocking, void* to, const void* from, size_t size, Dependencies& dependencies) {

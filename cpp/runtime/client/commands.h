@@ -52,7 +52,8 @@ cl_int enqueue_copy(CommandQueue& queue, MemoryObject& source, MemoryObject& des
                     cl_command_type type = CL_COMMAND_COPY_BUFFER);
 cl_int enqueue_copy_rect(CommandQueue& queue, MemoryObject& source, MemoryObject& destination,
                          const Rectangle& source_rectangle, const Rectangle& destination_rectangle,
-                         const Extent& region, WaitList wait, Event** event);
+                         const Extent& region, WaitList wait, Event** event,
+                         cl_command_type type = CL_COMMAND_COPY_BUFFER_RECT);
 cl_int enqueue_fill(CommandQueue& queue, MemoryObject& buffer, Bytes pattern, std::uint64_t offset, std::uint64_t size,
                     WaitList wait, Event** event, cl_command_type type = CL_COMMAND_FILL_BUFFER);
 cl_int enqueue_map(CommandQueue& queue, MemoryObject& buffer, bool blocking, cl_map_flags flags, std::uint64_t offset,

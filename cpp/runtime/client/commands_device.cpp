@@ -70,8 +70,8 @@ cl_int enqueue_copy(CommandQueue& queue, MemoryObject& source, MemoryObject& des
 
 cl_int enqueue_copy_rect(CommandQueue& queue, MemoryObject& source, MemoryObject& destination,
                          const Rectangle& source_rectangle, const Rectangle& destination_rectangle,
-                         const Extent& region, WaitList wait, Event** event) {
-  PendingCommand command(queue, CL_COMMAND_COPY_BUFFER_RECT, wait, event != nullptr);
+                         const Extent& region, WaitList wait, Event** event, cl_command_type type) {
+  PendingCommand command(queue, type, wait, event != nullptr);
   command.reads(source, source.range(source_rectangle.begin(), source_rectangle.extent(region)));
   const ByteRange written = destination.range(destination_rectangle.begin(), destination_rectangle.extent(region));
   command.reads(destination, written);  // the gaps keep what they hold

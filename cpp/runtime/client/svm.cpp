@@ -148,6 +148,7 @@ bool try_everywhere(Attempt& attempt, std::vector<SvmDevices>& servers, cl_mem_f
 }
 
 struct Table {
+  std::atomic<std::size_t> size{0};  // so that programs without shared virtual memory never take the mutex
   std::shared_mutex mutex;
   std::map<std::uint64_t, Ref<MemoryObject>> by_address;
 };
@@ -176,6 +177,7 @@ void* allocate_svm(Context& context, cl_mem_flags flags, std::size_t size, std::
                                          attempt.id, attempt.keep());
     const std::unique_lock lock(table().mutex);
     table().by_address.emplace(attempt.address, std::move(memory));
+    table().size.store(table().by_address.size());
     return address;
   }
   return nullptr;
@@ -188,9 +190,11 @@ void free_svm(const Context& context, void* pointer) {
   if (at == table().by_address.end() || &at->second->context() != &context) return;
   memory = std::move(at->second);
   table().by_address.erase(at);
+  table().size.store(table().by_address.size());
 }
 
 SvmPlace find_svm(const Context& context, const void* pointer) {
+  if (table().size.load(std::memory_order_relaxed) == 0) return {};
   const auto address = reinterpret_cast<std::uintptr_t>(pointer);
   const std::shared_lock lock(table().mutex);
   auto after = table().by_address.upper_bound(address);
