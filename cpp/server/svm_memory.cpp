@@ -30,17 +30,18 @@ std::byte* map_pages(std::uint64_t address, std::uint64_t size) {
   return nullptr;
 }
 
-// Whole pages, so that the client can have the same ones; without them where the driver does not like that.
-std::byte* allocate_natively(cl_context context, const SvmRequest& request) {
+constexpr std::uint64_t kFlags = CL_MEM_READ_WRITE | CL_MEM_WRITE_ONLY | CL_MEM_READ_ONLY;
+
+// Asks the driver for so much that whole pages of it can be given away: the client must be able to have them, too, and
+// drivers put small allocations into shared pages and know no alignment beyond that of a long16.
+std::byte* allocate_pages(cl_context context, const SvmRequest& request, void*& allocation) {
   constexpr std::uint64_t kPage = 4096;
-  constexpr std::uint64_t kFlags = CL_MEM_READ_WRITE | CL_MEM_WRITE_ONLY | CL_MEM_READ_ONLY;
-  const auto alignment = static_cast<cl_uint>(std::max(request.alignment, kPage));
+  const std::uint64_t alignment = std::max(request.alignment, kPage);
   const std::uint64_t size = (request.size + kPage - 1) / kPage * kPage;
-  void* memory = clSVMAlloc(context, request.flags & kFlags, size, alignment);
-  if (memory == nullptr) {
-    memory = clSVMAlloc(context, request.flags & kFlags, request.size, static_cast<cl_uint>(request.alignment));
-  }
-  return static_cast<std::byte*>(memory);
+  allocation = clSVMAlloc(context, request.flags & kFlags, size + alignment, 0);
+  if (allocation == nullptr) return nullptr;
+  const std::uint64_t before = -reinterpret_cast<std::uintptr_t>(allocation) & (alignment - 1);
+  return static_cast<std::byte*>(allocation) + before;
 }
 
 }  // namespace
@@ -50,23 +51,24 @@ cl_int SvmMemory::allocate(const SvmRequest& request, Ref<SvmMemory>& memory) {
   const auto takes_any = [](const Device* device) { return device->svm() == Device::Svm::kAnyAddress; };
   std::byte* data = nullptr;
   cl_context context = nullptr;
+  void* allocation = nullptr;
   if (std::all_of(request.devices.begin(), request.devices.end(), takes_any)) {
     data = map_pages(request.address, request.size);
   } else if (request.devices.size() == 1) {
     cl_int error = CL_SUCCESS;
     context = request.devices[0]->context(error);
     if (context == nullptr) return error;
-    data = allocate_natively(context, request);
+    data = allocate_pages(context, request, allocation);
   }
   // Two devices, each with a context of its own, that both insist on addresses of theirs never agree.
   if (data == nullptr) return CL_MEM_OBJECT_ALLOCATION_FAILURE;
-  memory = Ref<SvmMemory>::adopt(new SvmMemory(request.devices, data, request.size, context));
+  memory = Ref<SvmMemory>::adopt(new SvmMemory(request.devices, data, request.size, context, allocation));
   return CL_SUCCESS;
 }
 
 SvmMemory::~SvmMemory() {
   if (context_ != nullptr) {
-    clSVMFree(context_, data_);
+    clSVMFree(context_, allocation_);
   } else {
     ::munmap(data_, size_);
   }

@@ -36,13 +36,14 @@ class SvmMemory final : public RefCounted {
   bool usable_on(const Device& device) const;
 
  private:
-  SvmMemory(std::vector<Device*> devices, std::byte* data, std::uint64_t size, cl_context context)
-      : devices_(std::move(devices)), data_(data), size_(size), context_(context) {}
+  SvmMemory(std::vector<Device*> devices, std::byte* data, std::uint64_t size, cl_context context, void* allocation)
+      : devices_(std::move(devices)), data_(data), size_(size), context_(context), allocation_(allocation) {}
 
   const std::vector<Device*> devices_;
   std::byte* const data_;
   const std::uint64_t size_;
   const cl_context context_;  // the driver's that chose the address; null: pages of our own
+  void* const allocation_;    // what that driver gave, of which data_ is a part
 };
 
 }  // namespace remotecl::server
