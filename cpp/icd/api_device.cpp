@@ -6,6 +6,7 @@
 #include "icd/info.h"
 #include "remotecl/remotecl.h"
 #include "runtime/client/platform.h"
+#include "runtime/client/svm.h"
 
 namespace {
 
@@ -122,7 +123,6 @@ constexpr cl_device_info kZeroSize[] = {
     CL_DEVICE_IMAGE_MAX_ARRAY_SIZE,
 };
 constexpr cl_device_info kZeroBits[] = {
-    CL_DEVICE_SVM_CAPABILITIES,
     CL_DEVICE_QUEUE_ON_DEVICE_PROPERTIES,
     CL_DEVICE_PARTITION_AFFINITY_DOMAIN,
     CL_DEVICE_DEVICE_ENQUEUE_CAPABILITIES,
@@ -164,6 +164,11 @@ const Row kDeviceInfo[] = {
     {CL_DEVICE_PARTITION_TYPE, [](Device&, const InfoSink& sink) { sink.value<cl_device_partition_property>(0); }},
     {CL_DEVICE_EXECUTION_CAPABILITIES,
      [](Device&, const InfoSink& sink) { sink.value<cl_device_exec_capabilities>(CL_EXEC_KERNEL); }},
+    {CL_DEVICE_SVM_CAPABILITIES,
+     [](Device& d, const InfoSink& sink) {
+       require(d.info(CL_DEVICE_SVM_CAPABILITIES) != nullptr, CL_INVALID_VALUE);
+       sink.value(svm_capabilities(d));
+     }},
     {CL_DEVICE_EXTENSIONS, [](Device& d, const InfoSink& sink) { sink.text(device_side_extensions(d)); }},
     {CL_DEVICE_EXTENSIONS_WITH_VERSION,
      [](Device& d, const InfoSink& sink) {

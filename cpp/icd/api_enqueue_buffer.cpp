@@ -1,5 +1,5 @@
 #include "icd/enqueue_checks.h"
-#include "icd/wait_list.h"
+#include "icd/svm_checks.h"
 
 namespace {
 
@@ -31,6 +31,12 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueReadBuffer(cl_command_queue command_que
     icd::require_host_may_read(from);
     dependencies.require_no_failure(blocking);
     if (size == 0) return enqueue_nothing(queue, CL_COMMAND_READ_BUFFER, dependencies, blocking);
+    if (const SvmPlace to = icd::unmapped_svm(queue.context(), pointer, size); to.memory) {
+      return icd::maybe_blocking(blocking, dependencies, [&](Event** done) {
+        return enqueue_copy(queue, from, *to.memory, offset, to.offset, size, dependencies.wait(), done,
+                            CL_COMMAND_READ_BUFFER);
+      });
+    }
     return dependencies.finish(
         enqueue_read(queue, from, blocking, offset, size, pointer, dependencies.wait(), dependencies.event()));
   });
@@ -48,6 +54,12 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueWriteBuffer(cl_command_queue command_qu
     icd::require_host_may_write(to);
     dependencies.require_no_failure(blocking);
     if (size == 0) return enqueue_nothing(queue, CL_COMMAND_WRITE_BUFFER, dependencies, blocking);
+    if (const SvmPlace from = icd::unmapped_svm(queue.context(), pointer, size); from.memory) {
+      return icd::maybe_blocking(blocking, dependencies, [&](Event** done) {
+        return enqueue_copy(queue, *from.memory, to, from.offset, offset, size, dependencies.wait(), done,
+                            CL_COMMAND_WRITE_BUFFER);
+      });
+    }
     return dependencies.finish(
         enqueue_write(queue, to, blocking, offset, size, pointer, dependencies.wait(), dependencies.event()));
   });
@@ -65,9 +77,9 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueCopyBuffer(cl_command_queue command_que
     icd::require_in_bounds(to, destination_offset, size);
     // "CL_MEM_COPY_OVERLAP if src_buffer and dst_buffer are the same buffer or sub-buffer object and the source and
     // destination regions overlap, or if they are different sub-buffers of the same buffer and they overlap."
-    require(
-        &from.root() != &to.root() || !overlaps(from.offset() + source_offset, to.offset() + destination_offset, size),
-        CL_MEM_COPY_OVERLAP);
+    require(&from.root() != &to.root() ||
+                !overlaps(from.range(source_offset, size).offset, to.range(destination_offset, size).offset, size),
+            CL_MEM_COPY_OVERLAP);
     if (size == 0) return enqueue_nothing(queue, CL_COMMAND_COPY_BUFFER, dependencies, false);
     return dependencies.finish(enqueue_copy(queue, from, to, source_offset, destination_offset, size,
                                             dependencies.wait(), dependencies.event()));

@@ -4,6 +4,7 @@
 
 #include "icd/enqueue_checks.h"
 #include "icd/wait_list.h"
+#include "runtime/client/svm.h"
 
 namespace {
 
@@ -87,6 +88,8 @@ void check_arguments(CommandQueue& queue, Kernel& kernel) {
   const std::lock_guard lock(kernel.mutex());
   for (const Kernel::Argument& argument : kernel.arguments()) {
     if (argument.memory) icd::buffer_of(queue, argument.memory->handle());
+    // "CL_INVALID_OPERATION if SVM pointers are passed as arguments to a kernel and the device does not support SVM."
+    require(argument.kind != ArgumentKind::kSvm || svm_capabilities(queue.device()) != 0, CL_INVALID_OPERATION);
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include "icd/info.h"
 #include "runtime/client/memory_object.h"
+#include "runtime/client/svm.h"
 
 namespace {
 
@@ -37,6 +38,14 @@ cl_mem make_buffer(cl_context context, std::vector<cl_mem_properties> properties
   // host_ptr is not NULL but [they] are not set."
   const bool wants_pointer = (flags & (CL_MEM_USE_HOST_PTR | CL_MEM_COPY_HOST_PTR)) != 0;
   require(wants_pointer == (host_ptr != nullptr), CL_INVALID_HOST_PTR);
+  if ((flags & CL_MEM_USE_HOST_PTR) != 0) {
+    if (const SvmPlace place = find_svm(in, host_ptr); place.holds(1)) {
+      // "... if CL_MEM_USE_HOST_PTR is set in flags and host_ptr is a pointer returned by clSVMAlloc and size is
+      // greater than the size passed to clSVMAlloc."
+      require(place.holds(size), CL_INVALID_BUFFER_SIZE);
+      return make_ref<MemoryObject>(place.memory, place.offset, flags, size, std::move(properties)).detach()->handle();
+    }
+  }
   return make_ref<MemoryObject>(Ref<Context>(&in), flags, size, host_ptr, std::move(properties)).detach()->handle();
 }
 
@@ -56,7 +65,8 @@ const Row kMemoryInfo[] = {
        sink.value<cl_mem>(m.parent() == nullptr ? nullptr : m.parent()->handle());
      }},
     {CL_MEM_OFFSET, [](MemoryObject& m, const InfoSink& sink) { sink.value(m.offset()); }},
-    {CL_MEM_USES_SVM_POINTER, [](MemoryObject&, const InfoSink& sink) { sink.value<cl_bool>(CL_FALSE); }},
+    {CL_MEM_USES_SVM_POINTER,
+     [](MemoryObject& m, const InfoSink& sink) { sink.value<cl_bool>(m.uses_svm() ? CL_TRUE : CL_FALSE); }},
     {CL_MEM_PROPERTIES, [](MemoryObject& m, const InfoSink& sink) { sink.list(m.properties()); }},
 };
 

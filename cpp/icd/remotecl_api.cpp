@@ -59,7 +59,7 @@ json holders_json(Context& context, std::uint64_t holders) {
 json residency_json(MemoryObject& memory) {
   const std::lock_guard lock(memory.context().memory_mutex());
   json ranges = json::array();
-  const std::uint64_t begin = memory.offset();
+  const std::uint64_t begin = memory.range(0, 0).offset;
   const std::uint64_t end = begin + memory.size();
   for (const auto& entry : memory.storage().residency.entries()) {
     const std::uint64_t from = std::max(begin, entry.range.offset);

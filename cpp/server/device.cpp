@@ -82,6 +82,13 @@ Device::Device(std::uint32_t index, cl_platform_id platform, cl_device_id id)
   if (version.size() >= 10) version_ = (version[7] - '0') * 10 + (version[9] - '0');
   maps_in_place_ = (number_of<cl_device_type>(info_, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_CPU) != 0 &&
                    number_of<cl_bool>(info_, CL_DEVICE_HOST_UNIFIED_MEMORY) == CL_TRUE;
+  allocation_size_max_ = number_of<cl_ulong>(info_, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
+  const auto svm = number_of<cl_device_svm_capabilities>(info_, CL_DEVICE_SVM_CAPABILITIES);
+  if ((svm & CL_DEVICE_SVM_COARSE_GRAIN_BUFFER) != 0) {
+    // Kernels of a CPU device run in this process: its pointers are theirs, whatever the driver promises.
+    const bool any_address = (svm & CL_DEVICE_SVM_FINE_GRAIN_SYSTEM) != 0 || maps_in_place_;
+    svm_ = any_address ? Svm::kAnyAddress : Svm::kOwnAddress;
+  }
 }
 
 Device::~Device() {

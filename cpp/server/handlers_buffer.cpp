@@ -86,7 +86,8 @@ void Session::handle(const CreateSubBuffer& message) {
 }
 
 void Session::handle(const ReleaseBuffer& message) {
-  buffers_.take(message.buffer);
+  Ref<Buffer> buffer = buffers_.take(message.buffer);
+  if (buffer && buffer->svm() != nullptr) release_svm(std::move(buffer));
   ++released_buffers_;
 }
 

@@ -20,12 +20,16 @@ struct KernelCommand {
   Sizes offset, global, local;
   std::shared_ptr<ArgumentSnapshot> arguments;  // null: those that the native kernel has
 
-  void keep(Session& session) { arguments = session.snapshot(*native); }
+  void keep(Session& session) {
+    arguments = session.snapshot(*native);
+    arguments->svm = kernel->svm();
+  }
 
   cl_int issue(Issue& issue) {
     if (arguments != nullptr) {
       native->stale = true;
-      const cl_int error = arguments->apply(native->native, issue.queue.device());
+      cl_int error = arguments->apply(native->native, issue.queue.device());
+      if (error == CL_SUCCESS) error = native->use_svm(arguments->svm, issue.queue.device());
       if (error != CL_SUCCESS) return error;
     }
     return clEnqueueNDRangeKernel(issue.queue.native(), native->native, dimensions, offset.data(), global.data(),
@@ -66,6 +70,7 @@ void Session::handle(const EnqueueKernel& message) {
   DeviceKernel* native = nullptr;
   cl_int error = kernel->on(on.device(), native);
   if (error == CL_SUCCESS) error = set_arguments(*native, on.device(), message.arguments);
+  if (error == CL_SUCCESS) error = native->use_svm(kernel->svm(), on.device());
   if (error == CL_SUCCESS && (message.dimensions < 1 || message.dimensions > 3)) {
     error = CL_INVALID_WORK_DIMENSION;
   }
@@ -105,6 +110,11 @@ cl_int Session::set_argument(DeviceKernel& kernel, Device& device, std::uint32_t
   if (argument.kind() == ArgumentKind::kLocal) {
     return clSetKernelArg(kernel.native, index, argument.number(), nullptr);
   }
+  if (argument.kind() == ArgumentKind::kSvm) {
+    const Buffer* buffer = find_svm(argument.number());
+    if (buffer == nullptr || !buffer->svm()->usable_on(device)) return CL_INVALID_ARG_VALUE;
+    return clSetKernelArgSVMPointer(kernel.native, index, reinterpret_cast<void*>(argument.number()));
+  }
   if (argument.kind() != ArgumentKind::kMemory) return CL_INVALID_ARG_VALUE;
   cl_mem memory = nullptr;
   if (argument.number() != 0) {
@@ -124,6 +134,9 @@ cl_int Session::check_arguments(DeviceKernel& kernel) {
         buffers_.find(argument.number()) == nullptr) {
       return CL_INVALID_KERNEL_ARGS;
     }
+    if (argument.is_set() && argument.kind() == ArgumentKind::kSvm && find_svm(argument.number()) == nullptr) {
+      return CL_INVALID_KERNEL_ARGS;
+    }
   }
   kernel.checked_at = released_buffers_;
   return CL_SUCCESS;
@@ -137,6 +150,8 @@ std::shared_ptr<ArgumentSnapshot> Session::snapshot(const DeviceKernel& kernel) 
     const StoredArgument& argument = kernel.arguments[index];
     if (argument.is_set() && argument.kind() == ArgumentKind::kMemory) {
       snapshot->buffers[index] = Ref<Buffer>(buffers_.find(argument.number()));
+    } else if (argument.is_set() && argument.kind() == ArgumentKind::kSvm) {
+      snapshot->buffers[index] = Ref<Buffer>(find_svm(argument.number()));
     }
   }
   return snapshot;

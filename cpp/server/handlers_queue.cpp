@@ -93,6 +93,7 @@ void Session::handle(const CreateQueue& message) {
 }
 
 void Session::handle(const ReleaseQueue& message) {
+  if (Queue* queue = queues_.find(message.queue)) keep_svm(*queue);
   issuer_.flush_queues();
   queues_.take(message.queue);
 }

@@ -17,6 +17,20 @@ void StoredArgument::set(const KernelArgument& argument) {
   }
 }
 
+cl_int DeviceKernel::use_svm(const std::shared_ptr<const SvmPointers>& list, Device& device) {
+  if (list == nullptr || svm == list) return CL_SUCCESS;
+  std::vector<void*> usable;
+  for (std::size_t i = 0; i < list->pointers.size(); ++i) {
+    if (list->buffers[i]->svm()->usable_on(device)) usable.push_back(list->pointers[i]);
+  }
+  const cl_int error = clSetKernelExecInfo(native, CL_KERNEL_EXEC_INFO_SVM_PTRS, usable.size() * sizeof(void*),
+                                           usable.empty() ? nullptr : usable.data());
+  // Not every driver can forget: what it has is kept.
+  if (error != CL_SUCCESS) return usable.empty() ? CL_SUCCESS : error;
+  svm = list;
+  return CL_SUCCESS;
+}
+
 cl_int ArgumentSnapshot::apply(cl_kernel kernel, Device& device) {
   for (std::uint32_t index = 0; index < arguments.size(); ++index) {
     const StoredArgument& argument = arguments[index];
@@ -28,6 +42,8 @@ cl_int ArgumentSnapshot::apply(cl_kernel kernel, Device& device) {
       cl_mem memory = nullptr;
       if (buffers[index]) error = buffers[index]->native(device, memory);
       if (error == CL_SUCCESS) error = clSetKernelArg(kernel, index, sizeof memory, &memory);
+    } else if (argument.kind() == ArgumentKind::kSvm) {
+      error = clSetKernelArgSVMPointer(kernel, index, reinterpret_cast<void*>(argument.number()));
     } else {
       error = clSetKernelArg(kernel, index, argument.value().size(), argument.value().data());
     }

@@ -33,18 +33,28 @@ class StoredArgument {
   std::vector<std::byte> large_;
 };
 
+// The shared virtual memory that a kernel may touch besides its arguments, and what keeps it.
+struct SvmPointers {
+  std::vector<void*> pointers;
+  std::vector<Ref<Buffer>> buffers;  // one for each
+};
+
 // A kernel on one device. Needs the session's lock.
 struct DeviceKernel {
   cl_kernel native = nullptr;
-  std::vector<StoredArgument> arguments;  // as of the last command that was received
-  bool stale = false;                     // the native kernel has other ones
-  std::uint64_t checked_at = 0;           // Session's count of released buffers when they all existed
+  std::vector<StoredArgument> arguments;   // as of the last command that was received
+  bool stale = false;                      // the native kernel has other ones
+  std::uint64_t checked_at = 0;            // Session's count of released buffers when they all existed
+  std::shared_ptr<const SvmPointers> svm;  // as the native kernel has them
+
+  cl_int use_svm(const std::shared_ptr<const SvmPointers>& list, Device& device);
 };
 
 // All arguments of one command that waits, with the buffers that it will use.
 struct ArgumentSnapshot {
   std::vector<StoredArgument> arguments;
   std::vector<Ref<Buffer>> buffers;  // one for each argument; null where it is none
+  std::shared_ptr<const SvmPointers> svm;
 
   cl_int apply(cl_kernel kernel, Device& device);
 };
@@ -57,11 +67,14 @@ class Kernel final : public RefCounted {
   ~Kernel() override;
 
   cl_int on(Device& device, DeviceKernel*& kernel);
+  void set_svm(std::shared_ptr<const SvmPointers> list) { svm_ = std::move(list); }
+  const std::shared_ptr<const SvmPointers>& svm() const { return svm_; }
 
  private:
   const Ref<Program> program_;
   const std::string name_;
   std::vector<std::unique_ptr<DeviceKernel>> native_;  // by device
+  std::shared_ptr<const SvmPointers> svm_;
 };
 
 }  // namespace remotecl::server

@@ -218,6 +218,8 @@ void Session::tear_down() {
   bulk_receiver_.drop_all();
   queues_.for_each(finish);
   buffers_.clear();
+  svm_.clear();
+  letting_go_.clear();
   queues_.clear();
 }
 

@@ -2,8 +2,11 @@
 
 #include <atomic>
 #include <functional>
+#include <list>
+#include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "runtime/base/mutex.h"
 #include "runtime/base/ref_counted.h"
@@ -72,6 +75,7 @@ class Session final : public RefCounted {
   BulkSender& bulk_sender() { return bulk_sender_; }                       // any thread
   Issuer& issuer() { return issuer_; }                                     // with the lock
   std::shared_ptr<ArgumentSnapshot> snapshot(const DeviceKernel& kernel);  // with the lock
+  void let_go(std::list<std::vector<Ref<Buffer>>>::iterator kept);         // with the lock
   std::atomic<std::uint64_t>& kept_bytes() { return kept_bytes_; }         // any thread
 
  private:
@@ -106,6 +110,8 @@ class Session final : public RefCounted {
   void handle(const EnqueueCopyRect&);
   void handle(const EnqueueFill&);
   void handle(const EnqueueMarker&);
+  void handle(const AllocateSvm&);
+  void handle(const SetKernelSvm&);
   void handle(const Finish&);
   void handle(const ObserveEvent&);
   void handle(const ReleaseEvent&);
@@ -132,6 +138,12 @@ class Session final : public RefCounted {
   cl_int set_arguments(DeviceKernel& kernel, Device& device, const Sequence<KernelArgument>& changed);
   cl_int set_argument(DeviceKernel& kernel, Device& device, std::uint32_t index);
   cl_int check_arguments(DeviceKernel& kernel);
+  // The allocation that an address of the client's lies in, or null.
+  Buffer* find_svm(std::uint64_t address) const;
+  void release_svm(Ref<Buffer> buffer);
+  // Keeps what commands of the queue may use until they have ended: everything, or these.
+  void keep_svm(Queue& queue);
+  void keep_svm(Queue& queue, std::vector<Ref<Buffer>> buffers);
   void end_transfer(Transfer& transfer);
   Ref<Program> add_program(ObjectId id, ProgramOrigin origin);
   Ref<Program> existing_program(ObjectId id);
@@ -154,6 +166,8 @@ class Session final : public RefCounted {
   Issuer issuer_;
   ObjectTable<Queue> queues_;
   ObjectTable<Buffer> buffers_;
+  std::map<std::uint64_t, Ref<Buffer>> svm_;        // allocations by address; they are in buffers_, too
+  std::list<std::vector<Ref<Buffer>>> letting_go_;  // kept for commands that were sent before their release
   ObjectTable<Program> programs_;
   ObjectTable<Kernel> kernels_;
   std::uint64_t released_buffers_ = 0;  // so far: kernel arguments are checked again when it has changed

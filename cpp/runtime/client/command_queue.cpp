@@ -32,7 +32,13 @@ cl_int CommandQueue::finish() {
   session().wait([&] { return finished->load(std::memory_order_acquire) && pending_reads_.none(); });
   if (session().lost()) return CL_DEVICE_NOT_AVAILABLE;
   finished_through(last);
+  for (int left = host_work_.load(); left != 0; left = host_work_.load()) host_work_.wait(left);
   return take_failure();
+}
+
+void CommandQueue::host_work_ended() {
+  host_work_.fetch_sub(1);
+  host_work_.notify_all();
 }
 
 void CommandQueue::finished_through(std::uint64_t sequence) {

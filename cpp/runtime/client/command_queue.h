@@ -39,6 +39,9 @@ class CommandQueue final : public Handle<_cl_command_queue, HandleTag::kQueue, C
   // Every command up to this one is known to have ended.
   std::uint64_t finished_sequence() const { return finished_sequence_.load(std::memory_order_acquire); }
   void finished_through(std::uint64_t sequence);
+  // Work of this process in the queue's order (enqueue_host_work), which finish() waits for, too.
+  void host_work_begins() { host_work_.fetch_add(1); }
+  void host_work_ended();
   // Remembers the first failure for the next blocking call.
   void command_failed(cl_int status);
   cl_int take_failure() { return failure_.exchange(CL_SUCCESS); }
@@ -57,6 +60,7 @@ class CommandQueue final : public Handle<_cl_command_queue, HandleTag::kQueue, C
   std::atomic<std::uint64_t> finished_sequence_{0};
   std::atomic<cl_int> failure_{CL_SUCCESS};
   PendingReads pending_reads_;
+  std::atomic<int> host_work_{0};
 };
 
 }  // namespace remotecl

@@ -37,8 +37,8 @@ void send_fetch(PendingCommand& command, MemoryObject& buffer, std::uint64_t off
 }  // namespace
 
 cl_int enqueue_map(CommandQueue& queue, MemoryObject& buffer, bool blocking, cl_map_flags flags, std::uint64_t offset,
-                   std::uint64_t size, WaitList wait, Event** event, void** mapped) {
-  PendingCommand command(queue, CL_COMMAND_MAP_BUFFER, wait, true);
+                   std::uint64_t size, WaitList wait, Event** event, void** mapped, cl_command_type type) {
+  PendingCommand command(queue, type, wait, true);
   if (command.error() != CL_SUCCESS) return command.error();
   BufferStorage& storage = buffer.storage();
   const ByteRange range = buffer.range(offset, size);
@@ -71,11 +71,13 @@ cl_int enqueue_map(CommandQueue& queue, MemoryObject& buffer, bool blocking, cl_
   return CL_SUCCESS;
 }
 
-cl_int enqueue_unmap(CommandQueue& queue, MemoryObject& buffer, void* mapped, WaitList wait, Event** event) {
-  PendingCommand command(queue, CL_COMMAND_UNMAP_MEM_OBJECT, wait, true);
+cl_int enqueue_unmap(CommandQueue& queue, MemoryObject& buffer, void* mapped, WaitList wait, Event** event,
+                     cl_command_type type) {
+  PendingCommand command(queue, type, wait, true);
   if (command.error() != CL_SUCCESS) return command.error();
-  MemoryObject::Mapping mapping;
-  if (!buffer.remove_mapping(mapped, mapping)) return CL_INVALID_VALUE;
+  MemoryObject::Mapping mapping{};
+  // No error is specified for a pointer to shared virtual memory that is not mapped: nothing is to be done.
+  if (!buffer.remove_mapping(mapped, mapping) && type != CL_COMMAND_SVM_UNMAP) return CL_INVALID_VALUE;
   if ((mapping.flags & kWrites) == 0) {
     send_marker(command);
     Ref<Event> own = command.sent();

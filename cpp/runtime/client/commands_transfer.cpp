@@ -86,8 +86,8 @@ bool is_packed(const Rectangle& rectangle, const Extent& region) { return rectan
 }  // namespace
 
 cl_int enqueue_read(CommandQueue& queue, MemoryObject& buffer, bool blocking, std::uint64_t offset, std::uint64_t size,
-                    void* to, WaitList wait, Event** event) {
-  PendingCommand command(queue, CL_COMMAND_READ_BUFFER, wait, event != nullptr);
+                    void* to, WaitList wait, Event** event, cl_command_type type) {
+  PendingCommand command(queue, type, wait, event != nullptr);
   command.reads(buffer, buffer.range(offset, size));
   if (command.error() != CL_SUCCESS) return command.error();
   const TransferRef transfer = expect_bytes(command, blocking, static_cast<std::byte*>(to), size, nullptr);
@@ -100,8 +100,8 @@ cl_int enqueue_read(CommandQueue& queue, MemoryObject& buffer, bool blocking, st
 }
 
 cl_int enqueue_write(CommandQueue& queue, MemoryObject& buffer, bool blocking, std::uint64_t offset, std::uint64_t size,
-                     const void* from, WaitList wait, Event** event) {
-  PendingCommand command(queue, CL_COMMAND_WRITE_BUFFER, wait, event != nullptr);
+                     const void* from, WaitList wait, Event** event, cl_command_type type) {
+  PendingCommand command(queue, type, wait, event != nullptr);
   command.writes(buffer, buffer.range(offset, size));
   if (command.error() != CL_SUCCESS) return command.error();
   const auto* bytes = static_cast<const std::byte*>(from);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/client/session.h"
+#include "runtime/client/svm.h"
 
 namespace remotecl {
 
@@ -15,6 +16,9 @@ Kernel::Kernel(Kernel& other) : program_(other.program_), info_(other.info_) {
   const std::lock_guard lock(other.mutex_);
   arguments_ = other.arguments_;
   last_version_ = other.last_version_;
+  svm_pointers_ = other.svm_pointers_;
+  svm_memory_ = other.svm_memory_;
+  if (!svm_pointers_.empty()) svm_unsent_ = ~std::uint64_t{0};
   program_->kernel_attached(1);
 }
 
@@ -68,6 +72,7 @@ cl_int Kernel::set_argument(cl_uint index, std::size_t size, const void* value) 
       break;
     }
     case ArgumentKind::kOther:
+    case ArgumentKind::kSvm:  // says how one is set, not what one is
       return CL_INVALID_ARG_VALUE;  // images and samplers: no object of that kind can exist yet
     case ArgumentKind::kValue: {
       if (value == nullptr) return CL_INVALID_ARG_VALUE;
@@ -84,6 +89,40 @@ cl_int Kernel::set_argument(cl_uint index, std::size_t size, const void* value) 
   argument.set = true;
   argument.version = ++last_version_;
   return CL_SUCCESS;
+}
+
+cl_int Kernel::set_svm_argument(cl_uint index, const void* pointer) {
+  if (index >= arguments_.size()) return CL_INVALID_ARG_INDEX;
+  if (info_.arguments[index].kind != ArgumentKind::kMemory) return CL_INVALID_ARG_VALUE;
+  SvmPlace place;
+  if (pointer != nullptr) {
+    place = find_svm(context(), pointer);
+    if (!place.memory) return CL_INVALID_ARG_VALUE;
+  }
+  const std::lock_guard lock(mutex_);
+  Argument& argument = arguments_[index];
+  argument.kind = pointer == nullptr ? ArgumentKind::kMemory : ArgumentKind::kSvm;
+  argument.number = reinterpret_cast<std::uintptr_t>(pointer);
+  argument.memory = std::move(place.memory);
+  argument.set = true;
+  argument.version = ++last_version_;
+  return CL_SUCCESS;
+}
+
+void Kernel::set_svm_pointers(std::vector<void*> pointers, std::vector<Ref<MemoryObject>> memory) {
+  const std::lock_guard lock(mutex_);
+  svm_pointers_ = std::move(pointers);
+  svm_memory_ = std::move(memory);
+  svm_unsent_ = ~std::uint64_t{0};
+}
+
+void Kernel::send_svm_pointers(Session& session) {
+  const std::uint64_t bit = std::uint64_t{1} << session.index();
+  if ((svm_unsent_ & bit) == 0) return;
+  svm_unsent_ &= ~bit;
+  std::vector<std::uint64_t> addresses;
+  for (void* pointer : svm_pointers_) addresses.push_back(reinterpret_cast<std::uintptr_t>(pointer));
+  session.send(SetKernelSvm{id_, std::span<const std::uint64_t>(addresses)});
 }
 
 bool Kernel::arguments_complete() {

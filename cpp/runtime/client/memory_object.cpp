@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstring>
 #include <new>
 #include <unordered_set>
@@ -95,7 +96,38 @@ MemoryObject::MemoryObject(Ref<MemoryObject> parent, cl_mem_flags flags, std::si
       offset_(offset),
       size_(size),
       host_ptr_(parent->host_ptr_ == nullptr ? nullptr : static_cast<std::byte*>(parent->host_ptr_) + offset),
-      storage_(parent->storage_) {
+      storage_(parent->storage_),
+      storage_offset_(parent->storage_offset_ + offset) {
+  const std::lock_guard lock(g_live_mutex);
+  live_set().insert(this);
+}
+
+MemoryObject::MemoryObject(Ref<Context> context, cl_mem_flags flags, std::size_t size, void* address,
+                           std::shared_ptr<void> owner, ObjectId id, std::uint64_t created_on)
+    : context_(std::move(context)),
+      flags_((flags & kAccess) == 0 ? flags | CL_MEM_READ_WRITE : flags),
+      offset_(0),
+      size_(size),
+      host_ptr_(address),
+      id_(id),
+      storage_(std::make_shared<BufferStorage>(size, address)),
+      created_on_(created_on) {
+  storage_->application_memory_owner = std::move(owner);
+  const std::lock_guard lock(g_live_mutex);
+  live_set().insert(this);
+}
+
+MemoryObject::MemoryObject(Ref<MemoryObject> svm, std::size_t svm_offset, cl_mem_flags flags, std::size_t size,
+                           std::vector<cl_mem_properties> properties)
+    : context_(svm->context_),
+      svm_(svm),
+      flags_((flags & kAccess) == 0 ? flags | CL_MEM_READ_WRITE : flags),
+      offset_(0),
+      size_(size),
+      host_ptr_(static_cast<std::byte*>(svm->host_ptr_) + svm_offset),
+      properties_(std::move(properties)),
+      storage_(svm->storage_),
+      storage_offset_(svm_offset) {
   const std::lock_guard lock(g_live_mutex);
   live_set().insert(this);
 }
@@ -121,9 +153,9 @@ void MemoryObject::create_on(Session& session) {
   const std::uint64_t bit = std::uint64_t{1} << session.index();
   if ((created_on_.load() & bit) != 0) return;
   created_on_.fetch_or(bit);
-  if (parent_) {
-    parent_->create_on(session);
-    session.send(CreateSubBuffer{id_, parent_->id(), flags_ & kAccess, offset_, size_});
+  if (MemoryObject& whole = root(); &whole != this) {
+    whole.create_on(session);
+    session.send(CreateSubBuffer{id_, whole.id(), flags_ & kAccess, storage_offset_, size_});
   } else {
     session.send(CreateBuffer{id_, flags_ & kAccess, size_});
   }
@@ -138,18 +170,24 @@ void* MemoryObject::add_mapping(std::uint64_t offset, std::uint64_t size, cl_map
   std::byte* host = storage_->host();
   mappings_.push_back({offset, size, flags});
   map_count_.fetch_add(1);
-  return host + offset_ + offset;
+  return host + storage_offset_ + offset;
 }
 
 bool MemoryObject::remove_mapping(void* pointer, Mapping& removed) {
   for (auto at = mappings_.rbegin(); at != mappings_.rend(); ++at) {
-    if (storage_->host() + offset_ + at->offset != pointer) continue;
+    if (storage_->host() + storage_offset_ + at->offset != pointer) continue;
     removed = *at;
     mappings_.erase(std::next(at).base());
     map_count_.fetch_sub(1);
     return true;
   }
   return false;
+}
+
+bool MemoryObject::is_mapped(std::uint64_t offset, std::uint64_t size) const {
+  return std::any_of(mappings_.begin(), mappings_.end(), [&](const Mapping& mapping) {
+    return mapping.offset < offset + size && offset < mapping.offset + mapping.size;
+  });
 }
 
 std::vector<Ref<MemoryObject>> live_memory_objects() {

@@ -48,6 +48,7 @@ struct BufferStorage {
   ResidencyDirectory residency;
   std::uint64_t writes = 0;              // how many commands have written so far
   std::vector<Ref<Event>> host_readers;  // transfers that still read the host's copy
+  std::shared_ptr<void> application_memory_owner;  // of what the runtime gave to the application
 
  private:
   const std::uint64_t size_;
@@ -66,6 +67,12 @@ class MemoryObject final : public Handle<_cl_mem, HandleTag::kMemory, CL_INVALID
                std::vector<cl_mem_properties> properties);
   // Sub-buffer.
   MemoryObject(Ref<MemoryObject> parent, cl_mem_flags flags, std::size_t offset, std::size_t size);
+  // Shared virtual memory at `address`, which `owner` keeps; servers with a bit in `created_on` know it by `id`.
+  MemoryObject(Ref<Context> context, cl_mem_flags flags, std::size_t size, void* address, std::shared_ptr<void> owner,
+               ObjectId id, std::uint64_t created_on);
+  // Buffer over a part of shared virtual memory (CL_MEM_USE_HOST_PTR).
+  MemoryObject(Ref<MemoryObject> svm, std::size_t svm_offset, cl_mem_flags flags, std::size_t size,
+               std::vector<cl_mem_properties> properties);
 
   Context& context() const { return *context_; }
   ObjectId id() const { return id_; }
@@ -80,8 +87,11 @@ class MemoryObject final : public Handle<_cl_mem, HandleTag::kMemory, CL_INVALID
   cl_uint map_count() const { return map_count_.load(); }
   BufferStorage& storage() const { return *storage_; }
   std::shared_ptr<BufferStorage> shared_storage() const { return storage_; }
-  MemoryObject& root() { return parent_ ? *parent_ : *this; }
-  ByteRange range(std::uint64_t offset, std::uint64_t size) const { return {offset_ + offset, size}; }
+  // The object that the whole storage belongs to.
+  MemoryObject& root() { return parent_ ? parent_->root() : svm_ ? *svm_ : *this; }
+  ByteRange range(std::uint64_t offset, std::uint64_t size) const { return {storage_offset_ + offset, size}; }
+  // Whether it lies in shared virtual memory.
+  bool uses_svm() const { return svm_ || (parent_ && parent_->uses_svm()); }
 
   // Points back here until the object is destroyed, then to null.
   using Link = std::shared_ptr<std::atomic<MemoryObject*>>;
@@ -100,12 +110,14 @@ class MemoryObject final : public Handle<_cl_mem, HandleTag::kMemory, CL_INVALID
   void* add_mapping(std::uint64_t offset, std::uint64_t size, cl_map_flags flags);
   // Takes one mapping that begins at `pointer` away; false when there is none.
   bool remove_mapping(void* pointer, Mapping& removed);
+  bool is_mapped(std::uint64_t offset, std::uint64_t size) const;  // any of these bytes
 
  private:
   ~MemoryObject() override;
 
   const Ref<Context> context_;
   const Ref<MemoryObject> parent_;
+  const Ref<MemoryObject> svm_;  // of a buffer over shared virtual memory
   const cl_mem_flags flags_;
   const std::size_t offset_;
   const std::size_t size_;
@@ -114,6 +126,7 @@ class MemoryObject final : public Handle<_cl_mem, HandleTag::kMemory, CL_INVALID
   const ObjectId id_ = next_id();
   const Link link_ = std::make_shared<std::atomic<MemoryObject*>>(this);
   const std::shared_ptr<BufferStorage> storage_;
+  const std::uint64_t storage_offset_ = 0;    // in the root
   std::atomic<std::uint64_t> created_on_{0};  // bit per session
   std::atomic<cl_uint> map_count_{0};
   std::vector<Mapping> mappings_;

@@ -167,6 +167,8 @@ void Session::handle(std::uint16_t code, Bytes payload) {
       return with(ProgramBinary{}, [&](const ProgramBinary& report) { deliver_reply(report.token, code, payload); });
     case Code::kNativeAnswer:
       return with(NativeAnswer{}, [&](const NativeAnswer& report) { deliver_reply(report.token, code, payload); });
+    case Code::kSvmAllocated:
+      return with(SvmAllocated{}, [&](const SvmAllocated& report) { deliver_reply(report.token, code, payload); });
     case Code::kEventDone:
       return with(EventDone{}, [&](const EventDone& report) { handle_event_done(report); });
     case Code::kCommandFailed:

@@ -6,3 +6,4 @@
 #include "runtime/protocol/messages/memory.h"
 #include "runtime/protocol/messages/program.h"
 #include "runtime/protocol/messages/session.h"
+#include "runtime/protocol/messages/svm.h"

@@ -111,7 +111,8 @@ struct LinkProgram {
   REMOTECL_FIELDS(program, token, devices, options, inputs)
 };
 
-enum class ArgumentKind : std::uint32_t { kValue = 0, kMemory = 1, kLocal = 2, kOther = 3 };
+// kSvm: an argument that is declared as kMemory, set to an address of shared virtual memory.
+enum class ArgumentKind : std::uint32_t { kValue = 0, kMemory = 1, kLocal = 2, kOther = 3, kSvm = 16 };
 
 struct ArgumentDescription {
   ArgumentKind kind;
