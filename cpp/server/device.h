@@ -47,6 +47,9 @@ class Device {
   // Commands that wait for all earlier ones cost the driver a time that grows with the square of their
   // number.
   bool waits_for_all_slowly() const { return platform_name_ == "Portable Computing Language"; }
+  // Two links of equal programs at the same time, also in two processes, make one of them fail: the driver replaces a
+  // file of its cache in two steps.
+  bool links_disturb_each_other() const { return platform_name_ == "Portable Computing Language"; }
 
   // Made at the first call. Null and the driver's error when that fails.
   cl_context context(cl_int& error) EXCLUDES(mutex_);
