@@ -1,6 +1,7 @@
 #include "server/build.h"
 
 #include <algorithm>
+#include <filesystem>
 
 namespace remotecl::server {
 namespace {
@@ -28,6 +29,12 @@ std::vector<KernelRecord> inspect_kernels(cl_program program, cl_device_id devic
     clReleaseKernel(kernel);
   }
   return records;
+}
+
+// PoCL writes what may be included to a file of that name below a folder of its own: no client may name one elsewhere.
+bool leaves_folder(const std::string& name) {
+  const std::filesystem::path path(name);
+  return std::find(path.begin(), path.end(), "..") != path.end();
 }
 
 template <class T>
@@ -114,6 +121,7 @@ cl_program BuildReport::compile(const Program& program, Device& device, const Pl
   std::vector<const char*> names;
   for (const IncludedSource& source : included) {
     cl_program header = nullptr;
+    if (record.values.error == CL_SUCCESS && leaves_folder(source.name)) record.values.error = CL_INVALID_VALUE;
     if (record.values.error == CL_SUCCESS) record.values.error = source.program->make(device, header);
     if (header != nullptr) headers.push_back(header);
     names.push_back(source.name.c_str());

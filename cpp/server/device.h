@@ -52,6 +52,9 @@ class Device {
   // Commands that wait for all earlier ones cost the driver a time that grows with the square of their
   // number.
   bool waits_for_all_slowly() const { return platform_name_ == "Portable Computing Language"; }
+  // Two links of equal programs at the same time, also in two processes, make one of them fail: the driver replaces a
+  // file of its cache in two steps.
+  bool links_disturb_each_other() const { return platform_name_ == "Portable Computing Language"; }
 
   // Memory of sessions' objects, counted against what the device has: a driver that allocates late would end the whole
   // daemon instead of refusing. False when `size` bytes do not fit any more.

@@ -120,6 +120,7 @@ void Session::work(const LinkProgram& message, const ProgramWork& work) {
         if (inputs.back() != nullptr) clRetainProgram(inputs.back());
       }
     }
+    const FileLock alone = on.links_disturb_each_other() ? shared_.files.lock_links() : FileLock();
     const cl_program linked = report.link(on, std::string(message.options), inputs);
     for (const cl_program input : inputs) {
       if (input != nullptr) clReleaseProgram(input);

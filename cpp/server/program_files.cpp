@@ -167,6 +167,16 @@ std::string PlacedFiles::client_log(std::string log) const {
   return log;
 }
 
+FileLock::FileLock(const fs::path& path)
+    : descriptor_(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)) {
+  while (descriptor_ >= 0 && ::flock(descriptor_, LOCK_EX) != 0 && errno == EINTR) {
+  }
+}
+
+FileLock::~FileLock() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
 ProgramFiles::ProgramFiles(fs::path folder)
     : base_(private_folder(folder.empty() ? temporary_folder() : std::move(folder))) {}
 

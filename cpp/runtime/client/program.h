@@ -129,6 +129,7 @@ class Program final : public Handle<_cl_program, HandleTag::kProgram, CL_INVALID
   cl_int run(Build build, Send&& send);
   bool allows_remainder_by(const std::string& options) const;
   cl_int result_of(const Build& build) const;
+  // Requires mutex_.
   void store(Session& session, const std::vector<Device*>& devices, const Bytes* payload);
 
   const Ref<Context> context_;

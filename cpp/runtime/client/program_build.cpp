@@ -1,6 +1,5 @@
 // Builds, compilations and links: one message to each server, and what comes back.
 #include <algorithm>
-#include <atomic>
 #include <memory>
 #include <stdexcept>
 
@@ -54,8 +53,8 @@ bool has_option(const std::string& options, const char* option) { return options
 
 // A call on the way: the last server to answer ends it.
 struct Program::Progress {
-  std::atomic<int> servers_left{0};
-  Build build;
+  std::size_t servers_left;  // requires mutex_
+  const Build build;
 };
 
 template <class Send>
@@ -76,24 +75,24 @@ cl_int Program::run(Build build, Send&& send) {
     }
   }
   const bool calls_back = build.notify.callback != nullptr;
-  const auto progress = std::make_shared<Progress>();
-  progress->servers_left = static_cast<int>(servers.size());
-  progress->build = std::move(build);
+  const auto progress = std::make_shared<Progress>(Progress{servers.size(), std::move(build)});
   for (auto& [session, of_session] : servers) {
     std::vector<std::uint32_t> indices;
     for (Device* device : of_session) indices.push_back(device->index());
     if (calls_back) session->add_interest();
     const Token token = session->expect_reply([this, keep = Ref<Program>(this), progress, session = session,
                                                of_session = of_session](std::uint16_t, const Bytes* payload) {
-      store(*session, of_session, payload);
-      const Notify notify = progress->build.notify;
-      if (notify.callback != nullptr) session->drop_interest();
-      if (progress->servers_left.fetch_sub(1) != 1) return;
+      bool last = false;
       {
         const std::lock_guard lock(mutex_);
-        building_ = false;
+        store(*session, of_session, payload);
+        last = --progress->servers_left == 0;
+        if (last) building_ = false;
       }
-      if (notify.callback != nullptr) {
+      const Notify notify = progress->build.notify;
+      if (notify.callback == nullptr) return;
+      session->drop_interest();
+      if (last) {
         post_callback([keep, notify] { notify.callback(keep->handle(), notify.user_data); });
       }
     });
@@ -197,7 +196,6 @@ cl_int Program::inspect(const std::vector<Device*>& devices) {
 }
 
 void Program::store(Session& session, const std::vector<Device*>& devices, const Bytes* payload) {
-  const std::lock_guard lock(mutex_);
   BuildDone report{};
   if (payload != nullptr) {
     Decoder decoder(*payload);
