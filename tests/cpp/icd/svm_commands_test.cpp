@@ -57,6 +57,27 @@ TEST_F(SvmCommandTest, CopyBetweenHostMemoriesWaits) {
   EXPECT_EQ(status(done), CL_COMPLETE);
 }
 
+// In order, what the client does itself comes before what the server does next.
+TEST_F(SvmCommandTest, LaterCommandsOfTheQueueWaitForHostWork) {
+  const Owned<cl_command_queue> any_order = make_queue(context_, device(), CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+  for (int round = 0; round < 20; ++round) {
+    std::vector<int> from(1u << 18, round), to(1u << 18, -1);
+    check(clEnqueueSVMMemcpy(queue_, CL_FALSE, to.data(), from.data(), from.size() * sizeof(int), 0, nullptr, nullptr));
+    Owned<cl_event> after;
+    check(clEnqueueMarkerWithWaitList(queue_, 0, nullptr, after.out()));
+    check(clWaitForEvents(1, after.pointer()));
+    ASSERT_EQ(to, from);
+    // Out of order, what waits for its event does.
+    from.assign(from.size(), ~round);
+    Owned<cl_event> copied;
+    check(clEnqueueSVMMemcpy(any_order, CL_FALSE, to.data(), from.data(), from.size() * sizeof(int), 0, nullptr,
+                             copied.out()));
+    check(clEnqueueMarkerWithWaitList(any_order, 1, copied.pointer(), after.out()));
+    check(clWaitForEvents(1, after.pointer()));
+    ASSERT_EQ(to, from);
+  }
+}
+
 TEST_F(SvmCommandTest, CopyInsideAnAllocation) {
   const Shared<int> data(context_, 1024);
   data.write(queue_, numbers(1024));
@@ -205,6 +226,7 @@ TEST_F(SvmCommandTest, FreeAfterAFailureFreesNothing) {
   EXPECT_EQ(clWaitForEvents(1, done.pointer()), CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
   EXPECT_LT(status(done), 0);
   EXPECT_EQ(freed.calls, 0);
+  EXPECT_EQ(clFinish(queue_), CL_SUCCESS) << "the event has told of the failure";
   EXPECT_EQ(data.read(queue_), numbers(16));
 }
 
