@@ -78,7 +78,8 @@ TEST_F(SvmTest, ConstantArgumentDoesNotMakeTheListConstant) {
   const Owned<cl_program> program = build(context_, R"(
 typedef struct Node { global struct Node* next; int value; } Node;
 kernel void change_second(global const Node* head) { head->next->value = 9; }
-)");
+)",
+                                          "-cl-kernel-arg-info");
   const Owned<cl_kernel> change = make_kernel(program, "change_second");
   const Shared<Node> nodes(context_, 2);
   nodes.write(queue_, {{nodes + 1, 1}, {nullptr, 2}});
