@@ -46,7 +46,9 @@ class Device {
 
   // Shared virtual memory: none; at addresses that the driver chooses; or any memory of this process.
   enum class Svm { kNone, kOwnAddress, kAnyAddress };
-  Svm svm() const { return svm_; }
+  Svm svm() const { return svm_.load(std::memory_order_relaxed); }
+  // Leaving the choice to the driver is never wrong; tests take that road on a device that would not need it.
+  void choose_svm_addresses() { svm_ = Svm::kOwnAddress; }
   std::uint64_t allocation_size_max() const { return allocation_size_max_; }
 
   // Commands that wait for all earlier ones cost the driver a time that grows with the square of their
@@ -76,7 +78,7 @@ class Device {
   std::atomic<std::uint64_t> reserved_{0};
   int version_ = 10;
   std::atomic<bool> maps_in_place_{false};
-  Svm svm_ = Svm::kNone;
+  std::atomic<Svm> svm_{Svm::kNone};
   std::uint64_t allocation_size_max_ = 0;
   Mutex mutex_;
   cl_context context_ GUARDED_BY(mutex_) = nullptr;

@@ -6,6 +6,7 @@ namespace {
 
 struct HostWork {
   Ref<Event> event;
+  Ref<Event> over;  // ends in any case; null when nothing on the server waits for it
   Ref<CommandQueue> queue;
   std::function<void()> run;
 };
@@ -16,6 +17,7 @@ void CL_CALLBACK run_host_work(cl_event turn, cl_int status, void* user_data) {
   const bool profiled = work->queue->profiling() && from_handle<Event>(turn)->profile(times);
   if (status == CL_COMPLETE) work->run();
   work->event->complete(status, profiled ? &times : nullptr);
+  if (work->over) work->over->complete(CL_COMPLETE);
   work->queue->host_work_ended();
 }
 
@@ -31,6 +33,13 @@ cl_int enqueue_host_work(CommandQueue& queue, cl_command_type type, WaitList wai
   pending->event = make_ref<Event>(queue, type, false);
   pending->queue = Ref<CommandQueue>(&queue);
   pending->run = std::move(work);
+  if (queue.in_order()) {
+    // What follows in the queue waits for this process.
+    pending->over = make_ref<Event>(Ref<Context>(&queue.context()));
+    pending->over->announce_to(command.session());
+    const EventId over = pending->over->id();
+    command.session().send(EnqueueMarker{queue.id(), 0, 0, 0, {&over, 1}});
+  }
   Ref<Event> own = pending->event;
   queue.host_work_begins();
   const Ref<Event> turn = command.sent();

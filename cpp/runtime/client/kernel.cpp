@@ -72,7 +72,7 @@ cl_int Kernel::set_argument(cl_uint index, std::size_t size, const void* value) 
       break;
     }
     case ArgumentKind::kOther:
-    case ArgumentKind::kSvm:  // says how one is set, not what one is
+    case ArgumentKind::kSvm:        // says how one is set, not what one is
       return CL_INVALID_ARG_VALUE;  // images and samplers: no object of that kind can exist yet
     case ArgumentKind::kValue: {
       if (value == nullptr) return CL_INVALID_ARG_VALUE;
@@ -149,6 +149,8 @@ std::vector<std::uint64_t>& Kernel::sent_versions(const Device& device) {
 bool Kernel::may_write(std::size_t index) const {
   const Argument& argument = arguments_[index];
   if (!argument.memory || (argument.memory->flags() & CL_MEM_READ_ONLY) != 0) return false;
+  // Shared memory holds pointers to itself, which need not be as constant as the argument is.
+  if (argument.kind == ArgumentKind::kSvm || argument.memory->uses_svm()) return true;
   const ArgumentInfo& info = info_.arguments[index];
   if (info.info_status != CL_SUCCESS) return true;
   return info.address != CL_KERNEL_ARG_ADDRESS_CONSTANT && (info.type_qualifier & CL_KERNEL_ARG_TYPE_CONST) == 0;

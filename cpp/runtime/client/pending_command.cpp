@@ -142,21 +142,25 @@ void PendingCommand::relay(MemoryObject& root, const Missing& missing, Location 
   const auto fetched = make_ref<Event>(reader, CL_COMMAND_READ_BUFFER, true);
   fetched->reported_unasked();
   fetched->add_hold();
+  // On one server the read is over before its bytes are here: the write waits for an event of the client.
+  const bool one_server = &source.session() == &session();
+  const Ref<Event> arrived = one_server ? make_ref<Event>(Ref<Context>(&queue_.context())) : fetched;
   source.session().add_interest();
   const TransferRef transfer = source.session().begin_receive(
       memory.get(), range.size,
-      [fetched, &session = source.session()](bool ok) {
+      [fetched, arrived, one_server, &session = source.session()](bool ok) {
         fetched->release_hold(ok);
+        if (one_server) arrived->complete(ok ? CL_COMPLETE : CL_OUT_OF_RESOURCES);
         session.drop_interest();
       },
       memory);
   source.session().send(EnqueueRead{reader.id(), fetched->id(), root.id(), range.offset, range.size, transfer->id,
                                     std::span<const EventId>(written)});
-  fetched->announce_to(session());
+  arrived->announce_to(session());
   source.session().flush();
 
   std::vector<EventId> after = after_users(root);
-  after.push_back(fetched->id());
+  after.push_back(arrived->id());
   const auto arrival = make_ref<Event>(queue_, CL_COMMAND_MIGRATE_MEM_OBJECTS, true, true);
   arrival->reported_unasked();
   session().add_interest();

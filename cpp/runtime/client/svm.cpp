@@ -77,7 +77,7 @@ struct SvmDevices {
 std::vector<SvmDevices> devices_by_session(Context& context) {
   std::vector<SvmDevices> result;
   for (Device* device : context.devices()) {
-    if (svm_capabilities(*device) == 0) continue;
+    if (svm_capabilities(*device) == 0 || device->session().lost()) continue;
     const auto same = [device](const SvmDevices& entry) { return entry.session == &device->session(); };
     auto at = std::find_if(result.begin(), result.end(), same);
     if (at == result.end()) at = result.insert(at, SvmDevices{&device->session(), {}});

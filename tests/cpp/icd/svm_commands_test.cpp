@@ -193,6 +193,28 @@ TEST_F(SvmCommandTest, FinishCoversFrees) {
   }
 }
 
+void CL_CALLBACK take_time(cl_command_queue, cl_uint, void*[], void* user_data) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  static_cast<std::atomic<bool>*>(user_data)->store(true);
+}
+
+// What the client does itself comes before what the server does next.
+TEST_F(SvmCommandTest, LaterCommandsWaitForAFree) {
+  for (const cl_command_queue_properties order : {0, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE}) {
+    const Owned<cl_command_queue> queue = make_queue(context_, device(), order);
+    std::atomic<bool> over = false;
+    Shared<int> data(context_, 16);
+    void* pointers[] = {data.get()};
+    Owned<cl_event> freed, after;
+    check(clEnqueueSVMFree(queue, 1, pointers, take_time, &over, 0, nullptr, freed.out()));
+    // In order they do so by themselves.
+    check(clEnqueueMarkerWithWaitList(queue, order != 0, order != 0 ? freed.pointer() : nullptr, after.out()));
+    check(clWaitForEvents(1, after.pointer()));
+    EXPECT_TRUE(over) << order;
+    EXPECT_EQ(status(freed), CL_COMPLETE) << order;
+  }
+}
+
 TEST_F(SvmCommandTest, FreeAfterAFailureFreesNothing) {
   const Shared<int> data(context_, 16);
   data.write(queue_, numbers(16));
@@ -205,6 +227,7 @@ TEST_F(SvmCommandTest, FreeAfterAFailureFreesNothing) {
   EXPECT_EQ(clWaitForEvents(1, done.pointer()), CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
   EXPECT_LT(status(done), 0);
   EXPECT_EQ(freed.calls, 0);
+  EXPECT_EQ(clFinish(queue_), CL_SUCCESS) << "the event has told of the failure";
   EXPECT_EQ(data.read(queue_), numbers(16));
 }
 
@@ -239,7 +262,7 @@ TEST_F(SvmCommandTest, MemoryOutlivesTheKernelsThatUseIt) {
       Shared<int> data(context_, 1u << 20);
       data.write(queue, std::vector<int>(1u << 20, 0));
       check(clSetKernelArgSVMPointer(spin, 0, data));
-      check(set_arg(spin, 1, 1000));
+      check(set_arg(spin, 1, 200));
       Owned<cl_event> done;
       check(run(queue, spin, 1u << 20, held ? std::vector<cl_event>{gate} : std::vector<cl_event>{}, done.out()));
       check(clFlush(queue));

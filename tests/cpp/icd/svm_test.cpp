@@ -74,6 +74,21 @@ TEST_F(SvmTest, ListOfOneServerIsWalkedByTheOtherAndTheHost) {
   nodes.unmap(other_);
 }
 
+TEST_F(SvmTest, ConstantArgumentDoesNotMakeTheListConstant) {
+  const Owned<cl_program> program = build(context_, R"(
+typedef struct Node { global struct Node* next; int value; } Node;
+kernel void change_second(global const Node* head) { head->next->value = 9; }
+)",
+                                          "-cl-kernel-arg-info");
+  const Owned<cl_kernel> change = make_kernel(program, "change_second");
+  const Shared<Node> nodes(context_, 2);
+  nodes.write(queue_, {{nodes + 1, 1}, {nullptr, 2}});
+  check(clSetKernelArgSVMPointer(change, 0, nodes));
+  check(run(other_, change, 1));
+  check(clFinish(other_));
+  EXPECT_EQ(nodes.read(queue_)[1].value, 9);
+}
+
 TEST_F(SvmTest, WrittenOnOneServerReadOnTheOther) {
   for (const std::size_t count : {std::size_t{16}, kBig / sizeof(int)}) {
     const Shared<int> data(context_, count);
