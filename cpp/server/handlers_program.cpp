@@ -23,6 +23,8 @@ void Session::handle(const CreateProgramWithBinary& message) {
 void Session::handle(const ReleaseProgram& message) { programs_.take(message.program); }
 
 void Session::work(const BuildProgram& message, Program& program) {
+  program.look_for_prints(message.options);
+  message.headers.for_each([&](const HeaderFile& header) { program.look_for_prints(as_text(header.content)); });
   BuildReport report;
   std::vector<std::pair<Device*, cl_program>> built;
   const auto folder = shared_.files.place(message);

@@ -57,6 +57,7 @@ class Kernel final : public RefCounted {
   ~Kernel() override;
 
   cl_int on(Device& device, DeviceKernel*& kernel);
+  bool prints() const { return program_->prints(); }
 
  private:
   const Ref<Program> program_;

@@ -2,11 +2,14 @@
 
 #include <utility>
 
+#include "server/output_capture.h"
+
 namespace remotecl::server {
 
 Program::Program(Bytes code, const Device* binary_device, std::shared_ptr<std::atomic<std::uint64_t>> session_bytes)
     : code_(as_text(code)), binary_device_(binary_device), session_bytes_(std::move(session_bytes)) {
   *session_bytes_ += code_.size();
+  look_for_prints(code_);
 }
 
 Program::~Program() {
@@ -39,6 +42,10 @@ cl_int Program::make(Device& device, cl_program& program) const {
     program = nullptr;
   }
   return error;
+}
+
+void Program::look_for_prints(std::string_view text) {
+  if (!prints() && mentions_printf(text)) prints_.store(true, std::memory_order_relaxed);
 }
 
 void Program::set_built(const Device& device, cl_program program, bool succeeded) {

@@ -25,6 +25,10 @@ class Program final : public RefCounted {
   // A native program that is not built yet; the caller's. Any thread.
   cl_int make(Device& device, cl_program& program) const;
 
+  // Whether its kernels may print. `text`: more of what it is made of, a header or options. Any thread.
+  bool prints() const { return prints_.load(std::memory_order_relaxed); }
+  void look_for_prints(std::string_view text);
+
   // The result of the last build; a failed one counts too. Takes the reference.
   void set_built(const Device& device, cl_program program, bool succeeded);
   // The program of the last build, still owned by this object; null when there was none.
@@ -41,6 +45,7 @@ class Program final : public RefCounted {
   const std::string code_;
   const Device* const binary_device_;
   const std::shared_ptr<std::atomic<std::uint64_t>> session_bytes_;
+  std::atomic<bool> prints_{false};
   std::vector<Built> built_;  // by device
 };
 

@@ -17,6 +17,7 @@
 #include "server/native_driver.h"
 #include "server/object_table.h"
 #include "server/outbox.h"
+#include "server/output_capture.h"
 #include "server/program.h"
 #include "server/program_files.h"
 #include "server/worker.h"
@@ -27,12 +28,13 @@ namespace remotecl::server {
 struct Shared {
   NativeDriver& driver;
   ProgramFiles& files;
+  OutputCapture& output;
 };
 
 // One client. The server and whoever has work of it in flight own it. Threads: the control connection's reads
 // commands and hands them to the native drivers; the bulk connection's, and a sending one, move bulk data; a
-// worker builds, another one goes on where a driver's callback may not. All state is under one lock, except
-// what says otherwise.
+// worker builds, another one goes on where a driver's callback may not, a third runs what prints. All state is under
+// one lock, except what says otherwise.
 class Session final : public RefCounted {
  public:
   Session(const Shared& shared, std::unique_ptr<Connection> control, std::uint64_t id, const Secret& secret);
@@ -58,6 +60,8 @@ class Session final : public RefCounted {
   void fail_transfer(Ref<Transfer> transfer, cl_int error);
   // Sends Finished when the driver's own call for it returns. With the lock.
   void finish_natively(Queue& queue, Token token, std::uint64_t count);
+  // Runs a long command that prints, after all that it waits for, while no other one does. With the lock.
+  void print(Issue& issue, std::function<cl_int(Issue&)> command);
   // Adds EventDone, and CommandFailed for a failure, to the outbox. Any thread, a callback too.
   void report_end(const Event& event, std::int32_t status, cl_event first, cl_event last);
 
@@ -111,6 +115,7 @@ class Session final : public RefCounted {
   cl_int set_argument(DeviceKernel& kernel, Device& device, std::uint32_t index);
   cl_int check_arguments(DeviceKernel& kernel);
   void end_transfer(Transfer& transfer);
+  void printed(Issue& issue, cl_int error);
   void add_program(ObjectId id, Ref<Program> program);
 
   const Shared shared_;
@@ -143,6 +148,7 @@ class Session final : public RefCounted {
   Worker builds_;
   Worker continuations_;
   Worker finishers_{16};
+  Worker printers_;
 };
 
 }  // namespace remotecl::server

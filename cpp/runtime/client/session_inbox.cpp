@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdio>
 
 #include "runtime/client/event.h"
 #include "runtime/client/session.h"
@@ -173,6 +174,11 @@ void Session::handle(std::uint16_t code, Bytes payload) {
       return with(ReadData{}, [&](const ReadData& report) { handle_read_data(report); });
     case Code::kPullTransfer:
       return with(PullTransfer{}, [&](const PullTransfer& report) { handle_pull(report.transfer); });
+    case Code::kKernelOutput:
+      return with(KernelOutput{}, [](const KernelOutput& report) {
+        std::fwrite(report.text.data(), 1, report.text.size(), stdout);
+        std::fflush(stdout);
+      });
     case Code::kSessionError:
       return with(SessionError{},
                   [&](const SessionError& report) { lose("the server said: " + std::string(report.text)); });

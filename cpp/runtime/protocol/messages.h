@@ -4,5 +4,6 @@
 #include "runtime/protocol/messages/command.h"
 #include "runtime/protocol/messages/completion.h"
 #include "runtime/protocol/messages/memory.h"
+#include "runtime/protocol/messages/output.h"
 #include "runtime/protocol/messages/program.h"
 #include "runtime/protocol/messages/session.h"
