@@ -24,6 +24,15 @@ std::vector<Device*> devices_of(Program& program, cl_uint count, const cl_device
     require(device != nullptr && std::find(known.begin(), known.end(), device) != known.end(), CL_INVALID_DEVICE);
     devices.push_back(device);
   }
+  // What is built for a device is built for the parts of it that the program knows.
+  for (Device* known : program.devices()) {
+    if (std::find(devices.begin(), devices.end(), known) != devices.end()) continue;
+    for (Device* whole = known->parent(); whole != nullptr; whole = whole->parent()) {
+      if (std::find(devices.begin(), devices.end(), whole) == devices.end()) continue;
+      devices.push_back(known);
+      break;
+    }
+  }
   return devices;
 }
 

@@ -20,6 +20,7 @@
 #include "server/output_capture.h"
 #include "server/program.h"
 #include "server/program_files.h"
+#include "server/sub_device_table.h"
 #include "server/worker.h"
 
 namespace remotecl::server {
@@ -105,12 +106,15 @@ class Session final : public RefCounted {
   void handle(const ReleaseEvent&);
   void handle(const ExpectEvent&);
   void handle(const SignalEvent&);
+  void handle(const CreateSubDevices&);
+  void handle(const ReleaseSubDevice&);
   // On the worker, without the lock.
   void work(const BuildProgram&, Program& program);
   void work(const GetProgramBinary&, Program& program);
 
   Queue& queue(ObjectId id);
-  Device& device(std::uint32_t index);
+  Device& device(std::uint32_t index);  // any thread
+  void check_indices(const Array<std::uint32_t>& indices);
   cl_int set_arguments(DeviceKernel& kernel, Device& device, const Sequence<KernelArgument>& changed);
   cl_int set_argument(DeviceKernel& kernel, Device& device, std::uint32_t index);
   cl_int check_arguments(DeviceKernel& kernel);
@@ -126,6 +130,7 @@ class Session final : public RefCounted {
   BulkReceiver bulk_receiver_;
   BulkSender bulk_sender_;
   std::atomic<std::uint64_t> kept_bytes_{0};  // inline data of commands that wait
+  SubDeviceTable sub_devices_;                // before everything that may refer to one
   const Ref<BlockPool> blocks_ = make_ref<BlockPool>();
 
   Mutex mutex_;

@@ -125,22 +125,27 @@ void PendingCommand::relay(MemoryObject& root, ByteRange range, Location from) {
   fetched->reported_unasked();
   fetched->add_hold();
   source.session().add_interest();
+  // The write waits until the bytes are here. Another server learns that from the read's event; the same one would take
+  // the end of the read on its side for it.
+  const bool same_server = &source.session() == &session();
+  const auto landed = same_server ? make_ref<Event>(Ref<Context>(&queue_.context())) : fetched;
   const TransferRef transfer = source.session().begin_transfer(
       memory.get(), range.size,
-      [fetched, &session = source.session()](bool ok) {
+      [fetched, landed, &session = source.session()](bool ok) {
         fetched->release_hold(ok);
+        if (landed->is_user_event()) landed->complete(ok ? CL_COMPLETE : CL_OUT_OF_RESOURCES);
         session.drop_interest();
       },
       memory);
   source.session().send(EnqueueRead{reader.id(), fetched->id(), root.id(), range.offset, range.size, transfer->id,
                                     std::span<const EventId>(after)});
-  fetched->announce_to(session());
+  landed->announce_to(session());
   source.session().flush();
 
   const auto arrival = make_ref<Event>(queue_, CL_COMMAND_MIGRATE_MEM_OBJECTS, true);
   arrival->reported_unasked();
   std::vector<EventId> wait_ids = wait_ids_;
-  wait_ids.push_back(fetched->id());
+  wait_ids.push_back(landed->id());
   session().add_interest();
   const TransferRef push = session().begin_transfer(
       memory.get(), range.size, [&session = session()](bool) { session.drop_interest(); }, memory);
