@@ -108,7 +108,6 @@ constexpr cl_device_info kZeroUint[] = {
     CL_DEVICE_MAX_SAMPLERS,
     CL_DEVICE_IMAGE_PITCH_ALIGNMENT,
     CL_DEVICE_IMAGE_BASE_ADDRESS_ALIGNMENT,
-    CL_DEVICE_PARTITION_MAX_SUB_DEVICES,
     CL_DEVICE_MAX_PIPE_ARGS,
     CL_DEVICE_PIPE_MAX_ACTIVE_RESERVATIONS,
     CL_DEVICE_PIPE_MAX_PACKET_SIZE,
@@ -124,7 +123,6 @@ constexpr cl_device_info kZeroSize[] = {
 };
 constexpr cl_device_info kZeroBits[] = {
     CL_DEVICE_QUEUE_ON_DEVICE_PROPERTIES,
-    CL_DEVICE_PARTITION_AFFINITY_DOMAIN,
     CL_DEVICE_DEVICE_ENQUEUE_CAPABILITIES,
 };
 
@@ -153,15 +151,16 @@ bool answer_unsupported(Device& device, cl_device_info name, const InfoSink& sin
 using Row = icd::InfoRow<Device>;
 const Row kDeviceInfo[] = {
     {CL_DEVICE_PLATFORM, [](Device& d, const InfoSink& sink) { sink.value(d.platform().handle()); }},
-    {CL_DEVICE_PARENT_DEVICE, [](Device&, const InfoSink& sink) { sink.value<cl_device_id>(nullptr); }},
-    {CL_DEVICE_REFERENCE_COUNT, [](Device&, const InfoSink& sink) { sink.value<cl_uint>(1); }},
+    {CL_DEVICE_PARENT_DEVICE,
+     [](Device& d, const InfoSink& sink) {
+       sink.value<cl_device_id>(d.parent() == nullptr ? nullptr : d.parent()->handle());
+     }},
+    {CL_DEVICE_REFERENCE_COUNT,
+     [](Device& d, const InfoSink& sink) { sink.value(d.parent() == nullptr ? 1 : d.handle_count()); }},
     {CL_DEVICE_AVAILABLE,
      [](Device& d, const InfoSink& sink) {
        sink.value<cl_bool>(!d.session().lost() && d.number<cl_bool>(CL_DEVICE_AVAILABLE, CL_TRUE) ? CL_TRUE : CL_FALSE);
      }},
-    {CL_DEVICE_PARTITION_PROPERTIES,
-     [](Device&, const InfoSink& sink) { sink.value<cl_device_partition_property>(0); }},
-    {CL_DEVICE_PARTITION_TYPE, [](Device&, const InfoSink& sink) { sink.value<cl_device_partition_property>(0); }},
     {CL_DEVICE_EXECUTION_CAPABILITIES,
      [](Device&, const InfoSink& sink) { sink.value<cl_device_exec_capabilities>(CL_EXEC_KERNEL); }},
     {CL_DEVICE_SVM_CAPABILITIES,
@@ -201,22 +200,4 @@ CL_API_ENTRY cl_int CL_API_CALL clGetDeviceInfo(cl_device_id device, cl_device_i
     require(native != nullptr, CL_INVALID_VALUE);
     sink.bytes(native->data(), native->size());
   });
-}
-
-CL_API_ENTRY cl_int CL_API_CALL clCreateSubDevices(cl_device_id device, const cl_device_partition_property* properties,
-                                                   cl_uint, cl_device_id*, cl_uint*) {
-  return icd::enter([&] {
-    object<Device>(device);
-    require(properties != nullptr, CL_INVALID_VALUE);
-    // "CL_INVALID_VALUE if values specified in properties are ... not supported by the device."
-    throw icd::ApiError{CL_INVALID_VALUE};
-  });
-}
-
-// "If device is a root-level device, the call has no effect."
-CL_API_ENTRY cl_int CL_API_CALL clRetainDevice(cl_device_id device) {
-  return icd::enter([&] { object<Device>(device); });
-}
-CL_API_ENTRY cl_int CL_API_CALL clReleaseDevice(cl_device_id device) {
-  return icd::enter([&] { object<Device>(device); });
 }

@@ -24,6 +24,15 @@ std::vector<Device*> devices_of(const std::vector<Device*>& known, cl_uint count
     require(device != nullptr && std::find(known.begin(), known.end(), device) != known.end(), CL_INVALID_DEVICE);
     if (std::find(devices.begin(), devices.end(), device) == devices.end()) devices.push_back(device);
   }
+  // What is built for a device is built for the parts of it that the program knows.
+  for (Device* part : known) {
+    if (std::find(devices.begin(), devices.end(), part) != devices.end()) continue;
+    for (Device* whole = part->parent(); whole != nullptr; whole = whole->parent()) {
+      if (std::find(devices.begin(), devices.end(), whole) == devices.end()) continue;
+      devices.push_back(part);
+      break;
+    }
+  }
   return devices;
 }
 

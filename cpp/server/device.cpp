@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <utility>
 
 namespace remotecl::server {
 namespace {
@@ -62,20 +63,29 @@ T number_of(const std::vector<InfoAnswer>& answers, std::uint32_t name) {
 }  // namespace
 
 Device::Device(std::uint32_t index, cl_platform_id platform, cl_device_id id)
-    : index_(index), platform_(platform), id_(id) {
-  for (const Range& range : kDeviceInfo) {
-    for (std::uint32_t name = range.first; name <= range.last; ++name) {
-      if (std::find(kHandles.begin(), kHandles.end(), name) != kHandles.end()) continue;
-      const auto query = [id](auto... arguments) { return clGetDeviceInfo(id, arguments...); };
-      ask(name, query, info_);
-    }
-  }
+    : index_(index), platform_(platform), id_(id), is_part_(false) {
   for (const std::uint32_t name : kPlatformInfo) {
     const auto query = [platform](auto... arguments) { return clGetPlatformInfo(platform, arguments...); };
     ask(name, query, platform_info_);
   }
-  name_ = text_of(info_, CL_DEVICE_NAME);
   platform_name_ = text_of(platform_info_, CL_PLATFORM_NAME);
+  ask_everything();
+}
+
+Device::Device(std::uint32_t index, const Device& parent, cl_device_id id)
+    : index_(index), platform_(parent.platform_), id_(id), is_part_(true), platform_name_(parent.platform_name_) {
+  ask_everything();
+}
+
+void Device::ask_everything() {
+  for (const Range& range : kDeviceInfo) {
+    for (std::uint32_t name = range.first; name <= range.last; ++name) {
+      if (std::find(kHandles.begin(), kHandles.end(), name) != kHandles.end()) continue;
+      const auto query = [this](auto... arguments) { return clGetDeviceInfo(id_, arguments...); };
+      ask(name, query, info_);
+    }
+  }
+  name_ = text_of(info_, CL_DEVICE_NAME);
   memory_ = number_of<cl_ulong>(info_, CL_DEVICE_GLOBAL_MEM_SIZE);
   // "OpenCL<space><major_version.minor_version>": a device may be older than its platform, not newer.
   const std::string version = text_of(info_, CL_DEVICE_VERSION);
@@ -91,8 +101,25 @@ Device::Device(std::uint32_t index, cl_platform_id platform, cl_device_id id)
   }
 }
 
-Device::~Device() {
-  if (context_ != nullptr) clReleaseContext(context_);
+Device::~Device() { close(); }
+
+void Device::close() {
+  MutexLock lock(mutex_);
+  if (closed_) return;
+  closed_ = true;
+  if (context_ != nullptr) clReleaseContext(std::exchange(context_, nullptr));
+  if (is_part_) clReleaseDevice(id_);
+  info_.clear();
+  info_.shrink_to_fit();
+}
+
+cl_int Device::partition(const cl_device_partition_property* properties, std::vector<cl_device_id>& ids,
+                         cl_uint& count) const {
+  const auto asks = [](const InfoAnswer& answer) { return answer.name == CL_DEVICE_PARTITION_PROPERTIES; };
+  // A driver of OpenCL 1.1 has no such function.
+  if (std::none_of(info_.begin(), info_.end(), asks)) return CL_INVALID_VALUE;
+  return clCreateSubDevices(id_, properties, static_cast<cl_uint>(ids.size()), ids.empty() ? nullptr : ids.data(),
+                            &count);
 }
 
 bool Device::reserve(std::uint64_t size) {
@@ -105,8 +132,8 @@ bool Device::reserve(std::uint64_t size) {
 
 cl_context Device::context(cl_int& error) {
   MutexLock lock(mutex_);
-  error = CL_SUCCESS;
-  if (context_ == nullptr) {
+  error = closed_ ? CL_INVALID_DEVICE : CL_SUCCESS;
+  if (context_ == nullptr && !closed_) {
     const cl_context_properties properties[] = {CL_CONTEXT_PLATFORM, reinterpret_cast<cl_context_properties>(platform_),
                                                 0};
     context_ = clCreateContext(properties, 1, &id_, nullptr, nullptr, &error);

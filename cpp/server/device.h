@@ -18,10 +18,12 @@ struct InfoAnswer {
 
 // One device that this daemon serves, with its own native context, which all sessions share: a new session
 // costs nothing, and no driver has to keep several devices in step. Owned by NativeDriver; any thread may use
-// it.
+// it. Or a part of such a device, with a context of its own too, of one session, which owns it.
 class Device {
  public:
   Device(std::uint32_t index, cl_platform_id platform, cl_device_id id);
+  // A sub-device; takes over the driver's reference.
+  Device(std::uint32_t index, const Device& parent, cl_device_id id);
   ~Device();
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
@@ -63,13 +65,22 @@ class Device {
   bool reserve(std::uint64_t size);
   void give_back(std::uint64_t size) { reserved_ -= size; }
 
+  // clCreateSubDevices: as many ids as it makes, which must fit into `ids`; only their count when that is empty.
+  cl_int partition(const cl_device_partition_property* properties, std::vector<cl_device_id>& ids,
+                   cl_uint& count) const;
+  // Gives a sub-device and its context back to the driver, which keeps them as long as objects of theirs live.
+  void close() EXCLUDES(mutex_);
+
   // Made at the first call. Null and the driver's error when that fails.
   cl_context context(cl_int& error) EXCLUDES(mutex_);
 
  private:
   const std::uint32_t index_;
+  void ask_everything();
+
   const cl_platform_id platform_;
   const cl_device_id id_;
+  const bool is_part_;
   std::vector<InfoAnswer> info_;
   std::vector<InfoAnswer> platform_info_;
   std::string name_;
@@ -82,6 +93,7 @@ class Device {
   std::uint64_t allocation_size_max_ = 0;
   Mutex mutex_;
   cl_context context_ GUARDED_BY(mutex_) = nullptr;
+  bool closed_ GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace remotecl::server

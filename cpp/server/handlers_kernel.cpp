@@ -1,5 +1,6 @@
 #include <array>
 
+#include "server/printing_command.h"
 #include "server/protocol_error.h"
 #include "server/session.h"
 
@@ -75,9 +76,15 @@ void Session::handle(const EnqueueKernel& message) {
     error = CL_INVALID_WORK_DIMENSION;
   }
   if (error != CL_SUCCESS) return issuer_.submit(on, event, message.wait_list, RefusedCommand{error});
-  issuer_.submit(on, event, message.wait_list,
-                 KernelCommand{Ref<Kernel>(kernel), native, message.dimensions, message.has_local != 0,
-                               sizes_of(message.offset), sizes_of(message.global), sizes_of(message.local), nullptr});
+  KernelCommand command{Ref<Kernel>(kernel),      native,
+                        message.dimensions,       message.has_local != 0,
+                        sizes_of(message.offset), sizes_of(message.global),
+                        sizes_of(message.local),  nullptr};
+  if (kernel->prints()) {
+    issuer_.submit(on, event, message.wait_list, PrintingCommand<KernelCommand>{this, std::move(command)});
+  } else {
+    issuer_.submit(on, event, message.wait_list, std::move(command));
+  }
 }
 
 // Stores what changed and brings the native kernel up to date. What fails here is set again with the next

@@ -95,12 +95,17 @@ void Session::work(const InspectProgram& message, const ProgramWork& work) {
 }
 
 void Session::work(const BuildProgram& message, const ProgramWork& work) {
+  work.program->look_for_prints(message.options);
+  message.headers.for_each([&](const HeaderFile& header) { work.program->look_for_prints(as_text(header.content)); });
   const auto files = shared_.files.place({message.options, message.include_folders, message.headers});
   build_each(message.devices, message.token, *work.program,
              [&](BuildReport& report, Device& on) { return report.build(*work.program, on, files); });
 }
 
 void Session::work(const CompileProgram& message, const ProgramWork& work) {
+  work.program->look_for_prints(message.options);
+  message.headers.for_each([&](const HeaderFile& header) { work.program->look_for_prints(as_text(header.content)); });
+  for (const Ref<Program>& included : work.others) work.program->take_prints(*included);
   const auto files = shared_.files.place({message.options, message.include_folders, message.headers});
   std::vector<IncludedSource> included;
   message.included.for_each([&](const IncludedProgram& source) {
@@ -111,6 +116,7 @@ void Session::work(const CompileProgram& message, const ProgramWork& work) {
 }
 
 void Session::work(const LinkProgram& message, const ProgramWork& work) {
+  for (const Ref<Program>& input : work.others) work.program->take_prints(*input);
   build_each(message.devices, message.token, *work.program, [&](BuildReport& report, Device& on) {
     std::vector<cl_program> inputs;
     {

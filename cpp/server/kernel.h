@@ -69,6 +69,7 @@ class Kernel final : public RefCounted {
   cl_int on(Device& device, DeviceKernel*& kernel);
   void set_svm(std::shared_ptr<const SvmPointers> list) { svm_ = std::move(list); }
   const std::shared_ptr<const SvmPointers>& svm() const { return svm_; }
+  bool prints() const { return program_->prints(); }
 
  private:
   const Ref<Program> program_;

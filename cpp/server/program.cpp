@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "server/output_capture.h"
+
 namespace remotecl::server {
 
 Program::Program(ProgramOrigin origin, std::shared_ptr<std::atomic<std::uint64_t>> session_bytes)
@@ -20,6 +22,7 @@ void Program::keep(std::string& code, Bytes bytes) {
   *session_bytes_ += bytes.size();
   *session_bytes_ -= code.size();
   code = as_text(bytes);
+  look_for_prints(code);
 }
 
 void Program::set_code(Bytes code) { keep(code_, code); }
@@ -86,6 +89,14 @@ cl_int Program::make(Device& device, cl_program& program) const {
   program = make_native(context, device, error);
   if (error != CL_SUCCESS && program != nullptr) clReleaseProgram(std::exchange(program, nullptr));
   return error;
+}
+
+void Program::look_for_prints(std::string_view text) {
+  if (!prints() && mentions_printf(text)) prints_.store(true, std::memory_order_relaxed);
+}
+
+void Program::take_prints(const Program& part) {
+  if (part.prints()) prints_.store(true, std::memory_order_relaxed);
 }
 
 void Program::set_native(const Device& device, cl_program program, bool executable) {

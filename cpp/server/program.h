@@ -36,6 +36,11 @@ class Program final : public RefCounted {
   // A native program that is not built yet; the caller's. On the thread that builds.
   cl_int make(Device& device, cl_program& program) const;
 
+  // Whether its kernels may print. `text`: more of what it is made of, a header or options. Any thread.
+  bool prints() const { return prints_.load(std::memory_order_relaxed); }
+  void look_for_prints(std::string_view text);
+  void take_prints(const Program& part);
+
   // The result of the last build, compilation or link, also of one that failed; or a program that is not built.
   // Takes the reference.
   void set_native(const Device& device, cl_program program, bool executable);
@@ -59,6 +64,7 @@ class Program final : public RefCounted {
   std::map<std::uint32_t, std::string> codes_;      // by device
   std::map<std::uint32_t, std::string> constants_;  // specialization constants
   std::vector<Native> native_;                      // by device
+  std::atomic<bool> prints_{false};
 };
 
 }  // namespace remotecl::server

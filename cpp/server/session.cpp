@@ -204,6 +204,7 @@ void Session::tear_down() {
   builds_.stop();
   continuations_.stop();
   finishers_.stop();
+  printers_.stop();
   outbox_.stop();
   MutexLock lock(mutex_);
   issuer_.drop_all();

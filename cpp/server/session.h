@@ -20,8 +20,10 @@
 #include "server/native_driver.h"
 #include "server/object_table.h"
 #include "server/outbox.h"
+#include "server/output_capture.h"
 #include "server/program.h"
 #include "server/program_files.h"
+#include "server/sub_device_table.h"
 #include "server/worker.h"
 
 namespace remotecl::server {
@@ -30,6 +32,7 @@ namespace remotecl::server {
 struct Shared {
   NativeDriver& driver;
   ProgramFiles& files;
+  OutputCapture& output;
 };
 
 // What a message for the worker is about: the program that it names, and those that it includes or links.
@@ -40,8 +43,8 @@ struct ProgramWork {
 
 // One client. The server and whoever has work of it in flight own it. Threads: the control connection's reads
 // commands and hands them to the native drivers; the bulk connection's, and a sending one, move bulk data; a
-// worker builds, another one goes on where a driver's callback may not. All state is under one lock, except
-// what says otherwise.
+// worker builds, another one goes on where a driver's callback may not, a third runs what prints. All state is under
+// one lock, except what says otherwise.
 class Session final : public RefCounted {
  public:
   Session(const Shared& shared, std::unique_ptr<Connection> control, std::uint64_t id, const Secret& secret);
@@ -67,6 +70,8 @@ class Session final : public RefCounted {
   void fail_transfer(Ref<Transfer> transfer, cl_int error);
   // Sends Finished when the driver's own call for it returns. With the lock.
   void finish_natively(Queue& queue, Token token, std::uint64_t count);
+  // Runs a long command that prints, after all that it waits for, while no other one does. With the lock.
+  void print(Issue& issue, std::function<cl_int(Issue&)> command);
   // Adds EventDone, and CommandFailed for a failure, to the outbox. Any thread, a callback too.
   void report_end(const Event& event, std::int32_t status, cl_event first, cl_event last);
 
@@ -117,6 +122,8 @@ class Session final : public RefCounted {
   void handle(const ReleaseEvent&);
   void handle(const ExpectEvent&);
   void handle(const SignalEvent&);
+  void handle(const CreateSubDevices&);
+  void handle(const ReleaseSubDevice&);
   // On the worker, without the lock.
   void work(const AddProgramBinary&, const ProgramWork& work);
   void work(const SpecializeProgram&, const ProgramWork& work);
@@ -134,7 +141,8 @@ class Session final : public RefCounted {
   ProgramWork work_of(const LinkProgram&);
 
   Queue& queue(ObjectId id);
-  Device& device(std::uint32_t index);
+  Device& device(std::uint32_t index);  // any thread
+  void check_indices(const Array<std::uint32_t>& indices);
   cl_int set_arguments(DeviceKernel& kernel, Device& device, const Sequence<KernelArgument>& changed);
   cl_int set_argument(DeviceKernel& kernel, Device& device, std::uint32_t index);
   cl_int check_arguments(DeviceKernel& kernel);
@@ -145,6 +153,7 @@ class Session final : public RefCounted {
   void keep_svm(Queue& queue);
   void keep_svm(Queue& queue, std::vector<Ref<Buffer>> buffers);
   void end_transfer(Transfer& transfer);
+  void printed(Issue& issue, cl_int error);
   Ref<Program> add_program(ObjectId id, ProgramOrigin origin);
   Ref<Program> existing_program(ObjectId id);
   void check_program_bytes() const;
@@ -159,6 +168,7 @@ class Session final : public RefCounted {
   BulkReceiver bulk_receiver_;
   BulkSender bulk_sender_;
   std::atomic<std::uint64_t> kept_bytes_{0};  // inline data of commands that wait
+  SubDeviceTable sub_devices_;                // before everything that may refer to one
   const Ref<BlockPool> blocks_ = make_ref<BlockPool>();
 
   Mutex mutex_;
@@ -183,6 +193,7 @@ class Session final : public RefCounted {
   Worker builds_;
   Worker continuations_;
   Worker finishers_{16};
+  Worker printers_;
 };
 
 }  // namespace remotecl::server

@@ -7,6 +7,7 @@ CommandQueue::CommandQueue(Context& context, Device& device, cl_command_queue_pr
     : context_(context),
       keep_context_(internal ? nullptr : &context),
       device_(device),
+      keep_device_(&device),
       properties_(properties),
       property_list_(std::move(property_list)) {
   session().register_queue(*this, id_);

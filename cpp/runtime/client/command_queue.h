@@ -53,6 +53,7 @@ class CommandQueue final : public Handle<_cl_command_queue, HandleTag::kQueue, C
   Context& context_;
   const Ref<Context> keep_context_;
   Device& device_;
+  const Ref<Device> keep_device_;
   const cl_command_queue_properties properties_;
   const std::vector<cl_queue_properties> property_list_;
   const ObjectId id_ = next_id();

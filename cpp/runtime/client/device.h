@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstring>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -12,12 +14,21 @@ namespace remotecl {
 class Platform;
 class Session;
 
-// A device of a server. Owned by the platform and immutable: any thread may use it.
+// A device of a server, owned by the platform; or a part of another device, which lives as long as the application,
+// a context or a part of it refers to it. Immutable: any thread may use it.
 class Device final : public Handle<_cl_device_id, HandleTag::kDevice, CL_INVALID_DEVICE> {
  public:
   Device(Platform& platform, Session& session, const DeviceDescription& description);
 
+  // A sub-device.
+  Device(Ref<Device> parent, const DeviceDescription& description);
+
+  // clCreateSubDevices. Asks the server. `room`: how many the application takes; with 0 only `count` is found out.
+  cl_int partition(std::span<const cl_device_partition_property> properties, cl_uint room,
+                   std::vector<Ref<Device>>& parts, cl_uint& count);
+
   Platform& platform() const { return platform_; }
+  Device* parent() const { return parent_.get(); }
   Session& session() const { return session_; }
   std::uint32_t index() const { return index_; }  // names the device in messages to its server
 
@@ -36,6 +47,9 @@ class Device final : public Handle<_cl_device_id, HandleTag::kDevice, CL_INVALID
   cl_device_type type() const { return number<cl_device_type>(CL_DEVICE_TYPE); }
 
  private:
+  ~Device() override;
+
+  const Ref<Device> parent_;
   Platform& platform_;
   Session& session_;
   const std::uint32_t index_;

@@ -13,6 +13,7 @@
 
 #include "runtime/base/mutex.h"
 #include "runtime/base/ref_counted.h"
+#include "runtime/client/device_indices.h"
 #include "runtime/client/transfer.h"
 #include "runtime/protocol/message_buffer.h"
 #include "runtime/protocol/messages.h"
@@ -82,6 +83,9 @@ class Session {
   // A command that named the transfer failed: nothing will move.
   void fail_transfer(TransferId id);
 
+  // Which indices of devices are in use.
+  DeviceIndices& device_indices() { return device_indices_; }
+
   // Events that EventDone and CommandFailed may name. The table does not own them.
   void register_event(Event& event);
   void unregister_event(EventId id);
@@ -125,6 +129,7 @@ class Session {
   std::unique_ptr<Connection> control_;
   std::unique_ptr<Connection> bulk_;
   std::vector<std::byte> device_list_;
+  DeviceIndices device_indices_;
 
   std::atomic<bool> lost_{false};
   std::atomic<bool> shutdown_expected_{false};

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdio>
 
 #include "runtime/client/event.h"
 #include "runtime/client/session.h"
@@ -161,6 +162,8 @@ void Session::handle(std::uint16_t code, Bytes payload) {
       return with(Finished{}, [&](const Finished& report) { deliver_reply(report.token, code, payload); });
     case Code::kPong:
       return with(Pong{}, [&](const Pong& report) { deliver_reply(report.token, code, payload); });
+    case Code::kSubDevices:
+      return with(SubDevices{}, [&](const SubDevices& report) { deliver_reply(report.token, code, payload); });
     case Code::kBuildDone:
       return with(BuildDone{}, [&](const BuildDone& report) { deliver_reply(report.token, code, payload); });
     case Code::kProgramBinary:
@@ -177,6 +180,11 @@ void Session::handle(std::uint16_t code, Bytes payload) {
       return with(ReadData{}, [&](const ReadData& report) { handle_read_data(report); });
     case Code::kPullTransfer:
       return with(PullTransfer{}, [&](const PullTransfer& report) { handle_pull(report.transfer); });
+    case Code::kKernelOutput:
+      return with(KernelOutput{}, [](const KernelOutput& report) {
+        std::fwrite(report.text.data(), 1, report.text.size(), stdout);
+        std::fflush(stdout);
+      });
     case Code::kSessionError:
       return with(SessionError{},
                   [&](const SessionError& report) { lose("the server said: " + std::string(report.text)); });
