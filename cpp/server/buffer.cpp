@@ -1,49 +1,23 @@
 #include "server/buffer.h"
 
 #include <limits>
-#include <utility>
 
 namespace remotecl::server {
-namespace {
 
-// Flags about host memory and host access are the client's business: it reads and writes through us in any
-// case.
-constexpr std::uint64_t kDeviceFlags = CL_MEM_READ_WRITE | CL_MEM_WRITE_ONLY | CL_MEM_READ_ONLY;
+Buffer::Buffer(std::uint64_t flags, std::uint64_t size) : Memory(nullptr), flags_(flags & kDeviceFlags), size_(size) {}
 
-}  // namespace
-
-Buffer::Buffer(std::uint64_t flags, std::uint64_t size) : flags_(flags & kDeviceFlags), size_(size) {}
-
-Buffer::Buffer(Ref<Buffer> parent, std::uint64_t flags, std::uint64_t offset, std::uint64_t size)
-    : parent_(std::move(parent)), flags_(flags & kDeviceFlags), offset_(offset), size_(size) {}
-
-Buffer::~Buffer() {
-  for (const cl_mem memory : native_) {
-    if (memory != nullptr) clReleaseMemObject(memory);
-  }
-}
-
-cl_int Buffer::native(Device& device, cl_mem& memory) {
-  if (device.index() < native_.size() && native_[device.index()] != nullptr) {
-    memory = native_[device.index()];
-    return CL_SUCCESS;
-  }
-  const cl_int error = make(device, memory);
-  if (error != CL_SUCCESS) return error;
-  if (native_.size() <= device.index()) native_.resize(device.index() + 1);
-  native_[device.index()] = memory;
-  return CL_SUCCESS;
-}
+Buffer::Buffer(const Ref<Buffer>& parent, std::uint64_t flags, std::uint64_t offset, std::uint64_t size)
+    : Memory(Ref<Memory>(parent.get())), flags_(flags & kDeviceFlags), offset_(offset), size_(size) {}
 
 cl_int Buffer::make(Device& device, cl_mem& memory) {
   cl_int error = CL_SUCCESS;
   if (size_ > std::numeric_limits<std::size_t>::max() / 2) return CL_MEM_OBJECT_ALLOCATION_FAILURE;
-  if (parent_) {
-    cl_mem parent = nullptr;
-    error = parent_->native(device, parent);
+  if (parent() != nullptr) {
+    cl_mem whole = nullptr;
+    error = parent()->native(device, whole);
     if (error != CL_SUCCESS) return error;
     const cl_buffer_region region{offset_, size_};
-    memory = clCreateSubBuffer(parent, flags_, CL_BUFFER_CREATE_TYPE_REGION, &region, &error);
+    memory = clCreateSubBuffer(whole, flags_, CL_BUFFER_CREATE_TYPE_REGION, &region, &error);
     return error;
   }
   const cl_context context = device.context(error);

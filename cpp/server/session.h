@@ -12,6 +12,7 @@
 #include "runtime/transport/connection.h"
 #include "server/buffer.h"
 #include "server/bulk.h"
+#include "server/image.h"
 #include "server/issuer.h"
 #include "server/kernel.h"
 #include "server/native_driver.h"
@@ -19,6 +20,7 @@
 #include "server/outbox.h"
 #include "server/program.h"
 #include "server/program_files.h"
+#include "server/sampler.h"
 #include "server/worker.h"
 
 namespace remotecl::server {
@@ -82,6 +84,10 @@ class Session final : public RefCounted {
   void handle(const CreateBuffer&);
   void handle(const CreateSubBuffer&);
   void handle(const ReleaseBuffer&);
+  void handle(const CreateImage&);
+  void handle(const ReleaseImage&);
+  void handle(const CreateSampler&);
+  void handle(const ReleaseSampler&);
   void handle(const CreateProgramWithSource&);
   void handle(const CreateProgramWithBinary&);
   void handle(const ReleaseProgram&);
@@ -95,6 +101,12 @@ class Session final : public RefCounted {
   void handle(const EnqueueCopy&);
   void handle(const EnqueueCopyRect&);
   void handle(const EnqueueFill&);
+  void handle(const EnqueueReadImage&);
+  void handle(const EnqueueWriteImage&);
+  void handle(const EnqueueCopyImage&);
+  void handle(const EnqueueFillImage&);
+  void handle(const EnqueueCopyImageBuffer&);
+  void handle(const GetImageFormats&);
   void handle(const EnqueueMarker&);
   void handle(const Finish&);
   void handle(const ObserveEvent&);
@@ -110,6 +122,7 @@ class Session final : public RefCounted {
   cl_int set_arguments(DeviceKernel& kernel, Device& device, const Sequence<KernelArgument>& changed);
   cl_int set_argument(DeviceKernel& kernel, Device& device, std::uint32_t index);
   cl_int check_arguments(DeviceKernel& kernel);
+  Memory* memory_of(const StoredArgument& argument) const;
   void end_transfer(Transfer& transfer);
   void add_program(ObjectId id, Ref<Program> program);
 
@@ -128,9 +141,12 @@ class Session final : public RefCounted {
   Issuer issuer_;
   ObjectTable<Queue> queues_;
   ObjectTable<Buffer> buffers_;
+  ObjectTable<Image> images_;
+  ObjectTable<Sampler> samplers_;
   ObjectTable<Program> programs_;
   ObjectTable<Kernel> kernels_;
-  std::uint64_t released_buffers_ = 0;  // so far: kernel arguments are checked again when it has changed
+  // Buffers, images and samplers so far: kernel arguments are checked again when it has changed.
+  std::uint64_t released_arguments_ = 0;
   // Of program sources and binaries. Shared with the programs, which may outlive the session for a moment.
   const std::shared_ptr<std::atomic<std::uint64_t>> program_bytes_ = std::make_shared<std::atomic<std::uint64_t>>(0);
 

@@ -7,6 +7,7 @@
 
 #include "runtime/client/memory_object.h"
 #include "runtime/client/program.h"
+#include "runtime/client/sampler.h"
 
 namespace remotecl {
 
@@ -26,7 +27,7 @@ class Kernel final : public Handle<_cl_kernel, HandleTag::kKernel, CL_INVALID_KE
   const KernelInfo& info_on(const Device& device);
 
   // `size` and `value` as clSetKernelArg takes them. CL_INVALID_ARG_INDEX, _ARG_VALUE, _ARG_SIZE,
-  // CL_INVALID_MEM_OBJECT.
+  // CL_INVALID_MEM_OBJECT, CL_INVALID_SAMPLER.
   cl_int set_argument(cl_uint index, std::size_t size, const void* value);
   bool arguments_complete();
   // Bytes of __local arguments set so far.
@@ -37,7 +38,8 @@ class Kernel final : public Handle<_cl_kernel, HandleTag::kKernel, CL_INVALID_KE
     ArgumentKind kind = ArgumentKind::kValue;
     std::vector<std::byte> value;
     std::uint64_t number = 0;  // bytes of local memory
-    Ref<MemoryObject> memory;  // null for a NULL pointer
+    Ref<MemoryObject> memory;  // buffer or image; null for a NULL pointer
+    Ref<Sampler> sampler;
     std::uint64_t version = 0;
   };
   // For the command that is being sent: requires mutex().
@@ -51,6 +53,8 @@ class Kernel final : public Handle<_cl_kernel, HandleTag::kKernel, CL_INVALID_KE
 
  private:
   ~Kernel() override;
+  cl_int find_memory(const ArgumentInfo& info, std::size_t size, const void* value, MemoryObject*& memory) const;
+  cl_int find_sampler(std::size_t size, const void* value, Sampler*& sampler) const;
 
   const Ref<Program> program_;
   const KernelInfo info_;

@@ -19,17 +19,17 @@ void for_each_pending(std::vector<Ref<Event>>& events, F&& f) {
 
 }  // namespace
 
-void send_write(CommandQueue& queue, EventId event, ObjectId buffer, std::uint64_t offset, std::byte* memory,
+void send_write(CommandQueue& queue, EventId event, const MemoryObject& object, std::uint64_t offset, std::byte* memory,
                 std::uint64_t size, Array<EventId> wait_list, std::shared_ptr<void> keep_alive) {
   Session& session = queue.session();
   if (size <= kInlineDataMax) {
-    session.send(EnqueueWrite{queue.id(), event, buffer, offset, size, 0, Bytes(memory, size), wait_list});
+    object.send_write(session, queue.id(), event, {offset, size}, 0, Bytes(memory, size), wait_list);
     return;
   }
   session.add_interest();
   const TransferRef transfer = session.begin_transfer(
       memory, size, [&session](bool) { session.drop_interest(); }, std::move(keep_alive));
-  session.send(EnqueueWrite{queue.id(), event, buffer, offset, size, transfer->id, {}, wait_list});
+  object.send_write(session, queue.id(), event, {offset, size}, transfer->id, {}, wait_list);
 }
 
 PendingCommand::PendingCommand(CommandQueue& queue, cl_command_type type, WaitList wait, bool wants_event)
@@ -96,7 +96,7 @@ Location PendingCommand::choose_source(std::uint64_t holders) const {
 void PendingCommand::upload(MemoryObject& root, ByteRange range) {
   const auto arrival = make_ref<Event>(queue_, CL_COMMAND_WRITE_BUFFER, true);
   BufferStorage& storage = root.storage();
-  send_write(queue_, arrival->id(), root.id(), range.offset, storage.host() + range.offset, range.size, wait_list(),
+  send_write(queue_, arrival->id(), root, range.offset, storage.host() + range.offset, range.size, wait_list(),
              root.shared_storage());
   if (range.size > kInlineDataMax) {
     arrival->reported_unasked();
@@ -132,8 +132,7 @@ void PendingCommand::relay(MemoryObject& root, ByteRange range, Location from) {
         session.drop_interest();
       },
       memory);
-  source.session().send(EnqueueRead{reader.id(), fetched->id(), root.id(), range.offset, range.size, transfer->id,
-                                    std::span<const EventId>(after)});
+  root.send_read(source.session(), reader.id(), fetched->id(), range, transfer->id, std::span<const EventId>(after));
   fetched->announce_to(session());
   source.session().flush();
 
@@ -144,14 +143,7 @@ void PendingCommand::relay(MemoryObject& root, ByteRange range, Location from) {
   session().add_interest();
   const TransferRef push = session().begin_transfer(
       memory.get(), range.size, [&session = session()](bool) { session.drop_interest(); }, memory);
-  session().send(EnqueueWrite{queue_.id(),
-                              arrival->id(),
-                              root.id(),
-                              range.offset,
-                              range.size,
-                              push->id,
-                              {},
-                              std::span<const EventId>(wait_ids)});
+  root.send_write(session(), queue_.id(), arrival->id(), range, push->id, {}, std::span<const EventId>(wait_ids));
   arriving(root, range, arrival);
 }
 

@@ -165,6 +165,8 @@ void Session::handle(std::uint16_t code, Bytes payload) {
       return with(BuildDone{}, [&](const BuildDone& report) { deliver_reply(report.token, code, payload); });
     case Code::kProgramBinary:
       return with(ProgramBinary{}, [&](const ProgramBinary& report) { deliver_reply(report.token, code, payload); });
+    case Code::kImageFormats:
+      return with(ImageFormats{}, [&](const ImageFormats& report) { deliver_reply(report.token, code, payload); });
     case Code::kEventDone:
       return with(EventDone{}, [&](const EventDone& report) { handle_event_done(report); });
     case Code::kCommandFailed:

@@ -39,7 +39,7 @@ struct BuildProgram {
   REMOTECL_FIELDS(program, token, devices, options, include_folders, headers)
 };
 
-enum class ArgumentKind : std::uint32_t { kValue = 0, kMemory = 1, kLocal = 2, kOther = 3 };
+enum class ArgumentKind : std::uint32_t { kValue = 0, kMemory = 1, kLocal = 2, kOther = 3, kImage = 4, kSampler = 5 };
 
 struct ArgumentDescription {
   ArgumentKind kind;
