@@ -1,9 +1,7 @@
-#include <algorithm>
-
 #include "icd/enqueue_checks.h"
+#include "icd/image_checks.h"
 #include "icd/wait_list.h"
 #include "runtime/client/commands_image.h"
-#include "runtime/client/image_formats.h"
 
 namespace {
 
@@ -17,20 +15,7 @@ MemoryObject& image_of(CommandQueue& queue, cl_mem handle) {
   MemoryObject& image = object<MemoryObject>(handle);
   require(image.image() != nullptr, CL_INVALID_MEM_OBJECT);
   require(&image.context() == &queue.context(), CL_INVALID_CONTEXT);
-  // "CL_INVALID_OPERATION if the device associated with command_queue does not support images."
-  require(has_images(queue.device()), CL_INVALID_OPERATION);
-  if (queue.context().devices().size() == 1) return image;  // it could not have been made otherwise
-  // "CL_IMAGE_FORMAT_NOT_SUPPORTED if image format for image is not supported by device associated with queue."
-  const ImageLayout& layout = *image.image();
-  std::vector<cl_image_format> formats;
-  const cl_int error = image_formats(queue.device(), image.flags(), layout.shape.type, formats);
-  require(error == CL_SUCCESS, error);
-  require(std::any_of(formats.begin(), formats.end(),
-                      [&](const cl_image_format& format) {
-                        return format.image_channel_order == layout.format.image_channel_order &&
-                               format.image_channel_data_type == layout.format.image_channel_data_type;
-                      }),
-          CL_IMAGE_FORMAT_NOT_SUPPORTED);
+  icd::require_takes_image(queue.device(), image);
   return image;
 }
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "icd/enqueue_checks.h"
+#include "icd/image_checks.h"
 #include "icd/wait_list.h"
 
 namespace {
@@ -84,7 +85,12 @@ void check_arguments(CommandQueue& queue, Kernel& kernel) {
   require(kernel.arguments_complete(), CL_INVALID_KERNEL_ARGS);
   const std::lock_guard lock(kernel.mutex());
   for (const Kernel::Argument& argument : kernel.arguments()) {
-    if (argument.memory) icd::buffer_of(queue, argument.memory->handle());
+    if (!argument.memory) continue;
+    if (argument.memory->image() != nullptr) {
+      icd::require_takes_image(queue.device(), *argument.memory);
+    } else {
+      icd::buffer_of(queue, argument.memory->handle());
+    }
   }
 }
 

@@ -41,6 +41,12 @@ bool fits(const Device& device, const ImageShape& shape) {
   }
 }
 
+bool takes_format(Device& device, cl_mem_flags flags, const ImageLayout& layout) {
+  std::vector<cl_image_format> formats;
+  return has_images(device) && image_formats(device, flags, layout.shape.type, formats) == CL_SUCCESS &&
+         std::any_of(formats.begin(), formats.end(), [&](const auto& format) { return same(layout.format, format); });
+}
+
 bool is_image_type(cl_mem_object_type type) {
   return type >= CL_MEM_OBJECT_IMAGE2D && type <= CL_MEM_OBJECT_IMAGE1D_BUFFER;
 }
@@ -149,13 +155,19 @@ ImageLayout checked_layout(Context& context, cl_mem_flags flags, const cl_image_
   }
   // "CL_IMAGE_FORMAT_NOT_SUPPORTED if there are no devices in context that support image_format."
   const cl_mem_flags asked = (flags & kAccessFlags) != 0 ? flags : flags | CL_MEM_READ_WRITE;
-  const auto takes_format = [&](Device* device) {
-    std::vector<cl_image_format> formats;
-    return has_images(*device) && image_formats(*device, asked, layout.shape.type, formats) == CL_SUCCESS &&
-           std::any_of(formats.begin(), formats.end(), [&](const auto& other) { return same(*format, other); });
-  };
-  require(std::any_of(context.devices().begin(), context.devices().end(), takes_format), CL_IMAGE_FORMAT_NOT_SUPPORTED);
+  const auto takes = [&](Device* device) { return takes_format(*device, asked, layout); };
+  require(std::any_of(context.devices().begin(), context.devices().end(), takes), CL_IMAGE_FORMAT_NOT_SUPPORTED);
   return layout;
+}
+
+void require_takes_image(Device& device, const MemoryObject& image) {
+  // "CL_INVALID_OPERATION if the device associated with command_queue does not support images."
+  require(has_images(device), CL_INVALID_OPERATION);
+  if (image.context().devices().size() == 1) return;  // it could not have been made otherwise
+  // "CL_INVALID_IMAGE_SIZE if image dimensions [...] are not supported by device associated with queue",
+  // "CL_IMAGE_FORMAT_NOT_SUPPORTED if image format for image is not supported by device associated with queue."
+  require(fits(device, image.image()->shape), CL_INVALID_IMAGE_SIZE);
+  require(takes_format(device, image.flags(), *image.image()), CL_IMAGE_FORMAT_NOT_SUPPORTED);
 }
 
 }  // namespace remotecl::icd
