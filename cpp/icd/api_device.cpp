@@ -19,6 +19,9 @@ using icd::require;
 // those whose host functions exist. Everything else a native device reports is left out.
 constexpr std::string_view kDeviceSideExtensions[] = {
     "cl_khr_byte_addressable_store",
+    "cl_khr_3d_image_writes",
+    "cl_khr_image2d_from_buffer",
+    "cl_khr_depth_images",
     "cl_khr_fp64",
     "cl_khr_fp16",
     "cl_khr_int64_base_atomics",
@@ -66,9 +69,7 @@ bool is_device_side(std::string_view extension) {
 
 // OpenCL C features that depend on what is reported unsupported below.
 bool is_supported_feature(std::string_view feature) {
-  constexpr std::string_view kUnsupported[] = {"__opencl_c_images", "__opencl_c_3d_image_writes",
-                                               "__opencl_c_read_write_images", "__opencl_c_pipes",
-                                               "__opencl_c_device_enqueue"};
+  constexpr std::string_view kUnsupported[] = {"__opencl_c_pipes", "__opencl_c_device_enqueue"};
   return std::find(std::begin(kUnsupported), std::end(kUnsupported), feature) == std::end(kUnsupported);
 }
 
@@ -98,16 +99,9 @@ std::string device_side_extensions(Device& device) {
 
 // Answers of a feature that this client does not have yet: what a device without it reports.
 constexpr cl_device_info kZeroBool[] = {
-    CL_DEVICE_IMAGE_SUPPORT,
     CL_DEVICE_PIPE_SUPPORT,
 };
 constexpr cl_device_info kZeroUint[] = {
-    CL_DEVICE_MAX_READ_IMAGE_ARGS,
-    CL_DEVICE_MAX_WRITE_IMAGE_ARGS,
-    CL_DEVICE_MAX_READ_WRITE_IMAGE_ARGS,
-    CL_DEVICE_MAX_SAMPLERS,
-    CL_DEVICE_IMAGE_PITCH_ALIGNMENT,
-    CL_DEVICE_IMAGE_BASE_ADDRESS_ALIGNMENT,
     CL_DEVICE_MAX_PIPE_ARGS,
     CL_DEVICE_PIPE_MAX_ACTIVE_RESERVATIONS,
     CL_DEVICE_PIPE_MAX_PACKET_SIZE,
@@ -115,11 +109,6 @@ constexpr cl_device_info kZeroUint[] = {
     CL_DEVICE_QUEUE_ON_DEVICE_MAX_SIZE,
     CL_DEVICE_MAX_ON_DEVICE_QUEUES,
     CL_DEVICE_MAX_ON_DEVICE_EVENTS,
-};
-constexpr cl_device_info kZeroSize[] = {
-    CL_DEVICE_IMAGE2D_MAX_WIDTH,    CL_DEVICE_IMAGE2D_MAX_HEIGHT, CL_DEVICE_IMAGE3D_MAX_WIDTH,
-    CL_DEVICE_IMAGE3D_MAX_HEIGHT,   CL_DEVICE_IMAGE3D_MAX_DEPTH,  CL_DEVICE_IMAGE_MAX_BUFFER_SIZE,
-    CL_DEVICE_IMAGE_MAX_ARRAY_SIZE,
 };
 constexpr cl_device_info kZeroBits[] = {
     CL_DEVICE_QUEUE_ON_DEVICE_PROPERTIES,
@@ -138,8 +127,6 @@ bool answer_unsupported(Device& device, cl_device_info name, const InfoSink& sin
     sink.value<cl_bool>(CL_FALSE);
   } else if (is_in(kZeroUint, name)) {
     sink.value<cl_uint>(0);
-  } else if (is_in(kZeroSize, name)) {
-    sink.value<std::size_t>(0);
   } else if (is_in(kZeroBits, name)) {
     sink.value<cl_bitfield>(0);
   } else {

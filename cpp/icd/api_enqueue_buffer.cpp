@@ -114,12 +114,7 @@ CL_API_ENTRY void* CL_API_CALL clEnqueueMapBuffer(cl_command_queue command_queue
     Dependencies dependencies(queue.context(), count, list, event);
     require(size != 0, CL_INVALID_VALUE);
     icd::require_in_bounds(of, offset, size);
-    constexpr cl_map_flags kKnown = CL_MAP_READ | CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION;
-    require((flags & ~kKnown) == 0, CL_INVALID_VALUE);
-    require((flags & CL_MAP_WRITE_INVALIDATE_REGION) == 0 || (flags & (CL_MAP_READ | CL_MAP_WRITE)) == 0,
-            CL_INVALID_VALUE);
-    if ((flags & CL_MAP_READ) != 0) icd::require_host_may_read(of);
-    if ((flags & (CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION)) != 0) icd::require_host_may_write(of);
+    icd::require_may_map(of, flags);
     dependencies.require_no_failure(blocking);
     void* mapped = nullptr;
     const cl_int code = dependencies.finish(

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "icd/enqueue_checks.h"
+#include "icd/image_checks.h"
 #include "icd/wait_list.h"
 #include "runtime/client/svm.h"
 
@@ -87,9 +88,14 @@ void check_arguments(CommandQueue& queue, Kernel& kernel) {
   require(kernel.arguments_complete(), CL_INVALID_KERNEL_ARGS);
   const std::lock_guard lock(kernel.mutex());
   for (const Kernel::Argument& argument : kernel.arguments()) {
-    if (argument.memory) icd::buffer_of(queue, argument.memory->handle());
     // "CL_INVALID_OPERATION if SVM pointers are passed as arguments to a kernel and the device does not support SVM."
     require(argument.kind != ArgumentKind::kSvm || svm_capabilities(queue.device()) != 0, CL_INVALID_OPERATION);
+    if (!argument.memory) continue;
+    if (argument.memory->image() != nullptr) {
+      icd::require_takes_image(queue.device(), *argument.memory.get());
+    } else {
+      icd::buffer_of(queue, argument.memory->handle());
+    }
   }
 }
 

@@ -53,7 +53,10 @@ cl_ulong base_alignment(const Device& device) { return device.number<cl_uint>(CL
 
 using Row = icd::InfoRow<MemoryObject>;
 const Row kMemoryInfo[] = {
-    {CL_MEM_TYPE, [](MemoryObject&, const InfoSink& sink) { sink.value<cl_mem_object_type>(CL_MEM_OBJECT_BUFFER); }},
+    {CL_MEM_TYPE,
+     [](MemoryObject& m, const InfoSink& sink) {
+       sink.value<cl_mem_object_type>(m.image() == nullptr ? CL_MEM_OBJECT_BUFFER : m.image()->shape.type);
+     }},
     {CL_MEM_FLAGS, [](MemoryObject& m, const InfoSink& sink) { sink.value(m.flags()); }},
     {CL_MEM_SIZE, [](MemoryObject& m, const InfoSink& sink) { sink.value(m.size()); }},
     {CL_MEM_HOST_PTR, [](MemoryObject& m, const InfoSink& sink) { sink.value(m.host_ptr()); }},
@@ -64,7 +67,9 @@ const Row kMemoryInfo[] = {
      [](MemoryObject& m, const InfoSink& sink) {
        sink.value<cl_mem>(m.parent() == nullptr ? nullptr : m.parent()->handle());
      }},
-    {CL_MEM_OFFSET, [](MemoryObject& m, const InfoSink& sink) { sink.value(m.offset()); }},
+    // "Returns 0 if memobj is not a sub-buffer object."
+    {CL_MEM_OFFSET,
+     [](MemoryObject& m, const InfoSink& sink) { sink.value(m.image() == nullptr ? m.offset() : std::size_t{0}); }},
     {CL_MEM_USES_SVM_POINTER,
      [](MemoryObject& m, const InfoSink& sink) { sink.value<cl_bool>(m.uses_svm() ? CL_TRUE : CL_FALSE); }},
     {CL_MEM_PROPERTIES, [](MemoryObject& m, const InfoSink& sink) { sink.list(m.properties()); }},
@@ -94,8 +99,8 @@ CL_API_ENTRY cl_mem CL_API_CALL clCreateSubBuffer(cl_mem buffer, cl_mem_flags fl
                                                   const void* info, cl_int* errcode_ret) {
   return icd::create(errcode_ret, [&] {
     MemoryObject& parent = object<MemoryObject>(buffer);
-    // "CL_INVALID_MEM_OBJECT if buffer is ... a sub-buffer object."
-    require(parent.parent() == nullptr, CL_INVALID_MEM_OBJECT);
+    // "CL_INVALID_MEM_OBJECT if buffer is not a valid buffer object or is a sub-buffer object."
+    require(parent.image() == nullptr && parent.parent() == nullptr, CL_INVALID_MEM_OBJECT);
     require((flags & kHostPointer) == 0, CL_INVALID_VALUE);
     check_flags(flags);
     // "CL_INVALID_VALUE if buffer was created with CL_MEM_WRITE_ONLY and flags specifies CL_MEM_READ_WRITE or

@@ -122,43 +122,56 @@ cl_int Session::set_argument(DeviceKernel& kernel, Device& device, std::uint32_t
     if (buffer == nullptr || !buffer->svm()->usable_on(device)) return CL_INVALID_ARG_VALUE;
     return clSetKernelArgSVMPointer(kernel.native, index, reinterpret_cast<void*>(argument.number()));
   }
-  if (argument.kind() != ArgumentKind::kMemory) return CL_INVALID_ARG_VALUE;
-  cl_mem memory = nullptr;
+  if (argument.kind() == ArgumentKind::kSampler) {
+    Sampler* sampler = samplers_.find(argument.number());
+    if (sampler == nullptr) return CL_INVALID_SAMPLER;
+    cl_sampler native = nullptr;
+    const cl_int error = sampler->native(device, native);
+    return error != CL_SUCCESS ? error : clSetKernelArg(kernel.native, index, sizeof native, &native);
+  }
+  if (argument.kind() != ArgumentKind::kMemory && argument.kind() != ArgumentKind::kImage) return CL_INVALID_ARG_VALUE;
+  cl_mem native = nullptr;
   if (argument.number() != 0) {
-    Buffer* buffer = buffers_.find(argument.number());
-    if (buffer == nullptr) return CL_INVALID_MEM_OBJECT;
-    const cl_int error = buffer->native(device, memory);
+    Memory* memory = memory_of(argument);
+    if (memory == nullptr) return CL_INVALID_MEM_OBJECT;
+    const cl_int error = memory->native(device, native);
     if (error != CL_SUCCESS) return error;
   }
-  return clSetKernelArg(kernel.native, index, sizeof memory, &memory);
+  return clSetKernelArg(kernel.native, index, sizeof native, &native);
 }
 
-// A driver may trust the memory objects that a kernel was given. The client released some since: look again.
+// The buffer, image or shared memory that an argument names; null when there is none.
+Memory* Session::memory_of(const StoredArgument& argument) const {
+  if (argument.kind() == ArgumentKind::kMemory) return buffers_.find(argument.number());
+  if (argument.kind() == ArgumentKind::kImage) return images_.find(argument.number());
+  if (argument.kind() == ArgumentKind::kSvm) return find_svm(argument.number());
+  return nullptr;
+}
+
+// A driver may trust the objects that a kernel was given. The client released some since: look again.
 cl_int Session::check_arguments(DeviceKernel& kernel) {
-  if (kernel.checked_at == released_buffers_) return CL_SUCCESS;
+  if (kernel.checked_at == released_arguments_) return CL_SUCCESS;
   for (const StoredArgument& argument : kernel.arguments) {
-    if (argument.is_set() && argument.kind() == ArgumentKind::kMemory && argument.number() != 0 &&
-        buffers_.find(argument.number()) == nullptr) {
-      return CL_INVALID_KERNEL_ARGS;
-    }
-    if (argument.is_set() && argument.kind() == ArgumentKind::kSvm && find_svm(argument.number()) == nullptr) {
-      return CL_INVALID_KERNEL_ARGS;
-    }
+    if (!argument.is_set() || argument.number() == 0 || argument.kind() == ArgumentKind::kLocal) continue;
+    const bool exists = argument.kind() == ArgumentKind::kSampler ? samplers_.find(argument.number()) != nullptr
+                                                                  : memory_of(argument) != nullptr;
+    if (!exists) return CL_INVALID_KERNEL_ARGS;
   }
-  kernel.checked_at = released_buffers_;
+  kernel.checked_at = released_arguments_;
   return CL_SUCCESS;
 }
 
 std::shared_ptr<ArgumentSnapshot> Session::snapshot(const DeviceKernel& kernel) {
   auto snapshot = std::make_shared<ArgumentSnapshot>();
   snapshot->arguments = kernel.arguments;
-  snapshot->buffers.resize(kernel.arguments.size());
+  snapshot->memory.resize(kernel.arguments.size());
+  snapshot->samplers.resize(kernel.arguments.size());
   for (std::size_t index = 0; index < kernel.arguments.size(); ++index) {
     const StoredArgument& argument = kernel.arguments[index];
-    if (argument.is_set() && argument.kind() == ArgumentKind::kMemory) {
-      snapshot->buffers[index] = Ref<Buffer>(buffers_.find(argument.number()));
-    } else if (argument.is_set() && argument.kind() == ArgumentKind::kSvm) {
-      snapshot->buffers[index] = Ref<Buffer>(find_svm(argument.number()));
+    if (!argument.is_set()) continue;
+    snapshot->memory[index] = Ref<Memory>(memory_of(argument));
+    if (argument.kind() == ArgumentKind::kSampler) {
+      snapshot->samplers[index] = Ref<Sampler>(samplers_.find(argument.number()));
     }
   }
   return snapshot;

@@ -38,12 +38,16 @@ cl_int ArgumentSnapshot::apply(cl_kernel kernel, Device& device) {
     cl_int error = CL_SUCCESS;
     if (argument.kind() == ArgumentKind::kLocal) {
       error = clSetKernelArg(kernel, index, argument.number(), nullptr);
-    } else if (argument.kind() == ArgumentKind::kMemory) {
-      cl_mem memory = nullptr;
-      if (buffers[index]) error = buffers[index]->native(device, memory);
-      if (error == CL_SUCCESS) error = clSetKernelArg(kernel, index, sizeof memory, &memory);
     } else if (argument.kind() == ArgumentKind::kSvm) {
       error = clSetKernelArgSVMPointer(kernel, index, reinterpret_cast<void*>(argument.number()));
+    } else if (argument.kind() == ArgumentKind::kMemory || argument.kind() == ArgumentKind::kImage) {
+      cl_mem native = nullptr;
+      if (memory[index]) error = memory[index]->native(device, native);
+      if (error == CL_SUCCESS) error = clSetKernelArg(kernel, index, sizeof native, &native);
+    } else if (argument.kind() == ArgumentKind::kSampler) {
+      cl_sampler native = nullptr;
+      if (samplers[index]) error = samplers[index]->native(device, native);
+      if (error == CL_SUCCESS) error = clSetKernelArg(kernel, index, sizeof native, &native);
     } else {
       error = clSetKernelArg(kernel, index, argument.value().size(), argument.value().data());
     }

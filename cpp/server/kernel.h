@@ -10,11 +10,13 @@
 #include "runtime/protocol/messages.h"
 #include "server/buffer.h"
 #include "server/cl.h"
+#include "server/memory.h"
 #include "server/program.h"
+#include "server/sampler.h"
 
 namespace remotecl::server {
 
-// What the client set an argument to. Names buffers by id and keeps none alive, as OpenCL has it.
+// What the client set an argument to. Names objects by id and keeps none alive, as OpenCL has it.
 class StoredArgument {
  public:
   void set(const KernelArgument& argument);
@@ -44,16 +46,18 @@ struct DeviceKernel {
   cl_kernel native = nullptr;
   std::vector<StoredArgument> arguments;   // as of the last command that was received
   bool stale = false;                      // the native kernel has other ones
-  std::uint64_t checked_at = 0;            // Session's count of released buffers when they all existed
+  std::uint64_t checked_at = 0;            // Session's count of released objects when they all existed
   std::shared_ptr<const SvmPointers> svm;  // as the native kernel has them
 
   cl_int use_svm(const std::shared_ptr<const SvmPointers>& list, Device& device);
 };
 
-// All arguments of one command that waits, with the buffers that it will use.
+// All arguments of one command that waits, with the objects that it will use.
 struct ArgumentSnapshot {
   std::vector<StoredArgument> arguments;
-  std::vector<Ref<Buffer>> buffers;  // one for each argument; null where it is none
+  // One for each argument; null where it is none.
+  std::vector<Ref<Memory>> memory;
+  std::vector<Ref<Sampler>> samplers;
   std::shared_ptr<const SvmPointers> svm;
 
   cl_int apply(cl_kernel kernel, Device& device);

@@ -72,10 +72,7 @@ ArgumentKind probe_kind(cl_kernel kernel, cl_uint index, std::uint32_t& size) {
   return value.accepted ? ArgumentKind::kValue : ArgumentKind::kOther;
 }
 
-bool is_opaque(const std::string& type) {
-  return type.starts_with("image") || type == "sampler_t" || type.starts_with("pipe") || type == "queue_t" ||
-         type == "event_t";
-}
+bool is_opaque(const std::string& type) { return type.starts_with("pipe") || type == "queue_t" || type == "event_t"; }
 
 KernelRecord::Argument inspect_argument(cl_kernel kernel, cl_uint index) {
   KernelRecord::Argument argument;
@@ -97,7 +94,11 @@ KernelRecord::Argument inspect_argument(cl_kernel kernel, cl_uint index) {
   values.address_qualifier = address;
   values.access_qualifier = access;
   values.type_qualifier = type;
-  if (is_opaque(argument.type_name)) {
+  if (argument.type_name.starts_with("image")) {
+    values.kind = ArgumentKind::kImage;
+  } else if (argument.type_name == "sampler_t") {
+    values.kind = ArgumentKind::kSampler;
+  } else if (is_opaque(argument.type_name)) {
     values.kind = ArgumentKind::kOther;
   } else if (address == CL_KERNEL_ARG_ADDRESS_LOCAL) {
     values.kind = ArgumentKind::kLocal;

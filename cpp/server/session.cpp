@@ -218,6 +218,8 @@ void Session::tear_down() {
   queues_.for_each(finish);
   bulk_receiver_.drop_all();
   queues_.for_each(finish);
+  images_.clear();
+  samplers_.clear();
   buffers_.clear();
   svm_.clear();
   letting_go_.clear();

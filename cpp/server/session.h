@@ -15,6 +15,7 @@
 #include "runtime/transport/connection.h"
 #include "server/buffer.h"
 #include "server/bulk.h"
+#include "server/image.h"
 #include "server/issuer.h"
 #include "server/kernel.h"
 #include "server/native_driver.h"
@@ -24,6 +25,7 @@
 #include "server/program.h"
 #include "server/program_files.h"
 #include "server/sub_device_table.h"
+#include "server/sampler.h"
 #include "server/worker.h"
 
 namespace remotecl::server {
@@ -97,6 +99,10 @@ class Session final : public RefCounted {
   void handle(const CreateBuffer&);
   void handle(const CreateSubBuffer&);
   void handle(const ReleaseBuffer&);
+  void handle(const CreateImage&);
+  void handle(const ReleaseImage&);
+  void handle(const CreateSampler&);
+  void handle(const ReleaseSampler&);
   void handle(const CreateProgramWithSource&);
   void handle(const CreateProgramWithBinary&);
   void handle(const CreateProgramWithIL&);
@@ -114,6 +120,12 @@ class Session final : public RefCounted {
   void handle(const EnqueueCopy&);
   void handle(const EnqueueCopyRect&);
   void handle(const EnqueueFill&);
+  void handle(const EnqueueReadImage&);
+  void handle(const EnqueueWriteImage&);
+  void handle(const EnqueueCopyImage&);
+  void handle(const EnqueueFillImage&);
+  void handle(const EnqueueCopyImageBuffer&);
+  void handle(const GetImageFormats&);
   void handle(const EnqueueMarker&);
   void handle(const AllocateSvm&);
   void handle(const SetKernelSvm&);
@@ -152,6 +164,7 @@ class Session final : public RefCounted {
   // Keeps what commands of the queue may use until they have ended: everything, or these.
   void keep_svm(Queue& queue);
   void keep_svm(Queue& queue, std::vector<Ref<Buffer>> buffers);
+  Memory* memory_of(const StoredArgument& argument) const;
   void end_transfer(Transfer& transfer);
   void printed(Issue& issue, cl_int error);
   Ref<Program> add_program(ObjectId id, ProgramOrigin origin);
@@ -178,9 +191,12 @@ class Session final : public RefCounted {
   ObjectTable<Buffer> buffers_;
   std::map<std::uint64_t, Ref<Buffer>> svm_;        // allocations by address; they are in buffers_, too
   std::list<std::vector<Ref<Buffer>>> letting_go_;  // kept for commands that were sent before their release
+  ObjectTable<Image> images_;
+  ObjectTable<Sampler> samplers_;
   ObjectTable<Program> programs_;
   ObjectTable<Kernel> kernels_;
-  std::uint64_t released_buffers_ = 0;  // so far: kernel arguments are checked again when it has changed
+  // Buffers, images and samplers so far: kernel arguments are checked again when it has changed.
+  std::uint64_t released_arguments_ = 0;
   // Of program sources and binaries. Shared with the programs, which may outlive the session for a moment.
   const std::shared_ptr<std::atomic<std::uint64_t>> program_bytes_ = std::make_shared<std::atomic<std::uint64_t>>(0);
 

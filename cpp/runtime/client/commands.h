@@ -7,6 +7,7 @@
 #include "runtime/client/event.h"
 #include "runtime/client/kernel.h"
 #include "runtime/client/memory_object.h"
+#include "runtime/client/rectangle.h"
 
 // The commands, after the entry points have checked their arguments. Each brings the bytes that it reads to the queue's
 // device, sends itself, and records what it writes. All return CL_SUCCESS or an OpenCL error; `wait` events belong to
@@ -15,18 +16,6 @@
 namespace remotecl {
 
 using WaitList = std::span<Event* const>;
-
-// A rectangle of memory with pitches, all in bytes (pitches never 0 here).
-struct Rectangle {
-  Extent origin;
-  std::uint64_t row_pitch;
-  std::uint64_t slice_pitch;
-  std::uint64_t begin() const { return origin[2] * slice_pitch + origin[1] * row_pitch + origin[0]; }
-  // From begin() to the end of the last byte.
-  std::uint64_t extent(const Extent& region) const {
-    return (region[2] - 1) * slice_pitch + (region[1] - 1) * row_pitch + region[0];
-  }
-};
 
 struct NDRange {
   cl_uint dimensions;

@@ -15,10 +15,13 @@ cl_int finish_command(PendingCommand& command, Event** event) {
 KernelArgument encode_argument(std::uint32_t index, const Kernel::Argument& argument) {
   switch (argument.kind) {
     case ArgumentKind::kMemory:
+    case ArgumentKind::kImage:
       return {index, argument.kind, argument.memory ? argument.memory->id() : 0, {}};
     case ArgumentKind::kSvm:
     case ArgumentKind::kLocal:
       return {index, argument.kind, argument.number, {}};
+    case ArgumentKind::kSampler:
+      return {index, argument.kind, argument.sampler->id(), {}};
     default:
       return {index, argument.kind, 0, Bytes(argument.value)};
   }
@@ -40,6 +43,7 @@ cl_int enqueue_kernel(CommandQueue& queue, Kernel& kernel, const NDRange& range,
       command.reads(*memory, bytes);
       if (kernel.may_write(i)) command.writes(*memory, bytes);
     }
+    if (arguments[i].sampler) arguments[i].sampler->create_on(queue.session());
     if (arguments[i].version > sent[i]) changed.push_back(encode_argument(static_cast<std::uint32_t>(i), arguments[i]));
   }
   for (const Ref<MemoryObject>& memory : kernel.svm_memory()) {

@@ -1,4 +1,5 @@
 // Mapping: the host's copy of a buffer is what the application sees between map and unmap.
+#include "runtime/client/commands_image.h"
 #include "runtime/client/pending_command.h"
 #include "runtime/protocol/frames.h"
 
@@ -73,6 +74,7 @@ cl_int enqueue_map(CommandQueue& queue, MemoryObject& buffer, bool blocking, cl_
 
 cl_int enqueue_unmap(CommandQueue& queue, MemoryObject& buffer, void* mapped, WaitList wait, Event** event,
                      cl_command_type type) {
+  if (buffer.image() != nullptr) return enqueue_unmap_image(queue, buffer, mapped, wait, event);
   PendingCommand command(queue, type, wait, true);
   if (command.error() != CL_SUCCESS) return command.error();
   MemoryObject::Mapping mapping{};
@@ -91,7 +93,7 @@ cl_int enqueue_unmap(CommandQueue& queue, MemoryObject& buffer, void* mapped, Wa
     command.event()->reported_unasked();
     storage.host_readers.push_back(Ref<Event>(command.event()));
   }
-  send_write(queue, command.event_id(), buffer.id(), mapping.offset, static_cast<std::byte*>(mapped), mapping.size,
+  send_write(queue, command.event_id(), buffer, mapping.offset, static_cast<std::byte*>(mapped), mapping.size,
              command.wait_list(), buffer.shared_storage());
   // The device holds what the application wrote; so does the host, until something else writes.
   Ref<Event> own = command.sent_and([&] { storage.residency.add_holder(range, kHost); });

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <memory>
 
-#include "runtime/client/pending_command.h"
+#include "runtime/client/transfer_steps.h"
 #include "runtime/protocol/frames.h"
 
 namespace remotecl {
@@ -43,18 +43,6 @@ TransferRef expect_bytes(PendingCommand& command, bool blocking, std::byte* to, 
   return session.begin_receive(to, size, finished, std::move(keep_alive));
 }
 
-cl_int await_read(CommandQueue& queue, const TransferRef& transfer, Event* event) {
-  queue.session().wait([&] { return transfer->ended() && (event == nullptr || event->ended()); });
-  return outcome(queue, transfer, event);
-}
-
-// Sends the bytes of a large blocking write from this thread, when the server asks for them.
-cl_int push_bytes(CommandQueue& queue, const TransferRef& transfer, const Event* event) {
-  queue.session().wait([&] { return transfer->state.load() != Transfer::State::kPending; });
-  if (transfer->state.load() == Transfer::State::kPulled) queue.session().send_bulk(transfer);
-  return outcome(queue, transfer, event);
-}
-
 TransferRef offer_bytes(PendingCommand& command, bool blocking, const std::byte* from, std::uint64_t size,
                         std::shared_ptr<void> keep_alive) {
   Session& session = command.session();
@@ -68,22 +56,50 @@ TransferRef offer_bytes(PendingCommand& command, bool blocking, const std::byte*
                                 blocking);
 }
 
-// Copies a rectangle of host memory to or from packed bytes.
-template <class Copy>
-void for_each_row(const Rectangle& rectangle, const Extent& region, std::byte* packed, std::byte* host, Copy&& copy) {
-  for (std::uint64_t z = 0; z < region[2]; ++z) {
-    for (std::uint64_t y = 0; y < region[1]; ++y) {
-      copy(packed, host + rectangle.begin() + z * rectangle.slice_pitch + y * rectangle.row_pitch);
-      packed += region[0];
-    }
-  }
-}
-
 std::uint64_t volume(const Extent& region) { return region[0] * region[1] * region[2]; }
 
 bool is_packed(const Rectangle& rectangle, const Extent& region) { return rectangle.extent(region) == volume(region); }
 
+// As a rectangle.
+Rectangle packed(const Extent& rows) { return {{}, rows[0], rows[0] * rows[1]}; }
+
 }  // namespace
+
+cl_int await_read(CommandQueue& queue, const TransferRef& transfer, Event* event) {
+  queue.session().wait([&] { return transfer->ended() && (event == nullptr || event->ended()); });
+  return outcome(queue, transfer, event);
+}
+
+cl_int push_bytes(CommandQueue& queue, const TransferRef& transfer, const Event* event) {
+  queue.session().wait([&] { return transfer->state.load() != Transfer::State::kPending; });
+  if (transfer->state.load() == Transfer::State::kPulled) queue.session().send_bulk(transfer);
+  return outcome(queue, transfer, event);
+}
+
+TransferRef expect_rows(PendingCommand& command, bool blocking, std::byte* to, const Rectangle& rectangle,
+                        const Extent& rows, std::shared_ptr<void> keep_alive) {
+  if (is_packed(rectangle, rows)) {
+    return expect_bytes(command, blocking, to + rectangle.begin(), volume(rows), std::move(keep_alive));
+  }
+  const std::shared_ptr<std::byte[]> bytes(new std::byte[volume(rows)]);
+  return expect_bytes(command, blocking, bytes.get(), volume(rows), bytes,
+                      [from = bytes.get(), to, rectangle, rows, keep_alive = std::move(keep_alive)] {
+                        copy_rows(packed(rows), from, rectangle, to, rows);
+                      });
+}
+
+PackedRows pack_rows(const std::byte* from, const Rectangle& rectangle, const Extent& rows,
+                     std::shared_ptr<void> keep_alive) {
+  const std::uint64_t size = volume(rows);
+  if (is_packed(rectangle, rows)) return {from + rectangle.begin(), size, std::move(keep_alive)};
+  const std::shared_ptr<std::byte[]> bytes(new std::byte[size]);
+  copy_rows(rectangle, from, packed(rows), bytes.get(), rows);
+  return {bytes.get(), size, bytes};
+}
+
+TransferRef offer_rows(PendingCommand& command, bool blocking, const PackedRows& rows) {
+  return offer_bytes(command, blocking, rows.bytes, rows.size, rows.keep_alive);
+}
 
 cl_int enqueue_read(CommandQueue& queue, MemoryObject& buffer, bool blocking, std::uint64_t offset, std::uint64_t size,
                     void* to, WaitList wait, Event** event, cl_command_type type) {
@@ -126,18 +142,7 @@ cl_int enqueue_read_rect(CommandQueue& queue, MemoryObject& buffer, bool blockin
   PendingCommand command(queue, CL_COMMAND_READ_BUFFER_RECT, wait, event != nullptr);
   command.reads(buffer, buffer.range(buffer_rectangle.begin(), buffer_rectangle.extent(region)));
   if (command.error() != CL_SUCCESS) return command.error();
-  auto* host = static_cast<std::byte*>(to);
-  TransferRef transfer;
-  if (is_packed(host_rectangle, region)) {
-    transfer = expect_bytes(command, blocking, host + host_rectangle.begin(), volume(region), nullptr);
-  } else {
-    const std::shared_ptr<std::byte[]> packed(new std::byte[volume(region)]);
-    transfer = expect_bytes(command, blocking, packed.get(), volume(region), packed,
-                            [packed = packed.get(), host, host_rectangle, region] {
-                              for_each_row(host_rectangle, region, packed, host,
-                                           [&](std::byte* from, std::byte* row) { std::memcpy(row, from, region[0]); });
-                            });
-  }
+  const TransferRef transfer = expect_rows(command, blocking, static_cast<std::byte*>(to), host_rectangle, region);
   command.session().send(EnqueueReadRect{queue.id(), command.event_id(), buffer.id(), buffer_rectangle.origin, region,
                                          buffer_rectangle.row_pitch, buffer_rectangle.slice_pitch, transfer->id,
                                          command.wait_list()});
@@ -155,16 +160,7 @@ cl_int enqueue_write_rect(CommandQueue& queue, MemoryObject& buffer, bool blocki
   if (!is_packed(buffer_rectangle, region)) command.reads(buffer, range);  // the gaps keep what they hold
   command.writes(buffer, range);
   if (command.error() != CL_SUCCESS) return command.error();
-  const std::uint64_t size = volume(region);
-  auto* host = static_cast<std::byte*>(const_cast<void*>(from));
-  const std::byte* bytes = host + host_rectangle.begin();
-  std::shared_ptr<std::byte[]> packed;
-  if (!is_packed(host_rectangle, region)) {
-    packed.reset(new std::byte[size]);
-    for_each_row(host_rectangle, region, packed.get(), host,
-                 [&](std::byte* to, std::byte* row) { std::memcpy(to, row, region[0]); });
-    bytes = packed.get();
-  }
+  const PackedRows rows = pack_rows(static_cast<const std::byte*>(from), host_rectangle, region);
   EnqueueWriteRect message{queue.id(),
                            command.event_id(),
                            buffer.id(),
@@ -176,10 +172,10 @@ cl_int enqueue_write_rect(CommandQueue& queue, MemoryObject& buffer, bool blocki
                            {},
                            command.wait_list()};
   TransferRef transfer;
-  if (size <= kInlineDataMax) {
-    message.data = Bytes(bytes, size);
+  if (rows.size <= kInlineDataMax) {
+    message.data = Bytes(rows.bytes, rows.size);
   } else {
-    transfer = offer_bytes(command, blocking, bytes, size, packed);
+    transfer = offer_rows(command, blocking, rows);
     message.transfer = transfer->id;
   }
   command.session().send(message);

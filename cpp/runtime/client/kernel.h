@@ -7,6 +7,7 @@
 
 #include "runtime/client/memory_object.h"
 #include "runtime/client/program.h"
+#include "runtime/client/sampler.h"
 
 namespace remotecl {
 
@@ -30,7 +31,7 @@ class Kernel final : public Handle<_cl_kernel, HandleTag::kKernel, CL_INVALID_KE
                std::size_t* size_ret);
 
   // `size` and `value` as clSetKernelArg takes them. CL_INVALID_ARG_INDEX, _ARG_VALUE, _ARG_SIZE,
-  // CL_INVALID_MEM_OBJECT.
+  // CL_INVALID_MEM_OBJECT, CL_INVALID_SAMPLER.
   cl_int set_argument(cl_uint index, std::size_t size, const void* value);
   // A pointer to shared virtual memory as clSetKernelArgSVMPointer takes it. CL_INVALID_ARG_INDEX, _ARG_VALUE.
   cl_int set_svm_argument(cl_uint index, const void* pointer);
@@ -47,7 +48,8 @@ class Kernel final : public Handle<_cl_kernel, HandleTag::kKernel, CL_INVALID_KE
     std::uint64_t number = 0;  // bytes of local memory; address in shared virtual memory
     // None for a NULL pointer. "Implementations shall not allow cl_kernel objects to hold reference counts to cl_kernel
     // arguments".
-    WeakMemory memory;
+    WeakMemory memory;  // buffer or image
+    Ref<Sampler> sampler;
     std::uint64_t version = 0;
   };
   // For the command that is being sent: requires mutex().
@@ -64,6 +66,8 @@ class Kernel final : public Handle<_cl_kernel, HandleTag::kKernel, CL_INVALID_KE
 
  private:
   ~Kernel() override;
+  cl_int find_memory(const ArgumentInfo& info, std::size_t size, const void* value, MemoryObject*& memory) const;
+  cl_int find_sampler(std::size_t size, const void* value, Sampler*& sampler) const;
 
   const Ref<Program> program_;
   const KernelInfo info_;

@@ -7,6 +7,8 @@
 #include <new>
 #include <unordered_set>
 
+#include "runtime/client/opaque_handles.h"
+
 namespace remotecl {
 namespace {
 
@@ -132,8 +134,49 @@ MemoryObject::MemoryObject(Ref<MemoryObject> svm, std::size_t svm_offset, cl_mem
   live_set().insert(this);
 }
 
+MemoryObject::MemoryObject(Ref<Context> context, cl_mem_flags flags, const ImageLayout& layout, void* host_ptr,
+                           std::vector<cl_mem_properties> properties)
+    : context_(std::move(context)),
+      flags_((flags & kAccess) == 0 ? flags | CL_MEM_READ_WRITE : flags),
+      offset_(0),
+      size_(*layout.shape.packed_size()),
+      image_(std::make_unique<const ImageLayout>(layout)),
+      host_ptr_((flags & CL_MEM_USE_HOST_PTR) != 0 ? host_ptr : nullptr),
+      properties_(std::move(properties)),
+      storage_(std::make_shared<BufferStorage>(size_, layout.is_packed() ? host_ptr_ : nullptr)) {
+  if (host_ptr != nullptr) {
+    if (host_ptr_ == nullptr || !layout.is_packed()) {
+      const Extent rows = layout.bytes(layout.shape.whole());
+      copy_rows(layout.at({}, layout.pitches), static_cast<const std::byte*>(host_ptr),
+                layout.at({}, layout.packed_pitches()), storage_->host(), rows);
+    }
+    storage_->residency.write({0, size_}, kHost);
+  }
+  OpaqueHandles::add(handle());
+  const std::lock_guard lock(g_live_mutex);
+  live_set().insert(this);
+}
+
+MemoryObject::MemoryObject(Ref<MemoryObject> buffer, cl_mem_flags flags, const ImageLayout& layout,
+                           std::vector<cl_mem_properties> properties)
+    : context_(buffer->context_),
+      parent_(buffer),
+      flags_(inherit(flags, buffer->flags())),
+      offset_(buffer->offset_),
+      size_(layout.size()),
+      image_(std::make_unique<const ImageLayout>(layout)),
+      host_ptr_(buffer->host_ptr_),
+      properties_(std::move(properties)),
+      storage_(buffer->storage_),
+      storage_offset_(buffer->storage_offset_) {
+  OpaqueHandles::add(handle());
+  const std::lock_guard lock(g_live_mutex);
+  live_set().insert(this);
+}
+
 MemoryObject::~MemoryObject() {
   link_->store(nullptr, std::memory_order_release);
+  if (image_) OpaqueHandles::remove(handle());
   {
     const std::lock_guard lock(g_live_mutex);
     live_set().erase(this);
@@ -143,7 +186,11 @@ MemoryObject::~MemoryObject() {
     const std::uint64_t bit = std::uint64_t{1} << device->session().index();
     if ((sessions & bit) == 0) continue;
     sessions &= ~bit;
-    device->session().send(ReleaseBuffer{id_});
+    if (image_) {
+      device->session().send(ReleaseImage{id_});
+    } else {
+      device->session().send(ReleaseBuffer{id_});
+    }
     if (size_ >= kLarge && !parent_) device->session().flush();
   }
   for (auto at = destructors_.rbegin(); at != destructors_.rend(); ++at) at->first(handle(), at->second);
@@ -153,12 +200,42 @@ void MemoryObject::create_on(Session& session) {
   const std::uint64_t bit = std::uint64_t{1} << session.index();
   if ((created_on_.load() & bit) != 0) return;
   created_on_.fetch_or(bit);
-  if (MemoryObject& whole = root(); &whole != this) {
+  MemoryObject& whole = root();
+  if (image_) {
+    if (parent_) parent_->create_on(session);
+    const ImageShape& shape = image_->shape;
+    session.send(CreateImage{id_, parent_ ? parent_->id() : 0, flags_ & kAccess, image_->format.image_channel_order,
+                             image_->format.image_channel_data_type, shape.type, shape.width, shape.height, shape.depth,
+                             shape.array_size,
+                             parent_ && shape.type == CL_MEM_OBJECT_IMAGE2D ? image_->pitches.row : 0});
+  } else if (&whole != this) {
     whole.create_on(session);
     session.send(CreateSubBuffer{id_, whole.id(), flags_ & kAccess, storage_offset_, size_});
   } else {
     session.send(CreateBuffer{id_, flags_ & kAccess, size_});
   }
+}
+
+void MemoryObject::send_read(Session& session, ObjectId queue, EventId event, ByteRange range, TransferId transfer,
+                             Array<EventId> wait_list) const {
+  if (image_) {
+    session.send(EnqueueReadImage{queue, event, id_, {}, image_->shape.whole(), transfer, wait_list});
+  } else {
+    session.send(EnqueueRead{queue, event, id_, range.offset, range.size, transfer, wait_list});
+  }
+}
+
+void MemoryObject::send_write(Session& session, ObjectId queue, EventId event, ByteRange range, TransferId transfer,
+                              Bytes data, Array<EventId> wait_list) const {
+  if (image_) {
+    session.send(EnqueueWriteImage{queue, event, id_, {}, image_->shape.whole(), transfer, data, wait_list});
+  } else {
+    session.send(EnqueueWrite{queue, event, id_, range.offset, range.size, transfer, data, wait_list});
+  }
+}
+
+std::byte* MemoryObject::image_memory() {
+  return maps_host_copy() ? storage_->host() + offset_ : static_cast<std::byte*>(host_ptr_);
 }
 
 void MemoryObject::add_destructor(Destructor function, void* user_data) {
@@ -167,15 +244,19 @@ void MemoryObject::add_destructor(Destructor function, void* user_data) {
 }
 
 void* MemoryObject::add_mapping(std::uint64_t offset, std::uint64_t size, cl_map_flags flags) {
-  std::byte* host = storage_->host();
-  mappings_.push_back({offset, size, flags});
+  std::byte* pointer = storage_->host() + storage_offset_ + offset;
+  add_mapping({offset, size, flags, pointer});
+  return pointer;
+}
+
+void MemoryObject::add_mapping(const Mapping& mapping) {
+  mappings_.push_back(mapping);
   map_count_.fetch_add(1);
-  return host + storage_offset_ + offset;
 }
 
 bool MemoryObject::remove_mapping(void* pointer, Mapping& removed) {
   for (auto at = mappings_.rbegin(); at != mappings_.rend(); ++at) {
-    if (storage_->host() + storage_offset_ + at->offset != pointer) continue;
+    if (at->pointer != pointer) continue;
     removed = *at;
     mappings_.erase(std::next(at).base());
     map_count_.fetch_sub(1);

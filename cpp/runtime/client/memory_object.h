@@ -8,6 +8,7 @@
 #include "runtime/client/context.h"
 #include "runtime/client/event.h"
 #include "runtime/client/handle.h"
+#include "runtime/client/image_layout.h"
 #include "runtime/memory/residency_directory.h"
 
 namespace remotecl {
@@ -57,7 +58,10 @@ struct BufferStorage {
   std::vector<Site> sites_;  // by location
 };
 
-// A buffer or sub-buffer. Any thread.
+// A buffer, sub-buffer or image. Any thread.
+//
+// The storage of an image is its packed pixels, all of them at all places; an image that was made from a buffer is a
+// view of the buffer's storage.
 class MemoryObject final : public Handle<_cl_mem, HandleTag::kMemory, CL_INVALID_MEM_OBJECT> {
  public:
   using Destructor = void(CL_CALLBACK*)(cl_mem, void*);
@@ -67,22 +71,29 @@ class MemoryObject final : public Handle<_cl_mem, HandleTag::kMemory, CL_INVALID
                std::vector<cl_mem_properties> properties);
   // Sub-buffer.
   MemoryObject(Ref<MemoryObject> parent, cl_mem_flags flags, std::size_t offset, std::size_t size);
+  // Image. `host_ptr` has the layout's pitches and is used or copied as the flags say. Throws std::bad_alloc.
+  MemoryObject(Ref<Context> context, cl_mem_flags flags, const ImageLayout& layout, void* host_ptr,
+               std::vector<cl_mem_properties> properties);
   // Shared virtual memory at `address`, which `owner` keeps; servers with a bit in `created_on` know it by `id`.
   MemoryObject(Ref<Context> context, cl_mem_flags flags, std::size_t size, void* address, std::shared_ptr<void> owner,
                ObjectId id, std::uint64_t created_on);
   // Buffer over a part of shared virtual memory (CL_MEM_USE_HOST_PTR).
   MemoryObject(Ref<MemoryObject> svm, std::size_t svm_offset, cl_mem_flags flags, std::size_t size,
                std::vector<cl_mem_properties> properties);
+  // Image made from a buffer or sub-buffer.
+  MemoryObject(Ref<MemoryObject> buffer, cl_mem_flags flags, const ImageLayout& layout,
+               std::vector<cl_mem_properties> properties);
 
   Context& context() const { return *context_; }
   ObjectId id() const { return id_; }
   cl_mem_flags flags() const {
     return flags_;
-  }  // as the application gave them; inherited ones resolved for sub-buffers
-  std::size_t size() const { return size_; }
-  void* host_ptr() const { return host_ptr_; }  // as CL_MEM_HOST_PTR reports it
+  }                                           // as the application gave them; inherited ones resolved for sub-buffers
+  std::size_t size() const { return size_; }  // bytes of its storage
+  const ImageLayout* image() const { return image_.get(); }  // null for buffers
+  void* host_ptr() const { return host_ptr_; }               // as CL_MEM_HOST_PTR reports it
   MemoryObject* parent() const { return parent_.get(); }
-  std::size_t offset() const { return offset_; }  // in the parent
+  std::size_t offset() const { return offset_; }  // in the storage
   const std::vector<cl_mem_properties>& properties() const { return properties_; }
   cl_uint map_count() const { return map_count_.load(); }
   BufferStorage& storage() const { return *storage_; }
@@ -99,15 +110,29 @@ class MemoryObject final : public Handle<_cl_mem, HandleTag::kMemory, CL_INVALID
 
   // Makes the server of `session` know the object. Requires the context's memory_mutex.
   void create_on(Session& session);
+  // Sends a read or write of these bytes of it; of an image's, they must be all.
+  void send_read(Session& session, ObjectId queue, EventId event, ByteRange range, TransferId transfer,
+                 Array<EventId> wait_list) const;
+  void send_write(Session& session, ObjectId queue, EventId event, ByteRange range, TransferId transfer, Bytes data,
+                  Array<EventId> wait_list) const;
   void add_destructor(Destructor function, void* user_data);
 
-  // A mapped region of the host's copy.
+  // An image's pixels as a mapping shows them: the application's memory, or the host's copy. Requires the context's
+  // memory_mutex.
+  std::byte* image_memory();
+  // Whether that is the host's copy, which transfers use.
+  bool maps_host_copy() const { return host_ptr_ == nullptr || parent_ || image_->is_packed(); }
+
+  // A mapped region of the host's copy, or of image_memory().
   struct Mapping {
     std::uint64_t offset, size;
     cl_map_flags flags;
+    std::byte* pointer = nullptr;
+    Extent origin{}, region{};  // of images
   };
   // Requires the context's memory_mutex.
   void* add_mapping(std::uint64_t offset, std::uint64_t size, cl_map_flags flags);
+  void add_mapping(const Mapping& mapping);
   // Takes one mapping that begins at `pointer` away; false when there is none.
   bool remove_mapping(void* pointer, Mapping& removed);
   bool is_mapped(std::uint64_t offset, std::uint64_t size) const;  // any of these bytes
@@ -121,6 +146,7 @@ class MemoryObject final : public Handle<_cl_mem, HandleTag::kMemory, CL_INVALID
   const cl_mem_flags flags_;
   const std::size_t offset_;
   const std::size_t size_;
+  const std::unique_ptr<const ImageLayout> image_;
   void* const host_ptr_;
   const std::vector<cl_mem_properties> properties_;
   const ObjectId id_ = next_id();

@@ -8,17 +8,17 @@
 
 namespace remotecl {
 
-void send_write(CommandQueue& queue, EventId event, ObjectId buffer, std::uint64_t offset, std::byte* memory,
+void send_write(CommandQueue& queue, EventId event, const MemoryObject& object, std::uint64_t offset, std::byte* memory,
                 std::uint64_t size, Array<EventId> wait_list, std::shared_ptr<void> keep_alive) {
   Session& session = queue.session();
   if (size <= kInlineDataMax) {
-    session.send(EnqueueWrite{queue.id(), event, buffer, offset, size, 0, Bytes(memory, size), wait_list});
+    object.send_write(session, queue.id(), event, {offset, size}, 0, Bytes(memory, size), wait_list);
     return;
   }
   session.add_interest();
   const TransferRef transfer = session.begin_send(
       memory, size, [&session](bool) { session.drop_interest(); }, std::move(keep_alive));
-  session.send(EnqueueWrite{queue.id(), event, buffer, offset, size, transfer->id, {}, wait_list});
+  object.send_write(session, queue.id(), event, {offset, size}, transfer->id, {}, wait_list);
 }
 
 PendingCommand::PendingCommand(CommandQueue& queue, cl_command_type type, WaitList wait, bool wants_event)
@@ -116,7 +116,7 @@ void PendingCommand::upload(MemoryObject& root, const Missing& missing) {
   const auto arrival = make_ref<Event>(queue_, CL_COMMAND_WRITE_BUFFER, true, true);
   BufferStorage& storage = root.storage();
   const ByteRange range = missing.range;
-  send_write(queue_, arrival->id(), root.id(), range.offset, storage.host() + range.offset, range.size,
+  send_write(queue_, arrival->id(), root, range.offset, storage.host() + range.offset, range.size,
              std::span<const EventId>(after), root.shared_storage());
   if (range.size > kInlineDataMax) {
     arrival->reported_unasked();
@@ -154,8 +154,7 @@ void PendingCommand::relay(MemoryObject& root, const Missing& missing, Location 
         session.drop_interest();
       },
       memory);
-  source.session().send(EnqueueRead{reader.id(), fetched->id(), root.id(), range.offset, range.size, transfer->id,
-                                    std::span<const EventId>(written)});
+  root.send_read(source.session(), reader.id(), fetched->id(), range, transfer->id, std::span<const EventId>(written));
   arrived->announce_to(session());
   source.session().flush();
 
@@ -166,8 +165,7 @@ void PendingCommand::relay(MemoryObject& root, const Missing& missing, Location 
   session().add_interest();
   const TransferRef push = session().begin_send(
       memory.get(), range.size, [&session = session()](bool) { session.drop_interest(); }, memory);
-  session().send(EnqueueWrite{
-      queue_.id(), arrival->id(), root.id(), range.offset, range.size, push->id, {}, std::span<const EventId>(after)});
+  root.send_write(session(), queue_.id(), arrival->id(), range, push->id, {}, std::span<const EventId>(after));
   arriving(root, missing, arrival);
 }
 

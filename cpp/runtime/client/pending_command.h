@@ -68,7 +68,7 @@ class PendingCommand {
 
 // Sends a write of `size` bytes at `memory`, which stay valid as long as `keep_alive`: inside the message when small,
 // else as a transfer that the server pulls in its own time. Requires the context's memory_mutex.
-void send_write(CommandQueue& queue, EventId event, ObjectId buffer, std::uint64_t offset, std::byte* memory,
+void send_write(CommandQueue& queue, EventId event, const MemoryObject& object, std::uint64_t offset, std::byte* memory,
                 std::uint64_t size, Array<EventId> wait_list, std::shared_ptr<void> keep_alive);
 
 }  // namespace remotecl

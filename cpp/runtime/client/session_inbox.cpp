@@ -172,6 +172,8 @@ void Session::handle(std::uint16_t code, Bytes payload) {
       return with(NativeAnswer{}, [&](const NativeAnswer& report) { deliver_reply(report.token, code, payload); });
     case Code::kSvmAllocated:
       return with(SvmAllocated{}, [&](const SvmAllocated& report) { deliver_reply(report.token, code, payload); });
+    case Code::kImageFormats:
+      return with(ImageFormats{}, [&](const ImageFormats& report) { deliver_reply(report.token, code, payload); });
     case Code::kEventDone:
       return with(EventDone{}, [&](const EventDone& report) { handle_event_done(report); });
     case Code::kCommandFailed:

@@ -4,6 +4,7 @@
 #include "runtime/protocol/messages/command.h"
 #include "runtime/protocol/messages/completion.h"
 #include "runtime/protocol/messages/device.h"
+#include "runtime/protocol/messages/image.h"
 #include "runtime/protocol/messages/memory.h"
 #include "runtime/protocol/messages/output.h"
 #include "runtime/protocol/messages/program.h"

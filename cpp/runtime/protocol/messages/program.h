@@ -112,7 +112,15 @@ struct LinkProgram {
 };
 
 // kSvm: an argument that is declared as kMemory, set to an address of shared virtual memory.
-enum class ArgumentKind : std::uint32_t { kValue = 0, kMemory = 1, kLocal = 2, kOther = 3, kSvm = 16 };
+enum class ArgumentKind : std::uint32_t {
+  kValue = 0,
+  kMemory = 1,
+  kLocal = 2,
+  kOther = 3,
+  kImage = 4,
+  kSampler = 5,
+  kSvm = 16
+};
 
 struct ArgumentDescription {
   ArgumentKind kind;
