@@ -120,6 +120,8 @@ cl_int Kernel::find_memory(const ArgumentInfo& info, std::size_t size, const voi
   if (size != sizeof(cl_mem)) return CL_INVALID_ARG_SIZE;
   const auto handle = handle_at<cl_mem>(value);
   const bool is_image = info.kind == ArgumentKind::kImage;
+  // "CL_INVALID_ARG_VALUE if arg_value specified is not a valid value": NULL is one for pointers alone.
+  if (is_image && value == nullptr) return CL_INVALID_ARG_VALUE;
   if (handle == nullptr) return is_image ? CL_INVALID_MEM_OBJECT : CL_SUCCESS;
   memory = from_handle<MemoryObject>(handle);
   // "CL_INVALID_MEM_OBJECT for an argument declared to be a memory object when the specified arg_value is not a valid
@@ -141,6 +143,7 @@ cl_int Kernel::find_memory(const ArgumentInfo& info, std::size_t size, const voi
 
 cl_int Kernel::find_sampler(std::size_t size, const void* value, Sampler*& sampler) const {
   if (size != sizeof(cl_sampler)) return CL_INVALID_ARG_SIZE;
+  if (value == nullptr) return CL_INVALID_ARG_VALUE;
   sampler = from_handle<Sampler>(handle_at<cl_sampler>(value));
   // "CL_INVALID_SAMPLER for an argument declared to be of type sampler_t when the specified arg_value is not a valid
   // sampler object."
