@@ -18,7 +18,9 @@ Handle handle_at(const void* value) {
 // What an argument is set to. Where the native driver does not tell what the kernel declares, the handle of an image or
 // sampler speaks for itself.
 ArgumentKind kind_of(const ArgumentInfo& info, std::size_t size, const void* value) {
-  if (info.info_status == CL_SUCCESS || size != sizeof(void*) || value == nullptr) return info.kind;
+  const bool is_known = info.info_status == CL_SUCCESS || info.kind == ArgumentKind::kImage ||
+                        info.kind == ArgumentKind::kSampler || info.kind == ArgumentKind::kLocal;
+  if (is_known || size != sizeof(void*) || value == nullptr) return info.kind;
   const HandleBase* handle = OpaqueHandles::find(value);
   if (handle == nullptr) return info.kind;
   return handle->tag == HandleTag::kSampler ? ArgumentKind::kSampler : ArgumentKind::kImage;
