@@ -20,20 +20,6 @@ void check_flags(cl_mem_flags flags) {
           CL_INVALID_VALUE);
 }
 
-// "CL_INVALID_VALUE if an image is being created from another memory object (buffer or image) under one of the
-// following circumstances: 1) mem_object was created with CL_MEM_WRITE_ONLY and flags specifies CL_MEM_READ_WRITE or
-// CL_MEM_READ_ONLY, 2) [the reverse], 3) flags specifies CL_MEM_USE_HOST_PTR or CL_MEM_ALLOC_HOST_PTR or
-// CL_MEM_COPY_HOST_PTR", and the same for host access.
-void check_flags_of_view(cl_mem_flags flags, const MemoryObject& buffer) {
-  require((flags & icd::kHostPointerFlags) == 0, CL_INVALID_VALUE);
-  const cl_mem_flags own = flags & icd::kAccessFlags;
-  if ((buffer.flags() & CL_MEM_WRITE_ONLY) != 0) require((own & ~CL_MEM_WRITE_ONLY) == 0, CL_INVALID_VALUE);
-  if ((buffer.flags() & CL_MEM_READ_ONLY) != 0) require((own & ~CL_MEM_READ_ONLY) == 0, CL_INVALID_VALUE);
-  const cl_mem_flags host = flags & icd::kHostAccessFlags;
-  const cl_mem_flags buffer_host = buffer.flags() & icd::kHostAccessFlags;
-  require(host == 0 || buffer_host == 0 || host == buffer_host || host == CL_MEM_HOST_NO_ACCESS, CL_INVALID_VALUE);
-}
-
 cl_mem make_image(cl_context context, std::vector<cl_mem_properties> properties, cl_mem_flags flags,
                   const cl_image_format* format, const cl_image_desc* description, void* host_ptr) {
   Context& in = object<Context>(context);
@@ -41,7 +27,6 @@ cl_mem make_image(cl_context context, std::vector<cl_mem_properties> properties,
   MemoryObject* buffer = nullptr;
   const ImageLayout layout = icd::checked_layout(in, flags, format, description, host_ptr, buffer);
   if (buffer != nullptr) {
-    check_flags_of_view(flags, *buffer);
     return make_ref<MemoryObject>(Ref<MemoryObject>(buffer), flags, layout, std::move(properties)).detach()->handle();
   }
   return make_ref<MemoryObject>(Ref<Context>(&in), flags, layout, host_ptr, std::move(properties)).detach()->handle();

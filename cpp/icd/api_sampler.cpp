@@ -17,6 +17,8 @@ cl_sampler make_sampler(cl_context context, const SamplerState& state, std::vect
   // valid."
   require(state.normalized_coordinates == CL_TRUE || state.normalized_coordinates == CL_FALSE, CL_INVALID_VALUE);
   require(state.addressing >= CL_ADDRESS_NONE && state.addressing <= CL_ADDRESS_MIRRORED_REPEAT, CL_INVALID_VALUE);
+  // CL_ADDRESS_REPEAT and CL_ADDRESS_MIRRORED_REPEAT "can only be used with normalized coordinates".
+  require(state.normalized_coordinates == CL_TRUE || state.addressing < CL_ADDRESS_REPEAT, CL_INVALID_VALUE);
   require(state.filter == CL_FILTER_NEAREST || state.filter == CL_FILTER_LINEAR, CL_INVALID_VALUE);
   // "CL_INVALID_OPERATION if images are not supported by any device associated with context."
   const auto& devices = in.devices();

@@ -85,19 +85,40 @@ void require_host_pitches(const cl_image_desc& description, const ImageLayout& l
   require(slice == 0 || (slice >= slice_min && slice % layout.pitches.row == 0), kCode);
 }
 
+// "CL_INVALID_VALUE if an image is being created from another memory object (buffer or image) under one of the
+// following circumstances: 1) mem_object was created with CL_MEM_WRITE_ONLY and flags specifies CL_MEM_READ_WRITE or
+// CL_MEM_READ_ONLY, 2) [the reverse], 3) flags specifies CL_MEM_USE_HOST_PTR or CL_MEM_ALLOC_HOST_PTR or
+// CL_MEM_COPY_HOST_PTR", and the same for host access.
+void require_flags_of_view(cl_mem_flags flags, const MemoryObject& buffer) {
+  require((flags & kHostPointerFlags) == 0, CL_INVALID_VALUE);
+  const cl_mem_flags own = flags & kAccessFlags;
+  if ((buffer.flags() & CL_MEM_WRITE_ONLY) != 0) require((own & ~CL_MEM_WRITE_ONLY) == 0, CL_INVALID_VALUE);
+  if ((buffer.flags() & CL_MEM_READ_ONLY) != 0) require((own & ~CL_MEM_READ_ONLY) == 0, CL_INVALID_VALUE);
+  const cl_mem_flags host = flags & kHostAccessFlags;
+  const cl_mem_flags buffer_host = buffer.flags() & kHostAccessFlags;
+  require(host == 0 || buffer_host == 0 || host == buffer_host || host == CL_MEM_HOST_NO_ACCESS, CL_INVALID_VALUE);
+}
+
 // The buffer of an image that is made from one.
 MemoryObject& buffer_of(Context& context, const cl_image_desc& description, const ImageLayout& layout) {
   constexpr cl_int kCode = CL_INVALID_IMAGE_DESCRIPTOR;
+  const auto pitch_alignment = [](const Device& device) {
+    return std::uint64_t{device.number<cl_uint>(CL_DEVICE_IMAGE_PITCH_ALIGNMENT, 0)};
+  };
+  // "[CL_DEVICE_IMAGE_PITCH_ALIGNMENT] must be 0 for devices that do not support 2D images created from a buffer":
+  // CL_INVALID_OPERATION, where no device does.
+  const bool is_2d = layout.shape.type == CL_MEM_OBJECT_IMAGE2D;
+  require(!is_2d || any_device(context, pitch_alignment), CL_INVALID_OPERATION);
   MemoryObject* buffer = from_handle<MemoryObject>(description.buffer);
   require(buffer != nullptr && buffer->image() == nullptr && &buffer->context() == &context, kCode);
-  if (layout.shape.type == CL_MEM_OBJECT_IMAGE2D) {
+  if (is_2d) {
     const std::uint64_t row = description.image_row_pitch;
     require(row == 0 || row >= layout.shape.width * layout.shape.pixel, kCode);
     // "CL_INVALID_IMAGE_FORMAT_DESCRIPTOR if a 2D image is created from a buffer and the row pitch and base address
-    // alignment does not follow the rules described for creating a 2D image from a buffer": multiples of
-    // CL_DEVICE_IMAGE_PITCH_ALIGNMENT pixels, which is 0 where there are no such images.
+    // alignment does not follow the rules described for creating a 2D image from a buffer": the pitch is so many
+    // pixels.
     const auto aligned = [&](const Device& device) {
-      const std::uint64_t alignment = device.number<cl_uint>(CL_DEVICE_IMAGE_PITCH_ALIGNMENT, 0);
+      const std::uint64_t alignment = pitch_alignment(device);
       return alignment != 0 && layout.pitches.row % (alignment * layout.shape.pixel) == 0;
     };
     require(any_device(context, aligned), CL_INVALID_IMAGE_FORMAT_DESCRIPTOR);
@@ -143,8 +164,7 @@ ImageLayout checked_layout(Context& context, cl_mem_flags flags, const cl_image_
   buffer = nullptr;
   if (description->buffer != nullptr) {
     buffer = &buffer_of(context, *description, layout);
-    // "If the buffer object specified by image_desc.mem_object was created with [host pointer flags], they are
-    // inherited": none can be given.
+    require_flags_of_view(flags, *buffer);
     require(host_ptr == nullptr, CL_INVALID_HOST_PTR);
   } else {
     require_host_pitches(*description, layout, host_ptr);

@@ -64,8 +64,17 @@ ValueSize probe_value_size(cl_kernel kernel, cl_uint index) {
 ArgumentKind probe_kind(cl_kernel kernel, cl_uint index, std::uint32_t& size) {
   size = 0;
   const cl_mem null = nullptr;
-  // A value is an error only for __local.
-  if (clSetKernelArg(kernel, index, sizeof null, &null) == CL_INVALID_ARG_VALUE) return ArgumentKind::kLocal;
+  switch (clSetKernelArg(kernel, index, sizeof null, &null)) {
+    case CL_INVALID_ARG_VALUE:  // a value is an error only for __local
+      return ArgumentKind::kLocal;
+    // NVIDIA's driver takes a null buffer, but no null image or sampler; PoCL takes them.
+    case CL_INVALID_MEM_OBJECT:
+      return ArgumentKind::kImage;
+    case CL_INVALID_SAMPLER:
+      return ArgumentKind::kSampler;
+    default:
+      break;
+  }
   if (clSetKernelArg(kernel, index, sizeof null, nullptr) == CL_SUCCESS) return ArgumentKind::kMemory;
   const ValueSize value = probe_value_size(kernel, index);
   size = value.size;

@@ -19,7 +19,9 @@ Handle handle_at(const void* value) {
 // What an argument is set to. Where the native driver does not tell what the kernel declares, the handle of an image or
 // sampler speaks for itself.
 ArgumentKind kind_of(const ArgumentInfo& info, std::size_t size, const void* value) {
-  if (info.info_status == CL_SUCCESS || size != sizeof(void*) || value == nullptr) return info.kind;
+  const bool is_known = info.info_status == CL_SUCCESS || info.kind == ArgumentKind::kImage ||
+                        info.kind == ArgumentKind::kSampler || info.kind == ArgumentKind::kLocal;
+  if (is_known || size != sizeof(void*) || value == nullptr) return info.kind;
   const HandleBase* handle = OpaqueHandles::find(value);
   if (handle == nullptr) return info.kind;
   return handle->tag == HandleTag::kSampler ? ArgumentKind::kSampler : ArgumentKind::kImage;
@@ -159,6 +161,8 @@ cl_int Kernel::find_memory(const ArgumentInfo& info, std::size_t size, const voi
   if (size != sizeof(cl_mem)) return CL_INVALID_ARG_SIZE;
   const auto handle = handle_at<cl_mem>(value);
   const bool is_image = info.kind == ArgumentKind::kImage;
+  // "CL_INVALID_ARG_VALUE if arg_value specified is not a valid value": NULL is one for pointers alone.
+  if (is_image && value == nullptr) return CL_INVALID_ARG_VALUE;
   if (handle == nullptr) return is_image ? CL_INVALID_MEM_OBJECT : CL_SUCCESS;
   memory = from_handle<MemoryObject>(handle);
   // "CL_INVALID_MEM_OBJECT for an argument declared to be a memory object when the specified arg_value is not a valid
@@ -180,6 +184,7 @@ cl_int Kernel::find_memory(const ArgumentInfo& info, std::size_t size, const voi
 
 cl_int Kernel::find_sampler(std::size_t size, const void* value, Sampler*& sampler) const {
   if (size != sizeof(cl_sampler)) return CL_INVALID_ARG_SIZE;
+  if (value == nullptr) return CL_INVALID_ARG_VALUE;
   sampler = from_handle<Sampler>(handle_at<cl_sampler>(value));
   // "CL_INVALID_SAMPLER for an argument declared to be of type sampler_t when the specified arg_value is not a valid
   // sampler object."
