@@ -7,6 +7,7 @@
 
 #include "runtime/base/mutex.h"
 #include "server/cl.h"
+#include "server/device_clock.h"
 
 namespace remotecl::server {
 
@@ -49,6 +50,9 @@ class Device {
   // Gives a sub-device and its context back to the driver, which keeps them as long as objects of theirs live.
   void close() EXCLUDES(mutex_);
 
+  // The clock of its profiled commands; a part has its device's.
+  DeviceClock& clock() { return clock_; }
+
   // Made at the first call. Null and the driver's error when that fails.
   cl_context context(cl_int& error) EXCLUDES(mutex_);
 
@@ -64,6 +68,7 @@ class Device {
   std::string name_;
   std::string platform_name_;
   std::atomic<bool> maps_in_place_{false};
+  DeviceClock clock_;
   Mutex mutex_;
   cl_context context_ GUARDED_BY(mutex_) = nullptr;
   bool closed_ GUARDED_BY(mutex_) = false;

@@ -108,6 +108,7 @@ class Session final : public RefCounted {
   void handle(const SignalEvent&);
   void handle(const CreateSubDevices&);
   void handle(const ReleaseSubDevice&);
+  void handle(const ReadClock&);
   // On the worker, without the lock.
   void work(const BuildProgram&, Program& program);
   void work(const GetProgramBinary&, Program& program);
