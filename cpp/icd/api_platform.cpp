@@ -25,7 +25,7 @@ const Row kPlatformInfo[] = {
      [](Platform&, const InfoSink& sink) {
        sink.value(cl_name_version{CL_MAKE_VERSION(1, 0, 0), "cl_khr_icd"});
      }},
-    {CL_PLATFORM_HOST_TIMER_RESOLUTION, [](Platform&, const InfoSink& sink) { sink.value<cl_ulong>(0); }},
+    {CL_PLATFORM_HOST_TIMER_RESOLUTION, [](Platform&, const InfoSink& sink) { sink.value<cl_ulong>(1); }},
     {CL_PLATFORM_ICD_SUFFIX_KHR, [](Platform&, const InfoSink& sink) { sink.text("RCL"); }},
 };
 

@@ -60,10 +60,18 @@ T number_of(const std::vector<InfoAnswer>& answers, std::uint32_t name) {
   return value;
 }
 
+// "This value must be 0 for devices that do not support device and host timer synchronization."
+bool has_timer(cl_platform_id platform) {
+  cl_ulong resolution = 0;
+  const cl_int error =
+      clGetPlatformInfo(platform, CL_PLATFORM_HOST_TIMER_RESOLUTION, sizeof resolution, &resolution, nullptr);
+  return error == CL_SUCCESS && resolution != 0;
+}
+
 }  // namespace
 
 Device::Device(std::uint32_t index, cl_platform_id platform, cl_device_id id)
-    : index_(index), platform_(platform), id_(id), is_part_(false) {
+    : index_(index), platform_(platform), id_(id), is_part_(false), clock_(*this, has_timer(platform)) {
   for (const std::uint32_t name : kPlatformInfo) {
     const auto query = [platform](auto... arguments) { return clGetPlatformInfo(platform, arguments...); };
     ask(name, query, platform_info_);
@@ -73,7 +81,12 @@ Device::Device(std::uint32_t index, cl_platform_id platform, cl_device_id id)
 }
 
 Device::Device(std::uint32_t index, const Device& parent, cl_device_id id)
-    : index_(index), platform_(parent.platform_), id_(id), is_part_(true), platform_name_(parent.platform_name_) {
+    : index_(index),
+      platform_(parent.platform_),
+      id_(id),
+      is_part_(true),
+      platform_name_(parent.platform_name_),
+      clock_(*this, !parent.clock_.reads_slowly()) {
   ask_everything();
 }
 
@@ -104,6 +117,7 @@ void Device::ask_everything() {
 Device::~Device() { close(); }
 
 void Device::close() {
+  clock_.close();  // without the lock: reading the clock needs context()
   MutexLock lock(mutex_);
   if (closed_) return;
   closed_ = true;

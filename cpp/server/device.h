@@ -7,6 +7,7 @@
 
 #include "runtime/base/mutex.h"
 #include "server/cl.h"
+#include "server/device_clock.h"
 
 namespace remotecl::server {
 
@@ -71,6 +72,9 @@ class Device {
   // Gives a sub-device and its context back to the driver, which keeps them as long as objects of theirs live.
   void close() EXCLUDES(mutex_);
 
+  // The clock of its profiled commands; a part has its device's.
+  DeviceClock& clock() { return clock_; }
+
   // Made at the first call. Null and the driver's error when that fails.
   cl_context context(cl_int& error) EXCLUDES(mutex_);
 
@@ -91,6 +95,7 @@ class Device {
   std::atomic<bool> maps_in_place_{false};
   std::atomic<Svm> svm_{Svm::kNone};
   std::uint64_t allocation_size_max_ = 0;
+  DeviceClock clock_;
   Mutex mutex_;
   cl_context context_ GUARDED_BY(mutex_) = nullptr;
   bool closed_ GUARDED_BY(mutex_) = false;

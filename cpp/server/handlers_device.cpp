@@ -84,4 +84,18 @@ void Session::handle(const ReleaseSubDevice& message) {
   });
 }
 
+void Session::handle(const ReadClock& message) {
+  Device& on = device(message.device);
+  const auto answer = [this, &on, token = message.token] {
+    cl_ulong time_ns = 0;
+    const cl_int error = on.clock().read(time_ns);
+    outbox_.add(Clock{token, error, time_ns});
+  };
+  if (!on.clock().reads_slowly()) return answer();
+  finishers_.post([this, answer] {
+    answer();
+    outbox_.flush();
+  });
+}
+
 }  // namespace remotecl::server

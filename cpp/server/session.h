@@ -136,6 +136,7 @@ class Session final : public RefCounted {
   void handle(const SignalEvent&);
   void handle(const CreateSubDevices&);
   void handle(const ReleaseSubDevice&);
+  void handle(const ReadClock&);
   // On the worker, without the lock.
   void work(const AddProgramBinary&, const ProgramWork& work);
   void work(const SpecializeProgram&, const ProgramWork& work);

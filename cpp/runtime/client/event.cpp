@@ -7,7 +7,12 @@
 namespace remotecl {
 
 Event::Event(Ref<Context> context)
-    : context_(std::move(context)), type_(CL_COMMAND_USER), on_server_(false), sequence_(0), status_(CL_SUBMITTED) {}
+    : context_(std::move(context)),
+      type_(CL_COMMAND_USER),
+      on_server_(false),
+      sequence_(0),
+      enqueued_ns_(0),
+      status_(CL_SUBMITTED) {}
 
 Event::Event(CommandQueue& queue, cl_command_type type, bool on_server, bool aside)
     : context_(&queue.context()),
@@ -15,6 +20,7 @@ Event::Event(CommandQueue& queue, cl_command_type type, bool on_server, bool asi
       type_(type),
       on_server_(on_server),
       sequence_(aside ? 0 : queue.next_sequence()),
+      enqueued_ns_(queue.profiling() ? host_time_ns() : 0),
       status_(CL_QUEUED) {
   if (on_server) queue.session().register_event(*this);
 }
@@ -151,9 +157,17 @@ bool Event::profile(std::array<std::uint64_t, 4>& times) {
     observe();
     server->wait([this] { return reported_.load(); });
   }
-  const std::lock_guard lock(mutex_);
-  times = profile_;
-  return has_profile_;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!has_profile_) return false;
+    times = profile_;
+  }
+  const std::uint64_t offset_ns = queue_->device().clock_offset_ns();
+  for (std::uint64_t& time : times) time += offset_ns;
+  // "the current device time counter in nanoseconds when the command identified by event is enqueued in a command-queue
+  // by the host": that was here. The server's driver may have got it much later.
+  times[0] = std::min(enqueued_ns_, times[1]);
+  return true;
 }
 
 void Event::announce_to(Session& other) {

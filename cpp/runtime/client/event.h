@@ -51,7 +51,8 @@ class Event final : public Handle<_cl_event, HandleTag::kEvent, CL_INVALID_EVENT
   void release_hold(bool ok);
 
   void add_callback(cl_int state, Callback function, void* user_data);
-  // Whether profiling data exist; waits for the server's report when the event has ended already.
+  // The four times, in ns of the host's clock. Whether profiling data exist; waits for the server's report when the
+  // event has ended already.
   bool profile(std::array<std::uint64_t, 4>& times);
   // Makes `other` (a server that is not this event's own) able to wait for it: announces it there now and signals it
   // later.
@@ -75,6 +76,7 @@ class Event final : public Handle<_cl_event, HandleTag::kEvent, CL_INVALID_EVENT
   const cl_command_type type_;
   const bool on_server_;
   const std::uint64_t sequence_;  // position in its queue; 0: none that tells anything
+  const std::uint64_t enqueued_ns_;  // host clock; 0 without profiling
   std::atomic<cl_int> status_;
   std::atomic<bool> observed_{false};
   std::atomic<int> holds_{0};

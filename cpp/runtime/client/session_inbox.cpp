@@ -164,6 +164,8 @@ void Session::handle(std::uint16_t code, Bytes payload) {
       return with(Pong{}, [&](const Pong& report) { deliver_reply(report.token, code, payload); });
     case Code::kSubDevices:
       return with(SubDevices{}, [&](const SubDevices& report) { deliver_reply(report.token, code, payload); });
+    case Code::kClock:
+      return with(Clock{}, [&](const Clock& report) { deliver_reply(report.token, code, payload); });
     case Code::kBuildDone:
       return with(BuildDone{}, [&](const BuildDone& report) { deliver_reply(report.token, code, payload); });
     case Code::kProgramBinary:

@@ -2,7 +2,7 @@
 
 #include "runtime/protocol/messages/session.h"
 
-// Parts of devices.
+// Parts of devices, and their clocks.
 namespace remotecl {
 
 inline constexpr std::uint32_t kSubDevicesMax = 1024;    // of one CreateSubDevices
@@ -28,6 +28,21 @@ struct ReleaseSubDevice {
   REMOTECL_MESSAGE(ReleaseSubDevice);
   std::uint32_t device;
   REMOTECL_FIELDS(device)
+};
+
+// What the device's clock shows, the one that profiles count in.
+struct ReadClock {
+  REMOTECL_MESSAGE(ReadClock);
+  std::uint32_t device;
+  Token token;
+  REMOTECL_FIELDS(device, token)
+};
+struct Clock {
+  REMOTECL_MESSAGE(Clock);
+  Token token;
+  std::int32_t error;
+  std::uint64_t time_ns;
+  REMOTECL_FIELDS(token, error, time_ns)
 };
 
 }  // namespace remotecl
