@@ -1,4 +1,5 @@
 // The table through which an ICD loader calls us, and how it finds the platform.
+#include <CL/cl_ext.h>
 #include <CL/cl_icd.h>
 
 #include <cstring>
@@ -28,7 +29,7 @@ const cl_icd_dispatch kDispatch = {
     .clRetainCommandQueue = clRetainCommandQueue,
     .clReleaseCommandQueue = clReleaseCommandQueue,
     .clGetCommandQueueInfo = clGetCommandQueueInfo,
-    REMOTECL_UNSUPPORTED(clSetCommandQueueProperty),
+    .clSetCommandQueueProperty = clSetCommandQueueProperty,
     .clCreateBuffer = clCreateBuffer,
     REMOTECL_UNSUPPORTED(clCreateImage2D),
     REMOTECL_UNSUPPORTED(clCreateImage3D),
@@ -159,7 +160,7 @@ const cl_icd_dispatch kDispatch = {
     .clGetDeviceAndHostTimer = clGetDeviceAndHostTimer,
     .clGetHostTimer = clGetHostTimer,
     REMOTECL_UNSUPPORTED(clGetKernelSubGroupInfo),
-    REMOTECL_UNSUPPORTED(clSetDefaultDeviceCommandQueue),
+    .clSetDefaultDeviceCommandQueue = clSetDefaultDeviceCommandQueue,
     REMOTECL_UNSUPPORTED(clSetProgramReleaseCallback),
     REMOTECL_UNSUPPORTED(clSetProgramSpecializationConstant),
     .clCreateBufferWithProperties = clCreateBufferWithProperties,
@@ -197,9 +198,13 @@ extern "C" REMOTECL_VISIBLE void* CL_API_CALL clGetExtensionFunctionAddress(cons
   if (std::strcmp(name, "clIcdGetPlatformIDsKHR") == 0) return reinterpret_cast<void*>(clIcdGetPlatformIDsKHR);
   // Asked by ocl-icd before a handle with a dispatch table exists.
   if (std::strcmp(name, "clGetPlatformInfo") == 0) return reinterpret_cast<void*>(clGetPlatformInfo);
+  if (std::strcmp(name, "clCreateCommandQueueWithPropertiesKHR") == 0) {
+    return reinterpret_cast<void*>(clCreateCommandQueueWithPropertiesKHR);
+  }
   return nullptr;
 }
 
 CL_API_ENTRY void* CL_API_CALL clGetExtensionFunctionAddressForPlatform(cl_platform_id platform, const char* name) {
-  return from_handle<Platform>(platform) == nullptr ? nullptr : clGetExtensionFunctionAddress(name);
+  if (from_handle<Platform>(platform) == nullptr || name == nullptr) return nullptr;
+  return clGetExtensionFunctionAddress(name);
 }
