@@ -22,62 +22,62 @@ cl_int queue_error(World& world, std::vector<cl_queue_properties> properties) {
 constexpr cl_queue_properties kOnDevice = CL_QUEUE_ON_DEVICE | CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE;
 
 const WrongCall kWrongQueues[] = {
-    {"queue_without_a_context", CL_INVALID_CONTEXT,
+    {"QueueWithoutAContext", CL_INVALID_CONTEXT,
      [](World& w) {
        return error_of([&](cl_int* e) { return clCreateCommandQueueWithProperties(nullptr, w.device, nullptr, e); });
      }},
-    {"queue_without_a_device", CL_INVALID_DEVICE,
+    {"QueueWithoutADevice", CL_INVALID_DEVICE,
      [](World& w) {
        return error_of([&](cl_int* e) { return clCreateCommandQueueWithProperties(w.context, nullptr, nullptr, e); });
      }},
-    {"unknown_queue_property", CL_INVALID_VALUE,
+    {"UnknownQueueProperty", CL_INVALID_VALUE,
      [](World& w) {
        return queue_error(w, {0x4711, 1, 0});
      },
      "PoCL 3.1 does not look at names"},
-    {"unknown_queue_bits", CL_INVALID_VALUE,
+    {"UnknownQueueBits", CL_INVALID_VALUE,
      [](World& w) {
        return queue_error(w, {CL_QUEUE_PROPERTIES, 1u << 20, 0});
      }},
-    {"size_of_a_host_queue", CL_INVALID_VALUE,
+    {"SizeOfAHostQueue", CL_INVALID_VALUE,
      [](World& w) {
        return queue_error(w, {CL_QUEUE_SIZE, 1024, 0});
      },
      "PoCL 3.1 takes it"},
-    {"device_queue_in_order", CL_INVALID_VALUE,
+    {"DeviceQueueInOrder", CL_INVALID_VALUE,
      [](World& w) {
        return queue_error(w, {CL_QUEUE_PROPERTIES, CL_QUEUE_ON_DEVICE, 0});
      },
      "PoCL 3.1 gives CL_INVALID_QUEUE_PROPERTIES"},
-    {"default_queue_on_no_device", CL_INVALID_VALUE,
+    {"DefaultQueueOnNoDevice", CL_INVALID_VALUE,
      [](World& w) {
        return queue_error(w, {CL_QUEUE_PROPERTIES, CL_QUEUE_ON_DEVICE_DEFAULT, 0});
      },
      "PoCL 3.1 gives CL_INVALID_QUEUE_PROPERTIES"},
-    {"device_queue", CL_INVALID_QUEUE_PROPERTIES,
+    {"DeviceQueue", CL_INVALID_QUEUE_PROPERTIES,
      [](World& w) {
        return queue_error(w, {CL_QUEUE_PROPERTIES, kOnDevice, 0});
      },
      "PoCL 3.1 aborts"},
-    {"device_queue_with_size", CL_INVALID_QUEUE_PROPERTIES,
+    {"DeviceQueueWithSize", CL_INVALID_QUEUE_PROPERTIES,
      [](World& w) {
        return queue_error(w, {CL_QUEUE_PROPERTIES, kOnDevice, CL_QUEUE_SIZE, 1024, 0});
      },
      "PoCL 3.1 aborts"},
-    {"property_of_no_queue", CL_INVALID_COMMAND_QUEUE,
+    {"PropertyOfNoQueue", CL_INVALID_COMMAND_QUEUE,
      [](World&) { return clSetCommandQueueProperty(nullptr, CL_QUEUE_PROFILING_ENABLE, CL_TRUE, nullptr); }},
-    {"property_of_a_made_queue", CL_INVALID_OPERATION,
+    {"PropertyOfAMadeQueue", CL_INVALID_OPERATION,
      [](World& w) { return clSetCommandQueueProperty(w.queue, CL_QUEUE_PROFILING_ENABLE, CL_TRUE, nullptr); },
      "PoCL 3.1 crashes"},
-    {"default_device_queue_without_a_context", CL_INVALID_CONTEXT,
+    {"DefaultDeviceQueueWithoutAContext", CL_INVALID_CONTEXT,
      [](World& w) { return clSetDefaultDeviceCommandQueue(nullptr, w.device, w.queue); }, "PoCL 3.1 looks at nothing"},
-    {"default_device_queue_without_a_device", CL_INVALID_DEVICE,
+    {"DefaultDeviceQueueWithoutADevice", CL_INVALID_DEVICE,
      [](World& w) { return clSetDefaultDeviceCommandQueue(w.context, nullptr, w.queue); }, "PoCL 3.1 looks at nothing"},
-    {"default_device_queue_without_a_queue", CL_INVALID_OPERATION,
+    {"DefaultDeviceQueueWithoutAQueue", CL_INVALID_OPERATION,
      [](World& w) { return clSetDefaultDeviceCommandQueue(w.context, w.device, nullptr); }},
-    {"default_device_queue", CL_INVALID_OPERATION,
+    {"DefaultDeviceQueue", CL_INVALID_OPERATION,
      [](World& w) { return clSetDefaultDeviceCommandQueue(w.context, w.device, w.queue); }},
-    {"size_of_a_queue_that_is_no_device_queue", CL_INVALID_COMMAND_QUEUE,
+    {"SizeOfAQueueThatIsNoDeviceQueue", CL_INVALID_COMMAND_QUEUE,
      [](World& w) {
        cl_uint size = 0;
        return clGetCommandQueueInfo(w.queue, CL_QUEUE_SIZE, sizeof size, &size, nullptr);
