@@ -34,11 +34,12 @@ constexpr std::string_view kDeviceSideExtensions[] = {
     "cl_khr_extended_bit_ops",
     "cl_khr_expect_assume",
     "cl_khr_work_group_uniform_arithmetic",
-    "cl_khr_select_fprounding_mode",
-    "cl_khr_device_uuid",
-    "cl_khr_extended_async_copies",
     "cl_khr_async_work_group_copy_fence",
+    "cl_khr_extended_async_copies",
     "cl_khr_kernel_clock",
+    "cl_khr_select_fprounding_mode",
+    // Queries, which have been answered natively, and what has its host functions here.
+    "cl_khr_device_uuid",
     "cl_khr_il_program",
     "cl_khr_spir",
     "cl_khr_spirv_extended_debug_info",
@@ -46,8 +47,12 @@ constexpr std::string_view kDeviceSideExtensions[] = {
     "cl_khr_spirv_no_integer_wrap_decoration",
     "cl_khr_spirv_queries",
     "cl_khr_suggested_local_work_size",
+    "cl_khr_pci_bus_info",
+    "cl_khr_extended_versioning",
+    "cl_intel_device_attribute_query",
     "cl_nv_compiler_options",
     "cl_nv_device_attribute_query",
+    "cl_nv_kernel_attribute",
     "cl_nv_pragma_unroll",
     "cl_amd_device_attribute_query",
     "cl_amd_media_ops",
@@ -58,6 +63,9 @@ constexpr std::string_view kDeviceSideExtensions[] = {
     "cl_intel_subgroups_long",
     "cl_intel_spirv_subgroups",
     "cl_intel_required_subgroup_size",
+    "cl_intel_split_work_group_barrier",
+    "cl_intel_bfloat16_conversions",
+    "cl_ext_cxx_for_opencl",
     "cl_ext_float_atomics",
 };
 
@@ -73,8 +81,11 @@ bool is_supported_feature(std::string_view feature) {
   return std::find(std::begin(kUnsupported), std::end(kUnsupported), feature) == std::end(kUnsupported);
 }
 
+// What this client can do for any device.
+constexpr char kCreateCommandQueue[] = "cl_khr_create_command_queue";
+
 template <class Keep>
-void filter_versions(Device& device, cl_device_info name, const InfoSink& sink, Keep&& keep) {
+std::vector<cl_name_version> filter_versions(Device& device, cl_device_info name, Keep&& keep) {
   const auto* native = device.info(name);
   require(native != nullptr, CL_INVALID_VALUE);
   std::vector<cl_name_version> kept;
@@ -84,17 +95,25 @@ void filter_versions(Device& device, cl_device_info name, const InfoSink& sink, 
     entry.name[sizeof entry.name - 1] = '\0';
     if (keep(std::string_view(entry.name))) kept.push_back(entry);
   }
-  sink.list(kept);
+  return kept;
 }
 
-std::string device_side_extensions(Device& device) {
+std::vector<cl_name_version> extension_versions(Device& device) {
+  auto versions = filter_versions(device, CL_DEVICE_EXTENSIONS_WITH_VERSION, is_device_side);
+  cl_name_version& own = versions.emplace_back();
+  own.version = CL_MAKE_VERSION(1, 0, 0);
+  std::memcpy(own.name, kCreateCommandQueue, sizeof kCreateCommandQueue);
+  return versions;
+}
+
+std::string extensions(Device& device) {
   std::istringstream native(device.text(CL_DEVICE_EXTENSIONS));
   std::string kept;
   for (std::string extension; native >> extension;) {
     if (!is_device_side(extension)) continue;
-    kept += (kept.empty() ? "" : " ") + extension;
+    kept += extension + " ";
   }
-  return kept;
+  return kept + kCreateCommandQueue;
 }
 
 // Answers of a feature that this client does not have yet: what a device without it reports.
@@ -155,14 +174,11 @@ const Row kDeviceInfo[] = {
        require(d.info(CL_DEVICE_SVM_CAPABILITIES) != nullptr, CL_INVALID_VALUE);
        sink.value(svm_capabilities(d));
      }},
-    {CL_DEVICE_EXTENSIONS, [](Device& d, const InfoSink& sink) { sink.text(device_side_extensions(d)); }},
-    {CL_DEVICE_EXTENSIONS_WITH_VERSION,
-     [](Device& d, const InfoSink& sink) {
-       filter_versions(d, CL_DEVICE_EXTENSIONS_WITH_VERSION, sink, is_device_side);
-     }},
+    {CL_DEVICE_EXTENSIONS, [](Device& d, const InfoSink& sink) { sink.text(extensions(d)); }},
+    {CL_DEVICE_EXTENSIONS_WITH_VERSION, [](Device& d, const InfoSink& sink) { sink.list(extension_versions(d)); }},
     {CL_DEVICE_OPENCL_C_FEATURES,
      [](Device& d, const InfoSink& sink) {
-       filter_versions(d, CL_DEVICE_OPENCL_C_FEATURES, sink, is_supported_feature);
+       sink.list(filter_versions(d, CL_DEVICE_OPENCL_C_FEATURES, is_supported_feature));
      }},
     {CL_DEVICE_REMOTECL_SERVER, [](Device& d, const InfoSink& sink) { sink.text(d.session().address().text()); }},
     {CL_DEVICE_REMOTECL_PLATFORM,

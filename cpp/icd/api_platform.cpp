@@ -20,10 +20,12 @@ const Row kPlatformInfo[] = {
     {CL_PLATFORM_NUMERIC_VERSION,
      [](Platform&, const InfoSink& sink) { sink.value<cl_version>(CL_MAKE_VERSION(3, 0, 0)); }},
     {CL_PLATFORM_PROFILE, [](Platform&, const InfoSink& sink) { sink.text("FULL_PROFILE"); }},
-    {CL_PLATFORM_EXTENSIONS, [](Platform&, const InfoSink& sink) { sink.text("cl_khr_icd"); }},
+    {CL_PLATFORM_EXTENSIONS,
+     [](Platform&, const InfoSink& sink) { sink.text("cl_khr_icd cl_khr_create_command_queue"); }},
     {CL_PLATFORM_EXTENSIONS_WITH_VERSION,
      [](Platform&, const InfoSink& sink) {
-       sink.value(cl_name_version{CL_MAKE_VERSION(1, 0, 0), "cl_khr_icd"});
+       sink.list(std::vector<cl_name_version>{{CL_MAKE_VERSION(1, 0, 0), "cl_khr_icd"},
+                                              {CL_MAKE_VERSION(1, 0, 0), "cl_khr_create_command_queue"}});
      }},
     {CL_PLATFORM_HOST_TIMER_RESOLUTION, [](Platform&, const InfoSink& sink) { sink.value<cl_ulong>(1); }},
     {CL_PLATFORM_ICD_SUFFIX_KHR, [](Platform&, const InfoSink& sink) { sink.text("RCL"); }},

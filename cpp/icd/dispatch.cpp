@@ -29,7 +29,7 @@ const cl_icd_dispatch kDispatch = {
     .clRetainCommandQueue = clRetainCommandQueue,
     .clReleaseCommandQueue = clReleaseCommandQueue,
     .clGetCommandQueueInfo = clGetCommandQueueInfo,
-    REMOTECL_UNSUPPORTED(clSetCommandQueueProperty),
+    .clSetCommandQueueProperty = clSetCommandQueueProperty,
     .clCreateBuffer = clCreateBuffer,
     .clCreateImage2D = clCreateImage2D,
     .clCreateImage3D = clCreateImage3D,
@@ -203,9 +203,13 @@ extern "C" REMOTECL_VISIBLE void* CL_API_CALL clGetExtensionFunctionAddress(cons
   if (std::strcmp(name, "clGetKernelSuggestedLocalWorkSizeKHR") == 0) {
     return reinterpret_cast<void*>(clGetKernelSuggestedLocalWorkSizeKHR);
   }
+  if (std::strcmp(name, "clCreateCommandQueueWithPropertiesKHR") == 0) {
+    return reinterpret_cast<void*>(clCreateCommandQueueWithPropertiesKHR);
+  }
   return nullptr;
 }
 
 CL_API_ENTRY void* CL_API_CALL clGetExtensionFunctionAddressForPlatform(cl_platform_id platform, const char* name) {
-  return from_handle<Platform>(platform) == nullptr ? nullptr : clGetExtensionFunctionAddress(name);
+  if (from_handle<Platform>(platform) == nullptr || name == nullptr) return nullptr;
+  return clGetExtensionFunctionAddress(name);
 }

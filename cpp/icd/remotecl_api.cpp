@@ -23,6 +23,10 @@ char* copy(const json& value) {
 
 template <class Body>
 char* answer(Body&& body) noexcept {
+  if (in_forked_child()) {
+    say_forked();
+    return nullptr;
+  }
   try {
     return copy(body());
   } catch (...) {
@@ -81,6 +85,10 @@ const char* remotecl_version(void) { return REMOTECL_VERSION; }
 
 int remotecl_connect(const char* servers, char** error) {
   std::string text;
+  if (in_forked_child()) {
+    if (error != nullptr) *error = copy(json(forked_text()));
+    return -1;
+  }
   try {
     Platform::instance().connect(servers == nullptr ? "" : servers);
     return 0;

@@ -20,6 +20,8 @@ constexpr std::array kDeviceInfo = {
     Range{0x4000, 0x4010},  // NVIDIA
     Range{0x4030, 0x404F},  // AMD
     Range{0x4108, 0x410F},  // Intel
+    Range{0x4230, 0x4233},  // cl_ext_cxx_for_opencl, cl_ext_float_atomics
+    Range{0x4250, 0x4256},  // Intel's device attributes
 };
 constexpr std::array<std::uint32_t, 2> kHandles = {CL_DEVICE_PLATFORM, 0x1042 /* CL_DEVICE_PARENT_DEVICE */};
 constexpr std::array<std::uint32_t, 8> kPlatformInfo = {CL_PLATFORM_PROFILE,

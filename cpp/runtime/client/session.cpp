@@ -7,6 +7,7 @@
 #include <chrono>
 
 #include "runtime/client/event.h"
+#include "runtime/client/fork.h"
 #include "runtime/client/notice.h"
 #include "runtime/transport/tcp.h"
 
@@ -26,6 +27,7 @@ Session::Session(const Address& address, std::uint32_t index) : address_(address
   greet(*bulk_, Role::kBulk, session, secret);
   receive_device_list();
   wake_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  for (const int descriptor : {control_->wait_handle(), bulk_->wait_handle(), wake_}) give_up_in_child(descriptor);
   background_thread_ = std::thread([this] { background(); });
 }
 
@@ -39,6 +41,7 @@ Session::~Session() {
   background_thread_.join();
   sender_wanted_.notify_all();
   if (sender_.joinable()) sender_.join();
+  for (const int descriptor : {control_->wait_handle(), bulk_->wait_handle(), wake_}) forget_in_child(descriptor);
   ::close(wake_);
 }
 

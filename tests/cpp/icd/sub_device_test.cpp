@@ -181,38 +181,38 @@ cl_int partition_error(cl_device_id device, const std::vector<Property>& propert
 }
 
 const WrongCall kWrongPartitions[] = {
-    {"no_device", CL_INVALID_DEVICE,
+    {"NoDevice", CL_INVALID_DEVICE,
      [](World&) {
        return partition_error(nullptr, {CL_DEVICE_PARTITION_EQUALLY, 1, 0});
      }},
-    {"no_properties", CL_INVALID_VALUE,
+    {"NoProperties", CL_INVALID_VALUE,
      [](World& w) { return clCreateSubDevices(w.device, nullptr, 0, nullptr, nullptr); }},
-    {"unknown_property", CL_INVALID_VALUE,
+    {"UnknownProperty", CL_INVALID_VALUE,
      [](World& w) {
        return partition_error(w.device, {0x4711, 1, 0});
      }},
-    {"unknown_affinity_domain", CL_INVALID_VALUE,
+    {"UnknownAffinityDomain", CL_INVALID_VALUE,
      [](World& w) {
        return partition_error(w.device, {CL_DEVICE_PARTITION_BY_AFFINITY_DOMAIN, 0, 0});
      }},
-    {"too_many_equal_units", CL_DEVICE_PARTITION_FAILED,
+    {"TooManyEqualUnits", CL_DEVICE_PARTITION_FAILED,
      [](World& w) {
        return partition_error(w.device, {CL_DEVICE_PARTITION_EQUALLY, 100'000, 0});
      }},
-    {"too_many_units", CL_INVALID_DEVICE_PARTITION_COUNT,
+    {"TooManyUnits", CL_INVALID_DEVICE_PARTITION_COUNT,
      [](World& w) {
        return partition_error(w.device, {CL_DEVICE_PARTITION_BY_COUNTS, 100'000, 0, 0});
      }},
-    {"no_room", CL_INVALID_VALUE,
+    {"NoRoom", CL_INVALID_VALUE,
      [](World& w) {
        return partition_error(w.device, {CL_DEVICE_PARTITION_EQUALLY, 1, 0}, 0);
      }},
-    {"too_little_room", CL_INVALID_VALUE,
+    {"TooLittleRoom", CL_INVALID_VALUE,
      [](World& w) {
        return partition_error(w.device, {CL_DEVICE_PARTITION_EQUALLY, 1, 0}, 1);
      }},
-    {"retain_nothing", CL_INVALID_DEVICE, [](World&) { return clRetainDevice(nullptr); }},
-    {"release_nothing", CL_INVALID_DEVICE, [](World&) { return clReleaseDevice(nullptr); }},
+    {"RetainNothing", CL_INVALID_DEVICE, [](World&) { return clRetainDevice(nullptr); }},
+    {"ReleaseNothing", CL_INVALID_DEVICE, [](World&) { return clReleaseDevice(nullptr); }},
 };
 
 class WrongPartitionTest : public ::testing::TestWithParam<WrongCall> {};

@@ -170,29 +170,29 @@ TEST_F(TimeTest, TimesOfTwoServersAreInTheOrderOfTheCommands) {
 }
 
 const WrongCall kWrongTimers[] = {
-    {"device_timer_of_no_device", CL_INVALID_DEVICE,
+    {"DeviceTimerOfNoDevice", CL_INVALID_DEVICE,
      [](World&) {
        cl_ulong a = 0, b = 0;
        return clGetDeviceAndHostTimer(nullptr, &a, &b);
      }},
-    {"device_timer_nowhere", CL_INVALID_VALUE,
+    {"DeviceTimerNowhere", CL_INVALID_VALUE,
      [](World& w) {
        cl_ulong b = 0;
        return clGetDeviceAndHostTimer(w.device, nullptr, &b);
      },
      "PoCL has no timers"},
-    {"host_timer_beside_device_nowhere", CL_INVALID_VALUE,
+    {"HostTimerBesideDeviceNowhere", CL_INVALID_VALUE,
      [](World& w) {
        cl_ulong a = 0;
        return clGetDeviceAndHostTimer(w.device, &a, nullptr);
      },
      "PoCL has no timers"},
-    {"host_timer_of_no_device", CL_INVALID_DEVICE,
+    {"HostTimerOfNoDevice", CL_INVALID_DEVICE,
      [](World&) {
        cl_ulong b = 0;
        return clGetHostTimer(nullptr, &b);
      }},
-    {"host_timer_nowhere", CL_INVALID_VALUE, [](World& w) { return clGetHostTimer(w.device, nullptr); },
+    {"HostTimerNowhere", CL_INVALID_VALUE, [](World& w) { return clGetHostTimer(w.device, nullptr); },
      "PoCL has no timers"},
 };
 
