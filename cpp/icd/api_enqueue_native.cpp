@@ -43,15 +43,3 @@ CL_API_ENTRY cl_mem CL_API_CALL clCreatePipe(cl_context context, cl_mem_flags, c
     throw icd::ApiError{CL_INVALID_OPERATION};
   });
 }
-
-CL_API_ENTRY cl_int CL_API_CALL clSetDefaultDeviceCommandQueue(cl_context context, cl_device_id device,
-                                                               cl_command_queue queue) {
-  return icd::enter([&] {
-    Context& in = object<Context>(context);
-    // "CL_INVALID_DEVICE if device is not a valid device or is not associated with context."
-    require(in.contains(object<Device>(device)), CL_INVALID_DEVICE);
-    // "CL_INVALID_OPERATION if device does not support a replaceable default on-device queue."
-    static_cast<void>(queue);
-    throw icd::ApiError{CL_INVALID_OPERATION};
-  });
-}

@@ -307,9 +307,14 @@ TEST_F(ImageTest, FormatsAreTheNativeOnes) {
     std::vector<cl_image_format> expected(here), actual(there);
     check(clGetSupportedImageFormats(native, CL_MEM_READ_WRITE, type.type, here, expected.data(), nullptr));
     check(clGetSupportedImageFormats(context_, CL_MEM_READ_WRITE, type.type, there, actual.data(), nullptr));
-    ASSERT_EQ(here, there) << type.name;
+    // Formats of a vendor's own are left out: nobody else knows the size of their pixels.
+    std::erase_if(expected, [](const cl_image_format& format) {
+      return format.image_channel_order < CL_R || format.image_channel_order > CL_ABGR ||
+             format.image_channel_data_type < CL_SNORM_INT8 || format.image_channel_data_type > CL_UNORM_INT_101010_2;
+    });
+    ASSERT_EQ(expected.size(), there) << type.name;
     ASSERT_NE(there, 0u) << type.name;
-    EXPECT_EQ(std::memcmp(expected.data(), actual.data(), here * sizeof(cl_image_format)), 0) << type.name;
+    EXPECT_EQ(std::memcmp(expected.data(), actual.data(), there * sizeof(cl_image_format)), 0) << type.name;
   }
 }
 

@@ -68,6 +68,15 @@ class Shared {
 
 class SvmTest : public RemoteTest {
  protected:
+  // Two devices whose drivers choose addresses share none: the tests then have two queues of one device.
+  void SetUp() override {
+    if (void* memory = clSVMAlloc(context_, CL_MEM_READ_WRITE, 64, 0)) return clSVMFree(context_, memory);
+    ASSERT_FALSE(Environment::get().is_pocl());
+    context_ = make_context({device(0)});
+    queue_ = make_queue(context_, device(0));
+    other_ = make_queue(context_, device(0));
+  }
+
   // add() of RemoteTest's program on shared memory.
   cl_int add(cl_command_queue queue, int* data, int value, std::size_t count, const std::vector<cl_event>& wait = {},
              cl_event* event = nullptr) {
