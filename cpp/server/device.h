@@ -41,6 +41,9 @@ class Device {
   // number.
   bool waits_for_all_slowly() const { return platform_name_ == "Portable Computing Language"; }
 
+  // On filling a 1D buffer image, the process ends.
+  bool crashes_filling_buffer_images() const { return platform_name_ == "Portable Computing Language"; }
+
   // Made at the first call. Null and the driver's error when that fails.
   cl_context context(cl_int& error) EXCLUDES(mutex_);
 
