@@ -75,6 +75,9 @@ class Device {
   // The clock of its profiled commands; a part has its device's.
   DeviceClock& clock() { return clock_; }
 
+  // On filling a 1D buffer image, the process ends.
+  bool crashes_filling_buffer_images() const { return platform_name_ == "Portable Computing Language"; }
+
   // Made at the first call. Null and the driver's error when that fails.
   cl_context context(cl_int& error) EXCLUDES(mutex_);
 

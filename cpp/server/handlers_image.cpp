@@ -12,20 +12,51 @@ using Sizes = std::array<std::size_t, 3>;
 
 Sizes sizes_of(const Extent& extent) { return {extent[0], extent[1], extent[2]}; }
 
-struct CopyImageCommand {
+// One side of a copy: pixels of an image, or packed ones in a buffer. The pixels of a 1D buffer image count as the
+// latter: PoCL refuses most commands on such images, and crashes on some.
+struct Place {
+  Ref<Memory> memory;
+  bool is_image;
+  std::uint64_t offset;
+  Sizes origin;
+
+  static Place of(const Ref<Image>& image, const Extent& origin) {
+    if (Memory* bytes = image->bytes()) return {Ref<Memory>(bytes), false, origin[0] * image->shape().pixel, {}};
+    return {Ref<Memory>(image.get()), true, 0, sizes_of(origin)};
+  }
+  static Place of(const Ref<Buffer>& buffer, std::uint64_t offset) {
+    return {Ref<Memory>(buffer.get()), false, offset, {}};
+  }
+};
+
+struct CopyPixelsCommand {
   static constexpr bool kLong = false;
 
-  Ref<Image> source, destination;
-  Sizes source_origin, destination_origin, region;
+  Place source, destination;
+  Sizes region;
+  std::uint64_t size;  // bytes
 
   void keep(Session&) {}
   cl_int issue(Issue& issue) {
+    const cl_command_queue queue = issue.queue.native();
     cl_mem from = nullptr, to = nullptr;
-    cl_int error = source->native(issue.queue.device(), from);
-    if (error == CL_SUCCESS) error = destination->native(issue.queue.device(), to);
+    cl_int error = source.memory->native(issue.queue.device(), from);
+    if (error == CL_SUCCESS) error = destination.memory->native(issue.queue.device(), to);
     if (error != CL_SUCCESS) return error;
-    return clEnqueueCopyImage(issue.queue.native(), from, to, source_origin.data(), destination_origin.data(),
-                              region.data(), issue.wait_count(), issue.wait_list(), issue.out());
+    if (source.is_image && destination.is_image) {
+      return clEnqueueCopyImage(queue, from, to, source.origin.data(), destination.origin.data(), region.data(),
+                                issue.wait_count(), issue.wait_list(), issue.out());
+    }
+    if (source.is_image) {
+      return clEnqueueCopyImageToBuffer(queue, from, to, source.origin.data(), region.data(), destination.offset,
+                                        issue.wait_count(), issue.wait_list(), issue.out());
+    }
+    if (destination.is_image) {
+      return clEnqueueCopyBufferToImage(queue, from, to, source.offset, destination.origin.data(), region.data(),
+                                        issue.wait_count(), issue.wait_list(), issue.out());
+    }
+    return clEnqueueCopyBuffer(queue, from, to, source.offset, destination.offset, size, issue.wait_count(),
+                               issue.wait_list(), issue.out());
   }
 };
 
@@ -38,35 +69,13 @@ struct FillImageCommand {
 
   void keep(Session&) {}
   cl_int issue(Issue& issue) {
+    // It would take the daemon and everybody's sessions with it.
+    if (image->bytes() != nullptr && issue.queue.device().crashes_filling_buffer_images()) return CL_INVALID_OPERATION;
     cl_mem memory = nullptr;
     const cl_int error = image->native(issue.queue.device(), memory);
     if (error != CL_SUCCESS) return error;
     return clEnqueueFillImage(issue.queue.native(), memory, color.data(), origin.data(), region.data(),
                               issue.wait_count(), issue.wait_list(), issue.out());
-  }
-};
-
-struct CopyImageBufferCommand {
-  static constexpr bool kLong = false;
-
-  Ref<Image> image;
-  Ref<Buffer> buffer;
-  bool to_buffer;
-  Sizes origin, region;
-  std::uint64_t offset;
-
-  void keep(Session&) {}
-  cl_int issue(Issue& issue) {
-    cl_mem pixels = nullptr, bytes = nullptr;
-    cl_int error = image->native(issue.queue.device(), pixels);
-    if (error == CL_SUCCESS) error = buffer->native(issue.queue.device(), bytes);
-    if (error != CL_SUCCESS) return error;
-    if (to_buffer) {
-      return clEnqueueCopyImageToBuffer(issue.queue.native(), pixels, bytes, origin.data(), region.data(), offset,
-                                        issue.wait_count(), issue.wait_list(), issue.out());
-    }
-    return clEnqueueCopyBufferToImage(issue.queue.native(), bytes, pixels, offset, origin.data(), region.data(),
-                                      issue.wait_count(), issue.wait_list(), issue.out());
   }
 };
 
@@ -123,13 +132,15 @@ void Session::handle(const EnqueueCopyImage& message) {
   Event* event = issuer_.begin_event(message.event, on, false);
   Ref<Image> source(images_.find(message.source)), destination(images_.find(message.destination));
   if (!source || !destination) return issuer_.fail(on, event, CL_INVALID_MEM_OBJECT);
+  if (source->shape().pixel != destination->shape().pixel) return issuer_.fail(on, event, CL_IMAGE_FORMAT_MISMATCH);
   if (!source->shape().contains(message.source_origin, message.region) ||
       !destination->shape().contains(message.destination_origin, message.region)) {
     return issuer_.fail(on, event, CL_INVALID_VALUE);
   }
-  issuer_.submit(on, event, message.wait_list,
-                 CopyImageCommand{std::move(source), std::move(destination), sizes_of(message.source_origin),
-                                  sizes_of(message.destination_origin), sizes_of(message.region)});
+  issuer_.submit(
+      on, event, message.wait_list,
+      CopyPixelsCommand{Place::of(source, message.source_origin), Place::of(destination, message.destination_origin),
+                        sizes_of(message.region), source->shape().packed_size(message.region)});
 }
 
 void Session::handle(const EnqueueFillImage& message) {
@@ -148,13 +159,13 @@ void Session::handle(const EnqueueCopyImageBuffer& message) {
   Ref<Image> image(images_.find(message.image));
   Ref<Buffer> buffer(buffers_.find(message.buffer));
   if (!image || !buffer) return issuer_.fail(on, event, CL_INVALID_MEM_OBJECT);
-  if (!image->shape().contains(message.origin, message.region) ||
-      !buffer->contains(message.offset, image->shape().packed_size(message.region))) {
-    return issuer_.fail(on, event, CL_INVALID_VALUE);
-  }
+  if (!image->shape().contains(message.origin, message.region)) return issuer_.fail(on, event, CL_INVALID_VALUE);
+  const std::uint64_t size = image->shape().packed_size(message.region);
+  if (!buffer->contains(message.offset, size)) return issuer_.fail(on, event, CL_INVALID_VALUE);
+  Place pixels = Place::of(image, message.origin), bytes = Place::of(buffer, message.offset);
+  if (message.to_buffer == 0) std::swap(pixels, bytes);
   issuer_.submit(on, event, message.wait_list,
-                 CopyImageBufferCommand{std::move(image), std::move(buffer), message.to_buffer != 0,
-                                        sizes_of(message.origin), sizes_of(message.region), message.offset});
+                 CopyPixelsCommand{std::move(pixels), std::move(bytes), sizes_of(message.region), size});
 }
 
 void Session::handle(const GetImageFormats& message) {

@@ -16,6 +16,8 @@ class Image final : public Memory {
         std::uint64_t row_pitch);
 
   const ImageShape& shape() const { return shape_; }
+  // The buffer whose bytes the pixels are, row by row without gaps; null when there is none.
+  Memory* bytes() const { return shape_.type == CL_MEM_OBJECT_IMAGE1D_BUFFER ? parent() : nullptr; }
 
  private:
   cl_int make(Device& device, cl_mem& memory, std::uint64_t& reserved) override;

@@ -297,6 +297,32 @@ TEST_F(ImageTest, AnImageOfABufferIsTheBuffer) {
   }
 }
 
+// Drivers that cannot copy such images, or crash on it, are not asked to.
+TEST_F(ImageTest, AnImageOfABufferIsCopiedLikeAnyOther) {
+  constexpr std::size_t kCount = 64;
+  const Type type{"Image1D", CL_MEM_OBJECT_IMAGE1D, kCount, 0, 0, 0};
+  const Pixels content = numbers_of(kCount * kPixel);
+  const Owned<cl_mem> bytes = make_buffer(context_, content), other_bytes = make_buffer(context_, content.size());
+  const auto view_of = [&](cl_mem buffer) {
+    cl_image_desc desc = type.description();
+    desc.image_type = CL_MEM_OBJECT_IMAGE1D_BUFFER;
+    desc.buffer = buffer;
+    return make_image(context_, desc);
+  };
+  const Owned<cl_mem> view = view_of(bytes), other_view = view_of(other_bytes);
+  const Owned<cl_mem> image = make_image(context_, type.description());
+  const Owned<cl_mem> buffer = make_buffer(context_, content.size());
+  const auto whole = type.whole();
+  check(clEnqueueCopyImage(queue_, view, image, kOrigin, kOrigin, whole.data(), 0, nullptr, nullptr));
+  EXPECT_EQ(read_image(queue_, image, type), content);
+  check(clEnqueueCopyImageToBuffer(queue_, view, buffer, kOrigin, whole.data(), 0, 0, nullptr, nullptr));
+  EXPECT_EQ(read<unsigned char>(queue_, buffer, content.size()), content);
+  const std::size_t second[3] = {1, 0, 0}, rest[3] = {kCount - 1, 1, 1};
+  check(clEnqueueCopyImage(other_, view, other_view, kOrigin, second, rest, 0, nullptr, nullptr));
+  const Pixels copied = read<unsigned char>(queue_, other_bytes, content.size());
+  EXPECT_TRUE(std::equal(copied.begin() + kPixel, copied.end(), content.begin()));
+}
+
 TEST_F(ImageTest, FormatsAreTheNativeOnes) {
   if (Environment::get().native_device() == nullptr) GTEST_SKIP() << "no native driver here";
   const Owned<cl_context> native = make_context({Environment::get().native_device()});
