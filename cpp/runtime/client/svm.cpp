@@ -161,7 +161,13 @@ Table& table() {
 
 cl_device_svm_capabilities svm_capabilities(const Device& device) {
   if (device.number<cl_uint>(CL_DEVICE_ADDRESS_BITS) != 8 * sizeof(void*)) return 0;
-  return device.number<cl_device_svm_capabilities>(CL_DEVICE_SVM_CAPABILITIES) & CL_DEVICE_SVM_COARSE_GRAIN_BUFFER;
+  const auto native = device.number<cl_device_svm_capabilities>(CL_DEVICE_SVM_CAPABILITIES);
+  // Only devices that take memory at any address. Where the driver chooses (NVIDIA's), addresses can be made equal too,
+  // but kernels over such memory ended in illegal accesses there, which no session of that device survives.
+  const bool any_address =
+      (native & CL_DEVICE_SVM_FINE_GRAIN_SYSTEM) != 0 ||
+      ((device.type() & CL_DEVICE_TYPE_CPU) != 0 && device.number<cl_bool>(CL_DEVICE_HOST_UNIFIED_MEMORY) == CL_TRUE);
+  return any_address ? native & CL_DEVICE_SVM_COARSE_GRAIN_BUFFER : 0;
 }
 
 void* allocate_svm(Context& context, cl_mem_flags flags, std::size_t size, std::size_t alignment) {
