@@ -40,7 +40,9 @@ TransferRef expect_bytes(PendingCommand& command, bool blocking, std::byte* to, 
     if (event) event->release_hold(ok);
     if (!blocking) session.drop_interest();
   };
-  return session.begin_receive(to, size, finished, std::move(keep_alive));
+  TransferRef transfer = session.begin_receive(to, size, finished, std::move(keep_alive));
+  transfer->ticket = ticket;
+  return transfer;
 }
 
 TransferRef offer_bytes(PendingCommand& command, bool blocking, const std::byte* from, std::uint64_t size,
@@ -52,8 +54,7 @@ TransferRef offer_bytes(PendingCommand& command, bool blocking, const std::byte*
     session.add_interest();
     finished = [&session](bool) { session.drop_interest(); };
   }
-  return session.begin_send(from, size, std::move(finished), std::move(keep_alive),
-                                blocking);
+  return session.begin_send(from, size, std::move(finished), std::move(keep_alive), blocking);
 }
 
 std::uint64_t volume(const Extent& region) { return region[0] * region[1] * region[2]; }
@@ -66,7 +67,11 @@ Rectangle packed(const Extent& rows) { return {{}, rows[0], rows[0] * rows[1]}; 
 }  // namespace
 
 cl_int await_read(CommandQueue& queue, const TransferRef& transfer, Event* event) {
-  queue.session().wait([&] { return transfer->ended() && (event == nullptr || event->ended()); });
+  // In order, the reads before it have ended for the application as well.
+  queue.session().wait([&] {
+    return transfer->ended() && (event == nullptr || event->ended()) &&
+           (!queue.in_order() || queue.pending_reads().ended_through(transfer->ticket));
+  });
   return outcome(queue, transfer, event);
 }
 

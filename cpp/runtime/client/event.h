@@ -75,7 +75,7 @@ class Event final : public Handle<_cl_event, HandleTag::kEvent, CL_INVALID_EVENT
   const Ref<CommandQueue> queue_;
   const cl_command_type type_;
   const bool on_server_;
-  const std::uint64_t sequence_;  // position in its queue; 0: none that tells anything
+  const std::uint64_t sequence_;     // position in its queue; 0: none that tells anything
   const std::uint64_t enqueued_ns_;  // host clock; 0 without profiling
   std::atomic<cl_int> status_;
   std::atomic<bool> observed_{false};

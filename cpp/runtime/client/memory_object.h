@@ -47,8 +47,8 @@ struct BufferStorage {
   void settle_arrivals();
 
   ResidencyDirectory residency;
-  std::uint64_t writes = 0;              // how many commands have written so far
-  std::vector<Ref<Event>> host_readers;  // transfers that still read the host's copy
+  std::uint64_t writes = 0;                        // how many commands have written so far
+  std::vector<Ref<Event>> host_readers;            // transfers that still read the host's copy
   std::shared_ptr<void> application_memory_owner;  // of what the runtime gave to the application
 
  private:

@@ -28,6 +28,12 @@ void PendingReads::end(Ticket ticket) {
   for (const Ref<Event>& event : held) event->release_hold(true);
 }
 
+bool PendingReads::ended_through(Ticket ticket) {
+  if (none()) return true;
+  const std::lock_guard lock(mutex_);
+  return std::none_of(reads_.begin(), reads_.end(), [&](const Read& read) { return read.ticket <= ticket; });
+}
+
 void PendingReads::hold(Event& event) {
   const std::lock_guard lock(mutex_);
   for (Read& read : reads_) {

@@ -23,6 +23,8 @@ class PendingReads {
 
   Ticket begin();
   void end(Ticket ticket);
+  // No read up to this one is pending any more.
+  bool ended_through(Ticket ticket);
   bool none() const { return count_.load(std::memory_order_acquire) == 0; }
   // Holds the event back until every read that is pending now has ended.
   void hold(Event& event);

@@ -16,10 +16,11 @@ struct Transfer {
   enum class State { kPending, kPulled, kDone, kFailed };
 
   TransferId id = 0;
-  bool sends = false;            // to the server; else from it
+  bool sends = false;           // to the server; else from it
   std::byte* memory = nullptr;  // where received bytes go, or where sent bytes come from
   std::uint64_t size = 0;
   std::uint64_t moved = 0;    // touched only by the thread that moves the bytes
+  std::uint64_t ticket = 0;   // of a read, among PendingReads of its queue
   bool sender_waits = false;  // a thread waits for the pull and sends the bytes itself
   std::atomic<State> state{State::kPending};
   std::function<void(bool ok)> finished;  // runs once, on the thread that moved the last byte; may be empty
