@@ -1,8 +1,11 @@
+#include <CL/cl_ext.h>
+
 #include <algorithm>
 #include <array>
 #include <sstream>
 #include <string_view>
 
+#include "icd/extensions.h"
 #include "icd/info.h"
 #include "remotecl/remotecl.h"
 #include "runtime/client/platform.h"
@@ -58,7 +61,8 @@ bool is_supported_feature(std::string_view feature) {
 }
 
 template <class Keep>
-void filter_versions(Device& device, cl_device_info name, const InfoSink& sink, Keep&& keep) {
+void filter_versions(Device& device, cl_device_info name, const InfoSink& sink, Keep&& keep,
+                     std::span<const cl_name_version> more = {}) {
   const auto* native = device.info(name);
   require(native != nullptr, CL_INVALID_VALUE);
   std::vector<cl_name_version> kept;
@@ -68,16 +72,19 @@ void filter_versions(Device& device, cl_device_info name, const InfoSink& sink, 
     entry.name[sizeof entry.name - 1] = '\0';
     if (keep(std::string_view(entry.name))) kept.push_back(entry);
   }
+  kept.insert(kept.end(), more.begin(), more.end());
   sink.list(kept);
 }
 
-std::string device_side_extensions(Device& device) {
+std::string extensions(Device& device) {
   std::istringstream native(device.text(CL_DEVICE_EXTENSIONS));
   std::string kept;
   for (std::string extension; native >> extension;) {
     if (!is_device_side(extension)) continue;
     kept += (kept.empty() ? "" : " ") + extension;
   }
+  for (const cl_name_version& extension : icd::own_extensions())
+    kept += (kept.empty() ? "" : " ") + std::string(extension.name);
   return kept;
 }
 
@@ -143,6 +150,14 @@ bool answer_unsupported(Device& device, cl_device_info name, const InfoSink& sin
   return true;
 }
 
+// A replay is made of ordinary native commands. Kernels with printf or device-side enqueue are not promised.
+cl_device_command_buffer_capabilities_khr command_buffer_capabilities(Device& device) {
+  const auto queues = device.number<cl_command_queue_properties>(CL_DEVICE_QUEUE_ON_HOST_PROPERTIES);
+  const bool out_of_order = (queues & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) != 0;
+  return CL_COMMAND_BUFFER_CAPABILITY_SIMULTANEOUS_USE_KHR |
+         (out_of_order ? CL_COMMAND_BUFFER_CAPABILITY_OUT_OF_ORDER_KHR : 0);
+}
+
 using Row = icd::InfoRow<Device>;
 const Row kDeviceInfo[] = {
     {CL_DEVICE_PLATFORM, [](Device& d, const InfoSink& sink) { sink.value(d.platform().handle()); }},
@@ -157,15 +172,19 @@ const Row kDeviceInfo[] = {
     {CL_DEVICE_PARTITION_TYPE, [](Device&, const InfoSink& sink) { sink.value<cl_device_partition_property>(0); }},
     {CL_DEVICE_EXECUTION_CAPABILITIES,
      [](Device&, const InfoSink& sink) { sink.value<cl_device_exec_capabilities>(CL_EXEC_KERNEL); }},
-    {CL_DEVICE_EXTENSIONS, [](Device& d, const InfoSink& sink) { sink.text(device_side_extensions(d)); }},
+    {CL_DEVICE_EXTENSIONS, [](Device& d, const InfoSink& sink) { sink.text(extensions(d)); }},
     {CL_DEVICE_EXTENSIONS_WITH_VERSION,
      [](Device& d, const InfoSink& sink) {
-       filter_versions(d, CL_DEVICE_EXTENSIONS_WITH_VERSION, sink, is_device_side);
+       filter_versions(d, CL_DEVICE_EXTENSIONS_WITH_VERSION, sink, is_device_side, icd::own_extensions());
      }},
     {CL_DEVICE_OPENCL_C_FEATURES,
      [](Device& d, const InfoSink& sink) {
        filter_versions(d, CL_DEVICE_OPENCL_C_FEATURES, sink, is_supported_feature);
      }},
+    {CL_DEVICE_COMMAND_BUFFER_CAPABILITIES_KHR,
+     [](Device& d, const InfoSink& sink) { sink.value(command_buffer_capabilities(d)); }},
+    {CL_DEVICE_COMMAND_BUFFER_REQUIRED_QUEUE_PROPERTIES_KHR,
+     [](Device&, const InfoSink& sink) { sink.value<cl_command_queue_properties>(0); }},
     {CL_DEVICE_REMOTECL_SERVER, [](Device& d, const InfoSink& sink) { sink.text(d.session().address().text()); }},
     {CL_DEVICE_REMOTECL_PLATFORM,
      [](Device& d, const InfoSink& sink) {

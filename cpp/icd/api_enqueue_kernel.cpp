@@ -88,6 +88,29 @@ void check_arguments(CommandQueue& queue, Kernel& kernel) {
   }
 }
 
+}  // namespace
+
+namespace remotecl::icd {
+
+NDRange checked_range(CommandQueue& queue, Kernel& kernel, cl_uint dimensions, const std::size_t* offset,
+                      const std::size_t* global, const std::size_t* local) {
+  // "CL_INVALID_PROGRAM_EXECUTABLE if there is no successfully built program executable available for device."
+  require(kernel.program().built(queue.device()), CL_INVALID_PROGRAM_EXECUTABLE);
+  const NDRange range = make_range(queue.device(), dimensions, offset, global, local);
+  check_arguments(queue, kernel);
+  if (!is_empty(range)) check_local(kernel, queue.device(), range);
+  return range;
+}
+
+bool is_empty(const NDRange& range) {
+  return std::any_of(range.global.begin(), range.global.begin() + range.dimensions,
+                     [](std::uint64_t size) { return size == 0; });
+}
+
+}  // namespace remotecl::icd
+
+namespace {
+
 cl_int enqueue_range(cl_command_queue command_queue, cl_kernel kernel_handle, cl_uint dimensions, const size_t* offset,
                      const size_t* global, const size_t* local, cl_command_type type, cl_uint count,
                      const cl_event* list, cl_event* event) {
@@ -95,16 +118,10 @@ cl_int enqueue_range(cl_command_queue command_queue, cl_kernel kernel_handle, cl
   Kernel& kernel = object<Kernel>(kernel_handle);
   require(&kernel.context() == &queue.context(), CL_INVALID_CONTEXT);
   Dependencies dependencies(queue.context(), count, list, event);
-  // "CL_INVALID_PROGRAM_EXECUTABLE if there is no successfully built program executable available for device."
-  require(kernel.program().built(queue.device()), CL_INVALID_PROGRAM_EXECUTABLE);
-  const NDRange range = make_range(queue.device(), dimensions, offset, global, local);
-  check_arguments(queue, kernel);
-  const bool empty = std::any_of(range.global.begin(), range.global.begin() + dimensions,
-                                 [](std::uint64_t size) { return size == 0; });
-  if (empty) {
+  const NDRange range = icd::checked_range(queue, kernel, dimensions, offset, global, local);
+  if (icd::is_empty(range)) {
     return dependencies.finish(enqueue_marker(queue, false, type, dependencies.wait(), dependencies.event()));
   }
-  check_local(kernel, queue.device(), range);
   return dependencies.finish(enqueue_kernel(queue, kernel, range, type, dependencies.wait(), dependencies.event()));
 }
 

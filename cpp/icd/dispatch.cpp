@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "icd/boundary.h"
+#include "icd/extensions.h"
 #include "icd/unsupported.h"
 #include "runtime/client/platform.h"
 
@@ -197,7 +198,7 @@ extern "C" REMOTECL_VISIBLE void* CL_API_CALL clGetExtensionFunctionAddress(cons
   if (std::strcmp(name, "clIcdGetPlatformIDsKHR") == 0) return reinterpret_cast<void*>(clIcdGetPlatformIDsKHR);
   // Asked by ocl-icd before a handle with a dispatch table exists.
   if (std::strcmp(name, "clGetPlatformInfo") == 0) return reinterpret_cast<void*>(clGetPlatformInfo);
-  return nullptr;
+  return icd::extension_function(name);
 }
 
 CL_API_ENTRY void* CL_API_CALL clGetExtensionFunctionAddressForPlatform(cl_platform_id platform, const char* name) {

@@ -35,6 +35,13 @@ class StoredArgument {
 
 // A kernel on one device. Needs the session's lock.
 struct DeviceKernel {
+  DeviceKernel() = default;
+  DeviceKernel(const DeviceKernel&) = delete;
+  DeviceKernel& operator=(const DeviceKernel&) = delete;
+  ~DeviceKernel() {
+    if (native != nullptr) clReleaseKernel(native);
+  }
+
   cl_kernel native = nullptr;
   std::vector<StoredArgument> arguments;  // as of the last command that was received
   bool stale = false;                     // the native kernel has other ones
@@ -54,9 +61,10 @@ struct ArgumentSnapshot {
 class Kernel final : public RefCounted {
  public:
   Kernel(Ref<Program> program, std::string_view name) : program_(std::move(program)), name_(name) {}
-  ~Kernel() override;
 
   cl_int on(Device& device, DeviceKernel*& kernel);
+  // One more native kernel, without arguments, for the caller alone to use.
+  cl_int make(Device& device, std::unique_ptr<DeviceKernel>& kernel) const;
 
  private:
   const Ref<Program> program_;

@@ -12,6 +12,7 @@
 #include "runtime/transport/connection.h"
 #include "server/buffer.h"
 #include "server/bulk.h"
+#include "server/command_buffer.h"
 #include "server/issuer.h"
 #include "server/kernel.h"
 #include "server/native_driver.h"
@@ -101,6 +102,10 @@ class Session final : public RefCounted {
   void handle(const ReleaseEvent&);
   void handle(const ExpectEvent&);
   void handle(const SignalEvent&);
+  void handle(const CreateCommandBuffer&);
+  void handle(const ReleaseCommandBuffer&);
+  void handle(const EnqueueCommandBuffer&);
+  void handle(const QueryCommandBuffer&);
   // On the worker, without the lock.
   void work(const BuildProgram&, Program& program);
   void work(const GetProgramBinary&, Program& program);
@@ -110,6 +115,13 @@ class Session final : public RefCounted {
   cl_int set_arguments(DeviceKernel& kernel, Device& device, const Sequence<KernelArgument>& changed);
   cl_int set_argument(DeviceKernel& kernel, Device& device, std::uint32_t index);
   cl_int check_arguments(DeviceKernel& kernel);
+  cl_int record(const EnqueueKernel& message, Device& device, RecordedStep& step);
+  cl_int record(const EnqueueCopy& message, Device& device, RecordedStep& step);
+  cl_int record(const EnqueueCopyRect& message, Device& device, RecordedStep& step);
+  cl_int record(const EnqueueFill& message, Device& device, RecordedStep& step);
+  cl_int record(const EnqueueMarker& message, Device& device, RecordedStep& step);
+  template <class Message>
+  cl_int record(const RecordedCommand& command, Device& device, std::vector<RecordedStep>& steps, RecordedOrder& order);
   void end_transfer(Transfer& transfer);
   void add_program(ObjectId id, Ref<Program> program);
 
@@ -130,6 +142,8 @@ class Session final : public RefCounted {
   ObjectTable<Buffer> buffers_;
   ObjectTable<Program> programs_;
   ObjectTable<Kernel> kernels_;
+  std::uint64_t recorded_commands_ = 0;  // in all command buffers
+  ObjectTable<CommandBuffer> command_buffers_;
   std::uint64_t released_buffers_ = 0;  // so far: kernel arguments are checked again when it has changed
   // Of program sources and binaries. Shared with the programs, which may outlive the session for a moment.
   const std::shared_ptr<std::atomic<std::uint64_t>> program_bytes_ = std::make_shared<std::atomic<std::uint64_t>>(0);

@@ -34,7 +34,14 @@ cl_int CommandQueue::finish() {
   std::uint64_t known = finished_sequence_.load();
   while (known < last && !finished_sequence_.compare_exchange_weak(known, last)) {
   }
+  ended_up_to(last);
   return take_failure();
+}
+
+void CommandQueue::ended_up_to(std::uint64_t sequence) {
+  std::uint64_t known = ended_sequence_.load();
+  while (known < sequence && !ended_sequence_.compare_exchange_weak(known, sequence)) {
+  }
 }
 
 void CommandQueue::command_failed(cl_int status) {

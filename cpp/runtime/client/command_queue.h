@@ -35,6 +35,10 @@ class CommandQueue final : public Handle<_cl_command_queue, HandleTag::kQueue, C
   std::uint64_t next_sequence() { return last_sequence_.fetch_add(1, std::memory_order_relaxed) + 1; }
   // Every command up to this one is known to have ended.
   std::uint64_t finished_sequence() const { return finished_sequence_.load(std::memory_order_acquire); }
+  std::uint64_t last_sequence() const { return last_sequence_.load(std::memory_order_relaxed); }
+  // Every command up to this one has ended, well or badly. In order, the good end of a later command says so too.
+  std::uint64_t ended_sequence() const { return ended_sequence_.load(std::memory_order_acquire); }
+  void ended_up_to(std::uint64_t sequence);
   // Remembers the first failure for the next blocking call.
   void command_failed(cl_int status);
   cl_int take_failure() { return failure_.exchange(CL_SUCCESS); }
@@ -51,6 +55,7 @@ class CommandQueue final : public Handle<_cl_command_queue, HandleTag::kQueue, C
   const ObjectId id_ = next_id();
   std::atomic<std::uint64_t> last_sequence_{0};
   std::atomic<std::uint64_t> finished_sequence_{0};
+  std::atomic<std::uint64_t> ended_sequence_{0};
   std::atomic<cl_int> failure_{CL_SUCCESS};
 };
 

@@ -35,6 +35,9 @@ struct NDRange {
   Extent local;
 };
 
+// As it travels; a view of `argument`.
+KernelArgument encode_argument(std::uint32_t index, const Kernel::Argument& argument);
+
 cl_int enqueue_kernel(CommandQueue& queue, Kernel& kernel, const NDRange& range, cl_command_type type, WaitList wait,
                       Event** event);
 cl_int enqueue_read(CommandQueue& queue, MemoryObject& buffer, bool blocking, std::uint64_t offset, std::uint64_t size,

@@ -10,6 +10,8 @@ cl_int finish_command(PendingCommand& command, Event** event) {
   return CL_SUCCESS;
 }
 
+}  // namespace
+
 KernelArgument encode_argument(std::uint32_t index, const Kernel::Argument& argument) {
   switch (argument.kind) {
     case ArgumentKind::kMemory:
@@ -20,8 +22,6 @@ KernelArgument encode_argument(std::uint32_t index, const Kernel::Argument& argu
       return {index, argument.kind, 0, Bytes(argument.value)};
   }
 }
-
-}  // namespace
 
 cl_int enqueue_kernel(CommandQueue& queue, Kernel& kernel, const NDRange& range, cl_command_type type, WaitList wait,
                       Event** event) {

@@ -40,9 +40,12 @@ TransferRef expect_bytes(PendingCommand& command, bool blocking, std::byte* to, 
   return session.begin_transfer(to, size, finished, std::move(keep_alive));
 }
 
-cl_int await_read(CommandQueue& queue, const TransferRef& transfer, Event* event) {
+// `before`: the newest of the queue's commands that came before the read.
+cl_int await_read(CommandQueue& queue, const TransferRef& transfer, Event* event, std::uint64_t before) {
   queue.session().wait([&] { return transfer->ended() && (event == nullptr || event->ended()); });
-  return outcome(queue, transfer, event);
+  const cl_int result = outcome(queue, transfer, event);
+  if (result == CL_SUCCESS && queue.in_order()) queue.ended_up_to(before);
+  return result;
 }
 
 // Sends the bytes of a large blocking write from this thread, when the server asks for them.
@@ -90,8 +93,9 @@ cl_int enqueue_read(CommandQueue& queue, MemoryObject& buffer, bool blocking, st
   const TransferRef transfer = expect_bytes(command, blocking, static_cast<std::byte*>(to), size, nullptr);
   command.session().send(
       EnqueueRead{queue.id(), command.event_id(), buffer.id(), offset, size, transfer->id, command.wait_list()});
+  const std::uint64_t before = queue.last_sequence();
   Ref<Event> own = command.sent();
-  const cl_int result = blocking ? await_read(queue, transfer, own.get()) : CL_SUCCESS;
+  const cl_int result = blocking ? await_read(queue, transfer, own.get(), before) : CL_SUCCESS;
   if (result == CL_SUCCESS) give(std::move(own), event);
   return result;
 }
@@ -138,8 +142,9 @@ cl_int enqueue_read_rect(CommandQueue& queue, MemoryObject& buffer, bool blockin
   command.session().send(EnqueueReadRect{queue.id(), command.event_id(), buffer.id(), buffer_rectangle.origin, region,
                                          buffer_rectangle.row_pitch, buffer_rectangle.slice_pitch, transfer->id,
                                          command.wait_list()});
+  const std::uint64_t before = queue.last_sequence();
   Ref<Event> own = command.sent();
-  const cl_int result = blocking ? await_read(queue, transfer, own.get()) : CL_SUCCESS;
+  const cl_int result = blocking ? await_read(queue, transfer, own.get(), before) : CL_SUCCESS;
   if (result == CL_SUCCESS) give(std::move(own), event);
   return result;
 }

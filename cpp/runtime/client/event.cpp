@@ -95,6 +95,7 @@ void Event::release_hold(bool ok) {
 void Event::finish(std::unique_lock<std::mutex>& lock) {
   const cl_int status = held_status_;
   status_.store(status, std::memory_order_release);
+  if (status == CL_COMPLETE && on_server_ && queue_->in_order()) queue_->ended_up_to(sequence_);
   const std::vector<Registered> callbacks = std::move(callbacks_);
   callbacks_.clear();
   const std::vector<Session*> announced = announced_;
