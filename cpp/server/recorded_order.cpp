@@ -7,14 +7,17 @@ namespace remotecl::server {
 
 // An idle place stands for what it would have waited for.
 std::vector<std::uint32_t> RecordedOrder::resolve(std::span<const std::uint32_t> waits) const {
-  std::vector<std::uint32_t> result = barrier_;
+  std::vector<std::uint32_t> result;
+  bool covers_barrier = false;  // what came after the barrier waits for it already
   for (const std::uint32_t wait : waits) {
+    covers_barrier = covers_barrier || wait >= after_barrier_;
     if (places_[wait].is_idle) {
       result.insert(result.end(), places_[wait].after.begin(), places_[wait].after.end());
     } else {
       result.push_back(wait);
     }
   }
+  if (!covers_barrier) result.insert(result.end(), barrier_.begin(), barrier_.end());
   std::sort(result.begin(), result.end());
   result.erase(std::unique(result.begin(), result.end()), result.end());
   return result;
@@ -42,6 +45,7 @@ void RecordedOrder::add_point(std::span<const std::uint32_t> waits, bool waits_f
   if (holds_later) {
     const auto here = static_cast<std::uint32_t>(places_.size());
     barrier_ = place.is_idle ? place.after : std::vector<std::uint32_t>{here};
+    after_barrier_ = here + 1;
   }
   append(std::move(place));
 }

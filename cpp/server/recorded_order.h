@@ -34,6 +34,7 @@ class RecordedOrder {
   std::vector<bool> covered_;           // by place: something later waits for it
   std::vector<std::uint32_t> open_;     // not idle and, unless covered since, nothing waits for it
   std::vector<std::uint32_t> barrier_;  // what everything added now waits for
+  std::uint32_t after_barrier_ = 0;     // the first place that it holds back
   std::vector<std::uint32_t> last_;
 };
 
