@@ -39,9 +39,20 @@ std::vector<std::size_t> item_limits(const Device& device) {
   return limits;
 }
 
-void check_local(Kernel& kernel, const Device& device, const NDRange& range) {
+// The work-group size that the kernel's source requires, where the range leaves it open: some drivers refuse to find it
+// themselves.
+void choose_local(NDRange& range, const std::array<std::size_t, 3>& required) {
+  for (cl_uint i = range.dimensions; i < 3; ++i) {
+    if (required[i] != 1) return;  // for the driver to refuse
+  }
+  range.has_local = true;
+  for (cl_uint i = 0; i < range.dimensions; ++i) range.local[i] = required[i];
+}
+
+void check_local(Kernel& kernel, const Device& device, NDRange& range) {
   const KernelInfo& info = kernel.info_on(device);
   const bool fixed = info.compile_work_group_size[0] != 0;
+  if (fixed && !range.has_local) choose_local(range, info.compile_work_group_size);
   if (!range.has_local) return;
   const auto limits = item_limits(device);
   std::uint64_t product = 1;
@@ -96,7 +107,7 @@ NDRange checked_range(CommandQueue& queue, Kernel& kernel, cl_uint dimensions, c
                       const std::size_t* global, const std::size_t* local) {
   // "CL_INVALID_PROGRAM_EXECUTABLE if there is no successfully built program executable available for device."
   require(kernel.program().built(queue.device()), CL_INVALID_PROGRAM_EXECUTABLE);
-  const NDRange range = make_range(queue.device(), dimensions, offset, global, local);
+  NDRange range = make_range(queue.device(), dimensions, offset, global, local);
   check_arguments(queue, kernel);
   if (!is_empty(range)) check_local(kernel, queue.device(), range);
   return range;
