@@ -1,5 +1,6 @@
 // What can be recorded into a command buffer.
 #include "icd/enqueue_checks.h"
+#include "icd/image_checks.h"
 #include "runtime/client/command_buffer.h"
 
 namespace {
@@ -36,15 +37,6 @@ class Recording {
   CommandBuffer& commands_;
   SyncPoints wait_;
 };
-
-// "CL_INVALID_OPERATION if the device associated with command_queue does not support images": none is reported to.
-cl_int refuse_image(cl_command_buffer_khr command_buffer, cl_command_queue queue, cl_uint count,
-                    const cl_sync_point_khr* list, const cl_mutable_command_khr* mutable_handle) {
-  return icd::enter([&] {
-    const Recording recording(command_buffer, queue, count, list, mutable_handle);
-    throw icd::ApiError{CL_INVALID_OPERATION};
-  });
-}
 
 }  // namespace
 
@@ -126,31 +118,57 @@ CL_API_ENTRY cl_int CL_API_CALL clCommandNDRangeKernelKHR(cl_command_buffer_khr 
 }
 
 CL_API_ENTRY cl_int CL_API_CALL clCommandCopyBufferToImageKHR(cl_command_buffer_khr command_buffer,
-                                                              cl_command_queue queue, cl_mem, cl_mem, size_t,
-                                                              const size_t*, const size_t*, cl_uint count,
-                                                              const cl_sync_point_khr* list, cl_sync_point_khr*,
+                                                              cl_command_queue queue, cl_mem source, cl_mem destination,
+                                                              size_t offset, const size_t* origin, const size_t* region,
+                                                              cl_uint count, const cl_sync_point_khr* list,
+                                                              cl_sync_point_khr* sync_point,
                                                               cl_mutable_command_khr* mutable_handle) {
-  return refuse_image(command_buffer, queue, count, list, mutable_handle);
-}
-
-CL_API_ENTRY cl_int CL_API_CALL clCommandCopyImageKHR(cl_command_buffer_khr command_buffer, cl_command_queue queue,
-                                                      cl_mem, cl_mem, const size_t*, const size_t*, const size_t*,
-                                                      cl_uint count, const cl_sync_point_khr* list, cl_sync_point_khr*,
-                                                      cl_mutable_command_khr* mutable_handle) {
-  return refuse_image(command_buffer, queue, count, list, mutable_handle);
+  return icd::enter([&] {
+    const Recording recording(command_buffer, queue, count, list, mutable_handle);
+    const icd::PixelCopy copy = icd::checked_pixel_copy(recording.queue(), destination, source, origin, region, offset);
+    return recording.commands().record_copy_pixels(copy.image, copy.buffer, false, copy.origin, copy.region, offset,
+                                                   recording.wait(), sync_point);
+  });
 }
 
 CL_API_ENTRY cl_int CL_API_CALL clCommandCopyImageToBufferKHR(cl_command_buffer_khr command_buffer,
-                                                              cl_command_queue queue, cl_mem, cl_mem, const size_t*,
-                                                              const size_t*, size_t, cl_uint count,
-                                                              const cl_sync_point_khr* list, cl_sync_point_khr*,
+                                                              cl_command_queue queue, cl_mem source, cl_mem destination,
+                                                              const size_t* origin, const size_t* region, size_t offset,
+                                                              cl_uint count, const cl_sync_point_khr* list,
+                                                              cl_sync_point_khr* sync_point,
                                                               cl_mutable_command_khr* mutable_handle) {
-  return refuse_image(command_buffer, queue, count, list, mutable_handle);
+  return icd::enter([&] {
+    const Recording recording(command_buffer, queue, count, list, mutable_handle);
+    const icd::PixelCopy copy = icd::checked_pixel_copy(recording.queue(), source, destination, origin, region, offset);
+    return recording.commands().record_copy_pixels(copy.image, copy.buffer, true, copy.origin, copy.region, offset,
+                                                   recording.wait(), sync_point);
+  });
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clCommandCopyImageKHR(cl_command_buffer_khr command_buffer, cl_command_queue queue,
+                                                      cl_mem source, cl_mem destination, const size_t* source_origin,
+                                                      const size_t* destination_origin, const size_t* region,
+                                                      cl_uint count, const cl_sync_point_khr* list,
+                                                      cl_sync_point_khr* sync_point,
+                                                      cl_mutable_command_khr* mutable_handle) {
+  return icd::enter([&] {
+    const Recording recording(command_buffer, queue, count, list, mutable_handle);
+    const icd::ImageCopy copy =
+        icd::checked_image_copy(recording.queue(), source, destination, source_origin, destination_origin, region);
+    return recording.commands().record_copy_image(copy.source, copy.destination, copy.source_origin,
+                                                  copy.destination_origin, copy.region, recording.wait(), sync_point);
+  });
 }
 
 CL_API_ENTRY cl_int CL_API_CALL clCommandFillImageKHR(cl_command_buffer_khr command_buffer, cl_command_queue queue,
-                                                      cl_mem, const void*, const size_t*, const size_t*, cl_uint count,
-                                                      const cl_sync_point_khr* list, cl_sync_point_khr*,
+                                                      cl_mem image, const void* color, const size_t* origin,
+                                                      const size_t* region, cl_uint count,
+                                                      const cl_sync_point_khr* list, cl_sync_point_khr* sync_point,
                                                       cl_mutable_command_khr* mutable_handle) {
-  return refuse_image(command_buffer, queue, count, list, mutable_handle);
+  return icd::enter([&] {
+    const Recording recording(command_buffer, queue, count, list, mutable_handle);
+    const icd::ImageFill fill = icd::checked_image_fill(recording.queue(), image, color, origin, region);
+    return recording.commands().record_fill_image(fill.image, fill.color, fill.origin, fill.region, recording.wait(),
+                                                  sync_point);
+  });
 }

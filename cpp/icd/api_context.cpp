@@ -115,13 +115,3 @@ CL_API_ENTRY cl_int CL_API_CALL clSetContextDestructorCallback(cl_context contex
     of.add_destructor(function, user_data);
   });
 }
-
-CL_API_ENTRY cl_int CL_API_CALL clGetSupportedImageFormats(cl_context context, cl_mem_flags, cl_mem_object_type,
-                                                           cl_uint num_entries, cl_image_format* formats,
-                                                           cl_uint* num_formats) {
-  return icd::enter([&] {
-    object<Context>(context);
-    require(formats == nullptr || num_entries != 0, CL_INVALID_VALUE);
-    if (num_formats != nullptr) *num_formats = 0;  // no device reports image support
-  });
-}

@@ -9,6 +9,7 @@
 #include "icd/info.h"
 #include "remotecl/remotecl.h"
 #include "runtime/client/platform.h"
+#include "runtime/client/svm.h"
 
 namespace {
 
@@ -17,10 +18,13 @@ using icd::InfoSink;
 using icd::object;
 using icd::require;
 
-// Extensions of the language and of built-in functions: they need nothing from the host. Everything else a native
-// device reports is left out until its host functions exist here.
+// Extensions that work here: those of the language and of built-in functions, which need nothing from the host, and
+// those whose host functions exist. Everything else a native device reports is left out.
 constexpr std::string_view kDeviceSideExtensions[] = {
     "cl_khr_byte_addressable_store",
+    "cl_khr_3d_image_writes",
+    "cl_khr_image2d_from_buffer",
+    "cl_khr_depth_images",
     "cl_khr_fp64",
     "cl_khr_fp16",
     "cl_khr_int64_base_atomics",
@@ -33,16 +37,38 @@ constexpr std::string_view kDeviceSideExtensions[] = {
     "cl_khr_extended_bit_ops",
     "cl_khr_expect_assume",
     "cl_khr_work_group_uniform_arithmetic",
+    "cl_khr_async_work_group_copy_fence",
+    "cl_khr_extended_async_copies",
+    "cl_khr_kernel_clock",
     "cl_khr_select_fprounding_mode",
+    // Queries, which have been answered natively, and what has its host functions here.
     "cl_khr_device_uuid",
+    "cl_khr_il_program",
+    "cl_khr_spir",
+    "cl_khr_spirv_extended_debug_info",
+    "cl_khr_spirv_linkonce_odr",
+    "cl_khr_spirv_no_integer_wrap_decoration",
+    "cl_khr_spirv_queries",
+    "cl_khr_suggested_local_work_size",
+    "cl_khr_pci_bus_info",
+    "cl_khr_extended_versioning",
+    "cl_intel_device_attribute_query",
     "cl_nv_compiler_options",
     "cl_nv_device_attribute_query",
+    "cl_nv_kernel_attribute",
     "cl_nv_pragma_unroll",
     "cl_amd_device_attribute_query",
     "cl_amd_media_ops",
     "cl_amd_media_ops2",
     "cl_intel_subgroups",
+    "cl_intel_subgroups_char",
     "cl_intel_subgroups_short",
+    "cl_intel_subgroups_long",
+    "cl_intel_spirv_subgroups",
+    "cl_intel_required_subgroup_size",
+    "cl_intel_split_work_group_barrier",
+    "cl_intel_bfloat16_conversions",
+    "cl_ext_cxx_for_opencl",
     "cl_ext_float_atomics",
 };
 
@@ -54,15 +80,15 @@ bool is_device_side(std::string_view extension) {
 
 // OpenCL C features that depend on what is reported unsupported below.
 bool is_supported_feature(std::string_view feature) {
-  constexpr std::string_view kUnsupported[] = {"__opencl_c_images", "__opencl_c_3d_image_writes",
-                                               "__opencl_c_read_write_images", "__opencl_c_pipes",
-                                               "__opencl_c_device_enqueue"};
+  constexpr std::string_view kUnsupported[] = {"__opencl_c_pipes", "__opencl_c_device_enqueue"};
   return std::find(std::begin(kUnsupported), std::end(kUnsupported), feature) == std::end(kUnsupported);
 }
 
+// What this client can do for any device.
+constexpr char kCreateCommandQueue[] = "cl_khr_create_command_queue";
+
 template <class Keep>
-void filter_versions(Device& device, cl_device_info name, const InfoSink& sink, Keep&& keep,
-                     std::span<const cl_name_version> more = {}) {
+std::vector<cl_name_version> filter_versions(Device& device, cl_device_info name, Keep&& keep) {
   const auto* native = device.info(name);
   require(native != nullptr, CL_INVALID_VALUE);
   std::vector<cl_name_version> kept;
@@ -72,8 +98,16 @@ void filter_versions(Device& device, cl_device_info name, const InfoSink& sink, 
     entry.name[sizeof entry.name - 1] = '\0';
     if (keep(std::string_view(entry.name))) kept.push_back(entry);
   }
-  kept.insert(kept.end(), more.begin(), more.end());
-  sink.list(kept);
+  return kept;
+}
+
+std::vector<cl_name_version> extension_versions(Device& device) {
+  auto versions = filter_versions(device, CL_DEVICE_EXTENSIONS_WITH_VERSION, is_device_side);
+  cl_name_version& own = versions.emplace_back();
+  own.version = CL_MAKE_VERSION(1, 0, 0);
+  std::memcpy(own.name, kCreateCommandQueue, sizeof kCreateCommandQueue);
+  versions.insert(versions.end(), icd::own_extensions().begin(), icd::own_extensions().end());
+  return versions;
 }
 
 std::string extensions(Device& device) {
@@ -81,27 +115,17 @@ std::string extensions(Device& device) {
   std::string kept;
   for (std::string extension; native >> extension;) {
     if (!is_device_side(extension)) continue;
-    kept += (kept.empty() ? "" : " ") + extension;
+    kept += extension + " ";
   }
-  for (const cl_name_version& extension : icd::own_extensions())
-    kept += (kept.empty() ? "" : " ") + std::string(extension.name);
-  return kept;
+  for (const cl_name_version& extension : icd::own_extensions()) kept += std::string(extension.name) + " ";
+  return kept + kCreateCommandQueue;
 }
 
 // Answers of a feature that this client does not have yet: what a device without it reports.
 constexpr cl_device_info kZeroBool[] = {
-    CL_DEVICE_IMAGE_SUPPORT,
-    CL_DEVICE_LINKER_AVAILABLE,
     CL_DEVICE_PIPE_SUPPORT,
 };
 constexpr cl_device_info kZeroUint[] = {
-    CL_DEVICE_MAX_READ_IMAGE_ARGS,
-    CL_DEVICE_MAX_WRITE_IMAGE_ARGS,
-    CL_DEVICE_MAX_READ_WRITE_IMAGE_ARGS,
-    CL_DEVICE_MAX_SAMPLERS,
-    CL_DEVICE_IMAGE_PITCH_ALIGNMENT,
-    CL_DEVICE_IMAGE_BASE_ADDRESS_ALIGNMENT,
-    CL_DEVICE_PARTITION_MAX_SUB_DEVICES,
     CL_DEVICE_MAX_PIPE_ARGS,
     CL_DEVICE_PIPE_MAX_ACTIVE_RESERVATIONS,
     CL_DEVICE_PIPE_MAX_PACKET_SIZE,
@@ -110,19 +134,10 @@ constexpr cl_device_info kZeroUint[] = {
     CL_DEVICE_MAX_ON_DEVICE_QUEUES,
     CL_DEVICE_MAX_ON_DEVICE_EVENTS,
 };
-constexpr cl_device_info kZeroSize[] = {
-    CL_DEVICE_IMAGE2D_MAX_WIDTH,    CL_DEVICE_IMAGE2D_MAX_HEIGHT, CL_DEVICE_IMAGE3D_MAX_WIDTH,
-    CL_DEVICE_IMAGE3D_MAX_HEIGHT,   CL_DEVICE_IMAGE3D_MAX_DEPTH,  CL_DEVICE_IMAGE_MAX_BUFFER_SIZE,
-    CL_DEVICE_IMAGE_MAX_ARRAY_SIZE,
-};
 constexpr cl_device_info kZeroBits[] = {
-    CL_DEVICE_SVM_CAPABILITIES,
     CL_DEVICE_QUEUE_ON_DEVICE_PROPERTIES,
-    CL_DEVICE_PARTITION_AFFINITY_DOMAIN,
     CL_DEVICE_DEVICE_ENQUEUE_CAPABILITIES,
 };
-constexpr cl_device_info kEmptyText[] = {CL_DEVICE_IL_VERSION, CL_DEVICE_BUILT_IN_KERNELS};
-constexpr cl_device_info kEmptyList[] = {CL_DEVICE_ILS_WITH_VERSION, CL_DEVICE_BUILT_IN_KERNELS_WITH_VERSION};
 
 template <std::size_t N>
 bool is_in(const cl_device_info (&list)[N], cl_device_info name) {
@@ -136,50 +151,47 @@ bool answer_unsupported(Device& device, cl_device_info name, const InfoSink& sin
     sink.value<cl_bool>(CL_FALSE);
   } else if (is_in(kZeroUint, name)) {
     sink.value<cl_uint>(0);
-  } else if (is_in(kZeroSize, name)) {
-    sink.value<std::size_t>(0);
   } else if (is_in(kZeroBits, name)) {
     sink.value<cl_bitfield>(0);
-  } else if (is_in(kEmptyText, name)) {
-    sink.text("");
-  } else if (is_in(kEmptyList, name)) {
-    sink.list(std::vector<cl_name_version>{});
   } else {
     return false;
   }
   return true;
 }
 
-// A replay is made of ordinary native commands. Kernels with printf or device-side enqueue are not promised.
+// A replay is made of ordinary native commands; what prints goes the way of other commands that print.
 cl_device_command_buffer_capabilities_khr command_buffer_capabilities(Device& device) {
   const auto queues = device.number<cl_command_queue_properties>(CL_DEVICE_QUEUE_ON_HOST_PROPERTIES);
   const bool out_of_order = (queues & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) != 0;
-  return CL_COMMAND_BUFFER_CAPABILITY_SIMULTANEOUS_USE_KHR |
+  return CL_COMMAND_BUFFER_CAPABILITY_KERNEL_PRINTF_KHR | CL_COMMAND_BUFFER_CAPABILITY_SIMULTANEOUS_USE_KHR |
          (out_of_order ? CL_COMMAND_BUFFER_CAPABILITY_OUT_OF_ORDER_KHR : 0);
 }
 
 using Row = icd::InfoRow<Device>;
 const Row kDeviceInfo[] = {
     {CL_DEVICE_PLATFORM, [](Device& d, const InfoSink& sink) { sink.value(d.platform().handle()); }},
-    {CL_DEVICE_PARENT_DEVICE, [](Device&, const InfoSink& sink) { sink.value<cl_device_id>(nullptr); }},
-    {CL_DEVICE_REFERENCE_COUNT, [](Device&, const InfoSink& sink) { sink.value<cl_uint>(1); }},
+    {CL_DEVICE_PARENT_DEVICE,
+     [](Device& d, const InfoSink& sink) {
+       sink.value<cl_device_id>(d.parent() == nullptr ? nullptr : d.parent()->handle());
+     }},
+    {CL_DEVICE_REFERENCE_COUNT,
+     [](Device& d, const InfoSink& sink) { sink.value(d.parent() == nullptr ? 1 : d.handle_count()); }},
     {CL_DEVICE_AVAILABLE,
      [](Device& d, const InfoSink& sink) {
        sink.value<cl_bool>(!d.session().lost() && d.number<cl_bool>(CL_DEVICE_AVAILABLE, CL_TRUE) ? CL_TRUE : CL_FALSE);
      }},
-    {CL_DEVICE_PARTITION_PROPERTIES,
-     [](Device&, const InfoSink& sink) { sink.value<cl_device_partition_property>(0); }},
-    {CL_DEVICE_PARTITION_TYPE, [](Device&, const InfoSink& sink) { sink.value<cl_device_partition_property>(0); }},
     {CL_DEVICE_EXECUTION_CAPABILITIES,
      [](Device&, const InfoSink& sink) { sink.value<cl_device_exec_capabilities>(CL_EXEC_KERNEL); }},
-    {CL_DEVICE_EXTENSIONS, [](Device& d, const InfoSink& sink) { sink.text(extensions(d)); }},
-    {CL_DEVICE_EXTENSIONS_WITH_VERSION,
+    {CL_DEVICE_SVM_CAPABILITIES,
      [](Device& d, const InfoSink& sink) {
-       filter_versions(d, CL_DEVICE_EXTENSIONS_WITH_VERSION, sink, is_device_side, icd::own_extensions());
+       require(d.info(CL_DEVICE_SVM_CAPABILITIES) != nullptr, CL_INVALID_VALUE);
+       sink.value(svm_capabilities(d));
      }},
+    {CL_DEVICE_EXTENSIONS, [](Device& d, const InfoSink& sink) { sink.text(extensions(d)); }},
+    {CL_DEVICE_EXTENSIONS_WITH_VERSION, [](Device& d, const InfoSink& sink) { sink.list(extension_versions(d)); }},
     {CL_DEVICE_OPENCL_C_FEATURES,
      [](Device& d, const InfoSink& sink) {
-       filter_versions(d, CL_DEVICE_OPENCL_C_FEATURES, sink, is_supported_feature);
+       sink.list(filter_versions(d, CL_DEVICE_OPENCL_C_FEATURES, is_supported_feature));
      }},
     {CL_DEVICE_COMMAND_BUFFER_CAPABILITIES_KHR,
      [](Device& d, const InfoSink& sink) { sink.value(command_buffer_capabilities(d)); }},
@@ -208,22 +220,4 @@ CL_API_ENTRY cl_int CL_API_CALL clGetDeviceInfo(cl_device_id device, cl_device_i
     require(native != nullptr, CL_INVALID_VALUE);
     sink.bytes(native->data(), native->size());
   });
-}
-
-CL_API_ENTRY cl_int CL_API_CALL clCreateSubDevices(cl_device_id device, const cl_device_partition_property* properties,
-                                                   cl_uint, cl_device_id*, cl_uint*) {
-  return icd::enter([&] {
-    object<Device>(device);
-    require(properties != nullptr, CL_INVALID_VALUE);
-    // "CL_INVALID_VALUE if values specified in properties are ... not supported by the device."
-    throw icd::ApiError{CL_INVALID_VALUE};
-  });
-}
-
-// "If device is a root-level device, the call has no effect."
-CL_API_ENTRY cl_int CL_API_CALL clRetainDevice(cl_device_id device) {
-  return icd::enter([&] { object<Device>(device); });
-}
-CL_API_ENTRY cl_int CL_API_CALL clReleaseDevice(cl_device_id device) {
-  return icd::enter([&] { object<Device>(device); });
 }

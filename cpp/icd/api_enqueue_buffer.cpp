@@ -1,5 +1,5 @@
 #include "icd/enqueue_checks.h"
-#include "icd/wait_list.h"
+#include "icd/svm_checks.h"
 
 namespace {
 
@@ -27,9 +27,9 @@ void check_copy(MemoryObject& from, MemoryObject& to, std::size_t source_offset,
   require_in_bounds(to, destination_offset, size);
   // "CL_MEM_COPY_OVERLAP if src_buffer and dst_buffer are the same buffer or sub-buffer object and the source and
   // destination regions overlap, or if they are different sub-buffers of the same buffer and they overlap."
-  require(
-      &from.root() != &to.root() || !overlaps(from.offset() + source_offset, to.offset() + destination_offset, size),
-      CL_MEM_COPY_OVERLAP);
+  require(&from.root() != &to.root() ||
+              !overlaps(from.range(source_offset, size).offset, to.range(destination_offset, size).offset, size),
+          CL_MEM_COPY_OVERLAP);
 }
 
 void check_fill(MemoryObject& to, const void* pattern, std::size_t pattern_size, std::size_t offset, std::size_t size) {
@@ -55,6 +55,12 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueReadBuffer(cl_command_queue command_que
     icd::require_host_may_read(from);
     dependencies.require_no_failure(blocking);
     if (size == 0) return enqueue_nothing(queue, CL_COMMAND_READ_BUFFER, dependencies, blocking);
+    if (const SvmPlace to = icd::unmapped_svm(queue.context(), pointer, size); to.memory) {
+      return icd::maybe_blocking(blocking, dependencies, [&](Event** done) {
+        return enqueue_copy(queue, from, *to.memory, offset, to.offset, size, dependencies.wait(), done,
+                            CL_COMMAND_READ_BUFFER);
+      });
+    }
     return dependencies.finish(
         enqueue_read(queue, from, blocking, offset, size, pointer, dependencies.wait(), dependencies.event()));
   });
@@ -72,6 +78,12 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueWriteBuffer(cl_command_queue command_qu
     icd::require_host_may_write(to);
     dependencies.require_no_failure(blocking);
     if (size == 0) return enqueue_nothing(queue, CL_COMMAND_WRITE_BUFFER, dependencies, blocking);
+    if (const SvmPlace from = icd::unmapped_svm(queue.context(), pointer, size); from.memory) {
+      return icd::maybe_blocking(blocking, dependencies, [&](Event** done) {
+        return enqueue_copy(queue, *from.memory, to, from.offset, offset, size, dependencies.wait(), done,
+                            CL_COMMAND_WRITE_BUFFER);
+      });
+    }
     return dependencies.finish(
         enqueue_write(queue, to, blocking, offset, size, pointer, dependencies.wait(), dependencies.event()));
   });
@@ -115,12 +127,7 @@ CL_API_ENTRY void* CL_API_CALL clEnqueueMapBuffer(cl_command_queue command_queue
     Dependencies dependencies(queue.context(), count, list, event);
     require(size != 0, CL_INVALID_VALUE);
     icd::require_in_bounds(of, offset, size);
-    constexpr cl_map_flags kKnown = CL_MAP_READ | CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION;
-    require((flags & ~kKnown) == 0, CL_INVALID_VALUE);
-    require((flags & CL_MAP_WRITE_INVALIDATE_REGION) == 0 || (flags & (CL_MAP_READ | CL_MAP_WRITE)) == 0,
-            CL_INVALID_VALUE);
-    if ((flags & CL_MAP_READ) != 0) icd::require_host_may_read(of);
-    if ((flags & (CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION)) != 0) icd::require_host_may_write(of);
+    icd::require_may_map(of, flags);
     dependencies.require_no_failure(blocking);
     void* mapped = nullptr;
     const cl_int code = dependencies.finish(

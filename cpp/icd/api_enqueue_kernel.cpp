@@ -1,7 +1,11 @@
+#include <CL/cl_ext.h>
+
 #include <algorithm>
 
 #include "icd/enqueue_checks.h"
+#include "icd/image_checks.h"
 #include "icd/wait_list.h"
+#include "runtime/client/svm.h"
 
 namespace {
 
@@ -17,18 +21,14 @@ int version_of(const Device& device) {
   return (text[7] - '0') * 10 + (text[9] - '0');
 }
 
-// Whether work-groups at the end of the range may be smaller than the others: a property of the device and of the
-// language version that the program was built for.
+// Whether work-groups at the end of the range may be smaller than the others.
 bool allows_remainder(Kernel& kernel, const Device& device) {
   const int version = version_of(device);
   if (version < 20) return false;
   if (version >= 30 && device.number<cl_bool>(CL_DEVICE_NON_UNIFORM_WORK_GROUP_SUPPORT, CL_FALSE) == CL_FALSE) {
     return false;
   }
-  const std::string options = kernel.program().build_info(device).options;
-  const bool modern =
-      options.find("-cl-std=CL2") != std::string::npos || options.find("-cl-std=CL3") != std::string::npos;
-  return modern && options.find("-cl-uniform-work-group-size") == std::string::npos;
+  return kernel.program().allows_remainder(device);
 }
 
 std::vector<std::size_t> item_limits(const Device& device) {
@@ -52,6 +52,10 @@ void choose_local(NDRange& range, const std::array<std::size_t, 3>& required) {
 void check_local(Kernel& kernel, const Device& device, NDRange& range) {
   const KernelInfo& info = kernel.info_on(device);
   const bool fixed = info.compile_work_group_size[0] != 0;
+  for (cl_uint i = 0; fixed && !range.has_local && i < range.dimensions; ++i) {
+    const bool whole = range.global[i] % info.compile_work_group_size[i] == 0;
+    require(whole || allows_remainder(kernel, device), CL_INVALID_WORK_GROUP_SIZE);
+  }
   if (fixed && !range.has_local) choose_local(range, info.compile_work_group_size);
   if (!range.has_local) return;
   const auto limits = item_limits(device);
@@ -95,7 +99,14 @@ void check_arguments(CommandQueue& queue, Kernel& kernel) {
   require(kernel.arguments_complete(), CL_INVALID_KERNEL_ARGS);
   const std::lock_guard lock(kernel.mutex());
   for (const Kernel::Argument& argument : kernel.arguments()) {
-    if (argument.memory) icd::buffer_of(queue, argument.memory->handle());
+    // "CL_INVALID_OPERATION if SVM pointers are passed as arguments to a kernel and the device does not support SVM."
+    require(argument.kind != ArgumentKind::kSvm || svm_capabilities(queue.device()) != 0, CL_INVALID_OPERATION);
+    if (!argument.memory) continue;
+    if (argument.memory->image() != nullptr) {
+      icd::require_takes_image(queue.device(), *argument.memory.get());
+    } else {
+      icd::buffer_of(queue, argument.memory->handle());
+    }
   }
 }
 
@@ -129,11 +140,27 @@ cl_int enqueue_range(cl_command_queue command_queue, cl_kernel kernel_handle, cl
   Kernel& kernel = object<Kernel>(kernel_handle);
   require(&kernel.context() == &queue.context(), CL_INVALID_CONTEXT);
   Dependencies dependencies(queue.context(), count, list, event);
+  require(!queue.session().lost(), CL_DEVICE_NOT_AVAILABLE);
   const NDRange range = icd::checked_range(queue, kernel, dimensions, offset, global, local);
   if (icd::is_empty(range)) {
     return dependencies.finish(enqueue_marker(queue, false, type, dependencies.wait(), dependencies.event()));
   }
   return dependencies.finish(enqueue_kernel(queue, kernel, range, type, dependencies.wait(), dependencies.event()));
+}
+
+void suggest_range(cl_command_queue command_queue, cl_kernel kernel_handle, cl_uint dimensions, const size_t* offset,
+                   const size_t* global, size_t* suggested) {
+  CommandQueue& queue = object<CommandQueue>(command_queue);
+  Kernel& kernel = object<Kernel>(kernel_handle);
+  require(&kernel.context() == &queue.context(), CL_INVALID_CONTEXT);
+  require(kernel.program().built(queue.device()), CL_INVALID_PROGRAM_EXECUTABLE);
+  require(kernel.arguments_complete(), CL_INVALID_KERNEL_ARGS);
+  require(suggested != nullptr, CL_INVALID_VALUE);
+  const NDRange range = make_range(queue.device(), dimensions, offset, global, nullptr);
+  // "CL_INVALID_GLOBAL_WORK_SIZE if global_work_size is NULL or if any of the values specified ... are 0."
+  for (cl_uint i = 0; i < dimensions; ++i) require(range.global[i] != 0, CL_INVALID_GLOBAL_WORK_SIZE);
+  const cl_int error = suggest_local_size(queue, kernel, range, suggested);
+  require(error == CL_SUCCESS, error);
 }
 
 cl_int enqueue_point(cl_command_queue command_queue, bool is_barrier, cl_uint count, const cl_event* list,
@@ -161,6 +188,13 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueTask(cl_command_queue queue, cl_kernel 
     const size_t one = 1;
     return enqueue_range(queue, kernel, 1, nullptr, &one, &one, CL_COMMAND_TASK, count, list, event);
   });
+}
+
+// cl_khr_suggested_local_work_size.
+CL_API_ENTRY cl_int CL_API_CALL clGetKernelSuggestedLocalWorkSizeKHR(cl_command_queue queue, cl_kernel kernel,
+                                                                     cl_uint dimensions, const size_t* offset,
+                                                                     const size_t* global, size_t* suggested) {
+  return icd::enter([&] { suggest_range(queue, kernel, dimensions, offset, global, suggested); });
 }
 
 CL_API_ENTRY cl_int CL_API_CALL clEnqueueMarkerWithWaitList(cl_command_queue queue, cl_uint count, const cl_event* list,

@@ -1,5 +1,5 @@
 #include "icd/enqueue_checks.h"
-#include "icd/wait_list.h"
+#include "icd/svm_checks.h"
 
 namespace {
 
@@ -46,6 +46,11 @@ void require_in_bounds(const MemoryObject& buffer, const Rectangle& at, const Ex
   require(!overflow && end <= buffer.size(), CL_INVALID_VALUE);
 }
 
+Rectangle shifted(Rectangle rectangle, std::uint64_t offset) {
+  rectangle.origin[0] += offset;
+  return rectangle;
+}
+
 // Whether two equally pitched rectangles of one buffer share a byte, after the method in the specification's appendix
 // on clEnqueueCopyBufferRect.
 bool overlap(const Rectangle& a, std::uint64_t a_offset, const Rectangle& b, std::uint64_t b_offset,
@@ -86,7 +91,7 @@ CopyRects checked_copy_rects(MemoryObject& from, MemoryObject& to, const std::si
     require(read.slice_pitch == written.slice_pitch && read.row_pitch == written.row_pitch, CL_INVALID_VALUE);
   }
   if (&from.root() == &to.root() && read.slice_pitch == written.slice_pitch && read.row_pitch == written.row_pitch) {
-    require(!overlap(read, from.offset(), written, to.offset(), size), CL_MEM_COPY_OVERLAP);
+    require(!overlap(read, from.range(0, 0).offset, written, to.range(0, 0).offset, size), CL_MEM_COPY_OVERLAP);
   }
   return {size, read, written};
 }
@@ -110,6 +115,12 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueReadBufferRect(cl_command_queue command
     require_in_bounds(from, at, size);
     icd::require_host_may_read(from);
     dependencies.require_no_failure(blocking);
+    if (const SvmPlace to = icd::unmapped_svm(queue.context(), pointer, host.begin() + host.extent(size)); to.memory) {
+      return icd::maybe_blocking(blocking, dependencies, [&](Event** done) {
+        return enqueue_copy_rect(queue, from, *to.memory, at, shifted(host, to.offset), size, dependencies.wait(), done,
+                                 CL_COMMAND_READ_BUFFER_RECT);
+      });
+    }
     return dependencies.finish(
         enqueue_read_rect(queue, from, blocking, at, host, size, pointer, dependencies.wait(), dependencies.event()));
   });
@@ -133,6 +144,13 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueWriteBufferRect(cl_command_queue comman
     require_in_bounds(to, at, size);
     icd::require_host_may_write(to);
     dependencies.require_no_failure(blocking);
+    if (const SvmPlace from = icd::unmapped_svm(queue.context(), pointer, host.begin() + host.extent(size));
+        from.memory) {
+      return icd::maybe_blocking(blocking, dependencies, [&](Event** done) {
+        return enqueue_copy_rect(queue, *from.memory, to, shifted(host, from.offset), at, size, dependencies.wait(),
+                                 done, CL_COMMAND_WRITE_BUFFER_RECT);
+      });
+    }
     return dependencies.finish(
         enqueue_write_rect(queue, to, blocking, at, host, size, pointer, dependencies.wait(), dependencies.event()));
   });

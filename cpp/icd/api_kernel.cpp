@@ -16,6 +16,15 @@ cl_kernel make_kernel(Program& program, const std::string& name) {
   return make_ref<Kernel>(Ref<Program>(&program), std::move(*info)).detach()->handle();
 }
 
+// "CL_INVALID_DEVICE if device is not in the list of devices associated with kernel or if device is NULL but there is
+// more than one device associated with kernel."
+Device& device_of(Kernel& kernel, cl_device_id handle) {
+  const auto& devices = kernel.program().devices();
+  Device* device = handle == nullptr && devices.size() == 1 ? devices[0] : from_handle<Device>(handle);
+  require(device != nullptr && std::find(devices.begin(), devices.end(), device) != devices.end(), CL_INVALID_DEVICE);
+  return *device;
+}
+
 using Row = icd::InfoRow<Kernel>;
 const Row kKernelInfo[] = {
     {CL_KERNEL_FUNCTION_NAME, [](Kernel& k, const InfoSink& sink) { sink.text(k.info().name); }},
@@ -41,7 +50,6 @@ const WorkGroupRow kWorkGroupInfo[] = {
      [](Kernel&, const InfoSink& sink, const KernelInfo& info) { sink.value(info.preferred_multiple); }},
     {CL_KERNEL_PRIVATE_MEM_SIZE,
      [](Kernel&, const InfoSink& sink, const KernelInfo& info) { sink.value(info.private_memory_size); }},
-    // CL_KERNEL_GLOBAL_WORK_SIZE is for custom devices and built-in kernels: CL_INVALID_VALUE for all others.
 };
 
 using ArgumentRow = icd::InfoRow<const ArgumentInfo>;
@@ -99,12 +107,23 @@ CL_API_ENTRY cl_int CL_API_CALL clGetKernelWorkGroupInfo(cl_kernel kernel, cl_de
                                                          size_t* size_ret) {
   return icd::enter([&] {
     Kernel& of = object<Kernel>(kernel);
-    const auto& devices = of.program().devices();
-    // "CL_INVALID_DEVICE if device is not in the list of devices associated with kernel or if device is NULL but there
-    // is more than one device associated with kernel."
-    Device* on = device == nullptr && devices.size() == 1 ? devices[0] : from_handle<Device>(device);
-    require(on != nullptr && std::find(devices.begin(), devices.end(), on) != devices.end(), CL_INVALID_DEVICE);
-    icd::answer(kWorkGroupInfo, of, name, InfoSink(size, value, size_ret), of.info_on(*on));
+    Device& on = device_of(of, device);
+    const bool known = std::any_of(std::begin(kWorkGroupInfo), std::end(kWorkGroupInfo),
+                                   [name](const WorkGroupRow& row) { return row.name == name; });
+    // CL_KERNEL_GLOBAL_WORK_SIZE, which is for custom devices and built-in kernels, and vendors' queries.
+    if (!known) return of.query(on, KernelQuery::kWorkGroup, name, {}, size, value, size_ret);
+    icd::answer(kWorkGroupInfo, of, name, InfoSink(size, value, size_ret), of.info_on(on));
+    return CL_SUCCESS;
+  });
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clGetKernelSubGroupInfo(cl_kernel kernel, cl_device_id device,
+                                                        cl_kernel_sub_group_info name, size_t input_size,
+                                                        const void* input, size_t size, void* value, size_t* size_ret) {
+  return icd::enter([&] {
+    Kernel& of = object<Kernel>(kernel);
+    const Bytes bytes(static_cast<const std::byte*>(input), input == nullptr ? 0 : input_size);
+    return of.query(device_of(of, device), KernelQuery::kSubGroup, name, bytes, size, value, size_ret);
   });
 }
 

@@ -3,6 +3,7 @@
 
 #include "icd/info.h"
 #include "runtime/client/memory_object.h"
+#include "runtime/client/svm.h"
 
 namespace {
 
@@ -37,6 +38,14 @@ cl_mem make_buffer(cl_context context, std::vector<cl_mem_properties> properties
   // host_ptr is not NULL but [they] are not set."
   const bool wants_pointer = (flags & (CL_MEM_USE_HOST_PTR | CL_MEM_COPY_HOST_PTR)) != 0;
   require(wants_pointer == (host_ptr != nullptr), CL_INVALID_HOST_PTR);
+  if ((flags & CL_MEM_USE_HOST_PTR) != 0) {
+    if (const SvmPlace place = find_svm(in, host_ptr); place.holds(1)) {
+      // "... if CL_MEM_USE_HOST_PTR is set in flags and host_ptr is a pointer returned by clSVMAlloc and size is
+      // greater than the size passed to clSVMAlloc."
+      require(place.holds(size), CL_INVALID_BUFFER_SIZE);
+      return make_ref<MemoryObject>(place.memory, place.offset, flags, size, std::move(properties)).detach()->handle();
+    }
+  }
   return make_ref<MemoryObject>(Ref<Context>(&in), flags, size, host_ptr, std::move(properties)).detach()->handle();
 }
 
@@ -44,7 +53,10 @@ cl_ulong base_alignment(const Device& device) { return device.number<cl_uint>(CL
 
 using Row = icd::InfoRow<MemoryObject>;
 const Row kMemoryInfo[] = {
-    {CL_MEM_TYPE, [](MemoryObject&, const InfoSink& sink) { sink.value<cl_mem_object_type>(CL_MEM_OBJECT_BUFFER); }},
+    {CL_MEM_TYPE,
+     [](MemoryObject& m, const InfoSink& sink) {
+       sink.value<cl_mem_object_type>(m.image() == nullptr ? CL_MEM_OBJECT_BUFFER : m.image()->shape.type);
+     }},
     {CL_MEM_FLAGS, [](MemoryObject& m, const InfoSink& sink) { sink.value(m.flags()); }},
     {CL_MEM_SIZE, [](MemoryObject& m, const InfoSink& sink) { sink.value(m.size()); }},
     {CL_MEM_HOST_PTR, [](MemoryObject& m, const InfoSink& sink) { sink.value(m.host_ptr()); }},
@@ -55,8 +67,11 @@ const Row kMemoryInfo[] = {
      [](MemoryObject& m, const InfoSink& sink) {
        sink.value<cl_mem>(m.parent() == nullptr ? nullptr : m.parent()->handle());
      }},
-    {CL_MEM_OFFSET, [](MemoryObject& m, const InfoSink& sink) { sink.value(m.offset()); }},
-    {CL_MEM_USES_SVM_POINTER, [](MemoryObject&, const InfoSink& sink) { sink.value<cl_bool>(CL_FALSE); }},
+    // "Returns 0 if memobj is not a sub-buffer object."
+    {CL_MEM_OFFSET,
+     [](MemoryObject& m, const InfoSink& sink) { sink.value(m.image() == nullptr ? m.offset() : std::size_t{0}); }},
+    {CL_MEM_USES_SVM_POINTER,
+     [](MemoryObject& m, const InfoSink& sink) { sink.value<cl_bool>(m.uses_svm() ? CL_TRUE : CL_FALSE); }},
     {CL_MEM_PROPERTIES, [](MemoryObject& m, const InfoSink& sink) { sink.list(m.properties()); }},
 };
 
@@ -84,8 +99,8 @@ CL_API_ENTRY cl_mem CL_API_CALL clCreateSubBuffer(cl_mem buffer, cl_mem_flags fl
                                                   const void* info, cl_int* errcode_ret) {
   return icd::create(errcode_ret, [&] {
     MemoryObject& parent = object<MemoryObject>(buffer);
-    // "CL_INVALID_MEM_OBJECT if buffer is ... a sub-buffer object."
-    require(parent.parent() == nullptr, CL_INVALID_MEM_OBJECT);
+    // "CL_INVALID_MEM_OBJECT if buffer is not a valid buffer object or is a sub-buffer object."
+    require(parent.image() == nullptr && parent.parent() == nullptr, CL_INVALID_MEM_OBJECT);
     require((flags & kHostPointer) == 0, CL_INVALID_VALUE);
     check_flags(flags);
     // "CL_INVALID_VALUE if buffer was created with CL_MEM_WRITE_ONLY and flags specifies CL_MEM_READ_WRITE or

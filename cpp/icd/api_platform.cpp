@@ -20,12 +20,14 @@ const Row kPlatformInfo[] = {
     {CL_PLATFORM_NUMERIC_VERSION,
      [](Platform&, const InfoSink& sink) { sink.value<cl_version>(CL_MAKE_VERSION(3, 0, 0)); }},
     {CL_PLATFORM_PROFILE, [](Platform&, const InfoSink& sink) { sink.text("FULL_PROFILE"); }},
-    {CL_PLATFORM_EXTENSIONS, [](Platform&, const InfoSink& sink) { sink.text("cl_khr_icd"); }},
+    {CL_PLATFORM_EXTENSIONS,
+     [](Platform&, const InfoSink& sink) { sink.text("cl_khr_icd cl_khr_create_command_queue"); }},
     {CL_PLATFORM_EXTENSIONS_WITH_VERSION,
      [](Platform&, const InfoSink& sink) {
-       sink.value(cl_name_version{CL_MAKE_VERSION(1, 0, 0), "cl_khr_icd"});
+       sink.list(std::vector<cl_name_version>{{CL_MAKE_VERSION(1, 0, 0), "cl_khr_icd"},
+                                              {CL_MAKE_VERSION(1, 0, 0), "cl_khr_create_command_queue"}});
      }},
-    {CL_PLATFORM_HOST_TIMER_RESOLUTION, [](Platform&, const InfoSink& sink) { sink.value<cl_ulong>(0); }},
+    {CL_PLATFORM_HOST_TIMER_RESOLUTION, [](Platform&, const InfoSink& sink) { sink.value<cl_ulong>(1); }},
     {CL_PLATFORM_ICD_SUFFIX_KHR, [](Platform&, const InfoSink& sink) { sink.text("RCL"); }},
 };
 
@@ -68,9 +70,3 @@ CL_API_ENTRY cl_int CL_API_CALL clGetDeviceIDs(cl_platform_id platform, cl_devic
     require(count != 0, CL_DEVICE_NOT_FOUND);
   });
 }
-
-CL_API_ENTRY cl_int CL_API_CALL clUnloadPlatformCompiler(cl_platform_id platform) {
-  return icd::enter([&] { object<Platform>(platform); });
-}
-
-CL_API_ENTRY cl_int CL_API_CALL clUnloadCompiler() { return CL_SUCCESS; }

@@ -1,3 +1,5 @@
+#include <CL/cl_ext.h>
+
 #include "icd/info.h"
 #include "runtime/client/command_queue.h"
 
@@ -20,6 +22,8 @@ cl_command_queue make_queue(cl_context context, cl_device_id device, cl_command_
   // "CL_INVALID_VALUE if values specified in properties are not valid."
   require((bits & ~kKnownBits) == 0, CL_INVALID_VALUE);
   require((bits & CL_QUEUE_ON_DEVICE_DEFAULT) == 0 || (bits & CL_QUEUE_ON_DEVICE) != 0, CL_INVALID_VALUE);
+  // "If CL_QUEUE_ON_DEVICE is set in CL_QUEUE_PROPERTIES, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE must also be set."
+  require((bits & CL_QUEUE_ON_DEVICE) == 0 || (bits & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) != 0, CL_INVALID_VALUE);
   // "CL_INVALID_QUEUE_PROPERTIES if values specified in properties are valid but are not supported by the device."
   const auto supported = on.number<cl_command_queue_properties>(CL_DEVICE_QUEUE_ON_HOST_PROPERTIES);
   require((bits & ~supported) == 0, CL_INVALID_QUEUE_PROPERTIES);
@@ -55,17 +59,47 @@ CL_API_ENTRY cl_command_queue CL_API_CALL clCreateCommandQueueWithProperties(cl_
                                                                              const cl_queue_properties* properties,
                                                                              cl_int* errcode_ret) {
   return icd::create(errcode_ret, [&] {
+    object<Context>(context);
+    object<Device>(device);
     cl_command_queue_properties bits = 0;
+    bool has_size = false;
     std::vector<cl_queue_properties> list;
     for (const cl_queue_properties* at = properties; at != nullptr && *at != 0; at += 2) {
-      // CL_QUEUE_SIZE belongs to on-device queues, which no device of ours has.
       require(at[0] == CL_QUEUE_PROPERTIES || at[0] == CL_QUEUE_SIZE, CL_INVALID_VALUE);
-      require(at[0] != CL_QUEUE_SIZE, CL_INVALID_QUEUE_PROPERTIES);
-      bits = at[1];
+      if (at[0] == CL_QUEUE_PROPERTIES) bits = at[1];
+      has_size = has_size || at[0] == CL_QUEUE_SIZE;
       list.insert(list.end(), at, at + 2);
     }
     if (properties != nullptr) list.push_back(0);
+    // "This can only be specified if CL_QUEUE_ON_DEVICE is set in CL_QUEUE_PROPERTIES."
+    require(!has_size || (bits & CL_QUEUE_ON_DEVICE) != 0, CL_INVALID_VALUE);
     return make_queue(context, device, bits, std::move(list));
+  });
+}
+
+// cl_khr_create_command_queue: the same for a program of OpenCL 1.2.
+CL_API_ENTRY cl_command_queue CL_API_CALL clCreateCommandQueueWithPropertiesKHR(
+    cl_context context, cl_device_id device, const cl_queue_properties_khr* properties, cl_int* errcode_ret) {
+  return clCreateCommandQueueWithProperties(context, device, properties, errcode_ret);
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clSetCommandQueueProperty(cl_command_queue queue, cl_command_queue_properties, cl_bool,
+                                                          cl_command_queue_properties*) {
+  return icd::enter([&] {
+    object<CommandQueue>(queue);
+    // "CL_INVALID_OPERATION if no devices in the context associated with command_queue support modifying the
+    // properties": what a driver of OpenCL 1.1 or later answers.
+    throw icd::ApiError{CL_INVALID_OPERATION};
+  });
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clSetDefaultDeviceCommandQueue(cl_context context, cl_device_id device,
+                                                               cl_command_queue) {
+  return icd::enter([&] {
+    Context& in = object<Context>(context);
+    require(in.contains(object<Device>(device)), CL_INVALID_DEVICE);
+    // "CL_INVALID_OPERATION if device does not support a replaceable default on-device queue": whatever the queue is.
+    throw icd::ApiError{CL_INVALID_OPERATION};
   });
 }
 

@@ -5,6 +5,7 @@
 #include <new>
 #include <utility>
 
+#include "runtime/client/fork.h"
 #include "runtime/client/handle.h"
 
 // Where C meets C++: no exception leaves an entry point, handles become objects, and a failed check becomes the error
@@ -31,6 +32,10 @@ Object& object(typename Object::HandleType handle) {
 // Runs the body of an entry point that answers with an error code. The body returns a code or nothing.
 template <class Body>
 cl_int enter(Body&& body) noexcept {
+  if (in_forked_child()) {
+    say_forked();
+    return CL_DEVICE_NOT_AVAILABLE;
+  }
   try {
     if constexpr (std::is_void_v<decltype(body())>) {
       body();
@@ -63,6 +68,7 @@ cl_int retain(typename Object::HandleType handle) noexcept {
 
 template <class Object>
 cl_int release(typename Object::HandleType handle) noexcept {
+  if (in_forked_child()) return CL_SUCCESS;  // destructors of what the parent has; nothing is to be given back
   return enter([&] { object<Object>(handle).release_handle(); });
 }
 

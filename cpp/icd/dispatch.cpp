@@ -1,4 +1,5 @@
 // The table through which an ICD loader calls us, and how it finds the platform.
+#include <CL/cl_ext.h>
 #include <CL/cl_icd.h>
 
 #include <cstring>
@@ -29,19 +30,19 @@ const cl_icd_dispatch kDispatch = {
     .clRetainCommandQueue = clRetainCommandQueue,
     .clReleaseCommandQueue = clReleaseCommandQueue,
     .clGetCommandQueueInfo = clGetCommandQueueInfo,
-    REMOTECL_UNSUPPORTED(clSetCommandQueueProperty),
+    .clSetCommandQueueProperty = clSetCommandQueueProperty,
     .clCreateBuffer = clCreateBuffer,
-    REMOTECL_UNSUPPORTED(clCreateImage2D),
-    REMOTECL_UNSUPPORTED(clCreateImage3D),
+    .clCreateImage2D = clCreateImage2D,
+    .clCreateImage3D = clCreateImage3D,
     .clRetainMemObject = clRetainMemObject,
     .clReleaseMemObject = clReleaseMemObject,
     .clGetSupportedImageFormats = clGetSupportedImageFormats,
     .clGetMemObjectInfo = clGetMemObjectInfo,
-    REMOTECL_ANSWERS(clGetImageInfo, CL_INVALID_MEM_OBJECT),
-    REMOTECL_UNSUPPORTED(clCreateSampler),
-    REMOTECL_ANSWERS(clRetainSampler, CL_INVALID_SAMPLER),
-    REMOTECL_ANSWERS(clReleaseSampler, CL_INVALID_SAMPLER),
-    REMOTECL_ANSWERS(clGetSamplerInfo, CL_INVALID_SAMPLER),
+    .clGetImageInfo = clGetImageInfo,
+    .clCreateSampler = clCreateSampler,
+    .clRetainSampler = clRetainSampler,
+    .clReleaseSampler = clReleaseSampler,
+    .clGetSamplerInfo = clGetSamplerInfo,
     .clCreateProgramWithSource = clCreateProgramWithSource,
     .clCreateProgramWithBinary = clCreateProgramWithBinary,
     .clRetainProgram = clRetainProgram,
@@ -67,17 +68,17 @@ const cl_icd_dispatch kDispatch = {
     .clEnqueueReadBuffer = clEnqueueReadBuffer,
     .clEnqueueWriteBuffer = clEnqueueWriteBuffer,
     .clEnqueueCopyBuffer = clEnqueueCopyBuffer,
-    REMOTECL_UNSUPPORTED(clEnqueueReadImage),
-    REMOTECL_UNSUPPORTED(clEnqueueWriteImage),
-    REMOTECL_UNSUPPORTED(clEnqueueCopyImage),
-    REMOTECL_UNSUPPORTED(clEnqueueCopyImageToBuffer),
-    REMOTECL_UNSUPPORTED(clEnqueueCopyBufferToImage),
+    .clEnqueueReadImage = clEnqueueReadImage,
+    .clEnqueueWriteImage = clEnqueueWriteImage,
+    .clEnqueueCopyImage = clEnqueueCopyImage,
+    .clEnqueueCopyImageToBuffer = clEnqueueCopyImageToBuffer,
+    .clEnqueueCopyBufferToImage = clEnqueueCopyBufferToImage,
     .clEnqueueMapBuffer = clEnqueueMapBuffer,
-    REMOTECL_UNSUPPORTED(clEnqueueMapImage),
+    .clEnqueueMapImage = clEnqueueMapImage,
     .clEnqueueUnmapMemObject = clEnqueueUnmapMemObject,
     .clEnqueueNDRangeKernel = clEnqueueNDRangeKernel,
     .clEnqueueTask = clEnqueueTask,
-    REMOTECL_UNSUPPORTED(clEnqueueNativeKernel),
+    .clEnqueueNativeKernel = clEnqueueNativeKernel,
     .clEnqueueMarker = clEnqueueMarker,
     .clEnqueueWaitForEvents = clEnqueueWaitForEvents,
     .clEnqueueBarrier = clEnqueueBarrier,
@@ -113,14 +114,14 @@ const cl_icd_dispatch kDispatch = {
     .clCreateSubDevices = clCreateSubDevices,
     .clRetainDevice = clRetainDevice,
     .clReleaseDevice = clReleaseDevice,
-    REMOTECL_UNSUPPORTED(clCreateImage),
+    .clCreateImage = clCreateImage,
     .clCreateProgramWithBuiltInKernels = clCreateProgramWithBuiltInKernels,
     .clCompileProgram = clCompileProgram,
     .clLinkProgram = clLinkProgram,
     .clUnloadPlatformCompiler = clUnloadPlatformCompiler,
     .clGetKernelArgInfo = clGetKernelArgInfo,
     .clEnqueueFillBuffer = clEnqueueFillBuffer,
-    REMOTECL_UNSUPPORTED(clEnqueueFillImage),
+    .clEnqueueFillImage = clEnqueueFillImage,
     .clEnqueueMigrateMemObjects = clEnqueueMigrateMemObjects,
     .clEnqueueMarkerWithWaitList = clEnqueueMarkerWithWaitList,
     .clEnqueueBarrierWithWaitList = clEnqueueBarrierWithWaitList,
@@ -141,30 +142,30 @@ const cl_icd_dispatch kDispatch = {
     REMOTECL_UNSUPPORTED(clEnqueueReleaseEGLObjectsKHR),
     REMOTECL_UNSUPPORTED(clCreateEventFromEGLSyncKHR),
     .clCreateCommandQueueWithProperties = clCreateCommandQueueWithProperties,
-    REMOTECL_UNSUPPORTED(clCreatePipe),
+    .clCreatePipe = clCreatePipe,
     REMOTECL_ANSWERS(clGetPipeInfo, CL_INVALID_MEM_OBJECT),
-    REMOTECL_UNSUPPORTED(clSVMAlloc),
-    REMOTECL_UNSUPPORTED(clSVMFree),
-    REMOTECL_UNSUPPORTED(clEnqueueSVMFree),
-    REMOTECL_UNSUPPORTED(clEnqueueSVMMemcpy),
-    REMOTECL_UNSUPPORTED(clEnqueueSVMMemFill),
-    REMOTECL_UNSUPPORTED(clEnqueueSVMMap),
-    REMOTECL_UNSUPPORTED(clEnqueueSVMUnmap),
-    REMOTECL_UNSUPPORTED(clCreateSamplerWithProperties),
-    REMOTECL_UNSUPPORTED(clSetKernelArgSVMPointer),
-    REMOTECL_UNSUPPORTED(clSetKernelExecInfo),
-    REMOTECL_UNSUPPORTED(clGetKernelSubGroupInfoKHR),
+    .clSVMAlloc = clSVMAlloc,
+    .clSVMFree = clSVMFree,
+    .clEnqueueSVMFree = clEnqueueSVMFree,
+    .clEnqueueSVMMemcpy = clEnqueueSVMMemcpy,
+    .clEnqueueSVMMemFill = clEnqueueSVMMemFill,
+    .clEnqueueSVMMap = clEnqueueSVMMap,
+    .clEnqueueSVMUnmap = clEnqueueSVMUnmap,
+    .clCreateSamplerWithProperties = clCreateSamplerWithProperties,
+    .clSetKernelArgSVMPointer = clSetKernelArgSVMPointer,
+    .clSetKernelExecInfo = clSetKernelExecInfo,
+    .clGetKernelSubGroupInfoKHR = clGetKernelSubGroupInfo,
     .clCloneKernel = clCloneKernel,
-    REMOTECL_UNSUPPORTED(clCreateProgramWithIL),
-    REMOTECL_UNSUPPORTED(clEnqueueSVMMigrateMem),
-    REMOTECL_UNSUPPORTED(clGetDeviceAndHostTimer),
-    REMOTECL_UNSUPPORTED(clGetHostTimer),
-    REMOTECL_UNSUPPORTED(clGetKernelSubGroupInfo),
-    REMOTECL_UNSUPPORTED(clSetDefaultDeviceCommandQueue),
-    REMOTECL_UNSUPPORTED(clSetProgramReleaseCallback),
-    REMOTECL_UNSUPPORTED(clSetProgramSpecializationConstant),
+    .clCreateProgramWithIL = clCreateProgramWithIL,
+    .clEnqueueSVMMigrateMem = clEnqueueSVMMigrateMem,
+    .clGetDeviceAndHostTimer = clGetDeviceAndHostTimer,
+    .clGetHostTimer = clGetHostTimer,
+    .clGetKernelSubGroupInfo = clGetKernelSubGroupInfo,
+    .clSetDefaultDeviceCommandQueue = clSetDefaultDeviceCommandQueue,
+    .clSetProgramReleaseCallback = clSetProgramReleaseCallback,
+    .clSetProgramSpecializationConstant = clSetProgramSpecializationConstant,
     .clCreateBufferWithProperties = clCreateBufferWithProperties,
-    REMOTECL_UNSUPPORTED(clCreateImageWithProperties),
+    .clCreateImageWithProperties = clCreateImageWithProperties,
     .clSetContextDestructorCallback = clSetContextDestructorCallback,
 };
 
@@ -198,9 +199,18 @@ extern "C" REMOTECL_VISIBLE void* CL_API_CALL clGetExtensionFunctionAddress(cons
   if (std::strcmp(name, "clIcdGetPlatformIDsKHR") == 0) return reinterpret_cast<void*>(clIcdGetPlatformIDsKHR);
   // Asked by ocl-icd before a handle with a dispatch table exists.
   if (std::strcmp(name, "clGetPlatformInfo") == 0) return reinterpret_cast<void*>(clGetPlatformInfo);
+  if (std::strcmp(name, "clCreateProgramWithILKHR") == 0) return reinterpret_cast<void*>(clCreateProgramWithIL);
+  if (std::strcmp(name, "clGetKernelSubGroupInfoKHR") == 0) return reinterpret_cast<void*>(clGetKernelSubGroupInfo);
+  if (std::strcmp(name, "clGetKernelSuggestedLocalWorkSizeKHR") == 0) {
+    return reinterpret_cast<void*>(clGetKernelSuggestedLocalWorkSizeKHR);
+  }
+  if (std::strcmp(name, "clCreateCommandQueueWithPropertiesKHR") == 0) {
+    return reinterpret_cast<void*>(clCreateCommandQueueWithPropertiesKHR);
+  }
   return icd::extension_function(name);
 }
 
 CL_API_ENTRY void* CL_API_CALL clGetExtensionFunctionAddressForPlatform(cl_platform_id platform, const char* name) {
-  return from_handle<Platform>(platform) == nullptr ? nullptr : clGetExtensionFunctionAddress(name);
+  if (from_handle<Platform>(platform) == nullptr || name == nullptr) return nullptr;
+  return clGetExtensionFunctionAddress(name);
 }

@@ -11,6 +11,7 @@ namespace remotecl::icd {
 // The buffer of a command, of the queue's context and aligned for its device.
 inline MemoryObject& buffer_of(CommandQueue& queue, cl_mem handle) {
   MemoryObject& buffer = object<MemoryObject>(handle);
+  require(buffer.image() == nullptr, CL_INVALID_MEM_OBJECT);
   require(&buffer.context() == &queue.context(), CL_INVALID_CONTEXT);
   // "CL_MISALIGNED_SUB_BUFFER_OFFSET if buffer is a sub-buffer object and offset specified when the sub-buffer object
   // was created is not aligned to CL_DEVICE_MEM_BASE_ADDR_ALIGN value for device associated with queue."
@@ -43,6 +44,15 @@ CopyRects checked_copy_rects(MemoryObject& from, MemoryObject& to, const std::si
                              const std::size_t* destination_origin, const std::size_t* region,
                              const std::array<std::size_t, 4>& pitches);
 void check_fill(MemoryObject& to, const void* pattern, std::size_t pattern_size, std::size_t offset, std::size_t size);
+// "CL_INVALID_VALUE if values specified in map_flags are not valid", CL_INVALID_OPERATION if the host may not do that.
+inline void require_may_map(const MemoryObject& memory, cl_map_flags flags) {
+  constexpr cl_map_flags kKnown = CL_MAP_READ | CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION;
+  require((flags & ~kKnown) == 0, CL_INVALID_VALUE);
+  require((flags & CL_MAP_WRITE_INVALIDATE_REGION) == 0 || (flags & (CL_MAP_READ | CL_MAP_WRITE)) == 0,
+          CL_INVALID_VALUE);
+  if ((flags & CL_MAP_READ) != 0) require_host_may_read(memory);
+  if ((flags & (CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION)) != 0) require_host_may_write(memory);
+}
 
 // "CL_INVALID_VALUE if the region specified by (offset, size) is out of bounds."
 inline void require_in_bounds(const MemoryObject& buffer, std::size_t offset, std::size_t size) {

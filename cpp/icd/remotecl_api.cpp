@@ -23,6 +23,10 @@ char* copy(const json& value) {
 
 template <class Body>
 char* answer(Body&& body) noexcept {
+  if (in_forked_child()) {
+    say_forked();
+    return nullptr;
+  }
   try {
     return copy(body());
   } catch (...) {
@@ -59,7 +63,7 @@ json holders_json(Context& context, std::uint64_t holders) {
 json residency_json(MemoryObject& memory) {
   const std::lock_guard lock(memory.context().memory_mutex());
   json ranges = json::array();
-  const std::uint64_t begin = memory.offset();
+  const std::uint64_t begin = memory.range(0, 0).offset;
   const std::uint64_t end = begin + memory.size();
   for (const auto& entry : memory.storage().residency.entries()) {
     const std::uint64_t from = std::max(begin, entry.range.offset);
@@ -81,6 +85,10 @@ const char* remotecl_version(void) { return REMOTECL_VERSION; }
 
 int remotecl_connect(const char* servers, char** error) {
   std::string text;
+  if (in_forked_child()) {
+    if (error != nullptr) *error = copy(json(forked_text()));
+    return -1;
+  }
   try {
     Platform::instance().connect(servers == nullptr ? "" : servers);
     return 0;

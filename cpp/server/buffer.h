@@ -1,37 +1,33 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
-#include "runtime/base/ref_counted.h"
-#include "server/cl.h"
-#include "server/device.h"
+#include "server/memory.h"
+#include "server/svm_memory.h"
 
 namespace remotecl::server {
 
-// A client's buffer or sub-buffer. Memory of a device is made when the device first needs it, so running out
-// of it is the error of the command that needed it. Owned by the session's table, by its sub-buffers and by
-// commands in flight. native() needs the session's lock.
-class Buffer final : public RefCounted {
+// A client's buffer or sub-buffer.
+class Buffer final : public Memory {
  public:
   Buffer(std::uint64_t flags, std::uint64_t size);
-  Buffer(Ref<Buffer> parent, std::uint64_t flags, std::uint64_t offset, std::uint64_t size);
-  ~Buffer() override;
+  Buffer(const Ref<Buffer>& parent, std::uint64_t flags, std::uint64_t offset, std::uint64_t size);
+  Buffer(Ref<SvmMemory> svm, std::uint64_t flags, std::uint64_t size);
 
   std::uint64_t size() const { return size_; }
   // True when `size` bytes at `offset` lie in the buffer.
   bool contains(std::uint64_t offset, std::uint64_t size) const { return size <= size_ && offset <= size_ - size; }
-  // The memory on `device`, still owned by this object.
-  cl_int native(Device& device, cl_mem& memory);
+  // The shared virtual memory that it lies in, or null.
+  const SvmMemory* svm() const { return svm_.get(); }
 
  private:
-  cl_int make(Device& device, cl_mem& memory);
+  cl_int make(Device& device, cl_mem& memory, std::uint64_t& reserved) override;
 
-  const Ref<Buffer> parent_;
+  const Ref<SvmMemory> svm_;
   const std::uint64_t flags_;
-  const std::uint64_t offset_ = 0;  // in parent_
+  const std::uint64_t offset_ = 0;      // in the parent
+  const std::uint64_t svm_offset_ = 0;  // in svm_
   const std::uint64_t size_;
-  std::vector<cl_mem> native_;  // by device
 };
 
 }  // namespace remotecl::server

@@ -1,5 +1,8 @@
 #include "server/build.h"
 
+#include <algorithm>
+#include <filesystem>
+
 namespace remotecl::server {
 namespace {
 
@@ -28,6 +31,24 @@ std::vector<KernelRecord> inspect_kernels(cl_program program, cl_device_id devic
   return records;
 }
 
+// PoCL writes what may be included to a file of that name below a folder of its own: no client may name one elsewhere.
+bool leaves_folder(const std::string& name) {
+  const std::filesystem::path path(name);
+  return std::find(path.begin(), path.end(), "..") != path.end();
+}
+
+template <class T>
+T program_number(cl_program program, cl_program_info name) {
+  T value{};
+  return clGetProgramInfo(program, name, sizeof value, &value, nullptr) == CL_SUCCESS ? value : T{};
+}
+
+template <class T>
+T build_number(cl_program program, cl_device_id device, cl_program_build_info name) {
+  T value{};
+  return clGetProgramBuildInfo(program, device, name, sizeof value, &value, nullptr) == CL_SUCCESS ? value : T{};
+}
+
 }  // namespace
 
 cl_int read_binary(cl_program program, std::vector<std::byte>& binary) {
@@ -40,30 +61,114 @@ cl_int read_binary(cl_program program, std::vector<std::byte>& binary) {
   return size == 0 ? CL_SUCCESS : clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof to, &to, nullptr);
 }
 
-cl_program BuildReport::build(const Program& program, Device& device, const PlacedFiles& files) {
+BuildReport::Record& BuildReport::begin(const Device& device) {
   Record& record = records_.emplace_back();
   record.values = {};
   record.values.device = device.index();
   record.values.status = CL_BUILD_ERROR;
+  return record;
+}
+
+// After the native call, whose answer is in the record. Does not ask for the size of the binary: PoCL makes one when it
+// is asked, which takes long, and ends the process when it cannot.
+void BuildReport::finish(Record& record, cl_program native, const Device& device, const PlacedFiles* files) {
+  if (native == nullptr) return;
+  DeviceBuild& values = record.values;
+  const cl_device_id id = device.id();
+  cl_build_status status = values.error == CL_SUCCESS ? CL_BUILD_SUCCESS : CL_BUILD_ERROR;
+  if (values.error == CL_SUCCESS) {
+    clGetProgramBuildInfo(native, id, CL_PROGRAM_BUILD_STATUS, sizeof status, &status, nullptr);
+  }
+  values.status = status;
+  record.log = build_log(native, id);
+  if (files != nullptr) record.log = files->client_log(std::move(record.log));
+  if (status != CL_BUILD_SUCCESS) return;
+  values.binary_type = build_number<cl_program_binary_type>(native, id, CL_PROGRAM_BINARY_TYPE);
+}
+
+void BuildReport::finish_executable(Record& record, cl_program native, const Device& device) {
+  DeviceBuild& values = record.values;
+  values.executable = 1;
+  if (device.version() >= 20) {
+    values.global_variables_size =
+        build_number<std::size_t>(native, device.id(), CL_PROGRAM_BUILD_GLOBAL_VARIABLE_TOTAL_SIZE);
+  }
+  if (device.version() >= 22) {
+    values.has_constructors = program_number<cl_bool>(native, CL_PROGRAM_SCOPE_GLOBAL_CTORS_PRESENT);
+    values.has_destructors = program_number<cl_bool>(native, CL_PROGRAM_SCOPE_GLOBAL_DTORS_PRESENT);
+  }
+  record.kernels = inspect_kernels(native, device.id());
+}
+
+cl_program BuildReport::build(const Program& program, Device& device, const PlacedFiles& files) {
+  Record& record = begin(device);
   cl_program native = nullptr;
   record.values.error = program.make(device, native);
   if (native == nullptr) return nullptr;
   const cl_device_id id = device.id();
   record.values.error = clBuildProgram(native, 1, &id, files.options().c_str(), nullptr, nullptr);
-  cl_build_status status = record.values.error == CL_SUCCESS ? CL_BUILD_SUCCESS : CL_BUILD_ERROR;
-  if (record.values.error == CL_SUCCESS) {
-    clGetProgramBuildInfo(native, id, CL_PROGRAM_BUILD_STATUS, sizeof status, &status, nullptr);
+  finish(record, native, device, &files);
+  if (record.values.status == CL_BUILD_SUCCESS) finish_executable(record, native, device);
+  return native;
+}
+
+cl_program BuildReport::compile(const Program& program, Device& device, const PlacedFiles& files,
+                                const std::vector<IncludedSource>& included) {
+  Record& record = begin(device);
+  cl_program native = nullptr;
+  record.values.error = program.make(device, native);
+  std::vector<cl_program> headers;
+  std::vector<const char*> names;
+  for (const IncludedSource& source : included) {
+    cl_program header = nullptr;
+    if (record.values.error == CL_SUCCESS && leaves_folder(source.name)) record.values.error = CL_INVALID_VALUE;
+    if (record.values.error == CL_SUCCESS) record.values.error = source.program->make(device, header);
+    if (header != nullptr) headers.push_back(header);
+    names.push_back(source.name.c_str());
   }
-  record.values.status = status;
-  record.log = files.client_log(build_log(native, id));
-  if (status != CL_BUILD_SUCCESS) return native;
-  cl_program_binary_type type = CL_PROGRAM_BINARY_TYPE_NONE;
-  clGetProgramBuildInfo(native, id, CL_PROGRAM_BINARY_TYPE, sizeof type, &type, nullptr);
-  record.values.binary_type = type;
-  std::size_t size = 0;
-  clGetProgramInfo(native, CL_PROGRAM_BINARY_SIZES, sizeof size, &size, nullptr);
-  record.values.binary_size = size;
-  record.kernels = inspect_kernels(native, id);
+  if (record.values.error == CL_SUCCESS) {
+    const cl_device_id id = device.id();
+    const bool includes = !headers.empty();
+    record.values.error =
+        clCompileProgram(native, 1, &id, files.options().c_str(), static_cast<cl_uint>(headers.size()),
+                         includes ? headers.data() : nullptr, includes ? names.data() : nullptr, nullptr, nullptr);
+  }
+  for (const cl_program header : headers) clReleaseProgram(header);
+  finish(record, native, device, &files);
+  return native;
+}
+
+cl_program BuildReport::link(Device& device, const std::string& options, const std::vector<cl_program>& inputs) {
+  Record& record = begin(device);
+  const cl_context context = device.context(record.values.error);
+  if (context == nullptr) return nullptr;
+  // "CL_INVALID_OPERATION if the rules for devices containing compiled binaries or libraries as described in
+  // input_programs argument are not followed."
+  if (std::find(inputs.begin(), inputs.end(), nullptr) != inputs.end()) record.values.error = CL_INVALID_OPERATION;
+  if (record.values.error != CL_SUCCESS) return nullptr;
+  const cl_device_id id = device.id();
+  const cl_program native =
+      clLinkProgram(context, 1, &id, options.c_str(), static_cast<cl_uint>(inputs.size()),
+                    inputs.empty() ? nullptr : inputs.data(), nullptr, nullptr, &record.values.error);
+  finish(record, native, device, nullptr);
+  if (native != nullptr && record.values.binary_type == CL_PROGRAM_BINARY_TYPE_EXECUTABLE) {
+    finish_executable(record, native, device);
+  }
+  return native;
+}
+
+cl_program BuildReport::inspect(const Program& program, Device& device) {
+  Record& record = begin(device);
+  cl_program native = nullptr;
+  record.values.error = program.make(device, native);
+  if (native == nullptr) return nullptr;
+  record.values.status = CL_BUILD_NONE;
+  if (program.origin() == ProgramOrigin::kBuiltInKernels) {
+    record.kernels = inspect_kernels(native, device.id());
+    record.values.executable = record.kernels.empty() ? 0 : 1;
+  } else {
+    record.values.binary_type = build_number<cl_program_binary_type>(native, device.id(), CL_PROGRAM_BINARY_TYPE);
+  }
   return native;
 }
 

@@ -29,13 +29,24 @@ KernelRecord inspect_kernel(cl_kernel kernel, cl_device_id device);
 
 cl_int read_binary(cl_program program, std::vector<std::byte>& binary);
 
-// Builds a program for devices, one after another, and tells the client of all of them. One thread; takes
-// long.
+// A program that another one may include, and how.
+struct IncludedSource {
+  Ref<Program> program;
+  std::string name;
+};
+
+// Builds, compiles or links a program for devices, one after another, and tells the client of all of them. One
+// thread; takes long. Each call gives a new native program, whether it succeeded or not, to the caller; null when
+// there is none.
 class BuildReport {
  public:
-  // Gives a new native program, built or not, to the caller; null when there is none.
   cl_program build(const Program& program, Device& device, const PlacedFiles& files);
-  bool succeeded(std::size_t index) const { return records_[index].values.status == CL_BUILD_SUCCESS; }
+  cl_program compile(const Program& program, Device& device, const PlacedFiles& files,
+                     const std::vector<IncludedSource>& included);
+  cl_program link(Device& device, const std::string& options, const std::vector<cl_program>& inputs);
+  cl_program inspect(const Program& program, Device& device);
+
+  bool executable(std::size_t index) const { return records_[index].values.executable != 0; }
   void send(Outbox& outbox, Token token) const;
 
  private:
@@ -44,6 +55,10 @@ class BuildReport {
     std::string log;
     std::vector<KernelRecord> kernels;
   };
+
+  Record& begin(const Device& device);
+  static void finish(Record& record, cl_program native, const Device& device, const PlacedFiles* files);
+  static void finish_executable(Record& record, cl_program native, const Device& device);
 
   std::vector<Record> records_;
 };

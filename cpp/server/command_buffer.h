@@ -1,6 +1,8 @@
 #pragma once
 
+#include <atomic>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "runtime/base/ref_counted.h"
@@ -17,25 +19,30 @@ class CommandBuffer final : public RefCounted {
   // Of the commands in all command buffers of a session.
   static constexpr std::uint64_t kSessionCommandsMax = std::uint64_t{1} << 20;
 
-  CommandBuffer(Device& device, std::vector<RecordedStep> steps, RecordedOrder order, cl_int error,
-                std::uint64_t& session_commands);
+  CommandBuffer(Device& device, std::vector<RecordedStep> steps, RecordedOrder order, bool prints, cl_int error,
+                std::shared_ptr<std::atomic<std::uint64_t>> session_commands);
   ~CommandBuffer() override;
 
   // Hands all commands to the driver. When it refuses one of them, those before it have ended.
   cl_int replay(Issue& issue);
+  bool prints() const { return prints_; }
   // Whether a replay has not ended yet.
   bool is_pending();
 
-  // A replay that waits for events, as long as this lives.
+  // A replay that was not handed to the driver yet. Any thread may destroy it.
   class Held {
    public:
     explicit Held(Ref<CommandBuffer> of) : of_(std::move(of)) { ++of_->held_; }
-    ~Held() { --of_->held_; }
+    ~Held() { end(); }
     Held(const Held&) = delete;
     Held& operator=(const Held&) = delete;
+    void end() {
+      if (!std::exchange(ended_, true)) --of_->held_;
+    }
 
    private:
     const Ref<CommandBuffer> of_;
+    bool ended_ = false;
   };
 
  private:
@@ -48,8 +55,9 @@ class CommandBuffer final : public RefCounted {
   const Device& device_;
   const std::vector<RecordedStep> steps_;
   const RecordedOrder order_;
+  const bool prints_;   // some of its kernels do
   const cl_int error_;  // why it cannot be carried out
-  std::uint64_t& session_commands_;
+  const std::shared_ptr<std::atomic<std::uint64_t>> session_commands_;
   std::vector<std::uint32_t> steps_in_order_;  // without those that only say what waits for what
 
   // Ends of replays; in order, the newest stands for all of its queue. Retained.
@@ -59,7 +67,7 @@ class CommandBuffer final : public RefCounted {
   };
   std::vector<Replay> replays_;
   std::size_t sweep_at_ = 16;  // how many replays there are when ended ones are removed
-  std::size_t held_ = 0;
+  std::atomic<std::size_t> held_{0};
 };
 
 }  // namespace remotecl::server

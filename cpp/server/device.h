@@ -7,6 +7,7 @@
 
 #include "runtime/base/mutex.h"
 #include "server/cl.h"
+#include "server/device_clock.h"
 
 namespace remotecl::server {
 
@@ -18,10 +19,12 @@ struct InfoAnswer {
 
 // One device that this daemon serves, with its own native context, which all sessions share: a new session
 // costs nothing, and no driver has to keep several devices in step. Owned by NativeDriver; any thread may use
-// it.
+// it. Or a part of such a device, with a context of its own too, of one session, which owns it.
 class Device {
  public:
   Device(std::uint32_t index, cl_platform_id platform, cl_device_id id);
+  // A sub-device; takes over the driver's reference.
+  Device(std::uint32_t index, const Device& parent, cl_device_id id);
   ~Device();
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
@@ -32,29 +35,73 @@ class Device {
   const std::string& platform_name() const { return platform_name_; }
   const std::vector<InfoAnswer>& info() const { return info_; }
   const std::vector<InfoAnswer>& platform_info() const { return platform_info_; }
+  // "OpenCL 2.1" and the like as 21: entry points that are newer must not be called.
+  int version() const { return version_; }
+  // An extension function of this device's platform; null when it has none.
+  template <class Function>
+  Function extension(const char* name) const {
+    return reinterpret_cast<Function>(clGetExtensionFunctionAddressForPlatform(platform_, name));
+  }
   // Mapping a buffer gives the memory that kernels use: bulk data needs no staging.
   bool maps_in_place() const { return maps_in_place_.load(std::memory_order_relaxed); }
   // Staging is never wrong; tests take that road on a device that would not need it.
   void stage_always() { maps_in_place_ = false; }
 
+  // Shared virtual memory: none; at addresses that the driver chooses; or any memory of this process.
+  enum class Svm { kNone, kOwnAddress, kAnyAddress };
+  Svm svm() const { return svm_.load(std::memory_order_relaxed); }
+  // Leaving the choice to the driver is never wrong; tests take that road on a device that would not need it.
+  void choose_svm_addresses() { svm_ = Svm::kOwnAddress; }
+  std::uint64_t allocation_size_max() const { return allocation_size_max_; }
+
   // Commands that wait for all earlier ones cost the driver a time that grows with the square of their
   // number.
   bool waits_for_all_slowly() const { return platform_name_ == "Portable Computing Language"; }
+  // Two links of equal programs at the same time, also in two processes, make one of them fail: the driver replaces a
+  // file of its cache in two steps.
+  bool links_disturb_each_other() const { return platform_name_ == "Portable Computing Language"; }
+
+  // Memory of sessions' objects, counted against what the device has: a driver that allocates late would end the whole
+  // daemon instead of refusing. False when `size` bytes do not fit any more.
+  bool reserve(std::uint64_t size);
+  void give_back(std::uint64_t size) { reserved_ -= size; }
+
+  // clCreateSubDevices: as many ids as it makes, which must fit into `ids`; only their count when that is empty.
+  cl_int partition(const cl_device_partition_property* properties, std::vector<cl_device_id>& ids,
+                   cl_uint& count) const;
+  // Gives a sub-device and its context back to the driver, which keeps them as long as objects of theirs live.
+  void close() EXCLUDES(mutex_);
+
+  // The clock of its profiled commands; a part has its device's.
+  DeviceClock& clock() { return clock_; }
+
+  // On filling a 1D buffer image, the process ends.
+  bool crashes_filling_buffer_images() const { return platform_name_ == "Portable Computing Language"; }
 
   // Made at the first call. Null and the driver's error when that fails.
   cl_context context(cl_int& error) EXCLUDES(mutex_);
 
  private:
   const std::uint32_t index_;
+  void ask_everything();
+
   const cl_platform_id platform_;
   const cl_device_id id_;
+  const bool is_part_;
   std::vector<InfoAnswer> info_;
   std::vector<InfoAnswer> platform_info_;
   std::string name_;
   std::string platform_name_;
+  std::uint64_t memory_ = 0;
+  std::atomic<std::uint64_t> reserved_{0};
+  int version_ = 10;
   std::atomic<bool> maps_in_place_{false};
+  std::atomic<Svm> svm_{Svm::kNone};
+  std::uint64_t allocation_size_max_ = 0;
+  DeviceClock clock_;
   Mutex mutex_;
   cl_context context_ GUARDED_BY(mutex_) = nullptr;
+  bool closed_ GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace remotecl::server

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 #include "runtime/base/ref_counted.h"
@@ -37,7 +38,11 @@ class Event final : public RefCounted {
   State state = State::kHeld;
   bool observed = false;  // the client gets EventDone
   bool reported = false;  // that EventDone is sent already, or arranged for
-  bool tracked = false;   // its end is an event of the graph
+  // Set when the driver's callback will send EventDone with the times of `native`. Whoever learns of the end first
+  // sends it, so that the client never sees a dependent end before what it waited for.
+  bool told_by_callback = false;
+  std::atomic<bool> told{false};  // any thread
+  bool tracked = false;           // its end is an event of the graph
   std::int32_t status = 0;
   EventId issued = 0;         // kHeld: the graph's event that ends when the state changes
   cl_event native = nullptr;  // owned; stays after the end

@@ -81,13 +81,14 @@ void Session::handle(const CreateSubBuffer& message) {
   Ref<Buffer> parent(buffers_.find(message.parent));
   // Commands that name a sub-buffer outside of its parent find no such buffer.
   if (!parent || !parent->contains(message.offset, message.size)) return;
-  auto buffer = make_ref<Buffer>(std::move(parent), message.flags, message.offset, message.size);
+  auto buffer = make_ref<Buffer>(parent, message.flags, message.offset, message.size);
   if (!buffers_.insert(message.buffer, std::move(buffer))) throw ProtocolError(in_use(message.buffer));
 }
 
 void Session::handle(const ReleaseBuffer& message) {
-  buffers_.take(message.buffer);
-  ++released_buffers_;
+  Ref<Buffer> buffer = buffers_.take(message.buffer);
+  if (buffer && buffer->svm() != nullptr) release_svm(std::move(buffer));
+  ++released_arguments_;
 }
 
 void Session::handle(const EnqueueCopy& message) {

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "server/printing_command.h"
 #include "server/protocol_error.h"
 #include "server/rect.h"
 #include "server/session.h"
@@ -16,11 +17,22 @@ struct ReplayCommand {
   static constexpr bool kLong = false;
 
   Ref<CommandBuffer> commands;
-  std::shared_ptr<CommandBuffer::Held> held;  // while it waits
+  std::shared_ptr<CommandBuffer::Held> held;  // where it cannot begin at once
 
   void keep(Session&) { held = std::make_shared<CommandBuffer::Held>(commands); }
-  cl_int issue(Issue& issue) { return commands->replay(issue); }
+  cl_int issue(Issue& issue) {
+    const cl_int error = commands->replay(issue);
+    if (held) held->end();
+    return error;
+  }
 };
+
+cl_int record_pixels(RecordedCopyPixels recorded, Device& device, RecordedStep& step) {
+  cl_int error = recorded.source.memory->native(device, recorded.from);
+  if (error == CL_SUCCESS) error = recorded.destination.memory->native(device, recorded.to);
+  step = std::move(recorded);
+  return error;
+}
 
 // Only places before the command's own.
 std::vector<std::uint32_t> places_of(const Array<EventId>& wait_list, std::size_t own) {
@@ -42,6 +54,7 @@ cl_int Session::record(const EnqueueKernel& message, Device& device, RecordedSte
   if (message.dimensions < 1 || message.dimensions > 3) return CL_INVALID_WORK_DIMENSION;
   RecordedKernel recorded{nullptr,
                           {},
+                          kernel->prints(),
                           message.dimensions,
                           message.has_local != 0,
                           sizes_of(message.offset),
@@ -49,26 +62,26 @@ cl_int Session::record(const EnqueueKernel& message, Device& device, RecordedSte
                           sizes_of(message.local)};
   cl_int error = kernel->make(device, recorded.kernel);
   if (error == CL_SUCCESS) error = set_arguments(*recorded.kernel, device, message.arguments);
+  if (error == CL_SUCCESS) error = recorded.kernel->use_svm(kernel->svm(), device);
   if (error != CL_SUCCESS) return error;
-  recorded.buffers = std::move(snapshot(*recorded.kernel)->buffers);
-  recorded.kernel->arguments.clear();  // the native kernel has them
+  recorded.arguments = snapshot(*recorded.kernel);
+  recorded.arguments->svm = kernel->svm();
+  // The native kernel has the values.
+  recorded.arguments->arguments.clear();
+  recorded.kernel->arguments.clear();
   step = std::move(recorded);
   return CL_SUCCESS;
 }
 
 cl_int Session::record(const EnqueueCopy& message, Device& device, RecordedStep& step) {
-  RecordedCopy recorded{Ref<Buffer>(buffers_.find(message.source)),
-                        Ref<Buffer>(buffers_.find(message.destination)),
-                        nullptr,
-                        nullptr,
-                        message.source_offset,
-                        message.destination_offset,
-                        message.size};
-  if (!recorded.source || !recorded.destination) return CL_INVALID_MEM_OBJECT;
-  if (!recorded.source->contains(message.source_offset, message.size) ||
-      !recorded.destination->contains(message.destination_offset, message.size)) {
+  const Ref<Buffer> source(buffers_.find(message.source)), destination(buffers_.find(message.destination));
+  if (!source || !destination) return CL_INVALID_MEM_OBJECT;
+  if (!source->contains(message.source_offset, message.size) ||
+      !destination->contains(message.destination_offset, message.size)) {
     return CL_INVALID_VALUE;
   }
+  RecordedCopy recorded{Ref<Memory>(source.get()), Ref<Memory>(destination.get()), nullptr,     nullptr,
+                        message.source_offset,     message.destination_offset,     message.size};
   cl_int error = recorded.source->native(device, recorded.from);
   if (error == CL_SUCCESS) error = recorded.destination->native(device, recorded.to);
   step = std::move(recorded);
@@ -76,8 +89,16 @@ cl_int Session::record(const EnqueueCopy& message, Device& device, RecordedStep&
 }
 
 cl_int Session::record(const EnqueueCopyRect& message, Device& device, RecordedStep& step) {
-  RecordedCopyRect recorded{Ref<Buffer>(buffers_.find(message.source)),
-                            Ref<Buffer>(buffers_.find(message.destination)),
+  const Ref<Buffer> source(buffers_.find(message.source)), destination(buffers_.find(message.destination));
+  if (!source || !destination) return CL_INVALID_MEM_OBJECT;
+  if (!rect_inside(*source, message.source_origin, message.region, message.source_row_pitch,
+                   message.source_slice_pitch) ||
+      !rect_inside(*destination, message.destination_origin, message.region, message.destination_row_pitch,
+                   message.destination_slice_pitch)) {
+    return CL_INVALID_VALUE;
+  }
+  RecordedCopyRect recorded{Ref<Memory>(source.get()),
+                            Ref<Memory>(destination.get()),
                             nullptr,
                             nullptr,
                             sizes_of(message.source_origin),
@@ -87,13 +108,6 @@ cl_int Session::record(const EnqueueCopyRect& message, Device& device, RecordedS
                             message.source_slice_pitch,
                             message.destination_row_pitch,
                             message.destination_slice_pitch};
-  if (!recorded.source || !recorded.destination) return CL_INVALID_MEM_OBJECT;
-  if (!rect_inside(*recorded.source, message.source_origin, message.region, message.source_row_pitch,
-                   message.source_slice_pitch) ||
-      !rect_inside(*recorded.destination, message.destination_origin, message.region, message.destination_row_pitch,
-                   message.destination_slice_pitch)) {
-    return CL_INVALID_VALUE;
-  }
   cl_int error = recorded.source->native(device, recorded.from);
   if (error == CL_SUCCESS) error = recorded.destination->native(device, recorded.to);
   step = std::move(recorded);
@@ -101,15 +115,54 @@ cl_int Session::record(const EnqueueCopyRect& message, Device& device, RecordedS
 }
 
 cl_int Session::record(const EnqueueFill& message, Device& device, RecordedStep& step) {
-  RecordedFill recorded{
-      Ref<Buffer>(buffers_.find(message.buffer)), nullptr, message.offset, message.size, {}, message.pattern.size()};
-  if (!recorded.buffer) return CL_INVALID_MEM_OBJECT;
-  if (!recorded.buffer->contains(message.offset, message.size) || message.pattern.empty() ||
+  const Ref<Buffer> buffer(buffers_.find(message.buffer));
+  if (!buffer) return CL_INVALID_MEM_OBJECT;
+  if (!buffer->contains(message.offset, message.size) || message.pattern.empty() ||
       message.pattern.size() > RecordedFill::kPatternSizeMax) {
     return CL_INVALID_VALUE;
   }
+  RecordedFill recorded{Ref<Memory>(buffer.get()), nullptr, message.offset, message.size, {}, message.pattern.size()};
   std::copy(message.pattern.begin(), message.pattern.end(), recorded.pattern.begin());
   const cl_int error = recorded.buffer->native(device, recorded.memory);
+  step = std::move(recorded);
+  return error;
+}
+
+cl_int Session::record(const EnqueueCopyImage& message, Device& device, RecordedStep& step) {
+  const Ref<Image> source(images_.find(message.source)), destination(images_.find(message.destination));
+  if (!source || !destination) return CL_INVALID_MEM_OBJECT;
+  if (source->shape().pixel != destination->shape().pixel) return CL_IMAGE_FORMAT_MISMATCH;
+  if (!source->shape().contains(message.source_origin, message.region) ||
+      !destination->shape().contains(message.destination_origin, message.region)) {
+    return CL_INVALID_VALUE;
+  }
+  return record_pixels({Place::of(source, message.source_origin), Place::of(destination, message.destination_origin),
+                        nullptr, nullptr, sizes_of(message.region), source->shape().packed_size(message.region)},
+                       device, step);
+}
+
+cl_int Session::record(const EnqueueCopyImageBuffer& message, Device& device, RecordedStep& step) {
+  const Ref<Image> image(images_.find(message.image));
+  const Ref<Buffer> buffer(buffers_.find(message.buffer));
+  if (!image || !buffer) return CL_INVALID_MEM_OBJECT;
+  if (!image->shape().contains(message.origin, message.region)) return CL_INVALID_VALUE;
+  const std::uint64_t size = image->shape().packed_size(message.region);
+  if (!buffer->contains(message.offset, size)) return CL_INVALID_VALUE;
+  Place pixels = Place::of(image, message.origin), bytes = Place::of(buffer, message.offset);
+  if (message.to_buffer == 0) std::swap(pixels, bytes);
+  return record_pixels({std::move(pixels), std::move(bytes), nullptr, nullptr, sizes_of(message.region), size}, device,
+                       step);
+}
+
+cl_int Session::record(const EnqueueFillImage& message, Device& device, RecordedStep& step) {
+  const Ref<Image> image(images_.find(message.image));
+  if (!image) return CL_INVALID_MEM_OBJECT;
+  if (!image->shape().contains(message.origin, message.region)) return CL_INVALID_VALUE;
+  // It would take the daemon and everybody's sessions with it.
+  if (image->bytes() != nullptr && device.crashes_filling_buffer_images()) return CL_INVALID_OPERATION;
+  RecordedFillImage recorded{Ref<Memory>(image.get()), nullptr, sizes_of(message.origin), sizes_of(message.region),
+                             message.color};
+  const cl_int error = recorded.image->native(device, recorded.memory);
   step = std::move(recorded);
   return error;
 }
@@ -137,7 +190,7 @@ cl_int Session::record(const RecordedCommand& command, Device& device, std::vect
 }
 
 void Session::handle(const CreateCommandBuffer& message) {
-  if (message.commands.size() > CommandBuffer::kSessionCommandsMax - recorded_commands_) {
+  if (message.commands.size() > CommandBuffer::kSessionCommandsMax - *recorded_commands_) {
     throw ProtocolError("too many commands in command buffers");
   }
   Device& on = device(message.device);
@@ -160,6 +213,15 @@ void Session::handle(const CreateCommandBuffer& message) {
       case Code::kEnqueueFill:
         error = record<EnqueueFill>(command, on, steps, order);
         break;
+      case Code::kEnqueueCopyImage:
+        error = record<EnqueueCopyImage>(command, on, steps, order);
+        break;
+      case Code::kEnqueueCopyImageBuffer:
+        error = record<EnqueueCopyImageBuffer>(command, on, steps, order);
+        break;
+      case Code::kEnqueueFillImage:
+        error = record<EnqueueFillImage>(command, on, steps, order);
+        break;
       case Code::kEnqueueMarker:
         error = record<EnqueueMarker>(command, on, steps, order);
         break;
@@ -169,7 +231,12 @@ void Session::handle(const CreateCommandBuffer& message) {
     if (first_error == CL_SUCCESS) first_error = error;
   });
   order.finish();
-  auto commands = make_ref<CommandBuffer>(on, std::move(steps), std::move(order), first_error, recorded_commands_);
+  const bool prints = std::any_of(steps.begin(), steps.end(), [](const RecordedStep& step) {
+    const auto* kernel = std::get_if<RecordedKernel>(&step);
+    return kernel != nullptr && kernel->prints;
+  });
+  auto commands =
+      make_ref<CommandBuffer>(on, std::move(steps), std::move(order), prints, first_error, recorded_commands_);
   if (!command_buffers_.insert(message.command_buffer, std::move(commands))) {
     throw ProtocolError("command buffer id " + std::to_string(message.command_buffer) + " cannot be used or is in use");
   }
@@ -182,7 +249,13 @@ void Session::handle(const EnqueueCommandBuffer& message) {
   Event* event = issuer_.begin_event(message.event, on, false);
   Ref<CommandBuffer> commands(command_buffers_.find(message.command_buffer));
   if (!commands) return issuer_.fail(on, event, CL_INVALID_COMMAND_BUFFER_KHR);
-  issuer_.submit(on, event, message.wait_list, ReplayCommand{std::move(commands), nullptr});
+  const bool prints = commands->prints();
+  ReplayCommand replay{std::move(commands), nullptr};
+  if (prints) {
+    issuer_.submit(on, event, message.wait_list, PrintingCommand<ReplayCommand>{this, std::move(replay)});
+  } else {
+    issuer_.submit(on, event, message.wait_list, std::move(replay));
+  }
 }
 
 void Session::handle(const QueryCommandBuffer& message) {

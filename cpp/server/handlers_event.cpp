@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "server/session.h"
 
 namespace remotecl::server {
@@ -21,7 +23,8 @@ void Session::report_end(const Event& event, std::int32_t status, cl_event first
       if (clGetEventProfilingInfo(i < 3 ? first : last, kTimes[i], sizeof time, &time, nullptr) != CL_SUCCESS) {
         done.has_profile = 0;
       }
-      done.profile[i] = time;
+      // Some drivers give a barrier no end: it ends no sooner than it starts.
+      done.profile[i] = i == 0 ? time : std::max(time, done.profile[i - 1]);
     }
   }
   outbox_.add(done);

@@ -1,5 +1,6 @@
 #include <array>
 
+#include "server/printing_command.h"
 #include "server/protocol_error.h"
 #include "server/session.h"
 
@@ -20,18 +21,33 @@ struct KernelCommand {
   Sizes offset, global, local;
   std::shared_ptr<ArgumentSnapshot> arguments;  // null: those that the native kernel has
 
-  void keep(Session& session) { arguments = session.snapshot(*native); }
+  void keep(Session& session) {
+    arguments = session.snapshot(*native);
+    arguments->svm = kernel->svm();
+  }
 
   cl_int issue(Issue& issue) {
     if (arguments != nullptr) {
       native->stale = true;
-      const cl_int error = arguments->apply(native->native, issue.queue.device());
+      cl_int error = arguments->apply(native->native, issue.queue.device());
+      if (error == CL_SUCCESS) error = native->use_svm(arguments->svm, issue.queue.device());
       if (error != CL_SUCCESS) return error;
     }
     return clEnqueueNDRangeKernel(issue.queue.native(), native->native, dimensions, offset.data(), global.data(),
                                   has_local ? local.data() : nullptr, issue.wait_count(), issue.wait_list(),
                                   issue.out());
   }
+};
+
+// A command that cannot run. It fails where it would have run, behind the transfers that it waits for: the client then
+// knows which of those have failed as well.
+struct RefusedCommand {
+  static constexpr bool kLong = false;
+
+  cl_int error;
+
+  void keep(Session&) {}
+  cl_int issue(Issue&) { return error; }
 };
 
 }  // namespace
@@ -55,13 +71,20 @@ void Session::handle(const EnqueueKernel& message) {
   DeviceKernel* native = nullptr;
   cl_int error = kernel->on(on.device(), native);
   if (error == CL_SUCCESS) error = set_arguments(*native, on.device(), message.arguments);
+  if (error == CL_SUCCESS) error = native->use_svm(kernel->svm(), on.device());
   if (error == CL_SUCCESS && (message.dimensions < 1 || message.dimensions > 3)) {
     error = CL_INVALID_WORK_DIMENSION;
   }
-  if (error != CL_SUCCESS) return issuer_.fail(on, event, error);
-  issuer_.submit(on, event, message.wait_list,
-                 KernelCommand{Ref<Kernel>(kernel), native, message.dimensions, message.has_local != 0,
-                               sizes_of(message.offset), sizes_of(message.global), sizes_of(message.local), nullptr});
+  if (error != CL_SUCCESS) return issuer_.submit(on, event, message.wait_list, RefusedCommand{error});
+  KernelCommand command{Ref<Kernel>(kernel),      native,
+                        message.dimensions,       message.has_local != 0,
+                        sizes_of(message.offset), sizes_of(message.global),
+                        sizes_of(message.local),  nullptr};
+  if (kernel->prints()) {
+    issuer_.submit(on, event, message.wait_list, PrintingCommand<KernelCommand>{this, std::move(command)});
+  } else {
+    issuer_.submit(on, event, message.wait_list, std::move(command));
+  }
 }
 
 // Stores what changed and brings the native kernel up to date. What fails here is set again with the next
@@ -94,38 +117,61 @@ cl_int Session::set_argument(DeviceKernel& kernel, Device& device, std::uint32_t
   if (argument.kind() == ArgumentKind::kLocal) {
     return clSetKernelArg(kernel.native, index, argument.number(), nullptr);
   }
-  if (argument.kind() != ArgumentKind::kMemory) return CL_INVALID_ARG_VALUE;
-  cl_mem memory = nullptr;
+  if (argument.kind() == ArgumentKind::kSvm) {
+    const Buffer* buffer = find_svm(argument.number());
+    if (buffer == nullptr || !buffer->svm()->usable_on(device)) return CL_INVALID_ARG_VALUE;
+    return clSetKernelArgSVMPointer(kernel.native, index, reinterpret_cast<void*>(argument.number()));
+  }
+  if (argument.kind() == ArgumentKind::kSampler) {
+    Sampler* sampler = samplers_.find(argument.number());
+    if (sampler == nullptr) return CL_INVALID_SAMPLER;
+    cl_sampler native = nullptr;
+    const cl_int error = sampler->native(device, native);
+    return error != CL_SUCCESS ? error : clSetKernelArg(kernel.native, index, sizeof native, &native);
+  }
+  if (argument.kind() != ArgumentKind::kMemory && argument.kind() != ArgumentKind::kImage) return CL_INVALID_ARG_VALUE;
+  cl_mem native = nullptr;
   if (argument.number() != 0) {
-    Buffer* buffer = buffers_.find(argument.number());
-    if (buffer == nullptr) return CL_INVALID_MEM_OBJECT;
-    const cl_int error = buffer->native(device, memory);
+    Memory* memory = memory_of(argument);
+    if (memory == nullptr) return CL_INVALID_MEM_OBJECT;
+    const cl_int error = memory->native(device, native);
     if (error != CL_SUCCESS) return error;
   }
-  return clSetKernelArg(kernel.native, index, sizeof memory, &memory);
+  return clSetKernelArg(kernel.native, index, sizeof native, &native);
 }
 
-// A driver may trust the memory objects that a kernel was given. The client released some since: look again.
+// The buffer, image or shared memory that an argument names; null when there is none.
+Memory* Session::memory_of(const StoredArgument& argument) const {
+  if (argument.kind() == ArgumentKind::kMemory) return buffers_.find(argument.number());
+  if (argument.kind() == ArgumentKind::kImage) return images_.find(argument.number());
+  if (argument.kind() == ArgumentKind::kSvm) return find_svm(argument.number());
+  return nullptr;
+}
+
+// A driver may trust the objects that a kernel was given. The client released some since: look again.
 cl_int Session::check_arguments(DeviceKernel& kernel) {
-  if (kernel.checked_at == released_buffers_) return CL_SUCCESS;
+  if (kernel.checked_at == released_arguments_) return CL_SUCCESS;
   for (const StoredArgument& argument : kernel.arguments) {
-    if (argument.is_set() && argument.kind() == ArgumentKind::kMemory && argument.number() != 0 &&
-        buffers_.find(argument.number()) == nullptr) {
-      return CL_INVALID_KERNEL_ARGS;
-    }
+    if (!argument.is_set() || argument.number() == 0 || argument.kind() == ArgumentKind::kLocal) continue;
+    const bool exists = argument.kind() == ArgumentKind::kSampler ? samplers_.find(argument.number()) != nullptr
+                                                                  : memory_of(argument) != nullptr;
+    if (!exists) return CL_INVALID_KERNEL_ARGS;
   }
-  kernel.checked_at = released_buffers_;
+  kernel.checked_at = released_arguments_;
   return CL_SUCCESS;
 }
 
 std::shared_ptr<ArgumentSnapshot> Session::snapshot(const DeviceKernel& kernel) {
   auto snapshot = std::make_shared<ArgumentSnapshot>();
   snapshot->arguments = kernel.arguments;
-  snapshot->buffers.resize(kernel.arguments.size());
+  snapshot->memory.resize(kernel.arguments.size());
+  snapshot->samplers.resize(kernel.arguments.size());
   for (std::size_t index = 0; index < kernel.arguments.size(); ++index) {
     const StoredArgument& argument = kernel.arguments[index];
-    if (argument.is_set() && argument.kind() == ArgumentKind::kMemory) {
-      snapshot->buffers[index] = Ref<Buffer>(buffers_.find(argument.number()));
+    if (!argument.is_set()) continue;
+    snapshot->memory[index] = Ref<Memory>(memory_of(argument));
+    if (argument.kind() == ArgumentKind::kSampler) {
+      snapshot->samplers[index] = Ref<Sampler>(samplers_.find(argument.number()));
     }
   }
   return snapshot;

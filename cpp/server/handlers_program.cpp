@@ -4,46 +4,142 @@
 
 namespace remotecl::server {
 
-void Session::add_program(ObjectId id, Ref<Program> program) {
+void Session::check_program_bytes() const {
   constexpr std::uint64_t kSessionMax = std::uint64_t{1} << 30;
   if (*program_bytes_ > kSessionMax) throw ProtocolError("more than 1 GiB of program sources and binaries");
-  if (!programs_.insert(id, std::move(program))) {
+}
+
+Ref<Program> Session::add_program(ObjectId id, ProgramOrigin origin) {
+  check_program_bytes();
+  auto program = make_ref<Program>(origin, program_bytes_);
+  if (!programs_.insert(id, program)) {
     throw ProtocolError("program id " + std::to_string(id) + " cannot be used or is in use");
   }
+  return program;
 }
 
 void Session::handle(const CreateProgramWithSource& message) {
-  add_program(message.program, make_ref<Program>(message.source, nullptr, program_bytes_));
+  add_program(message.program, ProgramOrigin::kSource)->set_code(message.source);
+}
+
+void Session::handle(const CreateProgramWithIL& message) {
+  add_program(message.program, ProgramOrigin::kIl)->set_code(message.il);
 }
 
 void Session::handle(const CreateProgramWithBinary& message) {
-  add_program(message.program, make_ref<Program>(message.binary, &device(message.device), program_bytes_));
+  add_program(message.program, ProgramOrigin::kBinaries)->set_code(device(message.device), message.binary);
+}
+
+void Session::handle(const CreateProgramWithBuiltInKernels& message) {
+  const auto program = add_program(message.program, ProgramOrigin::kBuiltInKernels);
+  message.kernels.for_each(
+      [&](const BuiltInKernels& kernels) { program->set_code(device(kernels.device), as_bytes(kernels.names)); });
 }
 
 void Session::handle(const ReleaseProgram& message) { programs_.take(message.program); }
 
-void Session::work(const BuildProgram& message, Program& program) {
+Ref<Program> Session::existing_program(ObjectId id) {
+  Ref<Program> program(programs_.find(id));
+  if (!program) throw ProtocolError("program " + std::to_string(id) + " does not exist");
+  return program;
+}
+
+// What a message for the worker names is looked up when it is received: it may be released before the worker comes to
+// it.
+ProgramWork Session::work_of(const CompileProgram& message) {
+  ProgramWork work{existing_program(message.program), {}};
+  message.included.for_each(
+      [&](const IncludedProgram& included) { work.others.push_back(existing_program(included.program)); });
+  return work;
+}
+
+ProgramWork Session::work_of(const LinkProgram& message) {
+  std::vector<Ref<Program>> inputs;
+  for (std::size_t i = 0; i < message.inputs.size(); ++i) inputs.push_back(existing_program(message.inputs[i]));
+  return {add_program(message.program, ProgramOrigin::kLink), std::move(inputs)};
+}
+
+void Session::work(const AddProgramBinary& message, const ProgramWork& work) {
+  if (work.program->origin() != ProgramOrigin::kBinaries)
+    throw ProtocolError("a binary for a program without binaries");
+  check_program_bytes();
+  work.program->set_code(device(message.device), message.binary);
+}
+
+void Session::work(const SpecializeProgram& message, const ProgramWork& work) {
+  check_program_bytes();
+  const cl_int error = work.program->specialize(device(message.device), message.constant, message.value);
+  outbox_.send(NativeAnswer{message.token, error, 0, {}});
+}
+
+template <class Build>
+void Session::build_each(const Array<std::uint32_t>& devices, Token token, Program& program, Build&& build) {
   BuildReport report;
   std::vector<std::pair<Device*, cl_program>> built;
-  const auto folder = shared_.files.place(message);
-  for (std::size_t i = 0; i < message.devices.size(); ++i) {
-    Device& on = device(message.devices[i]);
-    built.emplace_back(&on, report.build(program, on, folder));
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    Device& on = device(devices[i]);
+    built.emplace_back(&on, build(report, on));
   }
   {
     MutexLock lock(mutex_);
     for (std::size_t i = 0; i < built.size(); ++i) {
-      program.set_built(*built[i].first, built[i].second, report.succeeded(i));
+      program.set_native(*built[i].first, built[i].second, report.executable(i));
     }
   }
-  report.send(outbox_, message.token);
+  report.send(outbox_, token);
 }
 
-void Session::work(const GetProgramBinary& message, Program& program) {
+void Session::work(const InspectProgram& message, const ProgramWork& work) {
+  build_each(message.devices, message.token, *work.program,
+             [&](BuildReport& report, Device& on) { return report.inspect(*work.program, on); });
+}
+
+void Session::work(const BuildProgram& message, const ProgramWork& work) {
+  work.program->look_for_prints(message.options);
+  message.headers.for_each([&](const HeaderFile& header) { work.program->look_for_prints(as_text(header.content)); });
+  const auto files = shared_.files.place({message.options, message.include_folders, message.headers});
+  build_each(message.devices, message.token, *work.program,
+             [&](BuildReport& report, Device& on) { return report.build(*work.program, on, files); });
+}
+
+void Session::work(const CompileProgram& message, const ProgramWork& work) {
+  work.program->look_for_prints(message.options);
+  message.headers.for_each([&](const HeaderFile& header) { work.program->look_for_prints(as_text(header.content)); });
+  for (const Ref<Program>& included : work.others) work.program->take_prints(*included);
+  const auto files = shared_.files.place({message.options, message.include_folders, message.headers});
+  std::vector<IncludedSource> included;
+  message.included.for_each([&](const IncludedProgram& source) {
+    included.push_back({work.others[included.size()], std::string(source.name)});
+  });
+  build_each(message.devices, message.token, *work.program,
+             [&](BuildReport& report, Device& on) { return report.compile(*work.program, on, files, included); });
+}
+
+void Session::work(const LinkProgram& message, const ProgramWork& work) {
+  for (const Ref<Program>& input : work.others) work.program->take_prints(*input);
+  build_each(message.devices, message.token, *work.program, [&](BuildReport& report, Device& on) {
+    std::vector<cl_program> inputs;
+    {
+      MutexLock lock(mutex_);
+      for (const Ref<Program>& input : work.others) {
+        inputs.push_back(input->native(on));
+        if (inputs.back() != nullptr) clRetainProgram(inputs.back());
+      }
+    }
+    const FileLock alone = on.links_disturb_each_other() ? shared_.files.lock_links() : FileLock();
+    const cl_program linked = report.link(on, std::string(message.options), inputs);
+    for (const cl_program input : inputs) {
+      if (input != nullptr) clReleaseProgram(input);
+    }
+    return linked;
+  });
+}
+
+void Session::work(const GetProgramBinary& message, const ProgramWork& work) {
   cl_program native = nullptr;
   {
     MutexLock lock(mutex_);
-    native = program.native(device(message.device));
+    native = work.program->native(device(message.device));
     if (native != nullptr) clRetainProgram(native);
   }
   std::vector<std::byte> binary;

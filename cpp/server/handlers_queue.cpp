@@ -78,12 +78,6 @@ Queue& Session::queue(ObjectId id) {
   return *queue;
 }
 
-Device& Session::device(std::uint32_t index) {
-  Device* device = shared_.driver.device(index);
-  if (device == nullptr) throw ProtocolError("device " + std::to_string(index) + " does not exist");
-  return *device;
-}
-
 void Session::handle(const CreateQueue& message) {
   constexpr std::uint64_t kKnown = CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE | CL_QUEUE_PROFILING_ENABLE;
   auto queue = make_ref<Queue>(message.queue, device(message.device), message.properties & kKnown, blocks_);
@@ -93,6 +87,7 @@ void Session::handle(const CreateQueue& message) {
 }
 
 void Session::handle(const ReleaseQueue& message) {
+  if (Queue* queue = queues_.find(message.queue)) keep_svm(*queue);
   issuer_.flush_queues();
   queues_.take(message.queue);
 }

@@ -130,6 +130,20 @@ cl_int make_rect(Ref<Buffer> buffer, const Message& message, Region& region) {
   return CL_SUCCESS;
 }
 
+template <class Message>
+cl_int make_pixels(Ref<Image> image, const Message& message, Region& region) {
+  if (!image) return CL_INVALID_MEM_OBJECT;
+  if (!image->shape().contains(message.origin, message.region)) return CL_INVALID_VALUE;
+  region = {};
+  region.size = image->shape().packed_size(message.region);
+  for (int i = 0; i < 3; ++i) {
+    region.origin[i] = message.origin[i];
+    region.extent[i] = message.region[i];
+  }
+  region.image = std::move(image);
+  return CL_SUCCESS;
+}
+
 cl_int region_of(Ref<Buffer> buffer, const EnqueueRead& message, Region& region) {
   return make_region(std::move(buffer), message, region);
 }
@@ -143,11 +157,18 @@ cl_int region_of(Ref<Buffer> buffer, const EnqueueWriteRect& message, Region& re
   return make_rect(std::move(buffer), message, region);
 }
 
-template <class Message>
-void submit_read(Session& session, Issuer& issuer, Queue& queue, Event* event, Ref<Buffer> buffer,
+cl_int region_of(Ref<Image> image, const EnqueueReadImage& message, Region& region) {
+  return make_pixels(std::move(image), message, region);
+}
+cl_int region_of(Ref<Image> image, const EnqueueWriteImage& message, Region& region) {
+  return make_pixels(std::move(image), message, region);
+}
+
+template <class Object, class Message>
+void submit_read(Session& session, Issuer& issuer, Queue& queue, Event* event, Ref<Object> object,
                  const Message& message) {
   Region region;
-  const cl_int error = region_of(std::move(buffer), message, region);
+  const cl_int error = region_of(std::move(object), message, region);
   if (error != CL_SUCCESS) return issuer.fail(queue, event, error, message.transfer);
   if (region.size <= kInlineDataMax) {
     issuer.submit(queue, event, message.wait_list, SmallReadCommand{&session, std::move(region), message.transfer});
@@ -156,11 +177,11 @@ void submit_read(Session& session, Issuer& issuer, Queue& queue, Event* event, R
   }
 }
 
-template <class Message>
-void submit_write(Session& session, Issuer& issuer, Queue& queue, Event* event, Ref<Buffer> buffer,
+template <class Object, class Message>
+void submit_write(Session& session, Issuer& issuer, Queue& queue, Event* event, Ref<Object> object,
                   const Message& message) {
   Region region;
-  const cl_int error = region_of(std::move(buffer), message, region);
+  const cl_int error = region_of(std::move(object), message, region);
   if (error != CL_SUCCESS) return issuer.fail(queue, event, error, message.transfer);
   if (message.transfer != 0) {
     issuer.submit(queue, event, message.wait_list, BulkWriteCommand{&session, std::move(region), message.transfer});
@@ -197,6 +218,18 @@ void Session::handle(const EnqueueWriteRect& message) {
   Queue& on = queue(message.queue);
   Event* event = issuer_.begin_event(message.event, on, message.transfer != 0);
   submit_write(*this, issuer_, on, event, Ref<Buffer>(buffers_.find(message.buffer)), message);
+}
+
+void Session::handle(const EnqueueReadImage& message) {
+  Queue& on = queue(message.queue);
+  Event* event = issuer_.begin_event(message.event, on, true);
+  submit_read(*this, issuer_, on, event, Ref<Image>(images_.find(message.image)), message);
+}
+
+void Session::handle(const EnqueueWriteImage& message) {
+  Queue& on = queue(message.queue);
+  Event* event = issuer_.begin_event(message.event, on, message.transfer != 0);
+  submit_write(*this, issuer_, on, event, Ref<Image>(images_.find(message.image)), message);
 }
 
 // Takes what is native of a transfer; the session's lock is held.

@@ -93,6 +93,9 @@ void Issuer::notify_end(Event& event) {
 void Issuer::end(Event& event, std::int32_t status) {
   event.state = Event::State::kEnded;
   event.status = status;
+  if (event.told_by_callback && !event.told.exchange(true)) {
+    session_.report_end(event, status, event.native, event.native);
+  }
   if (!event.tracked) return;
   graph_.complete(event.id, status, ready_);
   graph_.forget(event.id);
@@ -128,8 +131,10 @@ void Issuer::publish(Event& event, cl_event native) {
 
 void Issuer::report(Event& event) {
   event.reported = true;
+  event.told_by_callback = true;
   CompletionNotifier::notify(event.native,
                              [session = Ref<Session>(&session_), event = Ref<Event>(&event)](cl_int status) {
+                               if (event->told.exchange(true)) return;
                                session->report_end(*event, status, event->start(), event->native);
                                session->outbox().flush();
                              });

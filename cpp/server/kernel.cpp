@@ -17,6 +17,20 @@ void StoredArgument::set(const KernelArgument& argument) {
   }
 }
 
+cl_int DeviceKernel::use_svm(const std::shared_ptr<const SvmPointers>& list, Device& device) {
+  if (list == nullptr || svm == list) return CL_SUCCESS;
+  std::vector<void*> usable;
+  for (std::size_t i = 0; i < list->pointers.size(); ++i) {
+    if (list->buffers[i]->svm()->usable_on(device)) usable.push_back(list->pointers[i]);
+  }
+  const cl_int error = clSetKernelExecInfo(native, CL_KERNEL_EXEC_INFO_SVM_PTRS, usable.size() * sizeof(void*),
+                                           usable.empty() ? nullptr : usable.data());
+  // Not every driver can forget: what it has is kept.
+  if (error != CL_SUCCESS) return usable.empty() ? CL_SUCCESS : error;
+  svm = list;
+  return CL_SUCCESS;
+}
+
 cl_int ArgumentSnapshot::apply(cl_kernel kernel, Device& device) {
   for (std::uint32_t index = 0; index < arguments.size(); ++index) {
     const StoredArgument& argument = arguments[index];
@@ -24,10 +38,16 @@ cl_int ArgumentSnapshot::apply(cl_kernel kernel, Device& device) {
     cl_int error = CL_SUCCESS;
     if (argument.kind() == ArgumentKind::kLocal) {
       error = clSetKernelArg(kernel, index, argument.number(), nullptr);
-    } else if (argument.kind() == ArgumentKind::kMemory) {
-      cl_mem memory = nullptr;
-      if (buffers[index]) error = buffers[index]->native(device, memory);
-      if (error == CL_SUCCESS) error = clSetKernelArg(kernel, index, sizeof memory, &memory);
+    } else if (argument.kind() == ArgumentKind::kSvm) {
+      error = clSetKernelArgSVMPointer(kernel, index, reinterpret_cast<void*>(argument.number()));
+    } else if (argument.kind() == ArgumentKind::kMemory || argument.kind() == ArgumentKind::kImage) {
+      cl_mem native = nullptr;
+      if (memory[index]) error = memory[index]->native(device, native);
+      if (error == CL_SUCCESS) error = clSetKernelArg(kernel, index, sizeof native, &native);
+    } else if (argument.kind() == ArgumentKind::kSampler) {
+      cl_sampler native = nullptr;
+      if (samplers[index]) error = samplers[index]->native(device, native);
+      if (error == CL_SUCCESS) error = clSetKernelArg(kernel, index, sizeof native, &native);
     } else {
       error = clSetKernelArg(kernel, index, argument.value().size(), argument.value().data());
     }

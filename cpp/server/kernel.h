@@ -10,11 +10,13 @@
 #include "runtime/protocol/messages.h"
 #include "server/buffer.h"
 #include "server/cl.h"
+#include "server/memory.h"
 #include "server/program.h"
+#include "server/sampler.h"
 
 namespace remotecl::server {
 
-// What the client set an argument to. Names buffers by id and keeps none alive, as OpenCL has it.
+// What the client set an argument to. Names objects by id and keeps none alive, as OpenCL has it.
 class StoredArgument {
  public:
   void set(const KernelArgument& argument);
@@ -33,6 +35,12 @@ class StoredArgument {
   std::vector<std::byte> large_;
 };
 
+// The shared virtual memory that a kernel may touch besides its arguments, and what keeps it.
+struct SvmPointers {
+  std::vector<void*> pointers;
+  std::vector<Ref<Buffer>> buffers;  // one for each
+};
+
 // A kernel on one device. Needs the session's lock.
 struct DeviceKernel {
   DeviceKernel() = default;
@@ -43,15 +51,21 @@ struct DeviceKernel {
   }
 
   cl_kernel native = nullptr;
-  std::vector<StoredArgument> arguments;  // as of the last command that was received
-  bool stale = false;                     // the native kernel has other ones
-  std::uint64_t checked_at = 0;           // Session's count of released buffers when they all existed
+  std::vector<StoredArgument> arguments;   // as of the last command that was received
+  bool stale = false;                      // the native kernel has other ones
+  std::uint64_t checked_at = 0;            // Session's count of released objects when they all existed
+  std::shared_ptr<const SvmPointers> svm;  // as the native kernel has them
+
+  cl_int use_svm(const std::shared_ptr<const SvmPointers>& list, Device& device);
 };
 
-// All arguments of one command that waits, with the buffers that it will use.
+// All arguments of one command that waits, with the objects that it will use.
 struct ArgumentSnapshot {
   std::vector<StoredArgument> arguments;
-  std::vector<Ref<Buffer>> buffers;  // one for each argument; null where it is none
+  // One for each argument; null where it is none.
+  std::vector<Ref<Memory>> memory;
+  std::vector<Ref<Sampler>> samplers;
+  std::shared_ptr<const SvmPointers> svm;
 
   cl_int apply(cl_kernel kernel, Device& device);
 };
@@ -65,11 +79,15 @@ class Kernel final : public RefCounted {
   cl_int on(Device& device, DeviceKernel*& kernel);
   // One more native kernel, without arguments, for the caller alone to use.
   cl_int make(Device& device, std::unique_ptr<DeviceKernel>& kernel) const;
+  void set_svm(std::shared_ptr<const SvmPointers> list) { svm_ = std::move(list); }
+  const std::shared_ptr<const SvmPointers>& svm() const { return svm_; }
+  bool prints() const { return program_->prints(); }
 
  private:
   const Ref<Program> program_;
   const std::string name_;
   std::vector<std::unique_ptr<DeviceKernel>> native_;  // by device
+  std::shared_ptr<const SvmPointers> svm_;
 };
 
 }  // namespace remotecl::server

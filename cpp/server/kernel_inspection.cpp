@@ -64,18 +64,24 @@ ValueSize probe_value_size(cl_kernel kernel, cl_uint index) {
 ArgumentKind probe_kind(cl_kernel kernel, cl_uint index, std::uint32_t& size) {
   size = 0;
   const cl_mem null = nullptr;
-  // A value is an error only for __local.
-  if (clSetKernelArg(kernel, index, sizeof null, &null) == CL_INVALID_ARG_VALUE) return ArgumentKind::kLocal;
+  switch (clSetKernelArg(kernel, index, sizeof null, &null)) {
+    case CL_INVALID_ARG_VALUE:  // a value is an error only for __local
+      return ArgumentKind::kLocal;
+    // NVIDIA's driver takes a null buffer, but no null image or sampler; PoCL takes them.
+    case CL_INVALID_MEM_OBJECT:
+      return ArgumentKind::kImage;
+    case CL_INVALID_SAMPLER:
+      return ArgumentKind::kSampler;
+    default:
+      break;
+  }
   if (clSetKernelArg(kernel, index, sizeof null, nullptr) == CL_SUCCESS) return ArgumentKind::kMemory;
   const ValueSize value = probe_value_size(kernel, index);
   size = value.size;
   return value.accepted ? ArgumentKind::kValue : ArgumentKind::kOther;
 }
 
-bool is_opaque(const std::string& type) {
-  return type.starts_with("image") || type == "sampler_t" || type.starts_with("pipe") || type == "queue_t" ||
-         type == "event_t";
-}
+bool is_opaque(const std::string& type) { return type.starts_with("pipe") || type == "queue_t" || type == "event_t"; }
 
 KernelRecord::Argument inspect_argument(cl_kernel kernel, cl_uint index) {
   KernelRecord::Argument argument;
@@ -97,7 +103,11 @@ KernelRecord::Argument inspect_argument(cl_kernel kernel, cl_uint index) {
   values.address_qualifier = address;
   values.access_qualifier = access;
   values.type_qualifier = type;
-  if (is_opaque(argument.type_name)) {
+  if (argument.type_name.starts_with("image")) {
+    values.kind = ArgumentKind::kImage;
+  } else if (argument.type_name == "sampler_t") {
+    values.kind = ArgumentKind::kSampler;
+  } else if (is_opaque(argument.type_name)) {
     values.kind = ArgumentKind::kOther;
   } else if (address == CL_KERNEL_ARG_ADDRESS_LOCAL) {
     values.kind = ArgumentKind::kLocal;

@@ -60,6 +60,7 @@ void Outbox::run_flusher() {
     MutexLock lock(mutex_);
     if (closed_) return;
     write_some();
+    written_some_.notify_all();
     if (written_ > pending_.size() / 2) {
       pending_.consume(written_);
       written_ = 0;
@@ -68,9 +69,20 @@ void Outbox::run_flusher() {
   }
 }
 
+bool Outbox::wait_for_room(std::size_t bytes_max, std::chrono::milliseconds patience) {
+  MutexLock lock(mutex_);
+  while (!closed_ && pending_.size() - written_ > bytes_max) {
+    const std::size_t before = pending_.size() - written_;
+    const bool silent = written_some_.wait_for(mutex_, patience) == std::cv_status::timeout;
+    if (silent && pending_.size() - written_ >= before) return false;
+  }
+  return !closed_;
+}
+
 void Outbox::close() {
   MutexLock lock(mutex_);
   closed_ = true;
+  written_some_.notify_all();
   wake_.notify_all();
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <thread>
 
 #include "runtime/base/bytes.h"
@@ -47,6 +48,10 @@ class Outbox {
     wake_.notify_all();
   }
 
+  // Waits until at most `bytes_max` are unwritten; false when the client takes nothing for `patience`, or the outbox is
+  // closed.
+  bool wait_for_room(std::size_t bytes_max, std::chrono::milliseconds patience) EXCLUDES(mutex_);
+
   // From now on everything is dropped. stop() also ends the flushing thread.
   void close() EXCLUDES(mutex_);
   void stop() EXCLUDES(mutex_);
@@ -62,6 +67,7 @@ class Outbox {
   Connection& connection_;
   Mutex mutex_;
   ConditionVariable wake_;
+  ConditionVariable written_some_;
   ByteBuffer pending_ GUARDED_BY(mutex_);
   std::size_t written_ GUARDED_BY(mutex_) = 0;  // of pending_
   bool blocked_ GUARDED_BY(mutex_) = false;     // the flusher has the word

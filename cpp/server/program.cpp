@@ -2,18 +2,83 @@
 
 #include <utility>
 
+#include "server/output_capture.h"
+
 namespace remotecl::server {
 
-Program::Program(Bytes code, const Device* binary_device, std::shared_ptr<std::atomic<std::uint64_t>> session_bytes)
-    : code_(as_text(code)), binary_device_(binary_device), session_bytes_(std::move(session_bytes)) {
-  *session_bytes_ += code_.size();
-}
+Program::Program(ProgramOrigin origin, std::shared_ptr<std::atomic<std::uint64_t>> session_bytes)
+    : origin_(origin), session_bytes_(std::move(session_bytes)) {}
 
 Program::~Program() {
   *session_bytes_ -= code_.size();
-  for (const Built& built : built_) {
-    if (built.program != nullptr) clReleaseProgram(built.program);
+  for (const auto& [device, code] : codes_) *session_bytes_ -= code.size();
+  for (const auto& [constant, value] : constants_) *session_bytes_ -= value.size();
+  for (const Native& native : native_) {
+    if (native.program != nullptr) clReleaseProgram(native.program);
   }
+}
+
+void Program::keep(std::string& code, Bytes bytes) {
+  *session_bytes_ += bytes.size();
+  *session_bytes_ -= code.size();
+  code = as_text(bytes);
+  look_for_prints(code);
+}
+
+void Program::set_code(Bytes code) { keep(code_, code); }
+
+void Program::set_code(const Device& device, Bytes code) { keep(codes_[device.index()], code); }
+
+cl_int Program::specialize(Device& device, std::uint32_t constant, Bytes value) {
+  if (origin_ != ProgramOrigin::kIl || device.version() < 22) return CL_INVALID_OPERATION;
+  cl_program program = nullptr;
+  cl_int error = make(device, program);
+  if (error == CL_SUCCESS) error = clSetProgramSpecializationConstant(program, constant, value.size(), value.data());
+  if (program != nullptr) clReleaseProgram(program);
+  if (error == CL_SUCCESS) keep(constants_[constant], value);
+  return error;
+}
+
+cl_program Program::make_native(cl_context context, const Device& device, cl_int& error) const {
+  const auto own = codes_.find(device.index());
+  const cl_device_id id = device.id();
+  switch (origin_) {
+    case ProgramOrigin::kSource: {
+      const char* text = code_.data();
+      const std::size_t size = code_.size();
+      return clCreateProgramWithSource(context, 1, &text, &size, &error);
+    }
+    case ProgramOrigin::kIl: {
+      const auto create = device.version() >= 21
+                              ? &clCreateProgramWithIL
+                              : device.extension<clCreateProgramWithILKHR_fn>("clCreateProgramWithILKHR");
+      if (create == nullptr) break;
+      const cl_program program = create(context, code_.data(), code_.size(), &error);
+      for (const auto& [constant, value] : constants_) {
+        if (error != CL_SUCCESS) break;
+        error = clSetProgramSpecializationConstant(program, constant, value.size(), value.data());
+      }
+      return program;
+    }
+    case ProgramOrigin::kBinaries: {
+      error = CL_INVALID_BINARY;
+      if (own == codes_.end()) return nullptr;
+      const auto* bytes = reinterpret_cast<const unsigned char*>(own->second.data());
+      const std::size_t size = own->second.size();
+      cl_int status = CL_SUCCESS;
+      const cl_program program = clCreateProgramWithBinary(context, 1, &id, &size, &bytes, &status, &error);
+      if (error == CL_SUCCESS) error = status;
+      return program;
+    }
+    case ProgramOrigin::kBuiltInKernels:
+      error = CL_INVALID_VALUE;
+      if (own == codes_.end()) return nullptr;
+      return clCreateProgramWithBuiltInKernels(context, 1, &id, own->second.c_str(), &error);
+    case ProgramOrigin::kLink:
+      break;
+  }
+  error = CL_INVALID_OPERATION;
+  return nullptr;
 }
 
 cl_int Program::make(Device& device, cl_program& program) const {
@@ -21,39 +86,33 @@ cl_int Program::make(Device& device, cl_program& program) const {
   program = nullptr;
   const cl_context context = device.context(error);
   if (context == nullptr) return error;
-  const std::size_t size = code_.size();
-  if (binary_device_ == nullptr) {
-    const char* text = code_.data();
-    program = clCreateProgramWithSource(context, 1, &text, &size, &error);
-  } else if (binary_device_ == &device) {
-    const auto* bytes = reinterpret_cast<const unsigned char*>(code_.data());
-    const cl_device_id id = device.id();
-    cl_int status = CL_SUCCESS;
-    program = clCreateProgramWithBinary(context, 1, &id, &size, &bytes, &status, &error);
-    if (error == CL_SUCCESS && status != CL_SUCCESS) error = status;
-  } else {
-    error = CL_INVALID_BINARY;
-  }
-  if (error != CL_SUCCESS && program != nullptr) {
-    clReleaseProgram(program);
-    program = nullptr;
-  }
+  program = make_native(context, device, error);
+  if (error != CL_SUCCESS && program != nullptr) clReleaseProgram(std::exchange(program, nullptr));
   return error;
 }
 
-void Program::set_built(const Device& device, cl_program program, bool succeeded) {
-  if (built_.size() <= device.index()) built_.resize(device.index() + 1);
-  Built& built = built_[device.index()];
-  if (built.program != nullptr) clReleaseProgram(built.program);
-  built = {program, succeeded};
+void Program::look_for_prints(std::string_view text) {
+  if (!prints() && mentions_printf(text)) prints_.store(true, std::memory_order_relaxed);
+}
+
+void Program::take_prints(const Program& part) {
+  if (part.prints()) prints_.store(true, std::memory_order_relaxed);
+}
+
+void Program::set_native(const Device& device, cl_program program, bool executable) {
+  if (native_.size() <= device.index()) native_.resize(device.index() + 1);
+  Native& native = native_[device.index()];
+  if (native.program != nullptr) clReleaseProgram(native.program);
+  native = {program, executable};
 }
 
 cl_program Program::native(const Device& device) const {
-  return device.index() < built_.size() ? built_[device.index()].program : nullptr;
+  return device.index() < native_.size() ? native_[device.index()].program : nullptr;
 }
 
 cl_program Program::executable(const Device& device) const {
-  return device.index() < built_.size() && built_[device.index()].succeeded ? built_[device.index()].program : nullptr;
+  return device.index() < native_.size() && native_[device.index()].executable ? native_[device.index()].program
+                                                                               : nullptr;
 }
 
 }  // namespace remotecl::server

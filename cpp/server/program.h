@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,35 +14,57 @@
 
 namespace remotecl::server {
 
+enum class ProgramOrigin { kSource, kBinaries, kIl, kBuiltInKernels, kLink };
+
 // A client's program: one native program for each device that it was built for. Owned by the session's table,
-// by its kernels and by builds in progress. What it was made from is constant; the rest needs the session's
-// lock.
+// by its kernels and by builds in progress. What native programs are made from belongs to the thread that
+// builds, once the session has the program; the native programs need the session's lock.
 class Program final : public RefCounted {
  public:
-  // From source; or from a binary of `binary_device`. `session_bytes` counts what programs of a session keep.
-  Program(Bytes code, const Device* binary_device, std::shared_ptr<std::atomic<std::uint64_t>> session_bytes);
+  // `session_bytes` counts what programs of a session keep.
+  Program(ProgramOrigin origin, std::shared_ptr<std::atomic<std::uint64_t>> session_bytes);
   ~Program() override;
 
-  // A native program that is not built yet; the caller's. Any thread.
+  // The source or IL, for all devices.
+  void set_code(Bytes code);
+  // The binary, or the names of built-in kernels, for one device.
+  void set_code(const Device& device, Bytes code);
+  // Asks the driver of `device` whether it takes the constant, and keeps it for all if so.
+  cl_int specialize(Device& device, std::uint32_t constant, Bytes value);
+  ProgramOrigin origin() const { return origin_; }
+
+  // A native program that is not built yet; the caller's. On the thread that builds.
   cl_int make(Device& device, cl_program& program) const;
 
-  // The result of the last build; a failed one counts too. Takes the reference.
-  void set_built(const Device& device, cl_program program, bool succeeded);
-  // The program of the last build, still owned by this object; null when there was none.
+  // Whether its kernels may print. `text`: more of what it is made of, a header or options. Any thread.
+  bool prints() const { return prints_.load(std::memory_order_relaxed); }
+  void look_for_prints(std::string_view text);
+  void take_prints(const Program& part);
+
+  // The result of the last build, compilation or link, also of one that failed; or a program that is not built.
+  // Takes the reference.
+  void set_native(const Device& device, cl_program program, bool executable);
+  // That program, still owned by this object; null when there was none.
   cl_program native(const Device& device) const;
-  // The same, when that build has succeeded.
+  // The same, when kernels can be made of it.
   cl_program executable(const Device& device) const;
 
  private:
-  struct Built {
+  struct Native {
     cl_program program = nullptr;
-    bool succeeded = false;
+    bool executable = false;
   };
 
-  const std::string code_;
-  const Device* const binary_device_;
+  void keep(std::string& code, Bytes bytes);
+  cl_program make_native(cl_context context, const Device& device, cl_int& error) const;
+
+  const ProgramOrigin origin_;
   const std::shared_ptr<std::atomic<std::uint64_t>> session_bytes_;
-  std::vector<Built> built_;  // by device
+  std::string code_;
+  std::map<std::uint32_t, std::string> codes_;      // by device
+  std::map<std::uint32_t, std::string> constants_;  // specialization constants
+  std::vector<Native> native_;                      // by device
+  std::atomic<bool> prints_{false};
 };
 
 }  // namespace remotecl::server

@@ -72,22 +72,22 @@ bool needs_link(std::string_view path) { return path.find_first_of(" \t\"'\\") !
 
 std::string link_name(std::size_t index) { return ".include-" + std::to_string(index); }
 
-void write_tree(const fs::path& root, const BuildProgram& message) {
-  message.headers.for_each(
+void write_tree(const fs::path& root, const ClientFiles& files) {
+  files.headers.for_each(
       [&](const HeaderFile& header) { write_file(root / relative_path(header.path), header.content); });
   std::size_t index = 0;
-  message.include_folders.for_each([&](const IncludeFolder& folder) {
+  files.include_folders.for_each([&](const IncludeFolder& folder) {
     fs::create_directories(root / relative_path(folder.path));
     if (needs_link(folder.path)) fs::create_directory_symlink(relative_path(folder.path), root / link_name(index));
     ++index;
   });
 }
 
-bool holds_tree(const fs::path& root, const BuildProgram& message) {
+bool holds_tree(const fs::path& root, const ClientFiles& files) {
   bool same = true;
-  message.headers.for_each(
+  files.headers.for_each(
       [&](const HeaderFile& header) { same = same && has_content(root / relative_path(header.path), header.content); });
-  message.include_folders.for_each(
+  files.include_folders.for_each(
       [&](const IncludeFolder& folder) { same = same && fs::is_directory(root / relative_path(folder.path)); });
   return same;
 }
@@ -167,19 +167,29 @@ std::string PlacedFiles::client_log(std::string log) const {
   return log;
 }
 
+FileLock::FileLock(const fs::path& path)
+    : descriptor_(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)) {
+  while (descriptor_ >= 0 && ::flock(descriptor_, LOCK_EX) != 0 && errno == EINTR) {
+  }
+}
+
+FileLock::~FileLock() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
 ProgramFiles::ProgramFiles(fs::path folder)
     : base_(private_folder(folder.empty() ? temporary_folder() : std::move(folder))) {}
 
-PlacedFiles ProgramFiles::place(const BuildProgram& message) {
-  std::string options(message.options);
-  if (message.headers.empty() && message.include_folders.empty()) return {std::move(options), {}, -1};
+PlacedFiles ProgramFiles::place(const ClientFiles& files) {
+  std::string options(files.options);
+  if (files.headers.empty() && files.include_folders.empty()) return {std::move(options), {}, -1};
   Hash hash;
-  message.headers.for_each([&hash](const HeaderFile& header) {
+  files.headers.for_each([&hash](const HeaderFile& header) {
     relative_path(header.path);
     hash.add(as_bytes(header.path));
     hash.add(header.content);
   });
-  message.include_folders.for_each([&hash](const IncludeFolder& folder) {
+  files.include_folders.for_each([&hash](const IncludeFolder& folder) {
     relative_path(folder.path);
     hash.add(as_bytes(folder.path));
   });
@@ -191,7 +201,7 @@ PlacedFiles ProgramFiles::place(const BuildProgram& message) {
       const fs::path made = scratch_folder(base_);
       std::error_code error;
       try {
-        write_tree(made, message);
+        write_tree(made, files);
         fs::rename(made, folder, error);  // fails when somebody else was faster
       } catch (...) {
         fs::remove_all(made, error);
@@ -200,14 +210,14 @@ PlacedFiles ProgramFiles::place(const BuildProgram& message) {
       if (error) fs::remove_all(made, error);
     }
     lock = lock_folder(folder);
-    if (lock < 0 || holds_tree(folder, message)) continue;
+    if (lock < 0 || holds_tree(folder, files)) continue;
     ::close(lock);
     lock = -1;
     attempt += 7;  // other files of the same hash: another name
   }
   PlacedFiles placed({}, folder.string(), lock);
   std::size_t index = 0;
-  message.include_folders.for_each([&](const IncludeFolder& include) {
+  files.include_folders.for_each([&](const IncludeFolder& include) {
     std::string path = (folder / relative_path(include.path)).string();
     if (needs_link(include.path)) {
       path = (folder / link_name(index)).string();

@@ -9,6 +9,13 @@
 
 namespace remotecl::server {
 
+// What a build message says of the client's file system: views into the message.
+struct ClientFiles {
+  std::string_view options;
+  Sequence<IncludeFolder> include_folders;
+  Sequence<HeaderFile> headers;
+};
+
 // The include files of one build, in a folder of this machine that exists as long as this object.
 class PlacedFiles {
  public:
@@ -31,6 +38,20 @@ class PlacedFiles {
   std::vector<std::pair<std::string, std::string>> links_;  // our path, the client's
 };
 
+// Keeps other daemons of this user, and other threads of this one, from doing the same at the same time.
+class FileLock {
+ public:
+  FileLock() = default;
+  // Waits for the lock; holds none when the file cannot be opened.
+  explicit FileLock(const std::filesystem::path& path);
+  ~FileLock();
+  FileLock(FileLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+  FileLock& operator=(FileLock&&) = delete;
+
+ private:
+  int descriptor_ = -1;
+};
+
 // Writes what a client's program includes to where the native compiler finds it. Equal files get equal paths,
 // also in another run of a daemon: drivers key their caches on the options. Any thread.
 class ProgramFiles {
@@ -40,7 +61,9 @@ class ProgramFiles {
 
   // Throws ProtocolError for a path that is not absolute and plain, std::filesystem::filesystem_error when
   // the disk is full or the like.
-  PlacedFiles place(const BuildProgram& message);
+  PlacedFiles place(const ClientFiles& files);
+  // To be held while a program is linked by a driver whose processes disturb each other.
+  FileLock lock_links() const { return FileLock(base_ / "link.lock"); }
 
  private:
   const std::filesystem::path base_;

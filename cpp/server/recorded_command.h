@@ -7,27 +7,21 @@
 #include <vector>
 
 #include "runtime/base/ref_counted.h"
-#include "server/buffer.h"
 #include "server/cl.h"
 #include "server/kernel.h"
+#include "server/pixels.h"
 
 namespace remotecl::server {
 
-// The native events that an enqueue waits for and, where not null, where its own goes.
-struct EventArguments {
-  cl_uint count;
-  const cl_event* list;
-  cl_event* event;
-};
-
 // The commands of a recording: everything that the driver wants to know is at hand, so that carrying one out is one
-// call. They keep the buffers that they use. Need the session's lock.
+// call. They keep the objects that they use. Need the session's lock.
 
 struct RecordedKernel {
   using Sizes = std::array<std::size_t, 3>;
 
-  std::unique_ptr<DeviceKernel> kernel;  // of this command alone: nobody else sets its arguments
-  std::vector<Ref<Buffer>> buffers;
+  std::unique_ptr<DeviceKernel> kernel;         // of this command alone: nobody else sets its arguments
+  std::shared_ptr<ArgumentSnapshot> arguments;  // what the native kernel was given
+  bool prints;
   cl_uint dimensions;
   bool has_local;
   Sizes offset, global, local;
@@ -39,7 +33,7 @@ struct RecordedKernel {
 };
 
 struct RecordedCopy {
-  Ref<Buffer> source, destination;
+  Ref<Memory> source, destination;
   cl_mem from, to;
   std::size_t source_offset, destination_offset, size;
 
@@ -52,7 +46,7 @@ struct RecordedCopy {
 struct RecordedCopyRect {
   using Sizes = std::array<std::size_t, 3>;
 
-  Ref<Buffer> source, destination;
+  Ref<Memory> source, destination;
   cl_mem from, to;
   Sizes source_origin, destination_origin, region;
   std::size_t source_row_pitch, source_slice_pitch, destination_row_pitch, destination_slice_pitch;
@@ -67,7 +61,7 @@ struct RecordedCopyRect {
 struct RecordedFill {
   static constexpr std::size_t kPatternSizeMax = 128;
 
-  Ref<Buffer> buffer;
+  Ref<Memory> buffer;
   cl_mem memory;
   std::size_t offset, size;
   std::array<std::byte, kPatternSizeMax> pattern;
@@ -79,6 +73,34 @@ struct RecordedFill {
   }
 };
 
+// Between images, or an image and a buffer.
+struct RecordedCopyPixels {
+  using Sizes = std::array<std::size_t, 3>;
+
+  Place source, destination;
+  cl_mem from, to;
+  Sizes region;
+  std::size_t size;  // bytes
+
+  cl_int enqueue(cl_command_queue queue, const EventArguments& events) const {
+    return copy_pixels(queue, source, from, destination, to, region, size, events);
+  }
+};
+
+struct RecordedFillImage {
+  using Sizes = std::array<std::size_t, 3>;
+
+  Ref<Memory> image;
+  cl_mem memory;
+  Sizes origin, region;
+  std::array<std::uint32_t, 4> color;
+
+  cl_int enqueue(cl_command_queue queue, const EventArguments& events) const {
+    return clEnqueueFillImage(queue, memory, color.data(), origin.data(), region.data(), events.count, events.list,
+                              events.event);
+  }
+};
+
 // A barrier, or a command that does nothing: only says what waits for what.
 struct RecordedPoint {
   cl_int enqueue(cl_command_queue queue, const EventArguments& events) const {
@@ -86,6 +108,8 @@ struct RecordedPoint {
   }
 };
 
-using RecordedStep = std::variant<RecordedPoint, RecordedKernel, RecordedCopy, RecordedCopyRect, RecordedFill>;
+using RecordedStep =  //
+    std::variant<RecordedPoint, RecordedKernel, RecordedCopy, RecordedCopyRect, RecordedFill, RecordedCopyPixels,
+                 RecordedFillImage>;
 
 }  // namespace remotecl::server

@@ -6,11 +6,12 @@
 #include "runtime/base/ref_counted.h"
 #include "server/buffer.h"
 #include "server/cl.h"
+#include "server/image.h"
 
 namespace remotecl::server {
 
-// The part of a buffer that a read or write names: a range, or a rectangle whose bytes travel packed. Checked
-// to lie in the buffer before it is made.
+// The part of a buffer or image that a read or write names: a range, or a rectangle or pixels, which travel packed.
+// Checked to lie in the object before it is made.
 struct Region {
   Ref<Buffer> buffer;
   bool is_rect = false;
@@ -20,12 +21,20 @@ struct Region {
   std::array<std::size_t, 3> extent{};
   std::size_t row_pitch = 0;
   std::size_t slice_pitch = 0;
+  Ref<Image> image{};  // instead of a buffer: `origin` and `extent` count pixels
+
+  // Whether the bytes lie in one piece in a buffer.
+  bool is_range() const { return !is_rect && !image; }
 
   cl_int read(Device& device, cl_command_queue queue, void* to, cl_uint wait_count, const cl_event* waits,
               cl_event* event) const {
     cl_mem memory = nullptr;
-    const cl_int error = buffer->native(device, memory);
+    const cl_int error = native(device, memory);
     if (error != CL_SUCCESS) return error;
+    if (image) {
+      return clEnqueueReadImage(queue, memory, CL_FALSE, origin.data(), extent.data(), 0, 0, to, wait_count, waits,
+                                event);
+    }
     if (!is_rect) return clEnqueueReadBuffer(queue, memory, CL_FALSE, offset, size, to, wait_count, waits, event);
     return clEnqueueReadBufferRect(queue, memory, CL_FALSE, origin.data(), kHostOrigin.data(), extent.data(), row_pitch,
                                    slice_pitch, extent[0], extent[0] * extent[1], to, wait_count, waits, event);
@@ -34,8 +43,12 @@ struct Region {
   cl_int write(Device& device, cl_command_queue queue, const void* from, cl_uint wait_count, const cl_event* waits,
                cl_event* event) const {
     cl_mem memory = nullptr;
-    const cl_int error = buffer->native(device, memory);
+    const cl_int error = native(device, memory);
     if (error != CL_SUCCESS) return error;
+    if (image) {
+      return clEnqueueWriteImage(queue, memory, CL_FALSE, origin.data(), extent.data(), 0, 0, from, wait_count, waits,
+                                 event);
+    }
     if (!is_rect) {
       return clEnqueueWriteBuffer(queue, memory, CL_FALSE, offset, size, from, wait_count, waits, event);
     }
@@ -45,6 +58,11 @@ struct Region {
   }
 
   static constexpr std::array<std::size_t, 3> kHostOrigin{};
+
+ private:
+  cl_int native(Device& device, cl_mem& memory) const {
+    return image ? image->native(device, memory) : buffer->native(device, memory);
+  }
 };
 
 }  // namespace remotecl::server

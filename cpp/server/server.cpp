@@ -105,7 +105,7 @@ void Server::serve_control(std::unique_ptr<Connection>& connection) {
     MutexLock lock(mutex_);
     greeting_.erase(control);
     if (stopping_) return;
-    session = make_ref<Session>(Shared{driver_, files_}, std::move(connection), id, secret);
+    session = make_ref<Session>(Shared{driver_, files_, output_}, std::move(connection), id, secret);
     sessions_.emplace(id, session);
   }
   accept(*control, epoch_, id, secret);

@@ -47,6 +47,7 @@ class Server {
 
   NativeDriver driver_;
   ProgramFiles files_;
+  OutputCapture output_;
   tcp::Listener listener_;
   std::uint64_t epoch_ = 0;
 

@@ -32,12 +32,11 @@ struct Dispatch {
     if constexpr (place == Place::kInline) {
       session.handle(message);
     } else {
-      Ref<Program> program(session.programs_.find(message.program));
-      if (!program) throw ProtocolError("program " + std::to_string(message.program) + " does not exist");
+      ProgramWork work = session.work_of(message);
       auto copy = std::make_shared<std::vector<std::byte>>(payload.begin(), payload.end());
-      session.builds_.post([&session, program, copy] {
+      session.builds_.post([&session, work = std::move(work), copy] {
         try {
-          session.work(decode<Message>(*copy), *program);
+          session.work(decode<Message>(*copy), work);
         } catch (const std::exception& error) {
           session.close(error.what());
         }
@@ -205,6 +204,7 @@ void Session::tear_down() {
   builds_.stop();
   continuations_.stop();
   finishers_.stop();
+  printers_.stop();
   outbox_.stop();
   MutexLock lock(mutex_);
   issuer_.drop_all();
@@ -219,7 +219,11 @@ void Session::tear_down() {
   queues_.for_each(finish);
   bulk_receiver_.drop_all();
   queues_.for_each(finish);
+  images_.clear();
+  samplers_.clear();
   buffers_.clear();
+  svm_.clear();
+  letting_go_.clear();
   queues_.clear();
 }
 

@@ -2,8 +2,11 @@
 
 #include <atomic>
 #include <functional>
+#include <list>
+#include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "runtime/base/mutex.h"
 #include "runtime/base/ref_counted.h"
@@ -13,13 +16,17 @@
 #include "server/buffer.h"
 #include "server/bulk.h"
 #include "server/command_buffer.h"
+#include "server/image.h"
 #include "server/issuer.h"
 #include "server/kernel.h"
 #include "server/native_driver.h"
 #include "server/object_table.h"
 #include "server/outbox.h"
+#include "server/output_capture.h"
 #include "server/program.h"
 #include "server/program_files.h"
+#include "server/sampler.h"
+#include "server/sub_device_table.h"
 #include "server/worker.h"
 
 namespace remotecl::server {
@@ -28,12 +35,19 @@ namespace remotecl::server {
 struct Shared {
   NativeDriver& driver;
   ProgramFiles& files;
+  OutputCapture& output;
+};
+
+// What a message for the worker is about: the program that it names, and those that it includes or links.
+struct ProgramWork {
+  Ref<Program> program;
+  std::vector<Ref<Program>> others;
 };
 
 // One client. The server and whoever has work of it in flight own it. Threads: the control connection's reads
 // commands and hands them to the native drivers; the bulk connection's, and a sending one, move bulk data; a
-// worker builds, another one goes on where a driver's callback may not. All state is under one lock, except
-// what says otherwise.
+// worker builds, another one goes on where a driver's callback may not, a third runs what prints. All state is under
+// one lock, except what says otherwise.
 class Session final : public RefCounted {
  public:
   Session(const Shared& shared, std::unique_ptr<Connection> control, std::uint64_t id, const Secret& secret);
@@ -59,6 +73,8 @@ class Session final : public RefCounted {
   void fail_transfer(Ref<Transfer> transfer, cl_int error);
   // Sends Finished when the driver's own call for it returns. With the lock.
   void finish_natively(Queue& queue, Token token, std::uint64_t count);
+  // Runs a long command that prints, after all that it waits for, while no other one does. With the lock.
+  void print(Issue& issue, std::function<cl_int(Issue&)> command);
   // Adds EventDone, and CommandFailed for a failure, to the outbox. Any thread, a callback too.
   void report_end(const Event& event, std::int32_t status, cl_event first, cl_event last);
 
@@ -67,6 +83,7 @@ class Session final : public RefCounted {
   BulkSender& bulk_sender() { return bulk_sender_; }                       // any thread
   Issuer& issuer() { return issuer_; }                                     // with the lock
   std::shared_ptr<ArgumentSnapshot> snapshot(const DeviceKernel& kernel);  // with the lock
+  void let_go(std::list<std::vector<Ref<Buffer>>>::iterator kept);         // with the lock
   std::atomic<std::uint64_t>& kept_bytes() { return kept_bytes_; }         // any thread
 
  private:
@@ -83,11 +100,19 @@ class Session final : public RefCounted {
   void handle(const CreateBuffer&);
   void handle(const CreateSubBuffer&);
   void handle(const ReleaseBuffer&);
+  void handle(const CreateImage&);
+  void handle(const ReleaseImage&);
+  void handle(const CreateSampler&);
+  void handle(const ReleaseSampler&);
   void handle(const CreateProgramWithSource&);
   void handle(const CreateProgramWithBinary&);
+  void handle(const CreateProgramWithIL&);
+  void handle(const CreateProgramWithBuiltInKernels&);
   void handle(const ReleaseProgram&);
   void handle(const CreateKernel&);
   void handle(const ReleaseKernel&);
+  void handle(const QueryKernel&);
+  void handle(const SuggestLocalSize&);
   void handle(const EnqueueKernel&);
   void handle(const EnqueueRead&);
   void handle(const EnqueueWrite&);
@@ -96,34 +121,73 @@ class Session final : public RefCounted {
   void handle(const EnqueueCopy&);
   void handle(const EnqueueCopyRect&);
   void handle(const EnqueueFill&);
+  void handle(const EnqueueReadImage&);
+  void handle(const EnqueueWriteImage&);
+  void handle(const EnqueueCopyImage&);
+  void handle(const EnqueueFillImage&);
+  void handle(const EnqueueCopyImageBuffer&);
+  void handle(const GetImageFormats&);
   void handle(const EnqueueMarker&);
+  void handle(const AllocateSvm&);
+  void handle(const SetKernelSvm&);
   void handle(const Finish&);
   void handle(const ObserveEvent&);
   void handle(const ReleaseEvent&);
   void handle(const ExpectEvent&);
   void handle(const SignalEvent&);
+  void handle(const CreateSubDevices&);
+  void handle(const ReleaseSubDevice&);
+  void handle(const ReadClock&);
   void handle(const CreateCommandBuffer&);
   void handle(const ReleaseCommandBuffer&);
   void handle(const EnqueueCommandBuffer&);
   void handle(const QueryCommandBuffer&);
   // On the worker, without the lock.
-  void work(const BuildProgram&, Program& program);
-  void work(const GetProgramBinary&, Program& program);
+  void work(const AddProgramBinary&, const ProgramWork& work);
+  void work(const SpecializeProgram&, const ProgramWork& work);
+  void work(const InspectProgram&, const ProgramWork& work);
+  void work(const BuildProgram&, const ProgramWork& work);
+  void work(const CompileProgram&, const ProgramWork& work);
+  void work(const LinkProgram&, const ProgramWork& work);
+  void work(const GetProgramBinary&, const ProgramWork& work);
+  // Before that, when the message is received.
+  template <class Message>
+  ProgramWork work_of(const Message& message) {
+    return {existing_program(message.program), {}};
+  }
+  ProgramWork work_of(const CompileProgram&);
+  ProgramWork work_of(const LinkProgram&);
 
   Queue& queue(ObjectId id);
-  Device& device(std::uint32_t index);
+  Device& device(std::uint32_t index);  // any thread
+  void check_indices(const Array<std::uint32_t>& indices);
   cl_int set_arguments(DeviceKernel& kernel, Device& device, const Sequence<KernelArgument>& changed);
   cl_int set_argument(DeviceKernel& kernel, Device& device, std::uint32_t index);
   cl_int check_arguments(DeviceKernel& kernel);
+  // The allocation that an address of the client's lies in, or null.
+  Buffer* find_svm(std::uint64_t address) const;
+  void release_svm(Ref<Buffer> buffer);
+  // Keeps what commands of the queue may use until they have ended: everything, or these.
+  void keep_svm(Queue& queue);
+  void keep_svm(Queue& queue, std::vector<Ref<Buffer>> buffers);
+  Memory* memory_of(const StoredArgument& argument) const;
   cl_int record(const EnqueueKernel& message, Device& device, RecordedStep& step);
   cl_int record(const EnqueueCopy& message, Device& device, RecordedStep& step);
   cl_int record(const EnqueueCopyRect& message, Device& device, RecordedStep& step);
   cl_int record(const EnqueueFill& message, Device& device, RecordedStep& step);
+  cl_int record(const EnqueueCopyImage& message, Device& device, RecordedStep& step);
+  cl_int record(const EnqueueCopyImageBuffer& message, Device& device, RecordedStep& step);
+  cl_int record(const EnqueueFillImage& message, Device& device, RecordedStep& step);
   cl_int record(const EnqueueMarker& message, Device& device, RecordedStep& step);
   template <class Message>
   cl_int record(const RecordedCommand& command, Device& device, std::vector<RecordedStep>& steps, RecordedOrder& order);
   void end_transfer(Transfer& transfer);
-  void add_program(ObjectId id, Ref<Program> program);
+  void printed(Issue& issue, cl_int error);
+  Ref<Program> add_program(ObjectId id, ProgramOrigin origin);
+  Ref<Program> existing_program(ObjectId id);
+  void check_program_bytes() const;
+  template <class Build>
+  void build_each(const Array<std::uint32_t>& devices, Token token, Program& program, Build&& build);
 
   const Shared shared_;
   const std::unique_ptr<Connection> control_;
@@ -133,6 +197,7 @@ class Session final : public RefCounted {
   BulkReceiver bulk_receiver_;
   BulkSender bulk_sender_;
   std::atomic<std::uint64_t> kept_bytes_{0};  // inline data of commands that wait
+  SubDeviceTable sub_devices_;                // before everything that may refer to one
   const Ref<BlockPool> blocks_ = make_ref<BlockPool>();
 
   Mutex mutex_;
@@ -140,11 +205,18 @@ class Session final : public RefCounted {
   Issuer issuer_;
   ObjectTable<Queue> queues_;
   ObjectTable<Buffer> buffers_;
+  std::map<std::uint64_t, Ref<Buffer>> svm_;        // allocations by address; they are in buffers_, too
+  std::list<std::vector<Ref<Buffer>>> letting_go_;  // kept for commands that were sent before their release
+  ObjectTable<Image> images_;
+  ObjectTable<Sampler> samplers_;
   ObjectTable<Program> programs_;
   ObjectTable<Kernel> kernels_;
-  std::uint64_t recorded_commands_ = 0;  // in all command buffers
+  // In all command buffers; shared with them, as a waiting replay may outlive the session for a moment.
+  const std::shared_ptr<std::atomic<std::uint64_t>> recorded_commands_ =
+      std::make_shared<std::atomic<std::uint64_t>>(0);
   ObjectTable<CommandBuffer> command_buffers_;
-  std::uint64_t released_buffers_ = 0;  // so far: kernel arguments are checked again when it has changed
+  // Buffers, images and samplers so far: kernel arguments are checked again when it has changed.
+  std::uint64_t released_arguments_ = 0;
   // Of program sources and binaries. Shared with the programs, which may outlive the session for a moment.
   const std::shared_ptr<std::atomic<std::uint64_t>> program_bytes_ = std::make_shared<std::atomic<std::uint64_t>>(0);
 
@@ -157,6 +229,7 @@ class Session final : public RefCounted {
   Worker builds_;
   Worker continuations_;
   Worker finishers_{16};
+  Worker printers_;
 };
 
 }  // namespace remotecl::server

@@ -37,8 +37,7 @@ void bind_device(py::module_& module) {
       "device_server", [](std::uintptr_t device) { return device_text(device, CL_DEVICE_REMOTECL_SERVER); },
       py::arg("device"), release_gil(), "\"host:port\" of the server that a device is on.");
   module.def(
-      "device_platform",
-      [](std::uintptr_t device) { return device_text(device, CL_DEVICE_REMOTECL_PLATFORM); },
+      "device_platform", [](std::uintptr_t device) { return device_text(device, CL_DEVICE_REMOTECL_PLATFORM); },
       py::arg("device"), release_gil(), "Name of the native platform of a device on its server.");
 }
 

@@ -13,8 +13,8 @@ std::string residency_json(std::uintptr_t buffer) {
 }  // namespace
 
 void bind_residency(py::module_& module) {
-  module.def("residency_json", &residency_json, py::arg("buffer") = 0,
-             py::call_guard<py::gil_scoped_release>(), "Who holds which bytes of a buffer, as JSON.");
+  module.def("residency_json", &residency_json, py::arg("buffer") = 0, py::call_guard<py::gil_scoped_release>(),
+             "Who holds which bytes of a buffer, as JSON.");
 }
 
 }  // namespace remotecl::python

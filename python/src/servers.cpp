@@ -14,13 +14,9 @@ std::string connect(const std::string& servers) {
   return result == 0 ? "" : text;
 }
 
-std::string servers_json() {
-  return take_text(remotecl_servers_json());
-}
+std::string servers_json() { return take_text(remotecl_servers_json()); }
 
-std::string stats_json() {
-  return take_text(remotecl_stats_json());
-}
+std::string stats_json() { return take_text(remotecl_stats_json()); }
 
 }  // namespace
 

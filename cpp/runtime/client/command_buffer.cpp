@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "runtime/client/commands_image.h"
 #include "runtime/client/pending_command.h"
 #include "runtime/protocol/frames.h"
 
@@ -62,7 +63,11 @@ void CommandBuffer::reads(MemoryObject& buffer, ByteRange range) {
 
 void CommandBuffer::writes(MemoryObject& buffer, ByteRange range) { access(buffer).writes.add(range); }
 
-void CommandBuffer::keep(Kernel& kernel) { kernels_.try_emplace(&kernel, Ref<Kernel>(&kernel)); }
+void CommandBuffer::writes_region(MemoryObject& image, const Extent& region) {
+  const ByteRange all = image.range(0, image.size());
+  if (!overwrites_all(image, region)) reads(image, all);
+  writes(image, all);
+}
 
 cl_int CommandBuffer::record_kernel(Kernel& kernel, const NDRange& range, SyncPoints wait,
                                     cl_sync_point_khr* sync_point) {
@@ -86,14 +91,20 @@ cl_int CommandBuffer::record_kernel(Kernel& kernel, const NDRange& range, SyncPo
                                             {}},
                               wait, sync_point);
   if (error != CL_SUCCESS) return error;
-  keep(kernel);
+  kernels_.try_emplace(&kernel, Ref<Kernel>(&kernel));
   // All reads before all writes: a kernel may read through one argument what it writes through another.
+  const auto& shared = kernel.svm_memory();
   for (const Kernel::Argument& argument : arguments) {
     if (MemoryObject* memory = argument.memory.get()) reads(*memory, memory->range(0, memory->size()));
+    if (Sampler* sampler = argument.sampler.get()) samplers_.try_emplace(sampler, argument.sampler);
   }
+  for (const Ref<MemoryObject>& memory : shared) reads(*memory, memory->range(0, memory->size()));
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     MemoryObject* memory = arguments[i].memory.get();
     if (memory != nullptr && kernel.may_write(i)) writes(*memory, memory->range(0, memory->size()));
+  }
+  for (const Ref<MemoryObject>& memory : shared) {
+    if ((memory->flags() & CL_MEM_READ_ONLY) == 0) writes(*memory, memory->range(0, memory->size()));
   }
   return CL_SUCCESS;
 }
@@ -147,6 +158,51 @@ cl_int CommandBuffer::record_fill(MemoryObject& buffer, Bytes pattern, std::uint
   return CL_SUCCESS;
 }
 
+cl_int CommandBuffer::record_copy_image(MemoryObject& source, MemoryObject& destination, const Extent& source_origin,
+                                        const Extent& destination_origin, const Extent& region, SyncPoints wait,
+                                        cl_sync_point_khr* sync_point) {
+  const std::lock_guard lock(mutex_);
+  if (const cl_int error = check(wait); error != CL_SUCCESS) return error;
+  const cl_int error =
+      append(EnqueueCopyImage{0, 0, source.id(), destination.id(), source_origin, destination_origin, region, {}}, wait,
+             sync_point);
+  if (error != CL_SUCCESS) return error;
+  reads(source, source.range(0, source.size()));
+  writes_region(destination, region);
+  return CL_SUCCESS;
+}
+
+cl_int CommandBuffer::record_fill_image(MemoryObject& image, const std::array<std::uint32_t, 4>& color,
+                                        const Extent& origin, const Extent& region, SyncPoints wait,
+                                        cl_sync_point_khr* sync_point) {
+  const std::lock_guard lock(mutex_);
+  if (const cl_int error = check(wait); error != CL_SUCCESS) return error;
+  const cl_int error = append(EnqueueFillImage{0, 0, image.id(), origin, region, color, {}}, wait, sync_point);
+  if (error != CL_SUCCESS) return error;
+  writes_region(image, region);
+  return CL_SUCCESS;
+}
+
+cl_int CommandBuffer::record_copy_pixels(MemoryObject& image, MemoryObject& buffer, bool to_buffer,
+                                         const Extent& origin, const Extent& region, std::uint64_t offset,
+                                         SyncPoints wait, cl_sync_point_khr* sync_point) {
+  const std::lock_guard lock(mutex_);
+  if (const cl_int error = check(wait); error != CL_SUCCESS) return error;
+  const cl_int error =
+      append(EnqueueCopyImageBuffer{0, 0, image.id(), buffer.id(), to_buffer ? 1u : 0u, origin, region, offset, {}},
+             wait, sync_point);
+  if (error != CL_SUCCESS) return error;
+  const ByteRange packed = buffer.range(offset, image.image()->shape.packed_size(region));
+  if (to_buffer) {
+    reads(image, image.range(0, image.size()));
+    writes(buffer, packed);
+  } else {
+    reads(buffer, packed);
+    writes_region(image, region);
+  }
+  return CL_SUCCESS;
+}
+
 cl_int CommandBuffer::record_point(bool is_barrier, SyncPoints wait, cl_sync_point_khr* sync_point) {
   const std::lock_guard lock(mutex_);
   if (const cl_int error = check(wait); error != CL_SUCCESS) return error;
@@ -174,7 +230,9 @@ cl_int CommandBuffer::end_recording() {
       const std::lock_guard kernel_lock(kernel->mutex());
       kernel->program().create_on(session);
       kernel->create_on(session);
+      kernel->send_svm_pointers(session);
     }
+    for (const auto& [sampler, reference] : samplers_) sampler->create_on(session);
     session.send(CreateCommandBuffer{id_, queue_->device().index(), std::span<const RecordedCommand>(commands)});
   }
   recording_ended_ = true;

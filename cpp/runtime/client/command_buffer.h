@@ -43,6 +43,14 @@ class CommandBuffer final
                           cl_sync_point_khr* sync_point);
   cl_int record_fill(MemoryObject& buffer, Bytes pattern, std::uint64_t offset, std::uint64_t size, SyncPoints wait,
                      cl_sync_point_khr* sync_point);
+  cl_int record_copy_image(MemoryObject& source, MemoryObject& destination, const Extent& source_origin,
+                           const Extent& destination_origin, const Extent& region, SyncPoints wait,
+                           cl_sync_point_khr* sync_point);
+  cl_int record_fill_image(MemoryObject& image, const std::array<std::uint32_t, 4>& color, const Extent& origin,
+                           const Extent& region, SyncPoints wait, cl_sync_point_khr* sync_point);
+  // Between an image and the packed pixels at an offset of a buffer.
+  cl_int record_copy_pixels(MemoryObject& image, MemoryObject& buffer, bool to_buffer, const Extent& origin,
+                            const Extent& region, std::uint64_t offset, SyncPoints wait, cl_sync_point_khr* sync_point);
   // A barrier, or a command that does nothing.
   cl_int record_point(bool is_barrier, SyncPoints wait, cl_sync_point_khr* sync_point);
 
@@ -78,7 +86,7 @@ class CommandBuffer final
   Access& access(MemoryObject& buffer);
   void reads(MemoryObject& buffer, ByteRange range);
   void writes(MemoryObject& buffer, ByteRange range);
-  void keep(Kernel& kernel);
+  void writes_region(MemoryObject& image, const Extent& region);
   void bring_and_mark(PendingCommand& command);
   void remember(CommandQueue& queue, std::uint64_t sequence, Ref<Event> event);
   bool is_pending();
@@ -96,6 +104,7 @@ class CommandBuffer final
   std::map<MemoryObject*, Access> accesses_;  // by root
   std::map<MemoryObject*, Ref<MemoryObject>> buffers_;
   std::map<Kernel*, Ref<Kernel>> kernels_;
+  std::map<Sampler*, Ref<Sampler>> samplers_;
   Replay newest_;
   bool others_may_be_pending_ = false;  // older replays than the newest one
 };

@@ -7,6 +7,7 @@ CommandQueue::CommandQueue(Context& context, Device& device, cl_command_queue_pr
     : context_(context),
       keep_context_(internal ? nullptr : &context),
       device_(device),
+      keep_device_(&device),
       properties_(properties),
       property_list_(std::move(property_list)) {
   session().register_queue(*this, id_);
@@ -29,18 +30,27 @@ cl_int CommandQueue::finish() {
     session().send(
         Finish{id_, session().expect_reply([finished](std::uint16_t, const Bytes*) { finished->store(true); })});
   }
-  session().wait([&] { return finished->load(std::memory_order_acquire); });
+  session().wait([&] { return finished->load(std::memory_order_acquire) && pending_reads_.none(); });
   if (session().lost()) return CL_DEVICE_NOT_AVAILABLE;
-  std::uint64_t known = finished_sequence_.load();
-  while (known < last && !finished_sequence_.compare_exchange_weak(known, last)) {
-  }
-  ended_up_to(last);
+  finished_through(last);
+  for (int left = host_work_.load(); left != 0; left = host_work_.load()) host_work_.wait(left);
   return take_failure();
 }
 
 void CommandQueue::ended_up_to(std::uint64_t sequence) {
   std::uint64_t known = ended_sequence_.load();
   while (known < sequence && !ended_sequence_.compare_exchange_weak(known, sequence)) {
+  }
+}
+
+void CommandQueue::host_work_ended() {
+  host_work_.fetch_sub(1);
+  host_work_.notify_all();
+}
+
+void CommandQueue::finished_through(std::uint64_t sequence) {
+  std::uint64_t known = finished_sequence_.load();
+  while (known < sequence && !finished_sequence_.compare_exchange_weak(known, sequence)) {
   }
 }
 

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <vector>
 
 #include "runtime/client/context.h"
 #include "runtime/client/device.h"
+#include "runtime/client/pending_reads.h"
 #include "runtime/client/session.h"
 
 namespace remotecl {
@@ -27,6 +29,8 @@ class CommandQueue final : public Handle<_cl_command_queue, HandleTag::kQueue, C
   bool in_order() const { return (properties_ & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) == 0; }
   bool profiling() const { return (properties_ & CL_QUEUE_PROFILING_ENABLE) != 0; }
 
+  PendingReads& pending_reads() { return pending_reads_; }
+
   void flush() { session().flush(); }
   // Blocks until every command has ended. CL_SUCCESS, or the error of the first command without an event that failed
   // since the last call (one with an event tells through it), or CL_DEVICE_NOT_AVAILABLE when the server is lost.
@@ -35,9 +39,16 @@ class CommandQueue final : public Handle<_cl_command_queue, HandleTag::kQueue, C
   std::uint64_t next_sequence() { return last_sequence_.fetch_add(1, std::memory_order_relaxed) + 1; }
   // Every command up to this one is known to have ended.
   std::uint64_t finished_sequence() const { return finished_sequence_.load(std::memory_order_acquire); }
+  void finished_through(std::uint64_t sequence);
+  // Work of this process in the queue's order (enqueue_host_work), which finish() waits for, too.
+  void host_work_begins() { host_work_.fetch_add(1); }
+  void host_work_ended();
   std::uint64_t last_sequence() const { return last_sequence_.load(std::memory_order_relaxed); }
-  // Every command up to this one has ended, well or badly. In order, the good end of a later command says so too.
-  std::uint64_t ended_sequence() const { return ended_sequence_.load(std::memory_order_acquire); }
+  // Every command up to this one has ended, well or badly: the bytes of a later read of an in-order queue say so too,
+  // but do not tell which.
+  std::uint64_t ended_sequence() const {
+    return std::max(finished_sequence(), ended_sequence_.load(std::memory_order_acquire));
+  }
   void ended_up_to(std::uint64_t sequence);
   // Remembers the first failure for the next blocking call.
   void command_failed(cl_int status);
@@ -50,6 +61,7 @@ class CommandQueue final : public Handle<_cl_command_queue, HandleTag::kQueue, C
   Context& context_;
   const Ref<Context> keep_context_;
   Device& device_;
+  const Ref<Device> keep_device_;
   const cl_command_queue_properties properties_;
   const std::vector<cl_queue_properties> property_list_;
   const ObjectId id_ = next_id();
@@ -57,6 +69,8 @@ class CommandQueue final : public Handle<_cl_command_queue, HandleTag::kQueue, C
   std::atomic<std::uint64_t> finished_sequence_{0};
   std::atomic<std::uint64_t> ended_sequence_{0};
   std::atomic<cl_int> failure_{CL_SUCCESS};
+  PendingReads pending_reads_;
+  std::atomic<int> host_work_{0};
 };
 
 }  // namespace remotecl

@@ -15,9 +15,13 @@ cl_int finish_command(PendingCommand& command, Event** event) {
 KernelArgument encode_argument(std::uint32_t index, const Kernel::Argument& argument) {
   switch (argument.kind) {
     case ArgumentKind::kMemory:
+    case ArgumentKind::kImage:
       return {index, argument.kind, argument.memory ? argument.memory->id() : 0, {}};
+    case ArgumentKind::kSvm:
     case ArgumentKind::kLocal:
       return {index, argument.kind, argument.number, {}};
+    case ArgumentKind::kSampler:
+      return {index, argument.kind, argument.sampler->id(), {}};
     default:
       return {index, argument.kind, 0, Bytes(argument.value)};
   }
@@ -39,9 +43,16 @@ cl_int enqueue_kernel(CommandQueue& queue, Kernel& kernel, const NDRange& range,
       command.reads(*memory, bytes);
       if (kernel.may_write(i)) command.writes(*memory, bytes);
     }
+    if (arguments[i].sampler) arguments[i].sampler->create_on(queue.session());
     if (arguments[i].version > sent[i]) changed.push_back(encode_argument(static_cast<std::uint32_t>(i), arguments[i]));
   }
+  for (const Ref<MemoryObject>& memory : kernel.svm_memory()) {
+    const ByteRange bytes = memory->range(0, memory->size());
+    command.reads(*memory, bytes);
+    if ((memory->flags() & CL_MEM_READ_ONLY) == 0) command.writes(*memory, bytes);
+  }
   if (command.error() != CL_SUCCESS) return command.error();
+  kernel.send_svm_pointers(queue.session());
   for (const KernelArgument& argument : changed) sent[argument.index] = arguments[argument.index].version;
   command.session().send(EnqueueKernel{queue.id(), command.event_id(), kernel.id(), range.dimensions,
                                        range.has_local ? 1u : 0u, range.offset, range.global, range.local,
@@ -50,8 +61,9 @@ cl_int enqueue_kernel(CommandQueue& queue, Kernel& kernel, const NDRange& range,
 }
 
 cl_int enqueue_copy(CommandQueue& queue, MemoryObject& source, MemoryObject& destination, std::uint64_t source_offset,
-                    std::uint64_t destination_offset, std::uint64_t size, WaitList wait, Event** event) {
-  PendingCommand command(queue, CL_COMMAND_COPY_BUFFER, wait, event != nullptr);
+                    std::uint64_t destination_offset, std::uint64_t size, WaitList wait, Event** event,
+                    cl_command_type type) {
+  PendingCommand command(queue, type, wait, event != nullptr);
   command.reads(source, source.range(source_offset, size));
   command.writes(destination, destination.range(destination_offset, size));
   if (command.error() != CL_SUCCESS) return command.error();
@@ -62,8 +74,8 @@ cl_int enqueue_copy(CommandQueue& queue, MemoryObject& source, MemoryObject& des
 
 cl_int enqueue_copy_rect(CommandQueue& queue, MemoryObject& source, MemoryObject& destination,
                          const Rectangle& source_rectangle, const Rectangle& destination_rectangle,
-                         const Extent& region, WaitList wait, Event** event) {
-  PendingCommand command(queue, CL_COMMAND_COPY_BUFFER_RECT, wait, event != nullptr);
+                         const Extent& region, WaitList wait, Event** event, cl_command_type type) {
+  PendingCommand command(queue, type, wait, event != nullptr);
   command.reads(source, source.range(source_rectangle.begin(), source_rectangle.extent(region)));
   const ByteRange written = destination.range(destination_rectangle.begin(), destination_rectangle.extent(region));
   command.reads(destination, written);  // the gaps keep what they hold
@@ -77,8 +89,8 @@ cl_int enqueue_copy_rect(CommandQueue& queue, MemoryObject& source, MemoryObject
 }
 
 cl_int enqueue_fill(CommandQueue& queue, MemoryObject& buffer, Bytes pattern, std::uint64_t offset, std::uint64_t size,
-                    WaitList wait, Event** event) {
-  PendingCommand command(queue, CL_COMMAND_FILL_BUFFER, wait, event != nullptr);
+                    WaitList wait, Event** event, cl_command_type type) {
+  PendingCommand command(queue, type, wait, event != nullptr);
   command.writes(buffer, buffer.range(offset, size));
   if (command.error() != CL_SUCCESS) return command.error();
   command.session().send(
@@ -87,8 +99,8 @@ cl_int enqueue_fill(CommandQueue& queue, MemoryObject& buffer, Bytes pattern, st
 }
 
 cl_int enqueue_migrate(CommandQueue& queue, std::span<MemoryObject* const> buffers, cl_mem_migration_flags flags,
-                       WaitList wait, Event** event) {
-  PendingCommand command(queue, CL_COMMAND_MIGRATE_MEM_OBJECTS, wait, event != nullptr);
+                       WaitList wait, Event** event, cl_command_type type) {
+  PendingCommand command(queue, type, wait, event != nullptr);
   const bool moves = (flags & (CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED | CL_MIGRATE_MEM_OBJECT_HOST)) == 0;
   for (MemoryObject* buffer : buffers) {
     if (moves) command.reads(*buffer, buffer->range(0, buffer->size()));

@@ -1,4 +1,5 @@
 // Mapping: the host's copy of a buffer is what the application sees between map and unmap.
+#include "runtime/client/commands_image.h"
 #include "runtime/client/pending_command.h"
 #include "runtime/protocol/frames.h"
 
@@ -20,9 +21,12 @@ void send_fetch(PendingCommand& command, MemoryObject& buffer, std::uint64_t off
   event->reported_unasked();
   Session& session = command.session();
   session.add_interest();
-  const TransferRef transfer = session.begin_transfer(
+  Ref<CommandQueue> queue(&command.queue());
+  const PendingReads::Ticket ticket = queue->pending_reads().begin();
+  const TransferRef transfer = session.begin_receive(
       to, size,
-      [event, &session](bool ok) {
+      [event, queue, ticket, &session](bool ok) {
+        queue->pending_reads().end(ticket);
         event->release_hold(ok);
         session.drop_interest();
       },
@@ -34,8 +38,8 @@ void send_fetch(PendingCommand& command, MemoryObject& buffer, std::uint64_t off
 }  // namespace
 
 cl_int enqueue_map(CommandQueue& queue, MemoryObject& buffer, bool blocking, cl_map_flags flags, std::uint64_t offset,
-                   std::uint64_t size, WaitList wait, Event** event, void** mapped) {
-  PendingCommand command(queue, CL_COMMAND_MAP_BUFFER, wait, true);
+                   std::uint64_t size, WaitList wait, Event** event, void** mapped, cl_command_type type) {
+  PendingCommand command(queue, type, wait, true);
   if (command.error() != CL_SUCCESS) return command.error();
   BufferStorage& storage = buffer.storage();
   const ByteRange range = buffer.range(offset, size);
@@ -68,11 +72,14 @@ cl_int enqueue_map(CommandQueue& queue, MemoryObject& buffer, bool blocking, cl_
   return CL_SUCCESS;
 }
 
-cl_int enqueue_unmap(CommandQueue& queue, MemoryObject& buffer, void* mapped, WaitList wait, Event** event) {
-  PendingCommand command(queue, CL_COMMAND_UNMAP_MEM_OBJECT, wait, true);
+cl_int enqueue_unmap(CommandQueue& queue, MemoryObject& buffer, void* mapped, WaitList wait, Event** event,
+                     cl_command_type type) {
+  if (buffer.image() != nullptr) return enqueue_unmap_image(queue, buffer, mapped, wait, event);
+  PendingCommand command(queue, type, wait, true);
   if (command.error() != CL_SUCCESS) return command.error();
-  MemoryObject::Mapping mapping;
-  if (!buffer.remove_mapping(mapped, mapping)) return CL_INVALID_VALUE;
+  MemoryObject::Mapping mapping{};
+  // No error is specified for a pointer to shared virtual memory that is not mapped: nothing is to be done.
+  if (!buffer.remove_mapping(mapped, mapping) && type != CL_COMMAND_SVM_UNMAP) return CL_INVALID_VALUE;
   if ((mapping.flags & kWrites) == 0) {
     send_marker(command);
     Ref<Event> own = command.sent();
@@ -86,7 +93,7 @@ cl_int enqueue_unmap(CommandQueue& queue, MemoryObject& buffer, void* mapped, Wa
     command.event()->reported_unasked();
     storage.host_readers.push_back(Ref<Event>(command.event()));
   }
-  send_write(queue, command.event_id(), buffer.id(), mapping.offset, static_cast<std::byte*>(mapped), mapping.size,
+  send_write(queue, command.event_id(), buffer, mapping.offset, static_cast<std::byte*>(mapped), mapping.size,
              command.wait_list(), buffer.shared_storage());
   // The device holds what the application wrote; so does the host, until something else writes.
   Ref<Event> own = command.sent_and([&] { storage.residency.add_holder(range, kHost); });

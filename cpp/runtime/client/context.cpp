@@ -7,9 +7,23 @@
 
 namespace remotecl {
 
+namespace {
+
+std::vector<Ref<Device>> references(const std::vector<Device*>& devices) {
+  std::vector<Ref<Device>> result;
+  for (Device* device : devices) result.emplace_back(device);
+  return result;
+}
+
+}  // namespace
+
 Context::Context(std::vector<Device*> devices, std::vector<cl_context_properties> properties, Notify notify,
                  void* user_data)
-    : devices_(std::move(devices)), properties_(std::move(properties)), notify_(notify), user_data_(user_data) {}
+    : devices_(std::move(devices)),
+      kept_devices_(references(devices_)),
+      properties_(std::move(properties)),
+      notify_(notify),
+      user_data_(user_data) {}
 
 Context::~Context() {
   for (auto& [device, queue] : transfer_queues_) queue->release();

@@ -40,6 +40,7 @@ class Context final : public Handle<_cl_context, HandleTag::kContext, CL_INVALID
   ~Context() override;
 
   const std::vector<Device*> devices_;
+  const std::vector<Ref<Device>> kept_devices_;  // the same
   const std::vector<cl_context_properties> properties_;
   const Notify notify_;
   void* const user_data_;

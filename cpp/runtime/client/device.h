@@ -1,9 +1,13 @@
 #pragma once
 
+#include <cstring>
+#include <mutex>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "runtime/client/clock_estimate.h"
 #include "runtime/client/handle.h"
 #include "runtime/protocol/messages.h"
 
@@ -12,12 +16,27 @@ namespace remotecl {
 class Platform;
 class Session;
 
-// A device of a server. Owned by the platform and immutable: any thread may use it.
+// A device of a server, owned by the platform; or a part of another device, which lives as long as the application,
+// a context or a part of it refers to it. Any thread may use it.
 class Device final : public Handle<_cl_device_id, HandleTag::kDevice, CL_INVALID_DEVICE> {
  public:
   Device(Platform& platform, Session& session, const DeviceDescription& description);
 
+  // A sub-device.
+  Device(Ref<Device> parent, const DeviceDescription& description);
+
+  // clCreateSubDevices. Asks the server. `room`: how many the application takes; with 0 only `count` is found out.
+  cl_int partition(std::span<const cl_device_partition_property> properties, cl_uint room,
+                   std::vector<Ref<Device>>& parts, cl_uint& count);
+
+  // To be added to the times of its profiled commands, so that those of all servers count in this host's. Measured when
+  // first asked for, which takes some round trips, and the same from then on.
+  std::uint64_t clock_offset_ns();
+  // Its clock, with the offset, and the host's at the same time. CL_DEVICE_NOT_AVAILABLE.
+  cl_int timers(std::uint64_t& device_ns, std::uint64_t& host_ns);
+
   Platform& platform() const { return platform_; }
+  Device* parent() const { return parent_.get(); }
   Session& session() const { return session_; }
   std::uint32_t index() const { return index_; }  // names the device in messages to its server
 
@@ -36,9 +55,15 @@ class Device final : public Handle<_cl_device_id, HandleTag::kDevice, CL_INVALID
   cl_device_type type() const { return number<cl_device_type>(CL_DEVICE_TYPE); }
 
  private:
+  ~Device() override;
+  cl_int read_clock(ClockEstimate::Reading& reading);
+
+  const Ref<Device> parent_;
   Platform& platform_;
   Session& session_;
   const std::uint32_t index_;
+  std::once_flag clock_read_;
+  std::uint64_t clock_offset_ns_ = 0;
   std::unordered_map<std::uint32_t, std::vector<std::byte>> info_;
   std::unordered_map<std::uint32_t, std::vector<std::byte>> platform_info_;
 };

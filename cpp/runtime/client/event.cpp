@@ -7,14 +7,20 @@
 namespace remotecl {
 
 Event::Event(Ref<Context> context)
-    : context_(std::move(context)), type_(CL_COMMAND_USER), on_server_(false), sequence_(0), status_(CL_SUBMITTED) {}
+    : context_(std::move(context)),
+      type_(CL_COMMAND_USER),
+      on_server_(false),
+      sequence_(0),
+      enqueued_ns_(0),
+      status_(CL_SUBMITTED) {}
 
-Event::Event(CommandQueue& queue, cl_command_type type, bool on_server)
+Event::Event(CommandQueue& queue, cl_command_type type, bool on_server, bool aside)
     : context_(&queue.context()),
       queue_(&queue),
       type_(type),
       on_server_(on_server),
-      sequence_(queue.next_sequence()),
+      sequence_(aside ? 0 : queue.next_sequence()),
+      enqueued_ns_(queue.profiling() ? host_time_ns() : 0),
       status_(CL_QUEUED) {
   if (on_server) queue.session().register_event(*this);
 }
@@ -31,7 +37,8 @@ Event::~Event() {
 
 cl_int Event::status() const {
   const cl_int status = status_.load(std::memory_order_acquire);
-  if (status > CL_COMPLETE && on_server_ && holds_.load() == 0 && queue_->finished_sequence() >= sequence_) {
+  if (status > CL_COMPLETE && on_server_ && sequence_ != 0 && holds_.load() == 0 &&
+      queue_->finished_sequence() >= sequence_) {
     return CL_COMPLETE;
   }
   return status;
@@ -40,10 +47,15 @@ cl_int Event::status() const {
 cl_int Event::poll_status() {
   const cl_int known = status();
   if (known <= CL_COMPLETE || session() == nullptr) return known;
-  observe();
-  session()->poll();
+  if (observed_.exchange(true)) {
+    session()->poll();
+  } else {
+    // The first question is answered by the server, later ones by its report.
+    session()->send(ObserveEvent{id_});
+    session()->round_trip_us();
+  }
   const cl_int now = status();
-  return now == CL_QUEUED ? CL_SUBMITTED : now;  // poll() has sent it
+  return now == CL_QUEUED ? CL_SUBMITTED : now;
 }
 
 cl_int Event::wait() {
@@ -75,6 +87,7 @@ void Event::complete(cl_int status, const std::array<std::uint64_t, 4>* profile)
   std::unique_lock lock(mutex_);
   if (reported_) return;
   reported_ = true;
+  if (status >= CL_COMPLETE && on_server_ && queue_->in_order()) queue_->finished_through(sequence_);
   if (held_status_ >= CL_COMPLETE) held_status_ = std::min(status, cl_int{CL_COMPLETE});
   if (profile != nullptr) {
     profile_ = *profile;
@@ -95,7 +108,6 @@ void Event::release_hold(bool ok) {
 void Event::finish(std::unique_lock<std::mutex>& lock) {
   const cl_int status = held_status_;
   status_.store(status, std::memory_order_release);
-  if (status == CL_COMPLETE && on_server_ && queue_->in_order()) queue_->ended_up_to(sequence_);
   const std::vector<Registered> callbacks = std::move(callbacks_);
   callbacks_.clear();
   const std::vector<Session*> announced = announced_;
@@ -145,9 +157,17 @@ bool Event::profile(std::array<std::uint64_t, 4>& times) {
     observe();
     server->wait([this] { return reported_.load(); });
   }
-  const std::lock_guard lock(mutex_);
-  times = profile_;
-  return has_profile_;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!has_profile_) return false;
+    times = profile_;
+  }
+  const std::uint64_t offset_ns = queue_->device().clock_offset_ns();
+  for (std::uint64_t& time : times) time += offset_ns;
+  // "the current device time counter in nanoseconds when the command identified by event is enqueued in a command-queue
+  // by the host": that was here. The server's driver may have got it much later.
+  times[0] = std::min(enqueued_ns_, times[1]);
+  return true;
 }
 
 void Event::announce_to(Session& other) {

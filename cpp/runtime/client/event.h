@@ -20,7 +20,8 @@ class Event final : public Handle<_cl_event, HandleTag::kEvent, CL_INVALID_EVENT
   // User event.
   explicit Event(Ref<Context> context);
   // Event of a command. `on_server`: the server knows it by id(); else it is ended by the client alone.
-  Event(CommandQueue& queue, cl_command_type type, bool on_server);
+  // `aside`: a transfer for a command that was given its place in the queue before, and runs after it.
+  Event(CommandQueue& queue, cl_command_type type, bool on_server, bool aside = false);
 
   EventId id() const { return id_; }
   Context& context() const { return *context_; }
@@ -33,7 +34,7 @@ class Event final : public Handle<_cl_event, HandleTag::kEvent, CL_INVALID_EVENT
   // CL_QUEUED .. CL_COMPLETE or negative, as far as this process knows.
   cl_int status() const;
   bool ended() const { return status() <= CL_COMPLETE; }
-  // As status(), after asking the server and taking in what has arrived. Never blocks.
+  // As status(), after asking the server, once, and taking in what has arrived. Never waits for the event's end.
   cl_int poll_status();
   // Blocks until it has ended; returns the final status.
   cl_int wait();
@@ -44,12 +45,15 @@ class Event final : public Handle<_cl_event, HandleTag::kEvent, CL_INVALID_EVENT
   void reported_unasked() { observed_.store(true); }
   // The end. Later calls are ignored. Runs callbacks (on the callback thread), tells other servers.
   void complete(cl_int status, const std::array<std::uint64_t, 4>* profile = nullptr);
+  // The server is gone: nothing more will be heard of it.
+  void lose() { complete(ended() ? status() : CL_DEVICE_NOT_AVAILABLE); }
   // Holds complete() back until release_hold(): for commands whose data arrives apart from the server's report.
   void add_hold() { holds_.fetch_add(1); }
   void release_hold(bool ok);
 
   void add_callback(cl_int state, Callback function, void* user_data);
-  // Whether profiling data exist; waits for the server's report when the event has ended already.
+  // The four times, in ns of the host's clock. Whether profiling data exist; waits for the server's report when the
+  // event has ended already.
   bool profile(std::array<std::uint64_t, 4>& times);
   // Makes `other` (a server that is not this event's own) able to wait for it: announces it there now and signals it
   // later.
@@ -72,7 +76,8 @@ class Event final : public Handle<_cl_event, HandleTag::kEvent, CL_INVALID_EVENT
   const Ref<CommandQueue> queue_;
   const cl_command_type type_;
   const bool on_server_;
-  const std::uint64_t sequence_;  // position in its queue
+  const std::uint64_t sequence_;  // position in its queue; 0: none that tells anything
+  const std::uint64_t enqueued_ns_;  // host clock; 0 without profiling
   std::atomic<cl_int> status_;
   std::atomic<bool> observed_{false};
   std::atomic<int> holds_{0};

@@ -2,9 +2,32 @@
 
 #include <algorithm>
 
+#include "runtime/client/opaque_handles.h"
 #include "runtime/client/session.h"
+#include "runtime/client/svm.h"
 
 namespace remotecl {
+namespace {
+
+template <class Handle>
+Handle handle_at(const void* value) {
+  Handle handle = nullptr;
+  if (value != nullptr) std::memcpy(&handle, value, sizeof handle);
+  return handle;
+}
+
+// What an argument is set to. Where the native driver does not tell what the kernel declares, the handle of an image or
+// sampler speaks for itself.
+ArgumentKind kind_of(const ArgumentInfo& info, std::size_t size, const void* value) {
+  const bool is_known = info.info_status == CL_SUCCESS || info.kind == ArgumentKind::kImage ||
+                        info.kind == ArgumentKind::kSampler || info.kind == ArgumentKind::kLocal;
+  if (is_known || size != sizeof(void*) || value == nullptr) return info.kind;
+  const HandleBase* handle = OpaqueHandles::find(value);
+  if (handle == nullptr) return info.kind;
+  return handle->tag == HandleTag::kSampler ? ArgumentKind::kSampler : ArgumentKind::kImage;
+}
+
+}  // namespace
 
 Kernel::Kernel(Ref<Program> program, KernelInfo info)
     : program_(std::move(program)), info_(std::move(info)), arguments_(info_.arguments.size()) {
@@ -15,6 +38,9 @@ Kernel::Kernel(Kernel& other) : program_(other.program_), info_(other.info_) {
   const std::lock_guard lock(other.mutex_);
   arguments_ = other.arguments_;
   last_version_ = other.last_version_;
+  svm_pointers_ = other.svm_pointers_;
+  svm_memory_ = other.svm_memory_;
+  if (!svm_pointers_.empty()) svm_unsent_ = ~std::uint64_t{0};
   program_->kernel_attached(1);
 }
 
@@ -47,28 +73,39 @@ cl_int Kernel::set_argument(cl_uint index, std::size_t size, const void* value) 
   const ArgumentInfo& info = info_.arguments[index];
   const std::lock_guard lock(mutex_);
   Argument& argument = arguments_[index];
-  switch (info.kind) {
+  const ArgumentKind kind = kind_of(info, size, value);
+  // Not before the new value has been found good.
+  const auto renewed = [&argument, kind]() -> Argument& {
+    if (argument.kind != kind) argument = {};
+    return argument;
+  };
+  switch (kind) {
     case ArgumentKind::kLocal:
       if (value != nullptr) return CL_INVALID_ARG_VALUE;
       if (size == 0) return CL_INVALID_ARG_SIZE;
       if (argument.set && argument.number == size) return CL_SUCCESS;
-      argument.number = size;
+      renewed().number = size;
       break;
-    case ArgumentKind::kMemory: {
-      if (size != sizeof(cl_mem)) return CL_INVALID_ARG_SIZE;
-      cl_mem handle = nullptr;
-      if (value != nullptr) std::memcpy(&handle, value, sizeof handle);
+    case ArgumentKind::kMemory:
+    case ArgumentKind::kImage: {
       MemoryObject* memory = nullptr;
-      if (handle != nullptr) {
-        memory = from_handle<MemoryObject>(handle);
-        if (memory == nullptr || &memory->context() != &context()) return CL_INVALID_MEM_OBJECT;
-      }
-      if (argument.set && argument.memory.get() == memory) return CL_SUCCESS;
-      argument.memory = Ref<MemoryObject>(memory);
+      const cl_int error = find_memory(info, size, value, memory);
+      if (error != CL_SUCCESS) return error;
+      if (argument.set && argument.kind == kind && argument.memory.get() == memory) return CL_SUCCESS;
+      renewed().memory = Ref<MemoryObject>(memory);
+      break;
+    }
+    case ArgumentKind::kSampler: {
+      Sampler* sampler = nullptr;
+      const cl_int error = find_sampler(size, value, sampler);
+      if (error != CL_SUCCESS) return error;
+      if (argument.set && argument.sampler.get() == sampler) return CL_SUCCESS;
+      renewed().sampler = Ref<Sampler>(sampler);
       break;
     }
     case ArgumentKind::kOther:
-      return CL_INVALID_ARG_VALUE;  // images and samplers: no object of that kind can exist yet
+    case ArgumentKind::kSvm:        // says how one is set, not what one is
+      return CL_INVALID_ARG_VALUE;  // pipes and queues: no object of that kind can exist yet
     case ArgumentKind::kValue: {
       if (value == nullptr) return CL_INVALID_ARG_VALUE;
       if (info.size != 0 ? size != info.size : size == 0) return CL_INVALID_ARG_SIZE;
@@ -76,19 +113,88 @@ cl_int Kernel::set_argument(cl_uint index, std::size_t size, const void* value) 
       if (argument.set && std::equal(argument.value.begin(), argument.value.end(), bytes, bytes + size)) {
         return CL_SUCCESS;
       }
-      argument.value.assign(bytes, bytes + size);
+      renewed().value.assign(bytes, bytes + size);
       break;
     }
   }
-  argument.kind = info.kind;
+  argument.kind = kind;
   argument.set = true;
   argument.version = ++last_version_;
   return CL_SUCCESS;
 }
 
+cl_int Kernel::set_svm_argument(cl_uint index, const void* pointer) {
+  if (index >= arguments_.size()) return CL_INVALID_ARG_INDEX;
+  if (info_.arguments[index].kind != ArgumentKind::kMemory) return CL_INVALID_ARG_VALUE;
+  SvmPlace place;
+  if (pointer != nullptr) {
+    place = find_svm(context(), pointer);
+    if (!place.memory) return CL_INVALID_ARG_VALUE;
+  }
+  const std::lock_guard lock(mutex_);
+  Argument& argument = arguments_[index];
+  argument.kind = pointer == nullptr ? ArgumentKind::kMemory : ArgumentKind::kSvm;
+  argument.number = reinterpret_cast<std::uintptr_t>(pointer);
+  argument.memory = std::move(place.memory);
+  argument.set = true;
+  argument.version = ++last_version_;
+  return CL_SUCCESS;
+}
+
+void Kernel::set_svm_pointers(std::vector<void*> pointers, std::vector<Ref<MemoryObject>> memory) {
+  const std::lock_guard lock(mutex_);
+  svm_pointers_ = std::move(pointers);
+  svm_memory_ = std::move(memory);
+  svm_unsent_ = ~std::uint64_t{0};
+}
+
+void Kernel::send_svm_pointers(Session& session) {
+  const std::uint64_t bit = std::uint64_t{1} << session.index();
+  if ((svm_unsent_ & bit) == 0) return;
+  svm_unsent_ &= ~bit;
+  std::vector<std::uint64_t> addresses;
+  for (void* pointer : svm_pointers_) addresses.push_back(reinterpret_cast<std::uintptr_t>(pointer));
+  session.send(SetKernelSvm{id_, std::span<const std::uint64_t>(addresses)});
+}
+
+cl_int Kernel::find_memory(const ArgumentInfo& info, std::size_t size, const void* value, MemoryObject*& memory) const {
+  if (size != sizeof(cl_mem)) return CL_INVALID_ARG_SIZE;
+  const auto handle = handle_at<cl_mem>(value);
+  const bool is_image = info.kind == ArgumentKind::kImage;
+  // "CL_INVALID_ARG_VALUE if arg_value specified is not a valid value": NULL is one for pointers alone.
+  if (is_image && value == nullptr) return CL_INVALID_ARG_VALUE;
+  if (handle == nullptr) return is_image ? CL_INVALID_MEM_OBJECT : CL_SUCCESS;
+  memory = from_handle<MemoryObject>(handle);
+  // "CL_INVALID_MEM_OBJECT for an argument declared to be a memory object when the specified arg_value is not a valid
+  // memory object."
+  if (memory == nullptr || &memory->context() != &context()) return CL_INVALID_MEM_OBJECT;
+  const bool is_pointer = info.info_status == CL_SUCCESS && info.kind == ArgumentKind::kMemory;
+  if (is_pointer && memory->image() != nullptr) return CL_INVALID_ARG_VALUE;
+  if (!is_image) return CL_SUCCESS;
+  if (memory->image() == nullptr) return CL_INVALID_MEM_OBJECT;
+  // "CL_INVALID_ARG_VALUE if the argument is an image declared with the read_only qualifier and arg_value refers to an
+  // image object created with cl_mem_flags of CL_MEM_WRITE_ONLY or if the image argument is declared with the
+  // write_only qualifier and arg_value refers to an image object created with cl_mem_flags of CL_MEM_READ_ONLY."
+  const bool reads = info.access == CL_KERNEL_ARG_ACCESS_READ_ONLY || info.access == CL_KERNEL_ARG_ACCESS_READ_WRITE;
+  const bool writes = info.access == CL_KERNEL_ARG_ACCESS_WRITE_ONLY || info.access == CL_KERNEL_ARG_ACCESS_READ_WRITE;
+  if (reads && (memory->flags() & CL_MEM_WRITE_ONLY) != 0) return CL_INVALID_ARG_VALUE;
+  if (writes && (memory->flags() & CL_MEM_READ_ONLY) != 0) return CL_INVALID_ARG_VALUE;
+  return CL_SUCCESS;
+}
+
+cl_int Kernel::find_sampler(std::size_t size, const void* value, Sampler*& sampler) const {
+  if (size != sizeof(cl_sampler)) return CL_INVALID_ARG_SIZE;
+  if (value == nullptr) return CL_INVALID_ARG_VALUE;
+  sampler = from_handle<Sampler>(handle_at<cl_sampler>(value));
+  // "CL_INVALID_SAMPLER for an argument declared to be of type sampler_t when the specified arg_value is not a valid
+  // sampler object."
+  return sampler == nullptr || &sampler->context() != &context() ? CL_INVALID_SAMPLER : CL_SUCCESS;
+}
+
 bool Kernel::arguments_complete() {
   const std::lock_guard lock(mutex_);
-  return std::all_of(arguments_.begin(), arguments_.end(), [](const Argument& argument) { return argument.set; });
+  return std::all_of(arguments_.begin(), arguments_.end(),
+                     [](const Argument& argument) { return argument.set && !argument.memory.is_gone(); });
 }
 
 cl_ulong Kernel::local_argument_bytes() {
@@ -109,8 +215,11 @@ std::vector<std::uint64_t>& Kernel::sent_versions(const Device& device) {
 bool Kernel::may_write(std::size_t index) const {
   const Argument& argument = arguments_[index];
   if (!argument.memory || (argument.memory->flags() & CL_MEM_READ_ONLY) != 0) return false;
+  // Shared memory holds pointers to itself, which need not be as constant as the argument is.
+  if (argument.kind == ArgumentKind::kSvm || argument.memory->uses_svm()) return true;
   const ArgumentInfo& info = info_.arguments[index];
   if (info.info_status != CL_SUCCESS) return true;
+  if (info.kind == ArgumentKind::kImage) return info.access != CL_KERNEL_ARG_ACCESS_READ_ONLY;
   return info.address != CL_KERNEL_ARG_ADDRESS_CONSTANT && (info.type_qualifier & CL_KERNEL_ARG_TYPE_CONST) == 0;
 }
 

@@ -7,6 +7,7 @@
 
 #include "runtime/client/memory_object.h"
 #include "runtime/client/program.h"
+#include "runtime/client/sampler.h"
 
 namespace remotecl {
 
@@ -25,9 +26,17 @@ class Kernel final : public Handle<_cl_kernel, HandleTag::kKernel, CL_INVALID_KE
   // Work-group limits on one device.
   const KernelInfo& info_on(const Device& device);
 
+  // What only the native driver of `device` can answer, with the last parameters of the native call; blocks.
+  cl_int query(Device& device, KernelQuery query, cl_uint name, Bytes input, std::size_t size, void* value,
+               std::size_t* size_ret);
+
   // `size` and `value` as clSetKernelArg takes them. CL_INVALID_ARG_INDEX, _ARG_VALUE, _ARG_SIZE,
-  // CL_INVALID_MEM_OBJECT.
+  // CL_INVALID_MEM_OBJECT, CL_INVALID_SAMPLER.
   cl_int set_argument(cl_uint index, std::size_t size, const void* value);
+  // A pointer to shared virtual memory as clSetKernelArgSVMPointer takes it. CL_INVALID_ARG_INDEX, _ARG_VALUE.
+  cl_int set_svm_argument(cl_uint index, const void* pointer);
+  // The shared virtual memory that its commands may touch besides their arguments.
+  void set_svm_pointers(std::vector<void*> pointers, std::vector<Ref<MemoryObject>> memory);
   bool arguments_complete();
   // Bytes of __local arguments set so far.
   cl_ulong local_argument_bytes();
@@ -36,8 +45,11 @@ class Kernel final : public Handle<_cl_kernel, HandleTag::kKernel, CL_INVALID_KE
     bool set = false;
     ArgumentKind kind = ArgumentKind::kValue;
     std::vector<std::byte> value;
-    std::uint64_t number = 0;  // bytes of local memory
-    Ref<MemoryObject> memory;  // null for a NULL pointer
+    std::uint64_t number = 0;  // bytes of local memory; address in shared virtual memory
+    // None for a NULL pointer. "Implementations shall not allow cl_kernel objects to hold reference counts to cl_kernel
+    // arguments".
+    WeakMemory memory;  // buffer or image
+    Ref<Sampler> sampler;
     std::uint64_t version = 0;
   };
   // For the command that is being sent: requires mutex().
@@ -45,12 +57,17 @@ class Kernel final : public Handle<_cl_kernel, HandleTag::kKernel, CL_INVALID_KE
   std::vector<Argument>& arguments() { return arguments_; }
   // The last version sent to `device`, to be updated by the sender.
   std::vector<std::uint64_t>& sent_versions(const Device& device);
+  const std::vector<Ref<MemoryObject>>& svm_memory() const { return svm_memory_; }
+  // Tells the server of svm_memory() what it does not know yet.
+  void send_svm_pointers(Session& session);
   void create_on(Session& session);
   // Whether the kernel may write through this argument.
   bool may_write(std::size_t index) const;
 
  private:
   ~Kernel() override;
+  cl_int find_memory(const ArgumentInfo& info, std::size_t size, const void* value, MemoryObject*& memory) const;
+  cl_int find_sampler(std::size_t size, const void* value, Sampler*& sampler) const;
 
   const Ref<Program> program_;
   const KernelInfo info_;
@@ -61,6 +78,9 @@ class Kernel final : public Handle<_cl_kernel, HandleTag::kKernel, CL_INVALID_KE
   std::map<const Device*, std::vector<std::uint64_t>> sent_;
   std::map<const Device*, KernelInfo> per_device_;
   std::uint64_t created_on_ = 0;
+  std::vector<void*> svm_pointers_;
+  std::vector<Ref<MemoryObject>> svm_memory_;  // one for each
+  std::uint64_t svm_unsent_ = 0;               // bit per session
 };
 
 }  // namespace remotecl

@@ -7,29 +7,18 @@
 #include "runtime/protocol/frames.h"
 
 namespace remotecl {
-namespace {
 
-// Calls f(event) for those that have not ended yet and forgets the others. A failed one is kept: its dependents must
-// fail too.
-template <class F>
-void for_each_pending(std::vector<Ref<Event>>& events, F&& f) {
-  std::erase_if(events, [](const Ref<Event>& event) { return event->status() == CL_COMPLETE; });
-  for (const Ref<Event>& event : events) f(*event);
-}
-
-}  // namespace
-
-void send_write(CommandQueue& queue, EventId event, ObjectId buffer, std::uint64_t offset, std::byte* memory,
+void send_write(CommandQueue& queue, EventId event, const MemoryObject& object, std::uint64_t offset, std::byte* memory,
                 std::uint64_t size, Array<EventId> wait_list, std::shared_ptr<void> keep_alive) {
   Session& session = queue.session();
   if (size <= kInlineDataMax) {
-    session.send(EnqueueWrite{queue.id(), event, buffer, offset, size, 0, Bytes(memory, size), wait_list});
+    object.send_write(session, queue.id(), event, {offset, size}, 0, Bytes(memory, size), wait_list);
     return;
   }
   session.add_interest();
-  const TransferRef transfer = session.begin_transfer(
+  const TransferRef transfer = session.begin_send(
       memory, size, [&session](bool) { session.drop_interest(); }, std::move(keep_alive));
-  session.send(EnqueueWrite{queue.id(), event, buffer, offset, size, transfer->id, {}, wait_list});
+  object.send_write(session, queue.id(), event, {offset, size}, transfer->id, {}, wait_list);
 }
 
 PendingCommand::PendingCommand(CommandQueue& queue, cl_command_type type, WaitList wait, bool wants_event)
@@ -39,7 +28,10 @@ PendingCommand::PendingCommand(CommandQueue& queue, cl_command_type type, WaitLi
     return;
   }
   for (Event* event : wait) waits_for(*event);
-  if (wants_event) event_ = make_ref<Event>(queue, type, true);
+  if (wants_event) {
+    event_ = make_ref<Event>(queue, type, true);
+    if (queue.in_order() && !queue.pending_reads().none()) queue.pending_reads().hold(*event_);
+  }
 }
 
 void PendingCommand::waits_for(Event& event) {
@@ -51,30 +43,38 @@ void PendingCommand::waits_for(Event& event) {
 void PendingCommand::touches(MemoryObject& buffer) {
   if (error_ != CL_SUCCESS) return;
   buffer.create_on(session());
-  auto& arrivals = buffer.storage().arrivals;
-  if (arrivals.empty()) return;
-  const auto at = arrivals.find(location_);
-  if (at != arrivals.end()) for_each_pending(at->second, [this](Event& event) { waits_for(event); });
+  BufferStorage& storage = buffer.storage();
+  Site& site = storage.site(location_);
+  if (!site.arrivals.empty()) {
+    storage.settle_arrivals();
+    for (const Arrival& arrival : site.arrivals) waits_for(*arrival.event);
+  }
 }
 
 void PendingCommand::reads(MemoryObject& buffer, ByteRange range) {
   touches(buffer);
   if (error_ != CL_SUCCESS) return;
-  const ResidencyDirectory& residency = buffer.storage().residency;
-  if (residency.valid(range, location_)) return;
-  std::vector<ResidencyDirectory::Transfer> missing;
-  residency.missing(range, location_, missing);
+  BufferStorage& storage = buffer.storage();
+  if (!storage.residency.valid(range, location_)) fetch(buffer, range);
+  storage.site(location_).used_by(queue_, false);
+}
+
+void PendingCommand::fetch(MemoryObject& buffer, ByteRange range) {
+  BufferStorage& storage = buffer.storage();
+  storage.settle_arrivals();
+  std::vector<Missing> missing;
+  storage.residency.missing(range, location_, missing);
   buffer.root().create_on(session());
-  for (const auto& transfer : missing) {
+  for (const Missing& transfer : missing) {
     const Location source = choose_source(transfer.holders);
     if (source == location_) {  // every holder is on a lost server
       error_ = CL_DEVICE_NOT_AVAILABLE;
       return;
     }
     if (source == kHost) {
-      upload(buffer.root(), transfer.range);
+      upload(buffer.root(), transfer);
     } else {
-      relay(buffer.root(), transfer.range, source);
+      relay(buffer.root(), transfer, source);
     }
   }
 }
@@ -93,71 +93,86 @@ Location PendingCommand::choose_source(std::uint64_t holders) const {
   return location_;
 }
 
-void PendingCommand::upload(MemoryObject& root, ByteRange range) {
-  const auto arrival = make_ref<Event>(queue_, CL_COMMAND_WRITE_BUFFER, true);
+// The end of everything that `queue` was given so far, however it ends.
+EventId PendingCommand::mark(CommandQueue& queue) {
+  const auto& marker = markers_.emplace_back(make_ref<Event>(queue, CL_COMMAND_MARKER, true));
+  queue.session().send(EnqueueMarker{queue.id(), marker->id(), 0, 1, {}});
+  return marker->id();
+}
+
+// Bytes may be replaced once the commands that use the old ones have ended; nothing else holds a transfer back, not
+// what the command itself waits for, and not the failure of a command before.
+std::vector<EventId> PendingCommand::after_users(MemoryObject& root) {
+  std::vector<EventId> after;
+  for (const Site::User& user : root.storage().site(location_).users) {
+    const bool implied = user.queue.get() == &queue_ && queue_.in_order();
+    if (!implied) after.push_back(mark(*user.queue));
+  }
+  return after;
+}
+
+void PendingCommand::upload(MemoryObject& root, const Missing& missing) {
+  const std::vector<EventId> after = after_users(root);
+  const auto arrival = make_ref<Event>(queue_, CL_COMMAND_WRITE_BUFFER, true, true);
   BufferStorage& storage = root.storage();
-  send_write(queue_, arrival->id(), root.id(), range.offset, storage.host() + range.offset, range.size, wait_list(),
-             root.shared_storage());
+  const ByteRange range = missing.range;
+  send_write(queue_, arrival->id(), root, range.offset, storage.host() + range.offset, range.size,
+             std::span<const EventId>(after), root.shared_storage());
   if (range.size > kInlineDataMax) {
     arrival->reported_unasked();
     storage.host_readers.push_back(arrival);
   }
-  arriving(root, range, arrival);
+  arriving(root, missing, arrival);
 }
 
 // From a device of this or another server through the client: a read there, a write here that waits for it. Servers
 // that push to each other will take the place of the memory in between and leave the rest as it is.
-void PendingCommand::relay(MemoryObject& root, ByteRange range, Location from) {
+void PendingCommand::relay(MemoryObject& root, const Missing& missing, Location from) {
   Device& source = queue_.context().device_at(from);
   CommandQueue& reader = queue_.context().transfer_queue(source);
-  BufferStorage& storage = root.storage();
-  std::vector<EventId> after;
-  std::vector<Ref<Event>> markers;  // held until the read that names them has been sent
-  for (const Ref<CommandQueue>& writer : storage.writers[from]) {
-    const auto& written = markers.emplace_back(make_ref<Event>(*writer, CL_COMMAND_MARKER, true));
-    source.session().send(EnqueueMarker{writer->id(), written->id(), 0, 1, {}});
-    after.push_back(written->id());
+  const ByteRange range = missing.range;
+  Site& holder = root.storage().site(from);
+  std::vector<EventId> written;
+  for (const Site::User& user : holder.users) {
+    if (user.writes) written.push_back(mark(*user.queue));
   }
-  for_each_pending(storage.arrivals[from], [&](Event& event) { after.push_back(event.id()); });
+  for (const Arrival& arrival : holder.arrivals) written.push_back(arrival.event->id());
 
   const std::shared_ptr<std::byte[]> memory(new std::byte[range.size]);
   const auto fetched = make_ref<Event>(reader, CL_COMMAND_READ_BUFFER, true);
   fetched->reported_unasked();
   fetched->add_hold();
+  // On one server the read is over before its bytes are here: the write waits for an event of the client.
+  const bool one_server = &source.session() == &session();
+  const Ref<Event> arrived = one_server ? make_ref<Event>(Ref<Context>(&queue_.context())) : fetched;
   source.session().add_interest();
-  const TransferRef transfer = source.session().begin_transfer(
+  const TransferRef transfer = source.session().begin_receive(
       memory.get(), range.size,
-      [fetched, &session = source.session()](bool ok) {
+      [fetched, arrived, one_server, &session = source.session()](bool ok) {
         fetched->release_hold(ok);
+        if (one_server) arrived->complete(ok ? CL_COMPLETE : CL_OUT_OF_RESOURCES);
         session.drop_interest();
       },
       memory);
-  source.session().send(EnqueueRead{reader.id(), fetched->id(), root.id(), range.offset, range.size, transfer->id,
-                                    std::span<const EventId>(after)});
-  fetched->announce_to(session());
+  root.send_read(source.session(), reader.id(), fetched->id(), range, transfer->id, std::span<const EventId>(written));
+  arrived->announce_to(session());
   source.session().flush();
 
-  const auto arrival = make_ref<Event>(queue_, CL_COMMAND_MIGRATE_MEM_OBJECTS, true);
+  std::vector<EventId> after = after_users(root);
+  after.push_back(arrived->id());
+  const auto arrival = make_ref<Event>(queue_, CL_COMMAND_MIGRATE_MEM_OBJECTS, true, true);
   arrival->reported_unasked();
-  std::vector<EventId> wait_ids = wait_ids_;
-  wait_ids.push_back(fetched->id());
   session().add_interest();
-  const TransferRef push = session().begin_transfer(
+  const TransferRef push = session().begin_send(
       memory.get(), range.size, [&session = session()](bool) { session.drop_interest(); }, memory);
-  session().send(EnqueueWrite{queue_.id(),
-                              arrival->id(),
-                              root.id(),
-                              range.offset,
-                              range.size,
-                              push->id,
-                              {},
-                              std::span<const EventId>(wait_ids)});
-  arriving(root, range, arrival);
+  root.send_write(session(), queue_.id(), arrival->id(), range, push->id, {}, std::span<const EventId>(after));
+  arriving(root, missing, arrival);
 }
 
-void PendingCommand::arriving(MemoryObject& root, ByteRange range, const Ref<Event>& arrival) {
-  root.storage().residency.add_holder(range, location_);
-  root.storage().arrivals[location_].push_back(arrival);
+void PendingCommand::arriving(MemoryObject& root, const Missing& missing, const Ref<Event>& arrival) {
+  BufferStorage& storage = root.storage();
+  storage.residency.add_holder(missing.range, location_);
+  storage.site(location_).arrivals.push_back({arrival, missing.range, missing.holders});
   waits_for(*arrival);
 }
 
@@ -166,9 +181,7 @@ void PendingCommand::record_writes() {
     BufferStorage& storage = write.buffer->storage();
     storage.residency.write(write.range, location_);
     ++storage.writes;
-    auto& writers = storage.writers[location_];
-    const auto same = [this](const Ref<CommandQueue>& queue) { return queue.get() == &queue_; };
-    if (std::none_of(writers.begin(), writers.end(), same)) writers.push_back(Ref<CommandQueue>(&queue_));
+    storage.site(location_).used_by(queue_, true);
   }
 }
 

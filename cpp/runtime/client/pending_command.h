@@ -47,10 +47,14 @@ class PendingCommand {
     ByteRange range;
   };
   void record_writes();
-  void upload(MemoryObject& root, ByteRange range);
-  void relay(MemoryObject& root, ByteRange range, Location from);
-  void arriving(MemoryObject& root, ByteRange range, const Ref<Event>& arrival);
+  using Missing = ResidencyDirectory::Transfer;
+  void fetch(MemoryObject& buffer, ByteRange range);
+  void upload(MemoryObject& root, const Missing& missing);
+  void relay(MemoryObject& root, const Missing& missing, Location from);
+  void arriving(MemoryObject& root, const Missing& missing, const Ref<Event>& arrival);
   Location choose_source(std::uint64_t holders) const;
+  EventId mark(CommandQueue& queue);
+  std::vector<EventId> after_users(MemoryObject& root);
 
   CommandQueue& queue_;
   const Location location_;
@@ -59,11 +63,12 @@ class PendingCommand {
   Ref<Event> event_;
   std::vector<EventId> wait_ids_;
   std::vector<Write> writes_;
+  std::vector<Ref<Event>> markers_;  // held until the commands that name them have been sent
 };
 
 // Sends a write of `size` bytes at `memory`, which stay valid as long as `keep_alive`: inside the message when small,
 // else as a transfer that the server pulls in its own time. Requires the context's memory_mutex.
-void send_write(CommandQueue& queue, EventId event, ObjectId buffer, std::uint64_t offset, std::byte* memory,
+void send_write(CommandQueue& queue, EventId event, const MemoryObject& object, std::uint64_t offset, std::byte* memory,
                 std::uint64_t size, Array<EventId> wait_list, std::shared_ptr<void> keep_alive);
 
 }  // namespace remotecl

@@ -65,6 +65,7 @@ void Platform::add(const Address& address) {
   Decoder decoder(session->device_list());
   DeviceList list{};
   if (!decoder.read(list)) throw ConnectionError(address.text() + " sent a malformed list of devices");
+  session->device_indices().reserve(static_cast<std::uint32_t>(list.devices.size()));
   list.devices.for_each(
       [&](const DeviceDescription& description) { devices_.push_back(new Device(*this, *session, description)); });
   std::erase_if(servers_, [&address](const ServerStatus& server) { return server.address == address; });

@@ -34,15 +34,28 @@ struct KernelInfo {
   std::vector<ArgumentInfo> arguments;
 };
 
-// What a build on one device gave.
+// What a build, compilation or link on one device gave.
 struct DeviceBuildInfo {
   cl_build_status status = CL_BUILD_NONE;
   cl_int error = CL_SUCCESS;
+  bool executable = false;  // kernels can be made of it
   std::string options;
   std::string log;
   cl_program_binary_type binary_type = CL_PROGRAM_BINARY_TYPE_NONE;
-  std::size_t binary_size = 0;
+  std::size_t global_variables_size = 0;
+  bool allows_remainder = true;
+  bool has_constructors = false;
+  bool has_destructors = false;
   std::map<std::string, KernelInfo> kernels;
+};
+
+enum class ProgramOrigin { kSource, kBinaries, kIl, kBuiltInKernels, kLink };
+
+// What a program is made from.
+struct ProgramCode {
+  ProgramOrigin origin = ProgramOrigin::kSource;
+  std::string text;                           // source or IL
+  std::vector<std::vector<std::byte>> parts;  // parallel to the devices: binaries, or names of built-in kernels
 };
 
 // A program; builds run on the servers of its devices. Any thread.
@@ -50,22 +63,41 @@ class Program final : public Handle<_cl_program, HandleTag::kProgram, CL_INVALID
  public:
   using Callback = void(CL_CALLBACK*)(cl_program, void*);
 
-  Program(Ref<Context> context, std::string source);
-  // From binaries, one for each of `devices`.
-  Program(Ref<Context> context, std::vector<Device*> devices, std::vector<std::vector<std::byte>> binaries);
+  // A program that another one may include, and the name by which it does.
+  struct Included {
+    Ref<Program> program;
+    std::string name;
+  };
+
+  Program(Ref<Context> context, std::vector<Device*> devices, ProgramCode code);
 
   Context& context() const { return *context_; }
   ObjectId id() const { return id_; }
   const std::vector<Device*>& devices() const { return devices_; }
-  const std::string& source() const { return source_; }
-  bool from_source() const { return binaries_.empty(); }
+  const ProgramCode& code() const { return code_; }
 
-  // Builds for `devices`; blocks, or calls back when `callback` is given. CL_SUCCESS, CL_BUILD_PROGRAM_FAILURE,
-  // CL_INVALID_BUILD_OPTIONS, CL_INVALID_OPERATION (a build is running, kernels exist), CL_DEVICE_NOT_AVAILABLE, ...
-  cl_int build(const std::vector<Device*>& devices, const std::string& options, Callback callback, void* user_data);
+  // These run on the servers of `devices`; they block, or call back when `notify` has a callback. CL_SUCCESS, what the
+  // native driver answers, CL_INVALID_OPERATION (a build is running, kernels exist), CL_DEVICE_NOT_AVAILABLE, ...
+  struct Notify {
+    Callback callback = nullptr;
+    void* user_data = nullptr;
+  };
+  cl_int build(const std::vector<Device*>& devices, const std::string& options, Notify notify);
+  cl_int compile(const std::vector<Device*>& devices, const std::string& options, std::vector<Included> included,
+                 Notify notify);
+  // Makes this program, which comes from nothing else, of the others.
+  cl_int link(const std::vector<Device*>& devices, const std::string& options, std::vector<Ref<Program>> inputs,
+              Notify notify);
+  // Learns what the native drivers know of a new program, and whether they take it; blocks.
+  cl_int inspect(const std::vector<Device*>& devices);
+  // A constant of an IL program, for later builds; asks the servers.
+  cl_int specialize(cl_uint constant, Bytes value);
 
   DeviceBuildInfo build_info(const Device& device) const;  // a copy: a build may be running
   bool built(const Device& device) const;
+  // Whether the last work-groups of a range may be smaller than the others: a property of the language version that the
+  // program was built for, and of its options. True when that is not known here.
+  bool allows_remainder(const Device& device) const;
   // The kernel's info on the first device where it was built; nullopt when it exists nowhere. `device` null: any.
   std::optional<KernelInfo> kernel_info(const std::string& name, const Device* device) const;
   bool any_built() const;
@@ -81,14 +113,28 @@ class Program final : public Handle<_cl_program, HandleTag::kProgram, CL_INVALID
   void create_on(Session& session);
 
  private:
-  struct Build;
+  // One call of the native driver for each of some devices.
+  struct Build {
+    std::vector<Device*> devices;
+    std::string options;
+    Notify notify;
+    bool allows_remainder;
+    cl_int failure;                  // the error of a device that failed without one
+    std::vector<Ref<Program>> uses;  // other programs, kept until the servers have answered
+  };
+  struct Progress;
   ~Program() override;
+  // `send` sends the message to one server: send(session, token, indices of its devices).
+  template <class Send>
+  cl_int run(Build build, Send&& send);
+  bool allows_remainder_by(const std::string& options) const;
+  cl_int result_of(const Build& build) const;
+  // Requires mutex_.
   void store(Session& session, const std::vector<Device*>& devices, const Bytes* payload);
 
   const Ref<Context> context_;
   const std::vector<Device*> devices_;
-  const std::string source_;
-  const std::vector<std::vector<std::byte>> binaries_;  // parallel to devices_, or empty
+  const ProgramCode code_;
   const ObjectId id_ = next_id();
   std::atomic<int> kernels_{0};
   mutable std::mutex mutex_;

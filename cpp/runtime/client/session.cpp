@@ -7,6 +7,7 @@
 #include <chrono>
 
 #include "runtime/client/event.h"
+#include "runtime/client/fork.h"
 #include "runtime/client/notice.h"
 #include "runtime/transport/tcp.h"
 
@@ -26,6 +27,7 @@ Session::Session(const Address& address, std::uint32_t index) : address_(address
   greet(*bulk_, Role::kBulk, session, secret);
   receive_device_list();
   wake_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  for (const int descriptor : {control_->wait_handle(), bulk_->wait_handle(), wake_}) give_up_in_child(descriptor);
   background_thread_ = std::thread([this] { background(); });
 }
 
@@ -39,6 +41,7 @@ Session::~Session() {
   background_thread_.join();
   sender_wanted_.notify_all();
   if (sender_.joinable()) sender_.join();
+  for (const int descriptor : {control_->wait_handle(), bulk_->wait_handle(), wake_}) forget_in_child(descriptor);
   ::close(wake_);
 }
 
@@ -122,15 +125,29 @@ void Session::flush() {
   write_out();
 }
 
-TransferRef Session::begin_transfer(std::byte* memory, std::uint64_t size, std::function<void(bool)> finished,
-                                    std::shared_ptr<void> keep_alive, bool sender_waits) {
+TransferRef Session::begin_receive(std::byte* to, std::uint64_t size, std::function<void(bool)> finished,
+                                   std::shared_ptr<void> keep_alive) {
   auto transfer = std::make_shared<Transfer>();
-  transfer->id = next_id();
-  transfer->memory = memory;
+  transfer->memory = to;
   transfer->size = size;
+  return begin_transfer(std::move(transfer), std::move(finished), std::move(keep_alive));
+}
+
+TransferRef Session::begin_send(const std::byte* from, std::uint64_t size, std::function<void(bool)> finished,
+                                std::shared_ptr<void> keep_alive, bool sender_waits) {
+  auto transfer = std::make_shared<Transfer>();
+  transfer->sends = true;
+  transfer->memory = const_cast<std::byte*>(from);
+  transfer->size = size;
+  transfer->sender_waits = sender_waits;
+  return begin_transfer(std::move(transfer), std::move(finished), std::move(keep_alive));
+}
+
+TransferRef Session::begin_transfer(TransferRef transfer, std::function<void(bool)> finished,
+                                    std::shared_ptr<void> keep_alive) {
+  transfer->id = next_id();
   transfer->finished = std::move(finished);
   transfer->keep_alive = std::move(keep_alive);
-  transfer->sender_waits = sender_waits;
   {
     const std::lock_guard lock(tables_mutex_);
     if (!lost()) {
@@ -146,6 +163,11 @@ TransferRef Session::find_transfer(TransferId id) {
   const std::lock_guard lock(tables_mutex_);
   const auto at = transfers_.find(id);
   return at == transfers_.end() ? nullptr : at->second;
+}
+
+TransferRef Session::find_transfer(TransferId id, bool sends) {
+  TransferRef transfer = find_transfer(id);
+  return transfer && transfer->sends == sends ? transfer : nullptr;
 }
 
 void Session::end_transfer(const TransferRef& transfer, bool ok) {
@@ -248,7 +270,7 @@ void Session::lose(const std::string& reason) {
     replies_.clear();
   }
   for (const TransferRef& transfer : transfers) end_transfer(transfer, false);
-  for (const Ref<Event>& event : events) event->complete(CL_DEVICE_NOT_AVAILABLE);
+  for (const Ref<Event>& event : events) event->lose();
   for (const Reply& reply : replies) reply(0, nullptr);
   sender_wanted_.notify_all();
   const std::lock_guard lock(inbox_mutex_);

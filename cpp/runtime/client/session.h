@@ -13,6 +13,7 @@
 
 #include "runtime/base/mutex.h"
 #include "runtime/base/ref_counted.h"
+#include "runtime/client/device_indices.h"
 #include "runtime/client/transfer.h"
 #include "runtime/protocol/message_buffer.h"
 #include "runtime/protocol/messages.h"
@@ -72,13 +73,18 @@ class Session {
   void add_interest();
   void drop_interest();
 
-  // Registers a transfer before the command that names it is sent.
-  TransferRef begin_transfer(std::byte* memory, std::uint64_t size, std::function<void(bool)> finished,
-                             std::shared_ptr<void> keep_alive, bool sender_waits = false);
+  // Register a transfer before the command that names it is sent. The memory stays valid as long as `keep_alive`.
+  TransferRef begin_receive(std::byte* to, std::uint64_t size, std::function<void(bool)> finished,
+                            std::shared_ptr<void> keep_alive);
+  TransferRef begin_send(const std::byte* from, std::uint64_t size, std::function<void(bool)> finished,
+                         std::shared_ptr<void> keep_alive, bool sender_waits = false);
   // Sends the bytes of a pulled transfer from the calling thread.
   bool send_bulk(const TransferRef& transfer);
   // A command that named the transfer failed: nothing will move.
   void fail_transfer(TransferId id);
+
+  // Which indices of devices are in use.
+  DeviceIndices& device_indices() { return device_indices_; }
 
   // Events that EventDone and CommandFailed may name. The table does not own them.
   void register_event(Event& event);
@@ -108,7 +114,11 @@ class Session {
   void handle_pull(TransferId id);
   void deliver_reply(Token token, std::uint16_t code, Bytes payload);
   void end_transfer(const TransferRef& transfer, bool ok);
+  TransferRef begin_transfer(TransferRef transfer, std::function<void(bool)> finished,
+                             std::shared_ptr<void> keep_alive);
   TransferRef find_transfer(TransferId id);
+  // Null for one of the other direction too: the server must not read what it may write, or the reverse.
+  TransferRef find_transfer(TransferId id, bool sends);
   Ref<Event> find_event(EventId id);
   Ref<CommandQueue> find_queue(ObjectId id);
   void bulk_sender();
@@ -119,6 +129,7 @@ class Session {
   std::unique_ptr<Connection> control_;
   std::unique_ptr<Connection> bulk_;
   std::vector<std::byte> device_list_;
+  DeviceIndices device_indices_;
 
   std::atomic<bool> lost_{false};
   std::atomic<bool> shutdown_expected_{false};

@@ -4,7 +4,7 @@
 namespace remotecl {
 
 void Session::handle_pull(TransferId id) {
-  const TransferRef transfer = find_transfer(id);
+  const TransferRef transfer = find_transfer(id, true);
   if (!transfer || transfer->state.load() != Transfer::State::kPending) return;
   transfer->state.store(Transfer::State::kPulled, std::memory_order_release);
   if (transfer->sender_waits) return;  // wait() returns in that thread, which sends

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdio>
 
 #include "runtime/client/event.h"
 #include "runtime/client/session.h"
@@ -128,7 +129,7 @@ bool Session::read_bulk() {
       if (bulk_header_have_ < kBulkHeaderSize) continue;
       bulk_header_have_ = 0;
       const auto header = decode_frame<BulkHeader>(bulk_header_);
-      bulk_transfer_ = find_transfer(header.transfer);
+      bulk_transfer_ = find_transfer(header.transfer, false);
       // What a malicious server announces must fit what we asked for.
       if (!bulk_transfer_ || header.size == 0 || header.size > bulk_transfer_->size - bulk_transfer_->moved) {
         return false;
@@ -161,6 +162,10 @@ void Session::handle(std::uint16_t code, Bytes payload) {
       return with(Finished{}, [&](const Finished& report) { deliver_reply(report.token, code, payload); });
     case Code::kPong:
       return with(Pong{}, [&](const Pong& report) { deliver_reply(report.token, code, payload); });
+    case Code::kSubDevices:
+      return with(SubDevices{}, [&](const SubDevices& report) { deliver_reply(report.token, code, payload); });
+    case Code::kClock:
+      return with(Clock{}, [&](const Clock& report) { deliver_reply(report.token, code, payload); });
     case Code::kBuildDone:
       return with(BuildDone{}, [&](const BuildDone& report) { deliver_reply(report.token, code, payload); });
     case Code::kCommandBufferState:
@@ -168,6 +173,12 @@ void Session::handle(std::uint16_t code, Bytes payload) {
                   [&](const CommandBufferState& report) { deliver_reply(report.token, code, payload); });
     case Code::kProgramBinary:
       return with(ProgramBinary{}, [&](const ProgramBinary& report) { deliver_reply(report.token, code, payload); });
+    case Code::kNativeAnswer:
+      return with(NativeAnswer{}, [&](const NativeAnswer& report) { deliver_reply(report.token, code, payload); });
+    case Code::kSvmAllocated:
+      return with(SvmAllocated{}, [&](const SvmAllocated& report) { deliver_reply(report.token, code, payload); });
+    case Code::kImageFormats:
+      return with(ImageFormats{}, [&](const ImageFormats& report) { deliver_reply(report.token, code, payload); });
     case Code::kEventDone:
       return with(EventDone{}, [&](const EventDone& report) { handle_event_done(report); });
     case Code::kCommandFailed:
@@ -176,6 +187,11 @@ void Session::handle(std::uint16_t code, Bytes payload) {
       return with(ReadData{}, [&](const ReadData& report) { handle_read_data(report); });
     case Code::kPullTransfer:
       return with(PullTransfer{}, [&](const PullTransfer& report) { handle_pull(report.transfer); });
+    case Code::kKernelOutput:
+      return with(KernelOutput{}, [](const KernelOutput& report) {
+        std::fwrite(report.text.data(), 1, report.text.size(), stdout);
+        std::fflush(stdout);
+      });
     case Code::kSessionError:
       return with(SessionError{},
                   [&](const SessionError& report) { lose("the server said: " + std::string(report.text)); });
@@ -200,7 +216,7 @@ void Session::handle_command_failed(const CommandFailed& report) {
 }
 
 void Session::handle_read_data(const ReadData& report) {
-  const TransferRef transfer = find_transfer(report.transfer);
+  const TransferRef transfer = find_transfer(report.transfer, false);
   if (!transfer) return;
   if (report.data.size() != transfer->size) return lose("the server sent a read of the wrong size");
   std::memcpy(transfer->memory, report.data.data(), report.data.size());

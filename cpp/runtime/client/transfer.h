@@ -16,6 +16,7 @@ struct Transfer {
   enum class State { kPending, kPulled, kDone, kFailed };
 
   TransferId id = 0;
+  bool sends = false;            // to the server; else from it
   std::byte* memory = nullptr;  // where received bytes go, or where sent bytes come from
   std::uint64_t size = 0;
   std::uint64_t moved = 0;    // touched only by the thread that moves the bytes

@@ -92,6 +92,17 @@ void ResidencyDirectory::drop_holder(ByteRange range, Location at, std::vector<B
   merge(first, last);
 }
 
+void ResidencyDirectory::restore(ByteRange range, Location at, std::uint64_t holders) {
+  const auto [first, last] = isolate(clamp(range));
+  for (std::size_t i = first; i < last; ++i) {
+    Segment& segment = segments_[i];
+    if ((segment.holders & bit(at)) == 0) continue;
+    segment.holders &= ~bit(at);
+    if (segment.holders == 0) segment.holders = holders;
+  }
+  merge(first, last);
+}
+
 std::vector<ResidencyDirectory::Entry> ResidencyDirectory::entries() const {
   std::vector<Entry> result;
   result.reserve(segments_.size());

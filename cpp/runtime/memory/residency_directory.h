@@ -68,6 +68,10 @@ class ResidencyDirectory {
   // lost, and appended to `lost` in order and merged.
   void drop_holder(ByteRange range, Location at, std::vector<ByteRange>* lost = nullptr);
 
+  // `at` does not hold `range` after all: a transfer there has failed, and with it all commands that counted on it.
+  // What nobody else has written or fetched since is again where it was before, with `holders`.
+  void restore(ByteRange range, Location at, std::uint64_t holders);
+
   // The whole buffer in order, with no gap; no two neighbours are equal in holders and version.
   std::vector<Entry> entries() const;
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <asio.hpp>
+#include <utility>
 
 #include "runtime/transport/stream_connection.h"
 
@@ -54,6 +55,11 @@ std::unique_ptr<Connection> connect(const Address& address, std::chrono::millise
 }
 
 std::unique_ptr<Connection> adopt(int descriptor) {
+  // A program that has closed its standard streams may still write to them.
+  if (descriptor <= STDERR_FILENO) {
+    const int higher = ::fcntl(descriptor, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    if (higher >= 0) ::close(std::exchange(descriptor, higher));
+  }
   const int on = 1;
   ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
   ::setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);

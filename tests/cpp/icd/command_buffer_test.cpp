@@ -66,7 +66,8 @@ TEST_F(CommandBufferTest, IsReportedWithItsVersionAndCapabilities) {
   EXPECT_TRUE(found);
   EXPECT_EQ(
       value<cl_bitfield>(clGetDeviceInfo, device(), cl_uint{CL_DEVICE_COMMAND_BUFFER_CAPABILITIES_KHR}),
-      cl_bitfield{CL_COMMAND_BUFFER_CAPABILITY_SIMULTANEOUS_USE_KHR | CL_COMMAND_BUFFER_CAPABILITY_OUT_OF_ORDER_KHR});
+      cl_bitfield{CL_COMMAND_BUFFER_CAPABILITY_KERNEL_PRINTF_KHR | CL_COMMAND_BUFFER_CAPABILITY_SIMULTANEOUS_USE_KHR |
+                  CL_COMMAND_BUFFER_CAPABILITY_OUT_OF_ORDER_KHR});
   EXPECT_EQ(
       value<cl_bitfield>(clGetDeviceInfo, device(), cl_uint{CL_DEVICE_COMMAND_BUFFER_REQUIRED_QUEUE_PROPERTIES_KHR}),
       0u);
@@ -288,6 +289,106 @@ TEST_F(CommandBufferTest, SubBuffersAreWrittenWhereTheyLie) {
   EXPECT_EQ(content.front(), 1);
   EXPECT_EQ(content[half / sizeof(int)], 6);
   EXPECT_EQ(content.back(), 6);
+}
+
+TEST_F(CommandBufferTest, MixesImagesAndBuffers) {
+  const CommandBufferApi& api = CommandBufferApi::get();
+  const cl_image_format format{CL_RGBA, CL_UNSIGNED_INT32};
+  cl_image_desc description{};
+  description.image_type = CL_MEM_OBJECT_IMAGE2D;
+  description.image_width = description.image_height = 4;
+  const auto make_image = [&] {
+    cl_int error = CL_SUCCESS;
+    Owned<cl_mem> image(clCreateImage(context_, CL_MEM_READ_WRITE, &format, &description, nullptr, &error));
+    check(error);
+    return image;
+  };
+  const Owned<cl_mem> first = make_image(), second = make_image();
+  const Owned<cl_mem> from = make_buffer(context_, numbers(kCount)), to = make_buffer(context_, kSize);
+  const std::size_t none[] = {0, 0, 0}, all[] = {4, 4, 1}, one[] = {1, 1, 1}, right[] = {2, 0, 0}, half[] = {2, 4, 1};
+  const cl_uint color[] = {7, 7, 7, 7};
+  Recorded commands(queue_);
+  check(api.copy_buffer_to_image(commands, nullptr, from, first, 0, none, all, 0, nullptr, nullptr, nullptr));
+  check(api.fill_image(commands, nullptr, first, color, none, one, 0, nullptr, nullptr, nullptr));
+  check(api.fill_image(commands, nullptr, second, color, none, all, 0, nullptr, nullptr, nullptr));
+  check(api.copy_image(commands, nullptr, first, second, none, right, half, 0, nullptr, nullptr, nullptr));
+  check(api.copy_image_to_buffer(commands, nullptr, second, to, none, all, 0, 0, nullptr, nullptr, nullptr));
+  commands.finalize();
+  for (int round = 0; round < 2; ++round) {
+    const std::vector<int> data = numbers(kCount, 1000 * round);
+    check(clEnqueueWriteBuffer(other_, from, CL_TRUE, 0, kSize, data.data(), 0, nullptr, nullptr));
+    ASSERT_EQ(commands.replay(), CL_SUCCESS);
+    std::vector<int> expected(kCount, 7);
+    for (int row = 0; row < 4; ++row) {
+      for (int i = 0; i < 8; ++i) expected[16 * row + 8 + i] = row == 0 && i < 4 ? 7 : data[16 * row + i];
+    }
+    ASSERT_EQ(read<int>(queue_, to, kCount), expected);
+  }
+}
+
+TEST_F(CommandBufferTest, KernelsUseSamplersImagesAndSharedMemory) {
+  const Owned<cl_program> program = build(context_, R"(
+    kernel void gather(read_only image2d_t image, sampler_t sampler, global int* out, global const int* more) {
+      int i = get_global_id(0);
+      out[i] = read_imageui(image, sampler, (int2)(i, 0)).x + more[i];
+    })");
+  const Owned<cl_kernel> gather = make_kernel(program, "gather");
+  std::vector<cl_uint> pixels(4 * 8);
+  for (cl_uint i = 0; i < 8; ++i) pixels[4 * i] = 10 * i;
+  const cl_image_format format{CL_RGBA, CL_UNSIGNED_INT32};
+  cl_image_desc description{};
+  description.image_type = CL_MEM_OBJECT_IMAGE2D;
+  description.image_width = 8;
+  description.image_height = 1;
+  const Owned<cl_mem> out = make_buffer(context_, 32);
+  auto* more = static_cast<int*>(clSVMAlloc(context_, CL_MEM_READ_WRITE, 32, 0));
+  ASSERT_NE(more, nullptr);
+  check(clEnqueueSVMMap(queue_, CL_TRUE, CL_MAP_WRITE, more, 32, 0, nullptr, nullptr));
+  std::iota(more, more + 8, 1);
+  check(clEnqueueSVMUnmap(queue_, more, 0, nullptr, nullptr));
+  Recorded commands(queue_);
+  {
+    cl_int error = CL_SUCCESS;
+    const Owned<cl_mem> image(
+        clCreateImage(context_, CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, &format, &description, pixels.data(), &error));
+    check(error);
+    const cl_sampler sampler = clCreateSampler(context_, CL_FALSE, CL_ADDRESS_CLAMP_TO_EDGE, CL_FILTER_NEAREST, &error);
+    check(error);
+    check(set_arg(gather, 0, image));
+    check(set_arg(gather, 1, sampler));
+    check(set_arg(gather, 2, out));
+    check(clSetKernelArgSVMPointer(gather, 3, more));
+    commands.kernel(gather, 8);
+    check(clReleaseSampler(sampler));
+  }
+  commands.finalize();
+  for (int round = 0; round < 2; ++round) {
+    ASSERT_EQ(commands.replay(), CL_SUCCESS);
+    EXPECT_EQ(read<int>(queue_, out, 8), (std::vector<int>{1, 12, 23, 34, 45, 56, 67, 78}));
+  }
+  clSVMFree(context_, more);
+}
+
+TEST_F(CommandBufferTest, KernelsThatPrint) {
+  for (const bool in_order : {true, false}) {
+    const Owned<cl_command_queue> queue = in_order ? make_queue(context_, device(0)) : make_out_of_order();
+    const Owned<cl_program> program = build(context_, R"(
+      kernel void tell(global int* data) { printf("%d;", data[0]); data[0] += 1; })");
+    const Owned<cl_kernel> tell = make_kernel(program, "tell");
+    const Owned<cl_mem> buffer = make_buffer(context_, std::vector<int>{41});
+    check(set_arg(tell, 0, buffer));
+    Recorded commands(queue);
+    commands.kernel(tell, 1);
+    commands.barrier();
+    commands.kernel(tell, 1);
+    commands.finalize();
+    ::testing::internal::CaptureStdout();
+    for (int round = 0; round < 3; ++round) {
+      EXPECT_EQ(commands.replay(), CL_SUCCESS);
+      EXPECT_EQ(clFinish(queue), CL_SUCCESS);
+    }
+    EXPECT_EQ(::testing::internal::GetCapturedStdout(), "41;42;43;44;45;46;");
+  }
 }
 
 TEST_F(CommandBufferTest, KeepsWhatItUses) {

@@ -62,7 +62,6 @@ void Environment::find_platforms() {
   for (cl_platform_id platform : platforms) {
     const std::string name = text(clGetPlatformInfo, platform, CL_PLATFORM_NAME);
     if (name == "remotecl") remote_ = platform;
-    if (name == "Portable Computing Language") native_ = platform;
   }
   if (remote_ == nullptr) throw std::runtime_error("the loader does not show the platform remotecl");
   check(clGetDeviceIDs(remote_, CL_DEVICE_TYPE_ALL, 0, nullptr, &count));
@@ -75,6 +74,12 @@ void Environment::find_platforms() {
     last = server;
   }
   if (devices_.size() != daemons_.size()) throw std::runtime_error("not every daemon shows a device");
+  // The driver that the daemons use themselves, to compare with.
+  const std::string same = text(clGetDeviceInfo, devices_[0], CL_DEVICE_REMOTECL_PLATFORM);
+  is_pocl_ = same == "Portable Computing Language";
+  for (cl_platform_id platform : platforms) {
+    if (text(clGetPlatformInfo, platform, CL_PLATFORM_NAME) == same) native_ = platform;
+  }
   if (native_ != nullptr) check(clGetDeviceIDs(native_, CL_DEVICE_TYPE_ALL, 1, &native_device_, nullptr));
 }
 

@@ -28,6 +28,7 @@ class Environment : public ::testing::Environment {
   cl_platform_id native_platform() const { return native_; }
   cl_platform_id remote_platform() const { return remote_; }
   cl_device_id native_device() const { return native_device_; }
+  bool is_pocl() const { return is_pocl_; }
   // The first device of each daemon.
   const std::vector<cl_device_id>& devices() const { return devices_; }
   const std::string& folder() const { return folder_; }  // for this process's files; removed at the end
@@ -43,6 +44,7 @@ class Environment : public ::testing::Environment {
   cl_platform_id native_ = nullptr;
   cl_platform_id remote_ = nullptr;
   cl_device_id native_device_ = nullptr;
+  bool is_pocl_ = false;
   std::vector<cl_device_id> devices_;
 };
 

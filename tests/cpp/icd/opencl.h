@@ -14,6 +14,7 @@ inline void check(cl_int code) {
   if (code != CL_SUCCESS) throw std::runtime_error("OpenCL error " + std::to_string(code));
 }
 
+inline void release(cl_device_id handle) { clReleaseDevice(handle); }
 inline void release(cl_context handle) { clReleaseContext(handle); }
 inline void release(cl_command_queue handle) { clReleaseCommandQueue(handle); }
 inline void release(cl_mem handle) { clReleaseMemObject(handle); }

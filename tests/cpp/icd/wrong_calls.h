@@ -29,12 +29,12 @@ struct WrongCall {
   const char* name;
   cl_int expected;
   cl_int (*call)(World& world);
-  // Why the native driver answers otherwise, or may not be asked; empty: it answers the same.
+  // Why PoCL answers otherwise, or may not be asked; empty: it answers the same.
   const char* native_differs = "";
 };
 inline void PrintTo(const WrongCall& row, std::ostream* out) { *out << row.name; }
 
-// Each row on remotecl, and on the native driver where that is comparable.
+// Each row on remotecl, and on PoCL where that is comparable. Other drivers check less, or hang.
 class WrongCallTest : public ::testing::TestWithParam<WrongCall> {};
 
 inline std::string wrong_call_name(const ::testing::TestParamInfo<WrongCall>& info) { return info.param.name; }

@@ -211,10 +211,10 @@ const WrongExtensionCall kRecordings[] = {
     {"KernelFourDimensions", CL_INVALID_WORK_DIMENSION, CALL(kernel(api, x, w.add, 4, 1, 0))},
     {"KernelOtherGroupThanRequired", CL_INVALID_WORK_GROUP_SIZE, CALL(kernel(api, x, w.by_four, 1, 8, 2))},
     {"KernelUnknownProperty", CL_INVALID_VALUE, CALL(kernel(api, x, w.add, 1, 1, 0, kUnknownProperty))},
-    {"ImageWithoutImages", CL_INVALID_OPERATION,
+    {"BufferAsImageToBuffer", CL_INVALID_MEM_OBJECT,
      CALL(api.copy_image_to_buffer(x.recording, nullptr, w.buffer, w.other, kZero, kOne, 0, 0, nullptr, nullptr,
                                    nullptr))},
-    {"BufferToImageWithoutImages", CL_INVALID_OPERATION,
+    {"BufferAsImageFromBuffer", CL_INVALID_MEM_OBJECT,
      CALL(api.copy_buffer_to_image(x.recording, nullptr, w.buffer, w.other, 0, kZero, kOne, 0, nullptr, nullptr,
                                    nullptr))},
 };

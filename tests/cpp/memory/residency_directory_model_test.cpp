@@ -49,6 +49,13 @@ class Model {
     });
     return lost;
   }
+  void restore(ByteRange range, Location location, std::uint64_t holders) {
+    each(range, [&](std::uint64_t, Byte& byte) {
+      if ((byte.holders & at(location)) == 0) return;
+      byte.holders &= ~at(location);
+      if (byte.holders == 0) byte.holders = holders;
+    });
+  }
   Transfers missing(ByteRange range, Location location) {
     Transfers result;
     each(range, [&](std::uint64_t i, Byte& byte) {
@@ -110,7 +117,7 @@ class RandomisedResidencyDirectoryTest : public ::testing::Test {
   void change(ResidencyDirectory& directory, Model& model) {
     const ByteRange range = any_range(directory.size());
     const Location location = any_location();
-    switch (number(5)) {
+    switch (number(6)) {
       case 0:
       case 1:
         directory.write(range, location);
@@ -122,6 +129,12 @@ class RandomisedResidencyDirectoryTest : public ::testing::Test {
         model.add_holder(range, location);
         EXPECT_TRUE(directory.valid(range, location));
         break;
+      case 4: {
+        const Location holder = any_location();
+        directory.restore(range, location, at(holder));
+        model.restore(range, location, at(holder));
+        break;
+      }
       default:
         EXPECT_EQ(drop(directory, range, location), model.drop_holder(range, location));
     }

@@ -57,6 +57,31 @@ TEST_F(ProtocolErrorTest, UnknownDevice) {
   expect_session_error(client_, "device 77");
 }
 
+TEST_F(ProtocolErrorTest, SubDeviceWithTheIndexOfAnother) {
+  const std::int64_t properties[] = {CL_DEVICE_PARTITION_EQUALLY, 1, 0};
+  const std::uint32_t indices[] = {5, 0};
+  client_.send(CreateSubDevices{0, 1, Array(properties, 3), Array(indices, 2)});
+  expect_session_error(client_, "device index 0");
+}
+
+TEST_F(ProtocolErrorTest, SubDevicesThatShareAnIndex) {
+  const std::int64_t properties[] = {CL_DEVICE_PARTITION_EQUALLY, 1, 0};
+  const std::uint32_t indices[] = {5, 5};
+  client_.send(CreateSubDevices{0, 1, Array(properties, 3), Array(indices, 2)});
+  expect_session_error(client_, "device index 5");
+}
+
+TEST_F(ProtocolErrorTest, ReleaseOfADeviceThatIsNoPart) {
+  client_.send(ReleaseSubDevice{0});
+  expect_session_error(client_, "sub-device 0");
+}
+
+TEST_F(ProtocolErrorTest, PropertiesWithoutAnEndAreNoReadPastThem) {
+  const std::int64_t properties[] = {CL_DEVICE_PARTITION_BY_COUNTS, 1};
+  client_.send(CreateSubDevices{0, 1, Array(properties, 2), {}});
+  EXPECT_EQ(client_.wait<SubDevices>()->token, 1u);
+}
+
 TEST_F(ProtocolErrorTest, IdsUsedTwice) {
   client_.send(CreateBuffer{buffer_, 1, 4});
   expect_session_error(client_, std::to_string(buffer_));

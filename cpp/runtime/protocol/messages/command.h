@@ -9,7 +9,7 @@ namespace remotecl {
 struct KernelArgument {
   std::uint32_t index;
   ArgumentKind kind;
-  std::uint64_t number;  // kMemory: the buffer's id, 0 for NULL; kLocal: bytes
+  std::uint64_t number;  // kMemory: the buffer's id, 0 for NULL; kImage, kSampler: id; kLocal: bytes; kSvm: the address
   Bytes value;           // kValue
   REMOTECL_FIELDS(index, kind, number, value)
 };
@@ -26,6 +26,18 @@ struct EnqueueKernel {
   Sequence<KernelArgument> arguments;  // those that changed since the kernel's last command on this device
   Array<EventId> wait_list;
   REMOTECL_FIELDS(queue, event, kernel, dimensions, has_local, offset, global, local, arguments, wait_list)
+};
+// Answered by NativeAnswer with three sizes of 64 bits. Takes changed arguments as EnqueueKernel does.
+struct SuggestLocalSize {
+  REMOTECL_MESSAGE(SuggestLocalSize);
+  ObjectId queue;
+  ObjectId kernel;
+  Token token;
+  std::uint32_t dimensions;
+  Extent offset;
+  Extent global;
+  Sequence<KernelArgument> arguments;
+  REMOTECL_FIELDS(queue, kernel, token, dimensions, offset, global, arguments)
 };
 struct EnqueueRead {
   REMOTECL_MESSAGE(EnqueueRead);

@@ -18,6 +18,49 @@ struct CreateProgramWithBinary {
   Bytes binary;
   REMOTECL_FIELDS(program, device, binary)
 };
+// One more binary for a program that was created with one, for another device.
+struct AddProgramBinary {
+  REMOTECL_MESSAGE(AddProgramBinary);
+  ObjectId program;
+  std::uint32_t device;
+  Bytes binary;
+  REMOTECL_FIELDS(program, device, binary)
+};
+struct CreateProgramWithIL {
+  REMOTECL_MESSAGE(CreateProgramWithIL);
+  ObjectId program;
+  Bytes il;
+  REMOTECL_FIELDS(program, il)
+};
+struct BuiltInKernels {
+  std::uint32_t device;
+  std::string_view names;  // separated by semicolons
+  REMOTECL_FIELDS(device, names)
+};
+struct CreateProgramWithBuiltInKernels {
+  REMOTECL_MESSAGE(CreateProgramWithBuiltInKernels);
+  ObjectId program;
+  Sequence<BuiltInKernels> kernels;
+  REMOTECL_FIELDS(program, kernels)
+};
+// For the builds that follow, on all devices; answered by NativeAnswer with what `device` says to it.
+struct SpecializeProgram {
+  REMOTECL_MESSAGE(SpecializeProgram);
+  ObjectId program;
+  Token token;
+  std::uint32_t device;
+  std::uint32_t constant;
+  Bytes value;
+  REMOTECL_FIELDS(program, token, device, constant, value)
+};
+// Answered by BuildDone with what the native driver knows before any build.
+struct InspectProgram {
+  REMOTECL_MESSAGE(InspectProgram);
+  ObjectId program;
+  Token token;
+  Array<std::uint32_t> devices;
+  REMOTECL_FIELDS(program, token, devices)
+};
 // A file of the client's machine that the sources may include, under its absolute path there.
 struct HeaderFile {
   std::string_view path;
@@ -39,7 +82,45 @@ struct BuildProgram {
   REMOTECL_FIELDS(program, token, devices, options, include_folders, headers)
 };
 
-enum class ArgumentKind : std::uint32_t { kValue = 0, kMemory = 1, kLocal = 2, kOther = 3 };
+// A program whose source another one may include, under a name that it does not know itself.
+struct IncludedProgram {
+  ObjectId program;
+  std::string_view name;
+  REMOTECL_FIELDS(program, name)
+};
+// As BuildProgram; answered by BuildDone.
+struct CompileProgram {
+  REMOTECL_MESSAGE(CompileProgram);
+  ObjectId program;
+  Token token;
+  Array<std::uint32_t> devices;
+  std::string_view options;
+  Sequence<IncludeFolder> include_folders;
+  Sequence<HeaderFile> headers;
+  Sequence<IncludedProgram> included;
+  REMOTECL_FIELDS(program, token, devices, options, include_folders, headers, included)
+};
+// Makes `program`; answered by BuildDone.
+struct LinkProgram {
+  REMOTECL_MESSAGE(LinkProgram);
+  ObjectId program;
+  Token token;
+  Array<std::uint32_t> devices;
+  std::string_view options;
+  Array<ObjectId> inputs;
+  REMOTECL_FIELDS(program, token, devices, options, inputs)
+};
+
+// kSvm: an argument that is declared as kMemory, set to an address of shared virtual memory.
+enum class ArgumentKind : std::uint32_t {
+  kValue = 0,
+  kMemory = 1,
+  kLocal = 2,
+  kOther = 3,
+  kImage = 4,
+  kSampler = 5,
+  kSvm = 16
+};
 
 struct ArgumentDescription {
   ArgumentKind kind;
@@ -66,13 +147,17 @@ struct KernelDescription {
 };
 struct DeviceBuild {
   std::uint32_t device;
-  std::int32_t error;   // what clBuildProgram answered for this device
-  std::int32_t status;  // cl_build_status
+  std::int32_t error;        // what the native call answered for this device
+  std::int32_t status;       // cl_build_status
+  std::uint32_t executable;  // kernels can be created
   std::uint32_t binary_type;
-  std::uint64_t binary_size;
+  std::uint64_t global_variables_size;
+  std::uint32_t has_constructors;
+  std::uint32_t has_destructors;
   std::string_view log;
   Sequence<KernelDescription> kernels;
-  REMOTECL_FIELDS(device, error, status, binary_type, binary_size, log, kernels)
+  REMOTECL_FIELDS(device, error, status, executable, binary_type, global_variables_size, has_constructors,
+                  has_destructors, log, kernels)
 };
 struct BuildDone {
   REMOTECL_MESSAGE(BuildDone);
@@ -105,6 +190,29 @@ struct CreateKernel {
   ObjectId program;
   std::string_view name;
   REMOTECL_FIELDS(kernel, program, name)
+};
+enum class KernelQuery : std::uint32_t { kWorkGroup = 0, kSubGroup = 1 };
+
+// What only the native driver can answer. The last parameters are those of the native call.
+struct QueryKernel {
+  REMOTECL_MESSAGE(QueryKernel);
+  ObjectId kernel;
+  std::uint32_t device;
+  Token token;
+  KernelQuery query;
+  std::uint32_t name;
+  Bytes input;              // empty: NULL
+  std::uint32_t has_value;  // whether the value is wanted, else only its size
+  std::uint64_t size;       // of the caller's memory
+  REMOTECL_FIELDS(kernel, device, token, query, name, input, has_value, size)
+};
+struct NativeAnswer {
+  REMOTECL_MESSAGE(NativeAnswer);
+  Token token;
+  std::int32_t error;
+  std::uint64_t size;  // that the native driver returned
+  Bytes value;
+  REMOTECL_FIELDS(token, error, size, value)
 };
 struct ReleaseKernel {
   REMOTECL_MESSAGE(ReleaseKernel);

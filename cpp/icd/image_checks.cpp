@@ -1,0 +1,193 @@
+#include "icd/image_checks.h"
+
+#include <algorithm>
+
+#include "runtime/client/image_formats.h"
+
+namespace remotecl::icd {
+namespace {
+
+bool same(const cl_image_format& a, const cl_image_format& b) {
+  return a.image_channel_order == b.image_channel_order && a.image_channel_data_type == b.image_channel_data_type;
+}
+
+template <class Fits>
+bool any_device(Context& context, Fits&& fits) {
+  return std::any_of(context.devices().begin(), context.devices().end(),
+                     [&](Device* device) { return has_images(*device) && fits(*device); });
+}
+
+// "CL_INVALID_IMAGE_SIZE if image dimensions specified in image_desc exceed the maximum image dimensions described in
+// the Device Queries table for all devices in context."
+bool fits(const Device& device, const ImageShape& shape) {
+  const auto within = [&device](std::uint64_t size, cl_device_info limit) {
+    return size <= device.number<std::size_t>(limit, 0);
+  };
+  switch (shape.type) {
+    case CL_MEM_OBJECT_IMAGE1D_BUFFER:
+      return within(shape.width, CL_DEVICE_IMAGE_MAX_BUFFER_SIZE);
+    case CL_MEM_OBJECT_IMAGE1D:
+      return within(shape.width, CL_DEVICE_IMAGE2D_MAX_WIDTH);
+    case CL_MEM_OBJECT_IMAGE1D_ARRAY:
+      return within(shape.width, CL_DEVICE_IMAGE2D_MAX_WIDTH) &&
+             within(shape.array_size, CL_DEVICE_IMAGE_MAX_ARRAY_SIZE);
+    case CL_MEM_OBJECT_IMAGE2D:
+    case CL_MEM_OBJECT_IMAGE2D_ARRAY:
+      return within(shape.width, CL_DEVICE_IMAGE2D_MAX_WIDTH) && within(shape.height, CL_DEVICE_IMAGE2D_MAX_HEIGHT) &&
+             (!shape.is_array() || within(shape.array_size, CL_DEVICE_IMAGE_MAX_ARRAY_SIZE));
+    default:
+      return within(shape.width, CL_DEVICE_IMAGE3D_MAX_WIDTH) && within(shape.height, CL_DEVICE_IMAGE3D_MAX_HEIGHT) &&
+             within(shape.depth, CL_DEVICE_IMAGE3D_MAX_DEPTH);
+  }
+}
+
+bool takes_format(Device& device, cl_mem_flags flags, const ImageLayout& layout) {
+  std::vector<cl_image_format> formats;
+  return has_images(device) && image_formats(device, flags, layout.shape.type, formats) == CL_SUCCESS &&
+         std::any_of(formats.begin(), formats.end(), [&](const auto& format) { return same(layout.format, format); });
+}
+
+bool is_image_type(cl_mem_object_type type) {
+  return type >= CL_MEM_OBJECT_IMAGE2D && type <= CL_MEM_OBJECT_IMAGE1D_BUFFER;
+}
+
+// "CL_INVALID_IMAGE_DESCRIPTOR if values specified in image_desc are not valid", but for pitches.
+void require_valid(const cl_image_desc& description) {
+  constexpr cl_int kCode = CL_INVALID_IMAGE_DESCRIPTOR;
+  const cl_mem_object_type type = description.image_type;
+  require(is_image_type(type), kCode);
+  require(description.image_width != 0, kCode);
+  const bool has_height =
+      type == CL_MEM_OBJECT_IMAGE2D || type == CL_MEM_OBJECT_IMAGE2D_ARRAY || type == CL_MEM_OBJECT_IMAGE3D;
+  require(!has_height || description.image_height != 0, kCode);
+  require(type != CL_MEM_OBJECT_IMAGE3D || description.image_depth != 0, kCode);
+  const bool is_array = type == CL_MEM_OBJECT_IMAGE1D_ARRAY || type == CL_MEM_OBJECT_IMAGE2D_ARRAY;
+  require(!is_array || description.image_array_size != 0, kCode);
+  // "num_mip_levels and num_samples must be 0."
+  require(description.num_mip_levels == 0 && description.num_samples == 0, kCode);
+  // A buffer may stand behind a 2D image and must stand behind a 1D buffer image.
+  require((type != CL_MEM_OBJECT_IMAGE1D_BUFFER || description.buffer != nullptr), kCode);
+  require(description.buffer == nullptr || type == CL_MEM_OBJECT_IMAGE1D_BUFFER || type == CL_MEM_OBJECT_IMAGE2D,
+          kCode);
+}
+
+// "image_row_pitch must be 0 if host_ptr is NULL and can be either 0 or >= image_width x size of element in bytes if
+// host_ptr is not NULL", likewise the slice pitch, and each a multiple of what it counts.
+void require_host_pitches(const cl_image_desc& description, const ImageLayout& layout, const void* host_ptr) {
+  constexpr cl_int kCode = CL_INVALID_IMAGE_DESCRIPTOR;
+  const std::uint64_t row = description.image_row_pitch;
+  const std::uint64_t slice = layout.shape.has_slices() ? description.image_slice_pitch : 0;
+  require(host_ptr != nullptr || (row == 0 && slice == 0), kCode);
+  const Extent rows = layout.bytes(layout.shape.whole());
+  require(row == 0 || (row >= rows[0] && row % layout.shape.pixel == 0), kCode);
+  std::uint64_t slice_min = 0;
+  require(!__builtin_mul_overflow(layout.pitches.row, rows[1], &slice_min), kCode);
+  require(slice == 0 || (slice >= slice_min && slice % layout.pitches.row == 0), kCode);
+}
+
+// "CL_INVALID_VALUE if an image is being created from another memory object (buffer or image) under one of the
+// following circumstances: 1) mem_object was created with CL_MEM_WRITE_ONLY and flags specifies CL_MEM_READ_WRITE or
+// CL_MEM_READ_ONLY, 2) [the reverse], 3) flags specifies CL_MEM_USE_HOST_PTR or CL_MEM_ALLOC_HOST_PTR or
+// CL_MEM_COPY_HOST_PTR", and the same for host access.
+void require_flags_of_view(cl_mem_flags flags, const MemoryObject& buffer) {
+  require((flags & kHostPointerFlags) == 0, CL_INVALID_VALUE);
+  const cl_mem_flags own = flags & kAccessFlags;
+  if ((buffer.flags() & CL_MEM_WRITE_ONLY) != 0) require((own & ~CL_MEM_WRITE_ONLY) == 0, CL_INVALID_VALUE);
+  if ((buffer.flags() & CL_MEM_READ_ONLY) != 0) require((own & ~CL_MEM_READ_ONLY) == 0, CL_INVALID_VALUE);
+  const cl_mem_flags host = flags & kHostAccessFlags;
+  const cl_mem_flags buffer_host = buffer.flags() & kHostAccessFlags;
+  require(host == 0 || buffer_host == 0 || host == buffer_host || host == CL_MEM_HOST_NO_ACCESS, CL_INVALID_VALUE);
+}
+
+// The buffer of an image that is made from one.
+MemoryObject& buffer_of(Context& context, const cl_image_desc& description, const ImageLayout& layout) {
+  constexpr cl_int kCode = CL_INVALID_IMAGE_DESCRIPTOR;
+  const auto pitch_alignment = [](const Device& device) {
+    return std::uint64_t{device.number<cl_uint>(CL_DEVICE_IMAGE_PITCH_ALIGNMENT, 0)};
+  };
+  // "[CL_DEVICE_IMAGE_PITCH_ALIGNMENT] must be 0 for devices that do not support 2D images created from a buffer":
+  // CL_INVALID_OPERATION, where no device does.
+  const bool is_2d = layout.shape.type == CL_MEM_OBJECT_IMAGE2D;
+  require(!is_2d || any_device(context, pitch_alignment), CL_INVALID_OPERATION);
+  MemoryObject* buffer = from_handle<MemoryObject>(description.buffer);
+  require(buffer != nullptr && buffer->image() == nullptr && &buffer->context() == &context, kCode);
+  if (is_2d) {
+    const std::uint64_t row = description.image_row_pitch;
+    require(row == 0 || row >= layout.shape.width * layout.shape.pixel, kCode);
+    // "CL_INVALID_IMAGE_FORMAT_DESCRIPTOR if a 2D image is created from a buffer and the row pitch and base address
+    // alignment does not follow the rules described for creating a 2D image from a buffer": the pitch is so many
+    // pixels.
+    const auto aligned = [&](const Device& device) {
+      const std::uint64_t alignment = pitch_alignment(device);
+      return alignment != 0 && layout.pitches.row % (alignment * layout.shape.pixel) == 0;
+    };
+    require(any_device(context, aligned), CL_INVALID_IMAGE_FORMAT_DESCRIPTOR);
+  }
+  require(layout.size() <= buffer->size(), kCode);
+  return *buffer;
+}
+
+}  // namespace
+
+std::vector<cl_image_format> context_formats(Context& context, cl_mem_flags flags, cl_mem_object_type type) {
+  std::vector<cl_image_format> common;
+  bool first = true;
+  for (Device* device : context.devices()) {
+    if (!has_images(*device)) continue;
+    std::vector<cl_image_format> formats;
+    const cl_int error = image_formats(*device, flags, type, formats);
+    require(error == CL_SUCCESS, error);
+    if (std::exchange(first, false)) {
+      common = std::move(formats);
+      continue;
+    }
+    std::erase_if(common, [&](const cl_image_format& format) {
+      return std::none_of(formats.begin(), formats.end(), [&](const auto& other) { return same(format, other); });
+    });
+  }
+  return common;
+}
+
+ImageLayout checked_layout(Context& context, cl_mem_flags flags, const cl_image_format* format,
+                           const cl_image_desc* description, const void* host_ptr, MemoryObject*& buffer) {
+  // "CL_INVALID_OPERATION if there are no devices in context that support images."
+  require(any_device(context, [](const Device&) { return true; }), CL_INVALID_OPERATION);
+  // "CL_INVALID_IMAGE_FORMAT_DESCRIPTOR if values specified in image_format are not valid or if image_format is NULL."
+  require(format != nullptr && pixel_size(format->image_channel_order, format->image_channel_data_type) != 0,
+          CL_INVALID_IMAGE_FORMAT_DESCRIPTOR);
+  // "CL_INVALID_IMAGE_DESCRIPTOR if values specified in image_desc are not valid or if image_desc is NULL."
+  require(description != nullptr, CL_INVALID_IMAGE_DESCRIPTOR);
+  require_valid(*description);
+  const ImageLayout layout(*format, *description);
+  const auto takes_size = [&](const Device& device) { return fits(device, layout.shape); };
+  require(layout.shape.packed_size().has_value() && any_device(context, takes_size), CL_INVALID_IMAGE_SIZE);
+  buffer = nullptr;
+  if (description->buffer != nullptr) {
+    buffer = &buffer_of(context, *description, layout);
+    require_flags_of_view(flags, *buffer);
+    require(host_ptr == nullptr, CL_INVALID_HOST_PTR);
+  } else {
+    require_host_pitches(*description, layout, host_ptr);
+    // "CL_INVALID_HOST_PTR if host_ptr is NULL and CL_MEM_USE_HOST_PTR or CL_MEM_COPY_HOST_PTR are set in flags or if
+    // host_ptr is not NULL but [they] are not set."
+    const bool wants_pointer = (flags & (CL_MEM_USE_HOST_PTR | CL_MEM_COPY_HOST_PTR)) != 0;
+    require(wants_pointer == (host_ptr != nullptr), CL_INVALID_HOST_PTR);
+  }
+  // "CL_IMAGE_FORMAT_NOT_SUPPORTED if there are no devices in context that support image_format."
+  const cl_mem_flags asked = (flags & kAccessFlags) != 0 ? flags : flags | CL_MEM_READ_WRITE;
+  const auto takes = [&](Device* device) { return takes_format(*device, asked, layout); };
+  require(std::any_of(context.devices().begin(), context.devices().end(), takes), CL_IMAGE_FORMAT_NOT_SUPPORTED);
+  return layout;
+}
+
+void require_takes_image(Device& device, const MemoryObject& image) {
+  // "CL_INVALID_OPERATION if the device associated with command_queue does not support images."
+  require(has_images(device), CL_INVALID_OPERATION);
+  if (image.context().devices().size() == 1) return;  // it could not have been made otherwise
+  // "CL_INVALID_IMAGE_SIZE if image dimensions [...] are not supported by device associated with queue",
+  // "CL_IMAGE_FORMAT_NOT_SUPPORTED if image format for image is not supported by device associated with queue."
+  require(fits(device, image.image()->shape), CL_INVALID_IMAGE_SIZE);
+  require(takes_format(device, image.flags(), *image.image()), CL_IMAGE_FORMAT_NOT_SUPPORTED);
+}
+
+}  // namespace remotecl::icd

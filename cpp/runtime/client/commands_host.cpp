@@ -1,0 +1,51 @@
+// Commands that the client carries out itself, in the order of a queue that lives on the server.
+#include "runtime/client/pending_command.h"
+
+namespace remotecl {
+namespace {
+
+struct HostWork {
+  Ref<Event> event;
+  Ref<Event> over;  // ends in any case; null when nothing on the server waits for it
+  Ref<CommandQueue> queue;
+  std::function<void()> run;
+};
+
+void CL_CALLBACK run_host_work(cl_event turn, cl_int status, void* user_data) {
+  const std::unique_ptr<HostWork> work(static_cast<HostWork*>(user_data));
+  std::array<std::uint64_t, 4> times{};
+  const bool profiled = work->queue->profiling() && from_handle<Event>(turn)->profile(times);
+  if (status == CL_COMPLETE) work->run();
+  work->event->complete(status, profiled ? &times : nullptr);
+  if (work->over) work->over->complete(CL_COMPLETE);
+  work->queue->host_work_ended();
+}
+
+}  // namespace
+
+cl_int enqueue_host_work(CommandQueue& queue, cl_command_type type, WaitList wait, std::function<void()> work,
+                         Event** event) {
+  PendingCommand command(queue, CL_COMMAND_MARKER, wait, true);
+  if (command.error() != CL_SUCCESS) return command.error();
+  const std::uint32_t for_all = queue.in_order() ? 1 : 0;
+  command.session().send(EnqueueMarker{queue.id(), command.event_id(), 0, for_all, command.wait_list()});
+  auto pending = std::make_unique<HostWork>();
+  pending->event = make_ref<Event>(queue, type, false);
+  pending->queue = Ref<CommandQueue>(&queue);
+  pending->run = std::move(work);
+  if (queue.in_order()) {
+    // What follows in the queue waits for this process.
+    pending->over = make_ref<Event>(Ref<Context>(&queue.context()));
+    pending->over->announce_to(command.session());
+    const EventId over = pending->over->id();
+    command.session().send(EnqueueMarker{queue.id(), 0, 0, 0, {&over, 1}});
+  }
+  Ref<Event> own = pending->event;
+  queue.host_work_begins();
+  const Ref<Event> turn = command.sent();
+  turn->add_callback(CL_COMPLETE, run_host_work, pending.release());
+  if (event != nullptr) *event = own.detach();
+  return CL_SUCCESS;
+}
+
+}  // namespace remotecl

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "runtime/protocol/messages.h"
+
+namespace remotecl {
+
+// The indices that name a session's devices, lowest first: the server keeps lists that are as long as the highest one.
+// Any thread.
+class DeviceIndices {
+ public:
+  // The first `count` are the server's own devices.
+  void reserve(std::uint32_t count) {
+    const std::lock_guard lock(mutex_);
+    used_.assign(count, true);
+  }
+  // As many as are wanted; none when there are not that many.
+  std::vector<std::uint32_t> take(std::uint32_t count) {
+    const std::lock_guard lock(mutex_);
+    std::vector<std::uint32_t> taken;
+    for (std::uint32_t index = 0; taken.size() < count && index < kDeviceIndexMax; ++index) {
+      if (index == used_.size()) used_.push_back(false);
+      if (!used_[index]) taken.push_back(index);
+    }
+    if (taken.size() < count) taken.clear();
+    for (const std::uint32_t index : taken) used_[index] = true;
+    return taken;
+  }
+  void give_back(std::uint32_t index) {
+    const std::lock_guard lock(mutex_);
+    used_[index] = false;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<bool> used_;
+};
+
+}  // namespace remotecl

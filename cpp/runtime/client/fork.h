@@ -1,0 +1,19 @@
+#pragma once
+
+// A process that was forked off shares its parent's sockets but none of its threads: two processes that write into one
+// connection would ruin it for both. The child keeps its hands off, and says so.
+namespace remotecl {
+
+// Whether this process was forked off one that had connected to a server. Any thread.
+bool in_forked_child();
+// Says why, once in a process, on stderr.
+void say_forked();
+// The same for people.
+const char* forked_text();
+
+// From now on a child that is forked off gives up its copy of the descriptor: the parent's end must be the end of the
+// connection.
+void give_up_in_child(int descriptor);
+void forget_in_child(int descriptor);  // it is about to be closed
+
+}  // namespace remotecl

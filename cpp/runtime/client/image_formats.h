@@ -1,0 +1,20 @@
+#pragma once
+
+#include <CL/cl.h>
+
+#include <vector>
+
+#include "runtime/client/device.h"
+
+namespace remotecl {
+
+// The formats that the native driver of a device gives for images of a type with these access flags, in its order,
+// without those whose pixels we do not know. Asks the server the first time and blocks then; any thread. CL_SUCCESS,
+// the driver's error, or CL_DEVICE_NOT_AVAILABLE.
+cl_int image_formats(Device& device, cl_mem_flags flags, cl_mem_object_type type,
+                     std::vector<cl_image_format>& formats);
+
+// Whether the device takes images at all.
+bool has_images(const Device& device);
+
+}  // namespace remotecl

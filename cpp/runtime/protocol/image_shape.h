@@ -1,0 +1,143 @@
+#pragma once
+
+#include <CL/cl.h>
+
+#include <cstdint>
+#include <optional>
+
+#include "runtime/protocol/messages/message.h"
+
+// What both ends must agree on about images: how large a pixel is and how pixels are packed.
+namespace remotecl {
+
+// Bytes of a pixel; 0 when OpenCL has no such format.
+constexpr std::uint32_t pixel_size(cl_channel_order order, cl_channel_type type) {
+  std::uint32_t channel = 0;
+  bool is_normalized_or_float = true;
+  switch (type) {
+    case CL_UNORM_SHORT_565:
+    case CL_UNORM_SHORT_555:
+      return order == CL_RGB || order == CL_RGBx ? 2 : 0;
+    case CL_UNORM_INT_101010:
+      return order == CL_RGB || order == CL_RGBx ? 4 : 0;
+    case CL_UNORM_INT_101010_2:
+      return order == CL_RGBA ? 4 : 0;
+    case CL_SNORM_INT8:
+    case CL_UNORM_INT8:
+      channel = 1;
+      break;
+    case CL_SIGNED_INT8:
+    case CL_UNSIGNED_INT8:
+      channel = 1;
+      is_normalized_or_float = false;
+      break;
+    case CL_SNORM_INT16:
+    case CL_UNORM_INT16:
+    case CL_HALF_FLOAT:
+      channel = 2;
+      break;
+    case CL_SIGNED_INT16:
+    case CL_UNSIGNED_INT16:
+      channel = 2;
+      is_normalized_or_float = false;
+      break;
+    case CL_SIGNED_INT32:
+    case CL_UNSIGNED_INT32:
+      channel = 4;
+      is_normalized_or_float = false;
+      break;
+    case CL_FLOAT:
+      channel = 4;
+      break;
+    default:
+      return 0;
+  }
+  switch (order) {
+    case CL_R:
+    case CL_A:
+    case CL_Rx:
+      return channel;
+    case CL_INTENSITY:
+    case CL_LUMINANCE:
+      return is_normalized_or_float ? channel : 0;
+    case CL_DEPTH:
+      return type == CL_UNORM_INT16 || type == CL_FLOAT ? channel : 0;
+    case CL_RG:
+    case CL_RA:
+    case CL_RGx:
+      return 2 * channel;
+    case CL_RGBA:
+      return 4 * channel;
+    case CL_ARGB:
+    case CL_BGRA:
+    case CL_ABGR:
+      return channel == 1 ? 4 : 0;
+    case CL_sRGB:
+      return type == CL_UNORM_INT8 ? 3 : 0;
+    case CL_sRGBx:
+    case CL_sRGBA:
+    case CL_sBGRA:
+      return type == CL_UNORM_INT8 ? 4 : 0;
+    default:
+      return 0;
+  }
+}
+
+// Extent of an image. Sizes that its type does not have are 0.
+struct ImageShape {
+  cl_mem_object_type type;
+  std::uint32_t pixel;  // bytes
+  std::uint64_t width, height, depth, array_size;
+
+  bool is_array() const { return type == CL_MEM_OBJECT_IMAGE1D_ARRAY || type == CL_MEM_OBJECT_IMAGE2D_ARRAY; }
+  // Whether clEnqueue...Image takes a slice pitch.
+  bool has_slices() const { return is_array() || type == CL_MEM_OBJECT_IMAGE3D; }
+
+  // All of it, as the commands' `region` counts: (width, layers) for 1D arrays, (width, height, layers) for 2D arrays.
+  Extent whole() const {
+    switch (type) {
+      case CL_MEM_OBJECT_IMAGE2D:
+        return {width, height, 1};
+      case CL_MEM_OBJECT_IMAGE3D:
+        return {width, height, depth};
+      case CL_MEM_OBJECT_IMAGE1D_ARRAY:
+        return {width, array_size, 1};
+      case CL_MEM_OBJECT_IMAGE2D_ARRAY:
+        return {width, height, array_size};
+      default:
+        return {width, 1, 1};
+    }
+  }
+
+  // True when the region is not empty and lies in the image.
+  bool contains(const Extent& origin, const Extent& region) const {
+    const Extent all = whole();
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      if (region[axis] == 0 || region[axis] > all[axis] || origin[axis] > all[axis] - region[axis]) return false;
+    }
+    return true;
+  }
+
+  // Rows of bytes, rows in a slice, slices: how the pixels of a region lie in memory with pitches. A layer of a 1D
+  // array is a slice of one row.
+  Extent rows(const Extent& region) const {
+    const std::uint64_t row = region[0] * pixel;
+    if (type == CL_MEM_OBJECT_IMAGE1D_ARRAY) return {row, 1, region[1]};
+    return {row, region[1], region[2]};
+  }
+
+  // Bytes of the packed image; empty when the type is unknown, a size is 0 or their product overflows.
+  std::optional<std::uint64_t> packed_size() const {
+    if (type < CL_MEM_OBJECT_IMAGE2D || type > CL_MEM_OBJECT_IMAGE1D_BUFFER) return std::nullopt;
+    std::uint64_t size = pixel;
+    for (const std::uint64_t axis : whole()) {
+      if (__builtin_mul_overflow(size, axis, &size)) return std::nullopt;
+    }
+    if (size == 0) return std::nullopt;
+    return size;
+  }
+  // REQUIRES: contains() it, in an image that has a packed_size().
+  std::uint64_t packed_size(const Extent& region) const { return region[0] * region[1] * region[2] * pixel; }
+};
+
+}  // namespace remotecl

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/protocol/image_shape.h"
+#include "server/buffer.h"
+#include "server/memory.h"
+
+namespace remotecl::server {
+
+// A client's image, with memory of its own or made from a buffer.
+class Image final : public Memory {
+ public:
+  // REQUIRES: the shape has a packed size. `row_pitch`: of a 2D image in `buffer`.
+  Image(const ImageShape& shape, const cl_image_format& format, std::uint64_t flags, const Ref<Buffer>& buffer,
+        std::uint64_t row_pitch);
+
+  const ImageShape& shape() const { return shape_; }
+  // The buffer whose bytes the pixels are, row by row without gaps; null when there is none.
+  Memory* bytes() const { return shape_.type == CL_MEM_OBJECT_IMAGE1D_BUFFER ? parent() : nullptr; }
+
+ private:
+  cl_int make(Device& device, cl_mem& memory, std::uint64_t& reserved) override;
+
+  const ImageShape shape_;
+  const cl_image_format format_;
+  const std::uint64_t flags_;
+  const std::uint64_t row_pitch_;
+};
+
+}  // namespace remotecl::server

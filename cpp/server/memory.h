@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "runtime/base/ref_counted.h"
+#include "server/cl.h"
+#include "server/device.h"
+
+namespace remotecl::server {
+
+// Flags about host memory and host access are the client's business: it reads and writes through us in any
+// case.
+inline constexpr std::uint64_t kDeviceFlags = CL_MEM_READ_WRITE | CL_MEM_WRITE_ONLY | CL_MEM_READ_ONLY;
+
+// What a client's buffer and image have in common. Memory of a device is made when the device first needs it, so
+// running out of it is the error of the command that needed it. Owned by the session's tables, by what is made of
+// it and by commands in flight. native() needs the session's lock.
+class Memory : public RefCounted {
+ public:
+  explicit Memory(Ref<Memory> parent) : parent_(std::move(parent)) {}
+  ~Memory() override;
+
+  // The memory on `device`, still owned by this object.
+  cl_int native(Device& device, cl_mem& memory);
+
+ protected:
+  Memory* parent() const { return parent_.get(); }  // that this is a part or a view of; null: none
+
+ private:
+  struct Native {
+    Device* device = nullptr;
+    cl_mem memory = nullptr;
+    std::uint64_t reserved = 0;
+  };
+  // `reserved`: what it has taken of the device's memory, also when it fails.
+  virtual cl_int make(Device& device, cl_mem& memory, std::uint64_t& reserved) = 0;
+
+  const Ref<Memory> parent_;
+  std::vector<Native> native_;  // by device
+};
+
+}  // namespace remotecl::server

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "runtime/base/bytes.h"
+#include "runtime/protocol/frames.h"
+#include "runtime/protocol/messages.h"
+#include "runtime/transport/tcp.h"
+
+namespace remotecl::testing {
+
+// A server on loopback that says what a test wants it to say. The test's thread talks, one of its own accepts.
+class FakeServer {
+ public:
+  FakeServer() : listener_({"127.0.0.1", 0}) {}
+  ~FakeServer() {
+    listener_.close();
+    if (acceptor_.joinable()) acceptor_.join();
+  }
+
+  Address address() const { return listener_.address(); }
+
+  // Answers both connections of one client with `welcome` (its text follows), then lists no devices if they are
+  // accepted.
+  void welcome_both(Welcome welcome, const std::string& text = "") {
+    acceptor_ = std::thread([this, welcome, text]() mutable {
+      for (std::unique_ptr<Connection>* connection : {&control, &bulk}) {
+        *connection = listener_.accept();
+        if (*connection == nullptr) return;
+        std::array<std::byte, kHelloSize> hello;
+        if (!(*connection)->read_exactly(hello)) return;
+        welcome.text_size = static_cast<std::uint32_t>(text.size());
+        (*connection)->write(Bytes(encode_frame<Welcome, kWelcomeSize>(welcome)));
+        (*connection)->write(std::as_bytes(std::span(text)));
+        if (welcome.status != WelcomeStatus::kAccepted) return;
+      }
+      send(DeviceList{});
+    });
+  }
+  // Accepts and says nothing.
+  void stay_silent() {
+    acceptor_ = std::thread([this] { control = listener_.accept(); });
+  }
+  void ready() { acceptor_.join(); }
+
+  template <class Message>
+  void send(const Message& message) {
+    ByteBuffer out;
+    append_message(out, message);
+    control->write(out.bytes());
+  }
+
+  static Welcome accepted() { return {kMagic, kProtocolVersion, WelcomeStatus::kAccepted, 0, 1, {}, 1, 0, 0}; }
+
+  std::unique_ptr<Connection> control, bulk;
+
+ private:
+  tcp::Listener listener_;
+  std::thread acceptor_;
+};
+
+}  // namespace remotecl::testing

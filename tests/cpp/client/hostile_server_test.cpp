@@ -1,0 +1,192 @@
+// What a client does with a server that is none, is another version, or means harm.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <random>
+
+#include "client/fake_server.h"
+#include "runtime/client/session.h"
+
+namespace remotecl::testing {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+std::string refusal(const Address& address) {
+  try {
+    Session session(address, 0);
+  } catch (const ConnectionError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Handshake, SilentServerIsGivenUpAfterItsTime) {
+  FakeServer server;
+  server.stay_silent();
+  const auto begin = Clock::now();
+  const std::string text = refusal(server.address());
+  const auto took = Clock::now() - begin;
+  EXPECT_NE(text.find(server.address().text()), std::string::npos) << text;
+  EXPECT_NE(text.find("another program"), std::string::npos) << text;
+  EXPECT_GE(took, std::chrono::milliseconds(kHandshakeTimeoutMs) - 100ms);
+  EXPECT_LT(took, std::chrono::milliseconds(kHandshakeTimeoutMs) + 3s);
+}
+
+TEST(Handshake, OtherProgramIsNamedAsThat) {
+  FakeServer server;
+  Welcome welcome = FakeServer::accepted();
+  welcome.magic[0] ^= 1;
+  server.welcome_both(welcome);
+  EXPECT_NE(refusal(server.address()).find("not a remotecl-server"), std::string::npos);
+}
+
+TEST(Handshake, OtherVersionIsNamedWithTheRemedy) {
+  FakeServer server;
+  Welcome welcome = FakeServer::accepted();
+  welcome.status = WelcomeStatus::kVersionMismatch;
+  welcome.version = 77;
+  server.welcome_both(welcome, "no");
+  const std::string text = refusal(server.address());
+  EXPECT_NE(text.find("77"), std::string::npos) << text;
+  EXPECT_NE(text.find("install"), std::string::npos) << text;
+}
+
+TEST(Handshake, RefusalIsPassedOn) {
+  FakeServer server;
+  Welcome welcome = FakeServer::accepted();
+  welcome.status = WelcomeStatus::kBusy;
+  server.welcome_both(welcome, "come back later");
+  EXPECT_NE(refusal(server.address()).find("come back later"), std::string::npos);
+}
+
+class HostileServerTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ::setenv("REMOTECL_LOG", "off", 1);  // the losses are meant
+    server_.welcome_both(FakeServer::accepted());
+    session_ = std::make_unique<Session>(server_.address(), 0);
+    server_.ready();
+    session_->add_interest();  // it reads though nobody waits
+  }
+  bool becomes_lost(std::chrono::milliseconds within = 2s) {
+    const auto end = Clock::now() + within;
+    while (!session_->lost() && Clock::now() < end) std::this_thread::sleep_for(1ms);
+    return session_->lost();
+  }
+  void send_raw(std::uint32_t size, std::uint16_t code, Bytes payload) {
+    server_.control->write(Bytes(encode_frame<MessageHeader, kMessageHeaderSize>(MessageHeader{size, code, 0})),
+                           payload);
+  }
+  void send_chunk(TransferId transfer, std::uint32_t size) {
+    const std::vector<std::byte> bytes(size, std::byte{0x5a});
+    server_.bulk->write(Bytes(encode_frame<BulkHeader, kBulkHeaderSize>(BulkHeader{transfer, size, 0})), bytes);
+  }
+
+  FakeServer server_;
+  std::unique_ptr<Session> session_;
+  std::vector<std::byte> memory_ = std::vector<std::byte>(1u << 17, std::byte{0x11});
+  std::atomic<int> ended_{0};
+  std::function<void(bool)> count_ = [this](bool) { ++ended_; };
+};
+
+TEST_F(HostileServerTest, WhatIsUnknownButHarmlessIsIgnored) {
+  server_.send(EventDone{4711, 0, 0, {}});
+  server_.send(CommandFailed{1, 2, -5, 3});
+  server_.send(PullTransfer{99});
+  server_.send(Finished{5});
+  server_.send(ReadData{98, Bytes(memory_).first(16)});
+  EXPECT_FALSE(becomes_lost(100ms));
+}
+
+TEST_F(HostileServerTest, UnknownMessageEndsTheSession) {
+  send_raw(0, 60000, {});
+  EXPECT_TRUE(becomes_lost());
+  EXPECT_NE(session_->lost_reason().find("60000"), std::string::npos) << session_->lost_reason();
+}
+
+TEST_F(HostileServerTest, MessageThatIsTooShortEndsTheSession) {
+  send_raw(3, Code::kEventDone, Bytes(memory_).first(3));
+  EXPECT_TRUE(becomes_lost());
+  EXPECT_NE(session_->lost_reason().find("EventDone"), std::string::npos) << session_->lost_reason();
+}
+
+TEST_F(HostileServerTest, MessageThatIsTooLongCostsNothing) {
+  send_raw(0xffffffff, Code::kReadData, {});
+  EXPECT_TRUE(becomes_lost());
+}
+
+TEST_F(HostileServerTest, ReadOfAnotherSizeTouchesNothing) {
+  session_->begin_receive(memory_.data(), 16, count_, nullptr);
+  const TransferRef read = session_->begin_receive(memory_.data(), 16, count_, nullptr);
+  server_.send(ReadData{read->id, Bytes(memory_).first(64)});
+  EXPECT_TRUE(becomes_lost());
+  EXPECT_EQ(ended_, 2) << "both readers learn of it";
+  EXPECT_EQ(memory_, std::vector<std::byte>(1u << 17, std::byte{0x11}));
+}
+
+TEST_F(HostileServerTest, ServerCannotWriteToWhatTheClientSends) {
+  const TransferRef write = session_->begin_send(memory_.data(), memory_.size(), count_, nullptr);
+  server_.send(ReadData{write->id, Bytes(std::vector<std::byte>(memory_.size()))});
+  EXPECT_FALSE(becomes_lost(100ms));
+  send_chunk(write->id, 4096);
+  EXPECT_TRUE(becomes_lost());
+  EXPECT_EQ(memory_, std::vector<std::byte>(1u << 17, std::byte{0x11}));
+}
+
+TEST_F(HostileServerTest, ServerCannotReadWhereTheClientReceives) {
+  const TransferRef read = session_->begin_receive(memory_.data(), memory_.size(), count_, nullptr);
+  server_.send(PullTransfer{read->id});
+  server_.bulk->set_read_timeout(300ms);
+  std::byte byte;
+  EXPECT_EQ(server_.bulk->read_some({&byte, 1}), 0u);
+}
+
+TEST_F(HostileServerTest, ChunksPastTheEndTouchNothing) {
+  const TransferRef read = session_->begin_receive(memory_.data(), 4096, count_, nullptr);
+  send_chunk(read->id, 4000);
+  send_chunk(read->id, 97);
+  EXPECT_TRUE(becomes_lost());
+  EXPECT_EQ(memory_[4000], std::byte{0x11});
+}
+
+TEST_F(HostileServerTest, ChunkForNobodyEndsTheSession) {
+  send_chunk(12345, 8);
+  EXPECT_TRUE(becomes_lost());
+}
+
+// Whatever comes: the session goes on or is lost, and whoever waits is told.
+TEST(HostileServer, RandomMessages) {
+  ::setenv("REMOTECL_LOG", "off", 1);
+  std::mt19937 random(20);
+  for (int round = 0; round < 60; ++round) {
+    FakeServer server;
+    server.welcome_both(FakeServer::accepted());
+    Session session(server.address(), 0);
+    server.ready();
+    std::vector<std::byte> memory(256);
+    std::atomic<int> ended{0};
+    const auto read = session.begin_receive(
+        memory.data(), memory.size(), [&](bool) { ++ended; }, nullptr);
+    for (int i = 0; i < 50; ++i) {
+      static constexpr std::uint16_t kCodes[] = {Code::kPong,     Code::kBuildDone,    Code::kProgramBinary,
+                                                 Code::kFinished, Code::kEventDone,    Code::kCommandFailed,
+                                                 Code::kReadData, Code::kPullTransfer, Code::kDeviceList};
+      std::vector<std::byte> payload(random() % 64);
+      for (auto& byte : payload) byte = static_cast<std::byte>(random() % 4 == 0 ? random() : 0);
+      if (payload.size() >= 8 && random() % 2 == 0) std::memcpy(payload.data(), &read->id, 8);
+      const auto header =
+          MessageHeader{static_cast<std::uint32_t>(payload.size()), kCodes[random() % std::size(kCodes)], 0};
+      server.control->write(Bytes(encode_frame<MessageHeader, kMessageHeaderSize>(header)), payload);
+    }
+    server.control->shutdown();
+    session.wait([&] { return false; });
+    EXPECT_TRUE(session.lost());
+    EXPECT_EQ(ended, 1) << "round " << round;
+  }
+}
+
+}  // namespace
+}  // namespace remotecl::testing

@@ -1,0 +1,213 @@
+// Shared virtual memory on two servers: equal addresses, and bytes that are where they are used.
+#include "icd/svm_fixture.h"
+
+#include <set>
+
+namespace remotecl::testing {
+namespace {
+
+constexpr std::size_t kBig = 5u << 20;  // travels outside its command
+
+TEST_F(SvmTest, DeviceReportsWhatANetworkCanKeep) {
+  const auto native = value<cl_device_svm_capabilities>(clGetDeviceInfo, Environment::get().native_device(),
+                                                        CL_DEVICE_SVM_CAPABILITIES);
+  const auto remote = value<cl_device_svm_capabilities>(clGetDeviceInfo, device(), CL_DEVICE_SVM_CAPABILITIES);
+  EXPECT_EQ(remote, native & CL_DEVICE_SVM_COARSE_GRAIN_BUFFER);
+  EXPECT_EQ(clSVMAlloc(context_, CL_MEM_READ_WRITE | CL_MEM_SVM_FINE_GRAIN_BUFFER, 64, 0), nullptr);
+}
+
+TEST_F(SvmTest, AllocationsAreApartAndAligned) {
+  std::vector<std::unique_ptr<Shared<char>>> all;
+  std::set<std::uintptr_t> begins;
+  for (cl_uint alignment = 1; alignment <= 1u << 21; alignment *= 2) {
+    for (const std::size_t size : {std::size_t{1}, std::size_t{4097}}) {
+      all.push_back(std::make_unique<Shared<char>>(context_, size, alignment));
+      const auto at = reinterpret_cast<std::uintptr_t>(all.back()->get());
+      EXPECT_EQ(at % alignment, 0u);
+      const auto after = begins.insert(at).first;
+      EXPECT_TRUE(std::next(after) == begins.end() || *std::next(after) - at >= size);
+      EXPECT_TRUE(after == begins.begin() || at - *std::prev(after) >= 4097);
+    }
+  }
+}
+
+TEST_F(SvmTest, ListOfTheHostIsWalkedByBothServers) {
+  constexpr int kCount = 1000;
+  const Owned<cl_program> program = build(context_, kListSource);
+  const Owned<cl_kernel> add = make_kernel(program, "add_to_list");
+  const Shared<Node> nodes(context_, kCount);
+  nodes.map(queue_, CL_MAP_WRITE_INVALIDATE_REGION);
+  // Not in the order of the memory, so that only following the pointers reaches them all.
+  for (int i = 0; i < kCount; ++i) nodes[i * 7 % kCount] = {i + 1 < kCount ? nodes + (i + 1) * 7 % kCount : nullptr, i};
+  nodes.unmap(queue_);
+  check(clSetKernelArgSVMPointer(add, 0, nodes));
+  check(set_arg(add, 1, 10));
+  check(run(queue_, add, 1));
+  check(clFinish(queue_));
+  check(set_arg(add, 1, 100));
+  check(run(other_, add, 1));
+  nodes.map(other_, CL_MAP_READ);
+  int count = 0;
+  for (const Node* node = nodes; node != nullptr; node = node->next) ASSERT_EQ(node->value, 110 + count++);
+  EXPECT_EQ(count, kCount);
+  nodes.unmap(other_);
+}
+
+TEST_F(SvmTest, ListOfOneServerIsWalkedByTheOtherAndTheHost) {
+  constexpr int kCount = 50'000;  // more than travels with a command
+  const Owned<cl_program> program = build(context_, kListSource);
+  const Owned<cl_kernel> make = make_kernel(program, "make_list"), add = make_kernel(program, "add_to_list");
+  const Shared<Node> nodes(context_, kCount);
+  check(clSetKernelArgSVMPointer(make, 0, nodes));
+  check(set_arg(make, 1, kCount));
+  Owned<cl_event> made;
+  check(run(queue_, make, 1, {}, made.out()));
+  check(clSetKernelArgSVMPointer(add, 0, nodes + kCount / 2));  // a pointer into the allocation
+  check(set_arg(add, 1, 7));
+  check(run(other_, add, 1, {made}));
+  nodes.map(other_, CL_MAP_READ);
+  int count = 0;
+  for (const Node* node = nodes; node != nullptr; node = node->next, ++count) {
+    ASSERT_EQ(node->value, count < kCount / 2 ? count : count + 7);
+  }
+  EXPECT_EQ(count, kCount);
+  nodes.unmap(other_);
+}
+
+TEST_F(SvmTest, ConstantArgumentDoesNotMakeTheListConstant) {
+  const Owned<cl_program> program = build(context_, R"(
+typedef struct Node { global struct Node* next; int value; } Node;
+kernel void change_second(global const Node* head) { head->next->value = 9; }
+)",
+                                          "-cl-kernel-arg-info");
+  const Owned<cl_kernel> change = make_kernel(program, "change_second");
+  const Shared<Node> nodes(context_, 2);
+  nodes.write(queue_, {{nodes + 1, 1}, {nullptr, 2}});
+  check(clSetKernelArgSVMPointer(change, 0, nodes));
+  check(run(other_, change, 1));
+  check(clFinish(other_));
+  EXPECT_EQ(nodes.read(queue_)[1].value, 9);
+}
+
+TEST_F(SvmTest, WrittenOnOneServerReadOnTheOther) {
+  for (const std::size_t count : {std::size_t{16}, kBig / sizeof(int)}) {
+    const Shared<int> data(context_, count);
+    data.write(queue_, std::vector<int>(count, 1));
+    for (int round = 1; round <= 4; ++round) {
+      check(add(queue_, data, 1, count));
+      check(clFinish(queue_));
+      check(add(other_, data, 10, count));
+      check(clFinish(other_));
+      EXPECT_EQ(data.read(round % 2 == 0 ? queue_ : other_), std::vector<int>(count, 1 + 11 * round));
+    }
+  }
+}
+
+TEST_F(SvmTest, MapOfAPartLeavesTheRest) {
+  constexpr std::size_t kCount = 1024;
+  const Shared<int> data(context_, kCount);
+  data.write(queue_, numbers(kCount));
+  check(add(queue_, data, 1000, kCount));
+  check(
+      clEnqueueSVMMap(queue_, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, data + 100, 10 * sizeof(int), 0, nullptr, nullptr));
+  EXPECT_EQ(data[100], 1100);
+  EXPECT_EQ(data[109], 1109);
+  for (int i = 100; i < 110; ++i) data[i] = -i;
+  check(clEnqueueSVMUnmap(queue_, data + 100, 0, nullptr, nullptr));
+  check(add(queue_, data, 1, kCount));
+  std::vector<int> expected = numbers(kCount, 1001);
+  for (int i = 100; i < 110; ++i) expected[i] = 1 - i;
+  EXPECT_EQ(data.read(queue_), expected);
+}
+
+TEST_F(SvmTest, UnmapOfWhatIsNotMappedDoesNothing) {
+  const Shared<int> data(context_, 16);
+  data.write(queue_, numbers(16));
+  EXPECT_EQ(clEnqueueSVMUnmap(queue_, data, 0, nullptr, nullptr), CL_SUCCESS);
+  EXPECT_EQ(data.read(queue_), numbers(16));
+}
+
+TEST_F(SvmTest, KernelFollowsPointersOfItsExecutionInfo) {
+  const Owned<cl_program> program = build(context_, R"(
+kernel void bump(global int* global* all, int count) { for (int i = 0; i < count; i++) all[i][get_global_id(0)] += 1 + i; }
+)");
+  const Owned<cl_kernel> bump = make_kernel(program, "bump");
+  const Shared<int> first(context_, 16), second(context_, 16);
+  const Shared<int*> all(context_, 2);
+  first.write(queue_, numbers(16));
+  second.write(other_, numbers(16, 100));
+  all.write(queue_, {first.get(), second.get()});
+  check(clSetKernelArgSVMPointer(bump, 0, all));
+  check(set_arg(bump, 1, 2));
+  void* pointers[] = {first.get(), second.get()};
+  check(clSetKernelExecInfo(bump, CL_KERNEL_EXEC_INFO_SVM_PTRS, sizeof pointers, pointers));
+  // Held back: it uses what it was sent with, although the kernel forgets it.
+  const Owned<cl_event> gate = make_user_event(context_);
+  check(run(queue_, bump, 16, {gate}));
+  check(clSetKernelExecInfo(bump, CL_KERNEL_EXEC_INFO_SVM_PTRS, 0, nullptr));
+  check(clSetUserEventStatus(gate, CL_COMPLETE));
+  check(clFinish(queue_));
+  EXPECT_EQ(first.read(queue_), numbers(16, 1));
+  EXPECT_EQ(second.read(queue_), numbers(16, 102));
+  // A clone has what its original had.
+  check(clSetKernelExecInfo(bump, CL_KERNEL_EXEC_INFO_SVM_PTRS, sizeof pointers, pointers));
+  cl_int error = CL_SUCCESS;
+  const Owned<cl_kernel> clone(clCloneKernel(bump, &error));
+  check(error);
+  check(run(other_, clone, 16));
+  check(clFinish(other_));
+  EXPECT_EQ(first.read(queue_), numbers(16, 2));
+  EXPECT_EQ(second.read(queue_), numbers(16, 104));
+}
+
+TEST_F(SvmTest, BufferOverItIsTheSameMemory) {
+  const Shared<int> data(context_, 64);
+  data.write(queue_, numbers(64));
+  const Owned<cl_mem> buffer = make_buffer(context_, 32 * sizeof(int), CL_MEM_USE_HOST_PTR, data + 3);  // at any offset
+  EXPECT_EQ(value<void*>(clGetMemObjectInfo, buffer.get(), CL_MEM_HOST_PTR), data + 3);
+  EXPECT_EQ(value<cl_bool>(clGetMemObjectInfo, buffer.get(), CL_MEM_USES_SVM_POINTER), CL_TRUE);
+  EXPECT_EQ(value<cl_mem>(clGetMemObjectInfo, buffer.get(), CL_MEM_ASSOCIATED_MEMOBJECT), nullptr);
+  EXPECT_EQ(value<std::size_t>(clGetMemObjectInfo, buffer.get(), CL_MEM_OFFSET), 0u);
+  const Owned<cl_kernel> kernel_add = kernel("add");
+  check(set_arg(kernel_add, 0, buffer));
+  check(set_arg(kernel_add, 1, 1000));
+  check(run(queue_, kernel_add, 32));
+  check(clFinish(queue_));
+  check(add(other_, data, 1, 64));  // by its address, on the other server
+  check(clFinish(other_));
+  std::vector<int> expected = numbers(64, 1);
+  for (int i = 3; i < 35; ++i) expected[i] += 1000;
+  EXPECT_EQ(read<int>(queue_, buffer, 32), std::vector<int>(expected.begin() + 3, expected.begin() + 35));
+  cl_int error = CL_SUCCESS;
+  void* mapped =
+      clEnqueueMapBuffer(queue_, buffer, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 4, 4, 0, nullptr, nullptr, &error);
+  check(error);
+  EXPECT_EQ(mapped, data + 4);
+  data[4] = expected[4] = -4;
+  check(clEnqueueUnmapMemObject(queue_, buffer, mapped, 0, nullptr, nullptr));
+  EXPECT_EQ(data.read(other_), expected);
+}
+
+TEST_F(SvmTest, SubBufferOfABufferOverIt) {
+  const Shared<int> data(context_, 4096);
+  data.write(queue_, numbers(4096));
+  const Owned<cl_mem> buffer = make_buffer(context_, 4096 * sizeof(int), CL_MEM_USE_HOST_PTR, data);
+  const Owned<cl_mem> part = make_sub_buffer(buffer, 1024 * sizeof(int), 16 * sizeof(int));
+  EXPECT_EQ(value<cl_bool>(clGetMemObjectInfo, part.get(), CL_MEM_USES_SVM_POINTER), CL_TRUE);
+  EXPECT_EQ(value<void*>(clGetMemObjectInfo, part.get(), CL_MEM_HOST_PTR), data + 1024);
+  const int value = 5;
+  check(clEnqueueFillBuffer(queue_, part, &value, sizeof value, 0, 16 * sizeof(int), 0, nullptr, nullptr));
+  check(clFinish(queue_));
+  std::vector<int> expected = numbers(4096);
+  std::fill_n(expected.begin() + 1024, 16, 5);
+  EXPECT_EQ(data.read(other_), expected);
+  EXPECT_EQ(read<int>(other_, part, 16), std::vector<int>(16, 5));
+}
+
+TEST_F(SvmTest, OrdinaryBufferUsesNone) {
+  const Owned<cl_mem> buffer = make_buffer(context_, 64);
+  EXPECT_EQ(value<cl_bool>(clGetMemObjectInfo, buffer.get(), CL_MEM_USES_SVM_POINTER), CL_FALSE);
+}
+
+}  // namespace
+}  // namespace remotecl::testing
