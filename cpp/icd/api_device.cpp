@@ -1,8 +1,11 @@
+#include <CL/cl_ext.h>
+
 #include <algorithm>
 #include <array>
 #include <sstream>
 #include <string_view>
 
+#include "icd/extensions.h"
 #include "icd/info.h"
 #include "remotecl/remotecl.h"
 #include "runtime/client/platform.h"
@@ -103,6 +106,7 @@ std::vector<cl_name_version> extension_versions(Device& device) {
   cl_name_version& own = versions.emplace_back();
   own.version = CL_MAKE_VERSION(1, 0, 0);
   std::memcpy(own.name, kCreateCommandQueue, sizeof kCreateCommandQueue);
+  versions.insert(versions.end(), icd::own_extensions().begin(), icd::own_extensions().end());
   return versions;
 }
 
@@ -113,6 +117,7 @@ std::string extensions(Device& device) {
     if (!is_device_side(extension)) continue;
     kept += extension + " ";
   }
+  for (const cl_name_version& extension : icd::own_extensions()) kept += std::string(extension.name) + " ";
   return kept + kCreateCommandQueue;
 }
 
@@ -154,6 +159,14 @@ bool answer_unsupported(Device& device, cl_device_info name, const InfoSink& sin
   return true;
 }
 
+// A replay is made of ordinary native commands; what prints goes the way of other commands that print.
+cl_device_command_buffer_capabilities_khr command_buffer_capabilities(Device& device) {
+  const auto queues = device.number<cl_command_queue_properties>(CL_DEVICE_QUEUE_ON_HOST_PROPERTIES);
+  const bool out_of_order = (queues & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) != 0;
+  return CL_COMMAND_BUFFER_CAPABILITY_KERNEL_PRINTF_KHR | CL_COMMAND_BUFFER_CAPABILITY_SIMULTANEOUS_USE_KHR |
+         (out_of_order ? CL_COMMAND_BUFFER_CAPABILITY_OUT_OF_ORDER_KHR : 0);
+}
+
 using Row = icd::InfoRow<Device>;
 const Row kDeviceInfo[] = {
     {CL_DEVICE_PLATFORM, [](Device& d, const InfoSink& sink) { sink.value(d.platform().handle()); }},
@@ -180,6 +193,10 @@ const Row kDeviceInfo[] = {
      [](Device& d, const InfoSink& sink) {
        sink.list(filter_versions(d, CL_DEVICE_OPENCL_C_FEATURES, is_supported_feature));
      }},
+    {CL_DEVICE_COMMAND_BUFFER_CAPABILITIES_KHR,
+     [](Device& d, const InfoSink& sink) { sink.value(command_buffer_capabilities(d)); }},
+    {CL_DEVICE_COMMAND_BUFFER_REQUIRED_QUEUE_PROPERTIES_KHR,
+     [](Device&, const InfoSink& sink) { sink.value<cl_command_queue_properties>(0); }},
     {CL_DEVICE_REMOTECL_SERVER, [](Device& d, const InfoSink& sink) { sink.text(d.session().address().text()); }},
     {CL_DEVICE_REMOTECL_PLATFORM,
      [](Device& d, const InfoSink& sink) {

@@ -19,6 +19,30 @@ bool overlaps(std::size_t a, std::size_t b, std::size_t size) { return a < b + s
 
 }  // namespace
 
+namespace remotecl::icd {
+
+void check_copy(MemoryObject& from, MemoryObject& to, std::size_t source_offset, std::size_t destination_offset,
+                std::size_t size) {
+  require_in_bounds(from, source_offset, size);
+  require_in_bounds(to, destination_offset, size);
+  // "CL_MEM_COPY_OVERLAP if src_buffer and dst_buffer are the same buffer or sub-buffer object and the source and
+  // destination regions overlap, or if they are different sub-buffers of the same buffer and they overlap."
+  require(&from.root() != &to.root() ||
+              !overlaps(from.range(source_offset, size).offset, to.range(destination_offset, size).offset, size),
+          CL_MEM_COPY_OVERLAP);
+}
+
+void check_fill(MemoryObject& to, const void* pattern, std::size_t pattern_size, std::size_t offset, std::size_t size) {
+  require_in_bounds(to, offset, size);
+  // "CL_INVALID_VALUE if pattern is NULL or if pattern_size is 0 or if pattern_size is not one of {1, 2, ..., 128};
+  // if offset and size are not a multiple of pattern_size."
+  require(pattern != nullptr && pattern_size != 0 && pattern_size <= 128 && std::has_single_bit(pattern_size),
+          CL_INVALID_VALUE);
+  require(offset % pattern_size == 0 && size % pattern_size == 0, CL_INVALID_VALUE);
+}
+
+}  // namespace remotecl::icd
+
 CL_API_ENTRY cl_int CL_API_CALL clEnqueueReadBuffer(cl_command_queue command_queue, cl_mem buffer, cl_bool blocking,
                                                     size_t offset, size_t size, void* pointer, cl_uint count,
                                                     const cl_event* list, cl_event* event) {
@@ -73,13 +97,7 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueCopyBuffer(cl_command_queue command_que
     MemoryObject& from = icd::buffer_of(queue, source);
     MemoryObject& to = icd::buffer_of(queue, destination);
     Dependencies dependencies(queue.context(), count, list, event);
-    icd::require_in_bounds(from, source_offset, size);
-    icd::require_in_bounds(to, destination_offset, size);
-    // "CL_MEM_COPY_OVERLAP if src_buffer and dst_buffer are the same buffer or sub-buffer object and the source and
-    // destination regions overlap, or if they are different sub-buffers of the same buffer and they overlap."
-    require(&from.root() != &to.root() ||
-                !overlaps(from.range(source_offset, size).offset, to.range(destination_offset, size).offset, size),
-            CL_MEM_COPY_OVERLAP);
+    icd::check_copy(from, to, source_offset, destination_offset, size);
     if (size == 0) return enqueue_nothing(queue, CL_COMMAND_COPY_BUFFER, dependencies, false);
     return dependencies.finish(enqueue_copy(queue, from, to, source_offset, destination_offset, size,
                                             dependencies.wait(), dependencies.event()));
@@ -93,12 +111,7 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueFillBuffer(cl_command_queue command_que
     CommandQueue& queue = object<CommandQueue>(command_queue);
     MemoryObject& to = icd::buffer_of(queue, buffer);
     Dependencies dependencies(queue.context(), count, list, event);
-    icd::require_in_bounds(to, offset, size);
-    // "CL_INVALID_VALUE if pattern is NULL or if pattern_size is 0 or if pattern_size is not one of {1, 2, ..., 128};
-    // if offset and size are not a multiple of pattern_size."
-    require(pattern != nullptr && pattern_size != 0 && pattern_size <= 128 && std::has_single_bit(pattern_size),
-            CL_INVALID_VALUE);
-    require(offset % pattern_size == 0 && size % pattern_size == 0, CL_INVALID_VALUE);
+    icd::check_fill(to, pattern, pattern_size, offset, size);
     if (size == 0) return enqueue_nothing(queue, CL_COMMAND_FILL_BUFFER, dependencies, false);
     return dependencies.finish(enqueue_fill(queue, to, Bytes(static_cast<const std::byte*>(pattern), pattern_size),
                                             offset, size, dependencies.wait(), dependencies.event()));

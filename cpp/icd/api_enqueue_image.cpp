@@ -68,6 +68,46 @@ bool overlap(const Extent& a, const Extent& b, const Extent& size) {
 
 }  // namespace
 
+namespace remotecl::icd {
+
+ImageCopy checked_image_copy(CommandQueue& queue, cl_mem source, cl_mem destination, const std::size_t* source_origin,
+                             const std::size_t* destination_origin, const std::size_t* region) {
+  MemoryObject& from = image_of(queue, source);
+  MemoryObject& to = image_of(queue, destination);
+  // "CL_IMAGE_FORMAT_MISMATCH if src_image and dst_image do not use the same image format."
+  const cl_image_format& a = from.image()->format;
+  const cl_image_format& b = to.image()->format;
+  require(a.image_channel_order == b.image_channel_order && a.image_channel_data_type == b.image_channel_data_type,
+          CL_IMAGE_FORMAT_MISMATCH);
+  const Region read = region_in(from, source_origin, region);
+  const Region written = region_in(to, destination_origin, region);
+  // "CL_MEM_COPY_OVERLAP if src_image and dst_image are the same image object and the source and destination regions
+  // overlap."
+  require(&from != &to || !overlap(read.origin, written.origin, read.size), CL_MEM_COPY_OVERLAP);
+  return {from, to, read.origin, written.origin, read.size};
+}
+
+ImageFill checked_image_fill(CommandQueue& queue, cl_mem image, const void* color, const std::size_t* origin,
+                             const std::size_t* region) {
+  MemoryObject& to = image_of(queue, image);
+  require(color != nullptr, CL_INVALID_VALUE);
+  const Region at = region_in(to, origin, region);
+  // "The fill color is a single floating-point value if the channel order is CL_DEPTH, otherwise four components."
+  std::array<std::uint32_t, 4> components{};
+  const bool is_depth = to.image()->format.image_channel_order == CL_DEPTH;
+  std::memcpy(components.data(), color, is_depth ? sizeof components[0] : sizeof components);
+  return {to, components, at.origin, at.size};
+}
+
+PixelCopy checked_pixel_copy(CommandQueue& queue, cl_mem image, cl_mem buffer, const std::size_t* origin,
+                             const std::size_t* region, std::size_t offset) {
+  MemoryObject& pixels = image_of(queue, image);
+  const Region at = region_in(pixels, origin, region);
+  return {pixels, buffer_for(queue, buffer, pixels, at, offset), at.origin, at.size};
+}
+
+}  // namespace remotecl::icd
+
 CL_API_ENTRY cl_int CL_API_CALL clEnqueueReadImage(cl_command_queue command_queue, cl_mem image, cl_bool blocking,
                                                    const size_t* origin, const size_t* region, size_t row_pitch,
                                                    size_t slice_pitch, void* pointer, cl_uint count,
@@ -110,21 +150,12 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueCopyImage(cl_command_queue command_queu
                                                    cl_event* event) {
   return icd::enter([&] {
     CommandQueue& queue = object<CommandQueue>(command_queue);
-    MemoryObject& from = image_of(queue, source);
-    MemoryObject& to = image_of(queue, destination);
+    const icd::ImageCopy copy =
+        icd::checked_image_copy(queue, source, destination, source_origin, destination_origin, region);
     Dependencies dependencies(queue.context(), count, list, event);
-    // "CL_IMAGE_FORMAT_MISMATCH if src_image and dst_image do not use the same image format."
-    const cl_image_format& a = from.image()->format;
-    const cl_image_format& b = to.image()->format;
-    require(a.image_channel_order == b.image_channel_order && a.image_channel_data_type == b.image_channel_data_type,
-            CL_IMAGE_FORMAT_MISMATCH);
-    const Region read = region_in(from, source_origin, region);
-    const Region written = region_in(to, destination_origin, region);
-    // "CL_MEM_COPY_OVERLAP if src_image and dst_image are the same image object and the source and destination regions
-    // overlap."
-    require(&from != &to || !overlap(read.origin, written.origin, read.size), CL_MEM_COPY_OVERLAP);
-    return dependencies.finish(enqueue_copy_image(queue, from, to, read.origin, written.origin, read.size,
-                                                  dependencies.wait(), dependencies.event()));
+    return dependencies.finish(enqueue_copy_image(queue, copy.source, copy.destination, copy.source_origin,
+                                                  copy.destination_origin, copy.region, dependencies.wait(),
+                                                  dependencies.event()));
   });
 }
 
@@ -133,16 +164,10 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueFillImage(cl_command_queue command_queu
                                                    const cl_event* list, cl_event* event) {
   return icd::enter([&] {
     CommandQueue& queue = object<CommandQueue>(command_queue);
-    MemoryObject& to = image_of(queue, image);
+    const icd::ImageFill fill = icd::checked_image_fill(queue, image, color, origin, region);
     Dependencies dependencies(queue.context(), count, list, event);
-    require(color != nullptr, CL_INVALID_VALUE);
-    const Region at = region_in(to, origin, region);
-    // "The fill color is a single floating-point value if the channel order is CL_DEPTH, otherwise four components."
-    std::array<std::uint32_t, 4> components{};
-    const bool is_depth = to.image()->format.image_channel_order == CL_DEPTH;
-    std::memcpy(components.data(), color, is_depth ? sizeof components[0] : sizeof components);
-    return dependencies.finish(
-        enqueue_fill_image(queue, to, components, at.origin, at.size, dependencies.wait(), dependencies.event()));
+    return dependencies.finish(enqueue_fill_image(queue, fill.image, fill.color, fill.origin, fill.region,
+                                                  dependencies.wait(), dependencies.event()));
   });
 }
 
@@ -152,12 +177,10 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueCopyImageToBuffer(cl_command_queue comm
                                                            const cl_event* list, cl_event* event) {
   return icd::enter([&] {
     CommandQueue& queue = object<CommandQueue>(command_queue);
-    MemoryObject& from = image_of(queue, source);
-    const Region at = region_in(from, origin, region);
-    MemoryObject& to = buffer_for(queue, destination, from, at, offset);
+    const icd::PixelCopy copy = icd::checked_pixel_copy(queue, source, destination, origin, region, offset);
     Dependencies dependencies(queue.context(), count, list, event);
-    return dependencies.finish(enqueue_copy_image_to_buffer(queue, from, to, at.origin, at.size, offset,
-                                                            dependencies.wait(), dependencies.event()));
+    return dependencies.finish(enqueue_copy_image_to_buffer(queue, copy.image, copy.buffer, copy.origin, copy.region,
+                                                            offset, dependencies.wait(), dependencies.event()));
   });
 }
 
@@ -167,12 +190,10 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueCopyBufferToImage(cl_command_queue comm
                                                            cl_event* event) {
   return icd::enter([&] {
     CommandQueue& queue = object<CommandQueue>(command_queue);
-    MemoryObject& to = image_of(queue, destination);
-    const Region at = region_in(to, origin, region);
-    MemoryObject& from = buffer_for(queue, source, to, at, offset);
+    const icd::PixelCopy copy = icd::checked_pixel_copy(queue, destination, source, origin, region, offset);
     Dependencies dependencies(queue.context(), count, list, event);
-    return dependencies.finish(enqueue_copy_buffer_to_image(queue, from, to, offset, at.origin, at.size,
-                                                            dependencies.wait(), dependencies.event()));
+    return dependencies.finish(enqueue_copy_buffer_to_image(queue, copy.buffer, copy.image, offset, copy.origin,
+                                                            copy.region, dependencies.wait(), dependencies.event()));
   });
 }
 

@@ -39,13 +39,24 @@ std::vector<std::size_t> item_limits(const Device& device) {
   return limits;
 }
 
-void check_local(Kernel& kernel, const Device& device, const NDRange& range) {
+// The work-group size that the kernel's source requires, where the range leaves it open: some drivers refuse to find it
+// themselves.
+void choose_local(NDRange& range, const std::array<std::size_t, 3>& required) {
+  for (cl_uint i = range.dimensions; i < 3; ++i) {
+    if (required[i] != 1) return;  // for the driver to refuse
+  }
+  range.has_local = true;
+  for (cl_uint i = 0; i < range.dimensions; ++i) range.local[i] = required[i];
+}
+
+void check_local(Kernel& kernel, const Device& device, NDRange& range) {
   const KernelInfo& info = kernel.info_on(device);
   const bool fixed = info.compile_work_group_size[0] != 0;
   for (cl_uint i = 0; fixed && !range.has_local && i < range.dimensions; ++i) {
     const bool whole = range.global[i] % info.compile_work_group_size[i] == 0;
     require(whole || allows_remainder(kernel, device), CL_INVALID_WORK_GROUP_SIZE);
   }
+  if (fixed && !range.has_local) choose_local(range, info.compile_work_group_size);
   if (!range.has_local) return;
   const auto limits = item_limits(device);
   std::uint64_t product = 1;
@@ -99,6 +110,29 @@ void check_arguments(CommandQueue& queue, Kernel& kernel) {
   }
 }
 
+}  // namespace
+
+namespace remotecl::icd {
+
+NDRange checked_range(CommandQueue& queue, Kernel& kernel, cl_uint dimensions, const std::size_t* offset,
+                      const std::size_t* global, const std::size_t* local) {
+  // "CL_INVALID_PROGRAM_EXECUTABLE if there is no successfully built program executable available for device."
+  require(kernel.program().built(queue.device()), CL_INVALID_PROGRAM_EXECUTABLE);
+  NDRange range = make_range(queue.device(), dimensions, offset, global, local);
+  check_arguments(queue, kernel);
+  if (!is_empty(range)) check_local(kernel, queue.device(), range);
+  return range;
+}
+
+bool is_empty(const NDRange& range) {
+  return std::any_of(range.global.begin(), range.global.begin() + range.dimensions,
+                     [](std::uint64_t size) { return size == 0; });
+}
+
+}  // namespace remotecl::icd
+
+namespace {
+
 cl_int enqueue_range(cl_command_queue command_queue, cl_kernel kernel_handle, cl_uint dimensions, const size_t* offset,
                      const size_t* global, const size_t* local, cl_command_type type, cl_uint count,
                      const cl_event* list, cl_event* event) {
@@ -107,16 +141,10 @@ cl_int enqueue_range(cl_command_queue command_queue, cl_kernel kernel_handle, cl
   require(&kernel.context() == &queue.context(), CL_INVALID_CONTEXT);
   Dependencies dependencies(queue.context(), count, list, event);
   require(!queue.session().lost(), CL_DEVICE_NOT_AVAILABLE);
-  // "CL_INVALID_PROGRAM_EXECUTABLE if there is no successfully built program executable available for device."
-  require(kernel.program().built(queue.device()), CL_INVALID_PROGRAM_EXECUTABLE);
-  const NDRange range = make_range(queue.device(), dimensions, offset, global, local);
-  check_arguments(queue, kernel);
-  const bool empty = std::any_of(range.global.begin(), range.global.begin() + dimensions,
-                                 [](std::uint64_t size) { return size == 0; });
-  if (empty) {
+  const NDRange range = icd::checked_range(queue, kernel, dimensions, offset, global, local);
+  if (icd::is_empty(range)) {
     return dependencies.finish(enqueue_marker(queue, false, type, dependencies.wait(), dependencies.event()));
   }
-  check_local(kernel, queue.device(), range);
   return dependencies.finish(enqueue_kernel(queue, kernel, range, type, dependencies.wait(), dependencies.event()));
 }
 

@@ -75,6 +75,29 @@ bool overlap(const Rectangle& a, std::uint64_t a_offset, const Rectangle& b, std
 
 }  // namespace
 
+namespace remotecl::icd {
+
+CopyRects checked_copy_rects(MemoryObject& from, MemoryObject& to, const std::size_t* source_origin,
+                             const std::size_t* destination_origin, const std::size_t* region,
+                             const std::array<std::size_t, 4>& pitches) {
+  const Extent size = region_of(region);
+  const Rectangle read = rectangle(source_origin, size, pitches[0], pitches[1]);
+  const Rectangle written = rectangle(destination_origin, size, pitches[2], pitches[3]);
+  ::require_in_bounds(from, read, size);
+  ::require_in_bounds(to, written, size);
+  if (&from == &to) {
+    // "CL_INVALID_VALUE if src_buffer and dst_buffer are the same buffer object and src_slice_pitch is not equal to
+    // dst_slice_pitch and src_row_pitch is not equal to dst_row_pitch."
+    require(read.slice_pitch == written.slice_pitch && read.row_pitch == written.row_pitch, CL_INVALID_VALUE);
+  }
+  if (&from.root() == &to.root() && read.slice_pitch == written.slice_pitch && read.row_pitch == written.row_pitch) {
+    require(!overlap(read, from.range(0, 0).offset, written, to.range(0, 0).offset, size), CL_MEM_COPY_OVERLAP);
+  }
+  return {size, read, written};
+}
+
+}  // namespace remotecl::icd
+
 CL_API_ENTRY cl_int CL_API_CALL clEnqueueReadBufferRect(cl_command_queue command_queue, cl_mem buffer, cl_bool blocking,
                                                         const size_t* buffer_origin, const size_t* host_origin,
                                                         const size_t* region, size_t buffer_row_pitch,
@@ -144,20 +167,10 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueCopyBufferRect(cl_command_queue command
     MemoryObject& from = icd::buffer_of(queue, source);
     MemoryObject& to = icd::buffer_of(queue, destination);
     Dependencies dependencies(queue.context(), count, list, event);
-    const Extent size = region_of(region);
-    const Rectangle read = rectangle(source_origin, size, source_row_pitch, source_slice_pitch);
-    const Rectangle written = rectangle(destination_origin, size, destination_row_pitch, destination_slice_pitch);
-    require_in_bounds(from, read, size);
-    require_in_bounds(to, written, size);
-    if (&from == &to) {
-      // "CL_INVALID_VALUE if src_buffer and dst_buffer are the same buffer object and src_slice_pitch is not equal to
-      // dst_slice_pitch and src_row_pitch is not equal to dst_row_pitch."
-      require(read.slice_pitch == written.slice_pitch && read.row_pitch == written.row_pitch, CL_INVALID_VALUE);
-    }
-    if (&from.root() == &to.root() && read.slice_pitch == written.slice_pitch && read.row_pitch == written.row_pitch) {
-      require(!overlap(read, from.range(0, 0).offset, written, to.range(0, 0).offset, size), CL_MEM_COPY_OVERLAP);
-    }
-    return dependencies.finish(
-        enqueue_copy_rect(queue, from, to, read, written, size, dependencies.wait(), dependencies.event()));
+    const icd::CopyRects at =
+        icd::checked_copy_rects(from, to, source_origin, destination_origin, region,
+                                {source_row_pitch, source_slice_pitch, destination_row_pitch, destination_slice_pitch});
+    return dependencies.finish(enqueue_copy_rect(queue, from, to, at.source, at.destination, at.region,
+                                                 dependencies.wait(), dependencies.event()));
   });
 }

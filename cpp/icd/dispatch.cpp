@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "icd/boundary.h"
+#include "icd/extensions.h"
 #include "icd/unsupported.h"
 #include "runtime/client/platform.h"
 
@@ -206,7 +207,7 @@ extern "C" REMOTECL_VISIBLE void* CL_API_CALL clGetExtensionFunctionAddress(cons
   if (std::strcmp(name, "clCreateCommandQueueWithPropertiesKHR") == 0) {
     return reinterpret_cast<void*>(clCreateCommandQueueWithPropertiesKHR);
   }
-  return nullptr;
+  return icd::extension_function(name);
 }
 
 CL_API_ENTRY void* CL_API_CALL clGetExtensionFunctionAddressForPlatform(cl_platform_id platform, const char* name) {

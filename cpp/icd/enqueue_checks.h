@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+
 #include "icd/boundary.h"
 #include "runtime/client/commands.h"
 
@@ -26,6 +28,22 @@ inline void require_host_may_write(const MemoryObject& buffer) {
   require((buffer.flags() & (CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_NO_ACCESS)) == 0, CL_INVALID_OPERATION);
 }
 
+// What a kernel command asks for; defined beside clEnqueueNDRangeKernel, as the others beside their commands. An empty
+// range is allowed where the device says so.
+NDRange checked_range(CommandQueue& queue, Kernel& kernel, cl_uint dimensions, const std::size_t* offset,
+                      const std::size_t* global, const std::size_t* local);
+bool is_empty(const NDRange& range);
+void check_copy(MemoryObject& from, MemoryObject& to, std::size_t source_offset, std::size_t destination_offset,
+                std::size_t size);
+struct CopyRects {
+  Extent region;
+  Rectangle source, destination;
+};
+// `pitches`: row and slice of the source, row and slice of the destination.
+CopyRects checked_copy_rects(MemoryObject& from, MemoryObject& to, const std::size_t* source_origin,
+                             const std::size_t* destination_origin, const std::size_t* region,
+                             const std::array<std::size_t, 4>& pitches);
+void check_fill(MemoryObject& to, const void* pattern, std::size_t pattern_size, std::size_t offset, std::size_t size);
 // "CL_INVALID_VALUE if values specified in map_flags are not valid", CL_INVALID_OPERATION if the host may not do that.
 inline void require_may_map(const MemoryObject& memory, cl_map_flags flags) {
   constexpr cl_map_flags kKnown = CL_MAP_READ | CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION;

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "icd/boundary.h"
+#include "runtime/client/command_queue.h"
 #include "runtime/client/context.h"
 #include "runtime/client/image_layout.h"
 #include "runtime/client/memory_object.h"
@@ -20,6 +21,30 @@ std::vector<cl_image_format> context_formats(Context& context, cl_mem_flags flag
 // An image that may be made, or the error for one that may not. `buffer`: what it is made from; null for none.
 ImageLayout checked_layout(Context& context, cl_mem_flags flags, const cl_image_format* format,
                            const cl_image_desc* description, const void* host_ptr, MemoryObject*& buffer);
+
+// The arguments of commands, checked; defined beside those commands.
+struct ImageCopy {
+  MemoryObject& source;
+  MemoryObject& destination;
+  Extent source_origin, destination_origin, region;
+};
+ImageCopy checked_image_copy(CommandQueue& queue, cl_mem source, cl_mem destination, const std::size_t* source_origin,
+                             const std::size_t* destination_origin, const std::size_t* region);
+struct ImageFill {
+  MemoryObject& image;
+  std::array<std::uint32_t, 4> color;
+  Extent origin, region;
+};
+ImageFill checked_image_fill(CommandQueue& queue, cl_mem image, const void* color, const std::size_t* origin,
+                             const std::size_t* region);
+// Between an image and a buffer, either way.
+struct PixelCopy {
+  MemoryObject& image;
+  MemoryObject& buffer;
+  Extent origin, region;
+};
+PixelCopy checked_pixel_copy(CommandQueue& queue, cl_mem image, cl_mem buffer, const std::size_t* origin,
+                             const std::size_t* region, std::size_t offset);
 
 // Whether a command on this device may use the image.
 void require_takes_image(Device& device, const MemoryObject& image);

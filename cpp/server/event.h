@@ -26,6 +26,7 @@ class Event final : public RefCounted {
   Event(EventId event_id, ObjectId queue_id, Device* on_device, bool with_profile)
       : id(event_id), queue(queue_id), device(on_device), profiled(with_profile) {}
   ~Event() override {
+    if (first != nullptr) clReleaseEvent(first);
     if (native != nullptr) clReleaseEvent(native);
   }
 
@@ -45,6 +46,8 @@ class Event final : public RefCounted {
   std::int32_t status = 0;
   EventId issued = 0;         // kHeld: the graph's event that ends when the state changes
   cl_event native = nullptr;  // owned; stays after the end
+  cl_event first = nullptr;   // owned; of several native commands the first one's, else null
+  cl_event start() const { return first != nullptr ? first : native; }
 };
 
 }  // namespace remotecl::server

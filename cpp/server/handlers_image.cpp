@@ -2,6 +2,7 @@
 #include <array>
 #include <vector>
 
+#include "server/pixels.h"
 #include "server/protocol_error.h"
 #include "server/session.h"
 
@@ -11,23 +12,6 @@ namespace {
 using Sizes = std::array<std::size_t, 3>;
 
 Sizes sizes_of(const Extent& extent) { return {extent[0], extent[1], extent[2]}; }
-
-// One side of a copy: pixels of an image, or packed ones in a buffer. The pixels of a 1D buffer image count as the
-// latter: PoCL refuses most commands on such images, and crashes on some.
-struct Place {
-  Ref<Memory> memory;
-  bool is_image;
-  std::uint64_t offset;
-  Sizes origin;
-
-  static Place of(const Ref<Image>& image, const Extent& origin) {
-    if (Memory* bytes = image->bytes()) return {Ref<Memory>(bytes), false, origin[0] * image->shape().pixel, {}};
-    return {Ref<Memory>(image.get()), true, 0, sizes_of(origin)};
-  }
-  static Place of(const Ref<Buffer>& buffer, std::uint64_t offset) {
-    return {Ref<Memory>(buffer.get()), false, offset, {}};
-  }
-};
 
 struct CopyPixelsCommand {
   static constexpr bool kLong = false;
@@ -43,20 +27,8 @@ struct CopyPixelsCommand {
     cl_int error = source.memory->native(issue.queue.device(), from);
     if (error == CL_SUCCESS) error = destination.memory->native(issue.queue.device(), to);
     if (error != CL_SUCCESS) return error;
-    if (source.is_image && destination.is_image) {
-      return clEnqueueCopyImage(queue, from, to, source.origin.data(), destination.origin.data(), region.data(),
-                                issue.wait_count(), issue.wait_list(), issue.out());
-    }
-    if (source.is_image) {
-      return clEnqueueCopyImageToBuffer(queue, from, to, source.origin.data(), region.data(), destination.offset,
-                                        issue.wait_count(), issue.wait_list(), issue.out());
-    }
-    if (destination.is_image) {
-      return clEnqueueCopyBufferToImage(queue, from, to, source.offset, destination.origin.data(), region.data(),
-                                        issue.wait_count(), issue.wait_list(), issue.out());
-    }
-    return clEnqueueCopyBuffer(queue, from, to, source.offset, destination.offset, size, issue.wait_count(),
-                               issue.wait_list(), issue.out());
+    return copy_pixels(queue, source, from, destination, to, region, size,
+                       {issue.wait_count(), issue.wait_list(), issue.out()});
   }
 };
 

@@ -135,7 +135,7 @@ void Issuer::report(Event& event) {
   CompletionNotifier::notify(event.native,
                              [session = Ref<Session>(&session_), event = Ref<Event>(&event)](cl_int status) {
                                if (event->told.exchange(true)) return;
-                               session->report_end(*event, status, event->native, event->native);
+                               session->report_end(*event, status, event->start(), event->native);
                                session->outbox().flush();
                              });
 }
@@ -177,7 +177,7 @@ void Issuer::observe(EventId id) {
   if (event->state != Event::State::kEnded) return;
   event->reported = true;
   if (event->native != nullptr) {
-    session_.report_end(*event, event->status, event->native, event->native);
+    session_.report_end(*event, event->status, event->start(), event->native);
   } else {
     outbox_.add(EventDone{id, event->status, 0, {}});
   }

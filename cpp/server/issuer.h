@@ -24,7 +24,8 @@ struct Issue {
   std::span<const cl_event> waits;
   EventId hold = 0;  // the graph's event that ends when this returns; of a long command, when it has ended
   cl_event native = nullptr;
-  bool enqueued = true;  // false: the driver got nothing after all
+  cl_event first = nullptr;  // of several native commands the first one's, where its start is the command's
+  bool enqueued = true;      // false: the driver got nothing after all
 
   cl_uint wait_count() const { return static_cast<cl_uint>(waits.size()); }
   const cl_event* wait_list() const { return waits.empty() ? nullptr : waits.data(); }
@@ -164,6 +165,7 @@ void Issuer::run(Queue& queue, Event* event, EventId hold, Command& command) {
     if (Type::kLong && hold == 0) hold = make_hold(queue, event, false);
     Issue issue{queue, event, native_waits_, hold};
     error = command.issue(issue);
+    if (issue.first != nullptr) event->first = issue.first;
     if (error == CL_SUCCESS) {
       if (issue.enqueued) {
         queue.count_native_command();

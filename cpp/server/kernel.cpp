@@ -56,32 +56,29 @@ cl_int ArgumentSnapshot::apply(cl_kernel kernel, Device& device) {
   return CL_SUCCESS;
 }
 
-Kernel::~Kernel() {
-  for (const auto& kernel : native_) {
-    if (kernel != nullptr) clReleaseKernel(kernel->native);
-  }
-}
-
 cl_int Kernel::on(Device& device, DeviceKernel*& kernel) {
   if (native_.size() <= device.index()) native_.resize(device.index() + 1);
   auto& slot = native_[device.index()];
   if (slot == nullptr) {
-    const cl_program program = program_->executable(device);
-    if (program == nullptr) return CL_INVALID_PROGRAM_EXECUTABLE;
-    cl_int error = CL_SUCCESS;
-    const cl_kernel native = clCreateKernel(program, name_.c_str(), &error);
+    const cl_int error = make(device, slot);
     if (error != CL_SUCCESS) return error;
-    cl_uint count = 0;
-    error = clGetKernelInfo(native, CL_KERNEL_NUM_ARGS, sizeof count, &count, nullptr);
-    if (error != CL_SUCCESS) {
-      clReleaseKernel(native);
-      return error;
-    }
-    slot = std::make_unique<DeviceKernel>();
-    slot->native = native;
-    slot->arguments.resize(count);
   }
   kernel = slot.get();
+  return CL_SUCCESS;
+}
+
+cl_int Kernel::make(Device& device, std::unique_ptr<DeviceKernel>& kernel) const {
+  const cl_program program = program_->executable(device);
+  if (program == nullptr) return CL_INVALID_PROGRAM_EXECUTABLE;
+  cl_int error = CL_SUCCESS;
+  auto made = std::make_unique<DeviceKernel>();
+  made->native = clCreateKernel(program, name_.c_str(), &error);
+  if (error != CL_SUCCESS) return error;
+  cl_uint count = 0;
+  error = clGetKernelInfo(made->native, CL_KERNEL_NUM_ARGS, sizeof count, &count, nullptr);
+  if (error != CL_SUCCESS) return error;
+  made->arguments.resize(count);
+  kernel = std::move(made);
   return CL_SUCCESS;
 }
 

@@ -43,6 +43,13 @@ struct SvmPointers {
 
 // A kernel on one device. Needs the session's lock.
 struct DeviceKernel {
+  DeviceKernel() = default;
+  DeviceKernel(const DeviceKernel&) = delete;
+  DeviceKernel& operator=(const DeviceKernel&) = delete;
+  ~DeviceKernel() {
+    if (native != nullptr) clReleaseKernel(native);
+  }
+
   cl_kernel native = nullptr;
   std::vector<StoredArgument> arguments;   // as of the last command that was received
   bool stale = false;                      // the native kernel has other ones
@@ -68,9 +75,10 @@ struct ArgumentSnapshot {
 class Kernel final : public RefCounted {
  public:
   Kernel(Ref<Program> program, std::string_view name) : program_(std::move(program)), name_(name) {}
-  ~Kernel() override;
 
   cl_int on(Device& device, DeviceKernel*& kernel);
+  // One more native kernel, without arguments, for the caller alone to use.
+  cl_int make(Device& device, std::unique_ptr<DeviceKernel>& kernel) const;
   void set_svm(std::shared_ptr<const SvmPointers> list) { svm_ = std::move(list); }
   const std::shared_ptr<const SvmPointers>& svm() const { return svm_; }
   bool prints() const { return program_->prints(); }

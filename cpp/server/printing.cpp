@@ -79,8 +79,10 @@ void Session::printed(Issue& issue, cl_int error) {
     MutexLock lock(mutex_);
     if (closed_) {
       if (issue.native != nullptr) clReleaseEvent(issue.native);
+      if (issue.first != nullptr) clReleaseEvent(issue.first);
       return;
     }
+    if (issue.first != nullptr) issue.event->first = issue.first;
     if (error != CL_SUCCESS) {
       issuer_.fail(issue.queue, issue.event, error);
     } else if (issue.native != nullptr) {

@@ -208,6 +208,7 @@ void Session::tear_down() {
   outbox_.stop();
   MutexLock lock(mutex_);
   issuer_.drop_all();
+  command_buffers_.clear();
   kernels_.clear();
   programs_.clear();
   // Mapped buffers are unmapped once the driver has nothing to do with them; that is one more command to wait

@@ -15,6 +15,7 @@
 #include "runtime/transport/connection.h"
 #include "server/buffer.h"
 #include "server/bulk.h"
+#include "server/command_buffer.h"
 #include "server/image.h"
 #include "server/issuer.h"
 #include "server/kernel.h"
@@ -24,8 +25,8 @@
 #include "server/output_capture.h"
 #include "server/program.h"
 #include "server/program_files.h"
-#include "server/sub_device_table.h"
 #include "server/sampler.h"
+#include "server/sub_device_table.h"
 #include "server/worker.h"
 
 namespace remotecl::server {
@@ -137,6 +138,10 @@ class Session final : public RefCounted {
   void handle(const CreateSubDevices&);
   void handle(const ReleaseSubDevice&);
   void handle(const ReadClock&);
+  void handle(const CreateCommandBuffer&);
+  void handle(const ReleaseCommandBuffer&);
+  void handle(const EnqueueCommandBuffer&);
+  void handle(const QueryCommandBuffer&);
   // On the worker, without the lock.
   void work(const AddProgramBinary&, const ProgramWork& work);
   void work(const SpecializeProgram&, const ProgramWork& work);
@@ -166,6 +171,16 @@ class Session final : public RefCounted {
   void keep_svm(Queue& queue);
   void keep_svm(Queue& queue, std::vector<Ref<Buffer>> buffers);
   Memory* memory_of(const StoredArgument& argument) const;
+  cl_int record(const EnqueueKernel& message, Device& device, RecordedStep& step);
+  cl_int record(const EnqueueCopy& message, Device& device, RecordedStep& step);
+  cl_int record(const EnqueueCopyRect& message, Device& device, RecordedStep& step);
+  cl_int record(const EnqueueFill& message, Device& device, RecordedStep& step);
+  cl_int record(const EnqueueCopyImage& message, Device& device, RecordedStep& step);
+  cl_int record(const EnqueueCopyImageBuffer& message, Device& device, RecordedStep& step);
+  cl_int record(const EnqueueFillImage& message, Device& device, RecordedStep& step);
+  cl_int record(const EnqueueMarker& message, Device& device, RecordedStep& step);
+  template <class Message>
+  cl_int record(const RecordedCommand& command, Device& device, std::vector<RecordedStep>& steps, RecordedOrder& order);
   void end_transfer(Transfer& transfer);
   void printed(Issue& issue, cl_int error);
   Ref<Program> add_program(ObjectId id, ProgramOrigin origin);
@@ -196,6 +211,10 @@ class Session final : public RefCounted {
   ObjectTable<Sampler> samplers_;
   ObjectTable<Program> programs_;
   ObjectTable<Kernel> kernels_;
+  // In all command buffers; shared with them, as a waiting replay may outlive the session for a moment.
+  const std::shared_ptr<std::atomic<std::uint64_t>> recorded_commands_ =
+      std::make_shared<std::atomic<std::uint64_t>>(0);
+  ObjectTable<CommandBuffer> command_buffers_;
   // Buffers, images and samplers so far: kernel arguments are checked again when it has changed.
   std::uint64_t released_arguments_ = 0;
   // Of program sources and binaries. Shared with the programs, which may outlive the session for a moment.

@@ -19,6 +19,7 @@ std::vector<CaseEntry> all_cases() {
   add_latency_cases(cases);
   add_small_transfer_cases(cases);
   add_pipeline_cases(cases);
+  add_command_buffer_cases(cases);
   add_bulk_transfer_cases(cases);
   add_build_cases(cases);
   add_startup_cases(cases);

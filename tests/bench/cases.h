@@ -65,6 +65,7 @@ Runner raw_round_trip(const Bench& bench);
 // One function per group, each in a file of its own.
 void add_latency_cases(std::vector<CaseEntry>& cases);
 void add_pipeline_cases(std::vector<CaseEntry>& cases);
+void add_command_buffer_cases(std::vector<CaseEntry>& cases);
 void add_small_transfer_cases(std::vector<CaseEntry>& cases);
 void add_bulk_transfer_cases(std::vector<CaseEntry>& cases);
 void add_build_cases(std::vector<CaseEntry>& cases);

@@ -37,6 +37,12 @@ cl_int CommandQueue::finish() {
   return take_failure();
 }
 
+void CommandQueue::ended_up_to(std::uint64_t sequence) {
+  std::uint64_t known = ended_sequence_.load();
+  while (known < sequence && !ended_sequence_.compare_exchange_weak(known, sequence)) {
+  }
+}
+
 void CommandQueue::host_work_ended() {
   host_work_.fetch_sub(1);
   host_work_.notify_all();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <vector>
 
@@ -42,6 +43,13 @@ class CommandQueue final : public Handle<_cl_command_queue, HandleTag::kQueue, C
   // Work of this process in the queue's order (enqueue_host_work), which finish() waits for, too.
   void host_work_begins() { host_work_.fetch_add(1); }
   void host_work_ended();
+  std::uint64_t last_sequence() const { return last_sequence_.load(std::memory_order_relaxed); }
+  // Every command up to this one has ended, well or badly: the bytes of a later read of an in-order queue say so too,
+  // but do not tell which.
+  std::uint64_t ended_sequence() const {
+    return std::max(finished_sequence(), ended_sequence_.load(std::memory_order_acquire));
+  }
+  void ended_up_to(std::uint64_t sequence);
   // Remembers the first failure for the next blocking call.
   void command_failed(cl_int status);
   cl_int take_failure() { return failure_.exchange(CL_SUCCESS); }
@@ -59,6 +67,7 @@ class CommandQueue final : public Handle<_cl_command_queue, HandleTag::kQueue, C
   const ObjectId id_ = next_id();
   std::atomic<std::uint64_t> last_sequence_{0};
   std::atomic<std::uint64_t> finished_sequence_{0};
+  std::atomic<std::uint64_t> ended_sequence_{0};
   std::atomic<cl_int> failure_{CL_SUCCESS};
   PendingReads pending_reads_;
   std::atomic<int> host_work_{0};

@@ -25,6 +25,9 @@ struct NDRange {
   Extent local;
 };
 
+// As it travels; a view of `argument`.
+KernelArgument encode_argument(std::uint32_t index, const Kernel::Argument& argument);
+
 cl_int enqueue_kernel(CommandQueue& queue, Kernel& kernel, const NDRange& range, cl_command_type type, WaitList wait,
                       Event** event);
 // clGetKernelSuggestedLocalWorkSizeKHR: asks the native driver. Fills as many sizes as there are dimensions.

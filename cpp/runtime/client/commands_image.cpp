@@ -11,8 +11,7 @@ ByteRange all_of(const MemoryObject& image) { return image.range(0, image.size()
 
 // The command writes a region: what it leaves alone must be there.
 void writes_region(PendingCommand& command, MemoryObject& image, const Extent& region) {
-  const bool keeps_nothing = image.image()->is_whole(region) && image.size() == *image.image()->shape.packed_size();
-  if (!keeps_nothing) command.reads(image, all_of(image));
+  if (!overwrites_all(image, region)) command.reads(image, all_of(image));
   command.writes(image, all_of(image));
 }
 
@@ -23,6 +22,10 @@ cl_int finish_command(PendingCommand& command, Event** event) {
 }
 
 }  // namespace
+
+bool overwrites_all(const MemoryObject& image, const Extent& region) {
+  return image.image()->is_whole(region) && image.size() == *image.image()->shape.packed_size();
+}
 
 cl_int enqueue_read_image(CommandQueue& queue, MemoryObject& image, bool blocking, const Extent& origin,
                           const Extent& region, const Pitches& pitches, void* to, WaitList wait, Event** event) {

@@ -34,8 +34,10 @@ TransferRef expect_bytes(PendingCommand& command, bool blocking, std::byte* to, 
   if (!blocking) session.add_interest();
   Ref<CommandQueue> queue(&command.queue());
   const PendingReads::Ticket ticket = queue->pending_reads().begin();
-  const auto finished = [event, queue, ticket, blocking, &session, then = std::move(then)](bool ok) {
+  const std::uint64_t sequence = queue->last_sequence();
+  const auto finished = [event, queue, ticket, sequence, blocking, &session, then = std::move(then)](bool ok) {
     if (ok && then) then();
+    if (ok && queue->in_order()) queue->ended_up_to(sequence);
     queue->pending_reads().end(ticket);
     if (event) event->release_hold(ok);
     if (!blocking) session.drop_interest();

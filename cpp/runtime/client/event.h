@@ -27,6 +27,7 @@ class Event final : public Handle<_cl_event, HandleTag::kEvent, CL_INVALID_EVENT
   Context& context() const { return *context_; }
   CommandQueue* queue() const { return queue_.get(); }
   bool is_user_event() const { return !queue_; }
+  std::uint64_t sequence() const { return sequence_; }
   cl_command_type command_type() const { return type_; }
   Session* session() const { return queue_ && on_server_ ? &queue_->session() : nullptr; }
 

@@ -21,6 +21,7 @@ enum class HandleTag : std::uint32_t {
   kKernel,
   kEvent,
   kSampler,
+  kCommandBuffer,
 };
 
 struct HandleBase {

@@ -13,6 +13,7 @@ namespace remotecl {
 namespace {
 
 std::mutex g_live_mutex;
+std::mutex g_content_size_mutex;
 std::unordered_set<MemoryObject*>& live_set() {
   static auto& set = *new std::unordered_set<MemoryObject*>;
   return set;
@@ -241,6 +242,19 @@ std::byte* MemoryObject::image_memory() {
 void MemoryObject::add_destructor(Destructor function, void* user_data) {
   const std::lock_guard lock(destructors_mutex_);
   destructors_.emplace_back(function, user_data);
+}
+
+void MemoryObject::set_content_size_buffer(MemoryObject& size) {
+  Ref<MemoryObject> next(&size);
+  Ref<MemoryObject> its_own;  // no chains, so no cycles
+  const std::lock_guard lock(g_content_size_mutex);
+  std::swap(content_size_buffer_, next);
+  std::swap(size.content_size_buffer_, its_own);
+}
+
+Ref<MemoryObject> MemoryObject::content_size_buffer() const {
+  const std::lock_guard lock(g_content_size_mutex);
+  return content_size_buffer_;
 }
 
 void* MemoryObject::add_mapping(std::uint64_t offset, std::uint64_t size, cl_map_flags flags) {

@@ -117,6 +117,11 @@ class MemoryObject final : public Handle<_cl_mem, HandleTag::kMemory, CL_INVALID
                   Array<EventId> wait_list) const;
   void add_destructor(Destructor function, void* user_data);
 
+  // cl_pocl_content_size: a buffer whose first 8 bytes say how many of this one's bytes mean anything; null: all do. It
+  // is kept as long as it is attached, and loses what was attached to itself.
+  void set_content_size_buffer(MemoryObject& size);
+  Ref<MemoryObject> content_size_buffer() const;
+
   // An image's pixels as a mapping shows them: the application's memory, or the host's copy. Requires the context's
   // memory_mutex.
   std::byte* image_memory();
@@ -156,6 +161,7 @@ class MemoryObject final : public Handle<_cl_mem, HandleTag::kMemory, CL_INVALID
   std::atomic<std::uint64_t> created_on_{0};  // bit per session
   std::atomic<cl_uint> map_count_{0};
   std::vector<Mapping> mappings_;
+  Ref<MemoryObject> content_size_buffer_;  // protected by a mutex of all buffers
   std::mutex destructors_mutex_;
   std::vector<std::pair<Destructor, void*>> destructors_;
 };

@@ -168,6 +168,9 @@ void Session::handle(std::uint16_t code, Bytes payload) {
       return with(Clock{}, [&](const Clock& report) { deliver_reply(report.token, code, payload); });
     case Code::kBuildDone:
       return with(BuildDone{}, [&](const BuildDone& report) { deliver_reply(report.token, code, payload); });
+    case Code::kCommandBufferState:
+      return with(CommandBufferState{},
+                  [&](const CommandBufferState& report) { deliver_reply(report.token, code, payload); });
     case Code::kProgramBinary:
       return with(ProgramBinary{}, [&](const ProgramBinary& report) { deliver_reply(report.token, code, payload); });
     case Code::kNativeAnswer:

@@ -2,6 +2,7 @@
 
 // The messages of the control connection. PROTOCOL.md says what each one means.
 #include "runtime/protocol/messages/command.h"
+#include "runtime/protocol/messages/command_buffer.h"
 #include "runtime/protocol/messages/completion.h"
 #include "runtime/protocol/messages/device.h"
 #include "runtime/protocol/messages/image.h"

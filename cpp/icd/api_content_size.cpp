@@ -1,0 +1,21 @@
+#include "icd/boundary.h"
+#include "icd/extensions.h"
+#include "runtime/client/memory_object.h"
+
+namespace remotecl::icd {
+
+// The extension has no text of its own: the checks are those of PoCL, which defines it.
+cl_int CL_API_CALL set_content_size_buffer(cl_mem buffer, cl_mem content_size_buffer) {
+  return enter([&] {
+    MemoryObject& of = object<MemoryObject>(buffer);
+    MemoryObject& size = object<MemoryObject>(content_size_buffer);
+    require(of.image() == nullptr && size.image() == nullptr, CL_INVALID_MEM_OBJECT);
+    require(&of.context() == &size.context(), CL_INVALID_CONTEXT);
+    // It holds a cl_ulong, and is not a sub-buffer.
+    require(size.size() >= sizeof(cl_ulong), CL_INVALID_BUFFER_SIZE);
+    require(size.parent() == nullptr, CL_INVALID_MEM_OBJECT);
+    of.set_content_size_buffer(size);
+  });
+}
+
+}  // namespace remotecl::icd

@@ -1,0 +1,142 @@
+#include "server/command_buffer.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace remotecl::server {
+namespace {
+
+bool has_ended(cl_event event) {
+  cl_int status = CL_QUEUED;
+  const cl_int error = clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr);
+  return error != CL_SUCCESS || status <= CL_COMPLETE;
+}
+
+void release_all(std::vector<cl_event>& events) {
+  for (const cl_event event : events) {
+    if (event != nullptr) clReleaseEvent(event);
+  }
+  events.clear();
+}
+
+}  // namespace
+
+CommandBuffer::CommandBuffer(Device& device, std::vector<RecordedStep> steps, RecordedOrder order, bool prints,
+                             cl_int error, std::shared_ptr<std::atomic<std::uint64_t>> session_commands)
+    : device_(device),
+      steps_(std::move(steps)),
+      order_(std::move(order)),
+      prints_(prints),
+      error_(error),
+      session_commands_(std::move(session_commands)) {
+  *session_commands_ += steps_.size();
+  for (std::uint32_t place = 0; place < steps_.size(); ++place) {
+    if (!std::holds_alternative<RecordedPoint>(steps_[place])) steps_in_order_.push_back(place);
+  }
+}
+
+CommandBuffer::~CommandBuffer() {
+  *session_commands_ -= steps_.size();
+  for (const Replay& replay : replays_) clReleaseEvent(replay.end);
+}
+
+cl_int CommandBuffer::replay(Issue& issue) {
+  if (&issue.queue.device() != &device_) return CL_INCOMPATIBLE_COMMAND_QUEUE_KHR;
+  if (error_ != CL_SUCCESS) return error_;
+  std::size_t enqueued = 0;
+  const cl_int error = issue.queue.in_order() ? replay_in_order(issue, enqueued) : replay_by_events(issue, enqueued);
+  if (error == CL_SUCCESS) {
+    remember(issue.queue, issue.native);
+  } else if (enqueued != 0) {
+    clFinish(issue.queue.native());  // so that nothing goes on after the replay has ended with its error
+  }
+  return error;
+}
+
+cl_int CommandBuffer::enqueue(std::uint32_t place, cl_command_queue queue, const EventArguments& events) const {
+  return std::visit([&](const auto& step) { return step.enqueue(queue, events); }, steps_[place]);
+}
+
+cl_int CommandBuffer::replay_in_order(Issue& issue, std::size_t& enqueued) const {
+  const cl_command_queue queue = issue.queue.native();
+  if (steps_in_order_.empty()) {
+    return clEnqueueMarkerWithWaitList(queue, issue.wait_count(), issue.wait_list(), &issue.native);
+  }
+  const bool wants_first = issue.event != nullptr && issue.queue.profiling() && steps_in_order_.size() > 1;
+  EventArguments events{issue.wait_count(), issue.wait_list(), wants_first ? &issue.first : nullptr};
+  for (const std::uint32_t place : steps_in_order_) {
+    if (place == steps_in_order_.back()) events.event = &issue.native;
+    const cl_int error = enqueue(place, queue, events);
+    if (error != CL_SUCCESS) return error;
+    ++enqueued;
+    events = {0, nullptr, nullptr};
+  }
+  return CL_SUCCESS;
+}
+
+cl_int CommandBuffer::replay_by_events(Issue& issue, std::size_t& enqueued) const {
+  const cl_command_queue queue = issue.queue.native();
+  std::vector<cl_event> made(steps_.size());
+  std::vector<cl_event> waits;
+  cl_int error = CL_SUCCESS;
+  const auto wait_for = [&](const std::vector<std::uint32_t>& places) -> EventArguments {
+    if (places.empty()) return {issue.wait_count(), issue.wait_list(), nullptr};
+    waits.clear();
+    for (const std::uint32_t place : places) waits.push_back(made[place]);
+    return {static_cast<cl_uint>(waits.size()), waits.data(), nullptr};
+  };
+  for (std::uint32_t place = 0; place < steps_.size() && error == CL_SUCCESS; ++place) {
+    const RecordedOrder::Place& order = order_.places()[place];
+    if (order.is_idle) continue;
+    EventArguments events = wait_for(order.after);
+    events.event = &made[place];
+    error = enqueue(place, queue, events);
+    if (error == CL_SUCCESS) ++enqueued;
+  }
+  if (error == CL_SUCCESS) {
+    if (issue.event != nullptr && issue.queue.profiling() && !steps_in_order_.empty()) {
+      issue.first = made[steps_in_order_.front()];
+      clRetainEvent(issue.first);
+    }
+    if (order_.last().size() == 1) {
+      std::swap(issue.native, made[order_.last().front()]);
+    } else {
+      EventArguments events = wait_for(order_.last());
+      events.event = &issue.native;
+      error = RecordedPoint{}.enqueue(queue, events);
+    }
+  }
+  release_all(made);
+  return error;
+}
+
+void CommandBuffer::remember(const Queue& queue, cl_event end) {
+  clRetainEvent(end);
+  if (queue.in_order()) {
+    for (Replay& replay : replays_) {
+      if (replay.queue != queue.id()) continue;
+      clReleaseEvent(std::exchange(replay.end, end));
+      return;
+    }
+  }
+  if (replays_.size() >= sweep_at_) {
+    forget_ended();
+    sweep_at_ = std::max<std::size_t>(16, 2 * replays_.size());
+  }
+  replays_.push_back({queue.id(), end});
+}
+
+void CommandBuffer::forget_ended() {
+  std::erase_if(replays_, [](const Replay& replay) {
+    const bool ended = has_ended(replay.end);
+    if (ended) clReleaseEvent(replay.end);
+    return ended;
+  });
+}
+
+bool CommandBuffer::is_pending() {
+  forget_ended();
+  return held_ != 0 || !replays_.empty();
+}
+
+}  // namespace remotecl::server

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace remotecl::server {
+
+// What must have ended before each command of a recording, in a queue that keeps no order by itself. Places count from
+// 0, as commands are added. A value; one thread.
+class RecordedOrder {
+ public:
+  struct Place {
+    std::vector<std::uint32_t> after;  // places that are not idle; empty: only what the whole recording waits for
+    bool is_idle = false;              // a barrier or marker that needs nothing of its own from the driver
+  };
+
+  // REQUIRES: every wait is a place before this one.
+  void add_command(std::span<const std::uint32_t> waits);
+  // `holds_later`: what is added from now on waits for it.
+  void add_point(std::span<const std::uint32_t> waits, bool waits_for_all, bool holds_later);
+  // After the last one: what the end of the whole waits for.
+  void finish();
+
+  const std::vector<Place>& places() const { return places_; }
+  const std::vector<std::uint32_t>& last() const { return last_; }
+
+ private:
+  std::vector<std::uint32_t> resolve(std::span<const std::uint32_t> waits) const;
+  std::vector<std::uint32_t> take_open();
+  void append(Place place);
+
+  std::vector<Place> places_;
+  std::vector<bool> covered_;           // by place: something later waits for it
+  std::vector<std::uint32_t> open_;     // not idle and, unless covered since, nothing waits for it
+  std::vector<std::uint32_t> barrier_;  // what everything added now waits for
+  std::uint32_t after_barrier_ = 0;     // the first place that it holds back
+  std::vector<std::uint32_t> last_;
+};
+
+}  // namespace remotecl::server
