@@ -23,9 +23,10 @@ class Recording {
     require(mutable_handle == nullptr, CL_INVALID_VALUE);
     // "CL_INVALID_SYNC_POINT_WAIT_LIST_KHR if sync_point_wait_list is NULL and num_sync_points_in_wait_list is > 0, or
     // sync_point_wait_list is not NULL and num_sync_points_in_wait_list is 0, or if synchronization-point objects in
-    // sync_point_wait_list are not valid": the points themselves are the command buffer's to check.
+    // sync_point_wait_list are not valid synchronization-points."
     require((list == nullptr) == (count == 0), CL_INVALID_SYNC_POINT_WAIT_LIST_KHR);
     wait_ = {list, count};
+    require(commands_.has_points(wait_), CL_INVALID_SYNC_POINT_WAIT_LIST_KHR);
   }
 
   CommandBuffer& commands() const { return commands_; }

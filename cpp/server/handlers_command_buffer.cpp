@@ -190,15 +190,13 @@ cl_int Session::record(const RecordedCommand& command, Device& device, std::vect
 }
 
 void Session::handle(const CreateCommandBuffer& message) {
-  if (message.commands.size() > CommandBuffer::kSessionCommandsMax - *recorded_commands_) {
-    throw ProtocolError("too many commands in command buffers");
-  }
   Device& on = device(message.device);
   std::vector<RecordedStep> steps;
-  steps.reserve(message.commands.size());
   RecordedOrder order;
-  cl_int first_error = CL_SUCCESS;
+  const bool fits = message.commands.size() <= CommandBuffer::kSessionCommandsMax - *recorded_commands_;
+  cl_int first_error = fits ? CL_SUCCESS : CL_OUT_OF_RESOURCES;
   message.commands.for_each([&](const RecordedCommand& command) {
+    if (!fits) return;
     cl_int error = CL_SUCCESS;
     switch (command.code) {
       case Code::kEnqueueKernel:

@@ -31,9 +31,11 @@ class CommandBuffer final
   CommandQueue& queue() const { return *queue_; }
   const std::vector<cl_command_buffer_properties_khr>& properties() const { return properties_; }
 
-  // Adds a command whose arguments have been checked. CL_SUCCESS; CL_INVALID_SYNC_POINT_WAIT_LIST_KHR;
-  // CL_INVALID_OPERATION after the recording has ended; CL_OUT_OF_RESOURCES when it gets too long. `sync_point`, where
-  // not null, receives the command's.
+  // Whether all of them have been given out.
+  bool has_points(SyncPoints points);
+  // Adds a command whose arguments have been checked, `wait` by has_points(). CL_SUCCESS; CL_INVALID_OPERATION after
+  // the recording has ended; CL_OUT_OF_RESOURCES when it gets too long. `sync_point`, where not null, receives the
+  // command's.
   cl_int record_kernel(Kernel& kernel, const NDRange& range, SyncPoints wait, cl_sync_point_khr* sync_point);
   cl_int record_copy(MemoryObject& source, MemoryObject& destination, std::uint64_t source_offset,
                      std::uint64_t destination_offset, std::uint64_t size, SyncPoints wait,
@@ -82,7 +84,6 @@ class CommandBuffer final
   ~CommandBuffer() override;
   template <class Message>
   cl_int append(Message message, SyncPoints wait, cl_sync_point_khr* sync_point);
-  cl_int check(SyncPoints wait) const;
   Access& access(MemoryObject& buffer);
   void reads(MemoryObject& buffer, ByteRange range);
   void writes(MemoryObject& buffer, ByteRange range);

@@ -113,4 +113,29 @@ class Recorded {
   cl_command_buffer_khr handle_ = nullptr;
 };
 
+inline constexpr std::size_t kCount = 64;
+inline constexpr std::size_t kSize = kCount * sizeof(int);
+
+class CommandBufferTest : public RemoteTest {
+ protected:
+  // A kernel `add` on this buffer.
+  Owned<cl_kernel> add(const Owned<cl_mem>& buffer, int value) {
+    Owned<cl_kernel> kernel = this->kernel("add");
+    check(set_arg(kernel, 0, buffer));
+    check(set_arg(kernel, 1, value));
+    return kernel;
+  }
+  Owned<cl_command_queue> make_out_of_order(cl_command_queue_properties more = 0) {
+    return make_queue(context_, device(0), CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE | more);
+  }
+  // Keeps a queue busy for a while: commands that break the order would overtake it.
+  Owned<cl_kernel> spin(const Owned<cl_mem>& buffer, int rounds) {
+    Owned<cl_kernel> kernel = this->kernel("spin");
+    check(set_arg(kernel, 0, buffer));
+    check(set_arg(kernel, 1, rounds));
+    return kernel;
+  }
+  static std::vector<int> all(int value) { return std::vector<int>(kCount, value); }
+};
+
 }  // namespace remotecl::testing
