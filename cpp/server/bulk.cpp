@@ -7,18 +7,14 @@
 
 namespace remotecl::server {
 
-void BulkReceiver::pull(Ref<IncomingTransfer> transfer) {
+bool BulkReceiver::pull(Ref<IncomingTransfer> transfer) {
   const TransferId id = transfer->id();
-  bool added = false;
   {
     MutexLock lock(mutex_);
-    added = pulled_.emplace(id, std::move(transfer)).second;
+    if (!pulled_.emplace(id, std::move(transfer)).second) return false;
   }
-  if (added) {
-    session_.outbox().send(PullTransfer{id});
-  } else {
-    session_.close("transfer id " + std::to_string(id) + " is in use");
-  }
+  outbox_.send(PullTransfer{id});
+  return true;
 }
 
 Ref<IncomingTransfer> BulkReceiver::find(TransferId id) {
@@ -27,15 +23,26 @@ Ref<IncomingTransfer> BulkReceiver::find(TransferId id) {
   return at == pulled_.end() ? nullptr : at->second;
 }
 
-void BulkReceiver::remove(TransferId id) {
+Ref<IncomingTransfer> BulkReceiver::take(TransferId id) {
   MutexLock lock(mutex_);
-  pulled_.erase(id);
+  const auto at = pulled_.find(id);
+  if (at == pulled_.end()) return nullptr;
+  Ref<IncomingTransfer> transfer = std::move(at->second);
+  pulled_.erase(at);
+  return transfer;
 }
 
-void BulkReceiver::drop_all() {
-  std::unordered_map<TransferId, Ref<IncomingTransfer>> dropped;
+std::vector<Ref<IncomingTransfer>> BulkReceiver::take_all() {
+  std::vector<Ref<IncomingTransfer>> taken;
   MutexLock lock(mutex_);
-  dropped.swap(pulled_);
+  for (auto& [id, transfer] : pulled_) taken.push_back(std::move(transfer));
+  pulled_.clear();
+  return taken;
+}
+
+void BulkReceiver::finish(IncomingTransfer& transfer) {
+  take(transfer.id());
+  session_.finish_transfer(transfer);
 }
 
 void BulkReceiver::run(Connection& connection) {
@@ -47,18 +54,32 @@ void BulkReceiver::run(Connection& connection) {
     if (!transfer) {
       throw ProtocolError("bulk data for transfer " + std::to_string(header.transfer) + ", which was not pulled");
     }
-    if (header.size == 0 || header.size > kBulkChunkMax || header.size > transfer->left()) {
+    if (header.size > kBulkChunkMax || header.size > transfer->left()) {
       throw ProtocolError("a bulk chunk of " + std::to_string(header.size) + " bytes for transfer " +
                           std::to_string(header.transfer) + ", of which " + std::to_string(transfer->left()) +
                           " bytes are left");
     }
+    if (header.size == 0) {
+      if (header.status < 0) transfer->set_error(header.status);
+      finish(*transfer);
+      continue;
+    }
     if (!transfer->receive(connection, header.size, staging)) return;
     transfer->count(header.size);
-    if (transfer->left() != 0) continue;
-    remove(header.transfer);
-    session_.finish_transfer(*transfer);
+    if (transfer->left() == 0) finish(*transfer);
   }
 }
+
+namespace {
+
+bool send(OutgoingTransfer& transfer, Connection& connection, StagingSet& staging) {
+  if (!transfer.send(connection, staging)) return false;
+  if (transfer.error() == CL_SUCCESS) return true;
+  // Some bytes may have gone already.
+  return connection.write(Bytes(encode_frame<BulkHeader, kBulkHeaderSize>({transfer.id(), 0, transfer.error()})));
+}
+
+}  // namespace
 
 void BulkSender::connect(Connection& connection) {
   MutexLock lock(mutex_);
@@ -76,17 +97,21 @@ void BulkSender::post(Ref<OutgoingTransfer> transfer) {
   wake_.notify_one();
 }
 
-void BulkSender::stop() {
+std::vector<Ref<OutgoingTransfer>> BulkSender::stop() {
   std::thread thread;
-  std::deque<Ref<OutgoingTransfer>> dropped;
   {
     MutexLock lock(mutex_);
     stopped_ = true;
-    dropped.swap(waiting_);
     thread.swap(thread_);
     wake_.notify_one();
   }
   if (thread.joinable()) thread.join();
+  std::vector<Ref<OutgoingTransfer>> unsent;
+  MutexLock lock(mutex_);
+  if (broken_) unsent.push_back(std::move(broken_));
+  for (auto& transfer : waiting_) unsent.push_back(std::move(transfer));
+  waiting_.clear();
+  return unsent;
 }
 
 void BulkSender::run() {
@@ -102,8 +127,12 @@ void BulkSender::run() {
       waiting_.pop_front();
       connection = connection_;
     }
-    if (!transfer->send(*connection, staging)) {
-      session_.close("the bulk connection was lost");
+    if (!send(*transfer, *connection, staging)) {
+      {
+        MutexLock lock(mutex_);
+        broken_ = std::move(transfer);
+      }
+      lost_();
       return;
     }
     session_.finish_transfer(*transfer);

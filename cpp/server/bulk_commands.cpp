@@ -6,6 +6,7 @@
 
 #include "runtime/protocol/frames.h"
 #include "server/completion_notifier.h"
+#include "server/peer_link.h"
 #include "server/session.h"
 
 namespace remotecl::server {
@@ -104,11 +105,12 @@ class StagedWrite final : public IncomingTransfer {
   }
   cl_int finish(cl_event* native) override {
     // In order the last piece ends last, and tells its times: NVIDIA's driver gives a marker none.
-    if (queue().in_order()) {
+    if (queue().in_order() && !events_.empty()) {
       *native = events_.back();
       return clRetainEvent(*native);
     }
-    return clEnqueueMarkerWithWaitList(queue().native(), static_cast<cl_uint>(events_.size()), events_.data(), native);
+    return clEnqueueMarkerWithWaitList(queue().native(), static_cast<cl_uint>(events_.size()),
+                                       events_.empty() ? nullptr : events_.data(), native);
   }
 
  private:
@@ -153,6 +155,7 @@ class StagedRead final : public OutgoingTransfer {
       }
       StagingRing::Slot& slot = *slots[at % StagingRing::kSlots];
       if (slot.busy != nullptr && clWaitForEvents(1, &slot.busy) != CL_SUCCESS) set_error(CL_OUT_OF_RESOURCES);
+      if (error() != CL_SUCCESS) return true;  // the rest does not go
       if (!send_chunks(connection, id(), {slot.data, piece_at(sent)})) return false;
       sent += piece_at(sent);
     }
@@ -196,47 +199,66 @@ class StagedRead final : public OutgoingTransfer {
 // ---- when they may start
 // ---------------------------------------------------------------------------------------------
 
-void start(Session& session, IncomingTransfer& transfer) {
-  session.bulk_receiver().pull(Ref<IncomingTransfer>(&transfer));
-}
-void start(Session& session, OutgoingTransfer& transfer) {
-  session.bulk_sender().post(Ref<OutgoingTransfer>(&transfer));
-}
+// Where the bytes of a command go or come from.
+struct Road {
+  Ref<Session> session;
+  Ref<PeerLink> peer;  // null: the client
+
+  void start(Ref<IncomingTransfer> transfer) const {
+    if (peer) return peer->pull(std::move(transfer));
+    const TransferId id = transfer->id();
+    if (!session->bulk_receiver().pull(std::move(transfer))) {
+      session->close("transfer id " + std::to_string(id) + " is in use");
+    }
+  }
+  void start(Ref<OutgoingTransfer> transfer) const {
+    if (peer) return peer->offer(std::move(transfer));
+    session->bulk_sender().post(std::move(transfer));
+  }
+  void fail(const Ref<IncomingTransfer>& transfer, cl_int status) const {
+    if (peer) peer->drop(transfer->id());
+    session->fail_transfer(transfer, status);
+  }
+  void fail(const Ref<OutgoingTransfer>& transfer, cl_int status) const {
+    if (peer) peer->refuse(transfer->id(), status);
+    session->fail_transfer(transfer, status);
+  }
+};
 
 // Starts the transfer when `event`, whose reference is taken, has ended.
-template <class Kind>
-void start_after(cl_event event, Session* session, Ref<Kind> transfer) {
-  CompletionNotifier::notify(event, [session = Ref<Session>(session), transfer](cl_int status) {
+template <class Direction>
+void start_after(cl_event event, Road road, Ref<Direction> transfer) {
+  CompletionNotifier::notify(event, [road = std::move(road), transfer](cl_int status) {
     if (status == CL_COMPLETE) {
-      start(*session, *transfer);
+      road.start(transfer);
     } else {
-      session->fail_transfer(Ref<Transfer>(transfer.get()), status);
+      road.fail(transfer, status);
     }
   });
   clReleaseEvent(event);
 }
 
 // Starts the transfer when nothing natively enqueued comes before it any more.
-template <class Kind>
-cl_int start_in_order(Issue& issue, Session* session, Ref<Kind> transfer) {
+template <class Direction>
+cl_int start_in_order(Issue& issue, Road road, Ref<Direction> transfer) {
   if (issue.waits.empty() && (!issue.queue.in_order() || issue.queue.native_idle())) {
     issue.enqueued = false;
-    start(*session, *transfer);
+    road.start(std::move(transfer));
     return CL_SUCCESS;
   }
   cl_event marker = nullptr;
   const cl_int error = issue.waits.empty() ? issue.queue.mark(marker)
                                            : clEnqueueMarkerWithWaitList(issue.queue.native(), issue.wait_count(),
                                                                          issue.wait_list(), &marker);
-  if (error == CL_SUCCESS) start_after(marker, session, std::move(transfer));
+  if (error == CL_SUCCESS) start_after<Direction>(marker, std::move(road), std::move(transfer));
   return error;
 }
 
 // Gives host memory for packed bytes, or null: the client chose the size.
 PackedBytes allocate_packed(std::uint64_t size) { return PackedBytes(new (std::nothrow) std::byte[size]); }
 
-template <class Kind>
-cl_int map_and_start(Issue& issue, Session* session, const Region& region, TransferId id, cl_map_flags flags) {
+template <class Kind, class Direction>
+cl_int map_and_start(Issue& issue, Road road, const Region& region, TransferId id, cl_map_flags flags) {
   cl_mem memory = nullptr;
   cl_int error = region.buffer->native(issue.queue.device(), memory);
   if (error != CL_SUCCESS) return error;
@@ -247,7 +269,7 @@ cl_int map_and_start(Issue& issue, Session* session, const Region& region, Trans
   if (error != CL_SUCCESS) return error;
   clRetainEvent(mapped);
   transfer->set_first(mapped);
-  start_after(mapped, session, std::move(transfer));
+  start_after<Direction>(mapped, std::move(road), std::move(transfer));
   return CL_SUCCESS;
 }
 
@@ -258,18 +280,20 @@ cl_int BulkWriteCommand::issue(Issue& issue) {
   if (!region.is_range()) {
     PackedBytes bytes = allocate_packed(region.size);
     if (bytes == nullptr) return CL_OUT_OF_HOST_MEMORY;
-    return start_in_order(
-        issue, session,
+    return start_in_order<IncomingTransfer>(
+        issue, {Ref<Session>(session), peer},
         make_ref<PackedWrite>(transfer, issue.queue, issue.event, issue.hold, region, std::move(bytes)));
   }
   if (device.maps_in_place()) {
-    return map_and_start<MappedWrite>(issue, session, region, transfer, CL_MAP_WRITE_INVALIDATE_REGION);
+    return map_and_start<MappedWrite, IncomingTransfer>(issue, {Ref<Session>(session), peer}, region, transfer,
+                                                        CL_MAP_WRITE_INVALIDATE_REGION);
   }
   cl_mem memory = nullptr;
   const cl_int error = region.buffer->native(device, memory);
   if (error != CL_SUCCESS) return error;
-  return start_in_order(issue, session,
-                        make_ref<StagedWrite>(transfer, issue.queue, issue.event, issue.hold, region, memory));
+  return start_in_order<IncomingTransfer>(
+      issue, {Ref<Session>(session), peer},
+      make_ref<StagedWrite>(transfer, issue.queue, issue.event, issue.hold, region, memory));
 }
 
 cl_int BulkReadCommand::issue(Issue& issue) {
@@ -284,17 +308,19 @@ cl_int BulkReadCommand::issue(Issue& issue) {
     if (error != CL_SUCCESS) return error;
     clRetainEvent(read);
     packed->set_first(read);
-    start_after(read, session, std::move(packed));
+    start_after<OutgoingTransfer>(read, {Ref<Session>(session), peer}, std::move(packed));
     return CL_SUCCESS;
   }
   if (device.maps_in_place()) {
-    return map_and_start<MappedRead>(issue, session, region, transfer, CL_MAP_READ);
+    return map_and_start<MappedRead, OutgoingTransfer>(issue, {Ref<Session>(session), peer}, region, transfer,
+                                                       CL_MAP_READ);
   }
   cl_mem memory = nullptr;
   const cl_int error = region.buffer->native(device, memory);
   if (error != CL_SUCCESS) return error;
-  return start_in_order(issue, session,
-                        make_ref<StagedRead>(transfer, issue.queue, issue.event, issue.hold, region, memory));
+  return start_in_order<OutgoingTransfer>(
+      issue, {Ref<Session>(session), peer},
+      make_ref<StagedRead>(transfer, issue.queue, issue.event, issue.hold, region, memory));
 }
 
 }  // namespace remotecl::server

@@ -2,20 +2,25 @@
 
 #include "runtime/protocol/messages.h"
 #include "server/issuer.h"
+#include "server/peer_link.h"
 #include "server/region.h"
 
 namespace remotecl::server {
 
-// Commands whose bytes travel on the bulk connection.
+// Commands whose bytes travel on a bulk connection: the client's, or where there is a `peer`, that one's.
 struct BulkReadCommand {
   static constexpr bool kLong = true;
 
   Session* session;
   Region region;
   TransferId transfer;
+  Ref<PeerLink> peer{};
 
   void keep(Session&) {}
   cl_int issue(Issue& issue);
+  void failed(cl_int error) {
+    if (peer) peer->refuse(transfer, error);
+  }
 };
 
 struct BulkWriteCommand {
@@ -24,9 +29,13 @@ struct BulkWriteCommand {
   Session* session;
   Region region;
   TransferId transfer;
+  Ref<PeerLink> peer{};
 
   void keep(Session&) {}
   cl_int issue(Issue& issue);
+  void failed(cl_int) {
+    if (peer) peer->drop(transfer);
+  }
 };
 
 }  // namespace remotecl::server

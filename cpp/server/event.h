@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <vector>
 
 #include "runtime/base/ref_counted.h"
 #include "runtime/protocol/messages.h"
@@ -10,6 +11,7 @@
 namespace remotecl::server {
 
 class Device;
+class PeerLink;
 
 // One event of a session. Owned by the session's event table and by whatever still waits for it. Constant
 // members may be read by any thread, the others need the session's lock.
@@ -23,12 +25,8 @@ class Event final : public RefCounted {
     kExpected,  // ends elsewhere; SignalEvent tells
   };
 
-  Event(EventId event_id, ObjectId queue_id, Device* on_device, bool with_profile)
-      : id(event_id), queue(queue_id), device(on_device), profiled(with_profile) {}
-  ~Event() override {
-    if (first != nullptr) clReleaseEvent(first);
-    if (native != nullptr) clReleaseEvent(native);
-  }
+  Event(EventId event_id, ObjectId queue_id, Device* on_device, bool with_profile);
+  ~Event() override;
 
   const EventId id;
   const ObjectId queue;  // 0 for an expected event
@@ -44,6 +42,9 @@ class Event final : public RefCounted {
   std::atomic<bool> told{false};  // any thread
   bool tracked = false;           // its end is an event of the graph
   std::int32_t status = 0;
+  PeerId expected_of = 0;     // kExpected: who tells; 0: the client
+  bool released = false;      // kExpected: the client does not name it any more
+  std::vector<Ref<PeerLink>> forwards;  // kHeld, kExpected: who is told of the end
   EventId issued = 0;         // kHeld: the graph's event that ends when the state changes
   cl_event native = nullptr;  // owned; stays after the end
   cl_event first = nullptr;   // owned; of several native commands the first one's, else null

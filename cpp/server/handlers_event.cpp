@@ -7,7 +7,10 @@ namespace remotecl::server {
 void Session::handle(const Ping& message) { outbox_.add(Pong{message.token}); }
 void Session::handle(const ObserveEvent& message) { issuer_.observe(message.event); }
 void Session::handle(const ReleaseEvent& message) { issuer_.release(message.event); }
-void Session::handle(const ExpectEvent& message) { issuer_.expect(message.event); }
+void Session::handle(const ExpectEvent& message) {
+  issuer_.expect(message.event, message.peer);
+  if (message.peer != 0 && peers_.gone(message.peer)) issuer_.signal(message.event, CL_DEVICE_NOT_AVAILABLE);
+}
 void Session::handle(const SignalEvent& message) { issuer_.signal(message.event, message.status); }
 
 void Session::report_end(const Event& event, std::int32_t status, cl_event first, cl_event last) {

@@ -93,6 +93,8 @@ void Issuer::notify_end(Event& event) {
 void Issuer::end(Event& event, std::int32_t status) {
   event.state = Event::State::kEnded;
   event.status = status;
+  for (const auto& link : event.forwards) link->signal(event.id, status);
+  event.forwards.clear();
   if (event.told_by_callback && !event.told.exchange(true)) {
     session_.report_end(event, status, event.native, event.native);
   }
@@ -127,6 +129,32 @@ void Issuer::publish(Event& event, cl_event native) {
   event.state = Event::State::kNative;
   if (event.observed && !event.reported) report(event);
   if (event.tracked) notify_end(event);
+  for (auto& link : event.forwards) forward_end(event, std::move(link));
+  event.forwards.clear();
+}
+
+void Issuer::forward_end(Event& event, Ref<PeerLink> link) {
+  CompletionNotifier::notify(event.native, [session = Ref<Session>(&session_), link = std::move(link),
+                                            id = event.id](cl_int status) { link->signal(id, status); });
+}
+
+void Issuer::forward(EventId id, const Ref<PeerLink>& link) {
+  Event* event = events_.find(id);
+  if (event == nullptr) return link->signal(id, CL_COMPLETE);
+  switch (event->state) {
+    case Event::State::kEnded:
+      return link->signal(id, event->status);
+    case Event::State::kNative:
+      return forward_end(*event, link);
+    case Event::State::kHeld:
+    case Event::State::kExpected:
+      event->forwards.push_back(link);
+  }
+}
+
+EventId Issuer::expect_hidden() {
+  graph_.expect(++last_hold_);
+  return last_hold_;
 }
 
 void Issuer::report(Event& event) {
@@ -183,24 +211,57 @@ void Issuer::observe(EventId id) {
   }
 }
 
-void Issuer::expect(EventId id) {
+void Issuer::release(EventId id) {
+  // What a peer will signal may be released by the client, which need not hear of it, before the signal comes.
+  Event* event = events_.find(id);
+  if (event != nullptr && event->state == Event::State::kExpected) {
+    event->released = true;
+  } else {
+    events_.take(id);
+  }
+}
+
+void Issuer::expect(EventId id, PeerId peer) {
   auto event = make_ref<Event>(id, 0, nullptr, false);
   event->state = Event::State::kExpected;
+  event->expected_of = peer;
   event->tracked = true;
   if ((id & kInternal) != 0 || !events_.insert(id, event)) {
     throw ProtocolError("event id " + std::to_string(id) + " cannot be used or was used before");
   }
   graph_.expect(id);
+  const auto early = early_signals_.find(id);
+  if (early == early_signals_.end()) return;
+  const std::int32_t status = early->second;
+  early_signals_.erase(early);
+  signal(id, status);
 }
 
+// One whose signal was lost with a link may be told by the client what the peer has told after all.
 void Issuer::signal(EventId id, std::int32_t status) {
   Event* event = events_.find(id);
-  if (event == nullptr) return;
+  if (event == nullptr || event->state == Event::State::kEnded) return;
   if (event->state != Event::State::kExpected) {
     throw ProtocolError("event id " + std::to_string(id) + " is signalled but not expected");
   }
+  const Ref<Event> kept(event);
+  if (event->released) events_.take(id);
   end(*event, std::min(status, 0));
   if (event->observed) outbox_.add(EventDone{id, event->status, 0, {}});
+}
+
+void Issuer::signal_by_peer(EventId id, std::int32_t status) {
+  if (events_.find(id) != nullptr) return signal(id, status);
+  if (early_signals_.size() >= kEarlySignalsMax) throw ProtocolError("a peer signals too many events");
+  early_signals_.emplace(id, status);
+}
+
+void Issuer::fail_expected(PeerId peer, std::int32_t status) {
+  std::vector<EventId> expected;
+  events_.for_each([&](const Event& event) {
+    if (event.state == Event::State::kExpected && event.expected_of == peer) expected.push_back(event.id);
+  });
+  for (const EventId id : expected) signal(id, status);
 }
 
 void Issuer::run_ready() {

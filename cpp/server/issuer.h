@@ -3,6 +3,7 @@
 #include <atomic>
 #include <memory>
 #include <span>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "server/event.h"
 #include "server/object_table.h"
 #include "server/outbox.h"
+#include "server/peer_link.h"
 #include "server/queue.h"
 
 namespace remotecl::server {
@@ -38,7 +40,9 @@ struct Issue {
 // A command is a copyable type with
 //   cl_int issue(Issue&)   hands it to the driver; on failure nothing was enqueued
 //   void keep(Session&)    called once when it has to wait: from then on it may not refer to the received
-//   message static constexpr bool kWaitsForAll, kBlocksLater, kLong
+//   message
+//   void failed(cl_int)    optional; it will not be carried out
+//   static constexpr bool kLong
 // A long command moves bulk data: it ends with Session::finish_transfer and holds back what comes after it
 // until then.
 class Issuer {
@@ -53,7 +57,7 @@ class Issuer {
 
   template <class Command>
   void submit(Queue& queue, Event* event, const Array<EventId>& wait_list, Command&& command,
-              bool waits_for_all = false, bool blocks_later = false);
+              bool waits_for_all = false, bool blocks_later = false, EventId hidden = 0);
 
   // The command cannot be carried out: the client learns it, and so do its dependents.
   // `transfer`: the command's, so that whoever waits for its bytes stops waiting; 0: it has none.
@@ -65,9 +69,18 @@ class Issuer {
   void accepted(Queue& queue, Event* event, cl_event native);
 
   void observe(EventId id);
-  void release(EventId id) { events_.take(id); }
-  void expect(EventId id);
+  void release(EventId id);
+  // `peer`: who will signal it; 0: the client.
+  void expect(EventId id, PeerId peer);
   void signal(EventId id, std::int32_t status);
+  // The same from a peer, which may be faster than the client is with expect().
+  void signal_by_peer(EventId id, std::int32_t status);
+  // What is expected of the peer fails: it is gone.
+  void fail_expected(PeerId peer, std::int32_t status);
+  // Tells the peer when the event ends.
+  void forward(EventId id, const Ref<PeerLink>& link);
+  // An event of the graph that the client does not know, for submit(); ends with finish_hold().
+  EventId expect_hidden();
 
   // Hands commands over that nothing holds back any more, and those that follow from that.
   void run_ready();
@@ -81,6 +94,7 @@ class Issuer {
  private:
   static constexpr EventId kInternal = EventId{1} << 63;
   static constexpr std::size_t kHeldCommandsMax = 1u << 20;
+  static constexpr std::size_t kEarlySignalsMax = 1u << 20;
 
   void collect(Queue& queue, const Array<EventId>& wait_list, std::vector<Ref<Event>>* kept);
   void collect_order(Queue& queue, bool waits_for_all);
@@ -90,6 +104,7 @@ class Issuer {
   void publish(Event& event, cl_event native);
   void report(Event& event);
   void notify_end(Event& event);
+  void forward_end(Event& event, Ref<PeerLink> link);
   EventId make_hold(Queue& queue, Event* event, bool blocks_later);
   void clear_collected();
 
@@ -110,6 +125,7 @@ class Issuer {
   Outbox& outbox_;
   EventGraph graph_;
   ObjectTable<Event> events_;
+  std::unordered_map<EventId, std::int32_t> early_signals_;  // of events that are not expected yet
   EventId last_hold_ = kInternal;
   std::vector<Ref<Queue>> touched_;
   std::vector<EventGraph::Ready> ready_;
@@ -121,8 +137,9 @@ class Issuer {
 
 template <class Command>
 void Issuer::submit(Queue& queue, Event* event, const Array<EventId>& wait_list, Command&& command, bool waits_for_all,
-                    bool blocks_later) {
+                    bool blocks_later, EventId hidden) {
   clear_collected();
+  if (hidden != 0) graph_waits_.push_back(hidden);
   collect_order(queue, waits_for_all);
   collect(queue, wait_list, nullptr);
   if (graph_waits_.empty()) {
@@ -175,7 +192,10 @@ void Issuer::run(Queue& queue, Event* event, EventId hold, Command& command) {
       if (issue.native != nullptr) accepted(queue, event, issue.native);
     }
   }
-  if (error != CL_SUCCESS) fail(queue, event, error, transfer_of(command));
+  if (error != CL_SUCCESS) {
+    if constexpr (requires { command.failed(error); }) command.failed(error);
+    fail(queue, event, error, transfer_of(command));
+  }
   if (hold != 0) finish_hold(hold);
 }
 

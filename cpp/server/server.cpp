@@ -91,7 +91,29 @@ void Server::greet(std::unique_ptr<Connection>& connection) {
     serve_control(connection);
   } else if (hello->role == Role::kBulk) {
     serve_bulk(connection, *hello);
+  } else if (hello->role == Role::kPeerControl || hello->role == Role::kPeerBulk) {
+    serve_peer(connection, *hello);
   }
+}
+
+Ref<Session> Server::find_session(std::uint64_t id) const {
+  MutexLock lock(mutex_);
+  const auto at = sessions_.find(id);
+  return at == sessions_.end() ? nullptr : at->second;
+}
+
+void Server::serve_peer(std::unique_ptr<Connection>& connection, const Hello& hello) {
+  const Ref<Session> session = find_session(hello.session);
+  // The client tells both servers of a link at the same time, and the other one may be the faster.
+  const PeerId peer =
+      session ? session->peers().find(hello.secret, std::chrono::milliseconds(kHandshakeTimeoutMs)) : 0;
+  if (peer == 0) {
+    refuse(*connection, epoch_, WelcomeStatus::kUnknownSession, "there is no such session, or it expects no such peer");
+    return;
+  }
+  greeted(connection.get());
+  accept(*connection, epoch_, session->id(), {});
+  session->peers().attach(peer, hello.role, std::move(connection));
 }
 
 void Server::serve_control(std::unique_ptr<Connection>& connection) {
@@ -117,13 +139,8 @@ void Server::serve_control(std::unique_ptr<Connection>& connection) {
 }
 
 void Server::serve_bulk(std::unique_ptr<Connection>& connection, const Hello& hello) {
-  Ref<Session> session;
-  {
-    MutexLock lock(mutex_);
-    const auto at = sessions_.find(hello.session);
-    if (at != sessions_.end() && same_secret(at->second->secret(), hello.secret)) session = at->second;
-  }
-  if (!session) {
+  const Ref<Session> session = find_session(hello.session);
+  if (!session || !same_secret(session->secret(), hello.secret)) {
     refuse(*connection, epoch_, WelcomeStatus::kUnknownSession, "there is no such session, or the secret is wrong");
     return;
   }

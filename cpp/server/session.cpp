@@ -49,6 +49,7 @@ struct Dispatch {
     std::array<Handler, kCodes> table{};
 #define REMOTECL_COMMAND(name, number, place) table[number] = &handle<name, Place::place>;
 #define REMOTECL_REPORT(name, number)
+#define REMOTECL_PEER_MESSAGE(name, number)
 #include "runtime/protocol/commands.def"
     return table;
   }
@@ -80,8 +81,8 @@ Session::Session(const Shared& shared, std::unique_ptr<Connection> control, std:
       id_(id),
       secret_(secret),
       outbox_(*control_),
-      bulk_receiver_(*this),
-      bulk_sender_(*this),
+      bulk_receiver_(*this, outbox_),
+      bulk_sender_(*this, [this] { close("the bulk connection was lost"); }),
       issuer_(*this, outbox_) {}
 
 Session::~Session() = default;
@@ -140,14 +141,10 @@ void Session::settle() {
 void Session::later(std::function<void()> job) {
   continuations_.post([session = Ref<Session>(this), job = std::move(job)] {
     try {
-      MutexLock lock(session->mutex_);
-      if (session->closed_) return;
-      job();
-      session->settle();
+      session->with_lock(job);
     } catch (const std::exception& error) {
       session->close(error.what());
     }
-    session->outbox_.flush();
   });
 }
 
@@ -201,6 +198,7 @@ void Session::tear_down() {
     while (bulk_running_) bulk_left_.wait(bulk_mutex_);
   }
   bulk_sender_.stop();
+  peers_.stop();
   builds_.stop();
   continuations_.stop();
   finishers_.stop();
@@ -217,7 +215,7 @@ void Session::tear_down() {
     if (queue.native() != nullptr) clFinish(queue.native());
   };
   queues_.for_each(finish);
-  bulk_receiver_.drop_all();
+  bulk_receiver_.take_all();
   queues_.for_each(finish);
   images_.clear();
   samplers_.clear();

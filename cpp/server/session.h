@@ -23,8 +23,10 @@
 #include "server/object_table.h"
 #include "server/outbox.h"
 #include "server/output_capture.h"
+#include "server/peer_table.h"
 #include "server/program.h"
 #include "server/program_files.h"
+#include "server/region.h"
 #include "server/sampler.h"
 #include "server/sub_device_table.h"
 #include "server/worker.h"
@@ -71,6 +73,18 @@ class Session final : public RefCounted {
   void finish_transfer(Transfer& transfer);
   // It has failed before. Any thread, a callback too.
   void fail_transfer(Ref<Transfer> transfer, cl_int error);
+  // Runs `job` with the lock, and what follows from it. False, and nothing was run, when the session is closed.
+  template <class Job>
+  bool with_lock(Job&& job) EXCLUDES(mutex_) {
+    {
+      MutexLock lock(mutex_);
+      if (closed_) return false;
+      job();
+      settle();
+    }
+    outbox_.flush();
+    return true;
+  }
   // Sends Finished when the driver's own call for it returns. With the lock.
   void finish_natively(Queue& queue, Token token, std::uint64_t count);
   // Runs a long command that prints, after all that it waits for, while no other one does. With the lock.
@@ -81,6 +95,7 @@ class Session final : public RefCounted {
   Outbox& outbox() { return outbox_; }                                     // any thread
   BulkReceiver& bulk_receiver() { return bulk_receiver_; }                 // any thread
   BulkSender& bulk_sender() { return bulk_sender_; }                       // any thread
+  PeerTable& peers() { return peers_; }                                    // any thread
   Issuer& issuer() { return issuer_; }                                     // with the lock
   std::shared_ptr<ArgumentSnapshot> snapshot(const DeviceKernel& kernel);  // with the lock
   void let_go(std::list<std::vector<Ref<Buffer>>>::iterator kept);         // with the lock
@@ -135,6 +150,12 @@ class Session final : public RefCounted {
   void handle(const ReleaseEvent&);
   void handle(const ExpectEvent&);
   void handle(const SignalEvent&);
+  void handle(const AcceptPeer&);
+  void handle(const ConnectPeer&);
+  void handle(const ClosePeer&);
+  void handle(const ForwardEvent&);
+  void handle(const EnqueueSend&);
+  void handle(const EnqueueReceive&);
   void handle(const CreateSubDevices&);
   void handle(const ReleaseSubDevice&);
   void handle(const ReadClock&);
@@ -161,6 +182,8 @@ class Session final : public RefCounted {
   Queue& queue(ObjectId id);
   Device& device(std::uint32_t index);  // any thread
   void check_indices(const Array<std::uint32_t>& indices);
+  template <class Message>
+  cl_int region_of(const Message& message, Region& region);  // of a transfer between peers
   cl_int set_arguments(DeviceKernel& kernel, Device& device, const Sequence<KernelArgument>& changed);
   cl_int set_argument(DeviceKernel& kernel, Device& device, std::uint32_t index);
   cl_int check_arguments(DeviceKernel& kernel);
@@ -226,6 +249,7 @@ class Session final : public RefCounted {
   bool bulk_running_ GUARDED_BY(bulk_mutex_) = false;
   bool bulk_closed_ GUARDED_BY(bulk_mutex_) = false;
 
+  PeerTable peers_{*this};
   Worker builds_;
   Worker continuations_;
   Worker finishers_{16};

@@ -4,6 +4,7 @@
 
 #include "runtime/client/callback_thread.h"
 #include "runtime/client/command_queue.h"
+#include "runtime/client/peer_links.h"
 
 namespace remotecl {
 
@@ -23,7 +24,11 @@ Context::Context(std::vector<Device*> devices, std::vector<cl_context_properties
       kept_devices_(references(devices_)),
       properties_(std::move(properties)),
       notify_(notify),
-      user_data_(user_data) {}
+      user_data_(user_data) {
+  std::vector<Session*> sessions;
+  for (const Device* device : devices_) sessions.push_back(&device->session());
+  PeerLinks::instance().connect(sessions);
+}
 
 Context::~Context() {
   for (auto& [device, queue] : transfer_queues_) queue->release();

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/client/callback_thread.h"
+#include "runtime/client/peer_links.h"
 
 namespace remotecl {
 
@@ -31,7 +32,7 @@ Event::~Event() {
       queue_->session().unregister_event(id_);
       queue_->session().send(ReleaseEvent{id_});
     }
-    for (Session* other : announced_) other->send(ReleaseEvent{id_});
+    for (const Announced& announced : announced_) announced.session->send(ReleaseEvent{id_});
   }
 }
 
@@ -76,6 +77,12 @@ void Event::observe() {
   queue_->session().send(ObserveEvent{id_});
 }
 
+void Event::report_is_awaited() {
+  const std::lock_guard lock(mutex_);
+  observed_.store(true);
+  expect_end();
+}
+
 void Event::expect_end() {
   if (expected_) return;
   expected_ = true;
@@ -110,7 +117,7 @@ void Event::finish(std::unique_lock<std::mutex>& lock) {
   status_.store(status, std::memory_order_release);
   const std::vector<Registered> callbacks = std::move(callbacks_);
   callbacks_.clear();
-  const std::vector<Session*> announced = announced_;
+  const std::vector<Announced> announced = announced_;
   const bool expected = expected_;
   changed_.notify_all();
   lock.unlock();
@@ -119,7 +126,8 @@ void Event::finish(std::unique_lock<std::mutex>& lock) {
       callback.function(keep->handle(), status < 0 ? status : callback.state, callback.user_data);
     });
   }
-  for (Session* other : announced) {
+  for (const auto& [other, by_server] : announced) {
+    if (by_server) continue;
     other->send(SignalEvent{id_, status});
     other->flush();
   }
@@ -171,11 +179,20 @@ bool Event::profile(std::array<std::uint64_t, 4>& times) {
 }
 
 void Event::announce_to(Session& other) {
+  const bool by_server = session() != nullptr && PeerLinks::instance().connected(*session(), other);
   {
     const std::lock_guard lock(mutex_);
-    if (std::find(announced_.begin(), announced_.end(), &other) != announced_.end()) return;
+    const auto same = [&other](const Announced& announced) { return announced.session == &other; };
+    if (std::any_of(announced_.begin(), announced_.end(), same)) return;
+    if (by_server && status_.load() > CL_COMPLETE) {
+      other.send(ExpectEvent{id_, session()->peer_id()});
+      announced_.push_back({&other, true});
+      session()->send(ForwardEvent{id_, other.peer_id()});
+      session()->flush();
+      return;
+    }
     other.send(ExpectEvent{id_});
-    announced_.push_back(&other);
+    announced_.push_back({&other, false});
     if (status_.load() <= CL_COMPLETE) {
       other.send(SignalEvent{id_, status_.load()});
       return;

@@ -43,6 +43,8 @@ class Event final : public Handle<_cl_event, HandleTag::kEvent, CL_INVALID_EVENT
   void observe();
   // For commands whose end the server reports unasked.
   void reported_unasked() { observed_.store(true); }
+  // The same where nobody may ever wait: somebody reads the report, and the event lives until then.
+  void report_is_awaited();
   // The end. Later calls are ignored. Runs callbacks (on the callback thread), tells other servers.
   void complete(cl_int status, const std::array<std::uint64_t, 4>* profile = nullptr);
   // The server is gone: nothing more will be heard of it.
@@ -55,8 +57,8 @@ class Event final : public Handle<_cl_event, HandleTag::kEvent, CL_INVALID_EVENT
   // The four times, in ns of the host's clock. Whether profiling data exist; waits for the server's report when the
   // event has ended already.
   bool profile(std::array<std::uint64_t, 4>& times);
-  // Makes `other` (a server that is not this event's own) able to wait for it: announces it there now and signals it
-  // later.
+  // Makes `other` (a server that is not this event's own) able to wait for it: announces it there now; it is signalled
+  // later, by this event's server where the two are linked.
   void announce_to(Session& other);
   bool set_user_status(cl_int status);  // false when it was set already
 
@@ -89,7 +91,11 @@ class Event final : public Handle<_cl_event, HandleTag::kEvent, CL_INVALID_EVENT
   bool has_profile_ = false;
   std::array<std::uint64_t, 4> profile_{};
   std::vector<Registered> callbacks_;
-  std::vector<Session*> announced_;
+  struct Announced {
+    Session* session;
+    bool by_server;  // this event's server tells it, and not this process
+  };
+  std::vector<Announced> announced_;
 };
 
 }  // namespace remotecl

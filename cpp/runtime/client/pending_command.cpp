@@ -4,6 +4,7 @@
 #include <bit>
 #include <memory>
 
+#include "runtime/client/peer_links.h"
 #include "runtime/protocol/frames.h"
 
 namespace remotecl {
@@ -73,6 +74,8 @@ void PendingCommand::fetch(MemoryObject& buffer, ByteRange range) {
     }
     if (source == kHost) {
       upload(buffer.root(), transfer);
+    } else if (PeerLinks::instance().connected(queue_.context().device_at(source).session(), session())) {
+      push(buffer.root(), transfer, source);
     } else {
       relay(buffer.root(), transfer, source);
     }
@@ -125,18 +128,43 @@ void PendingCommand::upload(MemoryObject& root, const Missing& missing) {
   arriving(root, missing, arrival);
 }
 
-// From a device of this or another server through the client: a read there, a write here that waits for it. Servers
-// that push to each other will take the place of the memory in between and leave the rest as it is.
-void PendingCommand::relay(MemoryObject& root, const Missing& missing, Location from) {
-  Device& source = queue_.context().device_at(from);
-  CommandQueue& reader = queue_.context().transfer_queue(source);
-  const ByteRange range = missing.range;
-  Site& holder = root.storage().site(from);
+// What has to end before the bytes at a holder may be read.
+std::vector<EventId> PendingCommand::after_writers(MemoryObject& root, Location at) {
+  const Site& holder = root.storage().site(at);
   std::vector<EventId> written;
   for (const Site::User& user : holder.users) {
     if (user.writes) written.push_back(mark(*user.queue));
   }
   for (const Arrival& arrival : holder.arrivals) written.push_back(arrival.event->id());
+  return written;
+}
+
+// From a device of another server, which sends to this one: neither bytes nor events pass this process.
+void PendingCommand::push(MemoryObject& root, const Missing& missing, Location from) {
+  Device& source = queue_.context().device_at(from);
+  CommandQueue& sender = queue_.context().transfer_queue(source);
+  const TransferId transfer = next_id();
+  const std::uint32_t is_image = root.image() != nullptr ? 1 : 0;
+  const ByteRange range = missing.range;
+  const std::vector<EventId> written = after_writers(root, from);
+  source.session().send(EnqueueSend{sender.id(), 0, root.id(), is_image, range.offset, range.size, transfer,
+                                    session().peer_id(), std::span<const EventId>(written)});
+  source.session().flush();
+
+  const std::vector<EventId> after = after_users(root);
+  const auto arrival = make_ref<Event>(queue_, CL_COMMAND_MIGRATE_MEM_OBJECTS, true, true);
+  arrival->report_is_awaited();
+  session().send(EnqueueReceive{queue_.id(), arrival->id(), root.id(), is_image, range.offset, range.size, transfer,
+                                source.session().peer_id(), std::span<const EventId>(after)});
+  arriving(root, missing, arrival);
+}
+
+// From a device of this or another server through the client: a read there, a write here that waits for it.
+void PendingCommand::relay(MemoryObject& root, const Missing& missing, Location from) {
+  Device& source = queue_.context().device_at(from);
+  CommandQueue& reader = queue_.context().transfer_queue(source);
+  const ByteRange range = missing.range;
+  const std::vector<EventId> written = after_writers(root, from);
 
   const std::shared_ptr<std::byte[]> memory(new std::byte[range.size]);
   const auto fetched = make_ref<Event>(reader, CL_COMMAND_READ_BUFFER, true);

@@ -51,6 +51,8 @@ class PendingCommand {
   void fetch(MemoryObject& buffer, ByteRange range);
   void upload(MemoryObject& root, const Missing& missing);
   void relay(MemoryObject& root, const Missing& missing, Location from);
+  void push(MemoryObject& root, const Missing& missing, Location from);
+  std::vector<EventId> after_writers(MemoryObject& root, Location at);
   void arriving(MemoryObject& root, const Missing& missing, const Ref<Event>& arrival);
   Location choose_source(std::uint64_t holders) const;
   EventId mark(CommandQueue& queue);

@@ -9,6 +9,8 @@
 #include "runtime/client/event.h"
 #include "runtime/client/fork.h"
 #include "runtime/client/notice.h"
+#include "runtime/client/peer_links.h"
+#include "runtime/greeting/greeting.h"
 #include "runtime/transport/tcp.h"
 
 namespace remotecl {
@@ -20,11 +22,10 @@ constexpr std::chrono::milliseconds kConnectTimeout{5000};
 
 Session::Session(const Address& address, std::uint32_t index) : address_(address), index_(index) {
   control_ = tcp::connect(address, kConnectTimeout);
-  std::uint64_t session = 0;
-  Secret secret{};
-  greet(*control_, Role::kControl, session, secret);
+  welcome_ = greet(*control_, address, Role::kControl, 0, {});
   bulk_ = tcp::connect(address, kConnectTimeout);
-  greet(*bulk_, Role::kBulk, session, secret);
+  greet(*bulk_, address, Role::kBulk, welcome_.session, welcome_.secret);
+  numeric_address_ = tcp::peer_address(*control_);
   receive_device_list();
   wake_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   for (const int descriptor : {control_->wait_handle(), bulk_->wait_handle(), wake_}) give_up_in_child(descriptor);
@@ -43,32 +44,6 @@ Session::~Session() {
   if (sender_.joinable()) sender_.join();
   for (const int descriptor : {control_->wait_handle(), bulk_->wait_handle(), wake_}) forget_in_child(descriptor);
   ::close(wake_);
-}
-
-void Session::greet(Connection& connection, Role role, std::uint64_t& session, Secret& secret) {
-  const Hello hello{kMagic, kProtocolVersion, role, 0, session, secret};
-  std::array<std::byte, kWelcomeSize> answer;
-  connection.set_read_timeout(std::chrono::milliseconds(kHandshakeTimeoutMs));
-  if (!connection.write(Bytes(encode_frame<Hello, kHelloSize>(hello))) || !connection.read_exactly(answer)) {
-    throw ConnectionError(address_.text() + " did not answer as a remotecl-server; is another program on that port?");
-  }
-  const auto welcome = decode_frame<Welcome>(answer);
-  if (welcome.magic != kMagic) {
-    throw ConnectionError(address_.text() + " is not a remotecl-server; check the port");
-  }
-  std::string text(std::min(welcome.text_size, kWelcomeTextMax), '\0');
-  connection.read_exactly(std::as_writable_bytes(std::span(text.data(), text.size())));
-  if (welcome.status == WelcomeStatus::kVersionMismatch || welcome.version != kProtocolVersion) {
-    throw ConnectionError(address_.text() + " speaks version " + std::to_string(welcome.version) +
-                          " of the protocol and this client version " + std::to_string(kProtocolVersion) +
-                          "; install the same remotecl release on both machines");
-  }
-  if (welcome.status != WelcomeStatus::kAccepted) {
-    throw ConnectionError(address_.text() + " refused the connection: " + text);
-  }
-  connection.set_read_timeout(std::chrono::milliseconds(0));
-  session = welcome.session;
-  secret = welcome.secret;
 }
 
 void Session::receive_device_list() {
@@ -272,6 +247,7 @@ void Session::lose(const std::string& reason) {
   for (const TransferRef& transfer : transfers) end_transfer(transfer, false);
   for (const Ref<Event>& event : events) event->lose();
   for (const Reply& reply : replies) reply(0, nullptr);
+  PeerLinks::instance().lost(*this);
   sender_wanted_.notify_all();
   const std::lock_guard lock(inbox_mutex_);
   inbox_changed_.notify_all();

@@ -42,7 +42,11 @@ class Session {
   ~Session();
 
   const Address& address() const { return address_; }
-  std::uint32_t index() const { return index_; }  // position among the platform's servers, < 64
+  // The same without names: another machine may not know them.
+  const Address& numeric_address() const { return numeric_address_; }
+  std::uint32_t index() const { return index_; }    // position among the platform's servers, < 64
+  PeerId peer_id() const { return index_ + 1; }     // names this server to others
+  const Welcome& welcome() const { return welcome_; }  // what the server said first
   // The first message of the session, for the platform to make its devices from.
   Bytes device_list() const { return {device_list_.data(), device_list_.size()}; }
 
@@ -99,7 +103,6 @@ class Session {
  private:
   static constexpr std::size_t kWriteThreshold = 16u << 10;
 
-  void greet(Connection& connection, Role role, std::uint64_t& session, Secret& secret);
   void receive_device_list();
   void write_out();  // requires out_mutex_
   void background();
@@ -125,9 +128,11 @@ class Session {
   void lose(const std::string& reason);
 
   const Address address_;
+  Address numeric_address_;
   const std::uint32_t index_;
   std::unique_ptr<Connection> control_;
   std::unique_ptr<Connection> bulk_;
+  Welcome welcome_{};
   std::vector<std::byte> device_list_;
   DeviceIndices device_indices_;
 

@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "runtime/client/event.h"
+#include "runtime/client/peer_links.h"
 #include "runtime/client/session.h"
 
 namespace remotecl {
@@ -130,6 +131,8 @@ bool Session::read_bulk() {
       bulk_header_have_ = 0;
       const auto header = decode_frame<BulkHeader>(bulk_header_);
       bulk_transfer_ = find_transfer(header.transfer, false);
+      // The end of a transfer that has failed; CommandFailed says so, too.
+      if (header.size == 0 && header.status < 0) continue;
       // What a malicious server announces must fit what we asked for.
       if (!bulk_transfer_ || header.size == 0 || header.size > bulk_transfer_->size - bulk_transfer_->moved) {
         return false;
@@ -187,6 +190,11 @@ void Session::handle(std::uint16_t code, Bytes payload) {
       return with(ReadData{}, [&](const ReadData& report) { handle_read_data(report); });
     case Code::kPullTransfer:
       return with(PullTransfer{}, [&](const PullTransfer& report) { handle_pull(report.transfer); });
+    case Code::kPeerState:
+      return with(PeerState{}, [&](const PeerState& report) { PeerLinks::instance().report(*this, report); });
+    case Code::kSignalUndelivered:
+      return with(SignalUndelivered{},
+                  [](const SignalUndelivered& report) { PeerLinks::instance().undelivered(report); });
     case Code::kKernelOutput:
       return with(KernelOutput{}, [](const KernelOutput& report) {
         std::fwrite(report.text.data(), 1, report.text.size(), stdout);

@@ -9,7 +9,7 @@
 namespace remotecl {
 
 inline constexpr std::uint16_t kDefaultPort = 10990;
-inline constexpr std::uint32_t kProtocolVersion = 1;
+inline constexpr std::uint32_t kProtocolVersion = 2;
 
 // Bounds on what a peer can make us hold.
 inline constexpr std::uint32_t kMessageSizeMax = 64u << 20;  // one control message
@@ -20,7 +20,7 @@ inline constexpr std::uint32_t kHandshakeTimeoutMs = 5000;
 
 using Secret = std::array<std::uint8_t, 16>;
 
-enum class Role : std::uint32_t { kControl = 0, kBulk = 1 };
+enum class Role : std::uint32_t { kControl = 0, kBulk = 1, kPeerControl = 2, kPeerBulk = 3 };
 
 // First bytes on every connection, client to server. Its layout is the same in every protocol version.
 struct Hello {
@@ -28,7 +28,8 @@ struct Hello {
   std::uint32_t version;
   Role role;
   std::uint64_t features;
-  std::uint64_t session;  // 0 on a control connection; on a bulk connection what the control connection was given
+  std::uint64_t session;  // 0 on a control connection; on a bulk connection what the control connection was given;
+                          // on a peer's what ConnectPeer says
   Secret secret;
   REMOTECL_FIELDS(magic, version, role, features, session, secret)
 };
@@ -65,9 +66,9 @@ inline constexpr std::size_t kMessageHeaderSize = 8;
 // Before every chunk on a bulk connection. Chunks of one transfer come in order; those of several may alternate.
 struct BulkHeader {
   std::uint64_t transfer;
-  std::uint32_t size;  // of this chunk, 1..kBulkChunkMax
-  std::uint32_t reserved;
-  REMOTECL_FIELDS(transfer, size, reserved)
+  std::uint32_t size;   // of this chunk, up to kBulkChunkMax; 0: the transfer ends here, before its whole size
+  std::int32_t status;  // of such an end: 0 or an error; else 0
+  REMOTECL_FIELDS(transfer, size, status)
 };
 inline constexpr std::size_t kBulkHeaderSize = 16;
 

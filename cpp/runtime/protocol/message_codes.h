@@ -10,6 +10,7 @@ struct Code {
   enum : std::uint16_t {
 #define REMOTECL_COMMAND(name, number, place) k##name = number,
 #define REMOTECL_REPORT(name, number) k##name = number,
+#define REMOTECL_PEER_MESSAGE(name, number) k##name = number,
 #include "runtime/protocol/commands.def"
   };
 };
@@ -22,6 +23,9 @@ constexpr std::string_view message_name(std::uint16_t code) {
     return #name;
 #define REMOTECL_REPORT(name, number) \
   case number:                        \
+    return #name;
+#define REMOTECL_PEER_MESSAGE(name, number) \
+  case number:                              \
     return #name;
 #include "runtime/protocol/commands.def"
     default:

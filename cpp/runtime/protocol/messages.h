@@ -8,6 +8,7 @@
 #include "runtime/protocol/messages/image.h"
 #include "runtime/protocol/messages/memory.h"
 #include "runtime/protocol/messages/output.h"
+#include "runtime/protocol/messages/peer.h"
 #include "runtime/protocol/messages/program.h"
 #include "runtime/protocol/messages/session.h"
 #include "runtime/protocol/messages/svm.h"

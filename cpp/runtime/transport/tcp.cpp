@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <netinet/tcp.h>
+#include <netdb.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -97,6 +98,19 @@ Listener::Listener(const Address& address) : state_(std::make_unique<State>()) {
   acceptor.set_option(Socket::acceptor::reuse_address(true), error);
   if (acceptor.bind(endpoint, error)) fail(error);
   if (acceptor.listen(128, error)) fail(error);
+}
+
+Address peer_address(const Connection& connection) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  char host[NI_MAXHOST] = {};
+  char port[NI_MAXSERV] = {};
+  auto* const generic = reinterpret_cast<sockaddr*>(&address);
+  if (::getpeername(connection.wait_handle(), generic, &size) != 0 ||
+      ::getnameinfo(generic, size, host, sizeof host, port, sizeof port, NI_NUMERICHOST | NI_NUMERICSERV) != 0) {
+    return {};
+  }
+  return {host, static_cast<std::uint16_t>(std::stoi(port))};
 }
 
 Listener::~Listener() = default;

@@ -16,6 +16,9 @@ std::unique_ptr<Connection> connect(const Address& address, std::chrono::millise
 // Sets a connected or accepted socket for latency (no delay, keep-alive) and wraps it; takes the descriptor over.
 std::unique_ptr<Connection> adopt(int descriptor);
 
+// Who is at the other end of a connection of this kind, as a number.
+Address peer_address(const Connection& connection);
+
 // A listening socket. accept() and close() may be called from different threads.
 class Listener {
  public:

@@ -15,6 +15,7 @@ namespace {
 using AllMessages = ::testing::Types<
 #define REMOTECL_COMMAND(name, number, place) name,
 #define REMOTECL_REPORT(name, number) name,
+#define REMOTECL_PEER_MESSAGE(name, number) name,
 #include "runtime/protocol/commands.def"
     MessageHeader, BulkHeader, Hello, Welcome>;
 

@@ -50,7 +50,8 @@ struct ReleaseEvent {
 struct ExpectEvent {
   REMOTECL_MESSAGE(ExpectEvent);
   EventId event;
-  REMOTECL_FIELDS(event)
+  PeerId peer = 0;  // the server that will tell (ForwardEvent); 0: the client
+  REMOTECL_FIELDS(event, peer)
 };
 struct SignalEvent {
   REMOTECL_MESSAGE(SignalEvent);

@@ -15,6 +15,7 @@ using ObjectId = std::uint64_t;
 using EventId = std::uint64_t;
 using TransferId = std::uint64_t;
 using Token = std::uint64_t;
+using PeerId = std::uint32_t;  // another server of the same client; 0: none
 using Extent = std::array<std::uint64_t, 3>;
 
 // The first line of every message: its number, from commands.def.

@@ -1,0 +1,186 @@
+#include "runtime/client/peer_links.h"
+
+#include <sys/random.h>
+
+#include <cstdlib>
+#include <cstring>
+
+#include "runtime/client/notice.h"
+#include "runtime/client/session.h"
+
+namespace remotecl {
+namespace {
+
+// Servers that could not be linked, or whose link was lost, are tried again when they are needed, but not all the time.
+constexpr std::chrono::seconds kRetryPause{5};
+// Servers give up on addresses sooner; this is for one that does not answer at all.
+constexpr std::chrono::seconds kDecisionMax{10};
+
+Secret new_secret() {
+  Secret secret{};
+  std::size_t have = 0;
+  while (have < secret.size()) {
+    const ssize_t count = ::getrandom(secret.data() + have, secret.size() - have, 0);
+    if (count > 0) have += static_cast<std::size_t>(count);
+  }
+  return secret;
+}
+
+bool enabled_by_user() {
+  const char* peers = std::getenv("REMOTECL_PEERS");
+  return peers == nullptr || std::strcmp(peers, "off") != 0;
+}
+
+}  // namespace
+
+PeerLinks::PeerLinks() : enabled_(enabled_by_user()) {}
+
+PeerLinks& PeerLinks::instance() {
+  static PeerLinks& links = *new PeerLinks;  // never destroyed, as the platform
+  return links;
+}
+
+PeerLinks::Key PeerLinks::key(Session& one, Session& other) {
+  return one.index() < other.index() ? Key{&one, &other} : Key{&other, &one};
+}
+
+void PeerLinks::connect(const std::vector<Session*>& sessions) {
+  if (!enabled_) return;
+  const std::lock_guard lock(mutex_);
+  for (std::size_t i = 0; i < sessions.size(); ++i) {
+    for (std::size_t j = i + 1; j < sessions.size(); ++j) {
+      if (sessions[i] == sessions[j] || sessions[i]->lost() || sessions[j]->lost()) continue;
+      const Key both = key(*sessions[i], *sessions[j]);
+      Entry& entry = links_[both];
+      if (entry.state == State::kNone) begin(both, entry);
+    }
+  }
+}
+
+void PeerLinks::begin(const Key& key, Entry& entry) {
+  Session& connecting = entry.reversed ? *key.second : *key.first;
+  Session& accepting = entry.reversed ? *key.first : *key.second;
+  if (entry.state != State::kConnecting) {
+    // Their reports have to be read although nobody waits for them.
+    connecting.add_interest();
+    accepting.add_interest();
+  }
+  entry.state = State::kConnecting;
+  entry.reported = 0;
+  const Secret secret = new_secret();
+  accepting.send(AcceptPeer{connecting.peer_id(), secret});
+  accepting.flush();
+  std::vector<PeerAddress> addresses;
+  const Address& known = accepting.address();
+  const Address& numeric = accepting.numeric_address();
+  addresses.push_back({numeric.host, numeric.port});
+  if (known != numeric) addresses.push_back({known.host, known.port});
+  const Welcome& welcome = accepting.welcome();
+  connecting.send(ConnectPeer{accepting.peer_id(), welcome.session, welcome.epoch, secret,
+                              std::span<const PeerAddress>(addresses)});
+  connecting.flush();
+}
+
+void PeerLinks::decided(const Key& key, Entry& entry, State state) {
+  if (entry.state == State::kConnecting) {
+    key.first->drop_interest();
+    key.second->drop_interest();
+  }
+  entry.state = state;
+  if (state == State::kFailed) {
+    entry.failed_at = std::chrono::steady_clock::now();
+    entry.both_tried = false;
+  }
+  changed_.notify_all();
+}
+
+bool PeerLinks::connected(Session& one, Session& other) {
+  if (!enabled_ || &one == &other) return false;
+  std::unique_lock lock(mutex_);
+  const Key both = key(one, other);
+  Entry& entry = links_[both];
+  const auto now = std::chrono::steady_clock::now();
+  const bool again = entry.state == State::kFailed && now - entry.failed_at > kRetryPause;
+  if ((entry.state == State::kNone || again) && !one.lost() && !other.lost()) begin(both, entry);
+  // A link that failed before keeps nobody waiting.
+  if (entry.state == State::kConnecting && !again && entry.reason.empty()) {
+    changed_.wait_until(lock, now + kDecisionMax, [&entry] { return entry.state != State::kConnecting; });
+  }
+  return entry.state == State::kConnected;
+}
+
+std::vector<PeerLinks::Link> PeerLinks::links() {
+  const std::lock_guard lock(mutex_);
+  std::vector<Link> result;
+  for (const auto& [both, entry] : links_) result.push_back({both.first, both.second, entry.state, entry.reason});
+  return result;
+}
+
+Session* PeerLinks::find(PeerId peer) {
+  for (const auto& [both, entry] : links_) {
+    if (both.first->peer_id() == peer) return both.first;
+    if (both.second->peer_id() == peer) return both.second;
+  }
+  return nullptr;
+}
+
+void PeerLinks::report(Session& from, const PeerState& state) {
+  const std::lock_guard lock(mutex_);
+  Session* const peer = find(state.peer);
+  if (peer == nullptr) return;
+  const Key both = key(from, *peer);
+  const auto at = links_.find(both);
+  if (at == links_.end()) return;
+  Entry& entry = at->second;
+  if (state.is_connected != 0) {
+    entry.reported |= &from == both.first ? 1 : 2;
+    if (entry.state == State::kConnecting && entry.reported == 3) {
+      entry.reason.clear();
+      decided(both, entry, State::kConnected);
+    }
+    return;
+  }
+  if (entry.state == State::kConnected) {
+    // The other end may not have noticed.
+    peer->send(ClosePeer{from.peer_id(), 0});
+    peer->flush();
+    entry.reason = from.address().text() + ": " + std::string(state.text);
+    decided(both, entry, State::kFailed);
+    notice("the link between " + both.first->address().text() + " and " + both.second->address().text() +
+           " was lost; data between them goes through this computer (" + std::string(state.text) + ")");
+    return;
+  }
+  if (entry.state != State::kConnecting) return;
+  if (&from != (entry.reversed ? both.second : both.first)) return;  // the end of a former link
+  entry.reason += (entry.reason.empty() ? "" : "; ") + from.address().text() + ": " + std::string(state.text);
+  if (!std::exchange(entry.both_tried, true)) {
+    entry.reversed = !entry.reversed;
+    begin(both, entry);
+    return;
+  }
+  decided(both, entry, State::kFailed);
+  notice(both.first->address().text() + " and " + both.second->address().text() +
+         " cannot reach each other; data between them goes through this computer (" + entry.reason + ")");
+}
+
+void PeerLinks::undelivered(const SignalUndelivered& signal) {
+  const std::lock_guard lock(mutex_);
+  if (Session* const peer = find(signal.peer)) {
+    peer->send(SignalEvent{signal.event, signal.status});
+    peer->flush();
+  }
+}
+
+void PeerLinks::lost(Session& session) {
+  const std::lock_guard lock(mutex_);
+  for (auto& [both, entry] : links_) {
+    if (both.first != &session && both.second != &session) continue;
+    Session& other = both.first == &session ? *both.second : *both.first;
+    other.send(ClosePeer{session.peer_id(), 1});
+    other.flush();
+    entry.reason = session.address().text() + " was lost";
+    decided(both, entry, State::kFailed);
+  }
+}
+
+}  // namespace remotecl

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/protocol/messages.h"
+
+namespace remotecl {
+
+class Session;
+
+// Which servers send data and events to each other without this process. Links are made when a context spans two
+// servers; who cannot be reached from one side is tried from the other. While there is none, everything between the two
+// goes through this process. One for the process; any thread.
+class PeerLinks {
+ public:
+  enum class State { kNone, kConnecting, kConnected, kFailed };
+  struct Link {
+    Session* first;
+    Session* second;
+    State state;
+    std::string reason;  // why it failed
+  };
+
+  static PeerLinks& instance();
+
+  // Begins to link each of these servers to each other. Does not wait.
+  void connect(const std::vector<Session*>& sessions);
+  // Whether the two send to each other. Waits for a link that is being made.
+  bool connected(Session& one, Session& other);
+  std::vector<Link> links();
+
+  // What sessions hear and find.
+  void report(Session& from, const PeerState& state);
+  void undelivered(const SignalUndelivered& signal);
+  void lost(Session& session);
+
+ private:
+  using Key = std::pair<Session*, Session*>;  // by index
+  struct Entry {
+    State state = State::kNone;
+    bool reversed = false;  // the second one connects
+    bool both_tried = false;
+    unsigned reported = 0;  // bit 0: the first one has the link, bit 1: the second one
+    std::chrono::steady_clock::time_point failed_at{};
+    std::string reason;
+  };
+
+  PeerLinks();
+  static Key key(Session& one, Session& other);
+  void begin(const Key& key, Entry& entry);
+  void decided(const Key& key, Entry& entry, State state);
+  Session* find(PeerId peer);
+
+  const bool enabled_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<Key, Entry> links_;
+};
+
+}  // namespace remotecl

@@ -1,0 +1,123 @@
+#pragma once
+
+#include "runtime/protocol/frames.h"
+#include "runtime/protocol/messages/message.h"
+
+// Links between servers of one client: how they come to be, and what travels on them.
+namespace remotecl {
+
+// ---- from the client
+
+// A peer that proves to know `secret` may connect to this session.
+struct AcceptPeer {
+  REMOTECL_MESSAGE(AcceptPeer);
+  PeerId peer;
+  Secret secret;
+  REMOTECL_FIELDS(peer, secret)
+};
+struct PeerAddress {
+  std::string_view host;
+  std::uint16_t port;
+  REMOTECL_FIELDS(host, port)
+};
+// Connects to a session of another server that was told to accept it, at the first address that answers.
+struct ConnectPeer {
+  REMOTECL_MESSAGE(ConnectPeer);
+  PeerId peer;
+  std::uint64_t session;
+  std::uint64_t epoch;
+  Secret secret;
+  Sequence<PeerAddress> addresses;
+  REMOTECL_FIELDS(peer, session, epoch, secret, addresses)
+};
+// Ends the link. `is_gone`: the peer's session is lost, and what was expected from it has failed.
+struct ClosePeer {
+  REMOTECL_MESSAGE(ClosePeer);
+  PeerId peer;
+  std::uint32_t is_gone;
+  REMOTECL_FIELDS(peer, is_gone)
+};
+// Tells a peer, which was told to expect it, when the event ends.
+struct ForwardEvent {
+  REMOTECL_MESSAGE(ForwardEvent);
+  EventId event;
+  PeerId peer;
+  REMOTECL_FIELDS(event, peer)
+};
+// Sends bytes of a buffer, or all pixels of an image, to a peer, which has an EnqueueReceive of the same transfer.
+struct EnqueueSend {
+  REMOTECL_MESSAGE(EnqueueSend);
+  ObjectId queue;
+  EventId event;
+  ObjectId memory;
+  std::uint32_t is_image;  // then offset is 0, and size that of its packed pixels
+  std::uint64_t offset;
+  std::uint64_t size;
+  TransferId transfer;
+  PeerId peer;
+  Array<EventId> wait_list;
+  REMOTECL_FIELDS(queue, event, memory, is_image, offset, size, transfer, peer, wait_list)
+};
+struct EnqueueReceive {
+  REMOTECL_MESSAGE(EnqueueReceive);
+  ObjectId queue;
+  EventId event;
+  ObjectId memory;
+  std::uint32_t is_image;
+  std::uint64_t offset;
+  std::uint64_t size;
+  TransferId transfer;
+  PeerId peer;
+  Array<EventId> wait_list;
+  REMOTECL_FIELDS(queue, event, memory, is_image, offset, size, transfer, peer, wait_list)
+};
+
+// ---- to the client
+
+// The link is there, or is not (any more), and why.
+struct PeerState {
+  REMOTECL_MESSAGE(PeerState);
+  PeerId peer;
+  std::uint32_t is_connected;
+  std::string_view text;
+  REMOTECL_FIELDS(peer, is_connected, text)
+};
+// A forwarded event has ended, and the link to the peer with it: the client tells the peer.
+struct SignalUndelivered {
+  REMOTECL_MESSAGE(SignalUndelivered);
+  PeerId peer;
+  EventId event;
+  std::int32_t status;
+  REMOTECL_FIELDS(peer, event, status)
+};
+
+// ---- between peers, as is PullTransfer
+
+struct PeerSignal {
+  REMOTECL_MESSAGE(PeerSignal);
+  EventId event;
+  std::int32_t status;
+  REMOTECL_FIELDS(event, status)
+};
+// How many signals have been taken so far.
+struct PeerAck {
+  REMOTECL_MESSAGE(PeerAck);
+  std::uint64_t signals;
+  REMOTECL_FIELDS(signals)
+};
+// The bytes of a transfer of at most kInlineDataMax bytes; or, with an error, that none will come of any transfer.
+struct PeerData {
+  REMOTECL_MESSAGE(PeerData);
+  TransferId transfer;
+  std::int32_t status;
+  Bytes data;
+  REMOTECL_FIELDS(transfer, status, data)
+};
+// The bytes of a transfer are not wanted any more.
+struct DropTransfer {
+  REMOTECL_MESSAGE(DropTransfer);
+  TransferId transfer;
+  REMOTECL_FIELDS(transfer)
+};
+
+}  // namespace remotecl

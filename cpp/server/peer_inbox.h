@@ -1,0 +1,47 @@
+#pragma once
+
+#include <memory>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "runtime/base/ref_counted.h"
+#include "runtime/protocol/messages.h"
+
+namespace remotecl::server {
+
+class KeptBytes;
+class Session;
+
+// The bytes of a small transfer from a peer, for the command that writes them.
+struct PeerArrival {
+  EventId awaited = 0;      // the graph's event that ends when the bytes are here; 0: they are here
+  std::int32_t status = 0;  // what the transfer has ended with
+  std::shared_ptr<KeptBytes> bytes;
+};
+
+// Small transfers of one link whose bytes or whose commands are not here yet. Needs the session's lock.
+class PeerInbox {
+ public:
+  // Bytes that no command has asked for yet.
+  static constexpr std::size_t kEarlyMax = 1u << 20;
+
+  explicit PeerInbox(Session& session) : session_(session) {}
+
+  // What a command waits for.
+  std::shared_ptr<PeerArrival> await(TransferId transfer);
+  // The command will not come.
+  void discard(TransferId transfer);
+  // True when a command waits for this transfer.
+  bool awaits(TransferId transfer) const;
+  void arrived(TransferId transfer, std::int32_t status, Bytes data);
+  // Nothing will arrive any more.
+  void fail_all(std::int32_t status);
+
+ private:
+  Session& session_;
+  std::unordered_map<TransferId, std::shared_ptr<PeerArrival>> awaited_;
+  std::unordered_map<TransferId, std::shared_ptr<PeerArrival>> early_;
+  std::unordered_set<TransferId> discarded_;
+};
+
+}  // namespace remotecl::server

@@ -1,0 +1,248 @@
+#include "server/peer_link.h"
+
+#include <algorithm>
+
+#include "runtime/protocol/message_buffer.h"
+#include "server/log.h"
+#include "server/protocol_error.h"
+#include "server/session.h"
+
+namespace remotecl::server {
+namespace {
+
+constexpr cl_int kLinkLost = CL_OUT_OF_RESOURCES;
+
+template <class Message>
+Message decode(Bytes payload) {
+  Message message{};
+  Decoder decoder(payload);
+  if (!decoder.read(message) || !decoder.at_end()) {
+    throw ProtocolError("a peer's " + std::string(message_name(Message::kCode)) + " message is malformed");
+  }
+  return message;
+}
+
+}  // namespace
+
+PeerLink::PeerLink(Session& session, PeerId id, std::unique_ptr<Connection> control, std::unique_ptr<Connection> bulk)
+    : session_(session),
+      id_(id),
+      control_(std::move(control)),
+      bulk_(std::move(bulk)),
+      outbox_(*control_),
+      bulk_receiver_(session, outbox_),
+      bulk_sender_(session, [this] { close(); }),
+      inbox_(session) {}
+
+bool PeerLink::lost() const {
+  MutexLock lock(mutex_);
+  return lost_;
+}
+
+void PeerLink::start() {
+  bulk_sender_.connect(*bulk_);
+  bulk_reader_ = std::thread([this] { receive_bulk(); });
+  reader_ = std::thread([this] { run(); });
+}
+
+void PeerLink::close() {
+  control_->shutdown();
+  bulk_->shutdown();
+}
+
+void PeerLink::stop() {
+  close();
+  if (reader_.joinable()) reader_.join();
+}
+
+void PeerLink::run() {
+  std::string reason = "the other server closed the connection";
+  try {
+    serve();
+  } catch (const std::exception& error) {
+    reason = error.what();
+    spdlog::warn("session {:016x}, peer {}: {}", session_.id(), id_, reason);
+  }
+  close();
+  bulk_reader_.join();
+  outbox_.stop();
+  give_up(reason);
+}
+
+void PeerLink::serve() {
+  MessageBuffer buffer;
+  for (;;) {
+    const std::size_t count = control_->read_some(buffer.space());
+    if (count == 0) return;
+    buffer.commit(count);
+    const bool goes_on = session_.with_lock([&] {
+      std::uint16_t code = 0;
+      Bytes payload;
+      auto next = MessageBuffer::Next::kNeedMore;
+      while ((next = buffer.next(code, payload)) == MessageBuffer::Next::kMessage) execute(code, payload);
+      if (next == MessageBuffer::Next::kBroken) throw ProtocolError("a peer's message is longer than allowed");
+    });
+    if (!goes_on) return;
+  }
+}
+
+void PeerLink::receive_bulk() {
+  try {
+    bulk_receiver_.run(*bulk_);
+  } catch (const std::exception& error) {
+    spdlog::warn("session {:016x}, peer {}: {}", session_.id(), id_, error.what());
+  }
+  close();
+}
+
+void PeerLink::execute(std::uint16_t code, Bytes payload) {
+  switch (code) {
+    case Code::kPeerSignal:
+      return take(decode<PeerSignal>(payload));
+    case Code::kPeerAck:
+      return take(decode<PeerAck>(payload));
+    case Code::kPeerData:
+      return take(decode<PeerData>(payload));
+    case Code::kPullTransfer:
+      return take(decode<PullTransfer>(payload));
+    case Code::kDropTransfer:
+      return take(decode<DropTransfer>(payload));
+    default:
+      throw ProtocolError("a peer sent message code " + std::to_string(code) + ", which is not known");
+  }
+}
+
+template <class Table>
+void PeerLink::check_unmatched(const Table& table) {
+  if (table.size() >= kUnmatchedMax) throw ProtocolError("a peer speaks of too many transfers that are not known");
+}
+
+void PeerLink::take(const PeerSignal& message) {
+  session_.issuer().signal_by_peer(message.event, message.status);
+  if (++signals_taken_ % kSignalsPerAck == 0) outbox_.send(PeerAck{signals_taken_});
+}
+
+void PeerLink::take(const PeerAck& message) {
+  MutexLock lock(mutex_);
+  for (; acknowledged_ < message.signals && !unacknowledged_.empty(); ++acknowledged_) unacknowledged_.pop_front();
+}
+
+void PeerLink::take(const PeerData& message) {
+  const std::int32_t status = std::min(message.status, 0);
+  if (status == 0 || inbox_.awaits(message.transfer)) return inbox_.arrived(message.transfer, status, message.data);
+  Ref<IncomingTransfer> failed;
+  {
+    MutexLock lock(mutex_);
+    failed = bulk_receiver_.take(message.transfer);
+    if (!failed) {
+      check_unmatched(refused_);
+      refused_.emplace(message.transfer, status);
+      return;
+    }
+  }
+  session_.fail_transfer(std::move(failed), status);
+}
+
+void PeerLink::take(const PullTransfer& message) {
+  MutexLock lock(mutex_);
+  const auto at = offers_.find(message.transfer);
+  if (at == offers_.end()) {
+    check_unmatched(pulled_early_);
+    pulled_early_.insert(message.transfer);
+    return;
+  }
+  bulk_sender_.post(std::move(at->second));
+  offers_.erase(at);
+}
+
+void PeerLink::take(const DropTransfer& message) {
+  Ref<OutgoingTransfer> dropped;
+  {
+    MutexLock lock(mutex_);
+    const auto at = offers_.find(message.transfer);
+    if (at == offers_.end()) {
+      check_unmatched(dropped_early_);
+      dropped_early_.insert(message.transfer);
+      return;
+    }
+    dropped = std::move(at->second);
+    offers_.erase(at);
+  }
+  session_.fail_transfer(std::move(dropped), CL_OUT_OF_RESOURCES);
+}
+
+void PeerLink::signal(EventId event, std::int32_t status) {
+  {
+    MutexLock lock(mutex_);
+    if (!lost_) {
+      unacknowledged_.push_back({event, status});
+      outbox_.send(PeerSignal{event, status});
+      return;
+    }
+  }
+  session_.outbox().send(SignalUndelivered{id_, event, status});
+}
+
+void PeerLink::send(TransferId transfer, Bytes data) { outbox_.send(PeerData{transfer, 0, data}); }
+void PeerLink::refuse(TransferId transfer, std::int32_t status) { outbox_.send(PeerData{transfer, status, {}}); }
+void PeerLink::drop(TransferId transfer) { outbox_.send(DropTransfer{transfer}); }
+
+void PeerLink::offer(Ref<OutgoingTransfer> transfer) {
+  {
+    MutexLock lock(mutex_);
+    const bool unwanted = lost_ || dropped_early_.erase(transfer->id()) != 0;
+    if (!unwanted && pulled_early_.erase(transfer->id()) != 0) return bulk_sender_.post(std::move(transfer));
+    if (!unwanted) {
+      const TransferId id = transfer->id();
+      offers_.emplace(id, std::move(transfer));
+      return;
+    }
+  }
+  session_.fail_transfer(std::move(transfer), kLinkLost);
+}
+
+void PeerLink::pull(Ref<IncomingTransfer> transfer) {
+  std::int32_t status = kLinkLost;
+  {
+    MutexLock lock(mutex_);
+    const auto refusal = refused_.find(transfer->id());
+    if (refusal != refused_.end()) {
+      status = refusal->second;
+      refused_.erase(refusal);
+    } else if (!lost_ && bulk_receiver_.pull(transfer)) {
+      return;
+    }
+  }
+  session_.fail_transfer(std::move(transfer), status);
+}
+
+std::int32_t PeerLink::take_refusal(TransferId transfer) {
+  MutexLock lock(mutex_);
+  const auto at = refused_.find(transfer);
+  if (at == refused_.end()) return 0;
+  const std::int32_t status = at->second;
+  refused_.erase(at);
+  return status;
+}
+
+void PeerLink::give_up(const std::string& reason) {
+  std::deque<Signal> unacknowledged;
+  std::vector<Ref<Transfer>> failed;
+  {
+    MutexLock lock(mutex_);
+    lost_ = true;
+    unacknowledged.swap(unacknowledged_);
+    for (auto& [id, transfer] : offers_) failed.push_back(std::move(transfer));
+    offers_.clear();
+  }
+  for (auto& transfer : bulk_sender_.stop()) failed.push_back(std::move(transfer));
+  for (auto& transfer : bulk_receiver_.take_all()) failed.push_back(std::move(transfer));
+  for (auto& transfer : failed) session_.fail_transfer(std::move(transfer), kLinkLost);
+  session_.with_lock([this] { inbox_.fail_all(kLinkLost); });
+  for (const Signal& signal : unacknowledged) {
+    session_.outbox().add(SignalUndelivered{id_, signal.event, signal.status});
+  }
+  session_.outbox().send(PeerState{id_, 0, reason});
+}
+
+}  // namespace remotecl::server

@@ -1,0 +1,104 @@
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "runtime/base/mutex.h"
+#include "runtime/transport/connection.h"
+#include "server/bulk.h"
+#include "server/outbox.h"
+#include "server/peer_inbox.h"
+
+namespace remotecl::server {
+
+class Session;
+
+// The link between a session and one of another server, for the same client: two connections, one for messages and
+// small data, one for bulk data. Both ends are alike, whoever connected. Owned by the session, which outlives its
+// threads, and by commands in flight. Any thread, also a driver's callback, where nothing else is said.
+//
+// Threads: one reads messages, and when either connection ends, fails what has not moved; one receives bulk data; a
+// lazily made one sends it.
+class PeerLink final : public RefCounted {
+ public:
+  PeerLink(Session& session, PeerId id, std::unique_ptr<Connection> control, std::unique_ptr<Connection> bulk);
+  ~PeerLink() override { stop(); }
+
+  PeerId id() const { return id_; }
+  bool lost() const EXCLUDES(mutex_);
+
+  void start();
+  // Ends both connections; the rest follows on the link's thread.
+  void close();
+  // By the owner, without the session's lock: waits for the threads.
+  void stop();
+
+  // Tells the peer that an event has ended; through the client when the link is lost.
+  void signal(EventId event, std::int32_t status) EXCLUDES(mutex_);
+  // Bytes of a small transfer.
+  void send(TransferId transfer, Bytes data);
+  // No bytes of the transfer will come: its command has failed here.
+  void refuse(TransferId transfer, std::int32_t status);
+  // No bytes of the transfer are wanted: its command has failed here.
+  void drop(TransferId transfer);
+  // Sends the bytes when the peer asks for them.
+  void offer(Ref<OutgoingTransfer> transfer) EXCLUDES(mutex_);
+  // Asks the peer for the bytes.
+  void pull(Ref<IncomingTransfer> transfer) EXCLUDES(mutex_);
+
+  // Small transfers on their way to commands. With the session's lock.
+  PeerInbox& inbox() { return inbox_; }
+  // The error of a transfer that the peer has refused; once. 0 when it has not.
+  std::int32_t take_refusal(TransferId transfer) EXCLUDES(mutex_);
+
+ private:
+  // Transfers that only one side has heard of.
+  static constexpr std::size_t kUnmatchedMax = 1u << 20;
+  static constexpr std::uint64_t kSignalsPerAck = 64;
+
+  struct Signal {
+    EventId event;
+    std::int32_t status;
+  };
+
+  void run();
+  void serve();
+  void receive_bulk();
+  void execute(std::uint16_t code, Bytes payload);
+  void take(const PeerSignal&);
+  void take(const PeerAck&) EXCLUDES(mutex_);
+  void take(const PeerData&) EXCLUDES(mutex_);
+  void take(const PullTransfer&) EXCLUDES(mutex_);
+  void take(const DropTransfer&) EXCLUDES(mutex_);
+  void give_up(const std::string& reason) EXCLUDES(mutex_);
+  template <class Table>
+  static void check_unmatched(const Table& table);
+
+  Session& session_;
+  const PeerId id_;
+  const std::unique_ptr<Connection> control_;
+  const std::unique_ptr<Connection> bulk_;
+  Outbox outbox_;
+  BulkReceiver bulk_receiver_;
+  BulkSender bulk_sender_;
+  PeerInbox inbox_;  // needs the session's lock
+  std::uint64_t signals_taken_ = 0;  // by the reading thread
+
+  mutable Mutex mutex_;
+  bool lost_ GUARDED_BY(mutex_) = false;
+  std::deque<Signal> unacknowledged_ GUARDED_BY(mutex_);
+  std::uint64_t acknowledged_ GUARDED_BY(mutex_) = 0;
+  std::unordered_map<TransferId, Ref<OutgoingTransfer>> offers_ GUARDED_BY(mutex_);
+  std::unordered_set<TransferId> pulled_early_ GUARDED_BY(mutex_);   // before the offer
+  std::unordered_set<TransferId> dropped_early_ GUARDED_BY(mutex_);  // before the offer
+  std::unordered_map<TransferId, std::int32_t> refused_ GUARDED_BY(mutex_);
+
+  std::thread reader_;
+  std::thread bulk_reader_;
+};
+
+}  // namespace remotecl::server
