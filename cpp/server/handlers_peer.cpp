@@ -1,6 +1,7 @@
 #include "server/bulk_commands.h"
 #include "server/completion_notifier.h"
 #include "server/kept_bytes.h"
+#include "server/limited_send.h"
 #include "server/session.h"
 
 namespace remotecl::server {
@@ -53,6 +54,32 @@ struct SmallReceiveCommand {
                                       issue.wait_list(), &issue.native);
     if (error == CL_SUCCESS) CompletionNotifier::notify(issue.native, [arrival = arrival](cl_int) {});
     return error;
+  }
+};
+
+// Of a transfer whose size the peer tells first.
+struct LimitedReceiveCommand {
+  static constexpr bool kLong = true;
+
+  Session* session;
+  Region region;
+  std::shared_ptr<PeerArrival> arrival;
+  TransferId transfer;
+  Ref<PeerLink> peer;
+
+  void keep(Session&) {}
+  void failed(cl_int) {
+    if (arrival->announced != 0) peer->drop(transfer);
+  }
+  cl_int issue(Issue& issue) {
+    if (arrival->status < 0) return arrival->status;
+    const std::uint64_t size = arrival->bytes ? arrival->bytes->bytes().size() : arrival->announced;
+    if (size > region.size) return CL_INVALID_VALUE;
+    region.size = size;
+    if (!arrival->bytes && size != 0) return BulkWriteCommand{session, region, transfer, peer}.issue(issue);
+    issue.goes_on = false;
+    if (region.size != 0) return SmallReceiveCommand{region, arrival}.issue(issue);
+    return clEnqueueMarkerWithWaitList(issue.queue.native(), issue.wait_count(), issue.wait_list(), &issue.native);
   }
 };
 
@@ -115,7 +142,15 @@ void Session::handle(const EnqueueSend& message) {
     peer->refuse(message.transfer, error);
     return issuer_.fail(on, event, error, message.transfer);
   }
-  if (region.size <= kInlineDataMax) {
+  if (message.content_size != 0) {
+    Ref<Buffer> size(buffers_.find(message.content_size));
+    if (!size || !region.is_range() || !size->contains(0, sizeof(std::uint64_t))) {
+      peer->refuse(message.transfer, CL_INVALID_MEM_OBJECT);
+      return issuer_.fail(on, event, CL_INVALID_MEM_OBJECT, message.transfer);
+    }
+    issuer_.submit(on, event, message.wait_list,
+                   LimitedSendCommand{this, std::move(region), std::move(size), message.transfer, std::move(peer)});
+  } else if (region.size <= kInlineDataMax) {
     issuer_.submit(on, event, message.wait_list,
                    SmallSendCommand{this, std::move(region), message.transfer, std::move(peer)});
   } else {
@@ -130,7 +165,7 @@ void Session::handle(const EnqueueReceive& message) {
   Ref<PeerLink> peer = peers_.find(message.peer);
   if (!peer) return issuer_.fail(on, event, CL_OUT_OF_RESOURCES, message.transfer);
   Region region;
-  const bool is_small = message.size <= kInlineDataMax;
+  const bool is_small = message.size <= kInlineDataMax || message.is_limited != 0;
   cl_int error = peer->take_refusal(message.transfer);
   if (error != CL_SUCCESS) return issuer_.fail(on, event, error, message.transfer);
   error = region_of(message, region);
@@ -145,6 +180,10 @@ void Session::handle(const EnqueueReceive& message) {
   if (is_small) {
     std::shared_ptr<PeerArrival> arrival = peer->inbox().await(message.transfer);
     const EventId awaited = arrival->awaited;
+    if (message.is_limited != 0) {
+      LimitedReceiveCommand command{this, std::move(region), std::move(arrival), message.transfer, std::move(peer)};
+      return issuer_.submit(on, event, message.wait_list, std::move(command), false, false, awaited);
+    }
     issuer_.submit(on, event, message.wait_list, SmallReceiveCommand{std::move(region), std::move(arrival)}, false,
                    false, awaited);
   } else {

@@ -3,6 +3,7 @@
 #include "server/bulk_commands.h"
 #include "server/completion_notifier.h"
 #include "server/kept_bytes.h"
+#include "server/limited_send.h"
 #include "server/protocol_error.h"
 #include "server/rect.h"
 #include "server/session.h"
@@ -178,7 +179,15 @@ void submit_write(Session& session, Issuer& issuer, Queue& queue, Event* event, 
 void Session::handle(const EnqueueRead& message) {
   Queue& on = queue(message.queue);
   Event* event = issuer_.begin_event(message.event, on, true);
-  submit_read(*this, issuer_, on, event, Ref<Buffer>(buffers_.find(message.buffer)), message);
+  Ref<Buffer> buffer(buffers_.find(message.buffer));
+  if (message.content_size == 0) return submit_read(*this, issuer_, on, event, std::move(buffer), message);
+  Ref<Buffer> content_size(buffers_.find(message.content_size));
+  Region region;
+  cl_int error = make_region(std::move(buffer), message, region);
+  if (!content_size || !content_size->contains(0, sizeof(std::uint64_t))) error = CL_INVALID_MEM_OBJECT;
+  if (error != CL_SUCCESS) return issuer_.fail(on, event, error, message.transfer);
+  issuer_.submit(on, event, message.wait_list,
+                 LimitedSendCommand{this, std::move(region), std::move(content_size), message.transfer});
 }
 
 void Session::handle(const EnqueueReadRect& message) {

@@ -28,6 +28,7 @@ struct Issue {
   cl_event native = nullptr;
   cl_event first = nullptr;  // of several native commands the first one's, where its start is the command's
   bool enqueued = true;      // false: the driver got nothing after all
+  bool goes_on = false;      // of a long command: it has not ended with issue()
 
   cl_uint wait_count() const { return static_cast<cl_uint>(waits.size()); }
   const cl_event* wait_list() const { return waits.empty() ? nullptr : waits.data(); }
@@ -181,6 +182,7 @@ void Issuer::run(Queue& queue, Event* event, EventId hold, Command& command) {
   if (error == CL_SUCCESS) {
     if (Type::kLong && hold == 0) hold = make_hold(queue, event, false);
     Issue issue{queue, event, native_waits_, hold};
+    issue.goes_on = Type::kLong;
     error = command.issue(issue);
     if (issue.first != nullptr) event->first = issue.first;
     if (error == CL_SUCCESS) {
@@ -188,7 +190,7 @@ void Issuer::run(Queue& queue, Event* event, EventId hold, Command& command) {
         queue.count_native_command();
         touch(queue);
       }
-      if (Type::kLong) return;
+      if (issue.goes_on) return;
       if (issue.native != nullptr) accepted(queue, event, issue.native);
     }
   }

@@ -26,19 +26,34 @@ void PeerInbox::discard(TransferId transfer) {
 
 bool PeerInbox::awaits(TransferId transfer) const { return awaited_.contains(transfer); }
 
-void PeerInbox::arrived(TransferId transfer, std::int32_t status, Bytes data) {
-  if (discarded_.erase(transfer) != 0) return;
-  std::shared_ptr<PeerArrival> arrival;
+std::shared_ptr<PeerArrival> PeerInbox::arrival_of(TransferId transfer) {
+  if (discarded_.erase(transfer) != 0) return nullptr;
   if (const auto at = awaited_.find(transfer); at != awaited_.end()) {
-    arrival = std::move(at->second);
+    std::shared_ptr<PeerArrival> arrival = std::move(at->second);
     awaited_.erase(at);
-  } else {
-    if (early_.size() >= kEarlyMax) throw ProtocolError("too many transfers that nobody asked for");
-    arrival = early_.emplace(transfer, std::make_shared<PeerArrival>()).first->second;
+    return arrival;
   }
+  if (early_.size() >= kEarlyMax) throw ProtocolError("too many transfers that nobody asked for");
+  return early_.emplace(transfer, std::make_shared<PeerArrival>()).first->second;
+}
+
+void PeerInbox::wake(PeerArrival& arrival) {
+  if (arrival.awaited != 0) session_.issuer().finish_hold(std::exchange(arrival.awaited, 0));
+}
+
+void PeerInbox::arrived(TransferId transfer, std::int32_t status, Bytes data) {
+  const std::shared_ptr<PeerArrival> arrival = arrival_of(transfer);
+  if (!arrival) return;
   arrival->status = status;
   if (status == 0) arrival->bytes = std::make_shared<KeptBytes>(session_, data);
-  if (arrival->awaited != 0) session_.issuer().finish_hold(std::exchange(arrival->awaited, 0));
+  wake(*arrival);
+}
+
+void PeerInbox::announced(TransferId transfer, std::uint64_t size) {
+  const std::shared_ptr<PeerArrival> arrival = arrival_of(transfer);
+  if (!arrival) return;
+  arrival->announced = size;
+  wake(*arrival);
 }
 
 void PeerInbox::fail_all(std::int32_t status) {

@@ -17,6 +17,7 @@ struct PeerArrival {
   EventId awaited = 0;      // the graph's event that ends when the bytes are here; 0: they are here
   std::int32_t status = 0;  // what the transfer has ended with
   std::shared_ptr<KeptBytes> bytes;
+  std::uint64_t announced = 0;  // instead of bytes: how many can be pulled
 };
 
 // Small transfers of one link whose bytes or whose commands are not here yet. Needs the session's lock.
@@ -34,10 +35,14 @@ class PeerInbox {
   // True when a command waits for this transfer.
   bool awaits(TransferId transfer) const;
   void arrived(TransferId transfer, std::int32_t status, Bytes data);
+  void announced(TransferId transfer, std::uint64_t size);
   // Nothing will arrive any more.
   void fail_all(std::int32_t status);
 
  private:
+  std::shared_ptr<PeerArrival> arrival_of(TransferId transfer);
+  void wake(PeerArrival& arrival);
+
   Session& session_;
   std::unordered_map<TransferId, std::shared_ptr<PeerArrival>> awaited_;
   std::unordered_map<TransferId, std::shared_ptr<PeerArrival>> early_;

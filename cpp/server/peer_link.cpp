@@ -103,6 +103,8 @@ void PeerLink::execute(std::uint16_t code, Bytes payload) {
       return take(decode<PeerAck>(payload));
     case Code::kPeerData:
       return take(decode<PeerData>(payload));
+    case Code::kPeerSize:
+      return take(decode<PeerSize>(payload));
     case Code::kPullTransfer:
       return take(decode<PullTransfer>(payload));
     case Code::kDropTransfer:
@@ -142,6 +144,8 @@ void PeerLink::take(const PeerData& message) {
   }
   session_.fail_transfer(std::move(failed), status);
 }
+
+void PeerLink::take(const PeerSize& message) { inbox_.announced(message.transfer, message.size); }
 
 void PeerLink::take(const PullTransfer& message) {
   MutexLock lock(mutex_);
@@ -184,6 +188,7 @@ void PeerLink::signal(EventId event, std::int32_t status) {
 }
 
 void PeerLink::send(TransferId transfer, Bytes data) { outbox_.send(PeerData{transfer, 0, data}); }
+void PeerLink::announce(TransferId transfer, std::uint64_t size) { outbox_.send(PeerSize{transfer, size}); }
 void PeerLink::refuse(TransferId transfer, std::int32_t status) { outbox_.send(PeerData{transfer, status, {}}); }
 void PeerLink::drop(TransferId transfer) { outbox_.send(DropTransfer{transfer}); }
 

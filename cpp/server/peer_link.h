@@ -41,6 +41,8 @@ class PeerLink final : public RefCounted {
   void signal(EventId event, std::int32_t status) EXCLUDES(mutex_);
   // Bytes of a small transfer.
   void send(TransferId transfer, Bytes data);
+  // How many bytes of a limited transfer will be offered.
+  void announce(TransferId transfer, std::uint64_t size);
   // No bytes of the transfer will come: its command has failed here.
   void refuse(TransferId transfer, std::int32_t status);
   // No bytes of the transfer are wanted: its command has failed here.
@@ -72,6 +74,7 @@ class PeerLink final : public RefCounted {
   void take(const PeerSignal&);
   void take(const PeerAck&) EXCLUDES(mutex_);
   void take(const PeerData&) EXCLUDES(mutex_);
+  void take(const PeerSize&);
   void take(const PullTransfer&) EXCLUDES(mutex_);
   void take(const DropTransfer&) EXCLUDES(mutex_);
   void give_up(const std::string& reason) EXCLUDES(mutex_);
@@ -85,7 +88,7 @@ class PeerLink final : public RefCounted {
   Outbox outbox_;
   BulkReceiver bulk_receiver_;
   BulkSender bulk_sender_;
-  PeerInbox inbox_;  // needs the session's lock
+  PeerInbox inbox_;                  // needs the session's lock
   std::uint64_t signals_taken_ = 0;  // by the reading thread
 
   mutable Mutex mutex_;

@@ -105,8 +105,7 @@ Ref<Session> Server::find_session(std::uint64_t id) const {
 void Server::serve_peer(std::unique_ptr<Connection>& connection, const Hello& hello) {
   const Ref<Session> session = find_session(hello.session);
   // The client tells both servers of a link at the same time, and the other one may be the faster.
-  const PeerId peer =
-      session ? session->peers().find(hello.secret, std::chrono::milliseconds(kHandshakeTimeoutMs)) : 0;
+  const PeerId peer = session ? session->peers().find(hello.secret, std::chrono::milliseconds(kHandshakeTimeoutMs)) : 0;
   if (peer == 0) {
     refuse(*connection, epoch_, WelcomeStatus::kUnknownSession, "there is no such session, or it expects no such peer");
     return;

@@ -58,6 +58,8 @@ cl_int enqueue_unmap(CommandQueue& queue, MemoryObject& buffer, void* mapped, Wa
                      cl_command_type type = CL_COMMAND_UNMAP_MEM_OBJECT);
 cl_int enqueue_migrate(CommandQueue& queue, std::span<MemoryObject* const> buffers, cl_mem_migration_flags flags,
                        WaitList wait, Event** event, cl_command_type type = CL_COMMAND_MIGRATE_MEM_OBJECTS);
+cl_int enqueue_migrate_to_host(CommandQueue& queue, std::span<MemoryObject* const> buffers, WaitList wait,
+                               Event** event, cl_command_type type);
 // What happens in this process: `work` runs on the callback thread in its turn, and not at all when what it waits for
 // has failed.
 cl_int enqueue_host_work(CommandQueue& queue, cl_command_type type, WaitList wait, std::function<void()> work,

@@ -100,10 +100,17 @@ cl_int enqueue_fill(CommandQueue& queue, MemoryObject& buffer, Bytes pattern, st
 
 cl_int enqueue_migrate(CommandQueue& queue, std::span<MemoryObject* const> buffers, cl_mem_migration_flags flags,
                        WaitList wait, Event** event, cl_command_type type) {
+  if ((flags & CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED) == 0 && (flags & CL_MIGRATE_MEM_OBJECT_HOST) != 0) {
+    return enqueue_migrate_to_host(queue, buffers, wait, event, type);
+  }
   PendingCommand command(queue, type, wait, event != nullptr);
-  const bool moves = (flags & (CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED | CL_MIGRATE_MEM_OBJECT_HOST)) == 0;
   for (MemoryObject* buffer : buffers) {
-    if (moves) command.reads(*buffer, buffer->range(0, buffer->size()));
+    const ByteRange all = buffer->range(0, buffer->size());
+    if ((flags & CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED) == 0) {
+      command.reads(*buffer, all);
+    } else if (command.error() == CL_SUCCESS) {
+      buffer->storage().residency.forget(all);
+    }
   }
   if (command.error() != CL_SUCCESS) return command.error();
   const std::uint32_t for_all = queue.in_order() ? 1 : 0;

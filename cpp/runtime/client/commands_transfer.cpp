@@ -111,11 +111,20 @@ TransferRef offer_rows(PendingCommand& command, bool blocking, const PackedRows&
 cl_int enqueue_read(CommandQueue& queue, MemoryObject& buffer, bool blocking, std::uint64_t offset, std::uint64_t size,
                     void* to, WaitList wait, Event** event, cl_command_type type) {
   PendingCommand command(queue, type, wait, event != nullptr);
-  command.reads(buffer, buffer.range(offset, size));
+  ByteRange range = buffer.range(offset, size);
+  command.reads(buffer, range);
+  const ObjectId content_size = size > kInlineDataMax ? command.limit_to_content(buffer, range) : 0;
+  size = std::max<std::uint64_t>(range.size, 1);  // there are no reads of nothing
   if (command.error() != CL_SUCCESS) return command.error();
   const TransferRef transfer = expect_bytes(command, blocking, static_cast<std::byte*>(to), size, nullptr);
-  command.session().send(
-      EnqueueRead{queue.id(), command.event_id(), buffer.id(), offset, size, transfer->id, command.wait_list()});
+  EnqueueRead message{queue.id(), command.event_id(), buffer.id(), offset, size, transfer->id, command.wait_list()};
+  if (content_size != 0) {
+    transfer->may_be_short = true;
+    message.buffer = buffer.root().id();  // content is counted from its begin
+    message.offset = range.offset;
+    message.content_size = content_size;
+  }
+  command.session().send(message);
   Ref<Event> own = command.sent();
   const cl_int result = blocking ? await_read(queue, transfer, own.get()) : CL_SUCCESS;
   if (result == CL_SUCCESS) give(std::move(own), event);

@@ -56,7 +56,10 @@ void Context::add_destructor(Destructor function, void* user_data) {
 
 CommandQueue& Context::transfer_queue(Device& device) {
   CommandQueue*& queue = transfer_queues_[&device];
-  if (queue == nullptr) queue = new CommandQueue(*this, device, 0, {}, true);
+  if (queue == nullptr) {
+    const auto offered = device.number<cl_command_queue_properties>(CL_DEVICE_QUEUE_ON_HOST_PROPERTIES);
+    queue = new CommandQueue(*this, device, offered & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, {}, true);
+  }
   return *queue;
 }
 

@@ -33,7 +33,8 @@ class Context final : public Handle<_cl_context, HandleTag::kContext, CL_INVALID
 
   // Held while a command decides what must move and is sent, so that this order is the same on every server.
   std::mutex& memory_mutex() { return memory_mutex_; }
-  // An in-order queue of the runtime's own on `device`, for transfers. Requires memory_mutex.
+  // A queue of the runtime's own on `device`, for transfers, which must not wait for one another. Requires
+  // memory_mutex.
   CommandQueue& transfer_queue(Device& device);
 
  private:

@@ -121,6 +121,7 @@ void Event::finish(std::unique_lock<std::mutex>& lock) {
   const bool expected = expected_;
   changed_.notify_all();
   lock.unlock();
+  if (at_end_) std::exchange(at_end_, nullptr)();
   for (const Registered& callback : callbacks) {
     post_callback([keep = Ref<Event>(this), callback, status] {
       callback.function(keep->handle(), status < 0 ? status : callback.state, callback.user_data);

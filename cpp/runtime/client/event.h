@@ -2,6 +2,7 @@
 
 #include <array>
 #include <condition_variable>
+#include <functional>
 #include <mutex>
 #include <vector>
 
@@ -45,6 +46,8 @@ class Event final : public Handle<_cl_event, HandleTag::kEvent, CL_INVALID_EVENT
   void reported_unasked() { observed_.store(true); }
   // The same where nobody may ever wait: somebody reads the report, and the event lives until then.
   void report_is_awaited();
+  // Called once when it has ended, on any thread; before it is sent.
+  void at_end(std::function<void()> function) { at_end_ = std::move(function); }
   // The end. Later calls are ignored. Runs callbacks (on the callback thread), tells other servers.
   void complete(cl_int status, const std::array<std::uint64_t, 4>* profile = nullptr);
   // The server is gone: nothing more will be heard of it.
@@ -91,6 +94,7 @@ class Event final : public Handle<_cl_event, HandleTag::kEvent, CL_INVALID_EVENT
   bool has_profile_ = false;
   std::array<std::uint64_t, 4> profile_{};
   std::vector<Registered> callbacks_;
+  std::function<void()> at_end_;
   struct Announced {
     Session* session;
     bool by_server;  // this event's server tells it, and not this process

@@ -18,6 +18,7 @@ struct Arrival {
   Ref<Event> event;
   ByteRange range;
   std::uint64_t holders_before;
+  bool is_prompt;  // waits for nothing but the bytes
 };
 
 // What is under way at one location of a buffer.
@@ -31,6 +32,13 @@ struct Site {
 
   std::vector<Arrival> arrivals;
   std::vector<User> users;  // queues whose commands have used the bytes there
+};
+
+// A transfer that brought no more than the content of the buffer, as it was then.
+struct LimitedCopy {
+  Location location;
+  ByteRange range;
+  std::uint64_t size_writes;  // BufferStorage::writes of the content-size buffer
 };
 
 // The bytes behind a buffer and its sub-buffers: who holds which, the host's copy, and the events that must have ended
@@ -47,8 +55,9 @@ struct BufferStorage {
   void settle_arrivals();
 
   ResidencyDirectory residency;
-  std::uint64_t writes = 0;                        // how many commands have written so far
-  std::vector<Ref<Event>> host_readers;            // transfers that still read the host's copy
+  std::uint64_t writes = 0;              // how many commands have written so far
+  std::vector<Ref<Event>> host_readers;  // transfers that still read the host's copy
+  std::vector<LimitedCopy> limited_copies;
   std::shared_ptr<void> application_memory_owner;  // of what the runtime gave to the application
 
  private:

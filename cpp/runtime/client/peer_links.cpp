@@ -146,6 +146,7 @@ void PeerLinks::report(Session& from, const PeerState& state) {
     peer->flush();
     entry.reason = from.address().text() + ": " + std::string(state.text);
     decided(both, entry, State::kFailed);
+    if (from.expects_shutdown() || peer->expects_shutdown()) return;
     notice("the link between " + both.first->address().text() + " and " + both.second->address().text() +
            " was lost; data between them goes through this computer (" + std::string(state.text) + ")");
     return;

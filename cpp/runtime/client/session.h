@@ -44,8 +44,8 @@ class Session {
   const Address& address() const { return address_; }
   // The same without names: another machine may not know them.
   const Address& numeric_address() const { return numeric_address_; }
-  std::uint32_t index() const { return index_; }    // position among the platform's servers, < 64
-  PeerId peer_id() const { return index_ + 1; }     // names this server to others
+  std::uint32_t index() const { return index_; }       // position among the platform's servers, < 64
+  PeerId peer_id() const { return index_ + 1; }        // names this server to others
   const Welcome& welcome() const { return welcome_; }  // what the server said first
   // The first message of the session, for the platform to make its devices from.
   Bytes device_list() const { return {device_list_.data(), device_list_.size()}; }
@@ -54,6 +54,7 @@ class Session {
   std::string lost_reason() const;
   // This process is about to stop the server itself: losing it is no news then.
   void expect_shutdown() { shutdown_expected_ = true; }
+  bool expects_shutdown() const { return shutdown_expected_; }
   SessionStats stats() const;
   double round_trip_us();  // measured with a Ping; negative when lost
 
@@ -87,6 +88,11 @@ class Session {
   // A command that named the transfer failed: nothing will move.
   void fail_transfer(TransferId id);
 
+  // Large transfers to other servers that are under way, as far as known here.
+  unsigned sending() const { return sending_.load(std::memory_order_relaxed); }
+  void begin_sending() { ++sending_; }
+  void end_sending() { --sending_; }
+
   // Which indices of devices are in use.
   DeviceIndices& device_indices() { return device_indices_; }
 
@@ -114,6 +120,7 @@ class Session {
   void handle_event_done(const EventDone& report);
   void handle_command_failed(const CommandFailed& report);
   void handle_read_data(const ReadData& report);
+  void handle_transfer_size(const TransferSize& report);
   void handle_pull(TransferId id);
   void deliver_reply(Token token, std::uint16_t code, Bytes payload);
   void end_transfer(const TransferRef& transfer, bool ok);
@@ -136,6 +143,7 @@ class Session {
   std::vector<std::byte> device_list_;
   DeviceIndices device_indices_;
 
+  std::atomic<unsigned> sending_{0};
   std::atomic<bool> lost_{false};
   std::atomic<bool> shutdown_expected_{false};
   mutable std::mutex lost_mutex_;

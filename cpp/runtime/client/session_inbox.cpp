@@ -188,6 +188,8 @@ void Session::handle(std::uint16_t code, Bytes payload) {
       return with(CommandFailed{}, [&](const CommandFailed& report) { handle_command_failed(report); });
     case Code::kReadData:
       return with(ReadData{}, [&](const ReadData& report) { handle_read_data(report); });
+    case Code::kTransferSize:
+      return with(TransferSize{}, [&](const TransferSize& report) { handle_transfer_size(report); });
     case Code::kPullTransfer:
       return with(PullTransfer{}, [&](const PullTransfer& report) { handle_pull(report.transfer); });
     case Code::kPeerState:
@@ -223,10 +225,21 @@ void Session::handle_command_failed(const CommandFailed& report) {
   if (report.transfer != 0) fail_transfer(report.transfer);
 }
 
+void Session::handle_transfer_size(const TransferSize& report) {
+  const TransferRef transfer = find_transfer(report.transfer, false);
+  if (!transfer) return;
+  const bool fits = transfer->may_be_short && report.size <= transfer->size && report.size >= transfer->moved;
+  if (!fits) return lose("the server sent a read of the wrong size");
+  transfer->size = report.size;
+  if (transfer->moved == transfer->size) end_transfer(transfer, true);
+}
+
 void Session::handle_read_data(const ReadData& report) {
   const TransferRef transfer = find_transfer(report.transfer, false);
   if (!transfer) return;
-  if (report.data.size() != transfer->size) return lose("the server sent a read of the wrong size");
+  const bool fits =
+      report.data.size() == transfer->size || (transfer->may_be_short && report.data.size() < transfer->size);
+  if (!fits) return lose("the server sent a read of the wrong size");
   std::memcpy(transfer->memory, report.data.data(), report.data.size());
   end_transfer(transfer, true);
 }

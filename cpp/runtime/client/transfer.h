@@ -18,10 +18,11 @@ struct Transfer {
   TransferId id = 0;
   bool sends = false;           // to the server; else from it
   std::byte* memory = nullptr;  // where received bytes go, or where sent bytes come from
-  std::uint64_t size = 0;
-  std::uint64_t moved = 0;    // touched only by the thread that moves the bytes
-  std::uint64_t ticket = 0;   // of a read, among PendingReads of its queue
-  bool sender_waits = false;  // a thread waits for the pull and sends the bytes itself
+  std::uint64_t size = 0;       // of a read that may be short: changed by the thread that moves the bytes
+  std::uint64_t moved = 0;      // touched only by the thread that moves the bytes
+  std::uint64_t ticket = 0;     // of a read, among PendingReads of its queue
+  bool may_be_short = false;    // of a read: the content may end before
+  bool sender_waits = false;    // a thread waits for the pull and sends the bytes itself
   std::atomic<State> state{State::kPending};
   std::function<void(bool ok)> finished;  // runs once, on the thread that moved the last byte; may be empty
   std::shared_ptr<void> keep_alive;       // what owns `memory`

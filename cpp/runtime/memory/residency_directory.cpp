@@ -45,6 +45,14 @@ void ResidencyDirectory::missing(ByteRange range, Location to, std::vector<Trans
   }
 }
 
+bool ResidencyDirectory::defined(ByteRange range) const {
+  const Extent extent = clamp(range);
+  for (std::size_t i = find(extent.begin); i < segments_.size() && segments_[i].begin < extent.end; ++i) {
+    if (segments_[i].holders == 0) return false;
+  }
+  return true;
+}
+
 bool ResidencyDirectory::valid(ByteRange range, Location at) const {
   const Extent extent = clamp(range);
   for (std::size_t i = find(extent.begin); i < segments_.size() && segments_[i].begin < extent.end; ++i) {
@@ -74,6 +82,15 @@ void ResidencyDirectory::write(ByteRange range, Location at) {
   merge(first, first + 1);
 }
 
+void ResidencyDirectory::forget(ByteRange range) {
+  const auto [first, last] = isolate(clamp(range));
+  for (std::size_t i = first; i < last; ++i) {
+    segments_[i].holders = 0;
+    ++segments_[i].version;
+  }
+  merge(first, last);
+}
+
 void ResidencyDirectory::drop_holder(ByteRange range, Location at, std::vector<ByteRange>* lost) {
   const auto [first, last] = isolate(clamp(range));
   const std::size_t already_there = lost ? lost->size() : 0;
@@ -88,6 +105,14 @@ void ResidencyDirectory::drop_holder(ByteRange range, Location at, std::vector<B
     } else {
       lost->push_back(gone);
     }
+  }
+  merge(first, last);
+}
+
+void ResidencyDirectory::drop_copy(ByteRange range, Location at) {
+  const auto [first, last] = isolate(clamp(range));
+  for (std::size_t i = first; i < last; ++i) {
+    if ((segments_[i].holders & ~bit(at)) != 0) segments_[i].holders &= ~bit(at);
   }
   merge(first, last);
 }

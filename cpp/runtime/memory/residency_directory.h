@@ -53,6 +53,9 @@ class ResidencyDirectory {
   // not there. In order; neighbours with the same holders are one transfer.
   void missing(ByteRange range, Location to, std::vector<Transfer>& out) const;
 
+  // True when somebody holds each of the bytes.
+  bool defined(ByteRange range) const;
+
   // True when nothing is missing.
   bool valid(ByteRange range, Location at) const;
 
@@ -64,9 +67,15 @@ class ResidencyDirectory {
   // byte never has the same version with two contents, while writes side by side may share one and merge.
   void write(ByteRange range, Location at);
 
+  // The content of `range` is undefined from now on: nobody holds it.
+  void forget(ByteRange range);
+
   // `at` no longer holds `range`. What nobody else holds becomes undefined; if it was defined before, it is
   // lost, and appended to `lost` in order and merged.
   void drop_holder(ByteRange range, Location at, std::vector<ByteRange>* lost = nullptr);
+
+  // The same, but only where somebody else holds the bytes, too.
+  void drop_copy(ByteRange range, Location at);
 
   // `at` does not hold `range` after all: a transfer there has failed, and with it all commands that counted on it.
   // What nobody else has written or fetched since is again where it was before, with `holders`.

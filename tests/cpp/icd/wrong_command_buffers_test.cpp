@@ -262,23 +262,5 @@ TEST(CommandBufferInfoTest, TellsWhatItWasMadeOf) {
   EXPECT_EQ(references(), 1u);
 }
 
-TEST(ContentSizeTest, TransfersStayWhole) {
-  World& w = World::remote();
-  const std::string extensions = text(clGetDeviceInfo, w.device, cl_uint{CL_DEVICE_EXTENSIONS});
-  EXPECT_NE((" " + extensions + " ").find(" cl_pocl_content_size "), std::string::npos) << extensions;
-  const Owned<cl_mem> buffer = make_buffer(w.context, std::vector<int>(1024, 3));
-  {
-    const Owned<cl_mem> size = make_buffer(w.context, std::vector<cl_ulong>{16});
-    EXPECT_EQ(content_size(buffer, size), CL_SUCCESS);
-    EXPECT_EQ(content_size(buffer, size, "clSetContentSizeBufferPOCL"), CL_SUCCESS);
-    EXPECT_EQ(content_size(size, buffer), CL_SUCCESS);    // the other way round
-    EXPECT_EQ(content_size(buffer, buffer), CL_SUCCESS);  // of itself: none
-    EXPECT_EQ(content_size(buffer, size), CL_SUCCESS);
-  }
-  const Owned<cl_mem> copy = make_buffer(w.context, 4096);
-  check(clEnqueueCopyBuffer(w.queue, buffer, copy, 0, 0, 4096, 0, nullptr, nullptr));
-  EXPECT_EQ(read<int>(w.queue, copy, 1024), std::vector<int>(1024, 3));
-}
-
 }  // namespace
 }  // namespace remotecl::testing

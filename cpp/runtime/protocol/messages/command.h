@@ -48,7 +48,8 @@ struct EnqueueRead {
   std::uint64_t size;
   TransferId transfer;
   Array<EventId> wait_list;
-  REMOTECL_FIELDS(queue, event, buffer, offset, size, transfer, wait_list)
+  ObjectId content_size = 0;  // a buffer that says how many bytes of `buffer` mean anything; 0: all
+  REMOTECL_FIELDS(queue, event, buffer, offset, size, transfer, wait_list, content_size)
 };
 struct EnqueueWrite {
   REMOTECL_MESSAGE(EnqueueWrite);

@@ -67,6 +67,13 @@ struct ReadData {
   Bytes data;
   REMOTECL_FIELDS(transfer, data)
 };
+// A read on the bulk connection has fewer bytes than it asked for: its content ends before.
+struct TransferSize {
+  REMOTECL_MESSAGE(TransferSize);
+  TransferId transfer;
+  std::uint64_t size;
+  REMOTECL_FIELDS(transfer, size)
+};
 // The server is ready for the bytes of a write: the client sends them on the bulk connection.
 struct PullTransfer {
   REMOTECL_MESSAGE(PullTransfer);

@@ -53,10 +53,11 @@ struct EnqueueSend {
   std::uint32_t is_image;  // then offset is 0, and size that of its packed pixels
   std::uint64_t offset;
   std::uint64_t size;
+  ObjectId content_size;  // a buffer that says how many bytes of `memory` mean anything; 0: all
   TransferId transfer;
   PeerId peer;
   Array<EventId> wait_list;
-  REMOTECL_FIELDS(queue, event, memory, is_image, offset, size, transfer, peer, wait_list)
+  REMOTECL_FIELDS(queue, event, memory, is_image, offset, size, content_size, transfer, peer, wait_list)
 };
 struct EnqueueReceive {
   REMOTECL_MESSAGE(EnqueueReceive);
@@ -66,10 +67,11 @@ struct EnqueueReceive {
   std::uint32_t is_image;
   std::uint64_t offset;
   std::uint64_t size;
+  std::uint32_t is_limited;  // the sender has a content_size, and says first how many bytes come
   TransferId transfer;
   PeerId peer;
   Array<EventId> wait_list;
-  REMOTECL_FIELDS(queue, event, memory, is_image, offset, size, transfer, peer, wait_list)
+  REMOTECL_FIELDS(queue, event, memory, is_image, offset, size, is_limited, transfer, peer, wait_list)
 };
 
 // ---- to the client
@@ -112,6 +114,13 @@ struct PeerData {
   std::int32_t status;
   Bytes data;
   REMOTECL_FIELDS(transfer, status, data)
+};
+// How many bytes of a limited transfer will come, when they are more than PeerData takes.
+struct PeerSize {
+  REMOTECL_MESSAGE(PeerSize);
+  TransferId transfer;
+  std::uint64_t size;
+  REMOTECL_FIELDS(transfer, size)
 };
 // The bytes of a transfer are not wanted any more.
 struct DropTransfer {

@@ -1,0 +1,187 @@
+#include "runtime/client/fetcher.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "runtime/client/peer_links.h"
+#include "runtime/protocol/frames.h"
+
+namespace remotecl {
+
+void send_write(CommandQueue& queue, EventId event, const MemoryObject& object, std::uint64_t offset, std::byte* memory,
+                std::uint64_t size, Array<EventId> wait_list, std::shared_ptr<void> keep_alive) {
+  Session& session = queue.session();
+  if (size <= kInlineDataMax) {
+    object.send_write(session, queue.id(), event, {offset, size}, 0, Bytes(memory, size), wait_list);
+    return;
+  }
+  session.add_interest();
+  const TransferRef transfer = session.begin_send(
+      memory, size, [&session](bool) { session.drop_interest(); }, std::move(keep_alive));
+  object.send_write(session, queue.id(), event, {offset, size}, transfer->id, {}, wait_list);
+}
+
+Fetcher::Fetcher(CommandQueue& queue) : queue_(queue), location_(queue.context().location(queue.device())) {
+  if (session().lost()) error_ = CL_DEVICE_NOT_AVAILABLE;
+}
+
+void Fetcher::waits_for(Event& event) {
+  if (event.status() == CL_COMPLETE) return;
+  if (event.session() != &session()) event.announce_to(session());
+  if (std::find(wait_ids_.begin(), wait_ids_.end(), event.id()) == wait_ids_.end()) wait_ids_.push_back(event.id());
+}
+
+void Fetcher::touches(MemoryObject& buffer) {
+  if (error_ != CL_SUCCESS) return;
+  buffer.create_on(session());
+  BufferStorage& storage = buffer.storage();
+  Site& site = storage.site(location_);
+  if (!site.arrivals.empty()) {
+    storage.settle_arrivals();
+    for (const Arrival& arrival : site.arrivals) waits_for(*arrival.event);
+  }
+}
+
+void Fetcher::reads(MemoryObject& buffer, ByteRange range) {
+  touches(buffer);
+  if (error_ != CL_SUCCESS) return;
+  BufferStorage& storage = buffer.storage();
+  if (!storage.limited_copies.empty()) settle_limited_copies(buffer);
+  if (!storage.residency.valid(range, location_)) fetch(buffer, range);
+  storage.site(location_).used_by(queue_, false);
+}
+
+void Fetcher::fetch(MemoryObject& buffer, ByteRange range) {
+  BufferStorage& storage = buffer.storage();
+  storage.settle_arrivals();
+  std::vector<Missing> missing;
+  storage.residency.missing(range, location_, missing);
+  MemoryObject& root = buffer.root();
+  root.create_on(session());
+  for (const Missing& transfer : missing) {
+    TransferSource source{};
+    if (!choose_source(storage, transfer, source)) {
+      error_ = CL_DEVICE_NOT_AVAILABLE;
+      return;
+    }
+    switch (source.road) {
+      case Road::kHost:
+        upload(root, transfer);
+        break;
+      case Road::kPeer:
+        push(root, transfer, source.location);
+        break;
+      case Road::kSameServer:
+      case Road::kClient:
+        relay(root, transfer, source.location);
+    }
+  }
+}
+
+bool Fetcher::choose_source(BufferStorage& storage, const Missing& missing, TransferSource& chosen) const {
+  std::vector<TransferSource> sources;
+  for (std::uint64_t holders = missing.holders; holders != 0; holders &= holders - 1) {
+    const auto at = static_cast<Location>(std::countr_zero(holders));
+    if (at == kHost) {
+      sources.push_back({kHost, Road::kHost, 0, false, false});
+      continue;
+    }
+    Session& server = context().device_at(at).session();
+    if (server.lost()) continue;
+    Road road = Road::kSameServer;
+    if (&server != &session()) {
+      road = PeerLinks::instance().connected(server, session()) ? Road::kPeer : Road::kClient;
+    }
+    bool arriving = false, held = false;
+    for (const Arrival& arrival : storage.site(at).arrivals) {
+      arriving = true;
+      held = held || !arrival.is_prompt;
+    }
+    sources.push_back({at, road, server.sending(), arriving, held});
+  }
+  if (sources.empty()) return false;
+  chosen = sources[cheapest_source(sources, missing.range.size)];
+  return true;
+}
+
+// The end of everything that `queue` was given so far, however it ends.
+EventId Fetcher::mark(CommandQueue& queue) {
+  const auto& marker = markers_.emplace_back(make_ref<Event>(queue, CL_COMMAND_MARKER, true));
+  queue.session().send(EnqueueMarker{queue.id(), marker->id(), 0, 1, {}});
+  return marker->id();
+}
+
+// Large transfers run beside the command's queue, so that the data of the next command arrive while this one runs.
+CommandQueue& Fetcher::receiver(std::uint64_t size) const {
+  return size > kInlineDataMax ? context().transfer_queue(queue_.device()) : queue_;
+}
+
+// Bytes may be replaced once the commands that use the old ones have ended; nothing else holds a transfer back, not
+// what the command itself waits for, and not the failure of a command before.
+std::vector<EventId> Fetcher::after_users(MemoryObject& root, const CommandQueue& receiver) {
+  std::vector<EventId> after;
+  for (const Site::User& user : root.storage().site(location_).users) {
+    const bool implied = user.queue.get() == &receiver && receiver.in_order();
+    if (!implied) after.push_back(mark(*user.queue));
+  }
+  return after;
+}
+
+// What has to end before the bytes at a holder may be read.
+std::vector<EventId> Fetcher::after_writers(MemoryObject& root, Location at) {
+  const Site& holder = root.storage().site(at);
+  std::vector<EventId> written;
+  for (const Site::User& user : holder.users) {
+    if (user.writes) written.push_back(mark(*user.queue));
+  }
+  for (const Arrival& arrival : holder.arrivals) written.push_back(arrival.event->id());
+  return written;
+}
+
+ObjectId Fetcher::limit_to_content(MemoryObject& buffer, ByteRange& range) {
+  const Ref<MemoryObject> size = buffer.root().content_size_buffer();
+  if (!size || error_ != CL_SUCCESS) return 0;
+  const ByteRange value{0, sizeof(std::uint64_t)};
+  BufferStorage& storage = size->storage();
+  storage.settle_arrivals();
+  if (!storage.residency.defined(value)) return 0;
+  if (!storage.residency.valid(value, kHost)) {
+    reads(*size, value);
+    return size->id();
+  }
+  limit_to_known_content(buffer, range);
+  return 0;
+}
+
+void Fetcher::limit_to_known_content(MemoryObject& buffer, ByteRange& range) {
+  const Ref<MemoryObject> size = buffer.root().content_size_buffer();
+  if (!size) return;
+  const ByteRange value{0, sizeof(std::uint64_t)};
+  BufferStorage& storage = size->storage();
+  if (!storage.residency.defined(value) || !storage.residency.valid(value, kHost)) return;
+  std::uint64_t content = 0;
+  std::memcpy(&content, storage.host(), sizeof content);
+  range.size = std::min(range.size, content > range.offset ? content - range.offset : 0);
+}
+
+void Fetcher::settle_limited_copies(MemoryObject& buffer) {
+  const Ref<MemoryObject> size = buffer.root().content_size_buffer();
+  BufferStorage& storage = buffer.storage();
+  std::erase_if(storage.limited_copies, [&](const LimitedCopy& copy) {
+    if (size && size->storage().writes == copy.size_writes) return false;
+    storage.residency.drop_copy(copy.range, copy.location);
+    return true;
+  });
+}
+
+void Fetcher::add_holder(MemoryObject& root, ByteRange range, bool is_limited) {
+  BufferStorage& storage = root.storage();
+  storage.residency.add_holder(range, location_);
+  if (!is_limited) return;
+  std::erase_if(storage.limited_copies,
+                [&](const LimitedCopy& copy) { return copy.location == location_ && copy.range == range; });
+  storage.limited_copies.push_back({location_, range, root.content_size_buffer()->storage().writes});
+}
+
+}  // namespace remotecl

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <vector>
+
+#include "runtime/client/command_queue.h"
+#include "runtime/client/memory_object.h"
+#include "runtime/memory/transfer_source.h"
+
+namespace remotecl {
+
+// Brings what a command reads to its device, and collects what the command has to wait for. Requires the context's
+// memory_mutex all its life. One thread.
+class Fetcher {
+ public:
+  // For a command of `queue`.
+  explicit Fetcher(CommandQueue& queue);
+
+  // CL_SUCCESS, or why the command cannot be carried out (server lost, data lost).
+  cl_int error() const { return error_; }
+  // Brings these bytes where they are missing.
+  void reads(MemoryObject& buffer, ByteRange range);
+  // As reads(), but the bytes need not be there; only orders the command behind transfers on their way to them.
+  void touches(MemoryObject& buffer);
+  void waits_for(Event& event);
+  // What a transfer that limits itself to the content of `buffer` needs: 0, or the id of its content-size buffer, whose
+  // newest value has been brought, too. `range` is cut where the value is known here.
+  ObjectId limit_to_content(MemoryObject& buffer, ByteRange& range);
+
+  Array<EventId> wait_list() const { return std::span<const EventId>(wait_ids_); }
+  const std::vector<EventId>& wait_ids() const { return wait_ids_; }
+
+ private:
+  using Missing = ResidencyDirectory::Transfer;
+
+  Session& session() const { return queue_.session(); }
+  Context& context() const { return queue_.context(); }
+  void fetch(MemoryObject& buffer, ByteRange range);
+  // False when every holder is on a lost server.
+  bool choose_source(BufferStorage& storage, const Missing& missing, TransferSource& chosen) const;
+  void upload(MemoryObject& root, const Missing& missing);
+  void push(MemoryObject& root, const Missing& missing, Location from);
+  void relay(MemoryObject& root, const Missing& missing, Location from);
+  void arriving(MemoryObject& root, const Missing& missing, Arrival arrival, bool is_limited = false);
+  // The same as limit_to_content() where that needs no message.
+  static void limit_to_known_content(MemoryObject& buffer, ByteRange& range);
+  // Copies that are limited to a content that has changed since are none.
+  static void settle_limited_copies(MemoryObject& buffer);
+  void add_holder(MemoryObject& root, ByteRange range, bool is_limited);
+  CommandQueue& receiver(std::uint64_t size) const;
+  EventId mark(CommandQueue& queue);
+  std::vector<EventId> after_users(MemoryObject& root, const CommandQueue& receiver);
+  std::vector<EventId> after_writers(MemoryObject& root, Location at);
+
+  CommandQueue& queue_;
+  const Location location_;
+  cl_int error_ = CL_SUCCESS;
+  std::vector<EventId> wait_ids_;
+  std::vector<Ref<Event>> markers_;  // held until the commands that name them have been sent
+};
+
+// Sends a write of `size` bytes at `memory`, which stay valid as long as `keep_alive`: inside the message when small,
+// else as a transfer that the server pulls in its own time. Requires the context's memory_mutex.
+void send_write(CommandQueue& queue, EventId event, const MemoryObject& object, std::uint64_t offset, std::byte* memory,
+                std::uint64_t size, Array<EventId> wait_list, std::shared_ptr<void> keep_alive);
+
+}  // namespace remotecl

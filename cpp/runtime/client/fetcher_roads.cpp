@@ -1,0 +1,106 @@
+// How bytes get to the device: from this process, from server to server, through this process.
+#include <memory>
+
+#include "runtime/client/fetcher.h"
+#include "runtime/protocol/frames.h"
+
+namespace remotecl {
+
+void Fetcher::upload(MemoryObject& root, const Missing& missing) {
+  ByteRange range = missing.range;
+  limit_to_known_content(root, range);
+  if (range.size == 0) return add_holder(root, missing.range, true);
+  CommandQueue& to = receiver(range.size);
+  const std::vector<EventId> after = after_users(root, to);
+  const auto arrival = make_ref<Event>(to, CL_COMMAND_WRITE_BUFFER, true, true);
+  BufferStorage& storage = root.storage();
+  send_write(to, arrival->id(), root, range.offset, storage.host() + range.offset, range.size,
+             std::span<const EventId>(after), root.shared_storage());
+  if (range.size > kInlineDataMax) {
+    arrival->reported_unasked();
+    storage.host_readers.push_back(arrival);
+  }
+  arriving(root, missing, {arrival, missing.range, missing.holders, after.empty()}, range != missing.range);
+}
+
+// From a device of another server, which sends to this one: neither bytes nor events pass this process.
+void Fetcher::push(MemoryObject& root, const Missing& missing, Location from) {
+  Device& source = context().device_at(from);
+  Session& sending = source.session();
+  CommandQueue& sender = context().transfer_queue(source);
+  ByteRange range = missing.range;
+  Fetcher at_source(sender);
+  const bool may_be_limited = range.size > kInlineDataMax;
+  const ObjectId content_size = may_be_limited ? at_source.limit_to_content(root, range) : 0;
+  if (range.size == 0) return add_holder(root, missing.range, true);
+  std::vector<EventId> written = after_writers(root, from);
+  if (content_size != 0) {
+    for (const EventId event : after_writers(*root.content_size_buffer(), from)) written.push_back(event);
+  }
+  const TransferId transfer = next_id();
+  const std::uint32_t is_image = root.image() != nullptr ? 1 : 0;
+  sending.send(EnqueueSend{sender.id(), 0, root.id(), is_image, range.offset, range.size, content_size, transfer,
+                           session().peer_id(), std::span<const EventId>(written)});
+  sending.flush();
+
+  CommandQueue& to = receiver(range.size);
+  const std::vector<EventId> after = after_users(root, to);
+  const auto arrival = make_ref<Event>(to, CL_COMMAND_MIGRATE_MEM_OBJECTS, true, true);
+  if (range.size > kInlineDataMax) {
+    sending.begin_sending();
+    arrival->at_end([&sending] { sending.end_sending(); });
+  }
+  arrival->report_is_awaited();
+  session().send(EnqueueReceive{to.id(), arrival->id(), root.id(), is_image, range.offset, range.size,
+                                content_size != 0 ? 1u : 0u, transfer, sending.peer_id(),
+                                std::span<const EventId>(after)});
+  arriving(root, missing, {arrival, missing.range, missing.holders, after.empty()},
+           content_size != 0 || range != missing.range);
+}
+
+// From a device of this or another server through the client: a read there, a write here that waits for it.
+void Fetcher::relay(MemoryObject& root, const Missing& missing, Location from) {
+  Device& source = context().device_at(from);
+  CommandQueue& reader = context().transfer_queue(source);
+  const ByteRange range = missing.range;
+  const std::vector<EventId> written = after_writers(root, from);
+
+  const std::shared_ptr<std::byte[]> memory(new std::byte[range.size]);
+  const auto fetched = make_ref<Event>(reader, CL_COMMAND_READ_BUFFER, true);
+  fetched->reported_unasked();
+  fetched->add_hold();
+  // On one server the read is over before its bytes are here: the write waits for an event of the client.
+  const bool one_server = &source.session() == &session();
+  const Ref<Event> arrived = one_server ? make_ref<Event>(Ref<Context>(&context())) : fetched;
+  source.session().add_interest();
+  const TransferRef transfer = source.session().begin_receive(
+      memory.get(), range.size,
+      [fetched, arrived, one_server, &session = source.session()](bool ok) {
+        fetched->release_hold(ok);
+        if (one_server) arrived->complete(ok ? CL_COMPLETE : CL_OUT_OF_RESOURCES);
+        session.drop_interest();
+      },
+      memory);
+  root.send_read(source.session(), reader.id(), fetched->id(), range, transfer->id, std::span<const EventId>(written));
+  arrived->announce_to(session());
+  source.session().flush();
+
+  std::vector<EventId> after = after_users(root, queue_);
+  after.push_back(arrived->id());
+  const auto arrival = make_ref<Event>(queue_, CL_COMMAND_MIGRATE_MEM_OBJECTS, true, true);
+  arrival->reported_unasked();
+  session().add_interest();
+  const TransferRef push = session().begin_send(
+      memory.get(), range.size, [&session = session()](bool) { session.drop_interest(); }, memory);
+  root.send_write(session(), queue_.id(), arrival->id(), range, push->id, {}, std::span<const EventId>(after));
+  arriving(root, missing, {arrival, missing.range, missing.holders, false});
+}
+
+void Fetcher::arriving(MemoryObject& root, const Missing& missing, Arrival arrival, bool is_limited) {
+  BufferStorage& storage = root.storage();
+  add_holder(root, missing.range, is_limited);
+  waits_for(*arrival.event);
+  storage.site(location_).arrivals.push_back(std::move(arrival));
+}
+
+}  // namespace remotecl

@@ -1,0 +1,115 @@
+#include "server/limited_send.h"
+
+#include <algorithm>
+
+#include "server/completion_notifier.h"
+#include "server/session.h"
+
+namespace remotecl::server {
+namespace {
+
+// Lives until the bytes have gone or the usual road of bulk data has taken over.
+class LimitedSend final : public RefCounted {
+ public:
+  LimitedSend(const LimitedSendCommand& command, Issue& issue)
+      : command_(command),
+        session_(command.session),
+        queue_(&issue.queue),
+        event_(issue.event),
+        hold_(issue.hold),
+        begin_(std::min<std::uint64_t>(command.region.size, kInlineDataMax)),
+        bytes_(new std::byte[begin_]) {}
+  ~LimitedSend() override {
+    if (native_ != nullptr) clReleaseEvent(native_);
+  }
+
+  cl_int read(Issue& issue) {
+    cl_mem size = nullptr;
+    cl_int error = command_.content_size->native(issue.queue.device(), size);
+    if (error != CL_SUCCESS) return error;
+    cl_event size_read = nullptr;
+    error = clEnqueueReadBuffer(issue.queue.native(), size, CL_FALSE, 0, sizeof content_, &content_, issue.wait_count(),
+                                issue.wait_list(), &size_read);
+    if (error != CL_SUCCESS) return error;
+    Region begin = command_.region;
+    begin.size = begin_;
+    error = begin.read(issue.queue.device(), issue.queue.native(), bytes_.get(), 1, &size_read, &native_);
+    if (error != CL_SUCCESS) {
+      // The driver still writes to this.
+      CompletionNotifier::notify(size_read, [self = Ref<LimitedSend>(this)](cl_int) {});
+      clReleaseEvent(size_read);
+      return error;
+    }
+    clReleaseEvent(size_read);
+    CompletionNotifier::notify(native_, [self = Ref<LimitedSend>(this)](cl_int status) { self->go_on(status); });
+    return CL_SUCCESS;
+  }
+
+ private:
+  void go_on(cl_int status) {
+    const std::uint64_t offset = command_.region.offset;
+    const std::uint64_t content =
+        std::min(command_.region.size, content_ > offset ? content_ - offset : std::uint64_t{0});
+    const bool is_small = content <= begin_;
+    if (status < 0) {
+      if (command_.peer) command_.peer->refuse(command_.transfer, status);
+    } else if (is_small && command_.peer) {
+      command_.peer->send(command_.transfer, {bytes_.get(), content});
+    } else if (is_small) {
+      session_->outbox().send(ReadData{command_.transfer, {bytes_.get(), content}});
+    } else if (command_.peer) {
+      command_.peer->announce(command_.transfer, content);
+    } else {
+      session_->outbox().send(TransferSize{command_.transfer, content});
+    }
+    session_->later([self = Ref<LimitedSend>(this), status, is_small, content] {
+      if (status < 0 || is_small) {
+        self->end(status);
+      } else {
+        self->send_bulk(content);
+      }
+    });
+  }
+
+  void end(cl_int status) {
+    Issuer& issuer = session_->issuer();
+    if (status < 0) {
+      issuer.fail(*queue_, event_.get(), status, command_.transfer);
+    } else {
+      issuer.accepted(*queue_, event_.get(), std::exchange(native_, nullptr));
+    }
+    issuer.finish_hold(hold_);
+  }
+
+  void send_bulk(std::uint64_t content) {
+    BulkReadCommand rest{command_.session, command_.region, command_.transfer, command_.peer};
+    rest.region.size = content;
+    Issue issue{*queue_, event_.get(), {}, hold_};
+    const cl_int error = rest.issue(issue);
+    if (error == CL_SUCCESS) {
+      if (issue.enqueued) {
+        queue_->count_native_command();
+        session_->issuer().touch(*queue_);
+      }
+      return;
+    }
+    rest.failed(error);
+    end(error);
+  }
+
+  const LimitedSendCommand command_;
+  const Ref<Session> session_;
+  const Ref<Queue> queue_;
+  const Ref<Event> event_;
+  const EventId hold_;
+  const std::uint64_t begin_;
+  const std::unique_ptr<std::byte[]> bytes_;
+  std::uint64_t content_ = 0;
+  cl_event native_ = nullptr;
+};
+
+}  // namespace
+
+cl_int LimitedSendCommand::issue(Issue& issue) { return make_ref<LimitedSend>(*this, issue)->read(issue); }
+
+}  // namespace remotecl::server

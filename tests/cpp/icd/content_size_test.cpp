@@ -1,0 +1,199 @@
+// cl_pocl_content_size: what a buffer's content-size buffer says limits every transfer of it. What lies behind the
+// content is undefined for a program; here it shows what has moved.
+#include <algorithm>
+
+#include "icd/fixture.h"
+
+namespace remotecl::testing {
+namespace {
+
+constexpr std::size_t kCount = 1 << 18;  // ints, 1 MiB
+constexpr int kOld = 7, kNew = 9;
+
+class ContentSizeTest : public RemoteTest {
+ protected:
+  Owned<cl_mem> buffer_ = make_buffer(context_, kCount * sizeof(int));
+  Owned<cl_mem> size_ = make_buffer(context_, 4096);
+  Owned<cl_mem> raw_ = make_buffer(context_, kCount * sizeof(int));
+
+  static void attach(cl_mem buffer, cl_mem size) {
+    using Function = cl_int(CL_API_CALL*)(cl_mem, cl_mem);
+    const auto set = reinterpret_cast<Function>(
+        clGetExtensionFunctionAddressForPlatform(Environment::get().remote_platform(), "clSetContentSizeBufferPoCL"));
+    ASSERT_NE(set, nullptr);
+    check(set(buffer, size));
+  }
+  void fill(cl_command_queue queue, int value) {
+    check(clEnqueueFillBuffer(queue, buffer_, &value, sizeof value, 0, kCount * sizeof(int), 0, nullptr, nullptr));
+    check(clFinish(queue));
+  }
+  void write_size(cl_command_queue queue, cl_ulong size) {
+    check(clEnqueueWriteBuffer(queue, size_, CL_TRUE, 0, sizeof size, &size, 0, nullptr, nullptr));
+  }
+  void migrate(cl_command_queue queue) {
+    check(clEnqueueMigrateMemObjects(queue, 1, buffer_.pointer(), 0, 0, nullptr, nullptr));
+    check(clFinish(queue));
+  }
+  // How many ints of the second server's memory are new, of a buffer that was old there; and that they are the first.
+  std::size_t new_ones() {
+    check(clEnqueueCopyBuffer(other_, buffer_, raw_, 0, 0, kCount * sizeof(int), 0, nullptr, nullptr));
+    const std::vector<int> all = read<int>(other_, raw_, kCount);
+    const std::size_t count = static_cast<std::size_t>(std::count(all.begin(), all.end(), kNew));
+    for (std::size_t i = 0; i < count; ++i) EXPECT_EQ(all[i], kNew) << i;
+    return count;
+  }
+  // The second server has old bytes, the first one new ones.
+  void make_new() {
+    fill(other_, kOld);
+    fill(queue_, kNew);
+  }
+};
+
+TEST_F(ContentSizeTest, WrittenByTheHostBeforeItIsAttached) {
+  make_new();
+  write_size(queue_, 1000);
+  attach(buffer_, size_);
+  migrate(other_);
+  EXPECT_EQ(new_ones(), 250u);
+}
+
+TEST_F(ContentSizeTest, AttachedBeforeEitherIsWritten) {
+  attach(buffer_, size_);
+  make_new();
+  write_size(queue_, 1000);
+  migrate(other_);
+  EXPECT_EQ(new_ones(), 250u);
+}
+
+TEST_F(ContentSizeTest, MoreThanAMessageTakes) {
+  attach(buffer_, size_);
+  make_new();
+  write_size(queue_, 400'000);
+  migrate(other_);
+  EXPECT_EQ(new_ones(), 100'000u);
+}
+
+TEST_F(ContentSizeTest, WrittenByAKernel) {
+  attach(buffer_, size_);
+  make_new();
+  write_size(queue_, 1);
+  const Owned<cl_program> program = build(context_, "kernel void set(global ulong* size) { *size = 12; }");
+  const Owned<cl_kernel> set = make_kernel(program, "set");
+  check(set_arg(set, 0, size_.get()));
+  const std::size_t one = 1;
+  check(clEnqueueNDRangeKernel(queue_, set, 1, nullptr, &one, nullptr, 0, nullptr, nullptr));
+  check(clFinish(queue_));
+  migrate(other_);
+  EXPECT_EQ(new_ones(), 3u);
+}
+
+TEST_F(ContentSizeTest, WrittenOnTheOtherServer) {
+  attach(buffer_, size_);
+  make_new();
+  write_size(other_, 1000);
+  migrate(other_);
+  EXPECT_EQ(new_ones(), 250u);
+}
+
+TEST_F(ContentSizeTest, LargerThanTheBuffer) {
+  attach(buffer_, size_);
+  make_new();
+  write_size(queue_, ~cl_ulong{0});
+  migrate(other_);
+  EXPECT_EQ(new_ones(), kCount);
+}
+
+TEST_F(ContentSizeTest, Nothing) {
+  attach(buffer_, size_);
+  make_new();
+  write_size(queue_, 0);
+  migrate(other_);
+  EXPECT_EQ(new_ones(), 0u);
+}
+
+TEST_F(ContentSizeTest, NeverWritten) {
+  attach(buffer_, size_);
+  make_new();
+  migrate(other_);
+  EXPECT_EQ(new_ones(), kCount);
+}
+
+TEST_F(ContentSizeTest, ReleasedFirst) {
+  attach(buffer_, size_);
+  make_new();
+  write_size(queue_, 1000);
+  size_.reset();
+  migrate(other_);
+  EXPECT_EQ(new_ones(), 250u);
+}
+
+// More of what is there has become content.
+TEST_F(ContentSizeTest, Grows) {
+  attach(buffer_, size_);
+  make_new();
+  write_size(queue_, 1000);
+  migrate(other_);
+  EXPECT_EQ(new_ones(), 250u);
+  write_size(queue_, 4000);
+  migrate(other_);
+  EXPECT_EQ(new_ones(), 1000u);
+}
+
+TEST_F(ContentSizeTest, KnownToThisProcess) {
+  const std::vector<int> content(kCount, kNew);
+  fill(other_, kOld);
+  buffer_ = make_buffer(context_, content);
+  size_ = make_buffer(context_, std::vector<cl_ulong>{1000});
+  attach(buffer_, size_);
+  migrate(other_);
+  EXPECT_EQ(new_ones(), 250u);
+}
+
+TEST_F(ContentSizeTest, LimitsReadsOfTheHost) {
+  attach(buffer_, size_);
+  fill(queue_, kNew);
+  for (const cl_ulong size : {cl_ulong{0}, cl_ulong{1000}, cl_ulong{400'000}, cl_ulong{kCount * sizeof(int)}}) {
+    write_size(queue_, size);
+    std::vector<int> bytes(kCount, kOld);
+    check(clEnqueueReadBuffer(queue_, buffer_, CL_TRUE, 0, kCount * sizeof(int), bytes.data(), 0, nullptr, nullptr));
+    EXPECT_EQ(static_cast<cl_ulong>(std::count(bytes.begin(), bytes.end(), kNew)), size / sizeof(int));
+  }
+}
+
+// Content is counted from the begin of the whole buffer.
+TEST_F(ContentSizeTest, LimitsReadsOfPartsAndNonBlockingOnes) {
+  attach(buffer_, size_);
+  fill(queue_, kNew);
+  write_size(queue_, 600'000);
+  const std::size_t half = kCount * sizeof(int) / 2;
+  const Owned<cl_mem> part = make_sub_buffer(buffer_, half, half);
+  std::vector<int> bytes(kCount / 2, kOld);
+  Owned<cl_event> read;
+  check(clEnqueueReadBuffer(queue_, part, CL_FALSE, 0, half, bytes.data(), 0, nullptr, read.out()));
+  check(clWaitForEvents(1, read.pointer()));
+  EXPECT_EQ(static_cast<std::size_t>(std::count(bytes.begin(), bytes.end(), kNew)), (600'000 - half) / sizeof(int));
+}
+
+TEST_F(ContentSizeTest, ManyTransfersWithoutAHostWait) {
+  attach(buffer_, size_);
+  make_new();
+  Owned<cl_event> last;
+  const std::vector<int> start{0};
+  check(clEnqueueWriteBuffer(queue_, buffer_, CL_TRUE, 0, 4, start.data(), 0, nullptr, nullptr));
+  write_size(queue_, 4);
+  const Owned<cl_kernel> add = kernel("add");
+  check(set_arg(add, 0, buffer_.get()));
+  check(set_arg(add, 1, 1));
+  const std::size_t one = 1;
+  for (int i = 0; i < 50; ++i) {
+    Owned<cl_event> event;
+    check(clEnqueueNDRangeKernel(i % 2 == 0 ? other_ : queue_, add, 1, nullptr, &one, nullptr, last ? 1 : 0,
+                                 last ? last.pointer() : nullptr, event.out()));
+    last = std::move(event);
+  }
+  check(clWaitForEvents(1, last.pointer()));
+  EXPECT_EQ(read<int>(other_, buffer_, 1), std::vector<int>{50});
+}
+
+}  // namespace
+}  // namespace remotecl::testing
