@@ -1,5 +1,6 @@
 #include "server/bulk.h"
 
+#include <algorithm>
 #include <array>
 
 #include "server/protocol_error.h"
@@ -64,8 +65,12 @@ void BulkReceiver::run(Connection& connection) {
       finish(*transfer);
       continue;
     }
-    if (!transfer->receive(connection, header.size, staging)) return;
-    transfer->count(header.size);
+    for (std::uint32_t left = header.size; left != 0;) {
+      const auto piece = std::min<std::uint32_t>(left, StagingRing::kSlotSize);
+      if (!transfer->receive(connection, piece, staging)) return;
+      transfer->count(piece);
+      left -= piece;
+    }
     if (transfer->left() == 0) finish(*transfer);
   }
 }

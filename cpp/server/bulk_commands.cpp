@@ -24,12 +24,19 @@ class MappedWrite final : public IncomingTransfer {
     return connection.read_exactly({mapping.data() + (this->size() - left()), size});
   }
   cl_int finish(cl_event* native) override { return mapping.unmap(native); }
+  // In place: they stay where they are after the unmapping.
+  const std::byte* host_memory() const override { return memory_; }
+  void mapped() { memory_ = mapping.data(); }
+
+ private:
+  const std::byte* memory_ = nullptr;
 };
 
 class MappedRead final : public OutgoingTransfer {
  public:
   using OutgoingTransfer::OutgoingTransfer;
   Mapping mapping;
+  void mapped() {}
 
   bool send(Connection& connection, StagingSet&) override {
     return send_chunks(connection, id(), {mapping.data(), size()});
@@ -53,6 +60,7 @@ class PackedWrite final : public IncomingTransfer {
   cl_int finish(cl_event* native) override {
     return region_.write(queue().device(), queue().native(), bytes_.get(), 0, nullptr, native);
   }
+  const std::byte* host_memory() const override { return bytes_.get(); }
 
  private:
   const Region region_;
@@ -85,7 +93,7 @@ class StagedWrite final : public IncomingTransfer {
   StagedWrite(TransferId id, Queue& queue, Event* event, EventId hold, Region region, cl_mem memory)
       : IncomingTransfer(id, queue, event, hold, region.size), region_(std::move(region)), memory_(memory) {}
   ~StagedWrite() override {
-    for (const cl_event event : events_) clReleaseEvent(event);
+    for (const Piece& piece : pieces_) clReleaseEvent(piece.event);
   }
 
   bool receive(Connection& connection, std::uint32_t size, StagingSet& staging) override {
@@ -103,17 +111,33 @@ class StagedWrite final : public IncomingTransfer {
     }
     return true;
   }
+  cl_event written(std::uint64_t size) override {
+    MutexLock lock(mutex_);
+    const auto at =
+        std::find_if(pieces_.begin(), pieces_.end(), [size](const Piece& piece) { return piece.end >= size; });
+    if (at == pieces_.end()) return nullptr;
+    clRetainEvent(at->event);
+    return at->event;
+  }
   cl_int finish(cl_event* native) override {
     // In order the last piece ends last, and tells its times: NVIDIA's driver gives a marker none.
-    if (queue().in_order() && !events_.empty()) {
-      *native = events_.back();
+    MutexLock lock(mutex_);
+    if (pieces_.empty()) return queue().device().ended_event(native);
+    if (queue().in_order()) {
+      *native = pieces_.back().event;
       return clRetainEvent(*native);
     }
-    return clEnqueueMarkerWithWaitList(queue().native(), static_cast<cl_uint>(events_.size()),
-                                       events_.empty() ? nullptr : events_.data(), native);
+    std::vector<cl_event> events;
+    for (const Piece& piece : pieces_) events.push_back(piece.event);
+    return clEnqueueMarkerWithWaitList(queue().native(), static_cast<cl_uint>(events.size()), events.data(), native);
   }
 
  private:
+  struct Piece {
+    std::uint64_t end;
+    cl_event event;
+  };
+
   cl_int write(StagingRing::Slot& slot, std::uint64_t offset, std::uint32_t size) {
     cl_event event = nullptr;
     const cl_int error = clEnqueueWriteBuffer(queue().native(), memory_, CL_FALSE, region_.offset + offset, size,
@@ -122,7 +146,10 @@ class StagedWrite final : public IncomingTransfer {
     clFlush(queue().native());
     clRetainEvent(event);
     slot.busy = event;
-    events_.push_back(event);
+    {
+      MutexLock lock(mutex_);
+      pieces_.push_back({offset + size, event});
+    }
     if (first() == nullptr) {
       clRetainEvent(event);
       set_first(event);
@@ -132,7 +159,8 @@ class StagedWrite final : public IncomingTransfer {
 
   const Region region_;
   const cl_mem memory_;
-  std::vector<cl_event> events_;
+  Mutex mutex_;  // who follows looks at the pieces, too
+  std::vector<Piece> pieces_ GUARDED_BY(mutex_);
 };
 
 class StagedRead final : public OutgoingTransfer {
@@ -257,16 +285,16 @@ cl_int start_in_order(Issue& issue, Road road, Ref<Direction> transfer) {
 // Gives host memory for packed bytes, or null: the client chose the size.
 PackedBytes allocate_packed(std::uint64_t size) { return PackedBytes(new (std::nothrow) std::byte[size]); }
 
-template <class Kind, class Direction>
-cl_int map_and_start(Issue& issue, Road road, const Region& region, TransferId id, cl_map_flags flags) {
+template <class Direction, class Kind>
+cl_int map_and_start(Issue& issue, Road road, const Region& region, cl_map_flags flags, Ref<Kind> transfer) {
   cl_mem memory = nullptr;
   cl_int error = region.buffer->native(issue.queue.device(), memory);
   if (error != CL_SUCCESS) return error;
-  auto transfer = make_ref<Kind>(id, issue.queue, issue.event, issue.hold, region.size);
   cl_event mapped = nullptr;
   error = transfer->mapping.map(issue.queue.native(), memory, flags, region.offset, region.size, issue.wait_count(),
                                 issue.wait_list(), &mapped);
   if (error != CL_SUCCESS) return error;
+  transfer->mapped();
   clRetainEvent(mapped);
   transfer->set_first(mapped);
   start_after<Direction>(mapped, std::move(road), std::move(transfer));
@@ -277,23 +305,26 @@ cl_int map_and_start(Issue& issue, Road road, const Region& region, TransferId i
 
 cl_int BulkWriteCommand::issue(Issue& issue) {
   Device& device = issue.queue.device();
+  Road road{Ref<Session>(session), peer};
   if (!region.is_range()) {
     PackedBytes bytes = allocate_packed(region.size);
     if (bytes == nullptr) return CL_OUT_OF_HOST_MEMORY;
-    return start_in_order<IncomingTransfer>(
-        issue, {Ref<Session>(session), peer},
-        make_ref<PackedWrite>(transfer, issue.queue, issue.event, issue.hold, region, std::move(bytes)));
+    auto packed = make_ref<PackedWrite>(transfer, issue.queue, issue.event, issue.hold, region, std::move(bytes));
+    packed->reports_to(progress);
+    return start_in_order<IncomingTransfer>(issue, std::move(road), std::move(packed));
   }
   if (device.maps_in_place()) {
-    return map_and_start<MappedWrite, IncomingTransfer>(issue, {Ref<Session>(session), peer}, region, transfer,
-                                                        CL_MAP_WRITE_INVALIDATE_REGION);
+    auto mapped = make_ref<MappedWrite>(transfer, issue.queue, issue.event, issue.hold, region.size);
+    mapped->reports_to(progress);
+    return map_and_start<IncomingTransfer>(issue, std::move(road), region, CL_MAP_WRITE_INVALIDATE_REGION,
+                                           std::move(mapped));
   }
   cl_mem memory = nullptr;
   const cl_int error = region.buffer->native(device, memory);
   if (error != CL_SUCCESS) return error;
-  return start_in_order<IncomingTransfer>(
-      issue, {Ref<Session>(session), peer},
-      make_ref<StagedWrite>(transfer, issue.queue, issue.event, issue.hold, region, memory));
+  auto staged = make_ref<StagedWrite>(transfer, issue.queue, issue.event, issue.hold, region, memory);
+  staged->reports_to(progress);
+  return start_in_order<IncomingTransfer>(issue, std::move(road), std::move(staged));
 }
 
 cl_int BulkReadCommand::issue(Issue& issue) {
@@ -312,8 +343,9 @@ cl_int BulkReadCommand::issue(Issue& issue) {
     return CL_SUCCESS;
   }
   if (device.maps_in_place()) {
-    return map_and_start<MappedRead, OutgoingTransfer>(issue, {Ref<Session>(session), peer}, region, transfer,
-                                                       CL_MAP_READ);
+    return map_and_start<OutgoingTransfer>(
+        issue, {Ref<Session>(session), peer}, region, CL_MAP_READ,
+        make_ref<MappedRead>(transfer, issue.queue, issue.event, issue.hold, region.size));
   }
   cl_mem memory = nullptr;
   const cl_int error = region.buffer->native(device, memory);

@@ -30,10 +30,12 @@ struct BulkWriteCommand {
   Region region;
   TransferId transfer;
   Ref<PeerLink> peer{};
+  Ref<TransferProgress> progress{};  // of who may follow it; may be null
 
   void keep(Session&) {}
   cl_int issue(Issue& issue);
-  void failed(cl_int) {
+  void failed(cl_int error) {
+    if (progress) progress->end(error);
     if (peer) peer->drop(transfer);
   }
 };

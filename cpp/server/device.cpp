@@ -146,6 +146,13 @@ bool Device::reserve(std::uint64_t size) {
   return true;
 }
 
+cl_int Device::ended_event(cl_event* event) {
+  cl_int error = CL_SUCCESS;
+  const cl_context native = context(error);
+  if (native != nullptr) *event = clCreateUserEvent(native, &error);
+  return error == CL_SUCCESS ? clSetUserEventStatus(*event, CL_COMPLETE) : error;
+}
+
 cl_context Device::context(cl_int& error) {
   MutexLock lock(mutex_);
   error = closed_ ? CL_INVALID_DEVICE : CL_SUCCESS;

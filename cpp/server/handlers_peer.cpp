@@ -1,5 +1,6 @@
 #include "server/bulk_commands.h"
 #include "server/completion_notifier.h"
+#include "server/follow.h"
 #include "server/kept_bytes.h"
 #include "server/limited_send.h"
 #include "server/session.h"
@@ -79,6 +80,7 @@ struct LimitedReceiveCommand {
     if (!arrival->bytes && size != 0) return BulkWriteCommand{session, region, transfer, peer}.issue(issue);
     issue.goes_on = false;
     if (region.size != 0) return SmallReceiveCommand{region, arrival}.issue(issue);
+    if (issue.waits.empty()) return issue.queue.device().ended_event(&issue.native);
     return clEnqueueMarkerWithWaitList(issue.queue.native(), issue.wait_count(), issue.wait_list(), &issue.native);
   }
 };
@@ -142,20 +144,30 @@ void Session::handle(const EnqueueSend& message) {
     peer->refuse(message.transfer, error);
     return issuer_.fail(on, event, error, message.transfer);
   }
+  std::vector<EventId> waits;
+  for (std::size_t i = 0; i < message.wait_list.size(); ++i) waits.push_back(message.wait_list[i]);
+  if (message.followed != 0) {
+    Ref<TransferProgress> progress = find_progress(message.followed);
+    if (progress && region.size > kInlineDataMax) {
+      return issuer_.submit(
+          on, event, message.wait_list,
+          FollowCommand{this, std::move(region), message.transfer, std::move(peer), std::move(progress)});
+    }
+    waits.push_back(message.followed_event);
+  }
+  const Array<EventId> wait_list{std::span<const EventId>(waits)};
   if (message.content_size != 0) {
     Ref<Buffer> size(buffers_.find(message.content_size));
     if (!size || !region.is_range() || !size->contains(0, sizeof(std::uint64_t))) {
       peer->refuse(message.transfer, CL_INVALID_MEM_OBJECT);
       return issuer_.fail(on, event, CL_INVALID_MEM_OBJECT, message.transfer);
     }
-    issuer_.submit(on, event, message.wait_list,
+    issuer_.submit(on, event, wait_list,
                    LimitedSendCommand{this, std::move(region), std::move(size), message.transfer, std::move(peer)});
   } else if (region.size <= kInlineDataMax) {
-    issuer_.submit(on, event, message.wait_list,
-                   SmallSendCommand{this, std::move(region), message.transfer, std::move(peer)});
+    issuer_.submit(on, event, wait_list, SmallSendCommand{this, std::move(region), message.transfer, std::move(peer)});
   } else {
-    issuer_.submit(on, event, message.wait_list,
-                   BulkReadCommand{this, std::move(region), message.transfer, std::move(peer)});
+    issuer_.submit(on, event, wait_list, BulkReadCommand{this, std::move(region), message.transfer, std::move(peer)});
   }
 }
 
@@ -187,8 +199,9 @@ void Session::handle(const EnqueueReceive& message) {
     issuer_.submit(on, event, message.wait_list, SmallReceiveCommand{std::move(region), std::move(arrival)}, false,
                    false, awaited);
   } else {
-    issuer_.submit(on, event, message.wait_list,
-                   BulkWriteCommand{this, std::move(region), message.transfer, std::move(peer)});
+    issuer_.submit(
+        on, event, message.wait_list,
+        BulkWriteCommand{this, std::move(region), message.transfer, std::move(peer), begin_progress(message.transfer)});
   }
 }
 

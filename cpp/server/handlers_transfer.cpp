@@ -164,7 +164,9 @@ void submit_write(Session& session, Issuer& issuer, Queue& queue, Event* event, 
   const cl_int error = region_of(std::move(object), message, region);
   if (error != CL_SUCCESS) return issuer.fail(queue, event, error, message.transfer);
   if (message.transfer != 0) {
-    issuer.submit(queue, event, message.wait_list, BulkWriteCommand{&session, std::move(region), message.transfer});
+    issuer.submit(
+        queue, event, message.wait_list,
+        BulkWriteCommand{&session, std::move(region), message.transfer, {}, session.begin_progress(message.transfer)});
     return;
   }
   if (message.data.size() != region.size || message.data.size() > kInlineDataMax) {
@@ -225,6 +227,8 @@ void Session::end_transfer(Transfer& transfer) {
   cl_event native = nullptr;
   cl_int error = transfer.error();
   if (error == CL_SUCCESS) error = transfer.finish(&native);
+  transfer.ended(error);
+  progress_.erase(transfer.id());
   if (error != CL_SUCCESS) {
     issuer_.fail(transfer.queue(), transfer.event(), error, transfer.id());
   } else {
@@ -241,6 +245,20 @@ void Session::end_transfer(Transfer& transfer) {
     issuer_.accepted(transfer.queue(), transfer.event(), native);
   }
   issuer_.finish_hold(transfer.hold());
+}
+
+Ref<TransferProgress> Session::begin_progress(TransferId transfer) {
+  auto progress = make_ref<TransferProgress>();
+  progress_.emplace(transfer, progress);
+  return progress;
+}
+
+Ref<TransferProgress> Session::find_progress(TransferId transfer) {
+  const auto at = progress_.find(transfer);
+  if (at == progress_.end()) return nullptr;
+  if (!at->second->ended()) return at->second;
+  progress_.erase(at);
+  return nullptr;
 }
 
 void Session::finish_transfer(Transfer& transfer) {

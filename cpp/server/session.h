@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "runtime/base/mutex.h"
@@ -85,6 +86,9 @@ class Session final : public RefCounted {
     outbox_.flush();
     return true;
   }
+  // Of a bulk transfer to here that has been announced and has not ended; null when there is none. With the lock.
+  Ref<TransferProgress> begin_progress(TransferId transfer);
+  Ref<TransferProgress> find_progress(TransferId transfer);
   // Sends Finished when the driver's own call for it returns. With the lock.
   void finish_natively(Queue& queue, Token token, std::uint64_t count);
   // Runs a long command that prints, after all that it waits for, while no other one does. With the lock.
@@ -230,6 +234,7 @@ class Session final : public RefCounted {
   ObjectTable<Buffer> buffers_;
   std::map<std::uint64_t, Ref<Buffer>> svm_;        // allocations by address; they are in buffers_, too
   std::list<std::vector<Ref<Buffer>>> letting_go_;  // kept for commands that were sent before their release
+  std::unordered_map<TransferId, Ref<TransferProgress>> progress_;
   ObjectTable<Image> images_;
   ObjectTable<Sampler> samplers_;
   ObjectTable<Program> programs_;

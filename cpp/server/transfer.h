@@ -8,6 +8,7 @@
 #include "server/event.h"
 #include "server/queue.h"
 #include "server/staging.h"
+#include "server/transfer_progress.h"
 
 namespace remotecl::server {
 
@@ -27,6 +28,9 @@ class Transfer : public RefCounted {
   Event* event() const { return event_.get(); }
   EventId hold() const { return hold_; }
   std::uint64_t size() const { return size_; }
+
+  // The command has ended. Session's lock.
+  virtual void ended(cl_int) {}
 
   // All bytes have moved: makes the native event that ends the command, or returns why it failed. Session's
   // lock.
@@ -57,10 +61,24 @@ class IncomingTransfer : public Transfer {
   virtual bool receive(Connection& connection, std::uint32_t size, StagingSet& staging) = 0;
 
   std::uint64_t left() const { return size() - received_; }
-  void count(std::uint32_t size) { received_ += size; }
+  void count(std::uint32_t size) {
+    received_ += size;
+    if (progress_) progress_->advance(*this, received_);
+  }
+
+  // For those that pass the bytes on while they arrive. Where they lie, as long as the transfer lives; or null, and
+  // they have to be read from the device, after `written`, the caller's reference, has ended: the first so many bytes.
+  // Any thread, of bytes that have been counted.
+  virtual const std::byte* host_memory() const { return nullptr; }
+  virtual cl_event written(std::uint64_t) { return nullptr; }
+  void reports_to(Ref<TransferProgress> progress) { progress_ = std::move(progress); }
+  void ended(cl_int status) override {
+    if (const Ref<TransferProgress> progress = std::exchange(progress_, nullptr)) progress->end(status);
+  }
 
  private:
   std::uint64_t received_ = 0;
+  Ref<TransferProgress> progress_;
 };
 
 // To the client.

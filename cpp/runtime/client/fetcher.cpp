@@ -9,17 +9,19 @@
 
 namespace remotecl {
 
-void send_write(CommandQueue& queue, EventId event, const MemoryObject& object, std::uint64_t offset, std::byte* memory,
-                std::uint64_t size, Array<EventId> wait_list, std::shared_ptr<void> keep_alive) {
+TransferId send_write(CommandQueue& queue, EventId event, const MemoryObject& object, std::uint64_t offset,
+                      std::byte* memory, std::uint64_t size, Array<EventId> wait_list,
+                      std::shared_ptr<void> keep_alive) {
   Session& session = queue.session();
   if (size <= kInlineDataMax) {
     object.send_write(session, queue.id(), event, {offset, size}, 0, Bytes(memory, size), wait_list);
-    return;
+    return 0;
   }
   session.add_interest();
   const TransferRef transfer = session.begin_send(
       memory, size, [&session](bool) { session.drop_interest(); }, std::move(keep_alive));
   object.send_write(session, queue.id(), event, {offset, size}, transfer->id, {}, wait_list);
+  return transfer->id;
 }
 
 Fetcher::Fetcher(CommandQueue& queue) : queue_(queue), location_(queue.context().location(queue.device())) {
@@ -129,13 +131,15 @@ std::vector<EventId> Fetcher::after_users(MemoryObject& root, const CommandQueue
 }
 
 // What has to end before the bytes at a holder may be read.
-std::vector<EventId> Fetcher::after_writers(MemoryObject& root, Location at) {
+std::vector<EventId> Fetcher::after_writers(MemoryObject& root, Location at, const Arrival* but) {
   const Site& holder = root.storage().site(at);
   std::vector<EventId> written;
   for (const Site::User& user : holder.users) {
     if (user.writes) written.push_back(mark(*user.queue));
   }
-  for (const Arrival& arrival : holder.arrivals) written.push_back(arrival.event->id());
+  for (const Arrival& arrival : holder.arrivals) {
+    if (&arrival != but) written.push_back(arrival.event->id());
+  }
   return written;
 }
 

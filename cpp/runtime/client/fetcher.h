@@ -49,7 +49,7 @@ class Fetcher {
   CommandQueue& receiver(std::uint64_t size) const;
   EventId mark(CommandQueue& queue);
   std::vector<EventId> after_users(MemoryObject& root, const CommandQueue& receiver);
-  std::vector<EventId> after_writers(MemoryObject& root, Location at);
+  std::vector<EventId> after_writers(MemoryObject& root, Location at, const Arrival* but = nullptr);
 
   CommandQueue& queue_;
   const Location location_;
@@ -59,8 +59,9 @@ class Fetcher {
 };
 
 // Sends a write of `size` bytes at `memory`, which stay valid as long as `keep_alive`: inside the message when small,
-// else as a transfer that the server pulls in its own time. Requires the context's memory_mutex.
-void send_write(CommandQueue& queue, EventId event, const MemoryObject& object, std::uint64_t offset, std::byte* memory,
-                std::uint64_t size, Array<EventId> wait_list, std::shared_ptr<void> keep_alive);
+// else as a transfer that the server pulls in its own time, whose id is returned. Requires the context's memory_mutex.
+TransferId send_write(CommandQueue& queue, EventId event, const MemoryObject& object, std::uint64_t offset,
+                      std::byte* memory, std::uint64_t size, Array<EventId> wait_list,
+                      std::shared_ptr<void> keep_alive);
 
 }  // namespace remotecl

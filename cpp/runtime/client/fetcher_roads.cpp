@@ -14,13 +14,13 @@ void Fetcher::upload(MemoryObject& root, const Missing& missing) {
   const std::vector<EventId> after = after_users(root, to);
   const auto arrival = make_ref<Event>(to, CL_COMMAND_WRITE_BUFFER, true, true);
   BufferStorage& storage = root.storage();
-  send_write(to, arrival->id(), root, range.offset, storage.host() + range.offset, range.size,
-             std::span<const EventId>(after), root.shared_storage());
+  const TransferId transfer = send_write(to, arrival->id(), root, range.offset, storage.host() + range.offset,
+                                         range.size, std::span<const EventId>(after), root.shared_storage());
   if (range.size > kInlineDataMax) {
     arrival->reported_unasked();
     storage.host_readers.push_back(arrival);
   }
-  arriving(root, missing, {arrival, missing.range, missing.holders, after.empty()}, range != missing.range);
+  arriving(root, missing, {arrival, missing.range, missing.holders, after.empty(), transfer}, range != missing.range);
 }
 
 // From a device of another server, which sends to this one: neither bytes nor events pass this process.
@@ -33,14 +33,21 @@ void Fetcher::push(MemoryObject& root, const Missing& missing, Location from) {
   const bool may_be_limited = range.size > kInlineDataMax;
   const ObjectId content_size = may_be_limited ? at_source.limit_to_content(root, range) : 0;
   if (range.size == 0) return add_holder(root, missing.range, true);
-  std::vector<EventId> written = after_writers(root, from);
+  const Arrival* followed = nullptr;
+  for (const Arrival& arrival : root.storage().site(from).arrivals) {
+    const bool is_newest = arrival.writes == root.storage().writes;
+    if (arrival.transfer != 0 && arrival.range == range && is_newest && content_size == 0) followed = &arrival;
+  }
+  std::vector<EventId> written = after_writers(root, from, followed);
   if (content_size != 0) {
     for (const EventId event : after_writers(*root.content_size_buffer(), from)) written.push_back(event);
   }
   const TransferId transfer = next_id();
   const std::uint32_t is_image = root.image() != nullptr ? 1 : 0;
-  sending.send(EnqueueSend{sender.id(), 0, root.id(), is_image, range.offset, range.size, content_size, transfer,
-                           session().peer_id(), std::span<const EventId>(written)});
+  sending.send(EnqueueSend{sender.id(), 0, root.id(), is_image, range.offset, range.size, content_size,
+                           followed != nullptr ? followed->transfer : 0,
+                           followed != nullptr ? followed->event->id() : 0, transfer, session().peer_id(),
+                           std::span<const EventId>(written)});
   sending.flush();
 
   CommandQueue& to = receiver(range.size);
@@ -54,7 +61,8 @@ void Fetcher::push(MemoryObject& root, const Missing& missing, Location from) {
   session().send(EnqueueReceive{to.id(), arrival->id(), root.id(), is_image, range.offset, range.size,
                                 content_size != 0 ? 1u : 0u, transfer, sending.peer_id(),
                                 std::span<const EventId>(after)});
-  arriving(root, missing, {arrival, missing.range, missing.holders, after.empty()},
+  const bool is_whole = range == missing.range && content_size == 0 && range.size > kInlineDataMax;
+  arriving(root, missing, {arrival, missing.range, missing.holders, after.empty(), is_whole ? transfer : 0},
            content_size != 0 || range != missing.range);
 }
 
@@ -99,6 +107,7 @@ void Fetcher::relay(MemoryObject& root, const Missing& missing, Location from) {
 void Fetcher::arriving(MemoryObject& root, const Missing& missing, Arrival arrival, bool is_limited) {
   BufferStorage& storage = root.storage();
   add_holder(root, missing.range, is_limited);
+  arrival.writes = storage.writes;
   waits_for(*arrival.event);
   storage.site(location_).arrivals.push_back(std::move(arrival));
 }

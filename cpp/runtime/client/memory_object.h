@@ -18,7 +18,9 @@ struct Arrival {
   Ref<Event> event;
   ByteRange range;
   std::uint64_t holders_before;
-  bool is_prompt;  // waits for nothing but the bytes
+  bool is_prompt;            // waits for nothing but the bytes
+  TransferId transfer = 0;   // a large one, whose bytes the server may pass on while they arrive; else 0
+  std::uint64_t writes = 0;  // BufferStorage::writes when it began: nothing has replaced the bytes as long as it stays
 };
 
 // What is under way at one location of a buffer.

@@ -54,10 +54,14 @@ struct EnqueueSend {
   std::uint64_t offset;
   std::uint64_t size;
   ObjectId content_size;  // a buffer that says how many bytes of `memory` mean anything; 0: all
+  // The transfer that brings these very bytes here, and its event: they may be passed on as they come. Or both 0.
+  TransferId followed;
+  EventId followed_event;
   TransferId transfer;
   PeerId peer;
   Array<EventId> wait_list;
-  REMOTECL_FIELDS(queue, event, memory, is_image, offset, size, content_size, transfer, peer, wait_list)
+  REMOTECL_FIELDS(queue, event, memory, is_image, offset, size, content_size, followed, followed_event, transfer, peer,
+                  wait_list)
 };
 struct EnqueueReceive {
   REMOTECL_MESSAGE(EnqueueReceive);

@@ -1,0 +1,79 @@
+#include "server/follow.h"
+
+#include <algorithm>
+
+#include "server/session.h"
+
+namespace remotecl::server {
+namespace {
+
+class FollowingRead final : public OutgoingTransfer {
+ public:
+  FollowingRead(const FollowCommand& command, Issue& issue)
+      : OutgoingTransfer(command.transfer, issue.queue, issue.event, issue.hold, command.region.size),
+        region_(command.region),
+        progress_(command.progress) {}
+
+  bool send(Connection& connection, StagingSet& staging) override {
+    for (std::uint64_t sent = 0; sent < size();) {
+      const TransferProgress::Step step = progress_->wait(sent);
+      if (step.available <= sent) {  // it has ended too soon
+        set_error(step.status < 0 ? step.status : CL_OUT_OF_RESOURCES);
+        return true;
+      }
+      const Ref<IncomingTransfer> source = progress_->transfer();
+      const std::uint64_t available = std::min(step.available, size());
+      if (const std::byte* memory = source->host_memory()) {
+        if (!send_chunks(connection, id(), {memory + sent, available - sent})) return false;
+        sent = available;
+        continue;
+      }
+      const std::uint64_t piece = std::min<std::uint64_t>(available - sent, StagingRing::kSlotSize);
+      if (!send_piece(connection, staging, *source, sent, piece)) return false;
+      if (error() != CL_SUCCESS) return true;
+      sent += piece;
+    }
+    return true;
+  }
+
+  cl_int finish(cl_event* native) override { return queue().device().ended_event(native); }
+
+ private:
+  bool send_piece(Connection& connection, StagingSet& staging, IncomingTransfer& source, std::uint64_t offset,
+                  std::uint64_t size) {
+    Device& device = queue().device();
+    cl_int error = CL_SUCCESS;
+    auto& slot = staging.ring(device).next(error);
+    Region piece = region_;
+    piece.offset += offset;
+    piece.size = size;
+    const cl_event written = source.written(offset + size);
+    error = piece.read(device, queue().native(), slot.data, written != nullptr ? 1 : 0,
+                       written != nullptr ? &written : nullptr, &slot.busy);
+    if (written != nullptr) clReleaseEvent(written);
+    if (error != CL_SUCCESS) {
+      slot.busy = nullptr;
+    } else {
+      clFlush(queue().native());
+      error = clWaitForEvents(1, &slot.busy);
+    }
+    if (error != CL_SUCCESS) {
+      set_error(error);
+      return true;
+    }
+    return send_chunks(connection, id(), {slot.data, size});
+  }
+
+  const Region region_;
+  const Ref<TransferProgress> progress_;
+};
+
+}  // namespace
+
+cl_int FollowCommand::issue(Issue& issue) {
+  issue.enqueued = false;
+  progress->when_begun([peer = peer, following = make_ref<FollowingRead>(*this, issue)] { peer->offer(following); });
+  return CL_SUCCESS;
+}
+
+}  // namespace remotecl::server
