@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/transport/loopback.h"
+#include "runtime/transport/shared_memory_connection.h"
 #include "runtime/transport/tcp.h"
 
 namespace remotecl {
@@ -26,6 +27,16 @@ struct Tcp {
 struct Loopback {
   static Pair make() { return loopback::make_pair(); }
 };
+struct SharedMemory {
+  static Pair make() {
+    Pair doorbells = Tcp::make();
+    auto near = SharedMemorySegment::create();
+    auto far = SharedMemorySegment::open(near->offer());
+    EXPECT_TRUE(near->confirm(far->answer()));
+    return {std::make_unique<SharedMemoryConnection>(std::move(near), std::move(doorbells.first)),
+            std::make_unique<SharedMemoryConnection>(std::move(far), std::move(doorbells.second))};
+  }
+};
 
 template <class Transport>
 class ConnectionTest : public ::testing::Test {
@@ -34,7 +45,7 @@ class ConnectionTest : public ::testing::Test {
   Connection& near_ = *pair_.first;
   Connection& far_ = *pair_.second;
 };
-using Transports = ::testing::Types<Tcp, Loopback>;
+using Transports = ::testing::Types<Tcp, Loopback, SharedMemory>;
 TYPED_TEST_SUITE(ConnectionTest, Transports);
 
 TYPED_TEST(ConnectionTest, BytesArriveInOrderBothWays) {
