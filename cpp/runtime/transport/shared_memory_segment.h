@@ -23,7 +23,7 @@ struct SharedMemoryOffer {
 //   confirm(answer)              <-      sends answer()
 class SharedMemorySegment {
  public:
-  static constexpr std::size_t kRingBytes = 1u << 20;
+  static constexpr std::size_t kRingBytes = 2u << 20;
   static constexpr std::size_t kRingBytesMin = 4096;
   static constexpr std::size_t kRingBytesMax = 16u << 20;
 
