@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "runtime/transport/loopback.h"
-#include "runtime/transport/shared_memory_connection.h"
 #include "runtime/transport/tcp.h"
+#include "shared_memory_peer.h"
 
 namespace remotecl {
 namespace {
@@ -28,14 +28,7 @@ struct Loopback {
   static Pair make() { return loopback::make_pair(); }
 };
 struct SharedMemory {
-  static Pair make() {
-    Pair doorbells = Tcp::make();
-    auto near = SharedMemorySegment::create();
-    auto far = SharedMemorySegment::open(near->offer());
-    EXPECT_TRUE(near->confirm(far->answer()));
-    return {std::make_unique<SharedMemoryConnection>(std::move(near), std::move(doorbells.first)),
-            std::make_unique<SharedMemoryConnection>(std::move(far), std::move(doorbells.second))};
-  }
+  static Pair make() { return make_memory_pair(); }
 };
 
 template <class Transport>
