@@ -17,6 +17,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
+// A piece of both sides' copies stays in the caches. 512 KiB rings gave 85 % of the memory's speed, from 1 MiB on all
+// of it, with pieces of 16 to 256 KiB alike.
 constexpr std::size_t kPieceBytesMax = 64u << 10;
 // A reader sleeps so long on a futex, which is quick to wake, before it moves to the doorbell.
 constexpr auto kReaderNap = 100ms;
@@ -83,7 +85,7 @@ std::ptrdiff_t SharedMemoryConnection::try_read_some(MutableBytes to) {
     clear_ready();
     drain_doorbell();
     in_words_.reader_sleeps.store(word_of(RingSleep::kOnDoorbell), std::memory_order_seq_cst);
-    if (!in_.has_data() && !over()) return -1;
+    if (nothing_to_read()) return -1;
     in_words_.reader_sleeps.store(word_of(RingSleep::kAwake), std::memory_order_seq_cst);
     set_ready();
   }
@@ -118,7 +120,10 @@ std::ptrdiff_t SharedMemoryConnection::try_write(Bytes from) {
     publish();
     total += moved;
   }
-  if (total == 0 && !from.empty() && !peer_is_well()) return -1;
+  if (total == 0 && !from.empty() && (!out_.sound() || peer_hung_up())) {
+    shutdown();
+    return -1;
+  }
   return static_cast<std::ptrdiff_t>(total);
 }
 
@@ -136,8 +141,7 @@ void SharedMemoryConnection::shutdown() {
 }
 
 bool SharedMemoryConnection::over() const {
-  return shut_.load(std::memory_order_seq_cst) || in_words_.ended.load(std::memory_order_seq_cst) != 0 ||
-         peer_gone_.load(std::memory_order_relaxed);
+  return shut_.load(std::memory_order_seq_cst) || in_words_.ended.load(std::memory_order_seq_cst) != 0;
 }
 
 std::size_t SharedMemoryConnection::take(MutableBytes to) {
@@ -157,6 +161,8 @@ std::size_t SharedMemoryConnection::take(MutableBytes to) {
   return total;
 }
 
+bool SharedMemoryConnection::nothing_to_read() { return !in_.has_data() && in_.sound() && !over(); }
+
 // False when nothing came within the read timeout.
 bool SharedMemoryConnection::wait_for_data() {
   set_ready();
@@ -165,9 +171,9 @@ bool SharedMemoryConnection::wait_for_data() {
   auto& sleeps = in_words_.reader_sleeps;
   auto bed = RingSleep::kOnFutex;
   bool in_time = true;
-  while (in_time && !in_.has_data() && in_.sound() && !over()) {
+  while (in_time && nothing_to_read()) {
     sleeps.store(word_of(bed), std::memory_order_seq_cst);
-    if (!in_.has_data() && !over()) {
+    if (nothing_to_read()) {
       auto left = Clock::duration::max();
       if (timeout.count() != 0) left = std::max(deadline - Clock::now(), Clock::duration::zero());
       if (bed == RingSleep::kOnDoorbell) {
@@ -191,7 +197,7 @@ void SharedMemoryConnection::wait_for_doorbell(Clock::duration time) {
 
 void SharedMemoryConnection::drain_doorbell() {
   std::byte rings[64];
-  if (doorbell_->try_read_some(rings) == 0) peer_gone_.store(true, std::memory_order_relaxed);
+  if (doorbell_->try_read_some(rings) == 0) shutdown();  // the peer is gone; so much for this side's writer, too
 }
 
 void SharedMemoryConnection::set_ready() {
@@ -224,21 +230,20 @@ void SharedMemoryConnection::publish() {
 // False when the connection is over.
 bool SharedMemoryConnection::wait_for_room() {
   auto& sleeps = out_words_.writer_sleeps;
-  bool well = true;
-  while (well && !out_.has_room()) {
+  for (;;) {
+    if (out_.has_room()) return true;
+    if (!out_.sound()) shutdown();
+    if (over()) return false;
     sleeps.store(word_of(RingSleep::kOnFutex), std::memory_order_seq_cst);
-    const bool silent = !out_.has_room() && !over() && !futex_wait(sleeps, word_of(RingSleep::kOnFutex), kWriterNap);
+    const bool woken = out_.has_room() || over() || futex_wait(sleeps, word_of(RingSleep::kOnFutex), kWriterNap);
     sleeps.store(word_of(RingSleep::kAwake), std::memory_order_seq_cst);
-    well = silent ? peer_is_well() : out_.sound() && !over();
+    if (!woken && peer_hung_up()) shutdown();
   }
-  return well;
 }
 
-bool SharedMemoryConnection::peer_is_well() {
+bool SharedMemoryConnection::peer_hung_up() const {
   pollfd look{doorbell_->wait_handle(), POLLRDHUP, 0};
-  if (out_.sound() && !over() && ::poll(&look, 1, 0) <= 0) return true;
-  shutdown();
-  return false;
+  return ::poll(&look, 1, 0) > 0;
 }
 
 }  // namespace remotecl

@@ -31,9 +31,11 @@ class SharedMemoryConnection final : public Connection {
   using Clock = std::chrono::steady_clock;
 
   bool over() const;
+  bool peer_hung_up() const;
 
   // Of the thread that reads.
   std::size_t take(MutableBytes to);
+  bool nothing_to_read();
   bool wait_for_data();
   void wait_for_doorbell(Clock::duration time);
   void drain_doorbell();
@@ -43,7 +45,6 @@ class SharedMemoryConnection final : public Connection {
   // Of the thread that writes.
   void publish();
   bool wait_for_room();
-  bool peer_is_well();
 
   const std::unique_ptr<SharedMemorySegment> segment_;
   const std::unique_ptr<Connection> doorbell_;
@@ -61,7 +62,6 @@ class SharedMemoryConnection final : public Connection {
 
   std::atomic<std::chrono::milliseconds> read_timeout_{std::chrono::milliseconds(0)};
   std::atomic<bool> shut_{false};
-  std::atomic<bool> peer_gone_{false};
 };
 
 }  // namespace remotecl
