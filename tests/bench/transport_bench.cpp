@@ -25,7 +25,7 @@ using namespace std::chrono_literals;
 constexpr std::size_t kEchoBytes = 64;
 constexpr std::size_t kChunkBytesMax = 4u << 20;
 constexpr std::size_t kRoundTrips = 2000;
-constexpr std::size_t kTransfers = 15;
+constexpr std::size_t kTransfers = 25;
 
 // What a chunk of bulk data has in front, and here also a request: a size of up to kEchoBytes is echoed.
 struct Header {
@@ -135,8 +135,8 @@ void show_transfers(const Peer& peer, std::size_t size) {
   const auto speed = [size](const std::vector<double>& seconds) {
     return static_cast<double>(size) / summarize(seconds).median * 1e-9;
   };
-  std::printf("%4zu MiB  tcp %6.2f GB/s   shared memory %6.2f GB/s (%.2f x tcp)   memcpy %6.2f GB/s (%.0f %%)\n",
-              size >> 20, speed(tcp), speed(memory), speed(memory) / speed(tcp), speed(one_copy),
+  std::printf("%6zu KiB  tcp %6.2f GB/s   shared memory %6.2f GB/s (%.2f x tcp)   memcpy %6.2f GB/s (%.0f %%)\n",
+              size >> 10, speed(tcp), speed(memory), speed(memory) / speed(tcp), speed(one_copy),
               100 * speed(memory) / speed(one_copy));
 }
 
@@ -163,8 +163,7 @@ int run(std::size_t ring_bytes) {
     peer.tcp_echo = listener.accept();
     peer.memory_bulk = offer_memory(listener.accept(), ring_bytes);
     peer.memory_echo = offer_memory(listener.accept(), ring_bytes);
-    show_transfers(peer, 64u << 20);
-    show_transfers(peer, 256u << 20);
+    for (const std::size_t size : {256u << 10, 4u << 20, 64u << 20, 256u << 20}) show_transfers(peer, size);
     show_round_trips(peer);
   }
   ::waitpid(child, nullptr, 0);

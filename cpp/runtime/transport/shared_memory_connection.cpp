@@ -166,6 +166,7 @@ bool SharedMemoryConnection::nothing_to_read() { return !in_.has_data() && in_.s
 // False when nothing came within the read timeout.
 bool SharedMemoryConnection::wait_for_data() {
   set_ready();
+  if (spin_.until([this] { return !nothing_to_read(); })) return true;
   const auto timeout = read_timeout_.load(std::memory_order_relaxed);
   const auto deadline = timeout.count() != 0 ? Clock::now() + timeout : Clock::time_point::max();
   auto& sleeps = in_words_.reader_sleeps;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "runtime/transport/adaptive_spin.h"
 #include "runtime/transport/byte_ring.h"
 #include "runtime/transport/connection.h"
 #include "runtime/transport/shared_memory_segment.h"
@@ -10,8 +11,9 @@ namespace remotecl {
 // doorbell. The doorbell ends when the peer's process does, which memory never tells, and wakes who waits in poll().
 // Nothing else may be sent on it any more.
 //
-// Who blocks, sleeps on a futex in the shared memory; a reader for whom nothing comes moves to the doorbell, where it
-// sleeps without a time limit. wait_handle() is for POLLIN only: room to write is not announced there.
+// Who blocks, spins for a moment where that has helped, then sleeps on a futex in the shared memory; a reader for whom
+// nothing comes moves to the doorbell, where it sleeps without a time limit. wait_handle() is for POLLIN only: room to
+// write is not announced there.
 class SharedMemoryConnection final : public Connection {
  public:
   // Both ends have said that they see the segment. Throws std::system_error when the process is out of descriptors.
@@ -59,6 +61,7 @@ class SharedMemoryConnection final : public Connection {
   const int ready_;
   const int handle_;
   bool ready_is_set_ = true;  // of the thread that reads
+  AdaptiveSpin spin_;         // as well
 
   std::atomic<std::chrono::milliseconds> read_timeout_{std::chrono::milliseconds(0)};
   std::atomic<bool> shut_{false};
