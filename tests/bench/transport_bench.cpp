@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "measure.h"
+#include "runtime/transport/shared_memory.h"
 #include "runtime/transport/shared_memory_connection.h"
 #include "runtime/transport/tcp.h"
 
@@ -85,23 +86,9 @@ struct Peer {
   std::unique_ptr<Connection> tcp_bulk, tcp_echo, memory_bulk, memory_echo;
 };
 
-std::unique_ptr<Connection> offer_memory(std::unique_ptr<Connection> doorbell, std::size_t ring_bytes) {
-  auto segment = SharedMemorySegment::create(ring_bytes);
-  std::uint64_t answer = 0;
-  if (!segment || !doorbell->write(std::as_bytes(std::span(&segment->offer(), 1))) ||
-      !doorbell->read_exactly(bytes_of(answer)) || !segment->confirm(answer)) {
-    throw std::runtime_error("no shared memory");
-  }
-  return std::make_unique<SharedMemoryConnection>(std::move(segment), std::move(doorbell));
-}
-
-std::unique_ptr<Connection> take_memory(std::unique_ptr<Connection> doorbell) {
-  SharedMemoryOffer offer;
-  if (!doorbell->read_exactly(bytes_of(offer))) throw std::runtime_error("no offer");
-  auto segment = SharedMemorySegment::open(offer);
-  const std::uint64_t answer = segment ? segment->answer() : 0;
-  if (!doorbell->write(std::as_bytes(std::span(&answer, 1))) || !segment) throw std::runtime_error("no shared memory");
-  return std::make_unique<SharedMemoryConnection>(std::move(segment), std::move(doorbell));
+std::unique_ptr<Connection> checked(std::unique_ptr<Connection> connection) {
+  if (dynamic_cast<SharedMemoryConnection*>(connection.get())) return connection;
+  throw std::runtime_error("no shared memory between two processes here");
 }
 
 int run_child(const Address& address) {
@@ -110,8 +97,8 @@ int run_child(const Address& address) {
   std::vector<std::unique_ptr<Connection>> connections;
   connections.push_back(connect());
   connections.push_back(connect());
-  connections.push_back(take_memory(connect()));
-  connections.push_back(take_memory(connect()));
+  connections.push_back(checked(shared_memory::accept(connect())));
+  connections.push_back(checked(shared_memory::accept(connect())));
   std::vector<std::thread> threads;
   for (const auto& connection : connections) threads.emplace_back([&connection] { serve(*connection); });
   for (auto& thread : threads) thread.join();
@@ -135,9 +122,9 @@ void show_transfers(const Peer& peer, std::size_t size) {
   const auto speed = [size](const std::vector<double>& seconds) {
     return static_cast<double>(size) / summarize(seconds).median * 1e-9;
   };
-  std::printf("%6zu KiB  tcp %6.2f GB/s   shared memory %6.2f GB/s (%.2f x tcp)   memcpy %6.2f GB/s (%.0f %%)\n",
-              size >> 10, speed(tcp), speed(memory), speed(memory) / speed(tcp), speed(one_copy),
-              100 * speed(memory) / speed(one_copy));
+  std::printf("%7.2f MiB  tcp %6.2f GB/s   shared memory %6.2f GB/s (%.2f x tcp)   memcpy %6.2f GB/s (%.0f %%)\n",
+              static_cast<double>(size) / (1u << 20), speed(tcp), speed(memory), speed(memory) / speed(tcp),
+              speed(one_copy), 100 * speed(memory) / speed(one_copy));
 }
 
 void show_round_trips(const Peer& peer) {
@@ -149,7 +136,7 @@ void show_round_trips(const Peer& peer) {
   for (std::size_t i = 0; i < kRoundTrips; ++i) tcp.push_back(round_trip(*peer.tcp_echo));
   for (std::size_t i = 0; i < kRoundTrips; ++i) memory.push_back(round_trip(*peer.memory_echo));
   const Summary over_tcp = summarize(tcp), over_memory = summarize(memory);
-  std::printf("  64 bytes  there and back: tcp %.1f us (p99 %.1f)   shared memory %.1f us (p99 %.1f)\n",
+  std::printf("   64 bytes  there and back: tcp %.1f us (p99 %.1f)   shared memory %.1f us (p99 %.1f)\n",
               over_tcp.median * 1e6, over_tcp.p99 * 1e6, over_memory.median * 1e6, over_memory.p99 * 1e6);
 }
 
@@ -161,8 +148,8 @@ int run(std::size_t ring_bytes) {
     Peer peer;
     peer.tcp_bulk = listener.accept();
     peer.tcp_echo = listener.accept();
-    peer.memory_bulk = offer_memory(listener.accept(), ring_bytes);
-    peer.memory_echo = offer_memory(listener.accept(), ring_bytes);
+    peer.memory_bulk = checked(shared_memory::offer(listener.accept(), ring_bytes));
+    peer.memory_echo = checked(shared_memory::offer(listener.accept(), ring_bytes));
     for (const std::size_t size : {256u << 10, 4u << 20, 64u << 20, 256u << 20}) show_transfers(peer, size);
     show_round_trips(peer);
   }

@@ -5,34 +5,15 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <span>
 #include <stdexcept>
 
+#include "runtime/transport/shared_memory.h"
 #include "runtime/transport/shared_memory_connection.h"
 #include "runtime/transport/tcp.h"
 
 namespace remotecl {
 
 using namespace std::chrono_literals;
-
-std::unique_ptr<Connection> offer_memory(std::unique_ptr<Connection> doorbell, std::size_t ring_bytes) {
-  auto segment = SharedMemorySegment::create(ring_bytes);
-  std::uint64_t answer = 0;
-  if (!segment || !doorbell->write(std::as_bytes(std::span(&segment->offer(), 1))) ||
-      !doorbell->read_exactly(std::as_writable_bytes(std::span(&answer, 1))) || !segment->confirm(answer)) {
-    return nullptr;
-  }
-  return std::make_unique<SharedMemoryConnection>(std::move(segment), std::move(doorbell));
-}
-
-std::unique_ptr<Connection> accept_memory(std::unique_ptr<Connection> doorbell) {
-  SharedMemoryOffer offer;
-  if (!doorbell->read_exactly(std::as_writable_bytes(std::span(&offer, 1)))) return nullptr;
-  auto segment = SharedMemorySegment::open(offer);
-  const std::uint64_t answer = segment ? segment->answer() : 0;
-  if (!doorbell->write(std::as_bytes(std::span(&answer, 1))) || !segment) return nullptr;
-  return std::make_unique<SharedMemoryConnection>(std::move(segment), std::move(doorbell));
-}
 
 std::pair<std::unique_ptr<Connection>, std::unique_ptr<Connection>> make_memory_pair(std::size_t ring_bytes) {
   tcp::Listener listener({"127.0.0.1", 0});
@@ -52,8 +33,9 @@ MemoryPeer::MemoryPeer(const std::string& task, std::size_t ring_bytes) {
   if (::posix_spawn(&process_, program.c_str(), nullptr, nullptr, arguments, environ) != 0) {
     throw std::runtime_error("cannot start " + program);
   }
-  connection_ = offer_memory(listener.accept(), ring_bytes);
-  if (!connection_) throw std::runtime_error("no shared memory with another process");
+  connection_ = shared_memory::offer(listener.accept(), ring_bytes);
+  if (!dynamic_cast<SharedMemoryConnection*>(connection_.get()))
+    throw std::runtime_error("no shared memory with another process");
 }
 
 MemoryPeer::~MemoryPeer() {

@@ -11,11 +11,6 @@
 
 namespace remotecl {
 
-// The two steps by which processes that have a stream connection turn it into one through memory; null when they
-// cannot.
-std::unique_ptr<Connection> offer_memory(std::unique_ptr<Connection> doorbell, std::size_t ring_bytes);
-std::unique_ptr<Connection> accept_memory(std::unique_ptr<Connection> doorbell);
-
 // Two ends in this process.
 std::pair<std::unique_ptr<Connection>, std::unique_ptr<Connection>> make_memory_pair(
     std::size_t ring_bytes = SharedMemorySegment::kRingBytes);

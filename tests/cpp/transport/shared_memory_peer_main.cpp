@@ -7,15 +7,15 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/transport/shared_memory.h"
 #include "runtime/transport/tcp.h"
-#include "shared_memory_peer.h"
 
 int main(int argc, char** argv) {
   using namespace std::chrono_literals;
   if (argc != 3) return 2;
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   const auto port = static_cast<std::uint16_t>(std::strtoul(argv[1], nullptr, 10));
-  const auto connection = remotecl::accept_memory(remotecl::tcp::connect({"127.0.0.1", port}, 5s));
+  const auto connection = remotecl::shared_memory::accept(remotecl::tcp::connect({"127.0.0.1", port}, 5s));
   if (!connection) return 3;
   if (std::string_view(argv[2]) == "silent") {
     for (;;) ::pause();
