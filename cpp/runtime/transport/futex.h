@@ -1,8 +1,7 @@
 #pragma once
 
-#include <chrono>
-
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 
 namespace remotecl {

@@ -25,8 +25,7 @@ constexpr char kName[] = "remotecl";
 #define MFD_NOEXEC_SEAL 0x0008U
 #endif
 
-// Anonymous memory with a descriptor. It cannot be made smaller, by either side: touching what was cut off would kill
-// us.
+// Anonymous memory with a descriptor. Neither side can make it smaller: touching what was cut off would kill us.
 int make_memory(std::size_t size) {
   constexpr unsigned kFlags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
   int descriptor = ::memfd_create(kName, kFlags | MFD_NOEXEC_SEAL);
@@ -41,8 +40,7 @@ int make_memory(std::size_t size) {
 }
 
 // Opens what another process of this user has made by make_memory(), and nothing else that a peer may name: opening,
-// say, a terminal or a pipe has consequences. The system lets a process look at descriptors of its own user's
-// processes.
+// say, a terminal or a pipe has consequences. The system shows a process the descriptors of its own user's processes.
 int open_memory(const SharedMemoryOffer& offer) {
   const std::string path = "/proc/" + std::to_string(offer.process) + "/fd/" + std::to_string(offer.descriptor);
   const std::string expected = std::string("/memfd:") + kName + " (deleted)";
@@ -103,6 +101,7 @@ std::unique_ptr<SharedMemorySegment> SharedMemorySegment::open(const SharedMemor
   ::fstat(descriptor, &status);
   const auto size = static_cast<std::size_t>(status.st_size);
   const std::size_t ring_bytes = size < kHeaderBytes ? 0 : (size - kHeaderBytes) / 2;
+  // Such a size also rules out memory of huge pages, which a peer could take back and which then may not be replaced.
   const bool possible = ring_bytes >= kRingBytesMin && ring_bytes <= kRingBytesMax && std::has_single_bit(ring_bytes) &&
                         size == size_of(ring_bytes);
   std::byte* const memory = possible ? map(descriptor, size) : nullptr;
