@@ -9,6 +9,7 @@
 
 #include "runtime/transport/loopback.h"
 #include "runtime/transport/tcp.h"
+#include "shared_memory_peer.h"
 
 namespace remotecl {
 namespace {
@@ -26,6 +27,9 @@ struct Tcp {
 struct Loopback {
   static Pair make() { return loopback::make_pair(); }
 };
+struct SharedMemory {
+  static Pair make() { return make_memory_pair(); }
+};
 
 template <class Transport>
 class ConnectionTest : public ::testing::Test {
@@ -34,7 +38,7 @@ class ConnectionTest : public ::testing::Test {
   Connection& near_ = *pair_.first;
   Connection& far_ = *pair_.second;
 };
-using Transports = ::testing::Types<Tcp, Loopback>;
+using Transports = ::testing::Types<Tcp, Loopback, SharedMemory>;
 TYPED_TEST_SUITE(ConnectionTest, Transports);
 
 TYPED_TEST(ConnectionTest, BytesArriveInOrderBothWays) {

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+
+namespace remotecl {
+
+// A short busy wait before a sleep, for an answer that comes sooner than a sleeping thread is woken (25 us on a virtual
+// machine's idle core). Where it does not help (nothing comes, or who should bring it has no other core) it is tried
+// more and more rarely, down to once in kSkippedMax sleeps. One thread.
+class AdaptiveSpin {
+ public:
+  static constexpr auto kTime = std::chrono::microseconds(20);
+  static constexpr int kSkippedMax = 255;
+
+  // True as soon as the condition is; false when it was not worth trying, or the time is over.
+  template <class Condition>
+  bool until(Condition condition) {
+    if (left_to_skip_ > 0) {
+      --left_to_skip_;
+      return false;
+    }
+    const auto end = Clock::now() + kTime;
+    do {
+      for (int i = 0; i < kLooksPerClock; ++i) {
+        if (condition()) {
+          skipped_ = 0;
+          return true;
+        }
+        relax();
+      }
+    } while (Clock::now() < end);
+    left_to_skip_ = skipped_ = std::min(2 * skipped_ + 1, kSkippedMax);
+    return false;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static constexpr int kLooksPerClock = 16;
+
+  static void relax() {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
+#endif
+  }
+
+  int skipped_ = 0;
+  int left_to_skip_ = 0;
+};
+
+}  // namespace remotecl

@@ -1,0 +1,70 @@
+#pragma once
+
+#include "runtime/transport/adaptive_spin.h"
+#include "runtime/transport/byte_ring.h"
+#include "runtime/transport/connection.h"
+#include "runtime/transport/shared_memory_segment.h"
+
+namespace remotecl {
+
+// A connection through memory that two processes of one host share, beside a stream connection of the same two: the
+// doorbell. The doorbell ends when the peer's process does, which memory never tells, and wakes who waits in poll().
+// Nothing else may be sent on it any more.
+//
+// Who blocks, spins for a moment where that has helped, then sleeps on a futex in the shared memory; a reader for whom
+// nothing comes moves to the doorbell, where it sleeps without a time limit. wait_handle() is for POLLIN only: room to
+// write is not announced there.
+class SharedMemoryConnection final : public Connection {
+ public:
+  // Both ends have said that they see the segment. Throws std::system_error when the process is out of descriptors.
+  SharedMemoryConnection(std::unique_ptr<SharedMemorySegment> segment, std::unique_ptr<Connection> doorbell);
+  ~SharedMemoryConnection() override;
+
+  using Connection::write;
+  std::size_t read_some(MutableBytes to) override;
+  std::ptrdiff_t try_read_some(MutableBytes to) override;
+  bool write(iovec* parts, int count) override;
+  std::ptrdiff_t try_write(Bytes from) override;
+  int wait_handle() const override { return handle_; }
+  void set_read_timeout(std::chrono::milliseconds timeout) override { read_timeout_ = timeout; }
+  void shutdown() override;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  bool over() const;
+  bool peer_hung_up() const;
+
+  // Of the thread that reads.
+  std::size_t take(MutableBytes to);
+  bool nothing_to_read();
+  bool wait_for_data();
+  void wait_for_doorbell(Clock::duration time);
+  void drain_doorbell();
+  void set_ready();
+  void clear_ready();
+
+  // Of the thread that writes.
+  void publish();
+  bool wait_for_room();
+
+  const std::unique_ptr<SharedMemorySegment> segment_;
+  const std::unique_ptr<Connection> doorbell_;
+  RingWords& in_words_;
+  RingWords& out_words_;
+  RingReader in_;            // of the thread that reads
+  RingWriter out_;           // of the thread that writes
+  const std::size_t piece_;  // so much is copied before the other side hears of it
+
+  // The handle is readable while the doorbell or ready_ is. ready_ stays set until try_read_some finds nothing and asks
+  // the peer to ring; who never polls, neither rings nor is rung for.
+  const int ready_;
+  const int handle_;
+  bool ready_is_set_ = true;  // of the thread that reads
+  AdaptiveSpin spin_;         // as well
+
+  std::atomic<std::chrono::milliseconds> read_timeout_{std::chrono::milliseconds(0)};
+  std::atomic<bool> shut_{false};
+};
+
+}  // namespace remotecl

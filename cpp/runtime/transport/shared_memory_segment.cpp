@@ -1,0 +1,165 @@
+#include "runtime/transport/shared_memory_segment.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <bit>
+#include <cerrno>
+#include <new>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace remotecl {
+namespace {
+
+constexpr std::uint64_t kMagic = 0x31676e6972'6c63;  // "clring1", changes with the layout
+constexpr std::size_t kHeaderBytes = 4096;
+constexpr char kName[] = "remotecl";
+
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 0x0008U
+#endif
+
+// Anonymous memory with a descriptor. Neither side can make it smaller: touching what was cut off would kill us.
+int make_memory(std::size_t size) {
+  constexpr unsigned kFlags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+  int descriptor = ::memfd_create(kName, kFlags | MFD_NOEXEC_SEAL);
+  if (descriptor < 0) descriptor = ::memfd_create(kName, kFlags);  // Linux before 6.3
+  if (descriptor < 0) return -1;
+  if (::fchmod(descriptor, S_IRUSR | S_IWUSR) != 0 || ::ftruncate(descriptor, static_cast<off_t>(size)) != 0 ||
+      ::fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
+    ::close(descriptor);
+    return -1;
+  }
+  return descriptor;
+}
+
+// Opens what another process of this user has made by make_memory(), and nothing else that a peer may name: opening,
+// say, a terminal or a pipe has consequences. The system shows a process the descriptors of its own user's processes.
+int open_memory(const SharedMemoryOffer& offer) {
+  const std::string path = "/proc/" + std::to_string(offer.process) + "/fd/" + std::to_string(offer.descriptor);
+  const std::string expected = std::string("/memfd:") + kName + " (deleted)";
+  char target[64];
+  const ssize_t length = ::readlink(path.c_str(), target, sizeof target);
+  if (length < 0 || std::string_view(target, static_cast<std::size_t>(length)) != expected) return -1;
+  const int descriptor = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (descriptor < 0) return -1;
+  struct stat status {};
+  const int seals = ::fcntl(descriptor, F_GET_SEALS);
+  if (::fstat(descriptor, &status) == 0 && status.st_uid == ::geteuid() && seals >= 0 && (seals & F_SEAL_SHRINK) != 0) {
+    return descriptor;
+  }
+  ::close(descriptor);
+  return -1;
+}
+
+// Never 0, which is what untouched memory holds.
+std::optional<std::uint64_t> random_word() {
+  std::uint64_t word = 0;
+  if (::getrandom(&word, sizeof word, 0) != sizeof word) return std::nullopt;
+  return word | 1;
+}
+
+}  // namespace
+
+struct SharedMemorySegment::Header {
+  std::atomic<std::uint64_t> magic;
+  std::atomic<std::uint64_t> cookie;  // proves to the opener that this is what the peer offers
+  std::atomic<std::uint64_t> answer;  // proves to the creator that the peer has opened it; 0: not yet opened
+  RingWords rings[2];                 // the creator's and the opener's way out
+};
+
+std::unique_ptr<SharedMemorySegment> SharedMemorySegment::create(std::size_t ring_bytes) {
+  static_assert(sizeof(Header) <= kHeaderBytes);
+  const auto cookie = random_word();
+  const int descriptor = cookie ? make_memory(size_of(ring_bytes)) : -1;
+  if (descriptor < 0) return nullptr;
+  std::byte* const memory = map(descriptor, size_of(ring_bytes));
+  if (memory == nullptr) {
+    ::close(descriptor);
+    return nullptr;
+  }
+  std::unique_ptr<SharedMemorySegment> segment(new SharedMemorySegment(true, memory, ring_bytes));
+  segment->descriptor_ = descriptor;
+  segment->offer_ = {static_cast<std::uint32_t>(::getpid()), static_cast<std::uint32_t>(descriptor), *cookie};
+  Header& header = *new (memory) Header{};
+  header.cookie = *cookie;
+  header.magic = kMagic;
+  return segment;
+}
+
+std::unique_ptr<SharedMemorySegment> SharedMemorySegment::open(const SharedMemoryOffer& offer) {
+  const auto answer = random_word();
+  const int descriptor = answer ? open_memory(offer) : -1;
+  if (descriptor < 0) return nullptr;
+  struct stat status {};
+  ::fstat(descriptor, &status);
+  const auto size = static_cast<std::size_t>(status.st_size);
+  const std::size_t ring_bytes = size < kHeaderBytes ? 0 : (size - kHeaderBytes) / 2;
+  // Such a size also rules out memory of huge pages, which a peer could take back and which then may not be replaced.
+  const bool possible = ring_bytes >= kRingBytesMin && ring_bytes <= kRingBytesMax && std::has_single_bit(ring_bytes) &&
+                        size == size_of(ring_bytes);
+  std::byte* const memory = possible ? map(descriptor, size) : nullptr;
+  ::close(descriptor);
+  if (memory == nullptr) return nullptr;
+  std::unique_ptr<SharedMemorySegment> segment(new SharedMemorySegment(false, memory, ring_bytes));
+  Header& header = segment->header();
+  std::uint64_t nobody = 0;
+  if (header.magic != kMagic || header.cookie != offer.cookie ||
+      !header.answer.compare_exchange_strong(nobody, *answer)) {
+    return nullptr;
+  }
+  segment->answer_ = *answer;
+  return segment;
+}
+
+SharedMemorySegment::SharedMemorySegment(bool creator, std::byte* memory, std::size_t ring_bytes)
+    : creator_(creator), memory_(memory), ring_bytes_(ring_bytes) {}
+
+SharedMemorySegment::~SharedMemorySegment() {
+  close_descriptor();
+  ::munmap(memory_, size_of(ring_bytes_));
+}
+
+bool SharedMemorySegment::confirm(std::uint64_t answer) {
+  close_descriptor();
+  return answer != 0 && header().answer == answer;
+}
+
+RingWords& SharedMemorySegment::out_words() const { return header().rings[creator_ ? 0 : 1]; }
+RingWords& SharedMemorySegment::in_words() const { return header().rings[creator_ ? 1 : 0]; }
+
+// Null when the system refuses. All pages are there when it returns, not one by one during the first transfer.
+std::byte* SharedMemorySegment::map(int descriptor, std::size_t size) {
+  void* const memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+  if (memory == MAP_FAILED) return nullptr;
+  ::madvise(memory, size, MADV_HUGEPAGE);  // where the system has any for shared memory
+#ifdef MADV_POPULATE_WRITE
+  if (::madvise(memory, size, MADV_POPULATE_WRITE) != 0 && errno != EINVAL) {  // EINVAL: Linux before 5.14
+    ::munmap(memory, size);
+    return nullptr;
+  }
+#endif
+  return static_cast<std::byte*>(memory);
+}
+
+std::size_t SharedMemorySegment::size_of(std::size_t ring_bytes) { return kHeaderBytes + 2 * ring_bytes; }
+
+SharedMemorySegment::Header& SharedMemorySegment::header() const {
+  return *std::launder(reinterpret_cast<Header*>(memory_));
+}
+
+MutableBytes SharedMemorySegment::ring_memory(std::size_t index) const {
+  return {memory_ + kHeaderBytes + index * ring_bytes_, ring_bytes_};
+}
+
+void SharedMemorySegment::close_descriptor() {
+  if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
+}
+
+}  // namespace remotecl
