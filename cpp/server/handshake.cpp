@@ -43,8 +43,10 @@ std::optional<Hello> read_hello(Connection& connection) {
   return decode_frame<Hello>(bytes);
 }
 
-void accept(Connection& connection, std::uint64_t epoch, std::uint64_t session, const Secret& secret) {
+void accept(Connection& connection, std::uint64_t epoch, std::uint64_t session, const Secret& secret,
+            std::uint64_t features) {
   Welcome welcome{};
+  welcome.features = features;
   welcome.status = WelcomeStatus::kAccepted;
   welcome.epoch = epoch;
   welcome.session = session;

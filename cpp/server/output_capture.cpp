@@ -75,6 +75,14 @@ void OutputCapture::run(const std::function<void()>& work, const Sink& sink) {
   reader.join();
 }
 
-bool mentions_printf(std::string_view code) { return code.find("printf") != std::string_view::npos; }
+bool mentions_printf(std::string_view code) {
+  // PoCL's binaries have these names in them whatever their kernels do.
+  constexpr std::string_view kAlwaysAfter = "printf_buffer";
+  constexpr std::string_view kAlwaysBefore = "__const.__pocl_";
+  for (std::size_t at = code.find("printf"); at != std::string_view::npos; at = code.find("printf", at + 1)) {
+    if (!code.substr(at).starts_with(kAlwaysAfter) && !code.substr(0, at).ends_with(kAlwaysBefore)) return true;
+  }
+  return false;
+}
 
 }  // namespace remotecl::server

@@ -1,6 +1,7 @@
 #include "server/peer_table.h"
 
 #include "runtime/greeting/greeting.h"
+#include "runtime/transport/shared_memory.h"
 #include "runtime/transport/tcp.h"
 #include "server/handshake.h"
 #include "server/log.h"
@@ -77,7 +78,13 @@ void PeerTable::try_addresses(PeerId peer, std::uint64_t session, std::uint64_t 
         throw ConnectionError(address.text() + " is another server than the one that was meant");
       }
       auto bulk = tcp::connect(address, kConnectTimeout);
-      greet(*bulk, address, Role::kPeerBulk, session, secret);
+      const Welcome welcome = greet(*bulk, address, Role::kPeerBulk, session, secret, kFeatureSharedMemory);
+      if ((welcome.features & kFeatureSharedMemory) != 0) {
+        bulk->set_read_timeout(std::chrono::milliseconds(kHandshakeTimeoutMs));
+        bulk = shared_memory::offer(std::move(bulk));
+        if (bulk == nullptr) throw ConnectionError(address.text() + " ended the connection");
+        bulk->set_read_timeout(std::chrono::milliseconds(0));
+      }
       attach(peer, Role::kPeerControl, std::move(control));
       attach(peer, Role::kPeerBulk, std::move(bulk));
       return;

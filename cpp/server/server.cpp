@@ -1,5 +1,6 @@
 #include "server/server.h"
 
+#include "runtime/transport/shared_memory.h"
 #include "server/handshake.h"
 #include "server/log.h"
 
@@ -111,7 +112,14 @@ void Server::serve_peer(std::unique_ptr<Connection>& connection, const Hello& he
     return;
   }
   greeted(connection.get());
-  accept(*connection, epoch_, session->id(), {});
+  const std::uint64_t features = hello.role == Role::kPeerBulk ? hello.features & kFeatureSharedMemory : 0;
+  accept(*connection, epoch_, session->id(), {}, features);
+  if (features != 0) {
+    connection->set_read_timeout(std::chrono::milliseconds(kHandshakeTimeoutMs));
+    connection = shared_memory::accept(std::move(connection));
+    if (connection == nullptr) return;
+    connection->set_read_timeout(std::chrono::milliseconds(0));
+  }
   session->peers().attach(peer, hello.role, std::move(connection));
 }
 

@@ -5,8 +5,9 @@
 
 namespace remotecl {
 
-Welcome greet(Connection& connection, const Address& address, Role role, std::uint64_t session, const Secret& secret) {
-  const Hello hello{kMagic, kProtocolVersion, role, 0, session, secret};
+Welcome greet(Connection& connection, const Address& address, Role role, std::uint64_t session, const Secret& secret,
+              std::uint64_t features) {
+  const Hello hello{kMagic, kProtocolVersion, role, features, session, secret};
   std::array<std::byte, kWelcomeSize> answer;
   connection.set_read_timeout(std::chrono::milliseconds(kHandshakeTimeoutMs));
   if (!connection.write(Bytes(encode_frame<Hello, kHelloSize>(hello))) || !connection.read_exactly(answer)) {

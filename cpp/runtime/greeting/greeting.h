@@ -8,6 +8,7 @@ namespace remotecl {
 
 // The first words of whoever made a connection, a client or a server to its peer: says hello and waits for the welcome.
 // Throws ConnectionError that names `address`, the cause and the remedy.
-Welcome greet(Connection& connection, const Address& address, Role role, std::uint64_t session, const Secret& secret);
+Welcome greet(Connection& connection, const Address& address, Role role, std::uint64_t session, const Secret& secret,
+              std::uint64_t features = 0);
 
 }  // namespace remotecl

@@ -22,6 +22,9 @@ using Secret = std::array<std::uint8_t, 16>;
 
 enum class Role : std::uint32_t { kControl = 0, kBulk = 1, kPeerControl = 2, kPeerBulk = 3 };
 
+// Features of a connection: what both sides name is used.
+inline constexpr std::uint64_t kFeatureSharedMemory = 1;  // bulk data through memory, where both are on one host
+
 // First bytes on every connection, client to server. Its layout is the same in every protocol version.
 struct Hello {
   std::array<std::uint8_t, 8> magic;

@@ -140,9 +140,7 @@ TEST_F(ContentSizeTest, Grows) {
 }
 
 TEST_F(ContentSizeTest, KnownToThisProcess) {
-  const std::vector<int> content(kCount, kNew);
-  fill(other_, kOld);
-  buffer_ = make_buffer(context_, content);
+  make_new();
   size_ = make_buffer(context_, std::vector<cl_ulong>{1000});
   attach(buffer_, size_);
   migrate(other_);
