@@ -14,10 +14,14 @@ uint word(uint index, uint seed) { return (index ^ seed) * 2654435761u + seed; }
 
 kernel void increment(global int* counter) { ++*counter; }
 
-kernel void produce(global uint* data, uint words, uint seed, global ulong* content_size) {
+kernel void produce(global uint* data, uint words, uint seed) {
   uint begin = get_global_id(0) * words;
   for (uint i = begin; i < begin + words; ++i) data[i] = word(i, seed);
-  if (content_size) *content_size = (ulong)words * 4;
+}
+
+kernel void produce_some(global uint* data, uint words, uint seed, global ulong* content_size) {
+  for (uint i = 0; i < words; ++i) data[i] = word(i, seed);
+  *content_size = (ulong)words * sizeof(uint);
 }
 
 kernel void consume(global const uint* data, uint words, uint seed, global int* matching) {
@@ -75,6 +79,7 @@ Fleet::Fleet(cl_platform_id platform, std::vector<cl_device_id> places)
   program_ = build_program(context_.get(), devices, kSource);
   increment_ = make_kernel(program_, "increment");
   produce_ = make_kernel(program_, "produce");
+  produce_some_ = make_kernel(program_, "produce_some");
   consume_ = make_kernel(program_, "consume");
 }
 
@@ -88,18 +93,17 @@ void Fleet::produce(size_t place, const Memory& data, size_t size, cl_uint seed,
   set_argument(produce_, 0, data.get());
   set_argument(produce_, 1, words);
   set_argument(produce_, 2, seed);
-  set_argument(produce_, 3, cl_mem{});
   enqueue(queue(place), produce_, items, wait, event);
 }
 
 void Fleet::produce_some(size_t place, const Memory& data, size_t size, cl_uint seed,
                          const Memory& content_size) const {
   const auto [items, words] = divide(size);
-  set_argument(produce_, 0, data.get());
-  set_argument(produce_, 1, words);
-  set_argument(produce_, 2, seed);
-  set_argument(produce_, 3, content_size.get());
-  enqueue(queue(place), produce_, items, nullptr, nullptr);
+  set_argument(produce_some_, 0, data.get());
+  set_argument(produce_some_, 1, words);
+  set_argument(produce_some_, 2, seed);
+  set_argument(produce_some_, 3, content_size.get());
+  enqueue(queue(place), produce_some_, items, nullptr, nullptr);
 }
 
 void Fleet::consume(size_t place, const Memory& data, size_t size, cl_uint seed, const Memory& matching, cl_event wait,

@@ -55,6 +55,7 @@ class Fleet {
   Program program_;
   Kernel increment_;
   Kernel produce_;
+  Kernel produce_some_;
   Kernel consume_;
 };
 
