@@ -76,7 +76,9 @@ Fleet::Fleet(cl_platform_id platform, std::vector<cl_device_id> places)
     max_allocation_ = std::min<size_t>(max_allocation_, device_value<cl_ulong>(device, CL_DEVICE_MAX_MEM_ALLOC_SIZE));
   }
   for (cl_device_id device : places) queues_.push_back(make_queue(context_.get(), device, 0));
-  program_ = build_program(context_.get(), devices, kSource);
+  // With the names come the qualifiers: drivers tell only so that `consume` leaves its data as it is, and that the
+  // place which produced it therefore still has it.
+  program_ = build_program(context_.get(), devices, kSource, "-cl-kernel-arg-info");
   increment_ = make_kernel(program_, "increment");
   produce_ = make_kernel(program_, "produce");
   produce_some_ = make_kernel(program_, "produce_some");

@@ -29,7 +29,8 @@ std::string build_options(const Tile& tile) {
   const auto define = [](const char* name, size_t value) {
     return std::string(" -D") + name + "=" + std::to_string(value);
   };
-  return define("BM", tile.rows) + define("BN", tile.columns) + define("BK", tile.depth) +
+  // The qualifiers come with it: the inputs are constant, so every device keeps them.
+  return "-cl-kernel-arg-info" + define("BM", tile.rows) + define("BN", tile.columns) + define("BK", tile.depth) +
          define("TM", tile.item_rows) + define("TN", tile.item_columns);
 }
 
