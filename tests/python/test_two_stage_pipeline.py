@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 
 import pytest
+
 from conftest import CLEAN_ENVIRONMENT
 
 pytestmark = pytest.mark.namespaces
