@@ -14,14 +14,15 @@ CXX_FILES := $(shell find cpp tests python/src -name '*.h' -o -name '*.cpp')
 # comes from ccache, if ccache is told not to look at the folder's name.
 export CCACHE_NOHASHDIR := 1
 
-.PHONY: help setup build package demo test bench asan tsan check-all format lint clean distclean
+.PHONY: help setup build package demo test bench namespaces asan tsan check-all format lint clean distclean
 
 help:
 	@echo "demo       a real job on two daemons over loopback, checked"
 	@echo "test       C++ and Python tests"
 	@echo "bench      native driver, raw TCP and remotecl side by side"
 	@echo "asan tsan  the tests with address and undefined-behaviour, or thread sanitizer"
-	@echo "check-all  lint, test, asan and tsan"
+	@echo "namespaces the tests that need root for network namespaces; skipped without"
+	@echo "check-all  lint, test, namespaces, asan and tsan"
 	@echo "setup      only install what is missing; build, package: only build"
 	@echo "format     format all sources; lint: check format, Python style and types"
 	@echo "clean      remove what was built; distclean: .venv too"
@@ -56,7 +57,10 @@ asan: setup
 tsan: setup
 	PYTHON=$(PYTHON) scripts/sanitized-tests.sh thread
 
-check-all: lint test asan tsan
+namespaces: package
+	$(PYTHON) -m pytest -m namespaces
+
+check-all: lint test namespaces asan tsan
 
 format: $(VENV)/.lint-stamp
 	clang-format -i $(CXX_FILES)

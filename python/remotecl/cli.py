@@ -59,8 +59,11 @@ def _parser() -> argparse.ArgumentParser:
         help="measure native driver, raw TCP and remotecl",
         epilog="Further options go to the benchmark program: --quick, --only NAME,..., --list, --device INDEX.",
     )
-    _add_servers(bench, "none starts a daemon on loopback")
+    _add_servers(bench, "none starts daemons on loopback: one, and four for the rows that need several")
     bench.add_argument("--json", metavar="FILE", help="write the results there too")
+    bench.add_argument(
+        "--rows", choices=["all", "one", "several"], default="all", help="only those that take one server, or several"
+    )
     bench.set_defaults(run=_bench)
 
     demo = commands.add_parser("demo", help="run a real job on several servers and check it")
@@ -152,8 +155,7 @@ def _icd_path(options: argparse.Namespace) -> int:
 def _bench(options: argparse.Namespace) -> int:
     from . import bench
 
-    arguments = ["--json", options.json] if options.json else []
-    return bench.run(options.servers, [*arguments, *options.further])
+    return bench.run(options.servers, options.further, rows=options.rows, json_file=options.json)
 
 
 def _demo(options: argparse.Namespace) -> int:

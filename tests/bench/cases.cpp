@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "pattern.h"
+
 namespace remotecl::bench {
 
 Plan small_plan(const Options& options) {
@@ -14,6 +16,36 @@ Runner raw_round_trip(const Bench& bench) {
   return {[&raw = bench.raw] { return raw.round_trip(); }, {}};
 }
 
+bool fleets_fit(const Bench& bench, size_t size) {
+  return size <= bench.fleets.remotecl().max_allocation() &&
+         (!bench.fleets.native() || size <= bench.fleets.native()->max_allocation());
+}
+
+Runner copy_runner(const Fleet& fleet, size_t size) {
+  struct Buffers {
+    Memory from;
+    Memory to;
+  };
+  auto buffers = std::make_shared<Buffers>(Buffers{fleet.make_buffer(size), fleet.make_buffer(size)});
+  fleet.produce(0, buffers->from, size, 1);
+  fleet.produce(0, buffers->to, size, 2);
+  fleet.finish(0);
+  return {[buffers, &fleet, size] {
+            const Stopwatch watch;
+            check(clEnqueueCopyBuffer(fleet.queue(0), buffers->from.get(), buffers->to.get(), 0, 0, size, 0, nullptr,
+                                      nullptr),
+                  "clEnqueueCopyBuffer");
+            fleet.finish(0);
+            return watch.seconds();
+          },
+          {}};
+}
+
+Runner raw_stream(const Bench& bench, size_t size) {
+  auto source = std::make_shared<Pattern>(size);
+  return {[&raw = bench.raw, source] { return raw.send_bulk(source->data(), source->size()); }, {}};
+}
+
 std::vector<CaseEntry> all_cases() {
   std::vector<CaseEntry> cases;
   add_latency_cases(cases);
@@ -23,24 +55,26 @@ std::vector<CaseEntry> all_cases() {
   add_bulk_transfer_cases(cases);
   add_build_cases(cases);
   add_startup_cases(cases);
+  add_peer_cases(cases);
+  add_fan_out_cases(cases);
   return cases;
 }
 
-std::vector<CaseEntry> select_cases(const std::vector<std::string>& only) {
+std::vector<CaseEntry> select_cases(const Options& options) {
   std::vector<CaseEntry> cases = all_cases();
-  if (only.empty()) return cases;
-  std::vector<CaseEntry> selected;
-  for (const std::string& name : only) {
-    const auto fits = [&](const CaseEntry& entry) { return entry.name.rfind(name, 0) == 0; };
+  for (const std::string& name : options.only) {
+    const auto fits = [&](const CaseEntry& entry) { return entry.name.starts_with(name); };
     if (std::none_of(cases.begin(), cases.end(), fits)) {
       throw std::invalid_argument("no case is named \"" + name + "\"; --list prints all names");
     }
   }
-  for (const CaseEntry& entry : cases) {
-    const auto names_it = [&](const std::string& name) { return entry.name.rfind(name, 0) == 0; };
-    if (std::any_of(only.begin(), only.end(), names_it)) selected.push_back(entry);
-  }
-  return selected;
+  std::erase_if(cases, [&](const CaseEntry& entry) {
+    if (options.rows == Rows::kOneServer && entry.servers > 1) return true;
+    if (options.rows == Rows::kSeveralServers && entry.servers == 1) return true;
+    const auto names_it = [&](const std::string& name) { return entry.name.starts_with(name); };
+    return !options.only.empty() && std::none_of(options.only.begin(), options.only.end(), names_it);
+  });
+  return cases;
 }
 
 }  // namespace remotecl::bench

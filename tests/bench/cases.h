@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "fleet.h"
 #include "measure.h"
 #include "opencl_side.h"
 #include "options.h"
@@ -19,19 +20,21 @@ struct Bench {
   const ClSide& remotecl;
   const ClSide* native;  // null where this machine has no such device
   RawPeer& raw;
+  Fleets& fleets;
 };
 
 enum class Unit { kMicroseconds, kMilliseconds, kKernelsPerSecond, kGigabytesPerSecond };
 
 // What the ratio is taken to. A target may be stricter or laxer than the ceiling.
-enum class Ceiling { kRawPlusNative, kNative, kRaw };
+enum class Ceiling { kRawPlusNative, kNative, kRaw, kBase };
 
-// `remotecl` at most (latencies) or at least (rates) raw * x + native * y + constant, in the case's unit.
+// `remotecl` at most (latencies) or at least (rates) raw * x + native * y + constant + base * z, in the case's unit.
 struct Target {
   double raw = 0;
   double native = 0;
   double constant = 0;
   std::string rule;
+  double base = 0;
 };
 
 // One measurement, ready to run. Whatever its runners need lives in their captures and goes with it.
@@ -48,6 +51,7 @@ struct Case {
 struct CaseEntry {
   std::string name;
   std::function<std::optional<Case>(const Bench&)> make;  // nothing where the device cannot do it
+  size_t servers = 1;                                     // how many it takes
 };
 
 // Gives each OpenCL side that exists its own runner.
@@ -58,6 +62,20 @@ PerSide<Runner> on_both(const Bench& bench, MakeRunner make_runner) {
   if (bench.native) runners.native = make_runner(*bench.native);
   return runners;
 }
+
+template <typename MakeRunner>
+PerSide<Runner> on_both_fleets(const Bench& bench, MakeRunner make_runner) {
+  PerSide<Runner> runners;
+  runners.remotecl = make_runner(bench.fleets.remotecl());
+  if (const Fleet* native = bench.fleets.native()) runners.native = make_runner(*native);
+  return runners;
+}
+
+// Whether every place of both fleets can have a buffer of this size.
+bool fleets_fit(const Bench& bench, size_t size);
+// For bulk data: on one device the native driver's migration moves nothing, so its column shows a copy there.
+Runner copy_runner(const Fleet& fleet, size_t size);
+Runner raw_stream(const Bench& bench, size_t size);
 
 Plan small_plan(const Options& options);
 Runner raw_round_trip(const Bench& bench);
@@ -70,10 +88,12 @@ void add_small_transfer_cases(std::vector<CaseEntry>& cases);
 void add_bulk_transfer_cases(std::vector<CaseEntry>& cases);
 void add_build_cases(std::vector<CaseEntry>& cases);
 void add_startup_cases(std::vector<CaseEntry>& cases);
+void add_peer_cases(std::vector<CaseEntry>& cases);
+void add_fan_out_cases(std::vector<CaseEntry>& cases);
 
 std::vector<CaseEntry> all_cases();
 
-// The cases that --only names; throws std::invalid_argument for a name that fits none.
-std::vector<CaseEntry> select_cases(const std::vector<std::string>& only);
+// The cases that --only and --rows name; throws std::invalid_argument for a name that fits none.
+std::vector<CaseEntry> select_cases(const Options& options);
 
 }  // namespace remotecl::bench

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "cases.h"
+#include "fleet.h"
 #include "options.h"
 #include "raw_tcp.h"
 #include "report.h"
@@ -28,6 +29,11 @@ std::vector<Result> measure(const Bench& bench, const std::vector<CaseEntry>& en
                             std::vector<std::string>& failures) {
   std::vector<Result> results;
   for (const CaseEntry& entry : entries) {
+    if (entry.servers > bench.fleets.server_count()) {
+      show_progress("");
+      std::fprintf(stderr, "%s: needs %zu servers, see --servers\n", entry.name.c_str(), entry.servers);
+      continue;
+    }
     show_progress(entry.name);
     try {
       const std::optional<Case> ready = entry.make(bench);
@@ -48,7 +54,7 @@ std::vector<Result> measure(const Bench& bench, const std::vector<CaseEntry>& en
 }
 
 int run(const Options& options) {
-  const std::vector<CaseEntry> entries = select_cases(options.only);
+  const std::vector<CaseEntry> entries = select_cases(options);
   if (options.list) {
     for (const CaseEntry& entry : entries) std::printf("%s\n", entry.name.c_str());
     return 0;
@@ -63,7 +69,8 @@ int run(const Options& options) {
   }
   std::optional<ClSide> native;
   if (native_choice) native.emplace(*native_choice);
-  const Bench bench{options, remotecl, native ? &*native : nullptr, raw};
+  Fleets fleets(remotecl.choice(), native_choice);
+  const Bench bench{options, remotecl, native ? &*native : nullptr, raw, fleets};
 
   print_header(bench);
   std::vector<std::string> failures;

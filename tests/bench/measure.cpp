@@ -35,12 +35,14 @@ Samples run_interleaved(const Plan& plan, const PerSide<Runner>& runners) {
   run_block(runners.remotecl, plan.warm_up, nullptr);
   run_block(runners.native, plan.warm_up, nullptr);
   run_block(runners.raw, plan.warm_up, nullptr);
+  run_block(runners.base, plan.warm_up, nullptr);
   Samples samples;
   for (size_t done = 0; done < plan.repetitions;) {
     const size_t count = std::min(plan.block, plan.repetitions - done);
     run_block(runners.remotecl, count, &samples.remotecl);
     run_block(runners.native, count, &samples.native);
     run_block(runners.raw, count, &samples.raw);
+    run_block(runners.base, count, &samples.base);
     done += count;
   }
   return samples;

@@ -8,12 +8,14 @@
 
 namespace remotecl::bench {
 
-// The three things every case compares: the product, the native driver in this process, and bare TCP.
+// The three things every case compares: the product, the native driver in this process, and bare TCP. Some compare the
+// product with itself too: `base` is the simpler operation whose multiple the case may take.
 template <typename T>
 struct PerSide {
   T remotecl{};
   T native{};
   T raw{};
+  T base{};
 };
 
 class Stopwatch {

@@ -1,38 +1,11 @@
 #pragma once
 
-#include <CL/cl.h>
-
-#include <cstddef>
-#include <memory>
 #include <optional>
-#include <stdexcept>
 #include <string>
 
+#include "opencl_objects.h"
+
 namespace remotecl::bench {
-
-struct ClError : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-
-// Throws ClError with the call's name unless `status` is CL_SUCCESS.
-void check(cl_int status, const char* call);
-
-template <auto kRelease>
-struct Releaser {
-  template <typename Object>
-  void operator()(Object* object) const {
-    kRelease(object);
-  }
-};
-template <typename Handle, auto kRelease>
-using Owned = std::unique_ptr<std::remove_pointer_t<Handle>, Releaser<kRelease>>;
-
-using Context = Owned<cl_context, clReleaseContext>;
-using Queue = Owned<cl_command_queue, clReleaseCommandQueue>;
-using Memory = Owned<cl_mem, clReleaseMemObject>;
-using Program = Owned<cl_program, clReleaseProgram>;
-using Kernel = Owned<cl_kernel, clReleaseKernel>;
-using Event = Owned<cl_event, clReleaseEvent>;
 
 // A device as a fresh process can find it again.
 struct DeviceChoice {

@@ -1,6 +1,7 @@
 #include "options.h"
 
 #include <CLI/CLI.hpp>
+#include <map>
 
 namespace remotecl::bench {
 
@@ -21,6 +22,11 @@ std::optional<int> parse_options(int argc, char** argv, Options& options) {
   app.add_option("--only", options.only, "Run these cases, by name or beginning of a name")
       ->delimiter(',')
       ->type_name("NAME,...");
+  const std::map<std::string, Rows> rows{
+      {"all", Rows::kAll}, {"one", Rows::kOneServer}, {"several", Rows::kSeveralServers}};
+  app.add_option("--rows", options.rows, "Only the cases that take one server, or those that take several")
+      ->transform(CLI::CheckedTransformer(rows).description(""))
+      ->type_name("all|one|several");
   app.add_flag("--list", options.list, "Print the names of all cases");
   // An empty group keeps an option out of --help.
   app.add_option("--remote-platform", options.remote_platform)->group("");

@@ -6,6 +6,8 @@
 
 namespace remotecl::bench {
 
+enum class Rows { kAll, kOneServer, kSeveralServers };
+
 struct Options {
   std::string json_path;
   std::string servers;
@@ -15,6 +17,7 @@ struct Options {
   bool quick = false;
   bool list = false;
   std::vector<std::string> only;
+  Rows rows = Rows::kAll;
 
   // Set when the bench starts itself as a fresh client; see startup_probe.h.
   std::string probe_platform;

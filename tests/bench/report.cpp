@@ -39,7 +39,10 @@ Row make_row(const Result& result) {
   row.push_back(number(result.ratio));
   row.push_back(number(result.target));
   row.push_back(!result.target ? "" : result.met ? "met" : "missed");
-  row.push_back(result.target_rule.empty() ? "" : (result.lower_is_better ? "<= " : ">= ") + result.target_rule);
+  std::string rule = result.target_rule;
+  if (!rule.empty()) rule = (result.lower_is_better ? "<= " : ">= ") + rule;
+  if (result.sides.base) rule += (rule.empty() ? "base " : ", base ") + number(result.sides.base->median);
+  row.push_back(rule);
   return row;
 }
 
@@ -106,7 +109,7 @@ nlohmann::ordered_json field_json(const std::optional<Summary>& side, double Sum
 
 // The plain `p99` and `max` are remotecl's.
 nlohmann::ordered_json result_json(const Result& result) {
-  const auto& [remotecl, native, raw] = result.sides;
+  const auto& [remotecl, native, raw, base] = result.sides;
   return {{"name", result.name},
           {"unit", result.unit},
           {"better", result.lower_is_better ? "lower" : "higher"},
@@ -114,6 +117,7 @@ nlohmann::ordered_json result_json(const Result& result) {
           {"remotecl", field_json(remotecl, &Summary::median)},
           {"native", field_json(native, &Summary::median)},
           {"raw", field_json(raw, &Summary::median)},
+          {"base", field_json(base, &Summary::median)},
           {"ceiling", value_json(result.ceiling)},
           {"ratio", value_json(result.ratio)},
           {"p99", field_json(remotecl, &Summary::p99)},
@@ -150,7 +154,7 @@ void print_table(const std::vector<Result>& results) {
   std::printf(
       "\nMedians where nothing else is said; for rates, p99 and max are those of the slowest runs.\n"
       "ratio = remotecl / ceiling; the ceiling is raw + native for latencies, native for start-up, event\n"
-      "time and kernel rates, and raw for bulk data.\n");
+      "time and kernel rates, and raw for bulk data. base is a simpler operation of remotecl's own.\n");
 }
 
 void write_json(const std::string& path, const Bench& bench, const std::vector<Result>& results,

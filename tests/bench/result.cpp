@@ -45,6 +45,7 @@ std::optional<Summary> summarize_side(const Case& measured, const std::vector<do
 
 // Without a native device only the raw part of the ceiling is known.
 std::optional<double> ceiling_of(Ceiling ceiling, const PerSide<std::optional<Summary>>& sides) {
+  if (ceiling == Ceiling::kBase) return sides.base ? std::optional(sides.base->median) : std::nullopt;
   double sum = 0;
   if (ceiling != Ceiling::kRaw) {
     if (!sides.native) return std::nullopt;
@@ -60,9 +61,11 @@ std::optional<double> ceiling_of(Ceiling ceiling, const PerSide<std::optional<Su
 std::optional<double> target_of(const Target& target, const PerSide<std::optional<Summary>>& sides) {
   if (target.raw != 0 && !sides.raw) return std::nullopt;
   if (target.native != 0 && !sides.native) return std::nullopt;
+  if (target.base != 0 && !sides.base) return std::nullopt;
   double value = target.constant;
   if (sides.raw) value += target.raw * sides.raw->median;
   if (sides.native) value += target.native * sides.native->median;
+  if (sides.base) value += target.base * sides.base->median;
   return value;
 }
 
@@ -78,6 +81,7 @@ Result make_result(const std::string& name, const Case& measured, const Samples&
   result.sides.remotecl = summarize_side(measured, samples.remotecl);
   result.sides.native = summarize_side(measured, samples.native);
   result.sides.raw = summarize_side(measured, samples.raw);
+  result.sides.base = summarize_side(measured, samples.base);
   result.ceiling = ceiling_of(measured.ceiling, result.sides);
   if (!result.sides.remotecl) return result;
   const double median = result.sides.remotecl->median;

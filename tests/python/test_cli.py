@@ -98,7 +98,7 @@ def test_the_server_command_refuses_a_bad_option():
 
 
 def test_bench_writes_json(run_remotecl, tmp_path):
-    """Only that it runs against a daemon of its own; what it measures is its own business."""
+    """Only that it runs against daemons of its own; what it measures is its own business."""
     if os.environ.get("LD_PRELOAD"):
         pytest.skip("times of a sanitized build mean nothing")
     file = tmp_path / "result.json"
@@ -109,3 +109,16 @@ def test_bench_writes_json(run_remotecl, tmp_path):
     assert not report["failures"]
     for row in report["results"]:
         assert {"name", "unit", "remotecl", "native", "raw", "ratio"} <= set(row)
+    # Rows of one server and of several, in one report.
+    assert {"noop-finish", "migrate-4B", "fan-out-256MiB-to-3"} <= {row["name"] for row in report["results"]}
+
+
+def test_bench_says_which_rows_need_more_servers(run_remotecl, addresses):
+    if os.environ.get("LD_PRELOAD"):
+        pytest.skip("times of a sanitized build mean nothing")
+    result = run_remotecl(
+        "bench", "--quick", "--servers", addresses, "--rows", "several", "--only", "fan-out,migrate-4B"
+    )
+    assert result.returncode == 0, result.stderr
+    assert "fan-out-256MiB-to-3: needs 4 servers" in result.stderr
+    assert "migrate-4B " in result.stdout

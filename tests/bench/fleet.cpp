@@ -1,0 +1,163 @@
+#include "fleet.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "remotecl/remotecl.h"
+
+namespace remotecl::bench {
+namespace {
+
+constexpr const char* kSource = R"(
+uint word(uint index, uint seed) { return (index ^ seed) * 2654435761u + seed; }
+
+kernel void increment(global int* counter) { ++*counter; }
+
+kernel void produce(global uint* data, uint words, uint seed) {
+  uint begin = get_global_id(0) * words;
+  for (uint i = begin; i < begin + words; ++i) data[i] = word(i, seed);
+}
+
+kernel void produce_some(global uint* data, uint words, uint seed, global ulong* content_size) {
+  for (uint i = 0; i < words; ++i) data[i] = word(i, seed);
+  *content_size = (ulong)words * sizeof(uint);
+}
+
+kernel void consume(global const uint* data, uint words, uint seed, global int* matching) {
+  uint begin = get_global_id(0) * words;
+  int equal = 0;
+  for (uint i = begin; i < begin + words; ++i) equal += data[i] == word(i, seed);
+  atomic_add(matching, equal);
+}
+)";
+
+void enqueue(cl_command_queue queue, const Kernel& kernel, size_t items, cl_event wait, cl_event* event) {
+  check(clEnqueueNDRangeKernel(queue, kernel.get(), 1, nullptr, &items, nullptr, wait ? 1 : 0, wait ? &wait : nullptr,
+                               event),
+        "clEnqueueNDRangeKernel");
+}
+
+// Whole pages have an item each; less than a page has one for all of it.
+std::pair<size_t, cl_uint> divide(size_t size) {
+  if (size < kPageBytes) return {1, static_cast<cl_uint>(size / sizeof(cl_uint))};
+  return {size / kPageBytes, static_cast<cl_uint>(kWordsPerPage)};
+}
+
+// In the order of the platform's devices, which is the order of --servers.
+std::vector<cl_device_id> one_of_each_server(const DeviceChoice& wanted) {
+  std::vector<std::string> servers;
+  std::map<std::string, cl_device_id> chosen;
+  for (cl_device_id device : all_devices(wanted.platform)) {
+    const std::string server = device_string(device, CL_DEVICE_REMOTECL_SERVER);
+    const auto [at, is_new] = chosen.try_emplace(server, device);
+    if (is_new) servers.push_back(server);
+    if (device_string(at->second, CL_DEVICE_NAME) != wanted.device_name &&
+        device_string(device, CL_DEVICE_NAME) == wanted.device_name) {
+      at->second = device;
+    }
+  }
+  std::vector<cl_device_id> places;
+  for (const std::string& server : servers) places.push_back(chosen.at(server));
+  return places;
+}
+
+}  // namespace
+
+Fleet::Fleet(cl_platform_id platform, std::vector<cl_device_id> places)
+    : platform_(platform), name_(platform_name(platform)) {
+  std::vector<cl_device_id> devices;
+  for (cl_device_id device : places) {
+    if (std::find(devices.begin(), devices.end(), device) == devices.end()) devices.push_back(device);
+  }
+  context_ = make_context(platform, devices);
+  max_allocation_ = SIZE_MAX;
+  for (cl_device_id device : devices) {
+    max_allocation_ = std::min<size_t>(max_allocation_, device_value<cl_ulong>(device, CL_DEVICE_MAX_MEM_ALLOC_SIZE));
+  }
+  for (cl_device_id device : places) queues_.push_back(make_queue(context_.get(), device, 0));
+  // With the names come the qualifiers: drivers tell only so that `consume` leaves its data as it is, and that the
+  // place which produced it therefore still has it.
+  program_ = build_program(context_.get(), devices, kSource, "-cl-kernel-arg-info");
+  increment_ = make_kernel(program_, "increment");
+  produce_ = make_kernel(program_, "produce");
+  produce_some_ = make_kernel(program_, "produce_some");
+  consume_ = make_kernel(program_, "consume");
+}
+
+void Fleet::increment(size_t place, const Memory& counter, cl_event wait, cl_event* event) const {
+  set_argument(increment_, 0, counter.get());
+  enqueue(queue(place), increment_, 1, wait, event);
+}
+
+void Fleet::produce(size_t place, const Memory& data, size_t size, cl_uint seed, cl_event wait, cl_event* event) const {
+  const auto [items, words] = divide(size);
+  set_argument(produce_, 0, data.get());
+  set_argument(produce_, 1, words);
+  set_argument(produce_, 2, seed);
+  enqueue(queue(place), produce_, items, wait, event);
+}
+
+void Fleet::produce_some(size_t place, const Memory& data, size_t size, cl_uint seed,
+                         const Memory& content_size) const {
+  const auto [items, words] = divide(size);
+  set_argument(produce_some_, 0, data.get());
+  set_argument(produce_some_, 1, words);
+  set_argument(produce_some_, 2, seed);
+  set_argument(produce_some_, 3, content_size.get());
+  enqueue(queue(place), produce_some_, items, nullptr, nullptr);
+}
+
+void Fleet::consume(size_t place, const Memory& data, size_t size, cl_uint seed, const Memory& matching, cl_event wait,
+                    cl_event* event) const {
+  const auto [items, words] = divide(size);
+  set_argument(consume_, 0, data.get());
+  set_argument(consume_, 1, words);
+  set_argument(consume_, 2, seed);
+  set_argument(consume_, 3, matching.get());
+  enqueue(queue(place), consume_, items, wait, event);
+}
+
+void Fleet::migrate(size_t place, const Memory& buffer) const {
+  cl_mem memory = buffer.get();
+  check(clEnqueueMigrateMemObjects(queue(place), 1, &memory, 0, 0, nullptr, nullptr), "clEnqueueMigrateMemObjects");
+}
+
+void Fleet::flush(size_t place) const { check(clFlush(queue(place)), "clFlush"); }
+
+void Fleet::finish(size_t place) const { check(clFinish(queue(place)), "clFinish"); }
+
+void Fleet::finish_all() const {
+  for (size_t place = 0; place < size(); ++place) flush(place);
+  for (size_t place = 0; place < size(); ++place) finish(place);
+}
+
+void Fleet::write_int(size_t place, const Memory& buffer, cl_int value) const {
+  ClSide::write(queue(place), buffer, &value, sizeof value);
+}
+
+cl_int Fleet::read_int(size_t place, const Memory& buffer) const {
+  cl_int value = 0;
+  ClSide::read(queue(place), buffer, &value, sizeof value);
+  return value;
+}
+
+Fleets::Fleets(DeviceChoice remote, std::optional<DeviceChoice> native)
+    : remote_choice_(std::move(remote)),
+      native_choice_(std::move(native)),
+      places_(one_of_each_server(remote_choice_)) {}
+
+const Fleet& Fleets::remotecl() {
+  if (!remotecl_) remotecl_ = std::make_unique<Fleet>(remote_choice_.platform, places_);
+  return *remotecl_;
+}
+
+const Fleet* Fleets::native() {
+  if (native_choice_ && !native_) {
+    native_ = std::make_unique<Fleet>(native_choice_->platform,
+                                      std::vector<cl_device_id>(places_.size(), native_choice_->device));
+  }
+  return native_.get();
+}
+
+}  // namespace remotecl::bench

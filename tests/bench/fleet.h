@@ -1,0 +1,82 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "opencl_objects.h"
+#include "opencl_side.h"
+
+namespace remotecl::bench {
+
+// Bytes that the kernels of a fleet write and check, one work item for each page.
+constexpr size_t kWordsPerPage = 1024;
+constexpr size_t kPageBytes = kWordsPerPage * sizeof(cl_uint);
+
+// Several places that compute, each with an in-order queue, in one context. Used by main's thread only.
+class Fleet {
+ public:
+  // A device may be there more than once: then its places share it.
+  Fleet(cl_platform_id platform, std::vector<cl_device_id> places);
+
+  const std::string& name() const { return name_; }
+  size_t size() const { return queues_.size(); }
+  cl_command_queue queue(size_t place) const { return queues_.at(place).get(); }
+  size_t max_allocation() const { return max_allocation_; }
+  cl_platform_id platform() const { return platform_; }
+
+  Memory make_buffer(size_t size) const { return bench::make_buffer(context_.get(), size); }
+
+  void increment(size_t place, const Memory& counter, cl_event wait = nullptr, cl_event* event = nullptr) const;
+  // Fills the first `size` bytes, whole pages, with what only `seed` gives.
+  void produce(size_t place, const Memory& data, size_t size, cl_uint seed, cl_event wait = nullptr,
+               cl_event* event = nullptr) const;
+  // The same for less than a page, and writes `size` into `content_size`.
+  void produce_some(size_t place, const Memory& data, size_t size, cl_uint seed, const Memory& content_size) const;
+  // Adds to `matching` how many of the first `size` bytes' words are as produced.
+  void consume(size_t place, const Memory& data, size_t size, cl_uint seed, const Memory& matching,
+               cl_event wait = nullptr, cl_event* event = nullptr) const;
+  void migrate(size_t place, const Memory& buffer) const;
+  void flush(size_t place) const;
+  void finish(size_t place) const;
+  void finish_all() const;
+
+  void write_int(size_t place, const Memory& buffer, cl_int value) const;
+  cl_int read_int(size_t place, const Memory& buffer) const;
+
+ private:
+  cl_platform_id platform_;
+  std::string name_;
+  size_t max_allocation_ = 0;
+  Context context_;
+  std::vector<Queue> queues_;
+  Program program_;
+  Kernel increment_;
+  Kernel produce_;
+  Kernel produce_some_;
+  Kernel consume_;
+};
+
+// The fleets of both sides, made when the first case needs them: a context over several servers makes these link up,
+// which other cases should not feel.
+class Fleets {
+ public:
+  Fleets(DeviceChoice remote, std::optional<DeviceChoice> native);
+
+  size_t server_count() const { return places_.size(); }
+  // One place on every server, the device like the chosen one where the server has such.
+  const Fleet& remotecl();
+  // As many places on the native device; null where there is none.
+  const Fleet* native();
+
+ private:
+  DeviceChoice remote_choice_;
+  std::optional<DeviceChoice> native_choice_;
+  std::vector<cl_device_id> places_;
+  std::unique_ptr<Fleet> remotecl_;
+  std::unique_ptr<Fleet> native_;
+};
+
+}  // namespace remotecl::bench
