@@ -70,7 +70,7 @@ cl_int CommandBuffer::enqueue(CommandQueue& queue, WaitList wait, Event** event)
   PendingCommand command(queue, CL_COMMAND_COMMAND_BUFFER_KHR, wait, event != nullptr);
   bring_and_mark(command);
   if (command.error() != CL_SUCCESS) return command.error();
-  const std::uint64_t sequence = command.event() != nullptr ? command.event()->sequence() : queue.next_sequence();
+  const std::uint64_t sequence = command.sequence();
   command.session().send(EnqueueCommandBuffer{queue.id(), command.event_id(), id_, command.wait_list()});
   Ref<Event> own = command.sent();
   remember(queue, sequence, own);

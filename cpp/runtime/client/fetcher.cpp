@@ -30,8 +30,31 @@ Fetcher::Fetcher(CommandQueue& queue) : queue_(queue), location_(queue.context()
 
 void Fetcher::waits_for(Event& event) {
   if (event.status() == CL_COMPLETE) return;
-  if (event.session() != &session()) event.announce_to(session());
+  if (event.session() != &session()) {
+    elsewhere_.emplace_back(&event);
+    return;
+  }
   if (std::find(wait_ids_.begin(), wait_ids_.end(), event.id()) == wait_ids_.end()) wait_ids_.push_back(event.id());
+}
+
+Array<EventId> Fetcher::wait_list() {
+  for (const Ref<Event>& event : elsewhere_) {
+    event->announce_to(session());
+    if (std::find(wait_ids_.begin(), wait_ids_.end(), event->id()) == wait_ids_.end()) wait_ids_.push_back(event->id());
+  }
+  elsewhere_.clear();
+  return std::span<const EventId>(wait_ids_);
+}
+
+Ref<Event> Fetcher::take_event_after(const Site::User& user) {
+  const auto covers = [&user](const Ref<Event>& event) {
+    return event->queue() == user.queue.get() && user.queue->in_order() && event->sequence() >= user.last_write;
+  };
+  const auto at = std::find_if(elsewhere_.begin(), elsewhere_.end(), covers);
+  if (at == elsewhere_.end()) return nullptr;
+  Ref<Event> event = std::move(*at);
+  elsewhere_.erase(at);
+  return event;
 }
 
 void Fetcher::touches(MemoryObject& buffer) {
@@ -46,12 +69,16 @@ void Fetcher::touches(MemoryObject& buffer) {
 }
 
 void Fetcher::reads(MemoryObject& buffer, ByteRange range) {
+  brings(buffer, range);
+  if (error_ == CL_SUCCESS) buffer.storage().site(location_).used_by(queue_, sequence_, false);
+}
+
+void Fetcher::brings(MemoryObject& buffer, ByteRange range) {
   touches(buffer);
   if (error_ != CL_SUCCESS) return;
   BufferStorage& storage = buffer.storage();
   if (!storage.limited_copies.empty()) settle_limited_copies(buffer);
   if (!storage.residency.valid(range, location_)) fetch(buffer, range);
-  storage.site(location_).used_by(queue_, false);
 }
 
 void Fetcher::fetch(MemoryObject& buffer, ByteRange range) {
@@ -109,7 +136,7 @@ bool Fetcher::choose_source(BufferStorage& storage, const Missing& missing, Tran
 
 // The end of everything that `queue` was given so far, however it ends.
 EventId Fetcher::mark(CommandQueue& queue) {
-  const auto& marker = markers_.emplace_back(make_ref<Event>(queue, CL_COMMAND_MARKER, true));
+  const auto& marker = held_.emplace_back(make_ref<Event>(queue, CL_COMMAND_MARKER, true));
   queue.session().send(EnqueueMarker{queue.id(), marker->id(), 0, 1, {}});
   return marker->id();
 }
@@ -125,17 +152,25 @@ std::vector<EventId> Fetcher::after_users(MemoryObject& root, const CommandQueue
   std::vector<EventId> after;
   for (const Site::User& user : root.storage().site(location_).users) {
     const bool implied = user.queue.get() == &receiver && receiver.in_order();
-    if (!implied) after.push_back(mark(*user.queue));
+    const bool ended = user.queue->ended_sequence() >= user.last_use;
+    if (!implied && !ended) after.push_back(mark(*user.queue));
   }
   return after;
 }
 
-// What has to end before the bytes at a holder may be read.
+// What has to end before the bytes at a holder may be read. Where the command itself waits for the end of what has
+// written them, the transfer waits for that in its place: a message, a native marker and a signal less.
 std::vector<EventId> Fetcher::after_writers(MemoryObject& root, Location at, const Arrival* but) {
   const Site& holder = root.storage().site(at);
   std::vector<EventId> written;
   for (const Site::User& user : holder.users) {
-    if (user.writes) written.push_back(mark(*user.queue));
+    if (user.last_write == 0 || user.queue->ended_sequence() >= user.last_write) continue;
+    if (Ref<Event> event = take_event_after(user)) {
+      written.push_back(event->id());
+      held_.push_back(std::move(event));
+    } else {
+      written.push_back(mark(*user.queue));
+    }
   }
   for (const Arrival& arrival : holder.arrivals) {
     if (&arrival != but) written.push_back(arrival.event->id());
@@ -151,7 +186,7 @@ ObjectId Fetcher::limit_to_content(MemoryObject& buffer, ByteRange& range) {
   storage.settle_arrivals();
   if (!storage.residency.defined(value)) return 0;
   if (!storage.residency.valid(value, kHost)) {
-    reads(*size, value);
+    brings(*size, value);
     return size->id();
   }
   limit_to_known_content(buffer, range);

@@ -14,6 +14,8 @@ class Fetcher {
  public:
   // For a command of `queue`.
   explicit Fetcher(CommandQueue& queue);
+  // The command's place in its queue, to be set before anything else.
+  void set_sequence(std::uint64_t sequence) { sequence_ = sequence; }
 
   // CL_SUCCESS, or why the command cannot be carried out (server lost, data lost).
   cl_int error() const { return error_; }
@@ -26,15 +28,19 @@ class Fetcher {
   // newest value has been brought, too. `range` is cut where the value is known here.
   ObjectId limit_to_content(MemoryObject& buffer, ByteRange& range);
 
-  Array<EventId> wait_list() const { return std::span<const EventId>(wait_ids_); }
-  const std::vector<EventId>& wait_ids() const { return wait_ids_; }
+  // After everything else, when the command is sent.
+  Array<EventId> wait_list();
 
  private:
   using Missing = ResidencyDirectory::Transfer;
 
   Session& session() const { return queue_.session(); }
   Context& context() const { return queue_.context(); }
+  // reads(), by something that is no command of the application.
+  void brings(MemoryObject& buffer, ByteRange range);
   void fetch(MemoryObject& buffer, ByteRange range);
+  // An event that the command waits for and that ends after all that `user` has written; null when there is none.
+  Ref<Event> take_event_after(const Site::User& user);
   // False when every holder is on a lost server.
   bool choose_source(BufferStorage& storage, const Missing& missing, TransferSource& chosen) const;
   void upload(MemoryObject& root, const Missing& missing);
@@ -53,9 +59,11 @@ class Fetcher {
 
   CommandQueue& queue_;
   const Location location_;
+  std::uint64_t sequence_ = 0;
   cl_int error_ = CL_SUCCESS;
   std::vector<EventId> wait_ids_;
-  std::vector<Ref<Event>> markers_;  // held until the commands that name them have been sent
+  std::vector<Ref<Event>> elsewhere_;  // events of others that the command waits for, not announced yet
+  std::vector<Ref<Event>> held_;       // held until the commands that name them have been sent
 };
 
 // Sends a write of `size` bytes at `memory`, which stay valid as long as `keep_alive`: inside the message when small,

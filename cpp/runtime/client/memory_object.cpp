@@ -68,13 +68,14 @@ void BufferStorage::settle_arrivals() {
   }
 }
 
-void Site::used_by(CommandQueue& queue, bool writes) {
+void Site::used_by(CommandQueue& queue, std::uint64_t sequence, bool writes) {
   for (User& user : users) {
     if (user.queue.get() != &queue) continue;
-    user.writes = user.writes || writes;
+    user.last_use = sequence;
+    if (writes) user.last_write = sequence;
     return;
   }
-  users.push_back({Ref<CommandQueue>(&queue), writes});
+  users.push_back({Ref<CommandQueue>(&queue), sequence, writes ? sequence : 0});
 }
 
 MemoryObject::MemoryObject(Ref<Context> context, cl_mem_flags flags, std::size_t size, void* host_ptr,

@@ -27,10 +27,11 @@ struct Arrival {
 struct Site {
   struct User {
     Ref<CommandQueue> queue;
-    bool writes;
+    std::uint64_t last_use;    // its command's place in the queue
+    std::uint64_t last_write;  // likewise; 0: it has only read
   };
 
-  void used_by(CommandQueue& queue, bool writes);
+  void used_by(CommandQueue& queue, std::uint64_t sequence, bool writes);
 
   std::vector<Arrival> arrivals;
   std::vector<User> users;  // queues whose commands have used the bytes there

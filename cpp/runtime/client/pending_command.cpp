@@ -10,6 +10,8 @@ PendingCommand::PendingCommand(CommandQueue& queue, cl_command_type type, WaitLi
     event_ = make_ref<Event>(queue, type, true);
     if (queue.in_order() && !queue.pending_reads().none()) queue.pending_reads().hold(*event_);
   }
+  sequence_ = event_ ? event_->sequence() : queue.next_sequence();
+  fetcher_.set_sequence(sequence_);
 }
 
 void PendingCommand::writes(MemoryObject& buffer, ByteRange range) {
@@ -24,7 +26,7 @@ void PendingCommand::record_writes() {
     BufferStorage& storage = write.buffer->storage();
     storage.residency.write(write.range, location);
     ++storage.writes;
-    storage.site(location).used_by(queue_, true);
+    storage.site(location).used_by(queue_, sequence_, true);
   }
 }
 

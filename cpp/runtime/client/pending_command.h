@@ -30,7 +30,9 @@ class PendingCommand {
   Session& session() const { return queue_.session(); }
   Event* event() const { return event_.get(); }
   EventId event_id() const { return event_ ? event_->id() : 0; }
-  Array<EventId> wait_list() const { return fetcher_.wait_list(); }
+  // After everything that it reads and writes has been named.
+  Array<EventId> wait_list() { return fetcher_.wait_list(); }
+  std::uint64_t sequence() const { return sequence_; }  // its place in the queue
   // The command has been sent: records what it writes, lets other commands in. Returns the event's reference.
   Ref<Event> sent() {
     return sent_and([] {});
@@ -54,6 +56,7 @@ class PendingCommand {
   CommandQueue& queue_;
   std::unique_lock<std::mutex> lock_;
   Fetcher fetcher_;
+  std::uint64_t sequence_ = 0;
   Ref<Event> event_;
   std::vector<Write> writes_;
 };
