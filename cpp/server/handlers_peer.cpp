@@ -115,24 +115,6 @@ void Session::handle(const ForwardEvent& message) {
   }
 }
 
-template <class Message>
-cl_int Session::region_of(const Message& message, Region& region) {
-  if (message.is_image != 0) {
-    Ref<Image> image(images_.find(message.memory));
-    if (!image) return CL_INVALID_MEM_OBJECT;
-    const Extent whole = image->shape().whole();
-    region.size = image->shape().packed_size(whole);
-    for (int i = 0; i < 3; ++i) region.extent[i] = whole[i];
-    region.image = std::move(image);
-    return region.size == message.size && message.offset == 0 ? CL_SUCCESS : CL_INVALID_VALUE;
-  }
-  Ref<Buffer> buffer(buffers_.find(message.memory));
-  if (!buffer) return CL_INVALID_MEM_OBJECT;
-  if (message.size == 0 || !buffer->contains(message.offset, message.size)) return CL_INVALID_VALUE;
-  region = {std::move(buffer), false, message.offset, message.size};
-  return CL_SUCCESS;
-}
-
 void Session::handle(const EnqueueSend& message) {
   Queue& on = queue(message.queue);
   Event* event = issuer_.begin_event(message.event, on, false);

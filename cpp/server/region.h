@@ -59,7 +59,6 @@ struct Region {
 
   static constexpr std::array<std::size_t, 3> kHostOrigin{};
 
- private:
   cl_int native(Device& device, cl_mem& memory) const {
     return image ? image->native(device, memory) : buffer->native(device, memory);
   }

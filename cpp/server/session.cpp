@@ -199,6 +199,7 @@ void Session::tear_down() {
   }
   bulk_sender_.stop();
   peers_.stop();
+  movers_.stop();
   builds_.stop();
   continuations_.stop();
   finishers_.stop();

@@ -89,6 +89,8 @@ class Session final : public RefCounted {
   // Of a bulk transfer to here that has been announced and has not ended; null when there is none. With the lock.
   Ref<TransferProgress> begin_progress(TransferId transfer);
   Ref<TransferProgress> find_progress(TransferId transfer);
+  // Runs `work`, which may block, and then finish_transfer(), on one of a few threads. With the lock.
+  void move(Ref<Transfer> transfer, void (*work)(Transfer&));
   // Sends Finished when the driver's own call for it returns. With the lock.
   void finish_natively(Queue& queue, Token token, std::uint64_t count);
   // Runs a long command that prints, after all that it waits for, while no other one does. With the lock.
@@ -160,6 +162,7 @@ class Session final : public RefCounted {
   void handle(const ForwardEvent&);
   void handle(const EnqueueSend&);
   void handle(const EnqueueReceive&);
+  void handle(const EnqueueTransfer&);
   void handle(const CreateSubDevices&);
   void handle(const ReleaseSubDevice&);
   void handle(const ReadClock&);
@@ -186,8 +189,9 @@ class Session final : public RefCounted {
   Queue& queue(ObjectId id);
   Device& device(std::uint32_t index);  // any thread
   void check_indices(const Array<std::uint32_t>& indices);
+  // What a transfer between peers or devices names.
   template <class Message>
-  cl_int region_of(const Message& message, Region& region);  // of a transfer between peers
+  cl_int region_of(const Message& message, Region& region);
   cl_int set_arguments(DeviceKernel& kernel, Device& device, const Sequence<KernelArgument>& changed);
   cl_int set_argument(DeviceKernel& kernel, Device& device, std::uint32_t index);
   cl_int check_arguments(DeviceKernel& kernel);
@@ -255,10 +259,29 @@ class Session final : public RefCounted {
   bool bulk_closed_ GUARDED_BY(bulk_mutex_) = false;
 
   PeerTable peers_{*this};
+  Worker movers_{16};
   Worker builds_;
   Worker continuations_;
   Worker finishers_{16};
   Worker printers_;
 };
+
+template <class Message>
+cl_int Session::region_of(const Message& message, Region& region) {
+  if (message.is_image != 0) {
+    Ref<Image> image(images_.find(message.memory));
+    if (!image) return CL_INVALID_MEM_OBJECT;
+    const Extent whole = image->shape().whole();
+    region.size = image->shape().packed_size(whole);
+    for (int i = 0; i < 3; ++i) region.extent[i] = whole[i];
+    region.image = std::move(image);
+    return region.size == message.size && message.offset == 0 ? CL_SUCCESS : CL_INVALID_VALUE;
+  }
+  Ref<Buffer> buffer(buffers_.find(message.memory));
+  if (!buffer) return CL_INVALID_MEM_OBJECT;
+  if (message.size == 0 || !buffer->contains(message.offset, message.size)) return CL_INVALID_VALUE;
+  region = {std::move(buffer), false, message.offset, message.size};
+  return CL_SUCCESS;
+}
 
 }  // namespace remotecl::server

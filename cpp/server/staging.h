@@ -29,6 +29,8 @@ class StagingRing {
   StagingRing(const StagingRing&) = delete;
   StagingRing& operator=(const StagingRing&) = delete;
 
+  // For reads into the slots.
+  cl_command_queue queue() const { return queue_; }
   // The next slot, after the command that used it last. An error of that command goes to `error`.
   Slot& next(cl_int& error);
 

@@ -179,8 +179,8 @@ bool Event::profile(std::array<std::uint64_t, 4>& times) {
   return true;
 }
 
-void Event::announce_to(Session& other) {
-  const bool by_server = session() != nullptr && PeerLinks::instance().connected(*session(), other);
+void Event::announce_to(Session& other, bool may_be_by_server) {
+  const bool by_server = may_be_by_server && session() != nullptr && PeerLinks::instance().connected(*session(), other);
   {
     const std::lock_guard lock(mutex_);
     const auto same = [&other](const Announced& announced) { return announced.session == &other; };

@@ -62,10 +62,13 @@ class Event final : public Handle<_cl_event, HandleTag::kEvent, CL_INVALID_EVENT
   bool profile(std::array<std::uint64_t, 4>& times);
   // Makes `other` (a server that is not this event's own) able to wait for it: announces it there now; it is signalled
   // later, by this event's server where the two are linked.
-  void announce_to(Session& other);
+  void announce_to(Session& other) { announce_to(other, true); }
+  // The same where the end is more than its server knows of: holds have to be gone, too.
+  void announce_with_holds_to(Session& other) { announce_to(other, false); }
   bool set_user_status(cl_int status);  // false when it was set already
 
  private:
+  void announce_to(Session& other, bool may_be_by_server);
   struct Registered {
     cl_int state;
     Callback function;

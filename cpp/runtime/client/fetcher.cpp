@@ -88,22 +88,24 @@ void Fetcher::fetch(MemoryObject& buffer, ByteRange range) {
   storage.residency.missing(range, location_, missing);
   MemoryObject& root = buffer.root();
   root.create_on(session());
-  for (const Missing& transfer : missing) {
+  for (const Missing& part : missing) {
     TransferSource source{};
-    if (!choose_source(storage, transfer, source)) {
+    if (!choose_source(storage, part, source)) {
       error_ = CL_DEVICE_NOT_AVAILABLE;
       return;
     }
     switch (source.road) {
       case Road::kHost:
-        upload(root, transfer);
+        upload(root, part);
         break;
       case Road::kPeer:
-        push(root, transfer, source.location);
+        push(root, part, source.location);
         break;
       case Road::kSameServer:
+        transfer(root, part, source.location);
+        break;
       case Road::kClient:
-        relay(root, transfer, source.location);
+        relay(root, part, source.location);
     }
   }
 }

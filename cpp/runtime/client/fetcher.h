@@ -45,6 +45,7 @@ class Fetcher {
   bool choose_source(BufferStorage& storage, const Missing& missing, TransferSource& chosen) const;
   void upload(MemoryObject& root, const Missing& missing);
   void push(MemoryObject& root, const Missing& missing, Location from);
+  void transfer(MemoryObject& root, const Missing& missing, Location from);
   void relay(MemoryObject& root, const Missing& missing, Location from);
   void arriving(MemoryObject& root, const Missing& missing, Arrival arrival, bool is_limited = false);
   // The same as limit_to_content() where that needs no message.

@@ -66,10 +66,27 @@ void Fetcher::push(MemoryObject& root, const Missing& missing, Location from) {
            content_size != 0 || range != missing.range);
 }
 
-// From a device of this or another server through the client: a read there, a write here that waits for it.
+// From another device of the same server.
+void Fetcher::transfer(MemoryObject& root, const Missing& missing, Location from) {
+  ByteRange range = missing.range;
+  limit_to_known_content(root, range);
+  if (range.size == 0) return add_holder(root, missing.range, true);
+  CommandQueue& to = receiver(range.size);
+  std::vector<EventId> waits = after_writers(root, from);
+  for (const EventId event : after_users(root, to)) waits.push_back(event);
+  const auto arrival = make_ref<Event>(to, CL_COMMAND_MIGRATE_MEM_OBJECTS, true, true);
+  arrival->report_is_awaited();
+  session().send(EnqueueTransfer{to.id(), arrival->id(), root.id(), root.image() != nullptr ? 1u : 0u,
+                                 context().device_at(from).index(), range.offset, range.size,
+                                 std::span<const EventId>(waits)});
+  arriving(root, missing, {arrival, missing.range, missing.holders, false}, range != missing.range);
+}
+
+// From a device of another server through this process, where the two servers cannot reach each other: a read there, a
+// write here that waits for its end.
 void Fetcher::relay(MemoryObject& root, const Missing& missing, Location from) {
-  Device& source = context().device_at(from);
-  CommandQueue& reader = context().transfer_queue(source);
+  Session& holder = context().device_at(from).session();
+  CommandQueue& reader = context().transfer_queue(context().device_at(from));
   const ByteRange range = missing.range;
   const std::vector<EventId> written = after_writers(root, from);
 
@@ -77,30 +94,26 @@ void Fetcher::relay(MemoryObject& root, const Missing& missing, Location from) {
   const auto fetched = make_ref<Event>(reader, CL_COMMAND_READ_BUFFER, true);
   fetched->reported_unasked();
   fetched->add_hold();
-  // On one server the read is over before its bytes are here: the write waits for an event of the client.
-  const bool one_server = &source.session() == &session();
-  const Ref<Event> arrived = one_server ? make_ref<Event>(Ref<Context>(&context())) : fetched;
-  source.session().add_interest();
-  const TransferRef transfer = source.session().begin_receive(
+  holder.add_interest();
+  const TransferRef read = holder.begin_receive(
       memory.get(), range.size,
-      [fetched, arrived, one_server, &session = source.session()](bool ok) {
+      [fetched, &holder](bool ok) {
         fetched->release_hold(ok);
-        if (one_server) arrived->complete(ok ? CL_COMPLETE : CL_OUT_OF_RESOURCES);
-        session.drop_interest();
+        holder.drop_interest();
       },
       memory);
-  root.send_read(source.session(), reader.id(), fetched->id(), range, transfer->id, std::span<const EventId>(written));
-  arrived->announce_to(session());
-  source.session().flush();
+  root.send_read(holder, reader.id(), fetched->id(), range, read->id, std::span<const EventId>(written));
+  fetched->announce_with_holds_to(session());
+  holder.flush();
 
   std::vector<EventId> after = after_users(root, queue_);
-  after.push_back(arrived->id());
+  after.push_back(fetched->id());
   const auto arrival = make_ref<Event>(queue_, CL_COMMAND_MIGRATE_MEM_OBJECTS, true, true);
   arrival->reported_unasked();
   session().add_interest();
-  const TransferRef push = session().begin_send(
+  const TransferRef write = session().begin_send(
       memory.get(), range.size, [&session = session()](bool) { session.drop_interest(); }, memory);
-  root.send_write(session(), queue_.id(), arrival->id(), range, push->id, {}, std::span<const EventId>(after));
+  root.send_write(session(), queue_.id(), arrival->id(), range, write->id, {}, std::span<const EventId>(after));
   arriving(root, missing, {arrival, missing.range, missing.holders, false});
 }
 

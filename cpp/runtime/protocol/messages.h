@@ -5,6 +5,7 @@
 #include "runtime/protocol/messages/command_buffer.h"
 #include "runtime/protocol/messages/completion.h"
 #include "runtime/protocol/messages/device.h"
+#include "runtime/protocol/messages/device_transfer.h"
 #include "runtime/protocol/messages/image.h"
 #include "runtime/protocol/messages/memory.h"
 #include "runtime/protocol/messages/output.h"

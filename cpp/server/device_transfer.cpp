@@ -1,0 +1,188 @@
+#include "server/device_transfer.h"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+
+#include "server/session.h"
+
+namespace remotecl::server {
+namespace {
+
+// Each thread has staging memory of its own, and with it queues to read from devices.
+StagingSet& staging() {
+  thread_local StagingSet set;
+  return set;
+}
+
+class DeviceTransfer final : public Transfer {
+ public:
+  DeviceTransfer(const DeviceTransferCommand& command, Issue& issue, cl_mem from, cl_mem to)
+      : Transfer(0, issue.queue, issue.event, issue.hold, command.region.size),
+        region_(command.region),
+        source_(*command.source),
+        from_(from),
+        to_(to) {
+    clRetainMemObject(from);
+    clRetainMemObject(to);
+    for (const cl_event wait : issue.waits) {
+      clRetainEvent(wait);
+      waits_.push_back(wait);
+    }
+  }
+  ~DeviceTransfer() override {
+    for (const cl_event wait : waits_) clReleaseEvent(wait);
+    if (last_ != nullptr) clReleaseEvent(last_);
+    clReleaseMemObject(from_);
+    clReleaseMemObject(to_);
+  }
+
+  void move() {
+    cl_int error = CL_SUCCESS;
+    if (!region_.is_range()) {
+      error = move_packed();
+    } else if (source_.maps_in_place()) {
+      error = move_from_mapped();
+    } else if (queue().device().maps_in_place()) {
+      error = move_into_mapped();
+    } else {
+      error = move_in_pieces();
+    }
+    if (error != CL_SUCCESS) set_error(error);
+  }
+
+  cl_int finish(cl_event* native) override {
+    *native = last_;
+    return clRetainEvent(last_);
+  }
+
+ private:
+  cl_uint wait_count() const { return static_cast<cl_uint>(waits_.size()); }
+  const cl_event* waits() const { return waits_.empty() ? nullptr : waits_.data(); }
+  cl_command_queue reader() { return staging().ring(source_).queue(); }
+  // Takes over the newest native command's event.
+  void went(cl_event event) {
+    if (last_ != nullptr) clReleaseEvent(last_);
+    last_ = event;
+    if (first() != nullptr) return;
+    clRetainEvent(event);
+    set_first(event);
+  }
+
+  cl_int move_packed() {
+    const std::unique_ptr<std::byte[]> bytes(new (std::nothrow) std::byte[size()]);
+    if (bytes == nullptr) return CL_OUT_OF_HOST_MEMORY;
+    cl_event read = nullptr;
+    cl_int error = region_.read(source_, reader(), bytes.get(), 0, nullptr, &read);
+    if (error != CL_SUCCESS) return error;
+    error = clWaitForEvents(1, &read);
+    clReleaseEvent(read);
+    cl_event written = nullptr;
+    if (error == CL_SUCCESS) {
+      error = region_.write(queue().device(), queue().native(), bytes.get(), wait_count(), waits(), &written);
+    }
+    if (error != CL_SUCCESS) return error;
+    went(written);
+    return clWaitForEvents(1, &written);
+  }
+
+  cl_int move_from_mapped() {
+    cl_int error = CL_SUCCESS;
+    void* const data =
+        clEnqueueMapBuffer(reader(), from_, CL_TRUE, CL_MAP_READ, region_.offset, size(), 0, nullptr, nullptr, &error);
+    if (error != CL_SUCCESS) return error;
+    cl_event written = nullptr;
+    error = clEnqueueWriteBuffer(queue().native(), to_, CL_FALSE, region_.offset, size(), data, wait_count(), waits(),
+                                 &written);
+    if (error == CL_SUCCESS) {
+      went(written);
+      clFlush(queue().native());
+      error = clWaitForEvents(1, &written);
+    }
+    clEnqueueUnmapMemObject(reader(), from_, data, 0, nullptr, nullptr);
+    clFinish(reader());
+    return error;
+  }
+
+  cl_int move_into_mapped() {
+    cl_int error = CL_SUCCESS;
+    void* const data = clEnqueueMapBuffer(queue().native(), to_, CL_TRUE, CL_MAP_WRITE_INVALIDATE_REGION,
+                                          region_.offset, size(), wait_count(), waits(), nullptr, &error);
+    if (error != CL_SUCCESS) return error;
+    const cl_int read =
+        clEnqueueReadBuffer(reader(), from_, CL_TRUE, region_.offset, size(), data, 0, nullptr, nullptr);
+    cl_event unmapped = nullptr;
+    error = clEnqueueUnmapMemObject(queue().native(), to_, data, 0, nullptr, &unmapped);
+    if (error == CL_SUCCESS) went(unmapped);
+    return read != CL_SUCCESS ? read : error;
+  }
+
+  // Reads run ahead of writes by as many pieces as there are slots, but one.
+  cl_int move_in_pieces() {
+    StagingRing& ring = staging().ring(source_);
+    struct Piece {
+      StagingRing::Slot* slot;
+      std::uint64_t offset, size;
+    };
+    std::array<Piece, StagingRing::kSlots> pieces{};
+    std::uint64_t asked = 0, moved = 0;
+    std::size_t newest = 0, oldest = 0;
+    cl_int error = CL_SUCCESS;
+    while (moved < size() && error == CL_SUCCESS) {
+      while (asked < size() && newest - oldest < StagingRing::kSlots - 1 && error == CL_SUCCESS) {
+        const std::uint64_t piece = std::min<std::uint64_t>(size() - asked, StagingRing::kSlotSize);
+        StagingRing::Slot& slot = ring.next(error);
+        if (error == CL_SUCCESS) {
+          error = clEnqueueReadBuffer(ring.queue(), from_, CL_FALSE, region_.offset + asked, piece, slot.data, 0,
+                                      nullptr, &slot.busy);
+        }
+        if (error != CL_SUCCESS) break;
+        clFlush(ring.queue());
+        pieces[newest++ % pieces.size()] = {&slot, asked, piece};
+        asked += piece;
+      }
+      if (newest == oldest) break;
+      const Piece& piece = pieces[oldest++ % pieces.size()];
+      const cl_int read = clWaitForEvents(1, &piece.slot->busy);
+      clReleaseEvent(std::exchange(piece.slot->busy, nullptr));
+      if (error == CL_SUCCESS) error = read;
+      if (error != CL_SUCCESS) break;
+      cl_event written = nullptr;
+      error = clEnqueueWriteBuffer(queue().native(), to_, CL_FALSE, region_.offset + piece.offset, piece.size,
+                                   piece.slot->data, wait_count(), waits(), &written);
+      if (error != CL_SUCCESS) break;
+      clFlush(queue().native());
+      clRetainEvent(written);
+      piece.slot->busy = written;
+      // In an out-of-order queue the pieces are one another's wait list, so that the last one ends last.
+      for (const cl_event wait : waits_) clReleaseEvent(wait);
+      clRetainEvent(written);
+      waits_.assign(1, written);
+      went(written);
+      moved += piece.size;
+    }
+    return error;
+  }
+
+  const Region region_;
+  Device& source_;
+  const cl_mem from_;
+  const cl_mem to_;
+  std::vector<cl_event> waits_;
+  cl_event last_ = nullptr;
+};
+
+}  // namespace
+
+cl_int DeviceTransferCommand::issue(Issue& issue) {
+  cl_mem from = nullptr, to = nullptr;
+  cl_int error = region.native(*source, from);
+  if (error == CL_SUCCESS) error = region.native(issue.queue.device(), to);
+  if (error != CL_SUCCESS) return error;
+  issue.enqueued = false;
+  session->move(make_ref<DeviceTransfer>(*this, issue, from, to),
+                [](Transfer& transfer) { static_cast<DeviceTransfer&>(transfer).move(); });
+  return CL_SUCCESS;
+}
+
+}  // namespace remotecl::server
