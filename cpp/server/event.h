@@ -42,12 +42,12 @@ class Event final : public RefCounted {
   std::atomic<bool> told{false};  // any thread
   bool tracked = false;           // its end is an event of the graph
   std::int32_t status = 0;
-  PeerId expected_of = 0;     // kExpected: who tells; 0: the client
-  bool released = false;      // kExpected: the client does not name it any more
+  PeerId expected_of = 0;               // kExpected: who tells; 0: the client
+  bool released = false;                // kExpected: the client does not name it any more
   std::vector<Ref<PeerLink>> forwards;  // kHeld, kExpected: who is told of the end
-  EventId issued = 0;         // kHeld: the graph's event that ends when the state changes
-  cl_event native = nullptr;  // owned; stays after the end
-  cl_event first = nullptr;   // owned; of several native commands the first one's, else null
+  EventId issued = 0;                   // kHeld: the graph's event that ends when the state changes
+  cl_event native = nullptr;            // owned; stays after the end
+  cl_event first = nullptr;             // owned; of several native commands the first one's, else null
   cl_event start() const { return first != nullptr ? first : native; }
 };
 

@@ -28,6 +28,9 @@ bool PeerInbox::awaits(TransferId transfer) const { return awaited_.contains(tra
 
 void PeerInbox::arrived(TransferId transfer, std::int32_t status, Bytes data) {
   if (discarded_.erase(transfer) != 0) return;
+  // First, because it may be refused: then the command still waits, for the end of the link.
+  std::shared_ptr<KeptBytes> bytes;
+  if (status == 0) bytes = std::make_shared<KeptBytes>(session_, data);
   std::shared_ptr<PeerArrival> arrival;
   if (const auto at = awaited_.find(transfer); at != awaited_.end()) {
     arrival = std::move(at->second);
@@ -37,7 +40,7 @@ void PeerInbox::arrived(TransferId transfer, std::int32_t status, Bytes data) {
     arrival = early_.emplace(transfer, std::make_shared<PeerArrival>()).first->second;
   }
   arrival->status = status;
-  if (status == 0) arrival->bytes = std::make_shared<KeptBytes>(session_, data);
+  arrival->bytes = std::move(bytes);
   if (arrival->awaited != 0) session_.issuer().finish_hold(std::exchange(arrival->awaited, 0));
 }
 
@@ -46,6 +49,10 @@ void PeerInbox::fail_all(std::int32_t status) {
     arrival->status = status;
     session_.issuer().finish_hold(std::exchange(arrival->awaited, 0));
   }
+  clear();
+}
+
+void PeerInbox::clear() {
   awaited_.clear();
   early_.clear();
   discarded_.clear();

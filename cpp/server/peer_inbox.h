@@ -36,6 +36,8 @@ class PeerInbox {
   void arrived(TransferId transfer, std::int32_t status, Bytes data);
   // Nothing will arrive any more.
   void fail_all(std::int32_t status);
+  // The same when nobody waits any more: the session ends, and the bytes that are kept here keep it.
+  void clear();
 
  private:
   Session& session_;

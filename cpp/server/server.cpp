@@ -113,7 +113,7 @@ void Server::serve_peer(std::unique_ptr<Connection>& connection, const Hello& he
   }
   greeted(connection.get());
   accept(*connection, epoch_, session->id(), {});
-  session->peers().attach(peer, hello.role, std::move(connection));
+  session->peers().attach(peer, hello.secret, hello.role, std::move(connection));
 }
 
 void Server::serve_control(std::unique_ptr<Connection>& connection) {

@@ -44,8 +44,8 @@ class Session {
   const Address& address() const { return address_; }
   // The same without names: another machine may not know them.
   const Address& numeric_address() const { return numeric_address_; }
-  std::uint32_t index() const { return index_; }    // position among the platform's servers, < 64
-  PeerId peer_id() const { return index_ + 1; }     // names this server to others
+  std::uint32_t index() const { return index_; }       // position among the platform's servers, < 64
+  PeerId peer_id() const { return index_ + 1; }        // names this server to others
   const Welcome& welcome() const { return welcome_; }  // what the server said first
   // The first message of the session, for the platform to make its devices from.
   Bytes device_list() const { return {device_list_.data(), device_list_.size()}; }

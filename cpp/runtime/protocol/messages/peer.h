@@ -12,8 +12,9 @@ namespace remotecl {
 struct AcceptPeer {
   REMOTECL_MESSAGE(AcceptPeer);
   PeerId peer;
+  LinkId link;
   Secret secret;
-  REMOTECL_FIELDS(peer, secret)
+  REMOTECL_FIELDS(peer, link, secret)
 };
 struct PeerAddress {
   std::string_view host;
@@ -24,11 +25,12 @@ struct PeerAddress {
 struct ConnectPeer {
   REMOTECL_MESSAGE(ConnectPeer);
   PeerId peer;
+  LinkId link;
   std::uint64_t session;
   std::uint64_t epoch;
   Secret secret;
   Sequence<PeerAddress> addresses;
-  REMOTECL_FIELDS(peer, session, epoch, secret, addresses)
+  REMOTECL_FIELDS(peer, link, session, epoch, secret, addresses)
 };
 // Ends the link. `is_gone`: the peer's session is lost, and what was expected from it has failed.
 struct ClosePeer {
@@ -78,9 +80,10 @@ struct EnqueueReceive {
 struct PeerState {
   REMOTECL_MESSAGE(PeerState);
   PeerId peer;
+  LinkId link;
   std::uint32_t is_connected;
   std::string_view text;
-  REMOTECL_FIELDS(peer, is_connected, text)
+  REMOTECL_FIELDS(peer, link, is_connected, text)
 };
 // A forwarded event has ended, and the link to the peer with it: the client tells the peer.
 struct SignalUndelivered {
