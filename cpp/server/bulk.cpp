@@ -12,23 +12,25 @@ bool BulkReceiver::pull(Ref<IncomingTransfer> transfer) {
   const TransferId id = transfer->id();
   {
     MutexLock lock(mutex_);
-    if (!pulled_.emplace(id, std::move(transfer)).second) return false;
+    if (!pulled_.try_emplace(id, Pulled{std::move(transfer)}).second) return false;
   }
   outbox_.send(PullTransfer{id});
   return true;
 }
 
-Ref<IncomingTransfer> BulkReceiver::find(TransferId id) {
-  MutexLock lock(mutex_);
-  const auto at = pulled_.find(id);
-  return at == pulled_.end() ? nullptr : at->second;
-}
-
-Ref<IncomingTransfer> BulkReceiver::take(TransferId id) {
+Ref<IncomingTransfer> BulkReceiver::begin(TransferId id) {
   MutexLock lock(mutex_);
   const auto at = pulled_.find(id);
   if (at == pulled_.end()) return nullptr;
-  Ref<IncomingTransfer> transfer = std::move(at->second);
+  at->second.begun = true;
+  return at->second.transfer;
+}
+
+Ref<IncomingTransfer> BulkReceiver::cancel(TransferId id) {
+  MutexLock lock(mutex_);
+  const auto at = pulled_.find(id);
+  if (at == pulled_.end() || at->second.begun) return nullptr;
+  Ref<IncomingTransfer> transfer = std::move(at->second.transfer);
   pulled_.erase(at);
   return transfer;
 }
@@ -36,13 +38,16 @@ Ref<IncomingTransfer> BulkReceiver::take(TransferId id) {
 std::vector<Ref<IncomingTransfer>> BulkReceiver::take_all() {
   std::vector<Ref<IncomingTransfer>> taken;
   MutexLock lock(mutex_);
-  for (auto& [id, transfer] : pulled_) taken.push_back(std::move(transfer));
+  for (auto& [id, pulled] : pulled_) taken.push_back(std::move(pulled.transfer));
   pulled_.clear();
   return taken;
 }
 
 void BulkReceiver::finish(IncomingTransfer& transfer) {
-  take(transfer.id());
+  {
+    MutexLock lock(mutex_);
+    pulled_.erase(transfer.id());
+  }
   session_.finish_transfer(transfer);
 }
 
@@ -51,7 +56,7 @@ void BulkReceiver::run(Connection& connection) {
   std::array<std::byte, kBulkHeaderSize> bytes;
   while (connection.read_exactly(bytes)) {
     const auto header = decode_frame<BulkHeader>(bytes);
-    const Ref<IncomingTransfer> transfer = find(header.transfer);
+    const Ref<IncomingTransfer> transfer = begin(header.transfer);
     if (!transfer) {
       throw ProtocolError("bulk data for transfer " + std::to_string(header.transfer) + ", which was not pulled");
     }
@@ -61,7 +66,10 @@ void BulkReceiver::run(Connection& connection) {
                           " bytes are left");
     }
     if (header.size == 0) {
-      if (header.status < 0) transfer->set_error(header.status);
+      if (header.status >= 0) {
+        throw ProtocolError("transfer " + std::to_string(header.transfer) + " ends early without an error");
+      }
+      transfer->set_error(header.status);
       finish(*transfer);
       continue;
     }

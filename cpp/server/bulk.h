@@ -25,21 +25,26 @@ class BulkReceiver {
 
   // Asks for the bytes. False when the id is in use.
   bool pull(Ref<IncomingTransfer> transfer) EXCLUDES(mutex_);
-  // Forgets a transfer none of whose bytes have come; null when it is not known.
-  Ref<IncomingTransfer> take(TransferId id) EXCLUDES(mutex_);
+  // Forgets a transfer none of whose bytes have come; null when there is none such.
+  Ref<IncomingTransfer> cancel(TransferId id) EXCLUDES(mutex_);
   // On the connection's own thread, until it ends. Throws ProtocolError.
   void run(Connection& connection) EXCLUDES(mutex_);
   // What has not come. After run().
   std::vector<Ref<IncomingTransfer>> take_all() EXCLUDES(mutex_);
 
  private:
-  Ref<IncomingTransfer> find(TransferId id) EXCLUDES(mutex_);
+  struct Pulled {
+    Ref<IncomingTransfer> transfer;
+    bool begun = false;  // run() is using it
+  };
+
+  Ref<IncomingTransfer> begin(TransferId id) EXCLUDES(mutex_);
   void finish(IncomingTransfer& transfer) EXCLUDES(mutex_);
 
   Session& session_;
   Outbox& outbox_;
   Mutex mutex_;
-  std::unordered_map<TransferId, Ref<IncomingTransfer>> pulled_ GUARDED_BY(mutex_);
+  std::unordered_map<TransferId, Pulled> pulled_ GUARDED_BY(mutex_);
 };
 
 // The writing side: a thread of its own, made with the first transfer, because whoever reads may be slow.

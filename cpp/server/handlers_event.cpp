@@ -11,7 +11,10 @@ void Session::handle(const ExpectEvent& message) {
   issuer_.expect(message.event, message.peer);
   if (message.peer != 0 && peers_.gone(message.peer)) issuer_.signal(message.event, CL_DEVICE_NOT_AVAILABLE);
 }
-void Session::handle(const SignalEvent& message) { issuer_.signal(message.event, message.status); }
+void Session::handle(const SignalEvent& message) {
+  if (message.peer == 0) return issuer_.signal(message.event, message.status);
+  issuer_.signal_for(message.peer, message.event, message.status);
+}
 
 void Session::report_end(const Event& event, std::int32_t status, cl_event first, cl_event last) {
   EventDone done{event.id, status, 0, {}};

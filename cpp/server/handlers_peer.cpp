@@ -89,16 +89,19 @@ struct LimitedReceiveCommand {
 
 void Session::handle(const AcceptPeer& message) {
   check(message.peer);
-  peers_.accept(message.peer, message.secret);
+  peers_.accept(message.peer, message.link, message.secret);
 }
 
 void Session::handle(const ConnectPeer& message) {
   check(message.peer);
-  std::vector<Address> addresses;
+  PeerTable::Attempt attempt{message.peer, message.link, message.session, message.epoch, message.secret, {}};
   message.addresses.for_each([&](const PeerAddress& address) {
-    if (addresses.size() < PeerTable::kAddressesMax) addresses.push_back({std::string(address.host), address.port});
+    if (address.host.size() > PeerTable::kHostMax) throw ProtocolError("the name of a peer's host is too long");
+    if (attempt.addresses.size() < PeerTable::kAddressesMax) {
+      attempt.addresses.push_back({std::string(address.host), address.port});
+    }
   });
-  peers_.connect(message.peer, message.session, message.epoch, message.secret, std::move(addresses));
+  peers_.connect(std::move(attempt));
 }
 
 void Session::handle(const ClosePeer& message) {

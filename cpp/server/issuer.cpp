@@ -148,7 +148,9 @@ void Issuer::forward(EventId id, const Ref<PeerLink>& link) {
       return forward_end(*event, link);
     case Event::State::kHeld:
     case Event::State::kExpected:
-      event->forwards.push_back(link);
+      if (std::find(event->forwards.begin(), event->forwards.end(), link) == event->forwards.end()) {
+        event->forwards.push_back(link);
+      }
   }
 }
 
@@ -230,14 +232,15 @@ void Issuer::expect(EventId id, PeerId peer) {
     throw ProtocolError("event id " + std::to_string(id) + " cannot be used or was used before");
   }
   graph_.expect(id);
-  const auto early = early_signals_.find(id);
-  if (early == early_signals_.end()) return;
+  const auto by_peer = early_signals_.find(peer);
+  if (by_peer == early_signals_.end()) return;
+  const auto early = by_peer->second.find(id);
+  if (early == by_peer->second.end()) return;
   const std::int32_t status = early->second;
-  early_signals_.erase(early);
+  by_peer->second.erase(early);
   signal(id, status);
 }
 
-// One whose signal was lost with a link may be told by the client what the peer has told after all.
 void Issuer::signal(EventId id, std::int32_t status) {
   Event* event = events_.find(id);
   if (event == nullptr || event->state == Event::State::kEnded) return;
@@ -250,10 +253,21 @@ void Issuer::signal(EventId id, std::int32_t status) {
   if (event->observed) outbox_.add(EventDone{id, event->status, 0, {}});
 }
 
-void Issuer::signal_by_peer(EventId id, std::int32_t status) {
-  if (events_.find(id) != nullptr) return signal(id, status);
-  if (early_signals_.size() >= kEarlySignalsMax) throw ProtocolError("a peer signals too many events");
-  early_signals_.emplace(id, status);
+void Issuer::signal_for(PeerId peer, EventId id, std::int32_t status) {
+  const Event* event = events_.find(id);
+  if (event != nullptr && event->expected_of == peer) signal(id, status);
+}
+
+void Issuer::signal_by(PeerId peer, EventId id, std::int32_t status) {
+  if (const Event* event = events_.find(id)) {
+    if (event->expected_of != peer) {
+      throw ProtocolError("event id " + std::to_string(id) + " is signalled by a peer that it is not expected from");
+    }
+    return signal(id, status);
+  }
+  auto& early = early_signals_[peer];
+  if (early.size() >= kEarlySignalsMax) throw ProtocolError("a peer signals too many events that are not expected");
+  early.emplace(id, status);
 }
 
 void Issuer::fail_expected(PeerId peer, std::int32_t status) {
@@ -262,6 +276,7 @@ void Issuer::fail_expected(PeerId peer, std::int32_t status) {
     if (event.state == Event::State::kExpected && event.expected_of == peer) expected.push_back(event.id);
   });
   for (const EventId id : expected) signal(id, status);
+  early_signals_.erase(peer);
 }
 
 void Issuer::run_ready() {

@@ -74,8 +74,10 @@ class Issuer {
   // `peer`: who will signal it; 0: the client.
   void expect(EventId id, PeerId peer);
   void signal(EventId id, std::int32_t status);
-  // The same from a peer, which may be faster than the client is with expect().
-  void signal_by_peer(EventId id, std::int32_t status);
+  // The same for an event that the peer should have signalled, and may have.
+  void signal_for(PeerId peer, EventId id, std::int32_t status);
+  // The same from that peer, which may be faster than the client is with expect().
+  void signal_by(PeerId peer, EventId id, std::int32_t status);
   // What is expected of the peer fails: it is gone.
   void fail_expected(PeerId peer, std::int32_t status);
   // Tells the peer when the event ends.
@@ -95,7 +97,7 @@ class Issuer {
  private:
   static constexpr EventId kInternal = EventId{1} << 63;
   static constexpr std::size_t kHeldCommandsMax = 1u << 20;
-  static constexpr std::size_t kEarlySignalsMax = 1u << 20;
+  static constexpr std::size_t kEarlySignalsMax = 1u << 18;  // of one peer
 
   void collect(Queue& queue, const Array<EventId>& wait_list, std::vector<Ref<Event>>* kept);
   void collect_order(Queue& queue, bool waits_for_all);
@@ -126,7 +128,7 @@ class Issuer {
   Outbox& outbox_;
   EventGraph graph_;
   ObjectTable<Event> events_;
-  std::unordered_map<EventId, std::int32_t> early_signals_;  // of events that are not expected yet
+  std::unordered_map<PeerId, std::unordered_map<EventId, std::int32_t>> early_signals_;  // of unexpected events
   EventId last_hold_ = kInternal;
   std::vector<Ref<Queue>> touched_;
   std::vector<EventGraph::Ready> ready_;

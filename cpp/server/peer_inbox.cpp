@@ -42,10 +42,13 @@ void PeerInbox::wake(PeerArrival& arrival) {
 }
 
 void PeerInbox::arrived(TransferId transfer, std::int32_t status, Bytes data) {
+  // First, because it may be refused: then the command still waits, for the end of the link.
+  std::shared_ptr<KeptBytes> bytes;
+  if (status == 0 && !discarded_.contains(transfer)) bytes = std::make_shared<KeptBytes>(session_, data);
   const std::shared_ptr<PeerArrival> arrival = arrival_of(transfer);
   if (!arrival) return;
   arrival->status = status;
-  if (status == 0) arrival->bytes = std::make_shared<KeptBytes>(session_, data);
+  arrival->bytes = std::move(bytes);
   wake(*arrival);
 }
 
@@ -61,6 +64,10 @@ void PeerInbox::fail_all(std::int32_t status) {
     arrival->status = status;
     session_.issuer().finish_hold(std::exchange(arrival->awaited, 0));
   }
+  clear();
+}
+
+void PeerInbox::clear() {
   awaited_.clear();
   early_.clear();
   discarded_.clear();

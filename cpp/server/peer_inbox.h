@@ -38,6 +38,8 @@ class PeerInbox {
   void announced(TransferId transfer, std::uint64_t size);
   // Nothing will arrive any more.
   void fail_all(std::int32_t status);
+  // The same when nobody waits any more: the session ends, and the bytes that are kept here keep it.
+  void clear();
 
  private:
   std::shared_ptr<PeerArrival> arrival_of(TransferId transfer);

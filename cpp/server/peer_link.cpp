@@ -24,8 +24,10 @@ Message decode(Bytes payload) {
 
 }  // namespace
 
-PeerLink::PeerLink(Session& session, PeerId id, std::unique_ptr<Connection> control, std::unique_ptr<Connection> bulk)
+PeerLink::PeerLink(Session& session, PeerId peer, LinkId id, std::unique_ptr<Connection> control,
+                   std::unique_ptr<Connection> bulk)
     : session_(session),
+      peer_(peer),
       id_(id),
       control_(std::move(control)),
       bulk_(std::move(bulk)),
@@ -52,35 +54,56 @@ void PeerLink::close() {
 
 void PeerLink::stop() {
   close();
-  if (reader_.joinable()) reader_.join();
+  if (reader_.joinable()) {
+    reader_.join();
+  } else if (bulk_reader_.joinable()) {  // there was no thread for the other one
+    bulk_reader_.join();
+  }
 }
 
 void PeerLink::run() {
-  std::string reason = "the other server closed the connection";
   try {
     serve();
   } catch (const std::exception& error) {
-    reason = error.what();
-    spdlog::warn("session {:016x}, peer {}: {}", session_.id(), id_, reason);
+    fail(error);
+    // Of a command of this session that became ready, not of the peer.
+    session_.close(error.what());
   }
   close();
   bulk_reader_.join();
   outbox_.stop();
-  give_up(reason);
+  try {
+    give_up();
+  } catch (const std::exception& error) {
+    session_.close(error.what());
+  }
+}
+
+void PeerLink::fail(const std::exception& error) {
+  spdlog::warn("session {:016x}, peer {}: {}", session_.id(), peer_, error.what());
+  MutexLock lock(mutex_);
+  if (reason_.empty()) reason_ = error.what();
 }
 
 void PeerLink::serve() {
   MessageBuffer buffer;
-  for (;;) {
+  bool broken = false;
+  while (!broken) {
     const std::size_t count = control_->read_some(buffer.space());
     if (count == 0) return;
     buffer.commit(count);
     const bool goes_on = session_.with_lock([&] {
-      std::uint16_t code = 0;
-      Bytes payload;
-      auto next = MessageBuffer::Next::kNeedMore;
-      while ((next = buffer.next(code, payload)) == MessageBuffer::Next::kMessage) execute(code, payload);
-      if (next == MessageBuffer::Next::kBroken) throw ProtocolError("a peer's message is longer than allowed");
+      // What the messages before a wrong one have caused still happens.
+      try {
+        std::uint16_t code = 0;
+        Bytes payload;
+        auto next = MessageBuffer::Next::kNeedMore;
+        while ((next = buffer.next(code, payload)) == MessageBuffer::Next::kMessage) execute(code, payload);
+        if (next == MessageBuffer::Next::kBroken) throw ProtocolError("a peer's message is longer than allowed");
+      } catch (const ProtocolError& error) {
+        fail(error);
+        broken = true;
+      }
     });
     if (!goes_on) return;
   }
@@ -89,8 +112,11 @@ void PeerLink::serve() {
 void PeerLink::receive_bulk() {
   try {
     bulk_receiver_.run(*bulk_);
+  } catch (const ProtocolError& error) {
+    fail(error);
   } catch (const std::exception& error) {
-    spdlog::warn("session {:016x}, peer {}: {}", session_.id(), id_, error.what());
+    fail(error);
+    session_.close(error.what());
   }
   close();
 }
@@ -120,13 +146,16 @@ void PeerLink::check_unmatched(const Table& table) {
 }
 
 void PeerLink::take(const PeerSignal& message) {
-  session_.issuer().signal_by_peer(message.event, message.status);
+  session_.issuer().signal_by(peer_, message.event, message.status);
   if (++signals_taken_ % kSignalsPerAck == 0) outbox_.send(PeerAck{signals_taken_});
 }
 
 void PeerLink::take(const PeerAck& message) {
   MutexLock lock(mutex_);
-  for (; acknowledged_ < message.signals && !unacknowledged_.empty(); ++acknowledged_) unacknowledged_.pop_front();
+  if (message.signals > acknowledged_ + unacknowledged_.size()) {
+    throw ProtocolError("a peer acknowledges signals that it did not get");
+  }
+  for (; acknowledged_ < message.signals; ++acknowledged_) unacknowledged_.pop_front();
 }
 
 void PeerLink::take(const PeerData& message) {
@@ -135,7 +164,7 @@ void PeerLink::take(const PeerData& message) {
   Ref<IncomingTransfer> failed;
   {
     MutexLock lock(mutex_);
-    failed = bulk_receiver_.take(message.transfer);
+    failed = bulk_receiver_.cancel(message.transfer);
     if (!failed) {
       check_unmatched(refused_);
       refused_.emplace(message.transfer, status);
@@ -181,16 +210,32 @@ void PeerLink::signal(EventId event, std::int32_t status) {
     if (!lost_) {
       unacknowledged_.push_back({event, status});
       outbox_.send(PeerSignal{event, status});
+      if (unacknowledged_.size() > kUnmatchedMax) close();
       return;
     }
   }
-  session_.outbox().send(SignalUndelivered{id_, event, status});
+  session_.outbox().send(SignalUndelivered{peer_, event, status});
 }
 
 void PeerLink::send(TransferId transfer, Bytes data) { outbox_.send(PeerData{transfer, 0, data}); }
 void PeerLink::announce(TransferId transfer, std::uint64_t size) { outbox_.send(PeerSize{transfer, size}); }
-void PeerLink::refuse(TransferId transfer, std::int32_t status) { outbox_.send(PeerData{transfer, status, {}}); }
-void PeerLink::drop(TransferId transfer) { outbox_.send(DropTransfer{transfer}); }
+
+void PeerLink::refuse(TransferId transfer, std::int32_t status) {
+  {
+    MutexLock lock(mutex_);
+    pulled_early_.erase(transfer);
+    if (dropped_early_.erase(transfer) != 0) return;  // the peer has failed before
+  }
+  outbox_.send(PeerData{transfer, status, {}});
+}
+
+void PeerLink::drop(TransferId transfer) {
+  {
+    MutexLock lock(mutex_);
+    if (refused_.erase(transfer) != 0) return;
+  }
+  outbox_.send(DropTransfer{transfer});
+}
 
 void PeerLink::offer(Ref<OutgoingTransfer> transfer) {
   {
@@ -230,12 +275,18 @@ std::int32_t PeerLink::take_refusal(TransferId transfer) {
   return status;
 }
 
-void PeerLink::give_up(const std::string& reason) {
+void PeerLink::give_up() {
+  std::string reason;
   std::deque<Signal> unacknowledged;
   std::vector<Ref<Transfer>> failed;
   {
     MutexLock lock(mutex_);
     lost_ = true;
+    if (reason_.empty()) reason_ = "the other server closed the connection";
+    reason = reason_;
+    pulled_early_.clear();
+    dropped_early_.clear();
+    refused_.clear();
     unacknowledged.swap(unacknowledged_);
     for (auto& [id, transfer] : offers_) failed.push_back(std::move(transfer));
     offers_.clear();
@@ -245,9 +296,9 @@ void PeerLink::give_up(const std::string& reason) {
   for (auto& transfer : failed) session_.fail_transfer(std::move(transfer), kLinkLost);
   session_.with_lock([this] { inbox_.fail_all(kLinkLost); });
   for (const Signal& signal : unacknowledged) {
-    session_.outbox().add(SignalUndelivered{id_, signal.event, signal.status});
+    session_.outbox().add(SignalUndelivered{peer_, signal.event, signal.status});
   }
-  session_.outbox().send(PeerState{id_, 0, reason});
+  session_.outbox().send(PeerState{peer_, id_, 0, reason});
 }
 
 }  // namespace remotecl::server

@@ -25,10 +25,10 @@ class Session;
 // lazily made one sends it.
 class PeerLink final : public RefCounted {
  public:
-  PeerLink(Session& session, PeerId id, std::unique_ptr<Connection> control, std::unique_ptr<Connection> bulk);
+  PeerLink(Session& session, PeerId peer, LinkId id, std::unique_ptr<Connection> control,
+           std::unique_ptr<Connection> bulk);
   ~PeerLink() override { stop(); }
 
-  PeerId id() const { return id_; }
   bool lost() const EXCLUDES(mutex_);
 
   void start();
@@ -58,7 +58,7 @@ class PeerLink final : public RefCounted {
   std::int32_t take_refusal(TransferId transfer) EXCLUDES(mutex_);
 
  private:
-  // Transfers that only one side has heard of.
+  // Transfers that only one side has heard of, and signals that the peer has not acknowledged.
   static constexpr std::size_t kUnmatchedMax = 1u << 20;
   static constexpr std::uint64_t kSignalsPerAck = 64;
 
@@ -72,17 +72,20 @@ class PeerLink final : public RefCounted {
   void receive_bulk();
   void execute(std::uint16_t code, Bytes payload);
   void take(const PeerSignal&);
+  // The first reason why the link ends.
+  void fail(const std::exception& error) EXCLUDES(mutex_);
   void take(const PeerAck&) EXCLUDES(mutex_);
   void take(const PeerData&) EXCLUDES(mutex_);
   void take(const PeerSize&);
   void take(const PullTransfer&) EXCLUDES(mutex_);
   void take(const DropTransfer&) EXCLUDES(mutex_);
-  void give_up(const std::string& reason) EXCLUDES(mutex_);
+  void give_up() EXCLUDES(mutex_);
   template <class Table>
   static void check_unmatched(const Table& table);
 
   Session& session_;
-  const PeerId id_;
+  const PeerId peer_;
+  const LinkId id_;
   const std::unique_ptr<Connection> control_;
   const std::unique_ptr<Connection> bulk_;
   Outbox outbox_;
@@ -93,6 +96,7 @@ class PeerLink final : public RefCounted {
 
   mutable Mutex mutex_;
   bool lost_ GUARDED_BY(mutex_) = false;
+  std::string reason_ GUARDED_BY(mutex_);
   std::deque<Signal> unacknowledged_ GUARDED_BY(mutex_);
   std::uint64_t acknowledged_ GUARDED_BY(mutex_) = 0;
   std::unordered_map<TransferId, Ref<OutgoingTransfer>> offers_ GUARDED_BY(mutex_);

@@ -1,10 +1,13 @@
 #include "server/peer_table.h"
 
+#include <algorithm>
+
 #include "runtime/greeting/greeting.h"
 #include "runtime/transport/shared_memory.h"
 #include "runtime/transport/tcp.h"
 #include "server/handshake.h"
 #include "server/log.h"
+#include "server/protocol_error.h"
 #include "server/session.h"
 
 namespace remotecl::server {
@@ -15,9 +18,10 @@ constexpr std::chrono::milliseconds kConnectTimeout{1500};
 
 }  // namespace
 
-void PeerTable::accept(PeerId peer, const Secret& secret) {
+void PeerTable::accept(PeerId peer, LinkId link, const Secret& secret) {
   MutexLock lock(mutex_);
   Peer& entry = peers_[peer];
+  entry.accepted = link;
   entry.secret = secret;
   entry.accepts = true;
   entry.gone = false;
@@ -38,62 +42,96 @@ PeerId PeerTable::find(const Secret& secret, std::chrono::milliseconds patience)
   }
 }
 
-void PeerTable::attach(PeerId peer, Role role, std::unique_ptr<Connection> connection) {
-  {
-    MutexLock lock(mutex_);
-    if (stopped_) return;
-    Peer& entry = peers_[peer];
-    (role == Role::kPeerControl ? entry.control : entry.bulk) = std::move(connection);
-    if (entry.control == nullptr || entry.bulk == nullptr) return;
-    entry.accepts = false;
-    if (entry.link) {
-      entry.link->close();
-      connectors_.post([former = std::move(entry.link)] { former->stop(); });
-    }
-    entry.link = make_ref<PeerLink>(session_, peer, std::move(entry.control), std::move(entry.bulk));
-    entry.link->start();
-  }
-  spdlog::info("session {:016x} is linked to peer {}", session_.id(), peer);
-  session_.outbox().send(PeerState{peer, 1, {}});
+void PeerTable::attach(PeerId peer, const Secret& secret, Role role, std::unique_ptr<Connection> connection) {
+  MutexLock lock(mutex_);
+  Peer& entry = peers_[peer];
+  if (stopped_ || !entry.accepts || !same_secret(entry.secret, secret)) return;
+  (role == Role::kPeerControl ? entry.control : entry.bulk) = std::move(connection);
+  if (entry.control == nullptr || entry.bulk == nullptr) return;
+  entry.accepts = false;
+  begin(peer, entry.accepted, std::move(entry.control), std::move(entry.bulk));
 }
 
-void PeerTable::connect(PeerId peer, std::uint64_t session, std::uint64_t epoch, const Secret& secret,
-                        std::vector<Address> addresses) {
+void PeerTable::begin(PeerId peer, LinkId id, std::unique_ptr<Connection> control, std::unique_ptr<Connection> bulk) {
+  Ref<PeerLink>& link = peers_[peer].link;
+  if (link) {
+    link->close();
+    formers_.push_back(link);
+    connectors_.post([this, former = link] { end(former); });
+  }
+  link = make_ref<PeerLink>(session_, peer, id, std::move(control), std::move(bulk));
+  // Before the link can say that it has ended.
+  session_.outbox().send(PeerState{peer, id, 1, {}});
+  link->start();
+  spdlog::info("session {:016x} is linked to peer {}", session_.id(), peer);
+}
+
+void PeerTable::end(const Ref<PeerLink>& former) {
+  former->stop();
+  MutexLock lock(mutex_);
+  std::erase(formers_, former);
+}
+
+void PeerTable::connect(Attempt attempt) {
   {
     MutexLock lock(mutex_);
-    peers_[peer].gone = false;
+    if (attempts_ >= kPeersMax) throw ProtocolError("too many peers are being connected to");
+    ++attempts_;
+    peers_[attempt.peer].gone = false;
   }
-  connectors_.post([this, peer, session, epoch, secret, addresses = std::move(addresses)] {
-    try_addresses(peer, session, epoch, secret, addresses);
+  connectors_.post([this, attempt = std::move(attempt)] {
+    try_addresses(attempt);
+    MutexLock lock(mutex_);
+    --attempts_;
   });
 }
 
-void PeerTable::try_addresses(PeerId peer, std::uint64_t session, std::uint64_t epoch, const Secret& secret,
-                              const std::vector<Address>& addresses) {
+std::unique_ptr<Connection> PeerTable::open(const Attempt& attempt, const Address& address, Role role) {
+  auto connection = tcp::connect(address, kConnectTimeout);
+  {
+    MutexLock lock(mutex_);
+    if (stopped_) throw ConnectionError("the session ends");
+    greeting_.insert(connection.get());
+  }
+  const auto leave = [&] {
+    MutexLock lock(mutex_);
+    greeting_.erase(connection.get());
+  };
+  const std::uint64_t features = role == Role::kPeerBulk ? kFeatureSharedMemory : 0;
+  Welcome welcome{};
+  try {
+    welcome = greet(*connection, address, role, attempt.session, attempt.secret, features);
+    if (welcome.epoch != attempt.epoch) {
+      throw ConnectionError(address.text() + " is another server than the one that was meant");
+    }
+  } catch (...) {
+    leave();
+    throw;
+  }
+  leave();
+  if ((welcome.features & features) == 0) return connection;
+  connection->set_read_timeout(std::chrono::milliseconds(kHandshakeTimeoutMs));
+  connection = shared_memory::offer(std::move(connection));
+  if (connection == nullptr) throw ConnectionError(address.text() + " ended the connection");
+  connection->set_read_timeout(std::chrono::milliseconds(0));
+  return connection;
+}
+
+void PeerTable::try_addresses(const Attempt& attempt) {
   std::string reasons;
-  for (const Address& address : addresses) {
+  for (const Address& address : attempt.addresses) {
     try {
-      auto control = tcp::connect(address, kConnectTimeout);
-      if (greet(*control, address, Role::kPeerControl, session, secret).epoch != epoch) {
-        throw ConnectionError(address.text() + " is another server than the one that was meant");
-      }
-      auto bulk = tcp::connect(address, kConnectTimeout);
-      const Welcome welcome = greet(*bulk, address, Role::kPeerBulk, session, secret, kFeatureSharedMemory);
-      if ((welcome.features & kFeatureSharedMemory) != 0) {
-        bulk->set_read_timeout(std::chrono::milliseconds(kHandshakeTimeoutMs));
-        bulk = shared_memory::offer(std::move(bulk));
-        if (bulk == nullptr) throw ConnectionError(address.text() + " ended the connection");
-        bulk->set_read_timeout(std::chrono::milliseconds(0));
-      }
-      attach(peer, Role::kPeerControl, std::move(control));
-      attach(peer, Role::kPeerBulk, std::move(bulk));
+      auto control = open(attempt, address, Role::kPeerControl);
+      auto bulk = open(attempt, address, Role::kPeerBulk);
+      MutexLock lock(mutex_);
+      if (!stopped_) begin(attempt.peer, attempt.link, std::move(control), std::move(bulk));
       return;
     } catch (const std::exception& error) {
       if (!reasons.empty()) reasons += "; ";
       reasons += error.what();
     }
   }
-  session_.outbox().send(PeerState{peer, 0, reasons});
+  session_.outbox().send(PeerState{attempt.peer, attempt.link, 0, reasons});
 }
 
 void PeerTable::close(PeerId peer, bool gone) {
@@ -120,17 +158,34 @@ bool PeerTable::gone(PeerId peer) {
 }
 
 void PeerTable::stop() {
-  std::vector<Ref<PeerLink>> links;
   {
     MutexLock lock(mutex_);
     stopped_ = true;
     accepts_more_.notify_all();
+    for (Connection* connection : greeting_) connection->shutdown();
+    for (auto& [id, peer] : peers_) {
+      if (peer.link) peer.link->close();
+    }
+  }
+  connectors_.stop();
+  std::vector<Ref<PeerLink>> links;
+  {
+    MutexLock lock(mutex_);
+    links = formers_;
     for (auto& [id, peer] : peers_) {
       if (peer.link) links.push_back(peer.link);
     }
   }
-  connectors_.stop();
   for (const auto& link : links) link->stop();
+}
+
+void PeerTable::clear() {
+  MutexLock lock(mutex_);
+  for (const auto& former : formers_) former->inbox().clear();
+  for (auto& [id, peer] : peers_) {
+    if (peer.link) peer.link->inbox().clear();
+  }
+  formers_.clear();
 }
 
 }  // namespace remotecl::server

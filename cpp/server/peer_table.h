@@ -3,6 +3,7 @@
 #include <chrono>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,19 +20,31 @@ class PeerTable {
  public:
   static constexpr PeerId kPeersMax = 64;
   static constexpr std::size_t kAddressesMax = 16;  // of one peer
+  static constexpr std::size_t kHostMax = 255;      // bytes of a name
+
+  // What a client asks this server to connect to.
+  struct Attempt {
+    PeerId peer;
+    LinkId link;
+    std::uint64_t session;
+    std::uint64_t epoch;
+    Secret secret;
+    std::vector<Address> addresses;
+  };
 
   explicit PeerTable(Session& session) : session_(session) {}
 
   // Whoever knows `secret` may become the link to `peer`.
-  void accept(PeerId peer, const Secret& secret) EXCLUDES(mutex_);
+  void accept(PeerId peer, LinkId link, const Secret& secret) EXCLUDES(mutex_);
   // On a connection's own thread: the peer that `secret` belongs to, after waiting for the client to name it; 0 when it
   // does not, as it may come later than the peer.
   PeerId find(const Secret& secret, std::chrono::milliseconds patience) EXCLUDES(mutex_);
-  // One of the two connections of a link; with the second one the link begins.
-  void attach(PeerId peer, Role role, std::unique_ptr<Connection> connection) EXCLUDES(mutex_);
-  // Connects to a session of another server, beside everything else; the client hears of the outcome.
-  void connect(PeerId peer, std::uint64_t session, std::uint64_t epoch, const Secret& secret,
-               std::vector<Address> addresses) EXCLUDES(mutex_);
+  // One of the two connections of a link that is accepted; with the second one the link begins. Ends a connection whose
+  // secret is not valid any more.
+  void attach(PeerId peer, const Secret& secret, Role role, std::unique_ptr<Connection> connection) EXCLUDES(mutex_);
+  // Connects to a session of another server, beside everything else; the client hears of the outcome. Throws
+  // ProtocolError when there are too many attempts.
+  void connect(Attempt attempt) EXCLUDES(mutex_);
   // `gone`: the peer's session is lost.
   void close(PeerId peer, bool gone) EXCLUDES(mutex_);
 
@@ -42,9 +55,12 @@ class PeerTable {
 
   // Ends all links and waits for their threads. Without the session's lock.
   void stop() EXCLUDES(mutex_);
+  // Lets go of all that links have received. After stop(), with the session's lock.
+  void clear() EXCLUDES(mutex_);
 
  private:
   struct Peer {
+    LinkId accepted = 0;
     Secret secret{};
     bool accepts = false;
     bool gone = false;
@@ -52,14 +68,20 @@ class PeerTable {
     Ref<PeerLink> link;
   };
 
-  void try_addresses(PeerId peer, std::uint64_t session, std::uint64_t epoch, const Secret& secret,
-                     const std::vector<Address>& addresses) EXCLUDES(mutex_);
+  void begin(PeerId peer, LinkId link, std::unique_ptr<Connection> control, std::unique_ptr<Connection> bulk)
+      REQUIRES(mutex_);
+  void end(const Ref<PeerLink>& former) EXCLUDES(mutex_);
+  void try_addresses(const Attempt& attempt) EXCLUDES(mutex_);
+  std::unique_ptr<Connection> open(const Attempt& attempt, const Address& address, Role role) EXCLUDES(mutex_);
 
   Session& session_;
   Mutex mutex_;
   ConditionVariable accepts_more_;
   bool stopped_ GUARDED_BY(mutex_) = false;
   std::map<PeerId, Peer> peers_ GUARDED_BY(mutex_);
+  std::vector<Ref<PeerLink>> formers_ GUARDED_BY(mutex_);  // replaced, and not ended yet
+  std::size_t attempts_ GUARDED_BY(mutex_) = 0;
+  std::set<Connection*> greeting_ GUARDED_BY(mutex_);  // of attempts
   Worker connectors_{8};
 };
 

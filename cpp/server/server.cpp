@@ -120,7 +120,7 @@ void Server::serve_peer(std::unique_ptr<Connection>& connection, const Hello& he
     if (connection == nullptr) return;
     connection->set_read_timeout(std::chrono::milliseconds(0));
   }
-  session->peers().attach(peer, hello.role, std::move(connection));
+  session->peers().attach(peer, hello.secret, hello.role, std::move(connection));
 }
 
 void Server::serve_control(std::unique_ptr<Connection>& connection) {

@@ -206,6 +206,7 @@ void Session::tear_down() {
   printers_.stop();
   outbox_.stop();
   MutexLock lock(mutex_);
+  peers_.clear();
   issuer_.drop_all();
   command_buffers_.clear();
   kernels_.clear();

@@ -44,10 +44,21 @@ void Fetcher::push(MemoryObject& root, const Missing& missing, Location from) {
   }
   const TransferId transfer = next_id();
   const std::uint32_t is_image = root.image() != nullptr ? 1 : 0;
-  sending.send(EnqueueSend{sender.id(), 0, root.id(), is_image, range.offset, range.size, content_size,
-                           followed != nullptr ? followed->transfer : 0,
-                           followed != nullptr ? followed->event->id() : 0, transfer, session().peer_id(),
-                           std::span<const EventId>(written)});
+  EnqueueSend message{sender.id(),
+                      0,
+                      root.id(),
+                      is_image,
+                      range.offset,
+                      range.size,
+                      transfer,
+                      session().peer_id(),
+                      std::span<const EventId>(written),
+                      content_size};
+  if (followed != nullptr) {
+    message.followed = followed->transfer;
+    message.followed_event = followed->event->id();
+  }
+  sending.send(message);
   sending.flush();
 
   CommandQueue& to = receiver(range.size);
@@ -58,9 +69,8 @@ void Fetcher::push(MemoryObject& root, const Missing& missing, Location from) {
     arrival->at_end([&sending] { sending.end_sending(); });
   }
   arrival->report_is_awaited();
-  session().send(EnqueueReceive{to.id(), arrival->id(), root.id(), is_image, range.offset, range.size,
-                                content_size != 0 ? 1u : 0u, transfer, sending.peer_id(),
-                                std::span<const EventId>(after)});
+  session().send(EnqueueReceive{to.id(), arrival->id(), root.id(), is_image, range.offset, range.size, transfer,
+                                sending.peer_id(), std::span<const EventId>(after), content_size != 0 ? 1u : 0u});
   const bool is_whole = range == missing.range && content_size == 0 && range.size > kInlineDataMax;
   arriving(root, missing, {arrival, missing.range, missing.holders, after.empty(), is_whole ? transfer : 0},
            content_size != 0 || range != missing.range);

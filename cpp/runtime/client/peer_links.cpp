@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "runtime/client/handle.h"
 #include "runtime/client/notice.h"
 #include "runtime/client/session.h"
 
@@ -58,17 +59,23 @@ void PeerLinks::connect(const std::vector<Session*>& sessions) {
 }
 
 void PeerLinks::begin(const Key& key, Entry& entry) {
+  // Their reports have to be read although nobody waits for them.
+  key.first->add_interest();
+  key.second->add_interest();
+  entry.state = State::kConnecting;
+  entry.both_tried = false;
+  entry.begun_at = std::chrono::steady_clock::now();
+  entry.reason.clear();
+  attempt(key, entry);
+}
+
+void PeerLinks::attempt(const Key& key, Entry& entry) {
   Session& connecting = entry.reversed ? *key.second : *key.first;
   Session& accepting = entry.reversed ? *key.first : *key.second;
-  if (entry.state != State::kConnecting) {
-    // Their reports have to be read although nobody waits for them.
-    connecting.add_interest();
-    accepting.add_interest();
-  }
-  entry.state = State::kConnecting;
   entry.reported = 0;
+  entry.id = next_id();
   const Secret secret = new_secret();
-  accepting.send(AcceptPeer{connecting.peer_id(), secret});
+  accepting.send(AcceptPeer{connecting.peer_id(), entry.id, secret});
   accepting.flush();
   std::vector<PeerAddress> addresses;
   const Address& known = accepting.address();
@@ -76,7 +83,7 @@ void PeerLinks::begin(const Key& key, Entry& entry) {
   addresses.push_back({numeric.host, numeric.port});
   if (known != numeric) addresses.push_back({known.host, known.port});
   const Welcome& welcome = accepting.welcome();
-  connecting.send(ConnectPeer{accepting.peer_id(), welcome.session, welcome.epoch, secret,
+  connecting.send(ConnectPeer{accepting.peer_id(), entry.id, welcome.session, welcome.epoch, secret,
                               std::span<const PeerAddress>(addresses)});
   connecting.flush();
 }
@@ -89,9 +96,17 @@ void PeerLinks::decided(const Key& key, Entry& entry, State state) {
   entry.state = state;
   if (state == State::kFailed) {
     entry.failed_at = std::chrono::steady_clock::now();
-    entry.both_tried = false;
+    entry.failed_before = true;
   }
   changed_.notify_all();
+}
+
+// Neither can reach the other.
+void PeerLinks::fail(const Key& key, Entry& entry) {
+  decided(key, entry, State::kFailed);
+  if (std::exchange(entry.told, true)) return;
+  notice(key.first->address().text() + " and " + key.second->address().text() +
+         " cannot reach each other; data between them goes through this computer (" + entry.reason + ")");
 }
 
 bool PeerLinks::connected(Session& one, Session& other) {
@@ -103,8 +118,13 @@ bool PeerLinks::connected(Session& one, Session& other) {
   const bool again = entry.state == State::kFailed && now - entry.failed_at > kRetryPause;
   if ((entry.state == State::kNone || again) && !one.lost() && !other.lost()) begin(both, entry);
   // A link that failed before keeps nobody waiting.
-  if (entry.state == State::kConnecting && !again && entry.reason.empty()) {
-    changed_.wait_until(lock, now + kDecisionMax, [&entry] { return entry.state != State::kConnecting; });
+  const auto decision = entry.begun_at + kDecisionMax;
+  if (entry.state == State::kConnecting && !entry.failed_before) {
+    changed_.wait_until(lock, decision, [&entry] { return entry.state != State::kConnecting; });
+  }
+  if (entry.state == State::kConnecting && std::chrono::steady_clock::now() >= decision) {
+    entry.reason = "no answer within " + std::to_string(kDecisionMax.count()) + " s";
+    fail(both, entry);
   }
   return entry.state == State::kConnected;
 }
@@ -130,12 +150,13 @@ void PeerLinks::report(Session& from, const PeerState& state) {
   if (peer == nullptr) return;
   const Key both = key(from, *peer);
   const auto at = links_.find(both);
-  if (at == links_.end()) return;
+  if (at == links_.end() || at->second.id != state.link) return;  // of a former link
   Entry& entry = at->second;
   if (state.is_connected != 0) {
     entry.reported |= &from == both.first ? 1 : 2;
     if (entry.state == State::kConnecting && entry.reported == 3) {
       entry.reason.clear();
+      entry.failed_before = entry.told = false;
       decided(both, entry, State::kConnected);
     }
     return;
@@ -152,24 +173,21 @@ void PeerLinks::report(Session& from, const PeerState& state) {
     return;
   }
   if (entry.state != State::kConnecting) return;
-  if (&from != (entry.reversed ? both.second : both.first)) return;  // the end of a former link
   entry.reason += (entry.reason.empty() ? "" : "; ") + from.address().text() + ": " + std::string(state.text);
   if (!std::exchange(entry.both_tried, true)) {
     entry.reversed = !entry.reversed;
-    begin(both, entry);
+    attempt(both, entry);
     return;
   }
-  decided(both, entry, State::kFailed);
-  notice(both.first->address().text() + " and " + both.second->address().text() +
-         " cannot reach each other; data between them goes through this computer (" + entry.reason + ")");
+  fail(both, entry);
 }
 
-void PeerLinks::undelivered(const SignalUndelivered& signal) {
+void PeerLinks::undelivered(Session& from, const SignalUndelivered& signal) {
   const std::lock_guard lock(mutex_);
-  if (Session* const peer = find(signal.peer)) {
-    peer->send(SignalEvent{signal.event, signal.status});
-    peer->flush();
-  }
+  Session* const peer = find(signal.peer);
+  if (peer == nullptr || !links_.contains(key(from, *peer))) return;
+  peer->send(SignalEvent{signal.event, signal.status, from.peer_id()});
+  peer->flush();
 }
 
 void PeerLinks::lost(Session& session) {

@@ -37,7 +37,7 @@ class PeerLinks {
 
   // What sessions hear and find.
   void report(Session& from, const PeerState& state);
-  void undelivered(const SignalUndelivered& signal);
+  void undelivered(Session& from, const SignalUndelivered& signal);
   void lost(Session& session);
 
  private:
@@ -46,7 +46,11 @@ class PeerLinks {
     State state = State::kNone;
     bool reversed = false;  // the second one connects
     bool both_tried = false;
+    LinkId id = 0;          // of the latest attempt
     unsigned reported = 0;  // bit 0: the first one has the link, bit 1: the second one
+    bool failed_before = false;
+    bool told = false;  // that there is no link
+    std::chrono::steady_clock::time_point begun_at{};
     std::chrono::steady_clock::time_point failed_at{};
     std::string reason;
   };
@@ -54,6 +58,8 @@ class PeerLinks {
   PeerLinks();
   static Key key(Session& one, Session& other);
   void begin(const Key& key, Entry& entry);
+  void attempt(const Key& key, Entry& entry);
+  void fail(const Key& key, Entry& entry);
   void decided(const Key& key, Entry& entry, State state);
   Session* find(PeerId peer);
 

@@ -196,7 +196,7 @@ void Session::handle(std::uint16_t code, Bytes payload) {
       return with(PeerState{}, [&](const PeerState& report) { PeerLinks::instance().report(*this, report); });
     case Code::kSignalUndelivered:
       return with(SignalUndelivered{},
-                  [](const SignalUndelivered& report) { PeerLinks::instance().undelivered(report); });
+                  [&](const SignalUndelivered& report) { PeerLinks::instance().undelivered(*this, report); });
     case Code::kKernelOutput:
       return with(KernelOutput{}, [](const KernelOutput& report) {
         std::fwrite(report.text.data(), 1, report.text.size(), stdout);

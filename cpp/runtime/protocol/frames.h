@@ -69,8 +69,8 @@ inline constexpr std::size_t kMessageHeaderSize = 8;
 // Before every chunk on a bulk connection. Chunks of one transfer come in order; those of several may alternate.
 struct BulkHeader {
   std::uint64_t transfer;
-  std::uint32_t size;   // of this chunk, up to kBulkChunkMax; 0: the transfer ends here, before its whole size
-  std::int32_t status;  // of such an end: 0 or an error; else 0
+  std::uint32_t size;   // of this chunk, up to kBulkChunkMax; 0: the transfer has failed and ends here
+  std::int32_t status;  // of such an end, negative; else 0
   REMOTECL_FIELDS(transfer, size, status)
 };
 inline constexpr std::size_t kBulkHeaderSize = 16;

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <thread>
 
 #include "runtime/base/bytes.h"
 #include "runtime/protocol/frames.h"
+#include "runtime/protocol/message_buffer.h"
 #include "runtime/protocol/messages.h"
 #include "runtime/transport/tcp.h"
 
@@ -52,12 +54,29 @@ class FakeServer {
     control->write(out.bytes());
   }
 
+  // The next message of this kind; others before it are forgotten. False when nothing comes for `patience`.
+  template <class Message>
+  bool wait(Message& message, std::chrono::milliseconds patience = std::chrono::seconds(10)) {
+    control->set_read_timeout(patience);
+    for (;;) {
+      std::uint16_t code = 0;
+      Bytes payload;
+      while (inbox_.next(code, payload) == MessageBuffer::Next::kMessage) {
+        if (code == Message::kCode) return Decoder(payload).read(message);
+      }
+      const std::size_t count = control->read_some(inbox_.space());
+      if (count == 0) return false;
+      inbox_.commit(count);
+    }
+  }
+
   static Welcome accepted() { return {kMagic, kProtocolVersion, WelcomeStatus::kAccepted, 0, 1, {}, 1, 0, 0}; }
 
   std::unique_ptr<Connection> control, bulk;
 
  private:
   tcp::Listener listener_;
+  MessageBuffer inbox_;
   std::thread acceptor_;
 };
 

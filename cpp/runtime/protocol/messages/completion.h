@@ -57,7 +57,8 @@ struct SignalEvent {
   REMOTECL_MESSAGE(SignalEvent);
   EventId event;
   std::int32_t status;
-  REMOTECL_FIELDS(event, status)
+  PeerId peer = 0;  // whose signal the client passes on; ignored when the event is not expected from that one
+  REMOTECL_FIELDS(event, status, peer)
 };
 
 // The bytes of a read of at most kInlineDataMax bytes.

@@ -16,6 +16,7 @@ using EventId = std::uint64_t;
 using TransferId = std::uint64_t;
 using Token = std::uint64_t;
 using PeerId = std::uint32_t;  // another server of the same client; 0: none
+using LinkId = std::uint64_t;  // an attempt to link two servers, and what came of it
 using Extent = std::array<std::uint64_t, 3>;
 
 // The first line of every message: its number, from commands.def.

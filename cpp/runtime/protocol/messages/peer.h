@@ -12,8 +12,9 @@ namespace remotecl {
 struct AcceptPeer {
   REMOTECL_MESSAGE(AcceptPeer);
   PeerId peer;
+  LinkId link;
   Secret secret;
-  REMOTECL_FIELDS(peer, secret)
+  REMOTECL_FIELDS(peer, link, secret)
 };
 struct PeerAddress {
   std::string_view host;
@@ -24,11 +25,12 @@ struct PeerAddress {
 struct ConnectPeer {
   REMOTECL_MESSAGE(ConnectPeer);
   PeerId peer;
+  LinkId link;
   std::uint64_t session;
   std::uint64_t epoch;
   Secret secret;
   Sequence<PeerAddress> addresses;
-  REMOTECL_FIELDS(peer, session, epoch, secret, addresses)
+  REMOTECL_FIELDS(peer, link, session, epoch, secret, addresses)
 };
 // Ends the link. `is_gone`: the peer's session is lost, and what was expected from it has failed.
 struct ClosePeer {
@@ -53,15 +55,15 @@ struct EnqueueSend {
   std::uint32_t is_image;  // then offset is 0, and size that of its packed pixels
   std::uint64_t offset;
   std::uint64_t size;
-  ObjectId content_size;  // a buffer that says how many bytes of `memory` mean anything; 0: all
-  // The transfer that brings these very bytes here, and its event: they may be passed on as they come. Or both 0.
-  TransferId followed;
-  EventId followed_event;
   TransferId transfer;
   PeerId peer;
   Array<EventId> wait_list;
-  REMOTECL_FIELDS(queue, event, memory, is_image, offset, size, content_size, followed, followed_event, transfer, peer,
-                  wait_list)
+  ObjectId content_size = 0;  // a buffer that says how many bytes of `memory` mean anything; 0: all
+  // The transfer that brings these very bytes here, and its event: they may be passed on as they come. Or both 0.
+  TransferId followed = 0;
+  EventId followed_event = 0;
+  REMOTECL_FIELDS(queue, event, memory, is_image, offset, size, transfer, peer, wait_list, content_size, followed,
+                  followed_event)
 };
 struct EnqueueReceive {
   REMOTECL_MESSAGE(EnqueueReceive);
@@ -71,11 +73,11 @@ struct EnqueueReceive {
   std::uint32_t is_image;
   std::uint64_t offset;
   std::uint64_t size;
-  std::uint32_t is_limited;  // the sender has a content_size, and says first how many bytes come
   TransferId transfer;
   PeerId peer;
   Array<EventId> wait_list;
-  REMOTECL_FIELDS(queue, event, memory, is_image, offset, size, is_limited, transfer, peer, wait_list)
+  std::uint32_t is_limited = 0;  // the sender has a content_size, and says first how many bytes come
+  REMOTECL_FIELDS(queue, event, memory, is_image, offset, size, transfer, peer, wait_list, is_limited)
 };
 
 // ---- to the client
@@ -84,9 +86,10 @@ struct EnqueueReceive {
 struct PeerState {
   REMOTECL_MESSAGE(PeerState);
   PeerId peer;
+  LinkId link;
   std::uint32_t is_connected;
   std::string_view text;
-  REMOTECL_FIELDS(peer, is_connected, text)
+  REMOTECL_FIELDS(peer, link, is_connected, text)
 };
 // A forwarded event has ended, and the link to the peer with it: the client tells the peer.
 struct SignalUndelivered {

@@ -1,0 +1,109 @@
+// Programs over servers that send data and events to each other. The last daemon is killed by the last test.
+#include <chrono>
+#include <cstdlib>
+#include <future>
+#include <thread>
+
+#include "icd/fixture.h"
+#include "icd/statistics.h"
+
+namespace remotecl::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t kCount = 2u << 20;  // ints
+
+class PeerTest : public ::testing::Test {
+ protected:
+  cl_device_id device(std::size_t index) { return Environment::get().devices().at(index); }
+  // Adds 1 to every number `rounds` times, on the two queues in turns; each round waits for the one before.
+  Owned<cl_event> alternate(cl_mem buffer, cl_command_queue one, cl_command_queue other, int rounds) {
+    check(clSetKernelArg(add_, 0, sizeof buffer, &buffer));
+    check(set_arg(add_, 1, 1));
+    Owned<cl_event> last;
+    for (int round = 0; round < rounds; ++round) {
+      Owned<cl_event> done;
+      std::vector<cl_event> waits;
+      if (last.get() != nullptr) waits.push_back(last);
+      check(run(round % 2 == 0 ? one : other, add_, kCount, waits, done.out()));
+      last = std::move(done);
+    }
+    check(clFlush(one));
+    check(clFlush(other));
+    return last;
+  }
+
+  Owned<cl_context> context_ = make_context({device(0), device(1), device(2)});
+  Owned<cl_command_queue> queues_[3] = {make_queue(context_, device(0)), make_queue(context_, device(1)),
+                                        make_queue(context_, device(2))};
+  Owned<cl_program> program_ = build(context_, kSource);
+  Owned<cl_kernel> add_ = make_kernel(program_, "add");
+};
+
+TEST_F(PeerTest, DataAndEventsDoNotPassTheClient) {
+  const Owned<cl_mem> buffer = make_buffer(context_, std::vector<int>(kCount, 5));
+  Owned<cl_event> warm = alternate(buffer, queues_[0], queues_[1], 2);
+  check(clWaitForEvents(1, warm.pointer()));
+  const std::uint64_t received = statistic("bytes_received"), sent = statistic("bytes_sent");
+  constexpr int kRounds = 16;
+  const Owned<cl_event> last = alternate(buffer, queues_[0], queues_[1], kRounds);
+  check(clWaitForEvents(1, last.pointer()));
+  EXPECT_LT(statistic("bytes_received") - received, 64u << 10);
+  EXPECT_LT(statistic("bytes_sent") - sent, 64u << 10);
+  EXPECT_EQ(read<int>(queues_[0], buffer, kCount), std::vector<int>(kCount, 5 + 2 + kRounds));
+}
+
+TEST_F(PeerTest, SmallBuffersToo) {
+  const Owned<cl_mem> ordered = make_buffer(context_, std::vector<int>(64, 5));
+  check(set_arg(add_, 0, ordered));
+  check(set_arg(add_, 1, 1));
+  Owned<cl_event> last;
+  for (int round = 0; round < 300; ++round) {
+    Owned<cl_event> done;
+    std::vector<cl_event> waits;
+    if (last.get() != nullptr) waits.push_back(last);
+    check(run(queues_[round % 3], add_, 64, waits, done.out()));
+    last = std::move(done);
+  }
+  EXPECT_EQ(read<int>(queues_[2], ordered, 64), std::vector<int>(64, 305));
+}
+
+TEST_F(PeerTest, KilledServerStopsOnlyWhatNeedsIt) {
+  const Owned<cl_kernel> spin = make_kernel(program_, "spin");
+  const Owned<cl_mem> spun = make_buffer(context_, std::vector<int>(64, 0)),
+                      doomed = make_buffer(context_, std::vector<int>(kCount, 1)),
+                      kept = make_buffer(context_, std::vector<int>(kCount, 2));
+  check(set_arg(spin, 0, spun));
+  check(set_arg(spin, 1, 2'000'000'000));
+  // Before the endless kernel, data has passed between all of them.
+  const Owned<cl_event> warm = alternate(doomed, queues_[2], queues_[0], 3);
+  check(clWaitForEvents(1, warm.pointer()));
+  Owned<cl_event> endless, dependent;
+  check(run(queues_[2], spin, 64, {}, endless.out()));
+  check(clFlush(queues_[2]));
+  const Owned<cl_command_queue> side = make_queue(context_, device(0));
+  check(clEnqueueMarkerWithWaitList(side, 1, endless.pointer(), dependent.out()));
+  check(clFlush(side));
+  auto waiting = std::async(std::launch::async, [&] { return clWaitForEvents(1, dependent.pointer()); });
+  const Owned<cl_event> last = alternate(kept, queues_[0], queues_[1], 30);
+  std::this_thread::sleep_for(20ms);
+  Environment::get().daemon(2).kill();
+  ASSERT_EQ(waiting.wait_for(5s), std::future_status::ready);
+  EXPECT_EQ(waiting.get(), CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+  EXPECT_EQ(clWaitForEvents(1, last.pointer()), CL_SUCCESS);
+  EXPECT_EQ(read<int>(queues_[1], kept, kCount), std::vector<int>(kCount, 32));
+  const Owned<cl_event> again = alternate(kept, queues_[1], queues_[0], 4);
+  EXPECT_EQ(clWaitForEvents(1, again.pointer()), CL_SUCCESS);
+  EXPECT_EQ(read<int>(queues_[0], kept, kCount), std::vector<int>(kCount, 36));
+}
+
+}  // namespace
+}  // namespace remotecl::testing
+
+int main(int argc, char** argv) {
+  ::setenv("REMOTECL_LOG", "off", 1);  // the loss is meant
+  ::testing::InitGoogleTest(&argc, argv);
+  ::testing::AddGlobalTestEnvironment(new remotecl::testing::Environment(3));
+  return RUN_ALL_TESTS();
+}
