@@ -7,6 +7,7 @@ namespace remotecl::server {
 namespace {
 
 constexpr std::size_t kLogSizeMax = 8u << 20;
+constexpr char kArgumentInfo[] = "-cl-kernel-arg-info";
 
 std::string build_log(cl_program program, cl_device_id device) {
   std::size_t size = 0;
@@ -18,7 +19,8 @@ std::string build_log(cl_program program, cl_device_id device) {
   return log;
 }
 
-std::vector<KernelRecord> inspect_kernels(cl_program program, cl_device_id device) {
+// `hides_arguments`: their information was asked for by us, and not by the application.
+std::vector<KernelRecord> inspect_kernels(cl_program program, cl_device_id device, bool hides_arguments = false) {
   std::vector<KernelRecord> records;
   cl_uint count = 0;
   if (clCreateKernelsInProgram(program, 0, nullptr, &count) != CL_SUCCESS || count == 0) return records;
@@ -26,6 +28,7 @@ std::vector<KernelRecord> inspect_kernels(cl_program program, cl_device_id devic
   if (clCreateKernelsInProgram(program, count, kernels.data(), nullptr) != CL_SUCCESS) return records;
   for (const cl_kernel kernel : kernels) {
     records.push_back(inspect_kernel(kernel, device));
+    if (hides_arguments) keep_qualifiers_only(kernel, records.back());
     clReleaseKernel(kernel);
   }
   return records;
@@ -86,7 +89,7 @@ void BuildReport::finish(Record& record, cl_program native, const Device& device
   values.binary_type = build_number<cl_program_binary_type>(native, id, CL_PROGRAM_BINARY_TYPE);
 }
 
-void BuildReport::finish_executable(Record& record, cl_program native, const Device& device) {
+void BuildReport::finish_executable(Record& record, cl_program native, const Device& device, bool hides_arguments) {
   DeviceBuild& values = record.values;
   values.executable = 1;
   if (device.version() >= 20) {
@@ -97,7 +100,7 @@ void BuildReport::finish_executable(Record& record, cl_program native, const Dev
     values.has_constructors = program_number<cl_bool>(native, CL_PROGRAM_SCOPE_GLOBAL_CTORS_PRESENT);
     values.has_destructors = program_number<cl_bool>(native, CL_PROGRAM_SCOPE_GLOBAL_DTORS_PRESENT);
   }
-  record.kernels = inspect_kernels(native, device.id());
+  record.kernels = inspect_kernels(native, device.id(), hides_arguments);
 }
 
 cl_program BuildReport::build(const Program& program, Device& device, const PlacedFiles& files) {
@@ -106,9 +109,13 @@ cl_program BuildReport::build(const Program& program, Device& device, const Plac
   record.values.error = program.make(device, native);
   if (native == nullptr) return nullptr;
   const cl_device_id id = device.id();
-  record.values.error = clBuildProgram(native, 1, &id, files.options().c_str(), nullptr, nullptr);
+  // Without it nobody knows which arguments are constant, and every kernel would take its inputs away from the others.
+  const bool asks_for_arguments = device.needs_request_for_arguments() && program.origin() == ProgramOrigin::kSource &&
+                                  files.options().find(kArgumentInfo) == std::string::npos;
+  const std::string options = asks_for_arguments ? files.options() + " " + kArgumentInfo : files.options();
+  record.values.error = clBuildProgram(native, 1, &id, options.c_str(), nullptr, nullptr);
   finish(record, native, device, &files);
-  if (record.values.status == CL_BUILD_SUCCESS) finish_executable(record, native, device);
+  if (record.values.status == CL_BUILD_SUCCESS) finish_executable(record, native, device, asks_for_arguments);
   return native;
 }
 

@@ -26,6 +26,9 @@ struct KernelRecord {
 
 // Asks the driver about a kernel object of which nobody else knows: finding out changes its arguments.
 KernelRecord inspect_kernel(cl_kernel kernel, cl_device_id device);
+// Leaves of its arguments what a driver tells that was not asked for them, but for the qualifiers: the runtime needs to
+// know what is constant.
+void keep_qualifiers_only(cl_kernel kernel, KernelRecord& record);
 
 cl_int read_binary(cl_program program, std::vector<std::byte>& binary);
 
@@ -58,7 +61,7 @@ class BuildReport {
 
   Record& begin(const Device& device);
   static void finish(Record& record, cl_program native, const Device& device, const PlacedFiles* files);
-  static void finish_executable(Record& record, cl_program native, const Device& device);
+  static void finish_executable(Record& record, cl_program native, const Device& device, bool hides_arguments = false);
 
   std::vector<Record> records_;
 };

@@ -218,8 +218,9 @@ bool Kernel::may_write(std::size_t index) const {
   // Shared memory holds pointers to itself, which need not be as constant as the argument is.
   if (argument.kind == ArgumentKind::kSvm || argument.memory->uses_svm()) return true;
   const ArgumentInfo& info = info_.arguments[index];
-  if (info.info_status != CL_SUCCESS) return true;
-  if (info.kind == ArgumentKind::kImage) return info.access != CL_KERNEL_ARG_ACCESS_READ_ONLY;
+  // The server may know what the application is not told.
+  if (info.address == 0) return true;
+  if (argument.kind == ArgumentKind::kImage) return info.access != CL_KERNEL_ARG_ACCESS_READ_ONLY;
   return info.address != CL_KERNEL_ARG_ADDRESS_CONSTANT && (info.type_qualifier & CL_KERNEL_ARG_TYPE_CONST) == 0;
 }
 
