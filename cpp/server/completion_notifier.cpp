@@ -3,6 +3,8 @@
 #include <atomic>
 #include <utility>
 
+#include "server/event_waiters.h"
+
 namespace remotecl::server {
 namespace {
 
@@ -25,6 +27,7 @@ void CL_CALLBACK ended(cl_event, cl_int status, void* data) {
 }  // namespace
 
 void CompletionNotifier::notify(cl_event event, Function function) {
+  if (EventWaiters::instance().wait(event, function)) return;
   clRetainEvent(event);  // the caller may drop its reference before the event ends
   auto* wait = new Wait{event, std::move(function)};
   wait->handed_over.store(true, std::memory_order_release);

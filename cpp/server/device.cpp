@@ -1,5 +1,7 @@
 #include "server/device.h"
 
+#include "server/event_waiters.h"
+
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -161,6 +163,7 @@ cl_context Device::context(cl_int& error) {
                                                 0};
     context_ = clCreateContext(properties, 1, &id_, nullptr, nullptr, &error);
     if (error != CL_SUCCESS) context_ = nullptr;
+    if (context_ != nullptr && calls_back_late()) EventWaiters::instance().add(context_);
   }
   return context_;
 }

@@ -79,6 +79,9 @@ class Device {
   // Elsewhere it is not: NVIDIA's compiler then rejects some kernels.
   bool needs_request_for_arguments() const { return platform_name_ == "Portable Computing Language"; }
 
+  // Calls back late when an event has ended.
+  bool calls_back_late() const { return platform_name_ == "NVIDIA CUDA"; }
+
   // On filling a 1D buffer image, the process ends.
   bool crashes_filling_buffer_images() const { return platform_name_ == "Portable Computing Language"; }
 

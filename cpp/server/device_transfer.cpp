@@ -73,13 +73,13 @@ class DeviceTransfer final : public Transfer {
     const std::unique_ptr<std::byte[]> bytes(new (std::nothrow) std::byte[size()]);
     if (bytes == nullptr) return CL_OUT_OF_HOST_MEMORY;
     cl_event read = nullptr;
-    cl_int error = region_.read(source_, reader(), bytes.get(), 0, nullptr, &read);
+    cl_int error = region_.read_from(from_, reader(), bytes.get(), 0, nullptr, &read);
     if (error != CL_SUCCESS) return error;
     error = clWaitForEvents(1, &read);
     clReleaseEvent(read);
     cl_event written = nullptr;
     if (error == CL_SUCCESS) {
-      error = region_.write(queue().device(), queue().native(), bytes.get(), wait_count(), waits(), &written);
+      error = region_.write_to(to_, queue().native(), bytes.get(), wait_count(), waits(), &written);
     }
     if (error != CL_SUCCESS) return error;
     went(written);
@@ -131,11 +131,10 @@ class DeviceTransfer final : public Transfer {
     while (moved < size() && error == CL_SUCCESS) {
       while (asked < size() && newest - oldest < StagingRing::kSlots - 1 && error == CL_SUCCESS) {
         const std::uint64_t piece = std::min<std::uint64_t>(size() - asked, StagingRing::kSlotSize);
-        StagingRing::Slot& slot = ring.next(error);
-        if (error == CL_SUCCESS) {
-          error = clEnqueueReadBuffer(ring.queue(), from_, CL_FALSE, region_.offset + asked, piece, slot.data, 0,
-                                      nullptr, &slot.busy);
-        }
+        cl_int of_another = CL_SUCCESS;  // a transfer before this one on this thread, which tells of it itself
+        StagingRing::Slot& slot = ring.next(of_another);
+        error = clEnqueueReadBuffer(ring.queue(), from_, CL_FALSE, region_.offset + asked, piece, slot.data, 0, nullptr,
+                                    &slot.busy);
         if (error != CL_SUCCESS) break;
         clFlush(ring.queue());
         pieces[newest++ % pieces.size()] = {&slot, asked, piece};

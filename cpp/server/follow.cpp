@@ -9,9 +9,10 @@ namespace {
 
 class FollowingRead final : public OutgoingTransfer {
  public:
-  FollowingRead(const FollowCommand& command, Issue& issue)
+  FollowingRead(const FollowCommand& command, Issue& issue, cl_mem memory)
       : OutgoingTransfer(command.transfer, issue.queue, issue.event, issue.hold, command.region.size),
         region_(command.region),
+        memory_(memory),
         progress_(command.progress) {}
 
   bool send(Connection& connection, StagingSet& staging) override {
@@ -48,8 +49,8 @@ class FollowingRead final : public OutgoingTransfer {
     piece.offset += offset;
     piece.size = size;
     const cl_event written = source.written(offset + size);
-    error = piece.read(device, queue().native(), slot.data, written != nullptr ? 1 : 0,
-                       written != nullptr ? &written : nullptr, &slot.busy);
+    error = piece.read_from(memory_, queue().native(), slot.data, written != nullptr ? 1 : 0,
+                            written != nullptr ? &written : nullptr, &slot.busy);
     if (written != nullptr) clReleaseEvent(written);
     if (error != CL_SUCCESS) {
       slot.busy = nullptr;
@@ -64,15 +65,20 @@ class FollowingRead final : public OutgoingTransfer {
     return send_chunks(connection, id(), {slot.data, size});
   }
 
-  const Region region_;
+  const Region region_;  // keeps memory_
+  const cl_mem memory_;
   const Ref<TransferProgress> progress_;
 };
 
 }  // namespace
 
 cl_int FollowCommand::issue(Issue& issue) {
+  cl_mem memory = nullptr;
+  const cl_int error = region.native(issue.queue.device(), memory);
+  if (error != CL_SUCCESS) return error;
   issue.enqueued = false;
-  progress->when_begun([peer = peer, following = make_ref<FollowingRead>(*this, issue)] { peer->offer(following); });
+  const auto following = make_ref<FollowingRead>(*this, issue, memory);
+  progress->when_begun([peer = peer, following] { peer->offer(following); });
   return CL_SUCCESS;
 }
 

@@ -26,11 +26,23 @@ struct Region {
   // Whether the bytes lie in one piece in a buffer.
   bool is_range() const { return !is_rect && !image; }
 
+  // With the session's lock.
   cl_int read(Device& device, cl_command_queue queue, void* to, cl_uint wait_count, const cl_event* waits,
               cl_event* event) const {
     cl_mem memory = nullptr;
     const cl_int error = native(device, memory);
-    if (error != CL_SUCCESS) return error;
+    return error != CL_SUCCESS ? error : read_from(memory, queue, to, wait_count, waits, event);
+  }
+  cl_int write(Device& device, cl_command_queue queue, const void* from, cl_uint wait_count, const cl_event* waits,
+               cl_event* event) const {
+    cl_mem memory = nullptr;
+    const cl_int error = native(device, memory);
+    return error != CL_SUCCESS ? error : write_to(memory, queue, from, wait_count, waits, event);
+  }
+
+  // Any thread: `memory` is that of the object on the queue's device.
+  cl_int read_from(cl_mem memory, cl_command_queue queue, void* to, cl_uint wait_count, const cl_event* waits,
+                   cl_event* event) const {
     if (image) {
       return clEnqueueReadImage(queue, memory, CL_FALSE, origin.data(), extent.data(), 0, 0, to, wait_count, waits,
                                 event);
@@ -39,12 +51,8 @@ struct Region {
     return clEnqueueReadBufferRect(queue, memory, CL_FALSE, origin.data(), kHostOrigin.data(), extent.data(), row_pitch,
                                    slice_pitch, extent[0], extent[0] * extent[1], to, wait_count, waits, event);
   }
-
-  cl_int write(Device& device, cl_command_queue queue, const void* from, cl_uint wait_count, const cl_event* waits,
-               cl_event* event) const {
-    cl_mem memory = nullptr;
-    const cl_int error = native(device, memory);
-    if (error != CL_SUCCESS) return error;
+  cl_int write_to(cl_mem memory, cl_command_queue queue, const void* from, cl_uint wait_count, const cl_event* waits,
+                  cl_event* event) const {
     if (image) {
       return clEnqueueWriteImage(queue, memory, CL_FALSE, origin.data(), extent.data(), 0, 0, from, wait_count, waits,
                                  event);

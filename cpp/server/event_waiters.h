@@ -1,0 +1,51 @@
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "runtime/base/mutex.h"
+#include "server/cl.h"
+
+namespace remotecl::server {
+
+// Threads that wait for native events, for drivers that take long to call back: NVIDIA's needs some 20 us more than a
+// waiting thread, and now and then more than a millisecond. Events of an in-order queue share a thread, as they end in
+// order; each other event has one of its own, since it may be what another one waits for. One for the process; any
+// thread.
+class EventWaiters {
+ public:
+  using Function = std::function<void(cl_int status)>;
+
+  static EventWaiters& instance();
+
+  // From now on events of this context are waited for.
+  void add(cl_context context) EXCLUDES(mutex_);
+  // Calls `function` when the event has ended, and before this returns if it has already. False, and `function` is left
+  // as it was, when the event's driver calls back fast or there are too many threads.
+  bool wait(cl_event event, Function& function) EXCLUDES(mutex_);
+
+ private:
+  static constexpr std::size_t kThreadsMax = 128;
+
+  struct Job {
+    cl_event event;  // owned
+    Function function;
+  };
+  using Lane = std::deque<Job>;
+
+  void run() EXCLUDES(mutex_);
+
+  std::atomic<bool> needed_{false};
+  Mutex mutex_;
+  ConditionVariable wake_;
+  std::unordered_set<cl_context> contexts_ GUARDED_BY(mutex_);
+  std::unordered_map<void*, Lane> lanes_ GUARDED_BY(mutex_);  // by queue or event; each has a thread, or is ready
+  std::deque<void*> ready_ GUARDED_BY(mutex_);
+  std::size_t threads_ GUARDED_BY(mutex_) = 0;
+  std::size_t idle_ GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace remotecl::server
