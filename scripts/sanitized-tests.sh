@@ -28,7 +28,8 @@ cp -al "$(dirname "$pyopencl")/pocl_binary_distribution" "$site/"  # what PoCL's
 rm -f "$site"/pyopencl/.libs/*remotecl*
 cmake --install "$build" --component python --prefix "$site" >/dev/null
 
-export ASAN_OPTIONS=detect_leaks=1:abort_on_error=1:detect_stack_use_after_return=1
+# A small quarantine: tests that look at a daemon's memory would see nothing else grow.
+export ASAN_OPTIONS=quarantine_size_mb=16:thread_local_quarantine_size_kb=64:detect_leaks=1:abort_on_error=1:detect_stack_use_after_return=1
 export LSAN_OPTIONS=suppressions=$suppressions/leak.supp:print_suppressions=0
 export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
 # A session with a server lives as long as the process, so its threads are never joined: no leak to report.

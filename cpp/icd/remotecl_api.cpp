@@ -6,6 +6,7 @@
 
 #include "icd/boundary.h"
 #include "runtime/client/memory_object.h"
+#include "runtime/client/peer_links.h"
 #include "runtime/client/platform.h"
 
 namespace {
@@ -77,6 +78,29 @@ json residency_json(MemoryObject& memory) {
   return {{"buffer", reinterpret_cast<std::uintptr_t>(memory.handle())}, {"size", memory.size()}, {"ranges", ranges}};
 }
 
+const char* name_of(PeerLinks::State state) {
+  switch (state) {
+    case PeerLinks::State::kConnected:
+      return "connected";
+    case PeerLinks::State::kConnecting:
+      return "connecting";
+    case PeerLinks::State::kFailed:
+      return "failed";
+    default:
+      return "none";
+  }
+}
+
+json links_json() {
+  json result = json::array();
+  for (const PeerLinks::Link& link : PeerLinks::instance().links()) {
+    result.push_back({{"servers", {link.first->address().text(), link.second->address().text()}},
+                      {"state", name_of(link.state)},
+                      {"reason", link.reason}});
+  }
+  return result;
+}
+
 }  // namespace
 
 extern "C" {
@@ -137,7 +161,7 @@ char* remotecl_stats_json(void) {
                          {"messages_sent", stats.messages_sent},
                          {"messages_received", stats.messages_received}});
     }
-    return json{{"servers", servers}};
+    return json{{"servers", servers}, {"links", links_json()}};
   });
 }
 

@@ -6,14 +6,16 @@ import argparse
 import importlib.util
 import os
 import sys
+import time
 from collections.abc import Sequence
+from typing import Any
 
 import remotecl
 
 from . import _loader, _vendors
 from .connection import connect_servers, find_platform, import_pyopencl, native
 from .errors import RemoteCLError, ServerUnreachable
-from .inspect import ServerInfo, native_platform_of, server_of, servers
+from .inspect import ServerInfo, links, native_platform_of, server_of, servers
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -139,7 +141,19 @@ def _info(_: argparse.Namespace) -> int:
             print(f"    version        {device.version.strip()}, driver {device.driver_version.strip()}")
             print(f"    compute units  {device.max_compute_units}")
             print(f"    memory         {device.global_mem_size / 2**20:.0f} MiB")
+        _print_links(cl)
     return 0
+
+
+def _print_links(cl: Any) -> None:
+    # Servers are linked when a context spans them.
+    context = cl.Context(find_platform(cl).get_devices())
+    end = time.monotonic() + 5
+    while any(link.state == "connecting" for link in links()) and time.monotonic() < end:
+        time.sleep(0.02)
+    for link in links():
+        print(f"link               {' - '.join(link.servers)}: {link.state} {link.reason}".rstrip())
+    del context
 
 
 def _icd_path(options: argparse.Namespace) -> int:

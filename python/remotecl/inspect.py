@@ -35,6 +35,17 @@ class ServerStats:
 
 
 @dataclass(frozen=True)
+class ServerLink:
+    """Whether two servers send data and events to each other. `state` is ``"connected"``, ``"connecting"``,
+    ``"failed"`` or ``"none"``; while it is not connected, everything between the two goes through this computer, and
+    `reason` says why."""
+
+    servers: tuple[str, str]
+    state: str
+    reason: str
+
+
+@dataclass(frozen=True)
 class ResidentRange:
     """One byte range of a buffer, and who holds its newest version: ``"host"`` or ``"host:port/device name"``."""
 
@@ -108,6 +119,18 @@ def servers() -> list[ServerInfo]:
         )
         for entry in json.loads(native().servers_json())
     ]
+
+
+def links() -> list[ServerLink]:
+    """The links between servers. They are made when a context spans several servers.
+
+    Example::
+
+        for link in remotecl.links():
+            print(*link.servers, link.state, link.reason)
+    """
+    found = json.loads(native().stats_json())["links"]
+    return [ServerLink((link["servers"][0], link["servers"][1]), link["state"], link["reason"]) for link in found]
 
 
 def stats() -> list[ServerStats]:

@@ -51,6 +51,7 @@ def test_info_with_servers(run_remotecl, cluster, addresses):
     result = run_remotecl("info", REMOTECL_SERVERS=addresses)
     assert result.returncode == 0, result.stderr
     assert all(result.stdout.count(address) >= 2 for address in cluster.addresses)
+    assert f"{' - '.join(cluster.addresses)}: connected" in result.stdout
 
 
 def test_icd_path(run_remotecl):

@@ -140,6 +140,21 @@ def test_identity_of_a_device_is_the_native_one(connection, run_program):
             assert (device.name, device.vendor, device.version, device.driver_version) in identities
 
 
+def test_servers_of_a_context_are_linked(connection):
+    context = connection.context()
+    queues = [cl.CommandQueue(context, device) for device in context.devices]
+    data = np.arange(1 << 20, dtype=np.int32)
+    buffer = cl.Buffer(context, cl.mem_flags.READ_WRITE, data.nbytes)
+    cl.enqueue_copy(queues[0], buffer, data)
+    before = sum(server.bytes_received for server in remotecl.stats())
+    cl.enqueue_migrate_mem_objects(queues[1], [buffer])
+    queues[1].finish()
+    assert sum(server.bytes_received for server in remotecl.stats()) - before < 4096
+    assert {link.servers for link in remotecl.links() if link.state == "connected"} == {
+        tuple(remotecl.server_of(device) for device in context.devices)
+    }
+
+
 def test_stats_count_the_bytes_of_a_write(connection):
     device = connection.devices[0]
     queue = cl.CommandQueue(connection.context([device]))

@@ -24,7 +24,7 @@ int main(int argc, char** argv) {
   if (device_count == 0) return 77;
   // Leaked on purpose: programs do.
   auto& context = *new Owned<cl_context>(make_context(std::vector<cl_device_id>(devices, devices + device_count)));
-  static std::vector<char> host(16u << 20);
+  static auto& host = *new std::vector<char>(16u << 20);  // commands use it as long as the process lives
   auto& program = *new Owned<cl_program>(build(
       context,
       "kernel void spin(global int* x) { volatile global int* y = x; for (int i = 0; i < 2000000; i++) *y += 1; }"));

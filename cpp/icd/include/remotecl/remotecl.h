@@ -40,7 +40,10 @@ REMOTECL_EXPORT int remotecl_in_use(void);
 /* [{"address","status":"connected"|"lost"|"unreachable","error","devices":[names],"round_trip_us"}] */
 REMOTECL_EXPORT char* remotecl_servers_json(void);
 
-/* {"servers":[{"address","bytes_sent","bytes_received","messages_sent","messages_received"}]} */
+/* {"servers":[{"address","bytes_sent","bytes_received","messages_sent","messages_received"}],
+ *  "links":[{"servers":[address,address],"state":"connected"|"connecting"|"failed"|"none","reason"}]}
+ * Links are those between servers that share a context; without one, what moves between the two goes through this
+ * process. */
 REMOTECL_EXPORT char* remotecl_stats_json(void);
 
 /* For one buffer (or every live buffer when mem is NULL):
