@@ -1,0 +1,45 @@
+#include "runtime/memory/transfer_source.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace remotecl {
+namespace {
+
+constexpr std::uint64_t kLarge = 64u << 20;
+
+TransferSource at(Location location, Road road, unsigned busy = 0, bool arriving = false, bool held = false) {
+  return {location, road, busy, arriving, held};
+}
+Location chosen(const std::vector<TransferSource>& sources, std::uint64_t size = kLarge) {
+  return sources[cheapest_source(sources, size)].location;
+}
+
+TEST(TransferSourceTest, PrefersTheShortestRoad) {
+  const TransferSource here = at(1, Road::kSameServer), peer = at(2, Road::kPeer), host = at(kHost, Road::kHost),
+                       client = at(3, Road::kClient);
+  EXPECT_EQ(chosen({client, host, peer, here}), 1u);
+  EXPECT_EQ(chosen({client, host, peer}), 2u);
+  EXPECT_EQ(chosen({client, host}), kHost);
+  EXPECT_EQ(chosen({client}), 3u);
+}
+
+TEST(TransferSourceTest, TakesLittleFromTheHostWhateverElseThereIs) {
+  EXPECT_EQ(chosen({at(1, Road::kSameServer), at(2, Road::kPeer), at(kHost, Road::kHost)}, 64), kHost);
+}
+
+// One source for many receivers: a chain.
+TEST(TransferSourceTest, PrefersTheOneThatHasJustReceivedToTheOneThatSends) {
+  EXPECT_EQ(chosen({at(1, Road::kPeer, 1), at(2, Road::kPeer, 0, true)}), 2u);
+  EXPECT_EQ(chosen({at(1, Road::kPeer, 1), at(2, Road::kPeer, 1, true), at(3, Road::kPeer, 0, true)}), 3u);
+  EXPECT_EQ(chosen({at(1, Road::kPeer, 0), at(2, Road::kPeer, 0, true)}), 1u);
+}
+
+TEST(TransferSourceTest, WhatWaitsForCommandsIsTheLastChoice) {
+  EXPECT_EQ(chosen({at(1, Road::kSameServer, 0, true, true), at(2, Road::kClient)}), 2u);
+  EXPECT_EQ(chosen({at(1, Road::kPeer, 0, true, true)}), 1u);
+}
+
+}  // namespace
+}  // namespace remotecl
