@@ -188,6 +188,8 @@ void Session::tear_down() {
   {
     MutexLock lock(mutex_);
     closed_ = true;
+    // Who follows a transfer must not go on waiting: its thread is joined below.
+    for (const auto& [id, progress] : progress_) progress->end(CL_DEVICE_NOT_AVAILABLE);
   }
   outbox_.close();
   control_->shutdown();
@@ -218,6 +220,10 @@ void Session::tear_down() {
   };
   queues_.for_each(finish);
   bulk_receiver_.take_all();
+  for (const auto& [id, progress] : progress_) {
+    if (const Ref<IncomingTransfer> transfer = progress->transfer()) transfer->ended(CL_DEVICE_NOT_AVAILABLE);
+  }
+  progress_.clear();
   queues_.for_each(finish);
   images_.clear();
   samplers_.clear();

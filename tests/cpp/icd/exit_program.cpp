@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <list>
 #include <string>
 #include <thread>
 
@@ -23,25 +24,33 @@ int main(int argc, char** argv) {
   }
   if (device_count == 0) return 77;
   // Leaked on purpose: programs do.
-  auto& context = *new Owned<cl_context>(make_context(std::vector<cl_device_id>(devices, devices + device_count)));
+  static auto& context =
+      *new Owned<cl_context>(make_context(std::vector<cl_device_id>(devices, devices + device_count)));
   static auto& host = *new std::vector<char>(16u << 20);  // commands use it as long as the process lives
-  auto& program = *new Owned<cl_program>(build(
+  static auto& program = *new Owned<cl_program>(build(
       context,
       "kernel void spin(global int* x) { volatile global int* y = x; for (int i = 0; i < 2000000; i++) *y += 1; }"));
+  struct Work {
+    Owned<cl_command_queue> queue;
+    Owned<cl_mem> buffer;
+    Owned<cl_kernel> kernel;
+    Owned<cl_event> done;
+  };
+  static auto& work = *new std::list<Work>;
   for (cl_uint i = 0; i < device_count; ++i) {
-    auto& queue = *new Owned<cl_command_queue>(make_queue(context, devices[i]));
-    auto& buffer = *new Owned<cl_mem>(make_buffer(context, host.size()));
-    auto& kernel = *new Owned<cl_kernel>(make_kernel(program, "spin"));
+    auto& [queue, buffer, kernel, done] = work.emplace_back();
+    queue = make_queue(context, devices[i]);
+    buffer = make_buffer(context, host.size());
+    kernel = make_kernel(program, "spin");
     check(set_arg(kernel, 0, buffer));
     check(clEnqueueWriteBuffer(queue, buffer, CL_FALSE, 0, host.size(), host.data(), 0, nullptr, nullptr));
-    auto& done = *new Owned<cl_event>;
     check(run(queue, kernel, 16, {}, done.out()));
     check(clEnqueueReadBuffer(queue, buffer, CL_FALSE, 0, host.size(), host.data(), 0, nullptr, nullptr));
     check(clSetEventCallback(
         done, CL_COMPLETE, [](cl_event, cl_int, void*) { ::usleep(1000); }, nullptr));
     if (how != "unflushed") check(clFlush(queue));
     if (how == "waiting") {
-      std::thread([&queue] { clFinish(queue); }).detach();
+      std::thread([&queue = queue] { clFinish(queue); }).detach();
       ::usleep(2000);
     }
   }
