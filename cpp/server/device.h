@@ -75,8 +75,8 @@ class Device {
   // The clock of its profiled commands; a part has its device's.
   DeviceClock& clock() { return clock_; }
 
-  // Tells nothing of kernel arguments unless the program was built with -cl-kernel-arg-info, which is safe to add there.
-  // Elsewhere it is not: NVIDIA's compiler then rejects some kernels.
+  // Tells nothing of kernel arguments unless the program was built with -cl-kernel-arg-info, which is safe to add
+  // there. Elsewhere it is not: NVIDIA's compiler then rejects some kernels.
   bool needs_request_for_arguments() const { return platform_name_ == "Portable Computing Language"; }
 
   // Calls back late when an event has ended.

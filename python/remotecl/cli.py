@@ -8,7 +8,7 @@ import os
 import sys
 import time
 from collections.abc import Sequence
-from typing import Any
+from types import ModuleType
 
 import remotecl
 
@@ -145,7 +145,7 @@ def _info(_: argparse.Namespace) -> int:
     return 0
 
 
-def _print_links(cl: Any) -> None:
+def _print_links(cl: ModuleType) -> None:
     # Servers are linked when a context spans them.
     context = cl.Context(find_platform(cl).get_devices())
     end = time.monotonic() + 5

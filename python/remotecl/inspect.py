@@ -36,9 +36,11 @@ class ServerStats:
 
 @dataclass(frozen=True)
 class ServerLink:
-    """Whether two servers send data and events to each other. `state` is ``"connected"``, ``"connecting"``,
-    ``"failed"`` or ``"none"``; while it is not connected, everything between the two goes through this computer, and
-    `reason` says why."""
+    """Whether two servers send data and events to each other.
+
+    `state` is ``"connected"``, ``"connecting"``, ``"failed"`` or ``"none"``. While it is not connected, everything
+    between the two goes through this computer, and `reason` says why.
+    """
 
     servers: tuple[str, str]
     state: str

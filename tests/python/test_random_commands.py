@@ -10,7 +10,9 @@ cl = pytest.importorskip("pyopencl")
 
 SOURCE = """
 __kernel void add(__global uint *to, uint value) { to[get_global_id(0)] += value; }
-__kernel void combine(__global const uint *from, __global uint *to) { to[get_global_id(0)] ^= from[get_global_id(0)] * 3u; }
+__kernel void combine(__global const uint *from, __global uint *to) {
+    to[get_global_id(0)] ^= from[get_global_id(0)] * 3u;
+}
 """
 WORDS = 40_000  # 160 kB: larger than what travels inside a message; parts of it are smaller
 PART = 1024  # sub-buffer alignment, in words

@@ -52,8 +52,8 @@ class Ref {
   Ref(const Ref& other) : Ref(other.object_) {}
   Ref(Ref&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
   template <class Derived>
-    requires std::derived_from<Derived, T>
-  Ref(Ref<Derived> other) noexcept : object_(other.detach()) {}
+  requires std::derived_from<Derived, T> Ref(Ref<Derived> other)
+  noexcept : object_(other.detach()) {}
   Ref& operator=(Ref other) noexcept {
     std::swap(object_, other.object_);
     return *this;

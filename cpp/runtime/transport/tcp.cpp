@@ -1,8 +1,8 @@
 #include "runtime/transport/tcp.h"
 
 #include <fcntl.h>
-#include <netinet/tcp.h>
 #include <netdb.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
