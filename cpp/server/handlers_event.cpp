@@ -29,8 +29,7 @@ void Session::report_end(const Event& event, std::int32_t status, cl_event first
       if (clGetEventProfilingInfo(i < 3 ? first : last, kTimes[i], sizeof time, &time, nullptr) != CL_SUCCESS) {
         done.has_profile = 0;
       }
-      // Some drivers give a barrier no end: it ends no sooner than it starts.
-      done.profile[i] = i == 0 ? time : std::max(time, done.profile[i - 1]);
+      done.profile[i] = time;
     }
   }
   outbox_.add(done);

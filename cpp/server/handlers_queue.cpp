@@ -17,7 +17,13 @@ struct MarkerCommand {
     // of order it waits for commands that end by themselves.
     const cl_uint count = waits_for_all ? 0 : issue.wait_count();
     const cl_event* list = waits_for_all ? nullptr : issue.wait_list();
-    if (is_barrier) return clEnqueueBarrierWithWaitList(issue.queue.native(), count, list, issue.out());
+    if (is_barrier) {
+      // Some drivers have no times of barriers (NVIDIA's), so a marker behind it stands for it where they are wanted.
+      const bool timed = issue.queue.profiling() && issue.out() != nullptr;
+      const cl_int error =
+          clEnqueueBarrierWithWaitList(issue.queue.native(), count, list, timed ? nullptr : issue.out());
+      if (error != CL_SUCCESS || !timed) return error;
+    }
     return clEnqueueMarkerWithWaitList(issue.queue.native(), count, list, issue.out());
   }
 };

@@ -9,7 +9,7 @@
 #include <random>
 #include <shared_mutex>
 
-#include "runtime/client/session.h"
+#include "runtime/client/platform.h"
 
 namespace remotecl {
 namespace {
@@ -19,6 +19,11 @@ constexpr std::uint64_t kRegionBegin = 0x6800'0000'0000;
 constexpr std::uint64_t kRegionSize = 0x0700'0000'0000;
 constexpr std::uint64_t kGranule = 64u << 10;  // a multiple of every usual page size
 constexpr int kAttempts = 8;
+#ifdef __SANITIZE_THREAD__
+constexpr int kProposals = 0;  // the thread sanitizer has that region for itself
+#else
+constexpr int kProposals = kAttempts - 2;
+#endif
 
 // Pages of this process at a given address, until the end of its life.
 class Pages {
@@ -59,7 +64,7 @@ std::uint64_t random_number() {
 // An address that is free here and probably everywhere. The last attempts let the system choose: some environments use
 // nearly the whole address space for purposes of their own.
 std::shared_ptr<Pages> propose(int attempt, std::uint64_t size, std::uint64_t alignment) {
-  if (attempt >= kAttempts - 2) {
+  if (attempt >= kProposals) {
     auto pages = Pages::map(0, size);
     return pages && pages->address() % alignment == 0 ? pages : nullptr;
   }
@@ -147,6 +152,13 @@ bool try_everywhere(Attempt& attempt, std::vector<SvmDevices>& servers, cl_mem_f
   return true;
 }
 
+bool takes_any_address(const Device& device) {
+  const auto native = device.number<cl_device_svm_capabilities>(CL_DEVICE_SVM_CAPABILITIES);
+  return (native & CL_DEVICE_SVM_FINE_GRAIN_SYSTEM) != 0 ||
+         ((device.type() & CL_DEVICE_TYPE_CPU) != 0 &&
+          device.number<cl_bool>(CL_DEVICE_HOST_UNIFIED_MEMORY) == CL_TRUE);
+}
+
 struct Table {
   std::atomic<std::size_t> size{0};  // so that programs without shared virtual memory never take the mutex
   std::shared_mutex mutex;
@@ -162,12 +174,13 @@ Table& table() {
 cl_device_svm_capabilities svm_capabilities(const Device& device) {
   if (device.number<cl_uint>(CL_DEVICE_ADDRESS_BITS) != 8 * sizeof(void*)) return 0;
   const auto native = device.number<cl_device_svm_capabilities>(CL_DEVICE_SVM_CAPABILITIES);
-  // Only devices that take memory at any address. Where the driver chooses (NVIDIA's), addresses can be made equal too,
-  // but kernels over such memory ended in illegal accesses there, which no session of that device survives.
-  const bool any_address =
-      (native & CL_DEVICE_SVM_FINE_GRAIN_SYSTEM) != 0 ||
-      ((device.type() & CL_DEVICE_TYPE_CPU) != 0 && device.number<cl_bool>(CL_DEVICE_HOST_UNIFIED_MEMORY) == CL_TRUE);
-  return any_address ? native & CL_DEVICE_SVM_COARSE_GRAIN_BUFFER : 0;
+  if (takes_any_address(device)) return native & CL_DEVICE_SVM_COARSE_GRAIN_BUFFER;
+  // Its driver chooses the addresses: another that does so, too, would never agree in a context of both.
+  const std::vector<Device*> all = Platform::instance().devices();
+  const auto chooses = [](const Device* one) {
+    return !takes_any_address(*one) && one->number<cl_device_svm_capabilities>(CL_DEVICE_SVM_CAPABILITIES) != 0;
+  };
+  return std::count_if(all.begin(), all.end(), chooses) == 1 ? native & CL_DEVICE_SVM_COARSE_GRAIN_BUFFER : 0;
 }
 
 void* allocate_svm(Context& context, cl_mem_flags flags, std::size_t size, std::size_t alignment) {

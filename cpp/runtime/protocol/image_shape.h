@@ -71,7 +71,7 @@ constexpr std::uint32_t pixel_size(cl_channel_order order, cl_channel_type type)
     case CL_ARGB:
     case CL_BGRA:
     case CL_ABGR:
-      return channel == 1 ? 4 : 0;
+      return channel <= 2 ? 4 * channel : 0;  // 16 bits are not in the specification; NVIDIA's driver has them
     case CL_sRGB:
       return type == CL_UNORM_INT8 ? 3 : 0;
     case CL_sRGBx:

@@ -28,10 +28,15 @@ Environment& Environment::get() { return *g_environment; }
 
 void Environment::SetUp() {
   g_environment = this;
-  for (int i = 0; i < count_; ++i) daemons_.push_back(std::make_unique<Daemon>(daemon_environment_));
   register_drivers();
   std::string servers;
-  for (const auto& daemon : daemons_) servers += (servers.empty() ? "" : ",") + daemon->address();
+  // Daemons that run already, one for each that would be started: so that each can have another driver.
+  if (const char* running = std::getenv("REMOTECL_TEST_SERVERS"); running != nullptr) {
+    servers = running;
+  } else {
+    for (int i = 0; i < count_; ++i) daemons_.push_back(std::make_unique<Daemon>(daemon_environment_));
+    for (const auto& daemon : daemons_) servers += (servers.empty() ? "" : ",") + daemon->address();
+  }
   ::setenv("REMOTECL_SERVERS", servers.c_str(), 1);
   ::unsetenv("REMOTECL_DISABLE");
   find_platforms();
@@ -73,7 +78,7 @@ void Environment::find_platforms() {
     if (server != last) devices_.push_back(device);
     last = server;
   }
-  if (devices_.size() != daemons_.size()) throw std::runtime_error("not every daemon shows a device");
+  if (devices_.size() != static_cast<std::size_t>(count_)) throw std::runtime_error("not every daemon shows a device");
   // The driver that the daemons use themselves, to compare with.
   const std::string same = text(clGetDeviceInfo, devices_[0], CL_DEVICE_REMOTECL_PLATFORM);
   is_pocl_ = same == "Portable Computing Language";

@@ -37,6 +37,12 @@ struct Times {
   cl_ulong ns[5];
 };
 
+std::ostream& operator<<(std::ostream& out, const Times& times) {
+  out << "queued " << times.ns[0];
+  for (int i = 1; i < 5; ++i) out << " +" << static_cast<cl_long>(times.ns[i] - times.ns[i - 1]);
+  return out << " ns";
+}
+
 class TimeTest : public RemoteTest {
  protected:
   Owned<cl_command_queue> first_ = make_queue(context_, device(0), CL_QUEUE_PROFILING_ENABLE);
@@ -124,7 +130,7 @@ TEST_F(TimeTest, EveryCommandHasTimesBetweenItsEnqueueAndItsEnd) {
       check(clWaitForEvents(1, done.pointer()));
       const cl_ulong after = host_now(device());
       const Times times(done);
-      EXPECT_TRUE(times.in_order()) << name;
+      EXPECT_TRUE(times.in_order()) << name << ": " << times;
       EXPECT_LE(before, times.queued() + kSlack_ns) << name;
       EXPECT_LE(times.end(), after + kSlack_ns) << name;
       // One command after another, on two servers.
