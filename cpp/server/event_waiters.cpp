@@ -1,5 +1,6 @@
 #include "server/event_waiters.h"
 
+#include <algorithm>
 #include <thread>
 #include <utility>
 
@@ -62,7 +63,7 @@ bool EventWaiters::wait(cl_event event, Function& function) {
         ++threads_;
       }
       clRetainEvent(event);
-      lanes_[key].push_back({event, std::move(function)});
+      lanes_[key].push_back({event, ++jobs_, std::move(function)});
       if (is_new) {
         ready_.push_back(key);
         wake_.notify_one();
@@ -85,24 +86,47 @@ void EventWaiters::run() {
       key = ready_.front();
       ready_.pop_front();
     }
-    for (;;) {
-      Job job{};
-      {
-        MutexLock lock(mutex_);
-        const auto lane = lanes_.find(key);
-        if (lane->second.empty()) {
-          lanes_.erase(lane);
-          break;
-        }
-        job = std::move(lane->second.front());
-        lane->second.pop_front();
-      }
-      const cl_int error = clWaitForEvents(1, &job.event);
-      const auto status = event_value<cl_int>(job.event, CL_EVENT_COMMAND_EXECUTION_STATUS);
-      job.function(status < 0 ? status : error == CL_SUCCESS ? CL_COMPLETE : error);
-      clReleaseEvent(job.event);
-    }
+    run(key);
   }
+}
+
+void EventWaiters::run(void* key) {
+  for (;;) {
+    cl_event event = nullptr;
+    {
+      MutexLock lock(mutex_);
+      event = lanes_.find(key)->second.front().event;
+    }
+    const cl_int error = clWaitForEvents(1, &event);
+    const auto status = event_value<cl_int>(event, CL_EVENT_COMMAND_EXECUTION_STATUS);
+    Function function;
+    {
+      MutexLock lock(mutex_);
+      Job& job = lanes_.find(key)->second.front();
+      while (is_older_untold(job.number)) told_.wait(mutex_);
+      function = std::move(job.function);
+    }
+    function(status < 0 ? status : error == CL_SUCCESS ? CL_COMPLETE : error);
+    bool was_last = false;
+    {
+      MutexLock lock(mutex_);
+      const auto lane = lanes_.find(key);
+      lane->second.pop_front();
+      was_last = lane->second.empty();
+      if (was_last) lanes_.erase(lane);
+      told_.notify_all();
+    }
+    clReleaseEvent(event);
+    if (was_last) return;
+  }
+}
+
+// Whether an event that this one may have waited for has ended, and its thread has not come to say so.
+bool EventWaiters::is_older_untold(std::uint64_t number) {
+  return std::any_of(lanes_.begin(), lanes_.end(), [number](const auto& entry) {
+    const Job& job = entry.second.front();
+    return job.number < number && event_value<cl_int>(job.event, CL_EVENT_COMMAND_EXECUTION_STATUS) <= CL_COMPLETE;
+  });
 }
 
 }  // namespace remotecl::server

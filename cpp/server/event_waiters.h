@@ -13,8 +13,8 @@ namespace remotecl::server {
 
 // Threads that wait for native events, for drivers that take long to call back: NVIDIA's needs some 20 us more than a
 // waiting thread, and now and then more than a millisecond. Events of an in-order queue share a thread, as they end in
-// order; each other event has one of its own, since it may be what another one waits for. One for the process; any
-// thread.
+// order; each other event has one of its own, since it may be what another one waits for. What ended is told before
+// what waited for it. One for the process; any thread.
 class EventWaiters {
  public:
   using Function = std::function<void(cl_int status)>;
@@ -32,18 +32,23 @@ class EventWaiters {
 
   struct Job {
     cl_event event;  // owned
+    std::uint64_t number;
     Function function;
   };
-  using Lane = std::deque<Job>;
+  using Lane = std::deque<Job>;  // the first one is waited for
 
   void run() EXCLUDES(mutex_);
+  void run(void* key) EXCLUDES(mutex_);
+  bool is_older_untold(std::uint64_t number) REQUIRES(mutex_);
 
   std::atomic<bool> needed_{false};
   Mutex mutex_;
   ConditionVariable wake_;
+  ConditionVariable told_;
   std::unordered_set<cl_context> contexts_ GUARDED_BY(mutex_);
   std::unordered_map<void*, Lane> lanes_ GUARDED_BY(mutex_);  // by queue or event; each has a thread, or is ready
   std::deque<void*> ready_ GUARDED_BY(mutex_);
+  std::uint64_t jobs_ GUARDED_BY(mutex_) = 0;
   std::size_t threads_ GUARDED_BY(mutex_) = 0;
   std::size_t idle_ GUARDED_BY(mutex_) = 0;
 };

@@ -65,8 +65,11 @@ std::uint64_t random_number() {
 // nearly the whole address space for purposes of their own.
 std::shared_ptr<Pages> propose(int attempt, std::uint64_t size, std::uint64_t alignment) {
   if (attempt >= kProposals) {
-    auto pages = Pages::map(0, size);
-    return pages && pages->address() % alignment == 0 ? pages : nullptr;
+    auto pages = Pages::map(0, size + alignment);
+    if (!pages) return nullptr;
+    const std::uint64_t address = (pages->address() + alignment - 1) / alignment * alignment;
+    pages.reset();
+    return Pages::map(address, size);
   }
   const std::uint64_t step = std::max(alignment, kGranule);
   if (size >= kRegionSize || step >= kRegionSize) return nullptr;

@@ -130,7 +130,8 @@ TEST_F(SvmTest, UnmapOfWhatIsNotMappedDoesNothing) {
 TEST_F(SvmTest, KernelFollowsPointersOfItsExecutionInfo) {
   const Owned<cl_program> program = build(context_, R"(
 kernel void bump(global int* global* all, int count) { for (int i = 0; i < count; i++) all[i][get_global_id(0)] += 1 + i; }
-)");
+)",
+                                          "-cl-std=CL3.0");
   const Owned<cl_kernel> bump = make_kernel(program, "bump");
   const Shared<int> first(context_, 16), second(context_, 16);
   const Shared<int*> all(context_, 2);
