@@ -13,18 +13,23 @@ struct MarkerCommand {
 
   void keep(Session&) {}
   cl_int issue(Issue& issue) {
-    // With nothing left to wait for, the driver takes an empty list for "all". In order that is the same; out
-    // of order it waits for commands that end by themselves.
-    const cl_uint count = waits_for_all ? 0 : issue.wait_count();
-    const cl_event* list = waits_for_all ? nullptr : issue.wait_list();
+    cl_command_queue native = issue.queue.native();
+    cl_uint count = issue.wait_count();
+    // An empty list means "all" to the driver. In order that is so anyway; out of order it is meant, or nothing is left
+    // to wait for and it waits for commands that end by themselves.
+    if (waits_for_all && !issue.queue.in_order() && count > 0) {
+      const cl_int error = clEnqueueMarkerWithWaitList(native, count, issue.wait_list(), nullptr);
+      if (error != CL_SUCCESS) return error;
+      count = 0;
+    }
+    const cl_event* list = count > 0 ? issue.wait_list() : nullptr;
     if (is_barrier) {
       // Some drivers have no times of barriers (NVIDIA's), so a marker behind it stands for it where they are wanted.
       const bool timed = issue.queue.profiling() && issue.out() != nullptr;
-      const cl_int error =
-          clEnqueueBarrierWithWaitList(issue.queue.native(), count, list, timed ? nullptr : issue.out());
+      const cl_int error = clEnqueueBarrierWithWaitList(native, count, list, timed ? nullptr : issue.out());
       if (error != CL_SUCCESS || !timed) return error;
     }
-    return clEnqueueMarkerWithWaitList(issue.queue.native(), count, list, issue.out());
+    return clEnqueueMarkerWithWaitList(native, count, list, issue.out());
   }
 };
 

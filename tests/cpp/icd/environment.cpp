@@ -35,7 +35,10 @@ void Environment::SetUp() {
     servers = running;
   } else {
     for (int i = 0; i < count_; ++i) daemons_.push_back(std::make_unique<Daemon>(daemon_environment_));
-    for (const auto& daemon : daemons_) servers += (servers.empty() ? "" : ",") + daemon->address();
+    for (const auto& daemon : daemons_) {
+      if (faults_) relays_.push_back(std::make_unique<FaultRelay>(daemon->address(), *faults_));
+      servers += (servers.empty() ? "" : ",") + (faults_ ? relays_.back()->address() : daemon->address());
+    }
   }
   ::setenv("REMOTECL_SERVERS", servers.c_str(), 1);
   ::unsetenv("REMOTECL_DISABLE");
@@ -43,6 +46,7 @@ void Environment::SetUp() {
 }
 
 void Environment::TearDown() {
+  relays_.clear();
   daemons_.clear();
   if (!folder_.empty()) fs::remove_all(folder_);
 }

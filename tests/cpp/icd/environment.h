@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "support/daemon.h"
+#include "support/fault_relay.h"
 
 namespace remotecl::testing {
 
@@ -17,6 +19,8 @@ class Environment : public ::testing::Environment {
  public:
   explicit Environment(int daemons, std::vector<std::string> daemon_environment = {})
       : count_(daemons), daemon_environment_(std::move(daemon_environment)) {}
+  // Daemons that can only be reached over a bad network.
+  Environment(int daemons, const FaultRelay::Faults& faults) : count_(daemons), faults_(faults) {}
 
   void SetUp() override;
   void TearDown() override;
@@ -24,6 +28,7 @@ class Environment : public ::testing::Environment {
   static Environment& get();
 
   Daemon& daemon(std::size_t index) { return *daemons_.at(index); }
+  FaultRelay& relay(std::size_t index) { return *relays_.at(index); }
   // Null where the machine has no driver of its own besides ours.
   cl_platform_id native_platform() const { return native_; }
   cl_platform_id remote_platform() const { return remote_; }
@@ -39,8 +44,10 @@ class Environment : public ::testing::Environment {
 
   const int count_;
   const std::vector<std::string> daemon_environment_;
+  const std::optional<FaultRelay::Faults> faults_;
   std::string folder_;
   std::vector<std::unique_ptr<Daemon>> daemons_;
+  std::vector<std::unique_ptr<FaultRelay>> relays_;
   cl_platform_id native_ = nullptr;
   cl_platform_id remote_ = nullptr;
   cl_device_id native_device_ = nullptr;

@@ -10,6 +10,9 @@
 namespace remotecl::testing {
 namespace {
 
+constexpr cl_command_queue_properties kOutOfOrder = CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE;
+constexpr cl_mem_migration_flags kUndefined = CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED;
+
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
@@ -227,6 +230,26 @@ TEST_F(EventTest, MarkerOfAnOutOfOrderQueueWaitsForItsListOnly) {
   check(clSetUserEventStatus(gate, CL_COMPLETE));
   EXPECT_EQ(clWaitForEvents(1, all.pointer()), CL_SUCCESS);
   EXPECT_EQ(status(held), CL_COMPLETE);
+}
+
+TEST_F(EventTest, MigrationWaitsForItsListInEveryQueue) {
+  const Owned<cl_mem> spun = make_buffer(context_, std::vector<int>(64, 0)), moved = make_buffer(context_, numbers(64));
+  const Owned<cl_kernel> spin = kernel("spin");
+  check(set_arg(spin, 0, spun));
+  check(set_arg(spin, 1, 3'000'000));
+  for (const auto properties : {cl_command_queue_properties{0}, kOutOfOrder}) {
+    for (const auto flags : {cl_mem_migration_flags{0}, kUndefined}) {
+      const Owned<cl_command_queue> other = make_queue(context_, device(0), properties);
+      Owned<cl_event> spinning, migrated;
+      check(run(queue_, spin, 64, {}, spinning.out()));
+      check(clFlush(queue_));
+      std::this_thread::sleep_for(2ms);  // the driver has it
+      check(clEnqueueMigrateMemObjects(other, 1, moved.pointer(), flags, 1, spinning.pointer(), migrated.out()));
+      check(clWaitForEvents(1, migrated.pointer()));
+      EXPECT_EQ(status(spinning), CL_COMPLETE) << properties << ' ' << flags;
+      check(clFinish(queue_));
+    }
+  }
 }
 
 TEST_F(EventTest, UserEventOfAnotherThreadEndsEveryBlockingCall) {

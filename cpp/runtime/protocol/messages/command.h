@@ -136,7 +136,7 @@ struct EnqueueMarker {
   ObjectId queue;
   EventId event;
   std::uint32_t is_barrier;     // later commands of the queue wait for it
-  std::uint32_t waits_for_all;  // for every earlier command of the queue; else for wait_list
+  std::uint32_t waits_for_all;  // for every earlier command of the queue, too
   Array<EventId> wait_list;
   REMOTECL_FIELDS(queue, event, is_barrier, waits_for_all, wait_list)
 };

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <list>
+#include <mutex>
+#include <random>
+#include <string>
+#include <thread>
+
+#include "runtime/protocol/frames.h"
+
+namespace remotecl::testing {
+
+// Stands in front of a daemon, on a loopback port of its own, for clients and for other daemons, and passes bytes on as
+// a bad network does: late, in pieces of any size, and not after a cut. Any thread.
+class FaultRelay {
+ public:
+  struct Faults {
+    std::uint64_t seed = 0;
+    std::chrono::microseconds delay_max{1500};
+    bool shared_memory = false;  // whether servers may agree on it, which passes the relay by
+  };
+
+  // `target`: "host:port", numeric.
+  FaultRelay(const std::string& target, const Faults& faults);
+  ~FaultRelay();
+  FaultRelay(const FaultRelay&) = delete;
+  FaultRelay& operator=(const FaultRelay&) = delete;
+
+  std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
+  // Ends every connection between servers at once; says how many there were.
+  int cut_peers();
+
+ private:
+  struct Link {
+    int near = -1, far = -1;
+    bool between_servers = false;
+    bool cut = false;
+    std::thread forth, back;
+  };
+
+  void accept_all();
+  void serve(Link& link, std::uint64_t seed);
+  void pump(int from, int to, std::uint64_t seed) const;
+  static void end(Link& link);
+
+  const std::uint16_t target_port_;
+  const Faults faults_;
+  int listener_ = -1;
+  std::uint16_t port_ = 0;
+  std::mutex mutex_;
+  std::list<Link> links_;
+  bool stopping_ = false;
+  std::thread acceptor_;
+};
+
+}  // namespace remotecl::testing
