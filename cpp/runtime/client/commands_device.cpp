@@ -121,6 +121,8 @@ cl_int enqueue_migrate(CommandQueue& queue, std::span<MemoryObject* const> buffe
 cl_int enqueue_marker(CommandQueue& queue, bool is_barrier, cl_command_type type, WaitList wait, Event** event) {
   PendingCommand command(queue, type, wait, event != nullptr);
   if (command.error() != CL_SUCCESS) return command.error();
+  if (wait.empty()) command.waits_for_all();
+  if (is_barrier) command.is_barrier(wait.empty());
   command.session().send(
       EnqueueMarker{queue.id(), command.event_id(), is_barrier ? 1u : 0u, wait.empty() ? 1u : 0u, command.wait_list()});
   return finish_command(command, event);

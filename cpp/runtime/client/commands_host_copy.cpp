@@ -1,4 +1,5 @@
 // Migration to the host: later maps, and uploads to other servers, find the bytes in this process.
+#include "runtime/client/host_arrivals.h"
 #include "runtime/client/pending_command.h"
 #include "runtime/protocol/frames.h"
 
@@ -34,11 +35,15 @@ cl_int enqueue_migrate_to_host(CommandQueue& queue, std::span<MemoryObject* cons
     whole->add_hold();
     session.add_interest();
     Ref<CommandQueue> kept_queue(&queue);
+    std::byte* const host = storage.host() + range.offset;
+    command.touches_host(host, range.size);
+    const HostArrivals::Ticket arrival = HostArrivals::instance().begin(host, range.size);
     const PendingReads::Ticket ticket = queue.pending_reads().begin();
     const TransferRef transfer = session.begin_receive(
-        storage.host() + range.offset, range.size,
-        [whole, kept = Ref<MemoryObject>(memory), kept_queue, ticket, range, writes = storage.writes,
+        host, range.size,
+        [whole, kept = Ref<MemoryObject>(memory), kept_queue, ticket, arrival, range, writes = storage.writes,
          &session](bool ok) {
+          HostArrivals::instance().end(arrival);
           if (ok) note_host_copy(*kept, range, writes);
           kept_queue->pending_reads().end(ticket);
           whole->release_hold(ok);

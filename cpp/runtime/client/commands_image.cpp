@@ -50,10 +50,11 @@ cl_int enqueue_write_image(CommandQueue& queue, MemoryObject& image, bool blocki
   writes_region(command, image, region);
   if (command.error() != CL_SUCCESS) return command.error();
   const ImageLayout& layout = *image.image();
-  const PackedRows rows = pack_rows(static_cast<const std::byte*>(from), layout.at({}, pitches), layout.bytes(region));
+  const PackedRows rows =
+      pack_rows(command, static_cast<const std::byte*>(from), layout.at({}, pitches), layout.bytes(region));
   EnqueueWriteImage message{queue.id(), command.event_id(), image.id(), origin, region, 0, {}, command.wait_list()};
   TransferRef transfer;
-  if (rows.size <= kInlineDataMax) {
+  if (rows.size <= kInlineDataMax && !rows.late) {
     message.data = Bytes(rows.bytes, rows.size);
   } else {
     transfer = offer_rows(command, blocking, rows);

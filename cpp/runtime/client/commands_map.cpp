@@ -1,5 +1,6 @@
 // Mapping: the host's copy of a buffer is what the application sees between map and unmap.
 #include "runtime/client/commands_image.h"
+#include "runtime/client/host_arrivals.h"
 #include "runtime/client/pending_command.h"
 #include "runtime/protocol/frames.h"
 
@@ -22,10 +23,13 @@ void send_fetch(PendingCommand& command, MemoryObject& buffer, std::uint64_t off
   Session& session = command.session();
   session.add_interest();
   Ref<CommandQueue> queue(&command.queue());
+  command.touches_host(to, size);
+  const HostArrivals::Ticket arrival = HostArrivals::instance().begin(to, size);
   const PendingReads::Ticket ticket = queue->pending_reads().begin();
   const TransferRef transfer = session.begin_receive(
       to, size,
-      [event, queue, ticket, &session](bool ok) {
+      [event, queue, ticket, arrival, &session](bool ok) {
+        HostArrivals::instance().end(arrival);
         queue->pending_reads().end(ticket);
         event->release_hold(ok);
         session.drop_interest();
@@ -52,6 +56,7 @@ cl_int enqueue_map(CommandQueue& queue, MemoryObject& buffer, bool blocking, cl_
   if (fetch) {
     send_fetch(command, buffer, offset, size, static_cast<std::byte*>(pointer));
   } else {
+    command.touches_host(static_cast<std::byte*>(pointer), size);
     send_marker(command);
   }
   const std::uint64_t writes = storage.writes;

@@ -46,6 +46,7 @@ cl_int enqueue_map_image(CommandQueue& queue, MemoryObject& image, bool blocking
     command.session().send(EnqueueReadImage{queue.id(), command.event_id(), image.id(), origin, region, transfer->id,
                                             command.wait_list()});
   } else {
+    command.touches_host(pointer, layout.at({}, layout.pitches).extent(layout.bytes(region)));
     send_marker(command);
   }
   const std::uint64_t writes = storage.writes;
@@ -89,11 +90,11 @@ cl_int enqueue_unmap_image(CommandQueue& queue, MemoryObject& image, void* mappe
   if (!covers) command.reads(image, all);
   command.writes(image, all);
   if (command.error() != CL_SUCCESS) return command.error();
-  const PackedRows rows = pack_rows(image.image_memory(), layout.at(mapping.origin, layout.pitches),
+  const PackedRows rows = pack_rows(command, image.image_memory(), layout.at(mapping.origin, layout.pitches),
                                     layout.bytes(mapping.region), image.shared_storage());
   EnqueueWriteImage message{queue.id(), command.event_id(), image.id(), mapping.origin, mapping.region, 0,
                             {},         command.wait_list()};
-  if (rows.size <= kInlineDataMax) {
+  if (rows.size <= kInlineDataMax && !rows.late) {
     message.data = Bytes(rows.bytes, rows.size);
   } else {
     message.transfer = offer_rows(command, false, rows)->id;

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <memory>
 
+#include "runtime/client/host_arrivals.h"
 #include "runtime/client/transfer_steps.h"
 #include "runtime/protocol/frames.h"
 
@@ -22,9 +23,13 @@ cl_int outcome(CommandQueue& queue, const TransferRef& transfer, const Event* ev
   return failure != CL_SUCCESS ? failure : CL_OUT_OF_RESOURCES;
 }
 
-// Registers where the bytes of a read go. `then` runs when they are there.
+// Registers where the bytes of a read go: into `span` bytes at `memory` at last, by `then`, which runs when they have
+// come.
 TransferRef expect_bytes(PendingCommand& command, bool blocking, std::byte* to, std::uint64_t size,
-                         std::shared_ptr<void> keep_alive, std::function<void()> then = {}) {
+                         std::shared_ptr<void> keep_alive, const std::byte* memory, std::uint64_t span,
+                         std::function<void()> then = {}) {
+  command.touches_host(memory, span);
+  const HostArrivals::Ticket arrival = HostArrivals::instance().begin(memory, span);
   Ref<Event> event(command.event());
   if (event) {
     event->add_hold();
@@ -35,8 +40,9 @@ TransferRef expect_bytes(PendingCommand& command, bool blocking, std::byte* to, 
   Ref<CommandQueue> queue(&command.queue());
   const PendingReads::Ticket ticket = queue->pending_reads().begin();
   const std::uint64_t sequence = queue->last_sequence();
-  const auto finished = [event, queue, ticket, sequence, blocking, &session, then = std::move(then)](bool ok) {
+  const auto finished = [event, queue, ticket, arrival, sequence, blocking, &session, then = std::move(then)](bool ok) {
     if (ok && then) then();
+    HostArrivals::instance().end(arrival);
     if (ok && queue->in_order()) queue->ended_up_to(sequence);
     queue->pending_reads().end(ticket);
     if (event) event->release_hold(ok);
@@ -86,22 +92,27 @@ cl_int push_bytes(CommandQueue& queue, const TransferRef& transfer, const Event*
 TransferRef expect_rows(PendingCommand& command, bool blocking, std::byte* to, const Rectangle& rectangle,
                         const Extent& rows, std::shared_ptr<void> keep_alive) {
   if (is_packed(rectangle, rows)) {
-    return expect_bytes(command, blocking, to + rectangle.begin(), volume(rows), std::move(keep_alive));
+    std::byte* const memory = to + rectangle.begin();
+    return expect_bytes(command, blocking, memory, volume(rows), std::move(keep_alive), memory, volume(rows));
   }
   const std::shared_ptr<std::byte[]> bytes(new std::byte[volume(rows)]);
-  return expect_bytes(command, blocking, bytes.get(), volume(rows), bytes,
+  return expect_bytes(command, blocking, bytes.get(), volume(rows), bytes, to + rectangle.begin(),
+                      rectangle.extent(rows),
                       [from = bytes.get(), to, rectangle, rows, keep_alive = std::move(keep_alive)] {
                         copy_rows(packed(rows), from, rectangle, to, rows);
                       });
 }
 
-PackedRows pack_rows(const std::byte* from, const Rectangle& rectangle, const Extent& rows,
+PackedRows pack_rows(PendingCommand& command, const std::byte* from, const Rectangle& rectangle, const Extent& rows,
                      std::shared_ptr<void> keep_alive) {
   const std::uint64_t size = volume(rows);
-  if (is_packed(rectangle, rows)) return {from + rectangle.begin(), size, std::move(keep_alive)};
+  const std::byte* const memory = from + rectangle.begin();
+  if (is_packed(rectangle, rows)) return {memory, size, std::move(keep_alive), command.touches_host(memory, size)};
   const std::shared_ptr<std::byte[]> bytes(new std::byte[size]);
-  copy_rows(rectangle, from, packed(rows), bytes.get(), rows);
-  return {bytes.get(), size, bytes};
+  const auto pack = [=] { copy_rows(rectangle, from, packed(rows), bytes.get(), rows); };
+  const bool late = command.touches_host(memory, rectangle.extent(rows), pack);
+  if (!late) pack();
+  return {bytes.get(), size, bytes, late};
 }
 
 TransferRef offer_rows(PendingCommand& command, bool blocking, const PackedRows& rows) {
@@ -116,7 +127,8 @@ cl_int enqueue_read(CommandQueue& queue, MemoryObject& buffer, bool blocking, st
   const ObjectId content_size = size > kInlineDataMax ? command.limit_to_content(buffer, range) : 0;
   size = std::max<std::uint64_t>(range.size, 1);  // there are no reads of nothing
   if (command.error() != CL_SUCCESS) return command.error();
-  const TransferRef transfer = expect_bytes(command, blocking, static_cast<std::byte*>(to), size, nullptr);
+  auto* const memory = static_cast<std::byte*>(to);
+  const TransferRef transfer = expect_bytes(command, blocking, memory, size, nullptr, memory, size);
   EnqueueRead message{queue.id(), command.event_id(), buffer.id(), offset, size, transfer->id, command.wait_list()};
   if (content_size != 0) {
     transfer->may_be_short = true;
@@ -137,9 +149,10 @@ cl_int enqueue_write(CommandQueue& queue, MemoryObject& buffer, bool blocking, s
   command.writes(buffer, buffer.range(offset, size));
   if (command.error() != CL_SUCCESS) return command.error();
   const auto* bytes = static_cast<const std::byte*>(from);
+  const bool late = command.touches_host(bytes, size);
   EnqueueWrite message{queue.id(), command.event_id(), buffer.id(), offset, size, 0, {}, command.wait_list()};
   TransferRef transfer;
-  if (size <= kInlineDataMax) {
+  if (size <= kInlineDataMax && !late) {
     message.data = Bytes(bytes, size);
   } else {
     transfer = offer_bytes(command, blocking, bytes, size, nullptr);
@@ -176,7 +189,7 @@ cl_int enqueue_write_rect(CommandQueue& queue, MemoryObject& buffer, bool blocki
   if (!is_packed(buffer_rectangle, region)) command.reads(buffer, range);  // the gaps keep what they hold
   command.writes(buffer, range);
   if (command.error() != CL_SUCCESS) return command.error();
-  const PackedRows rows = pack_rows(static_cast<const std::byte*>(from), host_rectangle, region);
+  const PackedRows rows = pack_rows(command, static_cast<const std::byte*>(from), host_rectangle, region);
   EnqueueWriteRect message{queue.id(),
                            command.event_id(),
                            buffer.id(),
@@ -188,7 +201,7 @@ cl_int enqueue_write_rect(CommandQueue& queue, MemoryObject& buffer, bool blocki
                            {},
                            command.wait_list()};
   TransferRef transfer;
-  if (rows.size <= kInlineDataMax) {
+  if (rows.size <= kInlineDataMax && !rows.late) {
     message.data = Bytes(rows.bytes, rows.size);
   } else {
     transfer = offer_rows(command, blocking, rows);

@@ -119,9 +119,10 @@ void Event::finish(std::unique_lock<std::mutex>& lock) {
   callbacks_.clear();
   const std::vector<Announced> announced = announced_;
   const bool expected = expected_;
+  const std::vector<std::function<void()>> at_end = std::exchange(at_end_, {});
   changed_.notify_all();
   lock.unlock();
-  if (at_end_) std::exchange(at_end_, nullptr)();
+  for (const auto& function : at_end) function();
   for (const Registered& callback : callbacks) {
     post_callback([keep = Ref<Event>(this), callback, status] {
       callback.function(keep->handle(), status < 0 ? status : callback.state, callback.user_data);
@@ -136,6 +137,17 @@ void Event::finish(std::unique_lock<std::mutex>& lock) {
     if (Session* server = session()) server->drop_interest();
     release();
   }
+}
+
+bool Event::at_end(std::function<void()> function) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (status_.load() <= CL_COMPLETE) return false;
+    at_end_.push_back(std::move(function));
+    expect_end();
+  }
+  observe();
+  return true;
 }
 
 void Event::add_callback(cl_int state, Callback function, void* user_data) {

@@ -46,8 +46,8 @@ class Event final : public Handle<_cl_event, HandleTag::kEvent, CL_INVALID_EVENT
   void reported_unasked() { observed_.store(true); }
   // The same where nobody may ever wait: somebody reads the report, and the event lives until then.
   void report_is_awaited();
-  // Called once when it has ended, on any thread; before it is sent.
-  void at_end(std::function<void()> function) { at_end_ = std::move(function); }
+  // Calls the function when it has ended, on any thread. False, and nothing is called, if it has already.
+  bool at_end(std::function<void()> function);
   // The end. Later calls are ignored. Runs callbacks (on the callback thread), tells other servers.
   void complete(cl_int status, const std::array<std::uint64_t, 4>* profile = nullptr);
   // The server is gone: nothing more will be heard of it.
@@ -55,6 +55,8 @@ class Event final : public Handle<_cl_event, HandleTag::kEvent, CL_INVALID_EVENT
   // Holds complete() back until release_hold(): for commands whose data arrives apart from the server's report.
   void add_hold() { holds_.fetch_add(1); }
   void release_hold(bool ok);
+  // Whether it may have ended for its server and not for the application, whose bytes are still on their way.
+  bool is_held() const { return holds_.load() != 0 && !ended(); }
 
   void add_callback(cl_int state, Callback function, void* user_data);
   // The four times, in ns of the host's clock. Whether profiling data exist; waits for the server's report when the
@@ -97,7 +99,7 @@ class Event final : public Handle<_cl_event, HandleTag::kEvent, CL_INVALID_EVENT
   bool has_profile_ = false;
   std::array<std::uint64_t, 4> profile_{};
   std::vector<Registered> callbacks_;
-  std::function<void()> at_end_;
+  std::vector<std::function<void()>> at_end_;
   struct Announced {
     Session* session;
     bool by_server;  // this event's server tells it, and not this process

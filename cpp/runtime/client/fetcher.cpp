@@ -138,7 +138,7 @@ bool Fetcher::choose_source(BufferStorage& storage, const Missing& missing, Tran
 
 // The end of everything that `queue` was given so far, however it ends.
 EventId Fetcher::mark(CommandQueue& queue) {
-  const auto& marker = held_.emplace_back(make_ref<Event>(queue, CL_COMMAND_MARKER, true));
+  const auto& marker = held_.emplace_back(make_ref<Event>(queue, CL_COMMAND_MARKER, true, true));
   queue.session().send(EnqueueMarker{queue.id(), marker->id(), 0, 1, {}});
   return marker->id();
 }

@@ -64,11 +64,11 @@ void Fetcher::push(MemoryObject& root, const Missing& missing, Location from) {
   CommandQueue& to = receiver(range.size);
   const std::vector<EventId> after = after_users(root, to);
   const auto arrival = make_ref<Event>(to, CL_COMMAND_MIGRATE_MEM_OBJECTS, true, true);
+  arrival->report_is_awaited();
   if (range.size > kInlineDataMax) {
     sending.begin_sending();
     arrival->at_end([&sending] { sending.end_sending(); });
   }
-  arrival->report_is_awaited();
   session().send(EnqueueReceive{to.id(), arrival->id(), root.id(), is_image, range.offset, range.size, transfer,
                                 sending.peer_id(), std::span<const EventId>(after), content_size != 0 ? 1u : 0u});
   const bool is_whole = range == missing.range && content_size == 0 && range.size > kInlineDataMax;

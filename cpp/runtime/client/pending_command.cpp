@@ -1,17 +1,59 @@
 #include "runtime/client/pending_command.h"
 
+#include "runtime/client/host_arrivals.h"
+
 namespace remotecl {
 
 PendingCommand::PendingCommand(CommandQueue& queue, cl_command_type type, WaitList wait, bool wants_event)
     : queue_(queue), lock_(queue.context().memory_mutex()), fetcher_(queue) {
   if (error() != CL_SUCCESS) return;
-  for (Event* event : wait) waits_for(*event);
+  for (Event* event : wait) {
+    waits_for(*event);
+    if (event->is_held()) await_bytes(*event);
+  }
   if (wants_event) {
     event_ = make_ref<Event>(queue, type, true);
-    if (queue.in_order() && !queue.pending_reads().none()) queue.pending_reads().hold(*event_);
+    PendingReads& reads = queue.pending_reads();
+    if (!reads.none()) queue.in_order() ? reads.hold(*event_) : reads.hold(*event_, awaited_);
   }
   sequence_ = event_ ? event_->sequence() : queue.next_sequence();
   fetcher_.set_sequence(sequence_);
+}
+
+// Its server goes on when it has read; the application when the bytes are here.
+void PendingCommand::await_bytes(Event& event) {
+  const PendingReads::Ticket ticket = queue_.pending_reads().begin();
+  const auto end = [queue = Ref<CommandQueue>(&queue_), ticket] {
+    queue->pending_reads().end(ticket);
+    queue->session().wake();  // another session's thread may be the one that has read them
+  };
+  if (event.at_end(end)) {
+    awaited_.push_back(ticket);
+  } else {
+    end();
+  }
+}
+
+bool PendingCommand::touches_host(const std::byte* memory, std::uint64_t size, std::function<void()> then) {
+  if (HostArrivals::instance().none()) return false;
+  const auto there = make_ref<Event>(Ref<Context>(&queue_.context()));
+  const auto go_on = [there, then = std::move(then)] {
+    if (then) then();
+    there->complete(CL_COMPLETE);
+  };
+  if (!HostArrivals::instance().when_there(memory, size, go_on)) return false;
+  waits_for(*there);
+  return true;
+}
+
+void PendingCommand::waits_for_all() {
+  if (event_ && !queue_.in_order()) queue_.pending_reads().hold(*event_);
+}
+
+void PendingCommand::is_barrier(bool for_all) {
+  PendingReads& reads = queue_.pending_reads();
+  if (queue_.in_order() || reads.none()) return;
+  for_all ? reads.barrier() : reads.barrier(awaited_);
 }
 
 void PendingCommand::writes(MemoryObject& buffer, ByteRange range) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <mutex>
 #include <vector>
 
@@ -23,6 +24,13 @@ class PendingCommand {
   // As reads(), but the bytes need not be there; only orders the command behind transfers on their way to them.
   void touches(MemoryObject& buffer) { fetcher_.touches(buffer); }
   void waits_for(Event& event) { fetcher_.waits_for(event); }
+  // The command reads or overwrites memory of this process: it waits for bytes on their way there, and then `then`
+  // runs. False when there are none, and nothing runs.
+  bool touches_host(const std::byte* memory, std::uint64_t size, std::function<void()> then = {});
+  // It comes after all earlier commands of its queue, in whatever order they run; or, as a barrier, after what it waits
+  // for, and later ones come after it.
+  void waits_for_all();
+  void is_barrier(bool for_all);
   // Fetcher::limit_to_content.
   ObjectId limit_to_content(MemoryObject& buffer, ByteRange& range) { return fetcher_.limit_to_content(buffer, range); }
 
@@ -52,12 +60,14 @@ class PendingCommand {
     ByteRange range;
   };
   void record_writes();
+  void await_bytes(Event& event);
 
   CommandQueue& queue_;
   std::unique_lock<std::mutex> lock_;
   Fetcher fetcher_;
   std::uint64_t sequence_ = 0;
   Ref<Event> event_;
+  std::vector<PendingReads::Ticket> awaited_;  // reads among what it waits for, whose bytes are not here yet
   std::vector<Write> writes_;
 };
 

@@ -11,7 +11,7 @@ PendingReads::~PendingReads() = default;
 
 PendingReads::Ticket PendingReads::begin() {
   const std::lock_guard lock(mutex_);
-  reads_.push_back({++last_, {}});
+  reads_.push_back({++last_, {}, false});
   count_.fetch_add(1, std::memory_order_relaxed);
   return last_;
 }
@@ -40,6 +40,27 @@ void PendingReads::hold(Event& event) {
     event.add_hold();
     read.held.emplace_back(&event);
   }
+}
+
+void PendingReads::hold(Event& event, const std::vector<Ticket>& tickets) {
+  const std::lock_guard lock(mutex_);
+  for (Read& read : reads_) {
+    if (!read.before_barrier && std::find(tickets.begin(), tickets.end(), read.ticket) == tickets.end()) continue;
+    event.add_hold();
+    read.held.emplace_back(&event);
+  }
+}
+
+void PendingReads::barrier(const std::vector<Ticket>& tickets) {
+  const std::lock_guard lock(mutex_);
+  for (Read& read : reads_) {
+    if (std::find(tickets.begin(), tickets.end(), read.ticket) != tickets.end()) read.before_barrier = true;
+  }
+}
+
+void PendingReads::barrier() {
+  const std::lock_guard lock(mutex_);
+  for (Read& read : reads_) read.before_barrier = true;
 }
 
 }  // namespace remotecl

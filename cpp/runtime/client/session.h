@@ -72,6 +72,8 @@ class Session {
   // Blocks until done() is true or the session is lost; false when lost before. `done` is called with inbox_mutex_
   // held, after each batch of received messages. Flushes first.
   bool wait(const std::function<bool()>& done);
+  // Has those who wait look again: what they wait for may have been done by another session.
+  void wake();
   // Takes in what has already arrived, without blocking.
   void poll();
   // Something may arrive that nobody waits for (callback, non-blocking read): keeps the background thread reading.
@@ -112,8 +114,9 @@ class Session {
   void receive_device_list();
   void write_out();  // requires out_mutex_
   void background();
-  // Reads and handles what is there; waits for it first when `block`. `wake`: also returns when the eventfd fires.
-  void pump(bool block, bool wake);
+  // Reads and handles what is there; waits for it, or for stop_polling(), first when `block`.
+  void pump(bool block);
+  void stop_polling();
   bool read_control();
   bool read_bulk();
   void handle(std::uint16_t code, Bytes payload);
@@ -164,7 +167,7 @@ class Session {
   int waiters_ = 0;
   std::uint64_t waits_ = 0;  // how often a thread has waited: tells the background thread that it is not needed yet
   std::atomic<int> interest_{0};
-  int wake_ = -1;  // eventfd that takes the background thread out of poll
+  int wake_ = -1;  // eventfd that takes the thread that reads out of poll
 
   // Touched only by the reader.
   MessageBuffer inbox_;

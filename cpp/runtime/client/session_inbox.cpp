@@ -24,16 +24,13 @@ bool Session::wait(const std::function<bool()>& done) {
   ++waits_;
   while (!done() && !lost()) {
     if (reading_) {
-      if (background_reads_) {
-        const std::uint64_t one = 1;
-        [[maybe_unused]] const auto written = ::write(wake_, &one, sizeof one);
-      }
+      if (background_reads_) stop_polling();
       inbox_changed_.wait(lock);
       continue;
     }
     reading_ = true;
     lock.unlock();
-    pump(true, false);
+    pump(true);
     lock.lock();
     reading_ = false;
     if (waiters_ > 1) inbox_changed_.notify_all();
@@ -48,6 +45,18 @@ bool Session::wait(const std::function<bool()>& done) {
   return ok;
 }
 
+void Session::wake() {
+  const std::lock_guard lock(inbox_mutex_);
+  if (waiters_ == 0) return;
+  inbox_changed_.notify_all();
+  if (reading_) stop_polling();
+}
+
+void Session::stop_polling() {
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const auto written = ::write(wake_, &one, sizeof one);
+}
+
 void Session::poll() {
   flush();
   {
@@ -55,7 +64,7 @@ void Session::poll() {
     if (reading_ || lost()) return;  // whoever reads takes everything in
     reading_ = true;
   }
-  pump(false, false);
+  pump(false);
   const std::lock_guard lock(inbox_mutex_);
   reading_ = false;
   if (waiters_ > 0) inbox_changed_.notify_all();
@@ -81,7 +90,7 @@ void Session::background() {
     const std::uint64_t seen = waits_;
     reading_ = background_reads_ = true;
     lock.unlock();
-    pump(true, true);
+    pump(true);
     lock.lock();
     reading_ = background_reads_ = false;
     if (waiters_ > 0) inbox_changed_.notify_all();
@@ -94,10 +103,10 @@ void Session::background() {
   }
 }
 
-void Session::pump(bool block, bool wake) {
+void Session::pump(bool block) {
   pollfd waits[3] = {{control_->wait_handle(), POLLIN, 0}, {bulk_->wait_handle(), POLLIN, 0}, {wake_, POLLIN, 0}};
-  if (::poll(waits, wake ? 3 : 2, block ? -1 : 0) <= 0) return;
-  if (wake && waits[2].revents != 0) {
+  if (::poll(waits, 3, block ? -1 : 0) <= 0) return;
+  if (waits[2].revents != 0) {
     std::uint64_t count = 0;
     [[maybe_unused]] const auto taken = ::read(wake_, &count, sizeof count);
   }

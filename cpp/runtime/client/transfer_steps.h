@@ -14,13 +14,15 @@ TransferRef expect_rows(PendingCommand& command, bool blocking, std::byte* to, c
 // Blocks until the bytes are there; what a blocking call then says.
 cl_int await_read(CommandQueue& queue, const TransferRef& transfer, Event* event);
 
-// Bytes that a write is to send, packed: the caller's own, or a copy.
+// Bytes that a write is to send, packed: the caller's own, or a copy. `late`: they are still on their way to this
+// process, and the command waits for them.
 struct PackedRows {
   const std::byte* bytes;
   std::uint64_t size;
   std::shared_ptr<void> keep_alive;
+  bool late;
 };
-PackedRows pack_rows(const std::byte* from, const Rectangle& rectangle, const Extent& rows,
+PackedRows pack_rows(PendingCommand& command, const std::byte* from, const Rectangle& rectangle, const Extent& rows,
                      std::shared_ptr<void> keep_alive = nullptr);
 // Registers that the server will pull these bytes.
 TransferRef offer_rows(PendingCommand& command, bool blocking, const PackedRows& rows);

@@ -116,7 +116,11 @@ class Player {
     for (const auto& [action, weight] : kActions) {
       choice -= weight;
       if (choice >= 0) continue;
+      last_queue_.clear(); last_what_.clear();
+      const char* names[] = {"write","read","copy","copy_rect","fill","add","add_to_part","mix","overwrite","map","mapw","migrate","brighten","copy_image","write_image"};
+      const std::size_t which = (reinterpret_cast<const char*>(&action)-reinterpret_cast<const char*>(&kActions[0].first))/sizeof(kActions[0]);
       (this->*action)();
+      log_.push_back(std::string(names[which]) + " q" + last_queue_ + " " + last_what_ + " -> " + std::to_string(memories_[wm_].expected[ww_]));
       break;
     }
     if (below(10) == 0) check(clFlush(queue()));
@@ -144,7 +148,7 @@ class Player {
     }
     finish();
     for (const Arrival& arrival : arrivals_) expect_equal(arrival.what, arrival.got, arrival.expected);
-    arrivals_.clear();
+    arrivals_.clear(); if (bad_) for (auto& l : log_) std::cout << l << '\n';
   }
 
  private:
@@ -152,9 +156,10 @@ class Player {
     std::size_t begin, size;
   };
 
-  static void expect_equal(const std::string& what, const Words& got, const Words& expected) {
+  void expect_equal(const std::string& what, const Words& got, const Words& expected) {
     const auto [at, other] = std::mismatch(got.begin(), got.end(), expected.begin(), expected.end());
     if (at == got.end()) return;
+    bad_ = true; { int n = 0, first = -1, last = -1; for (std::size_t i = 0; i < got.size(); ++i) if (got[i] != expected[i]) { if (first < 0) first = i; last = i; ++n; } std::cout << "differ " << n << " from " << first << " to " << last << '\n'; }
     ADD_FAILURE() << what << ", word " << at - got.begin() << " of " << got.size() << " is " << *at << ", not "
                   << *other;
   }
@@ -163,9 +168,10 @@ class Player {
 
   std::size_t below(std::size_t bound) { return random_() % bound; }
   cl_uint word() { return static_cast<cl_uint>(random_()); }
-  cl_command_queue queue() { return queues_[below(queues_.size())]; }
-  Memory& buffer() { return memories_[below(memories_.size() - 1)]; }
-  Memory& image() { return memories_.back(); }
+  cl_command_queue queue() { std::size_t i = below(queues_.size()); last_queue_ += std::to_string(i) + ' '; return queues_[i]; }
+ std::string last_queue_; std::string last_what_; std::vector<std::string> log_; int wm_ = std::getenv("WM") ? std::atoi(std::getenv("WM")) : 0, ww_ = std::getenv("WW") ? std::atoi(std::getenv("WW")) : 0; bool bad_ = false;
+  Memory& buffer() { Memory& m = memories_[below(memories_.size() - 1)]; last_what_ += "m" + std::to_string(&m - memories_.data()) + " "; return m; }
+  Memory& image() { last_what_ += "image "; return memories_.back(); }
   Memory& other_than(const Memory& memory) {
     for (;;) {
       Memory& other = buffer();
@@ -175,9 +181,10 @@ class Player {
   Range range(std::size_t size) {
     const std::size_t sizes[] = {1, 7, 500, size / 2, size};
     const std::size_t wanted = std::min(size, sizes[below(5)]);
-    return {below(size - wanted + 1), wanted};
+    Range r{below(size - wanted + 1), wanted}; last_what_ += "[" + std::to_string(r.begin) + "+" + std::to_string(r.size) + "] "; return r;
   }
 
+  Memory& named(std::size_t i) { last_what_ += "m" + std::to_string(i) + " "; return memories_[i]; }
   static std::vector<cl_event> after_write(const Memory& memory) {
     return memory.written ? std::vector<cl_event>{*memory.written} : std::vector<cl_event>{};
   }
@@ -285,7 +292,7 @@ class Player {
   void add_to_part() {
     Memory& memory = buffer();
     const std::size_t begin = kAlignment * below((memory.expected.size() + kAlignment - 1) / kAlignment);
-    const std::size_t size = 1 + below(memory.expected.size() - begin);
+    const std::size_t size = 1 + below(memory.expected.size() - begin); last_what_ += "[" + std::to_string(begin) + "+" + std::to_string(size) + "] ";
     const cl_uint value = word();
     for (std::size_t i = begin; i < begin + size; ++i) memory.expected[i] += value;
     run_on(memory, make_sub_buffer(memory.handle, begin * 4, size * 4), "add", value, size);
@@ -306,7 +313,7 @@ class Player {
   }
 
   void run_on(Memory& memory, cl_mem argument, const char* name, cl_uint value, std::size_t size) {
-    const Owned<cl_kernel> one = kernel(name);
+    const Owned<cl_kernel> one = kernel(name); last_what_ += " value " + std::to_string(value);
     check(set_arg(one, 0, argument));
     check(set_arg(one, 1, value));
     const Event done = event();
@@ -366,7 +373,7 @@ class Player {
 
   void brighten() {
     Memory& from = image();
-    Memory& to = memories_[2 + below(4)];  // large enough
+    Memory& to = named(2 + below(4));  // large enough
     for (std::size_t i = 0; i < kSide * kSide; ++i) to.expected[i] += from.expected[i];
     const Owned<cl_kernel> one = kernel("brighten");
     check(set_arg(one, 0, from.handle));
@@ -382,7 +389,7 @@ class Player {
 
   void copy_image() {
     Memory& to = image();
-    Memory& from = memories_[2 + below(4)];
+    Memory& from = named(2 + below(4));
     const std::size_t rows = 1 + below(kSide), row = below(kSide - rows + 1);
     const std::size_t at = below(from.expected.size() - rows * kSide + 1);
     std::copy_n(from.expected.begin() + static_cast<std::ptrdiff_t>(at), rows * kSide,
@@ -482,7 +489,7 @@ INSTANTIATE_TEST_SUITE_P(Rounds, RandomCommandsTest, ::testing::Range(0, 4));
 }  // namespace remotecl::testing
 
 int main(int argc, char** argv) {
-  ::setenv("REMOTECL_LOG", "off", 1);  // links are lost on purpose
+  if (std::getenv("SHOW") == nullptr) ::setenv("REMOTECL_LOG", "off", 1);  // links are lost on purpose
   ::testing::InitGoogleTest(&argc, argv);
   std::cout << "repeat with REMOTECL_TEST_SEED=" << remotecl::testing::seed() << '\n';
   remotecl::testing::FaultRelay::Faults faults;
