@@ -6,6 +6,7 @@
 
 #include "runtime/protocol/frames.h"
 #include "server/completion_notifier.h"
+#include "server/mapping.h"
 #include "server/peer_link.h"
 #include "server/session.h"
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <memory>
 
+#include "server/mapping.h"
 #include "server/session.h"
 
 namespace remotecl::server {
@@ -86,33 +87,42 @@ class DeviceTransfer final : public Transfer {
     return clWaitForEvents(1, &written);
   }
 
+  // Waits until the range of `memory` is mapped.
+  cl_int map(Mapping& mapping, cl_command_queue queue, cl_mem memory, cl_map_flags flags, cl_uint count,
+             const cl_event* list) {
+    cl_event mapped = nullptr;
+    cl_int error = mapping.map(queue, memory, flags, region_.offset, size(), count, list, &mapped);
+    if (error != CL_SUCCESS) return error;
+    error = clWaitForEvents(1, &mapped);
+    clReleaseEvent(mapped);
+    return error;
+  }
+
   cl_int move_from_mapped() {
-    cl_int error = CL_SUCCESS;
-    void* const data =
-        clEnqueueMapBuffer(reader(), from_, CL_TRUE, CL_MAP_READ, region_.offset, size(), 0, nullptr, nullptr, &error);
+    Mapping mapping;
+    cl_int error = map(mapping, reader(), from_, CL_MAP_READ, 0, nullptr);
     if (error != CL_SUCCESS) return error;
     cl_event written = nullptr;
-    error = clEnqueueWriteBuffer(queue().native(), to_, CL_FALSE, region_.offset, size(), data, wait_count(), waits(),
-                                 &written);
+    error = clEnqueueWriteBuffer(queue().native(), to_, CL_FALSE, region_.offset, size(), mapping.data(), wait_count(),
+                                 waits(), &written);
     if (error == CL_SUCCESS) {
       went(written);
       clFlush(queue().native());
       error = clWaitForEvents(1, &written);
     }
-    clEnqueueUnmapMemObject(reader(), from_, data, 0, nullptr, nullptr);
+    mapping.unmap(nullptr);
     clFinish(reader());
     return error;
   }
 
   cl_int move_into_mapped() {
-    cl_int error = CL_SUCCESS;
-    void* const data = clEnqueueMapBuffer(queue().native(), to_, CL_TRUE, CL_MAP_WRITE_INVALIDATE_REGION,
-                                          region_.offset, size(), wait_count(), waits(), nullptr, &error);
+    Mapping mapping;
+    cl_int error = map(mapping, queue().native(), to_, CL_MAP_WRITE_INVALIDATE_REGION, wait_count(), waits());
     if (error != CL_SUCCESS) return error;
     const cl_int read =
-        clEnqueueReadBuffer(reader(), from_, CL_TRUE, region_.offset, size(), data, 0, nullptr, nullptr);
+        clEnqueueReadBuffer(reader(), from_, CL_TRUE, region_.offset, size(), mapping.data(), 0, nullptr, nullptr);
     cl_event unmapped = nullptr;
-    error = clEnqueueUnmapMemObject(queue().native(), to_, data, 0, nullptr, &unmapped);
+    error = mapping.unmap(&unmapped);
     if (error == CL_SUCCESS) went(unmapped);
     return read != CL_SUCCESS ? read : error;
   }

@@ -89,26 +89,6 @@ class OutgoingTransfer : public Transfer {
   virtual bool send(Connection& connection, StagingSet& staging) = 0;
 };
 
-// Memory of a buffer that the driver has mapped. Unmaps at the end of its life.
-class Mapping {
- public:
-  Mapping() = default;
-  ~Mapping();
-  Mapping(const Mapping&) = delete;
-  Mapping& operator=(const Mapping&) = delete;
-
-  // Non-blocking; `mapped` ends when data() may be used.
-  cl_int map(cl_command_queue queue, cl_mem memory, cl_map_flags flags, std::uint64_t offset, std::uint64_t size,
-             cl_uint wait_count, const cl_event* waits, cl_event* mapped);
-  cl_int unmap(cl_event* unmapped);
-  std::byte* data() const { return static_cast<std::byte*>(data_); }
-
- private:
-  cl_command_queue queue_ = nullptr;  // retained
-  cl_mem memory_ = nullptr;           // retained
-  void* data_ = nullptr;
-};
-
 // Sends `bytes` as chunks of a transfer.
 bool send_chunks(Connection& connection, TransferId id, Bytes bytes);
 
