@@ -116,11 +116,16 @@ class Player {
     for (const auto& [action, weight] : kActions) {
       choice -= weight;
       if (choice >= 0) continue;
-      last_queue_.clear(); last_what_.clear();
-      const char* names[] = {"write","read","copy","copy_rect","fill","add","add_to_part","mix","overwrite","map","mapw","migrate","brighten","copy_image","write_image"};
-      const std::size_t which = (reinterpret_cast<const char*>(&action)-reinterpret_cast<const char*>(&kActions[0].first))/sizeof(kActions[0]);
+      last_queue_.clear();
+      last_what_.clear();
+      const char* names[] = {"write",     "read", "copy", "copy_rect", "fill",     "add",        "add_to_part", "mix",
+                             "overwrite", "map",  "mapw", "migrate",   "brighten", "copy_image", "write_image"};
+      const std::size_t which =
+          (reinterpret_cast<const char*>(&action) - reinterpret_cast<const char*>(&kActions[0].first)) /
+          sizeof(kActions[0]);
       (this->*action)();
-      log_.push_back(std::string(names[which]) + " q" + last_queue_ + " " + last_what_ + " -> " + std::to_string(memories_[wm_].expected[ww_]));
+      log_.push_back(std::string(names[which]) + " q" + last_queue_ + " " + last_what_ + " -> " +
+                     std::to_string(memories_[wm_].expected[ww_]));
       break;
     }
     if (below(10) == 0) check(clFlush(queue()));
@@ -148,7 +153,9 @@ class Player {
     }
     finish();
     for (const Arrival& arrival : arrivals_) expect_equal(arrival.what, arrival.got, arrival.expected);
-    arrivals_.clear(); if (bad_) for (auto& l : log_) std::cout << l << '\n';
+    arrivals_.clear();
+    if (bad_)
+      for (auto& l : log_) std::cout << l << '\n';
   }
 
  private:
@@ -159,7 +166,17 @@ class Player {
   void expect_equal(const std::string& what, const Words& got, const Words& expected) {
     const auto [at, other] = std::mismatch(got.begin(), got.end(), expected.begin(), expected.end());
     if (at == got.end()) return;
-    bad_ = true; { int n = 0, first = -1, last = -1; for (std::size_t i = 0; i < got.size(); ++i) if (got[i] != expected[i]) { if (first < 0) first = i; last = i; ++n; } std::cout << "differ " << n << " from " << first << " to " << last << '\n'; }
+    bad_ = true;
+    {
+      int n = 0, first = -1, last = -1;
+      for (std::size_t i = 0; i < got.size(); ++i)
+        if (got[i] != expected[i]) {
+          if (first < 0) first = i;
+          last = i;
+          ++n;
+        }
+      std::cout << "differ " << n << " from " << first << " to " << last << '\n';
+    }
     ADD_FAILURE() << what << ", word " << at - got.begin() << " of " << got.size() << " is " << *at << ", not "
                   << *other;
   }
@@ -168,10 +185,26 @@ class Player {
 
   std::size_t below(std::size_t bound) { return random_() % bound; }
   cl_uint word() { return static_cast<cl_uint>(random_()); }
-  cl_command_queue queue() { std::size_t i = below(queues_.size()); last_queue_ += std::to_string(i) + ' '; return queues_[i]; }
- std::string last_queue_; std::string last_what_; std::vector<std::string> log_; int wm_ = std::getenv("WM") ? std::atoi(std::getenv("WM")) : 0, ww_ = std::getenv("WW") ? std::atoi(std::getenv("WW")) : 0; bool bad_ = false;
-  Memory& buffer() { Memory& m = memories_[below(memories_.size() - 1)]; last_what_ += "m" + std::to_string(&m - memories_.data()) + " "; return m; }
-  Memory& image() { last_what_ += "image "; return memories_.back(); }
+  cl_command_queue queue() {
+    std::size_t i = below(queues_.size());
+    last_queue_ += std::to_string(i) + ' ';
+    return queues_[i];
+  }
+  std::string last_queue_;
+  std::string last_what_;
+  std::vector<std::string> log_;
+  int wm_ = std::getenv("WM") ? std::atoi(std::getenv("WM")) : 0,
+      ww_ = std::getenv("WW") ? std::atoi(std::getenv("WW")) : 0;
+  bool bad_ = false;
+  Memory& buffer() {
+    Memory& m = memories_[below(memories_.size() - 1)];
+    last_what_ += "m" + std::to_string(&m - memories_.data()) + " ";
+    return m;
+  }
+  Memory& image() {
+    last_what_ += "image ";
+    return memories_.back();
+  }
   Memory& other_than(const Memory& memory) {
     for (;;) {
       Memory& other = buffer();
@@ -181,10 +214,15 @@ class Player {
   Range range(std::size_t size) {
     const std::size_t sizes[] = {1, 7, 500, size / 2, size};
     const std::size_t wanted = std::min(size, sizes[below(5)]);
-    Range r{below(size - wanted + 1), wanted}; last_what_ += "[" + std::to_string(r.begin) + "+" + std::to_string(r.size) + "] "; return r;
+    Range r{below(size - wanted + 1), wanted};
+    last_what_ += "[" + std::to_string(r.begin) + "+" + std::to_string(r.size) + "] ";
+    return r;
   }
 
-  Memory& named(std::size_t i) { last_what_ += "m" + std::to_string(i) + " "; return memories_[i]; }
+  Memory& named(std::size_t i) {
+    last_what_ += "m" + std::to_string(i) + " ";
+    return memories_[i];
+  }
   static std::vector<cl_event> after_write(const Memory& memory) {
     return memory.written ? std::vector<cl_event>{*memory.written} : std::vector<cl_event>{};
   }
@@ -292,7 +330,8 @@ class Player {
   void add_to_part() {
     Memory& memory = buffer();
     const std::size_t begin = kAlignment * below((memory.expected.size() + kAlignment - 1) / kAlignment);
-    const std::size_t size = 1 + below(memory.expected.size() - begin); last_what_ += "[" + std::to_string(begin) + "+" + std::to_string(size) + "] ";
+    const std::size_t size = 1 + below(memory.expected.size() - begin);
+    last_what_ += "[" + std::to_string(begin) + "+" + std::to_string(size) + "] ";
     const cl_uint value = word();
     for (std::size_t i = begin; i < begin + size; ++i) memory.expected[i] += value;
     run_on(memory, make_sub_buffer(memory.handle, begin * 4, size * 4), "add", value, size);
@@ -313,7 +352,8 @@ class Player {
   }
 
   void run_on(Memory& memory, cl_mem argument, const char* name, cl_uint value, std::size_t size) {
-    const Owned<cl_kernel> one = kernel(name); last_what_ += " value " + std::to_string(value);
+    const Owned<cl_kernel> one = kernel(name);
+    last_what_ += " value " + std::to_string(value);
     check(set_arg(one, 0, argument));
     check(set_arg(one, 1, value));
     const Event done = event();
@@ -439,7 +479,7 @@ bool soon(const Condition& condition) {
 
 class RandomCommandsTest : public ::testing::TestWithParam<int> {
  protected:
-    std::uint64_t own_seed() const { return seed() * 1000 + static_cast<std::uint64_t>(GetParam()) * 10; }
+  std::uint64_t own_seed() const { return seed() * 1000 + static_cast<std::uint64_t>(GetParam()) * 10; }
 
   Owned<cl_context> context_ = make_context(Environment::get().devices());
 };
