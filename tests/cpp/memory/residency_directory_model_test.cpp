@@ -49,6 +49,19 @@ class Model {
     });
     return lost;
   }
+  void forget(ByteRange range) {
+    each(range, [&](std::uint64_t, Byte& byte) { byte = {0, byte.version + 1}; });
+  }
+  void drop_copy(ByteRange range, Location location) {
+    each(range, [&](std::uint64_t, Byte& byte) {
+      if (byte.holders != at(location)) byte.holders &= ~at(location);
+    });
+  }
+  bool defined(ByteRange range) {
+    bool all = true;
+    each(range, [&](std::uint64_t, Byte& byte) { all = all && byte.holders != 0; });
+    return all;
+  }
   void restore(ByteRange range, Location location, std::uint64_t holders) {
     each(range, [&](std::uint64_t, Byte& byte) {
       if ((byte.holders & at(location)) == 0) return;
@@ -117,7 +130,7 @@ class RandomisedResidencyDirectoryTest : public ::testing::Test {
   void change(ResidencyDirectory& directory, Model& model) {
     const ByteRange range = any_range(directory.size());
     const Location location = any_location();
-    switch (number(6)) {
+    switch (number(8)) {
       case 0:
       case 1:
         directory.write(range, location);
@@ -135,6 +148,14 @@ class RandomisedResidencyDirectoryTest : public ::testing::Test {
         model.restore(range, location, at(holder));
         break;
       }
+      case 5:
+        directory.forget(range);
+        model.forget(range);
+        break;
+      case 6:
+        directory.drop_copy(range, location);
+        model.drop_copy(range, location);
+        break;
       default:
         EXPECT_EQ(drop(directory, range, location), model.drop_holder(range, location));
     }
@@ -161,6 +182,7 @@ class RandomisedResidencyDirectoryTest : public ::testing::Test {
     const Transfers transfers = missing(directory, range, to);
     EXPECT_EQ(transfers, model.missing(range, to));
     EXPECT_EQ(directory.valid(range, to), transfers.empty());
+    EXPECT_EQ(directory.defined(range), model.defined(range));
     for (const ResidencyDirectory::Transfer& transfer : transfers) {
       EXPECT_NE(transfer.holders, 0u);
       EXPECT_EQ(transfer.holders & at(to), 0u) << "names the receiver as a source";
