@@ -11,20 +11,17 @@ HostArrivals& HostArrivals::instance() {
 
 HostArrivals::Ticket HostArrivals::begin(const std::byte* memory, std::uint64_t size) {
   const std::lock_guard lock(mutex_);
-  arrivals_.push_back({++last_, memory, size, {}});
-  count_.fetch_add(1, std::memory_order_release);
-  return last_;
+  if (count_.fetch_add(1, std::memory_order_release) == 0) size_max_ = 0;
+  size_max_ = std::max(size_max_, size);
+  return arrivals_.emplace(reinterpret_cast<std::uintptr_t>(memory), Arrival{size, {}});
 }
 
 void HostArrivals::end(Ticket ticket) {
   std::vector<std::shared_ptr<Waiting>> waiting;
   {
     const std::lock_guard lock(mutex_);
-    const auto at = std::find_if(arrivals_.begin(), arrivals_.end(),
-                                 [ticket](const Arrival& arrival) { return arrival.ticket == ticket; });
-    waiting = std::move(at->waiting);
-    *at = std::move(arrivals_.back());
-    arrivals_.pop_back();
+    waiting = std::move(ticket->second.waiting);
+    arrivals_.erase(ticket);
     count_.fetch_sub(1, std::memory_order_release);
   }
   for (const auto& one : waiting) {
@@ -34,17 +31,18 @@ void HostArrivals::end(Ticket ticket) {
 
 bool HostArrivals::when_there(const std::byte* memory, std::uint64_t size, std::function<void()> function) {
   if (none()) return false;
-  const std::lock_guard lock(mutex_);
+  const auto begin = reinterpret_cast<std::uintptr_t>(memory);
   std::shared_ptr<Waiting> waiting;
-  const std::less<> before;
-  for (Arrival& arrival : arrivals_) {
-    if (!before(arrival.memory, memory + size) || !before(memory, arrival.memory + arrival.size)) continue;
+  const std::lock_guard lock(mutex_);
+  auto at = arrivals_.lower_bound(begin - std::min<std::uintptr_t>(begin, size_max_));
+  for (; at != arrivals_.end() && at->first < begin + size; ++at) {
+    if (at->first + at->second.size <= begin) continue;
     if (!waiting) {
       waiting = std::make_shared<Waiting>();
       waiting->function = std::move(function);
     }
     ++waiting->left;
-    arrival.waiting.push_back(waiting);
+    at->second.waiting.push_back(waiting);
   }
   return waiting != nullptr;
 }

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -14,8 +15,18 @@ namespace remotecl {
 // the read and goes on, so commands that read or overwrite the memory here wait until they are there. One for the
 // process; any thread.
 class HostArrivals {
+  struct Waiting {
+    std::atomic<int> left{0};
+    std::function<void()> function;
+  };
+  struct Arrival {
+    std::uint64_t size;
+    std::vector<std::shared_ptr<Waiting>> waiting;
+  };
+  using Arrivals = std::multimap<std::uintptr_t, Arrival>;  // by address
+
  public:
-  using Ticket = std::uint64_t;
+  using Ticket = Arrivals::iterator;
 
   static HostArrivals& instance();
 
@@ -28,21 +39,10 @@ class HostArrivals {
   bool when_there(const std::byte* memory, std::uint64_t size, std::function<void()> function);
 
  private:
-  struct Waiting {
-    std::atomic<int> left{0};
-    std::function<void()> function;
-  };
-  struct Arrival {
-    Ticket ticket;
-    const std::byte* memory;
-    std::uint64_t size;
-    std::vector<std::shared_ptr<Waiting>> waiting;
-  };
-
   std::atomic<int> count_{0};
   std::mutex mutex_;
-  Ticket last_ = 0;
-  std::vector<Arrival> arrivals_;
+  Arrivals arrivals_;
+  std::uint64_t size_max_ = 0;  // of those since there were none
 };
 
 }  // namespace remotecl
