@@ -101,7 +101,7 @@ class StagedWrite final : public IncomingTransfer {
     StagingRing& ring = staging.ring(queue().device());
     std::uint64_t offset = this->size() - left();
     while (size != 0) {
-      const auto piece = std::min<std::uint32_t>(size, StagingRing::kSlotSize);
+      const auto piece = std::min<std::uint32_t>(size, StagingRing::piece_size(this->size()));
       cl_int error = CL_SUCCESS;
       auto& slot = ring.next(error);
       if (!connection.read_exactly({slot.data, piece})) return false;
@@ -178,8 +178,8 @@ class StagedRead final : public OutgoingTransfer {
     std::array<StagingRing::Slot*, StagingRing::kSlots> slots{};
     for (std::size_t at = 0; sent < size(); ++at) {
       // Ask ahead for as many pieces as there are slots, but one, whose bytes are being sent.
-      while (asked < size() && asked - sent < StagingRing::kSlotSize * (StagingRing::kSlots - 1)) {
-        slots[(asked / StagingRing::kSlotSize) % StagingRing::kSlots] = &ask(ring, asked);
+      while (asked < size() && asked - sent < piece_size_ * (StagingRing::kSlots - 1)) {
+        slots[(asked / piece_size_) % StagingRing::kSlots] = &ask(ring, asked);
         asked += piece_at(asked);
       }
       StagingRing::Slot& slot = *slots[at % StagingRing::kSlots];
@@ -197,7 +197,7 @@ class StagedRead final : public OutgoingTransfer {
 
  private:
   std::size_t piece_at(std::uint64_t offset) const {
-    return static_cast<std::size_t>(std::min<std::uint64_t>(size() - offset, StagingRing::kSlotSize));
+    return static_cast<std::size_t>(std::min<std::uint64_t>(size() - offset, piece_size_));
   }
   StagingRing::Slot& ask(StagingRing& ring, std::uint64_t offset) {
     cl_int error = CL_SUCCESS;
@@ -222,6 +222,7 @@ class StagedRead final : public OutgoingTransfer {
 
   const Region region_;
   const cl_mem memory_;
+  const std::size_t piece_size_ = StagingRing::piece_size(size());
   cl_event last_ = nullptr;
 };
 

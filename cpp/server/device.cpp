@@ -121,7 +121,9 @@ void Device::ask_everything() {
 Device::~Device() { close(); }
 
 void Device::close() {
-  clock_.close();  // without the lock: reading the clock needs context()
+  // Without the lock: both need context().
+  clock_.close();
+  pinned_memory_.close();
   MutexLock lock(mutex_);
   if (closed_) return;
   closed_ = true;

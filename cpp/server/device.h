@@ -8,6 +8,7 @@
 #include "runtime/base/mutex.h"
 #include "server/cl.h"
 #include "server/device_clock.h"
+#include "server/pinned_memory.h"
 
 namespace remotecl::server {
 
@@ -72,6 +73,8 @@ class Device {
   // Gives a sub-device and its context back to the driver, which keeps them as long as objects of theirs live.
   void close() EXCLUDES(mutex_);
 
+  // For the bytes of small reads.
+  PinnedMemory& pinned_memory() { return pinned_memory_; }
   // The clock of its profiled commands; a part has its device's.
   DeviceClock& clock() { return clock_; }
 
@@ -79,8 +82,8 @@ class Device {
   // there. Elsewhere it is not: NVIDIA's compiler then rejects some kernels.
   bool needs_request_for_arguments() const { return platform_name_ == "Portable Computing Language"; }
 
-  // Calls back late when an event has ended.
-  bool calls_back_late() const { return platform_name_ == "NVIDIA CUDA"; }
+  // Calls back late when an event has ended, as drivers of GPUs do.
+  bool calls_back_late() const { return !maps_in_place(); }
 
   // On filling a 1D buffer image, the process ends.
   bool crashes_filling_buffer_images() const { return platform_name_ == "Portable Computing Language"; }
@@ -108,6 +111,7 @@ class Device {
   std::atomic<Svm> svm_{Svm::kNone};
   std::uint64_t allocation_size_max_ = 0;
   DeviceClock clock_;
+  PinnedMemory pinned_memory_{*this};
   Mutex mutex_;
   cl_context context_ GUARDED_BY(mutex_) = nullptr;
   bool closed_ GUARDED_BY(mutex_) = false;

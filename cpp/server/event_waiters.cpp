@@ -4,6 +4,7 @@
 #include <thread>
 #include <utility>
 
+#include "server/event_poller.h"
 #include "server/log.h"
 
 namespace remotecl::server {
@@ -49,24 +50,17 @@ bool EventWaiters::wait(cl_event event, Function& function) {
     MutexLock lock(mutex_);
     if (!contexts_.contains(context)) return false;
     const bool is_new = !lanes_.contains(key);
-    // What has ended behind others of its queue is told after them.
-    const bool told_at_once = is_new && status <= CL_COMPLETE;
+    // What has ended behind others of its queue, or after what it waited for, is told after them.
+    const bool told_at_once = is_new && status <= CL_COMPLETE && !is_older_untold(jobs_ + 1);
     if (!told_at_once) {
-      if (is_new && idle_ <= ready_.size()) {
-        if (threads_ >= kThreadsMax) return false;
-        try {
-          std::thread([this] { run(); }).detach();
-        } catch (const std::system_error& error) {
-          spdlog::warn("no thread to wait for events: {}", error.what());
-          return false;
-        }
-        ++threads_;
-      }
+      if (is_new && !has_thread_for_one_more()) return false;
       clRetainEvent(event);
       lanes_[key].push_back({event, ++jobs_, std::move(function)});
-      if (is_new) {
-        ready_.push_back(key);
-        wake_.notify_one();
+      if (!is_new) return true;
+      if (EventPoller* const poller = EventPoller::current()) {
+        poller->add(key);
+      } else {
+        make_ready(key);
       }
       return true;
     }
@@ -75,14 +69,51 @@ bool EventWaiters::wait(cl_event event, Function& function) {
   return true;
 }
 
+bool EventWaiters::has_thread_for_one_more() {
+  if (threads_ > lanes_.size()) return true;
+  if (threads_ >= kThreadsMax) return false;
+  try {
+    std::thread([this] { run(); }).detach();
+  } catch (const std::system_error& error) {
+    spdlog::warn("no thread to wait for events: {}", error.what());
+    return false;
+  }
+  ++threads_;
+  return true;
+}
+
+void EventWaiters::make_ready(void* key) {
+  ready_.push_back(key);
+  wake_.notify_one();
+}
+
+void EventWaiters::take_over(const std::vector<void*>& keys) {
+  MutexLock lock(mutex_);
+  for (void* const key : keys) make_ready(key);
+}
+
+bool EventWaiters::look(void* key) {
+  cl_event event = nullptr;
+  Function function;
+  cl_int status = CL_COMPLETE;
+  {
+    MutexLock lock(mutex_);
+    Job& job = lanes_.find(key)->second.front();
+    event = job.event;
+    status = event_value<cl_int>(event, CL_EVENT_COMMAND_EXECUTION_STATUS);
+    if (status > CL_COMPLETE || is_older_untold(job.number)) return true;
+    function = std::move(job.function);
+  }
+  function(status);
+  return pop(key);
+}
+
 void EventWaiters::run() {
   for (;;) {
     void* key = nullptr;
     {
       MutexLock lock(mutex_);
-      ++idle_;
       while (ready_.empty()) wake_.wait(mutex_);
-      --idle_;
       key = ready_.front();
       ready_.pop_front();
     }
@@ -107,18 +138,24 @@ void EventWaiters::run(void* key) {
       function = std::move(job.function);
     }
     function(status < 0 ? status : error == CL_SUCCESS ? CL_COMPLETE : error);
-    bool was_last = false;
-    {
-      MutexLock lock(mutex_);
-      const auto lane = lanes_.find(key);
-      lane->second.pop_front();
-      was_last = lane->second.empty();
-      if (was_last) lanes_.erase(lane);
-      told_.notify_all();
-    }
-    clReleaseEvent(event);
-    if (was_last) return;
+    if (!pop(key)) return;
   }
+}
+
+bool EventWaiters::pop(void* key) {
+  cl_event event = nullptr;
+  bool goes_on = false;
+  {
+    MutexLock lock(mutex_);
+    const auto lane = lanes_.find(key);
+    event = lane->second.front().event;
+    lane->second.pop_front();
+    goes_on = !lane->second.empty();
+    if (!goes_on) lanes_.erase(lane);
+    told_.notify_all();
+  }
+  clReleaseEvent(event);
+  return goes_on;
 }
 
 // Whether an event that this one may have waited for has ended, and its thread has not come to say so.

@@ -5,6 +5,7 @@
 #include <functional>
 #include <unordered_map>
 #include <unordered_set>
+#include <vector>
 
 #include "runtime/base/mutex.h"
 #include "server/cl.h"
@@ -14,7 +15,8 @@ namespace remotecl::server {
 // Threads that wait for native events, for drivers that take long to call back: NVIDIA's needs some 20 us more than a
 // waiting thread, and now and then more than a millisecond. Events of an in-order queue share a thread, as they end in
 // order; each other event has one of its own, since it may be what another one waits for. What ended is told before
-// what waited for it. One for the process; any thread.
+// what waited for it. A thread with an EventPoller looks at the events of its lanes itself as long as it likes. One for
+// the process; any thread.
 class EventWaiters {
  public:
   using Function = std::function<void(cl_int status)>;
@@ -26,6 +28,9 @@ class EventWaiters {
   // Calls `function` when the event has ended, and before this returns if it has already. False, and `function` is left
   // as it was, when the event's driver calls back fast or there are too many threads.
   bool wait(cl_event event, Function& function) EXCLUDES(mutex_);
+  // For EventPoller. Tells of the lane's first event if it has ended; false when the lane has become empty.
+  bool look(void* key) EXCLUDES(mutex_);
+  void take_over(const std::vector<void*>& keys) EXCLUDES(mutex_);
 
  private:
   static constexpr std::size_t kThreadsMax = 128;
@@ -39,6 +44,10 @@ class EventWaiters {
 
   void run() EXCLUDES(mutex_);
   void run(void* key) EXCLUDES(mutex_);
+  bool has_thread_for_one_more() REQUIRES(mutex_);
+  void make_ready(void* key) REQUIRES(mutex_);
+  // The lane's first event has been told; false when it was the last one.
+  bool pop(void* key) EXCLUDES(mutex_);
   bool is_older_untold(std::uint64_t number) REQUIRES(mutex_);
 
   std::atomic<bool> needed_{false};
@@ -46,11 +55,11 @@ class EventWaiters {
   ConditionVariable wake_;
   ConditionVariable told_;
   std::unordered_set<cl_context> contexts_ GUARDED_BY(mutex_);
-  std::unordered_map<void*, Lane> lanes_ GUARDED_BY(mutex_);  // by queue or event; each has a thread, or is ready
+  // By queue or event. Each has a thread, is ready for one, or is a poller's.
+  std::unordered_map<void*, Lane> lanes_ GUARDED_BY(mutex_);
   std::deque<void*> ready_ GUARDED_BY(mutex_);
   std::uint64_t jobs_ GUARDED_BY(mutex_) = 0;
-  std::size_t threads_ GUARDED_BY(mutex_) = 0;
-  std::size_t idle_ GUARDED_BY(mutex_) = 0;
+  std::size_t threads_ GUARDED_BY(mutex_) = 0;  // at least one for each lane
 };
 
 }  // namespace remotecl::server

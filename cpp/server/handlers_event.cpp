@@ -24,6 +24,8 @@ void Session::report_end(const Event& event, std::int32_t status, cl_event first
     static constexpr cl_profiling_info kTimes[] = {CL_PROFILING_COMMAND_QUEUED, CL_PROFILING_COMMAND_SUBMIT,
                                                    CL_PROFILING_COMMAND_START, CL_PROFILING_COMMAND_END};
     done.has_profile = 1;
+    // It has ended; NVIDIA's driver has a marker's times only when somebody has waited for it.
+    if (event.device->calls_back_late()) clWaitForEvents(1, &last);
     for (int i = 0; i < 4; ++i) {
       cl_ulong time = 0;
       if (clGetEventProfilingInfo(i < 3 ? first : last, kTimes[i], sizeof time, &time, nullptr) != CL_SUCCESS) {

@@ -26,7 +26,7 @@ struct SmallSendCommand {
   void keep(Session&) {}
   void failed(cl_int error) { peer->refuse(transfer, error); }
   cl_int issue(Issue& issue) {
-    std::shared_ptr<std::byte[]> bytes(new std::byte[region.size]);
+    const std::shared_ptr<std::byte[]> bytes = issue.queue.device().pinned_memory().take(region.size);
     const cl_int error = region.read(issue.queue.device(), issue.queue.native(), bytes.get(), issue.wait_count(),
                                      issue.wait_list(), &issue.native);
     if (error != CL_SUCCESS) return error;

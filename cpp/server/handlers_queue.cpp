@@ -48,7 +48,7 @@ struct FinishCommand {
     }
     const std::uint64_t count = issue.queue.native_commands();
     issue.enqueued = false;
-    if (issue.queue.finishes_natively()) {
+    if (issue.queue.marks_slowly()) {
       session->finish_natively(issue.queue, token, count);
       return CL_SUCCESS;
     }

@@ -52,7 +52,7 @@ struct SmallReadCommand {
 
   void keep(Session&) {}
   cl_int issue(Issue& issue) {
-    std::shared_ptr<std::byte[]> bytes(new std::byte[region.size]);
+    const std::shared_ptr<std::byte[]> bytes = issue.queue.device().pinned_memory().take(region.size);
     cl_event read = nullptr;
     const cl_int error = region.read(issue.queue.device(), issue.queue.native(), bytes.get(), issue.wait_count(),
                                      issue.wait_list(), &read);

@@ -1,6 +1,7 @@
 #include "server/limited_send.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "server/completion_notifier.h"
 #include "server/session.h"
@@ -18,7 +19,8 @@ class LimitedSend final : public RefCounted {
         event_(issue.event),
         hold_(issue.hold),
         begin_(std::min<std::uint64_t>(command.region.size, kInlineDataMax)),
-        bytes_(new std::byte[begin_]) {}
+        bytes_(issue.queue.device().pinned_memory().take(begin_)),
+        content_(issue.queue.device().pinned_memory().take(sizeof(std::uint64_t))) {}
   ~LimitedSend() override {
     if (native_ != nullptr) clReleaseEvent(native_);
   }
@@ -28,8 +30,8 @@ class LimitedSend final : public RefCounted {
     cl_int error = command_.content_size->native(issue.queue.device(), size);
     if (error != CL_SUCCESS) return error;
     cl_event size_read = nullptr;
-    error = clEnqueueReadBuffer(issue.queue.native(), size, CL_FALSE, 0, sizeof content_, &content_, issue.wait_count(),
-                                issue.wait_list(), &size_read);
+    error = clEnqueueReadBuffer(issue.queue.native(), size, CL_FALSE, 0, sizeof(std::uint64_t), content_.get(),
+                                issue.wait_count(), issue.wait_list(), &size_read);
     if (error != CL_SUCCESS) return error;
     Region begin = command_.region;
     begin.size = begin_;
@@ -48,8 +50,10 @@ class LimitedSend final : public RefCounted {
  private:
   void go_on(cl_int status) {
     const std::uint64_t offset = command_.region.offset;
+    std::uint64_t meaningful = 0;
+    std::memcpy(&meaningful, content_.get(), sizeof meaningful);
     const std::uint64_t content =
-        std::min(command_.region.size, content_ > offset ? content_ - offset : std::uint64_t{0});
+        std::min(command_.region.size, meaningful > offset ? meaningful - offset : std::uint64_t{0});
     const bool is_small = content <= begin_;
     if (status < 0) {
       if (command_.peer) command_.peer->refuse(command_.transfer, status);
@@ -103,8 +107,8 @@ class LimitedSend final : public RefCounted {
   const Ref<Event> event_;
   const EventId hold_;
   const std::uint64_t begin_;
-  const std::unique_ptr<std::byte[]> bytes_;
-  std::uint64_t content_ = 0;
+  const std::shared_ptr<std::byte[]> bytes_;
+  const std::shared_ptr<std::byte[]> content_;
   cl_event native_ = nullptr;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/protocol/message_buffer.h"
+#include "server/event_poller.h"
 #include "server/log.h"
 #include "server/protocol_error.h"
 #include "server/session.h"
@@ -87,9 +88,10 @@ void PeerLink::fail(const std::exception& error) {
 
 void PeerLink::serve() {
   MessageBuffer buffer;
+  EventPoller poller;
   bool broken = false;
   while (!broken) {
-    const std::size_t count = control_->read_some(buffer.space());
+    const std::size_t count = poller.read_some(*control_, buffer.space());
     if (count == 0) return;
     buffer.commit(count);
     const bool goes_on = session_.with_lock([&] {
@@ -98,7 +100,10 @@ void PeerLink::serve() {
         std::uint16_t code = 0;
         Bytes payload;
         auto next = MessageBuffer::Next::kNeedMore;
-        while ((next = buffer.next(code, payload)) == MessageBuffer::Next::kMessage) execute(code, payload);
+        for (std::size_t i = 1; (next = buffer.next(code, payload)) == MessageBuffer::Next::kMessage; ++i) {
+          execute(code, payload);
+          if (i % EventPoller::kMessagesPerLook == 0) poller.leave();
+        }
         if (next == MessageBuffer::Next::kBroken) throw ProtocolError("a peer's message is longer than allowed");
       } catch (const ProtocolError& error) {
         fail(error);

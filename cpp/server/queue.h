@@ -57,8 +57,6 @@ class Queue final : public RefCounted {
   cl_int mark(cl_event& marker);
   // Whether mark() takes long when many commands are in flight.
   bool marks_slowly() const { return !in_order_ && device_.waits_for_all_slowly(); }
-  // A thread in clFinish learns of the end sooner than a callback: a GPU's driver takes some 20 us more to call one.
-  bool finishes_natively() const { return marks_slowly() || !device_.maps_in_place(); }
 
   // Copies what a small write writes to where the driver finds it as long as it needs it.
   const std::byte* stage(Bytes data);

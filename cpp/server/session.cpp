@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "runtime/protocol/message_buffer.h"
+#include "server/event_poller.h"
 #include "server/log.h"
 #include "server/protocol_error.h"
 
@@ -108,17 +109,20 @@ void Session::run() {
 
 void Session::serve() {
   MessageBuffer buffer;
+  EventPoller poller;
   for (;;) {
-    const MutableBytes space = buffer.space();
-    const std::size_t count = control_->read_some(space);
+    const std::size_t count = poller.read_some(*control_, buffer.space());
     if (count == 0) return;
     buffer.commit(count);
     {
-      MutexLock lock(mutex_);
+      LeavingLock lock(mutex_);
       std::uint16_t code = 0;
       Bytes payload;
       auto next = MessageBuffer::Next::kNeedMore;
-      while ((next = buffer.next(code, payload)) == MessageBuffer::Next::kMessage) execute(code, payload);
+      for (std::size_t i = 1; (next = buffer.next(code, payload)) == MessageBuffer::Next::kMessage; ++i) {
+        execute(code, payload);
+        if (i % EventPoller::kMessagesPerLook == 0) poller.leave();
+      }
       if (next == MessageBuffer::Next::kBroken) throw ProtocolError("a message is longer than the protocol allows");
       settle();
     }
@@ -139,13 +143,19 @@ void Session::settle() {
 }
 
 void Session::later(std::function<void()> job) {
-  continuations_.post([session = Ref<Session>(this), job = std::move(job)] {
-    try {
-      session->with_lock(job);
-    } catch (const std::exception& error) {
-      session->close(error.what());
-    }
-  });
+  if (EventPoller::is_telling()) {
+    const TellingPaused paused;
+    return run(job);
+  }
+  continuations_.post([session = Ref<Session>(this), job = std::move(job)] { session->run(job); });
+}
+
+void Session::run(const std::function<void()>& job) {
+  try {
+    with_lock(job);
+  } catch (const std::exception& error) {
+    close(error.what());
+  }
 }
 
 void Session::close(const std::string& text) {

@@ -17,6 +17,7 @@
 #include "server/buffer.h"
 #include "server/bulk.h"
 #include "server/command_buffer.h"
+#include "server/event_poller.h"
 #include "server/image.h"
 #include "server/issuer.h"
 #include "server/kernel.h"
@@ -78,7 +79,7 @@ class Session final : public RefCounted {
   template <class Job>
   bool with_lock(Job&& job) EXCLUDES(mutex_) {
     {
-      MutexLock lock(mutex_);
+      LeavingLock lock(mutex_);
       if (closed_) return false;
       job();
       settle();
@@ -111,6 +112,7 @@ class Session final : public RefCounted {
   friend struct Dispatch;
 
   void serve();
+  void run(const std::function<void()>& job);
   void execute(std::uint16_t code, Bytes payload) REQUIRES(mutex_);
   void settle() REQUIRES(mutex_);
   void tear_down();

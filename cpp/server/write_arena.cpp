@@ -5,6 +5,7 @@
 
 #include "runtime/protocol/frames.h"
 #include "server/completion_notifier.h"
+#include "server/event_poller.h"
 
 namespace remotecl::server {
 
@@ -12,6 +13,7 @@ static_assert(BlockPool::kBlockSize >= kInlineDataMax);
 
 BlockPool::Block BlockPool::take() {
   MutexLock lock(mutex_);
+  if (lent_ >= kLentBlocksMax) EventPoller::leave_all();
   while (lent_ >= kLentBlocksMax) returned_.wait(mutex_);
   if (free_.empty()) return std::make_unique_for_overwrite<std::byte[]>(kBlockSize);
   Block block = std::move(free_.back());

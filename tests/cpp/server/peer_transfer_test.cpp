@@ -37,6 +37,7 @@ TEST_P(PeerTransferTest, ReceiveThatWaitsHoldsUpNoOther) {
   const EventId gate = b_.id();
   b_.send(ExpectEvent{gate});
   const ObjectId from = filled(a_, a_queue_, size_, 13), held = b_.make_buffer(size_), free = b_.make_buffer(size_);
+  a_.finish(a_queue_);  // the senders have queues of their own
   const EventId waiting = receive(held, size_, 1, std::span(&gate, 1), b_.make_queue());
   const EventId received = receive(free, size_, 2);
   send(from, size_, 1, {}, a_.make_queue());

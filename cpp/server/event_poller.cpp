@@ -1,0 +1,91 @@
+#include "server/event_poller.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "server/event_waiters.h"
+
+namespace remotecl::server {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+thread_local EventPoller* this_threads = nullptr;
+
+}  // namespace
+
+EventPoller::EventPoller() { this_threads = this; }
+
+EventPoller::~EventPoller() {
+  leave();
+  this_threads = nullptr;
+}
+
+EventPoller* EventPoller::current() { return this_threads; }
+bool EventPoller::is_telling() { return this_threads != nullptr && this_threads->telling_; }
+
+void EventPoller::leave_all() {
+  if (this_threads != nullptr) this_threads->leave();
+}
+
+void EventPoller::leave() {
+  left_ = true;
+  if (lanes_.empty() || (lanes_.size() == 1 && lanes_[0] == looked_at_)) return;
+  // The lane that is being told of goes when that is over.
+  const bool keeps_one = looked_at_ != nullptr;
+  std::erase(lanes_, looked_at_);
+  EventWaiters::instance().take_over(lanes_);
+  lanes_.clear();
+  if (keeps_one) lanes_.push_back(looked_at_);
+}
+
+std::size_t EventPoller::read_some(Connection& connection, MutableBytes to) {
+  if (lanes_.empty()) return connection.read_some(to);
+  if (left_to_skip_ > 0) {
+    --left_to_skip_;
+  } else {
+    const auto end = Clock::now() + kTime;
+    do {
+      for (int i = 0; i < kLooksPerRead && !lanes_.empty(); ++i) look();
+      const std::ptrdiff_t count = connection.try_read_some(to);
+      if (count >= 0) return static_cast<std::size_t>(count);
+    } while (!lanes_.empty() && Clock::now() < end);
+    skipped_ = lanes_.empty() ? 0 : std::min(2 * skipped_ + 1, kSkippedMax);
+    left_to_skip_ = skipped_;
+  }
+  leave();
+  return connection.read_some(to);
+}
+
+void EventPoller::look() {
+  // What is told may open lanes, and may leave the others.
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    void* const lane = lanes_[i];
+    look(lane);
+    if (i >= lanes_.size() || lanes_[i] != lane) return;
+  }
+}
+
+void EventPoller::look(void* lane) {
+  looked_at_ = lane;
+  left_ = false;
+  telling_ = true;
+  const bool goes_on = EventWaiters::instance().look(lane);
+  telling_ = false;
+  looked_at_ = nullptr;
+  if (!goes_on) {
+    std::erase(lanes_, lane);
+  } else if (left_) {
+    leave();
+  }
+}
+
+TellingPaused::TellingPaused() {
+  if (this_threads != nullptr) was_telling_ = std::exchange(this_threads->telling_, false);
+}
+
+TellingPaused::~TellingPaused() {
+  if (was_telling_) this_threads->telling_ = true;
+}
+
+}  // namespace remotecl::server

@@ -1,0 +1,86 @@
+#pragma once
+
+#include <chrono>
+#include <vector>
+
+#include "runtime/base/bytes.h"
+#include "runtime/base/mutex.h"
+#include "runtime/transport/connection.h"
+
+namespace remotecl::server {
+
+// How a thread that reads a connection waits for native events between two reads: what ends soon is told without waking
+// another thread, which would take longer than a small command. While there is one on a thread's stack, the lanes of
+// EventWaiters that this thread opens are its own. Whatever it waits for, others may wait for, too: before the thread
+// blocks on anything but its connection, or is busy for long, it must leave() its lanes to EventWaiters' threads.
+class EventPoller {
+ public:
+  // Who waits for an event shall not wait for more messages than these to be carried out.
+  static constexpr std::size_t kMessagesPerLook = 16;
+
+  EventPoller();
+  ~EventPoller();
+  EventPoller(const EventPoller&) = delete;
+  EventPoller& operator=(const EventPoller&) = delete;
+
+  // This thread's; null where there is none.
+  static EventPoller* current();
+  // Whether this thread is telling of an event, holds no lock, and may take any.
+  static bool is_telling();
+  // Of this thread's poller, if it has one.
+  static void leave_all();
+
+  // As connection.read_some(to), and tells of events meanwhile.
+  std::size_t read_some(Connection& connection, MutableBytes to);
+  void leave();
+  void add(void* lane) { lanes_.push_back(lane); }
+
+ private:
+  // The longest that it looks before it leaves; a GPU's small commands take 5 to 15 us.
+  static constexpr auto kTime = std::chrono::microseconds(50);
+  // Looking in vain costs a core for that time, so it then looks less often: after this many reads at the latest.
+  static constexpr int kSkippedMax = 7;
+  static constexpr int kLooksPerRead = 4;
+
+  void look();
+  void look(void* lane);
+
+  std::vector<void*> lanes_;
+  void* looked_at_ = nullptr;  // of lanes_
+  bool left_ = false;          // since this thread began to look at it
+  bool telling_ = false;
+  int skipped_ = 0;
+  int left_to_skip_ = 0;
+
+  friend class TellingPaused;
+};
+
+// What is told of an event takes a lock: nothing below may count on there being none.
+class TellingPaused {
+ public:
+  TellingPaused();
+  ~TellingPaused();
+  TellingPaused(const TellingPaused&) = delete;
+  TellingPaused& operator=(const TellingPaused&) = delete;
+
+ private:
+  bool was_telling_ = false;
+};
+
+// For locks under which somebody may wait until an event is told.
+class REMOTECL_TSA(scoped_lockable) LeavingLock {
+ public:
+  explicit LeavingLock(Mutex& mutex) ACQUIRE(mutex) : mutex_(mutex) {
+    if (mutex_.try_lock()) return;
+    EventPoller::leave_all();
+    mutex_.lock();
+  }
+  ~LeavingLock() RELEASE() { mutex_.unlock(); }
+  LeavingLock(const LeavingLock&) = delete;
+  LeavingLock& operator=(const LeavingLock&) = delete;
+
+ private:
+  Mutex& mutex_;
+};
+
+}  // namespace remotecl::server
