@@ -18,8 +18,8 @@ class PinnedMemory::Slots {
     if (error != CL_SUCCESS) return;
     memory_ = clCreateBuffer(context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, kSize, nullptr, &error);
     if (error != CL_SUCCESS) return;
-    void* const data = clEnqueueMapBuffer(queue_, memory_, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, kSize, 0, nullptr,
-                                          nullptr, &error);
+    void* const data =
+        clEnqueueMapBuffer(queue_, memory_, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, kSize, 0, nullptr, nullptr, &error);
     if (error != CL_SUCCESS) return;
     data_ = static_cast<std::byte*>(data);
     std::byte* at = data_;

@@ -17,7 +17,8 @@ class StagingRing {
  public:
   static constexpr std::size_t kSlotSize = 1u << 20;
   static constexpr std::size_t kSlots = 4;
-  // In which a transfer of `size` bytes moves: small ones in smaller pieces, so that network and device overlap there, too.
+  // In which a transfer of `size` bytes moves: small ones in smaller pieces, so that network and device overlap there,
+  // too.
   static constexpr std::size_t piece_size(std::uint64_t size) {
     return size < 2 * kSlots * kSlotSize ? kSlotSize / 4 : kSlotSize;
   }
