@@ -21,7 +21,7 @@ class Buffer final : public Memory {
   const SvmMemory* svm() const { return svm_.get(); }
 
  private:
-  cl_int make(Device& device, cl_mem& memory, std::uint64_t& reserved) override;
+  cl_int make(Device& device, Native& native) override;
 
   const Ref<SvmMemory> svm_;
   const std::uint64_t flags_;

@@ -1,11 +1,12 @@
 #include "server/device.h"
 
-#include "server/event_waiters.h"
-
 #include <algorithm>
 #include <array>
 #include <cstring>
 #include <utility>
+
+#include "server/event_waiters.h"
+#include "server/host_memory.h"
 
 namespace remotecl::server {
 namespace {
@@ -165,6 +166,7 @@ cl_context Device::context(cl_int& error) {
                                                 0};
     context_ = clCreateContext(properties, 1, &id_, nullptr, nullptr, &error);
     if (error != CL_SUCCESS) context_ = nullptr;
+    if (context_ != nullptr && maps_in_place()) uses_host_memory_ = HostMemory::works_on(context_, id_);
     if (context_ != nullptr && calls_back_late()) EventWaiters::instance().add(context_);
   }
   return context_;

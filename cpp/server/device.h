@@ -45,8 +45,13 @@ class Device {
   }
   // Mapping a buffer gives the memory that kernels use: bulk data needs no staging.
   bool maps_in_place() const { return maps_in_place_.load(std::memory_order_relaxed); }
+  // Kernels use memory that this process gave to a buffer, where it is. Known with the context.
+  bool uses_host_memory() const { return uses_host_memory_.load(std::memory_order_relaxed); }
   // Staging is never wrong; tests take that road on a device that would not need it.
-  void stage_always() { maps_in_place_ = false; }
+  void stage_always() {
+    maps_in_place_ = false;
+    uses_host_memory_ = false;
+  }
 
   // Shared virtual memory: none; at addresses that the driver chooses; or any memory of this process.
   enum class Svm { kNone, kOwnAddress, kAnyAddress };
@@ -108,6 +113,7 @@ class Device {
   std::atomic<std::uint64_t> reserved_{0};
   int version_ = 10;
   std::atomic<bool> maps_in_place_{false};
+  std::atomic<bool> uses_host_memory_{false};
   std::atomic<Svm> svm_{Svm::kNone};
   std::uint64_t allocation_size_max_ = 0;
   DeviceClock clock_;

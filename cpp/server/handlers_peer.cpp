@@ -1,5 +1,8 @@
+#include <cstring>
+
 #include "server/bulk_commands.h"
 #include "server/completion_notifier.h"
+#include "server/direct_access.h"
 #include "server/follow.h"
 #include "server/kept_bytes.h"
 #include "server/limited_send.h"
@@ -26,6 +29,11 @@ struct SmallSendCommand {
   void keep(Session&) {}
   void failed(cl_int error) { peer->refuse(transfer, error); }
   cl_int issue(Issue& issue) {
+    if (const std::byte* const from = direct_access(issue, region)) {
+      peer->send(transfer, {from, region.size});
+      issue.ended_directly();
+      return CL_SUCCESS;
+    }
     const std::shared_ptr<std::byte[]> bytes = issue.queue.device().pinned_memory().take(region.size);
     const cl_int error = region.read(issue.queue.device(), issue.queue.native(), bytes.get(), issue.wait_count(),
                                      issue.wait_list(), &issue.native);
@@ -51,6 +59,11 @@ struct SmallReceiveCommand {
     if (arrival->status < 0) return arrival->status;
     const Bytes bytes = arrival->bytes->bytes();
     if (bytes.size() != region.size) return CL_INVALID_VALUE;
+    if (std::byte* const to = direct_access(issue, region)) {
+      std::memcpy(to, bytes.data(), bytes.size());
+      issue.ended_directly();
+      return CL_SUCCESS;
+    }
     const cl_int error = region.write(issue.queue.device(), issue.queue.native(), bytes.data(), issue.wait_count(),
                                       issue.wait_list(), &issue.native);
     if (error == CL_SUCCESS) CompletionNotifier::notify(issue.native, [arrival = arrival](cl_int) {});

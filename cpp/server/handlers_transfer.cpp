@@ -1,7 +1,9 @@
+#include <cstring>
 #include <memory>
 
 #include "server/bulk_commands.h"
 #include "server/completion_notifier.h"
+#include "server/direct_access.h"
 #include "server/kept_bytes.h"
 #include "server/limited_send.h"
 #include "server/protocol_error.h"
@@ -22,6 +24,11 @@ class SmallWriteCommand {
     data_ = kept_->bytes();
   }
   cl_int issue(Issue& issue) {
+    if (std::byte* const to = direct_access(issue, region_)) {
+      std::memcpy(to, data_.data(), data_.size());
+      issue.ended_directly();
+      return CL_SUCCESS;
+    }
     if (issue.queue.marks_slowly()) return issue_with_copy(issue);
     const std::byte* from = issue.queue.stage(data_);
     return region_.write(issue.queue.device(), issue.queue.native(), from, issue.wait_count(), issue.wait_list(),
@@ -52,6 +59,11 @@ struct SmallReadCommand {
 
   void keep(Session&) {}
   cl_int issue(Issue& issue) {
+    if (const std::byte* const from = direct_access(issue, region)) {
+      session->outbox().add(ReadData{transfer, {from, region.size}});
+      issue.ended_directly();
+      return CL_SUCCESS;
+    }
     const std::shared_ptr<std::byte[]> bytes = issue.queue.device().pinned_memory().take(region.size);
     cl_event read = nullptr;
     const cl_int error = region.read(issue.queue.device(), issue.queue.native(), bytes.get(), issue.wait_count(),

@@ -12,7 +12,7 @@ Image::Image(const ImageShape& shape, const cl_image_format& format, std::uint64
       flags_(flags & kDeviceFlags),
       row_pitch_(row_pitch) {}
 
-cl_int Image::make(Device& device, cl_mem& memory, std::uint64_t& reserved) {
+cl_int Image::make(Device& device, Native& native) {
   cl_int error = CL_SUCCESS;
   if (*shape_.packed_size() > std::numeric_limits<std::size_t>::max() / 2) return CL_MEM_OBJECT_ALLOCATION_FAILURE;
   const cl_context context = device.context(error);
@@ -29,9 +29,9 @@ cl_int Image::make(Device& device, cl_mem& memory, std::uint64_t& reserved) {
     if (error != CL_SUCCESS) return error;
   } else {
     if (!device.reserve(*shape_.packed_size())) return CL_MEM_OBJECT_ALLOCATION_FAILURE;
-    reserved = *shape_.packed_size();
+    native.reserved = *shape_.packed_size();
   }
-  memory = clCreateImage(context, flags_, &format_, &description, nullptr, &error);
+  native.memory = clCreateImage(context, flags_, &format_, &description, nullptr, &error);
   return error;
 }
 

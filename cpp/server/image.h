@@ -20,7 +20,7 @@ class Image final : public Memory {
   Memory* bytes() const { return shape_.type == CL_MEM_OBJECT_IMAGE1D_BUFFER ? parent() : nullptr; }
 
  private:
-  cl_int make(Device& device, cl_mem& memory, std::uint64_t& reserved) override;
+  cl_int make(Device& device, Native& native) override;
 
   const ImageShape shape_;
   const cl_image_format format_;

@@ -124,6 +124,12 @@ void Issuer::accepted(Queue& queue, Event* event, cl_event native) {
   }
 }
 
+void Issuer::finish(Event& event) {
+  end(event, CL_COMPLETE);
+  if (event.observed && !event.reported) outbox_.add(EventDone{event.id, CL_COMPLETE, 0, {}});
+  event.reported = event.observed;
+}
+
 void Issuer::publish(Event& event, cl_event native) {
   event.native = native;
   event.state = Event::State::kNative;

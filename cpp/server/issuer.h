@@ -29,9 +29,14 @@ struct Issue {
   cl_event first = nullptr;  // of several native commands the first one's, where its start is the command's
   bool enqueued = true;      // false: the driver got nothing after all
   bool goes_on = false;      // of a long command: it has not ended with issue()
+  bool ended = false;        // carried out already, without the driver
 
   cl_uint wait_count() const { return static_cast<cl_uint>(waits.size()); }
   const cl_event* wait_list() const { return waits.empty() ? nullptr : waits.data(); }
+  void ended_directly() {
+    enqueued = goes_on = false;
+    ended = true;
+  }
   cl_event* out() { return event != nullptr || queue.wants_events() ? &native : nullptr; }
 };
 
@@ -104,6 +109,7 @@ class Issuer {
   void depend(Queue& queue, Event& event);
   void track(Event& event);
   void end(Event& event, std::int32_t status);
+  void finish(Event& event);
   void publish(Event& event, cl_event native);
   void report(Event& event);
   void notify_end(Event& event);
@@ -193,6 +199,7 @@ void Issuer::run(Queue& queue, Event* event, EventId hold, Command& command) {
         touch(queue);
       }
       if (issue.goes_on) return;
+      if (issue.ended && event != nullptr) finish(*event);
       if (issue.native != nullptr) accepted(queue, event, issue.native);
     }
   }

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "server/completion_notifier.h"
+#include "server/direct_access.h"
 #include "server/session.h"
 
 namespace remotecl::server {
@@ -49,22 +50,14 @@ class LimitedSend final : public RefCounted {
 
  private:
   void go_on(cl_int status) {
-    const std::uint64_t offset = command_.region.offset;
-    std::uint64_t meaningful = 0;
-    std::memcpy(&meaningful, content_.get(), sizeof meaningful);
-    const std::uint64_t content =
-        std::min(command_.region.size, meaningful > offset ? meaningful - offset : std::uint64_t{0});
+    const std::uint64_t content = command_.meaningful(content_.get());
     const bool is_small = content <= begin_;
     if (status < 0) {
       if (command_.peer) command_.peer->refuse(command_.transfer, status);
-    } else if (is_small && command_.peer) {
-      command_.peer->send(command_.transfer, {bytes_.get(), content});
     } else if (is_small) {
-      session_->outbox().send(ReadData{command_.transfer, {bytes_.get(), content}});
-    } else if (command_.peer) {
-      command_.peer->announce(command_.transfer, content);
+      command_.send({bytes_.get(), content});
     } else {
-      session_->outbox().send(TransferSize{command_.transfer, content});
+      command_.announce(content);
     }
     session_->later([self = Ref<LimitedSend>(this), status, is_small, content] {
       if (status < 0 || is_small) {
@@ -114,6 +107,42 @@ class LimitedSend final : public RefCounted {
 
 }  // namespace
 
-cl_int LimitedSendCommand::issue(Issue& issue) { return make_ref<LimitedSend>(*this, issue)->read(issue); }
+std::uint64_t LimitedSendCommand::meaningful(const std::byte* content) const {
+  std::uint64_t size = 0;
+  std::memcpy(&size, content, sizeof size);
+  return size > region.offset ? std::min(region.size, size - region.offset) : 0;
+}
+
+void LimitedSendCommand::send(Bytes bytes) const {
+  if (peer) {
+    peer->send(transfer, bytes);
+  } else {
+    session->outbox().send(ReadData{transfer, bytes});
+  }
+}
+
+void LimitedSendCommand::announce(std::uint64_t size) const {
+  if (peer) {
+    peer->announce(transfer, size);
+  } else {
+    session->outbox().send(TransferSize{transfer, size});
+  }
+}
+
+cl_int LimitedSendCommand::issue(Issue& issue) {
+  const std::byte* const content = direct_access(issue, {content_size, false, 0, sizeof(std::uint64_t)});
+  const std::byte* const bytes = direct_access(issue, region);
+  if (content == nullptr || bytes == nullptr) return make_ref<LimitedSend>(*this, issue)->read(issue);
+  const std::uint64_t size = meaningful(content);
+  if (size <= kInlineDataMax) {
+    send({bytes, size});
+    issue.ended_directly();
+    return CL_SUCCESS;
+  }
+  announce(size);
+  BulkReadCommand rest{session, region, transfer, peer};
+  rest.region.size = size;
+  return rest.issue(issue);
+}
 
 }  // namespace remotecl::server

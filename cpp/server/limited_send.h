@@ -20,6 +20,11 @@ struct LimitedSendCommand {
   void failed(cl_int error) {
     if (peer) peer->refuse(transfer, error);
   }
+
+  // How many bytes of the region mean anything, by what the content-size buffer holds.
+  std::uint64_t meaningful(const std::byte* content) const;
+  void send(Bytes bytes) const;
+  void announce(std::uint64_t size) const;
 };
 
 }  // namespace remotecl::server

@@ -16,7 +16,7 @@ cl_int Memory::native(Device& device, cl_mem& memory) {
     return CL_SUCCESS;
   }
   Native native{&device};
-  const cl_int error = make(device, native.memory, native.reserved);
+  const cl_int error = make(device, native);
   if (error != CL_SUCCESS) {
     device.give_back(native.reserved);
     return error;
@@ -25,6 +25,11 @@ cl_int Memory::native(Device& device, cl_mem& memory) {
   native_[device.index()] = native;
   memory = native.memory;
   return CL_SUCCESS;
+}
+
+std::byte* Memory::host_memory(Device& device) {
+  cl_mem memory = nullptr;
+  return native(device, memory) == CL_SUCCESS ? native_[device.index()].host_memory : nullptr;
 }
 
 }  // namespace remotecl::server

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -24,19 +25,21 @@ class Memory : public RefCounted {
 
   // The memory on `device`, still owned by this object.
   cl_int native(Device& device, cl_mem& memory);
+  // Where it lies in this process, if kernels of the device use it there; null: only the driver knows.
+  std::byte* host_memory(Device& device);
 
  protected:
-  Memory* parent() const { return parent_.get(); }  // that this is a part or a view of; null: none
-
- private:
   struct Native {
     Device* device = nullptr;
     cl_mem memory = nullptr;
-    std::uint64_t reserved = 0;
+    std::byte* host_memory = nullptr;
+    std::uint64_t reserved = 0;  // what it has taken of the device's memory, also when it fails
   };
-  // `reserved`: what it has taken of the device's memory, also when it fails.
-  virtual cl_int make(Device& device, cl_mem& memory, std::uint64_t& reserved) = 0;
 
+  virtual cl_int make(Device& device, Native& native) = 0;
+  Memory* parent() const { return parent_.get(); }  // that this is a part or a view of; null: none
+
+ private:
   const Ref<Memory> parent_;
   std::vector<Native> native_;  // by device
 };

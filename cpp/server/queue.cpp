@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "server/direct_access.h"
+
 namespace remotecl::server {
 
 Queue::Queue(ObjectId id, Device& device, cl_command_queue_properties properties, Ref<BlockPool> blocks)
@@ -31,6 +33,13 @@ void Queue::note(cl_event event) {
   clRetainEvent(event);
   if (newest_ != nullptr) clReleaseEvent(newest_);
   newest_ = event;
+}
+
+bool Queue::has_become_idle() {
+  if (native_idle()) return true;
+  if (newest_ == nullptr || !has_ended(newest_)) return false;
+  progress_->ended(issued_);
+  return true;
 }
 
 cl_int Queue::mark(cl_event& marker) {

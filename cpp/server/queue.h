@@ -46,6 +46,8 @@ class Queue final : public RefCounted {
   std::uint64_t count_native_command() { return ++issued_; }
   std::uint64_t native_commands() const { return issued_; }
   bool native_idle() const { return progress_->ended() == issued_; }
+  // The same, and where that is known, asks the driver for the newest command.
+  bool has_become_idle();
   // For callbacks, which must not be the last to hold a queue.
   const Ref<QueueProgress>& progress() const { return progress_; }
 
