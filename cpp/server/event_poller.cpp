@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/transport/busy_poll.h"
 #include "server/event_waiters.h"
 
 namespace remotecl::server {
@@ -40,7 +41,16 @@ void EventPoller::leave() {
 }
 
 std::size_t EventPoller::read_some(Connection& connection, MutableBytes to) {
-  if (lanes_.empty()) return connection.read_some(to);
+  if (!lanes_.empty()) {
+    const std::ptrdiff_t count = look_and_read(connection, to);
+    if (count >= 0) return static_cast<std::size_t>(count);
+  }
+  std::ptrdiff_t count = -1;
+  if (busy_poll([&] { return (count = connection.try_read_some(to)) >= 0; })) return static_cast<std::size_t>(count);
+  return connection.read_some(to);
+}
+
+std::ptrdiff_t EventPoller::look_and_read(Connection& connection, MutableBytes to) {
   if (left_to_skip_ > 0) {
     --left_to_skip_;
   } else {
@@ -48,13 +58,13 @@ std::size_t EventPoller::read_some(Connection& connection, MutableBytes to) {
     do {
       for (int i = 0; i < kLooksPerRead && !lanes_.empty(); ++i) look();
       const std::ptrdiff_t count = connection.try_read_some(to);
-      if (count >= 0) return static_cast<std::size_t>(count);
+      if (count >= 0) return count;
     } while (!lanes_.empty() && Clock::now() < end);
     skipped_ = lanes_.empty() ? 0 : std::min(2 * skipped_ + 1, kSkippedMax);
     left_to_skip_ = skipped_;
   }
   leave();
-  return connection.read_some(to);
+  return -1;
 }
 
 void EventPoller::look() {

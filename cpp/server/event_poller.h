@@ -42,6 +42,8 @@ class EventPoller {
   static constexpr int kSkippedMax = 7;
   static constexpr int kLooksPerRead = 4;
 
+  // Ends without a lane of its own, or with bytes; -1: there are none yet.
+  std::ptrdiff_t look_and_read(Connection& connection, MutableBytes to);
   void look();
   void look(void* lane);
 

@@ -114,8 +114,9 @@ class Session {
   void receive_device_list();
   void write_out();  // requires out_mutex_
   void background();
-  // Reads and handles what is there; waits for it, or for stop_polling(), first when `block`.
-  void pump(bool block);
+  enum class Pump { kTake, kSleep, kBusy };
+  // Reads and handles what is there. Waits for it, or for stop_polling(), first: not, asleep, or looking for a while.
+  void pump(Pump how);
   void stop_polling();
   bool read_control();
   bool read_bulk();

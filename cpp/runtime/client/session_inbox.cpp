@@ -8,6 +8,7 @@
 #include "runtime/client/event.h"
 #include "runtime/client/peer_links.h"
 #include "runtime/client/session.h"
+#include "runtime/transport/busy_poll.h"
 
 namespace remotecl {
 namespace {
@@ -30,7 +31,7 @@ bool Session::wait(const std::function<bool()>& done) {
     }
     reading_ = true;
     lock.unlock();
-    pump(true);
+    pump(Pump::kBusy);
     lock.lock();
     reading_ = false;
     if (waiters_ > 1) inbox_changed_.notify_all();
@@ -64,7 +65,7 @@ void Session::poll() {
     if (reading_ || lost()) return;  // whoever reads takes everything in
     reading_ = true;
   }
-  pump(false);
+  pump(Pump::kTake);
   const std::lock_guard lock(inbox_mutex_);
   reading_ = false;
   if (waiters_ > 0) inbox_changed_.notify_all();
@@ -90,7 +91,7 @@ void Session::background() {
     const std::uint64_t seen = waits_;
     reading_ = background_reads_ = true;
     lock.unlock();
-    pump(true);
+    pump(Pump::kSleep);
     lock.lock();
     reading_ = background_reads_ = false;
     if (waiters_ > 0) inbox_changed_.notify_all();
@@ -103,9 +104,10 @@ void Session::background() {
   }
 }
 
-void Session::pump(bool block) {
+void Session::pump(Pump how) {
   pollfd waits[3] = {{control_->wait_handle(), POLLIN, 0}, {bulk_->wait_handle(), POLLIN, 0}, {wake_, POLLIN, 0}};
-  if (::poll(waits, 3, block ? -1 : 0) <= 0) return;
+  const bool is_there = how == Pump::kBusy && busy_poll([&waits] { return ::poll(waits, 3, 0) > 0; });
+  if (!is_there && ::poll(waits, 3, how == Pump::kTake ? 0 : -1) <= 0) return;
   if (waits[2].revents != 0) {
     std::uint64_t count = 0;
     [[maybe_unused]] const auto taken = ::read(wake_, &count, sizeof count);
