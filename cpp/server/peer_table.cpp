@@ -97,7 +97,7 @@ std::unique_ptr<Connection> PeerTable::open(const Attempt& attempt, const Addres
     MutexLock lock(mutex_);
     greeting_.erase(connection.get());
   };
-  const std::uint64_t features = role == Role::kPeerBulk ? kFeatureSharedMemory : 0;
+  const std::uint64_t features = role == Role::kPeerBulk && shared_memory::wanted() ? kFeatureSharedMemory : 0;
   Welcome welcome{};
   try {
     welcome = greet(*connection, address, role, attempt.session, attempt.secret, features);

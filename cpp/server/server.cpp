@@ -103,6 +103,14 @@ Ref<Session> Server::find_session(std::uint64_t id) const {
   return at == sessions_.end() ? nullptr : at->second;
 }
 
+// Null when the other side is gone or did not behave.
+std::unique_ptr<Connection> Server::share_memory(std::unique_ptr<Connection> connection) {
+  connection->set_read_timeout(std::chrono::milliseconds(kHandshakeTimeoutMs));
+  connection = shared_memory::accept(std::move(connection));
+  if (connection != nullptr) connection->set_read_timeout(std::chrono::milliseconds(0));
+  return connection;
+}
+
 void Server::serve_peer(std::unique_ptr<Connection>& connection, const Hello& hello) {
   const Ref<Session> session = find_session(hello.session);
   // The client tells both servers of a link at the same time, and the other one may be the faster.
@@ -114,12 +122,8 @@ void Server::serve_peer(std::unique_ptr<Connection>& connection, const Hello& he
   greeted(connection.get());
   const std::uint64_t features = hello.role == Role::kPeerBulk ? hello.features & kFeatureSharedMemory : 0;
   accept(*connection, epoch_, session->id(), {}, features);
-  if (features != 0) {
-    connection->set_read_timeout(std::chrono::milliseconds(kHandshakeTimeoutMs));
-    connection = shared_memory::accept(std::move(connection));
-    if (connection == nullptr) return;
-    connection->set_read_timeout(std::chrono::milliseconds(0));
-  }
+  if (features != 0) connection = share_memory(std::move(connection));
+  if (connection == nullptr) return;
   session->peers().attach(peer, hello.secret, hello.role, std::move(connection));
 }
 
@@ -151,13 +155,16 @@ void Server::serve_bulk(std::unique_ptr<Connection>& connection, const Hello& he
     refuse(*connection, epoch_, WelcomeStatus::kUnknownSession, "there is no such session, or the secret is wrong");
     return;
   }
-  Connection* const bulk = connection.get();
-  greeted(bulk);
-  if (!session->attach_bulk(connection)) {
-    refuse(*bulk, epoch_, WelcomeStatus::kBusy, "the session has its bulk connection already");
+  greeted(connection.get());
+  if (!session->claim_bulk()) {
+    refuse(*connection, epoch_, WelcomeStatus::kBusy, "the session has its bulk connection already");
     return;
   }
-  accept(*bulk, epoch_, session->id(), session->secret());
+  const std::uint64_t features = hello.features & kFeatureSharedMemory;
+  accept(*connection, epoch_, session->id(), session->secret(), features);
+  if (features != 0) connection = share_memory(std::move(connection));
+  if (connection == nullptr) return session->close("the bulk connection was lost");
+  if (!session->attach_bulk(std::move(connection))) return;
   session->run_bulk();
 }
 

@@ -43,6 +43,7 @@ class Server {
   void greet(std::unique_ptr<Connection>& connection);
   void serve_control(std::unique_ptr<Connection>& connection);
   void serve_bulk(std::unique_ptr<Connection>& connection, const Hello& hello);
+  static std::unique_ptr<Connection> share_memory(std::unique_ptr<Connection> connection);
   void serve_peer(std::unique_ptr<Connection>& connection, const Hello& hello);
   Ref<Session> find_session(std::uint64_t id) const EXCLUDES(mutex_);
   void greeted(Connection* connection) EXCLUDES(mutex_);

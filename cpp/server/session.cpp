@@ -167,9 +167,14 @@ void Session::close(const std::string& text) {
   control_->shutdown();
 }
 
-bool Session::attach_bulk(std::unique_ptr<Connection>& connection) {
+bool Session::claim_bulk() {
   MutexLock lock(bulk_mutex_);
-  if (bulk_ != nullptr || bulk_closed_) return false;
+  return !std::exchange(bulk_claimed_, true);
+}
+
+bool Session::attach_bulk(std::unique_ptr<Connection> connection) {
+  MutexLock lock(bulk_mutex_);
+  if (bulk_closed_) return false;
   bulk_ = std::move(connection);
   bulk_running_ = true;
   return true;

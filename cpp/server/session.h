@@ -63,8 +63,10 @@ class Session final : public RefCounted {
   // On the control connection's thread: serves until the connection ends, then gives everything back, waiting
   // for this session's native work.
   void run();
-  // On the bulk connection's thread. attach_bulk takes the connection; false when there is one already.
-  bool attach_bulk(std::unique_ptr<Connection>& connection);
+  // On the bulk connection's thread, one after the other: there is only one of them; it is made, unless the session has
+  // ended meanwhile; it is served.
+  bool claim_bulk() EXCLUDES(bulk_mutex_);
+  bool attach_bulk(std::unique_ptr<Connection> connection) EXCLUDES(bulk_mutex_);
   void run_bulk();
 
   // Ends the session, with last words for the client unless they are empty. Any thread.
@@ -257,6 +259,7 @@ class Session final : public RefCounted {
   Mutex bulk_mutex_;
   ConditionVariable bulk_left_;
   std::unique_ptr<Connection> bulk_ GUARDED_BY(bulk_mutex_);
+  bool bulk_claimed_ GUARDED_BY(bulk_mutex_) = false;
   bool bulk_running_ GUARDED_BY(bulk_mutex_) = false;
   bool bulk_closed_ GUARDED_BY(bulk_mutex_) = false;
 

@@ -12,8 +12,8 @@
 namespace remotecl {
 namespace {
 
-// Three for each of 64 servers. Read between fork and the child's first own step, where no lock may be taken.
-constexpr int kDescriptorsMax = 192;
+// Four for each of 64 servers. Read between fork and the child's first own step, where no lock may be taken.
+constexpr int kDescriptorsMax = 256;
 constexpr int kNone = 0;  // connections are above the standard streams
 std::array<std::atomic<int>, kDescriptorsMax> g_descriptors{};
 std::atomic<bool> g_forked{false};

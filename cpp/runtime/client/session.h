@@ -111,6 +111,7 @@ class Session {
  private:
   static constexpr std::size_t kWriteThreshold = 16u << 10;
 
+  void share_memory();
   void receive_device_list();
   void write_out();  // requires out_mutex_
   void background();
@@ -143,6 +144,7 @@ class Session {
   const std::uint32_t index_;
   std::unique_ptr<Connection> control_;
   std::unique_ptr<Connection> bulk_;
+  std::vector<int> given_up_in_forks_;
   Welcome welcome_{};
   std::vector<std::byte> device_list_;
   DeviceIndices device_indices_;

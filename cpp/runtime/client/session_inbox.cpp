@@ -150,6 +150,7 @@ bool Session::read_bulk() {
       }
       bulk_left_ = header.size;
     }
+    bulk_->await_briefly();
     const std::ptrdiff_t count = bulk_->try_read_some({bulk_transfer_->memory + bulk_transfer_->moved, bulk_left_});
     if (count <= 0) return count < 0;
     bulk_transfer_->moved += static_cast<std::uint64_t>(count);

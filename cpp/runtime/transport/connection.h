@@ -29,6 +29,8 @@ class Connection {
   virtual std::size_t read_some(MutableBytes to) = 0;
   // As read_some, without blocking: -1 when nothing is there.
   virtual std::ptrdiff_t try_read_some(MutableBytes to) = 0;
+  // Before try_read_some, when more is on its way for sure: may look for it for a moment, where sleeping costs more.
+  virtual void await_briefly() {}
   // Writes everything, blocking as needed; false when the connection is broken. Changes the vectors.
   virtual bool write(iovec* parts, int count) = 0;
   // Writes what fits without blocking: the number of bytes, or -1 when the connection is broken.

@@ -1,6 +1,8 @@
 #include "runtime/transport/shared_memory.h"
 
+#include <cstdlib>
 #include <span>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -30,6 +32,11 @@ std::unique_ptr<Connection> connect(std::unique_ptr<SharedMemorySegment> segment
 }
 
 }  // namespace
+
+bool wanted() {
+  const char* const setting = std::getenv("REMOTECL_SHARED_MEMORY");
+  return setting == nullptr || std::string_view(setting) != "off";
+}
 
 std::unique_ptr<Connection> offer(std::unique_ptr<Connection> stream, std::size_t ring_bytes) {
   auto segment = SharedMemorySegment::create(ring_bytes);

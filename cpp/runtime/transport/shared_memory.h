@@ -15,6 +15,9 @@
 //   - null: the peer is gone, or did not behave.
 namespace remotecl::shared_memory {
 
+// False with REMOTECL_SHARED_MEMORY=off in the environment.
+bool wanted();
+
 std::unique_ptr<Connection> offer(std::unique_ptr<Connection> stream,
                                   std::size_t ring_bytes = SharedMemorySegment::kRingBytes);
 std::unique_ptr<Connection> accept(std::unique_ptr<Connection> stream);

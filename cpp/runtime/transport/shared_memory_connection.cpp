@@ -91,6 +91,10 @@ std::ptrdiff_t SharedMemoryConnection::try_read_some(MutableBytes to) {
   }
 }
 
+void SharedMemoryConnection::await_briefly() {
+  if (nothing_to_read()) spin_.until([this] { return !nothing_to_read(); });
+}
+
 bool SharedMemoryConnection::write(iovec* parts, int count) {
   while (count > 0) {
     if (over()) return false;

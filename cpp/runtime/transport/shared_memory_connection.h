@@ -23,6 +23,7 @@ class SharedMemoryConnection final : public Connection {
   using Connection::write;
   std::size_t read_some(MutableBytes to) override;
   std::ptrdiff_t try_read_some(MutableBytes to) override;
+  void await_briefly() override;
   bool write(iovec* parts, int count) override;
   std::ptrdiff_t try_write(Bytes from) override;
   int wait_handle() const override { return handle_; }
