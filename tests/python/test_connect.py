@@ -193,3 +193,20 @@ def test_residency_follows_the_writes(connection):
         assert len(holders()) == 1
         assert holders().pop().startswith(remotecl.server_of(device))
     assert buffer.int_ptr in {entry.buffer for entry in remotecl.residency()}
+
+
+@pytest.mark.parametrize("setting, expected", [("on", True), ("off", False)])
+def test_a_client_on_the_servers_host_shares_memory_with_it(run_program, cluster, setting, expected):
+    program = f"""
+import pathlib, numpy, pyopencl as cl, remotecl
+context = remotecl.connect({cluster.addresses[0]!r}).context()
+queue = cl.CommandQueue(context)
+sent = numpy.arange(4 << 20, dtype=numpy.int32)
+got = numpy.empty_like(sent)
+buffer = cl.Buffer(context, cl.mem_flags.READ_WRITE, sent.nbytes)
+cl.enqueue_copy(queue, buffer, sent)
+cl.enqueue_copy(queue, got, buffer)
+assert (got == sent).all()
+assert ("memfd:remotecl" in pathlib.Path("/proc/self/maps").read_text()) is {expected}
+"""
+    run_program(program, REMOTECL_SHARED_MEMORY=setting)
