@@ -24,16 +24,18 @@ void Session::report_end(const Event& event, std::int32_t status, cl_event first
     static constexpr cl_profiling_info kTimes[] = {CL_PROFILING_COMMAND_QUEUED, CL_PROFILING_COMMAND_SUBMIT,
                                                    CL_PROFILING_COMMAND_START, CL_PROFILING_COMMAND_END};
     done.has_profile = 1;
-    // It has ended; NVIDIA's driver has a marker's times only when somebody has waited for it.
-    if (event.device->calls_back_late()) clWaitForEvents(1, &last);
     for (int i = 0; i < 4; ++i) {
       cl_ulong time = 0;
       if (clGetEventProfilingInfo(i < 3 ? first : last, kTimes[i], sizeof time, &time, nullptr) != CL_SUCCESS) {
         done.has_profile = 0;
       }
-      // NVIDIA's driver leaves some times of markers out: none is before the one before it.
-      done.profile[i] = i == 0 ? time : std::max(time, done.profile[i - 1]);
+      done.profile[i] = time;
     }
+    // NVIDIA's driver leaves some times of markers out: those are the next ones, and none is before the one before it.
+    for (int i = 2; i >= 0; --i) {
+      if (done.profile[i] == 0) done.profile[i] = done.profile[i + 1];
+    }
+    for (int i = 1; i < 4; ++i) done.profile[i] = std::max(done.profile[i], done.profile[i - 1]);
   }
   outbox_.add(done);
 }

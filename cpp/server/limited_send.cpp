@@ -36,7 +36,9 @@ class LimitedSend final : public RefCounted {
     if (error != CL_SUCCESS) return error;
     Region begin = command_.region;
     begin.size = begin_;
-    error = begin.read(issue.queue.device(), issue.queue.native(), bytes_.get(), 1, &size_read, &native_);
+    const bool ordered = issue.queue.in_order();
+    error = begin.read(issue.queue.device(), issue.queue.native(), bytes_.get(), ordered ? 0 : 1,
+                       ordered ? nullptr : &size_read, &native_);
     if (error != CL_SUCCESS) {
       // The driver still writes to this.
       CompletionNotifier::notify(size_read, [self = Ref<LimitedSend>(this)](cl_int) {});
