@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "server/event_poller.h"
 #include "server/protocol_error.h"
 #include "server/session.h"
 
@@ -53,8 +54,10 @@ void BulkReceiver::finish(IncomingTransfer& transfer) {
 
 void BulkReceiver::run(Connection& connection) {
   StagingSet staging;
+  EventPoller poller;
   std::array<std::byte, kBulkHeaderSize> bytes;
-  while (connection.read_exactly(bytes)) {
+  for (;; poller.look_for_a_while()) {
+    if (!connection.read_exactly(bytes)) return;
     const auto header = decode_frame<BulkHeader>(bytes);
     const Ref<IncomingTransfer> transfer = begin(header.transfer);
     if (!transfer) {

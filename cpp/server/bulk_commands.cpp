@@ -6,6 +6,7 @@
 
 #include "runtime/protocol/frames.h"
 #include "server/completion_notifier.h"
+#include "server/direct_access.h"
 #include "server/mapping.h"
 #include "server/peer_link.h"
 #include "server/session.h"
@@ -13,36 +14,42 @@
 namespace remotecl::server {
 namespace {
 
-// ---- straight into and out of the mapped buffer
-// ----------------------------------------------------------------------
+// ---- straight into and out of the buffer's memory
+// --------------------------------------------------------------------
 
-class MappedWrite final : public IncomingTransfer {
- public:
-  using IncomingTransfer::IncomingTransfer;
+// Where a buffer's bytes are in this process: the driver has mapped them, or need not be asked.
+struct InPlace {
   Mapping mapping;
+  Ref<Buffer> kept;  // without a mapping
+  std::byte* memory = nullptr;
 
-  bool receive(Connection& connection, std::uint32_t size, StagingSet&) override {
-    return connection.read_exactly({mapping.data() + (this->size() - left()), size});
-  }
-  cl_int finish(cl_event* native) override { return mapping.unmap(native); }
-  // In place: they stay where they are after the unmapping.
-  const std::byte* host_memory() const override { return memory_; }
-  void mapped() { memory_ = mapping.data(); }
-
- private:
-  const std::byte* memory_ = nullptr;
+  void mapped() { memory = mapping.data(); }
+  // Null without a mapping.
+  cl_int finish(cl_event* native) { return mapping.data() != nullptr ? mapping.unmap(native) : CL_SUCCESS; }
 };
 
-class MappedRead final : public OutgoingTransfer {
+class InPlaceWrite final : public IncomingTransfer {
+ public:
+  using IncomingTransfer::IncomingTransfer;
+  InPlace place;
+
+  bool receive(Connection& connection, std::uint32_t size, StagingSet&) override {
+    return connection.read_exactly({place.memory + (this->size() - left()), size});
+  }
+  cl_int finish(cl_event* native) override { return place.finish(native); }
+  // They stay where they are after the unmapping.
+  const std::byte* host_memory() const override { return place.memory; }
+};
+
+class InPlaceRead final : public OutgoingTransfer {
  public:
   using OutgoingTransfer::OutgoingTransfer;
-  Mapping mapping;
-  void mapped() {}
+  InPlace place;
 
   bool send(Connection& connection, StagingSet&) override {
-    return send_chunks(connection, id(), {mapping.data(), size()});
+    return send_chunks(connection, id(), {place.memory, size()});
   }
-  cl_int finish(cl_event* native) override { return mapping.unmap(native); }
+  cl_int finish(cl_event* native) override { return place.finish(native); }
 };
 
 // ---- rectangles and pixels: packed in host memory
@@ -288,15 +295,23 @@ cl_int start_in_order(Issue& issue, Road road, Ref<Direction> transfer) {
 PackedBytes allocate_packed(std::uint64_t size) { return PackedBytes(new (std::nothrow) std::byte[size]); }
 
 template <class Direction, class Kind>
-cl_int map_and_start(Issue& issue, Road road, const Region& region, cl_map_flags flags, Ref<Kind> transfer) {
+cl_int start_in_place(Issue& issue, Road road, const Region& region, cl_map_flags flags, Ref<Kind> transfer) {
+  InPlace& place = transfer->place;
+  if (std::byte* const memory = direct_access(issue, region)) {
+    place.memory = memory;
+    place.kept = region.buffer;
+    issue.enqueued = false;
+    road.start(Ref<Direction>(std::move(transfer)));
+    return CL_SUCCESS;
+  }
   cl_mem memory = nullptr;
   cl_int error = region.buffer->native(issue.queue.device(), memory);
   if (error != CL_SUCCESS) return error;
   cl_event mapped = nullptr;
-  error = transfer->mapping.map(issue.queue.native(), memory, flags, region.offset, region.size, issue.wait_count(),
-                                issue.wait_list(), &mapped);
+  error = place.mapping.map(issue.queue.native(), memory, flags, region.offset, region.size, issue.wait_count(),
+                            issue.wait_list(), &mapped);
   if (error != CL_SUCCESS) return error;
-  transfer->mapped();
+  place.mapped();
   clRetainEvent(mapped);
   transfer->set_first(mapped);
   start_after<Direction>(mapped, std::move(road), std::move(transfer));
@@ -316,10 +331,10 @@ cl_int BulkWriteCommand::issue(Issue& issue) {
     return start_in_order<IncomingTransfer>(issue, std::move(road), std::move(packed));
   }
   if (device.maps_in_place()) {
-    auto mapped = make_ref<MappedWrite>(transfer, issue.queue, issue.event, issue.hold, region.size);
-    mapped->reports_to(progress);
-    return map_and_start<IncomingTransfer>(issue, std::move(road), region, CL_MAP_WRITE_INVALIDATE_REGION,
-                                           std::move(mapped));
+    auto in_place = make_ref<InPlaceWrite>(transfer, issue.queue, issue.event, issue.hold, region.size);
+    in_place->reports_to(progress);
+    return start_in_place<IncomingTransfer>(issue, std::move(road), region, CL_MAP_WRITE_INVALIDATE_REGION,
+                                            std::move(in_place));
   }
   cl_mem memory = nullptr;
   const cl_int error = region.buffer->native(device, memory);
@@ -345,9 +360,9 @@ cl_int BulkReadCommand::issue(Issue& issue) {
     return CL_SUCCESS;
   }
   if (device.maps_in_place()) {
-    return map_and_start<OutgoingTransfer>(
+    return start_in_place<OutgoingTransfer>(
         issue, {Ref<Session>(session), peer}, region, CL_MAP_READ,
-        make_ref<MappedRead>(transfer, issue.queue, issue.event, issue.hold, region.size));
+        make_ref<InPlaceRead>(transfer, issue.queue, issue.event, issue.hold, region.size));
   }
   cl_mem memory = nullptr;
   const cl_int error = region.buffer->native(device, memory);

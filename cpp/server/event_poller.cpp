@@ -41,30 +41,32 @@ void EventPoller::leave() {
 }
 
 std::size_t EventPoller::read_some(Connection& connection, MutableBytes to) {
-  if (!lanes_.empty()) {
-    const std::ptrdiff_t count = look_and_read(connection, to);
-    if (count >= 0) return static_cast<std::size_t>(count);
-  }
   std::ptrdiff_t count = -1;
-  if (busy_poll([&] { return (count = connection.try_read_some(to)) >= 0; })) return static_cast<std::size_t>(count);
+  const auto has_read = [&] { return (count = connection.try_read_some(to)) >= 0; };
+  if (look_until(has_read) || busy_poll(has_read)) return static_cast<std::size_t>(count);
   return connection.read_some(to);
 }
 
-std::ptrdiff_t EventPoller::look_and_read(Connection& connection, MutableBytes to) {
+void EventPoller::look_for_a_while() {
+  look_until([] { return false; });
+}
+
+template <class Condition>
+bool EventPoller::look_until(Condition is_over) {
+  if (lanes_.empty()) return false;
   if (left_to_skip_ > 0) {
     --left_to_skip_;
   } else {
     const auto end = Clock::now() + kTime;
     do {
-      for (int i = 0; i < kLooksPerRead && !lanes_.empty(); ++i) look();
-      const std::ptrdiff_t count = connection.try_read_some(to);
-      if (count >= 0) return count;
+      for (int i = 0; i < kLooksPerTurn && !lanes_.empty(); ++i) look();
+      if (is_over()) return true;
     } while (!lanes_.empty() && Clock::now() < end);
     skipped_ = lanes_.empty() ? 0 : std::min(2 * skipped_ + 1, kSkippedMax);
     left_to_skip_ = skipped_;
   }
   leave();
-  return -1;
+  return false;
 }
 
 void EventPoller::look() {

@@ -32,6 +32,8 @@ class EventPoller {
 
   // As connection.read_some(to), and tells of events meanwhile.
   std::size_t read_some(Connection& connection, MutableBytes to);
+  // Tells of what ends soon, and leaves the rest.
+  void look_for_a_while();
   void leave();
   void add(void* lane) { lanes_.push_back(lane); }
 
@@ -40,10 +42,11 @@ class EventPoller {
   static constexpr auto kTime = std::chrono::microseconds(50);
   // Looking in vain costs a core for that time, so it then looks less often: after this many reads at the latest.
   static constexpr int kSkippedMax = 7;
-  static constexpr int kLooksPerRead = 4;
+  static constexpr int kLooksPerTurn = 4;
 
-  // Ends without a lane of its own, or with bytes; -1: there are none yet.
-  std::ptrdiff_t look_and_read(Connection& connection, MutableBytes to);
+  // Looks until `is_over`, which is then true, or leaves.
+  template <class Condition>
+  bool look_until(Condition is_over);
   void look();
   void look(void* lane);
 

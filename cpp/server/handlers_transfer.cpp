@@ -243,6 +243,8 @@ void Session::end_transfer(Transfer& transfer) {
   progress_.erase(transfer.id());
   if (error != CL_SUCCESS) {
     issuer_.fail(transfer.queue(), transfer.event(), error, transfer.id());
+  } else if (native == nullptr) {
+    if (transfer.event() != nullptr) issuer_.finish(*transfer.event());
   } else {
     transfer.queue().count_native_command();
     issuer_.touch(transfer.queue());
@@ -275,7 +277,7 @@ Ref<TransferProgress> Session::find_progress(TransferId transfer) {
 
 void Session::finish_transfer(Transfer& transfer) {
   {
-    MutexLock lock(mutex_);
+    LeavingLock lock(mutex_);
     if (closed_) return;
     end_transfer(transfer);
     settle();

@@ -71,6 +71,8 @@ class Issuer {
   // The same for a command that the driver accepted earlier; its queue may be gone.
   void fail(ObjectId queue, Event* event, std::int32_t status, TransferId transfer = 0);
   void finish_hold(EventId hold);
+  // The command has ended without anything native.
+  void finish(Event& event);
   // A native command has the event `native`, whose reference is taken; `event` may be null.
   void accepted(Queue& queue, Event* event, cl_event native);
 
@@ -109,7 +111,6 @@ class Issuer {
   void depend(Queue& queue, Event& event);
   void track(Event& event);
   void end(Event& event, std::int32_t status);
-  void finish(Event& event);
   void publish(Event& event, cl_event native);
   void report(Event& event);
   void notify_end(Event& event);

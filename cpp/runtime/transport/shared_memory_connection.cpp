@@ -235,6 +235,7 @@ void SharedMemoryConnection::publish() {
 // False when the connection is over.
 bool SharedMemoryConnection::wait_for_room() {
   auto& sleeps = out_words_.writer_sleeps;
+  room_spin_.until([this] { return out_.has_room() || !out_.sound() || over(); });
   for (;;) {
     if (out_.has_room()) return true;
     if (!out_.sound()) shutdown();

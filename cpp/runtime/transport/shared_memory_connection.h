@@ -63,6 +63,7 @@ class SharedMemoryConnection final : public Connection {
   const int handle_;
   bool ready_is_set_ = true;  // of the thread that reads
   AdaptiveSpin spin_;         // as well
+  AdaptiveSpin room_spin_;    // of the thread that writes
 
   std::atomic<std::chrono::milliseconds> read_timeout_{std::chrono::milliseconds(0)};
   std::atomic<bool> shut_{false};
