@@ -36,6 +36,8 @@ class Event final : public RefCounted {
   State state = State::kHeld;
   bool observed = false;  // the client gets EventDone
   bool reported = false;  // that EventDone is sent already, or arranged for
+  // With other messages, that is: nobody is known to wait for it. Any thread.
+  std::atomic<bool> unhurried{false};
   // Set when the driver's callback will send EventDone with the times of `native`. Whoever learns of the end first
   // sends it, so that the client never sees a dependent end before what it waited for.
   bool told_by_callback = false;

@@ -20,7 +20,7 @@ void Session::report_end(const Event& event, std::int32_t status, cl_event first
   EventDone done{event.id, status, 0, {}};
   if (status < 0) {
     outbox_.add(CommandFailed{event.queue, event.id, status});
-  } else if (event.profiled) {
+  } else if (event.profiled && last != nullptr) {
     static constexpr cl_profiling_info kTimes[] = {CL_PROFILING_COMMAND_QUEUED, CL_PROFILING_COMMAND_SUBMIT,
                                                    CL_PROFILING_COMMAND_START, CL_PROFILING_COMMAND_END};
     done.has_profile = 1;
@@ -37,7 +37,11 @@ void Session::report_end(const Event& event, std::int32_t status, cl_event first
     }
     for (int i = 1; i < 4; ++i) done.profile[i] = std::max(done.profile[i], done.profile[i - 1]);
   }
-  outbox_.add(done);
+  if (event.unhurried && status >= 0) {
+    outbox_.add_lazily(done);
+  } else {
+    outbox_.add(done);
+  }
 }
 
 }  // namespace remotecl::server

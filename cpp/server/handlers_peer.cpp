@@ -171,11 +171,11 @@ void Session::handle(const EnqueueSend& message) {
 
 void Session::handle(const EnqueueReceive& message) {
   Queue& on = queue(message.queue);
-  Event* event = issuer_.begin_event(message.event, on, true);
+  const bool is_small = message.size <= kInlineDataMax || message.is_limited != 0;
+  Event* event = issuer_.begin_event(message.event, on, true, is_small);
   Ref<PeerLink> peer = peers_.find(message.peer);
   if (!peer) return issuer_.fail(on, event, CL_OUT_OF_RESOURCES, message.transfer);
   Region region;
-  const bool is_small = message.size <= kInlineDataMax || message.is_limited != 0;
   cl_int error = peer->take_refusal(message.transfer);
   if (error != CL_SUCCESS) return issuer_.fail(on, event, error, message.transfer);
   error = region_of(message, region);

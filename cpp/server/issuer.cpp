@@ -8,10 +8,11 @@
 
 namespace remotecl::server {
 
-Event* Issuer::begin_event(EventId id, Queue& queue, bool reports_unasked) {
+Event* Issuer::begin_event(EventId id, Queue& queue, bool reports_unasked, bool unhurried) {
   if (id == 0) return nullptr;
   auto event = make_ref<Event>(id, queue.id(), &queue.device(), queue.profiling());
   event->observed = reports_unasked;
+  event->unhurried = unhurried;
   Event* result = event.get();
   if ((id & kInternal) != 0 || !events_.insert(id, std::move(event))) {
     throw ProtocolError("event id " + std::to_string(id) + " cannot be used or was used before");
@@ -126,7 +127,7 @@ void Issuer::accepted(Queue& queue, Event* event, cl_event native) {
 
 void Issuer::finish(Event& event) {
   end(event, CL_COMPLETE);
-  if (event.observed && !event.reported) outbox_.add(EventDone{event.id, CL_COMPLETE, 0, {}});
+  if (event.observed && !event.reported) session_.report_end(event, CL_COMPLETE, nullptr, nullptr);
   event.reported = event.observed;
 }
 
@@ -207,6 +208,8 @@ void Issuer::observe(EventId id) {
     outbox_.add(EventDone{id, CL_COMPLETE, 0, {}});
     return;
   }
+  event->unhurried = false;
+  outbox_.hurry();
   if (event->observed) return;
   event->observed = true;
   if (event->state == Event::State::kNative) report(*event);

@@ -58,8 +58,9 @@ class Issuer {
   Issuer& operator=(const Issuer&) = delete;
 
   // Makes the event of a command; null for id 0. Throws ProtocolError for an id that was used before.
-  // `reports_unasked`: EventDone is sent without ObserveEvent.
-  Event* begin_event(EventId id, Queue& queue, bool reports_unasked);
+  // `reports_unasked`: EventDone is sent without ObserveEvent; `unhurried`: when other messages are, or ObserveEvent
+  // comes.
+  Event* begin_event(EventId id, Queue& queue, bool reports_unasked, bool unhurried = false);
 
   template <class Command>
   void submit(Queue& queue, Event* event, const Array<EventId>& wait_list, Command&& command,

@@ -8,7 +8,14 @@ namespace remotecl::server {
 
 void Outbox::add_encoded(Bytes messages) {
   MutexLock lock(mutex_);
-  if (!closed_) pending_.append(messages);
+  if (closed_) return;
+  pending_.append(messages);
+  urgent_ = true;
+}
+
+void Outbox::hurry() {
+  MutexLock lock(mutex_);
+  urgent_ = !pending_.empty();
 }
 
 void Outbox::flush() {
@@ -17,7 +24,7 @@ void Outbox::flush() {
 }
 
 void Outbox::flush_locked() {
-  if (closed_ || pending_.empty()) return;
+  if (closed_ || pending_.empty() || !urgent_) return;
   if (!blocked_) write_some();
   if (pending_.size() - written_ > kPendingBytesMax) {
     spdlog::warn("a client does not read its replies; its session is closed");
@@ -45,6 +52,7 @@ void Outbox::write_some() {
   pending_.clear();
   pending_.shrink(kKeptBytesMax);
   written_ = 0;
+  urgent_ = false;
 }
 
 void Outbox::run_flusher() {

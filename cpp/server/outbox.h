@@ -24,8 +24,20 @@ class Outbox {
   template <class Message>
   void add(const Message& message) EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
-    if (!closed_) append_message(pending_, message);
+    if (closed_) return;
+    append_message(pending_, message);
+    urgent_ = true;
   }
+  // As add(), but flush() may leave it until it has something better to do.
+  template <class Message>
+  void add_lazily(const Message& message) EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    if (closed_) return;
+    append_message(pending_, message);
+    urgent_ = urgent_ || pending_.size() - written_ >= kLazyBytesMax;
+  }
+  // Somebody waits for what was added lazily.
+  void hurry() EXCLUDES(mutex_);
   void add_encoded(Bytes messages) EXCLUDES(mutex_);
   void flush() EXCLUDES(mutex_);
 
@@ -34,6 +46,7 @@ class Outbox {
     MutexLock lock(mutex_);
     if (closed_) return;
     append_message(pending_, message);
+    urgent_ = true;
     flush_locked();
   }
 
@@ -43,6 +56,7 @@ class Outbox {
     MutexLock lock(mutex_);
     if (closed_) return;
     append_message(pending_, message);
+    urgent_ = true;
     flush_locked();
     closed_ = true;
     wake_.notify_all();
@@ -59,6 +73,7 @@ class Outbox {
  private:
   static constexpr std::size_t kPendingBytesMax = 2 * std::size_t{kMessageSizeMax};
   static constexpr std::size_t kKeptBytesMax = 1u << 20;
+  static constexpr std::size_t kLazyBytesMax = 4u << 10;
 
   void flush_locked() REQUIRES(mutex_);
   void write_some() REQUIRES(mutex_);
@@ -70,6 +85,7 @@ class Outbox {
   ConditionVariable written_some_;
   ByteBuffer pending_ GUARDED_BY(mutex_);
   std::size_t written_ GUARDED_BY(mutex_) = 0;  // of pending_
+  bool urgent_ GUARDED_BY(mutex_) = false;      // not all of it was added lazily
   bool blocked_ GUARDED_BY(mutex_) = false;     // the flusher has the word
   bool closed_ GUARDED_BY(mutex_) = false;
   std::thread flusher_ GUARDED_BY(mutex_);

@@ -32,8 +32,8 @@ class Transfer : public RefCounted {
   // The command has ended. Session's lock.
   virtual void ended(cl_int) {}
 
-  // All bytes have moved: makes the native event that ends the command, leaves it null if nothing native is left to wait
-  // for, or returns why it failed. Session's lock.
+  // All bytes have moved: makes the native event that ends the command, leaves it null if nothing native is left to
+  // wait for, or returns why it failed. Session's lock.
   virtual cl_int finish(cl_event* native) = 0;
 
   // The native event of the first step, for profiling. Taken over.

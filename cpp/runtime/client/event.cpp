@@ -77,9 +77,9 @@ void Event::observe() {
   queue_->session().send(ObserveEvent{id_});
 }
 
-void Event::report_is_awaited() {
+void Event::report_is_awaited(bool is_hurried) {
   const std::lock_guard lock(mutex_);
-  observed_.store(true);
+  if (is_hurried) observed_.store(true);
   expect_end();
 }
 

@@ -44,8 +44,9 @@ class Event final : public Handle<_cl_event, HandleTag::kEvent, CL_INVALID_EVENT
   void observe();
   // For commands whose end the server reports unasked.
   void reported_unasked() { observed_.store(true); }
-  // The same where nobody may ever wait: somebody reads the report, and the event lives until then.
-  void report_is_awaited();
+  // The same where nobody may ever wait: somebody reads the report, and the event lives until then. Not `is_hurried`:
+  // the server reports it with other messages, unless it is asked to.
+  void report_is_awaited(bool is_hurried = true);
   // Calls the function when it has ended, on any thread. False, and nothing is called, if it has already.
   bool at_end(std::function<void()> function);
   // The end. Later calls are ignored. Runs callbacks (on the callback thread), tells other servers.

@@ -64,7 +64,7 @@ void Fetcher::push(MemoryObject& root, const Missing& missing, Location from) {
   CommandQueue& to = receiver(range.size);
   const std::vector<EventId> after = after_users(root, to);
   const auto arrival = make_ref<Event>(to, CL_COMMAND_MIGRATE_MEM_OBJECTS, true, true);
-  arrival->report_is_awaited();
+  arrival->report_is_awaited(range.size > kInlineDataMax && content_size == 0);
   if (range.size > kInlineDataMax) {
     sending.begin_sending();
     arrival->at_end([&sending] { sending.end_sending(); });

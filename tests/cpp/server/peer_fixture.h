@@ -53,6 +53,7 @@ class PeerTest : public ServerTest {
                   ObjectId queue = 0) {
     const EventId event = b_.id();
     b_.send(EnqueueReceive{queue != 0 ? queue : b_queue_, event, to, 0, 0, size, transfer, kFirst, waits});
+    b_.send(ObserveEvent{event});
     return event;
   }
   static ObjectId filled(RawClient& client, ObjectId queue, std::uint64_t size, int value) {
@@ -141,6 +142,7 @@ class HostilePeerTest : public PeerTest {
   EventId receive_here(ObjectId to, std::uint64_t size, TransferId transfer, std::span<const EventId> waits = {}) {
     const EventId event = a_.id();
     a_.send(EnqueueReceive{a_.make_queue(), event, to, 0, 0, size, transfer, kSecond, waits});
+    a_.send(ObserveEvent{event});
     return event;
   }
   void wait_for_pull(TransferId transfer) {

@@ -33,6 +33,15 @@ TEST_P(PeerTransferTest, SendMayComeFirst) {
   EXPECT_EQ(last_int(b_, b_queue_, to, size_), 12);
 }
 
+TEST_P(PeerTransferTest, EndThatNobodyAsksForIsToldWithTheNextMessage) {
+  const ObjectId from = filled(a_, a_queue_, size_, 14), to = b_.make_buffer(size_);
+  const EventId received = b_.id();
+  b_.send(EnqueueReceive{b_queue_, received, to, 0, 0, size_, 1, kFirst, {}});
+  send(from, size_, 1);
+  EXPECT_EQ(last_int(b_, b_queue_, to, size_), 14);  // in order
+  EXPECT_TRUE(b_.has_ended(received));
+}
+
 TEST_P(PeerTransferTest, ReceiveThatWaitsHoldsUpNoOther) {
   const EventId gate = b_.id();
   b_.send(ExpectEvent{gate});
@@ -125,6 +134,7 @@ TEST_P(PeerTransferTest, ManyInBothDirections) {
       b_.send(EnqueueSend{b_queue, 0, at_b[i], 0, 0, size_, transfer, kFirst, {}});
       a_done.push_back(a_.id());
       a_.send(EnqueueReceive{a_queue, a_done.back(), at_a[i], 0, 0, size_, transfer, kSecond, {}});
+      a_.send(ObserveEvent{a_done.back()});
     }
   }
   for (const EventId event : b_done) EXPECT_EQ(b_.event_status(event), CL_COMPLETE);
