@@ -55,6 +55,8 @@ std::vector<CaseEntry> all_cases() {
   add_bulk_transfer_cases(cases);
   add_build_cases(cases);
   add_startup_cases(cases);
+  add_application_cases(cases);
+  add_neighbour_cases(cases);
   add_peer_cases(cases);
   add_fan_out_cases(cases);
   return cases;

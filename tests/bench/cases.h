@@ -21,6 +21,7 @@ struct Bench {
   const ClSide* native;  // null where this machine has no such device
   RawPeer& raw;
   Fleets& fleets;
+  bool shares_memory;  // the server is on this host, and bulk data may go through memory
 };
 
 enum class Unit { kMicroseconds, kMilliseconds, kKernelsPerSecond, kGigabytesPerSecond };
@@ -88,6 +89,8 @@ void add_small_transfer_cases(std::vector<CaseEntry>& cases);
 void add_bulk_transfer_cases(std::vector<CaseEntry>& cases);
 void add_build_cases(std::vector<CaseEntry>& cases);
 void add_startup_cases(std::vector<CaseEntry>& cases);
+void add_application_cases(std::vector<CaseEntry>& cases);
+void add_neighbour_cases(std::vector<CaseEntry>& cases);
 void add_peer_cases(std::vector<CaseEntry>& cases);
 void add_fan_out_cases(std::vector<CaseEntry>& cases);
 

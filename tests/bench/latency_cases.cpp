@@ -9,7 +9,7 @@ namespace {
 std::optional<Case> no_op_finish(const Bench& bench) {
   Case result;
   result.small = true;
-  result.target = Target{1, 1, 20, "raw + native + 20 us"};
+  result.target = Target{1, 1, 10, "raw + native + 10 us"};
   result.plan = small_plan(bench.options);
   result.runners = on_both(bench, [](const ClSide& side) -> Runner {
     return {[&side] {
@@ -90,6 +90,7 @@ Runner passthrough_runner(const ClSide& side, cl_command_queue queue, Clock cloc
 std::optional<Case> passthrough_host(const Bench& bench) {
   Case result;
   result.small = true;
+  result.target = Target{1, 1, 15, "raw + native + 15 us"};
   result.plan = small_plan(bench.options);
   result.runners =
       on_both(bench, [](const ClSide& side) { return passthrough_runner(side, side.queue(), Clock::kHost); });
@@ -100,6 +101,7 @@ std::optional<Case> passthrough_host(const Bench& bench) {
 std::optional<Case> passthrough_host_profiled(const Bench& bench) {
   Case result;
   result.small = true;
+  result.target = Target{1, 1, 15, "raw + native + 15 us"};
   result.plan = small_plan(bench.options);
   result.runners =
       on_both(bench, [](const ClSide& side) { return passthrough_runner(side, side.profiling_queue(), Clock::kHost); });

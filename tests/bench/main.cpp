@@ -53,6 +53,13 @@ std::vector<Result> measure(const Bench& bench, const std::vector<CaseEntry>& en
   return results;
 }
 
+bool shares_memory() {
+  const char* const servers = std::getenv("REMOTECL_SERVERS");
+  const char* const setting = std::getenv("REMOTECL_SHARED_MEMORY");
+  if (servers == nullptr || (setting != nullptr && std::string_view(setting) == "off")) return false;
+  return std::string_view(servers).starts_with("127.") || std::string_view(servers).starts_with("localhost");
+}
+
 int run(const Options& options) {
   const std::vector<CaseEntry> entries = select_cases(options);
   if (options.list) {
@@ -70,7 +77,7 @@ int run(const Options& options) {
   std::optional<ClSide> native;
   if (native_choice) native.emplace(*native_choice);
   Fleets fleets(remotecl.choice(), native_choice);
-  const Bench bench{options, remotecl, native ? &*native : nullptr, raw, fleets};
+  const Bench bench{options, remotecl, native ? &*native : nullptr, raw, fleets, shares_memory()};
 
   print_header(bench);
   std::vector<std::string> failures;
@@ -89,6 +96,7 @@ int main(int argc, char** argv) {
   const Stopwatch since_main;
   Options options;
   if (const std::optional<int> status = parse_options(argc, argv, options)) return *status;
+  if (options.probe_streams) return run_streaming_probe(options);
   if (!options.probe_platform.empty()) return run_startup_probe(options, since_main);
   try {
     return run(options);

@@ -33,6 +33,7 @@ std::optional<int> parse_options(int argc, char** argv, Options& options) {
   app.add_option("--probe-platform", options.probe_platform)->group("");
   app.add_option("--probe-device", options.probe_device)->group("");
   app.add_flag("--probe-dies", options.probe_dies)->group("");
+  app.add_flag("--probe-streams", options.probe_streams)->group("");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

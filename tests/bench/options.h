@@ -23,6 +23,7 @@ struct Options {
   std::string probe_platform;
   size_t probe_device = 0;
   bool probe_dies = false;
+  bool probe_streams = false;
 };
 
 // Fills `options`; a value means: exit with it at once (help was printed, or the command line is wrong).

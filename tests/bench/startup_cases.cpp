@@ -8,6 +8,7 @@ Case startup_case(const Bench& bench, bool after_another) {
   Case result;
   result.unit = Unit::kMilliseconds;
   result.ceiling = Ceiling::kNative;
+  result.target = Target{0, 1, 5, "native + 5 ms"};
   result.plan = {.repetitions = bench.options.quick ? 2u : 10u, .block = 1, .warm_up = 1};
   const ClSide* remote = &bench.remotecl;
   result.runners = on_both(bench, [remote, after_another](const ClSide& side) -> Runner {

@@ -26,10 +26,11 @@ std::vector<std::string> g_environment;
 // The process image of a client as posix_spawn wants it.
 class Client {
  public:
-  Client(const DeviceChoice& choice, bool sees_servers, Ending ending) {
+  // `extra`: an argument, or empty.
+  Client(const DeviceChoice& choice, bool sees_servers, const std::string& extra) {
     arguments_ = {"remotecl-bench", "--probe-platform", choice.platform_name, "--probe-device",
                   std::to_string(choice.index)};
-    if (ending == Ending::kKilled) arguments_.push_back("--probe-dies");
+    if (!extra.empty()) arguments_.push_back(extra);
     for (std::string& argument : arguments_) argv_.push_back(argument.data());
     argv_.push_back(nullptr);
     constexpr char kServers[] = "REMOTECL_SERVERS=";
@@ -106,12 +107,47 @@ int run_startup_probe(const Options& options, const Stopwatch& since_main) try {
   return 1;
 }
 
+int run_streaming_probe(const Options& options) try {
+  constexpr size_t kSize = 64u << 20;
+  const ClSide side(find_device(options.probe_platform, options.probe_device));
+  const Memory buffer = side.make_buffer(kSize);
+  const std::vector<char> source(kSize, 1);
+  for (bool is_first = true;; is_first = false) {
+    ClSide::write(side.queue(), buffer, source.data(), kSize);
+    ClSide::finish(side.queue());
+    if (!is_first) continue;
+    std::puts("streams");
+    std::fflush(stdout);
+  }
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "remotecl-bench: streaming client: %s\n", error.what());
+  return 1;
+}
+
+StreamingClient::StreamingClient(const DeviceChoice& choice) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
+  pid_ = Client(choice, true, "--probe-streams").start(ends[1]);
+  close(ends[1]);
+  char word = 0;
+  const bool streams = ::read(ends[0], &word, 1) == 1;
+  close(ends[0]);
+  if (streams) return;
+  wait_for(pid_);
+  throw std::runtime_error("a streaming client of " + choice.platform_name + " failed");
+}
+
+StreamingClient::~StreamingClient() {
+  kill(pid_, SIGKILL);
+  wait_for(pid_);
+}
+
 double start_client(const DeviceChoice& choice, bool sees_servers, Ending ending) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
   pid_t pid = -1;
   try {
-    pid = Client(choice, sees_servers, ending).start(ends[1]);
+    pid = Client(choice, sees_servers, ending == Ending::kKilled ? "--probe-dies" : "").start(ends[1]);
   } catch (...) {
     close(ends[0]);
     close(ends[1]);

@@ -17,6 +17,22 @@ void remember_environment();
 // everything still open. Returns the exit status.
 int run_startup_probe(const Options& options, const Stopwatch& since_main);
 
+// The same for a client that writes 64 MiB again and again until it is killed. Prints a line when the first has
+// arrived.
+int run_streaming_probe(const Options& options);
+
+// Such a client of a server, from its first bytes to the end of this object.
+class StreamingClient {
+ public:
+  explicit StreamingClient(const DeviceChoice& choice);
+  ~StreamingClient();
+  StreamingClient(const StreamingClient&) = delete;
+  StreamingClient& operator=(const StreamingClient&) = delete;
+
+ private:
+  int pid_ = -1;
+};
+
 enum class Ending { kClean, kKilled };
 
 // Runs such a client for a device and returns the seconds it reports; throws when it fails. A client of a

@@ -79,6 +79,7 @@ std::optional<Case> small_write(const Bench& bench, size_t size, Until until) {
   auto host = std::make_shared<HostMemory>(size);
   Case result;
   result.small = true;
+  if (until == Until::kFinished) result.target = Target{1, 1, 10, "raw + native + 10 us"};
   result.plan = small_plan(bench.options);
   result.runners = on_both(bench, [&](const ClSide& side) { return write_runner(side, host, until); });
   result.runners.raw = raw_round_trip(bench);
@@ -89,6 +90,7 @@ std::optional<Case> small_read(const Bench& bench, size_t size) {
   auto host = std::make_shared<HostMemory>(size);
   Case result;
   result.small = true;
+  result.target = Target{1, 1, 10, "raw + native + 10 us"};
   result.plan = small_plan(bench.options);
   result.runners = on_both(bench, [&](const ClSide& side) { return read_runner(side, host); });
   result.runners.raw = raw_round_trip(bench);
@@ -146,7 +148,7 @@ Runner triple_runner(const ClSide& side) {
 std::optional<Case> write_kernel_read(const Bench& bench) {
   Case result;
   result.small = true;
-  result.target = Target{4, 0, 0, "4 raw round trips"};
+  result.target = Target{1, 1, 15, "raw + native + 15 us"};
   result.plan = small_plan(bench.options);
   result.runners = on_both(bench, triple_runner);
   result.runners.raw = raw_round_trip(bench);
@@ -168,7 +170,13 @@ Case bulk_case(const Bench& bench, size_t size) {
   result.unit = Unit::kGigabytesPerSecond;
   result.amount = static_cast<double>(size);
   result.ceiling = Ceiling::kRaw;
-  if (size == 64 * kMiB) result.target = Target{0.7, 0, 0, "70 % of raw"};
+  if (size == kMiB) {
+    result.target = Target{0.8, 0, 0, "80 % of raw"};
+  } else if (size == 64 * kMiB && bench.shares_memory && bench.native) {
+    result.target = Target{0, 0.7, 0, "70 % of native"};
+  } else {
+    result.target = Target{0.95, 0, 0, "95 % of raw"};
+  }
   result.plan = bulk_plan(bench.options, size);
   return result;
 }
