@@ -14,7 +14,7 @@ CXX_FILES := $(shell find cpp tests python/src -name '*.h' -o -name '*.cpp')
 # comes from ccache, if ccache is told not to look at the folder's name.
 export CCACHE_NOHASHDIR := 1
 
-.PHONY: help setup build package demo test bench namespaces asan tsan check-all format lint clean distclean
+.PHONY: help setup build package demo test bench instructions namespaces asan tsan check-all format lint clean distclean
 
 help:
 	@echo "demo       a real job on two daemons over loopback, checked"
@@ -22,7 +22,8 @@ help:
 	@echo "bench      native driver, raw TCP and remotecl side by side"
 	@echo "asan tsan  the tests with address and undefined-behaviour, or thread sanitizer"
 	@echo "namespaces the tests that need root for network namespaces; skipped without"
-	@echo "check-all  lint, test, namespaces, asan and tsan"
+	@echo "instructions  what a kernel launch costs, counted by valgrind; fails when it has grown"
+	@echo "check-all  lint, test, instructions, namespaces, asan and tsan"
 	@echo "setup      only install what is missing; build, package: only build"
 	@echo "format     format all sources; lint: check format, Python style and types"
 	@echo "clean      remove what was built; distclean: .venv too"
@@ -60,7 +61,11 @@ tsan: setup
 namespaces: package
 	$(PYTHON) -m pytest -m namespaces
 
-check-all: lint test namespaces asan tsan
+instructions: build
+	@command -v valgrind >/dev/null || { echo "valgrind is missing: apt-get install valgrind" >&2; exit 1; }
+	$(PYTHON) tests/bench/instruction_counts.py build
+
+check-all: lint test instructions namespaces asan tsan
 
 format: $(VENV)/.lint-stamp
 	clang-format -i $(CXX_FILES)

@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""Counts the instructions that one kernel launch costs in our own code, and fails when they have grown.
+
+    instruction_counts.py BUILD           compares with instruction_counts.json
+    instruction_counts.py BUILD --record  writes it
+
+Client and daemon run under callgrind in turns, each with few and with many launches: the difference, of instructions in
+libremotecl.so or remotecl-server alone, is what a launch costs there. Unlike times, these numbers are the same again on
+a busy machine. The drivers' and libraries' instructions are not counted.
+"""
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+EXPECTED = Path(__file__).with_suffix(".json")
+FEW, MANY = 1000, 3000
+GROWTH_MAX = 1.2
+START_S = 120
+
+
+def instructions_in(profile: Path, binary: str) -> int:
+    """Sum of what the binary's functions cost by themselves, of a file in callgrind's format."""
+    names: dict[str, str] = {}
+    total = 0
+    inside = after_call = False
+    for line in profile.read_text().splitlines():
+        if line.startswith("ob="):
+            identifier, _, name = line[3:].partition(" ")
+            if name:
+                names[identifier] = name
+            inside = Path(names.get(identifier, identifier)).name.startswith(binary)
+        elif line.startswith("calls="):
+            after_call = True  # the next line is what the called function cost
+        elif line[:1] in "0123456789+-*" and line:
+            if inside and not after_call:
+                total += int(line.split()[1])
+            after_call = False
+        elif line.startswith("cob="):
+            identifier, _, name = line[4:].partition(" ")
+            if name:
+                names[identifier] = name
+    return total
+
+
+def under_callgrind(profile: Path, counted: bool) -> list[str]:
+    return ["valgrind", "--tool=callgrind", f"--callgrind-out-file={profile}", "--quiet"] if counted else []
+
+
+@contextmanager
+def daemon(build: Path, profile: Path, counted: bool):
+    command = [*under_callgrind(profile, counted), str(build / "bin/remotecl-server"), "--listen", "127.0.0.1:0"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        end = time.monotonic() + START_S
+        for line in process.stdout:
+            if line.startswith("listening on "):
+                break
+            if time.monotonic() > end:
+                sys.exit("the daemon does not start")
+        else:
+            sys.exit("the daemon did not start")
+        yield line.split()[-1]
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(START_S)
+
+
+def count(build: Path, folder: Path, side: str, launches: int) -> int:
+    profile = folder / f"{side}-{launches}"
+    vendors = folder / "vendors"
+    vendors.mkdir(exist_ok=True)
+    (vendors / "remotecl.icd").write_text(f"{(build / 'lib/libremotecl.so').resolve()}\n")
+    with daemon(build, profile, side == "server") as address:
+        environment = {**os.environ, "OCL_ICD_VENDORS": str(vendors), "REMOTECL_SERVERS": address}
+        client = [*under_callgrind(profile, side == "client"), str(build / "bin/remotecl-launches"), str(launches)]
+        subprocess.run(client, env=environment, check=True, timeout=START_S)
+    return instructions_in(profile, "libremotecl.so" if side == "client" else "remotecl-server")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build", type=Path)
+    parser.add_argument("--record", action="store_true")
+    arguments = parser.parse_args()
+    expected = {} if arguments.record else json.loads(EXPECTED.read_text())
+    found: dict[str, int] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for side in ("client", "server"):
+            few, many = (count(arguments.build, Path(folder), side, launches) for launches in (FEW, MANY))
+            found[side] = round((many - few) / (MANY - FEW))
+            remark = "" if arguments.record else f" (expected {expected[side]})"
+            print(f"{side}: {found[side]} instructions for a launch{remark}", flush=True)
+    if arguments.record:
+        EXPECTED.write_text(json.dumps(found, indent=1) + "\n")
+    grown = [side for side in found if not arguments.record and found[side] > GROWTH_MAX * expected[side]]
+    if grown:
+        sys.exit(f"more than {round((GROWTH_MAX - 1) * 100)} % more than expected: {', '.join(grown)}")
+
+
+if __name__ == "__main__":
+    main()
