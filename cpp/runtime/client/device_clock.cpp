@@ -10,7 +10,7 @@
 namespace remotecl {
 namespace {
 
-constexpr int kReadings = 8;
+constexpr int kReadings = 16;
 
 }  // namespace
 
