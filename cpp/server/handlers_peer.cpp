@@ -25,6 +25,7 @@ struct SmallSendCommand {
   Region region;
   TransferId transfer;
   Ref<PeerLink> peer;
+  PromisedBytes::Token promised;
 
   void keep(Session&) {}
   void failed(cl_int error) { peer->refuse(transfer, error); }
@@ -38,12 +39,13 @@ struct SmallSendCommand {
     const cl_int error = region.read(issue.queue.device(), issue.queue.native(), bytes.get(), issue.wait_count(),
                                      issue.wait_list(), &issue.native);
     if (error != CL_SUCCESS) return error;
-    CompletionNotifier::notify(issue.native, [session = Ref<Session>(session), peer = peer, bytes, size = region.size,
-                                              id = transfer, queue = issue.queue.id()](cl_int status) {
-      if (status == CL_COMPLETE) return peer->send(id, {bytes.get(), size});
-      peer->refuse(id, status);
-      session->outbox().send(CommandFailed{queue, 0, status, id});
-    });
+    CompletionNotifier::notify(issue.native,
+                               [session = Ref<Session>(session), peer = peer, bytes, size = region.size, id = transfer,
+                                queue = issue.queue.id(), promised = promised](cl_int status) {
+                                 if (status == CL_COMPLETE) return peer->send(id, {bytes.get(), size});
+                                 peer->refuse(id, status);
+                                 session->outbox().send(CommandFailed{queue, 0, status, id});
+                               });
     return CL_SUCCESS;
   }
 };
@@ -57,6 +59,7 @@ struct SmallReceiveCommand {
   void keep(Session&) {}
   cl_int issue(Issue& issue) {
     if (arrival->status < 0) return arrival->status;
+    if (!arrival->bytes) return CL_INVALID_VALUE;
     const Bytes bytes = arrival->bytes->bytes();
     if (bytes.size() != region.size) return CL_INVALID_VALUE;
     if (std::byte* const to = direct_access(issue, region)) {
@@ -71,7 +74,8 @@ struct SmallReceiveCommand {
   }
 };
 
-// Of a transfer whose size the peer tells first.
+// Of a transfer whose size the peer may tell first: one that is limited, or a small one of a peer whose connection is
+// full.
 struct LimitedReceiveCommand {
   static constexpr bool kLong = true;
 
@@ -80,6 +84,7 @@ struct LimitedReceiveCommand {
   std::shared_ptr<PeerArrival> arrival;
   TransferId transfer;
   Ref<PeerLink> peer;
+  bool is_limited;
 
   void keep(Session&) {}
   void failed(cl_int) {
@@ -88,13 +93,27 @@ struct LimitedReceiveCommand {
   cl_int issue(Issue& issue) {
     if (arrival->status < 0) return arrival->status;
     const std::uint64_t size = arrival->bytes ? arrival->bytes->bytes().size() : arrival->announced;
-    if (size > region.size) return CL_INVALID_VALUE;
+    if (size > region.size || (size < region.size && !is_limited)) return CL_INVALID_VALUE;
     region.size = size;
     if (!arrival->bytes && size != 0) return BulkWriteCommand{session, region, transfer, peer}.issue(issue);
     issue.goes_on = false;
     if (region.size != 0) return SmallReceiveCommand{region, arrival}.issue(issue);
     if (issue.waits.empty()) return issue.queue.device().ended_event(&issue.native);
     return clEnqueueMarkerWithWaitList(issue.queue.native(), issue.wait_count(), issue.wait_list(), &issue.native);
+  }
+};
+
+// Of a small transfer that has not come yet: it is known only then whether it has to be pulled.
+struct AwaitedReceiveCommand {
+  static constexpr bool kLong = false;
+
+  LimitedReceiveCommand receive;
+
+  void keep(Session&) {}
+  void failed(cl_int error) { receive.failed(error); }
+  cl_int issue(Issue& issue) {
+    issue.goes_on = true;
+    return receive.issue(issue);
   }
 };
 
@@ -162,9 +181,12 @@ void Session::handle(const EnqueueSend& message) {
     }
     issuer_.submit(on, event, wait_list,
                    LimitedSendCommand{this, std::move(region), std::move(size), message.transfer, std::move(peer)});
-  } else if (region.size <= kInlineDataMax) {
-    issuer_.submit(on, event, wait_list, SmallSendCommand{this, std::move(region), message.transfer, std::move(peer)});
+  } else if (region.size <= kInlineDataMax && !peer->is_crowded()) {
+    PromisedBytes::Token promised = peer->promised().add(region.size);
+    issuer_.submit(on, event, wait_list,
+                   SmallSendCommand{this, std::move(region), message.transfer, std::move(peer), std::move(promised)});
   } else {
+    if (region.size <= kInlineDataMax) peer->announce(message.transfer, region.size);
     issuer_.submit(on, event, wait_list, BulkReadCommand{this, std::move(region), message.transfer, std::move(peer)});
   }
 }
@@ -190,12 +212,18 @@ void Session::handle(const EnqueueReceive& message) {
   if (is_small) {
     std::shared_ptr<PeerArrival> arrival = peer->inbox().await(message.transfer);
     const EventId awaited = arrival->awaited;
-    if (message.is_limited != 0) {
-      LimitedReceiveCommand command{this, std::move(region), std::move(arrival), message.transfer, std::move(peer)};
-      return issuer_.submit(on, event, message.wait_list, std::move(command), false, false, awaited);
+    const bool is_limited = message.is_limited != 0;
+    if (awaited == 0 && !is_limited && arrival->announced == 0) {
+      return issuer_.submit(on, event, message.wait_list, SmallReceiveCommand{std::move(region), std::move(arrival)});
     }
-    issuer_.submit(on, event, message.wait_list, SmallReceiveCommand{std::move(region), std::move(arrival)}, false,
-                   false, awaited);
+    const bool may_be_small = awaited != 0 && !is_limited;
+    LimitedReceiveCommand command{this,      std::move(region), std::move(arrival), message.transfer, std::move(peer),
+                                  is_limited};
+    if (may_be_small) {
+      issuer_.submit(on, event, message.wait_list, AwaitedReceiveCommand{std::move(command)}, false, false, awaited);
+    } else {
+      issuer_.submit(on, event, message.wait_list, std::move(command), false, false, awaited);
+    }
   } else {
     issuer_.submit(
         on, event, message.wait_list,

@@ -56,6 +56,7 @@ struct SmallReadCommand {
   Session* session;
   Region region;
   TransferId transfer;
+  PromisedBytes::Token promised;
 
   void keep(Session&) {}
   cl_int issue(Issue& issue) {
@@ -73,8 +74,9 @@ struct SmallReadCommand {
     // In order, everything before the read has ended with it.
     const std::uint64_t count = issue.queue.in_order() ? issue.queue.native_commands() + 1 : 0;
     CompletionNotifier::notify(
-        read, [session = Ref<Session>(session), event = Ref<Event>(issue.event), progress = issue.queue.progress(),
-               count, bytes, size = region.size, id = transfer, queue = issue.queue.id(), read](cl_int status) {
+        read,
+        [session = Ref<Session>(session), event = Ref<Event>(issue.event), progress = issue.queue.progress(), count,
+         bytes, size = region.size, id = transfer, queue = issue.queue.id(), read, promised = promised](cl_int status) {
           progress->ended(count);
           if (status == CL_COMPLETE) {
             session->outbox().add(ReadData{id, {bytes.get(), size}});
@@ -162,8 +164,11 @@ void submit_read(Session& session, Issuer& issuer, Queue& queue, Event* event, R
   Region region;
   const cl_int error = region_of(std::move(object), message, region);
   if (error != CL_SUCCESS) return issuer.fail(queue, event, error, message.transfer);
-  if (region.size <= kInlineDataMax) {
-    issuer.submit(queue, event, message.wait_list, SmallReadCommand{&session, std::move(region), message.transfer});
+  const bool is_crowded = session.promised().total() + session.outbox().unwritten() > kSmallBytesMax;
+  if (region.size <= kInlineDataMax && !is_crowded) {
+    PromisedBytes::Token promised = session.promised().add(region.size);
+    issuer.submit(queue, event, message.wait_list,
+                  SmallReadCommand{&session, std::move(region), message.transfer, std::move(promised)});
   } else {
     issuer.submit(queue, event, message.wait_list, BulkReadCommand{&session, std::move(region), message.transfer});
   }

@@ -13,6 +13,11 @@ void Outbox::add_encoded(Bytes messages) {
   urgent_ = true;
 }
 
+std::size_t Outbox::unwritten() {
+  MutexLock lock(mutex_);
+  return pending_.size() - written_;
+}
+
 void Outbox::hurry() {
   MutexLock lock(mutex_);
   urgent_ = !pending_.empty();

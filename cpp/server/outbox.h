@@ -62,6 +62,7 @@ class Outbox {
     wake_.notify_all();
   }
 
+  std::size_t unwritten() EXCLUDES(mutex_);
   // Waits until at most `bytes_max` are unwritten; false when the client takes nothing for `patience`, or the outbox is
   // closed.
   bool wait_for_room(std::size_t bytes_max, std::chrono::milliseconds patience) EXCLUDES(mutex_);

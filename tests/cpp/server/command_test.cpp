@@ -196,5 +196,17 @@ TEST_F(CommandTest, DisconnectWithWorkInFlightDisturbsNobody) {
   EXPECT_TRUE(eventually([&] { return server_.sessions() == 2; })) << "this fixture's session and the bystander's";
 }
 
+TEST_F(CommandTest, ManyUnreadRepliesDoNotEndTheSession) {
+  const ObjectId large = client_.make_buffer(kInlineDataMax);
+  for (int i = 0; i < 4000; ++i) {
+    client_.add(EnqueueRead{queue_, 0, large, 0, kInlineDataMax, client_.id(), {}});
+  }
+  client_.flush();
+  // Time enough for more to be read than may be unwritten, if all of it were small.
+  std::this_thread::sleep_for(std::chrono::seconds(1));
+  client_.ping();
+  EXPECT_TRUE(client_.has<ReadData>());
+}
+
 }  // namespace
 }  // namespace remotecl::testing

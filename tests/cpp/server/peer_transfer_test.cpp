@@ -145,6 +145,24 @@ TEST_P(PeerTransferTest, ManyInBothDirections) {
   }
 }
 
+TEST_F(PeerTest, FloodOfSmallTransfersKeepsTheLink) {
+  constexpr std::uint64_t kSize = 64u << 10;
+  constexpr int kCount = 3000;  // more than a connection may have unwritten
+  link();
+  const ObjectId from = filled(a_, a_queue_, kSize, 15), to = b_.make_buffer(kSize);
+  std::vector<EventId> received;
+  for (int i = 0; i < kCount; ++i) {
+    const TransferId transfer = ++transfers_;
+    a_.add(EnqueueSend{a_queue_, 0, from, 0, 0, kSize, transfer, kSecond, {}});
+    received.push_back(b_.id());
+    b_.add(EnqueueReceive{b_queue_, received.back(), to, 0, 0, kSize, transfer, kFirst, {}});
+  }
+  a_.ping();
+  b_.finish(b_queue_);
+  EXPECT_EQ(last_int(b_, b_queue_, to, kSize), 15);
+  for (const EventId event : received) ASSERT_EQ(b_.event_status(event), CL_COMPLETE);
+}
+
 TEST_P(PeerTransferTest, CommandsAfterTheReceiveSeeItsBytes) {
   const ObjectId from = filled(a_, a_queue_, size_, 14), to = b_.make_buffer(size_);
   receive(to, size_, 1);
