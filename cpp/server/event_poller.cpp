@@ -31,13 +31,9 @@ void EventPoller::leave_all() {
 
 void EventPoller::leave() {
   left_ = true;
-  if (lanes_.empty() || (lanes_.size() == 1 && lanes_[0] == looked_at_)) return;
-  // The lane that is being told of goes when that is over.
-  const bool keeps_one = looked_at_ != nullptr;
-  std::erase(lanes_, looked_at_);
+  if (lanes_.empty()) return;
   EventWaiters::instance().take_over(lanes_);
   lanes_.clear();
-  if (keeps_one) lanes_.push_back(looked_at_);
 }
 
 std::size_t EventPoller::read_some(Connection& connection, MutableBytes to) {
@@ -70,25 +66,17 @@ bool EventPoller::look_until(Condition is_over) {
 }
 
 void EventPoller::look() {
-  // What is told may open lanes, and may leave the others.
-  for (std::size_t i = 0; i < lanes_.size(); ++i) {
-    void* const lane = lanes_[i];
-    look(lane);
-    if (i >= lanes_.size() || lanes_[i] != lane) return;
-  }
-}
-
-void EventPoller::look(void* lane) {
-  looked_at_ = lane;
-  left_ = false;
-  telling_ = true;
-  const bool goes_on = EventWaiters::instance().look(lane);
-  telling_ = false;
-  looked_at_ = nullptr;
-  if (!goes_on) {
-    std::erase(lanes_, lane);
-  } else if (left_) {
-    leave();
+  // What is told may open lanes, and may leave all but the one that is being told of.
+  for (std::size_t count = lanes_.size(); count > 0 && !lanes_.empty(); --count) {
+    void* const lane = lanes_.front();
+    lanes_.erase(lanes_.begin());
+    left_ = false;
+    telling_ = true;
+    const bool goes_on = EventWaiters::instance().look(lane);
+    telling_ = false;
+    if (!goes_on) continue;
+    lanes_.push_back(lane);
+    if (left_) leave();
   }
 }
 

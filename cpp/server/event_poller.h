@@ -48,11 +48,9 @@ class EventPoller {
   template <class Condition>
   bool look_until(Condition is_over);
   void look();
-  void look(void* lane);
 
   std::vector<void*> lanes_;
-  void* looked_at_ = nullptr;  // of lanes_
-  bool left_ = false;          // since this thread began to look at it
+  bool left_ = false;  // since this thread began to look at a lane
   bool telling_ = false;
   int skipped_ = 0;
   int left_to_skip_ = 0;

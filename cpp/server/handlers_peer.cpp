@@ -25,7 +25,7 @@ struct SmallSendCommand {
   Region region;
   TransferId transfer;
   Ref<PeerLink> peer;
-  PromisedBytes::Token promised;
+  Outbox::Promise promise;
 
   void keep(Session&) {}
   void failed(cl_int error) { peer->refuse(transfer, error); }
@@ -41,7 +41,7 @@ struct SmallSendCommand {
     if (error != CL_SUCCESS) return error;
     CompletionNotifier::notify(issue.native,
                                [session = Ref<Session>(session), peer = peer, bytes, size = region.size, id = transfer,
-                                queue = issue.queue.id(), promised = promised](cl_int status) {
+                                queue = issue.queue.id(), promise = promise](cl_int status) {
                                  if (status == CL_COMPLETE) return peer->send(id, {bytes.get(), size});
                                  peer->refuse(id, status);
                                  session->outbox().send(CommandFailed{queue, 0, status, id});
@@ -50,31 +50,21 @@ struct SmallSendCommand {
   }
 };
 
-struct SmallReceiveCommand {
-  static constexpr bool kLong = false;
-
-  Region region;
-  std::shared_ptr<PeerArrival> arrival;
-
-  void keep(Session&) {}
-  cl_int issue(Issue& issue) {
-    if (arrival->status < 0) return arrival->status;
-    if (!arrival->bytes) return CL_INVALID_VALUE;
-    const Bytes bytes = arrival->bytes->bytes();
-    if (bytes.size() != region.size) return CL_INVALID_VALUE;
-    if (std::byte* const to = direct_access(issue, region)) {
-      std::memcpy(to, bytes.data(), bytes.size());
-      issue.ended_directly();
-      return CL_SUCCESS;
-    }
-    const cl_int error = region.write(issue.queue.device(), issue.queue.native(), bytes.data(), issue.wait_count(),
-                                      issue.wait_list(), &issue.native);
-    if (error == CL_SUCCESS) CompletionNotifier::notify(issue.native, [arrival = arrival](cl_int) {});
-    return error;
+// Writes bytes that have come with a message.
+cl_int write_arrived(Issue& issue, const Region& region, const std::shared_ptr<PeerArrival>& arrival) {
+  const Bytes bytes = arrival->bytes->bytes();
+  if (std::byte* const to = direct_access(issue, region)) {
+    std::memcpy(to, bytes.data(), bytes.size());
+    issue.ended_directly();
+    return CL_SUCCESS;
   }
-};
+  const cl_int error = region.write(issue.queue.device(), issue.queue.native(), bytes.data(), issue.wait_count(),
+                                    issue.wait_list(), &issue.native);
+  if (error == CL_SUCCESS) CompletionNotifier::notify(issue.native, [arrival](cl_int) {});
+  return error;
+}
 
-// Of a transfer whose size the peer may tell first: one that is limited, or a small one of a peer whose connection is
+// Of a transfer whose size the peer has told first: one that is limited, or a small one of a peer whose connection is
 // full.
 struct LimitedReceiveCommand {
   static constexpr bool kLong = true;
@@ -97,14 +87,14 @@ struct LimitedReceiveCommand {
     region.size = size;
     if (!arrival->bytes && size != 0) return BulkWriteCommand{session, region, transfer, peer}.issue(issue);
     issue.goes_on = false;
-    if (region.size != 0) return SmallReceiveCommand{region, arrival}.issue(issue);
+    if (region.size != 0) return write_arrived(issue, region, arrival);
     if (issue.waits.empty()) return issue.queue.device().ended_event(&issue.native);
     return clEnqueueMarkerWithWaitList(issue.queue.native(), issue.wait_count(), issue.wait_list(), &issue.native);
   }
 };
 
-// Of a small transfer that has not come yet: it is known only then whether it has to be pulled.
-struct AwaitedReceiveCommand {
+// Of a small transfer: its bytes have come, or it is known only when they do, or are announced, which of the two it is.
+struct SmallReceiveCommand {
   static constexpr bool kLong = false;
 
   LimitedReceiveCommand receive;
@@ -182,9 +172,9 @@ void Session::handle(const EnqueueSend& message) {
     issuer_.submit(on, event, wait_list,
                    LimitedSendCommand{this, std::move(region), std::move(size), message.transfer, std::move(peer)});
   } else if (region.size <= kInlineDataMax && !peer->is_crowded()) {
-    PromisedBytes::Token promised = peer->promised().add(region.size);
+    Outbox::Promise promise = peer->promise(region.size);
     issuer_.submit(on, event, wait_list,
-                   SmallSendCommand{this, std::move(region), message.transfer, std::move(peer), std::move(promised)});
+                   SmallSendCommand{this, std::move(region), message.transfer, std::move(peer), std::move(promise)});
   } else {
     if (region.size <= kInlineDataMax) peer->announce(message.transfer, region.size);
     issuer_.submit(on, event, wait_list, BulkReadCommand{this, std::move(region), message.transfer, std::move(peer)});
@@ -212,17 +202,13 @@ void Session::handle(const EnqueueReceive& message) {
   if (is_small) {
     std::shared_ptr<PeerArrival> arrival = peer->inbox().await(message.transfer);
     const EventId awaited = arrival->awaited;
-    const bool is_limited = message.is_limited != 0;
-    if (awaited == 0 && !is_limited && arrival->announced == 0) {
-      return issuer_.submit(on, event, message.wait_list, SmallReceiveCommand{std::move(region), std::move(arrival)});
-    }
-    const bool may_be_small = awaited != 0 && !is_limited;
+    const bool is_limited = message.is_limited != 0, is_announced = arrival->announced != 0;
     LimitedReceiveCommand command{this,      std::move(region), std::move(arrival), message.transfer, std::move(peer),
                                   is_limited};
-    if (may_be_small) {
-      issuer_.submit(on, event, message.wait_list, AwaitedReceiveCommand{std::move(command)}, false, false, awaited);
-    } else {
+    if (is_limited || is_announced) {
       issuer_.submit(on, event, message.wait_list, std::move(command), false, false, awaited);
+    } else {
+      issuer_.submit(on, event, message.wait_list, SmallReceiveCommand{std::move(command)}, false, false, awaited);
     }
   } else {
     issuer_.submit(

@@ -56,7 +56,7 @@ struct SmallReadCommand {
   Session* session;
   Region region;
   TransferId transfer;
-  PromisedBytes::Token promised;
+  Outbox::Promise promise;
 
   void keep(Session&) {}
   cl_int issue(Issue& issue) {
@@ -73,19 +73,18 @@ struct SmallReadCommand {
     if (issue.event != nullptr) issue.event->reported = true;
     // In order, everything before the read has ended with it.
     const std::uint64_t count = issue.queue.in_order() ? issue.queue.native_commands() + 1 : 0;
-    CompletionNotifier::notify(
-        read,
-        [session = Ref<Session>(session), event = Ref<Event>(issue.event), progress = issue.queue.progress(), count,
-         bytes, size = region.size, id = transfer, queue = issue.queue.id(), read, promised = promised](cl_int status) {
-          progress->ended(count);
-          if (status == CL_COMPLETE) {
-            session->outbox().add(ReadData{id, {bytes.get(), size}});
-          } else {
-            session->outbox().add(CommandFailed{queue, event ? event->id : 0, status, id});
-          }
-          if (event) session->report_end(*event, status, read, read);
-          session->outbox().flush();
-        });
+    CompletionNotifier::notify(read, [session = Ref<Session>(session), event = Ref<Event>(issue.event),
+                                      progress = issue.queue.progress(), count, bytes, size = region.size,
+                                      id = transfer, queue = issue.queue.id(), read, promise = promise](cl_int status) {
+      progress->ended(count);
+      if (status == CL_COMPLETE) {
+        session->outbox().add(ReadData{id, {bytes.get(), size}});
+      } else {
+        session->outbox().add(CommandFailed{queue, event ? event->id : 0, status, id});
+      }
+      if (event) session->report_end(*event, status, read, read);
+      session->outbox().flush();
+    });
     issue.native = read;
     return CL_SUCCESS;
   }
@@ -164,11 +163,10 @@ void submit_read(Session& session, Issuer& issuer, Queue& queue, Event* event, R
   Region region;
   const cl_int error = region_of(std::move(object), message, region);
   if (error != CL_SUCCESS) return issuer.fail(queue, event, error, message.transfer);
-  const bool is_crowded = session.promised().total() + session.outbox().unwritten() > kSmallBytesMax;
-  if (region.size <= kInlineDataMax && !is_crowded) {
-    PromisedBytes::Token promised = session.promised().add(region.size);
+  if (region.size <= kInlineDataMax && !session.outbox().is_crowded()) {
+    Outbox::Promise promise = session.outbox().promise(region.size);
     issuer.submit(queue, event, message.wait_list,
-                  SmallReadCommand{&session, std::move(region), message.transfer, std::move(promised)});
+                  SmallReadCommand{&session, std::move(region), message.transfer, std::move(promise)});
   } else {
     issuer.submit(queue, event, message.wait_list, BulkReadCommand{&session, std::move(region), message.transfer});
   }

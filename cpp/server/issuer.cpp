@@ -208,8 +208,7 @@ void Issuer::observe(EventId id) {
     outbox_.add(EventDone{id, CL_COMPLETE, 0, {}});
     return;
   }
-  event->unhurried = false;
-  outbox_.hurry();
+  if (event->unhurried.exchange(false)) outbox_.hurry();
   if (event->observed) return;
   event->observed = true;
   if (event->state == Event::State::kNative) report(*event);

@@ -13,9 +13,14 @@ void Outbox::add_encoded(Bytes messages) {
   urgent_ = true;
 }
 
-std::size_t Outbox::unwritten() {
+Outbox::Promise Outbox::promise(std::uint64_t size) {
+  *promised_ += size;
+  return {promised_.get(), [promised = promised_, size](const void*) { *promised -= size; }};
+}
+
+bool Outbox::is_crowded() {
   MutexLock lock(mutex_);
-  return pending_.size() - written_;
+  return *promised_ + pending_.size() - written_ > kSmallBytesMax;
 }
 
 void Outbox::hurry() {

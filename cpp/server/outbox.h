@@ -1,6 +1,9 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
+#include <cstdint>
+#include <memory>
 #include <thread>
 
 #include "runtime/base/bytes.h"
@@ -62,7 +65,12 @@ class Outbox {
     wake_.notify_all();
   }
 
-  std::size_t unwritten() EXCLUDES(mutex_);
+  // Counts bytes that a command on its way will add, until the token and its copies are gone.
+  using Promise = std::shared_ptr<const void>;
+  Promise promise(std::uint64_t size);
+  // So much is promised and unwritten that small data should take the road of bulk data, where who receives it sets the
+  // pace.
+  bool is_crowded() EXCLUDES(mutex_);
   // Waits until at most `bytes_max` are unwritten; false when the client takes nothing for `patience`, or the outbox is
   // closed.
   bool wait_for_room(std::size_t bytes_max, std::chrono::milliseconds patience) EXCLUDES(mutex_);
@@ -73,6 +81,7 @@ class Outbox {
 
  private:
   static constexpr std::size_t kPendingBytesMax = 2 * std::size_t{kMessageSizeMax};
+  static constexpr std::uint64_t kSmallBytesMax = 32u << 20;
   static constexpr std::size_t kKeptBytesMax = 1u << 20;
   static constexpr std::size_t kLazyBytesMax = 4u << 10;
 
@@ -81,6 +90,7 @@ class Outbox {
   void run_flusher() EXCLUDES(mutex_);
 
   Connection& connection_;
+  const std::shared_ptr<std::atomic<std::uint64_t>> promised_ = std::make_shared<std::atomic<std::uint64_t>>(0);
   Mutex mutex_;
   ConditionVariable wake_;
   ConditionVariable written_some_;

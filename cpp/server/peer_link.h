@@ -12,7 +12,6 @@
 #include "server/bulk.h"
 #include "server/outbox.h"
 #include "server/peer_inbox.h"
-#include "server/promised_bytes.h"
 
 namespace remotecl::server {
 
@@ -42,9 +41,9 @@ class PeerLink final : public RefCounted {
   void signal(EventId event, std::int32_t status) EXCLUDES(mutex_);
   // Bytes of a small transfer.
   void send(TransferId transfer, Bytes data);
-  // Small transfers that will be sent.
-  PromisedBytes& promised() { return promised_; }
-  bool is_crowded() { return promised_.total() + outbox_.unwritten() > kSmallBytesMax; }
+  // Bytes of a small transfer that will be sent; whether too many are.
+  Outbox::Promise promise(std::uint64_t size) { return outbox_.promise(size); }
+  bool is_crowded() { return outbox_.is_crowded(); }
   // How many bytes of a transfer that could be small will be offered.
   void announce(TransferId transfer, std::uint64_t size);
   // No bytes of the transfer will come: its command has failed here.
@@ -93,7 +92,6 @@ class PeerLink final : public RefCounted {
   const std::unique_ptr<Connection> control_;
   const std::unique_ptr<Connection> bulk_;
   Outbox outbox_;
-  PromisedBytes promised_;
   BulkReceiver bulk_receiver_;
   BulkSender bulk_sender_;
   PeerInbox inbox_;                  // needs the session's lock

@@ -28,7 +28,6 @@
 #include "server/peer_table.h"
 #include "server/program.h"
 #include "server/program_files.h"
-#include "server/promised_bytes.h"
 #include "server/region.h"
 #include "server/sampler.h"
 #include "server/sub_device_table.h"
@@ -103,7 +102,6 @@ class Session final : public RefCounted {
   void report_end(const Event& event, std::int32_t status, cl_event first, cl_event last);
 
   Outbox& outbox() { return outbox_; }                                     // any thread
-  PromisedBytes& promised() { return promised_; }                          // any thread
   BulkReceiver& bulk_receiver() { return bulk_receiver_; }                 // any thread
   BulkSender& bulk_sender() { return bulk_sender_; }                       // any thread
   PeerTable& peers() { return peers_; }                                    // any thread
@@ -231,7 +229,6 @@ class Session final : public RefCounted {
   const std::uint64_t id_;
   const Secret secret_;
   Outbox outbox_;
-  PromisedBytes promised_;
   BulkReceiver bulk_receiver_;
   BulkSender bulk_sender_;
   std::atomic<std::uint64_t> kept_bytes_{0};  // inline data of commands that wait
