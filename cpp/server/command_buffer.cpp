@@ -3,14 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "server/event_status.h"
+
 namespace remotecl::server {
 namespace {
-
-bool has_ended(cl_event event) {
-  cl_int status = CL_QUEUED;
-  const cl_int error = clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr);
-  return error != CL_SUCCESS || status <= CL_COMPLETE;
-}
 
 void release_all(std::vector<cl_event>& events) {
   for (const cl_event event : events) {
@@ -128,7 +124,7 @@ void CommandBuffer::remember(const Queue& queue, cl_event end) {
 
 void CommandBuffer::forget_ended() {
   std::erase_if(replays_, [](const Replay& replay) {
-    const bool ended = has_ended(replay.end);
+    const bool ended = execution_status(replay.end) <= CL_COMPLETE;
     if (ended) clReleaseEvent(replay.end);
     return ended;
   });

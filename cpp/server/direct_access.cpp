@@ -2,13 +2,9 @@
 
 #include <algorithm>
 
-namespace remotecl::server {
+#include "server/event_status.h"
 
-bool has_ended(cl_event event) {
-  cl_int status = CL_QUEUED;
-  clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr);
-  return status == CL_COMPLETE;
-}
+namespace remotecl::server {
 
 std::byte* direct_access(const Issue& issue, const Region& region) {
   Device& device = issue.queue.device();
@@ -17,7 +13,7 @@ std::byte* direct_access(const Issue& issue, const Region& region) {
   if (issue.event != nullptr && issue.event->profiled) return nullptr;
   // Out of order, a barrier may hold it back.
   if (!issue.queue.has_become_idle()) return nullptr;
-  if (!std::all_of(issue.waits.begin(), issue.waits.end(), has_ended)) return nullptr;
+  if (!std::all_of(issue.waits.begin(), issue.waits.end(), has_completed)) return nullptr;
   std::byte* const memory = region.buffer->host_memory(device);
   return memory == nullptr ? nullptr : memory + region.offset;
 }

@@ -8,9 +8,6 @@
 
 namespace remotecl::server {
 
-// Whether a native command has ended well.
-bool has_ended(cl_event event);
-
 // Where the bytes of a command are, if it may read or write them itself: the device uses memory of this process, and
 // all that the command has to wait for has ended. The driver would wake a thread for what takes less time than that.
 // Null when the driver has to do it. With the session's lock.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "server/event_poller.h"
+#include "server/event_status.h"
 #include "server/log.h"
 
 namespace remotecl::server {
@@ -44,7 +45,7 @@ void EventWaiters::add(cl_context context) {
 bool EventWaiters::wait(cl_event event, Function& function) {
   if (!needed_.load(std::memory_order_relaxed)) return false;
   const auto context = event_value<cl_context>(event, CL_EVENT_CONTEXT);
-  const auto status = event_value<cl_int>(event, CL_EVENT_COMMAND_EXECUTION_STATUS);
+  const cl_int status = execution_status(event);
   void* const key = lane_of(event);
   {
     MutexLock lock(mutex_);
@@ -100,7 +101,7 @@ bool EventWaiters::look(void* key) {
     MutexLock lock(mutex_);
     Job& job = lanes_.find(key)->second.front();
     event = job.event;
-    status = event_value<cl_int>(event, CL_EVENT_COMMAND_EXECUTION_STATUS);
+    status = execution_status(event);
     if (status > CL_COMPLETE || is_older_untold(job.number)) return true;
     function = std::move(job.function);
   }
@@ -129,7 +130,7 @@ void EventWaiters::run(void* key) {
       event = lanes_.find(key)->second.front().event;
     }
     const cl_int error = clWaitForEvents(1, &event);
-    const auto status = event_value<cl_int>(event, CL_EVENT_COMMAND_EXECUTION_STATUS);
+    const cl_int status = execution_status(event);
     Function function;
     {
       MutexLock lock(mutex_);
@@ -162,7 +163,7 @@ bool EventWaiters::pop(void* key) {
 bool EventWaiters::is_older_untold(std::uint64_t number) {
   return std::any_of(lanes_.begin(), lanes_.end(), [number](const auto& entry) {
     const Job& job = entry.second.front();
-    return job.number < number && event_value<cl_int>(job.event, CL_EVENT_COMMAND_EXECUTION_STATUS) <= CL_COMPLETE;
+    return job.number < number && execution_status(job.event) <= CL_COMPLETE;
   });
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "runtime/base/mutex.h"
+#include "server/event_status.h"
 
 namespace remotecl::server {
 namespace {
@@ -16,11 +17,7 @@ struct Open {
   Place place;
   cl_event mapped;
 
-  bool waits() const {
-    cl_int status = CL_COMPLETE;
-    clGetEventInfo(mapped, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr);
-    return status > CL_COMPLETE;
-  }
+  bool waits() const { return execution_status(mapped) > CL_COMPLETE; }
 };
 
 // Which mappings are open. An unmapping names a pointer, not a mapping: with several at one place PoCL takes any, also

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "runtime/greeting/greeting.h"
-#include "runtime/transport/shared_memory.h"
 #include "runtime/transport/tcp.h"
 #include "server/handshake.h"
 #include "server/log.h"
@@ -97,7 +96,7 @@ std::unique_ptr<Connection> PeerTable::open(const Attempt& attempt, const Addres
     MutexLock lock(mutex_);
     greeting_.erase(connection.get());
   };
-  const std::uint64_t features = role == Role::kPeerBulk && shared_memory::wanted() ? kFeatureSharedMemory : 0;
+  const std::uint64_t features = role == Role::kPeerBulk ? bulk_features() : 0;
   Welcome welcome{};
   try {
     welcome = greet(*connection, address, role, attempt.session, attempt.secret, features);
@@ -109,12 +108,7 @@ std::unique_ptr<Connection> PeerTable::open(const Attempt& attempt, const Addres
     throw;
   }
   leave();
-  if ((welcome.features & features) == 0) return connection;
-  connection->set_read_timeout(std::chrono::milliseconds(kHandshakeTimeoutMs));
-  connection = shared_memory::offer(std::move(connection));
-  if (connection == nullptr) throw ConnectionError(address.text() + " ended the connection");
-  connection->set_read_timeout(std::chrono::milliseconds(0));
-  return connection;
+  return role == Role::kPeerBulk ? share_memory(std::move(connection), address, welcome) : std::move(connection);
 }
 
 void PeerTable::try_addresses(const Attempt& attempt) {

@@ -5,34 +5,19 @@
 
 #include "runtime/protocol/frames.h"
 #include "server/device.h"
+#include "server/pinned_block.h"
 
 namespace remotecl::server {
 
 // One mapped buffer, cut into slots of two sizes: most reads are of a few bytes.
 class PinnedMemory::Slots {
  public:
-  explicit Slots(Device& device) {
-    cl_int error = CL_SUCCESS;
-    const cl_context context = device.context(error);
-    if (context != nullptr) queue_ = clCreateCommandQueue(context, device.id(), 0, &error);
-    if (error != CL_SUCCESS) return;
-    memory_ = clCreateBuffer(context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, kSize, nullptr, &error);
-    if (error != CL_SUCCESS) return;
-    void* const data =
-        clEnqueueMapBuffer(queue_, memory_, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, kSize, 0, nullptr, nullptr, &error);
-    if (error != CL_SUCCESS) return;
-    data_ = static_cast<std::byte*>(data);
-    std::byte* at = data_;
+  explicit Slots(Device& device) : block_(device, kSize) {
+    std::byte* at = block_.data();
+    if (at == nullptr) return;
     for (Class& slots : classes_) {
       for (std::size_t i = 0; i < slots.count; ++i, at += slots.size) slots.free.push_back(at);
     }
-  }
-  ~Slots() {
-    if (data_ != nullptr) clEnqueueUnmapMemObject(queue_, memory_, data_, 0, nullptr, nullptr);
-    if (memory_ != nullptr) clReleaseMemObject(memory_);
-    if (queue_ == nullptr) return;
-    clFinish(queue_);
-    clReleaseCommandQueue(queue_);
   }
   Slots(const Slots&) = delete;
   Slots& operator=(const Slots&) = delete;
@@ -64,9 +49,7 @@ class PinnedMemory::Slots {
 
   Class& class_of(std::size_t size) REQUIRES(mutex_) { return classes_[size <= kSmall ? 0 : 1]; }
 
-  cl_command_queue queue_ = nullptr;  // for mapping
-  cl_mem memory_ = nullptr;
-  std::byte* data_ = nullptr;
+  PinnedBlock block_;
   Mutex mutex_;
   std::array<Class, 2> classes_ GUARDED_BY(mutex_) = {Class{kSmall, kSmallCount}, Class{kInlineDataMax, kLargeCount}};
 };

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "server/direct_access.h"
+#include "server/event_status.h"
 
 namespace remotecl::server {
 
@@ -37,7 +37,7 @@ void Queue::note(cl_event event) {
 
 bool Queue::has_become_idle() {
   if (native_idle()) return true;
-  if (newest_ == nullptr || !has_ended(newest_)) return false;
+  if (newest_ == nullptr || !has_completed(newest_)) return false;
   progress_->ended(issued_);
   return true;
 }

@@ -2,43 +2,24 @@
 
 namespace remotecl::server {
 
-StagingRing::StagingRing(Device& device) {
-  cl_int error = CL_SUCCESS;
-  const cl_context context = device.context(error);
-  if (context != nullptr) queue_ = clCreateCommandQueue(context, device.id(), 0, &error);
-  if (error != CL_SUCCESS) queue_ = nullptr;
+StagingRing::StagingRing(Device& device) : block_(device, kSlots * kSlotSize) {
+  std::byte* at = block_.data();
+  if (at == nullptr) {  // no pinned memory to be had: slower, not wrong
+    pageable_ = std::make_unique_for_overwrite<std::byte[]>(kSlots * kSlotSize);
+    at = pageable_.get();
+  }
   for (Slot& slot : slots_) {
-    if (queue_ != nullptr) {
-      slot.memory = clCreateBuffer(context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, kSlotSize, nullptr, &error);
-      if (error != CL_SUCCESS) slot.memory = nullptr;
-    }
-    if (slot.memory != nullptr) {
-      slot.data = static_cast<std::byte*>(clEnqueueMapBuffer(queue_, slot.memory, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE,
-                                                             0, kSlotSize, 0, nullptr, nullptr, &error));
-      if (error != CL_SUCCESS) slot.data = nullptr;
-    }
-    if (slot.data == nullptr) {  // no pinned memory to be had: slower, not wrong
-      slot.pageable = std::make_unique_for_overwrite<std::byte[]>(kSlotSize);
-      slot.data = slot.pageable.get();
-    }
+    slot.data = at;
+    at += kSlotSize;
   }
 }
 
 StagingRing::~StagingRing() {
   for (Slot& slot : slots_) {
-    if (slot.busy != nullptr) {
-      clWaitForEvents(1, &slot.busy);
-      clReleaseEvent(slot.busy);
-    }
-    if (slot.memory == nullptr) continue;
-    if (slot.pageable == nullptr) {
-      clEnqueueUnmapMemObject(queue_, slot.memory, slot.data, 0, nullptr, nullptr);
-    }
-    clReleaseMemObject(slot.memory);
+    if (slot.busy == nullptr) continue;
+    clWaitForEvents(1, &slot.busy);
+    clReleaseEvent(slot.busy);
   }
-  if (queue_ == nullptr) return;
-  clFinish(queue_);
-  clReleaseCommandQueue(queue_);
 }
 
 StagingRing::Slot& StagingRing::next(cl_int& error) {

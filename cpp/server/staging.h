@@ -8,6 +8,7 @@
 
 #include "server/cl.h"
 #include "server/device.h"
+#include "server/pinned_block.h"
 
 namespace remotecl::server {
 
@@ -24,10 +25,8 @@ class StagingRing {
   }
 
   struct Slot {
-    cl_mem memory = nullptr;
     std::byte* data = nullptr;
     cl_event busy = nullptr;  // owned; the native command that uses the slot
-    std::unique_ptr<std::byte[]> pageable;
   };
 
   explicit StagingRing(Device& device);
@@ -36,12 +35,13 @@ class StagingRing {
   StagingRing& operator=(const StagingRing&) = delete;
 
   // For reads into the slots.
-  cl_command_queue queue() const { return queue_; }
+  cl_command_queue queue() const { return block_.queue(); }
   // The next slot, after the command that used it last. An error of that command goes to `error`.
   Slot& next(cl_int& error);
 
  private:
-  cl_command_queue queue_ = nullptr;  // for mapping the slots
+  PinnedBlock block_;
+  std::unique_ptr<std::byte[]> pageable_;  // in its place
   std::array<Slot, kSlots> slots_;
   std::size_t next_ = 0;
 };

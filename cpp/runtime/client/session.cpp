@@ -11,7 +11,6 @@
 #include "runtime/client/notice.h"
 #include "runtime/client/peer_links.h"
 #include "runtime/greeting/greeting.h"
-#include "runtime/transport/shared_memory.h"
 #include "runtime/transport/tcp.h"
 
 namespace remotecl {
@@ -25,10 +24,9 @@ Session::Session(const Address& address, std::uint32_t index) : address_(address
   control_ = tcp::connect(address, kConnectTimeout);
   welcome_ = greet(*control_, address, Role::kControl, 0, {});
   bulk_ = tcp::connect(address, kConnectTimeout);
-  const std::uint64_t features = shared_memory::wanted() ? kFeatureSharedMemory : 0;
-  const Welcome bulk_welcome = greet(*bulk_, address, Role::kBulk, welcome_.session, welcome_.secret, features);
+  const Welcome bulk_welcome = greet(*bulk_, address, Role::kBulk, welcome_.session, welcome_.secret, bulk_features());
   const int bulk_stream = bulk_->wait_handle();
-  if ((bulk_welcome.features & features) != 0) share_memory();
+  bulk_ = share_memory(std::move(bulk_), address, bulk_welcome);
   numeric_address_ = tcp::peer_address(*control_);
   receive_device_list();
   wake_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -50,13 +48,6 @@ Session::~Session() {
   if (sender_.joinable()) sender_.join();
   for (const int descriptor : given_up_in_forks_) forget_in_child(descriptor);
   ::close(wake_);
-}
-
-void Session::share_memory() {
-  bulk_->set_read_timeout(std::chrono::milliseconds(kHandshakeTimeoutMs));
-  bulk_ = shared_memory::offer(std::move(bulk_));
-  if (bulk_ == nullptr) throw ConnectionError(address_.text() + " ended the connection; see its log");
-  bulk_->set_read_timeout(std::chrono::milliseconds(0));
 }
 
 void Session::receive_device_list() {

@@ -111,7 +111,6 @@ class Session {
  private:
   static constexpr std::size_t kWriteThreshold = 16u << 10;
 
-  void share_memory();
   void receive_device_list();
   void write_out();  // requires out_mutex_
   void background();

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
+
+#include "runtime/transport/shared_memory.h"
 
 namespace remotecl {
 
@@ -29,6 +32,18 @@ Welcome greet(Connection& connection, const Address& address, Role role, std::ui
   }
   connection.set_read_timeout(std::chrono::milliseconds(0));
   return welcome;
+}
+
+std::uint64_t bulk_features() { return shared_memory::wanted() ? kFeatureSharedMemory : 0; }
+
+std::unique_ptr<Connection> share_memory(std::unique_ptr<Connection> connection, const Address& address,
+                                         const Welcome& welcome) {
+  if ((welcome.features & bulk_features()) == 0) return connection;
+  connection->set_read_timeout(std::chrono::milliseconds(kHandshakeTimeoutMs));
+  connection = shared_memory::offer(std::move(connection));
+  if (connection == nullptr) throw ConnectionError(address.text() + " ended the connection; see its log");
+  connection->set_read_timeout(std::chrono::milliseconds(0));
+  return connection;
 }
 
 }  // namespace remotecl
