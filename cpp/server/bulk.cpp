@@ -9,47 +9,172 @@
 
 namespace remotecl::server {
 
+void BulkReceiver::announce_push(TransferId id, std::uint64_t size) {
+  MutexLock lock(mutex_);
+  if (id == 0 || size == 0 || size > kPushMax || pushed_ + size > kPushedBytesMax) {
+    throw ProtocolError("a write of " + std::to_string(size) + " bytes is pushed, which is nothing or too much");
+  }
+  Expected expected;
+  expected.pushed = size;
+  if (!expected_.try_emplace(id, std::move(expected)).second) {
+    throw ProtocolError("transfer id " + std::to_string(id) + " is in use");
+  }
+  pushed_ += size;
+  changed_.notify_all();
+}
+
+void BulkReceiver::drop_push(TransferId id) {
+  MutexLock lock(mutex_);
+  const auto at = expected_.find(id);
+  if (at == expected_.end() || at->second.pushed == 0 || at->second.transfer) return;
+  if (at->second.early != nullptr) return forget(at);
+  at->second.dropped = true;
+  changed_.notify_all();
+}
+
 bool BulkReceiver::pull(Ref<IncomingTransfer> transfer) {
   const TransferId id = transfer->id();
+  std::shared_ptr<std::byte[]> early;
   {
     MutexLock lock(mutex_);
-    if (!pulled_.try_emplace(id, Pulled{std::move(transfer)}).second) return false;
+    const auto [at, is_new] = expected_.try_emplace(id);
+    Expected& expected = at->second;
+    if (!is_new && (expected.pushed == 0 || expected.transfer)) return false;
+    if (expected.early != nullptr) {
+      early = std::move(expected.early);
+      forget(at);
+    } else {
+      expected.transfer = transfer;
+      if (!is_new) changed_.notify_all();
+      if (!is_new) return true;
+    }
   }
-  outbox_.send(PullTransfer{id});
+  if (early != nullptr) {
+    session_.finish_transfer_with(std::move(transfer), std::move(early));
+  } else {
+    outbox_.send(PullTransfer{id});
+  }
   return true;
 }
 
-Ref<IncomingTransfer> BulkReceiver::begin(TransferId id) {
+Ref<IncomingTransfer> BulkReceiver::begin(const BulkHeader& header) {
+  if (header.status == kPushedChunk && pushes_ == Pushes::kTaken) return begin_pushed(header);
   MutexLock lock(mutex_);
-  const auto at = pulled_.find(id);
-  if (at == pulled_.end()) return nullptr;
+  const auto at = expected_.find(header.transfer);
+  if (at == expected_.end() || at->second.pushed != 0) {
+    throw ProtocolError("bulk data for transfer " + std::to_string(header.transfer) + ", which was not pulled");
+  }
   at->second.begun = true;
   return at->second.transfer;
 }
 
+// The announcement was sent before the bytes, but on another connection. Null when the bytes must not wait for their
+// command, or nobody wants them.
+Ref<IncomingTransfer> BulkReceiver::begin_pushed(const BulkHeader& header) {
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  MutexLock lock(mutex_);
+  for (;;) {
+    const auto at = expected_.find(header.transfer);
+    if (stopped_) return nullptr;
+    if (at == expected_.end()) {
+      changed_.wait(mutex_);
+      continue;
+    }
+    Expected& expected = at->second;
+    if (expected.pushed != header.size || expected.begun) {
+      throw ProtocolError("transfer " + std::to_string(header.transfer) + " is not pushed, or not in this size");
+    }
+    const bool is_over = expected.transfer || expected.dropped;
+    if (!is_over && changed_.wait_until(mutex_, end) == std::cv_status::no_timeout) continue;
+    expected.begun = true;
+    return expected.transfer;
+  }
+}
+
+void BulkReceiver::forget(std::unordered_map<TransferId, Expected>::iterator at) {
+  pushed_ -= at->second.pushed;
+  taken_ += at->second.pushed;
+  expected_.erase(at);
+  if (taken_ - told_ < kPushedBytesMax / 4) return;
+  told_ = taken_;
+  outbox_.add(PushesTaken{taken_});
+}
+
 Ref<IncomingTransfer> BulkReceiver::cancel(TransferId id) {
   MutexLock lock(mutex_);
-  const auto at = pulled_.find(id);
-  if (at == pulled_.end() || at->second.begun) return nullptr;
+  const auto at = expected_.find(id);
+  if (at == expected_.end() || at->second.begun) return nullptr;
   Ref<IncomingTransfer> transfer = std::move(at->second.transfer);
-  pulled_.erase(at);
+  forget(at);
   return transfer;
+}
+
+void BulkReceiver::stop() {
+  MutexLock lock(mutex_);
+  stopped_ = true;
+  changed_.notify_all();
 }
 
 std::vector<Ref<IncomingTransfer>> BulkReceiver::take_all() {
   std::vector<Ref<IncomingTransfer>> taken;
   MutexLock lock(mutex_);
-  for (auto& [id, pulled] : pulled_) taken.push_back(std::move(pulled.transfer));
-  pulled_.clear();
+  for (auto& [id, expected] : expected_) {
+    if (expected.transfer) taken.push_back(std::move(expected.transfer));
+  }
+  expected_.clear();
   return taken;
 }
 
 void BulkReceiver::finish(IncomingTransfer& transfer) {
   {
     MutexLock lock(mutex_);
-    pulled_.erase(transfer.id());
+    forget(expected_.find(transfer.id()));
   }
   session_.finish_transfer(transfer);
+}
+
+bool BulkReceiver::receive_early(Connection& connection, const BulkHeader& header) {
+  std::shared_ptr<std::byte[]> bytes(new std::byte[header.size]);
+  if (!connection.read_exactly({bytes.get(), header.size})) return false;
+  Ref<IncomingTransfer> transfer;
+  {
+    MutexLock lock(mutex_);
+    const auto at = expected_.find(header.transfer);
+    if (at == expected_.end()) return false;  // stopped
+    transfer = at->second.transfer;
+    if (!transfer && !at->second.dropped) {
+      at->second.early = std::move(bytes);
+      return true;
+    }
+    forget(at);
+  }
+  if (transfer) session_.finish_transfer_with(std::move(transfer), std::move(bytes));
+  return true;
+}
+
+bool BulkReceiver::receive_chunk(Connection& connection, const BulkHeader& header, IncomingTransfer& transfer,
+                                 StagingSet& staging) {
+  if (header.size > kBulkChunkMax || header.size > transfer.left()) {
+    throw ProtocolError("a bulk chunk of " + std::to_string(header.size) + " bytes for transfer " +
+                        std::to_string(header.transfer) + ", of which " + std::to_string(transfer.left()) +
+                        " bytes are left");
+  }
+  if (header.size == 0) {
+    if (header.status >= 0) {
+      throw ProtocolError("transfer " + std::to_string(header.transfer) + " ends early without an error");
+    }
+    transfer.set_error(header.status);
+    finish(transfer);
+    return true;
+  }
+  for (std::uint32_t left = header.size; left != 0;) {
+    const auto piece = std::min<std::uint32_t>(left, StagingRing::kSlotSize);
+    if (!transfer.receive(connection, piece, staging)) return false;
+    transfer.count(piece);
+    left -= piece;
+  }
+  if (transfer.left() == 0) finish(transfer);
+  return true;
 }
 
 void BulkReceiver::run(Connection& connection) {
@@ -59,30 +184,10 @@ void BulkReceiver::run(Connection& connection) {
   for (;; poller.look_for_a_while()) {
     if (!connection.read_exactly(bytes)) return;
     const auto header = decode_frame<BulkHeader>(bytes);
-    const Ref<IncomingTransfer> transfer = begin(header.transfer);
-    if (!transfer) {
-      throw ProtocolError("bulk data for transfer " + std::to_string(header.transfer) + ", which was not pulled");
-    }
-    if (header.size > kBulkChunkMax || header.size > transfer->left()) {
-      throw ProtocolError("a bulk chunk of " + std::to_string(header.size) + " bytes for transfer " +
-                          std::to_string(header.transfer) + ", of which " + std::to_string(transfer->left()) +
-                          " bytes are left");
-    }
-    if (header.size == 0) {
-      if (header.status >= 0) {
-        throw ProtocolError("transfer " + std::to_string(header.transfer) + " ends early without an error");
-      }
-      transfer->set_error(header.status);
-      finish(*transfer);
-      continue;
-    }
-    for (std::uint32_t left = header.size; left != 0;) {
-      const auto piece = std::min<std::uint32_t>(left, StagingRing::kSlotSize);
-      if (!transfer->receive(connection, piece, staging)) return;
-      transfer->count(piece);
-      left -= piece;
-    }
-    if (transfer->left() == 0) finish(*transfer);
+    const Ref<IncomingTransfer> transfer = begin(header);
+    const bool goes_on =
+        transfer ? receive_chunk(connection, header, *transfer, staging) : receive_early(connection, header);
+    if (!goes_on) return;
   }
 }
 

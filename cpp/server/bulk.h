@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -18,33 +19,61 @@ class Session;
 
 // The reading side of a bulk connection, from the client or from a peer. Owned by the session or the link; any thread
 // where nothing else is said.
+//
+// Bytes are pulled, or, where they have been announced as such, pushed: those are kept here until their command may
+// begin, so that they never hold up what comes behind them.
 class BulkReceiver {
  public:
-  // `outbox`: where it asks for bytes.
-  BulkReceiver(Session& session, Outbox& outbox) : session_(session), outbox_(outbox) {}
+  enum class Pushes { kTaken, kRefused };
 
-  // Asks for the bytes. False when the id is in use.
+  // `outbox`: where it asks for bytes.
+  BulkReceiver(Session& session, Outbox& outbox, Pushes pushes) : session_(session), outbox_(outbox), pushes_(pushes) {}
+
+  // The bytes of a write will come without being pulled. Throws ProtocolError.
+  void announce_push(TransferId id, std::uint64_t size) EXCLUDES(mutex_);
+  // The command of a pushed write has failed before it began: what comes is thrown away. Else nothing happens.
+  void drop_push(TransferId id) EXCLUDES(mutex_);
+  // The command may begin: asks for the bytes, unless they are pushed. False when the id is in use.
   bool pull(Ref<IncomingTransfer> transfer) EXCLUDES(mutex_);
   // Forgets a transfer none of whose bytes have come; null when there is none such.
   Ref<IncomingTransfer> cancel(TransferId id) EXCLUDES(mutex_);
   // On the connection's own thread, until it ends. Throws ProtocolError.
   void run(Connection& connection) EXCLUDES(mutex_);
+  // run() will wait for no command any more; the connection must have been shut down.
+  void stop() EXCLUDES(mutex_);
   // What has not come. After run().
   std::vector<Ref<IncomingTransfer>> take_all() EXCLUDES(mutex_);
 
  private:
-  struct Pulled {
-    Ref<IncomingTransfer> transfer;
-    bool begun = false;  // run() is using it
+  // How long bytes that have come wait, in the socket, for their command to begin before they are taken out.
+  static constexpr std::chrono::microseconds kPatience{100};
+
+  struct Expected {
+    Ref<IncomingTransfer> transfer;  // null: its command has not begun
+    bool begun = false;              // run() is using it
+    std::uint64_t pushed = 0;        // size of a pushed write; 0: pulled
+    bool dropped = false;            // nobody wants the bytes
+    std::shared_ptr<std::byte[]> early;
   };
 
-  Ref<IncomingTransfer> begin(TransferId id) EXCLUDES(mutex_);
+  Ref<IncomingTransfer> begin(const BulkHeader& header) EXCLUDES(mutex_);
+  Ref<IncomingTransfer> begin_pushed(const BulkHeader& header) EXCLUDES(mutex_);
+  bool receive_early(Connection& connection, const BulkHeader& header) EXCLUDES(mutex_);
+  bool receive_chunk(Connection& connection, const BulkHeader& header, IncomingTransfer& transfer, StagingSet& staging)
+      EXCLUDES(mutex_);
   void finish(IncomingTransfer& transfer) EXCLUDES(mutex_);
+  void forget(std::unordered_map<TransferId, Expected>::iterator at) REQUIRES(mutex_);
 
   Session& session_;
   Outbox& outbox_;
+  const Pushes pushes_;
   Mutex mutex_;
-  std::unordered_map<TransferId, Pulled> pulled_ GUARDED_BY(mutex_);
+  ConditionVariable changed_;  // something is announced, has begun, or was dropped
+  std::unordered_map<TransferId, Expected> expected_ GUARDED_BY(mutex_);
+  std::uint64_t pushed_ GUARDED_BY(mutex_) = 0;  // bytes of pushed writes in expected_
+  std::uint64_t taken_ GUARDED_BY(mutex_) = 0;   // those before
+  std::uint64_t told_ GUARDED_BY(mutex_) = 0;    // of these, what the client knows of
+  bool stopped_ GUARDED_BY(mutex_) = false;
 };
 
 // The writing side: a thread of its own, made with the first transfer, because whoever reads may be slow.

@@ -1,6 +1,7 @@
 #include "server/bulk_commands.h"
 
 #include <algorithm>
+#include <cstring>
 #include <new>
 #include <vector>
 
@@ -39,6 +40,9 @@ class InPlaceWrite final : public IncomingTransfer {
   cl_int finish(cl_event* native) override { return place.finish(native); }
   // They stay where they are after the unmapping.
   const std::byte* host_memory() const override { return place.memory; }
+
+ private:
+  void put(std::shared_ptr<std::byte[]> bytes) override { std::memcpy(place.memory, bytes.get(), size()); }
 };
 
 class InPlaceRead final : public OutgoingTransfer {
@@ -71,6 +75,8 @@ class PackedWrite final : public IncomingTransfer {
   const std::byte* host_memory() const override { return bytes_.get(); }
 
  private:
+  void put(std::shared_ptr<std::byte[]> bytes) override { std::memcpy(bytes_.get(), bytes.get(), size()); }
+
   const Region region_;
   const PackedBytes bytes_;
 };
@@ -112,7 +118,7 @@ class StagedWrite final : public IncomingTransfer {
       cl_int error = CL_SUCCESS;
       auto& slot = ring.next(error);
       if (!connection.read_exactly({slot.data, piece})) return false;
-      if (error == CL_SUCCESS && this->error() == CL_SUCCESS) error = write(slot, offset, piece);
+      if (error == CL_SUCCESS && this->error() == CL_SUCCESS) error = write(slot.data, offset, piece, &slot.busy);
       if (error != CL_SUCCESS) set_error(error);
       offset += piece;
       size -= piece;
@@ -146,14 +152,22 @@ class StagedWrite final : public IncomingTransfer {
     cl_event event;
   };
 
-  cl_int write(StagingRing::Slot& slot, std::uint64_t offset, std::uint32_t size) {
+  void put(std::shared_ptr<std::byte[]> bytes) override {
+    early_ = std::move(bytes);
+    const cl_int error = write(early_.get(), 0, static_cast<std::uint32_t>(size()), nullptr);
+    if (error != CL_SUCCESS) set_error(error);
+  }
+  // `busy`: where the caller wants the event, too.
+  cl_int write(const std::byte* from, std::uint64_t offset, std::uint32_t size, cl_event* busy) {
     cl_event event = nullptr;
-    const cl_int error = clEnqueueWriteBuffer(queue().native(), memory_, CL_FALSE, region_.offset + offset, size,
-                                              slot.data, 0, nullptr, &event);
+    const cl_int error = clEnqueueWriteBuffer(queue().native(), memory_, CL_FALSE, region_.offset + offset, size, from,
+                                              0, nullptr, &event);
     if (error != CL_SUCCESS) return error;
     clFlush(queue().native());
-    clRetainEvent(event);
-    slot.busy = event;
+    if (busy != nullptr) {
+      clRetainEvent(event);
+      *busy = event;
+    }
     {
       MutexLock lock(mutex_);
       pieces_.push_back({offset + size, event});
@@ -167,6 +181,7 @@ class StagedWrite final : public IncomingTransfer {
 
   const Region region_;
   const cl_mem memory_;
+  std::shared_ptr<std::byte[]> early_;
   Mutex mutex_;  // who follows looks at the pieces, too
   std::vector<Piece> pieces_ GUARDED_BY(mutex_);
 };
@@ -253,7 +268,11 @@ struct Road {
     session->bulk_sender().post(std::move(transfer));
   }
   void fail(const Ref<IncomingTransfer>& transfer, cl_int status) const {
-    if (peer) peer->drop(transfer->id());
+    if (peer) {
+      peer->drop(transfer->id());
+    } else {
+      session->bulk_receiver().drop_push(transfer->id());
+    }
     session->fail_transfer(transfer, status);
   }
   void fail(const Ref<OutgoingTransfer>& transfer, cl_int status) const {
@@ -319,6 +338,15 @@ cl_int start_in_place(Issue& issue, Road road, const Region& region, cl_map_flag
 }
 
 }  // namespace
+
+void BulkWriteCommand::failed(cl_int error) {
+  if (progress) progress->end(error);
+  if (peer) {
+    peer->drop(transfer);
+  } else {
+    session->bulk_receiver().drop_push(transfer);
+  }
+}
 
 cl_int BulkWriteCommand::issue(Issue& issue) {
   Device& device = issue.queue.device();

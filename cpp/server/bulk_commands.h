@@ -34,10 +34,7 @@ struct BulkWriteCommand {
 
   void keep(Session&) {}
   cl_int issue(Issue& issue);
-  void failed(cl_int error) {
-    if (progress) progress->end(error);
-    if (peer) peer->drop(transfer);
-  }
+  void failed(cl_int error);
 };
 
 }  // namespace remotecl::server

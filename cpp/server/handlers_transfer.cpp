@@ -177,7 +177,10 @@ void submit_write(Session& session, Issuer& issuer, Queue& queue, Event* event, 
                   const Message& message) {
   Region region;
   const cl_int error = region_of(std::move(object), message, region);
-  if (error != CL_SUCCESS) return issuer.fail(queue, event, error, message.transfer);
+  if (error != CL_SUCCESS) {
+    session.bulk_receiver().drop_push(message.transfer);
+    return issuer.fail(queue, event, error, message.transfer);
+  }
   if (message.transfer != 0) {
     issuer.submit(
         queue, event, message.wait_list,
@@ -215,6 +218,7 @@ void Session::handle(const EnqueueReadRect& message) {
 
 void Session::handle(const EnqueueWrite& message) {
   Queue& on = queue(message.queue);
+  if (message.is_pushed != 0) bulk_receiver_.announce_push(message.transfer, message.size);
   Event* event = issuer_.begin_event(message.event, on, message.transfer != 0);
   submit_write(*this, issuer_, on, event, Ref<Buffer>(buffers_.find(message.buffer)), message);
 }
@@ -286,6 +290,13 @@ void Session::finish_transfer(Transfer& transfer) {
     settle();
   }
   outbox_.flush();
+}
+
+void Session::finish_transfer_with(Ref<IncomingTransfer> transfer, std::shared_ptr<std::byte[]> bytes) {
+  later([this, transfer, bytes] {
+    transfer->take(bytes);
+    end_transfer(*transfer);
+  });
 }
 
 void Session::fail_transfer(Ref<Transfer> transfer, cl_int error) {

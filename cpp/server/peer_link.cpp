@@ -33,7 +33,7 @@ PeerLink::PeerLink(Session& session, PeerId peer, LinkId id, std::unique_ptr<Con
       control_(std::move(control)),
       bulk_(std::move(bulk)),
       outbox_(*control_),
-      bulk_receiver_(session, outbox_),
+      bulk_receiver_(session, outbox_, BulkReceiver::Pushes::kRefused),
       bulk_sender_(session, [this] { close(); }),
       inbox_(session) {}
 

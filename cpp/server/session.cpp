@@ -82,7 +82,7 @@ Session::Session(const Shared& shared, std::unique_ptr<Connection> control, std:
       id_(id),
       secret_(secret),
       outbox_(*control_),
-      bulk_receiver_(*this, outbox_),
+      bulk_receiver_(*this, outbox_, BulkReceiver::Pushes::kTaken),
       bulk_sender_(*this, [this] { close("the bulk connection was lost"); }),
       issuer_(*this, outbox_) {}
 
@@ -212,6 +212,7 @@ void Session::tear_down() {
     MutexLock lock(bulk_mutex_);
     bulk_closed_ = true;
     if (bulk_ != nullptr) bulk_->shutdown();
+    bulk_receiver_.stop();
     while (bulk_running_) bulk_left_.wait(bulk_mutex_);
   }
   bulk_sender_.stop();

@@ -77,6 +77,8 @@ class Session final : public RefCounted {
   void finish_transfer(Transfer& transfer);
   // It has failed before. Any thread, a callback too.
   void fail_transfer(Ref<Transfer> transfer, cl_int error);
+  // All bytes of a transfer were here before it could begin. Any thread.
+  void finish_transfer_with(Ref<IncomingTransfer> transfer, std::shared_ptr<std::byte[]> bytes);
   // Runs `job` with the lock, and what follows from it. False, and nothing was run, when the session is closed.
   template <class Job>
   bool with_lock(Job&& job) EXCLUDES(mutex_) {

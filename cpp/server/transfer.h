@@ -59,6 +59,11 @@ class IncomingTransfer : public Transfer {
   using Transfer::Transfer;
   // Receives the next `size` bytes; false when the connection ends.
   virtual bool receive(Connection& connection, std::uint32_t size, StagingSet& staging) = 0;
+  // Takes all bytes, which came before the command could begin. Session's lock.
+  void take(std::shared_ptr<std::byte[]> bytes) {
+    put(std::move(bytes));
+    count(static_cast<std::uint32_t>(size()));
+  }
 
   std::uint64_t left() const { return size() - received_; }
   void count(std::uint32_t size) {
@@ -77,6 +82,8 @@ class IncomingTransfer : public Transfer {
   }
 
  private:
+  virtual void put(std::shared_ptr<std::byte[]> bytes) = 0;
+
   std::uint64_t received_ = 0;
   Ref<TransferProgress> progress_;
 };

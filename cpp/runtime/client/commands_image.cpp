@@ -62,7 +62,7 @@ cl_int enqueue_write_image(CommandQueue& queue, MemoryObject& image, bool blocki
   }
   command.session().send(message);
   Ref<Event> own = command.sent();
-  const cl_int result = blocking && transfer ? push_bytes(queue, transfer, own.get()) : CL_SUCCESS;
+  const cl_int result = blocking && transfer ? send_bytes(queue, transfer, own.get()) : CL_SUCCESS;
   if (result == CL_SUCCESS && event != nullptr) *event = own.detach();
   return result;
 }

@@ -65,6 +65,13 @@ TransferRef offer_bytes(PendingCommand& command, bool blocking, const std::byte*
   return session.begin_send(from, size, std::move(finished), std::move(keep_alive), blocking);
 }
 
+// The same for bytes that are sent without being asked for; null when they have to be.
+TransferRef push_bytes(PendingCommand& command, const std::byte* from, std::uint64_t size) {
+  TransferRef transfer = command.session().begin_push(from, size);
+  if (transfer && command.event() != nullptr) command.event()->reported_unasked();
+  return transfer;
+}
+
 std::uint64_t volume(const Extent& region) { return region[0] * region[1] * region[2]; }
 
 bool is_packed(const Rectangle& rectangle, const Extent& region) { return rectangle.extent(region) == volume(region); }
@@ -83,7 +90,7 @@ cl_int await_read(CommandQueue& queue, const TransferRef& transfer, Event* event
   return outcome(queue, transfer, event);
 }
 
-cl_int push_bytes(CommandQueue& queue, const TransferRef& transfer, const Event* event) {
+cl_int send_bytes(CommandQueue& queue, const TransferRef& transfer, const Event* event) {
   queue.session().wait([&] { return transfer->state.load() != Transfer::State::kPending; });
   if (transfer->state.load() == Transfer::State::kPulled) queue.session().send_bulk(transfer);
   return outcome(queue, transfer, event);
@@ -155,12 +162,15 @@ cl_int enqueue_write(CommandQueue& queue, MemoryObject& buffer, bool blocking, s
   if (size <= kInlineDataMax && !late) {
     message.data = Bytes(bytes, size);
   } else {
-    transfer = offer_bytes(command, blocking, bytes, size, nullptr);
+    // With a wait list, a blocking call says how that ended.
+    if (blocking && !late && wait.empty()) transfer = push_bytes(command, bytes, size);
+    message.is_pushed = transfer ? 1 : 0;
+    if (!transfer) transfer = offer_bytes(command, blocking, bytes, size, nullptr);
     message.transfer = transfer->id;
   }
   command.session().send(message);
   Ref<Event> own = command.sent();
-  const cl_int result = blocking && transfer ? push_bytes(queue, transfer, own.get()) : CL_SUCCESS;
+  const cl_int result = blocking && transfer ? send_bytes(queue, transfer, own.get()) : CL_SUCCESS;
   if (result == CL_SUCCESS) give(std::move(own), event);
   return result;
 }
@@ -209,7 +219,7 @@ cl_int enqueue_write_rect(CommandQueue& queue, MemoryObject& buffer, bool blocki
   }
   command.session().send(message);
   Ref<Event> own = command.sent();
-  const cl_int result = blocking && transfer ? push_bytes(queue, transfer, own.get()) : CL_SUCCESS;
+  const cl_int result = blocking && transfer ? send_bytes(queue, transfer, own.get()) : CL_SUCCESS;
   if (result == CL_SUCCESS) give(std::move(own), event);
   return result;
 }

@@ -122,6 +122,21 @@ TransferRef Session::begin_send(const std::byte* from, std::uint64_t size, std::
   return begin_transfer(std::move(transfer), std::move(finished), std::move(keep_alive));
 }
 
+TransferRef Session::begin_push(const std::byte* from, std::uint64_t size) {
+  if (size > kPushMax) return nullptr;
+  const std::uint64_t taken = pushed_bytes_taken_.load(std::memory_order_relaxed);
+  if (pushed_bytes_.fetch_add(size, std::memory_order_relaxed) + size - taken > kPushedBytesMax) {
+    pushed_bytes_.fetch_sub(size, std::memory_order_relaxed);
+    return nullptr;
+  }
+  auto transfer = std::make_shared<Transfer>();
+  transfer->sends = transfer->sender_waits = transfer->is_pushed = true;
+  transfer->memory = const_cast<std::byte*>(from);
+  transfer->size = size;
+  transfer->state.store(Transfer::State::kPulled);
+  return begin_transfer(std::move(transfer), {}, nullptr);
+}
+
 TransferRef Session::begin_transfer(TransferRef transfer, std::function<void(bool)> finished,
                                     std::shared_ptr<void> keep_alive) {
   transfer->id = next_id();
@@ -161,7 +176,8 @@ void Session::end_transfer(const TransferRef& transfer, bool ok) {
 }
 
 void Session::fail_transfer(TransferId id) {
-  if (const TransferRef transfer = find_transfer(id)) end_transfer(transfer, false);
+  const TransferRef transfer = find_transfer(id);
+  if (transfer && !transfer->is_pushed) end_transfer(transfer, false);
 }
 
 void Session::register_event(Event& event) {

@@ -85,6 +85,9 @@ class Session {
                             std::shared_ptr<void> keep_alive);
   TransferRef begin_send(const std::byte* from, std::uint64_t size, std::function<void(bool)> finished,
                          std::shared_ptr<void> keep_alive, bool sender_waits = false);
+  // The same for bytes that the calling thread sends as soon as the command that names them is sent: saves the round
+  // trip of a pull. Null when the server would have to keep too much.
+  TransferRef begin_push(const std::byte* from, std::uint64_t size);
   // Sends the bytes of a pulled transfer from the calling thread.
   bool send_bulk(const TransferRef& transfer);
   // A command that named the transfer failed: nothing will move.
@@ -126,6 +129,7 @@ class Session {
   void handle_read_data(const ReadData& report);
   void handle_transfer_size(const TransferSize& report);
   void handle_pull(TransferId id);
+  void handle_pushes_taken(const PushesTaken& report);
   void deliver_reply(Token token, std::uint16_t code, Bytes payload);
   void end_transfer(const TransferRef& transfer, bool ok);
   TransferRef begin_transfer(TransferRef transfer, std::function<void(bool)> finished,
@@ -158,6 +162,8 @@ class Session {
   ByteBuffer out_;  // protected by out_mutex_, as is the write side of control_
   std::atomic<std::uint64_t> messages_sent_{0};
   std::mutex bulk_write_mutex_;  // the write side of bulk_
+  std::atomic<std::uint64_t> pushed_bytes_{0};
+  std::atomic<std::uint64_t> pushed_bytes_taken_{0};  // by the server, as far as it has said
 
   // The reader's role: one thread at a time, handed over under inbox_mutex_.
   std::mutex inbox_mutex_;

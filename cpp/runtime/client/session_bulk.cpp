@@ -14,12 +14,19 @@ void Session::handle_pull(TransferId id) {
   sender_wanted_.notify_one();
 }
 
+void Session::handle_pushes_taken(const PushesTaken& report) {
+  const bool is_news = report.bytes >= pushed_bytes_taken_.load() && report.bytes <= pushed_bytes_.load();
+  if (!is_news) return lose("the server has taken more than was sent to it");
+  pushed_bytes_taken_.store(report.bytes, std::memory_order_relaxed);
+}
+
 bool Session::send_bulk(const TransferRef& transfer) {
+  const std::int32_t status = transfer->is_pushed ? kPushedChunk : 0;
   bool ok = true;
   while (ok && transfer->moved < transfer->size) {
     const std::uint64_t left = transfer->size - transfer->moved;
     const auto size = static_cast<std::uint32_t>(std::min<std::uint64_t>(left, kBulkChunkMax));
-    const auto header = encode_frame<BulkHeader, kBulkHeaderSize>(BulkHeader{transfer->id, size, 0});
+    const auto header = encode_frame<BulkHeader, kBulkHeaderSize>(BulkHeader{transfer->id, size, status});
     const std::lock_guard lock(bulk_write_mutex_);
     ok = bulk_->write(Bytes(header), Bytes(transfer->memory + transfer->moved, size));
     transfer->moved += size;

@@ -204,6 +204,8 @@ void Session::handle(std::uint16_t code, Bytes payload) {
       return with(TransferSize{}, [&](const TransferSize& report) { handle_transfer_size(report); });
     case Code::kPullTransfer:
       return with(PullTransfer{}, [&](const PullTransfer& report) { handle_pull(report.transfer); });
+    case Code::kPushesTaken:
+      return with(PushesTaken{}, [&](const PushesTaken& report) { handle_pushes_taken(report); });
     case Code::kPeerState:
       return with(PeerState{}, [&](const PeerState& report) { PeerLinks::instance().report(*this, report); });
     case Code::kSignalUndelivered:

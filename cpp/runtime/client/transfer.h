@@ -23,6 +23,7 @@ struct Transfer {
   std::uint64_t ticket = 0;     // of a read, among PendingReads of its queue
   bool may_be_short = false;    // of a read: the content may end before
   bool sender_waits = false;    // a thread waits for the pull and sends the bytes itself
+  bool is_pushed = false;       // it does not wait for the pull, and sends them whatever happens
   std::atomic<State> state{State::kPending};
   std::function<void(bool ok)> finished;  // runs once, on the thread that moved the last byte; may be empty
   std::shared_ptr<void> keep_alive;       // what owns `memory`

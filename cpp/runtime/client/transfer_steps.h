@@ -27,6 +27,6 @@ PackedRows pack_rows(PendingCommand& command, const std::byte* from, const Recta
 // Registers that the server will pull these bytes.
 TransferRef offer_rows(PendingCommand& command, bool blocking, const PackedRows& rows);
 // Sends the bytes of a large blocking write from this thread, when the server asks for them.
-cl_int push_bytes(CommandQueue& queue, const TransferRef& transfer, const Event* event);
+cl_int send_bytes(CommandQueue& queue, const TransferRef& transfer, const Event* event);
 
 }  // namespace remotecl

@@ -9,12 +9,14 @@
 namespace remotecl {
 
 inline constexpr std::uint16_t kDefaultPort = 10990;
-inline constexpr std::uint32_t kProtocolVersion = 3;
+inline constexpr std::uint32_t kProtocolVersion = 4;
 
 // Bounds on what a peer can make us hold.
 inline constexpr std::uint32_t kMessageSizeMax = 64u << 20;  // one control message
 inline constexpr std::uint32_t kInlineDataMax = 64u << 10;   // data that travels inside a control message
 inline constexpr std::uint32_t kBulkChunkMax = 4u << 20;     // one chunk on the bulk connection
+inline constexpr std::uint32_t kPushMax = 1u << 20;          // bytes of a write that come unasked
+inline constexpr std::uint64_t kPushedBytesMax = 8u << 20;   // such bytes of a session, on their way or waiting
 inline constexpr std::uint32_t kWelcomeTextMax = 1024;
 inline constexpr std::uint32_t kHandshakeTimeoutMs = 5000;
 
@@ -70,10 +72,11 @@ inline constexpr std::size_t kMessageHeaderSize = 8;
 struct BulkHeader {
   std::uint64_t transfer;
   std::uint32_t size;   // of this chunk, up to kBulkChunkMax; 0: the transfer has failed and ends here
-  std::int32_t status;  // of such an end, negative; else 0
+  std::int32_t status;  // of such an end, negative; else 0, or kPushedChunk
   REMOTECL_FIELDS(transfer, size, status)
 };
 inline constexpr std::size_t kBulkHeaderSize = 16;
+inline constexpr std::int32_t kPushedChunk = 1;  // all bytes of a write, which were not pulled
 
 // A fixed-size frame to and from bytes.
 template <class Frame, std::size_t N>

@@ -81,6 +81,21 @@ TEST_F(TransferTest, BlockingWriteLeavesTheMemoryToTheApplication) {
   }
 }
 
+// As small ones do: the bytes are on their way, whatever the queue waits for.
+TEST_F(TransferTest, BlockingWriteOfAMebibyteWaitsForNothing) {
+  constexpr std::size_t kMebibyte = 1u << 20;
+  const Owned<cl_mem> buffer = make_buffer(context_, kMebibyte);
+  const Owned<cl_event> gate = Owned<cl_event>(clCreateUserEvent(context_, nullptr));
+  check(clEnqueueBarrierWithWaitList(queue_, 1, gate.pointer(), nullptr));
+  for (char value = 1; value <= 4; ++value) {
+    std::vector<char> host(kMebibyte, value);
+    check(clEnqueueWriteBuffer(queue_, buffer, CL_TRUE, 0, kMebibyte, host.data(), 0, nullptr, nullptr));
+    std::fill(host.begin(), host.end(), char{99});
+  }
+  check(clSetUserEventStatus(gate, CL_COMPLETE));
+  EXPECT_EQ(read<char>(queue_, buffer, kMebibyte), std::vector<char>(kMebibyte, 4));
+}
+
 TEST_F(TransferTest, ManySizesAndOffsetsComeBack) {
   constexpr std::size_t kSize = 3u << 20;
   std::vector<unsigned char> model(kSize);

@@ -181,6 +181,12 @@ class RawClient {
       bytes = bytes.subspan(size);
     }
   }
+  // Bytes of a write that was announced as pushed.
+  void push_bulk(TransferId transfer, Bytes bytes) {
+    const auto header =
+        encode_frame<BulkHeader, kBulkHeaderSize>({transfer, static_cast<std::uint32_t>(bytes.size()), kPushedChunk});
+    if (!bulk().write(header, bytes)) throw std::runtime_error("bulk connection lost");
+  }
   std::vector<std::byte> receive_bulk(TransferId transfer, std::size_t size) {
     std::vector<std::byte> bytes(size);
     receive_bulk_to(transfer, bytes);

@@ -61,7 +61,8 @@ struct EnqueueWrite {
   TransferId transfer;  // 0: the data is in `data`; else the server pulls it
   Bytes data;
   Array<EventId> wait_list;
-  REMOTECL_FIELDS(queue, event, buffer, offset, size, transfer, data, wait_list)
+  std::uint32_t is_pushed = 0;  // the data comes on the bulk connection without being pulled
+  REMOTECL_FIELDS(queue, event, buffer, offset, size, transfer, data, wait_list, is_pushed)
 };
 // Rectangles travel packed: region[0] * region[1] * region[2] bytes, whatever the pitches of either side.
 struct EnqueueReadRect {

@@ -81,5 +81,11 @@ struct PullTransfer {
   TransferId transfer;
   REMOTECL_FIELDS(transfer)
 };
+// How many bytes of pushed writes have been taken since the session began: the client may push as many more.
+struct PushesTaken {
+  REMOTECL_MESSAGE(PushesTaken);
+  std::uint64_t bytes;
+  REMOTECL_FIELDS(bytes)
+};
 
 }  // namespace remotecl
