@@ -1,7 +1,8 @@
 #include "runtime/transport/byte_ring.h"
 
 #include <algorithm>
-#include <cstring>
+
+#include "runtime/transport/copy_helper.h"
 
 namespace remotecl {
 
@@ -14,8 +15,9 @@ std::size_t RingWriter::put(Bytes from) {
   const std::size_t count = sound_ ? std::min(from.size(), room()) : 0;
   const std::size_t at = static_cast<std::size_t>(written_) & (memory_.size() - 1);
   const std::size_t until_edge = std::min(count, memory_.size() - at);
-  if (until_edge != 0) std::memcpy(memory_.data() + at, from.data(), until_edge);
-  if (count != until_edge) std::memcpy(memory_.data(), from.data() + until_edge, count - until_edge);
+  CopyHelper& helper = CopyHelper::instance();
+  helper.copy(memory_.subspan(at), from.first(until_edge));
+  helper.copy(memory_, from.subspan(until_edge, count - until_edge));
   written_ += count;
   return count;
 }
@@ -45,8 +47,9 @@ std::size_t RingReader::take(MutableBytes to) {
   if (count == 0) return 0;
   const std::size_t at = static_cast<std::size_t>(taken_) & (memory_.size() - 1);
   const std::size_t until_edge = std::min(count, memory_.size() - at);
-  std::memcpy(to.data(), memory_.data() + at, until_edge);
-  if (count != until_edge) std::memcpy(to.data() + until_edge, memory_.data(), count - until_edge);
+  CopyHelper& helper = CopyHelper::instance();
+  helper.copy(to, memory_.subspan(at, until_edge));
+  helper.copy(to.subspan(until_edge), memory_.first(count - until_edge));
   taken_ += count;
   words_.taken.store(taken_, std::memory_order_seq_cst);
   return count;
