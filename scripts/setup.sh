@@ -9,7 +9,10 @@ packages=(
   libasio-dev libcli11-dev libspdlog-dev nlohmann-json3-dev libgtest-dev libgmock-dev
   ocl-icd-opencl-dev ocl-icd-libopencl1 opencl-headers pocl-opencl-icd
   python3-venv python3-dev
+  openssh-client
 )
+# The tests of SSHCluster run an sshd of their own. Where systemd runs, the package would start another one for everybody.
+[[ -d /run/systemd/system ]] || packages+=(openssh-server)
 
 fail() { echo "setup: $*" >&2; exit 1; }
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 import warnings
 
 from ._loader import activate, icd_path
-from .cluster import LocalCluster
+from .cluster import Cluster, LocalCluster
 from .connection import Connection, connect
 from .errors import ActivationError, RemoteCLError, ServerStartError, ServerUnreachable
 from .inspect import (
@@ -35,16 +35,20 @@ from .inspect import (
     stats,
 )
 from .server import Server
+from .ssh_cluster import SSHCluster, SSHServer
 
 __version__ = "0.1.0"
 
 __all__ = [
     "ActivationError",
     "BufferResidency",
+    "Cluster",
     "Connection",
     "LocalCluster",
     "RemoteCLError",
     "ResidentRange",
+    "SSHCluster",
+    "SSHServer",
     "Server",
     "ServerInfo",
     "ServerLink",

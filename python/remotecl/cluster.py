@@ -1,15 +1,101 @@
-"""Several daemons on this machine."""
+"""Several daemons that are started and stopped together: what all clusters share, and the one on this machine."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import html
+import time
+from collections.abc import Callable, Sequence
 from types import TracebackType
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from .connection import Connection, connect
 from .server import Server
 
+if TYPE_CHECKING:
+    from typing_extensions import Self  # typing has it from Python 3.11 on
 
-class LocalCluster:
+
+class ClusterServer(Protocol):
+    """What a cluster needs of its servers: `Server`, `SSHServer` and `DaskServer` have it."""
+
+    @property
+    def address(self) -> str:
+        """``host:port`` that this process reaches the daemon by."""
+
+    @property
+    def where(self) -> str:
+        """Where the daemon runs, in words."""
+
+    @property
+    def running(self) -> bool:
+        """Whether the daemon runs."""
+
+    def stop(self) -> object:
+        """Stops the daemon and waits for its end. Calling it again does nothing."""
+
+    def _await_ready(self, deadline: float) -> None:
+        """Waits until the daemon can be connected to. Raises ServerStartError or ServerUnreachable."""
+
+    def _begin_stop(self) -> None:
+        """Asks the daemon to end, without waiting for it."""
+
+
+ServerT = TypeVar("ServerT", bound=ClusterServer)
+
+
+class Cluster(Generic[ServerT]):
+    """Daemons that are connected to and stopped together. `LocalCluster`, `SSHCluster` and `DaskCluster` are some.
+
+    A cluster is a context manager that stops its daemons at the end of the ``with`` block.
+    """
+
+    def __init__(self, servers: Sequence[ServerT]) -> None:
+        self._servers = list(servers)
+
+    @property
+    def servers(self) -> list[ServerT]:
+        """The daemons, in the order of their addresses."""
+        return list(self._servers)
+
+    @property
+    def addresses(self) -> list[str]:
+        """``host:port`` of every daemon, as this process reaches it."""
+        return [server.address for server in self._servers]
+
+    def connect(self) -> Connection:
+        """Connects this process to all daemons; see `remotecl.connect`."""
+        return connect(*self.addresses)
+
+    def stop(self) -> None:
+        """Stops all daemons. Calling it again does nothing."""
+        _stop_many(self._servers)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def __len__(self) -> int:
+        return len(self._servers)
+
+    def __repr__(self) -> str:
+        return f"<remotecl.{type(self).__name__} {', '.join(self.addresses)}>"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{html.escape(server.address)}</td><td>{html.escape(server.where)}</td>"
+            f"<td>{'running' if server.running else 'stopped'}</td></tr>"
+            for server in self._servers
+        )
+        title = f"remotecl.{type(self).__name__}, {len(self)} server{'s' if len(self) != 1 else ''}"
+        head = "<tr><th>address</th><th>where</th><th>state</th></tr>"
+        return f"<table><caption>{title}</caption><thead>{head}</thead><tbody>{rows}</tbody></table>"
+
+
+class LocalCluster(Cluster[Server]):
     """Starts daemons on loopback, each with a port of its own, and stops them together.
 
     Args:
@@ -32,35 +118,32 @@ class LocalCluster:
     ) -> None:
         if servers < 1:
             raise ValueError(f"a cluster has at least 1 server, not {servers}")
-        chosen = devices if isinstance(devices, str) else ",".join(map(str, devices))
-        self._servers = Server._start_many(servers, "127.0.0.1:0", chosen, startup_timeout_s)
+        launches = [lambda: Server._launched("127.0.0.1:0", devices)] * servers
+        super().__init__(_start_many(launches, startup_timeout_s))
 
-    @property
-    def servers(self) -> list[Server]:
-        """The daemons, in the order of their addresses."""
-        return list(self._servers)
 
-    @property
-    def addresses(self) -> list[str]:
-        """``host:port`` of every daemon."""
-        return [server.address for server in self._servers]
+def _start_many(launches: Sequence[Callable[[], ServerT]], timeout_s: float) -> list[ServerT]:
+    """Starts several at once, so that their start-up times overlap. All or none.
 
-    def connect(self) -> Connection:
-        """Connects this process to all daemons; see `remotecl.connect`."""
-        return connect(*self.addresses)
+    Args:
+        launches: each begins to start one and gives it, without waiting until it listens.
+        timeout_s: seconds that it may take until all of them listen.
+    """
+    deadline = time.monotonic() + timeout_s
+    servers: list[ServerT] = []
+    try:
+        for launch in launches:
+            servers.append(launch())
+        for server in servers:  # one more can be connected to after every turn
+            server._await_ready(deadline)
+    except BaseException:
+        _stop_many(servers)
+        raise
+    return servers
 
-    def stop(self) -> None:
-        """Stops all daemons. Calling it again does nothing."""
-        for server in self._servers:
-            server.stop()
 
-    def __enter__(self) -> LocalCluster:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
-
-    def __repr__(self) -> str:
-        return f"<remotecl.LocalCluster {', '.join(self.addresses)}>"
+def _stop_many(servers: Sequence[ClusterServer]) -> None:
+    for server in servers:  # their ends overlap, too
+        server._begin_stop()
+    for server in servers:
+        server.stop()

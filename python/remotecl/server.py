@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-import threading
 import time
-import weakref
-from collections import deque
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import IO
 
 from . import _daemon, _loader
+from ._process import DaemonProcess, devices_option, expect_shutdown
 from .errors import ServerStartError
-
-_READY = "listening on "
-_STOP_TIMEOUT_S = 10.0
-_LINES_KEPT = 200
 
 
 class Server:
@@ -56,49 +46,40 @@ class Server:
         self._await_ready(time.monotonic() + startup_timeout_s)
 
     @classmethod
-    def _start_many(cls, count: int, listen: str, devices: str, timeout_s: float) -> list[Server]:
-        """Starts several at once, so that their start-up times overlap. All or none."""
-        deadline = time.monotonic() + timeout_s
-        servers: list[Server] = []
-        try:
-            for _ in range(count):
-                server = cls.__new__(cls)
-                server._launch(listen, devices, None)
-                servers.append(server)
-            for server in servers:
-                server._await_ready(deadline)
-        except BaseException:
-            for server in servers:
-                server.stop()
-            raise
-        return servers
+    def _launched(cls, listen: str, devices: str | Sequence[str | int]) -> Server:
+        """One that may not listen yet: `_await_ready` has to be called. For several at once."""
+        server = cls.__new__(cls)
+        server._launch(listen, devices, None)
+        return server
 
     @property
     def address(self) -> str:
         """``host:port`` that the daemon listens on."""
-        return self._output.address
+        return self._daemon.address
 
     @property
     def pid(self) -> int:
         """Process id of the daemon."""
-        return self._process.pid
+        return self._daemon.pid
 
     @property
     def running(self) -> bool:
         """Whether the daemon's process is alive."""
-        return self._process.poll() is None
+        return self._daemon.exit_code is None
+
+    @property
+    def where(self) -> str:
+        """Where the daemon runs: ``"this machine"``."""
+        return "this machine"
 
     def stop(self) -> int:
         """Stops the daemon and waits for its end. Returns its exit code, 0 after a clean shutdown.
 
         A daemon that does not end within 10 seconds is killed (exit code -9). Calling it again returns the same.
         """
-        # Only where this process is connected already: importing the library here would be too late for anything else.
-        core = sys.modules.get("remotecl._core")
-        if core is not None and self.running and self.address:
-            core.expect_shutdown(self.address)
-        self._finalizer()
-        return self._process.wait()
+        if self.running:
+            expect_shutdown(self.address)
+        return self._daemon.stop()
 
     def __enter__(self) -> Server:
         return self
@@ -109,113 +90,20 @@ class Server:
         self.stop()
 
     def __repr__(self) -> str:
-        state = "running" if self.running else f"ended with exit code {self._process.returncode}"
+        state = "running" if self.running else f"ended with exit code {self._daemon.exit_code}"
         return f"<remotecl.Server {self.address} pid {self.pid}, {state}>"
 
     def _launch(self, listen: str, devices: str | Sequence[str | int], environment: Mapping[str, str] | None) -> None:
-        chosen = devices if isinstance(devices, str) else ",".join(map(str, devices))
         settings = {**_loader.original_environment(), **(environment or {})}
-        command = [_daemon.binary_path(), "--listen", listen, "--devices", chosen, "--exit-on-stdin-eof"]
-        # The daemon ends when its stdin reaches the end. Only this process holds the other end, and the kernel
-        # closes it even after SIGKILL.
-        self._process = subprocess.Popen(
-            command,
-            env=_daemon.daemon_environment(settings),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            errors="replace",
-            start_new_session=True,  # Ctrl-C in the terminal is for this process, which stops its daemons in order
-        )
-        self._output = _Output(self._process)
-        self._finalizer = weakref.finalize(self, _stop, self._process, os.getpid())
-        _live.add(self)
+        command = [_daemon.binary_path(), "--listen", listen, "--devices", devices_option(devices)]
+        self._daemon = DaemonProcess([*command, "--exit-on-stdin-eof"], _daemon.daemon_environment(settings))
 
     def _await_ready(self, deadline: float) -> None:
-        ready = self._output.wait(deadline - time.monotonic())
-        if ready and self._output.address:
-            return
-        if ready:
-            try:
-                reason = f"ended with exit code {self._process.wait(_STOP_TIMEOUT_S)}"
-            except subprocess.TimeoutExpired:
-                reason = "closed its output without listening"
-        else:
-            reason = "did not listen in time; raise startup_timeout_s if its driver is slow to start"
-        self.stop()
-        self._output.join()
-        words = self._output.errors() or "(it said nothing)"
-        raise ServerStartError(f"{' '.join(self._process.args)} {reason}: {words}")  # type: ignore[arg-type]
+        failure = self._daemon.await_ready(deadline)
+        if failure:
+            raise ServerStartError(f"{' '.join(self._daemon.command)} {failure}: {self._daemon.words()}")
 
-
-class _Output:
-    """Reads both outputs of a daemon for as long as it lives, so that it never blocks on a full pipe.
-
-    Owned by one Server; its two threads end with the daemon. `address` is written before `_decided` is set.
-    """
-
-    def __init__(self, process: subprocess.Popen[str]) -> None:
-        assert process.stdout is not None
-        assert process.stderr is not None
-        self.address = ""
-        self._decided = threading.Event()
-        self._error_lines: deque[str] = deque(maxlen=_LINES_KEPT)
-        self._threads = [
-            threading.Thread(target=self._read_output, args=(process.stdout,), daemon=True),
-            threading.Thread(target=self._read_errors, args=(process.stderr,), daemon=True),
-        ]
-        for thread in self._threads:
-            thread.start()
-
-    def wait(self, timeout_s: float) -> bool:
-        """Waits until the daemon listens or has closed its output. False when neither happened in time."""
-        return self._decided.wait(max(timeout_s, 0.0))
-
-    def join(self) -> None:
-        for thread in self._threads:
-            thread.join(timeout=_STOP_TIMEOUT_S)
-
-    def errors(self) -> str:
-        return "\n".join(self._error_lines)
-
-    def _read_output(self, stream: IO[str]) -> None:
-        with stream:
-            for line in stream:
-                if not self.address and line.startswith(_READY):
-                    self.address = line[len(_READY) :].strip()
-                    self._decided.set()
-        self._decided.set()
-
-    def _read_errors(self, stream: IO[str]) -> None:
-        with stream:
-            for line in stream:
-                self._error_lines.append(line.rstrip())
-
-
-def _stop(process: subprocess.Popen[str], owner: int) -> None:
-    if os.getpid() != owner:  # a forked child ends; the daemon is its parent's
-        return
-    if process.poll() is None:
-        process.terminate()
-        try:
-            process.wait(_STOP_TIMEOUT_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-    if process.stdin:
-        process.stdin.close()
-
-
-_live: weakref.WeakSet[Server] = weakref.WeakSet()
-
-
-def _close_inherited_pipes() -> None:
-    """A forked child must not keep its parent's daemons alive."""
-    for server in list(_live):
-        stdin = server._process.stdin
-        if stdin and not stdin.closed:
-            stdin.close()
-
-
-os.register_at_fork(after_in_child=_close_inherited_pipes)
+    def _begin_stop(self) -> None:
+        if self.running:
+            expect_shutdown(self.address)
+        self._daemon.begin_stop()

@@ -59,7 +59,7 @@ def test_stopping_is_clean_and_may_be_repeated():
 def test_a_signal_shuts_the_daemon_down_cleanly(number):
     with remotecl.Server() as server:
         os.kill(server.pid, number)
-        assert server._process.wait(GONE_WITHIN_S) == 0
+        assert server._daemon._process.wait(GONE_WITHIN_S) == 0
 
 
 def test_a_collected_server_stops():

@@ -1,0 +1,192 @@
+"""A daemon's process, here or behind ssh: what it prints, and that it ends with whoever started it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+import weakref
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import IO
+
+_READY = "listening on "
+_LINES_KEPT = 200
+
+STOP_TIMEOUT_S = 10.0
+
+
+class DaemonProcess:
+    """A command that runs a daemon with ``--exit-on-stdin-eof``, and owns the other end of its standard input.
+
+    The daemon ends when its stdin reaches the end. Only this process holds the other end, and the kernel closes it
+    even after SIGKILL; ssh and sshd hand the end on to a daemon on another machine.
+
+    Args:
+        command: the program and its arguments.
+        environment: all of its environment, or None for this process's.
+        terminate: whether SIGTERM to the command stops the daemon. Where it does not (ssh would leave the daemon
+            to notice by itself), the end of stdin stops it.
+    """
+
+    def __init__(
+        self, command: Sequence[str], environment: Mapping[str, str] | None = None, *, terminate: bool = True
+    ) -> None:
+        self.command = list(command)
+        self._terminate = terminate
+        self._process = subprocess.Popen(
+            self.command,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            start_new_session=True,  # Ctrl-C in the terminal is for this process, which stops its daemons in order
+        )
+        self._output = _Output(self._process)
+        self._finalizer = weakref.finalize(self, _stop, self._process, os.getpid(), terminate)
+        _live.add(self)
+
+    @property
+    def address(self) -> str:
+        """``host:port`` that the daemon says it listens on; empty until it does."""
+        return self._output.address
+
+    @property
+    def pid(self) -> int:
+        """Process id of the command."""
+        return self._process.pid
+
+    @property
+    def exit_code(self) -> int | None:
+        """Exit code of the command, None while it runs."""
+        return self._process.poll()
+
+    def await_ready(self, deadline: float) -> str | None:
+        """Waits until the daemon listens. None when it does; else the process is stopped, and this says what it did.
+
+        Args:
+            deadline: on the clock of `time.monotonic`.
+        """
+        ready = self._output.wait(deadline - time.monotonic())
+        if ready and self.address:
+            return None
+        if ready:
+            try:
+                reason = f"ended with exit code {self._process.wait(STOP_TIMEOUT_S)}"
+            except subprocess.TimeoutExpired:
+                reason = "closed its output without listening"
+        else:
+            reason = "did not listen in time; raise startup_timeout_s if its driver is slow to start"
+        self.stop()
+        self._output.join()
+        return reason
+
+    def words(self) -> str:
+        """The last lines that the command wrote to its standard error."""
+        return self._output.errors() or "(it said nothing)"
+
+    def begin_stop(self) -> None:
+        """Asks the daemon to end, without waiting for it."""
+        if self.exit_code is None and self._finalizer.alive:
+            _ask_to_end(self._process, self._terminate)
+
+    def stop(self) -> int:
+        """Stops the daemon and waits for its end; its exit code. One that does not end within 10 s is killed."""
+        self._finalizer()
+        return self._process.wait()
+
+
+def devices_option(devices: str | Sequence[str | int]) -> str:
+    """What the daemon's option ``--devices`` takes."""
+    return devices if isinstance(devices, str) else ",".join(map(str, devices))
+
+
+def expect_shutdown(address: str) -> None:
+    """Tells the client library that the server's end will be no news, where this process is connected to it."""
+    # Importing the library here would be too late for anything else.
+    core = sys.modules.get("remotecl._core")
+    if core is not None and address:
+        core.expect_shutdown(address)
+
+
+class _Output:
+    """Reads both outputs of a daemon for as long as it lives, so that it never blocks on a full pipe.
+
+    Owned by one DaemonProcess; its two threads end with the daemon. `address` is written before `_decided` is set.
+    """
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        self.address = ""
+        self._decided = threading.Event()
+        self._error_lines: deque[str] = deque(maxlen=_LINES_KEPT)
+        self._threads = [
+            threading.Thread(target=self._read_output, args=(process.stdout,), daemon=True),
+            threading.Thread(target=self._read_errors, args=(process.stderr,), daemon=True),
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def wait(self, timeout_s: float) -> bool:
+        """Waits until the daemon listens or has closed its output. False when neither happened in time."""
+        return self._decided.wait(max(timeout_s, 0.0))
+
+    def join(self) -> None:
+        for thread in self._threads:
+            thread.join(timeout=STOP_TIMEOUT_S)
+
+    def errors(self) -> str:
+        return "\n".join(self._error_lines)
+
+    def _read_output(self, stream: IO[str]) -> None:
+        with stream:
+            for line in stream:
+                if not self.address and line.startswith(_READY):
+                    self.address = line[len(_READY) :].strip()
+                    self._decided.set()
+        self._decided.set()
+
+    def _read_errors(self, stream: IO[str]) -> None:
+        with stream:
+            for line in stream:
+                self._error_lines.append(line.rstrip())
+
+
+def _ask_to_end(process: subprocess.Popen[str], terminate: bool) -> None:
+    if terminate:
+        process.terminate()
+    elif process.stdin:
+        process.stdin.close()
+
+
+def _stop(process: subprocess.Popen[str], owner: int, terminate: bool) -> None:
+    if os.getpid() != owner:  # a forked child ends; the daemon is its parent's
+        return
+    if process.poll() is None:
+        _ask_to_end(process, terminate)
+        try:
+            process.wait(STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+    if process.stdin:
+        process.stdin.close()
+
+
+_live: weakref.WeakSet[DaemonProcess] = weakref.WeakSet()
+
+
+def _close_inherited_pipes() -> None:
+    """A forked child must not keep its parent's daemons alive."""
+    for daemon in list(_live):
+        stdin = daemon._process.stdin
+        if stdin and not stdin.closed:
+            stdin.close()
+
+
+os.register_at_fork(after_in_child=_close_inherited_pipes)
