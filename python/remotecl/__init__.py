@@ -19,6 +19,7 @@ import warnings
 from ._loader import activate, icd_path
 from .cluster import Cluster, LocalCluster
 from .connection import Connection, connect
+from .discovery import DiscoveredServer, discover
 from .errors import ActivationError, RemoteCLError, ServerStartError, ServerUnreachable
 from .inspect import (
     BufferResidency,
@@ -44,6 +45,7 @@ __all__ = [
     "BufferResidency",
     "Cluster",
     "Connection",
+    "DiscoveredServer",
     "LocalCluster",
     "RemoteCLError",
     "ResidentRange",
@@ -59,6 +61,7 @@ __all__ = [
     "activate",
     "connect",
     "devices",
+    "discover",
     "icd_path",
     "links",
     "native_platform_of",

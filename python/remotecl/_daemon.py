@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Mapping
 
-from . import _vendors
+from . import _advertise, _vendors
 from .errors import RemoteCLError
 
 BINARY = _vendors.PACKAGE / "bin" / "remotecl-server"
@@ -39,16 +39,22 @@ def binary_path() -> str:
 
 
 def main() -> None:
-    """Becomes the daemon: same process, so signals and exit code are the daemon's own."""
+    """Becomes the daemon: same process, so signals and exit code are the daemon's own.
+
+    With ``--advertise`` it stays beside the daemon instead, announces it, and hands signals and exit code on.
+    """
     # Importing remotecl has activated it in this process's environment; a daemon wants the user's drivers.
     from ._loader import original_environment
 
     try:
+        name, arguments = _advertise.split_option(sys.argv[1:])
         binary = binary_path()
+        environment = daemon_environment(original_environment())
+        if name is not None:
+            sys.exit(_advertise.run(name, binary, arguments, environment))
     except RemoteCLError as error:
         sys.exit(f"remotecl-server: {error}")
-    environment = daemon_environment(original_environment())
-    os.execve(binary, ["remotecl-server", *sys.argv[1:]], environment)
+    os.execve(binary, ["remotecl-server", *arguments], environment)
 
 
 if __name__ == "__main__":

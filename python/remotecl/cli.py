@@ -47,6 +47,10 @@ def _parser() -> argparse.ArgumentParser:
     _add_servers(devices, "none takes those in REMOTECL_SERVERS")
     devices.set_defaults(run=_devices)
 
+    discover = commands.add_parser("discover", help="find servers on the local network and list their devices")
+    discover.add_argument("--timeout", type=float, default=2.0, metavar="SECONDS", help="how long to wait for answers")
+    discover.set_defaults(run=_discover)
+
     info = commands.add_parser("info", help="show versions, loader, drivers and servers")
     info.set_defaults(run=_info)
 
@@ -107,6 +111,16 @@ def _devices(options: argparse.Namespace) -> int:
     for error in unreachable:
         print(f"remotecl: {error}", file=sys.stderr)
     return 1 if unreachable else 0
+
+
+def _discover(options: argparse.Namespace) -> int:
+    for server in remotecl.discover(options.timeout):
+        print(f"{server.address} {server.name}, remotecl {server.version}")
+        for number, device in enumerate(server.devices):
+            print(f"  {number}: {device}")
+        if server.device_count > len(server.devices):
+            print(f"  and {server.device_count - len(server.devices)} more")
+    return 0
 
 
 def _info(_: argparse.Namespace) -> int:
