@@ -19,6 +19,7 @@ import warnings
 from ._loader import activate, icd_path
 from .cluster import Cluster, LocalCluster
 from .connection import Connection, connect
+from .dask_cluster import DaskCluster, DaskServer
 from .discovery import DiscoveredServer, discover
 from .errors import ActivationError, RemoteCLError, ServerStartError, ServerUnreachable
 from .inspect import (
@@ -45,6 +46,8 @@ __all__ = [
     "BufferResidency",
     "Cluster",
     "Connection",
+    "DaskCluster",
+    "DaskServer",
     "DiscoveredServer",
     "LocalCluster",
     "RemoteCLError",

@@ -17,6 +17,9 @@ _LINES_KEPT = 200
 
 STOP_TIMEOUT_S = 10.0
 
+# "all", or a comma separated list (or a sequence) of device indices and parts of device names.
+Devices = str | Sequence[str | int]
+
 
 class DaemonProcess:
     """A command that runs a daemon with ``--exit-on-stdin-eof``, and owns the other end of its standard input.
@@ -100,7 +103,7 @@ class DaemonProcess:
         return self._process.wait()
 
 
-def devices_option(devices: str | Sequence[str | int]) -> str:
+def devices_option(devices: Devices) -> str:
     """What the daemon's option ``--devices`` takes."""
     return devices if isinstance(devices, str) else ",".join(map(str, devices))
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import html
+import socket
 import time
 from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
+from ._process import Devices
 from .connection import Connection, connect
+from .errors import ServerUnreachable
 from .server import Server
 
 if TYPE_CHECKING:
@@ -113,9 +116,7 @@ class LocalCluster(Cluster[Server]):
             context = cluster.connect().context()
     """
 
-    def __init__(
-        self, servers: int = 2, devices: str | Sequence[str | int] = "all", *, startup_timeout_s: float = 60.0
-    ) -> None:
+    def __init__(self, servers: int = 2, devices: Devices = "all", *, startup_timeout_s: float = 60.0) -> None:
         if servers < 1:
             raise ValueError(f"a cluster has at least 1 server, not {servers}")
         launches = [lambda: Server._launched("127.0.0.1:0", devices)] * servers
@@ -140,6 +141,17 @@ def _start_many(launches: Sequence[Callable[[], ServerT]], timeout_s: float) -> 
         _stop_many(servers)
         raise
     return servers
+
+
+def require_reachable(address: str, what: str, remedy: str) -> None:
+    """Raises ServerUnreachable, with a remedy, where nothing can be connected to at an address."""
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
+    except OSError as error:
+        raise ServerUnreachable(
+            f"{what} listens on {address}, which cannot be reached from here ({error}). {remedy}"
+        ) from error
 
 
 def _stop_many(servers: Sequence[ClusterServer]) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import TracebackType
 
 from . import _daemon, _loader
-from ._process import DaemonProcess, devices_option, expect_shutdown
+from ._process import DaemonProcess, Devices, devices_option, expect_shutdown
 from .errors import ServerStartError
 
 
@@ -37,7 +37,7 @@ class Server:
     def __init__(
         self,
         listen: str = "127.0.0.1:0",
-        devices: str | Sequence[str | int] = "all",
+        devices: Devices = "all",
         *,
         environment: Mapping[str, str] | None = None,
         startup_timeout_s: float = 30.0,
@@ -46,7 +46,7 @@ class Server:
         self._await_ready(time.monotonic() + startup_timeout_s)
 
     @classmethod
-    def _launched(cls, listen: str, devices: str | Sequence[str | int]) -> Server:
+    def _launched(cls, listen: str, devices: Devices) -> Server:
         """One that may not listen yet: `_await_ready` has to be called. For several at once."""
         server = cls.__new__(cls)
         server._launch(listen, devices, None)
@@ -93,7 +93,7 @@ class Server:
         state = "running" if self.running else f"ended with exit code {self._daemon.exit_code}"
         return f"<remotecl.Server {self.address} pid {self.pid}, {state}>"
 
-    def _launch(self, listen: str, devices: str | Sequence[str | int], environment: Mapping[str, str] | None) -> None:
+    def _launch(self, listen: str, devices: Devices, environment: Mapping[str, str] | None) -> None:
         settings = {**_loader.original_environment(), **(environment or {})}
         command = [_daemon.binary_path(), "--listen", listen, "--devices", devices_option(devices)]
         self._daemon = DaemonProcess([*command, "--exit-on-stdin-eof"], _daemon.daemon_environment(settings))

@@ -12,11 +12,9 @@ import weakref
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from ._process import DaemonProcess, devices_option, expect_shutdown
-from .cluster import Cluster, _start_many
+from ._process import DaemonProcess, Devices, devices_option, expect_shutdown
+from .cluster import Cluster, _start_many, require_reachable
 from .errors import ServerStartError, ServerUnreachable
-
-Devices = str | Sequence[str | int]
 
 _SSH_FAILED = 255  # what ssh exits with when it is not the remote command that failed
 _COMMAND_NOT_FOUND = 127
@@ -96,8 +94,12 @@ class SSHServer:
         if self._tunnel:
             self._address = self._tunnel.open(self._daemon.address)
         else:
-            _require_reachable(self.host, self._daemon.address)
             self._address = self._daemon.address
+            require_reachable(
+                self._address,
+                f"remotecl-server on {self.host}",
+                "A firewall, a jump host or address translation lies between: use SSHCluster(..., tunnel=True)",
+            )
 
     def _begin_stop(self) -> None:
         if self.running:
@@ -261,17 +263,6 @@ def _check_hosts(hosts: Sequence[str], devices: Devices | Mapping[str, Devices])
             raise ValueError(f"{host!r} is not a host; options for ssh go into ssh_options")
         if isinstance(devices, Mapping) and host not in devices:
             raise ValueError(f"devices does not say which devices of {host} to serve")
-
-
-def _require_reachable(host: str, address: str) -> None:
-    name, _, port = address.rpartition(":")
-    try:
-        socket.create_connection((name.strip("[]"), int(port)), timeout=10).close()
-    except OSError as error:
-        raise ServerUnreachable(
-            f"remotecl-server runs on {host}, but its address there, {address}, cannot be reached from here ({error}). "
-            "A firewall, a jump host or address translation lies between: use SSHCluster(..., tunnel=True)"
-        ) from error
 
 
 def _no_ssh() -> ServerStartError:

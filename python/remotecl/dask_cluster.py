@@ -1,0 +1,214 @@
+"""Daemons beside the workers of a Dask cluster, wherever Dask has put those."""
+
+from __future__ import annotations
+
+import importlib.util
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from ._process import Devices, expect_shutdown
+from .cluster import Cluster, _start_many, require_reachable
+from .errors import RemoteCLError, ServerStartError
+from .server import Server
+
+if TYPE_CHECKING:
+    import distributed
+
+_REPLY_TIMEOUT_S = 15.0
+_URGENT = 1000  # before whatever else the workers have to do
+
+DevicesOfWorker = Devices | Mapping[str, Devices] | Callable[[str], Devices]
+
+
+class DaskServer:
+    """One daemon beside a Dask worker, which owns it. `DaskCluster` makes them."""
+
+    def __init__(self, client: distributed.Client, worker: str, name: str, host: str, devices: DevicesOfWorker) -> None:
+        self.worker = worker
+        self.name = name
+        self._address = ""
+        self._actor: Any = None  # a proxy, whose methods give futures
+        self._stopping: Any = None
+        # Dask keeps the actor, and so the daemon, as long as somebody has this future: the worker lets go of it when
+        # this process ends in whatever way.
+        self._future = client.submit(
+            _WorkerDaemon,
+            host,
+            name,
+            devices,
+            actor=True,
+            workers=[worker],
+            allow_other_workers=False,
+            pure=False,
+            priority=_URGENT,
+        )
+
+    @property
+    def address(self) -> str:
+        """``host:port`` that the daemon listens on, with the host as Dask reaches the worker."""
+        return self._address
+
+    @property
+    def where(self) -> str:
+        """The worker."""
+        return f"Dask worker {self.name} ({self.worker})"
+
+    @property
+    def running(self) -> bool:
+        """Whether the daemon runs and its worker answers."""
+        if self._actor is None or self._future.status != "finished":
+            return False
+        try:
+            return bool(self._actor.running().result(_REPLY_TIMEOUT_S))
+        except Exception:  # whatever Dask makes of a worker that is gone
+            return False
+
+    def stop(self) -> None:
+        """Stops the daemon and waits for its end. Calling it again does nothing."""
+        self._begin_stop()
+        stopping, self._stopping = self._stopping, None
+        if stopping is not None:
+            with suppress(Exception):  # where the worker is gone, the daemon is, too
+                stopping.result(_REPLY_TIMEOUT_S)
+        self._future.release()
+
+    def __repr__(self) -> str:
+        return f"<remotecl.DaskServer {self.address} beside {self.where}>"
+
+    def _await_ready(self, deadline: float) -> None:
+        try:
+            self._actor = self._future.result(timeout=max(deadline - time.monotonic(), 0.0))
+            self._address = self._actor.address().result(_REPLY_TIMEOUT_S)
+        except TimeoutError as error:
+            raise ServerStartError(
+                f"{self.where} did not start a daemon in time. Is it busy with long tasks? Start the cluster before "
+                "them, or raise startup_timeout_s"
+            ) from error
+        except Exception as error:
+            raise ServerStartError(f"no daemon beside {self.where}: {error}") from error
+        require_reachable(
+            self._address,
+            f"the daemon beside {self.where}",
+            "Run the client where Dask's workers can be reached, for example on the cluster's login node",
+        )
+
+    def _begin_stop(self) -> None:
+        if self._actor is None or self._future.status != "finished":
+            return
+        expect_shutdown(self.address)
+        actor, self._actor = self._actor, None
+        self._stopping = actor.stop()
+
+
+class DaskCluster(Cluster[DaskServer]):
+    """Starts a daemon beside each worker of a Dask cluster, and stops them together.
+
+    So remotecl's servers run wherever Dask puts its workers: under Slurm and PBS (dask-jobqueue), Kubernetes
+    (dask-kubernetes), YARN (dask-yarn), on your own machines. It takes the workers that are there now. A daemon
+    listens on its worker's address, which Dask has found reachable; it has its worker's environment, so that
+    ``CUDA_VISIBLE_DEVICES`` holds for it, too. It ends with `stop()`, with the end of a ``with`` block, with its
+    worker, and when this process ends or loses Dask's scheduler.
+
+    **There is no authentication yet: whoever reaches a daemon's port can use its devices.** Dask's own are as open,
+    unless it uses TLS.
+
+    Args:
+        client: a synchronous ``distributed.Client``. Its scheduler and workers need ``remotecl`` installed, too.
+        devices: which devices a daemon serves, see `Server`; or a mapping to that from each worker's name or address
+            (or host, with ``per="host"``); or a function of the worker's name, which runs on the worker.
+        per: ``"worker"``, or ``"host"`` for one daemon on each machine, beside one of its workers.
+        startup_timeout_s: seconds that it may take until all daemons listen.
+
+    Raises:
+        ValueError: there are no workers, a mapping lacks one, or `per` is something else.
+        RemoteCLError: Dask is not installed, or the client is asynchronous.
+        ServerStartError: a daemon did not start. No daemon stays behind.
+        ServerUnreachable: a daemon cannot be reached from here.
+
+    Example::
+
+        client = distributed.Client(dask_jobqueue.SLURMCluster(queue="gpu", cores=8, memory="32GB"))
+        client.cluster.scale(4)
+        client.wait_for_workers(4)
+        with remotecl.DaskCluster(client) as cluster:
+            context = cluster.connect().context()
+    """
+
+    def __init__(
+        self,
+        client: distributed.Client,
+        *,
+        devices: DevicesOfWorker = "all",
+        per: str = "worker",
+        startup_timeout_s: float = 60.0,
+    ) -> None:
+        if importlib.util.find_spec("distributed") is None:
+            raise RemoteCLError("this needs Dask, which is not installed: pip install 'remotecl[dask]'")
+        if client.asynchronous:
+            raise RemoteCLError("the Dask client is asynchronous; make one with Client(..., asynchronous=False)")
+        workers = _workers(client, per)
+        _require_remotecl(client, [worker for worker, _, _ in workers])
+        launches = [
+            partial(DaskServer, client, worker, name, host, _devices_of(devices, worker, name, host))
+            for worker, name, host in workers
+        ]
+        super().__init__(_start_many(launches, startup_timeout_s))
+
+
+class _WorkerDaemon:
+    """The actor on a worker: it owns the daemon there, which ends with it."""
+
+    def __init__(self, host: str, name: str, devices: Devices | Callable[[str], Devices]) -> None:
+        chosen = devices(name) if callable(devices) else devices
+        self._server = Server(f"[{host}]:0" if ":" in host else f"{host}:0", chosen)
+
+    def address(self) -> str:
+        return self._server.address
+
+    def running(self) -> bool:
+        return self._server.running
+
+    def stop(self) -> int:
+        return self._server.stop()
+
+
+def _workers(client: distributed.Client, per: str) -> list[tuple[str, str, str]]:
+    """Address, name and host of each worker that gets a daemon."""
+    if per not in ("worker", "host"):
+        raise ValueError(f'per is "worker" or "host", not {per!r}')
+    known: Mapping[str, Mapping[str, Any]] = client.scheduler_info(n_workers=-1)["workers"]
+    workers = [(address, str(worker["name"]), str(worker["host"])) for address, worker in known.items()]
+    if not workers:
+        raise ValueError("the Dask client has no workers yet: call client.wait_for_workers(n) first")
+    if per == "host":
+        workers = list({host: (address, name, host) for address, name, host in reversed(workers)}.values())
+    return workers
+
+
+def _require_remotecl(client: distributed.Client, workers: list[str]) -> None:
+    # A worker that gets an object of a package which it lacks loses its connection to the scheduler, and ends. So
+    # this asks with nothing but Python's own.
+    version = "__import__('remotecl').__version__"
+    found = client.run(eval, version, workers=workers, on_error="return")
+    try:
+        client.run_on_scheduler(eval, version)
+    except Exception as error:
+        found["scheduler"] = error
+    for place, answer in found.items():
+        if isinstance(answer, Exception):
+            who = place if place == "scheduler" else f"worker {place}"
+            raise ServerStartError(
+                f"Dask's {who} cannot import remotecl ({answer}): install it there (pip install remotecl)"
+            )
+
+
+def _devices_of(devices: DevicesOfWorker, *names: str) -> Devices | Callable[[str], Devices]:
+    if not isinstance(devices, Mapping):
+        return devices
+    for name in names:
+        if name in devices:
+            return devices[name]
+    raise ValueError(f"devices does not say which devices of the worker {' / '.join(names)} to serve")
