@@ -81,6 +81,7 @@ int main(int argc, char** argv) {
       ->check(CLI::IsMember({"trace", "debug", "info", "warning", "error", "off"}))
       ->capture_default_str();
   app.set_version_flag("--version", REMOTECL_VERSION);
+  app.footer("As installed with the Python package it also takes --advertise NAME: announce it on the local network.");
   CLI11_PARSE(app, argc, argv);
   spdlog::set_default_logger(std::make_shared<spdlog::logger>("", std::make_shared<spdlog::sinks::stderr_sink_mt>()));
   spdlog::set_pattern("remotecl-server: %l: %v");

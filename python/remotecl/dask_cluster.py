@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib.util
 import time
 from collections.abc import Callable, Mapping
@@ -82,7 +83,7 @@ class DaskServer:
         try:
             self._actor = self._future.result(timeout=max(deadline - time.monotonic(), 0.0))
             self._address = self._actor.address().result(_REPLY_TIMEOUT_S)
-        except TimeoutError as error:
+        except (TimeoutError, asyncio.TimeoutError) as error:  # the same from Python 3.11 on
             raise ServerStartError(
                 f"{self.where} did not start a daemon in time. Is it busy with long tasks? Start the cluster before "
                 "them, or raise startup_timeout_s"

@@ -1,5 +1,8 @@
 """remotecl.connect, and looking inside."""
 
+import socket
+import threading
+
 import numpy as np
 import pyopencl as cl
 import pytest
@@ -60,7 +63,10 @@ def test_another_server_after_the_first_use_is_refused(run_program, cluster):
 
 @pytest.mark.parametrize(
     ("name", "remedy"),
-    [("127.0.0.1:1", "is remotecl-server running there"), ("no-such-host.invalid", "check the spelling")],
+    [
+        ("127.0.0.1:1", "refused the connection; is remotecl-server running there"),
+        ("no-such-host.invalid", "check the spelling"),
+    ],
     ids=["refused", "unresolvable"],
 )
 def test_an_unreachable_server_is_named(run_program, name, remedy):
@@ -74,6 +80,21 @@ except remotecl.ServerUnreachable as error:
     message = run_program(program).stdout
     assert name in message
     assert remedy in message
+
+
+def test_a_tunnel_to_nowhere_is_told_from_a_server(run_program):
+    """The near end of an ssh tunnel accepts connections, also when nothing listens at the far end."""
+    with socket.create_server(("127.0.0.1", 0)) as near_end:
+
+        def accept_and_close() -> None:
+            near_end.accept()[0].close()
+
+        thread = threading.Thread(target=accept_and_close)
+        thread.start()
+        result = run_program(f"import remotecl; remotecl.connect('127.0.0.1:{near_end.getsockname()[1]}')", check=False)
+        thread.join()
+    assert "ServerUnreachable" in result.stderr
+    assert "If it is a tunnel: is the server still at its other end" in result.stderr
 
 
 def test_one_unreachable_server_does_not_take_the_other_away(run_program, cluster):

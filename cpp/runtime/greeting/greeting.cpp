@@ -14,7 +14,9 @@ Welcome greet(Connection& connection, const Address& address, Role role, std::ui
   std::array<std::byte, kWelcomeSize> answer;
   connection.set_read_timeout(std::chrono::milliseconds(kHandshakeTimeoutMs));
   if (!connection.write(Bytes(encode_frame<Hello, kHelloSize>(hello))) || !connection.read_exactly(answer)) {
-    throw ConnectionError(address.text() + " did not answer as a remotecl-server; is another program on that port?");
+    throw ConnectionError(address.text() +
+                          " did not answer as a remotecl-server; is another program on that port? If it is a tunnel: "
+                          "is the server still at its other end, and does the SSH server allow forwarding?");
   }
   const auto welcome = decode_frame<Welcome>(answer);
   if (welcome.magic != kMagic) {

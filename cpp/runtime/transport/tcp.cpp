@@ -17,13 +17,21 @@ namespace {
 
 using Socket = asio::ip::tcp;
 
-std::string remedy_of(const std::error_code& error) {
-  if (error == asio::error::connection_refused) return "is remotecl-server running there, on this port?";
-  if (error == asio::error::timed_out) return "is the machine up, and does a firewall let this port through?";
-  if (error == asio::error::host_unreachable || error == asio::error::network_unreachable) {
-    return "is this machine's network up, and is there a route to the server?";
+// What happened, and what to do about it.
+std::string failure(const Address& address, const std::error_code& error) {
+  if (error == asio::error::connection_refused) {
+    return address.text() +
+           " refused the connection; is remotecl-server running there, on this port, and with --listen on an address "
+           "that other machines reach? Without --listen it is on loopback";
   }
-  return "check the address and the network";
+  if (error == asio::error::timed_out) {
+    return address.text() + " does not answer; is the machine up, and does a firewall let this port through?";
+  }
+  std::string remedy = "check the address and the network";
+  if (error == asio::error::host_unreachable || error == asio::error::network_unreachable) {
+    remedy = "is this machine's network up, and is there a route to the server?";
+  }
+  return "cannot connect to " + address.text() + " (" + error.message() + "); " + remedy;
 }
 
 }  // namespace
@@ -47,9 +55,7 @@ std::unique_ptr<Connection> connect(const Address& address, std::chrono::millise
     io.run();
     error = asio::error::timed_out;
   }
-  if (error) {
-    throw ConnectionError("cannot connect to " + address.text() + " (" + error.message() + "); " + remedy_of(error));
-  }
+  if (error) throw ConnectionError(failure(address, error));
   socket.non_blocking(false);
   socket.native_non_blocking(false);
   return adopt(socket.release());
