@@ -89,8 +89,7 @@ def _announce_while_it_runs(name: str, daemon: subprocess.Popen[str]) -> None:
                 network = _announce(name, line[len(_READY) :].strip(), devices)
     finally:
         if network is not None:
-            network.unregister_all_services()  # says goodbye, so that nobody finds a server that is gone
-            network.close()
+            network.close()  # says goodbye, so that nobody finds a server that is gone
 
 
 def _announce(name: str, address: str, devices: list[str]) -> zeroconf.Zeroconf:

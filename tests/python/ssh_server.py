@@ -77,8 +77,13 @@ class SSHD:
     def _start(self, port: int) -> bool:
         listen = "".join(f"ListenAddress {ip}:{port}\n" for ip in ADDRESSES.values())
         (self.directory / "sshd_config").write_text(self.server_config() + listen)
+        # Not with a sanitizer's library: sshd locks its first stage up, with few system calls left.
+        settings = {name: value for name, value in CLEAN_ENVIRONMENT.items() if not name.startswith("LD_")}
         self._process = subprocess.Popen(
-            [self.program, "-D", "-e", "-f", self.directory / "sshd_config"], stderr=subprocess.PIPE, text=True
+            [self.program, "-D", "-e", "-f", self.directory / "sshd_config"],
+            env=settings,
+            stderr=subprocess.PIPE,
+            text=True,
         )
         assert self._process.stderr is not None
         listening = 0
