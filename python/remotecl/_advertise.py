@@ -38,12 +38,17 @@ def split_option(arguments: Iterable[str]) -> tuple[str | None, list[str]]:
             name = word.partition("=")[2]
         else:
             others.append(word)
-    if name is not None and not (name.strip() and name.isprintable() and len(name.encode()) <= _NAME_BYTES_MAX):
+    if name is not None and not _is_usable(name):
         raise RemoteCLError(
-            f"--advertise needs a name of 1 to {_NAME_BYTES_MAX} bytes of printable text to show to others, "
-            'for example --advertise "$(hostname)"'
+            f"--advertise needs a name of 1 to {_NAME_BYTES_MAX} bytes of printable text to show to others, with no "
+            'dot at its ends and no two in a row, for example --advertise "$(hostname)"'
         )
     return name, others
+
+
+def _is_usable(name: str) -> bool:
+    # Dots part it on the wire, and an empty part would end it.
+    return bool(name.strip()) and name.isprintable() and len(name.encode()) <= _NAME_BYTES_MAX and all(name.split("."))
 
 
 def run(name: str, binary: str, arguments: list[str], environment: Mapping[str, str]) -> int:
@@ -98,8 +103,8 @@ def _announce(name: str, address: str, devices: list[str]) -> zeroconf.Zeroconf:
     addresses = _own_addresses(host)
     # A daemon on one address is announced on that interface only: nobody else could use it.
     network = discovery.open_zeroconf(None if _is_any(host) else addresses)
+    module = discovery.import_zeroconf()
     try:
-        module = discovery.import_zeroconf()
         information = module.ServiceInfo(
             discovery.SERVICE_TYPE,
             f"{name}.{discovery.SERVICE_TYPE}",
@@ -109,8 +114,10 @@ def _announce(name: str, address: str, devices: list[str]) -> zeroconf.Zeroconf:
             server=f"{socket.gethostname().partition('.')[0]}-{port}.local.",
         )
         network.register_service(information, allow_name_change=True)
-    except BaseException:
+    except BaseException as error:
         network.close()
+        if isinstance(error, module.Error):
+            raise RemoteCLError(f"{name!r} cannot be announced: {error or type(error).__name__}") from error
         raise
     announced = information.name.removesuffix("." + discovery.SERVICE_TYPE)
     print(f"announced as {announced} on {', '.join(addresses)}", flush=True)

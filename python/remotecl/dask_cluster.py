@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import importlib.util
 import time
 from collections.abc import Callable, Mapping
@@ -124,6 +125,7 @@ class DaskCluster(Cluster[DaskServer]):
         startup_timeout_s: seconds that it may take until all daemons listen.
 
     Raises:
+        TypeError: `client` is something else, such as a Dask cluster.
         ValueError: there are no workers, a mapping lacks one, or `per` is something else.
         RemoteCLError: Dask is not installed, or the client is asynchronous.
         ServerStartError: a daemon did not start. No daemon stays behind.
@@ -148,6 +150,10 @@ class DaskCluster(Cluster[DaskServer]):
     ) -> None:
         if importlib.util.find_spec("distributed") is None:
             raise RemoteCLError("this needs Dask, which is not installed: pip install 'remotecl[dask]'")
+        if not isinstance(client, importlib.import_module("distributed").Client):
+            raise TypeError(
+                f"DaskCluster takes a distributed.Client, not {type(client).__name__}; try cluster.get_client()"
+            )
         if client.asynchronous:
             raise RemoteCLError("the Dask client is asynchronous; make one with Client(..., asynchronous=False)")
         workers = _workers(client, per)

@@ -199,7 +199,9 @@ def test_a_scheduler_without_remotecl_is_told(client, monkeypatch):
         remotecl.DaskCluster(client)
 
 
-def test_mistakes_are_named(client):
+def test_mistakes_are_named(client, dask_cluster):
+    with pytest.raises(TypeError, match="get_client"):
+        remotecl.DaskCluster(dask_cluster)
     with pytest.raises(ValueError, match='"worker" or "host"'):
         remotecl.DaskCluster(client, per="rack")
     with pytest.raises(ValueError, match="which devices of the worker"):

@@ -144,7 +144,9 @@ def test_a_daemon_that_does_not_start_is_not_announced():
     assert "no such device" in errors
 
 
-@pytest.mark.parametrize("arguments", [["--advertise"], ["--advertise="], ["--advertise", "x" * 64]])
+@pytest.mark.parametrize(
+    "arguments", [["--advertise"], ["--advertise="], ["--advertise", "x" * 64], ["--advertise", "gpu1."]]
+)
 def test_an_unusable_name_is_refused(arguments):
     with pytest.raises(remotecl.RemoteCLError, match="1 to 63 bytes"):
         _advertise.split_option(arguments)
