@@ -12,8 +12,8 @@ class ActivationError(RemoteCLError):
 
 
 class ServerUnreachable(RemoteCLError):
-    """A server could not be connected to: name, network, port or protocol version."""
+    """A server, or over ssh its machine, could not be connected to: name, network, port, keys or protocol version."""
 
 
 class ServerStartError(RemoteCLError):
-    """A daemon did not start; the message has the daemon's own words."""
+    """A daemon did not start, or is not installed where it should; the message has the machine's own words."""

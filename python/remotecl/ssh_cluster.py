@@ -31,6 +31,9 @@ _SSH_DEFAULTS = [
     *("-o", "ClearAllForwardings=yes"),
 ]
 
+# A running master connection of the user's is good; becoming one would tie other sessions to the daemon's end.
+_JOIN_MASTER = ["-o", "ControlMaster=no"]
+
 # What to do about a failure of ssh itself, by what it says.
 _SSH_REMEDIES = [
     (
@@ -52,8 +55,8 @@ class SSHServer:
         self.host = host
         self._address = ""
         self._tunnel = _Tunnel(host, ssh_options) if tunnel else None
-        control = self._tunnel.master_options if self._tunnel else []
-        words = ["ssh", *ssh_options, *_SSH_DEFAULTS, *control, host, _remote_command(command, devices, tunnel)]
+        control = self._tunnel.master_options if self._tunnel else _JOIN_MASTER
+        words = ["ssh", *control, *ssh_options, *_SSH_DEFAULTS, host, _remote_command(command, devices, tunnel)]
         try:
             self._daemon = DaemonProcess(words, terminate=False)
         except FileNotFoundError:
@@ -179,7 +182,7 @@ class _Tunnel:
         self._directory: tempfile.TemporaryDirectory[str] | None = None
         self._cancel: weakref.finalize[[list[str], int], _Tunnel] | None = None
         self._control_path = _running_master(host, ssh_options)
-        self.master_options: list[str] = []  # for the ssh that starts the daemon
+        self.master_options = _JOIN_MASTER  # for the ssh that starts the daemon
         if not self._control_path:
             self._directory = tempfile.TemporaryDirectory(prefix="remotecl-")
             self._control_path = f"{self._directory.name}/control"

@@ -186,6 +186,22 @@ def test_a_running_master_connection_is_used_and_stays(sshd, tmp_path):
         subprocess.run([*master, "-O", "exit", "one"], capture_output=True, check=True)
 
 
+@pytest.mark.parametrize("tunnel", [False, True], ids=["direct", "tunnel"])
+def test_it_becomes_nobodys_master_connection(sshd, tmp_path, tunnel):
+    """Else stopping it would wait for, or end, what the user does over the same connection."""
+    socket = tmp_path / "master"
+    options = ["-o", f"ControlPath={socket}", "-o", "ControlPersist=60", *sshd.options]
+    configuration = sshd.client_config.read_text()
+    sshd.client_config.write_text("ControlMaster auto\n" + configuration)
+    try:
+        with remotecl.SSHCluster(["one"], python=sys.executable, ssh_options=options, tunnel=tunnel) as cluster:
+            assert all(map(can_connect, cluster.addresses))
+            assert not socket.exists()
+        assert not any(map(can_connect, cluster.addresses)), "no connection stays in the background"
+    finally:
+        sshd.client_config.write_text(configuration)
+
+
 @pytest.mark.parametrize(
     ("hosts", "options", "words"),
     [
