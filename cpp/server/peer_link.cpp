@@ -287,7 +287,10 @@ void PeerLink::give_up() {
   {
     MutexLock lock(mutex_);
     lost_ = true;
-    if (reason_.empty()) reason_ = "the other server closed the connection";
+    if (reason_.empty()) {
+      const bool vanished = control_->vanished() || bulk_->vanished();
+      reason_ = vanished ? "the other server does not answer any more" : "the other server closed the connection";
+    }
     reason = reason_;
     pulled_early_.clear();
     dropped_early_.clear();

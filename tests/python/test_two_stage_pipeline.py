@@ -7,20 +7,17 @@ link with each other what the machine can.
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack
 
 import pytest
 
 from conftest import CLEAN_ENVIRONMENT
+from namespaces import PORT, Namespaces, namespaces_or_skip, run
 
 pytestmark = pytest.mark.namespaces
 
-PORT = 10990
 FRAME_BYTES = 16 << 20
 LINK_BYTES_PER_SECOND = 100e6 / 8
 
@@ -103,44 +100,33 @@ print(json.dumps({"lone_s": lone, "piped_s": piped, "client_bytes": traffic() - 
 """
 
 
-def run(*command: str) -> str:
-    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
-
-
-class Network:
-    """Three namespaces and their links; they end with close()."""
+class Network(Namespaces):
+    """Client, maker and user, each linked to both others."""
 
     def __init__(self) -> None:
-        self._stack = ExitStack()
-        self.client, self.maker, self.user = (f"remotecl-{os.getpid()}-{name}" for name in ("client", "a", "b"))
+        super().__init__("client", "a", "b")
+        self.client, self.maker, self.user = self.names
         try:
-            for name in (self.client, self.maker, self.user):
-                run("ip", "netns", "add", name)
-                self._stack.callback(run, "ip", "netns", "del", name)
-                run("ip", "-n", name, "link", "set", "lo", "up")
-            self._link(self.client, "to-a", "10.91.1.1", self.maker, "to-client", "10.91.1.2")
-            self._link(self.client, "to-b", "10.91.2.1", self.user, "to-client", "10.91.2.2")
-            self._link(self.maker, "to-b", "10.91.3.1", self.user, "to-a", "10.91.3.2")
-            # The servers know each other by the addresses that the client uses.
-            run("ip", "-n", self.maker, "route", "add", "10.91.2.2/32", "via", "10.91.3.2")
-            run("ip", "-n", self.user, "route", "add", "10.91.1.2/32", "via", "10.91.3.1")
-            for name, link in (
-                (self.client, "to-a"),
-                (self.client, "to-b"),
-                (self.maker, "to-client"),
-                (self.user, "to-client"),
-            ):
-                limit = ("tbf", "rate", "100mbit", "burst", "256kb", "latency", "100ms")
-                run("tc", "-n", name, "qdisc", "add", "dev", link, "root", *limit)
+            self._connect()
         except BaseException:
             self.close()
             raise
 
-    def _link(self, one: str, one_name: str, one_ip: str, other: str, other_name: str, other_ip: str) -> None:
-        run("ip", "link", "add", one_name, "netns", one, "type", "veth", "peer", "name", other_name, "netns", other)
-        for namespace, name, address in ((one, one_name, one_ip), (other, other_name, other_ip)):
-            run("ip", "-n", namespace, "address", "add", f"{address}/24", "dev", name)
-            run("ip", "-n", namespace, "link", "set", name, "up")
+    def _connect(self) -> None:
+        self.link(self.client, "to-a", "10.91.1.1", self.maker, "to-client", "10.91.1.2")
+        self.link(self.client, "to-b", "10.91.2.1", self.user, "to-client", "10.91.2.2")
+        self.link(self.maker, "to-b", "10.91.3.1", self.user, "to-a", "10.91.3.2")
+        # The servers know each other by the addresses that the client uses.
+        run("ip", "-n", self.maker, "route", "add", "10.91.2.2/32", "via", "10.91.3.2")
+        run("ip", "-n", self.user, "route", "add", "10.91.1.2/32", "via", "10.91.3.1")
+        for name, link in (
+            (self.client, "to-a"),
+            (self.client, "to-b"),
+            (self.maker, "to-client"),
+            (self.user, "to-client"),
+        ):
+            limit = ("tbf", "rate", "100mbit", "burst", "256kb", "latency", "100ms")
+            run("tc", "-n", name, "qdisc", "add", "dev", link, "root", *limit)
 
     def bytes_at(self, namespace: str, *links: str) -> int:
         """What these links of a namespace have carried, both ways."""
@@ -150,43 +136,13 @@ class Network:
             total += counters["rx"]["bytes"] + counters["tx"]["bytes"]
         return total
 
-    def start_server(self, namespace: str) -> None:
-        # `ip netns exec` becomes the daemon, which ends when its stdin does.
-        command = [sys.executable, "-m", "remotecl._daemon", "--listen", f"0.0.0.0:{PORT}", "--exit-on-stdin-eof"]
-        process = self._stack.enter_context(
-            subprocess.Popen(
-                ["ip", "netns", "exec", namespace, *command],
-                env=CLEAN_ENVIRONMENT,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                text=True,
-            )
-        )
-        self._stack.callback(process.terminate)
-        assert process.stdout is not None
-        assert any(line.startswith("listening on ") for line in process.stdout)
-
-    def close(self) -> None:
-        self._stack.close()
-
 
 @pytest.fixture(scope="module")
 def network() -> Iterator[Network]:
-    if os.geteuid() != 0:
-        pytest.skip("network namespaces need root")
-    for tool in ("ip", "tc"):
-        if shutil.which(tool) is None:
-            pytest.skip(f"{tool} is missing: apt-get install iproute2")
-    try:
-        network = Network()
-    except subprocess.CalledProcessError as error:
-        pytest.skip(f"no network namespaces here: {' '.join(error.cmd)}: {error.stderr.strip()}")
-    try:
+    with namespaces_or_skip(Network) as network:
         network.start_server(network.maker)
         network.start_server(network.user)
         yield network
-    finally:
-        network.close()
 
 
 def run_pipeline(network: Network, frames: int, peers: str) -> dict[str, float]:

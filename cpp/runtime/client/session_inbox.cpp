@@ -16,6 +16,11 @@ namespace {
 // How long the background thread leaves the connection to the threads that wait, after one of them has waited.
 constexpr std::chrono::milliseconds kBackgroundPause{20};
 
+std::string end_of(const Connection& connection, const std::string& name) {
+  if (connection.vanished()) return "it does not answer any more; its machine or the network to it is down";
+  return "the server closed the " + name;
+}
+
 }  // namespace
 
 bool Session::wait(const std::function<bool()>& done) {
@@ -112,8 +117,8 @@ void Session::pump(Pump how) {
     std::uint64_t count = 0;
     [[maybe_unused]] const auto taken = ::read(wake_, &count, sizeof count);
   }
-  if (waits[0].revents != 0 && !read_control()) lose("the server closed the connection");
-  if (waits[1].revents != 0 && !read_bulk()) lose("the server closed the bulk connection");
+  if (waits[0].revents != 0 && !read_control()) lose(end_of(*control_, "connection"));
+  if (waits[1].revents != 0 && !read_bulk()) lose(end_of(*bulk_, "bulk connection"));
 }
 
 bool Session::read_control() {

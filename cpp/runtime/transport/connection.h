@@ -39,6 +39,8 @@ class Connection {
   virtual int wait_handle() const = 0;
   virtual void set_read_timeout(std::chrono::milliseconds timeout) = 0;  // 0: none
   virtual void shutdown() = 0;
+  // After its end: whether nothing has been heard of the other machine for a while.
+  virtual bool vanished() const { return false; }
 
   bool write(Bytes from) {
     iovec part{const_cast<std::byte*>(from.data()), from.size()};

@@ -29,6 +29,7 @@ class SharedMemoryConnection final : public Connection {
   int wait_handle() const override { return handle_; }
   void set_read_timeout(std::chrono::milliseconds timeout) override { read_timeout_ = timeout; }
   void shutdown() override;
+  bool vanished() const override { return doorbell_->vanished(); }
 
  private:
   using Clock = std::chrono::steady_clock;

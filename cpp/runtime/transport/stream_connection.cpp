@@ -7,10 +7,26 @@
 
 #include <cerrno>
 
+#include "runtime/transport/vanished_peers.h"
+
 namespace remotecl {
 
-StreamConnection::StreamConnection(int descriptor) : descriptor_(descriptor) {}
-StreamConnection::~StreamConnection() { ::close(descriptor_); }
+StreamConnection::StreamConnection(int descriptor) : descriptor_(descriptor) { VanishedPeers::instance().watch(*this); }
+
+StreamConnection::~StreamConnection() {
+  VanishedPeers::instance().forget(*this);
+  ::close(descriptor_);
+}
+
+// Of the last call that failed.
+void StreamConnection::note_error() {
+  if (errno == ETIMEDOUT || errno == EHOSTUNREACH || errno == ENETUNREACH) vanished_ = true;
+}
+
+void StreamConnection::give_up() {
+  vanished_ = true;
+  shutdown();
+}
 
 std::size_t StreamConnection::read_some(MutableBytes to) {
   for (;;) {
@@ -20,6 +36,7 @@ std::size_t StreamConnection::read_some(MutableBytes to) {
       return static_cast<std::size_t>(count);
     }
     if (count < 0 && errno == EINTR) continue;
+    if (count < 0) note_error();
     return 0;  // closed, broken, or silent for longer than the read timeout
   }
 }
@@ -33,6 +50,7 @@ std::ptrdiff_t StreamConnection::try_read_some(MutableBytes to) {
     }
     if (count < 0 && errno == EINTR) continue;
     if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return -1;
+    if (count < 0) note_error();
     return 0;
   }
 }
@@ -51,6 +69,7 @@ bool StreamConnection::write(iovec* parts, int count) {
         ::poll(&wait, 1, -1);
         continue;
       }
+      note_error();
       return false;
     }
     bytes_sent_.fetch_add(static_cast<std::uint64_t>(sent), std::memory_order_relaxed);
@@ -76,7 +95,9 @@ std::ptrdiff_t StreamConnection::try_write(Bytes from) {
       return sent;
     }
     if (errno == EINTR) continue;
-    return errno == EAGAIN || errno == EWOULDBLOCK ? 0 : -1;
+    if (errno == EAGAIN || errno == EWOULDBLOCK) return 0;
+    note_error();
+    return -1;
   }
 }
 

@@ -18,9 +18,15 @@ class StreamConnection final : public Connection {
   int wait_handle() const override { return descriptor_; }
   void set_read_timeout(std::chrono::milliseconds timeout) override;
   void shutdown() override;
+  bool vanished() const override { return vanished_.load(std::memory_order_relaxed); }
+  // Ends it: the other machine does not answer.
+  void give_up();
 
  private:
+  void note_error();
+
   const int descriptor_;
+  std::atomic<bool> vanished_{false};
 };
 
 }  // namespace remotecl

@@ -70,11 +70,6 @@ std::unique_ptr<Connection> adopt(int descriptor) {
   const int on = 1;
   ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
   ::setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  ::setsockopt(descriptor, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-  const int idle_s = 5, interval_s = 5, probes = 3;
-  ::setsockopt(descriptor, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
-  ::setsockopt(descriptor, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof interval_s);
-  ::setsockopt(descriptor, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
   return std::make_unique<StreamConnection>(descriptor);
 }
 

@@ -1,0 +1,91 @@
+#include "runtime/transport/vanished_peers.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <system_error>
+#include <thread>
+
+#include "runtime/transport/stream_connection.h"
+
+namespace remotecl {
+namespace {
+
+constexpr int kHeartbeats = 3;
+
+// Whether bytes have been sent again and again, and nothing has come back for so long.
+bool is_unanswered(int descriptor, std::chrono::milliseconds limit) {
+  tcp_info info{};
+  socklen_t size = sizeof info;
+  if (::getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return false;
+  return info.tcpi_unacked != 0 && info.tcpi_retransmits > 1 && info.tcpi_last_ack_recv > limit.count();
+}
+
+bool is_on_this_machine(int descriptor) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  if (::getpeername(descriptor, reinterpret_cast<sockaddr*>(&address), &size) != 0) return true;
+  if (address.ss_family == AF_INET) {
+    return ntohl(reinterpret_cast<const sockaddr_in&>(address).sin_addr.s_addr) >> 24 == 127;
+  }
+  return address.ss_family != AF_INET6 ||
+         IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6&>(address).sin6_addr);
+}
+
+void set(int descriptor, int level, int name, int value) {
+  ::setsockopt(descriptor, level, name, &value, sizeof value);
+}
+
+}  // namespace
+
+std::chrono::seconds heartbeat_interval() {
+  static const std::chrono::seconds interval = [] {
+    const char* const text = std::getenv("REMOTECL_HEARTBEAT");
+    const long value = text != nullptr ? std::strtol(text, nullptr, 10) : 0;
+    return std::chrono::seconds(value > 0 ? std::min(value, 3600L) : 5);
+  }();
+  return interval;
+}
+
+VanishedPeers& VanishedPeers::instance() {
+  static VanishedPeers& peers = *new VanishedPeers;  // its thread is not joined
+  return peers;
+}
+
+void VanishedPeers::watch(StreamConnection& connection) {
+  const int descriptor = connection.wait_handle();
+  const int interval_s = static_cast<int>(heartbeat_interval().count());
+  set(descriptor, SOL_SOCKET, SO_KEEPALIVE, 1);
+  set(descriptor, IPPROTO_TCP, TCP_KEEPIDLE, interval_s);
+  set(descriptor, IPPROTO_TCP, TCP_KEEPINTVL, interval_s);
+  set(descriptor, IPPROTO_TCP, TCP_KEEPCNT, kHeartbeats - 1);
+  if (is_on_this_machine(descriptor)) return;
+  MutexLock lock(mutex_);
+  try {
+    if (!has_thread_) std::thread([this] { run(); }).detach();
+    has_thread_ = true;
+  } catch (const std::system_error&) {  // the system's own time-outs remain
+  }
+  watched_.insert(&connection);
+}
+
+void VanishedPeers::forget(StreamConnection& connection) {
+  MutexLock lock(mutex_);
+  watched_.erase(&connection);
+}
+
+void VanishedPeers::run() {
+  const std::chrono::milliseconds limit = kHeartbeats * heartbeat_interval();
+  for (;;) {
+    std::this_thread::sleep_for(limit / 8);
+    MutexLock lock(mutex_);
+    for (StreamConnection* connection : watched_) {
+      if (is_unanswered(connection->wait_handle(), limit * 7 / 8)) connection->give_up();
+    }
+  }
+}
+
+}  // namespace remotecl

@@ -1,0 +1,116 @@
+"""A server's machine that vanishes without closing its connections, and one that is only slow."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from conftest import CLEAN_ENVIRONMENT
+from namespaces import PORT, Namespaces, namespaces_or_skip, run
+
+pytestmark = pytest.mark.namespaces
+
+HEARTBEAT_S = 1
+NOTICED_S = 3 * HEARTBEAT_S + 2  # three heartbeats, and a loaded machine
+
+# Says "ready" and does what its argument says until that fails; then says how long the server had been gone for.
+PROGRAM = """
+import sys, time
+import numpy as np
+import pyopencl as cl
+import remotecl
+
+context = cl.Context(remotecl.devices())
+queue = cl.CommandQueue(context)
+buffer = cl.Buffer(context, cl.mem_flags.READ_WRITE, 256 << 20)
+host = np.ones(256 << 20, np.uint8)
+program = cl.Program(context, "kernel void spin(global uint* x, ulong n) {"
+                              " uint a = x[0]; for (ulong i = 0; i < n; ++i) a = a * 1664525u + (uint)i; x[0] = a; }")
+spin = cl.Kernel(program.build(), "spin")
+cl.enqueue_copy(queue, buffer, host[:4])
+queue.finish()
+
+def idle():
+    while remotecl.servers()[0].status == "connected":
+        time.sleep(0.05)
+    raise RuntimeError(remotecl.servers()[0].error)
+
+def wait():
+    gate = cl.UserEvent(context)
+    cl.enqueue_marker(queue, [gate]).wait()
+
+def write():
+    while True:
+        cl.enqueue_copy(queue, buffer, host)
+
+def compute():
+    start, rounds = time.monotonic(), 1 << 28
+    while time.monotonic() - start < 5:  # one kernel that takes longer than five heartbeats
+        start = time.monotonic()
+        spin(queue, (1,), None, buffer, np.uint64(rounds))
+        queue.finish()
+        rounds *= 2
+    print("done", flush=True)
+    sys.exit()
+
+job = globals()[sys.argv[1]]
+print("ready", flush=True)
+try:
+    job()
+except Exception as error:
+    print(type(error).__name__, error, flush=True)
+"""
+
+
+class Pair(Namespaces):
+    def __init__(self) -> None:
+        super().__init__("client", "server")
+        self.client, self.server = self.names
+        self.link(self.client, "to-server", "10.92.1.1", self.server, "to-client", "10.92.1.2")
+
+
+@pytest.fixture
+def pair() -> Iterator[Pair]:
+    with namespaces_or_skip(Pair) as pair:
+        pair.start_server(pair.server, {"REMOTECL_HEARTBEAT": str(HEARTBEAT_S)})
+        yield pair
+
+
+def start(pair: Pair, job: str) -> subprocess.Popen[str]:
+    process = subprocess.Popen(
+        ["ip", "netns", "exec", pair.client, sys.executable, "-c", PROGRAM, job],
+        env={
+            **CLEAN_ENVIRONMENT,
+            "REMOTECL_SERVERS": f"10.92.1.2:{PORT}",
+            "REMOTECL_HEARTBEAT": str(HEARTBEAT_S),
+            "REMOTECL_SHARED_MEMORY": "off",
+        },
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+@pytest.mark.parametrize("job", ["idle", "wait", "write"])
+def test_is_noticed_within_three_heartbeats(pair, job):
+    process = start(pair, job)
+    time.sleep(1.5)  # it is in the middle of it
+    assert process.poll() is None
+    run("ip", "-n", pair.server, "link", "set", "to-client", "down")
+    gone = time.monotonic()
+    out, err = process.communicate(timeout=60)
+    assert time.monotonic() - gone < NOTICED_S
+    assert "Error" in out
+    assert "does not answer any more" in err
+
+
+def test_long_kernel_is_no_failure(pair):
+    out, err = start(pair, "compute").communicate(timeout=120)
+    assert out == "done\n", out + err
