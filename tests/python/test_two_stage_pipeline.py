@@ -151,7 +151,12 @@ def run_pipeline(network: Network, frames: int, peers: str) -> dict[str, float]:
     servers_before = network.bytes_at(network.maker, "to-b")
     result = subprocess.run(
         ["ip", "netns", "exec", network.client, sys.executable, "-c", PROGRAM, str(FRAME_BYTES), str(frames)],
-        env={**CLEAN_ENVIRONMENT, "REMOTECL_SERVERS": f"10.91.1.2:{PORT},10.91.2.2:{PORT}", "REMOTECL_PEERS": peers},
+        env={
+            **CLEAN_ENVIRONMENT,
+            "REMOTECL_SERVERS": f"10.91.1.2:{PORT},10.91.2.2:{PORT}",
+            "REMOTECL_PEERS": peers,
+            "REMOTECL_SHARED_MEMORY": "off",  # as on a machine of its own
+        },
         capture_output=True,
         text=True,
         timeout=300,
