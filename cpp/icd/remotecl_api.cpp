@@ -107,6 +107,8 @@ extern "C" {
 
 const char* remotecl_version(void) { return REMOTECL_VERSION; }
 
+unsigned remotecl_protocol_version(void) { return kProtocolVersion; }
+
 int remotecl_connect(const char* servers, char** error) {
   std::string text;
   if (in_forked_child()) {

@@ -15,6 +15,8 @@ SYSTEM_VENDORS = "/etc/OpenCL/vendors"
 
 PACKAGE = Path(__file__).resolve().parent
 ICD_LIBRARY = PACKAGE / "lib" / "libremotecl.so"
+# For the daemon and other programs of ours, on machines that have no loader.
+LOADER = PACKAGE / "lib" / "libOpenCL.so.1"
 REGISTRATION_NAME = "libremotecl-icd.so"
 
 
@@ -28,16 +30,17 @@ def drivers_in(setting: str) -> list[str]:
     place = Path(setting)
     if place.is_dir():
         files = sorted(file for file in place.iterdir() if file.name.endswith(".icd"))
-        return [driver for driver in map(_driver_named_by, files) if driver]
+        return [driver for driver in map(driver_named_by, files) if driver]
     if setting.endswith(".icd"):
         file = place if "/" in setting else Path(SYSTEM_VENDORS) / setting
-        driver = _driver_named_by(file)
+        driver = driver_named_by(file)
         return [driver] if driver else []
     # ocl-icd takes anything else for the name of a library; a missing directory must not become one.
     return [setting] if place.is_file() or "/" not in setting else []
 
 
-def _driver_named_by(file: Path) -> str | None:
+def driver_named_by(file: Path) -> str | None:
+    """The library that an .icd file names; nothing when it is empty or cannot be read."""
     try:
         lines = file.read_text(errors="surrogateescape").splitlines()
     except OSError:

@@ -54,6 +54,16 @@ def _parser() -> argparse.ArgumentParser:
     info = commands.add_parser("info", help="show versions, loader, drivers and servers")
     info.set_defaults(run=_info)
 
+    doctor = commands.add_parser(
+        "doctor", help="look for what is wrong with this installation and its servers, and say what helps"
+    )
+    _add_servers(doctor, "none takes those in REMOTECL_SERVERS")
+    doctor.add_argument("--json", action="store_true", help="print a list of objects instead")
+    doctor.add_argument(
+        "--timeout", type=_seconds, default=30.0, metavar="SECONDS", help="how long one probe may take (default: 30)"
+    )
+    doctor.set_defaults(run=_doctor)
+
     icd_path = commands.add_parser("icd-path", help="print the path of the ICD, for other loaders and programs")
     icd_path.add_argument(
         "--vendors", action="store_true", help="print a vendors directory that has this machine's drivers too"
@@ -95,6 +105,13 @@ def _matrix_size(text: str) -> int:
     if size <= 0 or size % 16:
         raise argparse.ArgumentTypeError("it must be a positive multiple of 16")
     return size
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not seconds > 0:
+        raise argparse.ArgumentTypeError("it must be more than 0")
+    return seconds
 
 
 def _devices(options: argparse.Namespace) -> int:
@@ -168,6 +185,18 @@ def _print_links(cl: ModuleType) -> None:
     for link in links():
         print(f"link               {' - '.join(link.servers)}: {link.state} {link.reason}".rstrip())
     del context
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    from . import doctor
+
+    findings = []
+    for finding in doctor.examine(options.servers, options.timeout):
+        findings.append(finding)
+        if not options.json:
+            print(finding, flush=True)
+    print(doctor.as_json(findings) if options.json else doctor.summary(findings))
+    return 1 if any(finding.status == "problem" for finding in findings) else 0
 
 
 def _icd_path(options: argparse.Namespace) -> int:

@@ -21,6 +21,9 @@ extern "C" {
 /* Version of this library, "major.minor.patch". */
 REMOTECL_EXPORT const char* remotecl_version(void);
 
+/* Version of the protocol that this library speaks; a server must speak the same. */
+REMOTECL_EXPORT unsigned remotecl_protocol_version(void);
+
 /* Adds servers ("host[:port]", comma separated; default port 10990) and connects to them now.
  * Returns 0, or -1 with *error set to a JSON string (free it) that says which server failed, why, and the remedy.
  * Fails when the platform has been used already (its devices cannot change under a running program),

@@ -1,0 +1,45 @@
+"""What `remotecl doctor` does: looks at everything that remotecl needs, and says what is wrong and what helps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from .. import _loader
+from . import environment
+from .finding import Finding, as_json, findings_of, summary
+from .local import LocalChecks
+from .servers import ServerChecks
+
+__all__ = ["Finding", "as_json", "examine", "summary"]
+
+
+def examine(servers: Sequence[str] = (), timeout_s: float = 30.0) -> Iterator[Finding]:
+    """Checks packages, environment, ICD, loaders, drivers, and servers, one after the other.
+
+    Drivers and connections are tried in processes of their own: one that crashes is a finding. Nothing is changed.
+
+    Args:
+        servers: ``host[:port]`` each; those in ``REMOTECL_SERVERS`` when there are none.
+        timeout_s: seconds that one probe may take.
+
+    Example::
+
+        for finding in remotecl.doctor.examine(["gpu1"]):
+            print(finding.status, finding.check, finding.text, finding.remedy)
+    """
+    settings = _loader.original_environment()
+    configured = [name.strip() for name in settings.get("REMOTECL_SERVERS", "").split(",") if name.strip()]
+    local = LocalChecks(settings, timeout_s)
+    remote = ServerChecks(list(servers) or configured, settings, timeout_s)
+    for name, check in (
+        ("packages", environment.packages),
+        ("variables", lambda: environment.variables(settings)),
+        ("limits", environment.limits),
+        ("ICD", local.icd),
+        ("loader of PyOpenCL", local.pyopencl_loader),
+        ("loader of the system", local.system_loader),
+        ("drivers", local.drivers),
+        ("remotecl-server", local.daemon),
+        ("servers", remote.all),
+    ):
+        yield from findings_of(name, check)

@@ -1,0 +1,168 @@
+"""Checks of this machine: the ICD, the loaders, the drivers, and the daemon's program."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import remotecl
+
+from .. import _daemon, _vendors
+from ..errors import RemoteCLError
+from .child import ProbeError, ask, opencl_probe, probe
+from .finding import Finding
+
+REINSTALL = "install the package again: pip install --force-reinstall remotecl"
+POCL_REMEDY = "this PoCL is older than this processor; install the system's (Debian: apt-get install pocl-opencl-icd)"
+IMPORT_FIRST = "import remotecl before the first OpenCL call, or set OCL_ICD_VENDORS=$(remotecl icd-path --vendors)"
+
+
+class LocalChecks:
+    """What can be said without a server. `environment` is the user's, without what importing remotecl has changed."""
+
+    def __init__(self, environment: Mapping[str, str], timeout_s: float) -> None:
+        # Servers have checks of their own; here they would only cost time.
+        hidden = ("REMOTECL_SERVERS", "REMOTECL_DISABLE")
+        self._environment = {name: value for name, value in environment.items() if name not in hidden}
+        self._timeout_s = timeout_s
+
+    def icd(self) -> Iterator[Finding]:
+        """Found, can be loaded, and of this package's version."""
+        name, path = "ICD", _vendors.ICD_LIBRARY
+        if not path.is_file():
+            yield Finding(name, "problem", f"{path} is missing", REINSTALL)
+            return
+        try:
+            answer = ask(probe("icd"), self._environment, self._timeout_s)
+        except ProbeError as error:
+            yield Finding(name, "problem", f"{path} cannot be loaded: {error}", REINSTALL)
+            return
+        if answer["version"] != remotecl.__version__:
+            text = f"{path} is version {answer['version']}, the Python package version {remotecl.__version__}"
+            yield Finding(name, "problem", text, REINSTALL)
+            return
+        yield Finding(name, "ok", f"{path}, version {answer['version']}, protocol version {answer['protocol']}")
+
+    def pyopencl_loader(self) -> Iterator[Finding]:
+        """Which loader PyOpenCL has, and whether that finds remotecl."""
+        name = "loader of PyOpenCL"
+        package = _vendors.pyopencl_package()
+        if package is None:
+            return  # said with the other packages
+        try:
+            answer = ask(probe("pyopencl"), self._environment, self._timeout_s)
+        except ProbeError as error:
+            yield Finding(name, "problem", f"PyOpenCL: {error}", _pyopencl_remedy(str(error)))
+            return
+        where = "PyOpenCL's own" if Path(answer["path"]).is_relative_to(package.parent) else "the system's"
+        yield self._loader_finding(name, f"{answer['loader'] or 'unknown'}, {where}, {answer['path']}", answer)
+
+    def system_loader(self) -> Iterator[Finding]:
+        """Whether programs in other languages have a loader."""
+        name = "loader of the system"
+        try:
+            answer = ask(probe("system"), self._environment, self._timeout_s)
+        except ProbeError as error:
+            yield Finding(name, "problem", f"libOpenCL.so.1: {error}", "a driver fails in it; see the drivers below")
+            return
+        if "error" in answer:
+            remedy = "only programs in C and C++ need one (Debian: apt-get install ocl-icd-libopencl1)"
+            yield Finding(name, "note", f"there is none ({answer['error']})", remedy)
+            return
+        yield self._loader_finding(name, f"{answer['loader'] or 'unknown'}, {answer['path']}", answer)
+
+    @staticmethod
+    def _loader_finding(name: str, text: str, answer: Mapping[str, Any]) -> Finding:
+        platforms = ", ".join(answer["platforms"]) or "none"
+        if answer["sees_remotecl"]:
+            return Finding(name, "ok", f"{text}; it finds remotecl; local platforms: {platforms}")
+        return Finding(name, "problem", f"{text}; it does not find remotecl; platforms: {platforms}", IMPORT_FIRST)
+
+    def drivers(self) -> Iterator[Finding]:
+        """Every driver that a daemon here would use, each in a process of its own."""
+        settings = _daemon.daemon_environment(self._environment)
+        place = _vendors.vendors_setting(settings)
+        yield from self._broken_files(_vendors.vendors_setting(self._environment))
+        drivers = [driver for driver in _vendors.drivers_in(place) if not _vendors.is_remotecl(driver)]
+        if not drivers:
+            remedy = "to serve this machine's devices, install a driver; pocl-opencl-icd gives a CPU device"
+            yield Finding("drivers", "note", f"none is registered in {place}", remedy)
+        for driver in drivers:
+            yield from self._driver(driver)
+
+    @staticmethod
+    def _broken_files(setting: str) -> Iterator[Finding]:
+        place = Path(setting)
+        for file in sorted(place.glob("*.icd")) if place.is_dir() else []:
+            if not _vendors.driver_named_by(file):
+                text = f"{file} names no driver, or cannot be read"
+                yield Finding(
+                    "drivers", "problem", text, "its first line must be a library's name; correct or remove it"
+                )
+
+    def _driver(self, driver: str) -> Iterator[Finding]:
+        name = f"driver {driver}"
+        with tempfile.TemporaryDirectory() as vendors:
+            (Path(vendors) / "one.icd").write_text(driver + "\n", errors="surrogateescape")
+            settings = {**self._environment, "OCL_ICD_VENDORS": vendors, "REMOTECL_DISABLE": "1"}
+            settings.pop("OCL_ICD_FILENAMES", None)
+            try:
+                answer = ask(opencl_probe(str(_vendors.LOADER), driver), settings, self._timeout_s)
+            except ProbeError as error:
+                remedy = "update or remove this driver: it takes every program down that lists platforms"
+                yield Finding(name, "problem", str(error), remedy)
+                return
+        if "error" in answer:
+            remedy = "install what it needs, or remove its .icd file"
+            yield Finding(name, "problem", f"cannot be loaded: {answer['error']}", remedy)
+            return
+        if not any(platform["devices"] for platform in answer["platforms"]):
+            remedy = (
+                "is its hardware there, and may this user open it (/dev/dri, /dev/nvidia*: groups render and video)?"
+            )
+            yield Finding(name, "note", "offers no device", remedy)
+        for platform in answer["platforms"]:
+            for device in platform["devices"]:
+                yield device_finding(name, f"{platform['name']}, {device['name']}", device["error"])
+
+    def daemon(self) -> Iterator[Finding]:
+        """Whether `remotecl-server` can be started, and is of this package's version."""
+        name = "remotecl-server"
+        try:
+            command = [_daemon.binary_path(), "--version"]
+            ended = subprocess.run(
+                command, env=self._environment, capture_output=True, text=True, timeout=self._timeout_s, check=False
+            )
+        except (RemoteCLError, OSError, subprocess.TimeoutExpired) as error:
+            yield Finding(name, "problem", f"cannot be started: {error}", REINSTALL)
+            return
+        version = ended.stdout.strip()
+        if ended.returncode != 0 or version != remotecl.__version__:
+            said = (version + " " + ended.stderr.strip()).strip() or f"exit code {ended.returncode}"
+            yield Finding(name, "problem", f"is not of version {remotecl.__version__}; it says: {said}", REINSTALL)
+            return
+        yield Finding(name, "ok", f"{command[0]}, version {version}")
+
+
+def device_finding(name: str, device: str, error: str) -> Finding:
+    """Whether a kernel ran on a device."""
+    if not error:
+        return Finding(name, "ok", f"{device}: a kernel ran")
+    remedy = "the driver is broken or does not fit the hardware; update or reinstall it where the device is"
+    if "unknown target CPU" in error:
+        remedy = POCL_REMEDY
+    return Finding(name, "problem", f"{device}: {error}", remedy)
+
+
+def _pyopencl_remedy(error: str) -> str:
+    if "libOpenCL" in error:
+        return (
+            "it has no OpenCL loader: pip install --force-reinstall pyopencl brings one, "
+            "or install the system's (Debian: ocl-icd-libopencl1)"
+        )
+    if "crashed" in error:
+        return "a driver brings PyOpenCL down; see the drivers below"
+    return "does `python -c 'import pyopencl'` work? if not: pip install --force-reinstall pyopencl"

@@ -1,0 +1,39 @@
+"""The environment variables that remotecl looks at. ``docs/environment.md`` is checked against this table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Variable:
+    """What a variable does, what it may be set to in words, and whether a value is one of those."""
+
+    meaning: str
+    values: str
+    accepts: Callable[[str], bool]
+
+
+def _switch(value: str) -> bool:
+    return value in ("on", "off")
+
+
+def _microseconds(value: str) -> bool:
+    return value.isdigit() and int(value) <= 1_000_000
+
+
+def _anything(_: str) -> bool:
+    return True
+
+
+VARIABLES = {
+    "REMOTECL_SERVERS": Variable("servers that programs connect to", "host[:port],...", _anything),
+    "REMOTECL_LOG": Variable("off: no line on stderr when a server or a link is lost", "on or off", _switch),
+    "REMOTECL_PEERS": Variable("off: data between servers goes through the client", "on or off", _switch),
+    "REMOTECL_SHARED_MEMORY": Variable("off: no shared memory within a host", "on or off", _switch),
+    "REMOTECL_BUSY_POLL": Variable(
+        "microseconds that who waits looks for a message before it sleeps", "a number from 0 to 1000000", _microseconds
+    ),
+    "REMOTECL_DISABLE": Variable("set to anything: the ICD offers no platform", "anything", _anything),
+}

@@ -1,0 +1,350 @@
+"""`remotecl doctor`: every problem is provoked for real."""
+
+import json
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+import remotecl
+from conftest import CLEAN_ENVIRONMENT, run_command
+from remotecl import _vendors
+from remotecl.doctor import environment, examine
+from remotecl.doctor.finding import findings_of
+from remotecl.doctor.local import LocalChecks, device_finding
+from remotecl.doctor.servers import HELLO, WELCOME, ServerChecks
+from remotecl.doctor.variables import VARIABLES
+
+ROOT = Path(__file__).resolve().parents[2]
+TIMEOUT_S = 60.0
+
+
+def local(method: str, timeout_s: float = TIMEOUT_S, **settings: str):
+    return list(getattr(LocalChecks({**CLEAN_ENVIRONMENT, **settings}, timeout_s), method)())
+
+
+def of_servers(*names: str, timeout_s: float = TIMEOUT_S, **settings: str):
+    return list(ServerChecks(names, {**CLEAN_ENVIRONMENT, **settings}, timeout_s).all())
+
+
+def variable(name: str, value: str):
+    (finding,) = environment.variables({name: value})
+    return finding
+
+
+def by_check(findings) -> dict:
+    return {finding.check: finding for finding in findings}
+
+
+@pytest.fixture
+def package(tmp_path):
+    """A copy of the installed package, to be damaged; programs with the given PYTHONPATH import it."""
+    copy = tmp_path / "site" / "remotecl"
+    shutil.copytree(_vendors.PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__", "remotecl-bench"))
+    return copy
+
+
+def doctor(*arguments: str, **settings: str | None) -> tuple[int, dict]:
+    command = [sys.executable, "-W", "ignore", "-m", "remotecl", "doctor", "--json", *arguments]
+    result = run_command(command, settings)
+    assert result.stderr == ""
+    return result.returncode, {entry["check"]: entry for entry in json.loads(result.stdout)}
+
+
+def test_nothing_is_wrong_with_a_working_cluster(run_remotecl, cluster, addresses):
+    code, findings = doctor("--servers", addresses)
+    assert [entry for entry in findings.values() if entry["status"] == "problem"] == []
+    assert code == 0
+    for address in cluster.addresses:
+        assert findings[f"server {address}: protocol"]["text"].endswith(f"(remotecl {remotecl.__version__})")
+        assert "a kernel ran" in findings[f"server {address}: device"]["text"]
+        assert findings[f"server {address}: round trip"]["text"].endswith(" us")
+    assert "connected" in findings[f"link {' - '.join(cluster.addresses)}"]["text"]
+    assert remotecl.icd_path() in findings["ICD"]["text"]
+    assert "it finds remotecl" in findings["loader of PyOpenCL"]["text"]
+
+
+def test_a_problem_is_said_with_its_remedy_and_counts(run_remotecl):
+    result = run_remotecl("doctor", REMOTECL_SERVERS="127.0.0.1:1", REMOTECL_SERVRES="gpu1")
+    assert result.returncode == 1
+    *lines, last = result.stdout.splitlines()
+    at = next(i for i, line in enumerate(lines) if line.startswith("problem  server 127.0.0.1:1: port"))
+    assert "->" in lines[at + 1]
+    assert "remotecl-server --listen 127.0.0.1:1" in lines[at + 1]
+    assert "did you mean REMOTECL_SERVERS?" in result.stdout
+    assert re.fullmatch(r"2 problems, \d+ notes?, \d+ ok", last)
+
+
+# Environment
+
+
+@pytest.mark.parametrize(
+    "name, value, status, words",
+    [
+        ("REMOTECL_SERVER", "gpu1", "problem", "REMOTECL_SERVERS"),
+        ("REMOTECL_COLOUR", "red", "problem", "REMOTECL_SERVERS, "),
+        ("REMOTECL_PEERS", "no", "problem", "on or off"),
+        ("REMOTECL_BUSY_POLL", "fast", "problem", "0 to 1000000"),
+        ("REMOTECL_BUSY_POLL", "50", "ok", "microseconds"),
+        ("REMOTECL_DISABLE", "1", "note", "unset it"),
+        ("OCL_ICD_VENDORS", "/does/not/exist", "problem", "/does/not/exist"),
+        ("OCL_ICD_VENDORS", "libpocl.so.2", "ok", "libpocl.so.2"),
+        ("OCL_ICD_FILENAMES", "/does/not/exist.so", "problem", "/does/not/exist.so"),
+        ("OCL_ICD_FILENAMES", "libany.so", "note", "OCL_ICD_VENDORS"),
+        ("PYOPENCL_CTX", "1:0", "note", "PYOPENCL_CTX=remotecl"),
+        ("PYOPENCL_CTX", "remotecl", "ok", "remotecl"),
+    ],
+)
+def test_variables_are_judged(name, value, status, words):
+    finding = variable(name, value)
+    assert finding.check == f"variable {name}"
+    assert finding.status == status
+    assert words in finding.text + finding.remedy
+
+
+def test_the_table_has_every_variable_that_is_read():
+    sources = [*ROOT.glob("cpp/**/*.cpp"), *ROOT.glob("python/**/*.py"), *ROOT.glob("python/**/*.c*")]
+    reads = re.compile(r"""(?:getenv\(|environ\.get\(|environ\[)["'](REMOTECL_\w+)""")
+    read = {name for file in sources for name in reads.findall(file.read_text())}
+    assert read - set(VARIABLES) == set()
+    assert {name for name in VARIABLES if name not in (ROOT / "docs" / "environment.md").read_text()} == set()
+
+
+def test_few_open_files_are_noted():
+    program = "import json, remotecl.doctor.environment as e; print([f for f in e.limits() if f.status == 'note'])"
+    command = ["bash", "-c", f'ulimit -n 100; exec {sys.executable} -c "$0"', program]
+    assert "100 files may be open" in run_command(command).stdout
+
+
+# ICD and daemon
+
+
+@pytest.mark.parametrize("damage", ["missing", "truncated"])
+def test_a_broken_icd_is_a_problem(package, damage):
+    library = package / "lib" / "libremotecl.so"
+    library.unlink() if damage == "missing" else library.write_bytes(library.read_bytes()[:5000])
+    code, findings = doctor(PYTHONPATH=str(package.parent))
+    assert code == 1
+    assert findings["ICD"]["status"] == "problem"
+    assert str(library) in findings["ICD"]["text"]
+    assert "pip install" in findings["ICD"]["remedy"]
+
+
+def test_parts_of_other_versions_are_problems(package):
+    init = package / "__init__.py"
+    init.write_text(init.read_text().replace(f'"{remotecl.__version__}"', '"9.9.9"'))
+    code, findings = doctor(PYTHONPATH=str(package.parent))
+    assert code == 1
+    for check in ("ICD", "remotecl-server", "package remotecl"):
+        assert findings[check]["status"] == "problem"
+        assert "9.9.9" in findings[check]["text"]
+
+
+# Loaders and drivers
+
+
+def test_a_pyopencl_without_loader_is_a_problem(tmp_path):
+    original = _vendors.pyopencl_package()
+    if _vendors.bundled_vendors() is None:
+        pytest.skip("this PyOpenCL uses the system's loader")
+    shutil.copytree(original, tmp_path / "pyopencl", ignore=shutil.ignore_patterns("libOpenCL*", "__pycache__"))
+    program = "from remotecl.doctor import *; print(*[f for f in examine() if 'PyOpenCL' in f.check])"
+    text = run_command([sys.executable, "-c", program], {"PYTHONPATH": str(tmp_path)}).stdout
+    assert text.startswith("problem  loader of PyOpenCL")
+    assert "pip install --force-reinstall pyopencl" in text
+
+
+def test_a_broken_system_loader_is_noted(tmp_path):
+    (tmp_path / "libOpenCL.so.1").write_bytes(b"not a library at all" * 100)
+    (finding,) = local("system_loader", LD_LIBRARY_PATH=str(tmp_path))
+    assert finding.status == "note"
+    assert "ocl-icd-libopencl1" in finding.remedy
+
+
+def test_a_loader_that_cannot_see_remotecl_is_a_problem(package):
+    # What goes wrong when something else makes its OpenCL calls while Python starts.
+    early = "import pyopencl\ntry: pyopencl.get_platforms()\nexcept pyopencl.Error: pass\n"
+    (package.parent / "sitecustomize.py").write_text(early)
+    (finding,) = local("pyopencl_loader", PYTHONPATH=str(package.parent), OCL_ICD_VENDORS="libpocl.so.2")
+    assert finding.status == "problem"
+    assert "import remotecl before the first OpenCL call" in finding.remedy
+
+
+@pytest.fixture
+def vendors(tmp_path, monkeypatch):
+    """Makes a vendors directory with one driver, compiled from C where it has a source."""
+    monkeypatch.setattr(_vendors, "wheel_pocl", lambda: None)
+
+    def make(driver: str | None = None, source: str = "") -> str:
+        if source:
+            driver = str(tmp_path / "libdriver.so")
+            command = ["c++", "-x", "c", "-shared", "-fPIC", "-o", driver, "-"]
+            subprocess.run(command, input=source, text=True, check=True)
+        directory = tmp_path / "vendors"
+        directory.mkdir()
+        (directory / "one.icd").write_text(f"{driver}\n" if driver else "")
+        return str(directory)
+
+    return make
+
+
+CRASHES = "#include <stdlib.h>\n__attribute__((constructor)) static void start(void) { abort(); }"
+HANGS = "#include <unistd.h>\n__attribute__((constructor)) static void start(void) { for (;;) pause(); }"
+
+
+def test_a_driver_that_crashes_is_a_problem_and_nothing_more(vendors):
+    code, findings = doctor(OCL_ICD_VENDORS=vendors(source=CRASHES))
+    assert code == 1
+    (driver,) = [entry for check, entry in findings.items() if check.endswith("libdriver.so")]
+    assert driver["status"] == "problem"
+    assert "SIGABRT" in driver["text"]
+    assert findings["remotecl-server"]["status"] == "ok"  # a later check
+
+
+def test_a_driver_that_hangs_is_a_problem(vendors):
+    (driver,) = local("drivers", timeout_s=1.0, OCL_ICD_VENDORS=vendors(source=HANGS))
+    assert driver.status == "problem"
+    assert "did not end within 1 s" in driver.text
+
+
+@pytest.mark.parametrize(
+    "driver, status, words",
+    [
+        ("libdoes-not-exist.so", "problem", "libdoes-not-exist.so: cannot open shared object file"),
+        ("libm.so.6", "note", "offers no device"),
+        (None, "problem", "one.icd names no driver"),
+    ],
+    ids=["missing library", "no driver", "empty file"],
+)
+def test_broken_registrations_are_named(vendors, driver, status, words):
+    finding = local("drivers", OCL_ICD_VENDORS=vendors(driver))[0]
+    assert finding.status == status
+    assert words in finding.text
+    assert finding.remedy
+
+
+def test_no_driver_is_noted(tmp_path, monkeypatch):
+    monkeypatch.setattr(_vendors, "wheel_pocl", lambda: None)
+    (finding,) = local("drivers", OCL_ICD_VENDORS=str(tmp_path))
+    assert finding.status == "note"
+    assert "pocl-opencl-icd" in finding.remedy
+
+
+def test_a_pocl_older_than_the_processor_has_its_own_remedy(vendors, monkeypatch):
+    pocl = _vendors.wheel_pocl()
+    for finding in local("drivers", OCL_ICD_VENDORS=vendors(pocl)) if pocl else []:
+        assert finding.status == "ok" or "pocl-opencl-icd" in finding.remedy
+    finding = device_finding("driver", "device", "clBuildProgram failed with -11: error: unknown target CPU 'generic'")
+    assert "pocl-opencl-icd" in finding.remedy
+
+
+# Servers
+
+
+@contextmanager
+def fake_server(answer: bytes | None):
+    """Listens on a port; answers the first message with these bytes and ends the connection, or says nothing."""
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        connection, _ = listener.accept()
+        with connection:
+            connection.recv(HELLO.size)
+            if answer is None:
+                connection.recv(1)  # until the other side gives up
+            else:
+                connection.sendall(answer)
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    try:
+        yield f"127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        thread.join(TIMEOUT_S)
+        listener.close()
+
+
+@pytest.mark.parametrize(
+    "answer, words",
+    [
+        (b"SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n" * 4, "no remotecl-server: it answers b'SSH-2.0"),
+        (b"", "without an answer"),
+        (None, "said nothing"),
+    ],
+    ids=["garbage", "end", "silence"],
+)
+def test_another_program_on_the_port_is_recognised(answer, words):
+    with fake_server(answer) as address:
+        findings = by_check(of_servers(address, timeout_s=1.0))
+    assert findings[f"server {address}: port"].status == "ok"
+    assert findings[f"server {address}: protocol"].status == "problem"
+    assert words in findings[f"server {address}: protocol"].text
+    assert "check the port" in findings[f"server {address}: protocol"].remedy
+
+
+def test_a_server_of_an_older_release_is_recognised():
+    text = b"the client speaks protocol version 0, this server (remotecl 0.0.7) version 1; install the same"
+    with fake_server(WELCOME.pack(b"remotecl", 1, 1, 0, 0, bytes(16), 0, len(text), 0) + text) as address:
+        finding = by_check(of_servers(address))[f"server {address}: protocol"]
+    assert finding.status == "problem"
+    assert "version 1 (remotecl 0.0.7)" in finding.text
+    assert "same remotecl release" in finding.remedy
+
+
+@pytest.mark.parametrize(
+    "name, words",
+    [("no-such-host.invalid", "cannot be resolved"), ("host:many", "no server address"), ("127.0.0.1:1", "refused")],
+)
+def test_servers_that_cannot_be_reached_are_named(name, words):
+    *_, finding = of_servers(name)
+    assert finding.status == "problem"
+    assert finding.check.startswith(f"server {name}")
+    assert words in finding.text
+    assert finding.remedy
+
+
+def test_no_server_is_noted():
+    (finding,) = of_servers()
+    assert finding.status == "note"
+    assert "REMOTECL_SERVERS" in finding.remedy
+
+
+def test_shared_memory_and_links_that_are_off_are_noted(cluster):
+    settings = {"REMOTECL_SHARED_MEMORY": "off", "REMOTECL_PEERS": "off"}
+    findings = by_check(of_servers(*cluster.addresses, **settings))
+    shared = findings[f"server {cluster.addresses[0]}: shared memory"]
+    assert (shared.status, findings["links"].status) == ("note", "note")
+    assert "REMOTECL_SHARED_MEMORY" in shared.text
+    assert "through this machine" in findings["links"].text
+
+
+def test_shared_memory_is_seen(cluster):
+    findings = by_check(of_servers(cluster.addresses[0]))
+    assert findings[f"server {cluster.addresses[0]}: shared memory"].text.startswith("used")
+
+
+def test_a_check_that_fails_is_a_finding():
+    def broken():
+        raise PermissionError("no entry")
+
+    (finding,) = findings_of("broken", broken)
+    assert finding.status == "problem"
+    assert "PermissionError: no entry" in finding.text
+
+
+def test_examining_leaves_the_process_as_it_was(run_program):
+    run_program("""
+import os, sys
+import remotecl.doctor
+before = dict(os.environ)
+findings = list(remotecl.doctor.examine())
+assert findings and dict(os.environ) == before
+assert "remotecl._core" not in sys.modules and "pyopencl" not in sys.modules
+""")
+    assert callable(examine)
