@@ -14,7 +14,7 @@ CXX_FILES := $(shell find cpp tests python/src -name '*.h' -o -name '*.cpp')
 # comes from ccache, if ccache is told not to look at the folder's name.
 export CCACHE_NOHASHDIR := 1
 
-.PHONY: help setup build package demo test bench instructions namespaces asan tsan check-all format lint clean distclean
+.PHONY: help setup build package wheel docs demo test bench instructions namespaces asan tsan check-all format lint clean distclean
 
 help:
 	@echo "demo       a real job on two daemons over loopback, checked"
@@ -25,6 +25,8 @@ help:
 	@echo "instructions  what a kernel launch costs, counted by valgrind; fails when it has grown"
 	@echo "check-all  lint, test, instructions, namespaces, asan and tsan"
 	@echo "setup      only install what is missing; build, package: only build"
+	@echo "wheel      a wheel in dist, repaired and checked; PYTHON=python3.x for another Python"
+	@echo "docs       the documentation as HTML in build-docs; warnings are errors"
 	@echo "format     format all sources; lint: check format, Python style and types"
 	@echo "clean      remove what was built; distclean: .venv too"
 
@@ -41,6 +43,13 @@ $(PACKAGE): $(PACKAGE_SOURCES) scripts/requirements.txt | setup
 	$(PYTHON) -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --no-index \
 	  --force-reinstall --config-settings=build-dir=build-wheel .
 	@touch $@
+
+wheel: setup
+	scripts/wheel.sh dist
+
+docs: package
+	$(VENV)/bin/sphinx-build --quiet --fail-on-warning --keep-going -b html docs build-docs
+	@echo "build-docs/index.html"
 
 demo: package
 	@$(VENV)/bin/remotecl demo
@@ -84,7 +93,7 @@ $(VENV)/.lint-stamp: Makefile | setup
 	@touch $@
 
 clean:
-	rm -rf build build-* $(PACKAGE)
+	rm -rf build build-* dist $(PACKAGE)
 
 distclean: clean
 	rm -rf $(VENV)

@@ -104,9 +104,9 @@ NativeDriver::NativeDriver(std::string_view selection) {
   const auto candidates = all_devices();
   if (candidates.empty()) {
     throw NoDevice(
-        "no OpenCL driver with a device was found; install one (pocl-opencl-icd gives a CPU device) and "
-        "check that "
-        "/etc/OpenCL/vendors, or the folder in OCL_ICD_VENDORS, names it");
+        "no OpenCL driver with a device was found; install one (the GPU maker's, or for a CPU device "
+        "pocl-opencl-icd or pip install 'remotecl[local]') and check that /etc/OpenCL/vendors, or the folder in "
+        "OCL_ICD_VENDORS, names it; remotecl doctor looks for what is wrong");
   }
   for (const auto& candidate : select(selection, candidates)) {
     const auto index = static_cast<std::uint32_t>(devices_.size());

@@ -1,8 +1,10 @@
 """The wheel in clean virtual environments: what a user gets from pip, with no compiler and no OpenCL around."""
 
+import json
 import os
+import re
 import subprocess
-import sys
+import sysconfig
 import venv
 import zipfile
 from pathlib import Path
@@ -38,18 +40,12 @@ def run(command: list[str | Path], **environment: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def wheel() -> Path:
-    """The wheel of this checkout; its build folder is the one that installs the package under test."""
-    directory = ROOT / "build-wheel" / "dist"
-    for old in directory.glob("*.whl"):
-        old.unlink()
-    run(
-        [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-build-isolation", "--no-deps", "--no-index",
-         f"--config-settings=build-dir={ROOT / 'build-wheel'}", "--wheel-dir", directory, ROOT],
-        CCACHE_NOHASHDIR="1",
-    )  # fmt: skip
-    (built,) = directory.glob("*.whl")
-    return built
+def wheel(tmp_path_factory) -> Path:
+    """The repaired wheel of this checkout; its build folder is the one that installs the package under test."""
+    directory = tmp_path_factory.mktemp("wheel")
+    run([ROOT / "scripts" / "wheel.sh", directory], PYTHON=".venv/bin/python")
+    (repaired,) = directory.glob("*.whl")
+    return repaired
 
 
 class Environment:
@@ -58,6 +54,8 @@ class Environment:
     def __init__(self, directory: Path) -> None:
         venv.create(directory, with_pip=True, symlinks=True)
         self.bin = directory / "bin"
+        self.vendors = directory / "no-vendors"
+        self.vendors.mkdir()
         (self.packages,) = directory.glob("lib/python*/site-packages")
 
     def pip(self, *arguments: str | Path) -> None:
@@ -68,7 +66,7 @@ class Environment:
 
     def bare_environment(self) -> dict[str, str]:
         """Where no other program, no OpenCL driver of the system and no cache can be found."""
-        return {"PATH": "/nonexistent", "OPENCL_VENDOR_PATH": "/nonexistent", "HOME": str(self.bin.parent)}
+        return {"PATH": "/nonexistent", "OPENCL_VENDOR_PATH": str(self.vendors), "HOME": str(self.bin.parent)}
 
     def run_bare(self, *command: str | Path, **environment: str) -> str:
         return run([self.bin / command[0], *command[1:]], **self.bare_environment(), **environment)
@@ -89,6 +87,8 @@ def test_the_wheel_has_every_part(wheel):
             if name.startswith("remotecl/bin/"):
                 assert archive.getinfo(name).external_attr >> 16 & 0o111, f"{name} is not executable"
     assert wheel.stat().st_size < 10_000_000
+    # What wheel.sh has from auditwheel: a system that is named, not just the machine that it was made on.
+    assert re.search(r"-manylinux_2_\d+_\w+\.whl$", wheel.name)
 
 
 def test_every_library_comes_from_the_wheel_or_the_c_runtime(wheel, tmp_path):
@@ -108,9 +108,8 @@ def test_every_library_comes_from_the_wheel_or_the_c_runtime(wheel, tmp_path):
         assert all(path.startswith("$ORIGIN") for path in paths), (file.name, paths)
 
 
-def test_without_pyopencl_servers_and_commands_work(clean, wheel):
+def test_without_compiler_pyopencl_and_driver_everything_answers(clean, wheel, cluster):
     clean.pip("install", "--no-index", wheel)
-    assert (clean.bin / "remotecl-server").exists()
     clean.run_bare("remotecl", "info")
     clean.run_bare("remotecl", "icd-path")
     message = clean.run_bare(
@@ -118,6 +117,19 @@ def test_without_pyopencl_servers_and_commands_work(clean, wheel):
         "import remotecl\ntry: remotecl.connect('127.0.0.1:1')\nexcept remotecl.RemoteCLError as e: print(e)",
     )  # fmt: skip
     assert "pip install pyopencl" in message
+    address = cluster.addresses[0]
+    report = clean.run_bare("remotecl", "doctor", "--json", "--servers", address)  # which is a failure with problems
+    findings = {entry["check"]: entry for entry in json.loads(report)}
+    assert "a kernel ran" in findings[f"server {address}: device"]["text"]
+    assert findings["ICD"]["status"] == findings["remotecl-server"]["status"] == "ok"
+    assert "pip install pyopencl" in findings["package pyopencl"]["remedy"]
+    assert "pocl-opencl-icd" in findings["drivers"]["remedy"]
+    server = subprocess.run(
+        [clean.bin / "remotecl-server"], env=clean.bare_environment(), capture_output=True, text=True, timeout=60,
+        check=False,
+    )  # fmt: skip
+    assert server.returncode == 1
+    assert "pip install 'remotecl[local]'" in server.stderr
 
 
 @pytest.mark.parametrize("order", ["pyopencl first", "remotecl first"])
@@ -134,6 +146,40 @@ def test_installing_and_removing_beside_pyopencl(clean, wheel, cluster, order):
     clean.pip("uninstall", "--yes", "remotecl")
     assert not list(clean.packages.glob("**/*remotecl*"))
     assert clean.run_bare("python", "-c", "import pyopencl.cltypes").strip() == ""
+
+
+def test_beside_the_systems_loader(tmp_path, wheel, cluster):
+    """PyOpenCL as the distribution has it: without a loader of its own."""
+    system = Path("/usr/bin/python3")
+    probe = "import sysconfig, pyopencl; print(sysconfig.get_config_var('SOABI'))"
+    found = subprocess.run([system, "-c", probe], env=CLEAN_ENVIRONMENT, capture_output=True, text=True, check=False)
+    if found.stdout.strip() != sysconfig.get_config_var("SOABI"):
+        pytest.skip("python3-pyopencl is not installed, or the system's Python is not the wheel's")
+    run([system, "-m", "venv", "--system-site-packages", tmp_path / "venv"])
+    python = tmp_path / "venv" / "bin" / "python"
+    run([python, "-m", "pip", "--disable-pip-version-check", "--quiet", "install", "--no-index", wheel])
+    program = f"""
+import remotecl, numpy, pyopencl as cl
+connection = remotecl.connect({cluster.addresses[0]!r})
+queue = cl.CommandQueue(connection.context())
+data = numpy.arange(1000, dtype=numpy.int32)
+buffer = cl.Buffer(queue.context, cl.mem_flags.READ_WRITE, data.nbytes)
+cl.enqueue_copy(queue, buffer, data)
+back = numpy.empty_like(data)
+cl.enqueue_copy(queue, back, buffer)
+assert (back == data).all()
+names = [platform.name for platform in cl.get_platforms()]
+assert names.count("remotecl") == 1 and len(names) > 1, names
+loaders = {{line.split()[-1] for line in open("/proc/self/maps") if "libOpenCL" in line}}
+assert len(loaders) == 1 and "/.libs/" not in loaders.pop()
+print("done")
+"""
+    assert run([python, "-c", program]).strip() == "done"
+    # A program that knows nothing of remotecl.
+    vendors = run([python, "-m", "remotecl", "icd-path", "--vendors"]).strip()
+    environment = {"REMOTECL_SERVERS": cluster.addresses[0], "OCL_ICD_VENDORS": vendors}
+    assert run([python, "-c", PLATFORMS], **environment).strip() == "1"
+    assert "loader of PyOpenCL: ocl-icd" in run([python, "-m", "remotecl", "doctor"])
 
 
 def test_everything_from_pip_serves_local_devices(clean, wheel):
