@@ -74,7 +74,7 @@ instructions: build
 	@command -v valgrind >/dev/null || { echo "valgrind is missing: apt-get install valgrind" >&2; exit 1; }
 	$(PYTHON) tests/bench/instruction_counts.py build
 
-check-all: lint test instructions namespaces asan tsan
+check-all: lint test docs instructions namespaces asan tsan
 
 format: $(VENV)/.lint-stamp
 	clang-format -i $(CXX_FILES)

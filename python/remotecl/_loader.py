@@ -26,6 +26,11 @@ def icd_path() -> str:
 
     Raises:
         RemoteCLError: the library is not where the wheel puts it.
+
+    Example::
+
+        environment = {**os.environ, "OCL_ICD_VENDORS": remotecl.icd_path(), "REMOTECL_SERVERS": "gpu1"}
+        subprocess.run(["clinfo"], env=environment)
     """
     if not _vendors.ICD_LIBRARY.is_file():
         raise RemoteCLError(

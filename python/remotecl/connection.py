@@ -19,7 +19,14 @@ DEFAULT_PORT = 10990
 
 
 class Connection:
-    """The devices of the servers named in `remotecl.connect`, as PyOpenCL objects."""
+    """The devices of the servers named in `remotecl.connect`, as PyOpenCL objects.
+
+    Example::
+
+        connection = remotecl.connect("gpu1", "gpu2")
+        context = connection.context()  # over all devices
+        one = connection.context(connection.devices[:1])
+    """
 
     def __init__(self, servers: Sequence[str], platform: pyopencl.Platform, devices: Sequence[pyopencl.Device]) -> None:
         self._servers = list(servers)

@@ -89,6 +89,10 @@ def server_of(device: pyopencl.Device) -> str:
 
     Raises:
         ValueError: `device` is not a device of the platform ``remotecl``.
+
+    Example::
+
+        remotecl.server_of(queue.device)  # "gpu1:10990"
     """
     return server_of_device(device)
 
@@ -98,6 +102,10 @@ def native_platform_of(device: pyopencl.Device) -> str:
 
     Raises:
         ValueError: `device` is not a device of the platform ``remotecl``.
+
+    Example::
+
+        remotecl.native_platform_of(queue.device)  # "NVIDIA CUDA"
     """
     name: str = native().device_platform(device.int_ptr)
     return name

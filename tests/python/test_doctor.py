@@ -125,25 +125,37 @@ def test_few_open_files_are_noted():
 # ICD and daemon
 
 
+def of_damaged(package: Path, method: str):
+    """What the damaged package says of itself."""
+    program = f"""
+import json, os
+from remotecl.doctor.local import LocalChecks
+print(json.dumps([vars(finding) for finding in LocalChecks(os.environ, {TIMEOUT_S}).{method}()]))
+"""
+    result = run_command([sys.executable, "-W", "ignore", "-c", program], {"PYTHONPATH": str(package.parent)})
+    (finding,) = json.loads(result.stdout)
+    assert finding["status"] == "problem"
+    assert "pip install" in finding["remedy"]
+    return finding["text"]
+
+
 @pytest.mark.parametrize("damage", ["missing", "truncated"])
 def test_a_broken_icd_is_a_problem(package, damage):
     library = package / "lib" / "libremotecl.so"
     library.unlink() if damage == "missing" else library.write_bytes(library.read_bytes()[:5000])
-    code, findings = doctor(PYTHONPATH=str(package.parent))
-    assert code == 1
-    assert findings["ICD"]["status"] == "problem"
-    assert str(library) in findings["ICD"]["text"]
-    assert "pip install" in findings["ICD"]["remedy"]
+    assert str(library) in of_damaged(package, "icd")
 
 
 def test_parts_of_other_versions_are_problems(package):
     init = package / "__init__.py"
     init.write_text(init.read_text().replace(f'"{remotecl.__version__}"', '"9.9.9"'))
-    code, findings = doctor(PYTHONPATH=str(package.parent))
-    assert code == 1
-    for check in ("ICD", "remotecl-server", "package remotecl"):
-        assert findings[check]["status"] == "problem"
-        assert "9.9.9" in findings[check]["text"]
+    assert "9.9.9" in of_damaged(package, "icd")
+    assert "9.9.9" in of_damaged(package, "daemon")
+
+
+def test_a_daemon_that_is_not_there_is_a_problem(package):
+    (package / "bin" / "remotecl-server").unlink()
+    assert "remotecl-server is missing" in of_damaged(package, "daemon")
 
 
 # Loaders and drivers

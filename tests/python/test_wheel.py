@@ -4,6 +4,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 import sysconfig
 import venv
 import zipfile
@@ -26,6 +27,7 @@ EXPECTED = [
     "pyopencl/.libs/remotecl.icd",
     "pyopencl/.libs/libremotecl-icd.so",
 ]
+PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
 PLATFORMS = "import pyopencl; print([platform.name for platform in pyopencl.get_platforms()].count('remotecl'))"
 
 
@@ -49,17 +51,17 @@ def wheel(tmp_path_factory) -> Path:
 
 
 class Environment:
-    """A virtual environment that starts with nothing but pip."""
+    """A virtual environment that starts with nothing."""
 
     def __init__(self, directory: Path) -> None:
-        venv.create(directory, with_pip=True, symlinks=True)
+        venv.create(directory, symlinks=True)
         self.bin = directory / "bin"
         self.vendors = directory / "no-vendors"
         self.vendors.mkdir()
         (self.packages,) = directory.glob("lib/python*/site-packages")
 
     def pip(self, *arguments: str | Path) -> None:
-        run([self.bin / "python", "-m", "pip", "--disable-pip-version-check", "--quiet", *arguments])
+        run([*PIP, "--python", self.bin / "python", *arguments])
 
     def add_pyopencl(self) -> None:
         self.pip("install", "pyopencl")
@@ -155,9 +157,9 @@ def test_beside_the_systems_loader(tmp_path, wheel, cluster):
     found = subprocess.run([system, "-c", probe], env=CLEAN_ENVIRONMENT, capture_output=True, text=True, check=False)
     if found.stdout.strip() != sysconfig.get_config_var("SOABI"):
         pytest.skip("python3-pyopencl is not installed, or the system's Python is not the wheel's")
-    run([system, "-m", "venv", "--system-site-packages", tmp_path / "venv"])
+    run([system, "-m", "venv", "--system-site-packages", "--without-pip", tmp_path / "venv"])
     python = tmp_path / "venv" / "bin" / "python"
-    run([python, "-m", "pip", "--disable-pip-version-check", "--quiet", "install", "--no-index", wheel])
+    run([*PIP, "--python", python, "install", "--no-index", wheel])
     program = f"""
 import remotecl, numpy, pyopencl as cl
 connection = remotecl.connect({cluster.addresses[0]!r})
