@@ -184,6 +184,38 @@ print("done")
     assert "loader of PyOpenCL: ocl-icd" in run([python, "-m", "remotecl", "doctor"])
 
 
+# A mount namespace in which neither OpenCL nor a compiler is on the machine; /usr is covered, not changed.
+BARE_MACHINE = """
+set -e
+mount -t tmpfs none "$0" && mkdir "$0/upper" "$0/work"
+mount -t overlay overlay -o "lowerdir=/usr,upperdir=$0/upper,workdir=$0/work" /usr
+mkdir -p /etc/OpenCL && mount -t tmpfs none /etc/OpenCL
+rm -f /usr/lib/*/libOpenCL* /usr/lib/*/libpocl* /usr/bin/*gcc* /usr/bin/*g++* /usr/bin/*clang* /usr/bin/cc /usr/bin/c++
+exec "$@"
+"""
+
+
+@pytest.mark.namespaces
+def test_on_a_machine_without_opencl(tmp_path, clean, wheel, cluster):
+    if os.geteuid() != 0:
+        pytest.skip("only root may cover /usr")
+    clean.pip("install", "--no-index", wheel)
+    cover = tmp_path / "cover"
+    cover.mkdir()
+    bare = ["unshare", "--mount", "bash", "-c", BARE_MACHINE, cover]
+    report = run([*bare, clean.bin / "remotecl", "doctor", "--json", "--servers", cluster.addresses[0]])
+    findings = {entry["check"]: entry for entry in json.loads(report)}
+    assert "there is none" in findings["loader of the system"]["text"]
+    assert findings["ICD"]["status"] == findings["remotecl-server"]["status"] == "ok"
+    assert "a kernel ran" in findings[f"server {cluster.addresses[0]}: device"]["text"]
+    server = subprocess.run(
+        list(map(str, [*bare, clean.bin / "remotecl-server"])), env=CLEAN_ENVIRONMENT, capture_output=True, text=True,
+        timeout=60, check=False,
+    )  # fmt: skip
+    assert server.returncode == 1
+    assert "no OpenCL driver with a device was found" in server.stderr
+
+
 def test_everything_from_pip_serves_local_devices(clean, wheel):
     """`pip install remotecl[local]`: PoCL's wheel is the driver, with no root and no OpenCL on the machine."""
     clean.pip("install", f"{wheel}[local]")

@@ -88,7 +88,10 @@ class LocalChecks:
         yield from self._broken_files(_vendors.vendors_setting(self._environment))
         drivers = [driver for driver in _vendors.drivers_in(place) if not _vendors.is_remotecl(driver)]
         if not drivers:
-            remedy = "to serve this machine's devices, install a driver; pocl-opencl-icd gives a CPU device"
+            remedy = (
+                "to serve this machine's devices, install a driver: the GPU maker's, or for a CPU device "
+                "pocl-opencl-icd or pip install 'remotecl[local]'"
+            )
             yield Finding("drivers", "note", f"none is registered in {place}", remedy)
         for driver in drivers:
             yield from self._driver(driver)
