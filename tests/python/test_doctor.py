@@ -1,5 +1,6 @@
 """`remotecl doctor`: every problem is provoked for real."""
 
+import contextlib
 import json
 import re
 import shutil
@@ -7,13 +8,14 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 import remotecl
-from conftest import CLEAN_ENVIRONMENT, run_command
+from conftest import CLEAN_ENVIRONMENT, PROGRAM_TIMEOUT_S, run_command
 from remotecl import _vendors
 from remotecl.doctor import environment, examine
 from remotecl.doctor.finding import findings_of
@@ -22,7 +24,7 @@ from remotecl.doctor.servers import HELLO, WELCOME, ServerChecks
 from remotecl.doctor.variables import VARIABLES
 
 ROOT = Path(__file__).resolve().parents[2]
-TIMEOUT_S = 60.0
+TIMEOUT_S = PROGRAM_TIMEOUT_S
 
 
 def local(method: str, timeout_s: float = TIMEOUT_S, **settings: str):
@@ -51,7 +53,18 @@ def package(tmp_path):
 
 
 def doctor(*arguments: str, **settings: str | None) -> tuple[int, dict]:
-    command = [sys.executable, "-W", "ignore", "-m", "remotecl", "doctor", "--json", *arguments]
+    command = [
+        sys.executable,
+        "-W",
+        "ignore",
+        "-m",
+        "remotecl",
+        "doctor",
+        "--json",
+        "--timeout",
+        str(TIMEOUT_S),
+        *arguments,
+    ]
     result = run_command(command, settings)
     assert result.stderr == ""
     return result.returncode, {entry["check"]: entry for entry in json.loads(result.stdout)}
@@ -319,6 +332,45 @@ def test_servers_that_cannot_be_reached_are_named(name, words):
     assert finding.check.startswith(f"server {name}")
     assert words in finding.text
     assert finding.remedy
+
+
+@contextmanager
+def slow_road(address: str, delay_s: float):
+    """Another address of a server, where everything takes `delay_s` longer in either direction."""
+    host, _, port = address.rpartition(":")
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def carry(source: socket.socket, target: socket.socket) -> None:
+        with source, contextlib.suppress(OSError):
+            while part := source.recv(1 << 20):
+                time.sleep(delay_s)
+                target.sendall(part)
+            target.shutdown(socket.SHUT_WR)
+
+    def accept() -> None:
+        with contextlib.suppress(OSError):  # closed below
+            while True:
+                near, _ = listener.accept()
+                far = socket.create_connection((host, int(port)))
+                for ends in ((near, far), (far, near)):
+                    threading.Thread(target=carry, args=ends, daemon=True).start()
+
+    thread = threading.Thread(target=accept)
+    thread.start()
+    try:
+        yield f"127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        listener.shutdown(socket.SHUT_RDWR)
+        thread.join(TIMEOUT_S)
+        listener.close()
+
+
+def test_a_long_round_trip_is_noted(cluster):
+    with slow_road(cluster.addresses[0], delay_s=0.01) as address:
+        finding = by_check(of_servers(address))[f"server {address}: round trip"]
+    assert finding.status == "note"
+    assert 20 <= float(finding.text.removesuffix(" ms")) < 10_000
+    assert "where-and-why-slow" in finding.remedy
 
 
 def test_no_server_is_noted():

@@ -8,6 +8,7 @@ import struct
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import cached_property
 
 from ..connection import full_address
 from .child import ProbeError, ask, probe
@@ -49,6 +50,11 @@ class ServerChecks:
         usable = [name for name in map(full_address, self._names) if name in self._usable]
         if len(set(usable)) > 1:
             yield from findings_of("links", lambda: self._links(usable))
+
+    @cached_property
+    def _own_protocol(self) -> int:
+        version: int = ask(probe("icd"), self._environment, self._timeout_s)["protocol"]
+        return version
 
     def _server(self, name: str) -> Iterator[Finding]:
         check = f"server {name}"
@@ -99,9 +105,9 @@ class ServerChecks:
         version = WELCOME.unpack(answer[: WELCOME.size])[1]
         release = re.search(rb"\(remotecl ([^)]{1,40})\)", answer[WELCOME.size :])
         text = f"version {version}" + (f" (remotecl {release[1].decode(errors='replace')})" if release else "")
-        own = ask(probe("icd"), self._environment, self._timeout_s)["protocol"]
-        if version != own:
-            return Finding(check, "problem", f"the server speaks {text}, this side version {own}", SAME_RELEASE)
+        if version != self._own_protocol:
+            text = f"the server speaks {text}, this side version {self._own_protocol}"
+            return Finding(check, "problem", text, SAME_RELEASE)
         return Finding(check, "ok", text)
 
     def _connected(self, check: str, address: str, same_host: bool) -> Iterator[Finding]:
