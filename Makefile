@@ -48,7 +48,7 @@ wheel: setup
 	scripts/wheel.sh dist
 
 docs: package
-	$(VENV)/bin/sphinx-build --quiet --fail-on-warning --keep-going -b html docs build-docs
+	PATH=$$PWD/$(VENV)/bin:$$PATH sphinx-build --quiet --fail-on-warning --keep-going -b html docs build-docs
 	@echo "build-docs/index.html"
 
 demo: package

@@ -7,7 +7,15 @@ author = "The remotecl authors"
 project_copyright = "The remotecl authors, MIT licence"
 version = release = remotecl.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
+# The commands' own parsers and help are their reference.
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
+    "sphinxarg.ext",
+    "sphinxcontrib.programoutput",
+]
 myst_heading_anchors = 3
 
 # Our docstrings write `name` for what Python calls so; other texts in back quotes stay as they are.
