@@ -15,7 +15,7 @@ from ..errors import RemoteCLError
 from .child import ProbeError, ask, opencl_probe, probe
 from .finding import Finding
 
-REINSTALL = "install the package again: pip install --force-reinstall remotecl"
+REINSTALL = "install the package again, from its wheel or its checkout: pip install --force-reinstall ..."
 POCL_REMEDY = "this PoCL is older than this processor; install the system's (Debian: apt-get install pocl-opencl-icd)"
 IMPORT_FIRST = "import remotecl before the first OpenCL call, or set OCL_ICD_VENDORS=$(remotecl icd-path --vendors)"
 
