@@ -84,8 +84,9 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueWriteBuffer(cl_command_queue command_qu
                             CL_COMMAND_WRITE_BUFFER);
       });
     }
-    return dependencies.finish(
-        enqueue_write(queue, to, blocking, offset, size, pointer, dependencies.wait(), dependencies.event()));
+    return icd::maybe_blocking_write(queue, blocking, dependencies, [&](Event** done) {
+      return enqueue_write(queue, to, blocking, offset, size, pointer, dependencies.wait(), done);
+    });
   });
 }
 

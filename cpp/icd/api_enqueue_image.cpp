@@ -139,8 +139,9 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueWriteImage(cl_command_queue command_que
     const Pitches pitches = host_pitches(to, at, row_pitch, slice_pitch);
     icd::require_host_may_write(to);
     dependencies.require_no_failure(blocking);
-    return dependencies.finish(enqueue_write_image(queue, to, blocking, at.origin, at.size, pitches, pointer,
-                                                   dependencies.wait(), dependencies.event()));
+    return icd::maybe_blocking_write(queue, blocking, dependencies, [&](Event** done) {
+      return enqueue_write_image(queue, to, blocking, at.origin, at.size, pitches, pointer, dependencies.wait(), done);
+    });
   });
 }
 

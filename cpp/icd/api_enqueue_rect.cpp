@@ -151,8 +151,9 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueWriteBufferRect(cl_command_queue comman
                                  done, CL_COMMAND_WRITE_BUFFER_RECT);
       });
     }
-    return dependencies.finish(
-        enqueue_write_rect(queue, to, blocking, at, host, size, pointer, dependencies.wait(), dependencies.event()));
+    return icd::maybe_blocking_write(queue, blocking, dependencies, [&](Event** done) {
+      return enqueue_write_rect(queue, to, blocking, at, host, size, pointer, dependencies.wait(), done);
+    });
   });
 }
 

@@ -45,4 +45,28 @@ class Dependencies {
   Event* event_ = nullptr;
 };
 
+// For a command that is enqueued as another one, which does not block by itself: `enqueue` takes an Event**.
+template <class Enqueue>
+cl_int maybe_blocking(bool blocking, Dependencies& dependencies, Enqueue&& enqueue) {
+  Event* done = nullptr;
+  const cl_int code = enqueue(&done);
+  if (code != CL_SUCCESS) return code;
+  Ref<Event> own = Ref<Event>::adopt(done);
+  if (blocking) {
+    const cl_int status = own->wait();
+    if (status < 0) return status;
+  }
+  if (dependencies.event() != nullptr) *dependencies.event() = own.detach();
+  return dependencies.finish(CL_SUCCESS);
+}
+
+// For a write. A blocking one returns when the application's memory is the application's again, so that it costs no
+// round trip; but where a user event may hold the command back, it ends first. Then waiting for its event can never be
+// waiting for another thread of the program: PyOpenCL does that with Python's lock held.
+template <class Enqueue>
+cl_int maybe_blocking_write(CommandQueue& queue, bool blocking, Dependencies& dependencies, Enqueue&& enqueue) {
+  if (blocking && queue.context().has_open_user_events()) return maybe_blocking(true, dependencies, enqueue);
+  return dependencies.finish(enqueue(dependencies.event()));
+}
+
 }  // namespace remotecl::icd

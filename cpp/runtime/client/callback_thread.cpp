@@ -42,10 +42,16 @@ class CallbackThread {
 
 }  // namespace
 
+// Never destroyed: callbacks may still run while the process exits.
+
 void post_callback(std::function<void()> callback) {
-  // Never destroyed: callbacks may still run while the process exits.
   static auto& thread = *new CallbackThread;
   thread.post(std::move(callback));
+}
+
+void post_host_work(std::function<void()> work) {
+  static auto& thread = *new CallbackThread;
+  thread.post(std::move(work));
 }
 
 }  // namespace remotecl

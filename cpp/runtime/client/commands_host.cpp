@@ -1,4 +1,5 @@
 // Commands that the client carries out itself, in the order of a queue that lives on the server.
+#include "runtime/client/callback_thread.h"
 #include "runtime/client/pending_command.h"
 
 namespace remotecl {
@@ -11,14 +12,14 @@ struct HostWork {
   std::function<void()> run;
 };
 
-void CL_CALLBACK run_host_work(cl_event turn, cl_int status, void* user_data) {
-  const std::unique_ptr<HostWork> work(static_cast<HostWork*>(user_data));
+void run_host_work(Event& turn, HostWork& work) {
+  const cl_int status = turn.status();
   std::array<std::uint64_t, 4> times{};
-  const bool profiled = work->queue->profiling() && from_handle<Event>(turn)->profile(times);
-  if (status == CL_COMPLETE) work->run();
-  work->event->complete(status, profiled ? &times : nullptr);
-  if (work->over) work->over->complete(CL_COMPLETE);
-  work->queue->host_work_ended();
+  const bool profiled = work.queue->profiling() && turn.profile(times);
+  if (status == CL_COMPLETE) work.run();
+  work.event->complete(status, profiled ? &times : nullptr);
+  if (work.over) work.over->complete(CL_COMPLETE);
+  work.queue->host_work_ended();
 }
 
 }  // namespace
@@ -29,7 +30,7 @@ cl_int enqueue_host_work(CommandQueue& queue, cl_command_type type, WaitList wai
   if (command.error() != CL_SUCCESS) return command.error();
   const std::uint32_t for_all = queue.in_order() ? 1 : 0;
   command.session().send(EnqueueMarker{queue.id(), command.event_id(), 0, for_all, command.wait_list()});
-  auto pending = std::make_unique<HostWork>();
+  const auto pending = std::make_shared<HostWork>();
   pending->event = make_ref<Event>(queue, type, false);
   pending->queue = Ref<CommandQueue>(&queue);
   pending->run = std::move(work);
@@ -43,7 +44,12 @@ cl_int enqueue_host_work(CommandQueue& queue, cl_command_type type, WaitList wai
   Ref<Event> own = pending->event;
   queue.host_work_begins();
   const Ref<Event> turn = command.sent();
-  turn->add_callback(CL_COMPLETE, run_host_work, pending.release());
+  const auto go = [turn, pending] { post_host_work([turn, pending] { run_host_work(*turn, *pending); }); };
+  if (turn->at_end(go)) {
+    turn->session()->flush();
+  } else {
+    go();
+  }
   if (event != nullptr) *event = own.detach();
   return CL_SUCCESS;
 }

@@ -93,15 +93,30 @@ cl_int enqueue_unmap(CommandQueue& queue, MemoryObject& buffer, void* mapped, Wa
   }
   BufferStorage& storage = buffer.storage();
   const ByteRange range = buffer.range(mapping.offset, mapping.size);
+  // It may end a mapping whose bytes are still on their way here.
+  const bool late = command.touches_host(static_cast<std::byte*>(mapped), mapping.size);
+  if ((buffer.flags() & CL_MEM_ALLOC_HOST_PTR) != 0 && !late) {
+    // It lives in this process's memory, by its owner's wish: often as a staging area that no device ever reads. A
+    // device that does gets it then.
+    send_marker(command);
+    Ref<Event> own = command.sent_and([&] {
+      storage.residency.write(range, kHost);
+      ++storage.writes;
+    });
+    if (event != nullptr) *event = own.detach();
+    return CL_SUCCESS;
+  }
   command.writes(buffer, range);
-  if (mapping.size > kInlineDataMax) {
+  if (mapping.size > kInlineDataMax || late) {
     command.event()->reported_unasked();
     storage.host_readers.push_back(Ref<Event>(command.event()));
   }
   send_write(queue, command.event_id(), buffer, mapping.offset, static_cast<std::byte*>(mapped), mapping.size,
-             command.wait_list(), buffer.shared_storage());
+             command.wait_list(), buffer.shared_storage(), late);
   // The device holds what the application wrote; so does the host, until something else writes.
-  Ref<Event> own = command.sent_and([&] { storage.residency.add_holder(range, kHost); });
+  Ref<Event> own = command.sent_and([&] {
+    if (!late) storage.residency.add_holder(range, kHost);
+  });
   if (event != nullptr) *event = own.detach();
   return CL_SUCCESS;
 }

@@ -86,7 +86,7 @@ cl_int enqueue_unmap_image(CommandQueue& queue, MemoryObject& image, void* mappe
   const ByteRange all = all_of(image);
   const bool covers = covers_all(image, mapping.region);
   // The host's copy is what the application wrote into: it stays whole, if it was.
-  const bool host_is_new = image.maps_host_copy() && (covers || storage.residency.valid(all, kHost));
+  const bool host_has_all = image.maps_host_copy() && (covers || storage.residency.valid(all, kHost));
   if (!covers) command.reads(image, all);
   command.writes(image, all);
   if (command.error() != CL_SUCCESS) return command.error();
@@ -102,7 +102,7 @@ cl_int enqueue_unmap_image(CommandQueue& queue, MemoryObject& image, void* mappe
   }
   command.session().send(message);
   Ref<Event> own = command.sent_and([&] {
-    if (host_is_new) storage.residency.add_holder(all, kHost);
+    if (host_has_all && !rows.late) storage.residency.add_holder(all, kHost);
   });
   if (event != nullptr) *event = own.detach();
   return CL_SUCCESS;

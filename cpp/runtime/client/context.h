@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <mutex>
 #include <unordered_map>
@@ -31,6 +32,11 @@ class Context final : public Handle<_cl_context, HandleTag::kContext, CL_INVALID
   void notify(const std::string& text) const;
   void add_destructor(Destructor function, void* user_data);
 
+  // Whether the program has user events that it has not set yet, which its commands may be waiting for.
+  bool has_open_user_events() const { return open_user_events_.load() != 0; }
+  void user_event_opened() { open_user_events_.fetch_add(1); }
+  void user_event_closed() { open_user_events_.fetch_sub(1); }
+
   // Held while a command decides what must move and is sent, so that this order is the same on every server.
   std::mutex& memory_mutex() { return memory_mutex_; }
   // A queue of the runtime's own on `device`, for transfers, which must not wait for one another. Requires
@@ -45,6 +51,7 @@ class Context final : public Handle<_cl_context, HandleTag::kContext, CL_INVALID
   const std::vector<cl_context_properties> properties_;
   const Notify notify_;
   void* const user_data_;
+  std::atomic<int> open_user_events_{0};
   std::mutex memory_mutex_;
   std::unordered_map<Device*, CommandQueue*> transfer_queues_;  // they do not hold the context back
   std::mutex destructors_mutex_;

@@ -13,7 +13,9 @@ Event::Event(Ref<Context> context)
       on_server_(false),
       sequence_(0),
       enqueued_ns_(0),
-      status_(CL_SUBMITTED) {}
+      status_(CL_SUBMITTED) {
+  context_->user_event_opened();
+}
 
 Event::Event(CommandQueue& queue, cl_command_type type, bool on_server, bool aside)
     : context_(&queue.context()),
@@ -27,6 +29,7 @@ Event::Event(CommandQueue& queue, cl_command_type type, bool on_server, bool asi
 }
 
 Event::~Event() {
+  if (is_user_event() && status_.load() > CL_COMPLETE) context_->user_event_closed();
   if (!announced_.empty() || on_server_) {
     if (on_server_) {
       queue_->session().unregister_event(id_);
@@ -115,6 +118,7 @@ void Event::release_hold(bool ok) {
 void Event::finish(std::unique_lock<std::mutex>& lock) {
   const cl_int status = held_status_;
   status_.store(status, std::memory_order_release);
+  if (is_user_event()) context_->user_event_closed();
   const std::vector<Registered> callbacks = std::move(callbacks_);
   callbacks_.clear();
   const std::vector<Announced> announced = announced_;

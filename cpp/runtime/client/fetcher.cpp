@@ -10,10 +10,10 @@
 namespace remotecl {
 
 TransferId send_write(CommandQueue& queue, EventId event, const MemoryObject& object, std::uint64_t offset,
-                      std::byte* memory, std::uint64_t size, Array<EventId> wait_list,
-                      std::shared_ptr<void> keep_alive) {
+                      std::byte* memory, std::uint64_t size, Array<EventId> wait_list, std::shared_ptr<void> keep_alive,
+                      bool late) {
   Session& session = queue.session();
-  if (size <= kInlineDataMax) {
+  if (size <= kInlineDataMax && !late) {
     object.send_write(session, queue.id(), event, {offset, size}, 0, Bytes(memory, size), wait_list);
     return 0;
   }

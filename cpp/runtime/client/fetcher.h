@@ -68,9 +68,10 @@ class Fetcher {
 };
 
 // Sends a write of `size` bytes at `memory`, which stay valid as long as `keep_alive`: inside the message when small,
-// else as a transfer that the server pulls in its own time, whose id is returned. Requires the context's memory_mutex.
+// else, or when they are `late`, that is still on their way to this process, as a transfer that the server pulls in its
+// own time, whose id is returned. Requires the context's memory_mutex.
 TransferId send_write(CommandQueue& queue, EventId event, const MemoryObject& object, std::uint64_t offset,
-                      std::byte* memory, std::uint64_t size, Array<EventId> wait_list,
-                      std::shared_ptr<void> keep_alive);
+                      std::byte* memory, std::uint64_t size, Array<EventId> wait_list, std::shared_ptr<void> keep_alive,
+                      bool late = false);
 
 }  // namespace remotecl
