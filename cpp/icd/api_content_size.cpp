@@ -1,5 +1,6 @@
 #include "icd/boundary.h"
 #include "icd/extensions.h"
+#include "remotecl/remotecl.h"
 #include "runtime/client/memory_object.h"
 
 namespace remotecl::icd {
@@ -14,8 +15,19 @@ cl_int CL_API_CALL set_content_size_buffer(cl_mem buffer, cl_mem content_size_bu
     // It holds a cl_ulong, and is not a sub-buffer.
     require(size.size() >= sizeof(cl_ulong), CL_INVALID_BUFFER_SIZE);
     require(size.parent() == nullptr, CL_INVALID_MEM_OBJECT);
-    of.set_content_size_buffer(size);
+    of.set_content_size_buffer(&size);
   });
 }
 
 }  // namespace remotecl::icd
+
+cl_int remotecl_set_content_size(cl_mem buffer, cl_mem content_size_buffer) {
+  using namespace remotecl;
+  return icd::enter([&] {
+    MemoryObject& of = icd::object<MemoryObject>(buffer);
+    icd::require(of.parent() == nullptr, CL_INVALID_MEM_OBJECT);  // content is counted from the begin of the whole
+    if (content_size_buffer != nullptr) return icd::set_content_size_buffer(buffer, content_size_buffer);
+    of.set_content_size_buffer(nullptr);
+    return CL_SUCCESS;
+  });
+}

@@ -1,5 +1,6 @@
 #include "remotecl/remotecl.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -50,19 +51,34 @@ json server_json(const ServerStatus& server) {
   return result;
 }
 
-json holders_json(Context& context, std::uint64_t holders) {
-  json result = json::array();
-  if ((holders & 1) != 0) result.push_back("host");
-  for (std::uint32_t location = 1; location <= context.devices().size(); ++location) {
-    if ((holders >> location & 1) == 0) continue;
-    Device& device = context.device_at(location);
-    result.push_back(device.session().address().text() + "/" + device.text(CL_DEVICE_NAME));
+json places_json(Context& context) {
+  json result = json::array({{{"name", "host"}, {"device", 0}}});
+  for (Device* device : context.devices()) {
+    result.push_back({{"name", device->session().address().text() + "/" + device->text(CL_DEVICE_NAME)},
+                      {"device", reinterpret_cast<std::uintptr_t>(device->handle())}});
   }
   return result;
 }
 
+bool is_arriving(BufferStorage& storage, Location location, ByteRange range) {
+  const auto& arrivals = storage.site(location).arrivals;
+  return std::any_of(arrivals.begin(), arrivals.end(), [range](const Arrival& arrival) {
+    return arrival.event->status() > CL_COMPLETE && arrival.range.offset < range.offset + range.size &&
+           range.offset < arrival.range.offset + arrival.range.size;
+  });
+}
+
+const char* state_at(MemoryObject& memory, const ResidencyDirectory::Entry& entry, Location location) {
+  if (entry.holders == 0) return "undefined";
+  if ((entry.holders >> location & 1) == 0) return "stale";
+  if (location != kHost && memory.context().device_at(location).session().lost()) return "lost";
+  return is_arriving(memory.storage(), location, entry.range) ? "arriving" : "newest";
+}
+
 json residency_json(MemoryObject& memory) {
   const std::lock_guard lock(memory.context().memory_mutex());
+  memory.storage().settle_arrivals();
+  const json places = places_json(memory.context());
   json ranges = json::array();
   const std::uint64_t begin = memory.range(0, 0).offset;
   const std::uint64_t end = begin + memory.size();
@@ -70,12 +86,22 @@ json residency_json(MemoryObject& memory) {
     const std::uint64_t from = std::max(begin, entry.range.offset);
     const std::uint64_t to = std::min(end, entry.range.offset + entry.range.size);
     if (from >= to) continue;
+    json states = json::array();
+    json holders = json::array();
+    for (Location location = 0; location < places.size(); ++location) {
+      states.push_back(state_at(memory, entry, location));
+      if ((entry.holders >> location & 1) != 0) holders.push_back(places[location]["name"]);
+    }
     ranges.push_back({{"offset", from - begin},
                       {"size", to - from},
-                      {"holders", holders_json(memory.context(), entry.holders)},
-                      {"version", entry.version}});
+                      {"version", entry.version},
+                      {"holders", holders},
+                      {"states", states}});
   }
-  return {{"buffer", reinterpret_cast<std::uintptr_t>(memory.handle())}, {"size", memory.size()}, {"ranges", ranges}};
+  return {{"buffer", reinterpret_cast<std::uintptr_t>(memory.handle())},
+          {"size", memory.size()},
+          {"places", places},
+          {"ranges", ranges}};
 }
 
 const char* name_of(PeerLinks::State state) {

@@ -17,25 +17,26 @@ from __future__ import annotations
 import warnings
 
 from ._loader import activate, icd_path
+from .buffers import BufferResidency, ResidencyList, ResidentCopy, ResidentRange, residency
 from .cluster import Cluster, LocalCluster
 from .connection import Connection, connect
 from .dask_cluster import DaskCluster, DaskServer
 from .discovery import DiscoveredServer, discover
 from .errors import ActivationError, RemoteCLError, ServerStartError, ServerUnreachable
 from .inspect import (
-    BufferResidency,
-    ResidentRange,
+    DeviceList,
     ServerInfo,
     ServerLink,
+    ServerList,
     ServerStats,
     devices,
     links,
     native_platform_of,
-    residency,
     server_of,
     servers,
     stats,
 )
+from .memory import pinned_empty, prefetch, set_content_size
 from .server import Server
 from .ssh_cluster import SSHCluster, SSHServer
 
@@ -48,15 +49,19 @@ __all__ = [
     "Connection",
     "DaskCluster",
     "DaskServer",
+    "DeviceList",
     "DiscoveredServer",
     "LocalCluster",
     "RemoteCLError",
+    "ResidencyList",
+    "ResidentCopy",
     "ResidentRange",
     "SSHCluster",
     "SSHServer",
     "Server",
     "ServerInfo",
     "ServerLink",
+    "ServerList",
     "ServerStartError",
     "ServerStats",
     "ServerUnreachable",
@@ -68,9 +73,12 @@ __all__ = [
     "icd_path",
     "links",
     "native_platform_of",
+    "pinned_empty",
+    "prefetch",
     "residency",
     "server_of",
     "servers",
+    "set_content_size",
     "stats",
 ]
 

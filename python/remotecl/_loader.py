@@ -47,6 +47,9 @@ def activate() -> None:
     drivers that the loader would have found, and remotecl. The loader in PyOpenCL's own wheel finds remotecl without
     that. Calling it again has no further effect.
 
+    Where ``REMOTECL_SERVERS`` names servers, it also sets ``PYOPENCL_CTX=remotecl`` unless you have set that or
+    ``PYOPENCL_TEST``, so that ``pyopencl.create_some_context()`` takes a remote device and not the first local one.
+
     Raises:
         ActivationError: an OpenCL loader in this process has looked for its drivers already, and remotecl was
             not among them. Import remotecl before the first OpenCL call, or register it for the process by
@@ -61,6 +64,7 @@ def activate() -> None:
     global _done, _failure
     if not _done:
         _failure = _activate_once()
+        _prefer_remote_devices()
         _done = True
     if _failure:
         raise ActivationError(_failure)
@@ -75,6 +79,13 @@ def original_environment() -> dict[str, str]:
         else:
             environment[name] = value
     return environment
+
+
+def _prefer_remote_devices() -> None:
+    """Who names servers wants them: PyOpenCL's own choice would be the platform with the most devices."""
+    if os.environ.get("REMOTECL_SERVERS") and not {"PYOPENCL_CTX", "PYOPENCL_TEST"} & os.environ.keys():
+        _original_environment["PYOPENCL_CTX"] = None
+        os.environ["PYOPENCL_CTX"] = "remotecl"
 
 
 def _activate_once() -> str | None:

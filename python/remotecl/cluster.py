@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import socket
 import time
 from collections.abc import Callable, Sequence
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 from ._process import Devices
 from .connection import Connection, connect
 from .errors import ServerUnreachable
-from .server import Server
+from .server import Server, servers_table
 
 if TYPE_CHECKING:
     from typing_extensions import Self  # typing has it from Python 3.11 on
@@ -88,14 +87,8 @@ class Cluster(Generic[ServerT]):
         return f"<remotecl.{type(self).__name__} {', '.join(self.addresses)}>"
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{html.escape(server.address)}</td><td>{html.escape(server.where)}</td>"
-            f"<td>{'running' if server.running else 'stopped'}</td></tr>"
-            for server in self._servers
-        )
         title = f"remotecl.{type(self).__name__}, {len(self)} server{'s' if len(self) != 1 else ''}"
-        head = "<tr><th>address</th><th>where</th><th>state</th></tr>"
-        return f"<table><caption>{title}</caption><thead>{head}</thead><tbody>{rows}</tbody></table>"
+        return servers_table(title, self._servers)
 
 
 class LocalCluster(Cluster[Server]):

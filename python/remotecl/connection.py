@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from . import _loader, _vendors
+from ._html import table
 from .errors import ActivationError, RemoteCLError, ServerUnreachable
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ DEFAULT_PORT = 10990
 
 
 class Connection:
-    """The devices of the servers named in `remotecl.connect`, as PyOpenCL objects.
+    """The devices of the servers named in `remotecl.connect`, as PyOpenCL objects. A table in Jupyter.
 
     Example::
 
@@ -55,6 +56,10 @@ class Connection:
 
     def __repr__(self) -> str:
         return f"<remotecl.Connection to {', '.join(self._servers)}: {len(self._devices)} devices>"
+
+    def _repr_html_(self) -> str:
+        rows = [(server_of_device(device), device.name.strip()) for device in self._devices]
+        return table(f"connection to {len(self._servers)} servers", ("server", "device"), rows)
 
 
 def connect(*servers: str) -> Connection:

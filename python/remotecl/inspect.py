@@ -1,11 +1,13 @@
-"""Looking inside: servers, devices, traffic, and where buffers live."""
+"""Looking inside: servers, devices and traffic."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from ._html import Markup, bytes_text, table
 from .connection import find_platform, import_pyopencl, native, server_of_device
 
 if TYPE_CHECKING:
@@ -14,7 +16,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ServerInfo:
-    """One server and its state. `status` is ``"connected"``, ``"lost"`` or ``"unreachable"``; `error` says why."""
+    """One server and its state. A table in Jupyter.
+
+    Attributes:
+        address: ``host:port``.
+        status: ``"connected"``, ``"lost"`` (it was connected) or ``"unreachable"``.
+        error: why it is lost or unreachable, else empty.
+        devices: names of its devices.
+        round_trip_us: the shortest round trip seen, in microseconds; None when there is none.
+
+    Example::
+
+        for server in remotecl.servers():
+            print(server.address, server.status, server.error)
+    """
 
     address: str
     status: str
@@ -22,10 +37,25 @@ class ServerInfo:
     devices: tuple[str, ...]
     round_trip_us: float | None
 
+    def _repr_html_(self) -> str:
+        return servers_table(self.address, [self])
+
 
 @dataclass(frozen=True)
 class ServerStats:
-    """Traffic between this process and one server since it was connected, in bytes and messages."""
+    """Traffic between this process and one server since it was connected.
+
+    Attributes:
+        address: ``host:port``.
+        bytes_sent: bytes from here to there, messages and data.
+        bytes_received: bytes from there to here.
+        messages_sent: commands and requests.
+        messages_received: answers and reports.
+
+    Example::
+
+        print(sum(server.bytes_sent for server in remotecl.stats()))
+    """
 
     address: str
     bytes_sent: int
@@ -38,8 +68,16 @@ class ServerStats:
 class ServerLink:
     """Whether two servers send data and events to each other.
 
-    `state` is ``"connected"``, ``"connecting"``, ``"failed"`` or ``"none"``. While it is not connected, everything
-    between the two goes through this computer, and `reason` says why.
+    While they do not, everything between the two goes through this computer.
+
+    Attributes:
+        servers: the two addresses, ``host:port``.
+        state: ``"connected"``, ``"connecting"``, ``"failed"`` or ``"none"``.
+        reason: why it is not connected, else empty.
+
+    Example::
+
+        broken = [link for link in remotecl.links() if link.state == "failed"]
     """
 
     servers: tuple[str, str]
@@ -47,26 +85,38 @@ class ServerLink:
     reason: str
 
 
-@dataclass(frozen=True)
-class ResidentRange:
-    """One byte range of a buffer, and who holds its newest version: ``"host"`` or ``"host:port/device name"``."""
+class DeviceList(list["pyopencl.Device"]):
+    """What `devices` returns: a list of ``pyopencl.Device`` that is a table in Jupyter.
 
-    offset: int
-    size: int
-    holders: tuple[str, ...]
-    version: int
+    Example::
+
+        remotecl.devices()  # the last line of a cell
+    """
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (device.name.strip(), server_of(device), native_platform_of(device), device.max_compute_units,
+             bytes_text(device.global_mem_size), device.version.strip())
+            for device in self
+        ]  # fmt: skip
+        columns = ("device", "server", "its platform", "compute units", "memory", "version")
+        shown: Markup = table(f"{len(self)} devices", columns, rows)
+        return shown
 
 
-@dataclass(frozen=True)
-class BufferResidency:
-    """Where a buffer's bytes are. `buffer` is the handle that PyOpenCL calls ``int_ptr``; `size` is in bytes."""
+class ServerList(list[ServerInfo]):
+    """What `servers` returns: a list of `ServerInfo` that is a table in Jupyter.
 
-    buffer: int
-    size: int
-    ranges: tuple[ResidentRange, ...]
+    Example::
+
+        remotecl.servers()  # the last line of a cell
+    """
+
+    def _repr_html_(self) -> str:
+        return servers_table(f"{len(self)} servers", self)
 
 
-def devices() -> list[pyopencl.Device]:
+def devices() -> DeviceList:
     """All devices of all connected servers, as PyOpenCL objects.
 
     Counts as use of the platform: no further server can be connected afterwards.
@@ -80,12 +130,14 @@ def devices() -> list[pyopencl.Device]:
         for device in remotecl.devices():
             print(remotecl.server_of(device), device.name)
     """
-    found: list[pyopencl.Device] = find_platform(import_pyopencl()).get_devices()
-    return found
+    return DeviceList(find_platform(import_pyopencl()).get_devices())
 
 
 def server_of(device: pyopencl.Device) -> str:
     """``host:port`` of the server that `device` is on.
+
+    Args:
+        device: a ``pyopencl.Device``.
 
     Raises:
         ValueError: `device` is not a device of the platform ``remotecl``.
@@ -100,6 +152,9 @@ def server_of(device: pyopencl.Device) -> str:
 def native_platform_of(device: pyopencl.Device) -> str:
     """Name of the OpenCL platform that `device` belongs to on its server, for example ``"NVIDIA CUDA"``.
 
+    Args:
+        device: a ``pyopencl.Device``.
+
     Raises:
         ValueError: `device` is not a device of the platform ``remotecl``.
 
@@ -111,7 +166,7 @@ def native_platform_of(device: pyopencl.Device) -> str:
     return name
 
 
-def servers() -> list[ServerInfo]:
+def servers() -> ServerList:
     """Every server that this process has connected to or tried to, and its state.
 
     Example::
@@ -119,7 +174,7 @@ def servers() -> list[ServerInfo]:
         for server in remotecl.servers():
             print(server.address, server.status, server.round_trip_us)
     """
-    return [
+    return ServerList(
         ServerInfo(
             address=entry["address"],
             status=entry["status"],
@@ -128,7 +183,7 @@ def servers() -> list[ServerInfo]:
             round_trip_us=entry.get("round_trip_us"),
         )
         for entry in json.loads(native().servers_json())
-    ]
+    )
 
 
 def links() -> list[ServerLink]:
@@ -156,23 +211,7 @@ def stats() -> list[ServerStats]:
     ]
 
 
-def residency(buffer: pyopencl.MemoryObject | None = None) -> list[BufferResidency]:
-    """Who holds the newest version of which bytes of `buffer`, or of every live buffer.
-
-    Args:
-        buffer: a buffer of a context of the platform ``remotecl``; also a ``pyopencl.array.Array``'s ``.data``.
-
-    Example::
-
-        for part in remotecl.residency(buffer)[0].ranges:
-            print(part.offset, part.size, part.holders)
-    """
-    handle = 0 if buffer is None else buffer.int_ptr
-    return [_buffer_residency(entry) for entry in json.loads(native().residency_json(handle))]
-
-
-def _buffer_residency(entry: dict[str, Any]) -> BufferResidency:
-    ranges = tuple(
-        ResidentRange(part["offset"], part["size"], tuple(part["holders"]), part["version"]) for part in entry["ranges"]
-    )
-    return BufferResidency(entry["buffer"], entry["size"], ranges)
+def servers_table(caption: str, found: Iterable[ServerInfo]) -> Markup:
+    """Servers and their states as an HTML table."""
+    rows = [(info.address, info.status, info.devices, info.round_trip_us, info.error) for info in found]
+    return table(caption, ("server", "status", "devices", "round trip (us)", "error"), rows)

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from . import _daemon, _loader
+from ._html import Markup, table
 from ._process import DaemonProcess, Devices, devices_option, expect_shutdown
 from .errors import ServerStartError
+
+if TYPE_CHECKING:
+    from .cluster import ClusterServer
 
 
 class Server:
@@ -93,6 +98,9 @@ class Server:
         state = "running" if self.running else f"ended with exit code {self._daemon.exit_code}"
         return f"<remotecl.Server {self.address} pid {self.pid}, {state}>"
 
+    def _repr_html_(self) -> str:
+        return servers_table("remotecl.Server", [self])
+
     def _launch(self, listen: str, devices: Devices, environment: Mapping[str, str] | None) -> None:
         settings = {**_loader.original_environment(), **(environment or {})}
         command = [_daemon.binary_path(), "--listen", listen, "--devices", devices_option(devices)]
@@ -107,3 +115,9 @@ class Server:
         if self.running:
             expect_shutdown(self.address)
         self._daemon.begin_stop()
+
+
+def servers_table(caption: str, servers: Iterable[ClusterServer]) -> Markup:
+    """Daemons, where they run and whether they do, as an HTML table."""
+    rows = [(server.address, server.where, "running" if server.running else "stopped") for server in servers]
+    return table(caption, ("address", "where", "state"), rows)

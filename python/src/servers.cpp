@@ -30,7 +30,7 @@ void bind_servers(py::module_& module) {
   module.def(
       "in_use", [] { return remotecl_in_use() != 0; }, release_gil(),
       "Whether the program has asked for remotecl's platform and devices.");
-  module.def("expect_shutdown", &remotecl_expect_shutdown, py::arg("address"),
+  module.def("expect_shutdown", &remotecl_expect_shutdown, py::arg("address"), release_gil(),
              "The caller is about to stop this server: its loss is no news.");
   module.def("servers_json", &servers_json, release_gil(), "Every server and its state, as JSON.");
   module.def("stats_json", &stats_json, release_gil(), "Bytes and messages per server, as JSON.");

@@ -26,6 +26,8 @@ class CommandQueue final : public Handle<_cl_command_queue, HandleTag::kQueue, C
   ObjectId id() const { return id_; }
   cl_command_queue_properties properties() const { return properties_; }
   const std::vector<cl_queue_properties>& property_list() const { return property_list_; }
+  // The application does not know it: it does not keep its context alive.
+  bool is_internal() const { return !keep_context_; }
   bool in_order() const { return (properties_ & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) == 0; }
   bool profiling() const { return (properties_ & CL_QUEUE_PROFILING_ENABLE) != 0; }
 

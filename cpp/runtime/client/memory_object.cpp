@@ -245,12 +245,12 @@ void MemoryObject::add_destructor(Destructor function, void* user_data) {
   destructors_.emplace_back(function, user_data);
 }
 
-void MemoryObject::set_content_size_buffer(MemoryObject& size) {
-  Ref<MemoryObject> next(&size);
+void MemoryObject::set_content_size_buffer(MemoryObject* size) {
+  Ref<MemoryObject> next(size);
   Ref<MemoryObject> its_own;  // no chains, so no cycles
   const std::lock_guard lock(g_content_size_mutex);
   std::swap(content_size_buffer_, next);
-  std::swap(size.content_size_buffer_, its_own);
+  if (size != nullptr) std::swap(size->content_size_buffer_, its_own);
 }
 
 Ref<MemoryObject> MemoryObject::content_size_buffer() const {

@@ -131,7 +131,7 @@ class MemoryObject final : public Handle<_cl_mem, HandleTag::kMemory, CL_INVALID
 
   // cl_pocl_content_size: a buffer whose first 8 bytes say how many of this one's bytes mean anything; null: all do. It
   // is kept as long as it is attached, and loses what was attached to itself.
-  void set_content_size_buffer(MemoryObject& size);
+  void set_content_size_buffer(MemoryObject* size);
   Ref<MemoryObject> content_size_buffer() const;
 
   // An image's pixels as a mapping shows them: the application's memory, or the host's copy. Requires the context's

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import pyopencl as cl
 
-from ..inspect import ResidentRange, native_platform_of, residency, server_of, stats
+from ..buffers import ResidentRange, residency
+from ..inspect import native_platform_of, server_of, stats
 
 
 class Traffic:

@@ -50,9 +50,25 @@ REMOTECL_EXPORT char* remotecl_servers_json(void);
 REMOTECL_EXPORT char* remotecl_stats_json(void);
 
 /* For one buffer (or every live buffer when mem is NULL):
- * [{"buffer": handle as integer, "size", "ranges":[{"offset","size","holders":["host"|"server/device
- * name"],"version"}]}] */
+ * [{"buffer": handle as integer, "size",
+ *   "places":[{"name":"host"|"server/device name","device": handle as integer, 0 for the host}],
+ *   "ranges":[{"offset","size","version","holders":[names],
+ *              "states":["newest"|"arriving"|"stale"|"lost"|"undefined", one per place]}]}]
+ * "newest": holds this version, or will when the commands enqueued so far have ended; "arriving": it is on its way
+ * there; "stale": holds an older version or nothing; "lost": held it, but its server is lost; "undefined": nobody has
+ * written these bytes (version 0), or a migration has declared them undefined. */
 REMOTECL_EXPORT char* remotecl_residency_json(cl_mem mem);
+
+/* clSetContentSizeBufferPoCL (cl_pocl_content_size) for programs without its function pointer: the first 8 bytes of
+ * `content_size_buffer`, a cl_ulong, say how many bytes of `buffer`, from its begin, are worth sending. NULL detaches
+ * it again, which the extension cannot. An OpenCL error code. */
+REMOTECL_EXPORT cl_int remotecl_set_content_size(cl_mem buffer, cl_mem content_size_buffer);
+
+/* clEnqueueMigrateMemObjects without a queue: brings the newest version of `objects`, all of one context, to `device`
+ * while queues go on. Goes after the commands that were enqueued to write them, and waits for `wait_list`. The event,
+ * which may be NULL, has no queue. An OpenCL error code. */
+REMOTECL_EXPORT cl_int remotecl_prefetch(cl_device_id device, cl_uint count, const cl_mem* objects, cl_uint wait_count,
+                                         const cl_event* wait_list, cl_event* event);
 
 REMOTECL_EXPORT void remotecl_free(char* text);
 

@@ -1,0 +1,26 @@
+#include "icd/wait_list.h"
+#include "remotecl/remotecl.h"
+
+using namespace remotecl;
+
+cl_int remotecl_prefetch(cl_device_id device, cl_uint count, const cl_mem* objects, cl_uint wait_count,
+                         const cl_event* wait_list, cl_event* event) {
+  return icd::enter([&] {
+    Device& target = icd::object<Device>(device);
+    icd::require(count != 0 && objects != nullptr, CL_INVALID_VALUE);
+    std::vector<MemoryObject*> memory;
+    for (cl_uint i = 0; i < count; ++i) memory.push_back(&icd::object<MemoryObject>(objects[i]));
+    Context& context = memory.front()->context();
+    for (const MemoryObject* object : memory) icd::require(&object->context() == &context, CL_INVALID_CONTEXT);
+    icd::require(context.contains(target), CL_INVALID_DEVICE);
+    icd::Dependencies dependencies(context, wait_count, wait_list, event);
+    CommandQueue& queue = [&]() -> CommandQueue& {
+      const std::lock_guard lock(context.memory_mutex());
+      return context.transfer_queue(target);
+    }();
+    const cl_int code =
+        dependencies.finish(enqueue_migrate(queue, memory, 0, dependencies.wait(), dependencies.event()));
+    queue.flush();  // nobody else has its handle
+    return code;
+  });
+}

@@ -1,0 +1,82 @@
+"""How PyOpenCL's own ways to choose a device find remote ones."""
+
+from __future__ import annotations
+
+import pytest
+
+PROGRAM = """
+import io, sys
+{imports}
+import pyopencl as cl, pyopencl.tools
+if {answers!r} is not None:
+    sys.stdin = io.StringIO({answers!r})
+context = cl.create_some_context(interactive={answers!r} is not None)
+import remotecl
+assert {{device.platform.name for device in context.devices}} == {{"remotecl"}}, context.devices
+print("chosen", *(remotecl.devices().index(device) for device in context.devices))
+"""
+
+
+@pytest.fixture
+def choose(run_program, addresses):
+    """Which of the remote devices create_some_context takes."""
+
+    def run(imports: str = "", answers: str | None = None, check: bool = True, **environment: str):
+        settings = {"PYOPENCL_CTX": None, "PYOPENCL_TEST": None, "REMOTECL_SERVERS": addresses, **environment}
+        result = run_program(PROGRAM.format(imports=imports, answers=answers), check=check, **settings)
+        return result.stdout.rpartition("chosen ")[2].strip() if check else result.stderr
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("setting", "chosen"), [("remotecl", "0"), ("remotecl:0", "0"), ("remotecl:1", "1"), ("remotecl:0,1", "0 1")]
+)
+def test_pyopencl_ctx_in_a_program_that_knows_nothing_of_remotecl(choose, setting, chosen):
+    assert choose(PYOPENCL_CTX=setting) == chosen
+
+
+def test_pyopencl_ctx_with_numbers_and_with_a_device_name(choose, run_program, addresses):
+    program = """
+import pyopencl as cl
+platforms = cl.get_platforms()
+number = [platform.name for platform in platforms].index("remotecl")
+print(number, platforms[number].get_devices()[0].name, sep="\\n")
+"""
+    number, name = run_program(program, REMOTECL_SERVERS=addresses).stdout.splitlines()
+    assert choose(PYOPENCL_CTX=f"{number}:1") == "1"
+    assert choose(PYOPENCL_CTX=f"remotecl:{name.split(':')[0]}") == "0"
+
+
+def test_pyopencl_ctx_with_a_device_that_is_not_there(choose):
+    assert "did not match any device" in choose(PYOPENCL_CTX="remotecl:9", check=False)
+
+
+def test_pyopencl_test(choose):
+    assert choose(PYOPENCL_TEST="remotecl:1") == "1"
+
+
+def test_servers_alone_are_enough_for_who_imports_remotecl(choose, addresses):
+    assert choose("import remotecl") == "0"
+    # With one server it has no more devices than the local platform, which PyOpenCL would take.
+    assert choose("import remotecl", REMOTECL_SERVERS=addresses.split(",")[1]) == "0"
+
+
+@pytest.mark.parametrize("name", ["PYOPENCL_CTX", "PYOPENCL_TEST"])
+def test_what_the_user_has_set_stays(run_program, addresses, name):
+    other = {"PYOPENCL_CTX", "PYOPENCL_TEST"} - {name}
+    program = f"import os, remotecl; print(os.environ[{name!r}], {other.pop()!r} in os.environ)"
+    settings = {"PYOPENCL_CTX": None, "PYOPENCL_TEST": None, name: "portable"}
+    assert run_program(program, REMOTECL_SERVERS=addresses, **settings).stdout == "portable False\n"
+
+
+def test_without_servers_nothing_is_set(run_program):
+    program = "import os, remotecl; print('PYOPENCL_CTX' in os.environ)"
+    assert run_program(program, PYOPENCL_CTX=None).stdout == "False\n"
+
+
+def test_interactively(choose):
+    assert choose("import remotecl", answers="1\n") == "1"
+    assert choose("import remotecl", answers="\n") == "0"
+    assert choose("import remotecl", answers="1,0\n") == "1 0"
+    assert choose(answers="remotecl\n1\n") == "1"

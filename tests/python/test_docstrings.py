@@ -1,0 +1,86 @@
+"""help() answers for every public name: what it is, its arguments, what it raises, an example that compiles."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import inspect
+import re
+import textwrap
+
+import pytest
+
+import remotecl
+
+NAMES = [name for name in remotecl.__all__ if name != "__version__"]
+FUNCTIONS = [name for name in NAMES if inspect.isfunction(getattr(remotecl, name))]
+CLASSES = [name for name in NAMES if inspect.isclass(getattr(remotecl, name))]
+ERRORS = [name for name in CLASSES if issubclass(getattr(remotecl, name), Exception)]
+# Errors are shown where they are raised.
+WITH_EXAMPLES = [name for name in NAMES if name not in ERRORS]
+# What nobody constructs by hand.
+MADE_BY_FUNCTIONS = ["Connection", *(name for name in CLASSES if issubclass(getattr(remotecl, name), list))]
+
+
+def doc(value: object) -> str:
+    return inspect.getdoc(value) or ""
+
+
+def section(text: str, title: str) -> str:
+    """What is indented below a title such as "Args:"; empty when there is none."""
+    found = re.search(rf"^{title}\n((?:[ ]+\S.*\n?|\n)+)", text + "\n", re.MULTILINE)
+    return textwrap.dedent(found.group(1)) if found else ""
+
+
+def public_members(kind: type) -> list[str]:
+    own = vars(kind)
+    return [name for name in own if not name.startswith("_") and not isinstance(own[name], (int, str))]
+
+
+def test_nothing_public_was_forgotten():
+    assert sorted(FUNCTIONS + CLASSES) == sorted(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_first_line_says_what_it_is(name):
+    first = doc(getattr(remotecl, name)).split("\n\n")[0].replace("\n", " ")
+    assert re.search(r"\w.*[.:]", first), first
+    # What dataclasses write by themselves is no answer.
+    assert not first.startswith(f"{name}(")
+
+
+@pytest.mark.parametrize("name", WITH_EXAMPLES)
+def test_the_example_compiles(name):
+    example = section(doc(getattr(remotecl, name)), "Examples?::")
+    assert example.strip(), f"{name} has no Example::"
+    ast.parse(example)
+
+
+@pytest.mark.parametrize("name", [name for name in WITH_EXAMPLES if name not in MADE_BY_FUNCTIONS])
+def test_every_argument_is_explained(name):
+    value = getattr(remotecl, name)
+    text = doc(value)
+    if dataclasses.is_dataclass(value):
+        parameters = [field.name for field in dataclasses.fields(value)]
+        explained = section(text, "Attributes:")
+    else:
+        parameters = [p for p in inspect.signature(value).parameters if p not in ("self", "args", "kwargs")]
+        explained = section(text, "Args:")
+    missing = [p for p in parameters if not re.search(rf"^(\w+, )*{p}\b.*:", explained, re.MULTILINE)]
+    assert not missing, f"{name} does not explain {missing}"
+
+
+@pytest.mark.parametrize("name", [name for name in FUNCTIONS if inspect.signature(getattr(remotecl, name)).parameters])
+def test_functions_with_arguments_say_what_they_raise(name):
+    assert section(doc(getattr(remotecl, name)), "Raises:").strip()
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_public_members_have_docstrings(name):
+    kind = getattr(remotecl, name)
+    assert [member for member in public_members(kind) if not doc(vars(kind)[member])] == []
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_errors_are_caught_as_one(name):
+    assert issubclass(getattr(remotecl, name), remotecl.RemoteCLError)
