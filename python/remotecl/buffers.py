@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ._html import Markup, bytes_text, table
 from ._objects import memory_object
-from .connection import find_platform, import_pyopencl, native
+from .connection import decoded, find_platform, import_pyopencl, native
 from .errors import ActivationError
 
 if TYPE_CHECKING:
@@ -140,7 +139,7 @@ def residency(
                 print(part.offset, part.size, part.version, copy.device, copy.state)
     """
     memory = None if buffer is None else memory_object(buffer, "buffer")
-    found = json.loads(native().residency_json(0 if memory is None else memory.int_ptr))
+    found = decoded(native().residency_json(0 if memory is None else memory.int_ptr))
     if not found:
         return ResidencyList()
     devices = _platform_devices() if memory is None else memory.context.devices

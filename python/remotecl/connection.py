@@ -152,6 +152,16 @@ def import_pyopencl() -> ModuleType:
     return importlib.import_module("pyopencl")
 
 
+def decoded(answer: str) -> Any:  # noqa: ANN401  JSON
+    """What the extension module answers in JSON. It answers nothing in a forked child, and without memory."""
+    if not answer:
+        raise RemoteCLError(
+            "libremotecl does not answer: this process was forked off one that uses remotecl, or has no memory left; "
+            'start it as a new program (in Python: multiprocessing with "spawn"), or fork before the first OpenCL call'
+        )
+    return json.loads(answer)
+
+
 def native() -> Any:  # noqa: ANN401  the extension module
     """The extension module, loaded after activate() has looked at which libraries the process has."""
     _loader.icd_path()

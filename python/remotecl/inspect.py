@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ._html import Markup, bytes_text, table
-from .connection import find_platform, import_pyopencl, native, server_of_device
+from .connection import decoded, find_platform, import_pyopencl, native, server_of_device
 
 if TYPE_CHECKING:
     import pyopencl
@@ -182,7 +181,7 @@ def servers() -> ServerList:
             devices=tuple(entry.get("devices", ())),
             round_trip_us=entry.get("round_trip_us"),
         )
-        for entry in json.loads(native().servers_json())
+        for entry in decoded(native().servers_json())
     )
 
 
@@ -194,7 +193,7 @@ def links() -> list[ServerLink]:
         for link in remotecl.links():
             print(*link.servers, link.state, link.reason)
     """
-    found = json.loads(native().stats_json())["links"]
+    found = decoded(native().stats_json())["links"]
     return [ServerLink((link["servers"][0], link["servers"][1]), link["state"], link["reason"]) for link in found]
 
 
@@ -206,9 +205,7 @@ def stats() -> list[ServerStats]:
         sent = sum(server.bytes_sent for server in remotecl.stats())
     """
     names = ServerStats.__dataclass_fields__
-    return [
-        ServerStats(**{name: entry[name] for name in names}) for entry in json.loads(native().stats_json())["servers"]
-    ]
+    return [ServerStats(**{name: entry[name] for name in names}) for entry in decoded(native().stats_json())["servers"]]
 
 
 def servers_table(caption: str, found: Iterable[ServerInfo]) -> Markup:

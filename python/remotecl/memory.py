@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -110,7 +111,7 @@ def prefetch(
 
 def pinned_empty(
     queue: pyopencl.CommandQueue,
-    shape: int | tuple[int, ...],
+    shape: int | Iterable[int],
     dtype: DTypeLike = float,
     order: str = "C",
 ) -> NDArray[Any]:
@@ -142,12 +143,10 @@ def pinned_empty(
     import numpy
 
     cl = import_pyopencl()
-    extent = (shape,) if isinstance(shape, int) else tuple(shape)
+    extent = tuple(shape) if isinstance(shape, Iterable) else (shape,)
     kind: numpy.dtype[Any] = numpy.dtype(dtype)
-    size = kind.itemsize
-    for length in extent:
-        size *= int(length)
-    if size <= 0:
+    size = math.prod(map(int, extent)) * kind.itemsize
+    if min(extent, default=1) < 0 or size == 0:
         raise ValueError(f"an array of shape {extent} and type {kind} has no bytes to pin; use numpy.empty")
     buffer = cl.Buffer(queue.context, cl.mem_flags.READ_WRITE | cl.mem_flags.ALLOC_HOST_PTR, size)
     flags = cl.map_flags.READ | cl.map_flags.WRITE

@@ -214,7 +214,7 @@ class TestPinned:
         array = remotecl.pinned_empty(cl.CommandQueue(native_context), 100)
         assert array.dtype == np.float64
 
-    @pytest.mark.parametrize("shape", [0, (3, 0), (-1,)])
+    @pytest.mark.parametrize("shape", [0, (3, 0), (-1,), (-1, -1)])
     def test_nothing_cannot_be_pinned(self, queues, shape):
         with pytest.raises(ValueError, match="no bytes to pin"):
             remotecl.pinned_empty(queues[0], shape)

@@ -58,6 +58,13 @@ if child == 0:
         array.get()
     except cl.Error as error:
         assert error.code == cl.status_code.DEVICE_NOT_AVAILABLE, error
+        for look in (remotecl.servers, remotecl.stats, remotecl.links, remotecl.residency):
+            try:
+                look()
+            except remotecl.RemoteCLError as error:
+                assert "forked" in str(error)
+            else:
+                os._exit(2)
         try:
             remotecl.prefetch(array, queue.device)
         except cl.Error:
