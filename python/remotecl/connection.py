@@ -114,6 +114,7 @@ def _error_text(error: str) -> str:
 
 def find_platform(cl: ModuleType) -> pyopencl.Platform:
     """The platform ``remotecl`` of this process. Raises ActivationError when the loader does not list it."""
+    native().connect_configured()  # lets other threads run meanwhile
     try:
         platforms = cl.get_platforms()
     except cl.Error:  # no platform at all is an error in OpenCL

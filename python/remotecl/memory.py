@@ -54,7 +54,7 @@ def set_content_size(
         raise ValueError(f"size_buffer holds a uint64, so it must have at least {_SIZE_BYTES} bytes")
     if code == cl.status_code.INVALID_MEM_OBJECT:
         raise ValueError("buffer and size_buffer must be whole buffers: neither images nor sub-buffers")
-    _check(cl, code, "set_content_size")
+    _check(cl, code, "remotecl_set_content_size")
 
 
 def prefetch(
@@ -105,7 +105,7 @@ def prefetch(
         raise ValueError("all buffers and events must be of one context; prefetch those of each context by themselves")
     if code == cl.status_code.INVALID_DEVICE:
         raise ValueError(f"{to} is not a device of the buffers' context; choose one of buffer.context.devices")
-    _check(cl, code, "prefetch")
+    _check(cl, code, "remotecl_prefetch")
     return cl.Event.from_int_ptr(handle, retain=False)
 
 
@@ -172,6 +172,25 @@ def _remote(memory: pyopencl.MemoryObject, name: str) -> pyopencl.MemoryObject:
     return memory
 
 
-def _check(cl: Any, code: int, what: str) -> None:  # noqa: ANN401
-    if code != cl.status_code.SUCCESS:
-        raise cl.RuntimeError(f"{what} failed: {cl.status_code.to_string(code)}")
+class _Refusal:
+    """What a ``pyopencl.Error`` carries for its `code` and `routine`."""
+
+    def __init__(self, code: int, routine: str) -> None:
+        self._code = code
+        self._routine = routine
+
+    def code(self) -> int:
+        return self._code
+
+    def routine(self) -> str:
+        return self._routine
+
+    def what(self) -> str:
+        return ""
+
+
+def _check(cl: Any, code: int, routine: str) -> None:  # noqa: ANN401
+    if code == cl.status_code.SUCCESS:
+        return
+    no_memory = (cl.status_code.MEM_OBJECT_ALLOCATION_FAILURE, cl.status_code.OUT_OF_HOST_MEMORY)
+    raise (cl.MemoryError if code in no_memory else cl.RuntimeError)(_Refusal(code, routine))

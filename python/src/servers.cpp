@@ -27,6 +27,10 @@ void bind_servers(py::module_& module) {
   module.def("protocol_version", &remotecl_protocol_version, "Version of the protocol that libremotecl.so speaks.");
   module.def("connect", &connect, py::arg("servers"), release_gil(),
              "Connects to \"host[:port],...\"; returns an empty string, or the error as JSON.");
+  // PyOpenCL asks for platforms with the GIL held; who is connected already answers at once.
+  module.def(
+      "connect_configured", [] { remotecl_platform(); }, release_gil(),
+      "Connects to the servers in REMOTECL_SERVERS, unless that has been tried.");
   module.def(
       "in_use", [] { return remotecl_in_use() != 0; }, release_gil(),
       "Whether the program has asked for remotecl's platform and devices.");

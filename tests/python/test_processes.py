@@ -67,7 +67,8 @@ if child == 0:
                 os._exit(2)
         try:
             remotecl.prefetch(array, queue.device)
-        except cl.Error:
+        except cl.Error as error:
+            assert error.code == cl.status_code.DEVICE_NOT_AVAILABLE, error
             os._exit(7)
     os._exit(1)
 assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7

@@ -125,26 +125,29 @@ def test_waiting_lets_other_threads_run(context):
         assert gate.command_execution_status == cl.command_execution_status.COMPLETE
 
 
-def test_connecting_lets_other_threads_run(run_program):
+@pytest.mark.parametrize("call", ["connect(address)", "devices()"])
+def test_connecting_lets_other_threads_run(run_program, call):
     """The binding of what may wait for the network gives the lock away: a server that accepts and says nothing."""
-    run_program("""
-import faulthandler, socket, threading
+    run_program(f"""
+import faulthandler, os, socket, threading
 faulthandler.dump_traceback_later(60, exit=True)
 import remotecl
 with socket.create_server(("127.0.0.1", 0)) as silent:
-    address = f"127.0.0.1:{silent.getsockname()[1]}"
+    address = f"127.0.0.1:{{silent.getsockname()[1]}}"
+    if {"devices" in call}:
+        os.environ["REMOTECL_SERVERS"] = address
     errors = []
     def connect():
         try:
-            remotecl.connect(address)
-        except remotecl.ServerUnreachable as error:
+            remotecl.{call}
+        except Exception as error:
             errors.append(error)
     connecting = threading.Thread(target=connect)
     connecting.start()
     accepted, _ = silent.accept()
     accepted.close()  # not reached if connect() kept the lock
     connecting.join()
-assert errors
+assert {"devices" in call} or isinstance(errors[0], remotecl.ServerUnreachable)
 """)
 
 
