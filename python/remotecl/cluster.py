@@ -48,7 +48,12 @@ ServerT = TypeVar("ServerT", bound=ClusterServer)
 class Cluster(Generic[ServerT]):
     """Daemons that are connected to and stopped together. `LocalCluster`, `SSHCluster` and `DaskCluster` are some.
 
-    A cluster is a context manager that stops its daemons at the end of the ``with`` block.
+    A cluster is a context manager that stops its daemons at the end of the ``with`` block, and a table in Jupyter.
+
+    Example::
+
+        def first_device(cluster: remotecl.Cluster) -> pyopencl.Device:
+            return cluster.connect().devices[0]
     """
 
     def __init__(self, servers: Sequence[ServerT]) -> None:

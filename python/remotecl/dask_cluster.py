@@ -26,7 +26,12 @@ DevicesOfWorker = Devices | Mapping[str, Devices] | Callable[[str], Devices]
 
 
 class DaskServer:
-    """One daemon beside a Dask worker, which owns it. `DaskCluster` makes them."""
+    """One daemon beside a Dask worker, which owns it. `DaskCluster` makes them.
+
+    Example::
+
+        beside = {server.worker: server.address for server in cluster.servers}
+    """
 
     def __init__(self, client: distributed.Client, worker: str, name: str, host: str, devices: DevicesOfWorker) -> None:
         self.worker = worker

@@ -24,9 +24,16 @@ _DETAILS_TIMEOUT_MS = 3000
 class DiscoveredServer:
     """One server that announces itself.
 
-    `address` is ``host:port`` for `remotecl.connect`, with the host's IP address. `version` is that of the server's
-    remotecl, which should be this one's. `devices` are names of devices; where there are many, not all are announced,
-    and `device_count` says how many there are.
+    Attributes:
+        name: what ``--advertise`` gave it.
+        address: ``host:port`` for `remotecl.connect`, with the host's IP address.
+        version: that of the server's remotecl, which should be this one's.
+        device_count: how many devices it serves.
+        devices: their names; where there are many, not all are announced.
+
+    Example::
+
+        connection = remotecl.connect(*(server.address for server in remotecl.discover()))
     """
 
     name: str

@@ -49,7 +49,13 @@ _SSH_REMEDIES = [
 
 
 class SSHServer:
-    """One daemon on another machine, as long as its ssh connection lasts. `SSHCluster` makes them."""
+    """One daemon on another machine, as long as its ssh connection lasts. `SSHCluster` makes them.
+
+    Example::
+
+        for server in cluster.servers:
+            print(server.where, server.address, server.running)
+    """
 
     def __init__(self, host: str, command: str, devices: Devices, ssh_options: Sequence[str], *, tunnel: bool) -> None:
         self.host = host

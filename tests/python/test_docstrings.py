@@ -18,8 +18,9 @@ CLASSES = [name for name in NAMES if inspect.isclass(getattr(remotecl, name))]
 ERRORS = [name for name in CLASSES if issubclass(getattr(remotecl, name), Exception)]
 # Errors are shown where they are raised.
 WITH_EXAMPLES = [name for name in NAMES if name not in ERRORS]
-# What nobody constructs by hand.
-MADE_BY_FUNCTIONS = ["Connection", *(name for name in CLASSES if issubclass(getattr(remotecl, name), list))]
+# What the package makes, and nobody else.
+MADE_BY_FUNCTIONS = ["Cluster", "Connection", "DaskServer", "SSHServer"]
+MADE_BY_FUNCTIONS += [name for name in CLASSES if issubclass(getattr(remotecl, name), list)]
 
 
 def doc(value: object) -> str:
