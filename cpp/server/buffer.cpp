@@ -6,18 +6,19 @@
 
 namespace remotecl::server {
 
-Buffer::Buffer(std::uint64_t flags, std::uint64_t size) : Memory(nullptr), flags_(flags & kDeviceFlags), size_(size) {}
+Buffer::Buffer(std::uint64_t flags, std::uint64_t size, Ref<SessionCounters> counters)
+    : Memory(nullptr, std::move(counters)), flags_(flags & kDeviceFlags), size_(size) {}
 
 Buffer::Buffer(const Ref<Buffer>& parent, std::uint64_t flags, std::uint64_t offset, std::uint64_t size)
-    : Memory(Ref<Memory>(parent.get())),
+    : Memory(Ref<Memory>(parent.get()), nullptr),
       svm_(parent->svm_),
       flags_(flags & kDeviceFlags),
       offset_(offset),
       svm_offset_(parent->svm_offset_ + offset),
       size_(size) {}
 
-Buffer::Buffer(Ref<SvmMemory> svm, std::uint64_t flags, std::uint64_t size)
-    : Memory(nullptr), svm_(std::move(svm)), flags_(flags & kDeviceFlags), size_(size) {}
+Buffer::Buffer(Ref<SvmMemory> svm, std::uint64_t flags, std::uint64_t size, Ref<SessionCounters> counters)
+    : Memory(nullptr, std::move(counters)), svm_(std::move(svm)), flags_(flags & kDeviceFlags), size_(size) {}
 
 cl_int Buffer::make(Device& device, Native& native) {
   cl_int error = CL_SUCCESS;

@@ -10,9 +10,9 @@ namespace remotecl::server {
 // A client's buffer or sub-buffer.
 class Buffer final : public Memory {
  public:
-  Buffer(std::uint64_t flags, std::uint64_t size);
+  Buffer(std::uint64_t flags, std::uint64_t size, Ref<SessionCounters> counters);
   Buffer(const Ref<Buffer>& parent, std::uint64_t flags, std::uint64_t offset, std::uint64_t size);
-  Buffer(Ref<SvmMemory> svm, std::uint64_t flags, std::uint64_t size);
+  Buffer(Ref<SvmMemory> svm, std::uint64_t flags, std::uint64_t size, Ref<SessionCounters> counters);
 
   std::uint64_t size() const { return size_; }
   // True when `size` bytes at `offset` lie in the buffer.

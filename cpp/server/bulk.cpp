@@ -136,6 +136,7 @@ void BulkReceiver::finish(IncomingTransfer& transfer) {
 bool BulkReceiver::receive_early(Connection& connection, const BulkHeader& header) {
   std::shared_ptr<std::byte[]> bytes(new std::byte[header.size]);
   if (!connection.read_exactly({bytes.get(), header.size})) return false;
+  transfers_.fetch_add(1, std::memory_order_relaxed);
   Ref<IncomingTransfer> transfer;
   {
     MutexLock lock(mutex_);
@@ -173,7 +174,9 @@ bool BulkReceiver::receive_chunk(Connection& connection, const BulkHeader& heade
     transfer.count(piece);
     left -= piece;
   }
-  if (transfer.left() == 0) finish(transfer);
+  if (transfer.left() != 0) return true;
+  transfers_.fetch_add(1, std::memory_order_relaxed);
+  finish(transfer);
   return true;
 }
 
@@ -256,6 +259,7 @@ void BulkSender::run() {
       lost_();
       return;
     }
+    if (transfer->error() == CL_SUCCESS) transfers_.fetch_add(1, std::memory_order_relaxed);
     session_.finish_transfer(*transfer);
   }
 }

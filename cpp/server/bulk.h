@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <deque>
 #include <functional>
@@ -43,6 +44,8 @@ class BulkReceiver {
   void stop() EXCLUDES(mutex_);
   // What has not come. After run().
   std::vector<Ref<IncomingTransfer>> take_all() EXCLUDES(mutex_);
+  // How many transfers have come whole.
+  std::uint64_t transfers() const { return transfers_.load(std::memory_order_relaxed); }
 
  private:
   // How long bytes that have come wait, in the socket, for their command to begin before they are taken out.
@@ -74,6 +77,7 @@ class BulkReceiver {
   std::uint64_t taken_ GUARDED_BY(mutex_) = 0;   // those before
   std::uint64_t told_ GUARDED_BY(mutex_) = 0;    // of these, what the client knows of
   bool stopped_ GUARDED_BY(mutex_) = false;
+  std::atomic<std::uint64_t> transfers_{0};
 };
 
 // The writing side: a thread of its own, made with the first transfer, because whoever reads may be slow.
@@ -88,6 +92,8 @@ class BulkSender {
   void post(Ref<OutgoingTransfer> transfer) EXCLUDES(mutex_);
   // Waits for the transfer that is being sent: the connection must have been shut down. Gives back what was not sent.
   std::vector<Ref<OutgoingTransfer>> stop() EXCLUDES(mutex_);
+  // How many transfers have been sent whole.
+  std::uint64_t transfers() const { return transfers_.load(std::memory_order_relaxed); }
 
  private:
   void run() EXCLUDES(mutex_);
@@ -101,6 +107,7 @@ class BulkSender {
   Ref<OutgoingTransfer> broken_ GUARDED_BY(mutex_);  // was being sent when the connection broke
   bool stopped_ GUARDED_BY(mutex_) = false;
   std::thread thread_ GUARDED_BY(mutex_);
+  std::atomic<std::uint64_t> transfers_{0};
 };
 
 }  // namespace remotecl::server

@@ -76,7 +76,7 @@ bool has_timer(cl_platform_id platform) {
 }  // namespace
 
 Device::Device(std::uint32_t index, cl_platform_id platform, cl_device_id id)
-    : index_(index), platform_(platform), id_(id), is_part_(false), clock_(*this, has_timer(platform)) {
+    : index_(index), platform_(platform), id_(id), root_(nullptr), clock_(*this, has_timer(platform)) {
   for (const std::uint32_t name : kPlatformInfo) {
     const auto query = [platform](auto... arguments) { return clGetPlatformInfo(platform, arguments...); };
     ask(name, query, platform_info_);
@@ -85,11 +85,11 @@ Device::Device(std::uint32_t index, cl_platform_id platform, cl_device_id id)
   ask_everything();
 }
 
-Device::Device(std::uint32_t index, const Device& parent, cl_device_id id)
+Device::Device(std::uint32_t index, Device& parent, cl_device_id id)
     : index_(index),
       platform_(parent.platform_),
       id_(id),
-      is_part_(true),
+      root_(&parent.root()),
       platform_name_(parent.platform_name_),
       clock_(*this, !parent.clock_.reads_slowly()) {
   ask_everything();
@@ -129,7 +129,7 @@ void Device::close() {
   if (closed_) return;
   closed_ = true;
   if (context_ != nullptr) clReleaseContext(std::exchange(context_, nullptr));
-  if (is_part_) clReleaseDevice(id_);
+  if (root_ != nullptr) clReleaseDevice(id_);
   info_.clear();
   info_.shrink_to_fit();
 }
@@ -143,12 +143,19 @@ cl_int Device::partition(const cl_device_partition_property* properties, std::ve
                             &count);
 }
 
+// What a part reserves counts on its device, too, which is where it lies; only the part's own memory limits it.
 bool Device::reserve(std::uint64_t size) {
   std::uint64_t before = reserved_.load();
   do {
     if (memory_ != 0 && (size > memory_ || before > memory_ - size)) return false;
   } while (!reserved_.compare_exchange_weak(before, before + size));
+  if (root_ != nullptr) root_->reserved_ += size;
   return true;
+}
+
+void Device::give_back(std::uint64_t size) {
+  reserved_ -= size;
+  if (root_ != nullptr) root_->reserved_ -= size;
 }
 
 cl_int Device::ended_event(cl_event* event) {

@@ -8,6 +8,7 @@
 #include "runtime/base/mutex.h"
 #include "server/cl.h"
 #include "server/device_clock.h"
+#include "server/device_load.h"
 #include "server/pinned_memory.h"
 
 namespace remotecl::server {
@@ -25,7 +26,7 @@ class Device {
  public:
   Device(std::uint32_t index, cl_platform_id platform, cl_device_id id);
   // A sub-device; takes over the driver's reference.
-  Device(std::uint32_t index, const Device& parent, cl_device_id id);
+  Device(std::uint32_t index, Device& parent, cl_device_id id);
   ~Device();
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
@@ -70,7 +71,15 @@ class Device {
   // Memory of sessions' objects, counted against what the device has: a driver that allocates late would end the whole
   // daemon instead of refusing. False when `size` bytes do not fit any more.
   bool reserve(std::uint64_t size);
-  void give_back(std::uint64_t size) { reserved_ -= size; }
+  void give_back(std::uint64_t size);
+  // What is reserved on it and on its parts, and what there is.
+  std::uint64_t memory_used() const { return reserved_.load(std::memory_order_relaxed); }
+  std::uint64_t memory_total() const { return memory_; }
+
+  // The device that this is a part of, or this.
+  Device& root() { return root_ == nullptr ? *this : *root_; }
+  // Of a part: its root's.
+  DeviceLoad& load() { return root().load_; }
 
   // clCreateSubDevices: as many ids as it makes, which must fit into `ids`; only their count when that is empty.
   cl_int partition(const cl_device_partition_property* properties, std::vector<cl_device_id>& ids,
@@ -104,13 +113,14 @@ class Device {
 
   const cl_platform_id platform_;
   const cl_device_id id_;
-  const bool is_part_;
+  Device* const root_;  // null: this is no part of another one
   std::vector<InfoAnswer> info_;
   std::vector<InfoAnswer> platform_info_;
   std::string name_;
   std::string platform_name_;
   std::uint64_t memory_ = 0;
   std::atomic<std::uint64_t> reserved_{0};
+  DeviceLoad load_;
   int version_ = 10;
   std::atomic<bool> maps_in_place_{false};
   std::atomic<bool> uses_host_memory_{false};

@@ -72,7 +72,7 @@ std::string in_use(ObjectId id) { return "buffer id " + std::to_string(id) + " c
 }  // namespace
 
 void Session::handle(const CreateBuffer& message) {
-  if (!buffers_.insert(message.buffer, make_ref<Buffer>(message.flags, message.size))) {
+  if (!buffers_.insert(message.buffer, make_ref<Buffer>(message.flags, message.size, counters_))) {
     throw ProtocolError(in_use(message.buffer));
   }
 }

@@ -4,7 +4,6 @@
 
 namespace remotecl::server {
 
-void Session::handle(const Ping& message) { outbox_.add(Pong{message.token}); }
 void Session::handle(const ObserveEvent& message) { issuer_.observe(message.event); }
 void Session::handle(const ReleaseEvent& message) { issuer_.release(message.event); }
 void Session::handle(const ExpectEvent& message) {

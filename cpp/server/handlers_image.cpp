@@ -79,7 +79,7 @@ void Session::handle(const CreateImage& message) {
     buffer = Ref<Buffer>(buffers_.find(message.buffer));
     if (!buffer || !fits(*buffer, shape, message.row_pitch)) return;
   }
-  auto image = make_ref<Image>(shape, format, message.flags, buffer, buffer ? message.row_pitch : 0);
+  auto image = make_ref<Image>(shape, format, message.flags, buffer, buffer ? message.row_pitch : 0, counters_);
   if (!images_.insert(message.image, std::move(image))) throw ProtocolError(in_use("image", message.image));
 }
 

@@ -46,41 +46,60 @@ struct FinishCommand {
       issue.enqueued = false;
       return CL_SUCCESS;
     }
-    const std::uint64_t count = issue.queue.native_commands();
     issue.enqueued = false;
-    if (issue.queue.marks_slowly()) {
-      session->finish_natively(issue.queue, token, count);
-      return CL_SUCCESS;
-    }
-    cl_event marker = nullptr;
-    const cl_int error = issue.queue.mark(marker);
-    if (error != CL_SUCCESS) {
-      session->outbox().add(CommandFailed{issue.queue.id(), 0, error});
-      session->outbox().add(Finished{token});
-      return CL_SUCCESS;
-    }
-    CompletionNotifier::notify(
-        marker, [session = Ref<Session>(session), progress = issue.queue.progress(), count, token = token](cl_int) {
-          progress->ended(count);
-          session->outbox().send(Finished{token});
-        });
-    clReleaseEvent(marker);
-    session->issuer().touch(issue.queue);
+    const cl_int error = session->tell_finished(issue.queue, token);
+    if (error == CL_SUCCESS) return CL_SUCCESS;
+    session->outbox().add(CommandFailed{issue.queue.id(), 0, error});
+    session->outbox().add(Finished{token});
     return CL_SUCCESS;
   }
 };
 
 }  // namespace
 
-void Session::finish_natively(Queue& queue, Token token, std::uint64_t count) {
-  const cl_command_queue native = queue.native();
-  clRetainCommandQueue(native);
-  finishers_.post([session = Ref<Session>(this), progress = queue.progress(), native, token, count] {
-    clFinish(native);
-    clReleaseCommandQueue(native);
+template <class Then>
+cl_int Session::when_ended(Queue& queue, Then then, Worker& worker) {
+  const std::uint64_t count = queue.native_commands();
+  if (queue.marks_slowly()) {
+    const cl_command_queue native = queue.native();
+    clRetainCommandQueue(native);
+    worker.post([native, progress = queue.progress(), count, then = std::move(then)] {
+      clFinish(native);
+      clReleaseCommandQueue(native);
+      progress->ended(count);
+      then();
+    });
+    return CL_SUCCESS;
+  }
+  cl_event marker = nullptr;
+  const cl_int error = queue.mark(marker);
+  if (error != CL_SUCCESS) return error;
+  CompletionNotifier::notify(marker, [progress = queue.progress(), count, then = std::move(then)](cl_int) {
     progress->ended(count);
-    session->outbox_.send(Finished{token});
+    then();
   });
+  clReleaseEvent(marker);
+  issuer_.touch(queue);
+  return CL_SUCCESS;
+}
+
+cl_int Session::tell_finished(Queue& queue, Token token) {
+  const auto then = [session = Ref<Session>(this), token] { session->outbox_.send(Finished{token}); };
+  return when_ended(queue, then, finishers_);
+}
+
+void Session::find_ends() {
+  // Whoever works with the session goes first.
+  if (!mutex_.try_lock()) return;
+  if (!closed_) {
+    queues_.for_each([this](Queue& queue) {
+      if (queue.native() == nullptr || queue.has_become_idle() || queue.progress()->begin_search()) return;
+      const auto then = [progress = queue.progress()] { progress->end_search(); };
+      if (when_ended(queue, then, searchers_) != CL_SUCCESS) then();
+    });
+    issuer_.flush_queues();
+  }
+  mutex_.unlock();
 }
 
 Queue& Session::queue(ObjectId id) {

@@ -48,7 +48,7 @@ void Session::handle(const AllocateSvm& message) {
   std::uint64_t address = 0;
   if (error == CL_SUCCESS) {
     address = memory->address();
-    const auto buffer = make_ref<Buffer>(std::move(memory), message.flags, message.size);
+    const auto buffer = make_ref<Buffer>(std::move(memory), message.flags, message.size, counters_);
     if (!buffers_.insert(message.buffer, buffer)) {
       throw ProtocolError("buffer id " + std::to_string(message.buffer) + " cannot be used or is in use");
     }

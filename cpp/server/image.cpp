@@ -5,8 +5,8 @@
 namespace remotecl::server {
 
 Image::Image(const ImageShape& shape, const cl_image_format& format, std::uint64_t flags, const Ref<Buffer>& buffer,
-             std::uint64_t row_pitch)
-    : Memory(Ref<Memory>(buffer.get())),
+             std::uint64_t row_pitch, Ref<SessionCounters> counters)
+    : Memory(Ref<Memory>(buffer.get()), std::move(counters)),
       shape_(shape),
       format_(format),
       flags_(flags & kDeviceFlags),

@@ -13,7 +13,7 @@ class Image final : public Memory {
  public:
   // REQUIRES: the shape has a packed size. `row_pitch`: of a 2D image in `buffer`.
   Image(const ImageShape& shape, const cl_image_format& format, std::uint64_t flags, const Ref<Buffer>& buffer,
-        std::uint64_t row_pitch);
+        std::uint64_t row_pitch, Ref<SessionCounters> counters);
 
   const ImageShape& shape() const { return shape_; }
   // The buffer whose bytes the pixels are, row by row without gaps; null when there is none.

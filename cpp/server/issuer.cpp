@@ -9,6 +9,7 @@
 namespace remotecl::server {
 
 Event* Issuer::begin_event(EventId id, Queue& queue, bool reports_unasked, bool unhurried) {
+  session_.counters().count_command();
   if (id == 0) return nullptr;
   auto event = make_ref<Event>(id, queue.id(), &queue.device(), queue.profiling());
   event->observed = reports_unasked;
@@ -178,6 +179,10 @@ void Issuer::report(Event& event) {
 }
 
 void Issuer::finish_hold(EventId hold) {
+  if (const auto at = holds_.find(hold); at != holds_.end()) {
+    at->second->release_hold();
+    holds_.erase(at);
+  }
   graph_.complete(hold, CL_COMPLETE, ready_);
   graph_.forget(hold);
 }
@@ -185,6 +190,8 @@ void Issuer::finish_hold(EventId hold) {
 EventId Issuer::make_hold(Queue& queue, Event* event, bool blocks_later) {
   if (graph_.deferred_actions() >= kHeldCommandsMax) throw ProtocolError("too many commands wait for events");
   const EventId hold = ++last_hold_;
+  queue.progress()->hold();
+  holds_.emplace(hold, queue.progress());
   graph_.expect(hold);
   if (event != nullptr) {
     event->state = Event::State::kHeld;
@@ -313,6 +320,7 @@ void Issuer::drop_all() {
   graph_.fail_all(CL_DEVICE_NOT_AVAILABLE, ready_);
   ready_.clear();
   touched_.clear();
+  holds_.clear();
   events_.clear();
 }
 

@@ -138,6 +138,7 @@ class Issuer {
   ObjectTable<Event> events_;
   std::unordered_map<PeerId, std::unordered_map<EventId, std::int32_t>> early_signals_;  // of unexpected events
   EventId last_hold_ = kInternal;
+  std::unordered_map<EventId, Ref<QueueProgress>> holds_;  // of commands: whose queue's they are
   std::vector<Ref<Queue>> touched_;
   std::vector<EventGraph::Ready> ready_;
   // What the command being submitted waits for.

@@ -24,8 +24,6 @@ struct Options {
   bool exit_on_stdin_eof = false;
 };
 
-bool is_loopback(const std::string& host) { return host == "localhost" || host == "::1" || host.starts_with("127."); }
-
 // Signals arrive through this descriptor and nowhere else; every later thread inherits the mask.
 int block_signals() {
   sigset_t signals;
@@ -56,7 +54,7 @@ int run(const Options& options) {
   }
   std::printf("listening on %s\n", server->address().text().c_str());
   std::fflush(stdout);
-  if (!is_loopback(server->address().host)) {
+  if (!server->address().is_loopback()) {
     spdlog::warn("there is no authentication yet: whoever reaches {} can use these devices", server->address().text());
   }
   wait_for_end(signals, options.exit_on_stdin_eof);

@@ -7,6 +7,7 @@ Memory::~Memory() {
     if (native.memory == nullptr) continue;
     clReleaseMemObject(native.memory);
     native.device->give_back(native.reserved);
+    if (counters_) counters_->freed(native.device->root().index(), native.reserved);
   }
 }
 
@@ -23,6 +24,7 @@ cl_int Memory::native(Device& device, cl_mem& memory) {
   }
   if (native_.size() <= device.index()) native_.resize(device.index() + 1);
   native_[device.index()] = native;
+  if (counters_) counters_->allocated(device.root().index(), native.reserved);
   memory = native.memory;
   return CL_SUCCESS;
 }

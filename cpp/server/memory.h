@@ -8,6 +8,7 @@
 #include "runtime/base/ref_counted.h"
 #include "server/cl.h"
 #include "server/device.h"
+#include "server/session_counters.h"
 
 namespace remotecl::server {
 
@@ -20,7 +21,9 @@ inline constexpr std::uint64_t kDeviceFlags = CL_MEM_READ_WRITE | CL_MEM_WRITE_O
 // it and by commands in flight. native() needs the session's lock.
 class Memory : public RefCounted {
  public:
-  explicit Memory(Ref<Memory> parent) : parent_(std::move(parent)) {}
+  // `counters`: where memory of its own is counted; null where it has none.
+  Memory(Ref<Memory> parent, Ref<SessionCounters> counters)
+      : parent_(std::move(parent)), counters_(std::move(counters)) {}
   ~Memory() override;
 
   // The memory on `device`, still owned by this object.
@@ -41,6 +44,7 @@ class Memory : public RefCounted {
 
  private:
   const Ref<Memory> parent_;
+  const Ref<SessionCounters> counters_;
   std::vector<Native> native_;  // by device
 };
 

@@ -6,10 +6,11 @@
 
 namespace remotecl::server {
 
-void Outbox::add_encoded(Bytes messages) {
+void Outbox::add_encoded(Bytes message) {
   MutexLock lock(mutex_);
   if (closed_) return;
-  pending_.append(messages);
+  pending_.append(message);
+  count_message();
   urgent_ = true;
 }
 

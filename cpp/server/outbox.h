@@ -29,6 +29,7 @@ class Outbox {
     MutexLock lock(mutex_);
     if (closed_) return;
     append_message(pending_, message);
+    count_message();
     urgent_ = true;
   }
   // As add(), but flush() may leave it until it has something better to do.
@@ -37,11 +38,12 @@ class Outbox {
     MutexLock lock(mutex_);
     if (closed_) return;
     append_message(pending_, message);
+    count_message();
     urgent_ = urgent_ || pending_.size() - written_ >= kLazyBytesMax;
   }
   // Somebody waits for what was added lazily.
   void hurry() EXCLUDES(mutex_);
-  void add_encoded(Bytes messages) EXCLUDES(mutex_);
+  void add_encoded(Bytes message) EXCLUDES(mutex_);
   void flush() EXCLUDES(mutex_);
 
   template <class Message>
@@ -49,6 +51,7 @@ class Outbox {
     MutexLock lock(mutex_);
     if (closed_) return;
     append_message(pending_, message);
+    count_message();
     urgent_ = true;
     flush_locked();
   }
@@ -59,6 +62,7 @@ class Outbox {
     MutexLock lock(mutex_);
     if (closed_) return;
     append_message(pending_, message);
+    count_message();
     urgent_ = true;
     flush_locked();
     closed_ = true;
@@ -79,18 +83,25 @@ class Outbox {
   void close() EXCLUDES(mutex_);
   void stop() EXCLUDES(mutex_);
 
+  // Messages that were added.
+  std::uint64_t messages() const { return messages_.load(std::memory_order_relaxed); }
+
  private:
   static constexpr std::size_t kPendingBytesMax = 2 * std::size_t{kMessageSizeMax};
   static constexpr std::uint64_t kSmallBytesMax = 32u << 20;
   static constexpr std::size_t kKeptBytesMax = 1u << 20;
   static constexpr std::size_t kLazyBytesMax = 4u << 10;
 
+  void count_message() REQUIRES(mutex_) {
+    messages_.store(messages_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
   void flush_locked() REQUIRES(mutex_);
   void write_some() REQUIRES(mutex_);
   void run_flusher() EXCLUDES(mutex_);
 
   Connection& connection_;
   const std::shared_ptr<std::atomic<std::uint64_t>> promised_ = std::make_shared<std::atomic<std::uint64_t>>(0);
+  std::atomic<std::uint64_t> messages_{0};  // written with the lock
   Mutex mutex_;
   ConditionVariable wake_;
   ConditionVariable written_some_;

@@ -126,7 +126,13 @@ void PeerLink::receive_bulk() {
   close();
 }
 
+Traffic PeerLink::traffic() const {
+  return {control_->bytes_sent(), outbox_.messages(),       control_->bytes_received(), messages_received_.load(),
+          bulk_->bytes_sent(),    bulk_sender_.transfers(), bulk_->bytes_received(),    bulk_receiver_.transfers()};
+}
+
 void PeerLink::execute(std::uint16_t code, Bytes payload) {
+  messages_received_.fetch_add(1, std::memory_order_relaxed);
   switch (code) {
     case Code::kPeerSignal:
       return take(decode<PeerSignal>(payload));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <memory>
 #include <string>
@@ -55,6 +56,9 @@ class PeerLink final : public RefCounted {
   // Asks the peer for the bytes.
   void pull(Ref<IncomingTransfer> transfer) EXCLUDES(mutex_);
 
+  // What has passed both connections.
+  Traffic traffic() const;
+
   // Small transfers on their way to commands. With the session's lock.
   PeerInbox& inbox() { return inbox_; }
   // The error of a transfer that the peer has refused; once. 0 when it has not.
@@ -96,6 +100,7 @@ class PeerLink final : public RefCounted {
   BulkSender bulk_sender_;
   PeerInbox inbox_;                  // needs the session's lock
   std::uint64_t signals_taken_ = 0;  // by the reading thread
+  std::atomic<std::uint64_t> messages_received_{0};
 
   mutable Mutex mutex_;
   bool lost_ GUARDED_BY(mutex_) = false;

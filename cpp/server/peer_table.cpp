@@ -48,12 +48,17 @@ void PeerTable::attach(PeerId peer, const Secret& secret, Role role, std::unique
   (role == Role::kPeerControl ? entry.control : entry.bulk) = std::move(connection);
   if (entry.control == nullptr || entry.bulk == nullptr) return;
   entry.accepts = false;
-  begin(peer, entry.accepted, std::move(entry.control), std::move(entry.bulk));
+  const std::string host = tcp::peer_address(*entry.control).host;
+  begin(peer, entry.accepted, host, std::move(entry.control), std::move(entry.bulk));
 }
 
-void PeerTable::begin(PeerId peer, LinkId id, std::unique_ptr<Connection> control, std::unique_ptr<Connection> bulk) {
-  Ref<PeerLink>& link = peers_[peer].link;
+void PeerTable::begin(PeerId peer, LinkId id, const std::string& address, std::unique_ptr<Connection> control,
+                      std::unique_ptr<Connection> bulk) {
+  Peer& entry = peers_[peer];
+  entry.address = address;
+  Ref<PeerLink>& link = entry.link;
   if (link) {
+    entry.past += link->traffic();
     link->close();
     formers_.push_back(link);
     connectors_.post([this, former = link] { end(former); });
@@ -118,7 +123,7 @@ void PeerTable::try_addresses(const Attempt& attempt) {
       auto control = open(attempt, address, Role::kPeerControl);
       auto bulk = open(attempt, address, Role::kPeerBulk);
       MutexLock lock(mutex_);
-      if (!stopped_) begin(attempt.peer, attempt.link, std::move(control), std::move(bulk));
+      if (!stopped_) begin(attempt.peer, attempt.link, address.text(), std::move(control), std::move(bulk));
       return;
     } catch (const std::exception& error) {
       if (!reasons.empty()) reasons += "; ";
@@ -143,6 +148,17 @@ Ref<PeerLink> PeerTable::find(PeerId peer, Which which) {
   const auto at = peers_.find(peer);
   if (at == peers_.end() || !at->second.link) return nullptr;
   return which == kConnected && at->second.link->lost() ? nullptr : at->second.link;
+}
+
+std::vector<PeerTable::LinkTraffic> PeerTable::traffic() {
+  MutexLock lock(mutex_);
+  std::vector<LinkTraffic> links;
+  for (const auto& [id, peer] : peers_) {
+    if (!peer.link) continue;
+    LinkTraffic& link = links.emplace_back(id, peer.address, !peer.link->lost(), peer.past);
+    link.traffic += peer.link->traffic();
+  }
+  return links;
 }
 
 bool PeerTable::gone(PeerId peer) {

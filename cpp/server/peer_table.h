@@ -48,6 +48,15 @@ class PeerTable {
   // `gone`: the peer's session is lost.
   void close(PeerId peer, bool gone) EXCLUDES(mutex_);
 
+  // What has passed the links to one peer, former ones too.
+  struct LinkTraffic {
+    PeerId peer;
+    std::string address;
+    bool connected;
+    Traffic traffic;
+  };
+  std::vector<LinkTraffic> traffic() EXCLUDES(mutex_);
+
   enum Which { kConnected, kOrLost };
   // Null when there is no such link.
   Ref<PeerLink> find(PeerId peer, Which which = kConnected) EXCLUDES(mutex_);
@@ -66,10 +75,12 @@ class PeerTable {
     bool gone = false;
     std::unique_ptr<Connection> control, bulk;  // until both are there
     Ref<PeerLink> link;
+    std::string address;  // its host, and its port where it listens for us
+    Traffic past;         // of former links
   };
 
-  void begin(PeerId peer, LinkId link, std::unique_ptr<Connection> control, std::unique_ptr<Connection> bulk)
-      REQUIRES(mutex_);
+  void begin(PeerId peer, LinkId link, const std::string& address, std::unique_ptr<Connection> control,
+             std::unique_ptr<Connection> bulk) REQUIRES(mutex_);
   void end(const Ref<PeerLink>& former) EXCLUDES(mutex_);
   void try_addresses(const Attempt& attempt) EXCLUDES(mutex_);
   std::unique_ptr<Connection> open(const Attempt& attempt, const Address& address, Role role) EXCLUDES(mutex_);

@@ -16,9 +16,11 @@ Queue::Queue(ObjectId id, Device& device, cl_command_queue_properties properties
   const cl_context context = device.context(error_);
   if (context != nullptr) native_ = clCreateCommandQueue(context, device.id(), properties, &error_);
   if (error_ != CL_SUCCESS) native_ = nullptr;
+  device_.load().add(progress_);
 }
 
 Queue::~Queue() {
+  device_.load().remove(progress_);
   if (!arena_.empty()) {
     cl_event marker = nullptr;
     if (mark(marker) != CL_SUCCESS) clFinish(native_);  // the driver is broken; nothing else makes freeing safe
@@ -38,7 +40,7 @@ void Queue::note(cl_event event) {
 bool Queue::has_become_idle() {
   if (native_idle()) return true;
   if (newest_ == nullptr || !has_completed(newest_)) return false;
-  progress_->ended(issued_);
+  progress_->ended(progress_->issued());
   return true;
 }
 

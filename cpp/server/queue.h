@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <vector>
 
@@ -8,24 +7,10 @@
 #include "runtime/protocol/messages.h"
 #include "server/cl.h"
 #include "server/device.h"
+#include "server/queue_progress.h"
 #include "server/write_arena.h"
 
 namespace remotecl::server {
-
-// How far the driver has come with a queue's native commands. Any thread, a driver's callback too.
-class QueueProgress final : public RefCounted {
- public:
-  // All native commands up to this count have ended.
-  void ended(std::uint64_t count) {
-    std::uint64_t known = ended_.load(std::memory_order_relaxed);
-    while (known < count && !ended_.compare_exchange_weak(known, count, std::memory_order_release)) {
-    }
-  }
-  std::uint64_t ended() const { return ended_.load(std::memory_order_acquire); }
-
- private:
-  std::atomic<std::uint64_t> ended_{0};
-};
 
 // A client's queue: a native queue, and what of it is held back from there. Owned by the session's table and
 // by its commands in flight. Needs the session's lock, but for what says otherwise.
@@ -43,9 +28,9 @@ class Queue final : public RefCounted {
   cl_int error() const { return error_; }
 
   // Native commands are counted, so that an empty queue is known without asking the driver.
-  std::uint64_t count_native_command() { return ++issued_; }
-  std::uint64_t native_commands() const { return issued_; }
-  bool native_idle() const { return progress_->ended() == issued_; }
+  void count_native_command() { progress_->issue(); }
+  std::uint64_t native_commands() const { return progress_->issued(); }
+  bool native_idle() const { return progress_->ended() == progress_->issued(); }
   // The same, and where that is known, asks the driver for the newest command.
   bool has_become_idle();
   // For callbacks, which must not be the last to hold a queue.
@@ -77,7 +62,6 @@ class Queue final : public RefCounted {
   const bool profiling_;
   cl_command_queue native_ = nullptr;
   cl_int error_ = CL_SUCCESS;
-  std::uint64_t issued_ = 0;
   const Ref<QueueProgress> progress_ = make_ref<QueueProgress>();
   WriteArena arena_;
   // Some drivers take a time that grows with the square of the queue's length for "wait for all". In order,

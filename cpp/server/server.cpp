@@ -3,6 +3,7 @@
 #include "runtime/transport/shared_memory.h"
 #include "server/handshake.h"
 #include "server/log.h"
+#include "server/protocol_error.h"
 
 namespace remotecl::server {
 
@@ -30,6 +31,7 @@ bool Server::stop(std::chrono::milliseconds timeout) {
   MutexLock lock(mutex_);
   stopping_ = true;
   for (Connection* connection : greeting_) connection->shutdown();
+  for (Connection* connection : monitors_) connection->shutdown();
   for (const auto& [id, session] : sessions_) session->close("the server is shutting down");
   while (threads_ != 0) {
     if (thread_left_.wait_until(mutex_, end) == std::cv_status::timeout) return threads_ == 0;
@@ -76,7 +78,11 @@ void Server::serve(std::unique_ptr<Connection> connection) {
   } catch (const std::exception& error) {
     spdlog::error("a connection ended: {}", error.what());
   }
-  greeted(key);
+  {
+    MutexLock lock(mutex_);
+    greeting_.erase(key);
+    monitors_.erase(key);
+  }
   connection.reset();
   MutexLock lock(mutex_);
   --threads_;
@@ -94,6 +100,8 @@ void Server::greet(std::unique_ptr<Connection>& connection) {
     serve_bulk(connection, *hello);
   } else if (hello->role == Role::kPeerControl || hello->role == Role::kPeerBulk) {
     serve_peer(connection, *hello);
+  } else if (hello->role == Role::kMonitor) {
+    serve_monitor(*connection);
   }
 }
 
@@ -138,15 +146,53 @@ void Server::serve_control(std::unique_ptr<Connection>& connection) {
     MutexLock lock(mutex_);
     greeting_.erase(control);
     if (stopping_) return;
-    session = make_ref<Session>(Shared{driver_, files_, output_}, std::move(connection), id, secret);
+    session = make_ref<Session>(Shared{driver_, files_, output_, board_}, std::move(connection), id, secret);
     sessions_.emplace(id, session);
   }
+  board_.add(session);
   accept(*control, epoch_, id, secret);
   spdlog::info("session {:016x} begins", id);
   session->run();
   spdlog::info("session {:016x} ends", id);
+  board_.remove(*session);
   MutexLock lock(mutex_);
   sessions_.erase(id);
+}
+
+void Server::serve_monitor(Connection& connection) {
+  bool is_taken = false;
+  {
+    MutexLock lock(mutex_);
+    greeting_.erase(&connection);
+    if (stopping_) return;
+    is_taken = monitors_.size() < kMonitorsMax && monitors_.insert(&connection).second;
+  }
+  if (!is_taken) return refuse(connection, epoch_, WelcomeStatus::kBusy, "too many monitors look at this server");
+  try {
+    accept(connection, epoch_, 0, {});
+    answer_monitor(connection);
+  } catch (const ProtocolError& error) {
+    ByteBuffer last_words;
+    append_message(last_words, SessionError{error.what()});
+    connection.try_write(last_words.bytes());
+  }
+}
+
+// Who has no session may ask for the status, and nothing else.
+void Server::answer_monitor(Connection& connection) {
+  const Address from = tcp::peer_address(connection);
+  std::array<std::byte, kMessageHeaderSize> header_bytes;
+  std::array<std::byte, sizeof(Token)> bytes;
+  while (connection.read_exactly(header_bytes)) {
+    const auto header = decode_frame<MessageHeader>(header_bytes);
+    if (header.code != Code::kGetStatus) {
+      throw ProtocolError("a monitor sent message code " + std::to_string(header.code) +
+                          "; it may only ask for status");
+    }
+    if (header.size != bytes.size()) throw ProtocolError("a GetStatus message is malformed");
+    if (!connection.read_exactly(bytes)) return;
+    if (!connection.write(board_.answer(decode_frame<GetStatus>(bytes).token, nullptr, from))) return;
+  }
 }
 
 void Server::serve_bulk(std::unique_ptr<Connection>& connection, const Hello& hello) {

@@ -13,6 +13,7 @@
 #include "server/native_driver.h"
 #include "server/program_files.h"
 #include "server/session.h"
+#include "server/status_board.h"
 
 namespace remotecl::server {
 
@@ -37,6 +38,7 @@ class Server {
 
  private:
   static constexpr std::size_t kGreetingsMax = 64;
+  static constexpr std::size_t kMonitorsMax = 64;
 
   void accept_all();
   void serve(std::unique_ptr<Connection> connection);
@@ -45,12 +47,15 @@ class Server {
   void serve_bulk(std::unique_ptr<Connection>& connection, const Hello& hello);
   static std::unique_ptr<Connection> share_memory(std::unique_ptr<Connection> connection);
   void serve_peer(std::unique_ptr<Connection>& connection, const Hello& hello);
+  void serve_monitor(Connection& connection);
+  void answer_monitor(Connection& connection);
   Ref<Session> find_session(std::uint64_t id) const EXCLUDES(mutex_);
   void greeted(Connection* connection) EXCLUDES(mutex_);
 
   NativeDriver driver_;
   ProgramFiles files_;
   OutputCapture output_;
+  StatusBoard board_{driver_};
   tcp::Listener listener_;
   std::uint64_t epoch_ = 0;
 
@@ -59,6 +64,7 @@ class Server {
   std::size_t threads_ GUARDED_BY(mutex_) = 0;
   bool stopping_ GUARDED_BY(mutex_) = false;
   std::set<Connection*> greeting_ GUARDED_BY(mutex_);  // not yet authenticated
+  std::set<Connection*> monitors_ GUARDED_BY(mutex_);
   std::map<std::uint64_t, Ref<Session>> sessions_ GUARDED_BY(mutex_);
   std::thread acceptor_;
 };

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "runtime/protocol/message_buffer.h"
+#include "runtime/transport/tcp.h"
 #include "server/event_poller.h"
 #include "server/log.h"
 #include "server/protocol_error.h"
@@ -81,6 +82,8 @@ Session::Session(const Shared& shared, std::unique_ptr<Connection> control, std:
       control_(std::move(control)),
       id_(id),
       secret_(secret),
+      address_(tcp::peer_address(*control_)),
+      counters_(make_ref<SessionCounters>(shared.driver.devices().size())),
       outbox_(*control_),
       bulk_receiver_(*this, outbox_, BulkReceiver::Pushes::kTaken),
       bulk_sender_(*this, [this] { close("the bulk connection was lost"); }),
@@ -134,6 +137,7 @@ void Session::execute(std::uint16_t code, Bytes payload) {
   if (code >= kHandlers.size() || kHandlers[code] == nullptr) {
     throw ProtocolError("message code " + std::to_string(code) + " is not known");
   }
+  counters_->count_message();
   kHandlers[code](*this, payload);
 }
 
@@ -221,6 +225,7 @@ void Session::tear_down() {
   builds_.stop();
   continuations_.stop();
   finishers_.stop();
+  searchers_.stop();
   printers_.stop();
   outbox_.stop();
   MutexLock lock(mutex_);

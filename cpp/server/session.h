@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <list>
 #include <map>
@@ -30,6 +31,8 @@
 #include "server/program_files.h"
 #include "server/region.h"
 #include "server/sampler.h"
+#include "server/session_counters.h"
+#include "server/status_board.h"
 #include "server/sub_device_table.h"
 #include "server/worker.h"
 
@@ -40,6 +43,7 @@ struct Shared {
   NativeDriver& driver;
   ProgramFiles& files;
   OutputCapture& output;
+  StatusBoard& board;
 };
 
 // What a message for the worker is about: the program that it names, and those that it includes or links.
@@ -56,6 +60,12 @@ class Session final : public RefCounted {
  public:
   Session(const Shared& shared, std::unique_ptr<Connection> control, std::uint64_t id, const Secret& secret);
   ~Session() override;
+
+  // Who the client says it is.
+  struct Client {
+    std::uint64_t process = 0;
+    std::string host, program;
+  };
 
   std::uint64_t id() const { return id_; }
   const Secret& secret() const { return secret_; }
@@ -96,12 +106,21 @@ class Session final : public RefCounted {
   Ref<TransferProgress> find_progress(TransferId transfer);
   // Runs `work`, which may block, and then finish_transfer(), on one of a few threads. With the lock.
   void move(Ref<Transfer> transfer, void (*work)(Transfer&));
-  // Sends Finished when the driver's own call for it returns. With the lock.
-  void finish_natively(Queue& queue, Token token, std::uint64_t count);
+  // Sends Finished when all that the driver has of the queue has ended. With the lock.
+  cl_int tell_finished(Queue& queue, Token token);
   // Runs a long command that prints, after all that it waits for, while no other one does. With the lock.
   void print(Issue& issue, std::function<cl_int(Issue&)> command);
   // Adds EventDone, and CommandFailed for a failure, to the outbox. Any thread, a callback too.
   void report_end(const Event& event, std::int32_t status, cl_event first, cl_event last);
+
+  // For the daemon's status. Any thread.
+  const Address& address() const { return address_; }
+  std::chrono::steady_clock::time_point begun() const { return begun_; }
+  SessionCounters& counters() const { return *counters_; }
+  Client client() const EXCLUDES(client_mutex_);
+  Traffic traffic() const EXCLUDES(bulk_mutex_);
+  // Sees to it that it becomes known when what the driver has now has ended; not at once when the lock is in use.
+  void find_ends();
 
   Outbox& outbox() { return outbox_; }                                     // any thread
   BulkReceiver& bulk_receiver() { return bulk_receiver_; }                 // any thread
@@ -122,6 +141,8 @@ class Session final : public RefCounted {
   void tear_down();
 
   void handle(const Ping&);
+  void handle(const Introduce&);
+  void handle(const GetStatus&);
   void handle(const CreateQueue&);
   void handle(const ReleaseQueue&);
   void handle(const CreateBuffer&);
@@ -192,6 +213,10 @@ class Session final : public RefCounted {
   ProgramWork work_of(const CompileProgram&);
   ProgramWork work_of(const LinkProgram&);
 
+  // Calls `then`, on any thread, when all that the driver has of the queue has ended; `worker` waits where nothing
+  // else does.
+  template <class Then>
+  cl_int when_ended(Queue& queue, Then then, Worker& worker);
   Queue& queue(ObjectId id);
   Device& device(std::uint32_t index);  // any thread
   void check_indices(const Array<std::uint32_t>& indices);
@@ -230,6 +255,11 @@ class Session final : public RefCounted {
   const std::unique_ptr<Connection> control_;
   const std::uint64_t id_;
   const Secret secret_;
+  const Address address_;  // the client's
+  const std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
+  const Ref<SessionCounters> counters_;
+  mutable Mutex client_mutex_;
+  Client client_ GUARDED_BY(client_mutex_);
   Outbox outbox_;
   BulkReceiver bulk_receiver_;
   BulkSender bulk_sender_;
@@ -258,7 +288,7 @@ class Session final : public RefCounted {
   // Of program sources and binaries. Shared with the programs, which may outlive the session for a moment.
   const std::shared_ptr<std::atomic<std::uint64_t>> program_bytes_ = std::make_shared<std::atomic<std::uint64_t>>(0);
 
-  Mutex bulk_mutex_;
+  mutable Mutex bulk_mutex_;
   ConditionVariable bulk_left_;
   std::unique_ptr<Connection> bulk_ GUARDED_BY(bulk_mutex_);
   bool bulk_claimed_ GUARDED_BY(bulk_mutex_) = false;
@@ -270,6 +300,7 @@ class Session final : public RefCounted {
   Worker builds_;
   Worker continuations_;
   Worker finishers_{16};
+  Worker searchers_{4};
   Worker printers_;
 };
 

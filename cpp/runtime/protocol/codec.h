@@ -13,8 +13,8 @@
 
 // Encoding and checked decoding of messages that list their fields with REMOTECL_FIELDS. Little-endian, packed, no
 // padding. Fields: integers, enums, arrays of integers of fixed size, byte strings and texts (u32 length), Array of
-// integers (u32 count), Sequence of messages (u32 count). Decoded strings, arrays and sequences are views into the
-// received bytes: valid while these are.
+// integers (u32 count), messages, Sequence of messages (u32 count). Decoded strings, arrays and sequences are views
+// into the received bytes: valid while these are.
 namespace remotecl {
 
 static_assert(std::endian::native == std::endian::little, "the wire format is the memory format of the host");
@@ -31,6 +31,11 @@ static_assert(std::endian::native == std::endian::little, "the wire format is th
 
 template <class T>
 concept WireScalar = std::is_integral_v<T> || std::is_enum_v<T>;
+
+template <class T>
+concept WireMessage = requires(const T& message) {
+  message.fields([](const auto&...) {});
+};
 
 // A view of integers that may lie unaligned in a received message.
 template <WireScalar T>
@@ -110,6 +115,10 @@ class Decoder {
     at_ += count * sizeof(T);
     return true;
   }
+  template <WireMessage T>
+  bool field_(T& message) {
+    return read(message);
+  }
   template <class T>
   bool field_(Sequence<T>& sequence);
 
@@ -183,6 +192,10 @@ template <WireScalar T>
 std::size_t field_size(const Array<T>& array) {
   return 4 + array.bytes().size();
 }
+template <WireMessage T>
+std::size_t field_size(const T& message) {
+  return encoded_size(message);
+}
 template <class T>
 std::size_t field_size(const Sequence<T>& sequence) {
   std::size_t size = 4;
@@ -223,6 +236,10 @@ template <WireScalar T>
 void put_field(std::byte*& at, const Array<T>& array) {
   put_size(at, array.size());
   put(at, array.bytes().data(), array.bytes().size());
+}
+template <WireMessage T>
+void put_field(std::byte*& at, const T& message) {
+  encode(at, message);
 }
 template <class T>
 void put_field(std::byte*& at, const Sequence<T>& sequence) {

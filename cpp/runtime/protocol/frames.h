@@ -22,7 +22,7 @@ inline constexpr std::uint32_t kHandshakeTimeoutMs = 5000;
 
 using Secret = std::array<std::uint8_t, 16>;
 
-enum class Role : std::uint32_t { kControl = 0, kBulk = 1, kPeerControl = 2, kPeerBulk = 3 };
+enum class Role : std::uint32_t { kControl = 0, kBulk = 1, kPeerControl = 2, kPeerBulk = 3, kMonitor = 4 };
 
 // Features of a connection: what both sides name is used.
 inline constexpr std::uint64_t kFeatureSharedMemory = 1;  // bulk data through memory, where both are on one host

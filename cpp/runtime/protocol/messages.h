@@ -12,4 +12,5 @@
 #include "runtime/protocol/messages/peer.h"
 #include "runtime/protocol/messages/program.h"
 #include "runtime/protocol/messages/session.h"
+#include "runtime/protocol/messages/status.h"
 #include "runtime/protocol/messages/svm.h"

@@ -13,6 +13,8 @@ struct Address {
   std::uint16_t port = 0;
 
   std::string text() const;  // "host:port", "[v6]:port"
+  // By its name or number, without asking anybody.
+  bool is_loopback() const { return host == "localhost" || host == "::1" || host.starts_with("127."); }
   bool operator==(const Address&) const = default;
 };
 

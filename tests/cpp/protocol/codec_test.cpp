@@ -52,6 +52,10 @@ class Filler {
   void fill(Array<T>& array) {
     array = Array<T>::from_bytes(kept_.emplace_back(bytes(number(5) * sizeof(T))));
   }
+  template <WireMessage T>
+  void fill(T& message) {
+    message = make<T>();
+  }
   template <class T>
   void fill(Sequence<T>& sequence) {
     auto items = std::make_shared<std::vector<T>>();

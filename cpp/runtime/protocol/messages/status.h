@@ -1,0 +1,94 @@
+#pragma once
+
+#include "runtime/protocol/messages/message.h"
+
+// What a daemon tells of itself, to the clients of its sessions and to monitors, which have none.
+namespace remotecl {
+
+inline constexpr std::uint32_t kStatusSessionsMax = 1024;  // listed in one Status; the rest is only counted
+inline constexpr std::uint32_t kStatusTextMax = 255;       // bytes of a host's or a program's name
+
+// Who the client is, for people.
+struct Introduce {
+  REMOTECL_MESSAGE(Introduce);
+  std::uint64_t process;
+  std::string_view host;
+  std::string_view program;
+  REMOTECL_FIELDS(process, host, program)
+};
+
+struct GetStatus {
+  REMOTECL_MESSAGE(GetStatus);
+  Token token;
+  REMOTECL_FIELDS(token)
+};
+
+// What has passed two connections, seen from the server that says so. The numbers of `bulk_...` count whole transfers.
+struct Traffic {
+  std::uint64_t bytes_sent = 0, messages_sent = 0;
+  std::uint64_t bytes_received = 0, messages_received = 0;
+  std::uint64_t bulk_bytes_sent = 0, bulk_sent = 0;
+  std::uint64_t bulk_bytes_received = 0, bulk_received = 0;
+  REMOTECL_FIELDS(bytes_sent, messages_sent, bytes_received, messages_received, bulk_bytes_sent, bulk_sent,
+                  bulk_bytes_received, bulk_received)
+
+  Traffic& operator+=(const Traffic& other) {
+    bytes_sent += other.bytes_sent, messages_sent += other.messages_sent;
+    bytes_received += other.bytes_received, messages_received += other.messages_received;
+    bulk_bytes_sent += other.bulk_bytes_sent, bulk_sent += other.bulk_sent;
+    bulk_bytes_received += other.bulk_bytes_received, bulk_received += other.bulk_received;
+    return *this;
+  }
+};
+
+struct DeviceStatus {
+  std::uint32_t index;
+  std::string_view name;
+  std::uint64_t memory_used;    // bytes of all sessions' buffers and images
+  std::uint64_t memory_total;   // bytes
+  std::uint64_t queue_depth;    // commands that were taken and have not ended
+  std::uint32_t busy_permille;  // of the observed time, in which the driver had work
+  std::uint32_t observed_ms;    // up to the last second; 0: nobody has asked for a while
+  REMOTECL_FIELDS(index, name, memory_used, memory_total, queue_depth, busy_permille, observed_ms)
+};
+
+struct SessionStatus {
+  std::uint32_t is_own;  // the asker's
+  std::string_view address, host, program;
+  std::uint64_t process;
+  std::uint64_t age_ms;
+  std::uint64_t commands;
+  Traffic traffic;
+  Array<std::uint64_t> memory;  // bytes on each device, in the order of `devices`
+  REMOTECL_FIELDS(is_own, address, host, program, process, age_ms, commands, traffic, memory)
+};
+
+// A link between two servers, of one session.
+struct LinkStatus {
+  std::uint32_t is_own;  // of the asker's session
+  PeerId peer;           // the number that the client gave to the other server, if is_own; else 0
+  std::string_view address;
+  std::uint32_t is_connected;
+  Traffic traffic;
+  REMOTECL_FIELDS(is_own, peer, address, is_connected, traffic)
+};
+
+struct Status {
+  REMOTECL_MESSAGE(Status);
+  Token token;
+  std::string_view version;  // of the daemon's release
+  std::string_view host;     // its name
+  std::uint64_t process;
+  std::uint64_t uptime_ms;
+  std::uint64_t session_count;  // all, also those that are not listed
+  std::uint64_t commands;       // of all sessions, ended ones too
+  Traffic clients;              // likewise
+  Traffic peers;                // likewise
+  Sequence<DeviceStatus> devices;
+  Sequence<SessionStatus> sessions;  // those that the asker may see
+  Sequence<LinkStatus> links;        // likewise
+  REMOTECL_FIELDS(token, version, host, process, uptime_ms, session_count, commands, clients, peers, devices, sessions,
+                  links)
+};
+
+}  // namespace remotecl

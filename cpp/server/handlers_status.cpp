@@ -1,0 +1,35 @@
+#include <algorithm>
+
+#include "server/session.h"
+
+namespace remotecl::server {
+
+void Session::handle(const Ping& message) { outbox_.add(Pong{message.token}); }
+
+void Session::handle(const Introduce& message) {
+  const auto name = [](std::string_view text) { return std::string(text.substr(0, kStatusTextMax)); };
+  MutexLock lock(client_mutex_);
+  client_ = {message.process, name(message.host), name(message.program)};
+}
+
+void Session::handle(const GetStatus& message) {
+  outbox_.add_encoded(shared_.board.answer(message.token, this, address_));
+}
+
+Session::Client Session::client() const {
+  MutexLock lock(client_mutex_);
+  return client_;
+}
+
+Traffic Session::traffic() const {
+  Traffic traffic{control_->bytes_sent(), outbox_.messages(), control_->bytes_received(), counters_->messages()};
+  traffic.bulk_sent = bulk_sender_.transfers();
+  traffic.bulk_received = bulk_receiver_.transfers();
+  MutexLock lock(bulk_mutex_);
+  if (bulk_ == nullptr) return traffic;
+  traffic.bulk_bytes_sent = bulk_->bytes_sent();
+  traffic.bulk_bytes_received = bulk_->bytes_received();
+  return traffic;
+}
+
+}  // namespace remotecl::server

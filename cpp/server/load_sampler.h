@@ -1,0 +1,45 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include "runtime/base/mutex.h"
+#include "server/native_driver.h"
+
+namespace remotecl::server {
+
+// Looks at the devices' load, as long as somebody asks for it: a daemon that nobody watches does nothing. Owned by the
+// daemon's StatusBoard; any thread.
+class LoadSampler {
+ public:
+  // `find_ends` is called now and then on the sampler's thread: it finds out what of the busy queues' work has ended.
+  LoadSampler(const NativeDriver& driver, std::function<void()> find_ends)
+      : driver_(driver), find_ends_(std::move(find_ends)) {}
+  ~LoadSampler() { stop(); }
+  LoadSampler(const LoadSampler&) = delete;
+  LoadSampler& operator=(const LoadSampler&) = delete;
+
+  // Somebody has asked.
+  void watch() EXCLUDES(mutex_);
+  void stop() EXCLUDES(mutex_);
+
+ private:
+  static constexpr auto kPeriod = std::chrono::milliseconds(5);
+  static constexpr int kLooksPerSearch = 10;
+  static constexpr auto kPatience = std::chrono::seconds(5);  // after the last question
+
+  void run() EXCLUDES(mutex_);
+
+  const NativeDriver& driver_;
+  const std::function<void()> find_ends_;
+  Mutex mutex_;
+  ConditionVariable wake_;
+  std::chrono::steady_clock::time_point asked_ GUARDED_BY(mutex_){};
+  bool stopped_ GUARDED_BY(mutex_) = false;
+  bool asleep_ GUARDED_BY(mutex_) = false;
+  std::thread thread_ GUARDED_BY(mutex_);
+};
+
+}  // namespace remotecl::server

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "runtime/base/ref_counted.h"
+
+namespace remotecl::server {
+
+// How many commands a queue was given, and how far the driver has come with them. Written with the session's lock but
+// for ended(), which any thread may call, a driver's callback too; read by any thread.
+class QueueProgress final : public RefCounted {
+ public:
+  // One more native command.
+  void issue() { issued_.store(issued() + 1, std::memory_order_relaxed); }
+  std::uint64_t issued() const { return issued_.load(std::memory_order_relaxed); }
+
+  // All native commands up to this count have ended.
+  void ended(std::uint64_t count) {
+    std::uint64_t known = ended_.load(std::memory_order_relaxed);
+    while (known < count && !ended_.compare_exchange_weak(known, count, std::memory_order_release)) {
+    }
+  }
+  std::uint64_t ended() const { return ended_.load(std::memory_order_acquire); }
+
+  // Commands that the driver does not have: they wait for events, or move bulk data.
+  void hold() { held_.fetch_add(1, std::memory_order_relaxed); }
+  void release_hold() { held_.fetch_sub(1, std::memory_order_relaxed); }
+  std::uint64_t held() const { return held_.load(std::memory_order_relaxed); }
+
+  // Somebody finds out when what it has now will have ended. True: that is so already.
+  bool begin_search() { return searched_.exchange(true, std::memory_order_relaxed); }
+  void end_search() { searched_.store(false, std::memory_order_relaxed); }
+
+ private:
+  std::atomic<std::uint64_t> issued_{0};
+  std::atomic<std::uint64_t> ended_{0};
+  std::atomic<std::uint64_t> held_{0};
+  std::atomic<bool> searched_{false};
+};
+
+}  // namespace remotecl::server

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "raw_client.h"
+
+namespace remotecl::testing {
+
+// A Status whose parts can be kept.
+struct KnownStatus {
+  explicit KnownStatus(const Status& from) : status(from) {
+    from.devices.for_each([this](const DeviceStatus& device) { devices.push_back(device); });
+    from.links.for_each([this](const LinkStatus& link) { links.push_back(link); });
+    from.sessions.for_each([this](const SessionStatus& session) {
+      sessions.push_back(session);
+      if (session.is_own != 0) own = session;
+    });
+  }
+
+  Status status;  // its texts and lists end with the message
+  std::vector<DeviceStatus> devices;
+  std::vector<SessionStatus> sessions;
+  std::vector<LinkStatus> links;
+  SessionStatus own{};
+};
+
+// Asks without a session.
+class RawMonitor {
+ public:
+  explicit RawMonitor(const Address& address) : connection_(tcp::connect(address, std::chrono::seconds(5))) {
+    connection_->set_read_timeout(std::chrono::seconds(20));
+    welcome_ = greet(*connection_, hello_of(Role::kMonitor));
+  }
+
+  Connection& connection() { return *connection_; }
+  const std::optional<Welcome>& welcome() const { return welcome_; }
+
+  KnownStatus ask() {
+    const Token token = ++last_token_;
+    ByteBuffer question;
+    append_message(question, GetStatus{token});
+    connection_->write(question.bytes());
+    Status status{};
+    if (receive(status) != Status::kCode || status.token != token) throw std::runtime_error("no status");
+    return KnownStatus(status);
+  }
+  // The code of the next message; 0 when the server closes instead.
+  template <class Message>
+  std::uint16_t receive(Message& message) {
+    std::array<std::byte, kMessageHeaderSize> header_bytes;
+    if (!connection_->read_exactly(header_bytes)) return 0;
+    const auto header = decode_frame<MessageHeader>(header_bytes);
+    payload_.resize(header.size);
+    if (!connection_->read_exactly(payload_)) return 0;
+    Decoder decoder(payload_);
+    if (header.code == Message::kCode && !(decoder.read(message) && decoder.at_end())) {
+      throw std::runtime_error("malformed");
+    }
+    return header.code;
+  }
+
+ private:
+  std::unique_ptr<Connection> connection_;
+  std::optional<Welcome> welcome_;
+  std::vector<std::byte> payload_;
+  Token last_token_ = 0;
+};
+
+// Asks in a session. The result is valid until the session asks again.
+inline KnownStatus ask_status(RawClient& client, Received<Status>& kept) {
+  const Token token = client.id();
+  client.send(GetStatus{token});
+  kept = client.wait<Status>([token](const Status& status) { return status.token == token; });
+  return KnownStatus(kept.message);
+}
+
+}  // namespace remotecl::testing
