@@ -2,39 +2,17 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "icd/boundary.h"
+#include "icd/json_answer.h"
 #include "runtime/client/memory_object.h"
-#include "runtime/client/peer_links.h"
 #include "runtime/client/platform.h"
 
 namespace {
 
 using namespace remotecl;
 using nlohmann::json;
-
-char* copy(const json& value) {
-  // A device name in another encoding must not make the whole answer fail.
-  const std::string text = value.dump(-1, ' ', false, json::error_handler_t::replace);
-  char* result = static_cast<char*>(std::malloc(text.size() + 1));
-  if (result != nullptr) std::memcpy(result, text.c_str(), text.size() + 1);
-  return result;
-}
-
-template <class Body>
-char* answer(Body&& body) noexcept {
-  if (in_forked_child()) {
-    say_forked();
-    return nullptr;
-  }
-  try {
-    return copy(body());
-  } catch (...) {
-    return nullptr;
-  }
-}
 
 json server_json(const ServerStatus& server) {
   json result{{"address", server.address.text()}, {"error", server.error}, {"devices", json::array()}};
@@ -104,29 +82,6 @@ json residency_json(MemoryObject& memory) {
           {"ranges", ranges}};
 }
 
-const char* name_of(PeerLinks::State state) {
-  switch (state) {
-    case PeerLinks::State::kConnected:
-      return "connected";
-    case PeerLinks::State::kConnecting:
-      return "connecting";
-    case PeerLinks::State::kFailed:
-      return "failed";
-    default:
-      return "none";
-  }
-}
-
-json links_json() {
-  json result = json::array();
-  for (const PeerLinks::Link& link : PeerLinks::instance().links()) {
-    result.push_back({{"servers", {link.first->address().text(), link.second->address().text()}},
-                      {"state", name_of(link.state)},
-                      {"reason", link.reason}});
-  }
-  return result;
-}
-
 }  // namespace
 
 extern "C" {
@@ -138,7 +93,7 @@ unsigned remotecl_protocol_version(void) { return kProtocolVersion; }
 int remotecl_connect(const char* servers, char** error) {
   std::string text;
   if (in_forked_child()) {
-    if (error != nullptr) *error = copy(json(forked_text()));
+    if (error != nullptr) *error = copy_json(json(forked_text()));
     return -1;
   }
   try {
@@ -149,7 +104,7 @@ int remotecl_connect(const char* servers, char** error) {
   } catch (...) {
     text = "unknown error";
   }
-  if (error != nullptr) *error = answer([&] { return json(text); });
+  if (error != nullptr) *error = answer_json([&] { return json(text); });
   return -1;
 }
 
@@ -170,31 +125,15 @@ void remotecl_expect_shutdown(const char* address) {
 }
 
 char* remotecl_servers_json(void) {
-  return answer([] {
+  return answer_json([] {
     json result = json::array();
     for (const ServerStatus& server : Platform::instance().servers()) result.push_back(server_json(server));
     return result;
   });
 }
 
-char* remotecl_stats_json(void) {
-  return answer([] {
-    json servers = json::array();
-    for (const ServerStatus& server : Platform::instance().servers()) {
-      if (server.session == nullptr) continue;
-      const SessionStats stats = server.session->stats();
-      servers.push_back({{"address", server.address.text()},
-                         {"bytes_sent", stats.bytes_sent},
-                         {"bytes_received", stats.bytes_received},
-                         {"messages_sent", stats.messages_sent},
-                         {"messages_received", stats.messages_received}});
-    }
-    return json{{"servers", servers}, {"links", links_json()}};
-  });
-}
-
 char* remotecl_residency_json(cl_mem memory) {
-  return answer([&] {
+  return answer_json([&] {
     json result = json::array();
     if (memory != nullptr) {
       if (MemoryObject* one = from_handle<MemoryObject>(memory)) result.push_back(residency_json(*one));

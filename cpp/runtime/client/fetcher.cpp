@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 
+#include "runtime/client/fetch_counts.h"
 #include "runtime/client/peer_links.h"
 #include "runtime/protocol/frames.h"
 
@@ -78,7 +79,9 @@ void Fetcher::brings(MemoryObject& buffer, ByteRange range) {
   if (error_ != CL_SUCCESS) return;
   BufferStorage& storage = buffer.storage();
   if (!storage.limited_copies.empty()) settle_limited_copies(buffer);
-  if (!storage.residency.valid(range, location_)) fetch(buffer, range);
+  const auto presence = storage.residency.presence(range, location_);
+  if (presence == ResidencyDirectory::Presence::kMissing) return fetch(buffer, range);
+  if (presence == ResidencyDirectory::Presence::kHeld) FetchCounts::instance().in_place.add(range.size);
 }
 
 void Fetcher::fetch(MemoryObject& buffer, ByteRange range) {

@@ -1,6 +1,7 @@
 // How bytes get to the device: from this process, from server to server, through this process.
 #include <memory>
 
+#include "runtime/client/fetch_counts.h"
 #include "runtime/client/fetcher.h"
 #include "runtime/protocol/frames.h"
 
@@ -10,6 +11,7 @@ void Fetcher::upload(MemoryObject& root, const Missing& missing) {
   ByteRange range = missing.range;
   limit_to_known_content(root, range);
   if (range.size == 0) return add_holder(root, missing.range, true);
+  FetchCounts::instance().from_host.add(range.size);
   CommandQueue& to = receiver(range.size);
   const std::vector<EventId> after = after_users(root, to);
   const auto arrival = make_ref<Event>(to, CL_COMMAND_WRITE_BUFFER, true, true);
@@ -33,6 +35,7 @@ void Fetcher::push(MemoryObject& root, const Missing& missing, Location from) {
   const bool may_be_limited = range.size > kInlineDataMax;
   const ObjectId content_size = may_be_limited ? at_source.limit_to_content(root, range) : 0;
   if (range.size == 0) return add_holder(root, missing.range, true);
+  FetchCounts::instance().between_servers.add(range.size);
   const Arrival* followed = nullptr;
   for (const Arrival& arrival : root.storage().site(from).arrivals) {
     const bool is_newest = arrival.writes == root.storage().writes;
@@ -81,6 +84,7 @@ void Fetcher::transfer(MemoryObject& root, const Missing& missing, Location from
   ByteRange range = missing.range;
   limit_to_known_content(root, range);
   if (range.size == 0) return add_holder(root, missing.range, true);
+  FetchCounts::instance().within_server.add(range.size);
   CommandQueue& to = receiver(range.size);
   std::vector<EventId> waits = after_writers(root, from);
   for (const EventId event : after_users(root, to)) waits.push_back(event);
@@ -98,6 +102,7 @@ void Fetcher::relay(MemoryObject& root, const Missing& missing, Location from) {
   Session& holder = context().device_at(from).session();
   CommandQueue& reader = context().transfer_queue(context().device_at(from));
   const ByteRange range = missing.range;
+  FetchCounts::instance().through_client.add(range.size);
   const std::vector<EventId> written = after_writers(root, from);
 
   const std::shared_ptr<std::byte[]> memory(new std::byte[range.size]);

@@ -20,6 +20,8 @@ struct Answer {
 
 using Question = std::tuple<const Device*, cl_mem_flags, cl_mem_object_type>;
 
+CacheCounts g_counts;
+
 std::mutex g_mutex;
 std::map<Question, std::shared_ptr<const Answer>>& answers() {
   static auto& map = *new std::map<Question, std::shared_ptr<const Answer>>;
@@ -62,6 +64,7 @@ cl_int image_formats(Device& device, cl_mem_flags flags, cl_mem_object_type type
     const auto at = answers().find(question);
     if (at != answers().end()) answer = at->second;
   }
+  ++(answer ? g_counts.hits : g_counts.misses);
   if (!answer) {
     answer = ask(device, flags, type);
     if (!answer->done) return CL_DEVICE_NOT_AVAILABLE;
@@ -73,6 +76,8 @@ cl_int image_formats(Device& device, cl_mem_flags flags, cl_mem_object_type type
   formats = answer->formats;
   return answer->error;
 }
+
+const CacheCounts& image_format_cache() { return g_counts; }
 
 bool has_images(const Device& device) { return device.number<cl_bool>(CL_DEVICE_IMAGE_SUPPORT, CL_FALSE) == CL_TRUE; }
 

@@ -5,11 +5,18 @@
 #include <stdexcept>
 
 #include "runtime/client/notice.h"
+#include "runtime/client/operations.h"
 
 namespace remotecl {
 namespace {
 
 constexpr std::size_t kServersMax = 64;  // a bit each in what an object remembers
+
+std::string texts(const std::vector<Address>& addresses) {
+  std::string texts;
+  for (const Address& address : addresses) texts += (texts.empty() ? "" : ", ") + address.text();
+  return texts;
+}
 
 }  // namespace
 
@@ -30,6 +37,7 @@ void Platform::connect_configured() {
   } catch (const std::invalid_argument& error) {
     notice(std::string("REMOTECL_SERVERS: ") + error.what());
   }
+  Operations::Running running(Operation::Kind::kConnect, texts(addresses), addresses.size());
   for (const Address& address : addresses) {
     try {
       add(address);
@@ -37,6 +45,7 @@ void Platform::connect_configured() {
       servers_.push_back({address, nullptr, error.what()});
       notice(error.what());
     }
+    running.advance();
   }
 }
 
@@ -45,6 +54,7 @@ void Platform::connect(const std::string& servers) {
   const std::vector<Address> addresses = parse_addresses(servers, kDefaultPort);
   if (addresses.empty()) throw std::invalid_argument("no server is named; write \"host[:port][,host2[:port]]\"");
   const std::lock_guard lock(mutex_);
+  Operations::Running running(Operation::Kind::kConnect, texts(addresses), addresses.size());
   for (const Address& address : addresses) {
     const auto same = [&address](const ServerStatus& server) { return server.address == address && server.session; };
     if (std::find_if(servers_.begin(), servers_.end(), same) != servers_.end()) continue;
@@ -54,6 +64,7 @@ void Platform::connect(const std::string& servers) {
                             "more; connect before the first clGetDeviceIDs (in PyOpenCL: get_devices())");
     }
     add(address);
+    running.advance();
   }
 }
 

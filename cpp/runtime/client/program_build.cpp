@@ -5,6 +5,7 @@
 
 #include "runtime/client/callback_thread.h"
 #include "runtime/client/include_files.h"
+#include "runtime/client/operations.h"
 #include "runtime/client/program.h"
 #include "runtime/client/session.h"
 
@@ -55,6 +56,7 @@ bool has_option(const std::string& options, const char* option) { return options
 struct Program::Progress {
   std::size_t servers_left;  // requires mutex_
   const Build build;
+  Operations::Running running;
 };
 
 template <class Send>
@@ -75,7 +77,10 @@ cl_int Program::run(Build build, Send&& send) {
     }
   }
   const bool calls_back = build.notify.callback != nullptr;
-  const auto progress = std::make_shared<Progress>(Progress{servers.size(), std::move(build)});
+  std::string where;
+  for (const auto& [session, of_session] : servers) where += (where.empty() ? "" : ", ") + session->address().text();
+  const std::shared_ptr<Progress> progress(
+      new Progress{servers.size(), std::move(build), {Operation::Kind::kBuild, where, servers.size()}});
   for (auto& [session, of_session] : servers) {
     std::vector<std::uint32_t> indices;
     for (Device* device : of_session) indices.push_back(device->index());
@@ -87,6 +92,7 @@ cl_int Program::run(Build build, Send&& send) {
         const std::lock_guard lock(mutex_);
         store(*session, of_session, payload);
         last = --progress->servers_left == 0;
+        progress->running.advance();
         if (last) building_ = false;
       }
       const Notify notify = progress->build.notify;

@@ -4,6 +4,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 
 #include "runtime/client/event.h"
@@ -34,9 +35,12 @@ Session::Session(const Address& address, std::uint32_t index) : address_(address
   if (bulk_->wait_handle() != bulk_stream) given_up_in_forks_.push_back(bulk_->wait_handle());
   for (const int descriptor : given_up_in_forks_) give_up_in_child(descriptor);
   background_thread_ = std::thread([this] { background(); });
+  introduce();
+  Operations::instance().add(*this);
 }
 
 Session::~Session() {
+  Operations::instance().remove(*this);
   {
     const std::lock_guard lock(inbox_mutex_);
     stopping_ = true;
@@ -76,9 +80,30 @@ std::string Session::lost_reason() const {
   return lost_reason_;
 }
 
-SessionStats Session::stats() const {
-  return {control_->bytes_sent() + bulk_->bytes_sent(), control_->bytes_received() + bulk_->bytes_received(),
-          messages_sent_.load(std::memory_order_relaxed), messages_received_.load(std::memory_order_relaxed)};
+Traffic Session::traffic() const {
+  return {control_->bytes_sent(), messages_sent_.load(), control_->bytes_received(), messages_received_.load(),
+          bulk_->bytes_sent(),    bulk_sent_.load(),     bulk_->bytes_received(),    bulk_received_.load()};
+}
+
+void Session::list_transfers(std::vector<Operation>& list) const {
+  const std::lock_guard lock(tables_mutex_);
+  for (const auto& [id, transfer] : transfers_) {
+    const std::uint64_t size = transfer->size.load(std::memory_order_relaxed);
+    const std::uint64_t moved = transfer->moved.load(std::memory_order_relaxed);
+    const bool begun = moved != 0 || transfer->state.load() == Transfer::State::kPulled;
+    if (size < Operations::kTransferSizeMin || !begun) continue;
+    const auto kind = transfer->sends ? Operation::Kind::kUpload : Operation::Kind::kDownload;
+    list.push_back({id, kind, address_.text(), moved, size});
+  }
+}
+
+// So that people who look at the server see whose session this is.
+void Session::introduce() {
+  char host[kStatusTextMax + 1] = {};
+  if (::gethostname(host, sizeof host - 1) != 0) host[0] = 0;
+  const std::string_view program(program_invocation_short_name);
+  send(Introduce{static_cast<std::uint64_t>(::getpid()), host, program.substr(0, kStatusTextMax)});
+  flush();
 }
 
 double Session::round_trip_us() {

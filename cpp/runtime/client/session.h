@@ -14,6 +14,7 @@
 #include "runtime/base/mutex.h"
 #include "runtime/base/ref_counted.h"
 #include "runtime/client/device_indices.h"
+#include "runtime/client/operations.h"
 #include "runtime/client/transfer.h"
 #include "runtime/protocol/message_buffer.h"
 #include "runtime/protocol/messages.h"
@@ -24,10 +25,6 @@ namespace remotecl {
 
 class CommandQueue;
 class Event;
-
-struct SessionStats {
-  std::uint64_t bytes_sent, bytes_received, messages_sent, messages_received;
-};
 
 // The client's end of one server: a control connection for messages, a bulk connection for data.
 //
@@ -55,7 +52,9 @@ class Session {
   // This process is about to stop the server itself: losing it is no news then.
   void expect_shutdown() { shutdown_expected_ = true; }
   bool expects_shutdown() const { return shutdown_expected_; }
-  SessionStats stats() const;
+  Traffic traffic() const;
+  // Of its bulk transfers those that have begun. Any thread.
+  void list_transfers(std::vector<Operation>& list) const;
   double round_trip_us();  // measured with a Ping; negative when lost
 
   // Encodes a message into the output. Does not wait; writes only when enough has gathered.
@@ -115,6 +114,7 @@ class Session {
   static constexpr std::size_t kWriteThreshold = 16u << 10;
 
   void receive_device_list();
+  void introduce();
   void write_out();  // requires out_mutex_
   void background();
   enum class Pump { kTake, kSleep, kBusy };
@@ -155,6 +155,7 @@ class Session {
   std::atomic<unsigned> sending_{0};
   std::atomic<bool> lost_{false};
   std::atomic<bool> shutdown_expected_{false};
+  std::atomic<std::uint64_t> bulk_sent_{0}, bulk_received_{0};  // whole transfers
   mutable std::mutex lost_mutex_;
   std::string lost_reason_;
 
@@ -185,7 +186,7 @@ class Session {
   TransferRef bulk_transfer_;
   std::uint64_t bulk_left_ = 0;
 
-  std::mutex tables_mutex_;
+  mutable std::mutex tables_mutex_;
   std::unordered_map<TransferId, TransferRef> transfers_;
   std::unordered_map<EventId, Event*> events_;
   std::unordered_map<ObjectId, CommandQueue*> queues_;

@@ -29,8 +29,9 @@ bool Session::send_bulk(const TransferRef& transfer) {
     const auto header = encode_frame<BulkHeader, kBulkHeaderSize>(BulkHeader{transfer->id, size, status});
     const std::lock_guard lock(bulk_write_mutex_);
     ok = bulk_->write(Bytes(header), Bytes(transfer->memory + transfer->moved, size));
-    transfer->moved += size;
+    transfer->advance(size);
   }
+  if (ok) bulk_sent_.fetch_add(1, std::memory_order_relaxed);
   end_transfer(transfer, ok);
   return ok;
 }

@@ -158,9 +158,10 @@ bool Session::read_bulk() {
     bulk_->await_briefly();
     const std::ptrdiff_t count = bulk_->try_read_some({bulk_transfer_->memory + bulk_transfer_->moved, bulk_left_});
     if (count <= 0) return count < 0;
-    bulk_transfer_->moved += static_cast<std::uint64_t>(count);
+    bulk_transfer_->advance(static_cast<std::uint64_t>(count));
     bulk_left_ -= static_cast<std::uint64_t>(count);
     if (bulk_transfer_->moved == bulk_transfer_->size) {
+      bulk_received_.fetch_add(1, std::memory_order_relaxed);
       end_transfer(bulk_transfer_, true);
       bulk_transfer_.reset();
       return true;  // whoever waits for it can go on
@@ -182,6 +183,8 @@ void Session::handle(std::uint16_t code, Bytes payload) {
       return with(Finished{}, [&](const Finished& report) { deliver_reply(report.token, code, payload); });
     case Code::kPong:
       return with(Pong{}, [&](const Pong& report) { deliver_reply(report.token, code, payload); });
+    case Code::kStatus:
+      return with(Status{}, [&](const Status& report) { deliver_reply(report.token, code, payload); });
     case Code::kSubDevices:
       return with(SubDevices{}, [&](const SubDevices& report) { deliver_reply(report.token, code, payload); });
     case Code::kClock:

@@ -16,18 +16,21 @@ struct Transfer {
   enum class State { kPending, kPulled, kDone, kFailed };
 
   TransferId id = 0;
-  bool sends = false;           // to the server; else from it
-  std::byte* memory = nullptr;  // where received bytes go, or where sent bytes come from
-  std::uint64_t size = 0;       // of a read that may be short: changed by the thread that moves the bytes
-  std::uint64_t moved = 0;      // touched only by the thread that moves the bytes
-  std::uint64_t ticket = 0;     // of a read, among PendingReads of its queue
-  bool may_be_short = false;    // of a read: the content may end before
-  bool sender_waits = false;    // a thread waits for the pull and sends the bytes itself
-  bool is_pushed = false;       // it does not wait for the pull, and sends them whatever happens
+  bool sends = false;                   // to the server; else from it
+  std::byte* memory = nullptr;          // where received bytes go, or where sent bytes come from
+  std::atomic<std::uint64_t> size{0};   // of a read that may be short: changed by the thread that moves the bytes
+  std::atomic<std::uint64_t> moved{0};  // changed only by the thread that moves the bytes
+  std::uint64_t ticket = 0;             // of a read, among PendingReads of its queue
+  bool may_be_short = false;            // of a read: the content may end before
+  bool sender_waits = false;            // a thread waits for the pull and sends the bytes itself
+  bool is_pushed = false;               // it does not wait for the pull, and sends them whatever happens
   std::atomic<State> state{State::kPending};
   std::function<void(bool ok)> finished;  // runs once, on the thread that moved the last byte; may be empty
   std::shared_ptr<void> keep_alive;       // what owns `memory`
 
+  void advance(std::uint64_t size) {
+    moved.store(moved.load(std::memory_order_relaxed) + size, std::memory_order_relaxed);
+  }
   bool ended() const {
     const State now = state.load(std::memory_order_acquire);
     return now == State::kDone || now == State::kFailed;

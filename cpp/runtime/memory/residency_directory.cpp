@@ -61,6 +61,16 @@ bool ResidencyDirectory::valid(ByteRange range, Location at) const {
   return true;
 }
 
+ResidencyDirectory::Presence ResidencyDirectory::presence(ByteRange range, Location at) const {
+  const Extent extent = clamp(range);
+  Presence presence = Presence::kHeld;
+  for (std::size_t i = find(extent.begin); i < segments_.size() && segments_[i].begin < extent.end; ++i) {
+    if (lacks(segments_[i].holders, bit(at))) return Presence::kMissing;
+    if (segments_[i].holders == 0) presence = Presence::kUndefined;
+  }
+  return presence;
+}
+
 void ResidencyDirectory::add_holder(ByteRange range, Location at) {
   if (valid(range, at)) return;  // the usual case of a second reader: no splitting and merging back
   const auto [first, last] = isolate(clamp(range));

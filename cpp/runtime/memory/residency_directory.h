@@ -59,6 +59,10 @@ class ResidencyDirectory {
   // True when nothing is missing.
   bool valid(ByteRange range, Location at) const;
 
+  // As valid(), and says whether there is anything: kUndefined when nobody holds some of the bytes.
+  enum class Presence { kMissing, kUndefined, kHeld };
+  Presence presence(ByteRange range, Location at) const;
+
   // `at` has the newest bytes of `range`, or will have them before anybody reads them there (the caller
   // orders that). Undefined parts stay undefined: there is nothing to have.
   void add_holder(ByteRange range, Location at);

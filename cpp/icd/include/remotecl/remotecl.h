@@ -43,10 +43,15 @@ REMOTECL_EXPORT int remotecl_in_use(void);
 /* [{"address","status":"connected"|"lost"|"unreachable","error","devices":[names],"round_trip_us"}] */
 REMOTECL_EXPORT char* remotecl_servers_json(void);
 
-/* {"servers":[{"address","bytes_sent","bytes_received","messages_sent","messages_received"}],
- *  "links":[{"servers":[address,address],"state":"connected"|"connecting"|"failed"|"none","reason"}]}
- * Links are those between servers that share a context; without one, what moves between the two goes through this
- * process. */
+/* What this process has counted since it connected. Asks nobody.
+ * {"servers":[{"address","bytes_sent","bytes_received","messages_sent","messages_received","traffic":TRAFFIC}],
+ *  "links":[{"servers":[address,address],"state":"connected"|"connecting"|"failed"|"none","reason"}],
+ *  "transfers":{"saved"|"from_host"|"between_servers"|"within_server"|"through_client":{"count","bytes"}},
+ *  "caches":{"image_formats":{"hits","misses"}}}
+ * TRAFFIC: {"control"|"bulk":{"sent"|"received":{"bytes","messages"}}}; bulk connections count whole transfers as
+ * messages. Links are those between servers that share a context; without one, what moves between the two goes through
+ * this process. Transfers: ranges of bytes that commands read and that their device had already (saved), or that had to
+ * be brought. */
 REMOTECL_EXPORT char* remotecl_stats_json(void);
 
 /* For one buffer (or every live buffer when mem is NULL):
@@ -69,6 +74,31 @@ REMOTECL_EXPORT cl_int remotecl_set_content_size(cl_mem buffer, cl_mem content_s
  * which may be NULL, has no queue. An OpenCL error code. */
 REMOTECL_EXPORT cl_int remotecl_prefetch(cl_device_id device, cl_uint count, const cl_mem* objects, cl_uint wait_count,
                                          const cl_event* wait_list, cl_event* event);
+
+/* What the servers of this process tell of themselves; asks each of them, in one round trip.
+ * [{"address","state":"connected"|"lost"|"unreachable","error","status":STATUS if connected}]
+ * STATUS: {"version","host","process","uptime_s","session_count","commands","clients":TRAFFIC,"peers":TRAFFIC,
+ *  "devices":[{"index","name","memory_used","memory_total","queue_depth","utilisation": 0 to 1, null when nobody has
+ *              asked for a while,"observed_s"}],
+ *  "sessions":[{"is_own","address","host","program","process","age_s","commands","memory":[bytes by device],
+ *               "traffic":TRAFFIC}],
+ *  "links":[{"is_own","server","is_connected","traffic":TRAFFIC}],"round_trip_us"}
+ * Numbers of the server count sessions that have ended, too, and its traffic is seen from the server. Only sessions of
+ * the asker's own address are listed, all of them when it asks by loopback. */
+REMOTECL_EXPORT char* remotecl_status_json(void);
+
+/* Looks at a server ("host[:port]") without a session: opening one does not use its devices, nor this process's
+ * platform. NULL, with *error set to a JSON string (free it), when it cannot be reached. One thread at a time. */
+typedef struct remotecl_monitor remotecl_monitor;
+REMOTECL_EXPORT remotecl_monitor* remotecl_monitor_open(const char* server, char** error);
+/* STATUS, with "epoch", which differs between two runs of a daemon. NULL and *error when the
+ * server is lost or does not answer within 3 s; then the monitor is only good for being closed. */
+REMOTECL_EXPORT char* remotecl_monitor_status_json(remotecl_monitor* monitor, char** error);
+REMOTECL_EXPORT void remotecl_monitor_close(remotecl_monitor* monitor);
+
+/* What lasts, and is under way in this process: transfers of a MiB and more that have begun, builds, connecting.
+ * [{"id","kind":"upload"|"download"|"build"|"connect","where","done","total"}], in bytes, or servers. */
+REMOTECL_EXPORT char* remotecl_operations_json(void);
 
 REMOTECL_EXPORT void remotecl_free(char* text);
 

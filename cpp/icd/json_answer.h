@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdlib>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "runtime/client/fork.h"
+
+// How functions of remotecl.h give JSON to their callers.
+namespace remotecl {
+
+// The caller's, to be freed with remotecl_free(); null when there is no memory for it.
+inline char* copy_json(const nlohmann::json& value) {
+  // A device name in another encoding must not make the whole answer fail.
+  const std::string text = value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  char* result = static_cast<char*>(std::malloc(text.size() + 1));
+  if (result != nullptr) std::memcpy(result, text.c_str(), text.size() + 1);
+  return result;
+}
+
+// What body() gives; null when it fails, and in a forked child.
+template <class Body>
+char* answer_json(Body&& body) noexcept {
+  if (in_forked_child()) {
+    say_forked();
+    return nullptr;
+  }
+  try {
+    return copy_json(body());
+  } catch (...) {
+    return nullptr;
+  }
+}
+
+}  // namespace remotecl

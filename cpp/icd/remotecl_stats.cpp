@@ -1,0 +1,111 @@
+// What this process counts.
+#include "icd/json_answer.h"
+#include "icd/status_json.h"
+#include "remotecl/remotecl.h"
+#include "runtime/client/fetch_counts.h"
+#include "runtime/client/image_formats.h"
+#include "runtime/client/operations.h"
+#include "runtime/client/peer_links.h"
+#include "runtime/client/platform.h"
+
+namespace {
+
+using namespace remotecl;
+using nlohmann::json;
+
+const char* name_of(PeerLinks::State state) {
+  switch (state) {
+    case PeerLinks::State::kConnected:
+      return "connected";
+    case PeerLinks::State::kConnecting:
+      return "connecting";
+    case PeerLinks::State::kFailed:
+      return "failed";
+    default:
+      return "none";
+  }
+}
+
+json links_json() {
+  json result = json::array();
+  for (const PeerLinks::Link& link : PeerLinks::instance().links()) {
+    result.push_back({{"servers", {link.first->address().text(), link.second->address().text()}},
+                      {"state", name_of(link.state)},
+                      {"reason", link.reason}});
+  }
+  return result;
+}
+
+json count_json(const FetchCounts::Count& count) {
+  return {{"count", count.count.load()}, {"bytes", count.bytes.load()}};
+}
+
+json transfers_json() {
+  const FetchCounts& counts = FetchCounts::instance();
+  return {{"saved", count_json(counts.in_place)},
+          {"from_host", count_json(counts.from_host)},
+          {"between_servers", count_json(counts.between_servers)},
+          {"within_server", count_json(counts.within_server)},
+          {"through_client", count_json(counts.through_client)}};
+}
+
+json caches_json() {
+  const CacheCounts& formats = image_format_cache();
+  return {{"image_formats", {{"hits", formats.hits.load()}, {"misses", formats.misses.load()}}}};
+}
+
+json servers_json() {
+  json servers = json::array();
+  for (const ServerStatus& server : Platform::instance().servers()) {
+    if (server.session == nullptr) continue;
+    const Traffic traffic = server.session->traffic();
+    servers.push_back({{"address", server.address.text()},
+                       {"bytes_sent", traffic.bytes_sent + traffic.bulk_bytes_sent},
+                       {"bytes_received", traffic.bytes_received + traffic.bulk_bytes_received},
+                       {"messages_sent", traffic.messages_sent},
+                       {"messages_received", traffic.messages_received},
+                       {"traffic", traffic_json(traffic)}});
+  }
+  return servers;
+}
+
+const char* name_of(Operation::Kind kind) {
+  switch (kind) {
+    case Operation::Kind::kUpload:
+      return "upload";
+    case Operation::Kind::kDownload:
+      return "download";
+    case Operation::Kind::kBuild:
+      return "build";
+    default:
+      return "connect";
+  }
+}
+
+}  // namespace
+
+extern "C" {
+
+char* remotecl_stats_json(void) {
+  return answer_json([] {
+    return json{{"servers", servers_json()},
+                {"links", links_json()},
+                {"transfers", transfers_json()},
+                {"caches", caches_json()}};
+  });
+}
+
+char* remotecl_operations_json(void) {
+  return answer_json([] {
+    json operations = json::array();
+    for (const Operation& operation : Operations::instance().list()) {
+      operations.push_back({{"id", operation.id},
+                            {"kind", name_of(operation.kind)},
+                            {"where", operation.where},
+                            {"done", operation.done},
+                            {"total", operation.total}});
+    }
+    return operations;
+  });
+}
+}

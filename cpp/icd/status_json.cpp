@@ -1,0 +1,66 @@
+#include "icd/status_json.h"
+
+namespace remotecl {
+namespace {
+
+using nlohmann::json;
+
+json direction_json(std::uint64_t bytes, std::uint64_t messages) { return {{"bytes", bytes}, {"messages", messages}}; }
+
+double seconds(std::uint64_t milliseconds) { return static_cast<double>(milliseconds) * 1e-3; }
+
+json device_json(const DeviceStatus& device) {
+  const bool is_observed = device.observed_ms != 0;
+  return {{"index", device.index},
+          {"name", device.name},
+          {"memory_used", device.memory_used},
+          {"memory_total", device.memory_total},
+          {"queue_depth", device.queue_depth},
+          {"utilisation", is_observed ? json(device.busy_permille * 1e-3) : json()},
+          {"observed_s", seconds(device.observed_ms)}};
+}
+
+json session_json(const SessionStatus& session) {
+  json memory = json::array();
+  for (std::size_t i = 0; i < session.memory.size(); ++i) memory.push_back(session.memory[i]);
+  return {{"is_own", session.is_own != 0}, {"address", session.address}, {"host", session.host},
+          {"program", session.program},    {"process", session.process}, {"age_s", seconds(session.age_ms)},
+          {"commands", session.commands},  {"memory", memory},           {"traffic", traffic_json(session.traffic)}};
+}
+
+}  // namespace
+
+json traffic_json(const Traffic& traffic) {
+  return {{"control",
+           {{"sent", direction_json(traffic.bytes_sent, traffic.messages_sent)},
+            {"received", direction_json(traffic.bytes_received, traffic.messages_received)}}},
+          {"bulk",
+           {{"sent", direction_json(traffic.bulk_bytes_sent, traffic.bulk_sent)},
+            {"received", direction_json(traffic.bulk_bytes_received, traffic.bulk_received)}}}};
+}
+
+json status_json(const Status& status, const std::function<std::string(PeerId)>& name_of_peer) {
+  json devices = json::array(), sessions = json::array(), links = json::array();
+  status.devices.for_each([&](const DeviceStatus& device) { devices.push_back(device_json(device)); });
+  status.sessions.for_each([&](const SessionStatus& session) { sessions.push_back(session_json(session)); });
+  status.links.for_each([&](const LinkStatus& link) {
+    const std::string name = link.is_own != 0 ? name_of_peer(link.peer) : std::string();
+    links.push_back({{"is_own", link.is_own != 0},
+                     {"server", name.empty() ? std::string(link.address) : name},
+                     {"is_connected", link.is_connected != 0},
+                     {"traffic", traffic_json(link.traffic)}});
+  });
+  return {{"version", status.version},
+          {"host", status.host},
+          {"process", status.process},
+          {"uptime_s", seconds(status.uptime_ms)},
+          {"session_count", status.session_count},
+          {"commands", status.commands},
+          {"clients", traffic_json(status.clients)},
+          {"peers", traffic_json(status.peers)},
+          {"devices", devices},
+          {"sessions", sessions},
+          {"links", links}};
+}
+
+}  // namespace remotecl

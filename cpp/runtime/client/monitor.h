@@ -1,0 +1,39 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "runtime/protocol/frames.h"
+#include "runtime/protocol/messages.h"
+#include "runtime/transport/address.h"
+#include "runtime/transport/connection.h"
+
+namespace remotecl {
+
+// A Status and the bytes that it views.
+struct StatusAnswer {
+  std::vector<std::byte> payload;
+  Status status{};
+  double round_trip_us = 0;  // of question and answer
+};
+
+// Looks at a server without a session. One thread at a time.
+class Monitor {
+ public:
+  // Throws ConnectionError.
+  explicit Monitor(const Address& address);
+
+  const Welcome& welcome() const { return welcome_; }
+  // Throws ConnectionError when the server is lost, or says nothing for some seconds; then this is of no more use.
+  StatusAnswer ask();
+
+ private:
+  void receive(MutableBytes to);
+
+  const Address address_;
+  std::unique_ptr<Connection> connection_;
+  Welcome welcome_{};
+  Token last_token_ = 0;
+};
+
+}  // namespace remotecl

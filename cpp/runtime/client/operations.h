@@ -1,0 +1,63 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace remotecl {
+
+class Session;
+
+// One thing that takes its time, as somebody who watches sees it.
+struct Operation {
+  enum class Kind { kUpload, kDownload, kBuild, kConnect };
+
+  std::uint64_t id;
+  Kind kind;
+  std::string where;       // "host:port", or several
+  std::uint64_t done = 0;  // bytes of a transfer, else servers
+  std::uint64_t total = 0;
+};
+
+// What lasts: bulk transfers, builds, connecting. It is there to be looked at now and then and tells nobody, so that it
+// costs those who do the work next to nothing. One for the process; any thread.
+class Operations {
+ public:
+  // Lasts as long as somebody holds it.
+  class Running {
+   public:
+    Running(Operation::Kind kind, std::string where, std::uint64_t total);
+    ~Running();
+    Running(const Running&) = delete;
+    Running& operator=(const Running&) = delete;
+    void advance() { done_.fetch_add(1, std::memory_order_relaxed); }
+
+   private:
+    friend class Operations;
+    const std::uint64_t id_;
+    const Operation::Kind kind_;
+    const std::string where_;
+    const std::uint64_t total_;
+    std::atomic<std::uint64_t> done_{0};
+  };
+
+  // Smaller transfers are over before anybody could look.
+  static constexpr std::uint64_t kTransferSizeMin = 1u << 20;
+
+  static Operations& instance();
+
+  // Whose transfers are seen, too.
+  void add(const Session& session);
+  void remove(const Session& session);
+  std::vector<Operation> list() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<const Running*> running_;
+  std::vector<const Session*> sessions_;
+};
+
+}  // namespace remotecl

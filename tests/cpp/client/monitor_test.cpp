@@ -1,0 +1,96 @@
+// A client that looks at a server which may say anything.
+#include "runtime/client/monitor.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <thread>
+
+#include "client/fake_server.h"
+
+namespace remotecl::testing {
+namespace {
+
+// A server that welcomes one monitor, and answers its question as `answer` says.
+class OneAnswer {
+ public:
+  explicit OneAnswer(std::function<void(Connection&)> answer) : listener_({"127.0.0.1", 0}) {
+    thread_ = std::thread([this, answer = std::move(answer)] {
+      const auto connection = listener_.accept();
+      std::array<std::byte, kHelloSize> hello;
+      std::array<std::byte, kMessageHeaderSize + sizeof(Token)> question;
+      if (connection == nullptr || !connection->read_exactly(hello)) return;
+      role_ = decode_frame<Hello>(hello).role;
+      connection->write(Bytes(encode_frame<Welcome, kWelcomeSize>(FakeServer::accepted())));
+      if (connection->read_exactly(question)) answer(*connection);
+    });
+  }
+  ~OneAnswer() {
+    listener_.close();
+    thread_.join();
+  }
+  Address address() const { return listener_.address(); }
+  Role role() const { return role_; }
+
+ private:
+  tcp::Listener listener_;
+  std::thread thread_;
+  std::atomic<Role> role_{Role::kControl};
+};
+
+template <class Message>
+void say(Connection& connection, const Message& message) {
+  ByteBuffer out;
+  append_message(out, message);
+  connection.write(out.bytes());
+}
+
+std::string complaint_about(std::function<void(Connection&)> answer) {
+  const OneAnswer server(std::move(answer));
+  Monitor monitor(server.address());
+  try {
+    monitor.ask();
+  } catch (const ConnectionError& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+TEST(MonitorTest, AsksAndIsAnswered) {
+  const OneAnswer server([](Connection& connection) {
+    Status status{};
+    status.token = 1;
+    status.version = "9.9";
+    say(connection, status);
+  });
+  Monitor monitor(server.address());
+  const StatusAnswer answer = monitor.ask();
+  EXPECT_EQ(answer.status.version, "9.9");
+  EXPECT_GT(answer.round_trip_us, 0);
+  EXPECT_EQ(server.role(), Role::kMonitor);
+}
+
+TEST(MonitorTest, WhateverElseComesIsAnError) {
+  EXPECT_NE(complaint_about([](Connection&) {}).find("lost 127.0.0.1"), std::string::npos);
+  EXPECT_NE(complaint_about([](Connection& connection) { say(connection, Pong{1}); }).find("malformed"),
+            std::string::npos);
+  EXPECT_NE(complaint_about([](Connection& connection) { say(connection, Status{}); }).find("malformed"),
+            std::string::npos)
+      << "another question's token";
+  EXPECT_NE(complaint_about([](Connection& connection) { say(connection, SessionError{"go away"}); }).find("go away"),
+            std::string::npos);
+  const auto huge = [](Connection& connection) {
+    connection.write(Bytes(encode_frame<MessageHeader, kMessageHeaderSize>({0xFFFFFFFF, Code::kStatus, 0})));
+  };
+  EXPECT_NE(complaint_about(huge).find("impossible size"), std::string::npos);
+  const auto cut = [](Connection& connection) {
+    connection.write(Bytes(encode_frame<MessageHeader, kMessageHeaderSize>({100, Code::kStatus, 0})));
+  };
+  EXPECT_NE(complaint_about(cut).find("lost"), std::string::npos);
+}
+
+TEST(MonitorTest, NobodyThere) { EXPECT_THROW(Monitor({"127.0.0.1", 1}), ConnectionError); }
+
+}  // namespace
+}  // namespace remotecl::testing
