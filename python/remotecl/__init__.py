@@ -17,6 +17,7 @@ from __future__ import annotations
 import warnings
 
 from ._loader import activate, icd_path
+from ._progress import progress, start_by_default
 from .buffers import BufferResidency, ResidencyList, ResidentCopy, ResidentRange, residency
 from .cluster import Cluster, LocalCluster
 from .connection import Connection, connect
@@ -28,30 +29,40 @@ from .inspect import (
     ServerInfo,
     ServerLink,
     ServerList,
-    ServerStats,
     devices,
     links,
     native_platform_of,
     server_of,
     servers,
-    stats,
 )
 from .memory import pinned_empty, prefetch, set_content_size
+from .monitor import Monitor, monitor
 from .server import Server
 from .ssh_cluster import SSHCluster, SSHServer
+from .stats import CacheStats, DeviceMemory, LinkStats, ServerStats, Stats, TransferCount, TransferStats, stats
+from .status import DeviceStatus, LinkStatus, ServerStatus, SessionStatus, status
+from .traffic import Amount, Flow, Traffic
 
 __version__ = "0.1.0"
 
 __all__ = [
     "ActivationError",
+    "Amount",
     "BufferResidency",
+    "CacheStats",
     "Cluster",
     "Connection",
     "DaskCluster",
     "DaskServer",
     "DeviceList",
+    "DeviceMemory",
+    "DeviceStatus",
     "DiscoveredServer",
+    "Flow",
+    "LinkStats",
+    "LinkStatus",
     "LocalCluster",
+    "Monitor",
     "RemoteCLError",
     "ResidencyList",
     "ResidentCopy",
@@ -64,7 +75,13 @@ __all__ = [
     "ServerList",
     "ServerStartError",
     "ServerStats",
+    "ServerStatus",
     "ServerUnreachable",
+    "SessionStatus",
+    "Stats",
+    "Traffic",
+    "TransferCount",
+    "TransferStats",
     "__version__",
     "activate",
     "connect",
@@ -72,14 +89,17 @@ __all__ = [
     "discover",
     "icd_path",
     "links",
+    "monitor",
     "native_platform_of",
     "pinned_empty",
     "prefetch",
+    "progress",
     "residency",
     "server_of",
     "servers",
     "set_content_size",
     "stats",
+    "status",
 ]
 
 try:
@@ -87,3 +107,5 @@ try:
 except RemoteCLError as error:
     # Much of the package works without a loader that sees remotecl, so the import must not fail.
     warnings.warn(str(error), RuntimeWarning, stacklevel=2)
+
+start_by_default()

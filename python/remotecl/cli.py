@@ -13,7 +13,7 @@ from types import ModuleType
 import remotecl
 
 from . import _loader, _vendors
-from .connection import connect_servers, find_platform, import_pyopencl, native
+from .connection import configured_servers, connect_servers, find_platform, import_pyopencl, native
 from .errors import RemoteCLError, ServerUnreachable
 from .inspect import ServerInfo, links, native_platform_of, server_of, servers
 
@@ -63,6 +63,12 @@ def _parser() -> argparse.ArgumentParser:
         "--timeout", type=_seconds, default=30.0, metavar="SECONDS", help="how long one probe may take (default: 30)"
     )
     doctor.set_defaults(run=_doctor)
+    top = commands.add_parser("top", help="watch servers: load, memory, sessions, traffic")
+    _add_servers(top, "none takes those in REMOTECL_SERVERS")
+    top.add_argument("--interval", type=_seconds, default=1.0, metavar="SECONDS", help="between two looks (default: 1)")
+    top.add_argument("--once", action="store_true", help="look once, which takes one interval, and end")
+    top.add_argument("--json", action="store_true", help="print a line of JSON for each look")
+    top.set_defaults(run=_top)
 
     icd_path = commands.add_parser("icd-path", help="print the path of the ICD, for other loaders and programs")
     icd_path.add_argument(
@@ -109,16 +115,27 @@ def _matrix_size(text: str) -> int:
 
 def _seconds(text: str) -> float:
     seconds = float(text)
-    if not seconds > 0:
+    if not 0 < seconds < float("inf"):
         raise argparse.ArgumentTypeError("it must be more than 0")
     return seconds
 
 
-def _devices(options: argparse.Namespace) -> int:
-    names = options.servers or _configured_servers()
+def _named_servers(options: argparse.Namespace) -> list[str]:
+    names: list[str] = options.servers or configured_servers()
     if not names:
         raise RemoteCLError("no server is named: use --servers host[:port],... or set REMOTECL_SERVERS")
-    unreachable = _connect_each(names)
+    return names
+
+
+def _top(options: argparse.Namespace) -> int:
+    from . import top
+
+    names = _named_servers(options)
+    return top.run(names, interval_s=options.interval, once=options.once, as_json=options.json)
+
+
+def _devices(options: argparse.Namespace) -> int:
+    unreachable = _connect_each(_named_servers(options))
     for server in servers():
         if server.status != "connected":
             continue
@@ -142,7 +159,7 @@ def _discover(options: argparse.Namespace) -> int:
 
 def _info(_: argparse.Namespace) -> int:
     # Connecting comes first: it must precede the platform query below.
-    unreachable = _connect_each(_configured_servers())
+    unreachable = _connect_each(configured_servers())
     setting = _vendors.vendors_setting(_loader.original_environment())
     bundled = _vendors.bundled_vendors()
     print(f"remotecl           {remotecl.__version__} (libremotecl {native().version()})")
@@ -223,10 +240,6 @@ def _demo(options: argparse.Namespace) -> int:
     from . import demo
 
     return demo.main(options.servers, options.platform, options.size)
-
-
-def _configured_servers() -> list[str]:
-    return [name.strip() for name in os.environ.get("REMOTECL_SERVERS", "").split(",") if name.strip()]
 
 
 def _connect_each(names: Sequence[str]) -> list[str]:

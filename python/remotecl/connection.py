@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 from collections.abc import Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -99,10 +100,16 @@ def connect_servers(names: Sequence[str]) -> None:
     core = native()
     error = core.connect(",".join(names))
     if error:
-        raise (ActivationError if core.in_use() else ServerUnreachable)(_error_text(error))
+        raise (ActivationError if core.in_use() else ServerUnreachable)(error_text(error))
 
 
-def _error_text(error: str) -> str:
+def configured_servers() -> list[str]:
+    """What ``REMOTECL_SERVERS`` names."""
+    return [name.strip() for name in os.environ.get("REMOTECL_SERVERS", "").split(",") if name.strip()]
+
+
+def error_text(error: str) -> str:
+    """What the library says of an error in JSON, for people."""
     try:
         decoded = json.loads(error)
     except ValueError:

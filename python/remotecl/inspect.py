@@ -41,29 +41,6 @@ class ServerInfo:
 
 
 @dataclass(frozen=True)
-class ServerStats:
-    """Traffic between this process and one server since it was connected.
-
-    Attributes:
-        address: ``host:port``.
-        bytes_sent: bytes from here to there, messages and data.
-        bytes_received: bytes from there to here.
-        messages_sent: commands and requests.
-        messages_received: answers and reports.
-
-    Example::
-
-        print(sum(server.bytes_sent for server in remotecl.stats()))
-    """
-
-    address: str
-    bytes_sent: int
-    bytes_received: int
-    messages_sent: int
-    messages_received: int
-
-
-@dataclass(frozen=True)
 class ServerLink:
     """Whether two servers send data and events to each other.
 
@@ -195,17 +172,6 @@ def links() -> list[ServerLink]:
     """
     found = decoded(native().stats_json())["links"]
     return [ServerLink((link["servers"][0], link["servers"][1]), link["state"], link["reason"]) for link in found]
-
-
-def stats() -> list[ServerStats]:
-    """Bytes and messages exchanged with every server so far.
-
-    Example::
-
-        sent = sum(server.bytes_sent for server in remotecl.stats())
-    """
-    names = ServerStats.__dataclass_fields__
-    return [ServerStats(**{name: entry[name] for name in names}) for entry in decoded(native().stats_json())["servers"]]
 
 
 def servers_table(caption: str, found: Iterable[ServerInfo]) -> Markup:

@@ -6,6 +6,8 @@ PYBIND11_MODULE(_core, module) {
   module.doc() = "libremotecl's own C interface. Use the functions of the package remotecl instead.";
   remotecl::python::bind_servers(module);
   remotecl::python::bind_memory(module);
+  remotecl::python::bind_stats(module);
+  remotecl::python::bind_status(module);
   remotecl::python::bind_residency(module);
   remotecl::python::bind_device(module);
 }

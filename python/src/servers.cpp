@@ -16,8 +16,6 @@ std::string connect(const std::string& servers) {
 
 std::string servers_json() { return take_text(remotecl_servers_json()); }
 
-std::string stats_json() { return take_text(remotecl_stats_json()); }
-
 }  // namespace
 
 void bind_servers(py::module_& module) {
@@ -37,7 +35,6 @@ void bind_servers(py::module_& module) {
   module.def("expect_shutdown", &remotecl_expect_shutdown, py::arg("address"), release_gil(),
              "The caller is about to stop this server: its loss is no news.");
   module.def("servers_json", &servers_json, release_gil(), "Every server and its state, as JSON.");
-  module.def("stats_json", &stats_json, release_gil(), "Bytes and messages per server, as JSON.");
 }
 
 }  // namespace remotecl::python

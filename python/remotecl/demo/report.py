@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 import pyopencl as cl
 
 from ..buffers import ResidentRange, residency
-from ..inspect import native_platform_of, server_of, stats
+from ..inspect import native_platform_of, server_of
+from ..stats import stats
 
 
 class Traffic:

@@ -1,0 +1,66 @@
+"""What the live views show: tables of watched servers, and the same as JSON."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Sequence
+
+from . import _table
+from ._table import Table
+from ._watch import WatchedServer
+from .status import device_table, session_table
+
+
+def tables(servers: Sequence[WatchedServer]) -> list[Table]:
+    """Servers, their devices, their sessions."""
+    known = [server.status for server in servers if server.status is not None]
+    columns = (
+        "server",
+        "state",
+        ">round trip",
+        ">up",
+        ">sessions",
+        ">commands/s",
+        ">received",
+        ">sent",
+        ">from servers",
+    )
+    return [
+        Table("servers", columns, tuple(_server_row(server) for server in servers)),
+        device_table("devices", known),
+        session_table("sessions", known),
+    ]
+
+
+def text(servers: Sequence[WatchedServer]) -> str:
+    """The tables as plain text."""
+    return _table.text_of(tables(servers))
+
+
+def html(servers: Sequence[WatchedServer]) -> str:
+    """The tables as HTML."""
+    return _table.html_of(tables(servers))
+
+
+def json_line(servers: Sequence[WatchedServer]) -> str:
+    """One line: a list with an object for each server, with the fields of `WatchedServer`."""
+    return json.dumps([dataclasses.asdict(server) for server in servers])
+
+
+def _server_row(server: WatchedServer) -> tuple[str, ...]:
+    if server.status is None:
+        state = f"{server.state}: {server.error}" if server.error else server.state
+        return (server.address, state, *[""] * 7)
+    commands = "-" if server.commands_per_s is None else f"{server.commands_per_s:.0f}"
+    return (
+        server.address,
+        server.state,
+        _table.microseconds(server.status.round_trip_us),
+        _table.duration(server.status.uptime_s),
+        str(server.status.session_count),
+        commands,
+        _table.rate(server.received_per_s),
+        _table.rate(server.sent_per_s),
+        _table.rate(server.peers_per_s),
+    )

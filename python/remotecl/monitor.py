@@ -1,0 +1,120 @@
+"""A live view of servers in a notebook."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import threading
+from types import TracebackType
+from typing import Any
+
+from . import _live
+from ._watch import Watch
+from .connection import configured_servers
+from .errors import RemoteCLError
+from .status import known_servers
+
+
+class Monitor:
+    """A live view, as `remotecl.monitor` makes it. ``with`` stops it, too."""
+
+    def __init__(self, servers: list[str], interval_s: float) -> None:
+        self._watch = Watch(servers, interval_s)
+        self._interval_s = interval_s
+        self._stopped = threading.Event()
+        self._shell = _notebook()
+        self._display: Any = None
+        if self._shell is not None:
+            self._display = importlib.import_module("IPython.display").display(_View(self), display_id=True)
+            self._shell.events.register("post_run_cell", self._after_cell)
+        self._thread = threading.Thread(target=self._run, name="remotecl monitor", daemon=True)
+        self._thread.start()
+
+    @property
+    def running(self) -> bool:
+        """Whether it is still refreshed."""
+        return not self._stopped.is_set()
+
+    def stop(self) -> None:
+        """Ends the view; what it shows stays. Calling it again does nothing."""
+        if self._stopped.is_set():
+            return
+        self._stopped.set()
+        if self._shell is not None:
+            self._shell.events.unregister("post_run_cell", self._after_cell)
+        self._thread.join()
+        self._watch.stop()
+        if self._display is not None:
+            self._display.update(_View(self))
+
+    def __enter__(self) -> Monitor:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def __repr__(self) -> str:
+        return _live.text(self._watch.latest())
+
+    def _ipython_display_(self) -> None:
+        """The view is on display already."""
+
+    def _run(self) -> None:
+        while not self._stopped.wait(self._interval_s):
+            if self._display is not None:
+                self._display.update(_View(self))
+            else:
+                print(self, flush=True)
+
+    def _after_cell(self, result: Any) -> None:  # noqa: ANN401  IPython's
+        # Interrupting the kernel ends the cell that runs, and with it what was started for people to look at.
+        if isinstance(result.error_in_exec, KeyboardInterrupt):
+            self.stop()
+
+
+class _View:
+    """What is on display now."""
+
+    def __init__(self, monitor: Monitor) -> None:
+        self._servers = monitor._watch.latest()
+
+    def __repr__(self) -> str:
+        return _live.text(self._servers)
+
+    def _repr_html_(self) -> str:
+        return _live.html(self._servers)
+
+
+def monitor(*servers: str, interval_s: float = 1.0) -> Monitor:
+    """Shows servers, their devices and their sessions below the cell, and refreshes that until it is stopped.
+
+    It ends with ``.stop()``, or when a cell is interrupted (Kernel, Interrupt). Servers that are lost are shown as lost
+    until they are there again. Outside of notebooks it prints plain text. Does not use the servers' devices.
+
+    Args:
+        servers: ``"host[:port]"`` each; none takes those of this process, else those in ``REMOTECL_SERVERS``.
+        interval_s: seconds between two looks.
+
+    Raises:
+        RemoteCLError: no server is named or known.
+        ValueError: `interval_s` is not more than 0.
+
+    Example::
+
+        view = remotecl.monitor()
+        ...  # work
+        view.stop()
+    """
+    names = list(servers) or known_servers() or configured_servers()
+    if not names:
+        raise RemoteCLError('no server is known: remotecl.monitor("host[:port]"), or connect to servers before')
+    return Monitor(names, interval_s)
+
+
+def _notebook() -> Any:  # noqa: ANN401  IPython's shell
+    """The shell of the notebook that this runs in, or None."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    return shell if getattr(shell, "kernel", None) is not None else None

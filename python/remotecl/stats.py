@@ -1,0 +1,217 @@
+"""What this process has moved and saved, and what it holds on its servers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from . import _table
+from ._table import Table
+from .connection import native
+from .status import ServerStatus, server_status
+from .traffic import Traffic
+
+
+@dataclass(frozen=True)
+class DeviceMemory:
+    """Memory of one device in bytes: of this process's buffers and images, of all sessions', and what there is."""
+
+    name: str
+    own: int
+    used: int
+    total: int
+
+
+@dataclass(frozen=True)
+class ServerStats:
+    """Traffic between this process and one server since it was connected.
+
+    Attributes:
+        address: ``host:port``.
+        bytes_sent, bytes_received: bytes on both connections.
+        messages_sent, messages_received: messages on the control connection.
+        traffic: the same for each connection and direction, seen from this process.
+        round_trip_us: microseconds that the server took to answer just now; None when it is lost.
+        memory: for each device of the server; empty when it is lost.
+    """
+
+    address: str
+    bytes_sent: int
+    bytes_received: int
+    messages_sent: int
+    messages_received: int
+    traffic: Traffic = field(default_factory=Traffic)
+    round_trip_us: float | None = None
+    memory: tuple[DeviceMemory, ...] = ()
+
+
+@dataclass(frozen=True)
+class LinkStats:
+    """What `server` has sent to `other` and received from there for this process, as `server` has counted."""
+
+    server: str
+    other: str
+    is_connected: bool
+    traffic: Traffic
+
+
+@dataclass(frozen=True)
+class TransferCount:
+    """How many ranges of bytes, and how many bytes in all."""
+
+    count: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class TransferStats:
+    """Where the bytes came from that commands have read on their devices.
+
+    Attributes:
+        saved: the device held the newest version already: nothing was moved.
+        from_host: sent from this process.
+        between_servers: sent from one server to another, without passing this process.
+        within_server: moved between two devices of one server.
+        through_client: fetched from one server and sent to another, as the two have no link.
+    """
+
+    saved: TransferCount
+    from_host: TransferCount
+    between_servers: TransferCount
+    within_server: TransferCount
+    through_client: TransferCount
+
+
+@dataclass(frozen=True)
+class CacheStats:
+    """How often a cache of this process had the answer, and how often a server had to be asked."""
+
+    hits: int
+    misses: int
+
+
+@dataclass(frozen=True)
+class Stats:
+    """What `remotecl.stats` gives. Iterating over it gives the `ServerStats`.
+
+    Attributes:
+        servers: traffic, round trip and memory of each server.
+        links: both ends of each link between servers.
+        transfers: where the bytes came from that commands have read.
+        caches: by name; ``"image_formats"`` is what clGetSupportedImageFormats has answered.
+    """
+
+    servers: tuple[ServerStats, ...]
+    links: tuple[LinkStats, ...]
+    transfers: TransferStats
+    caches: dict[str, CacheStats]
+
+    def __iter__(self) -> Iterator[ServerStats]:
+        return iter(self.servers)
+
+    def __len__(self) -> int:
+        return len(self.servers)
+
+    def __getitem__(self, index: int) -> ServerStats:
+        return self.servers[index]
+
+    def __repr__(self) -> str:
+        return _table.text_of(self._tables())
+
+    def _repr_html_(self) -> str:
+        return _table.html_of(self._tables())
+
+    def _tables(self) -> list[Table]:
+        transfers = tuple(
+            (name.replace("_", " "), str(entry.count), _table.size(entry.bytes))
+            for name, entry in vars(self.transfers).items()
+        )
+        caches = tuple(
+            (name.replace("_", " "), str(cache.hits), str(cache.misses)) for name, cache in self.caches.items()
+        )
+        return [
+            _traffic_table(self.servers),
+            _link_table(self.links),
+            _memory_table(self.servers),
+            Table("bytes that commands have read", ("from", ">ranges", ">bytes"), transfers),
+            Table("caches", ("of", ">hits", ">misses"), caches),
+        ]
+
+
+def stats() -> Stats:
+    """What this process has exchanged with its servers, what it saved, and the memory that it uses on them.
+
+    Asks every server, in one round trip each; the other numbers are those before that.
+
+    Example::
+
+        stats = remotecl.stats()
+        print(stats.servers[0].bytes_sent, stats.transfers.saved.bytes)
+        stats  # tables, in a notebook
+    """
+    counted = json.loads(native().stats_json())
+    known = {
+        entry["address"]: server_status(entry["address"], entry["status"])
+        for entry in json.loads(native().status_json())
+        if entry["state"] == "connected"
+    }
+    return Stats(
+        servers=tuple(_server_stats(entry, known.get(entry["address"])) for entry in counted["servers"]),
+        links=tuple(
+            LinkStats(server.address, link.server, link.is_connected, link.traffic)
+            for server in known.values()
+            for link in server.links
+            if link.is_own
+        ),
+        transfers=TransferStats(**{name: TransferCount(**entry) for name, entry in counted["transfers"].items()}),
+        caches={name: CacheStats(**entry) for name, entry in counted["caches"].items()},
+    )
+
+
+def _server_stats(entry: dict[str, Any], status: ServerStatus | None) -> ServerStats:
+    names = ("address", "bytes_sent", "bytes_received", "messages_sent", "messages_received")
+    return ServerStats(
+        **{name: entry[name] for name in names},
+        traffic=Traffic._from_json(entry["traffic"]),
+        round_trip_us=status.round_trip_us if status else None,
+        memory=_memory(status) if status else (),
+    )
+
+
+def _memory(status: ServerStatus) -> tuple[DeviceMemory, ...]:
+    own = next((session.memory for session in status.sessions if session.is_own), (0,) * len(status.devices))
+    return tuple(
+        DeviceMemory(device.name, size, device.memory_used, device.memory_total)
+        for device, size in zip(status.devices, own, strict=True)
+    )
+
+
+def _traffic_table(servers: tuple[ServerStats, ...]) -> Table:
+    columns = ("server", "connection", ">sent", ">messages", ">received", ">messages", ">round trip")
+    rows = []
+    for server in servers:
+        for name, flow in (("control", server.traffic.control), ("bulk", server.traffic.bulk)):
+            sent = (_table.size(flow.sent.bytes), str(flow.sent.messages))
+            received = (_table.size(flow.received.bytes), str(flow.received.messages))
+            round_trip = _table.microseconds(server.round_trip_us) if name == "control" else ""
+            rows.append((server.address, name, *sent, *received, round_trip))
+    return Table("between this process and its servers", columns, tuple(rows))
+
+
+def _link_table(links: tuple[LinkStats, ...]) -> Table:
+    rows = tuple(
+        (link.server, link.other, _table.size(link.traffic.bytes_sent), _table.size(link.traffic.bytes_received))
+        for link in links
+    )
+    return Table("between servers", ("server", "other", ">sent", ">received"), rows)
+
+
+def _memory_table(servers: tuple[ServerStats, ...]) -> Table:
+    rows = tuple(
+        (server.address, device.name, _table.size(device.own), _table.size(device.used), _table.size(device.total))
+        for server in servers
+        for device in server.memory
+    )
+    return Table("memory", ("server", "device", ">this process", ">all sessions", ">of"), rows)

@@ -1,0 +1,231 @@
+"""What servers tell of themselves: their devices' load, their sessions, their links."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from . import _table
+from ._table import Table
+from .connection import error_text, full_address, native
+from .errors import ServerUnreachable
+from .traffic import Traffic
+
+
+@dataclass(frozen=True)
+class DeviceStatus:
+    """One device of a server, with the work of all sessions.
+
+    Attributes:
+        index: the device's number on its server.
+        name: its name.
+        memory_used: bytes of all sessions' buffers and images, parts of the device included. Shared virtual memory
+            that lies in the server's own memory does not count.
+        memory_total: bytes that the driver says it has.
+        queue_depth: commands that the server has taken and that have not ended, as far as it knows; those that wait
+            for events count, too. While somebody asks, it looks again every 50 ms.
+        utilisation: in which part of `observed_s` the driver had commands to carry out, from 0 to 1; None when nobody
+            has asked the server for a while, as it looks only then.
+        observed_s: seconds, up to the last one.
+    """
+
+    index: int
+    name: str
+    memory_used: int
+    memory_total: int
+    queue_depth: int
+    utilisation: float | None
+    observed_s: float
+
+
+@dataclass(frozen=True)
+class SessionStatus:
+    """One client of a server.
+
+    Attributes:
+        is_own: whether it is the asker's.
+        address: ``host:port`` that the client connected from.
+        host, program, process: who the client says it is; empty and 0 when it says nothing.
+        age_s: seconds since it connected.
+        commands: how many it has enqueued.
+        memory: bytes of its buffers and images on each device of the server.
+        traffic: seen from the server.
+    """
+
+    is_own: bool
+    address: str
+    host: str
+    program: str
+    process: int
+    age_s: float
+    commands: int
+    memory: tuple[int, ...]
+    traffic: Traffic
+
+
+@dataclass(frozen=True)
+class LinkStatus:
+    """One server's end of a link to another server, for one session.
+
+    `server` is the other one's address, or only its host when the other side connected. `traffic` is what this side
+    has sent and received, over former links, too.
+    """
+
+    is_own: bool
+    server: str
+    is_connected: bool
+    traffic: Traffic
+
+
+@dataclass(frozen=True)
+class ServerStatus:
+    """What a server tells of itself.
+
+    Attributes:
+        address: ``host:port`` that was asked.
+        version: remotecl's version on the server.
+        host, process: name of its machine and id of its process.
+        uptime_s: seconds since it started.
+        session_count: clients that are connected, also those that are not in `sessions`.
+        commands: how many have been enqueued by all sessions since it started.
+        clients: traffic with all clients since it started, seen from the server.
+        peers: traffic with other servers since it started, likewise.
+        devices: its devices.
+        sessions: those that the asker may see: from its own address, or all of them when it asks by loopback.
+        links: the same sessions' links to other servers.
+        round_trip_us: microseconds that question and answer took.
+        epoch: differs between two runs of a server.
+    """
+
+    address: str
+    version: str
+    host: str
+    process: int
+    uptime_s: float
+    session_count: int
+    commands: int
+    clients: Traffic
+    peers: Traffic
+    devices: tuple[DeviceStatus, ...]
+    sessions: tuple[SessionStatus, ...]
+    links: tuple[LinkStatus, ...]
+    round_trip_us: float | None = None
+    epoch: int | None = None
+
+    def __repr__(self) -> str:
+        return _table.text_of(self._tables())
+
+    def _repr_html_(self) -> str:
+        return _table.html_of(self._tables())
+
+    def _tables(self) -> list[Table]:
+        title = f"{self.address}: remotecl {self.version} on {self.host}, up {_table.duration(self.uptime_s)}"
+        return [device_table(title, [self]), session_table("sessions", [self])]
+
+
+def status(*servers: str) -> list[ServerStatus]:
+    """Asks servers how they are, without a session: their devices are not used, nor this process's platform.
+
+    Args:
+        servers: ``"host[:port]"`` each. None of them takes those that this process has connected to or tried to.
+
+    Raises:
+        ServerUnreachable: one of them cannot be asked.
+
+    Example::
+
+        for device in remotecl.status("gpu1")[0].devices:
+            print(device.name, device.queue_depth, device.memory_used)
+    """
+    found = []
+    for server in servers or known_servers():
+        with contextlib.closing(Asker(full_address(server))) as asker:
+            found.append(asker.ask())
+    return found
+
+
+def known_servers() -> list[str]:
+    """``host:port`` of every server that this process has connected to or tried to, lost ones too."""
+    return [entry["address"] for entry in json.loads(native().servers_json())]
+
+
+class Asker:
+    """A connection to a server that only asks for its status. One thread at a time."""
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+        try:
+            self._monitor = native().Monitor(address)
+        except RuntimeError as error:
+            raise ServerUnreachable(error_text(str(error))) from None
+
+    def ask(self) -> ServerStatus:
+        """One round trip. Raises ServerUnreachable; then only close() is left to do."""
+        try:
+            return server_status(self._address, json.loads(self._monitor.status_json()))
+        except RuntimeError as error:
+            raise ServerUnreachable(error_text(str(error))) from None
+
+    def close(self) -> None:
+        """Closes the connection."""
+        self._monitor.close()
+
+
+def server_status(address: str, entry: dict[str, Any]) -> ServerStatus:
+    """From what the library says in JSON."""
+    return ServerStatus(
+        address=address,
+        clients=Traffic._from_json(entry["clients"]),
+        peers=Traffic._from_json(entry["peers"]),
+        devices=tuple(DeviceStatus(**device) for device in entry["devices"]),
+        sessions=tuple(_session(session) for session in entry["sessions"]),
+        links=tuple(LinkStatus(**{**link, "traffic": Traffic._from_json(link["traffic"])}) for link in entry["links"]),
+        round_trip_us=entry.get("round_trip_us"),
+        epoch=entry.get("epoch"),
+        **{name: entry[name] for name in ("version", "host", "process", "uptime_s", "session_count", "commands")},
+    )
+
+
+def _session(entry: dict[str, Any]) -> SessionStatus:
+    changed = {"memory": tuple(entry["memory"]), "traffic": Traffic._from_json(entry["traffic"])}
+    return SessionStatus(**{**entry, **changed})
+
+
+def device_table(title: str, servers: list[ServerStatus]) -> Table:
+    """Every device of the servers."""
+    columns = ("server", "device", ">busy", ">queued", ">memory", ">of")
+    rows = tuple(
+        (
+            server.address,
+            f"{device.index}: {device.name}",
+            _table.share(device.utilisation),
+            str(device.queue_depth),
+            _table.size(device.memory_used),
+            _table.size(device.memory_total),
+        )
+        for server in servers
+        for device in server.devices
+    )
+    return Table(title, columns, rows)
+
+
+def session_table(title: str, servers: list[ServerStatus]) -> Table:
+    """Every session of the servers that may be seen."""
+    columns = ("server", "client", "from", ">age", ">commands", ">memory", ">received", ">sent")
+    rows = tuple(
+        (
+            server.address,
+            f"{session.host} {session.program} {session.process}" if session.process else "(says nothing)",
+            session.address,
+            _table.duration(session.age_s),
+            str(session.commands),
+            _table.size(sum(session.memory)),
+            _table.size(session.traffic.bytes_received),
+            _table.size(session.traffic.bytes_sent),
+        )
+        for server in servers
+        for session in server.sessions
+    )
+    return Table(title, columns, rows)

@@ -1,0 +1,129 @@
+"""Live views: a server that is lost and comes back, in the terminal and in a real notebook."""
+
+import contextlib
+import os
+import pty
+import subprocess
+import sys
+import time
+
+import nbclient
+import nbformat
+import numpy as np
+import pyopencl as cl
+import pytest
+
+import remotecl
+from conftest import CLEAN_ENVIRONMENT
+from remotecl import _watch
+from remotecl.status import Asker
+
+PATIENCE_S = 30
+MIB = 1 << 20
+
+
+def eventually(condition):
+    end = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < end, "it did not come about"
+        time.sleep(0.02)
+
+
+def test_a_lost_server_is_shown_as_lost_and_comes_back(cluster):
+    server = remotecl.Server()
+    address = server.address
+    with _watch.Watch([address, cluster.addresses[0]], interval_s=0.05) as watch:
+        watch.wait(answers=2, timeout_s=PATIENCE_S)
+        found, other = watch.latest()
+        assert (found.state, other.state) == ("connected", "connected")
+        assert found.received_per_s >= 0
+        first_epoch = found.status.epoch
+        server.stop()
+        eventually(lambda: watch.latest()[0].state == "lost")
+        assert address in watch.latest()[0].error
+        assert watch.latest()[1].state == "connected"
+        with remotecl.Server(address):
+            eventually(lambda: watch.latest()[0].state == "connected")
+            assert watch.latest()[0].status.epoch != first_epoch
+
+
+def test_rates_are_those_of_known_work(connection):
+    """Ten MiB up and one command between two answers."""
+    address = connection.servers[0]
+    queue = cl.CommandQueue(cl.Context(connection.devices[:1]))
+    buffer = cl.Buffer(queue.context, cl.mem_flags.READ_WRITE, 10 * MIB)
+    with contextlib.closing(Asker(address)) as asker:
+        before = _watch.WatchedServer(address, "connected", status=asker.ask())
+        assert before.received_per_s is None
+        cl.enqueue_copy(queue, buffer, np.zeros(10 * MIB, np.uint8))
+        queue.finish()
+        found = _watch._with_rates(before, asker.ask())
+    passed_s = found.status.uptime_s - before.status.uptime_s
+    assert 10 * MIB <= found.received_per_s * passed_s < 10 * MIB + 4096
+    assert found.commands_per_s * passed_s == pytest.approx(1)
+
+
+def test_a_monitor_outside_of_notebooks_prints_text(run_program, cluster):
+    program = f"""
+import remotecl, time
+with remotecl.monitor({cluster.addresses[0]!r}, interval_s=0.1) as view:
+    while "connected" not in repr(view):
+        time.sleep(0.01)
+    time.sleep(0.3)
+assert not view.running
+view.stop()
+"""
+    lines = run_program(program).stdout.splitlines()
+    assert "servers" in lines
+    assert any(line.split()[:2] == [cluster.addresses[0], "connected"] for line in lines)
+
+
+def test_a_monitor_of_nothing_says_what_to_do(run_program):
+    result = run_program("import remotecl; remotecl.monitor()", check=False)
+    assert "no server is known" in result.stderr
+
+
+def run_notebook(cells):
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    nbclient.NotebookClient(notebook, timeout=120, allow_errors=True).execute(env=CLEAN_ENVIRONMENT)
+    return notebook.cells
+
+
+def test_a_monitor_in_a_notebook_refreshes_itself_and_ends_with_an_interrupt(cluster):
+    address = cluster.addresses[0]
+    cells = run_notebook(
+        [
+            f"import remotecl, os, signal, time\nview = remotecl.monitor({address!r}, interval_s=0.1)\nview",
+            "while 'connected' not in repr(view): time.sleep(0.01)",
+            "os.kill(os.getpid(), signal.SIGINT); time.sleep(60)",  # what interrupting the kernel does
+            "print(view.running)",
+        ]
+    )
+    assert cells[2].outputs[-1].ename == "KeyboardInterrupt"
+    assert cells[3].outputs[0].text.strip() == "False"
+    (shown,) = [output for output in cells[0].outputs if "text/html" in output.get("data", {})]
+    assert "connected" in shown.data["text/html"]
+    assert address in shown.data["text/plain"]
+
+
+def test_top_in_a_terminal_redraws_and_ends_with_ctrl_c(cluster):
+    pytest.importorskip("rich")
+    terminal, inner = pty.openpty()
+    environment = {**CLEAN_ENVIRONMENT, "TERM": "xterm", "COLUMNS": "200", "LINES": "50"}
+    command = [sys.executable, "-m", "remotecl", "top", "--interval", "0.1", "--servers", cluster.addresses[0]]
+    process = subprocess.Popen(
+        command, env=environment, stdin=inner, stdout=inner, stderr=inner, start_new_session=True
+    )
+    os.close(inner)
+    shown = b""
+    while shown.count(b"connected") < 3:
+        shown += os.read(terminal, 65536)
+    assert cluster.addresses[0].encode() in shown
+    process.send_signal(2)
+    while True:
+        try:
+            os.read(terminal, 65536)
+        except OSError:  # it has closed its side
+            break
+    assert process.wait(PATIENCE_S) == 0
+    os.close(terminal)
