@@ -171,7 +171,10 @@ class _Watcher:
 
     def _run(self) -> None:
         while not self._stopped.wait(_PERIOD_S):
-            self._look()
+            try:
+                self._look()
+            except (RemoteCLError, ImportError):
+                return  # the library cannot be loaded: whoever needs it is told, and not from this thread
         for group in self._groups.values():
             group.close()
 

@@ -161,15 +161,6 @@ TEST_F(StatusTest, SessionsThatHaveEndedStayInTheTotals) {
   EXPECT_EQ(monitor.ask().status.commands - before, 3u);
 }
 
-TEST_F(StatusTest, ASessionThatIsBusyDelaysNoMonitor) {
-  // The session's thread is in the middle of its messages, with its lock, while the monitor asks.
-  RawMonitor monitor(address());
-  for (int i = 0; i < 20000; ++i) add(1);
-  client_.flush();
-  for (int i = 0; i < 20; ++i) monitor.ask();
-  client_.finish(queue_);
-}
-
 // An address of this machine that is not loopback; empty where there is none.
 std::string outer_address() {
   ifaddrs* interfaces = nullptr;
