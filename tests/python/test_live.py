@@ -7,14 +7,13 @@ import subprocess
 import sys
 import time
 
-import nbclient
-import nbformat
 import numpy as np
 import pyopencl as cl
 import pytest
 
 import remotecl
 from conftest import CLEAN_ENVIRONMENT
+from notebook import run_notebook
 from remotecl import _watch
 from remotecl.status import Asker
 
@@ -81,12 +80,6 @@ view.stop()
 def test_a_monitor_of_nothing_says_what_to_do(run_program):
     result = run_program("import remotecl; remotecl.monitor()", check=False)
     assert "no server is known" in result.stderr
-
-
-def run_notebook(cells):
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
-    nbclient.NotebookClient(notebook, timeout=120, allow_errors=True).execute(env=CLEAN_ENVIRONMENT)
-    return notebook.cells
 
 
 def test_a_monitor_in_a_notebook_refreshes_itself_and_ends_with_an_interrupt(cluster):

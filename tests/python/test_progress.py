@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from notebook import run_notebook
 from throttled_relay import ThrottledRelay
 
 MIB = 1 << 20
@@ -34,6 +35,16 @@ def test_a_slow_upload_shows_a_bar_that_grows(run_program, slow_upload):
     assert len(set(shares)) >= 3, result.stderr
     assert shares == sorted(shares)
     assert re.search(r"/16\.0M", result.stderr), result.stderr
+
+
+def test_a_notebook_shows_one_below_the_cell_that_works(cluster):
+    with ThrottledRelay(cluster.addresses[0], bytes_per_s=8 * MIB) as relay:
+        program = UPLOAD.format(address=relay.address, size=8 * MIB)
+        cells = run_notebook(["import remotecl", program, "1 + 1"], {"REMOTECL_SHARED_MEMORY": "off"})
+    shown = ["".join(output.get("text", "") for output in cell.outputs) for cell in cells]
+    assert "progress is on" in shown[1]
+    assert re.search(rf"to {relay.address}: +50%", shown[1]), shown
+    assert relay.address not in shown[0] + shown[2]
 
 
 def test_a_script_shows_none(run_program, slow_upload):
