@@ -23,6 +23,14 @@ def _microseconds(value: str) -> bool:
     return value.isdigit() and int(value) <= 1_000_000
 
 
+def _seconds(value: str) -> bool:
+    return value.isdigit() and 1 <= int(value) <= 3600
+
+
+def _progress(value: str) -> bool:
+    return value in ("0", "off", "false", "1", "on", "true")
+
+
 def _anything(_: str) -> bool:
     return True
 
@@ -35,5 +43,9 @@ VARIABLES = {
     "REMOTECL_BUSY_POLL": Variable(
         "microseconds that who waits looks for a message before it sleeps", "a number from 0 to 1000000", _microseconds
     ),
+    "REMOTECL_HEARTBEAT": Variable(
+        "seconds after which a silent machine is asked whether it is there", "a number from 1 to 3600", _seconds
+    ),
+    "REMOTECL_PROGRESS": Variable("whether what lasts shows a progress bar", "1 or 0", _progress),
     "REMOTECL_DISABLE": Variable("set to anything: the ICD offers no platform", "anything", _anything),
 }
