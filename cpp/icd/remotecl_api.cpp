@@ -1,10 +1,8 @@
 #include "remotecl/remotecl.h"
 
 #include <cstdlib>
-#include <cstring>
-#include <nlohmann/json.hpp>
 
-#include "icd/boundary.h"
+#include "icd/json_answer.h"
 #include "runtime/client/memory_object.h"
 #include "runtime/client/peer_links.h"
 #include "runtime/client/platform.h"
@@ -12,28 +10,9 @@
 namespace {
 
 using namespace remotecl;
+using icd::answer;
+using icd::copy;
 using nlohmann::json;
-
-char* copy(const json& value) {
-  // A device name in another encoding must not make the whole answer fail.
-  const std::string text = value.dump(-1, ' ', false, json::error_handler_t::replace);
-  char* result = static_cast<char*>(std::malloc(text.size() + 1));
-  if (result != nullptr) std::memcpy(result, text.c_str(), text.size() + 1);
-  return result;
-}
-
-template <class Body>
-char* answer(Body&& body) noexcept {
-  if (in_forked_child()) {
-    say_forked();
-    return nullptr;
-  }
-  try {
-    return copy(body());
-  } catch (...) {
-    return nullptr;
-  }
-}
 
 json server_json(const ServerStatus& server) {
   json result{{"address", server.address.text()}, {"error", server.error}, {"devices", json::array()}};

@@ -27,6 +27,7 @@ class CommandQueue final : public Handle<_cl_command_queue, HandleTag::kQueue, C
   cl_command_queue_properties properties() const { return properties_; }
   const std::vector<cl_queue_properties>& property_list() const { return property_list_; }
   bool in_order() const { return (properties_ & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) == 0; }
+  bool is_internal() const { return !keep_context_; }
   bool profiling() const { return (properties_ & CL_QUEUE_PROFILING_ENABLE) != 0; }
 
   PendingReads& pending_reads() { return pending_reads_; }

@@ -13,3 +13,4 @@
 #include "runtime/protocol/messages/program.h"
 #include "runtime/protocol/messages/session.h"
 #include "runtime/protocol/messages/svm.h"
+#include "runtime/protocol/messages/trace.h"
