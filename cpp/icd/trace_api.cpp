@@ -51,9 +51,9 @@ class RowWriter {
   std::string& text_;
 };
 
-constexpr const char* kColumns[] = {"kind",    "name",       "lane",   "queue",       "status",  "bytes",
-                                    "buffers", "depends_on", "source", "destination", "queued",  "received",
-                                    "submit",  "start",      "end",    "arrived",     "profiled"};
+constexpr const char* kColumns[] = {"kind",     "name",    "lane",       "queue",  "in_order",    "status",
+                                    "bytes",    "buffers", "depends_on", "source", "destination", "queued",
+                                    "received", "submit",  "start",      "end",    "arrived",     "profiled"};
 
 std::int64_t lane_number(std::uint32_t lane) { return lane == TraceRecord::kClient ? -1 : std::int64_t{lane}; }
 
@@ -67,6 +67,7 @@ void write_record(RowWriter& row, const Trace& trace, const TraceRecord& record,
   row.value(record.kernel.empty() ? kind : record.kernel);
   row.value(record.lane);
   row.value(static_cast<std::int64_t>(record.queue_handle));
+  row.value(record.in_order ? 1 : 0);
   row.value(record.status);
   record.is_move || record.bytes != 0 ? row.value(static_cast<std::int64_t>(record.bytes)) : row.nothing();
   row.list(record.buffers);

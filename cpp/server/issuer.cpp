@@ -9,11 +9,9 @@
 
 namespace remotecl::server {
 
-Event* Issuer::begin_event(EventId id, Queue& queue, bool reports_unasked, bool unhurried) {
-  const bool is_traced = next_trace_.record != 0;
-  if (id == 0 && !is_traced) return nullptr;
+Event* Issuer::make_event(EventId id, Queue& queue, bool reports_unasked, bool unhurried) {
   auto event = make_ref<Event>(id, queue.id(), &queue.device(), queue.profiling());
-  if (is_traced) event->trace = std::exchange(next_trace_, {});
+  event->trace = std::exchange(next_trace_, {});
   if (id == 0) {
     traced_ = std::move(event);
     return traced_.get();

@@ -60,7 +60,10 @@ class Issuer {
   // Makes the event of a command; null for id 0, unless the command is traced. Throws ProtocolError for an id that was
   // used before. `reports_unasked`: EventDone is sent without ObserveEvent; `unhurried`: when other messages are, or
   // ObserveEvent comes.
-  Event* begin_event(EventId id, Queue& queue, bool reports_unasked, bool unhurried = false);
+  Event* begin_event(EventId id, Queue& queue, bool reports_unasked, bool unhurried = false) {
+    if (id == 0 && next_trace_.record == 0) return nullptr;
+    return make_event(id, queue, reports_unasked, unhurried);
+  }
 
   // The times of the next command are wanted, even if it has no event.
   void trace_next(std::uint64_t record, std::uint64_t received_ns) { next_trace_ = {record, received_ns, 0}; }
@@ -110,6 +113,7 @@ class Issuer {
   static constexpr std::size_t kHeldCommandsMax = 1u << 20;
   static constexpr std::size_t kEarlySignalsMax = 1u << 18;  // of one peer
 
+  Event* make_event(EventId id, Queue& queue, bool reports_unasked, bool unhurried);
   void collect(Queue& queue, const Array<EventId>& wait_list, std::vector<Ref<Event>>* kept);
   void collect_order(Queue& queue, bool waits_for_all);
   void depend(Queue& queue, Event& event);

@@ -20,6 +20,7 @@ from ._loader import activate, icd_path
 from .cluster import LocalCluster
 from .connection import Connection, connect
 from .errors import ActivationError, RemoteCLError, ServerStartError, ServerUnreachable
+from .event_graph import EventEdge, EventGraph, EventGraphError, EventNode, event_graph
 from .inspect import (
     BufferResidency,
     ResidentRange,
@@ -35,6 +36,7 @@ from .inspect import (
     stats,
 )
 from .server import Server
+from .trace import LaneSummary, Trace, TraceDevice, TraceError, TraceRecord, trace
 
 __version__ = "0.1.0"
 
@@ -42,6 +44,11 @@ __all__ = [
     "ActivationError",
     "BufferResidency",
     "Connection",
+    "EventEdge",
+    "EventGraph",
+    "EventGraphError",
+    "EventNode",
+    "LaneSummary",
     "LocalCluster",
     "RemoteCLError",
     "ResidentRange",
@@ -51,10 +58,15 @@ __all__ = [
     "ServerStartError",
     "ServerStats",
     "ServerUnreachable",
+    "Trace",
+    "TraceDevice",
+    "TraceError",
+    "TraceRecord",
     "__version__",
     "activate",
     "connect",
     "devices",
+    "event_graph",
     "icd_path",
     "links",
     "native_platform_of",
@@ -62,6 +74,7 @@ __all__ = [
     "server_of",
     "servers",
     "stats",
+    "trace",
 ]
 
 try:

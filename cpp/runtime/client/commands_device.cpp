@@ -53,8 +53,7 @@ cl_int enqueue_kernel(CommandQueue& queue, Kernel& kernel, const NDRange& range,
   }
   if (command.error() != CL_SUCCESS) return command.error();
   kernel.send_svm_pointers(queue.session());
-  if (TraceRecord* record = command.record()) record->kernel = kernel.info().name;
-  if (Event* own = command.event()) own->set_kernel_name(kernel.info().name);
+  command.runs(kernel.info().name);
   for (const KernelArgument& argument : changed) sent[argument.index] = arguments[argument.index].version;
   command.send(EnqueueKernel{queue.id(), command.event_id(), kernel.id(), range.dimensions, range.has_local ? 1u : 0u,
                              range.offset, range.global, range.local, std::span<const KernelArgument>(changed),

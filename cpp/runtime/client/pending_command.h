@@ -40,16 +40,24 @@ class PendingCommand {
   void moves(std::uint64_t size, Device* from, Device* to) {
     if (record_ != nullptr) record_->moves(size, from, to);
   }
+  // For those who look inside: the kernel that it runs.
+  void runs(const std::string& kernel) {
+    if (event_) event_->set_kernel_name(kernel);
+    if (record_ != nullptr) record_->kernel = kernel;
+  }
   // The command's record while it is being traced and has not been sent; else null, and 0.
   TraceRecord* record() const { return record_.get(); }
   std::uint64_t record_id() const { return record_ != nullptr ? record_->id : 0; }
+  // As Tracer::send() takes it, for those who send otherwise.
+  std::uint64_t commit_record();
   // Sends the command's own message, after everything that it reads and writes has been named.
-  std::uint64_t commit_record();  // as Tracer::send() takes it; for those who send otherwise
   template <class Message>
   void send(const Message& message) {
-    if (record_ == nullptr) [[likely]]
-      return session().send(message);
-    Tracer::instance().send(session(), commit_record(), message);
+    if (record_ != nullptr) {
+      send_traced(message);
+    } else {
+      session().send(message);
+    }
   }
 
   CommandQueue& queue() const { return queue_; }
@@ -77,7 +85,11 @@ class PendingCommand {
     MemoryObject* buffer;
     ByteRange range;
   };
-  void make_record(cl_command_type type, WaitList wait);
+  template <class Message>
+  [[gnu::noinline, gnu::cold]] void send_traced(const Message& message) {
+    Tracer::instance().send(session(), commit_record(), message);
+  }
+  [[gnu::cold]] void make_record(cl_command_type type, WaitList wait);
   void record_writes();
   void await_bytes(Event& event);
 

@@ -67,6 +67,7 @@ REMOTECL_EXPORT int remotecl_trace_start(uint64_t records_max, char** error);
  *   name        the kernel's name, else the kind
  *   lane        of the device, in "lanes"
  *   queue, buffers  the application's handles as integers; queue 0 is one of the runtime's own
+ *   in_order    1 when what comes later in the queue waits for it
  *   status      0, a negative error, or 3 while it has not ended
  *   bytes       that it moves; null for others
  *   depends_on  indices of records that it waited for, by events or for their data
