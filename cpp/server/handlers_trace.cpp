@@ -25,12 +25,9 @@ void Session::report_trace(const Event& event, std::int32_t status) {
                        read(event.native, CL_PROFILING_COMMAND_END, report.end_ns);
     report.has_profile = known ? 1 : 0;
   }
-  if (trace_hurried_) {
-    outbox_.send(report);
-  } else {
-    outbox_.add_lazily(report);
-    outbox_.flush();
-  }
+  outbox_.add_lazily(report);
+  if (trace_hurried_) outbox_.hurry();  // looked at after the report is there: FlushTrace sees one or the other
+  outbox_.flush();
 }
 
 }  // namespace remotecl::server

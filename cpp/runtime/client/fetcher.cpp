@@ -147,8 +147,8 @@ EventId Fetcher::mark(CommandQueue& queue) {
   return marker->id();
 }
 
-std::unique_ptr<TraceRecord> Fetcher::record_of(MemoryObject& root, std::uint64_t size, Device* from,
-                                                CommandQueue& queue, Device* to) {
+TraceRecordOwner Fetcher::record_of(MemoryObject& root, std::uint64_t size, Device* from, CommandQueue& queue,
+                                    Device* to) {
   if (!Tracer::on()) return nullptr;
   auto record = Tracer::instance().make(queue, CL_COMMAND_MIGRATE_MEM_OBJECTS, true);
   record->uses(reinterpret_cast<std::uintptr_t>(root.handle()));

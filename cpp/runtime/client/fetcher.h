@@ -34,8 +34,8 @@ class Fetcher {
 
   // The record of a transfer by `queue`, to be committed when it is sent; null while there is no trace. For `from` and
   // `to` null stands for this process.
-  static std::unique_ptr<TraceRecord> record_of(MemoryObject& root, std::uint64_t size, Device* from,
-                                                CommandQueue& queue, Device* to);
+  static TraceRecordOwner record_of(MemoryObject& root, std::uint64_t size, Device* from, CommandQueue& queue,
+                                    Device* to);
 
   // After everything else, when the command is sent.
   Array<EventId> wait_list();

@@ -98,7 +98,7 @@ class PendingCommand {
   Fetcher fetcher_;
   std::uint64_t sequence_ = 0;
   Ref<Event> event_;
-  std::unique_ptr<TraceRecord> record_;
+  TraceRecordOwner record_;
   std::vector<PendingReads::Ticket> awaited_;  // reads among what it waits for, whose bytes are not here yet
   std::vector<Write> writes_;
 };

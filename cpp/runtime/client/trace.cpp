@@ -76,6 +76,8 @@ void for_each_before(const Order& order, std::uint32_t index, Function&& functio
 
 }  // namespace
 
+void DeleteTraceRecord::operator()(TraceRecord* record) const { delete record; }
+
 std::vector<TimedRecord> timed_records(const Trace& trace) {
   const auto count = static_cast<std::uint32_t>(trace.records.size());
   std::vector<TimedRecord> timed;

@@ -21,8 +21,8 @@ struct Trace {
 
   std::uint64_t begin_ns = 0, end_ns = 0;
   std::vector<Lane> lanes;
-  std::vector<std::unique_ptr<TraceRecord>> records;  // as they were sent: what one waits for stands before it
-  std::uint64_t dropped = 0;                          // did not fit
+  std::vector<TraceRecordOwner> records;  // as they were sent: what one waits for stands before it
+  std::uint64_t dropped = 0;              // did not fit
 };
 
 // The times of a record on the host's clock, in ns; 0 where nothing is known.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -67,5 +68,11 @@ struct TraceRecord {
   Times times;
   Times sending;  // of the sending half, where two servers take part
 };
+
+// Out of line: whoever enqueues has a pointer to a record, which is null nearly always.
+struct DeleteTraceRecord {
+  [[gnu::cold]] void operator()(TraceRecord* record) const;
+};
+using TraceRecordOwner = std::unique_ptr<TraceRecord, DeleteTraceRecord>;
 
 }  // namespace remotecl

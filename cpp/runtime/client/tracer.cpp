@@ -118,8 +118,8 @@ void Tracer::measure_clocks(Trace& trace, const std::vector<Server>& servers) {
   }
 }
 
-std::unique_ptr<TraceRecord> Tracer::make(CommandQueue& queue, cl_command_type type, bool is_transfer) {
-  auto record = std::make_unique<TraceRecord>();
+TraceRecordOwner Tracer::make(CommandQueue& queue, cl_command_type type, bool is_transfer) {
+  TraceRecordOwner record(new TraceRecord);
   record->id = next_.fetch_add(1, std::memory_order_relaxed);
   record->queued_ns = host_time_ns();
   record->type = type;
@@ -131,7 +131,7 @@ std::unique_ptr<TraceRecord> Tracer::make(CommandQueue& queue, cl_command_type t
   return record;
 }
 
-std::uint64_t Tracer::commit(std::unique_ptr<TraceRecord> record) {
+std::uint64_t Tracer::commit(TraceRecordOwner record) {
   if (record == nullptr) return 0;
   const std::lock_guard lock(mutex_);
   if (state_ != State::kRunning || record->id < first_) return 0;

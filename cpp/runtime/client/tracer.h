@@ -33,9 +33,9 @@ class Tracer {
   // Ends it, after waiting so long at most for what has not ended yet. Null when none is running.
   std::unique_ptr<Trace> stop(std::chrono::duration<double> patience);
 
-  std::unique_ptr<TraceRecord> make(CommandQueue& queue, cl_command_type type, bool is_transfer);
+  TraceRecordOwner make(CommandQueue& queue, cl_command_type type, bool is_transfer);
   // Takes a record that is complete; returns its id, or 0 when it is null, or no more of them fit.
-  std::uint64_t commit(std::unique_ptr<TraceRecord> record);
+  std::uint64_t commit(TraceRecordOwner record);
   // Sends the message that a record is about; with id 0, of no record. `sends`: the half of a transfer that sends.
   template <class Message>
   void send(Session& session, std::uint64_t record, const Message& message, bool sends = false) {

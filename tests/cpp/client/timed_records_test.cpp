@@ -11,7 +11,7 @@ struct TraceBuilder {
   TraceBuilder() { trace.lanes.resize(1); }
 
   TraceRecord& add(std::uint64_t queued, std::uint64_t submitted, std::uint64_t ended) {
-    auto record = std::make_unique<TraceRecord>();
+    TraceRecordOwner record(new TraceRecord);
     record->lane = 0;
     record->queue_handle = record->queue = 1;
     record->place = trace.records.size() + 1;
