@@ -54,8 +54,8 @@ REMOTECL_EXPORT char* remotecl_stats_json(void);
 REMOTECL_EXPORT char* remotecl_residency_json(cl_mem mem);
 
 /* Begins to record every command and transfer of this process, at most records_max of them (about 400 bytes each; 0
- * stands for REMOTECL_TRACE_RECORDS); later ones are counted only. One trace at a time: -1 and *error (JSON string, free
- * it) when one is running. */
+ * stands for REMOTECL_TRACE_RECORDS); later ones are counted only. One trace at a time: -1 and *error (JSON string,
+ * free it) when one is running. */
 #define REMOTECL_TRACE_RECORDS 1000000
 REMOTECL_EXPORT int remotecl_trace_start(uint64_t records_max, char** error);
 
