@@ -16,9 +16,9 @@ using icd::require;
 
 // "OpenCL 2.1" and the like at the start of CL_DEVICE_VERSION, as 21.
 int version_of(const Device& device) {
-  const std::string text = device.text(CL_DEVICE_VERSION);
-  if (text.size() < 10) return 10;
-  return (text[7] - '0') * 10 + (text[9] - '0');
+  const auto* text = device.info(CL_DEVICE_VERSION);
+  if (text == nullptr || text->size() < 10) return 10;
+  return (static_cast<int>((*text)[7]) - '0') * 10 + (static_cast<int>((*text)[9]) - '0');
 }
 
 // Whether work-groups at the end of the range may be smaller than the others.

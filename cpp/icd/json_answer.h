@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "runtime/client/fork.h"
 
@@ -10,15 +11,18 @@
 namespace remotecl {
 
 // The caller's, to be freed with remotecl_free(); null when there is no memory for it.
-inline char* copy_json(const nlohmann::json& value) {
-  // A device name in another encoding must not make the whole answer fail.
-  const std::string text = value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+inline char* copy_json(const std::string& text) {
   char* result = static_cast<char*>(std::malloc(text.size() + 1));
   if (result != nullptr) std::memcpy(result, text.c_str(), text.size() + 1);
   return result;
 }
 
-// What body() gives; null when it fails, and in a forked child.
+inline char* copy_json(const nlohmann::json& value) {
+  // A device name in another encoding must not make the whole answer fail.
+  return copy_json(value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+// What body() gives, a value or JSON text; null when it fails, and in a forked child.
 template <class Body>
 char* answer_json(Body&& body) noexcept {
   if (in_forked_child()) {

@@ -47,9 +47,15 @@ class Event final : public RefCounted {
   PeerId expected_of = 0;               // kExpected: who tells; 0: the client
   bool released = false;                // kExpected: the client does not name it any more
   std::vector<Ref<PeerLink>> forwards;  // kHeld, kExpected: who is told of the end
-  EventId issued = 0;                   // kHeld: the graph's event that ends when the state changes
-  cl_event native = nullptr;            // owned; stays after the end
-  cl_event first = nullptr;             // owned; of several native commands the first one's, else null
+  // Of a command whose times the client wants; `record` 0: of no other one. Constant once it has been issued.
+  struct Trace {
+    std::uint64_t record = 0;
+    std::uint64_t received_ns = 0;
+    std::uint64_t submitted_ns = 0;
+  } trace;
+  EventId issued = 0;         // kHeld: the graph's event that ends when the state changes
+  cl_event native = nullptr;  // owned; stays after the end
+  cl_event first = nullptr;   // owned; of several native commands the first one's, else null
   cl_event start() const { return first != nullptr ? first : native; }
 };
 

@@ -16,6 +16,7 @@ void Session::handle(const SignalEvent& message) {
 }
 
 void Session::report_end(const Event& event, std::int32_t status, cl_event first, cl_event last) {
+  if (event.id == 0) return;  // of a command that is traced and has no other event
   EventDone done{event.id, status, 0, {}};
   if (status < 0) {
     outbox_.add(CommandFailed{event.queue, event.id, status});

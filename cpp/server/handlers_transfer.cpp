@@ -255,6 +255,10 @@ void Session::end_transfer(Transfer& transfer) {
   } else {
     transfer.queue().count_native_command();
     issuer_.touch(transfer.queue());
+    if (Event* event = transfer.event(); event != nullptr && event->trace.record != 0 && transfer.first() != nullptr) {
+      event->first = transfer.first();
+      clRetainEvent(event->first);
+    }
     if (transfer.event() != nullptr) transfer.event()->reported = true;
     // The callback keeps the transfer, whose memory the driver may still be reading.
     CompletionNotifier::notify(

@@ -2,16 +2,20 @@
 
 #include <algorithm>
 
+#include "runtime/base/host_time.h"
 #include "server/completion_notifier.h"
 #include "server/protocol_error.h"
 #include "server/session.h"
 
 namespace remotecl::server {
 
-Event* Issuer::begin_event(EventId id, Queue& queue, bool reports_unasked, bool unhurried) {
-  session_.counters().count_command();
-  if (id == 0) return nullptr;
+Event* Issuer::make_event(EventId id, Queue& queue, bool reports_unasked, bool unhurried) {
   auto event = make_ref<Event>(id, queue.id(), &queue.device(), queue.profiling());
+  event->trace = std::exchange(next_trace_, {});
+  if (id == 0) {
+    traced_ = std::move(event);
+    return traced_.get();
+  }
   event->observed = reports_unasked;
   event->unhurried = unhurried;
   Event* result = event.get();
@@ -19,6 +23,10 @@ Event* Issuer::begin_event(EventId id, Queue& queue, bool reports_unasked, bool 
     throw ProtocolError("event id " + std::to_string(id) + " cannot be used or was used before");
   }
   return result;
+}
+
+void Issuer::submitted(Event& event, bool was_held) {
+  event.trace.submitted_ns = was_held ? host_time_ns() : event.trace.received_ns;
 }
 
 void Issuer::clear_collected() {
@@ -114,6 +122,7 @@ void Issuer::fail(ObjectId queue, Event* event, std::int32_t status, TransferId 
   outbox_.add(CommandFailed{queue, event == nullptr ? 0 : event->id, status, transfer});
   if (event == nullptr) return;
   end(*event, status);
+  if (event->trace.record != 0) session_.report_trace(*event, status);
   if (event->observed && !event->reported) outbox_.add(EventDone{event->id, status, 0, {}});
 }
 
@@ -128,6 +137,7 @@ void Issuer::accepted(Queue& queue, Event* event, cl_event native) {
 
 void Issuer::finish(Event& event) {
   end(event, CL_COMPLETE);
+  if (event.trace.record != 0) session_.report_trace(event, CL_COMPLETE);
   if (event.observed && !event.reported) session_.report_end(event, CL_COMPLETE, nullptr, nullptr);
   event.reported = event.observed;
 }
@@ -135,6 +145,11 @@ void Issuer::finish(Event& event) {
 void Issuer::publish(Event& event, cl_event native) {
   event.native = native;
   event.state = Event::State::kNative;
+  if (event.trace.record != 0) {
+    CompletionNotifier::notify(native, [session = Ref<Session>(&session_), event = Ref<Event>(&event)](cl_int status) {
+      session->report_trace(*event, status);
+    });
+  }
   if (event.observed && !event.reported) report(event);
   if (event.tracked) notify_end(event);
   for (auto& link : event.forwards) forward_end(event, std::move(link));
@@ -321,6 +336,7 @@ void Issuer::drop_all() {
   ready_.clear();
   touched_.clear();
   holds_.clear();
+  traced_ = nullptr;
   events_.clear();
 }
 

@@ -14,6 +14,7 @@
 #include "server/outbox.h"
 #include "server/peer_link.h"
 #include "server/queue.h"
+#include "server/session_counters.h"
 
 namespace remotecl::server {
 
@@ -53,14 +54,22 @@ struct Issue {
 // until then.
 class Issuer {
  public:
-  Issuer(Session& session, Outbox& outbox) : session_(session), outbox_(outbox) {}
+  Issuer(Session& session, Outbox& outbox, SessionCounters& counters)
+      : session_(session), outbox_(outbox), counters_(counters) {}
   Issuer(const Issuer&) = delete;
   Issuer& operator=(const Issuer&) = delete;
 
-  // Makes the event of a command; null for id 0. Throws ProtocolError for an id that was used before.
-  // `reports_unasked`: EventDone is sent without ObserveEvent; `unhurried`: when other messages are, or ObserveEvent
-  // comes.
-  Event* begin_event(EventId id, Queue& queue, bool reports_unasked, bool unhurried = false);
+  // Makes the event of a command; null for id 0, unless the command is traced. Throws ProtocolError for an id that was
+  // used before. `reports_unasked`: EventDone is sent without ObserveEvent; `unhurried`: when other messages are, or
+  // ObserveEvent comes.
+  Event* begin_event(EventId id, Queue& queue, bool reports_unasked, bool unhurried = false) {
+    counters_.count_command();
+    if (id == 0 && next_trace_.record == 0) return nullptr;
+    return make_event(id, queue, reports_unasked, unhurried);
+  }
+
+  // The times of the next command are wanted, even if it has no event.
+  void trace_next(std::uint64_t record, std::uint64_t received_ns) { next_trace_ = {record, received_ns, 0}; }
 
   template <class Command>
   void submit(Queue& queue, Event* event, const Array<EventId>& wait_list, Command&& command,
@@ -107,6 +116,7 @@ class Issuer {
   static constexpr std::size_t kHeldCommandsMax = 1u << 20;
   static constexpr std::size_t kEarlySignalsMax = 1u << 18;  // of one peer
 
+  Event* make_event(EventId id, Queue& queue, bool reports_unasked, bool unhurried);
   void collect(Queue& queue, const Array<EventId>& wait_list, std::vector<Ref<Event>>* kept);
   void collect_order(Queue& queue, bool waits_for_all);
   void depend(Queue& queue, Event& event);
@@ -114,6 +124,7 @@ class Issuer {
   void end(Event& event, std::int32_t status);
   void publish(Event& event, cl_event native);
   void report(Event& event);
+  void submitted(Event& event, bool was_held);
   void notify_end(Event& event);
   void forward_end(Event& event, Ref<PeerLink> link);
   EventId make_hold(Queue& queue, Event* event, bool blocks_later);
@@ -134,11 +145,14 @@ class Issuer {
 
   Session& session_;
   Outbox& outbox_;
+  SessionCounters& counters_;
   EventGraph graph_;
   ObjectTable<Event> events_;
   std::unordered_map<PeerId, std::unordered_map<EventId, std::int32_t>> early_signals_;  // of unexpected events
   EventId last_hold_ = kInternal;
   std::unordered_map<EventId, Ref<QueueProgress>> holds_;  // of commands: whose queue's they are
+  Event::Trace next_trace_;
+  Ref<Event> traced_;  // of the command that is being handled, where it has no event of its own
   std::vector<Ref<Queue>> touched_;
   std::vector<EventGraph::Ready> ready_;
   // What the command being submitted waits for.
@@ -187,6 +201,7 @@ void Issuer::hold(Queue& queue, Event* event, const Array<EventId>& wait_list, C
 template <class Command>
 void Issuer::run(Queue& queue, Event* event, EventId hold, Command& command) {
   using Type = std::remove_reference_t<Command>;
+  if (event != nullptr && event->trace.record != 0) submitted(*event, hold != 0);
   cl_int error = CL_SUCCESS;
   if (queue.native() == nullptr) error = CL_INVALID_COMMAND_QUEUE;
   if (dependency_failed_) error = CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;

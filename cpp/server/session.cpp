@@ -87,7 +87,7 @@ Session::Session(const Shared& shared, std::unique_ptr<Connection> control, std:
       outbox_(*control_),
       bulk_receiver_(*this, outbox_, BulkReceiver::Pushes::kTaken),
       bulk_sender_(*this, [this] { close("the bulk connection was lost"); }),
-      issuer_(*this, outbox_) {}
+      issuer_(*this, outbox_, *counters_) {}
 
 Session::~Session() = default;
 

@@ -112,6 +112,8 @@ class Session final : public RefCounted {
   void print(Issue& issue, std::function<cl_int(Issue&)> command);
   // Adds EventDone, and CommandFailed for a failure, to the outbox. Any thread, a callback too.
   void report_end(const Event& event, std::int32_t status, cl_event first, cl_event last);
+  // The same with CommandTraced.
+  void report_trace(const Event& event, std::int32_t status);
 
   // For the daemon's status. Any thread.
   const Address& address() const { return address_; }
@@ -193,6 +195,8 @@ class Session final : public RefCounted {
   void handle(const CreateSubDevices&);
   void handle(const ReleaseSubDevice&);
   void handle(const ReadClock&);
+  void handle(const TraceCommand&);
+  void handle(const FlushTrace&);
   void handle(const CreateCommandBuffer&);
   void handle(const ReleaseCommandBuffer&);
   void handle(const EnqueueCommandBuffer&);
@@ -263,6 +267,7 @@ class Session final : public RefCounted {
   Outbox outbox_;
   BulkReceiver bulk_receiver_;
   BulkSender bulk_sender_;
+  std::atomic<bool> trace_hurried_{false};    // somebody waits for the times of traced commands
   std::atomic<std::uint64_t> kept_bytes_{0};  // inline data of commands that wait
   SubDeviceTable sub_devices_;                // before everything that may refer to one
   const Ref<BlockPool> blocks_ = make_ref<BlockPool>();

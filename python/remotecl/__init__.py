@@ -24,6 +24,7 @@ from .connection import Connection, connect
 from .dask_cluster import DaskCluster, DaskServer
 from .discovery import DiscoveredServer, discover
 from .errors import ActivationError, RemoteCLError, ServerStartError, ServerUnreachable
+from .event_graph import EventEdge, EventGraph, EventGraphError, EventNode, event_graph
 from .inspect import (
     DeviceList,
     ServerInfo,
@@ -41,6 +42,7 @@ from .server import Server
 from .ssh_cluster import SSHCluster, SSHServer
 from .stats import CacheStats, DeviceMemory, LinkStats, ServerStats, Stats, TransferCount, TransferStats, stats
 from .status import DeviceStatus, LinkStatus, ServerStatus, SessionStatus, status
+from .trace import LaneSummary, Trace, TraceDevice, TraceError, TraceRecord, trace
 from .traffic import Amount, Flow, Traffic
 
 __version__ = "0.1.0"
@@ -58,7 +60,12 @@ __all__ = [
     "DeviceMemory",
     "DeviceStatus",
     "DiscoveredServer",
+    "EventEdge",
+    "EventGraph",
+    "EventGraphError",
+    "EventNode",
     "Flow",
+    "LaneSummary",
     "LinkStats",
     "LinkStatus",
     "LocalCluster",
@@ -79,6 +86,10 @@ __all__ = [
     "ServerUnreachable",
     "SessionStatus",
     "Stats",
+    "Trace",
+    "TraceDevice",
+    "TraceError",
+    "TraceRecord",
     "Traffic",
     "TransferCount",
     "TransferStats",
@@ -87,6 +98,7 @@ __all__ = [
     "connect",
     "devices",
     "discover",
+    "event_graph",
     "icd_path",
     "links",
     "monitor",
@@ -100,6 +112,7 @@ __all__ = [
     "set_content_size",
     "stats",
     "status",
+    "trace",
 ]
 
 try:

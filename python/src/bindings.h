@@ -15,6 +15,7 @@ void bind_residency(pybind11::module_& module);
 void bind_servers(pybind11::module_& module);
 void bind_stats(pybind11::module_& module);
 void bind_status(pybind11::module_& module);
+void bind_trace(pybind11::module_& module);
 
 // Takes over a string that libremotecl allocated. An empty result stands for a failed allocation over there.
 inline std::string take_text(char* text) {

@@ -2,11 +2,9 @@
 
 #include <cstdint>
 
-namespace remotecl {
+#include "runtime/base/host_time.h"
 
-// The time of this machine's clock in ns: what every time that an application sees counts in. The raw one, which runs
-// as evenly as a device's; others are sped up and slowed down while they follow the network's time.
-std::uint64_t host_time_ns();
+namespace remotecl {
 
 // How far another clock is from the host's, from readings of it over a network, as NTP does it: in the reading with the
 // shortest round trip the moment at which the other clock was read is known best. A value.
@@ -27,8 +25,15 @@ class ClockEstimate {
     best_ = reading;
     known_ = true;
   }
-  // To be added, with wrap-around, to the other clock's times. 0 without a reading.
-  std::uint64_t offset_ns() const { return known_ ? best_.host_ns() - best_.clock_ns : 0; }
+  bool known() const { return known_; }
+  // The host's time of the best reading.
+  std::uint64_t host_ns() const { return best_.host_ns(); }
+  // To be added, with wrap-around, to the other clock's times. 0 without a reading, and where the other clock may as
+  // well be this one: those of two machines, which count from their starts, are not so near by chance.
+  std::uint64_t offset_ns() const {
+    const bool is_same = best_.sent_ns <= best_.clock_ns && best_.clock_ns <= best_.received_ns;
+    return !known_ || is_same ? 0 : best_.host_ns() - best_.clock_ns;
+  }
 
  private:
   Reading best_{};

@@ -71,7 +71,7 @@ cl_int CommandBuffer::enqueue(CommandQueue& queue, WaitList wait, Event** event)
   bring_and_mark(command);
   if (command.error() != CL_SUCCESS) return command.error();
   const std::uint64_t sequence = command.sequence();
-  command.session().send(EnqueueCommandBuffer{queue.id(), command.event_id(), id_, command.wait_list()});
+  command.send(EnqueueCommandBuffer{queue.id(), command.event_id(), id_, command.wait_list()});
   Ref<Event> own = command.sent();
   remember(queue, sequence, own);
   if (event != nullptr) *event = own.detach();

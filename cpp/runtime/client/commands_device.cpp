@@ -53,10 +53,11 @@ cl_int enqueue_kernel(CommandQueue& queue, Kernel& kernel, const NDRange& range,
   }
   if (command.error() != CL_SUCCESS) return command.error();
   kernel.send_svm_pointers(queue.session());
+  command.runs(kernel.info().name);
   for (const KernelArgument& argument : changed) sent[argument.index] = arguments[argument.index].version;
-  command.session().send(EnqueueKernel{queue.id(), command.event_id(), kernel.id(), range.dimensions,
-                                       range.has_local ? 1u : 0u, range.offset, range.global, range.local,
-                                       std::span<const KernelArgument>(changed), command.wait_list()});
+  command.send(EnqueueKernel{queue.id(), command.event_id(), kernel.id(), range.dimensions, range.has_local ? 1u : 0u,
+                             range.offset, range.global, range.local, std::span<const KernelArgument>(changed),
+                             command.wait_list()});
   return finish_command(command, event);
 }
 
@@ -67,8 +68,9 @@ cl_int enqueue_copy(CommandQueue& queue, MemoryObject& source, MemoryObject& des
   command.reads(source, source.range(source_offset, size));
   command.writes(destination, destination.range(destination_offset, size));
   if (command.error() != CL_SUCCESS) return command.error();
-  command.session().send(EnqueueCopy{queue.id(), command.event_id(), source.id(), destination.id(), source_offset,
-                                     destination_offset, size, command.wait_list()});
+  command.moves(size, &queue.device(), &queue.device());
+  command.send(EnqueueCopy{queue.id(), command.event_id(), source.id(), destination.id(), source_offset,
+                           destination_offset, size, command.wait_list()});
   return finish_command(command, event);
 }
 
@@ -81,10 +83,11 @@ cl_int enqueue_copy_rect(CommandQueue& queue, MemoryObject& source, MemoryObject
   command.reads(destination, written);  // the gaps keep what they hold
   command.writes(destination, written);
   if (command.error() != CL_SUCCESS) return command.error();
-  command.session().send(
-      EnqueueCopyRect{queue.id(), command.event_id(), source.id(), destination.id(), source_rectangle.origin,
-                      destination_rectangle.origin, region, source_rectangle.row_pitch, source_rectangle.slice_pitch,
-                      destination_rectangle.row_pitch, destination_rectangle.slice_pitch, command.wait_list()});
+  command.moves(region[0] * region[1] * region[2], &queue.device(), &queue.device());
+  command.send(EnqueueCopyRect{queue.id(), command.event_id(), source.id(), destination.id(), source_rectangle.origin,
+                               destination_rectangle.origin, region, source_rectangle.row_pitch,
+                               source_rectangle.slice_pitch, destination_rectangle.row_pitch,
+                               destination_rectangle.slice_pitch, command.wait_list()});
   return finish_command(command, event);
 }
 
@@ -93,8 +96,8 @@ cl_int enqueue_fill(CommandQueue& queue, MemoryObject& buffer, Bytes pattern, st
   PendingCommand command(queue, type, wait, event != nullptr);
   command.writes(buffer, buffer.range(offset, size));
   if (command.error() != CL_SUCCESS) return command.error();
-  command.session().send(
-      EnqueueFill{queue.id(), command.event_id(), buffer.id(), offset, size, pattern, command.wait_list()});
+  if (TraceRecord* record = command.record()) record->bytes = size;
+  command.send(EnqueueFill{queue.id(), command.event_id(), buffer.id(), offset, size, pattern, command.wait_list()});
   return finish_command(command, event);
 }
 
@@ -114,7 +117,7 @@ cl_int enqueue_migrate(CommandQueue& queue, std::span<MemoryObject* const> buffe
   }
   if (command.error() != CL_SUCCESS) return command.error();
   const std::uint32_t for_all = queue.in_order() ? 1 : 0;
-  command.session().send(EnqueueMarker{queue.id(), command.event_id(), 0, for_all, command.wait_list()});
+  command.send(EnqueueMarker{queue.id(), command.event_id(), 0, for_all, command.wait_list()});
   return finish_command(command, event);
 }
 
@@ -123,7 +126,7 @@ cl_int enqueue_marker(CommandQueue& queue, bool is_barrier, cl_command_type type
   if (command.error() != CL_SUCCESS) return command.error();
   if (wait.empty()) command.waits_for_all();
   if (is_barrier) command.is_barrier(wait.empty());
-  command.session().send(
+  command.send(
       EnqueueMarker{queue.id(), command.event_id(), is_barrier ? 1u : 0u, wait.empty() ? 1u : 0u, command.wait_list()});
   return finish_command(command, event);
 }

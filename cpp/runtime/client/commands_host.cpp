@@ -29,9 +29,13 @@ cl_int enqueue_host_work(CommandQueue& queue, cl_command_type type, WaitList wai
   PendingCommand command(queue, CL_COMMAND_MARKER, wait, true);
   if (command.error() != CL_SUCCESS) return command.error();
   const std::uint32_t for_all = queue.in_order() ? 1 : 0;
-  command.session().send(EnqueueMarker{queue.id(), command.event_id(), 0, for_all, command.wait_list()});
   const auto pending = std::make_shared<HostWork>();
   pending->event = make_ref<Event>(queue, type, false);
+  if (TraceRecord* record = command.record()) {
+    record->type = type;
+    record->event = pending->event->id();  // the one that the application knows
+  }
+  command.send(EnqueueMarker{queue.id(), command.event_id(), 0, for_all, command.wait_list()});
   pending->queue = Ref<CommandQueue>(&queue);
   pending->run = std::move(work);
   if (queue.in_order()) {

@@ -50,14 +50,24 @@ cl_int enqueue_migrate_to_host(CommandQueue& queue, std::span<MemoryObject* cons
           session.drop_interest();
         },
         memory->shared_storage());
-    memory->send_read(session, queue.id(), read->id(), range, transfer->id, command.wait_list());
+    auto record = Fetcher::record_of(*memory, range.size, &queue.device(), queue, nullptr);
+    if (record) {
+      record->event = read->id();
+      transfer->trace = record->id;
+      if (TraceRecord* whole_record = command.record()) {
+        record->waits = whole_record->waits;
+        whole_record->waits_for(read->id());
+      }
+    }
+    memory->send_read(session, queue.id(), read->id(), range, transfer->id, command.wait_list(),
+                      Tracer::instance().commit(std::move(record)));
   }
   if (command.error() != CL_SUCCESS) return command.error();
   std::vector<EventId> waits(command.wait_list().size());
   for (std::size_t i = 0; i < waits.size(); ++i) waits[i] = command.wait_list()[i];
   for (const Ref<Event>& read : reads) waits.push_back(read->id());
   const std::uint32_t for_all = queue.in_order() ? 1 : 0;
-  session.send(EnqueueMarker{queue.id(), command.event_id(), 0, for_all, std::span<const EventId>(waits)});
+  command.send(EnqueueMarker{queue.id(), command.event_id(), 0, for_all, std::span<const EventId>(waits)});
   Ref<Event> own = command.sent();
   if (event != nullptr) *event = own.detach();
   return CL_SUCCESS;

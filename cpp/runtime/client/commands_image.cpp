@@ -35,7 +35,7 @@ cl_int enqueue_read_image(CommandQueue& queue, MemoryObject& image, bool blockin
   const ImageLayout& layout = *image.image();
   const TransferRef transfer =
       expect_rows(command, blocking, static_cast<std::byte*>(to), layout.at({}, pitches), layout.bytes(region));
-  command.session().send(
+  command.send(
       EnqueueReadImage{queue.id(), command.event_id(), image.id(), origin, region, transfer->id, command.wait_list()});
   Ref<Event> own = command.sent();
   const cl_int result = blocking ? await_read(queue, transfer, own.get()) : CL_SUCCESS;
@@ -52,6 +52,7 @@ cl_int enqueue_write_image(CommandQueue& queue, MemoryObject& image, bool blocki
   const ImageLayout& layout = *image.image();
   const PackedRows rows =
       pack_rows(command, static_cast<const std::byte*>(from), layout.at({}, pitches), layout.bytes(region));
+  command.moves(rows.size, nullptr, &queue.device());
   EnqueueWriteImage message{queue.id(), command.event_id(), image.id(), origin, region, 0, {}, command.wait_list()};
   TransferRef transfer;
   if (rows.size <= kInlineDataMax && !rows.late) {
@@ -60,7 +61,7 @@ cl_int enqueue_write_image(CommandQueue& queue, MemoryObject& image, bool blocki
     transfer = offer_rows(command, blocking, rows);
     message.transfer = transfer->id;
   }
-  command.session().send(message);
+  command.send(message);
   Ref<Event> own = command.sent();
   const cl_int result = blocking && transfer ? send_bytes(queue, transfer, own.get()) : CL_SUCCESS;
   if (result == CL_SUCCESS && event != nullptr) *event = own.detach();
@@ -74,8 +75,8 @@ cl_int enqueue_copy_image(CommandQueue& queue, MemoryObject& source, MemoryObjec
   command.reads(source, all_of(source));
   writes_region(command, destination, region);
   if (command.error() != CL_SUCCESS) return command.error();
-  command.session().send(EnqueueCopyImage{queue.id(), command.event_id(), source.id(), destination.id(), source_origin,
-                                          destination_origin, region, command.wait_list()});
+  command.send(EnqueueCopyImage{queue.id(), command.event_id(), source.id(), destination.id(), source_origin,
+                                destination_origin, region, command.wait_list()});
   return finish_command(command, event);
 }
 
@@ -84,7 +85,7 @@ cl_int enqueue_fill_image(CommandQueue& queue, MemoryObject& image, const std::a
   PendingCommand command(queue, CL_COMMAND_FILL_IMAGE, wait, event != nullptr);
   writes_region(command, image, region);
   if (command.error() != CL_SUCCESS) return command.error();
-  command.session().send(
+  command.send(
       EnqueueFillImage{queue.id(), command.event_id(), image.id(), origin, region, color, command.wait_list()});
   return finish_command(command, event);
 }
@@ -96,8 +97,8 @@ cl_int enqueue_copy_image_to_buffer(CommandQueue& queue, MemoryObject& image, Me
   command.reads(image, all_of(image));
   command.writes(buffer, buffer.range(offset, image.image()->shape.packed_size(region)));
   if (command.error() != CL_SUCCESS) return command.error();
-  command.session().send(EnqueueCopyImageBuffer{queue.id(), command.event_id(), image.id(), buffer.id(), 1, origin,
-                                                region, offset, command.wait_list()});
+  command.send(EnqueueCopyImageBuffer{queue.id(), command.event_id(), image.id(), buffer.id(), 1, origin, region,
+                                      offset, command.wait_list()});
   return finish_command(command, event);
 }
 
@@ -108,8 +109,8 @@ cl_int enqueue_copy_buffer_to_image(CommandQueue& queue, MemoryObject& buffer, M
   command.reads(buffer, buffer.range(offset, image.image()->shape.packed_size(region)));
   writes_region(command, image, region);
   if (command.error() != CL_SUCCESS) return command.error();
-  command.session().send(EnqueueCopyImageBuffer{queue.id(), command.event_id(), image.id(), buffer.id(), 0, origin,
-                                                region, offset, command.wait_list()});
+  command.send(EnqueueCopyImageBuffer{queue.id(), command.event_id(), image.id(), buffer.id(), 0, origin, region,
+                                      offset, command.wait_list()});
   return finish_command(command, event);
 }
 

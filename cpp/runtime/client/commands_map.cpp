@@ -11,7 +11,7 @@ constexpr cl_map_flags kWrites = CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION;
 
 void send_marker(PendingCommand& command) {
   const std::uint32_t for_all = command.queue().in_order() ? 1 : 0;
-  command.session().send(EnqueueMarker{command.queue().id(), command.event_id(), 0, for_all, command.wait_list()});
+  command.send(EnqueueMarker{command.queue().id(), command.event_id(), 0, for_all, command.wait_list()});
 }
 
 // Fetches the bytes into the host's copy. The event ends when they are there.
@@ -35,7 +35,9 @@ void send_fetch(PendingCommand& command, MemoryObject& buffer, std::uint64_t off
         session.drop_interest();
       },
       buffer.shared_storage());
-  session.send(
+  transfer->trace = command.record_id();
+  command.moves(size, &queue->device(), nullptr);
+  command.send(
       EnqueueRead{command.queue().id(), event->id(), buffer.id(), offset, size, transfer->id, command.wait_list()});
 }
 
@@ -111,8 +113,9 @@ cl_int enqueue_unmap(CommandQueue& queue, MemoryObject& buffer, void* mapped, Wa
     command.event()->reported_unasked();
     storage.host_readers.push_back(Ref<Event>(command.event()));
   }
+  command.moves(mapping.size, nullptr, &queue.device());
   send_write(queue, command.event_id(), buffer, mapping.offset, static_cast<std::byte*>(mapped), mapping.size,
-             command.wait_list(), buffer.shared_storage(), late);
+             command.wait_list(), buffer.shared_storage(), late, command.commit_record());
   // The device holds what the application wrote; so does the host, until something else writes.
   Ref<Event> own = command.sent_and([&] {
     if (!late) storage.residency.add_holder(range, kHost);

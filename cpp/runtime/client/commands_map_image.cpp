@@ -13,7 +13,7 @@ ByteRange all_of(const MemoryObject& image) { return image.range(0, image.size()
 
 void send_marker(PendingCommand& command) {
   const std::uint32_t for_all = command.queue().in_order() ? 1 : 0;
-  command.session().send(EnqueueMarker{command.queue().id(), command.event_id(), 0, for_all, command.wait_list()});
+  command.send(EnqueueMarker{command.queue().id(), command.event_id(), 0, for_all, command.wait_list()});
 }
 
 // Whether all bytes of the image's storage are pixels of the region.
@@ -43,8 +43,8 @@ cl_int enqueue_map_image(CommandQueue& queue, MemoryObject& image, bool blocking
   if (fetch) {
     const TransferRef transfer =
         expect_rows(command, false, memory, rectangle, layout.bytes(region), image.shared_storage());
-    command.session().send(EnqueueReadImage{queue.id(), command.event_id(), image.id(), origin, region, transfer->id,
-                                            command.wait_list()});
+    command.send(EnqueueReadImage{queue.id(), command.event_id(), image.id(), origin, region, transfer->id,
+                                  command.wait_list()});
   } else {
     command.touches_host(pointer, layout.at({}, layout.pitches).extent(layout.bytes(region)));
     send_marker(command);
@@ -92,6 +92,7 @@ cl_int enqueue_unmap_image(CommandQueue& queue, MemoryObject& image, void* mappe
   if (command.error() != CL_SUCCESS) return command.error();
   const PackedRows rows = pack_rows(command, image.image_memory(), layout.at(mapping.origin, layout.pitches),
                                     layout.bytes(mapping.region), image.shared_storage());
+  command.moves(rows.size, nullptr, &queue.device());
   EnqueueWriteImage message{queue.id(), command.event_id(), image.id(), mapping.origin, mapping.region, 0,
                             {},         command.wait_list()};
   if (rows.size <= kInlineDataMax && !rows.late) {
@@ -100,7 +101,7 @@ cl_int enqueue_unmap_image(CommandQueue& queue, MemoryObject& image, void* mappe
     message.transfer = offer_rows(command, false, rows)->id;
     storage.host_readers.push_back(Ref<Event>(command.event()));
   }
-  command.session().send(message);
+  command.send(message);
   Ref<Event> own = command.sent_and([&] {
     if (host_has_all && !rows.late) storage.residency.add_holder(all, kHost);
   });

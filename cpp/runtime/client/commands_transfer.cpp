@@ -50,6 +50,8 @@ TransferRef expect_bytes(PendingCommand& command, bool blocking, std::byte* to, 
   };
   TransferRef transfer = session.begin_receive(to, size, finished, std::move(keep_alive));
   transfer->ticket = ticket;
+  transfer->trace = command.record_id();
+  command.moves(size, &queue->device(), nullptr);
   return transfer;
 }
 
@@ -143,7 +145,7 @@ cl_int enqueue_read(CommandQueue& queue, MemoryObject& buffer, bool blocking, st
     message.offset = range.offset;
     message.content_size = content_size;
   }
-  command.session().send(message);
+  command.send(message);
   Ref<Event> own = command.sent();
   const cl_int result = blocking ? await_read(queue, transfer, own.get()) : CL_SUCCESS;
   if (result == CL_SUCCESS) give(std::move(own), event);
@@ -157,6 +159,7 @@ cl_int enqueue_write(CommandQueue& queue, MemoryObject& buffer, bool blocking, s
   if (command.error() != CL_SUCCESS) return command.error();
   const auto* bytes = static_cast<const std::byte*>(from);
   const bool late = command.touches_host(bytes, size);
+  command.moves(size, nullptr, &queue.device());
   EnqueueWrite message{queue.id(), command.event_id(), buffer.id(), offset, size, 0, {}, command.wait_list()};
   TransferRef transfer;
   if (size <= kInlineDataMax && !late) {
@@ -168,7 +171,7 @@ cl_int enqueue_write(CommandQueue& queue, MemoryObject& buffer, bool blocking, s
     if (!transfer) transfer = offer_bytes(command, blocking, bytes, size, nullptr);
     message.transfer = transfer->id;
   }
-  command.session().send(message);
+  command.send(message);
   Ref<Event> own = command.sent();
   const cl_int result = blocking && transfer ? send_bytes(queue, transfer, own.get()) : CL_SUCCESS;
   if (result == CL_SUCCESS) give(std::move(own), event);
@@ -182,9 +185,9 @@ cl_int enqueue_read_rect(CommandQueue& queue, MemoryObject& buffer, bool blockin
   command.reads(buffer, buffer.range(buffer_rectangle.begin(), buffer_rectangle.extent(region)));
   if (command.error() != CL_SUCCESS) return command.error();
   const TransferRef transfer = expect_rows(command, blocking, static_cast<std::byte*>(to), host_rectangle, region);
-  command.session().send(EnqueueReadRect{queue.id(), command.event_id(), buffer.id(), buffer_rectangle.origin, region,
-                                         buffer_rectangle.row_pitch, buffer_rectangle.slice_pitch, transfer->id,
-                                         command.wait_list()});
+  command.send(EnqueueReadRect{queue.id(), command.event_id(), buffer.id(), buffer_rectangle.origin, region,
+                               buffer_rectangle.row_pitch, buffer_rectangle.slice_pitch, transfer->id,
+                               command.wait_list()});
   Ref<Event> own = command.sent();
   const cl_int result = blocking ? await_read(queue, transfer, own.get()) : CL_SUCCESS;
   if (result == CL_SUCCESS) give(std::move(own), event);
@@ -200,6 +203,7 @@ cl_int enqueue_write_rect(CommandQueue& queue, MemoryObject& buffer, bool blocki
   command.writes(buffer, range);
   if (command.error() != CL_SUCCESS) return command.error();
   const PackedRows rows = pack_rows(command, static_cast<const std::byte*>(from), host_rectangle, region);
+  command.moves(rows.size, nullptr, &queue.device());
   EnqueueWriteRect message{queue.id(),
                            command.event_id(),
                            buffer.id(),
@@ -217,7 +221,7 @@ cl_int enqueue_write_rect(CommandQueue& queue, MemoryObject& buffer, bool blocki
     transfer = offer_rows(command, blocking, rows);
     message.transfer = transfer->id;
   }
-  command.session().send(message);
+  command.send(message);
   Ref<Event> own = command.sent();
   const cl_int result = blocking && transfer ? send_bytes(queue, transfer, own.get()) : CL_SUCCESS;
   if (result == CL_SUCCESS) give(std::move(own), event);

@@ -37,6 +37,8 @@ class Device final : public Handle<_cl_device_id, HandleTag::kDevice, CL_INVALID
 
   Platform& platform() const { return platform_; }
   Device* parent() const { return parent_.get(); }
+  // The device that it is, or is a part of.
+  Device& root() { return parent_ ? parent_->root() : *this; }
   Session& session() const { return session_; }
   std::uint32_t index() const { return index_; }  // names the device in messages to its server
 
@@ -56,7 +58,6 @@ class Device final : public Handle<_cl_device_id, HandleTag::kDevice, CL_INVALID
 
  private:
   ~Device() override;
-  cl_int read_clock(ClockEstimate::Reading& reading);
 
   const Ref<Device> parent_;
   Platform& platform_;
@@ -67,5 +68,9 @@ class Device final : public Handle<_cl_device_id, HandleTag::kDevice, CL_INVALID
   std::unordered_map<std::uint32_t, std::vector<std::byte>> info_;
   std::unordered_map<std::uint32_t, std::vector<std::byte>> platform_info_;
 };
+
+// What the clock of a device of that server shows, by its index, or the server's own (kServerClock). Unknown when the
+// server is lost.
+ClockEstimate estimate_clock(Session& session, std::uint32_t device);
 
 }  // namespace remotecl

@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <functional>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "runtime/client/command_queue.h"
@@ -31,6 +32,13 @@ class Event final : public Handle<_cl_event, HandleTag::kEvent, CL_INVALID_EVENT
   std::uint64_t sequence() const { return sequence_; }
   cl_command_type command_type() const { return type_; }
   Session* session() const { return queue_ && on_server_ ? &queue_->session() : nullptr; }
+
+  // For those who look inside: what it waits for by its wait list, and the kernel of a command that runs one. Set
+  // before anybody else knows the event.
+  void set_waits(std::vector<EventId> waits) { waits_ = std::move(waits); }
+  const std::vector<EventId>& waits() const { return waits_; }
+  void set_kernel_name(const std::string& name) { kernel_name_ = name; }
+  const std::string& kernel_name() const { return kernel_name_; }
 
   // CL_QUEUED .. CL_COMPLETE or negative, as far as this process knows.
   cl_int status() const;
@@ -89,6 +97,8 @@ class Event final : public Handle<_cl_event, HandleTag::kEvent, CL_INVALID_EVENT
   const bool on_server_;
   const std::uint64_t sequence_;     // position in its queue; 0: none that tells anything
   const std::uint64_t enqueued_ns_;  // host clock; 0 without profiling
+  std::vector<EventId> waits_;
+  std::string kernel_name_;
   std::atomic<cl_int> status_;
   std::atomic<bool> observed_{false};
   std::atomic<int> holds_{0};

@@ -12,16 +12,16 @@ namespace remotecl {
 
 TransferId send_write(CommandQueue& queue, EventId event, const MemoryObject& object, std::uint64_t offset,
                       std::byte* memory, std::uint64_t size, Array<EventId> wait_list, std::shared_ptr<void> keep_alive,
-                      bool late) {
+                      bool late, std::uint64_t record) {
   Session& session = queue.session();
   if (size <= kInlineDataMax && !late) {
-    object.send_write(session, queue.id(), event, {offset, size}, 0, Bytes(memory, size), wait_list);
+    object.send_write(session, queue.id(), event, {offset, size}, 0, Bytes(memory, size), wait_list, record);
     return 0;
   }
   session.add_interest();
   const TransferRef transfer = session.begin_send(
       memory, size, [&session](bool) { session.drop_interest(); }, std::move(keep_alive));
-  object.send_write(session, queue.id(), event, {offset, size}, transfer->id, {}, wait_list);
+  object.send_write(session, queue.id(), event, {offset, size}, transfer->id, {}, wait_list, record);
   return transfer->id;
 }
 
@@ -61,11 +61,15 @@ Ref<Event> Fetcher::take_event_after(const Site::User& user) {
 void Fetcher::touches(MemoryObject& buffer) {
   if (error_ != CL_SUCCESS) return;
   buffer.create_on(session());
+  if (record_ != nullptr) record_->uses(reinterpret_cast<std::uintptr_t>(buffer.handle()));
   BufferStorage& storage = buffer.storage();
   Site& site = storage.site(location_);
   if (!site.arrivals.empty()) {
     storage.settle_arrivals();
-    for (const Arrival& arrival : site.arrivals) waits_for(*arrival.event);
+    for (const Arrival& arrival : site.arrivals) {
+      waits_for(*arrival.event);
+      if (record_ != nullptr) record_->waits_for(arrival.event->id());
+    }
   }
 }
 
@@ -146,6 +150,15 @@ EventId Fetcher::mark(CommandQueue& queue) {
   return marker->id();
 }
 
+TraceRecordOwner Fetcher::record_of(MemoryObject& root, std::uint64_t size, Device* from, CommandQueue& queue,
+                                    Device* to) {
+  if (!Tracer::on()) return nullptr;
+  auto record = Tracer::instance().make(queue, CL_COMMAND_MIGRATE_MEM_OBJECTS, true);
+  record->uses(reinterpret_cast<std::uintptr_t>(root.handle()));
+  record->moves(size, from, to);
+  return record;
+}
+
 // Large transfers run beside the command's queue, so that the data of the next command arrive while this one runs.
 CommandQueue& Fetcher::receiver(std::uint64_t size) const {
   return size > kInlineDataMax ? context().transfer_queue(queue_.device()) : queue_;
@@ -153,9 +166,10 @@ CommandQueue& Fetcher::receiver(std::uint64_t size) const {
 
 // Bytes may be replaced once the commands that use the old ones have ended; nothing else holds a transfer back, not
 // what the command itself waits for, and not the failure of a command before.
-std::vector<EventId> Fetcher::after_users(MemoryObject& root, const CommandQueue& receiver) {
+std::vector<EventId> Fetcher::after_users(MemoryObject& root, const CommandQueue& receiver, TraceRecord* record) {
   std::vector<EventId> after;
   for (const Site::User& user : root.storage().site(location_).users) {
+    if (record != nullptr) record->waits_for(user.queue->id(), user.last_use);
     const bool implied = user.queue.get() == &receiver && receiver.in_order();
     const bool ended = user.queue->ended_sequence() >= user.last_use;
     if (!implied && !ended) after.push_back(mark(*user.queue));
@@ -165,10 +179,11 @@ std::vector<EventId> Fetcher::after_users(MemoryObject& root, const CommandQueue
 
 // What has to end before the bytes at a holder may be read. Where the command itself waits for the end of what has
 // written them, the transfer waits for that in its place: a message, a native marker and a signal less.
-std::vector<EventId> Fetcher::after_writers(MemoryObject& root, Location at, const Arrival* but) {
+std::vector<EventId> Fetcher::after_writers(MemoryObject& root, Location at, TraceRecord* record, const Arrival* but) {
   const Site& holder = root.storage().site(at);
   std::vector<EventId> written;
   for (const Site::User& user : holder.users) {
+    if (record != nullptr && user.last_write != 0) record->waits_for(user.queue->id(), user.last_write);
     if (user.last_write == 0 || user.queue->ended_sequence() >= user.last_write) continue;
     if (Ref<Event> event = take_event_after(user)) {
       written.push_back(event->id());
@@ -178,7 +193,9 @@ std::vector<EventId> Fetcher::after_writers(MemoryObject& root, Location at, con
     }
   }
   for (const Arrival& arrival : holder.arrivals) {
-    if (&arrival != but) written.push_back(arrival.event->id());
+    if (&arrival == but) continue;
+    written.push_back(arrival.event->id());
+    if (record != nullptr) record->waits_for(arrival.event->id());
   }
   return written;
 }

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "runtime/client/command_queue.h"
 #include "runtime/client/memory_object.h"
+#include "runtime/client/tracer.h"
 #include "runtime/memory/transfer_source.h"
 
 namespace remotecl {
@@ -16,6 +18,8 @@ class Fetcher {
   explicit Fetcher(CommandQueue& queue);
   // The command's place in its queue, to be set before anything else.
   void set_sequence(std::uint64_t sequence) { sequence_ = sequence; }
+  // What the trace says of the command, or null.
+  void set_record(TraceRecord* record) { record_ = record; }
 
   // CL_SUCCESS, or why the command cannot be carried out (server lost, data lost).
   cl_int error() const { return error_; }
@@ -27,6 +31,11 @@ class Fetcher {
   // What a transfer that limits itself to the content of `buffer` needs: 0, or the id of its content-size buffer, whose
   // newest value has been brought, too. `range` is cut where the value is known here.
   ObjectId limit_to_content(MemoryObject& buffer, ByteRange& range);
+
+  // The record of a transfer by `queue`, to be committed when it is sent; null while there is no trace. For `from` and
+  // `to` null stands for this process.
+  static TraceRecordOwner record_of(MemoryObject& root, std::uint64_t size, Device* from, CommandQueue& queue,
+                                    Device* to);
 
   // After everything else, when the command is sent.
   Array<EventId> wait_list();
@@ -55,11 +64,13 @@ class Fetcher {
   void add_holder(MemoryObject& root, ByteRange range, bool is_limited);
   CommandQueue& receiver(std::uint64_t size) const;
   EventId mark(CommandQueue& queue);
-  std::vector<EventId> after_users(MemoryObject& root, const CommandQueue& receiver);
-  std::vector<EventId> after_writers(MemoryObject& root, Location at, const Arrival* but = nullptr);
+  std::vector<EventId> after_users(MemoryObject& root, const CommandQueue& receiver, TraceRecord* record);
+  std::vector<EventId> after_writers(MemoryObject& root, Location at, TraceRecord* record,
+                                     const Arrival* but = nullptr);
 
   CommandQueue& queue_;
   const Location location_;
+  TraceRecord* record_ = nullptr;
   std::uint64_t sequence_ = 0;
   cl_int error_ = CL_SUCCESS;
   std::vector<EventId> wait_ids_;
@@ -69,9 +80,9 @@ class Fetcher {
 
 // Sends a write of `size` bytes at `memory`, which stay valid as long as `keep_alive`: inside the message when small,
 // else, or when they are `late`, that is still on their way to this process, as a transfer that the server pulls in its
-// own time, whose id is returned. Requires the context's memory_mutex.
+// own time, whose id is returned. Requires the context's memory_mutex. `record`: as Tracer::send() takes it.
 TransferId send_write(CommandQueue& queue, EventId event, const MemoryObject& object, std::uint64_t offset,
                       std::byte* memory, std::uint64_t size, Array<EventId> wait_list, std::shared_ptr<void> keep_alive,
-                      bool late = false);
+                      bool late, std::uint64_t record);
 
 }  // namespace remotecl

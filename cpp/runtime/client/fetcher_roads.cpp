@@ -13,11 +13,14 @@ void Fetcher::upload(MemoryObject& root, const Missing& missing) {
   if (range.size == 0) return add_holder(root, missing.range, true);
   FetchCounts::instance().from_host.add(range.size);
   CommandQueue& to = receiver(range.size);
-  const std::vector<EventId> after = after_users(root, to);
+  auto record = record_of(root, range.size, nullptr, to, &to.device());
+  const std::vector<EventId> after = after_users(root, to, record.get());
   const auto arrival = make_ref<Event>(to, CL_COMMAND_WRITE_BUFFER, true, true);
+  if (record) record->event = arrival->id();
   BufferStorage& storage = root.storage();
   const TransferId transfer = send_write(to, arrival->id(), root, range.offset, storage.host() + range.offset,
-                                         range.size, std::span<const EventId>(after), root.shared_storage());
+                                         range.size, std::span<const EventId>(after), root.shared_storage(), false,
+                                         Tracer::instance().commit(std::move(record)));
   if (range.size > kInlineDataMax) {
     arrival->reported_unasked();
     storage.host_readers.push_back(arrival);
@@ -41,10 +44,17 @@ void Fetcher::push(MemoryObject& root, const Missing& missing, Location from) {
     const bool is_newest = arrival.writes == root.storage().writes;
     if (arrival.transfer != 0 && arrival.range == range && is_newest && content_size == 0) followed = &arrival;
   }
-  std::vector<EventId> written = after_writers(root, from, followed);
+  CommandQueue& to = receiver(range.size);
+  auto record = record_of(root, range.size, &source, to, &to.device());
+  std::vector<EventId> written = after_writers(root, from, record.get(), followed);
   if (content_size != 0) {
-    for (const EventId event : after_writers(*root.content_size_buffer(), from)) written.push_back(event);
+    for (const EventId event : after_writers(*root.content_size_buffer(), from, record.get())) written.push_back(event);
   }
+  const std::vector<EventId> after = after_users(root, to, record.get());
+  const auto arrival = make_ref<Event>(to, CL_COMMAND_MIGRATE_MEM_OBJECTS, true, true);
+  if (record) record->event = arrival->id();
+  Tracer& tracer = Tracer::instance();
+  const std::uint64_t traced = tracer.commit(std::move(record));
   const TransferId transfer = next_id();
   const std::uint32_t is_image = root.image() != nullptr ? 1 : 0;
   EnqueueSend message{sender.id(),
@@ -61,19 +71,17 @@ void Fetcher::push(MemoryObject& root, const Missing& missing, Location from) {
     message.followed = followed->transfer;
     message.followed_event = followed->event->id();
   }
-  sending.send(message);
+  tracer.send(sending, traced, message, true);
   sending.flush();
 
-  CommandQueue& to = receiver(range.size);
-  const std::vector<EventId> after = after_users(root, to);
-  const auto arrival = make_ref<Event>(to, CL_COMMAND_MIGRATE_MEM_OBJECTS, true, true);
   arrival->report_is_awaited(range.size > kInlineDataMax && content_size == 0);
   if (range.size > kInlineDataMax) {
     sending.begin_sending();
     arrival->at_end([&sending] { sending.end_sending(); });
   }
-  session().send(EnqueueReceive{to.id(), arrival->id(), root.id(), is_image, range.offset, range.size, transfer,
-                                sending.peer_id(), std::span<const EventId>(after), content_size != 0 ? 1u : 0u});
+  tracer.send(session(), traced,
+              EnqueueReceive{to.id(), arrival->id(), root.id(), is_image, range.offset, range.size, transfer,
+                             sending.peer_id(), std::span<const EventId>(after), content_size != 0 ? 1u : 0u});
   const bool is_whole = range == missing.range && content_size == 0 && range.size > kInlineDataMax;
   arriving(root, missing, {arrival, missing.range, missing.holders, after.empty(), is_whole ? transfer : 0},
            content_size != 0 || range != missing.range);
@@ -86,13 +94,17 @@ void Fetcher::transfer(MemoryObject& root, const Missing& missing, Location from
   if (range.size == 0) return add_holder(root, missing.range, true);
   FetchCounts::instance().within_server.add(range.size);
   CommandQueue& to = receiver(range.size);
-  std::vector<EventId> waits = after_writers(root, from);
-  for (const EventId event : after_users(root, to)) waits.push_back(event);
+  auto record = record_of(root, range.size, &context().device_at(from), to, &to.device());
+  std::vector<EventId> waits = after_writers(root, from, record.get());
+  for (const EventId event : after_users(root, to, record.get())) waits.push_back(event);
   const auto arrival = make_ref<Event>(to, CL_COMMAND_MIGRATE_MEM_OBJECTS, true, true);
   arrival->report_is_awaited();
-  session().send(EnqueueTransfer{to.id(), arrival->id(), root.id(), root.image() != nullptr ? 1u : 0u,
-                                 context().device_at(from).index(), range.offset, range.size,
-                                 std::span<const EventId>(waits)});
+  if (record) record->event = arrival->id();
+  Tracer& tracer = Tracer::instance();
+  tracer.send(
+      session(), tracer.commit(std::move(record)),
+      EnqueueTransfer{to.id(), arrival->id(), root.id(), root.image() != nullptr ? 1u : 0u,
+                      context().device_at(from).index(), range.offset, range.size, std::span<const EventId>(waits)});
   arriving(root, missing, {arrival, missing.range, missing.holders, false}, range != missing.range);
 }
 
@@ -103,7 +115,8 @@ void Fetcher::relay(MemoryObject& root, const Missing& missing, Location from) {
   CommandQueue& reader = context().transfer_queue(context().device_at(from));
   const ByteRange range = missing.range;
   FetchCounts::instance().through_client.add(range.size);
-  const std::vector<EventId> written = after_writers(root, from);
+  auto read_record = record_of(root, range.size, &reader.device(), reader, nullptr);
+  const std::vector<EventId> written = after_writers(root, from, read_record.get());
 
   const std::shared_ptr<std::byte[]> memory(new std::byte[range.size]);
   const auto fetched = make_ref<Event>(reader, CL_COMMAND_READ_BUFFER, true);
@@ -117,18 +130,29 @@ void Fetcher::relay(MemoryObject& root, const Missing& missing, Location from) {
         holder.drop_interest();
       },
       memory);
-  root.send_read(holder, reader.id(), fetched->id(), range, read->id, std::span<const EventId>(written));
+  if (read_record) {
+    read_record->event = fetched->id();
+    read->trace = read_record->id;
+  }
+  root.send_read(holder, reader.id(), fetched->id(), range, read->id, std::span<const EventId>(written),
+                 Tracer::instance().commit(std::move(read_record)));
   fetched->announce_with_holds_to(session());
   holder.flush();
 
-  std::vector<EventId> after = after_users(root, queue_);
+  auto record = record_of(root, range.size, nullptr, queue_, &queue_.device());
+  std::vector<EventId> after = after_users(root, queue_, record.get());
   after.push_back(fetched->id());
   const auto arrival = make_ref<Event>(queue_, CL_COMMAND_MIGRATE_MEM_OBJECTS, true, true);
+  if (record) {
+    record->event = arrival->id();
+    record->waits_for(fetched->id());
+  }
   arrival->reported_unasked();
   session().add_interest();
   const TransferRef write = session().begin_send(
       memory.get(), range.size, [&session = session()](bool) { session.drop_interest(); }, memory);
-  root.send_write(session(), queue_.id(), arrival->id(), range, write->id, {}, std::span<const EventId>(after));
+  root.send_write(session(), queue_.id(), arrival->id(), range, write->id, {}, std::span<const EventId>(after),
+                  Tracer::instance().commit(std::move(record)));
   arriving(root, missing, {arrival, missing.range, missing.holders, false});
 }
 
@@ -137,6 +161,7 @@ void Fetcher::arriving(MemoryObject& root, const Missing& missing, Arrival arriv
   add_holder(root, missing.range, is_limited);
   arrival.writes = storage.writes;
   waits_for(*arrival.event);
+  if (record_ != nullptr) record_->waits_for(arrival.event->id());
   storage.site(location_).arrivals.push_back(std::move(arrival));
 }
 

@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "runtime/client/opaque_handles.h"
+#include "runtime/client/tracer.h"
 
 namespace remotecl {
 namespace {
@@ -219,20 +220,23 @@ void MemoryObject::create_on(Session& session) {
 }
 
 void MemoryObject::send_read(Session& session, ObjectId queue, EventId event, ByteRange range, TransferId transfer,
-                             Array<EventId> wait_list) const {
+                             Array<EventId> wait_list, std::uint64_t record) const {
+  Tracer& tracer = Tracer::instance();
   if (image_) {
-    session.send(EnqueueReadImage{queue, event, id_, {}, image_->shape.whole(), transfer, wait_list});
+    tracer.send(session, record, EnqueueReadImage{queue, event, id_, {}, image_->shape.whole(), transfer, wait_list});
   } else {
-    session.send(EnqueueRead{queue, event, id_, range.offset, range.size, transfer, wait_list});
+    tracer.send(session, record, EnqueueRead{queue, event, id_, range.offset, range.size, transfer, wait_list});
   }
 }
 
 void MemoryObject::send_write(Session& session, ObjectId queue, EventId event, ByteRange range, TransferId transfer,
-                              Bytes data, Array<EventId> wait_list) const {
+                              Bytes data, Array<EventId> wait_list, std::uint64_t record) const {
+  Tracer& tracer = Tracer::instance();
   if (image_) {
-    session.send(EnqueueWriteImage{queue, event, id_, {}, image_->shape.whole(), transfer, data, wait_list});
+    tracer.send(session, record,
+                EnqueueWriteImage{queue, event, id_, {}, image_->shape.whole(), transfer, data, wait_list});
   } else {
-    session.send(EnqueueWrite{queue, event, id_, range.offset, range.size, transfer, data, wait_list});
+    tracer.send(session, record, EnqueueWrite{queue, event, id_, range.offset, range.size, transfer, data, wait_list});
   }
 }
 

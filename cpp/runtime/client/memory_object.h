@@ -122,11 +122,11 @@ class MemoryObject final : public Handle<_cl_mem, HandleTag::kMemory, CL_INVALID
 
   // Makes the server of `session` know the object. Requires the context's memory_mutex.
   void create_on(Session& session);
-  // Sends a read or write of these bytes of it; of an image's, they must be all.
+  // Sends a read or write of these bytes of it; of an image's, they must be all. `record`: as Tracer::send() takes it.
   void send_read(Session& session, ObjectId queue, EventId event, ByteRange range, TransferId transfer,
-                 Array<EventId> wait_list) const;
+                 Array<EventId> wait_list, std::uint64_t record) const;
   void send_write(Session& session, ObjectId queue, EventId event, ByteRange range, TransferId transfer, Bytes data,
-                  Array<EventId> wait_list) const;
+                  Array<EventId> wait_list, std::uint64_t record) const;
   void add_destructor(Destructor function, void* user_data);
 
   // cl_pocl_content_size: a buffer whose first 8 bytes say how many of this one's bytes mean anything; null: all do. It

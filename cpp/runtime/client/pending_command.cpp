@@ -7,17 +7,38 @@ namespace remotecl {
 PendingCommand::PendingCommand(CommandQueue& queue, cl_command_type type, WaitList wait, bool wants_event)
     : queue_(queue), lock_(queue.context().memory_mutex()), fetcher_(queue) {
   if (error() != CL_SUCCESS) return;
+  if (Tracer::on()) [[unlikely]]
+    make_record(type, wait);
   for (Event* event : wait) {
     waits_for(*event);
     if (event->is_held()) await_bytes(*event);
   }
   if (wants_event) {
     event_ = make_ref<Event>(queue, type, true);
+    if (!wait.empty()) {
+      std::vector<EventId> waits;
+      for (const Event* event : wait) waits.push_back(event->id());
+      event_->set_waits(std::move(waits));
+    }
     PendingReads& reads = queue.pending_reads();
     if (!reads.none()) queue.in_order() ? reads.hold(*event_) : reads.hold(*event_, awaited_);
   }
   sequence_ = event_ ? event_->sequence() : queue.next_sequence();
   fetcher_.set_sequence(sequence_);
+}
+
+void PendingCommand::make_record(cl_command_type type, WaitList wait) {
+  record_ = Tracer::instance().make(queue_, type, false);
+  for (const Event* event : wait) record_->waits_for(event->id());
+  fetcher_.set_record(record_.get());
+}
+
+std::uint64_t PendingCommand::commit_record() {
+  if (record_ == nullptr) return 0;
+  if (record_->event == 0) record_->event = event_id();
+  record_->place = sequence_;
+  fetcher_.set_record(nullptr);
+  return Tracer::instance().commit(std::move(record_));
 }
 
 // Its server goes on when it has read; the application when the bytes are here.

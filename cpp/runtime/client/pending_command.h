@@ -1,11 +1,13 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <vector>
 
 #include "runtime/client/commands.h"
 #include "runtime/client/fetcher.h"
+#include "runtime/client/tracer.h"
 
 namespace remotecl {
 
@@ -34,6 +36,30 @@ class PendingCommand {
   // Fetcher::limit_to_content.
   ObjectId limit_to_content(MemoryObject& buffer, ByteRange& range) { return fetcher_.limit_to_content(buffer, range); }
 
+  // For a trace: these bytes are what the command moves; null stands for this process.
+  void moves(std::uint64_t size, Device* from, Device* to) {
+    if (record_ != nullptr) record_->moves(size, from, to);
+  }
+  // For those who look inside: the kernel that it runs.
+  void runs(const std::string& kernel) {
+    if (event_) event_->set_kernel_name(kernel);
+    if (record_ != nullptr) record_->kernel = kernel;
+  }
+  // The command's record while it is being traced and has not been sent; else null, and 0.
+  TraceRecord* record() const { return record_.get(); }
+  std::uint64_t record_id() const { return record_ != nullptr ? record_->id : 0; }
+  // As Tracer::send() takes it, for those who send otherwise.
+  std::uint64_t commit_record();
+  // Sends the command's own message, after everything that it reads and writes has been named.
+  template <class Message>
+  void send(const Message& message) {
+    if (record_ != nullptr) {
+      send_traced(message);
+    } else {
+      session().send(message);
+    }
+  }
+
   CommandQueue& queue() const { return queue_; }
   Session& session() const { return queue_.session(); }
   Event* event() const { return event_.get(); }
@@ -59,6 +85,11 @@ class PendingCommand {
     MemoryObject* buffer;
     ByteRange range;
   };
+  template <class Message>
+  [[gnu::noinline, gnu::cold]] void send_traced(const Message& message) {
+    Tracer::instance().send(session(), commit_record(), message);
+  }
+  [[gnu::cold]] void make_record(cl_command_type type, WaitList wait);
   void record_writes();
   void await_bytes(Event& event);
 
@@ -67,6 +98,7 @@ class PendingCommand {
   Fetcher fetcher_;
   std::uint64_t sequence_ = 0;
   Ref<Event> event_;
+  TraceRecordOwner record_;
   std::vector<PendingReads::Ticket> awaited_;  // reads among what it waits for, whose bytes are not here yet
   std::vector<Write> writes_;
 };

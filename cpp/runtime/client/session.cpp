@@ -11,6 +11,7 @@
 #include "runtime/client/fork.h"
 #include "runtime/client/notice.h"
 #include "runtime/client/peer_links.h"
+#include "runtime/client/tracer.h"
 #include "runtime/greeting/greeting.h"
 #include "runtime/transport/tcp.h"
 
@@ -196,6 +197,7 @@ void Session::end_transfer(const TransferRef& transfer, bool ok) {
     transfers_.erase(transfer->id);
     transfer->state.store(ok ? Transfer::State::kDone : Transfer::State::kFailed, std::memory_order_release);
   }
+  if (transfer->trace != 0 && ok) Tracer::instance().arrived(transfer->trace);
   if (transfer->finished) std::exchange(transfer->finished, nullptr)(ok);
   transfer->keep_alive.reset();
 }
@@ -293,6 +295,7 @@ void Session::lose(const std::string& reason) {
   for (const Ref<Event>& event : events) event->lose();
   for (const Reply& reply : replies) reply(0, nullptr);
   PeerLinks::instance().lost(*this);
+  Tracer::instance().lost();
   sender_wanted_.notify_all();
   const std::lock_guard lock(inbox_mutex_);
   inbox_changed_.notify_all();

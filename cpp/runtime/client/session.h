@@ -66,6 +66,16 @@ class Session {
     messages_sent_.fetch_add(1, std::memory_order_relaxed);
     if (out_.size() >= kWriteThreshold) write_out();
   }
+  // The same for two, with nothing between them.
+  template <class First, class Second>
+  void send(const First& first, const Second& second) {
+    const std::lock_guard lock(out_mutex_);
+    if (lost()) return;
+    append_message(out_, first);
+    append_message(out_, second);
+    messages_sent_.fetch_add(2, std::memory_order_relaxed);
+    if (out_.size() >= kWriteThreshold) write_out();
+  }
   void flush();
 
   // Blocks until done() is true or the session is lost; false when lost before. `done` is called with inbox_mutex_

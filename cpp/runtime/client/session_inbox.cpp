@@ -8,6 +8,7 @@
 #include "runtime/client/event.h"
 #include "runtime/client/peer_links.h"
 #include "runtime/client/session.h"
+#include "runtime/client/tracer.h"
 #include "runtime/transport/busy_poll.h"
 
 namespace remotecl {
@@ -206,6 +207,8 @@ void Session::handle(std::uint16_t code, Bytes payload) {
       return with(EventDone{}, [&](const EventDone& report) { handle_event_done(report); });
     case Code::kCommandFailed:
       return with(CommandFailed{}, [&](const CommandFailed& report) { handle_command_failed(report); });
+    case Code::kCommandTraced:
+      return with(CommandTraced{}, [&](const CommandTraced& report) { Tracer::instance().report(*this, report); });
     case Code::kReadData:
       return with(ReadData{}, [&](const ReadData& report) { handle_read_data(report); });
     case Code::kTransferSize:

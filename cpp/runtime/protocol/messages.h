@@ -14,3 +14,4 @@
 #include "runtime/protocol/messages/session.h"
 #include "runtime/protocol/messages/status.h"
 #include "runtime/protocol/messages/svm.h"
+#include "runtime/protocol/messages/trace.h"

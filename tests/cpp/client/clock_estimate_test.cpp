@@ -25,6 +25,16 @@ TEST(ClockEstimateTest, ShortestRoundTripCounts) {
   EXPECT_EQ(9000 + estimate.offset_ns(), 10'010u);
 }
 
+TEST(ClockEstimateTest, WhatMayBeTheSameClockIsOne) {
+  ClockEstimate estimate;
+  estimate.add({1000, 1010, 9000});
+  EXPECT_EQ(estimate.offset_ns(), 0u);
+  estimate.add({10'000, 10'000, 10'020});
+  EXPECT_EQ(estimate.offset_ns(), 0u);
+  estimate.add({20'000, 20'011, 20'010});
+  EXPECT_EQ(20'011 + estimate.offset_ns(), 20'005u);
+}
+
 // Another machine's clock, hours ahead or behind, over a network whose delays vary.
 TEST(ClockEstimateTest, ErrorIsAtMostHalfTheShortestRoundTrip) {
   std::mt19937_64 random(1);

@@ -1,25 +1,18 @@
 #pragma once
 
-#include <dlfcn.h>
-
-#include <fstream>
 #include <string>
 
-#include "icd/environment.h"
+#include "icd/library.h"
 #include "remotecl/remotecl.h"
 
 namespace remotecl::testing {
 
 inline std::string statistics_json() {
-  std::string path;
-  std::ifstream(Environment::get().folder() + "/remotecl.icd") >> path;
-  void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_NOLOAD);
-  const auto stats = reinterpret_cast<decltype(&remotecl_stats_json)>(::dlsym(library, "remotecl_stats_json"));
-  const auto free_text = reinterpret_cast<decltype(&remotecl_free)>(::dlsym(library, "remotecl_free"));
+  const auto stats = library_function<decltype(remotecl_stats_json)>("remotecl_stats_json");
+  const auto free_text = library_function<decltype(remotecl_free)>("remotecl_free");
   char* json = stats();
   std::string text(json);
   free_text(json);
-  ::dlclose(library);
   return text;
 }
 

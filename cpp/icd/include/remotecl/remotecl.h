@@ -6,6 +6,8 @@
 #define REMOTECL_REMOTECL_H
 
 #include <CL/cl.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -99,6 +101,37 @@ REMOTECL_EXPORT void remotecl_monitor_close(remotecl_monitor* monitor);
 /* What lasts, and is under way in this process: transfers of a MiB and more that have begun, builds, connecting.
  * [{"id","kind":"upload"|"download"|"build"|"connect","where","done","total"}], in bytes, or servers. */
 REMOTECL_EXPORT char* remotecl_operations_json(void);
+/* Begins to record every command and transfer of this process, at most records_max of them (about 400 bytes each; 0
+ * stands for REMOTECL_TRACE_RECORDS); later ones are counted only. One trace at a time: -1 and *error (JSON string,
+ * free it) when one is running. */
+#define REMOTECL_TRACE_RECORDS 1000000
+REMOTECL_EXPORT int remotecl_trace_start(uint64_t records_max, char** error);
+
+/* Ends the trace and returns it; what has not ended yet is waited for, wait_s seconds at most. NULL when no trace is
+ * running.
+ * {"duration_ns", "dropped", "lanes": [{"server","device","index"}], "columns": [names], "records": [[values]]}
+ * In a record, by column:
+ *   kind        "kernel", "read", "write", "copy", ... as in CL_COMMAND_..., or "transfer", which the runtime added
+ *   name        the kernel's name, else the kind
+ *   lane        of the device, in "lanes"
+ *   queue, buffers  the application's handles as integers; queue 0 is one of the runtime's own
+ *   in_order    1 when what comes later in the queue waits for it
+ *   status      0, a negative error, or 3 while it has not ended
+ *   bytes       that it moves; null for others
+ *   depends_on  indices of records that it waited for, by events or for their data
+ *   source, destination  of bytes: -1 for this process, or a lane; null for what moves none
+ *   queued, received, submit, start, end, arrived  ns since the trace began, on this process's clock, null where not
+ *               known: enqueued here, received by the server, handed to the native driver, started, ended, and for
+ *               what comes to this process, here
+ *   profiled    1 when the device has told start and end (queues with CL_QUEUE_PROFILING_ENABLE); else the end is when
+ *               the server knew, and the start is the latest of submit and the ends that it waited for */
+REMOTECL_EXPORT char* remotecl_trace_stop(double wait_s);
+
+/* [{"event": number, "kind", "name", "queue", "place": in the queue, or 0, "in_order", "server", "device", "index",
+ *   "status", "waits": [numbers of the events of its wait list],
+ *   "times": null or [queued, submit, start, end] in ns on this process's clock, of profiled commands that have ended}]
+ * null for a handle that is no event of remotecl's. Does not wait for commands. */
+REMOTECL_EXPORT char* remotecl_events_json(const cl_event* events, size_t count);
 
 REMOTECL_EXPORT void remotecl_free(char* text);
 

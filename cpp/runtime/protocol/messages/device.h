@@ -30,7 +30,8 @@ struct ReleaseSubDevice {
   REMOTECL_FIELDS(device)
 };
 
-// What the device's clock shows, the one that profiles count in.
+// What the device's clock shows, the one that profiles count in; or the server's own.
+inline constexpr std::uint32_t kServerClock = ~std::uint32_t{0};  // in place of a device
 struct ReadClock {
   REMOTECL_MESSAGE(ReadClock);
   std::uint32_t device;

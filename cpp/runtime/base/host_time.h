@@ -1,0 +1,17 @@
+#pragma once
+
+#include <time.h>
+
+#include <cstdint>
+
+namespace remotecl {
+
+// The time of this machine's clock in ns: what every time that an application sees counts in. The raw one, which runs
+// as evenly as a device's; others are sped up and slowed down while they follow the network's time.
+inline std::uint64_t host_time_ns() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC_RAW, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+}  // namespace remotecl

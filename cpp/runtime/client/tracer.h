@@ -1,0 +1,84 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "runtime/client/session.h"
+#include "runtime/client/trace.h"
+
+namespace remotecl {
+
+class CommandQueue;
+
+// Records the commands and transfers of this process while a trace is running; costs a look at a flag otherwise. One
+// for the process; any thread.
+//
+// A record is made by whoever enqueues, and committed when the command is sent, behind a TraceCommand that asks the
+// server for its times. Servers answer in their own time; the end of the trace waits for that.
+class Tracer {
+ public:
+  static Tracer& instance();
+
+  // Whether a trace is running, or was a moment ago: what is recorded too late is thrown away.
+  static bool on() { return on_.load(std::memory_order_relaxed); }
+  // Begins a trace of at most so many records. False when there is one.
+  bool start(std::uint64_t records_max);
+  // Ends it, after waiting so long at most for what has not ended yet. Null when none is running.
+  std::unique_ptr<Trace> stop(std::chrono::duration<double> patience);
+
+  TraceRecordOwner make(CommandQueue& queue, cl_command_type type, bool is_transfer);
+  // Takes a record that is complete; returns its id, or 0 when it is null, or no more of them fit.
+  std::uint64_t commit(TraceRecordOwner record);
+  // Sends the message that a record is about; with id 0, of no record. `sends`: the half of a transfer that sends.
+  template <class Message>
+  void send(Session& session, std::uint64_t record, const Message& message, bool sends = false) {
+    if (record == 0 || !expect(session, record)) return session.send(message);
+    session.send(TraceCommand{record << 1 | (sends ? 1u : 0u)}, message);
+  }
+
+  // What sessions hear and find.
+  void report(Session& session, const CommandTraced& report);
+  void arrived(std::uint64_t record);
+  void lost();
+
+ private:
+  enum class State { kIdle, kStarting, kRunning, kStopping };
+  struct Server {
+    Session* session;
+    std::uint64_t outstanding = 0;  // commands whose times have been asked for and not been told
+    ClockLine::Point at_begin{};
+    bool has_begin = false;
+  };
+
+  bool expect(Session& session, std::uint64_t record);
+  // These four require mutex_.
+  Server& server(Session& session);
+  std::uint32_t lane_of(Device* device);
+  TraceRecord* find(std::uint64_t id);
+  bool all_told() const;
+  void measure_clocks(Trace& trace, const std::vector<Server>& servers);
+
+  static constexpr std::uint32_t kNoIndex = ~std::uint32_t{0};
+
+  static std::atomic<bool> on_;
+  std::atomic<std::uint64_t> next_{1};
+
+  std::mutex mutex_;  // protects the rest
+  std::condition_variable changed_;
+  State state_ = State::kIdle;
+  std::unique_ptr<Trace> trace_;
+  std::uint64_t first_ = ~std::uint64_t{0};  // id of the trace's first record
+  std::uint64_t records_max_ = 0;
+  std::vector<std::uint32_t> indices_;  // of the trace's records, by id from first_ on
+  std::unordered_map<Device*, std::uint32_t> lanes_;
+  std::array<std::unique_ptr<Server>, 64> servers_;  // by the session's index
+};
+
+}  // namespace remotecl
