@@ -14,6 +14,8 @@ STUB = Path(remotecl.__file__).with_name("_core.pyi")
 SPELLINGS = {
     "typing.SupportsInt | typing.SupportsIndex": "int",
     "typing.SupportsInt": "int",
+    "typing.SupportsFloat | typing.SupportsIndex": "float",
+    "typing.SupportsFloat": "float",
     "collections.abc.Sequence": "Sequence",
     "List": "Sequence",
     "list": "Sequence",
@@ -21,30 +23,51 @@ SPELLINGS = {
 }
 
 
+def signature_of(function: object) -> str:
+    """As pybind11 puts it into the first line of the docstring."""
+    signature = (function.__doc__ or "").splitlines()[0]
+    signature = re.sub(r"\(self: [\w.]+(, )?", r"(self\1", signature)
+    for spelling, plain in SPELLINGS.items():
+        signature = re.sub(rf"(?<![\w.]){re.escape(spelling)}(?!\w)", plain, signature)
+    return signature
+
+
 def in_module() -> dict[str, str]:
-    """Name and signature of every function, as pybind11 puts them into the first line of the docstring."""
-    signatures = {}
+    """What every public name is: a signature, or the type of a value."""
+    found = {}
     for name, value in vars(core).items():
         if name.startswith("__"):
             continue
-        signature = value.__doc__.splitlines()[0]
-        for spelling, plain in SPELLINGS.items():
-            signature = re.sub(rf"(?<![\w.]){re.escape(spelling)}(?!\w)", plain, signature)
-        signatures[name] = signature
-    return signatures
+        if isinstance(value, type):
+            for method, function in vars(value).items():
+                if method == "__init__" or not method.startswith("_"):
+                    found[f"{name}.{method}"] = signature_of(function)
+        else:
+            found[name] = signature_of(value) if callable(value) else type(value).__name__
+    return found
+
+
+def stub_signature(node: ast.FunctionDef) -> str:
+    ends = [None] * (len(node.args.args) - len(node.args.defaults)) + node.args.defaults
+    arguments = [
+        ast.unparse(argument) + (f" = {ast.unparse(default)}" if default else "")
+        for argument, default in zip(node.args.args, ends, strict=True)
+    ]
+    return f"{node.name}({', '.join(arguments)}) -> {ast.unparse(node.returns)}"
 
 
 def in_stub() -> dict[str, str]:
-    signatures = {}
+    found = {}
     for node in ast.parse(STUB.read_text()).body:
         if isinstance(node, ast.FunctionDef):
-            ends = [None] * (len(node.args.args) - len(node.args.defaults)) + node.args.defaults
-            arguments = [
-                ast.unparse(argument) + (f" = {ast.unparse(default)}" if default else "")
-                for argument, default in zip(node.args.args, ends, strict=True)
-            ]
-            signatures[node.name] = f"{node.name}({', '.join(arguments)}) -> {ast.unparse(node.returns)}"
-    return signatures
+            found[node.name] = stub_signature(node)
+        elif isinstance(node, ast.AnnAssign):
+            found[ast.unparse(node.target)] = ast.unparse(node.annotation)
+        elif isinstance(node, ast.ClassDef):
+            for method in node.body:
+                if isinstance(method, ast.FunctionDef):
+                    found[f"{node.name}.{method.name}"] = stub_signature(method)
+    return found
 
 
 def test_the_stub_has_every_name_and_signature_of_the_module():
