@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import html
 import importlib
-import json
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from .connection import native
+from .connection import decoded, native
 from .errors import RemoteCLError
 from .trace import Trace, TraceRecord, status_text
 
@@ -39,6 +38,11 @@ class EventNode:
         start: and `end`: seconds on one clock for all nodes of the graph, counted from the earliest start; None where
             not known (events of queues without profiling).
         end: see `start`.
+
+    Example::
+
+        for node in remotecl.event_graph(events).nodes:
+            print(node.name, node.server, node.status)
     """
 
     id: int
@@ -52,7 +56,18 @@ class EventNode:
 
 @dataclass(frozen=True)
 class EventEdge:
-    """`after` waited for `before`: by its wait list or for its data (``"event"``), or by its queue (``"queue"``)."""
+    """`after` waited for `before`: by its wait list or for its data (``"event"``), or by its queue (``"queue"``).
+
+    Attributes:
+        before: id of the node that was waited for.
+        after: id of the one that waited.
+        kind: ``"event"`` or ``"queue"``.
+
+    Example::
+
+        graph = remotecl.event_graph(events)
+        print([(edge.before, edge.after) for edge in graph.edges if edge.kind == "event"])
+    """
 
     before: int
     after: int
@@ -65,6 +80,16 @@ class EventGraph:
     Attributes:
         nodes: the commands.
         edges: who waited for whom.
+
+    Args:
+        nodes: the commands.
+        edges: between their ids.
+
+    Example::
+
+        graph = remotecl.event_graph(events)
+        print(graph.source)  # DOT
+        graph.svg()
     """
 
     def __init__(self, nodes: Sequence[EventNode], edges: Sequence[EventEdge]) -> None:
@@ -190,7 +215,7 @@ def _of_events(events: list[pyopencl.Event]) -> EventGraph:
         handles = [event.int_ptr for event in events]
     except AttributeError as error:
         raise EventGraphError("event_graph() takes PyOpenCL events, a trace or its records") from error
-    told = json.loads(native().events_json(handles))
+    told = decoded(native().events_json(handles))
     if None in told:
         raise EventGraphError(f"event {told.index(None)} is none of remotecl's; only its own know what they wait for")
     by_id = {one["event"]: one for one in told}

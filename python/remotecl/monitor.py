@@ -16,7 +16,17 @@ from .status import known_servers
 
 
 class Monitor:
-    """A live view, as `remotecl.monitor` makes it. ``with`` stops it, too."""
+    """A live view, as `remotecl.monitor` makes it. ``with`` stops it, too.
+
+    Args:
+        servers: ``"host:port"`` each.
+        interval_s: seconds between two looks.
+
+    Example::
+
+        view = remotecl.monitor("gpu1")
+        view.stop()
+    """
 
     def __init__(self, servers: list[str], interval_s: float) -> None:
         self._watch = Watch(servers, interval_s)

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from . import _table
 from ._table import Table
-from .connection import native
+from .connection import decoded, native
 from .status import ServerStatus, server_status
 from .traffic import Traffic
 
 
 @dataclass(frozen=True)
 class DeviceMemory:
-    """Memory of one device in bytes: of this process's buffers and images, of all sessions', and what there is."""
+    """Memory of one device, in bytes.
+
+    Attributes:
+        name: the device's.
+        own: of this process's buffers and images.
+        used: of those of all sessions.
+        total: what the driver says that there is.
+
+    Example::
+
+        for device in remotecl.stats()[0].memory:
+            print(device.name, device.own, "of", device.total)
+    """
 
     name: str
     own: int
@@ -35,6 +46,11 @@ class ServerStats:
         traffic: the same for each connection and direction, seen from this process.
         round_trip_us: microseconds that the server took to answer just now; None when it is lost.
         memory: for each device of the server; empty when it is lost.
+
+    Example::
+
+        for server in remotecl.stats():
+            print(server.address, server.bytes_sent, server.round_trip_us)
     """
 
     address: str
@@ -49,7 +65,19 @@ class ServerStats:
 
 @dataclass(frozen=True)
 class LinkStats:
-    """What `server` has sent to `other` and received from there for this process, as `server` has counted."""
+    """What `server` has sent to `other` and received from there for this process, as `server` has counted.
+
+    Attributes:
+        server: ``host:port`` of the one that counts.
+        other: ``host:port`` of the other one.
+        is_connected: whether the link is there now.
+        traffic: seen from `server`.
+
+    Example::
+
+        for link in remotecl.stats().links:
+            print(link.server, "to", link.other, link.traffic.bytes_sent)
+    """
 
     server: str
     other: str
@@ -59,7 +87,16 @@ class LinkStats:
 
 @dataclass(frozen=True)
 class TransferCount:
-    """How many ranges of bytes, and how many bytes in all."""
+    """How many ranges of bytes, and how many bytes in all.
+
+    Attributes:
+        count: ranges.
+        bytes: in all of them.
+
+    Example::
+
+        print(remotecl.stats().transfers.saved.count)
+    """
 
     count: int
     bytes: int
@@ -75,6 +112,11 @@ class TransferStats:
         between_servers: sent from one server to another, without passing this process.
         within_server: moved between two devices of one server.
         through_client: fetched from one server and sent to another, as the two have no link.
+
+    Example::
+
+        transfers = remotecl.stats().transfers
+        print(transfers.saved.bytes, transfers.between_servers.bytes)
     """
 
     saved: TransferCount
@@ -86,7 +128,16 @@ class TransferStats:
 
 @dataclass(frozen=True)
 class CacheStats:
-    """How often a cache of this process had the answer, and how often a server had to be asked."""
+    """How often a cache of this process had the answer, and how often a server had to be asked.
+
+    Attributes:
+        hits: answers from the cache.
+        misses: questions to a server.
+
+    Example::
+
+        print(remotecl.stats().caches["image_formats"].hits)
+    """
 
     hits: int
     misses: int
@@ -101,6 +152,12 @@ class Stats:
         links: both ends of each link between servers.
         transfers: where the bytes came from that commands have read.
         caches: by name; ``"image_formats"`` is what clGetSupportedImageFormats has answered.
+
+    Example::
+
+        stats = remotecl.stats()
+        print(stats)  # tables; in Jupyter, HTML
+        print(stats.servers[0].bytes_sent, stats.transfers.saved.bytes)
     """
 
     servers: tuple[ServerStats, ...]
@@ -151,10 +208,10 @@ def stats() -> Stats:
         print(stats.servers[0].bytes_sent, stats.transfers.saved.bytes)
         stats  # tables, in a notebook
     """
-    counted = json.loads(native().stats_json())
+    counted = decoded(native().stats_json())
     known = {
         entry["address"]: server_status(entry["address"], entry["status"])
-        for entry in json.loads(native().status_json())
+        for entry in decoded(native().status_json())
         if entry["state"] == "connected"
     }
     return Stats(

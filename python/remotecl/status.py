@@ -9,7 +9,7 @@ from typing import Any
 
 from . import _table
 from ._table import Table
-from .connection import error_text, full_address, native
+from .connection import decoded, error_text, full_address, native
 from .errors import ServerUnreachable
 from .traffic import Traffic
 
@@ -29,6 +29,11 @@ class DeviceStatus:
         utilisation: in which part of `observed_s` the driver had commands to carry out, from 0 to 1; None when nobody
             has asked the server for a while, as it looks only then.
         observed_s: seconds, up to the last one.
+
+    Example::
+
+        for device in remotecl.status("gpu1")[0].devices:
+            print(device.name, device.queue_depth, device.memory_used / device.memory_total)
     """
 
     index: int
@@ -52,6 +57,11 @@ class SessionStatus:
         commands: how many it has enqueued.
         memory: bytes of its buffers and images on each device of the server.
         traffic: seen from the server.
+
+    Example::
+
+        for session in remotecl.status("gpu1")[0].sessions:
+            print(session.address, session.program, session.commands, sum(session.memory))
     """
 
     is_own: bool
@@ -69,8 +79,16 @@ class SessionStatus:
 class LinkStatus:
     """One server's end of a link to another server, for one session.
 
-    `server` is the other one's address, or only its host when the other side connected. `traffic` is what this side
-    has sent and received, over former links, too.
+    Attributes:
+        is_own: whether the session is the asker's.
+        server: the other one's ``host:port``, or only its host when the other side connected.
+        is_connected: whether the link is there now.
+        traffic: what this side has sent and received, over former links, too.
+
+    Example::
+
+        for link in remotecl.status("gpu1")[0].links:
+            print(link.server, link.is_connected, link.traffic.bytes_sent)
     """
 
     is_own: bool
@@ -97,6 +115,12 @@ class ServerStatus:
         links: the same sessions' links to other servers.
         round_trip_us: microseconds that question and answer took.
         epoch: differs between two runs of a server.
+
+    Example::
+
+        status = remotecl.status("gpu1")[0]
+        print(status)  # tables; in Jupyter, HTML
+        print(status.uptime_s, status.session_count)
     """
 
     address: str
@@ -148,7 +172,7 @@ def status(*servers: str) -> list[ServerStatus]:
 
 def known_servers() -> list[str]:
     """``host:port`` of every server that this process has connected to or tried to, lost ones too."""
-    return [entry["address"] for entry in json.loads(native().servers_json())]
+    return [entry["address"] for entry in decoded(native().servers_json())]
 
 
 class Asker:

@@ -31,7 +31,18 @@ class TraceError(RemoteCLError):
 
 @dataclass(frozen=True)
 class TraceDevice:
-    """A device that took part in a trace: ``host:port`` of its server, its name, and its index there."""
+    """A device that took part in a trace.
+
+    Attributes:
+        server: ``host:port``.
+        name: the device's.
+        index: its number on the server.
+
+    Example::
+
+        for device in t.devices:
+            print(device.label, device.name)
+    """
 
     server: str
     name: str
@@ -72,6 +83,11 @@ class TraceRecord:
         end: when it ended; where not `profiled`, when its server saw that.
         arrived: when all bytes of a read were in this process.
         profiled: whether the device told start and end: in queues with profiling enabled.
+
+    Example::
+
+        longest = max(t, key=lambda record: record.end - record.start)
+        print(longest.name, longest.device, longest.end - longest.start)
     """
 
     id: int
@@ -110,7 +126,20 @@ class TraceRecord:
 
 @dataclass(frozen=True)
 class LaneSummary:
-    """What a device or a link did: how many records, for how long (seconds, overlaps counted once), how many bytes."""
+    """What a device or a link did.
+
+    Attributes:
+        lane: the device's label, or both ends of the link.
+        records: how many.
+        failed: how many of them ended with an error.
+        busy: seconds in which at least one was carried out.
+        bytes: that they moved.
+
+    Example::
+
+        for lane in t.summary():
+            print(lane.lane, lane.records, lane.busy, lane.bytes)
+    """
 
     lane: str
     records: int
@@ -127,6 +156,16 @@ class Trace:
         devices: those that took part.
         duration: of the block, in seconds.
         dropped: how many records did not fit.
+
+    Args:
+        records_max: how many records it takes; later ones are only counted.
+        wait: seconds that its end waits for commands that have not ended.
+
+    Example::
+
+        with remotecl.trace() as t:
+            queue.finish()
+        t.save("trace.json")
     """
 
     def __init__(self, records_max: int = RECORDS_MAX, wait: float = 10.0) -> None:
@@ -160,22 +199,26 @@ class Trace:
         self._take(json.loads(text))
 
     @property
-    def records(self) -> Sequence[TraceRecord]:  # noqa: D102  the class tells
+    def records(self) -> Sequence[TraceRecord]:
+        """All records, each after those that it depends on."""
         self._require_end()
         return self._records
 
     @property
-    def devices(self) -> tuple[TraceDevice, ...]:  # noqa: D102
+    def devices(self) -> tuple[TraceDevice, ...]:
+        """Those that took part."""
         self._require_end()
         return self._devices
 
     @property
-    def duration(self) -> float:  # noqa: D102
+    def duration(self) -> float:
+        """Of the block, in seconds."""
         self._require_end()
         return self._duration
 
     @property
-    def dropped(self) -> int:  # noqa: D102
+    def dropped(self) -> int:
+        """How many records did not fit."""
         self._require_end()
         return self._dropped
 

@@ -8,7 +8,17 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Amount:
-    """Bytes, and the messages that they were; on bulk connections, whole transfers count as messages."""
+    """Bytes, and the messages that they were; on bulk connections, whole transfers count as messages.
+
+    Attributes:
+        bytes: with the headers of messages and chunks.
+        messages: how many they were.
+
+    Example::
+
+        sent = remotecl.stats()[0].traffic.control.sent
+        print(sent.bytes / max(sent.messages, 1), "bytes a message")
+    """
 
     bytes: int = 0
     messages: int = 0
@@ -16,7 +26,17 @@ class Amount:
 
 @dataclass(frozen=True)
 class Flow:
-    """Both directions of one connection, as seen from who counts."""
+    """Both directions of one connection, as seen from who counts.
+
+    Attributes:
+        sent: what went out.
+        received: what came in.
+
+    Example::
+
+        bulk = remotecl.stats()[0].traffic.bulk
+        print(bulk.sent.bytes, bulk.received.bytes)
+    """
 
     sent: Amount = field(default_factory=Amount)
     received: Amount = field(default_factory=Amount)
@@ -24,7 +44,17 @@ class Flow:
 
 @dataclass(frozen=True)
 class Traffic:
-    """What went over the two connections of a link: messages and small data on `control`, large data on `bulk`."""
+    """What went over the two connections of a link: messages and small data on `control`, large data on `bulk`.
+
+    Attributes:
+        control: messages, and data of up to 64 KiB.
+        bulk: larger data.
+
+    Example::
+
+        traffic = remotecl.stats()[0].traffic
+        print(traffic.bytes_sent, traffic.bytes_received)
+    """
 
     control: Flow = field(default_factory=Flow)
     bulk: Flow = field(default_factory=Flow)
