@@ -90,7 +90,7 @@ char* remotecl_status_json(void) {
 
 remotecl_monitor* remotecl_monitor_open(const char* server, char** error) {
   return or_error(error, [server] {
-    return new remotecl_monitor{Monitor(parse_address(server == nullptr ? "" : server, kDefaultPort))};
+    return new remotecl_monitor{Monitor(parse_server_name(server == nullptr ? "" : server, kDefaultPort))};
   });
 }
 

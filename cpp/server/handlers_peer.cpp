@@ -116,7 +116,7 @@ void Session::handle(const AcceptPeer& message) {
 
 void Session::handle(const ConnectPeer& message) {
   check(message.peer);
-  PeerTable::Attempt attempt{message.peer, message.link, message.session, message.epoch, message.secret, {}};
+  PeerTable::Attempt attempt{message.peer, message.link, {message.session, message.epoch, message.secret}, {}};
   message.addresses.for_each([&](const PeerAddress& address) {
     if (address.host.size() > PeerTable::kHostMax) throw ProtocolError("the name of a peer's host is too long");
     if (attempt.addresses.size() < PeerTable::kAddressesMax) {

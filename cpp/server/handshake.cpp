@@ -1,17 +1,16 @@
 #include "server/handshake.h"
 
-#include <sys/random.h>
-
+#include <algorithm>
 #include <array>
-#include <chrono>
-#include <system_error>
+#include <cstring>
+
+#include "runtime/greeting/proof.h"
+#include "runtime/greeting/secret.h"
 
 namespace remotecl::server {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-void answer(Connection& connection, Welcome welcome, std::string_view text) {
+void answer(Connection& connection, Welcome welcome, std::string_view text = {}) {
   welcome.magic = kMagic;
   welcome.version = kProtocolVersion;
   text = text.substr(0, kWelcomeTextMax);
@@ -25,13 +24,12 @@ void answer(Connection& connection, Welcome welcome, std::string_view text) {
 
 }  // namespace
 
-std::optional<Hello> read_hello(Connection& connection) {
+std::optional<Hello> read_hello(Connection& connection, Deadline deadline) {
   std::array<std::byte, kHelloSize> bytes;
-  const auto end = Clock::now() + std::chrono::milliseconds(kHandshakeTimeoutMs);
   for (std::size_t have = 0; have < bytes.size();) {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now());
-    if (left.count() <= 0) return std::nullopt;
-    connection.set_read_timeout(left);
+    const auto now = std::chrono::steady_clock::now();
+    if (now >= deadline) return std::nullopt;
+    connection.set_read_timeout(std::chrono::ceil<std::chrono::milliseconds>(deadline - now));
     const std::size_t count = connection.read_some(MutableBytes(bytes).subspan(have));
     if (count == 0) return std::nullopt;
     have += count;
@@ -43,43 +41,61 @@ std::optional<Hello> read_hello(Connection& connection) {
   return decode_frame<Hello>(bytes);
 }
 
-void accept(Connection& connection, std::uint64_t epoch, std::uint64_t session, const Secret& secret,
-            std::uint64_t features) {
-  Welcome welcome{};
-  welcome.features = features;
-  welcome.status = WelcomeStatus::kAccepted;
-  welcome.epoch = epoch;
-  welcome.session = session;
-  welcome.secret = secret;
-  answer(connection, welcome, {});
+std::optional<Admission> admit(Connection& connection, const Hello& hello, std::uint64_t epoch,
+                               const AccessToken* token, Deadline deadline) {
+  std::uint64_t session = 0;
+  fill_random(std::as_writable_bytes(std::span(&session, 1)));
+  if (token == nullptr) {
+    const Secret secret = random_secret();
+    return Admission{session, secret, secret, 0};
+  }
+  if ((hello.features & kFeatureToken) == 0) {
+    refuse(connection, epoch, WelcomeStatus::kTokenNeeded,
+           "it asks for a token, and none is named for it here; get the token file from whoever runs the server, and "
+           "put ?token=FILE behind the server's address");
+    return std::nullopt;
+  }
+  Transcript transcript{hello.role, hello.features, 0, session, epoch, hello.secret, random_secret()};
+  Welcome challenge{};
+  challenge.status = WelcomeStatus::kProve;
+  challenge.features = kFeatureToken;
+  challenge.session = session;
+  challenge.secret = transcript.server_nonce;
+  challenge.epoch = epoch;
+  answer(connection, challenge);
+  Proof proof;
+  if (!read_before(connection, std::as_writable_bytes(std::span(proof)), deadline)) return std::nullopt;
+  const Proof right = prove(token->key(), Claim::kConnecting, transcript);
+  if (!same_bytes(std::as_bytes(std::span(proof)), std::as_bytes(std::span(right)))) {
+    refuse(connection, epoch, WelcomeStatus::kWrongToken,
+           "the token is not the server's; get its token file from whoever runs the server");
+    return std::nullopt;
+  }
+  transcript.taken = kFeatureToken;
+  return Admission{session, prove_briefly(token->key(), Claim::kSessionSecret, transcript),
+                   prove_briefly(token->key(), Claim::kAccepting, transcript), kFeatureToken};
+}
+
+void welcome(Connection& connection, std::uint64_t epoch, const Admission& admission) {
+  answer(connection,
+         {{}, 0, WelcomeStatus::kAccepted, admission.features, admission.session, admission.shown, epoch, 0, 0});
+}
+
+void welcome(Connection& connection, std::uint64_t epoch, const Hello& hello, const Secret& secret,
+             std::uint64_t features) {
+  Welcome words{{}, 0, WelcomeStatus::kAccepted, features, hello.session, {}, epoch, 0, 0};
+  words.secret = accepting_proof(secret, hello, words);
+  answer(connection, words);
 }
 
 void refuse(Connection& connection, std::uint64_t epoch, WelcomeStatus status, std::string_view text) {
-  Welcome welcome{};
-  welcome.status = status;
-  welcome.epoch = epoch;
-  answer(connection, welcome, text);
+  answer(connection, {{}, 0, status, 0, 0, {}, epoch, 0, 0}, text);
 }
 
 std::string version_mismatch_text(std::uint32_t client_version) {
   return "the client speaks protocol version " + std::to_string(client_version) + ", this server (remotecl " +
          REMOTECL_VERSION + ") version " + std::to_string(kProtocolVersion) +
          "; install the same remotecl release on both machines";
-}
-
-bool same_secret(const Secret& left, const Secret& right) {
-  unsigned difference = 0;
-  for (std::size_t i = 0; i < left.size(); ++i) difference |= static_cast<unsigned>(left[i] ^ right[i]);
-  return difference == 0;
-}
-
-void fill_random(MutableBytes bytes) {
-  while (!bytes.empty()) {
-    const ssize_t count = ::getrandom(bytes.data(), bytes.size(), 0);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) throw std::system_error(errno, std::generic_category(), "getrandom");
-    bytes = bytes.subspan(static_cast<std::size_t>(count));
-  }
 }
 
 }  // namespace remotecl::server

@@ -3,23 +3,31 @@
 #include <optional>
 #include <string>
 
-#include "runtime/protocol/frames.h"
-#include "runtime/transport/connection.h"
+#include "runtime/greeting/greeting.h"
 
 namespace remotecl::server {
 
-// Reads a Hello within the protocol's time limit. Empty for a peer that is none of ours: it gets no answer.
-std::optional<Hello> read_hello(Connection& connection);
+// Reads a Hello in time. Empty for a peer that is none of ours: it gets no answer.
+std::optional<Hello> read_hello(Connection& connection, Deadline deadline);
 
-void accept(Connection& connection, std::uint64_t epoch, std::uint64_t session, const Secret& secret,
-            std::uint64_t features = 0);
+// A client that may have a session.
+struct Admission {
+  std::uint64_t session;  // its new name
+  Secret secret;          // the session's: what its further connections prove to know
+  Secret shown;           // what its welcome says in that place: this secret, or the proof of knowing the token
+  std::uint64_t features;
+};
+
+// Whether a client may have a session: with a `token` it has to prove in time that it knows it. Otherwise it is
+// refused, and the answer empty.
+std::optional<Admission> admit(Connection& connection, const Hello& hello, std::uint64_t epoch,
+                               const AccessToken* token, Deadline deadline);
+void welcome(Connection& connection, std::uint64_t epoch, const Admission& admission);
+
+// Accepts a connection of a session, or a peer's, that has proved to know `secret`; so does the answer.
+void welcome(Connection& connection, std::uint64_t epoch, const Hello& hello, const Secret& secret,
+             std::uint64_t features);
 void refuse(Connection& connection, std::uint64_t epoch, WelcomeStatus status, std::string_view text);
 std::string version_mismatch_text(std::uint32_t client_version);
-
-// Takes as long for equal secrets as for different ones.
-bool same_secret(const Secret& left, const Secret& right);
-
-// From the system's generator. Throws std::system_error.
-void fill_random(MutableBytes bytes);
 
 }  // namespace remotecl::server

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "runtime/greeting/greeting.h"
+#include "runtime/greeting/secret.h"
 #include "runtime/transport/tcp.h"
-#include "server/handshake.h"
 #include "server/log.h"
 #include "server/protocol_error.h"
 #include "server/session.h"
@@ -29,27 +29,28 @@ void PeerTable::accept(PeerId peer, LinkId link, const Secret& secret) {
   accepts_more_.notify_all();
 }
 
-PeerId PeerTable::find(const Secret& secret, std::chrono::milliseconds patience) {
-  const auto end = std::chrono::steady_clock::now() + patience;
+std::optional<PeerTable::Invited> PeerTable::find(const Hello& hello, Deadline deadline) {
   MutexLock lock(mutex_);
   for (;;) {
-    if (stopped_) return 0;
+    if (stopped_) return std::nullopt;
     for (const auto& [id, peer] : peers_) {
-      if (peer.accepts && same_secret(peer.secret, secret)) return id;
+      if (peer.accepts && same_secret(connecting_proof(peer.secret, hello), hello.secret)) {
+        return Invited{id, peer.secret};
+      }
     }
-    if (accepts_more_.wait_until(mutex_, end) == std::cv_status::timeout) return 0;
+    if (accepts_more_.wait_until(mutex_, deadline) == std::cv_status::timeout) return std::nullopt;
   }
 }
 
-void PeerTable::attach(PeerId peer, const Secret& secret, Role role, std::unique_ptr<Connection> connection) {
+void PeerTable::attach(const Invited& invited, Role role, std::unique_ptr<Connection> connection) {
   MutexLock lock(mutex_);
-  Peer& entry = peers_[peer];
-  if (stopped_ || !entry.accepts || !same_secret(entry.secret, secret)) return;
+  Peer& entry = peers_[invited.peer];
+  if (stopped_ || !entry.accepts || !same_secret(entry.secret, invited.secret)) return;
   (role == Role::kPeerControl ? entry.control : entry.bulk) = std::move(connection);
   if (entry.control == nullptr || entry.bulk == nullptr) return;
   entry.accepts = false;
   const std::string host = tcp::peer_address(*entry.control).host;
-  begin(peer, entry.accepted, host, std::move(entry.control), std::move(entry.bulk));
+  begin(invited.peer, entry.accepted, host, std::move(entry.control), std::move(entry.bulk));
 }
 
 void PeerTable::begin(PeerId peer, LinkId id, const std::string& address, std::unique_ptr<Connection> control,
@@ -104,10 +105,7 @@ std::unique_ptr<Connection> PeerTable::open(const Attempt& attempt, const Addres
   const std::uint64_t features = role == Role::kPeerBulk ? bulk_features() : 0;
   Welcome welcome{};
   try {
-    welcome = greet(*connection, address, role, attempt.session, attempt.secret, features);
-    if (welcome.epoch != attempt.epoch) {
-      throw ConnectionError(address.text() + " is another server than the one that was meant");
-    }
+    welcome = greet_session(*connection, address, role, attempt.invitation, features);
   } catch (...) {
     leave();
     throw;

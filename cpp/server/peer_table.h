@@ -3,11 +3,13 @@
 #include <chrono>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "runtime/base/mutex.h"
+#include "runtime/greeting/greeting.h"
 #include "runtime/protocol/frames.h"
 #include "runtime/transport/address.h"
 #include "server/peer_link.h"
@@ -26,9 +28,7 @@ class PeerTable {
   struct Attempt {
     PeerId peer;
     LinkId link;
-    std::uint64_t session;
-    std::uint64_t epoch;
-    Secret secret;
+    Invitation invitation;
     std::vector<Address> addresses;
   };
 
@@ -36,12 +36,16 @@ class PeerTable {
 
   // Whoever knows `secret` may become the link to `peer`.
   void accept(PeerId peer, LinkId link, const Secret& secret) EXCLUDES(mutex_);
-  // On a connection's own thread: the peer that `secret` belongs to, after waiting for the client to name it; 0 when it
-  // does not, as it may come later than the peer.
-  PeerId find(const Secret& secret, std::chrono::milliseconds patience) EXCLUDES(mutex_);
+  struct Invited {
+    PeerId peer;
+    Secret secret;
+  };
+  // On a connection's own thread: whose secret a Hello proves to know, after waiting for the client to name it, as that
+  // may come later than the peer; empty when it does not.
+  std::optional<Invited> find(const Hello& hello, Deadline deadline) EXCLUDES(mutex_);
   // One of the two connections of a link that is accepted; with the second one the link begins. Ends a connection whose
   // secret is not valid any more.
-  void attach(PeerId peer, const Secret& secret, Role role, std::unique_ptr<Connection> connection) EXCLUDES(mutex_);
+  void attach(const Invited& invited, Role role, std::unique_ptr<Connection> connection) EXCLUDES(mutex_);
   // Connects to a session of another server, beside everything else; the client hears of the outcome. Throws
   // ProtocolError when there are too many attempts.
   void connect(Attempt attempt) EXCLUDES(mutex_);

@@ -1,5 +1,7 @@
 #include "server/server.h"
 
+#include "runtime/greeting/proof.h"
+#include "runtime/greeting/secret.h"
 #include "runtime/transport/shared_memory.h"
 #include "server/handshake.h"
 #include "server/log.h"
@@ -7,8 +9,10 @@
 
 namespace remotecl::server {
 
-Server::Server(const Address& address, std::string_view devices) : driver_(devices), listener_(address) {
+Server::Server(const Address& address, std::string_view devices, std::optional<AccessToken> token)
+    : token_(std::move(token)), driver_(devices), listener_(address) {
   fill_random(std::as_writable_bytes(std::span(&epoch_, 1)));
+  prepare_proofs();  // so that the first client need not wait for it
   acceptor_ = std::thread([this] { accept_all(); });
 }
 
@@ -90,18 +94,19 @@ void Server::serve(std::unique_ptr<Connection> connection) {
 }
 
 void Server::greet(std::unique_ptr<Connection>& connection) {
-  const auto hello = read_hello(*connection);
+  const Deadline deadline = greeting_deadline();
+  const auto hello = read_hello(*connection, deadline);
   if (!hello) return;
   if (hello->version != kProtocolVersion) {
     refuse(*connection, epoch_, WelcomeStatus::kVersionMismatch, version_mismatch_text(hello->version));
   } else if (hello->role == Role::kControl) {
-    serve_control(connection);
+    serve_control(connection, *hello, deadline);
   } else if (hello->role == Role::kBulk) {
     serve_bulk(connection, *hello);
   } else if (hello->role == Role::kPeerControl || hello->role == Role::kPeerBulk) {
-    serve_peer(connection, *hello);
+    serve_peer(connection, *hello, deadline);
   } else if (hello->role == Role::kMonitor) {
-    serve_monitor(*connection);
+    serve_monitor(*connection, *hello, deadline);
   }
 }
 
@@ -119,38 +124,37 @@ std::unique_ptr<Connection> Server::share_memory(std::unique_ptr<Connection> con
   return connection;
 }
 
-void Server::serve_peer(std::unique_ptr<Connection>& connection, const Hello& hello) {
+void Server::serve_peer(std::unique_ptr<Connection>& connection, const Hello& hello, Deadline deadline) {
   const Ref<Session> session = find_session(hello.session);
   // The client tells both servers of a link at the same time, and the other one may be the faster.
-  const PeerId peer = session ? session->peers().find(hello.secret, std::chrono::milliseconds(kHandshakeTimeoutMs)) : 0;
-  if (peer == 0) {
+  const auto invited = session ? session->peers().find(hello, deadline) : std::nullopt;
+  if (!invited) {
     refuse(*connection, epoch_, WelcomeStatus::kUnknownSession, "there is no such session, or it expects no such peer");
     return;
   }
   greeted(connection.get());
   const std::uint64_t features = hello.role == Role::kPeerBulk ? hello.features & kFeatureSharedMemory : 0;
-  accept(*connection, epoch_, session->id(), {}, features);
+  welcome(*connection, epoch_, hello, invited->secret, features);
   if (features != 0) connection = share_memory(std::move(connection));
   if (connection == nullptr) return;
-  session->peers().attach(peer, hello.secret, hello.role, std::move(connection));
+  session->peers().attach(*invited, hello.role, std::move(connection));
 }
 
-void Server::serve_control(std::unique_ptr<Connection>& connection) {
-  std::uint64_t id = 0;
-  Secret secret;
-  fill_random(std::as_writable_bytes(std::span(&id, 1)));
-  fill_random(std::as_writable_bytes(std::span(secret)));
+void Server::serve_control(std::unique_ptr<Connection>& connection, const Hello& hello, Deadline deadline) {
+  const auto admission = admit(*connection, hello, epoch_, token_ ? &*token_ : nullptr, deadline);
+  if (!admission) return spdlog::info("a client at {} was not let in", tcp::peer_address(*connection).text());
+  const std::uint64_t id = admission->session;
   Connection* const control = connection.get();
   Ref<Session> session;
   {
     MutexLock lock(mutex_);
     greeting_.erase(control);
     if (stopping_) return;
-    session = make_ref<Session>(Shared{driver_, files_, output_, board_}, std::move(connection), id, secret);
+    session = make_ref<Session>(Shared{driver_, files_, output_, board_}, std::move(connection), id, admission->secret);
     sessions_.emplace(id, session);
   }
   board_.add(session);
-  accept(*control, epoch_, id, secret);
+  welcome(*control, epoch_, *admission);
   spdlog::info("session {:016x} begins", id);
   session->run();
   spdlog::info("session {:016x} ends", id);
@@ -159,7 +163,9 @@ void Server::serve_control(std::unique_ptr<Connection>& connection) {
   sessions_.erase(id);
 }
 
-void Server::serve_monitor(Connection& connection) {
+void Server::serve_monitor(Connection& connection, const Hello& hello, Deadline deadline) {
+  const auto admission = admit(connection, hello, epoch_, token_ ? &*token_ : nullptr, deadline);
+  if (!admission) return;
   bool is_taken = false;
   {
     MutexLock lock(mutex_);
@@ -169,7 +175,7 @@ void Server::serve_monitor(Connection& connection) {
   }
   if (!is_taken) return refuse(connection, epoch_, WelcomeStatus::kBusy, "too many monitors look at this server");
   try {
-    accept(connection, epoch_, 0, {});
+    welcome(connection, epoch_, *admission);
     answer_monitor(connection);
   } catch (const ProtocolError& error) {
     ByteBuffer last_words;
@@ -197,7 +203,7 @@ void Server::answer_monitor(Connection& connection) {
 
 void Server::serve_bulk(std::unique_ptr<Connection>& connection, const Hello& hello) {
   const Ref<Session> session = find_session(hello.session);
-  if (!session || !same_secret(session->secret(), hello.secret)) {
+  if (!session || !same_secret(connecting_proof(session->secret(), hello), hello.secret)) {
     refuse(*connection, epoch_, WelcomeStatus::kUnknownSession, "there is no such session, or the secret is wrong");
     return;
   }
@@ -207,7 +213,7 @@ void Server::serve_bulk(std::unique_ptr<Connection>& connection, const Hello& he
     return;
   }
   const std::uint64_t features = hello.features & kFeatureSharedMemory;
-  accept(*connection, epoch_, session->id(), session->secret(), features);
+  welcome(*connection, epoch_, hello, session->secret(), features);
   if (features != 0) connection = share_memory(std::move(connection));
   if (connection == nullptr) return session->close("the bulk connection was lost");
   if (!session->attach_bulk(std::move(connection))) return;

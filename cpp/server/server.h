@@ -3,11 +3,13 @@
 #include <chrono>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
 
 #include "runtime/base/mutex.h"
+#include "runtime/greeting/greeting.h"
 #include "runtime/protocol/frames.h"
 #include "runtime/transport/tcp.h"
 #include "server/native_driver.h"
@@ -21,8 +23,9 @@ namespace remotecl::server {
 // nobody waits for somebody else's. Owned by main() or a test, which also calls stop().
 class Server {
  public:
-  // Starts listening and accepting. Throws NoDevice, ConnectionError.
-  Server(const Address& address, std::string_view devices);
+  // Starts listening and accepting. With a token clients have to prove that they know it. Throws NoDevice,
+  // ConnectionError.
+  Server(const Address& address, std::string_view devices, std::optional<AccessToken> token = {});
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
@@ -43,15 +46,16 @@ class Server {
   void accept_all();
   void serve(std::unique_ptr<Connection> connection);
   void greet(std::unique_ptr<Connection>& connection);
-  void serve_control(std::unique_ptr<Connection>& connection);
+  void serve_control(std::unique_ptr<Connection>& connection, const Hello& hello, Deadline deadline);
   void serve_bulk(std::unique_ptr<Connection>& connection, const Hello& hello);
   static std::unique_ptr<Connection> share_memory(std::unique_ptr<Connection> connection);
-  void serve_peer(std::unique_ptr<Connection>& connection, const Hello& hello);
-  void serve_monitor(Connection& connection);
+  void serve_peer(std::unique_ptr<Connection>& connection, const Hello& hello, Deadline deadline);
+  void serve_monitor(Connection& connection, const Hello& hello, Deadline deadline);
   void answer_monitor(Connection& connection);
   Ref<Session> find_session(std::uint64_t id) const EXCLUDES(mutex_);
   void greeted(Connection* connection) EXCLUDES(mutex_);
 
+  const std::optional<AccessToken> token_;
   NativeDriver driver_;
   ProgramFiles files_;
   OutputCapture output_;

@@ -20,12 +20,16 @@ set -euo pipefail
 nodes=$SLURM_JOB_NUM_NODES
 output=$(mktemp --directory "$PWD/remotecl-$SLURM_JOB_ID-XXXXXX") # in a folder that all nodes see
 
-# Each listens on the first address of its node; choose another one for another network (such as InfiniBand's). Who
-# reaches that address can use the devices: there is no authentication yet.
+# They let in only who can read this file. What travels is not encrypted.
+token="$output/token"
+(umask 077 && od --read-bytes=32 --address-radix=n --format=x1 /dev/urandom | tr --delete ' \n' > "$token")
+
+# Each listens on the first address of its node; choose another one for another network (such as InfiniBand's).
 # shellcheck disable=SC2016  # the nodes, not this shell, are to expand it
 srun --nodes="$nodes" --ntasks="$nodes" --ntasks-per-node=1 --cpus-per-task="${SLURM_CPUS_PER_TASK:-1}" \
   --output="$output/server-%t" \
-  bash -c 'exec remotecl-server --listen "$(hostname -I | cut --delimiter=" " --fields=1):0"' &
+  bash -c 'exec remotecl-server --listen "$(hostname -I | cut --delimiter=" " --fields=1):0" --token-file "$0"' \
+  "$token" &
 servers=$!
 trap 'kill "$servers" 2>/dev/null || true; wait "$servers" || true; rm -rf "$output"' EXIT
 
@@ -40,6 +44,8 @@ until [[ $(addresses | wc -l) -eq $nodes ]]; do
   sleep 0.2
 done
 
-REMOTECL_SERVERS=$(addresses | paste --serial --delimiters=,)
+# What a comma or another sign with a meaning stands for in the file's name is written as %XX.
+file=$(printf %s "$token" | sed 's/%/%25/g; s/,/%2C/g; s/&/%26/g')
+REMOTECL_SERVERS=$(addresses | while read -r address; do echo "$address?token=$file"; done | paste --serial --delimiters=,)
 export REMOTECL_SERVERS
 "$@"

@@ -44,7 +44,8 @@ class Namespaces:
 
     def start_server(self, namespace: str, environment: Mapping[str, str] = {}) -> None:
         # `ip netns exec` becomes the daemon, which ends when its stdin does.
-        command = [sys.executable, "-m", "remotecl._daemon", "--listen", f"0.0.0.0:{PORT}", "--exit-on-stdin-eof"]
+        command = [sys.executable, "-m", "remotecl._daemon", "--listen", f"0.0.0.0:{PORT}"]
+        command += ["--insecure", "--exit-on-stdin-eof"]
         process = self._stack.enter_context(
             subprocess.Popen(
                 ["ip", "netns", "exec", namespace, *command],

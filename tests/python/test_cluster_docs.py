@@ -131,16 +131,27 @@ def test_the_manifests_parts_fit_together(manifest):
     setting = {variable["name"]: variable["value"] for variable in program["env"]}["REMOTECL_SERVERS"]
     name = servers["metadata"]["name"]
     assert setting.split(",") == [
-        f"{name}-{index}.{service['metadata']['name']}:{port['containerPort']}"
+        f"{name}-{index}.{service['metadata']['name']}:{port['containerPort']}?token=/keys/token"
         for index in range(servers["spec"]["replicas"])
     ]
 
 
-def test_the_manifests_commands_exist(manifest, run_remotecl):
+def test_the_manifests_pods_have_the_token(manifest):
+    for kind in ("StatefulSet", "Job"):
+        pod = manifest[kind]["spec"]["template"]["spec"]
+        (volume,), (container,) = pod["volumes"], pod["containers"]
+        (mount,) = container["volumeMounts"]
+        assert (mount["name"], mount["mountPath"]) == (volume["name"], "/keys")
+        assert volume["secret"]["defaultMode"] == 0o400, "a token file that others may read is refused"
+
+
+def test_the_manifests_commands_exist(manifest, run_remotecl, tmp_path):
+    (tmp_path / "token").write_text("of sixteen bytes")
+    (tmp_path / "token").chmod(0o400)
     (container,) = manifest["StatefulSet"]["spec"]["template"]["spec"]["containers"]
     program, *arguments = container["command"]
     assert program == "remotecl-server"
-    arguments = [word.replace("$(POD_IP):10990", "127.0.0.1:0") for word in arguments]
+    arguments = [word.replace("$(POD_IP):10990", "127.0.0.1:0").replace("/keys", str(tmp_path)) for word in arguments]
     start = [sys.executable, "-c", "from remotecl._daemon import main; main()", *arguments, "--exit-on-stdin-eof"]
     done = subprocess.run(start, env=CLEAN_ENVIRONMENT, input="", capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -1,5 +1,7 @@
 """What clients that do nothing cost the daemon."""
 
+import hashlib
+import hmac
 import pathlib
 import re
 import socket
@@ -9,6 +11,7 @@ import remotecl
 
 HELLO = struct.Struct("<8sIIQQ16s")
 WELCOME = struct.Struct("<8sIIQQ16sQII")
+STATEMENT = struct.Struct("<8sIIIQQQQ32x")
 CONTROL, BULK = 0, 1
 SESSIONS = 200
 KIB_PER_SESSION_MAX = 1024
@@ -20,6 +23,12 @@ def greet(address, version, role, session=0, secret=bytes(16)):
     connection.sendall(HELLO.pack(b"remotecl", version, role, 0, session, secret))
     answer = connection.recv(WELCOME.size, socket.MSG_WAITALL)
     return connection, WELCOME.unpack(answer)
+
+
+def proof_of(secret, version, role, session):
+    """What a connection of a session says to show that it knows the session's secret."""
+    connecting = STATEMENT.pack(b"remotecl", version, 1, role, 0, 0, session, 0)
+    return hmac.digest(secret, connecting, hashlib.sha256)[:16]
 
 
 def resident_kib(process):
@@ -37,7 +46,9 @@ def test_an_idle_session_takes_less_than_a_mebibyte():
         def connect():
             control, (_, _, accepted, _, session, secret, *_) = greet(server.address, version, CONTROL)
             assert accepted == 0
-            bulk, (_, _, accepted, *_) = greet(server.address, version, BULK, session, secret)
+            bulk, (_, _, accepted, *_) = greet(
+                server.address, version, BULK, session, proof_of(secret, version, BULK, session)
+            )
             assert accepted == 0
             connections.extend([control, bulk])
 

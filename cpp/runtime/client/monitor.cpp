@@ -2,6 +2,7 @@
 
 #include <array>
 #include <chrono>
+#include <optional>
 
 #include "runtime/greeting/greeting.h"
 #include "runtime/transport/tcp.h"
@@ -15,8 +16,11 @@ constexpr std::uint32_t kAnswerSizeMax = 16u << 20;
 
 }  // namespace
 
-Monitor::Monitor(const Address& address) : address_(address), connection_(tcp::connect(address, kConnectTimeout)) {
-  welcome_ = greet(*connection_, address, Role::kMonitor, 0, {});
+Monitor::Monitor(const ServerName& server) : address_(server.address) {
+  std::optional<AccessToken> token;
+  if (!server.token_file.empty()) token = read_token(server.token_file);
+  connection_ = tcp::connect(address_, kConnectTimeout);
+  welcome_ = greet_server(*connection_, address_, token ? &*token : nullptr, Role::kMonitor);
   connection_->set_read_timeout(kAnswerTimeout);
 }
 

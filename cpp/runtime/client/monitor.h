@@ -3,6 +3,7 @@
 #include <memory>
 #include <vector>
 
+#include "runtime/greeting/server_name.h"
 #include "runtime/protocol/frames.h"
 #include "runtime/protocol/messages.h"
 #include "runtime/transport/address.h"
@@ -21,7 +22,7 @@ struct StatusAnswer {
 class Monitor {
  public:
   // Throws ConnectionError.
-  explicit Monitor(const Address& address);
+  explicit Monitor(const ServerName& server);
 
   const Welcome& welcome() const { return welcome_; }
   // Throws ConnectionError when the server is lost, or says nothing for some seconds; then this is of no more use.

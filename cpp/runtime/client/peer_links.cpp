@@ -1,13 +1,12 @@
 #include "runtime/client/peer_links.h"
 
-#include <sys/random.h>
-
 #include <cstdlib>
 #include <cstring>
 
 #include "runtime/client/handle.h"
 #include "runtime/client/notice.h"
 #include "runtime/client/session.h"
+#include "runtime/greeting/secret.h"
 
 namespace remotecl {
 namespace {
@@ -16,16 +15,6 @@ namespace {
 constexpr std::chrono::seconds kRetryPause{5};
 // Servers give up on addresses sooner; this is for one that does not answer at all.
 constexpr std::chrono::seconds kDecisionMax{10};
-
-Secret new_secret() {
-  Secret secret{};
-  std::size_t have = 0;
-  while (have < secret.size()) {
-    const ssize_t count = ::getrandom(secret.data() + have, secret.size() - have, 0);
-    if (count > 0) have += static_cast<std::size_t>(count);
-  }
-  return secret;
-}
 
 bool enabled_by_user() {
   const char* peers = std::getenv("REMOTECL_PEERS");
@@ -74,7 +63,7 @@ void PeerLinks::attempt(const Key& key, Entry& entry) {
   Session& accepting = entry.reversed ? *key.first : *key.second;
   entry.reported = 0;
   entry.id = next_id();
-  const Secret secret = new_secret();
+  const Secret secret = random_secret();
   accepting.send(AcceptPeer{connecting.peer_id(), entry.id, secret});
   accepting.flush();
   std::vector<PeerAddress> addresses;

@@ -12,9 +12,9 @@ namespace {
 
 constexpr std::size_t kServersMax = 64;  // a bit each in what an object remembers
 
-std::string texts(const std::vector<Address>& addresses) {
+std::string texts(const std::vector<ServerName>& names) {
   std::string texts;
-  for (const Address& address : addresses) texts += (texts.empty() ? "" : ", ") + address.text();
+  for (const ServerName& name : names) texts += (texts.empty() ? "" : ", ") + name.address.text();
   return texts;
 }
 
@@ -31,18 +31,18 @@ void Platform::connect_configured() {
   if (std::getenv("REMOTECL_DISABLE") != nullptr) return;
   const char* configured = std::getenv("REMOTECL_SERVERS");
   if (configured == nullptr) return;
-  std::vector<Address> addresses;
+  std::vector<ServerName> names;
   try {
-    addresses = parse_addresses(configured, kDefaultPort);
+    names = parse_server_names(configured, kDefaultPort);
   } catch (const std::invalid_argument& error) {
     notice(std::string("REMOTECL_SERVERS: ") + error.what());
   }
-  Operations::Running running(Operation::Kind::kConnect, texts(addresses), addresses.size());
-  for (const Address& address : addresses) {
+  Operations::Running running(Operation::Kind::kConnect, texts(names), names.size());
+  for (const ServerName& name : names) {
     try {
-      add(address);
+      add(name);
     } catch (const ConnectionError& error) {
-      servers_.push_back({address, nullptr, error.what()});
+      servers_.push_back({name.address, nullptr, error.what()});
       notice(error.what());
     }
     running.advance();
@@ -51,11 +51,12 @@ void Platform::connect_configured() {
 
 void Platform::connect(const std::string& servers) {
   connect_configured();
-  const std::vector<Address> addresses = parse_addresses(servers, kDefaultPort);
-  if (addresses.empty()) throw std::invalid_argument("no server is named; write \"host[:port][,host2[:port]]\"");
+  const std::vector<ServerName> names = parse_server_names(servers, kDefaultPort);
+  if (names.empty()) throw std::invalid_argument("no server is named; write \"host[:port][,host2[:port]]\"");
   const std::lock_guard lock(mutex_);
-  Operations::Running running(Operation::Kind::kConnect, texts(addresses), addresses.size());
-  for (const Address& address : addresses) {
+  Operations::Running running(Operation::Kind::kConnect, texts(names), names.size());
+  for (const ServerName& name : names) {
+    const Address& address = name.address;
     const auto same = [&address](const ServerStatus& server) { return server.address == address && server.session; };
     if (std::find_if(servers_.begin(), servers_.end(), same) != servers_.end()) continue;
     if (in_use()) {
@@ -63,16 +64,17 @@ void Platform::connect(const std::string& servers) {
                             ": the program has used the remotecl platform already, and its devices cannot change any "
                             "more; connect before the first clGetDeviceIDs (in PyOpenCL: get_devices())");
     }
-    add(address);
+    add(name);
     running.advance();
   }
 }
 
-void Platform::add(const Address& address) {
+void Platform::add(const ServerName& name) {
+  const Address& address = name.address;
   if (sessions_.size() >= kServersMax) {
     throw ConnectionError("cannot add " + address.text() + ": at most 64 servers can be connected");
   }
-  auto session = std::make_unique<Session>(address, static_cast<std::uint32_t>(sessions_.size()));
+  auto session = std::make_unique<Session>(name, static_cast<std::uint32_t>(sessions_.size()));
   Decoder decoder(session->device_list());
   DeviceList list{};
   if (!decoder.read(list)) throw ConnectionError(address.text() + " sent a malformed list of devices");

@@ -37,7 +37,7 @@ class Platform final : public Handle<_cl_platform_id, HandleTag::kPlatform, CL_I
 
  private:
   Platform() = default;
-  void add(const Address& address);
+  void add(const ServerName& name);
 
   std::mutex mutex_;
   bool read_environment_ = false;

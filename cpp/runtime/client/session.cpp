@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <chrono>
+#include <optional>
 
 #include "runtime/client/event.h"
 #include "runtime/client/fork.h"
@@ -22,11 +23,15 @@ constexpr std::chrono::milliseconds kConnectTimeout{5000};
 
 }  // namespace
 
-Session::Session(const Address& address, std::uint32_t index) : address_(address), index_(index) {
+Session::Session(const ServerName& server, std::uint32_t index) : address_(server.address), index_(index) {
+  std::optional<AccessToken> token;
+  if (!server.token_file.empty()) token = read_token(server.token_file);
+  const Address& address = server.address;
   control_ = tcp::connect(address, kConnectTimeout);
-  welcome_ = greet(*control_, address, Role::kControl, 0, {});
+  welcome_ = greet_server(*control_, address, token ? &*token : nullptr);
   bulk_ = tcp::connect(address, kConnectTimeout);
-  const Welcome bulk_welcome = greet(*bulk_, address, Role::kBulk, welcome_.session, welcome_.secret, bulk_features());
+  const Welcome bulk_welcome =
+      greet_session(*bulk_, address, Role::kBulk, {welcome_.session, welcome_.epoch, welcome_.secret}, bulk_features());
   const int bulk_stream = bulk_->wait_handle();
   bulk_ = share_memory(std::move(bulk_), address, bulk_welcome);
   numeric_address_ = tcp::peer_address(*control_);

@@ -16,6 +16,7 @@
 #include "runtime/client/device_indices.h"
 #include "runtime/client/operations.h"
 #include "runtime/client/transfer.h"
+#include "runtime/greeting/server_name.h"
 #include "runtime/protocol/message_buffer.h"
 #include "runtime/protocol/messages.h"
 #include "runtime/transport/address.h"
@@ -35,7 +36,7 @@ class Event;
 class Session {
  public:
   // Connects and receives the devices. Throws ConnectionError.
-  Session(const Address& address, std::uint32_t index);
+  Session(const ServerName& server, std::uint32_t index);
   ~Session();
 
   const Address& address() const { return address_; }

@@ -4,16 +4,30 @@
 #include <array>
 #include <utility>
 
+#include "runtime/greeting/proof.h"
+#include "runtime/greeting/secret.h"
 #include "runtime/transport/shared_memory.h"
 
 namespace remotecl {
+namespace {
 
-Welcome greet(Connection& connection, const Address& address, Role role, std::uint64_t session, const Secret& secret,
-              std::uint64_t features) {
-  const Hello hello{kMagic, kProtocolVersion, role, features, session, secret};
+Bytes key_of(const Secret& secret) { return std::as_bytes(std::span(secret)); }
+
+// What a server says for people. It may mean harm: nothing in it may control a terminal.
+std::string read_text(Connection& connection, const Welcome& welcome, Deadline deadline) {
+  std::string text(std::min(welcome.text_size, kWelcomeTextMax), '\0');
+  read_before(connection, std::as_writable_bytes(std::span(text.data(), text.size())), deadline);
+  std::replace_if(
+      text.begin(), text.end(), [](unsigned char byte) { return byte < 0x20 || byte == 0x7f; }, ' ');
+  return text;
+}
+
+// Sends what the connecting side says next and reads the answer: accepted, or that a proof is wanted.
+Welcome exchange(Connection& connection, const Address& address, Bytes words, Deadline deadline) {
   std::array<std::byte, kWelcomeSize> answer;
-  connection.set_read_timeout(std::chrono::milliseconds(kHandshakeTimeoutMs));
-  if (!connection.write(Bytes(encode_frame<Hello, kHelloSize>(hello))) || !connection.read_exactly(answer)) {
+  const bool said = connection.write(words);
+  prepare_proofs();  // the answer takes a while
+  if (!said || !read_before(connection, answer, deadline)) {
     throw ConnectionError(address.text() +
                           " did not answer as a remotecl-server; is another program on that port? If it is a tunnel: "
                           "is the server still at its other end, and does the SSH server allow forwarding?");
@@ -22,18 +36,92 @@ Welcome greet(Connection& connection, const Address& address, Role role, std::ui
   if (welcome.magic != kMagic) {
     throw ConnectionError(address.text() + " is not a remotecl-server; check the port");
   }
-  std::string text(std::min(welcome.text_size, kWelcomeTextMax), '\0');
-  connection.read_exactly(std::as_writable_bytes(std::span(text.data(), text.size())));
+  const std::string text = read_text(connection, welcome, deadline);
   if (welcome.status == WelcomeStatus::kVersionMismatch || welcome.version != kProtocolVersion) {
     throw ConnectionError(address.text() + " speaks version " + std::to_string(welcome.version) +
                           " of the protocol and this side version " + std::to_string(kProtocolVersion) +
                           "; install the same remotecl release on both machines");
   }
-  if (welcome.status != WelcomeStatus::kAccepted) {
+  if (welcome.status != WelcomeStatus::kAccepted && welcome.status != WelcomeStatus::kProve) {
     throw ConnectionError(address.text() + " refused the connection: " + text);
   }
-  connection.set_read_timeout(std::chrono::milliseconds(0));
   return welcome;
+}
+
+ConnectionError impostor(const Address& address) {
+  return ConnectionError(address.text() +
+                         " accepts the connection without knowing the token: it was started without its token file, or "
+                         "it is another server than you mean. Name no token for it only if you trust it anyway");
+}
+
+// The rest of a greeting with a token, after the server's first answer.
+Welcome prove_token(Connection& connection, const Address& address, const AccessToken& token, const Hello& hello,
+                    const Welcome& challenge, Deadline deadline) {
+  Transcript transcript{hello.role,   hello.features,  0, challenge.session, challenge.epoch,
+                        hello.secret, challenge.secret};
+  const Proof proof = prove(token.key(), Claim::kConnecting, transcript);
+  Welcome welcome = exchange(connection, address, std::as_bytes(std::span(proof)), deadline);
+  transcript.taken = welcome.features;
+  const bool knows_token = welcome.status == WelcomeStatus::kAccepted && welcome.session == challenge.session &&
+                           welcome.epoch == challenge.epoch &&
+                           same_secret(welcome.secret, prove_briefly(token.key(), Claim::kAccepting, transcript));
+  if (!knows_token) throw impostor(address);
+  welcome.secret = prove_briefly(token.key(), Claim::kSessionSecret, transcript);
+  return welcome;
+}
+
+}  // namespace
+
+bool read_before(Connection& connection, MutableBytes to, Deadline deadline) {
+  while (!to.empty()) {
+    const auto now = std::chrono::steady_clock::now();
+    if (now >= deadline) return false;
+    connection.set_read_timeout(std::chrono::ceil<std::chrono::milliseconds>(deadline - now));
+    const std::size_t count = connection.read_some(to);
+    if (count == 0) return false;
+    to = to.subspan(count);
+  }
+  connection.set_read_timeout(std::chrono::milliseconds(0));
+  return true;
+}
+
+Welcome greet_server(Connection& connection, const Address& address, const AccessToken* token, Role role) {
+  const Deadline deadline = greeting_deadline();
+  const std::uint64_t features = token != nullptr ? kFeatureToken : 0;
+  const Hello hello{kMagic, kProtocolVersion, role, features, 0, random_secret()};
+  const Welcome welcome = exchange(connection, address, Bytes(encode_frame<Hello, kHelloSize>(hello)), deadline);
+  const bool is_challenge = welcome.status == WelcomeStatus::kProve;
+  if (token == nullptr) {
+    if (is_challenge) throw ConnectionError(address.text() + " asks for a proof that was not offered; see its log");
+    return welcome;
+  }
+  if (!is_challenge) throw impostor(address);
+  return prove_token(connection, address, *token, hello, welcome, deadline);
+}
+
+Welcome greet_session(Connection& connection, const Address& address, Role role, const Invitation& invitation,
+                      std::uint64_t features) {
+  Hello hello{kMagic, kProtocolVersion, role, features, invitation.session, {}};
+  hello.secret = connecting_proof(invitation.secret, hello);
+  const Welcome welcome =
+      exchange(connection, address, Bytes(encode_frame<Hello, kHelloSize>(hello)), greeting_deadline());
+  if (welcome.epoch != invitation.epoch) {
+    throw ConnectionError(address.text() + " is another server than the one that was meant");
+  }
+  if (welcome.status != WelcomeStatus::kAccepted ||
+      !same_secret(welcome.secret, accepting_proof(invitation.secret, hello, welcome))) {
+    throw ConnectionError(address.text() + " does not know the secret of the session that it accepts a connection of");
+  }
+  return welcome;
+}
+
+Secret connecting_proof(const Secret& secret, const Hello& hello) {
+  return prove_briefly(key_of(secret), Claim::kConnecting, {hello.role, hello.features, 0, hello.session, 0, {}, {}});
+}
+
+Secret accepting_proof(const Secret& secret, const Hello& hello, const Welcome& welcome) {
+  return prove_briefly(key_of(secret), Claim::kAccepting,
+                       {hello.role, hello.features, welcome.features, hello.session, welcome.epoch, {}, {}});
 }
 
 std::uint64_t bulk_features() { return shared_memory::wanted() ? kFeatureSharedMemory : 0; }

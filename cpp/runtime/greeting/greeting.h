@@ -1,17 +1,44 @@
 #pragma once
 
+#include <chrono>
 #include <memory>
 
+#include "runtime/greeting/access_token.h"
 #include "runtime/protocol/frames.h"
 #include "runtime/transport/address.h"
 #include "runtime/transport/connection.h"
 
 namespace remotecl {
 
-// The first words of whoever made a connection, a client or a server to its peer: says hello and waits for the welcome.
-// Throws ConnectionError that names `address`, the cause and the remedy.
-Welcome greet(Connection& connection, const Address& address, Role role, std::uint64_t session, const Secret& secret,
-              std::uint64_t features = 0);
+using Deadline = std::chrono::steady_clock::time_point;
+inline Deadline greeting_deadline() {
+  return std::chrono::steady_clock::now() + std::chrono::milliseconds(kHandshakeTimeoutMs);
+}
+
+// Reads exactly to.size() bytes; false when they have not come in time, however slowly some of them do.
+bool read_before(Connection& connection, MutableBytes to, Deadline deadline);
+
+// The first words of a client on its control connection, or of a monitor. With a token both prove that they know it,
+// and the welcome's secret, which is the session's, has not travelled. Throws ConnectionError that names `address`, the
+// cause and the remedy.
+Welcome greet_server(Connection& connection, const Address& address, const AccessToken* token,
+                     Role role = Role::kControl);
+
+// What somebody has to know to join a session that exists.
+struct Invitation {
+  std::uint64_t session;
+  std::uint64_t epoch;
+  Secret secret;
+};
+
+// The first words on a further connection of a session, or on one of a peer's: both prove that they know its secret.
+// Throws ConnectionError.
+Welcome greet_session(Connection& connection, const Address& address, Role role, const Invitation& invitation,
+                      std::uint64_t features = 0);
+
+// What proves to know the secret, in the Hello and in the Welcome.
+Secret connecting_proof(const Secret& secret, const Hello& hello);
+Secret accepting_proof(const Secret& secret, const Hello& hello, const Welcome& welcome);
 
 // The features to ask for on a connection for bulk data.
 std::uint64_t bulk_features();

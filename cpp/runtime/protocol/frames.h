@@ -9,7 +9,7 @@
 namespace remotecl {
 
 inline constexpr std::uint16_t kDefaultPort = 10990;
-inline constexpr std::uint32_t kProtocolVersion = 4;
+inline constexpr std::uint32_t kProtocolVersion = 5;
 
 // Bounds on what a peer can make us hold.
 inline constexpr std::uint32_t kMessageSizeMax = 64u << 20;  // one control message
@@ -26,6 +26,7 @@ enum class Role : std::uint32_t { kControl = 0, kBulk = 1, kPeerControl = 2, kPe
 
 // Features of a connection: what both sides name is used.
 inline constexpr std::uint64_t kFeatureSharedMemory = 1;  // bulk data through memory, where both are on one host
+inline constexpr std::uint64_t kFeatureToken = 2;         // both prove that they know the server's token
 
 // First bytes on every connection, client to server. Its layout is the same in every protocol version.
 struct Hello {
@@ -35,12 +36,20 @@ struct Hello {
   std::uint64_t features;
   std::uint64_t session;  // 0 on a control connection; on a bulk connection what the control connection was given;
                           // on a peer's what ConnectPeer says
-  Secret secret;
+  Secret secret;          // control: a nonce; else proves that the session's, or the link's, secret is known
   REMOTECL_FIELDS(magic, version, role, features, session, secret)
 };
 inline constexpr std::size_t kHelloSize = 48;
 
-enum class WelcomeStatus : std::uint32_t { kAccepted = 0, kVersionMismatch = 1, kBusy = 2, kUnknownSession = 3 };
+enum class WelcomeStatus : std::uint32_t {
+  kAccepted = 0,
+  kVersionMismatch = 1,
+  kBusy = 2,
+  kUnknownSession = 3,
+  kTokenNeeded = 4,
+  kProve = 5,  // the client's proof comes next, and then another Welcome
+  kWrongToken = 6,
+};
 
 // The answer, also the same in every version; `text_size` bytes of UTF-8 follow (0 when accepted).
 struct Welcome {
@@ -49,13 +58,16 @@ struct Welcome {
   WelcomeStatus status;
   std::uint64_t features;
   std::uint64_t session;
-  Secret secret;
+  Secret secret;        // control: the session's, or with a token a proof, or to be proved a nonce; else a proof
   std::uint64_t epoch;  // differs between two runs of a daemon
   std::uint32_t text_size;
   std::uint32_t reserved;
   REMOTECL_FIELDS(magic, version, status, features, session, secret, epoch, text_size, reserved)
 };
 inline constexpr std::size_t kWelcomeSize = 64;
+
+// What a client answers to kProve: HMAC-SHA256.
+using Proof = std::array<std::uint8_t, 32>;
 
 inline constexpr std::array<std::uint8_t, 8> kMagic = {'r', 'e', 'm', 'o', 't', 'e', 'c', 'l'};
 

@@ -1,5 +1,7 @@
 #include "runtime/transport/address.h"
 
+#include <arpa/inet.h>
+
 #include <charconv>
 #include <stdexcept>
 
@@ -45,17 +47,13 @@ Address parse_address(std::string_view text, std::uint16_t default_port) {
   return address;
 }
 
-std::vector<Address> parse_addresses(std::string_view text, std::uint16_t default_port) {
-  std::vector<Address> addresses;
-  while (!text.empty()) {
-    const std::size_t comma = text.find(',');
-    std::string_view entry = text.substr(0, comma);
-    text = comma == std::string_view::npos ? std::string_view{} : text.substr(comma + 1);
-    while (!entry.empty() && entry.front() == ' ') entry.remove_prefix(1);
-    while (!entry.empty() && entry.back() == ' ') entry.remove_suffix(1);
-    if (!entry.empty()) addresses.push_back(parse_address(entry, default_port));
-  }
-  return addresses;
+bool Address::is_loopback() const {
+  if (host == "localhost") return true;
+  in_addr v4{};
+  in6_addr v6{};
+  if (::inet_pton(AF_INET, host.c_str(), &v4) == 1) return (ntohl(v4.s_addr) >> 24) == IN_LOOPBACKNET;
+  if (::inet_pton(AF_INET6, host.c_str(), &v6) != 1) return false;
+  return IN6_IS_ADDR_LOOPBACK(&v6) || (IN6_IS_ADDR_V4MAPPED(&v6) && v6.s6_addr[12] == IN_LOOPBACKNET);
 }
 
 }  // namespace remotecl

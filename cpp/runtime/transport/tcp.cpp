@@ -73,6 +73,31 @@ std::unique_ptr<Connection> adopt(int descriptor) {
   return std::make_unique<StreamConnection>(descriptor);
 }
 
+namespace {
+
+ConnectionError cannot_listen(const Address& address, const std::error_code& why) {
+  std::string remedy = "choose an address of this machine";
+  if (why == asio::error::address_in_use) remedy = "another program uses the port; stop it or choose another port";
+  if (why == asio::error::access_denied) remedy = "ports below 1024 need root; choose a higher one";
+  return ConnectionError("cannot listen on " + address.text() + " (" + why.message() + "); " + remedy);
+}
+
+Socket::endpoint local_endpoint(const Address& address) {
+  asio::io_context io;
+  std::error_code error;
+  const auto endpoints =
+      Socket::resolver(io).resolve(address.host, std::to_string(address.port), asio::ip::resolver_base::passive, error);
+  if (error) throw cannot_listen(address, error);
+  return endpoints.begin()->endpoint();
+}
+
+}  // namespace
+
+Address resolve_local(const Address& address) {
+  const Socket::endpoint endpoint = local_endpoint(address);
+  return {endpoint.address().to_string(), endpoint.port()};
+}
+
 struct Listener::State {
   asio::io_context io;
   Socket::acceptor acceptor{io};
@@ -82,17 +107,8 @@ struct Listener::State {
 
 Listener::Listener(const Address& address) : state_(std::make_unique<State>()) {
   std::error_code error;
-  Socket::resolver resolver(state_->io);
-  const auto endpoints =
-      resolver.resolve(address.host, std::to_string(address.port), asio::ip::resolver_base::passive, error);
-  const auto fail = [&address](const std::error_code& why) {
-    std::string remedy = "choose an address of this machine";
-    if (why == asio::error::address_in_use) remedy = "another program uses the port; stop it or choose another port";
-    if (why == asio::error::access_denied) remedy = "ports below 1024 need root; choose a higher one";
-    throw ConnectionError("cannot listen on " + address.text() + " (" + why.message() + "); " + remedy);
-  };
-  if (error) fail(error);
-  const Socket::endpoint endpoint = endpoints.begin()->endpoint();
+  const auto fail = [&address](const std::error_code& why) { throw cannot_listen(address, why); };
+  const Socket::endpoint endpoint = local_endpoint(address);
   auto& acceptor = state_->acceptor;
   if (acceptor.open(endpoint.protocol(), error)) fail(error);
   ::fcntl(acceptor.native_handle(), F_SETFD, FD_CLOEXEC);

@@ -19,6 +19,9 @@ std::unique_ptr<Connection> adopt(int descriptor);
 // Who is at the other end of a connection of this kind, as a number.
 Address peer_address(const Connection& connection);
 
+// Where a Listener on `address` would listen, without names. Throws ConnectionError.
+Address resolve_local(const Address& address);
+
 // A listening socket. accept() and close() may be called from different threads.
 class Listener {
  public:

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "runtime/base/bytes.h"
+#include "runtime/greeting/greeting.h"
 #include "runtime/protocol/frames.h"
 #include "runtime/protocol/message_buffer.h"
 #include "runtime/protocol/messages.h"
@@ -31,8 +32,10 @@ class FakeServer {
       for (std::unique_ptr<Connection>* connection : {&control, &bulk}) {
         *connection = listener_.accept();
         if (*connection == nullptr) return;
-        std::array<std::byte, kHelloSize> hello;
-        if (!(*connection)->read_exactly(hello)) return;
+        std::array<std::byte, kHelloSize> bytes;
+        if (!(*connection)->read_exactly(bytes)) return;
+        const auto hello = decode_frame<Hello>(bytes);
+        if (connection == &bulk) welcome.secret = accepting_proof(welcome.secret, hello, welcome);
         welcome.text_size = static_cast<std::uint32_t>(text.size());
         (*connection)->write(Bytes(encode_frame<Welcome, kWelcomeSize>(welcome)));
         (*connection)->write(std::as_bytes(std::span(text)));

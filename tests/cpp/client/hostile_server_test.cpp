@@ -16,7 +16,7 @@ using Clock = std::chrono::steady_clock;
 
 std::string refusal(const Address& address) {
   try {
-    Session session(address, 0);
+    Session session({address, {}}, 0);
   } catch (const ConnectionError& error) {
     return error.what();
   }
@@ -62,12 +62,92 @@ TEST(Handshake, RefusalIsPassedOn) {
   EXPECT_NE(refusal(server.address()).find("come back later"), std::string::npos);
 }
 
+// A server of which nothing else is right, in the course of one greeting with a token.
+class ImpostorTest : public ::testing::Test {
+ protected:
+  ~ImpostorTest() override { server_.join(); }
+  void serve(std::function<void(Connection&)> behaviour) {
+    server_ = std::thread([this, behaviour = std::move(behaviour)] {
+      const auto connection = listener_.accept();
+      std::array<std::byte, kHelloSize> hello;
+      if (connection->read_exactly(hello)) behaviour(*connection);
+    });
+  }
+  static void say(Connection& connection, WelcomeStatus status) {
+    Welcome welcome = FakeServer::accepted();
+    welcome.status = status;
+    welcome.features = kFeatureToken;
+    connection.write(Bytes(encode_frame<Welcome, kWelcomeSize>(welcome)));
+  }
+  std::string refusal() {
+    const auto connection = tcp::connect(listener_.address(), 5s);
+    const AccessToken token("a token of many characters", "a test");
+    try {
+      greet_server(*connection, listener_.address(), &token);
+    } catch (const ConnectionError& error) {
+      return error.what();
+    }
+    return "";
+  }
+
+  tcp::Listener listener_{{"127.0.0.1", 0}};
+  std::thread server_;
+};
+
+TEST_F(ImpostorTest, MayNotAcceptWithoutAskingForAProof) {
+  serve([](Connection& connection) { say(connection, WelcomeStatus::kAccepted); });
+  EXPECT_NE(refusal().find("without knowing the token"), std::string::npos);
+}
+
+TEST_F(ImpostorTest, MayNotAcceptWithoutAProofOfItsOwn) {
+  serve([](Connection& connection) {
+    say(connection, WelcomeStatus::kProve);
+    Proof proof;
+    connection.read_exactly(std::as_writable_bytes(std::span(proof)));
+    say(connection, WelcomeStatus::kAccepted);
+  });
+  EXPECT_NE(refusal().find("without knowing the token"), std::string::npos);
+}
+
+TEST_F(ImpostorTest, MayNotAskForOneProofAfterTheOther) {
+  serve([](Connection& connection) {
+    say(connection, WelcomeStatus::kProve);
+    Proof proof;
+    connection.read_exactly(std::as_writable_bytes(std::span(proof)));
+    say(connection, WelcomeStatus::kProve);
+  });
+  EXPECT_NE(refusal().find("without knowing the token"), std::string::npos);
+}
+
+TEST_F(ImpostorTest, WordsCannotControlATerminal) {
+  serve([](Connection& connection) {
+    const std::string text = "\x1b[2Jgone\r\n\x7f";
+    Welcome welcome = FakeServer::accepted();
+    welcome.status = WelcomeStatus::kBusy;
+    welcome.text_size = static_cast<std::uint32_t>(text.size());
+    connection.write(Bytes(encode_frame<Welcome, kWelcomeSize>(welcome)), std::as_bytes(std::span(text)));
+  });
+  const std::string words = refusal();
+  EXPECT_NE(words.find(" [2Jgone   "), std::string::npos) << words;
+}
+
+// Each byte comes in time, the whole of them does not.
+TEST_F(ImpostorTest, SlowServerIsGivenUpAfterItsTime) {
+  serve([](Connection& connection) {
+    const std::byte byte{'r'};
+    while (connection.write({&byte, 1})) std::this_thread::sleep_for(200ms);
+  });
+  const auto begin = Clock::now();
+  EXPECT_NE(refusal(), "");
+  EXPECT_LT(Clock::now() - begin, std::chrono::milliseconds(kHandshakeTimeoutMs) + 3s);
+}
+
 class HostileServerTest : public ::testing::Test {
  protected:
   void SetUp() override {
     ::setenv("REMOTECL_LOG", "off", 1);  // the losses are meant
     server_.welcome_both(FakeServer::accepted());
-    session_ = std::make_unique<Session>(server_.address(), 0);
+    session_ = std::make_unique<Session>(ServerName{server_.address(), {}}, 0);
     server_.ready();
     session_->add_interest();  // it reads though nobody waits
   }
@@ -164,7 +244,7 @@ TEST(HostileServer, RandomMessages) {
   for (int round = 0; round < 60; ++round) {
     FakeServer server;
     server.welcome_both(FakeServer::accepted());
-    Session session(server.address(), 0);
+    Session session({server.address(), {}}, 0);
     server.ready();
     std::vector<std::byte> memory(256);
     std::atomic<int> ended{0};

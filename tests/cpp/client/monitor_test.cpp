@@ -48,7 +48,7 @@ void say(Connection& connection, const Message& message) {
 
 std::string complaint_about(std::function<void(Connection&)> answer) {
   const OneAnswer server(std::move(answer));
-  Monitor monitor(server.address());
+  Monitor monitor({server.address(), {}});
   try {
     monitor.ask();
   } catch (const ConnectionError& error) {
@@ -64,7 +64,7 @@ TEST(MonitorTest, AsksAndIsAnswered) {
     status.version = "9.9";
     say(connection, status);
   });
-  Monitor monitor(server.address());
+  Monitor monitor({server.address(), {}});
   const StatusAnswer answer = monitor.ask();
   EXPECT_EQ(answer.status.version, "9.9");
   EXPECT_GT(answer.round_trip_us, 0);

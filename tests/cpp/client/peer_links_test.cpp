@@ -32,7 +32,8 @@ class PeerLinksTest : public ::testing::Test {
   static Session& make(FakeServer& server) {
     static auto& sessions = *new std::vector<std::unique_ptr<Session>>;
     server.welcome_both(FakeServer::accepted());
-    sessions.push_back(std::make_unique<Session>(server.address(), static_cast<std::uint32_t>(sessions.size() + 8)));
+    sessions.push_back(
+        std::make_unique<Session>(ServerName{server.address(), {}}, static_cast<std::uint32_t>(sessions.size() + 8)));
     server.ready();
     return *sessions.back();
   }

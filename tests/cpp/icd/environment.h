@@ -20,7 +20,8 @@ class Environment : public ::testing::Environment {
   explicit Environment(int daemons, std::vector<std::string> daemon_environment = {})
       : count_(daemons), daemon_environment_(std::move(daemon_environment)) {}
   // Daemons that can only be reached over a bad network.
-  Environment(int daemons, const FaultRelay::Faults& faults) : count_(daemons), faults_(faults) {}
+  Environment(int daemons, const FaultRelay::Faults& faults, std::vector<std::string> daemon_environment)
+      : count_(daemons), daemon_environment_(std::move(daemon_environment)), faults_(faults) {}
 
   void SetUp() override;
   void TearDown() override;

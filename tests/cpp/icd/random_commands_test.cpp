@@ -534,7 +534,11 @@ int main(int argc, char** argv) {
   std::cout << "repeat with REMOTECL_TEST_SEED=" << remotecl::testing::seed() << '\n';
   remotecl::testing::FaultRelay::Faults faults;
   faults.seed = remotecl::testing::seed();
-  faults.shared_memory = std::getenv("REMOTECL_TEST_SHARED_MEMORY") != nullptr;
-  ::testing::AddGlobalTestEnvironment(new remotecl::testing::Environment(3, faults));
+  std::vector<std::string> settings;
+  if (std::getenv("REMOTECL_TEST_SHARED_MEMORY") == nullptr) {  // it would pass the bad network by
+    ::setenv("REMOTECL_SHARED_MEMORY", "off", 1);
+    settings.emplace_back("REMOTECL_SHARED_MEMORY=off");
+  }
+  ::testing::AddGlobalTestEnvironment(new remotecl::testing::Environment(3, faults, settings));
   return RUN_ALL_TESTS();
 }

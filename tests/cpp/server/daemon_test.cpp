@@ -74,6 +74,7 @@ class Daemon {
     }
     return text;
   }
+  void write(std::string_view text) { ASSERT_EQ(::write(in_, text.data(), text.size()), ssize_t(text.size())); }
   void signal(int number) { ::kill(process_, number); }
   void close_stdin() {
     if (in_ >= 0) ::close(in_);
@@ -170,12 +171,47 @@ TEST(Daemon, BadAddress) {
   EXPECT_NE(daemon.errors().find("\"localhost:port\""), std::string::npos);
 }
 
-TEST(Daemon, OtherThanLoopbackIsWarnedOf) {
-  Daemon daemon({"--listen", "0.0.0.0:0"});
-  daemon.start();
+TEST(Daemon, RefusesToListenBeyondLoopbackUnprotected) {
+  for (const char* address : {"0.0.0.0:0", "[::]:0"}) {
+    Daemon daemon({"--listen", address});
+    EXPECT_EQ(daemon.wait(), 1);
+    const std::string errors = daemon.errors();
+    EXPECT_NE(errors.find(address), std::string::npos) << errors;
+    for (const char* remedy : {"--token-file", "keygen", "--insecure"}) {
+      EXPECT_NE(errors.find(remedy), std::string::npos) << errors;
+    }
+    EXPECT_EQ(std::count(errors.begin(), errors.end(), '\n'), 1) << errors;
+  }
+}
+
+TEST(Daemon, WarnsOnceWhereItListensUnprotectedOnRequest) {
+  Daemon daemon({"--listen", "0.0.0.0:0", "--insecure"});
+  const Address address = daemon.start();
+  RawClient client({"127.0.0.1", address.port});
   daemon.signal(SIGTERM);
   EXPECT_EQ(daemon.wait(), 0);
-  EXPECT_NE(daemon.errors().find("no authentication"), std::string::npos);
+  const std::string errors = daemon.errors();
+  EXPECT_NE(errors.find("whoever reaches"), std::string::npos) << errors;
+  EXPECT_EQ(std::count(errors.begin(), errors.end(), '\n'), 1) << errors;
+}
+
+TEST(Daemon, TakesATokenFromItsStandardInputAndGoesOnWatchingThat) {
+  Daemon daemon({"--listen", "0.0.0.0:0", "--token-file", "-", "--exit-on-stdin-eof"});
+  daemon.write("a token of many characters\n");
+  const Address address{"127.0.0.1", daemon.start().port};
+  const auto connect = [&] { return tcp::connect(address, 5s); };
+  EXPECT_EQ(greet(*connect(), hello_of(Role::kControl))->status, WelcomeStatus::kTokenNeeded);
+  const AccessToken token("a token of many characters", "a test");
+  EXPECT_NE(greet_server(*connect(), address, &token).session, 0u);
+  daemon.close_stdin();
+  EXPECT_EQ(daemon.wait(), 0);
+  EXPECT_EQ(daemon.errors(), "");
+}
+
+TEST(Daemon, TokenThatIsNoneIsRefused) {
+  Daemon daemon({"--listen", "127.0.0.1:0", "--token-file", "/nonexistent/token"});
+  EXPECT_EQ(daemon.wait(), 1);
+  EXPECT_NE(daemon.errors().find("/nonexistent/token"), std::string::npos);
 }
 
 }  // namespace

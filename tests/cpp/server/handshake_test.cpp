@@ -52,7 +52,7 @@ TEST_F(HandshakeTest, BulkConnectionNeedsSessionAndSecret) {
   RawClient client(address());
   Hello hello = hello_of(Role::kBulk);
   hello.session = client.welcome().session;
-  hello.secret = client.welcome().secret;
+  hello.secret = connecting_proof(client.welcome().secret, hello);
   hello.secret[7] ^= 1;
   auto welcome = greet(*connect(), hello);
   ASSERT_TRUE(welcome);

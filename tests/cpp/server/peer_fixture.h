@@ -109,7 +109,7 @@ class HostilePeerTest : public PeerTest {
     auto connection = connect_to_first();
     Hello hello = hello_of(role);
     hello.session = session != 0 ? session : a_.welcome().session;
-    hello.secret = secret;
+    hello.secret = connecting_proof(secret, hello);
     const auto welcome = greet(*connection, hello);
     return welcome && welcome->status == WelcomeStatus::kAccepted ? std::move(connection) : nullptr;
   }

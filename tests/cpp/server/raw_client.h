@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/greeting/greeting.h"
 #include "runtime/protocol/frames.h"
 #include "runtime/protocol/message_buffer.h"
 #include "runtime/protocol/messages.h"
@@ -61,7 +62,7 @@ class RawClient {
       bulk_->set_read_timeout(std::chrono::seconds(20));
       Hello hello = hello_of(Role::kBulk);
       hello.session = welcome_.session;
-      hello.secret = welcome_.secret;
+      hello.secret = connecting_proof(welcome_.secret, hello);
       const auto welcome = greet(*bulk_, hello);
       if (!welcome || welcome->status != WelcomeStatus::kAccepted) throw std::runtime_error("bulk not welcome");
     }

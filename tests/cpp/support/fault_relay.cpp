@@ -114,8 +114,7 @@ void FaultRelay::serve(Link& link, std::uint64_t seed) {
     if (more <= 0) return;
     got += static_cast<std::size_t>(more);
   }
-  auto hello = decode_frame<Hello>(bytes);
-  if (!faults_.shared_memory) hello.features &= ~kFeatureSharedMemory;
+  const auto hello = decode_frame<Hello>(bytes);
   const int far = connect_to(target_port_);
   {
     const std::lock_guard lock(mutex_);
@@ -125,8 +124,7 @@ void FaultRelay::serve(Link& link, std::uint64_t seed) {
     send_at_once(far);
     link.back = std::thread([this, &link, seed] { pump(link.far, link.near, seed + 1); });
   }
-  const auto frame = encode_frame<Hello, kHelloSize>(hello);
-  if (write_all(far, frame.data(), frame.size())) pump(link.near, far, seed);
+  if (write_all(far, bytes.data(), bytes.size())) pump(link.near, far, seed);
 }
 
 void FaultRelay::pump(int from, int to, std::uint64_t seed) const {

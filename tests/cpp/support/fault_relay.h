@@ -19,7 +19,6 @@ class FaultRelay {
   struct Faults {
     std::uint64_t seed = 0;
     std::chrono::microseconds delay_max{1500};
-    bool shared_memory = false;  // whether servers may agree on it, which passes the relay by
   };
 
   // `target`: "host:port", numeric.

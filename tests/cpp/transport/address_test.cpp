@@ -34,12 +34,13 @@ TEST(Address, BadOnesAreQuotedInTheError) {
   }
 }
 
-TEST(Addresses, AreSeparatedByCommas) {
-  const auto addresses = parse_addresses(" gpu1, gpu2:5 ,,[::1]:6,", 10);
-  EXPECT_EQ(addresses, (std::vector<Address>{{"gpu1", 10}, {"gpu2", 5}, {"::1", 6}}));
-  EXPECT_TRUE(parse_addresses("", 10).empty());
-  EXPECT_TRUE(parse_addresses(" , ", 10).empty());
-  EXPECT_THROW(parse_addresses("gpu1,:5", 10), std::invalid_argument);
+TEST(Addresses, LoopbackIsWhatOnlyThisMachineReaches) {
+  for (const char* host : {"localhost", "127.0.0.1", "127.255.3.4", "::1", "::ffff:127.0.0.1"}) {
+    EXPECT_TRUE((Address{host, 1}.is_loopback())) << host;
+  }
+  for (const char* host : {"0.0.0.0", "::", "10.127.0.1", "128.0.0.1", "::2", "::ffff:10.0.0.1", "127.example.org"}) {
+    EXPECT_FALSE((Address{host, 1}.is_loopback())) << host;
+  }
 }
 
 }  // namespace

@@ -1,0 +1,17 @@
+#pragma once
+
+#include "runtime/protocol/frames.h"
+
+namespace remotecl {
+
+// From the system's generator. Throws std::system_error.
+void fill_random(MutableBytes bytes);
+Secret random_secret();
+
+// Takes as long for equal bytes as for different ones. Of one size.
+bool same_bytes(Bytes left, Bytes right);
+inline bool same_secret(const Secret& left, const Secret& right) {
+  return same_bytes(std::as_bytes(std::span(left)), std::as_bytes(std::span(right)));
+}
+
+}  // namespace remotecl

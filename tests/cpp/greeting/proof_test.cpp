@@ -1,0 +1,61 @@
+#include "runtime/greeting/proof.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "runtime/greeting/secret.h"
+
+namespace remotecl {
+namespace {
+
+const Bytes kKey = as_bytes("a token of some length");
+
+Transcript transcript() { return {Role::kControl, kFeatureToken, 0, 4711, 99, Secret{1, 2, 3}, Secret{4, 5, 6}}; }
+
+TEST(Proof, DependsOnEverythingThatWasSaid) {
+  const auto half = [](const Transcript& of) { return prove_briefly(kKey, Claim::kConnecting, of); };
+  std::set<Secret> proofs{half(transcript()),
+                          prove_briefly(as_bytes("another token altogether"), Claim::kConnecting, transcript())};
+  proofs.insert(prove_briefly(kKey, Claim::kAccepting, transcript()));
+  proofs.insert(prove_briefly(kKey, Claim::kSessionSecret, transcript()));
+  const auto changed = [&](auto change) {
+    Transcript other = transcript();
+    change(other);
+    proofs.insert(half(other));
+  };
+  changed([](Transcript& other) { other.role = Role::kBulk; });
+  changed([](Transcript& other) { other.offered = 0; });
+  changed([](Transcript& other) { other.taken = 1; });
+  changed([](Transcript& other) { ++other.session; });
+  changed([](Transcript& other) { ++other.epoch; });
+  changed([](Transcript& other) { ++other.client_nonce[15]; });
+  changed([](Transcript& other) { ++other.server_nonce[15]; });
+  EXPECT_EQ(proofs.size(), 11u);
+  EXPECT_EQ(half(transcript()), half(transcript()));
+}
+
+// By another implementation: Python's hmac over the bytes of heading and transcript.
+TEST(Proof, IsHmacSha256) {
+  const Proof proof = prove(kKey, Claim::kConnecting, transcript());
+  const Proof expected = {0x51, 0xec, 0xde, 0xa6, 0xd5, 0x9d, 0x49, 0x35, 0x85, 0xc5, 0x5f,
+                          0xe6, 0x60, 0x38, 0x0a, 0x67, 0xcb, 0x26, 0x7f, 0xb8, 0x24, 0xb2,
+                          0xe6, 0xa7, 0x31, 0xe3, 0x60, 0x33, 0x44, 0x2b, 0x71, 0x31};
+  EXPECT_EQ(proof, expected);
+}
+
+TEST(Secrets, AreComparedAsAWhole) {
+  const Secret one = random_secret();
+  Secret other = one;
+  EXPECT_TRUE(same_secret(one, other));
+  for (auto& byte : other) {
+    byte ^= 0x80;
+    EXPECT_FALSE(same_secret(one, other));
+    byte ^= 0x80;
+  }
+  EXPECT_FALSE(same_bytes(kKey, kKey.first(3)));
+  EXPECT_NE(random_secret(), random_secret());
+}
+
+}  // namespace
+}  // namespace remotecl
