@@ -60,6 +60,8 @@ def run(name: str, binary: str, arguments: list[str], environment: Mapping[str, 
     discovery.import_zeroconf()  # before anything is started
     # The daemon has to end with this process, also when that is killed: by the end of its stdin, as everywhere.
     keeps_stdin = "--exit-on-stdin-eof" in arguments
+    if not keeps_stdin and "-" in arguments:
+        raise RemoteCLError("--token-file - with --advertise takes --exit-on-stdin-eof, too; or name a file")
     with subprocess.Popen(
         ["remotecl-server", *arguments, *([] if keeps_stdin else ["--exit-on-stdin-eof"])],
         executable=binary,

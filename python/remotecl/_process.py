@@ -10,6 +10,7 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import IO
 
 _READY = "listening on "
@@ -32,10 +33,16 @@ class DaemonProcess:
         environment: all of its environment, or None for this process's.
         terminate: whether SIGTERM to the command stops the daemon. Where it does not (ssh would leave the daemon
             to notice by itself), the end of stdin stops it.
+        token: the first line of its stdin, for ``--token-file -``.
     """
 
     def __init__(
-        self, command: Sequence[str], environment: Mapping[str, str] | None = None, *, terminate: bool = True
+        self,
+        command: Sequence[str],
+        environment: Mapping[str, str] | None = None,
+        *,
+        terminate: bool = True,
+        token: str | None = None,
     ) -> None:
         self.command = list(command)
         self._terminate = terminate
@@ -49,6 +56,8 @@ class DaemonProcess:
             errors="replace",
             start_new_session=True,  # Ctrl-C in the terminal is for this process, which stops its daemons in order
         )
+        if token is not None:
+            _write_line(self._process, token)
         self._output = _Output(self._process)
         self._finalizer = weakref.finalize(self, _stop, self._process, os.getpid(), terminate)
         _live.add(self)
@@ -101,6 +110,13 @@ class DaemonProcess:
         """Stops the daemon and waits for its end; its exit code. One that does not end within 10 s is killed."""
         self._finalizer()
         return self._process.wait()
+
+
+def _write_line(process: subprocess.Popen[str], line: str) -> None:
+    assert process.stdin is not None
+    with suppress(BrokenPipeError):  # a process that has ended says why elsewhere
+        process.stdin.write(f"{line}\n")
+        process.stdin.flush()
 
 
 def devices_option(devices: Devices) -> str:

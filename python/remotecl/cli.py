@@ -8,6 +8,7 @@ import os
 import sys
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from types import ModuleType
 
 import remotecl
@@ -16,6 +17,7 @@ from . import _loader, _vendors
 from .connection import configured_servers, connect_servers, find_platform, import_pyopencl, native
 from .errors import RemoteCLError, ServerUnreachable
 from .inspect import ServerInfo, links, native_platform_of, server_of, servers
+from .keygen import default_directory, keygen
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -69,6 +71,9 @@ def _parser() -> argparse.ArgumentParser:
     top.add_argument("--once", action="store_true", help="look once, which takes one interval, and end")
     top.add_argument("--json", action="store_true", help="print a line of JSON for each look")
     top.set_defaults(run=_top)
+    keys = commands.add_parser("keygen", help="make a token, so that a server can let in only its own clients")
+    keys.add_argument("directory", nargs="?", type=Path, metavar="DIRECTORY", help="default: ~/.config/remotecl")
+    keys.set_defaults(run=_keygen)
 
     icd_path = commands.add_parser("icd-path", help="print the path of the ICD, for other loaders and programs")
     icd_path.add_argument(
@@ -214,6 +219,11 @@ def _doctor(options: argparse.Namespace) -> int:
             print(finding, flush=True)
     print(doctor.as_json(findings) if options.json else doctor.summary(findings))
     return 1 if any(finding.status == "problem" for finding in findings) else 0
+
+
+def _keygen(options: argparse.Namespace) -> int:
+    print(keygen(options.directory or default_directory()))
+    return 0
 
 
 def _icd_path(options: argparse.Namespace) -> int:

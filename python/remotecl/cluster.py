@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
+from ._fresh_token import FreshToken
 from ._process import Devices
-from .connection import Connection, connect
+from .connection import Connection, connect, server_name
 from .errors import ServerUnreachable
 from .server import Server, servers_table
 
@@ -56,8 +57,9 @@ class Cluster(Generic[ServerT]):
             return cluster.connect().devices[0]
     """
 
-    def __init__(self, servers: Sequence[ServerT]) -> None:
+    def __init__(self, servers: Sequence[ServerT], token: FreshToken | None = None) -> None:
         self._servers = list(servers)
+        self._token = token
 
     @property
     def servers(self) -> list[ServerT]:
@@ -69,9 +71,18 @@ class Cluster(Generic[ServerT]):
         """``host:port`` of every daemon, as this process reaches it."""
         return [server.address for server in self._servers]
 
+    @property
+    def names(self) -> list[str]:
+        """What ``REMOTECL_SERVERS`` and `remotecl.connect` take for every daemon: its address, and a file of its token.
+
+        The file is only there as long as the cluster is. Without a token these are the `addresses`.
+        """
+        file = None if self._token is None else self._token.file
+        return [server_name(address, file) for address in self.addresses]
+
     def connect(self) -> Connection:
         """Connects this process to all daemons; see `remotecl.connect`."""
-        return connect(*self.addresses)
+        return connect(*self.names)
 
     def stop(self) -> None:
         """Stops all daemons. Calling it again does nothing."""

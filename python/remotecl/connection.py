@@ -6,8 +6,10 @@ import importlib
 import json
 import os
 from collections.abc import Sequence
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from . import _loader, _vendors
 from ._html import table
@@ -63,18 +65,20 @@ class Connection:
         return table(f"connection to {len(self._servers)} servers", ("server", "device"), rows)
 
 
-def connect(*servers: str) -> Connection:
+def connect(*servers: str, token_file: str | Path | None = None) -> Connection:
     """Connects this process to servers and gives their devices as PyOpenCL objects.
 
     Works any time before the first use of the platform ``remotecl`` in this process; after that, only servers
     that are connected already may be named. Servers named in ``REMOTECL_SERVERS`` are connected as well.
 
     Args:
-        servers: one ``"host"``, ``"host:port"`` or ``"[ipv6]:port"`` each; the default port is 10990.
+        servers: one ``"host"``, ``"host:port"`` or ``"[ipv6]:port"`` each; the default port is 10990. A server that
+            asks for a token has ``"?token=FILE"`` behind it, as in ``REMOTECL_SERVERS``.
+        token_file: the same for all of these servers. Such a server has to prove that it knows the token, too.
 
     Raises:
         ValueError: no server is named.
-        ServerUnreachable: a server cannot be reached, or speaks another version.
+        ServerUnreachable: a server cannot be reached, speaks another version, or does not know the same token.
         ActivationError: the OpenCL loader of this process has run already and cannot see remotecl.
         RemoteCLError: PyOpenCL is not installed.
 
@@ -82,8 +86,11 @@ def connect(*servers: str) -> Connection:
 
         connection = remotecl.connect("gpu1", "gpu2:10991")
         queue = pyopencl.CommandQueue(connection.context(), connection.devices[0])
+        connection = remotecl.connect("gpu3", token_file="/home/me/.config/remotecl/token")
     """
     names = [part.strip() for server in servers for part in server.split(",") if part.strip()]
+    if token_file is not None:
+        names = [server_name(name, token_file) for name in names]
     if not names:
         raise ValueError('name at least one server: remotecl.connect("host[:port]")')
     _loader.activate()
@@ -136,8 +143,16 @@ def find_platform(cl: ModuleType) -> pyopencl.Platform:
     )
 
 
+def server_name(address: str, token_file: str | Path | None) -> str:
+    """How ``REMOTECL_SERVERS`` and `connect` name a server: its address, and the file of its token if it has one."""
+    if token_file is None:
+        return address
+    return f"{address}{'&' if '?' in address else '?'}token={quote(str(token_file), safe='/~')}"
+
+
 def full_address(name: str) -> str:
     """``host:port`` for what a user may write, as the client library writes it."""
+    name = name.partition("?")[0]
     host, port = name, str(DEFAULT_PORT)
     if name.startswith("["):
         host, _, rest = name[1:].partition("]")

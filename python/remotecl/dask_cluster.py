@@ -11,6 +11,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from ._fresh_token import FreshToken
 from ._process import Devices, expect_shutdown
 from .cluster import Cluster, _start_many, require_reachable
 from .errors import RemoteCLError, ServerStartError
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     import distributed
 
 _REPLY_TIMEOUT_S = 15.0
+_START_TIMEOUT_S = 30.0  # of a daemon on its worker
 _URGENT = 1000  # before whatever else the workers have to do
 
 DevicesOfWorker = Devices | Mapping[str, Devices] | Callable[[str], Devices]
@@ -33,7 +35,9 @@ class DaskServer:
         beside = {server.worker: server.address for server in cluster.servers}
     """
 
-    def __init__(self, client: distributed.Client, worker: str, name: str, host: str, devices: DevicesOfWorker) -> None:
+    def __init__(
+        self, client: distributed.Client, worker: str, name: str, host: str, devices: DevicesOfWorker, token: str
+    ) -> None:
         self.worker = worker
         self.name = name
         self._address = ""
@@ -46,6 +50,7 @@ class DaskServer:
             host,
             name,
             devices,
+            token,
             actor=True,
             workers=[worker],
             allow_other_workers=False,
@@ -119,8 +124,8 @@ class DaskCluster(Cluster[DaskServer]):
     ``CUDA_VISIBLE_DEVICES`` holds for it, too. It ends with `stop()`, with the end of a ``with`` block, with its
     worker, and when this process ends or loses Dask's scheduler.
 
-    **There is no authentication yet: whoever reaches a daemon's port can use its devices.** Dask's own are as open,
-    unless it uses TLS.
+    The daemons let in only who knows a token that is made for this cluster. It travels through Dask: who can read that
+    (anybody on the network, unless Dask uses TLS) can use them, too.
 
     Args:
         client: a synchronous ``distributed.Client``. Its scheduler and workers need ``remotecl`` installed, too.
@@ -163,19 +168,21 @@ class DaskCluster(Cluster[DaskServer]):
             raise RemoteCLError("the Dask client is asynchronous; make one with Client(..., asynchronous=False)")
         workers = _workers(client, per)
         _require_remotecl(client, [worker for worker, _, _ in workers])
+        token = FreshToken()
         launches = [
-            partial(DaskServer, client, worker, name, host, _devices_of(devices, worker, name, host))
+            partial(DaskServer, client, worker, name, host, _devices_of(devices, worker, name, host), token.text)
             for worker, name, host in workers
         ]
-        super().__init__(_start_many(launches, startup_timeout_s))
+        super().__init__(_start_many(launches, startup_timeout_s), token)
 
 
 class _WorkerDaemon:
     """The actor on a worker: it owns the daemon there, which ends with it."""
 
-    def __init__(self, host: str, name: str, devices: Devices | Callable[[str], Devices]) -> None:
+    def __init__(self, host: str, name: str, devices: Devices | Callable[[str], Devices], token: str) -> None:
         chosen = devices(name) if callable(devices) else devices
-        self._server = Server(f"[{host}]:0" if ":" in host else f"{host}:0", chosen)
+        self._server = Server._launched(f"[{host}]:0" if ":" in host else f"{host}:0", chosen, token=token)
+        self._server._await_ready(time.monotonic() + _START_TIMEOUT_S)
 
     def address(self) -> str:
         return self._server.address

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -23,11 +24,11 @@ class Server:
     process ends in whatever way, SIGKILL included.
 
     Args:
-        listen: ``host[:port]`` to listen on; port 0 lets the system choose. Until servers can authenticate their
-            clients, listen on loopback or on a trusted network only.
+        listen: ``host[:port]`` to listen on; port 0 lets the system choose. Beyond loopback it takes `token_file`.
         devices: ``"all"``, or a comma separated list (or a sequence) of device indices and parts of device names.
         environment: variables set for the daemon in addition to this process's, for example
             ``{"OCL_ICD_VENDORS": directory}`` to choose its drivers.
+        token_file: file of the token that clients have to know; see ``remotecl keygen``.
         startup_timeout_s: seconds that it may take until the daemon listens.
 
     Raises:
@@ -45,16 +46,17 @@ class Server:
         devices: Devices = "all",
         *,
         environment: Mapping[str, str] | None = None,
+        token_file: str | Path | None = None,
         startup_timeout_s: float = 30.0,
     ) -> None:
-        self._launch(listen, devices, environment)
+        self._launch(listen, devices, environment, token_file)
         self._await_ready(time.monotonic() + startup_timeout_s)
 
     @classmethod
-    def _launched(cls, listen: str, devices: Devices) -> Server:
-        """One that may not listen yet: `_await_ready` has to be called. For several at once."""
+    def _launched(cls, listen: str, devices: Devices, *, token: str | None = None) -> Server:
+        """One that may not listen yet: `_await_ready` has to be called. For several at once, or with a token."""
         server = cls.__new__(cls)
-        server._launch(listen, devices, None)
+        server._launch(listen, devices, None, None if token is None else "-", token)
         return server
 
     @property
@@ -101,10 +103,19 @@ class Server:
     def _repr_html_(self) -> str:
         return servers_table("remotecl.Server", [self])
 
-    def _launch(self, listen: str, devices: Devices, environment: Mapping[str, str] | None) -> None:
-        settings = {**_loader.original_environment(), **(environment or {})}
+    def _launch(
+        self,
+        listen: str,
+        devices: Devices,
+        environment: Mapping[str, str] | None,
+        token_file: str | Path | None,
+        token: str | None = None,
+    ) -> None:
+        settings = _daemon.daemon_environment({**_loader.original_environment(), **(environment or {})})
         command = [_daemon.binary_path(), "--listen", listen, "--devices", devices_option(devices)]
-        self._daemon = DaemonProcess([*command, "--exit-on-stdin-eof"], _daemon.daemon_environment(settings))
+        if token_file is not None:
+            command += ["--token-file", str(token_file)]
+        self._daemon = DaemonProcess([*command, "--exit-on-stdin-eof"], settings, token=token)
 
     def _await_ready(self, deadline: float) -> None:
         failure = self._daemon.await_ready(deadline)

@@ -12,6 +12,7 @@ import weakref
 from collections.abc import Mapping, Sequence
 from functools import partial
 
+from ._fresh_token import FreshToken
 from ._process import DaemonProcess, Devices, devices_option, expect_shutdown
 from .cluster import Cluster, _start_many, require_reachable
 from .errors import ServerStartError, ServerUnreachable
@@ -57,14 +58,16 @@ class SSHServer:
             print(server.where, server.address, server.running)
     """
 
-    def __init__(self, host: str, command: str, devices: Devices, ssh_options: Sequence[str], *, tunnel: bool) -> None:
+    def __init__(
+        self, host: str, command: str, devices: Devices, ssh_options: Sequence[str], token: str, *, tunnel: bool
+    ) -> None:
         self.host = host
         self._address = ""
         self._tunnel = _Tunnel(host, ssh_options) if tunnel else None
         control = self._tunnel.master_options if self._tunnel else _JOIN_MASTER
         words = ["ssh", *control, *ssh_options, *_SSH_DEFAULTS, host, _remote_command(command, devices, tunnel)]
         try:
-            self._daemon = DaemonProcess(words, terminate=False)
+            self._daemon = DaemonProcess(words, terminate=False, token=token)
         except FileNotFoundError:
             raise _no_ssh() from None
 
@@ -125,10 +128,11 @@ class SSHCluster(Cluster[SSHServer]):
     do in a terminal; but it cannot ask for a password. A daemon ends with `stop()`, with the end of a ``with`` block,
     when the object is collected, and with its ssh connection, thus also when this process ends in whatever way.
 
-    Without a tunnel a daemon listens on the address that ssh has reached its machine by. **There is no
-    authentication yet: whoever reaches its port can use the devices. On a network where you do not trust everybody,
-    take** ``tunnel=True``: then it listens on its machine's loopback only. Servers that are reached through tunnels
-    do not reach each other: what moves between them goes through this computer.
+    The daemons let in only who knows a token that is made for this cluster and travels over ssh. Without a tunnel a
+    daemon listens on the address that ssh has reached its machine by, and **what moves between it and its clients can
+    be read and changed by whoever controls the network between. Where you do not trust that, take** ``tunnel=True``:
+    then it listens on its machine's loopback only. Servers that are reached through tunnels do not reach each other:
+    what moves between them goes through this computer.
 
     Args:
         hosts: the machines, as ssh takes them: aliases, ``user@host``.
@@ -169,11 +173,13 @@ class SSHCluster(Cluster[SSHServer]):
             raise ValueError("command and python both say what to run there; give one of them")
         run = command or (f"{python} -c {shlex.quote(_RUN_DAEMON)}" if python else "remotecl-server")
 
+        token = FreshToken()
+
         def launch(host: str) -> SSHServer:
             chosen = devices[host] if isinstance(devices, Mapping) else devices
-            return SSHServer(host, run, chosen, ssh_options, tunnel=tunnel)
+            return SSHServer(host, run, chosen, ssh_options, token.text, tunnel=tunnel)
 
-        super().__init__(_start_many([partial(launch, name) for name in names], startup_timeout_s))
+        super().__init__(_start_many([partial(launch, name) for name in names], startup_timeout_s), token)
 
 
 class _Tunnel:
@@ -259,7 +265,8 @@ def _remote_command(command: str, devices: Devices, tunnel: bool) -> str:
     script = (
         f'PATH="$PATH:$HOME/.local/bin"; {listen}; '
         'case $3 in *:*) listen="[$3]:0";; *) listen="$3:0";; esac; '
-        f'{command} --listen "$listen" --devices {shlex.quote(devices_option(devices))} --exit-on-stdin-eof'
+        f'{command} --listen "$listen" --devices {shlex.quote(devices_option(devices))} '
+        "--token-file - --exit-on-stdin-eof"
     )
     return f"exec sh -c {shlex.quote(script)}"
 

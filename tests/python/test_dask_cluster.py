@@ -80,8 +80,12 @@ def test_a_job_over_all_workers(dask_cluster, run_program):
     assert not result.stderr
 
 
-def test_daemons_belong_to_their_workers_and_stop_with_the_cluster(client):
+def test_daemons_belong_to_their_workers_and_stop_with_the_cluster(client, run_remotecl):
     with remotecl.DaskCluster(client) as cluster:
+        friend = run_remotecl("devices", "--servers", ",".join(cluster.names))
+        assert friend.returncode == 0, friend.stderr
+        stranger = run_remotecl("devices", "--servers", cluster.addresses[0])
+        assert "asks for a token" in stranger.stderr
         owners = daemons_of(client)
         assert [len(owners[server.worker]) for server in cluster.servers] == [1] * WORKERS
         assert all(server.running for server in cluster.servers)

@@ -78,6 +78,15 @@ def test_a_job_on_two_hosts(sshd):
     assert not any(map(can_connect, report["addresses"]))
 
 
+def test_only_who_has_the_clusters_token_is_let_in(sshd, run_remotecl):
+    with remotecl.SSHCluster(["one"], tunnel=True, python=sys.executable, ssh_options=sshd.options) as cluster:
+        friend = run_remotecl("devices", "--servers", cluster.names[0])
+        stranger = run_remotecl("devices", "--servers", cluster.addresses[0])
+    assert friend.returncode == 0, friend.stderr
+    assert stranger.returncode == 1
+    assert "asks for a token" in stranger.stderr
+
+
 def test_a_job_through_tunnels(sshd):
     report, errors = run_job(ssh_options=sshd.options, tunnel=True)
     assert not set(report["addresses"]) & set(report["remote"])
