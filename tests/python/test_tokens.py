@@ -1,5 +1,6 @@
 """Servers that let in only who knows their token: the option, the names of servers, keygen."""
 
+import json
 import stat
 from pathlib import Path
 
@@ -61,6 +62,13 @@ def test_commands_take_the_token_too(run_remotecl, guarded, token_file):
     result = run_remotecl("devices", "--servers", server_name(guarded[0], token_file))
     assert result.returncode == 0, result.stderr
     assert result.stdout.startswith(f"{guarded[0]} connected")
+
+
+def test_the_doctor_takes_the_token_too(run_remotecl, guarded, token_file):
+    names = ",".join(server_name(address, token_file) for address in guarded)
+    found = json.loads(run_remotecl("doctor", "--json", "--servers", names).stdout)
+    fine = {finding["check"] for finding in found if finding["status"] == "ok"}
+    assert {f"server {address}: device" for address in guarded} <= fine
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ class ServerChecks:
             )
             for findings in each:
                 yield from findings
-        usable = [name for name in map(full_address, self._names) if name in self._usable]
+        usable = [name for name in map(_full_name, self._names) if name in self._usable]
         if len(set(usable)) > 1:
             yield from findings_of("links", lambda: self._links(usable))
 
@@ -57,7 +57,7 @@ class ServerChecks:
         return version
 
     def _server(self, name: str) -> Iterator[Finding]:
-        check = f"server {name}"
+        check = f"server {name.partition('?')[0]}"
         address = _split(name)
         if address is None:
             yield Finding(check, "problem", "this is no server address", "write host, host:port or [ipv6]:port")
@@ -83,7 +83,7 @@ class ServerChecks:
             protocol = self._protocol(f"{check}: protocol", connection)
         yield protocol
         if protocol.status == "ok":
-            yield from self._connected(check, full_address(name), same_host)
+            yield from self._connected(check, _full_name(name), same_host)
 
     def _protocol(self, check: str, connection: socket.socket) -> Finding:
         other = "another program is on this port, or a tunnel whose far end is not there; check the port"
@@ -166,6 +166,12 @@ class ServerChecks:
             text = f"{link['state']}: {link['reason']}; what moves between them goes through this machine"
             remedy = "let one of the two reach the other's port; servers on loopback are reached by their own host only"
             yield Finding(check, "note", text, remedy)
+
+
+def _full_name(name: str) -> str:
+    """The address in full, with the options behind it."""
+    _, mark, options = name.partition("?")
+    return full_address(name) + mark + options
 
 
 def _split(name: str) -> tuple[str, int] | None:
