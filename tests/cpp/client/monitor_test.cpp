@@ -90,7 +90,7 @@ TEST(MonitorTest, WhateverElseComesIsAnError) {
   EXPECT_NE(complaint_about(cut).find("lost"), std::string::npos);
 }
 
-TEST(MonitorTest, NobodyThere) { EXPECT_THROW(Monitor({"127.0.0.1", 1}), ConnectionError); }
+TEST(MonitorTest, NobodyThere) { EXPECT_THROW(Monitor({{"127.0.0.1", 1}, {}}), ConnectionError); }
 
 }  // namespace
 }  // namespace remotecl::testing

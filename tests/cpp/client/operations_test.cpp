@@ -29,7 +29,7 @@ class OperationsTest : public ::testing::Test {
  protected:
   OperationsTest() {
     server_.welcome_both(FakeServer::accepted());
-    session_ = std::make_unique<Session>(server_.address(), 0);
+    session_ = std::make_unique<Session>(ServerName{server_.address(), {}}, 0);
     server_.ready();
     session_->add_interest();
   }

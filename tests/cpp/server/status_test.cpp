@@ -19,7 +19,6 @@ TEST_F(StatusTest, MonitorNeedsNoSession) {
   RawMonitor monitor(address());
   ASSERT_TRUE(monitor.welcome());
   EXPECT_EQ(monitor.welcome()->status, WelcomeStatus::kAccepted);
-  EXPECT_EQ(monitor.welcome()->session, 0u);
   EXPECT_EQ(monitor.welcome()->epoch, client_.welcome().epoch);
   const KnownStatus seen = monitor.ask();
   EXPECT_EQ(seen.status.version, REMOTECL_VERSION);
