@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import IO
 
 from . import _daemon, _loader, _vendors
 from .cluster import LocalCluster
@@ -18,8 +20,81 @@ BINARY = _vendors.PACKAGE / "bin" / "remotecl-bench"
 _SEVERAL_SERVERS = 4
 
 
+@dataclass(frozen=True)
+class BenchRow:
+    """A row of the benchmark: the same work by remotecl, by the native driver, and by the network alone.
+
+    A list of them makes a table: ``pandas.DataFrame(rows)``.
+
+    Attributes:
+        name: of the row.
+        unit: of the numbers, for example ``"us"``.
+        better: ``"lower"`` or ``"higher"``.
+        repetitions: how often each was measured.
+        remotecl: the median, as the next three; None where a row has no such measurement.
+        native: the native driver on this machine; None also where it has no such device.
+        raw: TCP without OpenCL: a round trip of a small message, or one stream.
+        ceiling: the best that remotecl could reach, from `native` and `raw`.
+        ratio: `remotecl` / `ceiling`.
+        p99: remotecl's; of rates, that of the slowest runs.
+        max: as `p99`.
+    """
+
+    name: str
+    unit: str
+    better: str
+    repetitions: int
+    remotecl: float | None
+    native: float | None
+    raw: float | None
+    ceiling: float | None
+    ratio: float | None
+    p99: float | None
+    max: float | None
+
+
+def measure(only: Iterable[str] = (), servers: Sequence[str] = (), *, quick: bool = False) -> list[BenchRow]:
+    """Runs the benchmark, in a process of its own, and gives what it measured.
+
+    Args:
+        only: rows by name or beginning of a name; ``remotecl bench --list`` prints all of them. None: all rows.
+        servers: as in `run`.
+        quick: far fewer repetitions.
+
+    Returns:
+        the rows, without those that the device cannot do or that need more servers.
+
+    Raises:
+        RemoteCLError: the program is not installed, a row is unknown, or something was wrong; the message has what
+            the program said.
+        ServerStartError: a daemon did not start.
+
+    Example::
+
+        from remotecl import bench
+
+        for row in bench.measure(["noop-finish", "read-4B"]):
+            print(row.name, row.remotecl, row.native, row.raw, row.unit)
+    """
+    names = [only] if isinstance(only, str) else list(only)
+    arguments = [*(["--only", ",".join(names)] if names else []), *(["--quick"] if quick else [])]
+    with tempfile.TemporaryDirectory() as folder:
+        report, log = Path(folder) / "report.json", Path(folder) / "log"
+        with log.open("w") as output:
+            code = run(servers, arguments, json_file=str(report), output=output)
+        if code != 0 or not report.is_file():
+            raise RemoteCLError(f"the benchmark failed: {log.read_text().strip() or f'exit code {code}'}")
+        results = json.loads(report.read_text())["results"]
+    return [BenchRow(**{field.name: row[field.name] for field in fields(BenchRow)}) for row in results]
+
+
 def run(
-    servers: Sequence[str] = (), arguments: Sequence[str] = (), *, rows: str = "all", json_file: str | None = None
+    servers: Sequence[str] = (),
+    arguments: Sequence[str] = (),
+    *,
+    rows: str = "all",
+    json_file: str | None = None,
+    output: IO[str] | None = None,
 ) -> int:
     """Runs the benchmark and returns its exit code.
 
@@ -29,6 +104,7 @@ def run(
         arguments: further arguments for the program, for example ``["--quick"]``.
         rows: ``"one"`` for the rows that take one server, ``"several"`` for the others, or ``"all"``.
         json_file: where to write the results too.
+        output: a file to which the program prints, errors too; default: where this process prints.
 
     Raises:
         RemoteCLError: the program is not installed.
@@ -37,7 +113,7 @@ def run(
     if not BINARY.is_file():
         raise RemoteCLError(f"{BINARY} is missing: remotecl was built without its benchmark; install it with pip")
     if servers or "--list" in arguments:
-        return _run(servers, [*arguments, "--rows", rows, *_json_option(json_file)])
+        return _run(servers, [*arguments, "--rows", rows, *_json_option(json_file)], output)
     # Further daemons would disturb the rows of one server: a client starts slower when it connects to them too.
     with tempfile.TemporaryDirectory() as folder:
         reports = []
@@ -46,14 +122,16 @@ def run(
             if rows not in ("all", part):
                 continue
             chosen = [*arguments, "--rows", part]
-            listed = subprocess.run([str(BINARY), "--list", *chosen], stdout=subprocess.PIPE, text=True, check=False)
+            listed = subprocess.run(
+                [str(BINARY), "--list", *chosen], stdout=subprocess.PIPE, stderr=output, text=True, check=False
+            )
             if listed.returncode != 0:
                 return listed.returncode
             if not listed.stdout:
                 continue
             report = str(Path(folder) / f"{part}.json") if json_file else None
             with LocalCluster(servers=count) as cluster:
-                code = _run(cluster.addresses, [*chosen, *_json_option(report)]) or code
+                code = _run(cluster.addresses, [*chosen, *_json_option(report)], output) or code
             if report and Path(report).is_file():
                 reports.append(report)
         if json_file and reports:
@@ -61,13 +139,14 @@ def run(
     return code
 
 
-def _run(servers: Sequence[str], arguments: Sequence[str]) -> int:
+def _run(servers: Sequence[str], arguments: Sequence[str], output: IO[str] | None) -> int:
     # The program compares with the native driver, so its loader must show that beside remotecl.
     environment = _daemon.daemon_environment(_loader.original_environment())
     native = _vendors.drivers_in(_vendors.vendors_setting(environment))
     environment["OCL_ICD_VENDORS"] = _vendors.directory_with([*native, _loader.icd_path()])
     command = [str(BINARY), *(["--servers", ",".join(servers)] if servers else []), *arguments]
-    return subprocess.run(command, env=environment, check=False).returncode
+    errors = None if output is None else subprocess.STDOUT
+    return subprocess.run(command, env=environment, stdout=output, stderr=errors, check=False).returncode
 
 
 def _json_option(file: str | None) -> list[str]:

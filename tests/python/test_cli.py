@@ -11,6 +11,7 @@ import pytest
 
 import remotecl
 from conftest import CLEAN_ENVIRONMENT
+from remotecl import bench
 
 
 def test_version(run_remotecl):
@@ -112,6 +113,21 @@ def test_bench_writes_json(run_remotecl, tmp_path):
         assert {"name", "unit", "remotecl", "native", "raw", "ratio"} <= set(row)
     # Rows of one server and of several, in one report.
     assert {"noop-finish", "migrate-4B", "fan-out-256MiB-to-3"} <= {row["name"] for row in report["results"]}
+
+
+def test_bench_measures_chosen_rows():
+    if os.environ.get("LD_PRELOAD"):
+        pytest.skip("times of a sanitized build mean nothing")
+    rows = bench.measure(["noop-finish", "read-4B"], quick=True)
+    # One name is the beginning of another one's.
+    assert {"noop-finish", "read-4B"} <= {row.name for row in rows}
+    for row in rows:
+        assert row.unit and row.remotecl > 0 and row.repetitions > 0
+
+
+def test_bench_says_which_rows_it_does_not_have():
+    with pytest.raises(remotecl.RemoteCLError, match='no case is named "nonsense"'):
+        bench.measure("nonsense")
 
 
 def test_bench_says_which_rows_need_more_servers(run_remotecl, addresses):
