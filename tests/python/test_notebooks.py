@@ -1,0 +1,53 @@
+"""Every notebook runs top to bottom, draws what it says, and finds what it should."""
+
+import os
+import re
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from notebook import execute
+
+NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
+PATHS = sorted(NOTEBOOKS.glob("*.ipynb"))
+# For each notebook, how many plots it draws, and what is true after its last cell.
+FACTS = {
+    "01-first-steps": (1, "bool(abs(total - (y * y).sum()) < 1e-3 * total)"),
+    "02-residency-and-events": (2, "newest(frame) == {one, two} and len(transfers) == FRAMES"),
+    "03-scaling": (3, "sorted(frame.index) == sorted((job, servers) for job in JOBS for servers in SERVERS)"),
+    "04-latency": (3, "list(measured.index) == list(ROWS) and len(far) == len(DELAYS_MS)"),
+}
+
+
+def read(path: Path) -> nbformat.NotebookNode:
+    return nbformat.read(path, as_version=4)
+
+
+def test_every_notebook_has_its_facts():
+    assert [path.stem for path in PATHS] == sorted(FACTS)
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
+def test_committed_without_outputs(path):
+    notebook = read(path)
+    nbformat.validate(notebook)
+    assert notebook.metadata.kernelspec.name == "python3"
+    for cell in notebook.cells:
+        assert not re.search(r"/(home|root|work|tmp)/", cell.source)
+        if cell.cell_type == "code":
+            assert cell.outputs == [] and cell.execution_count is None, cell.source
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
+def test_runs_top_to_bottom(path):
+    if os.environ.get("LD_PRELOAD") and path.stem == "04-latency":
+        pytest.skip("times of a sanitized build mean nothing")
+    plots, fact = FACTS[path.stem]
+    notebook = read(path)
+    notebook.cells.append(nbformat.v4.new_code_cell(fact))
+    cells = [cell for cell in execute(notebook, folder=NOTEBOOKS) if cell.cell_type == "code"]
+    outputs = [output for cell in cells for output in cell.outputs]
+    assert not [output.evalue for output in outputs if output.output_type == "error"]
+    assert sum("image/png" in output.get("data", {}) for output in outputs) == plots
+    assert cells[-1].outputs[0].data["text/plain"] == "True"
