@@ -1,7 +1,7 @@
 """Stands before a server and delays every byte, as a long way would.
 
-Usage: delay_relay.py HOST:PORT MILLISECONDS, the delay each way. Prints the address that it listens on, and ends with its
-standard input. It is a program of its own because PyOpenCL does not let other Python threads run while it waits.
+Usage: delay_relay.py HOST:PORT MILLISECONDS, the delay each way. Prints the address that it listens on, and ends with
+its standard input. It is a program of its own because PyOpenCL does not let other Python threads run while it waits.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ def run_notebook(cells: Sequence[str], environment: Mapping[str, str] | None = N
 def execute(
     notebook: nbformat.NotebookNode, environment: Mapping[str, str] | None = None, folder: Path | None = None
 ) -> list[Any]:
-    """The cells of a notebook with their outputs, run in `folder`; a cell that fails does not keep others from running."""
+    """The cells of a notebook with their outputs, run in `folder`; one that fails does not stop the others."""
     resources = {"metadata": {"path": str(folder)}} if folder else {}
     client = nbclient.NotebookClient(notebook, timeout=120, allow_errors=True, resources=resources)
     client.execute(env={**CLEAN_ENVIRONMENT, **(environment or {})})

@@ -14,7 +14,7 @@ PATHS = sorted(NOTEBOOKS.glob("*.ipynb"))
 # For each notebook, how many plots it draws, and what is true after its last cell.
 FACTS = {
     "01-first-steps": (1, "bool(abs(total - (y * y).sum()) < 1e-3 * total)"),
-    "02-residency-and-events": (2, "newest(frame) == {one, two} and len(transfers) == FRAMES"),
+    "02-residency-and-events": (2, "newest(result) == {two} and len(transfers) == FRAMES"),
     "03-scaling": (3, "sorted(frame.index) == sorted((job, servers) for job in JOBS for servers in SERVERS)"),
     "04-latency": (3, "list(measured.index) == list(ROWS) and len(far) == len(DELAYS_MS)"),
 }
