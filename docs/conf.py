@@ -29,3 +29,6 @@ autodoc_typehints_format = "short"
 html_theme = "furo"
 html_title = f"remotecl {release}"
 html_copy_source = False
+
+# The fields of dataclasses are described in the class, once.
+napoleon_use_ivar = True
