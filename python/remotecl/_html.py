@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
@@ -14,8 +14,17 @@ class Markup(str):
     __slots__ = ()
 
 
-def table(caption: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Markup:
-    """An HTML table with a caption. Numbers are aligned to the right, None is an empty cell.
+def table(
+    caption: str,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    *,
+    right: Collection[int] = (),
+    wrap: bool = True,
+) -> Markup:
+    """An HTML table with a caption. Numbers, and columns whose index is in `right`, are aligned to the right.
+
+    None is an empty cell. Without `wrap` the cells stay on one line each.
 
     Raises:
         ValueError: a row has more or fewer cells than there are columns.
@@ -24,8 +33,12 @@ def table(caption: str, columns: Sequence[str], rows: Iterable[Sequence[object]]
 
         table("2 servers", ["server", "round trip (us)"], [["gpu1:10990", 41.5], ["gpu2:10990", None]])
     """
-    head = "".join(f"<th style='text-align:left'>{cell_text(name)}</th>" for name in columns)
-    body = "".join(f"<tr>{_cells(row, len(columns))}</tr>" for row in rows)
+    body = ""
+    for row in rows:
+        if len(row) != len(columns):
+            raise ValueError(f"a table of {len(columns)} columns got a row of {len(row)} cells")
+        body += f"<tr>{_cells('td', row, right, wrap)}</tr>"
+    head = _cells("th", columns, right, wrap)
     return Markup(
         f"<table><caption style='text-align:left'>{cell_text(caption)}</caption>"
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
@@ -42,7 +55,7 @@ def cell_text(value: object) -> Markup:
         return Markup("<br>".join(map(cell_text, value)))
     if isinstance(value, float):
         return Markup(f"{value:,.1f}")
-    if isinstance(value, int) and not isinstance(value, bool):
+    if _is_number(value):
         return Markup(f"{value:,}")
     return Markup(html.escape(str(value)))
 
@@ -57,11 +70,15 @@ def bytes_text(size: int) -> str:
     return f"{amount:.4g} {_UNITS[-1]}"
 
 
-def _cells(row: Sequence[object], columns: int) -> str:
-    if len(row) != columns:
-        raise ValueError(f"a table of {columns} columns got a row of {len(row)} cells")
-    return "".join(f"<td style='text-align:{_side(value)}'>{cell_text(value)}</td>" for value in row)
+def _cells(tag: str, row: Sequence[object], right: Collection[int], wrap: bool) -> str:
+    def style(column: int, value: object) -> str:
+        side = "right" if column in right or _is_number(value) else "left"
+        return f"text-align:{side}" if wrap else f"text-align:{side};white-space:nowrap"
+
+    return "".join(
+        f"<{tag} style='{style(column, value)}'>{cell_text(value)}</{tag}>" for column, value in enumerate(row)
+    )
 
 
-def _side(value: object) -> str:
-    return "right" if isinstance(value, (int, float)) and not isinstance(value, bool) else "left"
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)

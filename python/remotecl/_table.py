@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from . import _html
+from ._html import Markup
+
 _BYTE_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
-_STYLE = "text-align: {align}; white-space: nowrap"
 
 
 @dataclass(frozen=True)
@@ -40,18 +41,10 @@ class Table:
         ]
         return "\n".join([self.title, *(f"  {line}" for line in aligned)])
 
-    def html(self) -> str:
+    def html(self) -> Markup:
         """An HTML table; everything in it is escaped."""
-        head = "".join(self._cell("th", column, name) for column, name in enumerate(self.names))
-        body = "".join(
-            "<tr>" + "".join(self._cell("td", column, cell) for column, cell in enumerate(row)) + "</tr>"
-            for row in self.rows
-        )
-        return f"<table><caption>{html.escape(self.title)}</caption><tr>{head}</tr>{body}</table>"
-
-    def _cell(self, tag: str, column: int, text: str) -> str:
-        style = _STYLE.format(align="right" if self.is_right(column) else "left")
-        return f'<{tag} style="{style}">{html.escape(text)}</{tag}>'
+        right = [column for column in range(len(self.columns)) if self.is_right(column)]
+        return _html.table(self.title, self.names, self.rows, right=right, wrap=False)
 
 
 def text_of(tables: Sequence[Table]) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from types import TracebackType
 
+from ._stoppable import Stoppable
 from .connection import full_address
 from .errors import RemoteCLError
 from .status import Asker, ServerStatus
@@ -30,7 +30,7 @@ class WatchedServer:
     commands_per_s: float | None = None
 
 
-class Watch:
+class Watch(Stoppable):
     """Watches servers until it is stopped; a lost one is tried again and again.
 
     Args:
@@ -56,14 +56,6 @@ class Watch:
         """Ends the threads. Calling it again does nothing."""
         for server in self._servers:
             server.stop()
-
-    def __enter__(self) -> Watch:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
 
 
 class _Watched:

@@ -5,17 +5,14 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Callable, Sequence
-from types import TracebackType
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from ._fresh_token import FreshToken
 from ._process import Devices
+from ._stoppable import Stoppable
 from .connection import Connection, connect, server_name
 from .errors import ServerUnreachable
 from .server import Server, servers_table
-
-if TYPE_CHECKING:
-    from typing_extensions import Self  # typing has it from Python 3.11 on
 
 
 class ClusterServer(Protocol):
@@ -46,7 +43,7 @@ class ClusterServer(Protocol):
 ServerT = TypeVar("ServerT", bound=ClusterServer)
 
 
-class Cluster(Generic[ServerT]):
+class Cluster(Stoppable, Generic[ServerT]):
     """Daemons that are connected to and stopped together. `LocalCluster`, `SSHCluster` and `DaskCluster` are some.
 
     A cluster is a context manager that stops its daemons at the end of the ``with`` block, and a table in Jupyter.
@@ -87,14 +84,6 @@ class Cluster(Generic[ServerT]):
     def stop(self) -> None:
         """Stops all daemons. Calling it again does nothing."""
         _stop_many(self._servers)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
 
     def __len__(self) -> int:
         return len(self._servers)

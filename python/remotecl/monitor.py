@@ -5,17 +5,17 @@ from __future__ import annotations
 import importlib
 import sys
 import threading
-from types import TracebackType
 from typing import Any
 
 from . import _live
+from ._stoppable import Stoppable
 from ._watch import Watch
 from .connection import configured_servers
 from .errors import RemoteCLError
 from .status import known_servers
 
 
-class Monitor:
+class Monitor(Stoppable):
     """A live view, as `remotecl.monitor` makes it. ``with`` stops it, too.
 
     Args:
@@ -56,14 +56,6 @@ class Monitor:
         self._watch.stop()
         if self._display is not None:
             self._display.update(_View(self))
-
-    def __enter__(self) -> Monitor:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
 
     def __repr__(self) -> str:
         return _live.text(self._watch.latest())

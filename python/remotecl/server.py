@@ -5,19 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from . import _daemon, _loader
 from ._html import Markup, table
 from ._process import DaemonProcess, Devices, devices_option, expect_shutdown
+from ._stoppable import Stoppable
 from .errors import ServerStartError
 
 if TYPE_CHECKING:
     from .cluster import ClusterServer
 
 
-class Server:
+class Server(Stoppable):
     """Starts a `remotecl-server` on this machine and stops it again.
 
     The daemon ends with `stop()`, with the end of a ``with`` block, when the object is collected, and when this
@@ -87,14 +87,6 @@ class Server:
         if self.running:
             expect_shutdown(self.address)
         return self._daemon.stop()
-
-    def __enter__(self) -> Server:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
 
     def __repr__(self) -> str:
         state = "running" if self.running else f"ended with exit code {self._daemon.exit_code}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import importlib
 import json
 import math
@@ -13,6 +12,7 @@ from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any
 
 from . import _trace_chrome, _trace_plot
+from ._html import cell_text, table
 from .connection import native
 from .errors import RemoteCLError
 
@@ -302,15 +302,12 @@ class Trace:
 
     def _repr_html_(self) -> str:
         if self._state != "ended":
-            return html.escape(repr(self))
+            return cell_text(repr(self))
+        rows = [
+            (lane.lane, lane.records, f"{lane.busy * 1e3:.3f} ms", lane.bytes, lane.failed) for lane in self.summary()
+        ]
         names = ("device or link", "records", "busy", "bytes", "failed")
-        rows = "".join(
-            f"<tr><td style='text-align:left'>{html.escape(lane.lane)}</td><td>{lane.records}</td>"
-            f"<td>{lane.busy * 1e3:.3f} ms</td><td>{lane.bytes:,}</td><td>{lane.failed}</td></tr>"
-            for lane in self.summary()
-        )
-        head = "".join(f"<th>{name}</th>" for name in names)
-        return f"<table><caption>Trace: {html.escape(self._headline())}</caption><tr>{head}</tr>{rows}</table>"
+        return table(f"Trace: {self._headline()}", names, rows, right=range(1, len(names)))
 
     def _headline(self) -> str:
         text = f"{len(self._records)} records in {self._duration * 1e3:.3f} ms on {len(self._devices)} devices"
