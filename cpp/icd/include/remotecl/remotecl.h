@@ -101,6 +101,7 @@ REMOTECL_EXPORT void remotecl_monitor_close(remotecl_monitor* monitor);
 /* What lasts, and is under way in this process: transfers of a MiB and more that have begun, builds, connecting.
  * [{"id","kind":"upload"|"download"|"build"|"connect","where","done","total"}], in bytes, or servers. */
 REMOTECL_EXPORT char* remotecl_operations_json(void);
+
 /* Begins to record every command and transfer of this process, at most records_max of them (about 400 bytes each; 0
  * stands for REMOTECL_TRACE_RECORDS); later ones are counted only. One trace at a time: -1 and *error (JSON string,
  * free it) when one is running. */
