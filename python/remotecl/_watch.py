@@ -41,7 +41,7 @@ class Watch(Stoppable):
     def __init__(self, servers: Sequence[str], interval_s: float = 1.0) -> None:
         if interval_s <= 0:
             raise ValueError(f"an interval is more than 0 seconds, not {interval_s}")
-        self._servers = [_Watched(full_address(server), interval_s) for server in dict.fromkeys(servers)]
+        self._servers = [_Watched(server, interval_s) for server in dict.fromkeys(servers)]
 
     def latest(self) -> list[WatchedServer]:
         """Does not wait."""
@@ -61,14 +61,15 @@ class Watch(Stoppable):
 class _Watched:
     """One server. `latest` is replaced as a whole, by the thread."""
 
-    def __init__(self, address: str, interval_s: float) -> None:
-        self.latest = WatchedServer(address)
+    def __init__(self, server: str, interval_s: float) -> None:
+        self.latest = WatchedServer(full_address(server))
+        self._server = server
         self._interval_s = interval_s
         self._asker: Asker | None = None
         self._answers = 0
         self._stopped = threading.Event()
         self._changed = threading.Condition()
-        self._thread = threading.Thread(target=self._run, name=f"remotecl watch {address}", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=f"remotecl watch {self.latest.address}", daemon=True)
         self._thread.start()
 
     def wait(self, answers: int, timeout_s: float) -> None:
@@ -91,7 +92,7 @@ class _Watched:
     def _look(self) -> None:
         try:
             if self._asker is None:
-                self._asker = Asker(self.latest.address)
+                self._asker = Asker(self._server)
             found = _with_rates(self.latest, self._asker.ask())
         except RemoteCLError as error:
             if self._asker is not None:

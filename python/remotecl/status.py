@@ -9,7 +9,7 @@ from typing import Any
 
 from . import _table
 from ._table import Table
-from .connection import decoded, error_text, full_address, native
+from .connection import decoded, error_text, full_address, native, server_name
 from .errors import ServerUnreachable
 from .traffic import Traffic
 
@@ -165,23 +165,23 @@ def status(*servers: str) -> list[ServerStatus]:
     """
     found = []
     for server in servers or known_servers():
-        with contextlib.closing(Asker(full_address(server))) as asker:
+        with contextlib.closing(Asker(server)) as asker:
             found.append(asker.ask())
     return found
 
 
 def known_servers() -> list[str]:
-    """``host:port`` of every server that this process has connected to or tried to, lost ones too."""
-    return [entry["address"] for entry in decoded(native().servers_json())]
+    """The name of every server that this process has connected to or tried to, lost ones too, with its token's file."""
+    return [server_name(entry["address"], entry["token_file"] or None) for entry in decoded(native().servers_json())]
 
 
 class Asker:
-    """A connection to a server that only asks for its status. One thread at a time."""
+    """A connection to a server, named as for `connect`, that only asks for its status. One thread at a time."""
 
-    def __init__(self, address: str) -> None:
-        self._address = address
+    def __init__(self, server: str) -> None:
+        self._address = full_address(server)
         try:
-            self._monitor = native().Monitor(address)
+            self._monitor = native().Monitor(server)
         except RuntimeError as error:
             raise ServerUnreachable(error_text(str(error))) from None
 

@@ -64,6 +64,30 @@ def test_commands_take_the_token_too(run_remotecl, guarded, token_file):
     assert result.stdout.startswith(f"{guarded[0]} connected")
 
 
+def test_looking_at_a_server_takes_the_token_too(run_remotecl, guarded, token_file):
+    names = [server_name(address, token_file) for address in guarded]
+    looked = run_remotecl("top", "--once", "--json", "--servers", ",".join(names))
+    assert [(server["address"], server["state"]) for server in json.loads(looked.stdout)] == [
+        (address, "connected") for address in guarded
+    ]
+    assert [status.address for status in remotecl.status(*names)] == guarded
+
+
+LOOK_AT_ALL = """
+import remotecl
+
+remotecl.connect(*{names!r}, token_file={token_file!r})
+assert [status.address for status in remotecl.status()] == {names!r}
+with remotecl.monitor() as view:
+    view._watch.wait(1, 30.0)
+    assert [server.state for server in view._watch.latest()] == ["connected", "connected"], view
+"""
+
+
+def test_servers_that_are_known_are_looked_at_with_their_token(run_program, guarded, token_file):
+    run_program(LOOK_AT_ALL.format(names=guarded, token_file=str(token_file)))
+
+
 def test_the_doctor_takes_the_token_too(run_remotecl, guarded, token_file):
     names = ",".join(server_name(address, token_file) for address in guarded)
     found = json.loads(run_remotecl("doctor", "--json", "--servers", names).stdout)

@@ -14,6 +14,7 @@ struct ServerStatus {
   Address address;
   Session* session = nullptr;  // null: could not be reached
   std::string error;           // why not, or why it was lost
+  std::string token_file;      // that it was named with; empty: none
 };
 
 // The one platform, with the devices of all servers. Lives until the process ends.

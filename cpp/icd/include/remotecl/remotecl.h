@@ -42,7 +42,8 @@ REMOTECL_EXPORT void remotecl_expect_shutdown(const char* address);
 /* 1 once the program has asked the ICD for its platform and devices, else 0. */
 REMOTECL_EXPORT int remotecl_in_use(void);
 
-/* [{"address","status":"connected"|"lost"|"unreachable","error","devices":[names],"round_trip_us"}] */
+/* [{"address","token_file": empty if none was named,"status":"connected"|"lost"|"unreachable","error",
+ *   "devices":[names],"round_trip_us"}] */
 REMOTECL_EXPORT char* remotecl_servers_json(void);
 
 /* What this process has counted since it connected. Asks nobody.
