@@ -37,7 +37,8 @@ struct TimedRecord {
 // One for each record, in their order.
 //
 // What the device has not told is bounded: a command has started after it went to the driver and after what it waits
-// for has ended, and it has ended before the server knew, and before anything started that waits for it.
+// for has ended, and it has ended before the server knew, before its bytes were here,
+// and before anything started that waits for it.
 std::vector<TimedRecord> timed_records(const Trace& trace);
 
 }  // namespace remotecl

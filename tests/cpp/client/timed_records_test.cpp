@@ -69,6 +69,18 @@ TEST(TimedRecordsTest, AnEndThatWasNoticedLateIsBeforeWhatWaitedForIt) {
   EXPECT_TRUE(timed[1].is_profiled);
 }
 
+TEST(TimedRecordsTest, AnEndThatWasNoticedLateIsBeforeItsBytesWereHere) {
+  TraceBuilder builder;
+  builder.add(10, 20, 800).in_order = true;
+  TraceRecord& read = builder.add(11, 21, 900);
+  read.in_order = true;
+  read.arrived_ns = 700;
+  const auto timed = timed_records(builder.trace);
+  EXPECT_EQ(timed[0].end, 700u);
+  EXPECT_EQ(timed[1].start, 700u);
+  EXPECT_EQ(timed[1].end, 700u);
+}
+
 TEST(TimedRecordsTest, AFailedCommandProvesNothing) {
   TraceBuilder builder;
   builder.add(10, 20, 900).in_order = true;
