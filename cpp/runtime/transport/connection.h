@@ -37,6 +37,8 @@ class Connection {
   virtual std::ptrdiff_t try_write(Bytes from) = 0;
   // A descriptor for poll(): readable when try_read_some would not return -1.
   virtual int wait_handle() const = 0;
+  // Waits until try_write() is worth another try, or for the time.
+  virtual void await_writable(std::chrono::milliseconds time);
   virtual void set_read_timeout(std::chrono::milliseconds timeout) = 0;  // 0: none
   virtual void shutdown() = 0;
   // After its end: whether nothing has been heard of the other machine for a while.

@@ -1,0 +1,133 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "runtime/base/mutex.h"
+#include "runtime/transport/connection.h"
+#include "runtime/transport/replay_buffer.h"
+
+namespace remotecl {
+
+// A byte stream that outlives the connection that carries it: when that breaks, another one takes its place, and each
+// side sends again what the other has not received. Until then readers wait, and what is written is kept. Whoever owns
+// it makes the new connection and lets both sides tell each other how much they have received; and it passes
+// acknowledgements to the other side, so that not everything has to be kept.
+//
+// As with every connection one thread may read and another write at the same time. Carriers are used with that side's
+// lock, which nobody else holds for long.
+class ResumableConnection final : public Connection {
+ public:
+  // Called by any thread, also by one that reads or writes.
+  struct Hooks {
+    std::function<void()> broken;                             // each time; must neither block nor use this
+    std::function<void(std::uint64_t received)> acknowledge;  // by the thread that reads: the other side should know
+    std::function<bool()> hopeless;                           // asked now and then while a reader waits
+  };
+
+  // Ends when it has not been carried on within the window.
+  ResumableConnection(std::shared_ptr<Connection> carrier, std::chrono::milliseconds window, Hooks hooks);
+  ~ResumableConnection() override;
+
+  using Connection::write;
+  std::size_t read_some(MutableBytes to) override;
+  std::ptrdiff_t try_read_some(MutableBytes to) override;
+  bool write(iovec* parts, int count) override;
+  std::ptrdiff_t try_write(Bytes from) override;
+  // For the thread that reads, and valid until it reads.
+  int wait_handle() const override;
+  void await_writable(std::chrono::milliseconds time) override;
+  // Of the connection that carries it now.
+  void set_read_timeout(std::chrono::milliseconds timeout) override;
+  // For good.
+  void shutdown() override;
+  bool vanished() const override { return vanished_.load(std::memory_order_relaxed); }
+
+  // So much is kept that who can wait should.
+  bool crowded();
+  // Waits until it is not, and so the thread that reads must not. False at the end.
+  bool await_room() EXCLUDES(write_mutex_);
+
+  // As write(), but keeps the second part where it is, which must stay as it is until own_lent() or until the other
+  // side has acknowledged it.
+  bool write_lent(Bytes header, Bytes lent);
+  // The thread that writes: what has been lent may change afterwards.
+  void own_lent();
+
+  // The other side has received so many bytes. False when that cannot be.
+  [[nodiscard]] bool acknowledged(std::uint64_t bytes);
+
+  // The first half of carrying on: nothing more is read from the old carrier. How many bytes have been received.
+  struct Attempt {
+    std::uint64_t number;
+    std::uint64_t received;
+  };
+  Attempt detach();
+  // The second half: the other side has received so many. Sends again what it lacks, unless the carrier breaks. False
+  // when a later attempt has begun, the stream has ended, or the number cannot be.
+  bool resume(const Attempt& attempt, std::shared_ptr<Connection> carrier, std::uint64_t peer_received);
+
+  bool broken() const;
+  bool ended() const;
+  // Since when it is broken.
+  std::chrono::steady_clock::time_point broken_since() const;
+  // From now on, the end of the connection is that of the stream.
+  void end_when_broken();
+  void set_window(std::chrono::milliseconds window);
+
+ private:
+  static constexpr std::uint64_t kAcknowledgeEvery = 512u << 10;
+  static constexpr std::uint64_t kKeptMax = 32u << 20;
+  static constexpr std::chrono::milliseconds kHopelessEvery{100};
+
+  enum class State { kCarried, kBroken, kEnded };
+
+  bool adopt_reader() const REQUIRES(read_mutex_);
+  bool adopt_writer() REQUIRES(write_mutex_);
+  std::ptrdiff_t read_now(MutableBytes to, bool blocks) EXCLUDES(read_mutex_);
+  bool await_carrier() EXCLUDES(state_mutex_);
+  bool is_crowded() REQUIRES(write_mutex_);
+  bool send_kept() REQUIRES(write_mutex_);
+  void offer(std::size_t size) REQUIRES(write_mutex_);
+  void count_sent() REQUIRES(write_mutex_);
+  void broke(const std::shared_ptr<Connection>& carrier) EXCLUDES(state_mutex_);
+  void carried_on() EXCLUDES(write_mutex_);
+  void signal_reader() REQUIRES(state_mutex_);
+
+  const Hooks hooks_;
+  const int
+      wake_;  // eventfd, for poll(): readable when there is a carrier that the reader has not taken, or never will
+
+  mutable Mutex state_mutex_;  // innermost
+  ConditionVariable changed_;
+  State state_ GUARDED_BY(state_mutex_) = State::kCarried;
+  std::shared_ptr<Connection> carrier_ GUARDED_BY(state_mutex_);
+  std::uint64_t resume_at_ GUARDED_BY(state_mutex_) = 0;  // where writing goes on with this carrier
+  std::uint64_t attempts_ GUARDED_BY(state_mutex_) = 0;
+  std::chrono::steady_clock::time_point broken_since_ GUARDED_BY(state_mutex_);
+  std::chrono::milliseconds window_ GUARDED_BY(state_mutex_);
+  bool ends_when_broken_ GUARDED_BY(state_mutex_) = false;
+  std::atomic<std::uint64_t> generation_{1};  // of carriers; written with state_mutex_
+  std::atomic<bool> vanished_{false};
+
+  mutable Mutex read_mutex_;
+  mutable std::shared_ptr<Connection> reader_ GUARDED_BY(read_mutex_);
+  mutable std::uint64_t reader_generation_ GUARDED_BY(read_mutex_) = 0;
+  mutable bool detached_ GUARDED_BY(read_mutex_) = false;  // reader_ must not be read any more
+  std::uint64_t told_ = 0;                                 // by the thread that reads
+
+  Mutex write_mutex_;
+  ConditionVariable room_;
+  std::atomic<bool> waits_for_room_{false};
+  std::atomic<bool> may_be_crowded_{false};
+  std::shared_ptr<Connection> writer_ GUARDED_BY(write_mutex_);
+  std::uint64_t writer_generation_ GUARDED_BY(write_mutex_) = 0;
+  std::uint64_t sent_ GUARDED_BY(write_mutex_) = 0;  // by this writer, as a position of the stream
+  ReplayBuffer kept_ GUARDED_BY(write_mutex_);
+  std::atomic<std::uint64_t> offered_{0};  // may have been received; written with write_mutex_
+  std::atomic<std::uint64_t> acknowledged_{0};
+};
+
+}  // namespace remotecl

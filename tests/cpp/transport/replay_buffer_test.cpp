@@ -1,0 +1,94 @@
+// What a stream keeps to send it again, against a string that keeps everything.
+#include "runtime/transport/replay_buffer.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <string>
+#include <vector>
+
+namespace remotecl {
+namespace {
+
+std::string from(const ReplayBuffer& buffer, std::uint64_t position) {
+  std::string text;
+  while (position < buffer.end()) {
+    const Bytes bytes = buffer.at(position);
+    if (bytes.empty()) return "nothing at " + std::to_string(position);
+    text += as_text(bytes);
+    position += bytes.size();
+  }
+  return text;
+}
+
+TEST(ReplayBufferTest, GivesBackWhatWasAppended) {
+  ReplayBuffer buffer;
+  EXPECT_TRUE(buffer.at(0).empty());
+  buffer.append(as_bytes("one"));
+  buffer.append(as_bytes("two"));
+  EXPECT_EQ(from(buffer, 0), "onetwo");
+  EXPECT_EQ(from(buffer, 2), "etwo");
+  buffer.drop_until(4);
+  EXPECT_EQ(buffer.begin(), 4u);
+  EXPECT_EQ(from(buffer, 4), "wo");
+  buffer.drop_until(6);
+  EXPECT_EQ(buffer.size(), 0u);
+  buffer.append(as_bytes("x"));
+  EXPECT_EQ(from(buffer, 6), "x");
+}
+
+TEST(ReplayBufferTest, WhatIsLentIsNotCopiedUntilItHasToBe) {
+  ReplayBuffer buffer;
+  std::string text = "0123456789";
+  buffer.append(as_bytes("ab"));
+  buffer.lend(as_bytes(text));
+  buffer.append(as_bytes("cd"));
+  text[9] = 'x';
+  EXPECT_EQ(from(buffer, 0), "ab012345678xcd");
+  buffer.drop_until(5);
+  buffer.own_lent();
+  text.assign(10, '-');
+  EXPECT_EQ(from(buffer, 5), "345678xcd");
+  buffer.drop_until(12);
+  EXPECT_EQ(from(buffer, 12), "cd");
+}
+
+TEST(ReplayBufferTest, RandomUseKeepsEveryByte) {
+  for (unsigned seed = 1; seed <= 20; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937 random(seed);
+    const auto below = [&random](std::size_t bound) { return static_cast<std::size_t>(random() % bound); };
+    ReplayBuffer buffer;
+    std::string all;
+    std::vector<std::unique_ptr<std::string>> lent;
+    for (int step = 0; step < 400; ++step) {
+      std::string piece(below(step % 10 == 0 ? 200'000 : 300), 'a');
+      for (char& letter : piece) letter = static_cast<char>('a' + below(26));
+      switch (below(5)) {
+        case 0:
+          lent.push_back(std::make_unique<std::string>(piece));
+          buffer.lend(as_bytes(*lent.back()));
+          all += piece;
+          break;
+        case 1:
+          buffer.drop_until(buffer.begin() + below(static_cast<std::size_t>(buffer.size()) + 1));
+          break;
+        case 2:
+          if (below(8) != 0) break;
+          buffer.own_lent();
+          for (auto& text : lent) text->assign(text->size(), '!');
+          lent.clear();
+          break;
+        default:
+          buffer.append(as_bytes(piece));
+          all += piece;
+      }
+      ASSERT_EQ(buffer.end(), all.size());
+      const std::uint64_t position = buffer.begin() + below(static_cast<std::size_t>(buffer.size()) + 1);
+      ASSERT_EQ(from(buffer, position), all.substr(position));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace remotecl
