@@ -8,6 +8,7 @@ void Session::handle(const Ping& message) { outbox_.add(Pong{message.token}); }
 
 void Session::handle(const Introduce& message) {
   const auto name = [](std::string_view text) { return std::string(text.substr(0, kStatusTextMax)); };
+  expect_back(message, shared_.board.host());
   MutexLock lock(client_mutex_);
   client_ = {message.process, name(message.host), name(message.program)};
 }

@@ -45,9 +45,10 @@ std::optional<Admission> admit(Connection& connection, const Hello& hello, std::
                                const AccessToken* token, Deadline deadline) {
   std::uint64_t session = 0;
   fill_random(std::as_writable_bytes(std::span(&session, 1)));
+  const std::uint64_t taken = hello.role == Role::kControl ? hello.features & kFeatureResumable : 0;
   if (token == nullptr) {
     const Secret secret = random_secret();
-    return Admission{session, secret, secret, 0};
+    return Admission{session, secret, secret, taken};
   }
   if ((hello.features & kFeatureToken) == 0) {
     refuse(connection, epoch, WelcomeStatus::kTokenNeeded,
@@ -71,9 +72,39 @@ std::optional<Admission> admit(Connection& connection, const Hello& hello, std::
            "the token is not the server's; get its token file from whoever runs the server");
     return std::nullopt;
   }
-  transcript.taken = kFeatureToken;
+  transcript.taken = taken | kFeatureToken;
   return Admission{session, prove_briefly(token->key(), Claim::kSessionSecret, transcript),
-                   prove_briefly(token->key(), Claim::kAccepting, transcript), kFeatureToken};
+                   prove_briefly(token->key(), Claim::kAccepting, transcript), transcript.taken};
+}
+
+std::optional<Return> readmit(Connection& connection, const Hello& hello, std::uint64_t epoch,
+                              std::span<const Secret> secrets, Deadline deadline) {
+  Transcript transcript{hello.role, hello.features, 0, hello.session, epoch, hello.secret, random_secret()};
+  Welcome challenge{};
+  challenge.status = WelcomeStatus::kProve;
+  challenge.features = hello.features;
+  challenge.session = hello.session;
+  challenge.secret = transcript.server_nonce;
+  challenge.epoch = epoch;
+  answer(connection, challenge);
+  Proof proof;
+  std::array<std::byte, kResumeAtSize> bytes;
+  if (!read_before(connection, std::as_writable_bytes(std::span(proof)), deadline)) return std::nullopt;
+  if (!read_before(connection, bytes, deadline)) return std::nullopt;
+  for (std::size_t i = 0; i < secrets.size(); ++i) {
+    const Bytes key = std::as_bytes(std::span(secrets[i]));
+    const Proof right = prove(key, Claim::kConnecting, transcript);
+    if (!same_bytes(std::as_bytes(std::span(proof)), std::as_bytes(std::span(right)))) continue;
+    transcript.taken = hello.features;
+    return Return{i, decode_frame<ResumeAt>(bytes).received, prove_briefly(key, Claim::kAccepting, transcript)};
+  }
+  return std::nullopt;
+}
+
+void welcome_back(Connection& connection, std::uint64_t epoch, const Hello& hello, const Return& back,
+                  std::uint64_t received) {
+  answer(connection, {{}, 0, WelcomeStatus::kAccepted, hello.features, hello.session, back.shown, epoch, 0, 0});
+  connection.try_write(Bytes(encode_frame<ResumeAt, kResumeAtSize>(ResumeAt{received})));
 }
 
 void welcome(Connection& connection, std::uint64_t epoch, const Admission& admission) {

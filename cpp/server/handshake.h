@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 
 #include "runtime/greeting/greeting.h"
@@ -27,6 +28,17 @@ void welcome(Connection& connection, std::uint64_t epoch, const Admission& admis
 // Accepts a connection of a session, or a peer's, that has proved to know `secret`; so does the answer.
 void welcome(Connection& connection, std::uint64_t epoch, const Hello& hello, const Secret& secret,
              std::uint64_t features);
+// Somebody who comes back for a stream.
+struct Return {
+  std::size_t secret;  // which one it has proved to know
+  std::uint64_t received;
+  Secret shown;  // what its welcome says in place of the secret
+};
+// Whether it has proved in time to know one of the secrets; if not, it gets no answer.
+std::optional<Return> readmit(Connection& connection, const Hello& hello, std::uint64_t epoch,
+                              std::span<const Secret> secrets, Deadline deadline);
+void welcome_back(Connection& connection, std::uint64_t epoch, const Hello& hello, const Return& back,
+                  std::uint64_t received);
 void refuse(Connection& connection, std::uint64_t epoch, WelcomeStatus status, std::string_view text);
 std::string version_mismatch_text(std::uint32_t client_version);
 

@@ -1,7 +1,5 @@
 #include "server/outbox.h"
 
-#include <poll.h>
-
 #include "server/log.h"
 
 namespace remotecl::server {
@@ -73,9 +71,7 @@ void Outbox::run_flusher() {
       while (!blocked_ && !closed_) wake_.wait(mutex_);
       if (closed_) return;
     }
-    // shutdown() of the connection ends this wait too.
-    pollfd wait{connection_.wait_handle(), POLLOUT, 0};
-    ::poll(&wait, 1, 1000);
+    connection_.await_writable(std::chrono::milliseconds(1000));  // shutdown() ends this wait too
     MutexLock lock(mutex_);
     if (closed_) return;
     write_some();

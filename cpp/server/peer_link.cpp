@@ -25,13 +25,13 @@ Message decode(Bytes payload) {
 
 }  // namespace
 
-PeerLink::PeerLink(Session& session, PeerId peer, LinkId id, std::unique_ptr<Connection> control,
-                   std::unique_ptr<Connection> bulk)
+PeerLink::PeerLink(Session& session, PeerId peer, LinkId id, const Secret& secret, PeerEnd control, PeerEnd bulk)
     : session_(session),
       peer_(peer),
       id_(id),
-      control_(std::move(control)),
-      bulk_(std::move(bulk)),
+      secret_(secret),
+      control_(make_stream(std::move(control), StreamKind::kControl, control_stream_)),
+      bulk_(make_stream(std::move(bulk), StreamKind::kBulk, bulk_stream_)),
       outbox_(*control_),
       bulk_receiver_(session, outbox_, BulkReceiver::Pushes::kRefused),
       bulk_sender_(session, [this] { close(); }),
@@ -49,12 +49,14 @@ void PeerLink::start() {
 }
 
 void PeerLink::close() {
+  if (control_stream_ != nullptr) outbox_.close_with(Leave{});  // or the peer would wait for this side
   control_->shutdown();
   bulk_->shutdown();
 }
 
 void PeerLink::stop() {
   close();
+  if (reconnector_) reconnector_->stop();
   if (reader_.joinable()) {
     reader_.join();
   } else if (bulk_reader_.joinable()) {  // there was no thread for the other one
@@ -146,6 +148,10 @@ void PeerLink::execute(std::uint16_t code, Bytes payload) {
       return take(decode<PullTransfer>(payload));
     case Code::kDropTransfer:
       return take(decode<DropTransfer>(payload));
+    case Code::kServerReceived:
+      return take(decode<ServerReceived>(payload));
+    case Code::kLeave:
+      return take(decode<Leave>(payload));
     default:
       throw ProtocolError("a peer sent message code " + std::to_string(code) + ", which is not known");
   }

@@ -9,6 +9,7 @@
 #include <unordered_set>
 
 #include "runtime/base/mutex.h"
+#include "runtime/greeting/reconnector.h"
 #include "runtime/transport/connection.h"
 #include "server/bulk.h"
 #include "server/outbox.h"
@@ -18,6 +19,12 @@ namespace remotecl::server {
 
 class Session;
 
+// A connection between servers that has been greeted.
+struct PeerEnd {
+  std::unique_ptr<Connection> connection;
+  bool is_resumable = false;
+};
+
 // The link between a session and one of another server, for the same client: two connections, one for messages and
 // small data, one for bulk data. Both ends are alike, whoever connected. Owned by the session, which outlives its
 // threads, and by commands in flight. Any thread, also a driver's callback, where nothing else is said.
@@ -26,9 +33,14 @@ class Session;
 // lazily made one sends it.
 class PeerLink final : public RefCounted {
  public:
-  PeerLink(Session& session, PeerId peer, LinkId id, std::unique_ptr<Connection> control,
-           std::unique_ptr<Connection> bulk);
+  PeerLink(Session& session, PeerId peer, LinkId id, const Secret& secret, PeerEnd control, PeerEnd bulk);
   ~PeerLink() override { stop(); }
+
+  // Before start(): when a connection is lost, this side makes another one, to that address.
+  void reconnect_to(const Address& address, const Invitation& invitation);
+  // What the other side may carry on; null when there is nothing.
+  ResumableConnection* stream(Role role) const;
+  const Secret& secret() const { return secret_; }
 
   bool lost() const EXCLUDES(mutex_);
 
@@ -74,6 +86,7 @@ class PeerLink final : public RefCounted {
     std::int32_t status;
   };
 
+  std::unique_ptr<Connection> make_stream(PeerEnd end, StreamKind kind, ResumableConnection*& stream);
   void run();
   void serve();
   void receive_bulk();
@@ -85,6 +98,8 @@ class PeerLink final : public RefCounted {
   void take(const PeerData&) EXCLUDES(mutex_);
   void take(const PeerSize&);
   void take(const PullTransfer&) EXCLUDES(mutex_);
+  void take(const ServerReceived&);
+  void take(const Leave&);
   void take(const DropTransfer&) EXCLUDES(mutex_);
   void give_up() EXCLUDES(mutex_);
   template <class Table>
@@ -93,8 +108,12 @@ class PeerLink final : public RefCounted {
   Session& session_;
   const PeerId peer_;
   const LinkId id_;
+  const Secret secret_;
+  ResumableConnection* control_stream_ = nullptr;  // these, if they are
+  ResumableConnection* bulk_stream_ = nullptr;
   const std::unique_ptr<Connection> control_;
   const std::unique_ptr<Connection> bulk_;
+  std::unique_ptr<Reconnector> reconnector_;  // of the side that connects
   Outbox outbox_;
   BulkReceiver bulk_receiver_;
   BulkSender bulk_sender_;
@@ -114,6 +133,13 @@ class PeerLink final : public RefCounted {
 
   std::thread reader_;
   std::thread bulk_reader_;
+};
+
+// A stream of a session or a link that who knows its secret may carry on.
+struct OpenStream {
+  Secret secret;
+  ResumableConnection* connection;
+  Ref<PeerLink> link;  // that it belongs to, if it does
 };
 
 }  // namespace remotecl::server

@@ -24,8 +24,8 @@ void PeerTable::accept(PeerId peer, LinkId link, const Secret& secret) {
   entry.secret = secret;
   entry.accepts = true;
   entry.gone = false;
-  entry.control = nullptr;
-  entry.bulk = nullptr;
+  entry.control = {};
+  entry.bulk = {};
   accepts_more_.notify_all();
 }
 
@@ -42,19 +42,30 @@ std::optional<PeerTable::Invited> PeerTable::find(const Hello& hello, Deadline d
   }
 }
 
-void PeerTable::attach(const Invited& invited, Role role, std::unique_ptr<Connection> connection) {
+void PeerTable::attach(const Invited& invited, Role role, PeerEnd end) {
   MutexLock lock(mutex_);
   Peer& entry = peers_[invited.peer];
   if (stopped_ || !entry.accepts || !same_secret(entry.secret, invited.secret)) return;
-  (role == Role::kPeerControl ? entry.control : entry.bulk) = std::move(connection);
-  if (entry.control == nullptr || entry.bulk == nullptr) return;
+  (role == Role::kPeerControl ? entry.control : entry.bulk) = std::move(end);
+  if (entry.control.connection == nullptr || entry.bulk.connection == nullptr) return;
   entry.accepts = false;
-  const std::string host = tcp::peer_address(*entry.control).host;
-  begin(invited.peer, entry.accepted, host, std::move(entry.control), std::move(entry.bulk));
+  const std::string host = tcp::peer_address(*entry.control.connection).host;
+  begin(invited.peer, entry.accepted, host,
+        make_ref<PeerLink>(session_, invited.peer, entry.accepted, invited.secret, std::move(entry.control),
+                           std::move(entry.bulk)));
 }
 
-void PeerTable::begin(PeerId peer, LinkId id, const std::string& address, std::unique_ptr<Connection> control,
-                      std::unique_ptr<Connection> bulk) {
+std::vector<OpenStream> PeerTable::streams(Role role) {
+  MutexLock lock(mutex_);
+  std::vector<OpenStream> streams;
+  for (const auto& [id, peer] : peers_) {
+    ResumableConnection* const stream = peer.link && !peer.link->lost() ? peer.link->stream(role) : nullptr;
+    if (stream != nullptr) streams.push_back({peer.link->secret(), stream, peer.link});
+  }
+  return streams;
+}
+
+void PeerTable::begin(PeerId peer, LinkId id, const std::string& address, Ref<PeerLink> made) {
   Peer& entry = peers_[peer];
   entry.address = address;
   Ref<PeerLink>& link = entry.link;
@@ -64,7 +75,7 @@ void PeerTable::begin(PeerId peer, LinkId id, const std::string& address, std::u
     formers_.push_back(link);
     connectors_.post([this, former = link] { end(former); });
   }
-  link = make_ref<PeerLink>(session_, peer, id, std::move(control), std::move(bulk));
+  link = std::move(made);
   // Before the link can say that it has ended.
   session_.outbox().send(PeerState{peer, id, 1, {}});
   link->start();
@@ -91,7 +102,7 @@ void PeerTable::connect(Attempt attempt) {
   });
 }
 
-std::unique_ptr<Connection> PeerTable::open(const Attempt& attempt, const Address& address, Role role) {
+PeerEnd PeerTable::open(const Attempt& attempt, const Address& address, Role role) {
   auto connection = tcp::connect(address, kConnectTimeout);
   {
     MutexLock lock(mutex_);
@@ -102,7 +113,8 @@ std::unique_ptr<Connection> PeerTable::open(const Attempt& attempt, const Addres
     MutexLock lock(mutex_);
     greeting_.erase(connection.get());
   };
-  const std::uint64_t features = role == Role::kPeerBulk ? bulk_features() : 0;
+  std::uint64_t features = role == Role::kPeerBulk ? bulk_features() : 0;
+  if (session_.window().count() != 0) features |= kFeatureResumable;
   Welcome welcome{};
   try {
     welcome = greet_session(*connection, address, role, attempt.invitation, features);
@@ -111,7 +123,10 @@ std::unique_ptr<Connection> PeerTable::open(const Attempt& attempt, const Addres
     throw;
   }
   leave();
-  return role == Role::kPeerBulk ? share_memory(std::move(connection), address, welcome) : std::move(connection);
+  const Connection* const stream = connection.get();
+  if (role == Role::kPeerBulk) connection = share_memory(std::move(connection), address, welcome);
+  const bool is_resumable = (welcome.features & kFeatureResumable) != 0 && connection.get() == stream;
+  return {std::move(connection), is_resumable};
 }
 
 void PeerTable::try_addresses(const Attempt& attempt) {
@@ -120,8 +135,11 @@ void PeerTable::try_addresses(const Attempt& attempt) {
     try {
       auto control = open(attempt, address, Role::kPeerControl);
       auto bulk = open(attempt, address, Role::kPeerBulk);
+      auto link = make_ref<PeerLink>(session_, attempt.peer, attempt.link, attempt.invitation.secret,
+                                     std::move(control), std::move(bulk));
+      link->reconnect_to(address, attempt.invitation);
       MutexLock lock(mutex_);
-      if (!stopped_) begin(attempt.peer, attempt.link, address.text(), std::move(control), std::move(bulk));
+      if (!stopped_) begin(attempt.peer, attempt.link, address.text(), std::move(link));
       return;
     } catch (const std::exception& error) {
       if (!reasons.empty()) reasons += "; ";
@@ -136,8 +154,8 @@ void PeerTable::close(PeerId peer, bool gone) {
   Peer& entry = peers_[peer];
   entry.accepts = false;
   entry.gone = gone;
-  entry.control = nullptr;
-  entry.bulk = nullptr;
+  entry.control = {};
+  entry.bulk = {};
   if (entry.link) entry.link->close();
 }
 

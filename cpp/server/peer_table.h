@@ -45,7 +45,9 @@ class PeerTable {
   std::optional<Invited> find(const Hello& hello, Deadline deadline) EXCLUDES(mutex_);
   // One of the two connections of a link that is accepted; with the second one the link begins. Ends a connection whose
   // secret is not valid any more.
-  void attach(const Invited& invited, Role role, std::unique_ptr<Connection> connection) EXCLUDES(mutex_);
+  void attach(const Invited& invited, Role role, PeerEnd end) EXCLUDES(mutex_);
+  // What peers may carry on that have lost a connection.
+  std::vector<OpenStream> streams(Role role) EXCLUDES(mutex_);
   // Connects to a session of another server, beside everything else; the client hears of the outcome. Throws
   // ProtocolError when there are too many attempts.
   void connect(Attempt attempt) EXCLUDES(mutex_);
@@ -77,17 +79,16 @@ class PeerTable {
     Secret secret{};
     bool accepts = false;
     bool gone = false;
-    std::unique_ptr<Connection> control, bulk;  // until both are there
+    PeerEnd control, bulk;  // until both are there
     Ref<PeerLink> link;
     std::string address;  // its host, and its port where it listens for us
     Traffic past;         // of former links
   };
 
-  void begin(PeerId peer, LinkId link, const std::string& address, std::unique_ptr<Connection> control,
-             std::unique_ptr<Connection> bulk) REQUIRES(mutex_);
+  void begin(PeerId peer, LinkId id, const std::string& address, Ref<PeerLink> made) REQUIRES(mutex_);
   void end(const Ref<PeerLink>& former) EXCLUDES(mutex_);
   void try_addresses(const Attempt& attempt) EXCLUDES(mutex_);
-  std::unique_ptr<Connection> open(const Attempt& attempt, const Address& address, Role role) EXCLUDES(mutex_);
+  PeerEnd open(const Attempt& attempt, const Address& address, Role role) EXCLUDES(mutex_);
 
   Session& session_;
   Mutex mutex_;

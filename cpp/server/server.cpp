@@ -99,6 +99,8 @@ void Server::greet(std::unique_ptr<Connection>& connection) {
   if (!hello) return;
   if (hello->version != kProtocolVersion) {
     refuse(*connection, epoch_, WelcomeStatus::kVersionMismatch, version_mismatch_text(hello->version));
+  } else if ((hello->features & kFeatureResume) != 0) {
+    serve_return(connection, *hello, deadline);
   } else if (hello->role == Role::kControl) {
     serve_control(connection, *hello, deadline);
   } else if (hello->role == Role::kBulk) {
@@ -124,6 +126,27 @@ std::unique_ptr<Connection> Server::share_memory(std::unique_ptr<Connection> con
   return connection;
 }
 
+// A client, or a peer, that has lost its connection.
+void Server::serve_return(std::unique_ptr<Connection>& connection, const Hello& hello, Deadline deadline) {
+  const Ref<Session> session = find_session(hello.session);
+  const auto streams = session ? session->streams(hello.role) : std::vector<OpenStream>();
+  if (streams.empty()) {
+    refuse(*connection, epoch_, WelcomeStatus::kUnknownSession,
+           "the session has ended here; it is kept only for a while when its connection is lost");
+    return;
+  }
+  std::vector<Secret> secrets;
+  for (const OpenStream& stream : streams) secrets.push_back(stream.secret);
+  const auto back = readmit(*connection, hello, epoch_, secrets, deadline);
+  greeted(connection.get());
+  if (!back) return;
+  ResumableConnection& stream = *streams[back->secret].connection;
+  const ResumableConnection::Attempt attempt = stream.detach();
+  welcome_back(*connection, epoch_, hello, *back, attempt.received);
+  if (!stream.resume(attempt, std::move(connection), back->received)) return;
+  spdlog::info("session {:016x} goes on over another connection", session->id());
+}
+
 void Server::serve_peer(std::unique_ptr<Connection>& connection, const Hello& hello, Deadline deadline) {
   const Ref<Session> session = find_session(hello.session);
   // The client tells both servers of a link at the same time, and the other one may be the faster.
@@ -133,11 +156,14 @@ void Server::serve_peer(std::unique_ptr<Connection>& connection, const Hello& he
     return;
   }
   greeted(connection.get());
-  const std::uint64_t features = hello.role == Role::kPeerBulk ? hello.features & kFeatureSharedMemory : 0;
+  const std::uint64_t possible = kFeatureResumable | (hello.role == Role::kPeerBulk ? kFeatureSharedMemory : 0);
+  const std::uint64_t features = hello.features & possible;
   welcome(*connection, epoch_, hello, invited->secret, features);
-  if (features != 0) connection = share_memory(std::move(connection));
+  const Connection* const stream = connection.get();
+  if ((features & kFeatureSharedMemory) != 0) connection = share_memory(std::move(connection));
   if (connection == nullptr) return;
-  session->peers().attach(*invited, hello.role, std::move(connection));
+  const bool is_resumable = (features & kFeatureResumable) != 0 && connection.get() == stream;
+  session->peers().attach(*invited, hello.role, {std::move(connection), is_resumable});
 }
 
 void Server::serve_control(std::unique_ptr<Connection>& connection, const Hello& hello, Deadline deadline) {
@@ -150,7 +176,8 @@ void Server::serve_control(std::unique_ptr<Connection>& connection, const Hello&
     MutexLock lock(mutex_);
     greeting_.erase(control);
     if (stopping_) return;
-    session = make_ref<Session>(Shared{driver_, files_, output_, board_}, std::move(connection), id, admission->secret);
+    session = make_ref<Session>(Shared{driver_, files_, output_, board_}, std::move(connection), id, admission->secret,
+                                (admission->features & kFeatureResumable) != 0);
     sessions_.emplace(id, session);
   }
   board_.add(session);
@@ -212,11 +239,14 @@ void Server::serve_bulk(std::unique_ptr<Connection>& connection, const Hello& he
     refuse(*connection, epoch_, WelcomeStatus::kBusy, "the session has its bulk connection already");
     return;
   }
-  const std::uint64_t features = hello.features & kFeatureSharedMemory;
+  const std::uint64_t features = hello.features & (kFeatureSharedMemory | kFeatureResumable);
   welcome(*connection, epoch_, hello, session->secret(), features);
-  if (features != 0) connection = share_memory(std::move(connection));
+  const Connection* const stream = connection.get();
+  if ((features & kFeatureSharedMemory) != 0) connection = share_memory(std::move(connection));
   if (connection == nullptr) return session->close("the bulk connection was lost");
-  if (!session->attach_bulk(std::move(connection))) return;
+  // Memory does not break.
+  const bool is_resumable = (features & kFeatureResumable) != 0 && connection.get() == stream;
+  if (!session->attach_bulk(std::move(connection), is_resumable)) return;
   session->run_bulk();
 }
 

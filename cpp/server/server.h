@@ -47,6 +47,7 @@ class Server {
   void serve(std::unique_ptr<Connection> connection);
   void greet(std::unique_ptr<Connection>& connection);
   void serve_control(std::unique_ptr<Connection>& connection, const Hello& hello, Deadline deadline);
+  void serve_return(std::unique_ptr<Connection>& connection, const Hello& hello, Deadline deadline);
   void serve_bulk(std::unique_ptr<Connection>& connection, const Hello& hello);
   static std::unique_ptr<Connection> share_memory(std::unique_ptr<Connection> connection);
   void serve_peer(std::unique_ptr<Connection>& connection, const Hello& hello, Deadline deadline);

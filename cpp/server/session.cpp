@@ -77,9 +77,11 @@ void linger(Connection& connection) {
 
 }  // namespace
 
-Session::Session(const Shared& shared, std::unique_ptr<Connection> control, std::uint64_t id, const Secret& secret)
+Session::Session(const Shared& shared, std::unique_ptr<Connection> control, std::uint64_t id, const Secret& secret,
+                 bool is_resumable)
     : shared_(shared),
-      control_(std::move(control)),
+      control_(is_resumable ? make_stream(std::move(control), StreamKind::kControl, control_stream_)
+                            : std::move(control)),
       id_(id),
       secret_(secret),
       address_(tcp::peer_address(*control_)),
@@ -104,6 +106,7 @@ void Session::run() {
   }
   if (!last_words.empty()) {
     spdlog::warn("session {:016x}: {}", id_, last_words);
+    if (control_stream_ != nullptr) control_stream_->end_when_broken();
     outbox_.close_with(SessionError{last_words});
     linger(*control_);
   }
@@ -176,10 +179,10 @@ bool Session::claim_bulk() {
   return !std::exchange(bulk_claimed_, true);
 }
 
-bool Session::attach_bulk(std::unique_ptr<Connection> connection) {
+bool Session::attach_bulk(std::unique_ptr<Connection> connection, bool is_resumable) {
   MutexLock lock(bulk_mutex_);
   if (bulk_closed_) return false;
-  bulk_ = std::move(connection);
+  bulk_ = is_resumable ? make_stream(std::move(connection), StreamKind::kBulk, bulk_stream_) : std::move(connection);
   bulk_running_ = true;
   return true;
 }

@@ -15,6 +15,7 @@
 #include "runtime/protocol/frames.h"
 #include "runtime/protocol/messages.h"
 #include "runtime/transport/connection.h"
+#include "runtime/transport/resumable_connection.h"
 #include "server/buffer.h"
 #include "server/bulk.h"
 #include "server/command_buffer.h"
@@ -27,6 +28,7 @@
 #include "server/outbox.h"
 #include "server/output_capture.h"
 #include "server/peer_table.h"
+#include "server/process_watch.h"
 #include "server/program.h"
 #include "server/program_files.h"
 #include "server/region.h"
@@ -58,7 +60,9 @@ struct ProgramWork {
 // one lock, except what says otherwise.
 class Session final : public RefCounted {
  public:
-  Session(const Shared& shared, std::unique_ptr<Connection> control, std::uint64_t id, const Secret& secret);
+  // `is_resumable`: the client will connect again when it loses a connection.
+  Session(const Shared& shared, std::unique_ptr<Connection> control, std::uint64_t id, const Secret& secret,
+          bool is_resumable);
   ~Session() override;
 
   // Who the client says it is.
@@ -76,8 +80,12 @@ class Session final : public RefCounted {
   // On the bulk connection's thread, one after the other: there is only one of them; it is made, unless the session has
   // ended meanwhile; it is served.
   bool claim_bulk() EXCLUDES(bulk_mutex_);
-  bool attach_bulk(std::unique_ptr<Connection> connection) EXCLUDES(bulk_mutex_);
+  bool attach_bulk(std::unique_ptr<Connection> connection, bool is_resumable) EXCLUDES(bulk_mutex_);
   void run_bulk();
+  // What a new connection may carry on.
+  std::vector<OpenStream> streams(Role role) EXCLUDES(bulk_mutex_);
+  // How long the other end of a lost connection is waited for.
+  std::chrono::milliseconds window() const { return window_; }
 
   // Ends the session, with last words for the client unless they are empty. Any thread.
   void close(const std::string& text);
@@ -136,6 +144,10 @@ class Session final : public RefCounted {
  private:
   friend struct Dispatch;
 
+  std::unique_ptr<Connection> make_stream(std::unique_ptr<Connection> carrier, StreamKind kind,
+                                          ResumableConnection*& stream);
+  ResumableConnection* stream(Role role) EXCLUDES(bulk_mutex_);
+  void expect_back(const Introduce& message, const std::string& own_host);
   void serve();
   void run(const std::function<void()>& job);
   void execute(std::uint16_t code, Bytes payload) REQUIRES(mutex_);
@@ -144,6 +156,8 @@ class Session final : public RefCounted {
 
   void handle(const Ping&);
   void handle(const Introduce&);
+  void handle(const ClientReceived&);
+  void handle(const Leave&);
   void handle(const GetStatus&);
   void handle(const CreateQueue&);
   void handle(const ReleaseQueue&);
@@ -256,6 +270,8 @@ class Session final : public RefCounted {
   void build_each(const Array<std::uint32_t>& devices, Token token, Program& program, Build&& build);
 
   const Shared shared_;
+  std::atomic<std::chrono::milliseconds> window_{std::chrono::seconds(30)};  // how long the client may be gone
+  ResumableConnection* control_stream_ = nullptr;                            // control_, if it is one
   const std::unique_ptr<Connection> control_;
   const std::uint64_t id_;
   const Secret secret_;
@@ -264,6 +280,7 @@ class Session final : public RefCounted {
   const Ref<SessionCounters> counters_;
   mutable Mutex client_mutex_;
   Client client_ GUARDED_BY(client_mutex_);
+  ProcessWatch client_process_ GUARDED_BY(client_mutex_);  // where it runs on this machine
   Outbox outbox_;
   BulkReceiver bulk_receiver_;
   BulkSender bulk_sender_;
@@ -296,6 +313,7 @@ class Session final : public RefCounted {
   mutable Mutex bulk_mutex_;
   ConditionVariable bulk_left_;
   std::unique_ptr<Connection> bulk_ GUARDED_BY(bulk_mutex_);
+  ResumableConnection* bulk_stream_ GUARDED_BY(bulk_mutex_) = nullptr;  // bulk_, if it is one
   bool bulk_claimed_ GUARDED_BY(bulk_mutex_) = false;
   bool bulk_running_ GUARDED_BY(bulk_mutex_) = false;
   bool bulk_closed_ GUARDED_BY(bulk_mutex_) = false;

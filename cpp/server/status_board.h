@@ -32,6 +32,9 @@ class StatusBoard {
   // Ends the thread that looks at the devices.
   void stop() { sampler_.stop(); }
 
+  // This machine's name.
+  const std::string& host() const { return host_; }
+
  private:
   using Clock = std::chrono::steady_clock;
 

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <stdexcept>
 
+#include "runtime/client/fork.h"
 #include "runtime/client/notice.h"
 #include "runtime/client/operations.h"
 
@@ -69,7 +70,17 @@ void Platform::connect(const std::string& servers) {
   }
 }
 
+// At the end of the process, where its other threads may be anywhere.
+void Platform::leave_all() {
+  if (in_forked_child()) return;
+  Platform& platform = instance();
+  const std::unique_lock lock(platform.mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return;
+  for (const auto& session : platform.sessions_) session->leave();
+}
+
 void Platform::add(const ServerName& name) {
+  [[maybe_unused]] static const int registered = std::atexit(leave_all);
   const Address& address = name.address;
   if (sessions_.size() >= kServersMax) {
     throw ConnectionError("cannot add " + address.text() + ": at most 64 servers can be connected");

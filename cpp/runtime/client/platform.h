@@ -39,6 +39,7 @@ class Platform final : public Handle<_cl_platform_id, HandleTag::kPlatform, CL_I
  private:
   Platform() = default;
   void add(const ServerName& name);
+  static void leave_all();
 
   std::mutex mutex_;
   bool read_environment_ = false;

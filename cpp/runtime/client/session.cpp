@@ -17,28 +17,14 @@
 #include "runtime/transport/tcp.h"
 
 namespace remotecl {
-namespace {
-
-constexpr std::chrono::milliseconds kConnectTimeout{5000};
-
-}  // namespace
-
-Session::Session(const ServerName& server, std::uint32_t index) : address_(server.address), index_(index) {
+Session::Session(const ServerName& server, std::uint32_t index)
+    : address_(server.address), index_(index), window_(reconnect_window()) {
   std::optional<AccessToken> token;
   if (!server.token_file.empty()) token = read_token(server.token_file);
-  const Address& address = server.address;
-  control_ = tcp::connect(address, kConnectTimeout);
-  welcome_ = greet_server(*control_, address, token ? &*token : nullptr);
-  bulk_ = tcp::connect(address, kConnectTimeout);
-  const Welcome bulk_welcome =
-      greet_session(*bulk_, address, Role::kBulk, {welcome_.session, welcome_.epoch, welcome_.secret}, bulk_features());
-  const int bulk_stream = bulk_->wait_handle();
-  bulk_ = share_memory(std::move(bulk_), address, bulk_welcome);
-  numeric_address_ = tcp::peer_address(*control_);
+  connect(token ? &*token : nullptr);
   receive_device_list();
   wake_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  given_up_in_forks_ = {control_->wait_handle(), bulk_stream, wake_};
-  if (bulk_->wait_handle() != bulk_stream) given_up_in_forks_.push_back(bulk_->wait_handle());
+  given_up_in_forks_.push_back(wake_);
   for (const int descriptor : given_up_in_forks_) give_up_in_child(descriptor);
   background_thread_ = std::thread([this] { background(); });
   introduce();
@@ -52,6 +38,7 @@ Session::~Session() {
     stopping_ = true;
   }
   lose("the session was closed");
+  if (reconnector_) reconnector_->stop();
   background_wanted_.notify_all();
   background_thread_.join();
   sender_wanted_.notify_all();
@@ -108,7 +95,8 @@ void Session::introduce() {
   char host[kStatusTextMax + 1] = {};
   if (::gethostname(host, sizeof host - 1) != 0) host[0] = 0;
   const std::string_view program(program_invocation_short_name);
-  send(Introduce{static_cast<std::uint64_t>(::getpid()), host, program.substr(0, kStatusTextMax)});
+  send(Introduce{static_cast<std::uint64_t>(::getpid()), host, program.substr(0, kStatusTextMax),
+                 static_cast<std::uint32_t>(window_.count())});
   flush();
 }
 

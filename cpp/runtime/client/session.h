@@ -16,6 +16,7 @@
 #include "runtime/client/device_indices.h"
 #include "runtime/client/operations.h"
 #include "runtime/client/transfer.h"
+#include "runtime/greeting/reconnector.h"
 #include "runtime/greeting/server_name.h"
 #include "runtime/protocol/message_buffer.h"
 #include "runtime/protocol/messages.h"
@@ -50,8 +51,10 @@ class Session {
 
   bool lost() const { return lost_.load(std::memory_order_acquire); }
   std::string lost_reason() const;
-  // This process is about to stop the server itself: losing it is no news then.
-  void expect_shutdown() { shutdown_expected_ = true; }
+  // This process is about to stop the server itself: losing it is no news then, and final.
+  void expect_shutdown();
+  // This process is about to end: the server need not wait for it any more. May do nothing rather than wait.
+  void leave();
   bool expects_shutdown() const { return shutdown_expected_; }
   Traffic traffic() const;
   // Of its bulk transfers those that have begun. Any thread.
@@ -61,6 +64,7 @@ class Session {
   // Encodes a message into the output. Does not wait; writes only when enough has gathered.
   template <class Message>
   void send(const Message& message) {
+    await_room();
     const std::lock_guard lock(out_mutex_);
     if (lost()) return;
     append_message(out_, message);
@@ -70,6 +74,7 @@ class Session {
   // The same for two, with nothing between them.
   template <class First, class Second>
   void send(const First& first, const Second& second) {
+    await_room();
     const std::lock_guard lock(out_mutex_);
     if (lost()) return;
     append_message(out_, first);
@@ -124,6 +129,16 @@ class Session {
  private:
   static constexpr std::size_t kWriteThreshold = 16u << 10;
 
+  void connect(const AccessToken* token);
+  std::shared_ptr<Connection> dial() const;
+  std::unique_ptr<Connection> make_stream(std::shared_ptr<Connection> carrier, StreamKind kind,
+                                          ResumableConnection*& stream);
+  // While the server cannot be reached, only so much is kept for it.
+  void await_room() {
+    if (control_stream_ != nullptr && control_stream_->crowded()) [[unlikely]]
+      wait_for_room();
+  }
+  void wait_for_room();
   void receive_device_list();
   void introduce();
   void write_out();  // requires out_mutex_
@@ -132,6 +147,7 @@ class Session {
   // Reads and handles what is there. Waits for it, or for stop_polling(), first: not, asleep, or looking for a while.
   void pump(Pump how);
   void stop_polling();
+  bool is_reading() const;  // this thread
   bool read_control();
   bool read_bulk();
   void handle(std::uint16_t code, Bytes payload);
@@ -141,6 +157,7 @@ class Session {
   void handle_transfer_size(const TransferSize& report);
   void handle_pull(TransferId id);
   void handle_pushes_taken(const PushesTaken& report);
+  void handle_received(const ServerReceived& report);
   void deliver_reply(Token token, std::uint16_t code, Bytes payload);
   void end_transfer(const TransferRef& transfer, bool ok);
   TransferRef begin_transfer(TransferRef transfer, std::function<void(bool)> finished,
@@ -156,8 +173,12 @@ class Session {
   const Address address_;
   Address numeric_address_;
   const std::uint32_t index_;
+  const std::chrono::milliseconds window_;  // how long it is tried to connect again
   std::unique_ptr<Connection> control_;
   std::unique_ptr<Connection> bulk_;
+  ResumableConnection* control_stream_ = nullptr;  // these, if they are
+  ResumableConnection* bulk_stream_ = nullptr;
+  std::unique_ptr<Reconnector> reconnector_;
   std::vector<int> given_up_in_forks_;
   Welcome welcome_{};
   std::vector<std::byte> device_list_;

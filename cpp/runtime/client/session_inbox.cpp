@@ -17,7 +17,11 @@ namespace {
 // How long the background thread leaves the connection to the threads that wait, after one of them has waited.
 constexpr std::chrono::milliseconds kBackgroundPause{20};
 
-std::string end_of(const Connection& connection, const std::string& name) {
+thread_local const Session* this_thread_reads = nullptr;
+
+std::string end_of(const Connection& connection, const std::string& name, const Reconnector* reconnector) {
+  const std::string reason = reconnector != nullptr ? reconnector->reason() : "";
+  if (!reason.empty()) return reason;
   if (connection.vanished()) return "it does not answer any more; its machine or the network to it is down";
   return "the server closed the " + name;
 }
@@ -118,9 +122,13 @@ void Session::pump(Pump how) {
     std::uint64_t count = 0;
     [[maybe_unused]] const auto taken = ::read(wake_, &count, sizeof count);
   }
-  if (waits[0].revents != 0 && !read_control()) lose(end_of(*control_, "connection"));
-  if (waits[1].revents != 0 && !read_bulk()) lose(end_of(*bulk_, "bulk connection"));
+  const Session* const former = std::exchange(this_thread_reads, this);
+  if (waits[0].revents != 0 && !read_control()) lose(end_of(*control_, "connection", reconnector_.get()));
+  if (waits[1].revents != 0 && !read_bulk()) lose(end_of(*bulk_, "bulk connection", reconnector_.get()));
+  this_thread_reads = former;
 }
+
+bool Session::is_reading() const { return this_thread_reads == this; }
 
 bool Session::read_control() {
   const MutableBytes space = inbox_.space();
@@ -217,6 +225,8 @@ void Session::handle(std::uint16_t code, Bytes payload) {
       return with(PullTransfer{}, [&](const PullTransfer& report) { handle_pull(report.transfer); });
     case Code::kPushesTaken:
       return with(PushesTaken{}, [&](const PushesTaken& report) { handle_pushes_taken(report); });
+    case Code::kServerReceived:
+      return with(ServerReceived{}, [&](const ServerReceived& report) { handle_received(report); });
     case Code::kPeerState:
       return with(PeerState{}, [&](const PeerState& report) { PeerLinks::instance().report(*this, report); });
     case Code::kSignalUndelivered:

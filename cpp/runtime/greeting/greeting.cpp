@@ -42,6 +42,7 @@ Welcome exchange(Connection& connection, const Address& address, Bytes words, De
                           " of the protocol and this side version " + std::to_string(kProtocolVersion) +
                           "; install the same remotecl release on both machines");
   }
+  if (welcome.status == WelcomeStatus::kUnknownSession) throw StreamGone(address.text() + " refused: " + text);
   if (welcome.status != WelcomeStatus::kAccepted && welcome.status != WelcomeStatus::kProve) {
     throw ConnectionError(address.text() + " refused the connection: " + text);
   }
@@ -85,9 +86,10 @@ bool read_before(Connection& connection, MutableBytes to, Deadline deadline) {
   return true;
 }
 
-Welcome greet_server(Connection& connection, const Address& address, const AccessToken* token, Role role) {
+Welcome greet_server(Connection& connection, const Address& address, const AccessToken* token, Role role,
+                     std::uint64_t features) {
   const Deadline deadline = greeting_deadline();
-  const std::uint64_t features = token != nullptr ? kFeatureToken : 0;
+  if (token != nullptr) features |= kFeatureToken;
   const Hello hello{kMagic, kProtocolVersion, role, features, 0, random_secret()};
   const Welcome welcome = exchange(connection, address, Bytes(encode_frame<Hello, kHelloSize>(hello)), deadline);
   const bool is_challenge = welcome.status == WelcomeStatus::kProve;
@@ -113,6 +115,31 @@ Welcome greet_session(Connection& connection, const Address& address, Role role,
     throw ConnectionError(address.text() + " does not know the secret of the session that it accepts a connection of");
   }
   return welcome;
+}
+
+std::uint64_t greet_again(Connection& connection, const Address& address, Role role, const Invitation& invitation,
+                          std::uint64_t received) {
+  const Deadline deadline = greeting_deadline();
+  const Hello hello{kMagic, kProtocolVersion, role, kFeatureResume, invitation.session, random_secret()};
+  const Welcome challenge = exchange(connection, address, Bytes(encode_frame<Hello, kHelloSize>(hello)), deadline);
+  if (challenge.epoch != invitation.epoch) {
+    throw StreamGone("the server at " + address.text() + " is not the one that was connected: it was restarted");
+  }
+  if (challenge.status != WelcomeStatus::kProve) throw ConnectionError(address.text() + " did not ask for a proof");
+  Transcript transcript{role, kFeatureResume, 0, invitation.session, invitation.epoch, hello.secret, challenge.secret};
+  ByteBuffer words;
+  const Proof proof = prove(key_of(invitation.secret), Claim::kConnecting, transcript);
+  words.append(std::as_bytes(std::span(proof)));
+  words.append(encode_frame<ResumeAt, kResumeAtSize>(ResumeAt{received}));
+  const Welcome welcome = exchange(connection, address, words.bytes(), deadline);
+  transcript.taken = welcome.features;
+  if (welcome.status != WelcomeStatus::kAccepted ||
+      !same_secret(welcome.secret, prove_briefly(key_of(invitation.secret), Claim::kAccepting, transcript))) {
+    throw ConnectionError(address.text() + " does not know the secret of the session that it wants to go on with");
+  }
+  std::array<std::byte, kResumeAtSize> answer;
+  if (!read_before(connection, answer, deadline)) throw ConnectionError(address.text() + " ended the connection");
+  return decode_frame<ResumeAt>(answer).received;
 }
 
 Secret connecting_proof(const Secret& secret, const Hello& hello) {

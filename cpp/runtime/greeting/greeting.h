@@ -22,7 +22,7 @@ bool read_before(Connection& connection, MutableBytes to, Deadline deadline);
 // and the welcome's secret, which is the session's, has not travelled. Throws ConnectionError that names `address`, the
 // cause and the remedy.
 Welcome greet_server(Connection& connection, const Address& address, const AccessToken* token,
-                     Role role = Role::kControl);
+                     Role role = Role::kControl, std::uint64_t features = 0);
 
 // What somebody has to know to join a session that exists.
 struct Invitation {
@@ -35,6 +35,18 @@ struct Invitation {
 // Throws ConnectionError.
 Welcome greet_session(Connection& connection, const Address& address, Role role, const Invitation& invitation,
                       std::uint64_t features = 0);
+
+// There is nothing to go on with any more: trying again is of no use.
+class StreamGone : public ConnectionError {
+ public:
+  using ConnectionError::ConnectionError;
+};
+
+// The first words on a connection that carries on the stream of that role. Both sides prove that they know the secret,
+// over fresh nonces. Says how many bytes this side has received and returns what the other one has. Throws
+// ConnectionError, StreamGone.
+std::uint64_t greet_again(Connection& connection, const Address& address, Role role, const Invitation& invitation,
+                          std::uint64_t received);
 
 // What proves to know the secret, in the Hello and in the Welcome.
 Secret connecting_proof(const Secret& secret, const Hello& hello);

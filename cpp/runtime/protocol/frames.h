@@ -9,7 +9,7 @@
 namespace remotecl {
 
 inline constexpr std::uint16_t kDefaultPort = 10990;
-inline constexpr std::uint32_t kProtocolVersion = 5;
+inline constexpr std::uint32_t kProtocolVersion = 6;
 
 // Bounds on what a peer can make us hold.
 inline constexpr std::uint32_t kMessageSizeMax = 64u << 20;  // one control message
@@ -27,6 +27,8 @@ enum class Role : std::uint32_t { kControl = 0, kBulk = 1, kPeerControl = 2, kPe
 // Features of a connection: what both sides name is used.
 inline constexpr std::uint64_t kFeatureSharedMemory = 1;  // bulk data through memory, where both are on one host
 inline constexpr std::uint64_t kFeatureToken = 2;         // both prove that they know the server's token
+inline constexpr std::uint64_t kFeatureResumable = 4;     // what it carries may go on over another connection
+inline constexpr std::uint64_t kFeatureResume = 8;        // goes on with what another connection carried
 
 // First bytes on every connection, client to server. Its layout is the same in every protocol version.
 struct Hello {
@@ -36,7 +38,8 @@ struct Hello {
   std::uint64_t features;
   std::uint64_t session;  // 0 on a control connection; on a bulk connection what the control connection was given;
                           // on a peer's what ConnectPeer says
-  Secret secret;          // control: a nonce; else proves that the session's, or the link's, secret is known
+  Secret
+      secret;  // control, or with kFeatureResume: a nonce; else proves that the session's, or link's, secret is known
   REMOTECL_FIELDS(magic, version, role, features, session, secret)
 };
 inline constexpr std::size_t kHelloSize = 48;
@@ -47,7 +50,7 @@ enum class WelcomeStatus : std::uint32_t {
   kBusy = 2,
   kUnknownSession = 3,
   kTokenNeeded = 4,
-  kProve = 5,  // the client's proof comes next, and then another Welcome
+  kProve = 5,  // the proof of who connects comes next, and then another Welcome
   kWrongToken = 6,
 };
 
@@ -66,8 +69,14 @@ struct Welcome {
 };
 inline constexpr std::size_t kWelcomeSize = 64;
 
-// What a client answers to kProve: HMAC-SHA256.
+// What answers kProve: HMAC-SHA256.
 using Proof = std::array<std::uint8_t, 32>;
+// Where a stream goes on: how many of its bytes have been received. Follows the proof, and the Welcome that accepts it.
+struct ResumeAt {
+  std::uint64_t received;
+  REMOTECL_FIELDS(received)
+};
+inline constexpr std::size_t kResumeAtSize = 8;
 
 inline constexpr std::array<std::uint8_t, 8> kMagic = {'r', 'e', 'm', 'o', 't', 'e', 'c', 'l'};
 

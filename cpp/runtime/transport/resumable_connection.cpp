@@ -116,8 +116,7 @@ bool ResumableConnection::is_crowded() {
   return is_crowded;
 }
 
-bool ResumableConnection::crowded() {
-  if (!may_be_crowded_.load(std::memory_order_relaxed)) return false;
+bool ResumableConnection::is_still_crowded() {
   MutexLock lock(write_mutex_);
   return is_crowded() && !ended();
 }
@@ -150,6 +149,7 @@ void ResumableConnection::offer(std::size_t size) { offered_.store(kept_.end() +
 void ResumableConnection::count_sent() { bytes_sent_.store(kept_.end(), std::memory_order_relaxed); }
 
 bool ResumableConnection::write(iovec* parts, int count) {
+  if (writers_wait_ && !await_room()) return false;
   MutexLock lock(write_mutex_);
   if (ended()) return false;
   const bool is_next = adopt_writer() && sent_ == kept_.end();
@@ -173,6 +173,7 @@ bool ResumableConnection::write(iovec* parts, int count) {
 }
 
 bool ResumableConnection::write_lent(Bytes header, Bytes lent) {
+  if (writers_wait_ && !await_room()) return false;
   MutexLock lock(write_mutex_);
   if (ended()) return false;
   const bool is_next = adopt_writer() && sent_ == kept_.end();

@@ -46,9 +46,12 @@ class ResumableConnection final : public Connection {
   bool vanished() const override { return vanished_.load(std::memory_order_relaxed); }
 
   // So much is kept that who can wait should.
-  bool crowded();
+  bool crowded() { return may_be_crowded_.load(std::memory_order_relaxed) && is_still_crowded(); }
   // Waits until it is not, and so the thread that reads must not. False at the end.
   bool await_room() EXCLUDES(write_mutex_);
+
+  // write() and write_lent() await room, too. Before the first of them.
+  void make_writers_wait() { writers_wait_ = true; }
 
   // As write(), but keeps the second part where it is, which must stay as it is until own_lent() or until the other
   // side has acknowledged it.
@@ -88,6 +91,7 @@ class ResumableConnection final : public Connection {
   bool adopt_writer() REQUIRES(write_mutex_);
   std::ptrdiff_t read_now(MutableBytes to, bool blocks) EXCLUDES(read_mutex_);
   bool await_carrier() EXCLUDES(state_mutex_);
+  bool is_still_crowded() EXCLUDES(write_mutex_);
   bool is_crowded() REQUIRES(write_mutex_);
   bool send_kept() REQUIRES(write_mutex_);
   void offer(std::size_t size) REQUIRES(write_mutex_);
@@ -97,6 +101,7 @@ class ResumableConnection final : public Connection {
   void signal_reader() REQUIRES(state_mutex_);
 
   const Hooks hooks_;
+  bool writers_wait_ = false;
   const int
       wake_;  // eventfd, for poll(): readable when there is a carrier that the reader has not taken, or never will
 

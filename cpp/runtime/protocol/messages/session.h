@@ -5,6 +5,8 @@
 // What a session is about: liveness, the last words of a server, and its devices.
 namespace remotecl {
 
+enum class StreamKind : std::uint32_t { kControl = 0, kBulk = 1 };
+
 struct Ping {
   REMOTECL_MESSAGE(Ping);
   Token token;
@@ -21,6 +23,25 @@ struct SessionError {
   REMOTECL_MESSAGE(SessionError);
   std::string_view text;
   REMOTECL_FIELDS(text)
+};
+
+// So many bytes of a stream that may have to be sent again have been received, also by a peer.
+struct ServerReceived {
+  REMOTECL_MESSAGE(ServerReceived);
+  StreamKind stream;
+  std::uint64_t bytes;
+  REMOTECL_FIELDS(stream, bytes)
+};
+struct ClientReceived {
+  REMOTECL_MESSAGE(ClientReceived);
+  StreamKind stream;
+  std::uint64_t bytes;
+  REMOTECL_FIELDS(stream, bytes)
+};
+// The client's process is about to end: when its connections break, it will not come back.
+struct Leave {
+  REMOTECL_MESSAGE(Leave);
+  REMOTECL_FIELDS()
 };
 
 // One answer of the native clGetDeviceInfo / clGetPlatformInfo, byte for byte.

@@ -14,7 +14,8 @@ struct Introduce {
   std::uint64_t process;
   std::string_view host;
   std::string_view program;
-  REMOTECL_FIELDS(process, host, program)
+  std::uint32_t window_ms;  // how long it tries to connect again
+  REMOTECL_FIELDS(process, host, program, window_ms)
 };
 
 struct GetStatus {

@@ -1,0 +1,95 @@
+// How a session connects, and connects again when it has lost a connection.
+#include "runtime/client/fork.h"
+#include "runtime/client/notice.h"
+#include "runtime/client/session.h"
+#include "runtime/transport/tcp.h"
+
+namespace remotecl {
+namespace {
+
+constexpr std::chrono::milliseconds kConnectTimeout{5000};
+
+// For as long as it lives a child that is forked off must not keep it open.
+std::shared_ptr<Connection> unshared(std::unique_ptr<Connection> connection) {
+  const int descriptor = connection->wait_handle();
+  give_up_in_child(descriptor);
+  return {connection.release(), [descriptor](Connection* gone) {
+            forget_in_child(descriptor);
+            delete gone;
+          }};
+}
+
+}  // namespace
+
+void Session::connect(const AccessToken* token) {
+  const std::uint64_t resumable = window_.count() != 0 ? kFeatureResumable : 0;
+  auto control = tcp::connect(address_, kConnectTimeout);
+  welcome_ = greet_server(*control, address_, token, Role::kControl, resumable);
+  const Invitation invitation{welcome_.session, welcome_.epoch, welcome_.secret};
+  auto bulk = tcp::connect(address_, kConnectTimeout);
+  const Welcome welcome = greet_session(*bulk, address_, Role::kBulk, invitation, bulk_features() | resumable);
+  const Connection* const bulk_stream = bulk.get();
+  const int bulk_descriptor = bulk->wait_handle();
+  bulk = share_memory(std::move(bulk), address_, welcome);
+  numeric_address_ = tcp::peer_address(*control);
+
+  if ((welcome_.features & kFeatureResumable) == 0) {
+    given_up_in_forks_.push_back(control->wait_handle());
+    control_ = std::move(control);
+  } else {
+    reconnector_ = std::make_unique<Reconnector>(
+        address_, invitation, window_,
+        [address = address_] { return unshared(tcp::connect(address, kConnectTimeout)); }, notice);
+    control_ = make_stream(unshared(std::move(control)), StreamKind::kControl, control_stream_);
+    reconnector_->add(*control_stream_, Role::kControl);
+  }
+  if (reconnector_ != nullptr && bulk.get() == bulk_stream) {
+    bulk_ = make_stream(unshared(std::move(bulk)), StreamKind::kBulk, bulk_stream_);
+    reconnector_->add(*bulk_stream_, Role::kBulk);
+  } else {
+    given_up_in_forks_.push_back(bulk_descriptor);
+    if (bulk->wait_handle() != bulk_descriptor) given_up_in_forks_.push_back(bulk->wait_handle());
+    bulk_ = std::move(bulk);
+  }
+}
+
+std::unique_ptr<Connection> Session::make_stream(std::shared_ptr<Connection> carrier, StreamKind kind,
+                                                 ResumableConnection*& stream) {
+  ResumableConnection::Hooks hooks;
+  hooks.broken = [this] { reconnector_->broken(); };
+  hooks.acknowledge = [this, kind](std::uint64_t received) {
+    send(ClientReceived{kind, received});
+    flush();
+  };
+  auto made = std::make_unique<ResumableConnection>(std::move(carrier), window_, std::move(hooks));
+  stream = made.get();
+  return made;
+}
+
+void Session::handle_received(const ServerReceived& report) {
+  ResumableConnection* const stream = report.stream == StreamKind::kBulk ? bulk_stream_ : control_stream_;
+  if (stream == nullptr || !stream->acknowledged(report.bytes))
+    lose("the server has received more than was sent to it");
+}
+
+void Session::wait_for_room() {
+  if (is_reading()) return;  // what makes room has yet to be read
+  wait([this] { return !control_stream_->crowded(); });
+}
+
+void Session::expect_shutdown() {
+  shutdown_expected_ = true;
+  if (control_stream_ != nullptr) control_stream_->end_when_broken();
+  if (bulk_stream_ != nullptr) bulk_stream_->end_when_broken();
+}
+
+void Session::leave() {
+  const std::unique_lock lock(out_mutex_, std::try_to_lock);
+  if (!lock.owns_lock() || lost() || control_stream_ == nullptr) return;
+  expect_shutdown();
+  append_message(out_, Leave{});
+  const std::ptrdiff_t count = control_->try_write(out_.bytes());
+  if (count > 0) out_.consume(static_cast<std::size_t>(count));
+}
+
+}  // namespace remotecl

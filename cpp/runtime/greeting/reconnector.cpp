@@ -1,0 +1,176 @@
+#include "runtime/greeting/reconnector.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <random>
+#include <string_view>
+#include <system_error>
+
+namespace remotecl {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds kDefaultWindow{30'000};
+constexpr std::chrono::milliseconds kFirstPause{20};
+constexpr std::chrono::milliseconds kLongestPause{2000};
+
+std::string seconds_text(std::chrono::milliseconds time) {
+  const auto tenths = time.count() / 100;
+  return std::to_string(tenths / 10) + (tenths % 10 == 0 ? "" : "." + std::to_string(tenths % 10)) + " s";
+}
+
+}  // namespace
+
+std::chrono::milliseconds reconnect_window() {
+  const char* text = std::getenv("REMOTECL_RECONNECT");
+  if (text == nullptr) return kDefaultWindow;
+  char* end = nullptr;
+  const double seconds = std::strtod(text, &end);
+  if (end == text || *end != 0 || !std::isfinite(seconds) || seconds < 0) return kDefaultWindow;
+  return std::chrono::milliseconds(static_cast<std::int64_t>(std::min(seconds, 86'400.0) * 1000));
+}
+
+Reconnector::Reconnector(Address address, Invitation invitation, std::chrono::milliseconds window, Dial dial, News news)
+    : address_(std::move(address)),
+      invitation_(invitation),
+      window_(window),
+      dial_(std::move(dial)),
+      news_(std::move(news)) {}
+
+void Reconnector::add(ResumableConnection& stream, Role role) {
+  MutexLock lock(mutex_);
+  streams_.push_back({&stream, role});
+}
+
+void Reconnector::broken() {
+  MutexLock lock(mutex_);
+  ++breaks_;
+  changed_.notify_all();
+  if (stopping_ || thread_.joinable()) return;
+  try {
+    thread_ = std::thread([this] { run(); });
+  } catch (const std::system_error&) {
+    // Its reader ends it when the window has passed.
+  }
+}
+
+void Reconnector::stop() {
+  std::thread thread;
+  {
+    MutexLock lock(mutex_);
+    stopping_ = true;
+    thread.swap(thread_);
+    changed_.notify_all();
+    if (greeting_) greeting_->shutdown();
+  }
+  if (thread.joinable()) thread.join();
+}
+
+std::string Reconnector::reason() const {
+  MutexLock lock(mutex_);
+  return reason_;
+}
+
+std::vector<Reconnector::Stream> Reconnector::broken_streams() {
+  std::vector<Stream> streams;
+  {
+    MutexLock lock(mutex_);
+    streams = streams_;
+  }
+  std::erase_if(streams, [](const Stream& stream) { return !stream.connection->broken(); });
+  return streams;
+}
+
+void Reconnector::run() {
+  std::minstd_rand random{std::random_device{}()};
+  std::chrono::milliseconds pause = kFirstPause;
+  bool is_news = false;  // people have been told that it is lost
+  for (std::uint64_t seen = 0;;) {
+    {
+      MutexLock lock(mutex_);
+      while (!stopping_ && breaks_ == seen) changed_.wait(mutex_);
+      if (stopping_) return;
+      seen = breaks_;
+    }
+    for (auto streams = broken_streams(); !streams.empty(); streams = broken_streams()) {
+      std::string failure;
+      Clock::time_point since = Clock::time_point::max();
+      try {
+        for (const Stream& stream : streams) {
+          since = std::min(since, stream.connection->broken_since());
+          failure = carry_on(stream);
+          if (!failure.empty()) break;
+        }
+      } catch (const StreamGone& gone) {
+        give_up(gone.what());
+        return;
+      }
+      if (failure.empty()) {
+        pause = kFirstPause;
+        continue;
+      }
+      if (Clock::now() - since >= window_) {
+        give_up("it could not be reached again within " + seconds_text(window_) + ": " + failure);
+        return;
+      }
+      if (!std::exchange(is_news, true)) {
+        news_("the connection to " + address_.text() + " is lost; trying to connect again for " +
+              seconds_text(window_) + " (" + failure + ")");
+      }
+      const auto jitter = std::chrono::milliseconds(static_cast<int>(random() % static_cast<unsigned>(pause.count())));
+      MutexLock lock(mutex_);
+      changed_.wait_until(mutex_, std::min(Clock::now() + pause / 2 + jitter, since + window_));
+      if (stopping_) return;
+      pause = std::min(2 * pause, kLongestPause);
+    }
+    if (std::exchange(is_news, false)) news_("connected to " + address_.text() + " again");
+  }
+}
+
+std::string Reconnector::carry_on(const Stream& stream) {
+  const ResumableConnection::Attempt attempt = stream.connection->detach();
+  std::string failure;
+  try {
+    const std::shared_ptr<Connection> connection = dial_();
+    {
+      MutexLock lock(mutex_);
+      if (stopping_) return "the session ends";
+      greeting_ = connection;
+    }
+    std::uint64_t peer_received = 0;
+    try {
+      peer_received = greet_again(*connection, address_, stream.role, invitation_, attempt.received);
+    } catch (...) {
+      MutexLock lock(mutex_);
+      greeting_ = nullptr;
+      throw;
+    }
+    {
+      MutexLock lock(mutex_);
+      greeting_ = nullptr;
+    }
+    if (!stream.connection->resume(attempt, connection, peer_received) && !stream.connection->ended()) {
+      throw StreamGone(address_.text() + " says that it has received what was not sent, or not what it had received");
+    }
+  } catch (const StreamGone&) {
+    throw;
+  } catch (const std::exception& error) {
+    failure = error.what();
+  }
+  return failure;
+}
+
+void Reconnector::give_up(const std::string& reason) {
+  std::vector<Stream> streams;
+  {
+    MutexLock lock(mutex_);
+    reason_ = reason;
+    streams = streams_;
+  }
+  for (const Stream& stream : streams) stream.connection->shutdown();
+}
+
+}  // namespace remotecl

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "runtime/base/mutex.h"
+#include "runtime/greeting/greeting.h"
+#include "runtime/transport/resumable_connection.h"
+
+namespace remotecl {
+
+// REMOTECL_RECONNECT in the environment, in seconds: how long a lost connection is tried again. 30 s without.
+std::chrono::milliseconds reconnect_window();
+
+// Carries on the streams of one session, or of one link, that this side has connected: when one breaks, it connects
+// again, at once, then with growing and random pauses (exponential back-off with jitter), until the window has passed
+// or the other side says that there is nothing to go on with. Then the streams end. Any thread.
+class Reconnector {
+ public:
+  // Makes a connection, before any greeting. Throws ConnectionError.
+  using Dial = std::function<std::shared_ptr<Connection>()>;
+  // What people may want to know, on the thread that connects: that it takes a while, and that it has succeeded.
+  using News = std::function<void(const std::string&)>;
+
+  Reconnector(Address address, Invitation invitation, std::chrono::milliseconds window, Dial dial, News news);
+  ~Reconnector() { stop(); }
+  Reconnector(const Reconnector&) = delete;
+  Reconnector& operator=(const Reconnector&) = delete;
+
+  // It must outlive stop().
+  void add(ResumableConnection& stream, Role role) EXCLUDES(mutex_);
+  // One of them has broken. Does not wait.
+  void broken() EXCLUDES(mutex_);
+  // Connects no more, and waits for what is being tried. Streams that are broken stay so.
+  void stop() EXCLUDES(mutex_);
+  // Why the streams have ended; empty when that was not for want of a connection.
+  std::string reason() const EXCLUDES(mutex_);
+
+ private:
+  struct Stream {
+    ResumableConnection* connection;
+    Role role;
+  };
+
+  void run() EXCLUDES(mutex_);
+  // Empty, or why it cannot be carried on now.
+  std::string carry_on(const Stream& stream) EXCLUDES(mutex_);
+  void give_up(const std::string& reason) EXCLUDES(mutex_);
+  std::vector<Stream> broken_streams() EXCLUDES(mutex_);
+
+  const Address address_;
+  const Invitation invitation_;
+  const std::chrono::milliseconds window_;
+  const Dial dial_;
+  const News news_;
+
+  mutable Mutex mutex_;
+  ConditionVariable changed_;
+  std::vector<Stream> streams_ GUARDED_BY(mutex_);
+  std::shared_ptr<Connection> greeting_ GUARDED_BY(mutex_);
+  std::string reason_ GUARDED_BY(mutex_);
+  std::uint64_t breaks_ GUARDED_BY(mutex_) = 0;
+  bool stopping_ GUARDED_BY(mutex_) = false;
+  std::thread thread_ GUARDED_BY(mutex_);
+};
+
+}  // namespace remotecl
