@@ -21,7 +21,7 @@ struct Transfer {
   std::atomic<std::uint64_t> size{0};   // of a read that may be short: changed by the thread that moves the bytes
   std::atomic<std::uint64_t> moved{0};  // changed only by the thread that moves the bytes
   std::uint64_t ticket = 0;             // of a read, among PendingReads of its queue
-  std::atomic<std::uint64_t> trace{0};              // of a read that is traced, the record
+  std::atomic<std::uint64_t> trace{0};  // of a read that is traced, the record
   bool may_be_short = false;            // of a read: the content may end before
   bool sender_waits = false;            // a thread waits for the pull and sends the bytes itself
   bool is_pushed = false;               // it does not wait for the pull, and sends them whatever happens

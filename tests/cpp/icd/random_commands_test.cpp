@@ -1,11 +1,14 @@
 // Random commands on queues of three servers, from two threads, over a bad network, against a model that does them one
 // after another. Every byte counts. REMOTECL_TEST_SEED repeats a run, REMOTECL_TEST_STEPS makes it longer.
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <deque>
 #include <functional>
 #include <iostream>
+#include <numeric>
 #include <random>
 #include <thread>
 
@@ -500,8 +503,46 @@ TEST_P(RandomCommandsTest, GiveTheBytesOfTheSequentialModel) {
   for (std::thread& thread : threads) thread.join();
 }
 
-// While nothing is on its way: what is lost in the middle is not sent again yet.
+// What happens to connections costs time, and nothing else. REMOTECL_TEST_FAULTS is how often something does.
+TEST(FaultsTest, EveryCommandIsCarriedOutOnce) {
+  const Owned<cl_context> context = make_context(Environment::get().devices());
+  std::atomic<bool> enough{false};
+  std::vector<std::thread> threads;
+  for (unsigned i = 0; i < 2; ++i) {
+    threads.emplace_back([&, i] {
+      try {
+        Player player(context, seed() + i);
+        while (!enough) player.step();
+        player.expect_all();
+      } catch (const std::exception& error) {
+        ADD_FAILURE() << error.what();
+        enough = true;
+      }
+    });
+  }
+  std::mt19937_64 random(seed());
+  std::array<int, FaultRelay::kFaultKinds> counts{};
+  const char* wanted = std::getenv("REMOTECL_TEST_FAULTS");
+  while (!enough) {
+    std::this_thread::sleep_for(std::chrono::microseconds(random() % 20'000));
+    Environment::get().relay(random() % 3).disturb(random);
+    counts = {};
+    for (std::size_t relay = 0; relay < 3; ++relay) {
+      for (std::size_t kind = 0; kind < counts.size(); ++kind) {
+        counts[kind] += Environment::get().relay(relay).faults()[kind];
+      }
+    }
+    if (std::accumulate(counts.begin(), counts.end(), 0) >= (wanted == nullptr ? 60 : std::atoi(wanted))) enough = true;
+  }
+  for (std::size_t relay = 0; relay < 3; ++relay) Environment::get().relay(relay).settle();
+  for (std::thread& thread : threads) thread.join();
+  std::cout << counts[FaultRelay::kCut] << " cuts, " << counts[FaultRelay::kNearLost] << " and "
+            << counts[FaultRelay::kFarLost] << " lost at one end, " << counts[FaultRelay::kStall] << " stalls\n";
+}
+
+// Where nobody connects again (REMOTECL_RECONNECT=0). While nothing is on its way: that would be lost.
 TEST(LostLinksTest, ServersThatLoseEachOtherGoOnAndFindEachOtherAgain) {
+  if (std::getenv("REMOTECL_RECONNECT") == nullptr) GTEST_SKIP() << "links that are carried on are not lost";
   const Owned<cl_context> context = make_context(Environment::get().devices());
   Player player(context, seed());
   std::mt19937_64 random(seed());

@@ -94,15 +94,63 @@ int FaultRelay::cut_peers() {
   return count;
 }
 
+void FaultRelay::disturb(std::mt19937_64& random) {
+  const auto now = Clock::now();
+  const std::lock_guard lock(mutex_);
+  std::vector<Link*> links;
+  for (Link& link : links_) {
+    if (link.cut_at <= now) end(link);
+    if (!link.cut && link.far >= 0 && link.running != 0) links.push_back(&link);
+  }
+  if (links.empty()) return;
+  Link& link = *links[random() % links.size()];
+  const auto kind = static_cast<Fault>(random() % kFaultKinds);
+  const auto while_ms = std::chrono::milliseconds(random() % 60);
+  ++counts_[kind];
+  if (kind == kStall) {
+    link.stalled_until = now + while_ms;
+    return;
+  }
+  link.cut = true;
+  if (kind == kCut) return end(link);
+  link.is_silent = true;
+  ::shutdown(kind == kNearLost ? link.near : link.far, SHUT_RDWR);
+  if (kind == kFarLost) link.cut_at = now + while_ms;
+}
+
+void FaultRelay::settle() {
+  const std::lock_guard lock(mutex_);
+  for (Link& link : links_) {
+    if (link.cut_at != Clock::time_point::max()) end(link);
+  }
+}
+
+void FaultRelay::reap() {
+  const std::lock_guard lock(mutex_);
+  links_.remove_if([](Link& link) {
+    if (!link.cut || link.running != 0) return false;
+    link.forth.join();
+    if (link.back.joinable()) link.back.join();
+    ::close(link.near);
+    ::close(link.far);
+    return true;
+  });
+}
+
 void FaultRelay::accept_all() {
   for (std::uint64_t number = 0;; ++number) {
     const int near = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
     if (near < 0) return;
+    reap();
     send_at_once(near);
     const std::lock_guard lock(mutex_);
     Link& link = links_.emplace_back();
     link.near = near;
-    link.forth = std::thread([this, &link, seed = faults_.seed + 2 * number] { serve(link, seed); });
+    link.running = 1;
+    link.forth = std::thread([this, &link, seed = faults_.seed + 2 * number] {
+      serve(link, seed);
+      --link.running;
+    });
   }
 }
 
@@ -122,18 +170,24 @@ void FaultRelay::serve(Link& link, std::uint64_t seed) {
     link.far = far;
     if (far < 0 || stopping_) return end(link);
     send_at_once(far);
-    link.back = std::thread([this, &link, seed] { pump(link.far, link.near, seed + 1); });
+    ++link.running;
+    link.back = std::thread([this, &link, seed] {
+      pump(link, link.far, link.near, seed + 1);
+      --link.running;
+    });
   }
-  if (write_all(far, bytes.data(), bytes.size())) pump(link.near, far, seed);
+  if (write_all(far, bytes.data(), bytes.size())) pump(link, link.near, far, seed);
 }
 
-void FaultRelay::pump(int from, int to, std::uint64_t seed) const {
+void FaultRelay::pump(Link& link, int from, int to, std::uint64_t seed) const {
   std::mt19937_64 random(seed);
   const auto below = [&random](std::uint64_t bound) { return random() % bound; };
   std::vector<std::byte> chunk(256u << 10);
   for (;;) {
     const ssize_t got = ::recv(from, chunk.data(), chunk.size(), 0);
     if (got <= 0) break;
+    if (link.is_silent) return;
+    std::this_thread::sleep_until(link.stalled_until.load());
     const auto size = static_cast<std::size_t>(got);
     for (std::size_t at = 0; at < size;) {
       std::size_t piece = size - at;
@@ -145,7 +199,7 @@ void FaultRelay::pump(int from, int to, std::uint64_t seed) const {
       at += piece;
     }
   }
-  ::shutdown(to, SHUT_WR);
+  if (!link.is_silent) ::shutdown(to, SHUT_WR);
 }
 
 }  // namespace remotecl::testing

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <list>
@@ -31,17 +33,33 @@ class FaultRelay {
   // Ends every connection between servers at once; says how many there were.
   int cut_peers();
 
+  enum Fault { kCut, kNearLost, kFarLost, kStall, kFaultKinds };
+  // One fault of a random kind in a random connection that has been greeted: cut for both ends; lost by the end that
+  // connects while the other one hears nothing, or the reverse for a while; passing nothing on for a while. None when
+  // there is no such connection.
+  void disturb(std::mt19937_64& random);
+  // Both ends know of all faults.
+  void settle();
+  const std::array<int, kFaultKinds>& faults() const { return counts_; }
+
  private:
+  using Clock = std::chrono::steady_clock;
+
   struct Link {
     int near = -1, far = -1;
     bool between_servers = false;
     bool cut = false;
+    std::atomic<bool> is_silent{false};  // an end is not told of the other one's
+    std::atomic<Clock::time_point> stalled_until{Clock::time_point::min()};
+    Clock::time_point cut_at = Clock::time_point::max();
     std::thread forth, back;
+    std::atomic<int> running{0};  // of these
   };
 
   void accept_all();
   void serve(Link& link, std::uint64_t seed);
-  void pump(int from, int to, std::uint64_t seed) const;
+  void pump(Link& link, int from, int to, std::uint64_t seed) const;
+  void reap();
   static void end(Link& link);
 
   const std::uint16_t target_port_;
@@ -50,6 +68,7 @@ class FaultRelay {
   std::uint16_t port_ = 0;
   std::mutex mutex_;
   std::list<Link> links_;
+  std::array<int, kFaultKinds> counts_{};
   bool stopping_ = false;
   std::thread acceptor_;
 };
