@@ -176,6 +176,7 @@ bool BulkReceiver::receive_chunk(Connection& connection, const BulkHeader& heade
   }
   if (transfer.left() != 0) return true;
   transfers_.fetch_add(1, std::memory_order_relaxed);
+  connection.tell_received();
   finish(transfer);
   return true;
 }
@@ -198,6 +199,7 @@ namespace {
 
 bool send(OutgoingTransfer& transfer, Connection& connection, StagingSet& staging) {
   if (!transfer.send(connection, staging)) return false;
+  connection.reclaim(connection.bytes_sent());
   if (transfer.error() == CL_SUCCESS) return true;
   // Some bytes may have gone already.
   return connection.write(Bytes(encode_frame<BulkHeader, kBulkHeaderSize>({transfer.id(), 0, transfer.error()})));

@@ -201,13 +201,14 @@ class StagedRead final : public OutgoingTransfer {
     for (std::size_t at = 0; sent < size(); ++at) {
       // Ask ahead for as many pieces as there are slots, but one, whose bytes are being sent.
       while (asked < size() && asked - sent < piece_size_ * (StagingRing::kSlots - 1)) {
-        slots[(asked / piece_size_) % StagingRing::kSlots] = &ask(ring, asked);
+        slots[(asked / piece_size_) % StagingRing::kSlots] = &ask(ring, asked, connection);
         asked += piece_at(asked);
       }
       StagingRing::Slot& slot = *slots[at % StagingRing::kSlots];
       if (slot.busy != nullptr && clWaitForEvents(1, &slot.busy) != CL_SUCCESS) set_error(CL_OUT_OF_RESOURCES);
       if (error() != CL_SUCCESS) return true;  // the rest does not go
       if (!send_chunks(connection, id(), {slot.data, piece_at(sent)})) return false;
+      slot.lent_until = connection.bytes_sent();
       sent += piece_at(sent);
     }
     return true;
@@ -221,9 +222,10 @@ class StagedRead final : public OutgoingTransfer {
   std::size_t piece_at(std::uint64_t offset) const {
     return static_cast<std::size_t>(std::min<std::uint64_t>(size() - offset, piece_size_));
   }
-  StagingRing::Slot& ask(StagingRing& ring, std::uint64_t offset) {
+  StagingRing::Slot& ask(StagingRing& ring, std::uint64_t offset, Connection& connection) {
     cl_int error = CL_SUCCESS;
     auto& slot = ring.next(error);
+    connection.reclaim(slot.lent_until);
     error = clEnqueueReadBuffer(queue().native(), memory_, CL_FALSE, region_.offset + offset, piece_at(offset),
                                 slot.data, 0, nullptr, &slot.busy);
     if (error != CL_SUCCESS) {

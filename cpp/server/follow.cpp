@@ -45,6 +45,7 @@ class FollowingRead final : public OutgoingTransfer {
     Device& device = queue().device();
     cl_int error = CL_SUCCESS;
     auto& slot = staging.ring(device).next(error);
+    connection.reclaim(slot.lent_until);
     Region piece = region_;
     piece.offset += offset;
     piece.size = size;
@@ -62,7 +63,9 @@ class FollowingRead final : public OutgoingTransfer {
       set_error(error);
       return true;
     }
-    return send_chunks(connection, id(), {slot.data, size});
+    if (!send_chunks(connection, id(), {slot.data, size})) return false;
+    slot.lent_until = connection.bytes_sent();
+    return true;
   }
 
   const Region region_;  // keeps memory_

@@ -26,7 +26,8 @@ class StagingRing {
 
   struct Slot {
     std::byte* data = nullptr;
-    cl_event busy = nullptr;  // owned; the native command that uses the slot
+    cl_event busy = nullptr;       // owned; the native command that uses the slot
+    std::uint64_t lent_until = 0;  // a position of the connection that the ring's owner sends on
   };
 
   explicit StagingRing(Device& device);

@@ -10,7 +10,7 @@ bool send_chunks(Connection& connection, TransferId id, Bytes bytes) {
   while (!bytes.empty()) {
     const std::size_t size = std::min<std::size_t>(bytes.size(), kBulkChunkMax);
     const auto header = encode_frame<BulkHeader, kBulkHeaderSize>({id, static_cast<std::uint32_t>(size), 0});
-    if (!connection.write(header, bytes.first(size))) return false;
+    if (!connection.write_lent(header, bytes.first(size))) return false;
     bytes = bytes.subspan(size);
   }
   return true;

@@ -92,11 +92,11 @@ class IncomingTransfer : public Transfer {
 class OutgoingTransfer : public Transfer {
  public:
   using Transfer::Transfer;
-  // Sends all bytes, in chunks; false when the connection ends.
+  // Sends all bytes, in chunks, which it lends; false when the connection ends.
   virtual bool send(Connection& connection, StagingSet& staging) = 0;
 };
 
-// Sends `bytes` as chunks of a transfer.
+// Lends `bytes` as chunks of a transfer.
 bool send_chunks(Connection& connection, TransferId id, Bytes bytes);
 
 }  // namespace remotecl::server

@@ -160,6 +160,7 @@ class Session {
   void handle_received(const ServerReceived& report);
   void deliver_reply(Token token, std::uint16_t code, Bytes payload);
   void end_transfer(const TransferRef& transfer, bool ok);
+  void end_received();
   TransferRef begin_transfer(TransferRef transfer, std::function<void(bool)> finished,
                              std::shared_ptr<void> keep_alive);
   TransferRef find_transfer(TransferId id);
@@ -220,6 +221,11 @@ class Session {
 
   mutable std::mutex tables_mutex_;
   std::unordered_map<TransferId, TransferRef> transfers_;
+  struct Lent {
+    std::uint64_t end;  // position in the bulk stream
+    TransferRef transfer;
+  };
+  std::deque<Lent> lent_;  // sent, and perhaps to be sent again
   std::unordered_map<EventId, Event*> events_;
   std::unordered_map<ObjectId, CommandQueue*> queues_;
   std::unordered_map<Token, Reply> replies_;

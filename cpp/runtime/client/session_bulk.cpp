@@ -20,7 +20,10 @@ void Session::handle_pushes_taken(const PushesTaken& report) {
   pushed_bytes_taken_.store(report.bytes, std::memory_order_relaxed);
 }
 
+// What is pushed is copied, so that the caller can go on without the server. Anything else stays the session's until
+// the server has received it.
 bool Session::send_bulk(const TransferRef& transfer) {
+  const bool lends = bulk_stream_ != nullptr && !transfer->is_pushed;
   const std::int32_t status = transfer->is_pushed ? kPushedChunk : 0;
   bool ok = true;
   while (ok && transfer->moved < transfer->size) {
@@ -28,12 +31,32 @@ bool Session::send_bulk(const TransferRef& transfer) {
     const auto size = static_cast<std::uint32_t>(std::min<std::uint64_t>(left, kBulkChunkMax));
     const auto header = encode_frame<BulkHeader, kBulkHeaderSize>(BulkHeader{transfer->id, size, status});
     const std::lock_guard lock(bulk_write_mutex_);
-    ok = bulk_->write(Bytes(header), Bytes(transfer->memory + transfer->moved, size));
+    const Bytes bytes(transfer->memory + transfer->moved, size);
+    ok = lends ? bulk_->write_lent(header, bytes) : bulk_->write(header, bytes);
     transfer->advance(size);
+    if (!lends || !ok || left != size) continue;
+    const std::lock_guard tables_lock(tables_mutex_);
+    lent_.push_back({bulk_->bytes_sent(), transfer});
   }
   if (ok) bulk_sent_.fetch_add(1, std::memory_order_relaxed);
-  end_transfer(transfer, ok);
-  return ok;
+  if (!lends || !ok) {
+    end_transfer(transfer, ok);
+    return ok;
+  }
+  end_received();
+  return !transfer->sender_waits || wait([&] { return transfer->ended(); });
+}
+
+void Session::end_received() {
+  std::vector<TransferRef> received;
+  {
+    const std::lock_guard lock(tables_mutex_);
+    while (!lent_.empty() && lent_.front().end <= bulk_stream_->acknowledged_bytes()) {
+      received.push_back(std::move(lent_.front().transfer));
+      lent_.pop_front();
+    }
+  }
+  for (const TransferRef& transfer : received) end_transfer(transfer, true);
 }
 
 void Session::bulk_sender() {

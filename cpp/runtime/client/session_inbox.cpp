@@ -171,6 +171,7 @@ bool Session::read_bulk() {
     bulk_left_ -= static_cast<std::uint64_t>(count);
     if (bulk_transfer_->moved == bulk_transfer_->size) {
       bulk_received_.fetch_add(1, std::memory_order_relaxed);
+      bulk_->tell_received();
       end_transfer(bulk_transfer_, true);
       bulk_transfer_.reset();
       return true;  // whoever waits for it can go on

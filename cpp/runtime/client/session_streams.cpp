@@ -68,8 +68,10 @@ std::unique_ptr<Connection> Session::make_stream(std::shared_ptr<Connection> car
 
 void Session::handle_received(const ServerReceived& report) {
   ResumableConnection* const stream = report.stream == StreamKind::kBulk ? bulk_stream_ : control_stream_;
-  if (stream == nullptr || !stream->acknowledged(report.bytes))
-    lose("the server has received more than was sent to it");
+  if (stream == nullptr || !stream->acknowledged(report.bytes)) {
+    return lose("the server has received more than was sent to it");
+  }
+  if (stream == bulk_stream_) end_received();
 }
 
 void Session::wait_for_room() {

@@ -33,6 +33,12 @@ class Connection {
   virtual void await_briefly() {}
   // Writes everything, blocking as needed; false when the connection is broken. Changes the vectors.
   virtual bool write(iovec* parts, int count) = 0;
+  // As write(), but may read `lent` again until reclaim().
+  virtual bool write_lent(Bytes header, Bytes lent) { return write(header, lent); }
+  // What was lent before this position of the stream, as bytes_sent() tells it, may change from now on.
+  virtual void reclaim(std::uint64_t /*position*/) {}
+  // The other side should soon know that everything that has been read was received.
+  virtual void tell_received() {}
   // Writes what fits without blocking: the number of bytes, or -1 when the connection is broken.
   virtual std::ptrdiff_t try_write(Bytes from) = 0;
   // A descriptor for poll(): readable when try_read_some would not return -1.

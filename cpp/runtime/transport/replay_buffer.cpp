@@ -34,9 +34,10 @@ void ReplayBuffer::lend(Bytes bytes) {
   ++lent_;
 }
 
-void ReplayBuffer::own_lent() {
+void ReplayBuffer::own_lent(std::uint64_t end) {
   if (lent_ == 0) return;
   for (Segment& segment : segments_) {
+    if (segment.begin >= end) break;
     if (segment.block) continue;
     const std::uint64_t dropped = begin_ > segment.begin ? begin_ - segment.begin : 0;
     const std::size_t size = segment.size - static_cast<std::size_t>(dropped);
@@ -45,8 +46,8 @@ void ReplayBuffer::own_lent() {
     copy.size = size;
     owned_ += size;
     segment = std::move(copy);
+    --lent_;
   }
-  lent_ = 0;
 }
 
 void ReplayBuffer::drop_until(std::uint64_t position) {

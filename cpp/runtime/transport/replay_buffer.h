@@ -20,10 +20,10 @@ class ReplayBuffer {
 
   // Keeps a copy.
   void append(Bytes bytes);
-  // Keeps only where they are: they stay as they are until own_lent(), or until they are dropped.
+  // Keeps only where they are: they stay as they are until they are owned or dropped.
   void lend(Bytes bytes);
-  // Copies what is lent.
-  void own_lent();
+  // Copies what is lent of the bytes before this position.
+  void own_lent(std::uint64_t end);
   // Nothing before this position is needed any more.
   void drop_until(std::uint64_t position);
   // The bytes from this position on that lie behind each other in memory; at least one unless it is the end.

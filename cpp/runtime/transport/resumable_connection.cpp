@@ -122,10 +122,10 @@ bool ResumableConnection::is_still_crowded() {
 }
 
 bool ResumableConnection::await_room() {
-  if (!may_be_crowded_.load(std::memory_order_relaxed)) return !ended();
+  if (!may_be_crowded_.load(std::memory_order_relaxed) && !broken()) return !ended();
   MutexLock lock(write_mutex_);
   waits_for_room_ = true;
-  while (is_crowded() && !ended()) room_.wait(write_mutex_);
+  while (broken() || (is_crowded() && !ended())) room_.wait(write_mutex_);
   waits_for_room_ = false;
   return !ended();
 }
@@ -192,10 +192,31 @@ bool ResumableConnection::write_lent(Bytes header, Bytes lent) {
   return true;
 }
 
-void ResumableConnection::own_lent() {
+// Copying costs as much as sending. Where the other side is near its acknowledgement comes sooner.
+void ResumableConnection::reclaim(std::uint64_t position) {
+  if (acknowledged_bytes() >= position) return;
+  const auto is_due = [&] { return acknowledged_.load() < position && !ended(); };
   MutexLock lock(write_mutex_);
-  kept_.drop_until(acknowledged_.load(std::memory_order_relaxed));
-  kept_.own_lent();
+  waits_for_room_ = true;
+  if (impatient_ > 0) {
+    --impatient_;
+  } else {
+    const auto end = std::chrono::steady_clock::now() + kPatience;
+    while (is_due() && room_.wait_until(write_mutex_, end) == std::cv_status::no_timeout) {
+    }
+    if (is_due()) impatient_ = kImpatient;
+  }
+  while (writers_wait_ && is_due() && broken()) room_.wait(write_mutex_);
+  waits_for_room_ = false;
+  kept_.drop_until(acknowledged_.load());
+  kept_.own_lent(position);
+  is_crowded();
+}
+
+void ResumableConnection::tell_received() {
+  if (bytes_received() == told_) return;
+  told_ = bytes_received();
+  hooks_.acknowledge(told_);
 }
 
 std::ptrdiff_t ResumableConnection::try_write(Bytes from) {
@@ -331,6 +352,7 @@ bool ResumableConnection::resume(const Attempt& attempt, std::shared_ptr<Connect
     signal_reader();
   }
   if (!acknowledged(peer_received)) return false;
+  room_.notify_all();
   carried_on();
   return true;
 }

@@ -50,15 +50,15 @@ class ResumableConnection final : public Connection {
   // Waits until it is not, and so the thread that reads must not. False at the end.
   bool await_room() EXCLUDES(write_mutex_);
 
-  // write() and write_lent() await room, too. Before the first of them.
+  // write() and write_lent() await room, too, and wait while there is no carrier. Before the first of them.
   void make_writers_wait() { writers_wait_ = true; }
 
-  // As write(), but keeps the second part where it is, which must stay as it is until own_lent() or until the other
-  // side has acknowledged it.
-  bool write_lent(Bytes header, Bytes lent);
-  // The thread that writes: what has been lent may change afterwards.
-  void own_lent();
+  // What is lent is not copied, but for what has not been acknowledged when it is wanted back, after a moment.
+  bool write_lent(Bytes header, Bytes lent) override;
+  void reclaim(std::uint64_t position) override;
+  void tell_received() override;
 
+  std::uint64_t acknowledged_bytes() const { return acknowledged_.load(std::memory_order_relaxed); }
   // The other side has received so many bytes. False when that cannot be.
   [[nodiscard]] bool acknowledged(std::uint64_t bytes);
 
@@ -81,7 +81,10 @@ class ResumableConnection final : public Connection {
   void set_window(std::chrono::milliseconds window);
 
  private:
-  static constexpr std::uint64_t kAcknowledgeEvery = 512u << 10;
+  static constexpr std::uint64_t kAcknowledgeEvery = 1u << 20;
+  // How long an acknowledgement is awaited before bytes are copied, and how often not when it has not come in time.
+  static constexpr std::chrono::milliseconds kPatience{2};
+  static constexpr int kImpatient = 64;
   static constexpr std::uint64_t kKeptMax = 32u << 20;
   static constexpr std::chrono::milliseconds kHopelessEvery{100};
 
@@ -121,6 +124,7 @@ class ResumableConnection final : public Connection {
   mutable std::shared_ptr<Connection> reader_ GUARDED_BY(read_mutex_);
   mutable std::uint64_t reader_generation_ GUARDED_BY(read_mutex_) = 0;
   mutable bool detached_ GUARDED_BY(read_mutex_) = false;  // reader_ must not be read any more
+  int impatient_ = 0;                                      // by the thread that writes
   std::uint64_t told_ = 0;                                 // by the thread that reads
 
   Mutex write_mutex_;

@@ -46,9 +46,13 @@ TEST(ReplayBufferTest, WhatIsLentIsNotCopiedUntilItHasToBe) {
   text[9] = 'x';
   EXPECT_EQ(from(buffer, 0), "ab012345678xcd");
   buffer.drop_until(5);
-  buffer.own_lent();
+  buffer.own_lent(2);
+  text[8] = 'y';
+  EXPECT_EQ(from(buffer, 5), "34567yxcd") << "the bytes before it were not lent";
+  text.replace(8, 2, "89");
+  buffer.own_lent(12);
   text.assign(10, '-');
-  EXPECT_EQ(from(buffer, 5), "345678xcd");
+  EXPECT_EQ(from(buffer, 5), "3456789cd");
   buffer.drop_until(12);
   EXPECT_EQ(from(buffer, 12), "cd");
 }
@@ -75,7 +79,7 @@ TEST(ReplayBufferTest, RandomUseKeepsEveryByte) {
           break;
         case 2:
           if (below(8) != 0) break;
-          buffer.own_lent();
+          buffer.own_lent(buffer.end());
           for (auto& text : lent) text->assign(text->size(), '!');
           lent.clear();
           break;

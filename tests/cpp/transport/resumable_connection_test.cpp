@@ -212,7 +212,7 @@ void send_all(ResumableConnection& to, std::uint64_t size, unsigned seed) {
       }
       default:
         ASSERT_TRUE(to.write_lent(bytes.first(1), bytes.subspan(1)));
-        to.own_lent();
+        to.reclaim(to.bytes_sent());
         std::fill(piece.begin(), piece.end(), std::byte{0xee});
     }
     position += sent;
