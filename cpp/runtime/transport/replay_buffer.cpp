@@ -6,8 +6,13 @@ namespace remotecl {
 
 ReplayBuffer::Segment ReplayBuffer::own(std::uint64_t begin, std::size_t capacity) {
   capacity = std::max(capacity, kBlockSize);
-  auto block =
-      capacity == kBlockSize && spare_ ? std::move(spare_) : std::make_unique_for_overwrite<std::byte[]>(capacity);
+  std::unique_ptr<std::byte[]> block;
+  if (capacity == kBlockSize && !spares_.empty()) {
+    block = std::move(spares_.back());
+    spares_.pop_back();
+  } else {
+    block = std::make_unique_for_overwrite<std::byte[]>(capacity);
+  }
   const std::byte* const data = block.get();
   return {begin, 0, data, std::move(block), capacity};
 }
@@ -63,7 +68,9 @@ void ReplayBuffer::drop_until(std::uint64_t position) {
       first.size = 0;
       return;
     }
-    if (first.block && first.capacity == kBlockSize) spare_ = std::move(first.block);
+    if (first.block && first.capacity == kBlockSize && spares_.size() < kSparesMax) {
+      spares_.push_back(std::move(first.block));
+    }
     segments_.pop_front();
   }
 }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <vector>
 
 #include "runtime/base/bytes.h"
 
@@ -31,6 +32,7 @@ class ReplayBuffer {
 
  private:
   static constexpr std::size_t kBlockSize = 64u << 10;
+  static constexpr std::size_t kSparesMax = 32;  // new memory is slow
 
   // Owned if it has a block.
   struct Segment {
@@ -46,7 +48,7 @@ class ReplayBuffer {
   std::uint64_t begin_ = 0, end_ = 0, owned_ = 0;
   std::deque<Segment> segments_;
   std::size_t lent_ = 0;  // segments
-  std::unique_ptr<std::byte[]> spare_;
+  std::vector<std::unique_ptr<std::byte[]>> spares_;
 };
 
 }  // namespace remotecl

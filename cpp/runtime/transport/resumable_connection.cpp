@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cassert>
 #include <cerrno>
 #include <system_error>
 #include <utility>
@@ -149,45 +151,44 @@ void ResumableConnection::offer(std::size_t size) { offered_.store(kept_.end() +
 void ResumableConnection::count_sent() { bytes_sent_.store(kept_.end(), std::memory_order_relaxed); }
 
 bool ResumableConnection::write(iovec* parts, int count) {
-  if (writers_wait_ && !await_room()) return false;
-  MutexLock lock(write_mutex_);
-  if (ended()) return false;
-  const bool is_next = adopt_writer() && sent_ == kept_.end();
+  assert(count <= 4);
+  const auto keep = [&] {
+    for (int i = 0; i < count; ++i) kept_.append({static_cast<const std::byte*>(parts[i].iov_base), parts[i].iov_len});
+  };
   std::size_t size = 0;
-  for (int i = 0; i < count; ++i) {
-    kept_.append({static_cast<const std::byte*>(parts[i].iov_base), parts[i].iov_len});
-    size += parts[i].iov_len;
-  }
-  offer(0);
-  count_sent();
-  if (kept_.owned() > kKeptMax) is_crowded();
-  if (writer_ == nullptr) return true;  // it is kept
-  if (!is_next) {
-    send_kept();
-  } else if (writer_->write(parts, count)) {
-    sent_ += size;
-  } else {
-    broke(std::exchange(writer_, nullptr));
-  }
-  return true;
+  std::array<iovec, 4> sent;  // sending changes them
+  std::copy_n(parts, std::min<std::size_t>(count, sent.size()), sent.begin());
+  for (int i = 0; i < count; ++i) size += parts[i].iov_len;
+  return write_kept(size, keep, [&] { return writer_->write(sent.data(), count); });
 }
 
 bool ResumableConnection::write_lent(Bytes header, Bytes lent) {
+  const auto keep = [&] {
+    kept_.append(header);
+    kept_.lend(lent);
+  };
+  return write_kept(header.size() + lent.size(), keep, [&] { return writer_->write(header, lent); });
+}
+
+// Sends first: the other side receives while this one copies.
+template <class Keep, class Send>
+bool ResumableConnection::write_kept(std::size_t size, Keep&& keep, Send&& send) {
   if (writers_wait_ && !await_room()) return false;
   MutexLock lock(write_mutex_);
   if (ended()) return false;
   const bool is_next = adopt_writer() && sent_ == kept_.end();
-  kept_.append(header);
-  kept_.lend(lent);
-  offer(0);
+  offer(size);
+  const bool is_sent = is_next && send();
+  kept_.drop_until(acknowledged_.load(std::memory_order_relaxed));
+  keep();
   count_sent();
-  if (writer_ == nullptr) return true;
-  if (!is_next) {
-    send_kept();
-  } else if (writer_->write(header, lent)) {
-    sent_ += header.size() + lent.size();
-  } else {
+  if (kept_.owned() > kKeptMax) is_crowded();
+  if (is_sent) {
+    sent_ += size;
+  } else if (is_next) {
     broke(std::exchange(writer_, nullptr));
+  } else if (writer_ != nullptr) {
+    send_kept();
   }
   return true;
 }

@@ -96,6 +96,8 @@ class ResumableConnection final : public Connection {
   bool await_carrier() EXCLUDES(state_mutex_);
   bool is_still_crowded() EXCLUDES(write_mutex_);
   bool is_crowded() REQUIRES(write_mutex_);
+  template <class Keep, class Send>
+  bool write_kept(std::size_t size, Keep&& keep, Send&& send) EXCLUDES(write_mutex_);
   bool send_kept() REQUIRES(write_mutex_);
   void offer(std::size_t size) REQUIRES(write_mutex_);
   void count_sent() REQUIRES(write_mutex_);
