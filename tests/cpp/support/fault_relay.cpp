@@ -46,8 +46,8 @@ bool write_all(int descriptor, const std::byte* data, std::size_t size) {
 
 }  // namespace
 
-FaultRelay::FaultRelay(const std::string& target, const Faults& faults)
-    : target_port_(static_cast<std::uint16_t>(std::stoi(target.substr(target.rfind(':') + 1)))), faults_(faults) {
+FaultRelay::FaultRelay(const std::string& target, const Faults& faults) : faults_(faults) {
+  lead_to(target);
   listener_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address = loopback(0);
   socklen_t size = sizeof address;
@@ -118,6 +118,24 @@ void FaultRelay::disturb(std::mt19937_64& random) {
   if (kind == kFarLost) link.cut_at = now + while_ms;
 }
 
+void FaultRelay::close() {
+  const std::lock_guard lock(mutex_);
+  closed_ = true;
+  for (Link& link : links_) {
+    link.cut = true;
+    end(link);
+  }
+}
+
+void FaultRelay::lead_to(const std::string& target) {
+  target_port_ = static_cast<std::uint16_t>(std::stoi(target.substr(target.rfind(':') + 1)));
+}
+
+void FaultRelay::open() {
+  const std::lock_guard lock(mutex_);
+  closed_ = false;
+}
+
 void FaultRelay::settle() {
   const std::lock_guard lock(mutex_);
   for (Link& link : links_) {
@@ -168,7 +186,10 @@ void FaultRelay::serve(Link& link, std::uint64_t seed) {
     const std::lock_guard lock(mutex_);
     link.between_servers = hello.role == Role::kPeerControl || hello.role == Role::kPeerBulk;
     link.far = far;
-    if (far < 0 || stopping_) return end(link);
+    if (far < 0 || stopping_ || closed_) {
+      link.cut = true;
+      return end(link);
+    }
     send_at_once(far);
     ++link.running;
     link.back = std::thread([this, &link, seed] {

@@ -38,6 +38,11 @@ class FaultRelay {
   // connects while the other one hears nothing, or the reverse for a while; passing nothing on for a while. None when
   // there is no such connection.
   void disturb(std::mt19937_64& random);
+  // Ends every connection, and lets nobody through until it is opened again.
+  void close();
+  void open();
+  // To another daemon from now on.
+  void lead_to(const std::string& target);
   // Both ends know of all faults.
   void settle();
   const std::array<int, kFaultKinds>& faults() const { return counts_; }
@@ -62,7 +67,7 @@ class FaultRelay {
   void reap();
   static void end(Link& link);
 
-  const std::uint16_t target_port_;
+  std::atomic<std::uint16_t> target_port_;
   const Faults faults_;
   int listener_ = -1;
   std::uint16_t port_ = 0;
@@ -70,6 +75,7 @@ class FaultRelay {
   std::list<Link> links_;
   std::array<int, kFaultKinds> counts_{};
   bool stopping_ = false;
+  bool closed_ = false;
   std::thread acceptor_;
 };
 

@@ -1,0 +1,110 @@
+// A network that is gone for a while, as an application sees it.
+#include <chrono>
+#include <cstdlib>
+#include <future>
+#include <thread>
+
+#include "icd/fixture.h"
+
+namespace remotecl::testing {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+class ReconnectTest : public ::testing::Test {
+ protected:
+  static FaultRelay& relay(std::size_t index) { return Environment::get().relay(index); }
+  static cl_device_id device(std::size_t index) { return Environment::get().devices()[index]; }
+
+  Owned<cl_context> context_ = make_context(Environment::get().devices());
+  Owned<cl_command_queue> queue_ = make_queue(context_, device(0));
+  Owned<cl_command_queue> other_ = make_queue(context_, device(1));
+};
+
+TEST_F(ReconnectTest, CallsTakeLongerAndCommandsGoOn) {
+  const Owned<cl_program> program = build(context_, kSource);
+  std::vector<int> words(1 << 20);
+  for (std::size_t i = 0; i < words.size(); ++i) words[i] = static_cast<int>(i);
+  const Owned<cl_mem> buffer = make_buffer(context_, std::vector<int>(words.size(), 0));
+  for (int round = 0; round < 3; ++round) {
+    relay(0).close();
+    // As many commands as there is memory for are taken meanwhile.
+    words[0] = round;
+    check(clEnqueueWriteBuffer(queue_, buffer, CL_FALSE, 0, words.size() * sizeof(int), words.data(), 0, nullptr,
+                               nullptr));
+    auto read = std::async(std::launch::async, [&] {
+      std::vector<int> result(words.size());
+      check(clEnqueueReadBuffer(queue_, buffer, CL_TRUE, 0, result.size() * sizeof(int), result.data(), 0, nullptr,
+                                nullptr));
+      return result;
+    });
+    EXPECT_EQ(read.wait_for(200ms), std::future_status::timeout);
+    relay(0).open();
+    EXPECT_TRUE(read.get() == words);
+  }
+}
+
+TEST_F(ReconnectTest, LinksBetweenServersGoOn) {
+  const Owned<cl_mem> buffer = make_buffer(context_, std::vector<int>(1 << 20, 1));
+  const cl_mem memory = buffer;
+  check(clEnqueueMigrateMemObjects(queue_, 1, &memory, 0, 0, nullptr, nullptr));
+  check(clEnqueueMigrateMemObjects(other_, 1, &memory, 0, 0, nullptr, nullptr));
+  check(clFinish(other_));
+  relay(0).close();
+  relay(1).close();
+  const int seven = 7;
+  check(clEnqueueFillBuffer(queue_, buffer, &seven, sizeof seven, 0, sizeof(int) << 20, 0, nullptr, nullptr));
+  Owned<cl_event> moved;
+  check(clEnqueueMigrateMemObjects(other_, 1, &memory, 0, 0, nullptr, moved.out()));
+  std::this_thread::sleep_for(100ms);
+  relay(0).open();
+  relay(1).open();
+  std::vector<int> result(1 << 20);
+  check(
+      clEnqueueReadBuffer(other_, buffer, CL_TRUE, 0, result.size() * sizeof(int), result.data(), 0, nullptr, nullptr));
+  EXPECT_TRUE(result == std::vector<int>(1 << 20, 7));
+}
+
+// The last ones: these servers are lost.
+TEST_F(ReconnectTest, ZServerThatWasRestartedIsNotTakenForTheFormerOne) {
+  const Owned<cl_mem> buffer = make_buffer(context_, std::vector<int>(64, 1));
+  check(clFinish(queue_));
+  Daemon another;
+  relay(0).close();
+  relay(0).lead_to(another.address());
+  relay(0).open();
+  const auto begin = Clock::now();
+  int word = 0;
+  EXPECT_NE(clEnqueueReadBuffer(queue_, buffer, CL_TRUE, 0, sizeof word, &word, 0, nullptr, nullptr), CL_SUCCESS);
+  EXPECT_LT(Clock::now() - begin, 5s) << "the window need not pass";
+  check(clFinish(other_));
+}
+
+TEST(ReconnectWindowTest, WhoStaysAwayIsLostAfterIt) {
+  const cl_device_id device = Environment::get().devices()[1];
+  const Owned<cl_context> context = make_context({device});
+  const Owned<cl_command_queue> queue = make_queue(context, device);
+  check(clFinish(queue));
+  const auto begin = Clock::now();
+  Environment::get().relay(1).close();
+  EXPECT_NE(clFinish(queue), CL_SUCCESS);
+  const auto time = Clock::now() - begin;
+  EXPECT_GT(time, 2500ms);
+  EXPECT_LT(time, 10s);
+  EXPECT_NE(clFinish(queue), CL_SUCCESS) << "and stays lost";
+}
+
+}  // namespace
+}  // namespace remotecl::testing
+
+int main(int argc, char** argv) {
+  if (std::getenv("SHOW") == nullptr) ::setenv("REMOTECL_LOG", "off", 1);
+  ::setenv("REMOTECL_SHARED_MEMORY", "off", 1);  // it would pass the network by
+  ::setenv("REMOTECL_RECONNECT", "3", 1);
+  ::testing::InitGoogleTest(&argc, argv);
+  const remotecl::testing::FaultRelay::Faults faults{1, std::chrono::microseconds(100)};
+  const std::vector<std::string> settings{"REMOTECL_SHARED_MEMORY=off"};
+  ::testing::AddGlobalTestEnvironment(new remotecl::testing::Environment(2, faults, settings));
+  return RUN_ALL_TESTS();
+}
