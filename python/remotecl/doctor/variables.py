@@ -27,6 +27,13 @@ def _seconds(value: str) -> bool:
     return value.isdigit() and 1 <= int(value) <= 3600
 
 
+def _window(value: str) -> bool:
+    try:
+        return 0 <= float(value) <= 86_400
+    except ValueError:
+        return False
+
+
 def _progress(value: str) -> bool:
     return value in ("0", "off", "false", "1", "on", "true")
 
@@ -45,6 +52,9 @@ VARIABLES = {
     ),
     "REMOTECL_HEARTBEAT": Variable(
         "seconds after which a silent machine is asked whether it is there", "a number from 1 to 3600", _seconds
+    ),
+    "REMOTECL_RECONNECT": Variable(
+        "seconds for which a lost connection is tried again", "a number from 0 to 86400", _window
     ),
     "REMOTECL_PROGRESS": Variable("whether what lasts shows a progress bar", "1 or 0", _progress),
     "REMOTECL_DISABLE": Variable("set to anything: the ICD offers no platform", "anything", _anything),
