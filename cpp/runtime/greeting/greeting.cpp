@@ -125,7 +125,8 @@ std::uint64_t greet_again(Connection& connection, const Address& address, Role r
   if (challenge.epoch != invitation.epoch) {
     throw StreamGone("the server at " + address.text() + " is not the one that was connected: it was restarted");
   }
-  if (challenge.status != WelcomeStatus::kProve) throw ConnectionError(address.text() + " did not ask for a proof");
+  if (challenge.status != WelcomeStatus::kProve)
+    throw ConnectionError(address.text() + " did not answer as a remotecl-server");
   Transcript transcript{role, kFeatureResume, 0, invitation.session, invitation.epoch, hello.secret, challenge.secret};
   ByteBuffer words;
   const Proof proof = prove(key_of(invitation.secret), Claim::kConnecting, transcript);
