@@ -121,7 +121,7 @@ CL_API_ENTRY cl_program CL_API_CALL clLinkProgram(cl_context context, cl_uint nu
       if (count != 0) able.push_back(device);
     }
     require(!able.empty(), CL_INVALID_OPERATION);
-    auto program = make_ref<Program>(Ref<Context>(&in), devices, ProgramCode{ProgramOrigin::kLink, {}, {}});
+    auto program = make_ref<Program>(Ref<Context>(&in), devices, ProgramCode{ProgramOrigin::kLink, {}, {}, {}});
     const cl_int error = program->link(able, text_of(options), std::move(inputs), notify);
     require(error == CL_SUCCESS, error);
     return program.detach()->handle();

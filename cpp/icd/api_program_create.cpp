@@ -3,6 +3,8 @@
 #include <sstream>
 
 #include "icd/boundary.h"
+#include "runtime/client/binary_container.h"
+#include "runtime/client/notice.h"
 #include "runtime/client/program.h"
 
 namespace {
@@ -63,6 +65,22 @@ std::vector<std::vector<std::byte>> built_in_kernels(const std::vector<Device*>&
   return parts;
 }
 
+// A binary of ours or a native one, for the next of the devices. A program cannot tell what was wrong, as there is
+// none.
+bool take_binary(const Context& context, Bytes binary, ProgramCode& code) {
+  try {
+    BinaryContainer container = unpack_binary(binary);
+    code.parts.push_back(std::move(container.native));
+    code.contained.push_back(std::move(container.kernels));
+    return true;
+  } catch (const BinaryError& error) {
+    const std::string text = std::string("a program binary cannot be used: ") + error.what();
+    context.notify(text);
+    notice(text);
+    return false;
+  }
+}
+
 }  // namespace
 
 CL_API_ENTRY cl_program CL_API_CALL clCreateProgramWithSource(cl_context context, cl_uint count, const char** strings,
@@ -92,18 +110,20 @@ CL_API_ENTRY cl_program CL_API_CALL clCreateProgramWithBinary(cl_context context
     Context& in = object<Context>(context);
     const std::vector<Device*> devices = devices_of(in, num_devices, device_list);
     require(lengths != nullptr && binaries != nullptr, CL_INVALID_VALUE);
-    ProgramCode code{ProgramOrigin::kBinaries, {}, {}};
-    bool valid = true;
+    ProgramCode code{ProgramOrigin::kBinaries, {}, {}, {}};
+    bool valid = true, taken = true;
     for (cl_uint i = 0; i < num_devices; ++i) {
       // "CL_INVALID_VALUE if lengths[i] is zero or if binaries[i] is NULL", reported per device in binary_status.
       const bool usable = lengths[i] != 0 && binaries[i] != nullptr;
       if (binary_status != nullptr) binary_status[i] = usable ? CL_SUCCESS : CL_INVALID_VALUE;
       valid = valid && usable;
       if (!valid) continue;
-      const auto* bytes = reinterpret_cast<const std::byte*>(binaries[i]);
-      code.parts.emplace_back(bytes, bytes + lengths[i]);
+      const bool good = take_binary(in, Bytes(reinterpret_cast<const std::byte*>(binaries[i]), lengths[i]), code);
+      if (!good && binary_status != nullptr) binary_status[i] = CL_INVALID_BINARY;
+      taken = taken && good;
     }
     require(valid, CL_INVALID_VALUE);
+    require(taken, CL_INVALID_BINARY);
     const Ref<Program> program = make_program(in, devices, std::move(code));
     // "CL_INVALID_BINARY if an invalid program binary was encountered for any device": the servers know.
     const cl_int error = program->inspect(devices);
@@ -127,7 +147,7 @@ CL_API_ENTRY cl_program CL_API_CALL clCreateProgramWithIL(cl_context context, co
     }
     // "CL_INVALID_OPERATION if no devices in context support intermediate language programs."
     require(!able.empty(), CL_INVALID_OPERATION);
-    ProgramCode code{ProgramOrigin::kIl, std::string(static_cast<const char*>(il), length), {}};
+    ProgramCode code{ProgramOrigin::kIl, std::string(static_cast<const char*>(il), length), {}, {}};
     const Ref<Program> program = make_program(in, in.devices(), std::move(code));
     const cl_int error = program->inspect(able);
     require(error == CL_SUCCESS, error);
@@ -156,7 +176,7 @@ CL_API_ENTRY cl_program CL_API_CALL clCreateProgramWithBuiltInKernels(cl_context
     Context& in = object<Context>(context);
     const std::vector<Device*> devices = devices_of(in, num_devices, device_list);
     require(names != nullptr, CL_INVALID_VALUE);
-    ProgramCode code{ProgramOrigin::kBuiltInKernels, {}, built_in_kernels(devices, split(names))};
+    ProgramCode code{ProgramOrigin::kBuiltInKernels, {}, built_in_kernels(devices, split(names)), {}};
     std::vector<Device*> able;
     for (std::size_t i = 0; i < devices.size(); ++i) {
       if (!code.parts[i].empty()) able.push_back(devices[i]);

@@ -40,6 +40,12 @@ bool leaves_folder(const std::string& name) {
   return std::find(path.begin(), path.end(), "..") != path.end();
 }
 
+// Without being asked the driver tells nobody which arguments are constant, and every kernel would take its inputs away
+// from the others.
+bool asks_for_arguments(const Device& device, const std::string& options) {
+  return device.needs_request_for_arguments() && options.find(kArgumentInfo) == std::string::npos;
+}
+
 template <class T>
 T program_number(cl_program program, cl_program_info name) {
   T value{};
@@ -109,13 +115,11 @@ cl_program BuildReport::build(const Program& program, Device& device, const Plac
   record.values.error = program.make(device, native);
   if (native == nullptr) return nullptr;
   const cl_device_id id = device.id();
-  // Without it nobody knows which arguments are constant, and every kernel would take its inputs away from the others.
-  const bool asks_for_arguments = device.needs_request_for_arguments() && program.origin() == ProgramOrigin::kSource &&
-                                  files.options().find(kArgumentInfo) == std::string::npos;
-  const std::string options = asks_for_arguments ? files.options() + " " + kArgumentInfo : files.options();
+  const bool asks = program.origin() == ProgramOrigin::kSource && asks_for_arguments(device, files.options());
+  const std::string options = asks ? files.options() + " " + kArgumentInfo : files.options();
   record.values.error = clBuildProgram(native, 1, &id, options.c_str(), nullptr, nullptr);
   finish(record, native, device, &files);
-  if (record.values.status == CL_BUILD_SUCCESS) finish_executable(record, native, device, asks_for_arguments);
+  if (record.values.status == CL_BUILD_SUCCESS) finish_executable(record, native, device, asks);
   return native;
 }
 
@@ -154,12 +158,14 @@ cl_program BuildReport::link(Device& device, const std::string& options, const s
   if (std::find(inputs.begin(), inputs.end(), nullptr) != inputs.end()) record.values.error = CL_INVALID_OPERATION;
   if (record.values.error != CL_SUCCESS) return nullptr;
   const cl_device_id id = device.id();
+  const bool asks = asks_for_arguments(device, options) && options.find("-create-library") == std::string::npos;
+  const std::string all_options = asks ? options + " " + kArgumentInfo : options;
   const cl_program native =
-      clLinkProgram(context, 1, &id, options.c_str(), static_cast<cl_uint>(inputs.size()),
+      clLinkProgram(context, 1, &id, all_options.c_str(), static_cast<cl_uint>(inputs.size()),
                     inputs.empty() ? nullptr : inputs.data(), nullptr, nullptr, &record.values.error);
   finish(record, native, device, nullptr);
   if (native != nullptr && record.values.binary_type == CL_PROGRAM_BINARY_TYPE_EXECUTABLE) {
-    finish_executable(record, native, device);
+    finish_executable(record, native, device, asks);
   }
   return native;
 }

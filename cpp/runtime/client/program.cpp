@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/client/ask.h"
+#include "runtime/client/binary_container.h"
 
 namespace remotecl {
 
@@ -94,10 +95,12 @@ std::vector<std::string> Program::kernel_names() const {
 
 cl_int Program::binary(Device& device, std::vector<std::byte>& binary) {
   binary.clear();
-  if (build_info(device).status != CL_BUILD_SUCCESS) {
+  const DeviceBuildInfo build = build_info(device);
+  if (build.status != CL_BUILD_SUCCESS) {
     const auto at = std::find(devices_.begin(), devices_.end(), &device);
     if (code_.origin == ProgramOrigin::kBinaries && at != devices_.end()) {
-      binary = code_.parts[static_cast<std::size_t>(at - devices_.begin())];
+      const auto index = static_cast<std::size_t>(at - devices_.begin());
+      binary = pack_binary(code_.parts[index], code_.contained[index]);
     }
     return CL_SUCCESS;
   }
@@ -114,8 +117,14 @@ cl_int Program::binary(Device& device, std::vector<std::byte>& binary) {
         return Answer{report.error, {report.binary.begin(), report.binary.end()}};
       });
   if (!answer) return CL_DEVICE_NOT_AVAILABLE;
-  binary = std::move(answer->binary);
+  binary = pack_binary(answer->binary, build.kernels);
   return answer->error;
+}
+
+const std::map<std::string, KernelInfo>* Program::contained(const Device& device) const {
+  const auto at = std::find(devices_.begin(), devices_.end(), &device);
+  const bool has_any = code_.origin == ProgramOrigin::kBinaries && at != devices_.end();
+  return has_any ? &code_.contained[static_cast<std::size_t>(at - devices_.begin())] : nullptr;
 }
 
 cl_int Program::specialize(cl_uint constant, Bytes value) {

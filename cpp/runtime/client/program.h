@@ -55,7 +55,8 @@ enum class ProgramOrigin { kSource, kBinaries, kIl, kBuiltInKernels, kLink };
 struct ProgramCode {
   ProgramOrigin origin = ProgramOrigin::kSource;
   std::string text;                           // source or IL
-  std::vector<std::vector<std::byte>> parts;  // parallel to the devices: binaries, or names of built-in kernels
+  std::vector<std::vector<std::byte>> parts;  // parallel to the devices: native binaries, or names of built-in kernels
+  std::vector<std::map<std::string, KernelInfo>> contained;  // and what our binaries say of their kernels
 };
 
 // A program; builds run on the servers of its devices. Any thread.
@@ -104,7 +105,7 @@ class Program final : public Handle<_cl_program, HandleTag::kProgram, CL_INVALID
   // Names of the kernels of the first built device, sorted.
   std::vector<std::string> kernel_names() const;
 
-  // Native binary for a device; asks the server. Empty when not built there.
+  // The binary for a device, as BinaryContainer says; asks the server. Empty when not built there.
   cl_int binary(Device& device, std::vector<std::byte>& binary);
 
   void kernel_attached(int change) { kernels_.fetch_add(change); }
@@ -129,6 +130,8 @@ class Program final : public Handle<_cl_program, HandleTag::kProgram, CL_INVALID
   cl_int run(Build build, Send&& send);
   bool allows_remainder_by(const std::string& options) const;
   cl_int result_of(const Build& build) const;
+  // What the device's binary says of its kernels, if the program was made from binaries of ours; else null.
+  const std::map<std::string, KernelInfo>* contained(const Device& device) const;
   // Requires mutex_.
   void store(Session& session, const std::vector<Device*>& devices, const Bytes* payload);
 

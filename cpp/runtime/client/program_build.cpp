@@ -3,6 +3,7 @@
 #include <memory>
 #include <stdexcept>
 
+#include "runtime/client/binary_container.h"
 #include "runtime/client/callback_thread.h"
 #include "runtime/client/include_files.h"
 #include "runtime/client/operations.h"
@@ -219,8 +220,11 @@ void Program::store(Session& session, const std::vector<Device*>& devices, const
       to.global_variables_size = from.global_variables_size;
       to.has_constructors = from.has_constructors != 0;
       to.has_destructors = from.has_destructors != 0;
-      from.kernels.for_each([&to](const KernelDescription& kernel) {
-        to.kernels[std::string(kernel.name)] = remotecl::kernel_info(kernel);
+      const auto* const facts = contained(*device);
+      from.kernels.for_each([&to, facts](const KernelDescription& kernel) {
+        KernelInfo& info = to.kernels[std::string(kernel.name)] = remotecl::kernel_info(kernel);
+        if (facts == nullptr) return;
+        if (const auto at = facts->find(info.name); at != facts->end()) complete(info, at->second);
       });
     }
   });

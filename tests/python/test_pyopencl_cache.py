@@ -1,0 +1,50 @@
+"""What PyOpenCL keeps of a program's first run must not cost the second one anything."""
+
+from __future__ import annotations
+
+import json
+
+# What several kernels of two servers read: a kernel of its own and PyOpenCL's, which are written with `const`.
+PROGRAM = """
+import json
+import numpy as np, pyopencl as cl, pyopencl.array
+from pyopencl.elementwise import ElementwiseKernel
+from pyopencl.reduction import ReductionKernel
+import remotecl
+
+devices = {remotecl.server_of(device): device for device in remotecl.connect(*ADDRESSES).devices}
+context = cl.Context(list(devices.values()))
+queues = [cl.CommandQueue(context, device) for device in context.devices]
+source = "kernel void twice(global const int* in, global int* out) { out[get_global_id(0)] = 2 * in[get_global_id(0)]; }"
+program = cl.Program(context, source).build()
+twice = cl.Kernel(program, "twice")
+scale = ElementwiseKernel(context, "const float *x, float *y", "y[i] = 3 * x[i]", "scale")
+total = ReductionKernel(context, np.float32, neutral="0", reduce_expr="a+b", map_expr="x[i]",
+                        arguments="__global const float *x")
+
+numbers = cl.array.to_device(queues[0], np.arange(1 << 16, dtype=np.int32))
+values = cl.array.to_device(queues[0], np.ones(1 << 16, dtype=np.float32))
+for _ in range(3):
+    for queue in queues:
+        out = cl.array.empty(queue, numbers.shape, np.int32)
+        twice(queue, numbers.shape, None, numbers.data, out.data).wait()
+        scaled = cl.array.empty(queue, values.shape, np.float32)
+        there = values.with_queue(queue)
+        scale(there, scaled).wait()
+        assert float(total(there).get()) == len(values)
+        assert int(out.get(queue)[-1]) == 2 * (len(numbers) - 1) and float(scaled.get(queue)[0]) == 3
+moved = {name: count.bytes for name, count in vars(remotecl.stats().transfers).items() if name != "saved"}
+from_source = bool(twice.get_info(cl.kernel_info.PROGRAM).get_info(cl.program_info.SOURCE))
+print(json.dumps({"moved": moved, "from_source": from_source}))
+"""
+
+
+def test_a_second_run_moves_no_more_than_the_first(run_program, cluster, tmp_path):
+    program = PROGRAM.replace("*ADDRESSES", ", ".join(map(repr, cluster.addresses)))
+    first, second = (
+        json.loads(run_program(program, XDG_CACHE_HOME=str(tmp_path), PYOPENCL_NO_CACHE=None).stdout) for _ in range(2)
+    )
+    assert [first["from_source"], second["from_source"]] == [True, False]
+    assert second["moved"] == first["moved"]
+    # Each of the two arrays once to the other server, besides what the results are made of.
+    assert first["moved"]["between_servers"] >= 2 * (1 << 18)
