@@ -5,8 +5,6 @@ from __future__ import annotations
 import html
 from collections.abc import Collection, Iterable, Sequence
 
-_UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
-
 
 class Markup(str):
     """HTML that this package has made, for example a table inside a cell. Never make one of a server's words."""
@@ -58,16 +56,6 @@ def cell_text(value: object) -> Markup:
     if _is_number(value):
         return Markup(f"{value:,}")
     return Markup(html.escape(str(value)))
-
-
-def bytes_text(size: int) -> str:
-    """A number of bytes for people: ``"512 bytes"``, ``"1.5 MiB"``."""
-    amount = float(size)
-    for unit in _UNITS[:-1]:
-        if amount < 1024:
-            return f"{amount:.4g} {unit}"
-        amount /= 1024
-    return f"{amount:.4g} {_UNITS[-1]}"
 
 
 def _cells(tag: str, row: Sequence[object], right: Collection[int], wrap: bool) -> str:

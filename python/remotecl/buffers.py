@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ._html import Markup, bytes_text, table
+from . import _table
+from ._html import Markup, table
 from ._objects import memory_object
 from .connection import decoded, find_platform, import_pyopencl, native
 from .errors import ActivationError
@@ -95,7 +96,7 @@ class BufferResidency:
         return table(self._title(), _COLUMNS, self.rows())
 
     def _title(self) -> str:
-        return f"buffer {self.buffer:#x}, {bytes_text(self.size)}"
+        return f"buffer {self.buffer:#x}, {_table.size(self.size)}"
 
 
 class ResidencyList(list[BufferResidency]):
@@ -110,7 +111,7 @@ class ResidencyList(list[BufferResidency]):
         return "\n".join(map(str, self))
 
     def _repr_html_(self) -> str:
-        rows = [(f"{entry.buffer:#x}", bytes_text(entry.size), *row) for entry in self for row in entry.rows()]
+        rows = [(f"{entry.buffer:#x}", _table.size(entry.size), *row) for entry in self for row in entry.rows()]
         shown: Markup = table(f"{len(self)} buffers", ("buffer", "size", *_COLUMNS), rows)
         return shown
 

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ._html import Markup, bytes_text, table
+from . import _table
+from ._html import Markup, table
 from .connection import decoded, find_platform, import_pyopencl, native, server_of_device
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ class DeviceList(list["pyopencl.Device"]):
     def _repr_html_(self) -> str:
         rows = [
             (device.name.strip(), server_of(device), native_platform_of(device), device.max_compute_units,
-             bytes_text(device.global_mem_size), device.version.strip())
+             _table.size(device.global_mem_size), device.version.strip())
             for device in self
         ]  # fmt: skip
         columns = ("device", "server", "its platform", "compute units", "memory", "version")

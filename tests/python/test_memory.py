@@ -266,7 +266,7 @@ class TestResidency:
     def test_text_and_table(self, queues):
         array = cl.array.to_device(queues[0], np.zeros(1024, np.int32))
         found = remotecl.residency(array)
-        assert f"{array.data.int_ptr:#x}, 4 KiB" in str(found)
+        assert f"{array.data.int_ptr:#x}, 4.0 KiB" in str(found)
         assert f"0..4096  version 1  {remotecl.server_of(queues[0].device)}/" in str(found)
         assert found._repr_html_().count("<tr>") == 2 + len(queues[0].context.devices)
         assert "0..4096" in found[0]._repr_html_()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 # What several kernels of two servers read: a kernel of its own and PyOpenCL's, which are written with `const`.
-PROGRAM = """
+PROGRAM = '''
 import json
 import numpy as np, pyopencl as cl, pyopencl.array
 from pyopencl.elementwise import ElementwiseKernel
@@ -15,7 +15,9 @@ import remotecl
 devices = {remotecl.server_of(device): device for device in remotecl.connect(*ADDRESSES).devices}
 context = cl.Context(list(devices.values()))
 queues = [cl.CommandQueue(context, device) for device in context.devices]
-source = "kernel void twice(global const int* in, global int* out) { out[get_global_id(0)] = 2 * in[get_global_id(0)]; }"
+source = """kernel void twice(global const int* in, global int* out) {
+  out[get_global_id(0)] = 2 * in[get_global_id(0)];
+}"""
 program = cl.Program(context, source).build()
 twice = cl.Kernel(program, "twice")
 scale = ElementwiseKernel(context, "const float *x, float *y", "y[i] = 3 * x[i]", "scale")
@@ -36,7 +38,7 @@ for _ in range(3):
 moved = {name: count.bytes for name, count in vars(remotecl.stats().transfers).items() if name != "saved"}
 from_source = bool(twice.get_info(cl.kernel_info.PROGRAM).get_info(cl.program_info.SOURCE))
 print(json.dumps({"moved": moved, "from_source": from_source}))
-"""
+'''
 
 
 def test_a_second_run_moves_no_more_than_the_first(run_program, cluster, tmp_path):

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import pyopencl as cl
 
+from .._table import size
 from ..buffers import ResidentRange, residency
 from ..inspect import native_platform_of, server_of
 from ..stats import stats
@@ -23,7 +24,7 @@ class Traffic:
             before = self._last.get(now.address)
             sent = now.bytes_sent - (before.bytes_sent if before else 0)
             received = now.bytes_received - (before.bytes_received if before else 0)
-            print(f"  {now.address}: {size_text(sent)} sent, {size_text(received)} received")
+            print(f"  {now.address}: {size(sent)} sent, {size(received)} received")
             self._last[now.address] = now
 
 
@@ -39,16 +40,7 @@ def show_residency(buffers: Mapping[str, cl.Buffer]) -> None:
     for name, buffer in buffers.items():
         for entry in residency(buffer):
             where = "; ".join(_range_text(part, entry.size) for part in entry.ranges)
-            print(f"  {name:<22} {size_text(entry.size):>10}  {where}")
-
-
-def size_text(size: float) -> str:
-    """A size in bytes for people."""
-    for unit in ("B", "KiB", "MiB"):
-        if size < 1024:
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1024
-    return f"{size:.1f} GiB"
+            print(f"  {name:<22} {size(entry.size):>10}  {where}")
 
 
 def _range_text(part: ResidentRange, buffer_size: int) -> str:
