@@ -10,6 +10,7 @@ packages=(
   ocl-icd-opencl-dev ocl-icd-libopencl1 opencl-headers pocl-opencl-icd
   python3-venv python3-dev
   openssh-client
+  graphviz # the tests have it draw
   python3-pyopencl # for the tests: a PyOpenCL that uses the system's loader
 )
 # The tests of SSHCluster run an sshd of their own. Where systemd runs, the package would start another one for everybody.

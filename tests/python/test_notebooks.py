@@ -11,7 +11,7 @@ from notebook import execute
 
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
 PATHS = sorted(NOTEBOOKS.glob("*.ipynb"))
-# For each notebook, how many plots it draws, and what is true after its last cell.
+# For each notebook, how many plots it draws (event graphs are SVG), and what is true after its last cell.
 FACTS = {
     "01-first-steps": (1, "bool(abs(total - (y * y).sum()) < 1e-3 * total)"),
     "02-residency-and-events": (2, "newest(result) == {two} and len(transfers) == FRAMES"),
@@ -49,5 +49,7 @@ def test_runs_top_to_bottom(path):
     cells = [cell for cell in execute(notebook, folder=NOTEBOOKS) if cell.cell_type == "code"]
     outputs = [output for cell in cells for output in cell.outputs]
     assert not [output.evalue for output in outputs if output.output_type == "error"]
+    drawn = {kind for output in outputs for kind in output.get("data", {})}
     assert sum("image/png" in output.get("data", {}) for output in outputs) == plots
+    assert ("image/svg+xml" in drawn) == (path.stem == "02-residency-and-events")
     assert cells[-1].outputs[0].data["text/plain"] == "True"
