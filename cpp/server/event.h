@@ -7,6 +7,8 @@
 #include "runtime/base/ref_counted.h"
 #include "runtime/protocol/messages.h"
 #include "server/cl.h"
+#include "server/kernel_pace.h"
+#include "server/queue_progress.h"
 
 namespace remotecl::server {
 
@@ -47,11 +49,15 @@ class Event final : public RefCounted {
   PeerId expected_of = 0;               // kExpected: who tells; 0: the client
   bool released = false;                // kExpected: the client does not name it any more
   std::vector<Ref<PeerLink>> forwards;  // kHeld, kExpected: who is told of the end
-  // Of a command whose times the client wants; `record` 0: of no other one. Constant once it has been issued.
+  // Of a command whose times the client wants; `number` 0: of no other one. Constant once it has been issued.
   struct Trace {
-    std::uint64_t record = 0;
+    std::uint64_t number = 0;
     std::uint64_t received_ns = 0;
     std::uint64_t submitted_ns = 0;
+    bool in_span = false;     // its times will be those of a span
+    Ref<KernelPace> pace;     // else of its kernel, if that is what it runs,
+    Ref<QueueProgress> past;  // and its queue's
+    std::uint64_t work_items = 0;
   } trace;
   EventId issued = 0;         // kHeld: the graph's event that ends when the state changes
   cl_event native = nullptr;  // owned; stays after the end

@@ -255,7 +255,7 @@ void Session::end_transfer(Transfer& transfer) {
   } else {
     transfer.queue().count_native_command();
     issuer_.touch(transfer.queue());
-    if (Event* event = transfer.event(); event != nullptr && event->trace.record != 0 && transfer.first() != nullptr) {
+    if (Event* event = transfer.event(); event != nullptr && event->trace.number != 0 && transfer.first() != nullptr) {
       event->first = transfer.first();
       clRetainEvent(event->first);
     }

@@ -11,7 +11,7 @@ namespace remotecl::server {
 
 Event* Issuer::make_event(EventId id, Queue& queue, bool reports_unasked, bool unhurried) {
   auto event = make_ref<Event>(id, queue.id(), &queue.device(), queue.profiling());
-  event->trace = std::exchange(next_trace_, {});
+  event->trace.number = std::exchange(next_trace_, 0);
   if (id == 0) {
     traced_ = std::move(event);
     return traced_.get();
@@ -25,8 +25,51 @@ Event* Issuer::make_event(EventId id, Queue& queue, bool reports_unasked, bool u
   return result;
 }
 
-void Issuer::submitted(Event& event, bool was_held) {
-  event.trace.submitted_ns = was_held ? host_time_ns() : event.trace.received_ns;
+void Issuer::trace_kernel(Queue& queue, Event& event, KernelPace& pace, std::uint64_t work_items) {
+  Event::Trace& trace = event.trace;
+  trace.work_items = work_items;
+  trace.in_span = !queue.profiling() && pace.is_quick(work_items);
+  if (trace.in_span && queue.span.count != 0 && !queue.span.take(pace)) close_span(queue);
+  if (trace.in_span && queue.span.count == 0) queue.span.take(pace);
+  if (!trace.in_span) trace.pace = Ref<KernelPace>(&pace);
+}
+
+void Issuer::submitted(Queue& queue, Event& event, bool was_held) {
+  Event::Trace& trace = event.trace;
+  // What was held may have other times than its neighbours.
+  if (was_held) trace.in_span = false;
+  if (trace.in_span) return;
+  interrupt_span(queue);
+  trace.past = queue.progress();
+  trace.submitted_ns = host_time_ns();
+  if (!was_held) trace.received_ns = trace.submitted_ns;
+}
+
+void Issuer::extend_span(Queue& queue, Event& event) {
+  TraceSpan& span = queue.span;
+  if (span.count == 0) span.begun_ns = host_time_ns();
+  span.last = event.trace.number;
+  if (!queue.in_order() && event.native != nullptr) span.newest = Ref<Event>(&event);
+  if (++span.count == TraceSpan::kCommandsMax) close_span(queue);
+}
+
+void Issuer::close_span(Queue& queue) {
+  TraceSpan span = std::exchange(queue.span, {});
+  span.progress = queue.progress();
+  cl_event end = nullptr;
+  cl_int error = CL_SUCCESS;
+  if (span.newest) {
+    end = span.newest->native;
+    error = clRetainEvent(end);
+    span.newest = nullptr;
+  } else {
+    error = queue.mark(end);
+  }
+  if (error != CL_SUCCESS) return session_.report_trace(span, error);
+  CompletionNotifier::notify(end, [session = Ref<Session>(&session_), span = std::move(span)](cl_int status) {
+    session->report_trace(span, status);
+  });
+  clReleaseEvent(end);
 }
 
 void Issuer::clear_collected() {
@@ -114,6 +157,7 @@ void Issuer::end(Event& event, std::int32_t status) {
 }
 
 void Issuer::fail(Queue& queue, Event* event, std::int32_t status, TransferId transfer) {
+  if (event != nullptr && event->trace.number != 0) interrupt_span(queue);
   // A queue that the driver refused fails all its commands; the reason is worth more than the consequence.
   fail(queue.id(), event, queue.native() == nullptr ? queue.error() : status, transfer);
 }
@@ -122,14 +166,14 @@ void Issuer::fail(ObjectId queue, Event* event, std::int32_t status, TransferId 
   outbox_.add(CommandFailed{queue, event == nullptr ? 0 : event->id, status, transfer});
   if (event == nullptr) return;
   end(*event, status);
-  if (event->trace.record != 0) session_.report_trace(*event, status);
+  if (event->trace.number != 0) session_.report_trace(*event, status);
   if (event->observed && !event->reported) outbox_.add(EventDone{event->id, status, 0, {}});
 }
 
 void Issuer::accepted(Queue& queue, Event* event, cl_event native) {
   queue.note(native);
   if (event != nullptr) {
-    publish(*event, native);
+    publish(queue, *event, native);
   } else {
     clReleaseEvent(native);
   }
@@ -137,15 +181,17 @@ void Issuer::accepted(Queue& queue, Event* event, cl_event native) {
 
 void Issuer::finish(Event& event) {
   end(event, CL_COMPLETE);
-  if (event.trace.record != 0) session_.report_trace(event, CL_COMPLETE);
+  if (event.trace.number != 0) session_.report_trace(event, CL_COMPLETE);
   if (event.observed && !event.reported) session_.report_end(event, CL_COMPLETE, nullptr, nullptr);
   event.reported = event.observed;
 }
 
-void Issuer::publish(Event& event, cl_event native) {
+void Issuer::publish(Queue& queue, Event& event, cl_event native) {
   event.native = native;
   event.state = Event::State::kNative;
-  if (event.trace.record != 0) {
+  if (event.trace.in_span) {
+    extend_span(queue, event);
+  } else if (event.trace.number != 0) {
     CompletionNotifier::notify(native, [session = Ref<Session>(&session_), event = Ref<Event>(&event)](cl_int status) {
       session->report_trace(*event, status);
     });
@@ -326,6 +372,7 @@ void Issuer::touch(Queue& queue) {
 void Issuer::flush_queues() {
   for (const auto& queue : touched_) {
     queue->touched = false;
+    if (queue->span.count != 0) close_span(*queue);
     if (queue->native() != nullptr) clFlush(queue->native());
   }
   touched_.clear();

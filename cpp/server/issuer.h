@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/base/host_time.h"
 #include "runtime/graph/event_graph.h"
 #include "runtime/protocol/messages.h"
 #include "server/event.h"
@@ -38,7 +39,11 @@ struct Issue {
     enqueued = goes_on = false;
     ended = true;
   }
-  cl_event* out() { return event != nullptr || queue.wants_events() ? &native : nullptr; }
+  // In a span nobody asks for the end of each.
+  bool needs_event() const {
+    return event != nullptr && (event->id != 0 || !event->trace.in_span || queue.span.needs_event(queue.in_order()));
+  }
+  cl_event* out() { return needs_event() || queue.wants_events() ? &native : nullptr; }
 };
 
 // Decides when a command may go to the native driver: at once where native events and queue order suffice,
@@ -64,12 +69,16 @@ class Issuer {
   // ObserveEvent comes.
   Event* begin_event(EventId id, Queue& queue, bool reports_unasked, bool unhurried = false) {
     counters_.count_command();
-    if (id == 0 && next_trace_.record == 0) return nullptr;
+    if (id == 0 && next_trace_ == 0) return nullptr;
     return make_event(id, queue, reports_unasked, unhurried);
   }
 
   // The times of the next command are wanted, even if it has no event.
-  void trace_next(std::uint64_t record, std::uint64_t received_ns) { next_trace_ = {record, received_ns, 0}; }
+  void trace_next(std::uint64_t number) { next_trace_ = number; }
+  // False: that was none.
+  bool trace_taken() const { return next_trace_ == 0; }
+  // What the traced command runs.
+  void trace_kernel(Queue& queue, Event& event, KernelPace& pace, std::uint64_t work_items);
 
   template <class Command>
   void submit(Queue& queue, Event* event, const Array<EventId>& wait_list, Command&& command,
@@ -122,9 +131,16 @@ class Issuer {
   void depend(Queue& queue, Event& event);
   void track(Event& event);
   void end(Event& event, std::int32_t status);
-  void publish(Event& event, cl_event native);
+  void publish(Queue& queue, Event& event, cl_event native);
   void report(Event& event);
-  void submitted(Event& event, bool was_held);
+  void submitted(Queue& queue, Event& event, bool was_held);
+  void extend_span(Queue& queue, Event& event);
+  // Asks for the end of its last command.
+  void close_span(Queue& queue);
+  // A traced command of the queue is none of its span's, whose commands must follow one another.
+  void interrupt_span(Queue& queue) {
+    if (queue.span.count != 0) close_span(queue);
+  }
   void notify_end(Event& event);
   void forward_end(Event& event, Ref<PeerLink> link);
   EventId make_hold(Queue& queue, Event* event, bool blocks_later);
@@ -151,7 +167,7 @@ class Issuer {
   std::unordered_map<PeerId, std::unordered_map<EventId, std::int32_t>> early_signals_;  // of unexpected events
   EventId last_hold_ = kInternal;
   std::unordered_map<EventId, Ref<QueueProgress>> holds_;  // of commands: whose queue's they are
-  Event::Trace next_trace_;
+  std::uint64_t next_trace_ = 0;
   Ref<Event> traced_;  // of the command that is being handled, where it has no event of its own
   std::vector<Ref<Queue>> touched_;
   std::vector<EventGraph::Ready> ready_;
@@ -184,6 +200,10 @@ void Issuer::hold(Queue& queue, Event* event, const Array<EventId>& wait_list, C
     EventId hold;
     Command command;
   };
+  if (event != nullptr && event->trace.number != 0) {
+    event->trace.received_ns = host_time_ns();
+    interrupt_span(queue);
+  }
   std::vector<EventId> dependencies = graph_waits_;
   auto held = std::make_shared<Held>(Held{Ref<Queue>(&queue), Ref<Event>(event), {}, 0, std::move(command)});
   held->command.keep(session_);
@@ -201,7 +221,7 @@ void Issuer::hold(Queue& queue, Event* event, const Array<EventId>& wait_list, C
 template <class Command>
 void Issuer::run(Queue& queue, Event* event, EventId hold, Command& command) {
   using Type = std::remove_reference_t<Command>;
-  if (event != nullptr && event->trace.record != 0) submitted(*event, hold != 0);
+  if (event != nullptr && event->trace.number != 0) submitted(queue, *event, hold != 0);
   cl_int error = CL_SUCCESS;
   if (queue.native() == nullptr) error = CL_INVALID_COMMAND_QUEUE;
   if (dependency_failed_) error = CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
@@ -218,7 +238,11 @@ void Issuer::run(Queue& queue, Event* event, EventId hold, Command& command) {
       }
       if (issue.goes_on) return;
       if (issue.ended && event != nullptr) finish(*event);
-      if (issue.native != nullptr) accepted(queue, event, issue.native);
+      if (issue.native != nullptr) {
+        accepted(queue, event, issue.native);
+      } else if (event != nullptr && event->trace.in_span) {
+        extend_span(queue, *event);
+      }
     }
   }
   if (error != CL_SUCCESS) {

@@ -10,6 +10,7 @@
 #include "runtime/protocol/messages.h"
 #include "server/buffer.h"
 #include "server/cl.h"
+#include "server/kernel_pace.h"
 #include "server/memory.h"
 #include "server/program.h"
 #include "server/sampler.h"
@@ -55,6 +56,7 @@ struct DeviceKernel {
   bool stale = false;                      // the native kernel has other ones
   std::uint64_t checked_at = 0;            // Session's count of released objects when they all existed
   std::shared_ptr<const SvmPointers> svm;  // as the native kernel has them
+  const Ref<KernelPace> pace = make_ref<KernelPace>();
 
   cl_int use_svm(const std::shared_ptr<const SvmPointers>& list, Device& device);
 };

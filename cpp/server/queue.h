@@ -8,6 +8,7 @@
 #include "server/cl.h"
 #include "server/device.h"
 #include "server/queue_progress.h"
+#include "server/trace_span.h"
 #include "server/write_arena.h"
 
 namespace remotecl::server {
@@ -54,6 +55,7 @@ class Queue final : public RefCounted {
   std::vector<EventId> held;
   std::size_t sweep_at = 64;  // size of `held` at which ended ones are removed
   bool touched = false;       // has commands since its last flush
+  TraceSpan span;             // of traced commands since then whose end nobody has asked for
 
  private:
   const ObjectId id_;

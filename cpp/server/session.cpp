@@ -122,11 +122,15 @@ void Session::serve() {
     buffer.commit(count);
     {
       LeavingLock lock(mutex_);
-      std::uint16_t code = 0;
+      std::uint16_t code = 0, flags = 0;
       Bytes payload;
       auto next = MessageBuffer::Next::kNeedMore;
-      for (std::size_t i = 1; (next = buffer.next(code, payload)) == MessageBuffer::Next::kMessage; ++i) {
-        execute(code, payload);
+      for (std::size_t i = 1; (next = buffer.next(code, payload, &flags)) == MessageBuffer::Next::kMessage; ++i) {
+        if (flags == 0) [[likely]] {
+          execute(code, payload);
+        } else {
+          execute_traced(code, flags, payload);
+        }
         if (i % EventPoller::kMessagesPerLook == 0) poller.leave();
       }
       if (next == MessageBuffer::Next::kBroken) throw ProtocolError("a message is longer than the protocol allows");
@@ -142,6 +146,14 @@ void Session::execute(std::uint16_t code, Bytes payload) {
   }
   counters_->count_message();
   kHandlers[code](*this, payload);
+}
+
+void Session::execute_traced(std::uint16_t code, std::uint16_t flags, Bytes payload) {
+  if (flags != kTracedMessage) throw ProtocolError("a message has flags that are not known");
+  trace_hurried_.store(false, std::memory_order_relaxed);
+  issuer_.trace_next(++traced_commands_);
+  execute(code, payload);
+  if (!issuer_.trace_taken()) throw ProtocolError("a message that is no command asks for its times");
 }
 
 void Session::settle() {

@@ -120,8 +120,10 @@ class Session final : public RefCounted {
   void print(Issue& issue, std::function<cl_int(Issue&)> command);
   // Adds EventDone, and CommandFailed for a failure, to the outbox. Any thread, a callback too.
   void report_end(const Event& event, std::int32_t status, cl_event first, cl_event last);
-  // The same with CommandTraced.
+  // The same with CommandTraced, of one command and of several.
   void report_trace(const Event& event, std::int32_t status);
+  void report_trace(const TraceSpan& span, std::int32_t status);
+  void tell_trace(const CommandTraced& report);
 
   // For the daemon's status. Any thread.
   const Address& address() const { return address_; }
@@ -151,6 +153,7 @@ class Session final : public RefCounted {
   void serve();
   void run(const std::function<void()>& job);
   void execute(std::uint16_t code, Bytes payload) REQUIRES(mutex_);
+  void execute_traced(std::uint16_t code, std::uint16_t flags, Bytes payload) REQUIRES(mutex_);
   void settle() REQUIRES(mutex_);
   void tear_down();
 
@@ -209,7 +212,6 @@ class Session final : public RefCounted {
   void handle(const CreateSubDevices&);
   void handle(const ReleaseSubDevice&);
   void handle(const ReadClock&);
-  void handle(const TraceCommand&);
   void handle(const FlushTrace&);
   void handle(const CreateCommandBuffer&);
   void handle(const ReleaseCommandBuffer&);
@@ -292,6 +294,7 @@ class Session final : public RefCounted {
   Mutex mutex_;
   bool closed_ GUARDED_BY(mutex_) = false;
   Issuer issuer_;
+  std::uint64_t traced_commands_ = 0;  // so far
   ObjectTable<Queue> queues_;
   ObjectTable<Buffer> buffers_;
   std::map<std::uint64_t, Ref<Buffer>> svm_;        // allocations by address; they are in buffers_, too

@@ -1,4 +1,5 @@
 #include "cases.h"
+#include "tracing.h"
 
 namespace remotecl::bench {
 namespace {
@@ -68,12 +69,47 @@ std::optional<Case> out_of_order(const Bench& bench) {
   return pipelined(bench, [](const ClSide& side) { return run_unchained(side, side.out_of_order_queue()); });
 }
 
+// With a trace against without one, in turns. Beginning and ending the trace is not timed.
+template <typename Run>
+Case traced(const Bench& bench, Run run) {
+  Case result;
+  result.unit = Unit::kKernelsPerSecond;
+  result.amount = static_cast<double>(kKernels);
+  result.ceiling = Ceiling::kBase;
+  result.target = Target{.rule = "95 % of the same without a trace", .base = 0.95};
+  result.plan = {.repetitions = bench.options.quick ? 3u : 61u, .block = 1, .warm_up = 2};
+  const ClSide* side = &bench.remotecl;
+  result.runners.base = {[side, run] { return run(*side); }, {}};
+  result.runners.remotecl = {[side, run] {
+                               const Tracing tracing;
+                               return run(*side);
+                             },
+                             {}};
+  return result;
+}
+
+std::optional<Case> traced_in_order(const Bench& bench) {
+  return traced(bench, [](const ClSide& side) { return run_unchained(side, side.queue()); });
+}
+
+std::optional<Case> traced_event_chain(const Bench& bench) {
+  return traced(bench, [](const ClSide& side) { return run_chained(side, side.queue()); });
+}
+
+std::optional<Case> traced_out_of_order(const Bench& bench) {
+  if (!bench.remotecl.out_of_order_queue()) return std::nullopt;
+  return traced(bench, [](const ClSide& side) { return run_unchained(side, side.out_of_order_queue()); });
+}
+
 }  // namespace
 
 void add_pipeline_cases(std::vector<CaseEntry>& cases) {
   cases.push_back({"pipelined-in-order", in_order});
   cases.push_back({"pipelined-event-chain", event_chain});
   cases.push_back({"pipelined-out-of-order", out_of_order});
+  cases.push_back({"traced-in-order", traced_in_order});
+  cases.push_back({"traced-event-chain", traced_event_chain});
+  cases.push_back({"traced-out-of-order", traced_out_of_order});
 }
 
 }  // namespace remotecl::bench

@@ -34,11 +34,14 @@ void PendingCommand::make_record(cl_command_type type, WaitList wait) {
 }
 
 std::uint64_t PendingCommand::commit_record() {
-  if (record_ == nullptr) return 0;
+  return record_ == nullptr ? 0 : Tracer::instance().commit(take_record());
+}
+
+TraceRecordOwner PendingCommand::take_record() {
   if (record_->event == 0) record_->event = event_id();
   record_->place = sequence_;
   fetcher_.set_record(nullptr);
-  return Tracer::instance().commit(std::move(record_));
+  return std::move(record_);
 }
 
 // Its server goes on when it has read; the application when the bytes are here.

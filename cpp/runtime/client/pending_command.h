@@ -87,8 +87,9 @@ class PendingCommand {
   };
   template <class Message>
   [[gnu::noinline, gnu::cold]] void send_traced(const Message& message) {
-    Tracer::instance().send(session(), commit_record(), message);
+    Tracer::instance().send(session(), take_record(), message);
   }
+  TraceRecordOwner take_record();
   [[gnu::cold]] void make_record(cl_command_type type, WaitList wait);
   void record_writes();
   void await_bytes(Event& event);

@@ -63,23 +63,12 @@ class Session {
 
   // Encodes a message into the output. Does not wait; writes only when enough has gathered.
   template <class Message>
-  void send(const Message& message) {
+  void send(const Message& message, std::uint16_t flags = 0) {
     await_room();
     const std::lock_guard lock(out_mutex_);
     if (lost()) return;
-    append_message(out_, message);
+    append_message(out_, message, flags);
     messages_sent_.fetch_add(1, std::memory_order_relaxed);
-    if (out_.size() >= kWriteThreshold) write_out();
-  }
-  // The same for two, with nothing between them.
-  template <class First, class Second>
-  void send(const First& first, const Second& second) {
-    await_room();
-    const std::lock_guard lock(out_mutex_);
-    if (lost()) return;
-    append_message(out_, first);
-    append_message(out_, second);
-    messages_sent_.fetch_add(2, std::memory_order_relaxed);
     if (out_.size() >= kWriteThreshold) write_out();
   }
   void flush();

@@ -16,8 +16,8 @@ TimedRecord as_told(const Trace& trace, const TraceRecord& record) {
   TimedRecord timed;
   const TraceRecord::Times& times = record.times;
   const Trace::Lane& lane = trace.lanes[record.lane];
-  const bool is_sent = record.sending.told;
-  const TraceRecord::Times& first = is_sent ? record.sending : times;
+  const bool is_sent = record.sending != nullptr;
+  const TraceRecord::Times& first = is_sent ? *record.sending : times;
   const ClockLine& first_clock = is_sent ? trace.lanes[record.from_lane].server_clock : lane.server_clock;
   timed.received = on_host(first_clock, first.received);
   timed.submit = on_host(first_clock, first.submitted);
@@ -76,8 +76,6 @@ void for_each_before(const Order& order, std::uint32_t index, Function&& functio
 }
 
 }  // namespace
-
-void DeleteTraceRecord::operator()(TraceRecord* record) const { delete record; }
 
 std::vector<TimedRecord> timed_records(const Trace& trace) {
   const auto count = static_cast<std::uint32_t>(trace.records.size());

@@ -45,6 +45,10 @@ struct TraceRecord {
     is_move = true;
   }
 
+  // From chunks of memory that a thread fills: a record costs hardly more than its filling.
+  static void* operator new(std::size_t size);
+  static void operator delete(void* memory);
+
   std::uint64_t id = 0;  // unique in this process
   cl_command_type type = 0;
   bool is_transfer = false;  // no command of the application
@@ -66,7 +70,7 @@ struct TraceRecord {
   std::uint64_t arrived_ns = 0;  // host clock, of what comes to this process: all bytes are here
   cl_int status = CL_QUEUED;
   Times times;
-  Times sending;  // of the sending half, where two servers take part
+  std::unique_ptr<Times> sending;  // of the sending half, where two servers take part
 };
 
 // Out of line: whoever enqueues has a pointer to a record, which is null nearly always.

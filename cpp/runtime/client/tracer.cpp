@@ -1,9 +1,19 @@
 #include "runtime/client/tracer.h"
 
+#include <algorithm>
+
 #include "runtime/client/command_queue.h"
 #include "runtime/client/platform.h"
 
 namespace remotecl {
+
+namespace {
+
+TraceRecord::Times times_of(const CommandTraced& told) {
+  return {told.received_ns, told.submitted_ns, told.ended_ns, told.start_ns, told.end_ns, true, told.has_profile != 0};
+}
+
+}  // namespace
 
 std::atomic<bool> Tracer::on_{false};
 
@@ -22,7 +32,7 @@ bool Tracer::start(std::uint64_t records_max) {
   for (const ServerStatus& status : Platform::instance().servers()) {
     if (status.session == nullptr || status.session->lost()) continue;
     const ClockEstimate clock = estimate_clock(*status.session, kServerClock);
-    servers.push_back({status.session, 0, {clock.host_ns(), clock.offset_ns()}, clock.known()});
+    servers.push_back({status.session, 0, {}, {clock.host_ns(), clock.offset_ns()}, clock.known()});
   }
   const std::lock_guard lock(mutex_);
   trace_ = std::make_unique<Trace>();
@@ -35,6 +45,10 @@ bool Tracer::start(std::uint64_t records_max) {
     entry.has_begin = known.has_begin;
   }
   first_ = next_.fetch_add(1) + 1;
+  {
+    const std::lock_guard reports_lock(reports_mutex_);
+    reports_max_ = 2 * records_max;  // both halves of transfers
+  }
   state_ = State::kRunning;
   on_ = true;
   return true;
@@ -42,49 +56,111 @@ bool Tracer::start(std::uint64_t records_max) {
 
 std::unique_ptr<Trace> Tracer::stop(std::chrono::duration<double> patience) {
   std::vector<Server> servers;
-  std::unique_ptr<Trace> trace;
   {
-    std::unique_lock lock(mutex_);
+    const std::lock_guard lock(mutex_);
     if (state_ != State::kRunning) return nullptr;
-    state_ = State::kStopping;
+    state_ = State::kStopping;  // nothing is added from now on
     on_ = false;
     trace_->end_ns = host_time_ns();
-    std::vector<Session*> sessions;
-    for (const auto& entry : servers_) {
-      if (entry != nullptr) sessions.push_back(entry->session);
-    }
-    lock.unlock();
-    for (Session* session : sessions) {
-      session->send(FlushTrace{});
-      session->flush();
-    }
-    lock.lock();
-    changed_.wait_for(lock, patience, [this] { return all_told(); });
-    for (const auto& record : trace_->records) {
-      const bool is_lost = trace_->lanes[record->lane].device->session().lost();
-      if (record->status == CL_QUEUED && is_lost) record->status = CL_DEVICE_NOT_AVAILABLE;
-    }
-    trace = std::move(trace_);
-    first_ = ~std::uint64_t{0};
-    indices_ = {};
     for (auto& entry : servers_) {
-      if (entry == nullptr) continue;
-      entry->session->drop_interest();
-      servers.push_back(*entry);
+      if (entry != nullptr) servers.push_back(std::move(*entry));
       entry.reset();
     }
   }
+  for (const Server& entry : servers) {
+    entry.session->send(FlushTrace{});
+    entry.session->flush();
+  }
+  {
+    std::unique_lock lock(reports_mutex_);
+    is_stopping_ = true;
+    changed_.wait_for(lock, patience, [&] { return all_told(servers); });
+    is_stopping_ = false;
+  }
+  std::unique_ptr<Trace> trace;
+  {
+    const std::lock_guard lock(mutex_);
+    take_reports(servers);
+    trace = std::move(trace_);
+    first_ = ~std::uint64_t{0};
+    indices_ = {};
+  }
+  for (const auto& record : trace->records) {
+    const bool is_lost = trace->lanes[record->lane].device->session().lost();
+    if (record->status == CL_QUEUED && is_lost) record->status = CL_DEVICE_NOT_AVAILABLE;
+  }
+  for (const Server& entry : servers) entry.session->drop_interest();
   measure_clocks(*trace, servers);
   const std::lock_guard lock(mutex_);
   state_ = State::kIdle;
   return trace;
 }
 
-bool Tracer::all_told() const {
-  for (const auto& entry : servers_) {
-    if (entry != nullptr && entry->outstanding != 0 && !entry->session->lost()) return false;
+bool Tracer::all_told(const std::vector<Server>& servers) const {
+  return std::all_of(servers.begin(), servers.end(), [this](const Server& entry) {
+    return told_[entry.session->index()] >= entry.asked.size() || entry.session->lost();
+  });
+}
+
+// What was told of single commands first: spans are made of the others.
+void Tracer::take_reports(const std::vector<Server>& servers) {
+  std::vector<Report> reports;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> arrivals;
+  {
+    const std::lock_guard lock(reports_mutex_);
+    reports.swap(reports_);
+    arrivals.swap(arrivals_);
+    told_ = {};
+    told_before_ = asked_;
+    reports_max_ = 0;
   }
-  return true;
+  std::array<const Server*, 64> by_index{};
+  for (const Server& entry : servers) by_index[entry.session->index()] = &entry;
+  std::stable_sort(reports.begin(), reports.end(), [](const Report& one, const Report& other) {
+    return std::pair(one.times.others != 0, one.times.number) < std::pair(other.times.others != 0, other.times.number);
+  });
+  for (const Report& report : reports) {
+    if (by_index[report.session] != nullptr) take_span(*by_index[report.session], report.times);
+  }
+  for (const auto& [id, time_ns] : arrivals) {
+    if (TraceRecord* const record = find(id)) record->arrived_ns = time_ns;
+  }
+}
+
+void Tracer::take_span(const Server& server, const CommandTraced& told) {
+  if (told.number <= server.asked_before || told.number - server.asked_before > server.asked.size()) return;
+  std::vector<TraceRecord*> span;
+  std::uint64_t before = 0;  // the end of the command before in the queue
+  ObjectId queue = 0;
+  for (std::size_t at = told.number - server.asked_before; at-- > 0;) {
+    const Asked& asked = server.asked[at];
+    TraceRecord* const record = find(asked.record);
+    if (record == nullptr) return;
+    if (asked.sends) {
+      if (!span.empty()) continue;
+      record->sending = std::make_unique<TraceRecord::Times>(times_of(told));
+      if (told.status < 0) record->status = told.status;
+      return;
+    }
+    if (span.empty()) {
+      queue = record->queue;
+    } else if (told.others == 0) {
+      break;
+    }
+    if (record->queue != queue) continue;
+    if (record->times.told || span.size() > told.others) {
+      before = record->times.ended;
+      break;
+    }
+    span.push_back(record);
+  }
+  // Nobody has looked at the single ones' ends: as if all took the same time.
+  const std::uint64_t begun = std::clamp(before, std::min(told.submitted_ns, told.ended_ns), told.ended_ns);
+  for (std::size_t i = 0; i < span.size(); ++i) {
+    span[i]->times = times_of(told);
+    span[i]->times.ended = told.ended_ns - (told.ended_ns - begun) * i / span.size();
+    span[i]->status = told.status;
+  }
 }
 
 // How the clocks have drifted since the begin. That of a device is taken to drift as its server's does.
@@ -134,6 +210,10 @@ TraceRecordOwner Tracer::make(CommandQueue& queue, cl_command_type type, bool is
 std::uint64_t Tracer::commit(TraceRecordOwner record) {
   if (record == nullptr) return 0;
   const std::lock_guard lock(mutex_);
+  return add(std::move(record));
+}
+
+std::uint64_t Tracer::add(TraceRecordOwner record) {
   if (state_ != State::kRunning || record->id < first_) return 0;
   if (trace_->records.size() >= records_max_) {
     ++trace_->dropped;
@@ -151,17 +231,17 @@ std::uint64_t Tracer::commit(TraceRecordOwner record) {
   return id;
 }
 
-bool Tracer::expect(Session& session, std::uint64_t record) {
-  const std::lock_guard lock(mutex_);
-  if (state_ != State::kRunning || record < first_) return false;
-  ++server(session).outstanding;
-  return true;
+std::uint16_t Tracer::flags_of(Session& session, std::uint64_t record, bool sends) {
+  if (state_ != State::kRunning || record < first_ || session.lost()) return 0;
+  server(session).asked.push_back({record, sends});
+  ++asked_[session.index()];
+  return kTracedMessage;
 }
 
 Tracer::Server& Tracer::server(Session& session) {
   auto& entry = servers_[session.index()];
   if (entry == nullptr) {
-    entry = std::make_unique<Server>(Server{&session});
+    entry = std::make_unique<Server>(Server{&session, asked_[session.index()], {}, {}, false});
     session.add_interest();  // somebody has to read what it tells
   }
   return *entry;
@@ -181,26 +261,21 @@ TraceRecord* Tracer::find(std::uint64_t id) {
 }
 
 void Tracer::report(Session& session, const CommandTraced& report) {
-  const std::lock_guard lock(mutex_);
-  const std::uint64_t id = report.record >> 1;
-  const bool sends = (report.record & 1) != 0;
-  Server* const from = servers_[session.index()].get();
-  TraceRecord* const record = find(id);
-  if (from == nullptr || record == nullptr || from->outstanding == 0) return;  // of a trace that has ended
-  TraceRecord::Times& times = sends ? record->sending : record->times;
-  times = {report.received_ns,     report.submitted_ns, report.ended_ns, report.start_ns, report.end_ns, true,
-           report.has_profile != 0};
-  if (!sends || report.status < 0) record->status = report.status;
-  if (--from->outstanding == 0 && state_ == State::kStopping) changed_.notify_all();
+  const std::lock_guard lock(reports_mutex_);
+  if (report.number <= told_before_[session.index()]) return;  // of a trace that has ended
+  if (reports_.size() >= reports_max_) return;                 // nobody has asked for so many
+  reports_.push_back({session.index(), report});
+  told_[session.index()] += 1 + std::uint64_t{report.others};
+  if (is_stopping_) changed_.notify_all();
 }
 
 void Tracer::arrived(std::uint64_t id) {
-  const std::lock_guard lock(mutex_);
-  if (TraceRecord* const record = find(id)) record->arrived_ns = host_time_ns();
+  const std::lock_guard lock(reports_mutex_);
+  if (reports_max_ != 0) arrivals_.emplace_back(id, host_time_ns());
 }
 
 void Tracer::lost() {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(reports_mutex_);
   changed_.notify_all();
 }
 

@@ -20,8 +20,8 @@ class CommandQueue;
 // Records the commands and transfers of this process while a trace is running; costs a look at a flag otherwise. One
 // for the process; any thread.
 //
-// A record is made by whoever enqueues, and committed when the command is sent, behind a TraceCommand that asks the
-// server for its times. Servers answer in their own time; the end of the trace waits for that.
+// A record is made by whoever enqueues, and committed when the command is sent, with a flag that asks the server for
+// its times. Servers answer in their own time; the end of the trace waits for that, and only then looks at the answers.
 class Tracer {
  public:
   static Tracer& instance();
@@ -39,8 +39,16 @@ class Tracer {
   // Sends the message that a record is about; with id 0, of no record. `sends`: the half of a transfer that sends.
   template <class Message>
   void send(Session& session, std::uint64_t record, const Message& message, bool sends = false) {
-    if (record == 0 || !expect(session, record)) return session.send(message);
-    session.send(TraceCommand{record << 1 | (sends ? 1u : 0u)}, message);
+    if (record == 0) return session.send(message);
+    const std::lock_guard lock(mutex_);
+    session.send(message, flags_of(session, record, sends));
+  }
+  // The same with what commit() does.
+  template <class Message>
+  void send(Session& session, TraceRecordOwner record, const Message& message) {
+    const std::lock_guard lock(mutex_);
+    const std::uint64_t id = add(std::move(record));
+    session.send(message, id == 0 ? std::uint16_t{0} : flags_of(session, id, false));
   }
 
   // What sessions hear and find.
@@ -50,19 +58,33 @@ class Tracer {
 
  private:
   enum class State { kIdle, kStarting, kRunning, kStopping };
+  // Half of a transfer between servers is one, too.
+  struct Asked {
+    std::uint64_t record;
+    bool sends;
+  };
   struct Server {
     Session* session;
-    std::uint64_t outstanding = 0;  // commands whose times have been asked for and not been told
-    ClockLine::Point at_begin{};
-    bool has_begin = false;
+    std::uint64_t asked_before;  // in earlier traces
+    std::vector<Asked> asked;    // commands whose times are wanted, as they were sent
+    ClockLine::Point at_begin;
+    bool has_begin;
+  };
+  struct Report {
+    std::uint32_t session;
+    CommandTraced times;
   };
 
-  bool expect(Session& session, std::uint64_t record);
-  // These four require mutex_.
+  // These five require mutex_.
+  std::uint64_t add(TraceRecordOwner record);
+  std::uint16_t flags_of(Session& session, std::uint64_t record, bool sends);
   Server& server(Session& session);
   std::uint32_t lane_of(Device* device);
   TraceRecord* find(std::uint64_t id);
-  bool all_told() const;
+  // Requires reports_mutex_.
+  bool all_told(const std::vector<Server>& servers) const;
+  void take_reports(const std::vector<Server>& servers);
+  void take_span(const Server& server, const CommandTraced& times);
   void measure_clocks(Trace& trace, const std::vector<Server>& servers);
 
   static constexpr std::uint32_t kNoIndex = ~std::uint32_t{0};
@@ -70,8 +92,17 @@ class Tracer {
   static std::atomic<bool> on_;
   std::atomic<std::uint64_t> next_{1};
 
-  std::mutex mutex_;  // protects the rest
+  // Who reads must not wait for who sends: what is heard is kept by itself.
+  std::mutex reports_mutex_;
   std::condition_variable changed_;
+  bool is_stopping_ = false;
+  std::uint64_t reports_max_ = 0;                // 0: no trace is running
+  std::array<std::uint64_t, 64> told_before_{};  // numbers of earlier traces, by the session's index
+  std::vector<Report> reports_;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> arrivals_;  // record, time
+  std::array<std::uint64_t, 64> told_{};                           // of this trace, by the session's index
+
+  std::mutex mutex_;  // protects the rest; comes before the other one
   State state_ = State::kIdle;
   std::unique_ptr<Trace> trace_;
   std::uint64_t first_ = ~std::uint64_t{0};  // id of the trace's first record
@@ -79,6 +110,7 @@ class Tracer {
   std::vector<std::uint32_t> indices_;  // of the trace's records, by id from first_ on
   std::unordered_map<Device*, std::uint32_t> lanes_;
   std::array<std::unique_ptr<Server>, 64> servers_;  // by the session's index
+  std::array<std::uint64_t, 64> asked_{};            // in all traces, likewise
 };
 
 }  // namespace remotecl

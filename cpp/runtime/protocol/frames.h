@@ -84,10 +84,11 @@ inline constexpr std::array<std::uint8_t, 8> kMagic = {'r', 'e', 'm', 'o', 't', 
 struct MessageHeader {
   std::uint32_t size;  // of what follows this header
   std::uint16_t code;
-  std::uint16_t reserved;
-  REMOTECL_FIELDS(size, code, reserved)
+  std::uint16_t flags;
+  REMOTECL_FIELDS(size, code, flags)
 };
 inline constexpr std::size_t kMessageHeaderSize = 8;
+inline constexpr std::uint16_t kTracedMessage = 1;  // a command whose times the client wants
 
 // Before every chunk on a bulk connection. Chunks of one transfer come in order; those of several may alternate.
 struct BulkHeader {
@@ -117,10 +118,10 @@ Frame decode_frame(Bytes bytes) {
 
 // Appends header and message to `out`.
 template <class Message>
-void append_message(ByteBuffer& out, const Message& message) {
+void append_message(ByteBuffer& out, const Message& message, std::uint16_t flags = 0) {
   const std::size_t size = wire::encoded_size(message);
   std::byte* at = out.extend(kMessageHeaderSize + size);
-  wire::encode(at, MessageHeader{static_cast<std::uint32_t>(size), Message::kCode, 0});
+  wire::encode(at, MessageHeader{static_cast<std::uint32_t>(size), Message::kCode, flags});
   wire::encode(at, message);
 }
 

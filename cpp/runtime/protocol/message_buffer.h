@@ -24,7 +24,7 @@ class MessageBuffer {
   void commit(std::size_t count) { buffer_.commit(count); }
 
   // The next whole message, a view into the buffer that lasts until space(). kBroken: the length is out of bounds.
-  Next next(std::uint16_t& code, Bytes& payload) {
+  Next next(std::uint16_t& code, Bytes& payload, std::uint16_t* flags = nullptr) {
     const std::size_t available = buffer_.size() - begin_;
     if (available < kMessageHeaderSize) return Next::kNeedMore;
     const std::byte* at = buffer_.data() + begin_;
@@ -32,6 +32,7 @@ class MessageBuffer {
     if (header.size > kMessageSizeMax) return Next::kBroken;
     if (available - kMessageHeaderSize < header.size) return Next::kNeedMore;
     code = header.code;
+    if (flags != nullptr) *flags = header.flags;
     payload = {at + kMessageHeaderSize, header.size};
     begin_ += kMessageHeaderSize + header.size;
     return Next::kMessage;

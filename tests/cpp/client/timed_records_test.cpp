@@ -111,8 +111,8 @@ TEST(TimedRecordsTest, ATransferBeginsWhereItIsSent) {
   builder.trace.lanes[1].server_clock = ClockLine({0, 1000});
   TraceRecord& transfer = builder.add(10, 25, 400);
   transfer.from_lane = 1;
-  transfer.sending = transfer.times;
-  transfer.sending.received = transfer.sending.submitted = std::uint64_t(-700);
+  transfer.sending = std::make_unique<TraceRecord::Times>(transfer.times);
+  transfer.sending->received = transfer.sending->submitted = std::uint64_t(-700);
   const auto timed = timed_records(builder.trace);
   EXPECT_EQ(timed[0].submit, 300u);
   EXPECT_EQ(timed[0].start, 300u);

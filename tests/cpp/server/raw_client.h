@@ -56,6 +56,11 @@ class RawClient {
   const Welcome& welcome() const { return welcome_; }
   const DeviceList& device_list() const { return device_list_.message; }
   Connection& control() { return *control_; }
+  // The next message asks for its command's times; gives the command's number.
+  std::uint64_t trace_next() {
+    flags_ = kTracedMessage;
+    return ++traced_;
+  }
   Connection& bulk() {
     if (bulk_ == nullptr) {
       bulk_ = tcp::connect(address_, std::chrono::seconds(5));
@@ -72,7 +77,7 @@ class RawClient {
 
   template <class Message>
   void add(const Message& message) {
-    append_message(out_, message);
+    append_message(out_, message, std::exchange(flags_, 0));
   }
   void flush() {
     control_->write(out_.bytes());
@@ -231,6 +236,8 @@ class RawClient {
   std::deque<Seen> seen_;
   Received<DeviceList> device_list_;
   std::uint64_t last_id_ = 0;
+  std::uint64_t traced_ = 0;
+  std::uint16_t flags_ = 0;
 };
 
 inline KernelArgument memory_argument(std::uint32_t index, ObjectId buffer) {

@@ -126,7 +126,8 @@ REMOTECL_EXPORT int remotecl_trace_start(uint64_t records_max, char** error);
  *               known: enqueued here, received by the server, handed to the native driver, started, ended, and for
  *               what comes to this process, here
  *   profiled    1 when the device has told start and end (queues with CL_QUEUE_PROFILING_ENABLE); else the end is when
- *               the server knew, and the start is the latest of submit and the ends that it waited for */
+ *               the server knew, and the start is the latest of submit and the ends that it waited for. Kernels
+ *               of a few us that follow one another share that moment, and their ends are spread evenly before it */
 REMOTECL_EXPORT char* remotecl_trace_stop(double wait_s);
 
 /* [{"event": number, "kind", "name", "queue", "place": in the queue, or 0, "in_order", "server", "device", "index",
