@@ -171,7 +171,7 @@ std::vector<PeerTable::LinkTraffic> PeerTable::traffic() {
   std::vector<LinkTraffic> links;
   for (const auto& [id, peer] : peers_) {
     if (!peer.link) continue;
-    LinkTraffic& link = links.emplace_back(id, peer.address, !peer.link->lost(), peer.past);
+    LinkTraffic& link = links.emplace_back(LinkTraffic{id, peer.address, !peer.link->lost(), peer.past});
     link.traffic += peer.link->traffic();
   }
   return links;
