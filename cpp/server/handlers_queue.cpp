@@ -1,3 +1,5 @@
+#include <memory>
+
 #include "server/completion_notifier.h"
 #include "server/protocol_error.h"
 #include "server/session.h"
@@ -61,11 +63,11 @@ template <class Then>
 cl_int Session::when_ended(Queue& queue, Then then, Worker& worker) {
   const std::uint64_t count = queue.native_commands();
   if (queue.marks_slowly()) {
-    const cl_command_queue native = queue.native();
-    clRetainCommandQueue(native);
+    clRetainCommandQueue(queue.native());
+    // Given back where the worker drops this, too.
+    const std::shared_ptr<_cl_command_queue> native(queue.native(), clReleaseCommandQueue);
     worker.post([native, progress = queue.progress(), count, then = std::move(then)] {
-      clFinish(native);
-      clReleaseCommandQueue(native);
+      clFinish(native.get());
       progress->ended(count);
       then();
     });
