@@ -1,3 +1,5 @@
+#include <set>
+
 #include "server/build.h"
 #include "server/protocol_error.h"
 #include "server/session.h"
@@ -74,12 +76,15 @@ void Session::work(const SpecializeProgram& message, const ProgramWork& work) {
 
 template <class Build>
 void Session::build_each(const Array<std::uint32_t>& devices, Token token, Program& program, Build&& build) {
+  // All must exist before anything is built, and each is built for once: a log costs more than a name.
+  std::vector<Device*> different;
+  std::set<std::uint32_t> seen;
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    if (seen.insert(devices[i]).second) different.push_back(&device(devices[i]));
+  }
   BuildReport report;
   std::vector<std::pair<Device*, cl_program>> built;
-  for (std::size_t i = 0; i < devices.size(); ++i) {
-    Device& on = device(devices[i]);
-    built.emplace_back(&on, build(report, on));
-  }
+  for (Device* on : different) built.emplace_back(on, build(report, *on));
   {
     MutexLock lock(mutex_);
     for (std::size_t i = 0; i < built.size(); ++i) {
