@@ -34,7 +34,9 @@ cl_int DeviceKernel::use_svm(const std::shared_ptr<const SvmPointers>& list, Dev
 cl_int ArgumentSnapshot::apply(cl_kernel kernel, Device& device) {
   for (std::uint32_t index = 0; index < arguments.size(); ++index) {
     const StoredArgument& argument = arguments[index];
-    if (!argument.is_set()) continue;
+    // "CL_INVALID_KERNEL_ARGS if the kernel argument values have not been specified": those that the native kernel has
+    // came later, and nothing keeps them.
+    if (!argument.is_set()) return CL_INVALID_KERNEL_ARGS;
     cl_int error = CL_SUCCESS;
     if (argument.kind() == ArgumentKind::kLocal) {
       error = clSetKernelArg(kernel, index, argument.number(), nullptr);
