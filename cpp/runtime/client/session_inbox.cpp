@@ -2,6 +2,8 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
 
@@ -165,11 +167,17 @@ bool Session::read_bulk() {
       bulk_left_ = header.size;
     }
     bulk_->await_briefly();
-    const std::ptrdiff_t count = bulk_->try_read_some({bulk_transfer_->memory + bulk_transfer_->moved, bulk_left_});
+    // Its command may fail in the midst of a chunk, which was sent before: the memory is the application's again.
+    const bool is_wanted = !bulk_transfer_->ended();
+    std::array<std::byte, 4096> unwanted;
+    const MutableBytes to = is_wanted
+                                ? MutableBytes(bulk_transfer_->memory + bulk_transfer_->moved, bulk_left_)
+                                : MutableBytes(unwanted).first(std::min<std::uint64_t>(bulk_left_, unwanted.size()));
+    const std::ptrdiff_t count = bulk_->try_read_some(to);
     if (count <= 0) return count < 0;
     bulk_transfer_->advance(static_cast<std::uint64_t>(count));
     bulk_left_ -= static_cast<std::uint64_t>(count);
-    if (bulk_transfer_->moved == bulk_transfer_->size) {
+    if (is_wanted && bulk_transfer_->moved == bulk_transfer_->size) {
       bulk_received_.fetch_add(1, std::memory_order_relaxed);
       bulk_->tell_received();
       end_transfer(bulk_transfer_, true);
@@ -264,7 +272,8 @@ void Session::handle_command_failed(const CommandFailed& report) {
 void Session::handle_transfer_size(const TransferSize& report) {
   const TransferRef transfer = find_transfer(report.transfer, false);
   if (!transfer) return;
-  const bool fits = transfer->may_be_short && report.size <= transfer->size && report.size >= transfer->moved;
+  const std::uint64_t announced = transfer->moved + (transfer == bulk_transfer_ ? bulk_left_ : 0);
+  const bool fits = transfer->may_be_short && report.size <= transfer->size && report.size >= announced;
   if (!fits) return lose("the server sent a read of the wrong size");
   transfer->size = report.size;
   if (transfer->moved == transfer->size) end_transfer(transfer, true);
@@ -275,7 +284,8 @@ void Session::handle_read_data(const ReadData& report) {
   if (!transfer) return;
   const bool fits =
       report.data.size() == transfer->size || (transfer->may_be_short && report.data.size() < transfer->size);
-  if (!fits) return lose("the server sent a read of the wrong size");
+  const bool has_chunk = transfer == bulk_transfer_ && bulk_left_ != 0;
+  if (!fits || has_chunk) return lose("the server sent a read of the wrong size");
   std::memcpy(transfer->memory, report.data.data(), report.data.size());
   end_transfer(transfer, true);
 }
