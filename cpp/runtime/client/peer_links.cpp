@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "runtime/base/printable.h"
 #include "runtime/client/handle.h"
 #include "runtime/client/notice.h"
 #include "runtime/client/session.h"
@@ -154,15 +155,15 @@ void PeerLinks::report(Session& from, const PeerState& state) {
     // The other end may not have noticed.
     peer->send(ClosePeer{from.peer_id(), 0});
     peer->flush();
-    entry.reason = from.address().text() + ": " + std::string(state.text);
+    entry.reason = from.address().text() + ": " + printable(state.text);
     decided(both, entry, State::kFailed);
     if (from.expects_shutdown() || peer->expects_shutdown()) return;
     notice("the link between " + both.first->address().text() + " and " + both.second->address().text() +
-           " was lost; data between them goes through this computer (" + std::string(state.text) + ")");
+           " was lost; data between them goes through this computer (" + printable(state.text) + ")");
     return;
   }
   if (entry.state != State::kConnecting) return;
-  entry.reason += (entry.reason.empty() ? "" : "; ") + from.address().text() + ": " + std::string(state.text);
+  entry.reason += (entry.reason.empty() ? "" : "; ") + from.address().text() + ": " + printable(state.text);
   if (!std::exchange(entry.both_tried, true)) {
     entry.reversed = !entry.reversed;
     attempt(both, entry);

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdio>
 
+#include "runtime/base/printable.h"
 #include "runtime/client/event.h"
 #include "runtime/client/peer_links.h"
 #include "runtime/client/session.h"
@@ -248,7 +249,7 @@ void Session::handle(std::uint16_t code, Bytes payload) {
       });
     case Code::kSessionError:
       return with(SessionError{},
-                  [&](const SessionError& report) { lose("the server said: " + std::string(report.text)); });
+                  [&](const SessionError& report) { lose("the server said: " + printable(report.text)); });
     default:
       lose("the server sent an unknown message (" + std::to_string(code) + ")");
   }

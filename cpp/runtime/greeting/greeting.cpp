@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "runtime/base/printable.h"
 #include "runtime/greeting/proof.h"
 #include "runtime/greeting/secret.h"
 #include "runtime/transport/shared_memory.h"
@@ -17,9 +18,7 @@ Bytes key_of(const Secret& secret) { return std::as_bytes(std::span(secret)); }
 std::string read_text(Connection& connection, const Welcome& welcome, Deadline deadline) {
   std::string text(std::min(welcome.text_size, kWelcomeTextMax), '\0');
   read_before(connection, std::as_writable_bytes(std::span(text.data(), text.size())), deadline);
-  std::replace_if(
-      text.begin(), text.end(), [](unsigned char byte) { return byte < 0x20 || byte == 0x7f; }, ' ');
-  return text;
+  return printable(text);
 }
 
 // Sends what the connecting side says next and reads the answer: accepted, or that a proof is wanted.
