@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <set>
 #include <stdexcept>
 #include <system_error>
 #include <vector>
@@ -184,8 +185,12 @@ PlacedFiles ProgramFiles::place(const ClientFiles& files) {
   std::string options(files.options);
   if (files.headers.empty() && files.include_folders.empty()) return {std::move(options), {}, -1};
   Hash hash;
-  files.headers.for_each([&hash](const HeaderFile& header) {
-    relative_path(header.path);
+  std::set<fs::path> paths;
+  files.headers.for_each([&](const HeaderFile& header) {
+    // With two contents no folder would ever hold them all.
+    if (!paths.insert(relative_path(header.path)).second) {
+      throw ProtocolError("the header \"" + std::string(header.path.substr(0, 200)) + "\" is sent twice");
+    }
     hash.add(as_bytes(header.path));
     hash.add(header.content);
   });
