@@ -59,8 +59,7 @@ cl_int ArgumentSnapshot::apply(cl_kernel kernel, Device& device) {
 }
 
 cl_int Kernel::on(Device& device, DeviceKernel*& kernel) {
-  if (native_.size() <= device.index()) native_.resize(device.index() + 1);
-  auto& slot = native_[device.index()];
+  auto& slot = native_[&device];
   if (slot == nullptr) {
     const cl_int error = make(device, slot);
     if (error != CL_SUCCESS) return error;

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -88,7 +89,7 @@ class Kernel final : public RefCounted {
  private:
   const Ref<Program> program_;
   const std::string name_;
-  std::vector<std::unique_ptr<DeviceKernel>> native_;  // by device
+  std::map<const Device*, std::unique_ptr<DeviceKernel>> native_;
   std::shared_ptr<const SvmPointers> svm_;
 };
 

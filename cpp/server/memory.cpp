@@ -4,16 +4,22 @@ namespace remotecl::server {
 
 Memory::~Memory() {
   for (const Native& native : native_) {
-    if (native.memory == nullptr) continue;
     clReleaseMemObject(native.memory);
     native.device->give_back(native.reserved);
     if (counters_) counters_->freed(native.device->root().index(), native.reserved);
   }
 }
 
+const Memory::Native* Memory::find(const Device& device) const {
+  for (const Native& native : native_) {
+    if (native.device == &device) return &native;
+  }
+  return nullptr;
+}
+
 cl_int Memory::native(Device& device, cl_mem& memory) {
-  if (device.index() < native_.size() && native_[device.index()].memory != nullptr) {
-    memory = native_[device.index()].memory;
+  if (const Native* made = find(device)) {
+    memory = made->memory;
     return CL_SUCCESS;
   }
   Native native{&device};
@@ -22,8 +28,7 @@ cl_int Memory::native(Device& device, cl_mem& memory) {
     device.give_back(native.reserved);
     return error;
   }
-  if (native_.size() <= device.index()) native_.resize(device.index() + 1);
-  native_[device.index()] = native;
+  native_.push_back(native);
   if (counters_) counters_->allocated(device.root().index(), native.reserved);
   memory = native.memory;
   return CL_SUCCESS;
@@ -31,7 +36,7 @@ cl_int Memory::native(Device& device, cl_mem& memory) {
 
 std::byte* Memory::host_memory(Device& device) {
   cl_mem memory = nullptr;
-  return native(device, memory) == CL_SUCCESS ? native_[device.index()].host_memory : nullptr;
+  return native(device, memory) == CL_SUCCESS ? find(device)->host_memory : nullptr;
 }
 
 }  // namespace remotecl::server

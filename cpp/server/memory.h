@@ -44,8 +44,11 @@ class Memory : public RefCounted {
 
  private:
   const Ref<Memory> parent_;
+  // Null where there is none yet.
+  const Native* find(const Device& device) const;
+
   const Ref<SessionCounters> counters_;
-  std::vector<Native> native_;  // by device
+  std::vector<Native> native_;  // of few devices; an index may be given to another one, a device is the same for good
 };
 
 }  // namespace remotecl::server

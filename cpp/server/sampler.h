@@ -1,6 +1,6 @@
 #pragma once
 
-#include <vector>
+#include <map>
 
 #include "runtime/base/ref_counted.h"
 #include "server/cl.h"
@@ -23,7 +23,7 @@ class Sampler final : public RefCounted {
   const cl_bool normalized_coordinates_;
   const cl_addressing_mode addressing_;
   const cl_filter_mode filter_;
-  std::vector<cl_sampler> native_;  // by device
+  std::map<const Device*, cl_sampler> native_;
 };
 
 }  // namespace remotecl::server
