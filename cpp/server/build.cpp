@@ -185,6 +185,14 @@ cl_program BuildReport::inspect(const Program& program, Device& device) {
   return native;
 }
 
+ArgumentKinds BuildReport::argument_kinds(std::size_t index) const {
+  ArgumentKinds kinds;
+  for (const KernelRecord& kernel : records_[index].kernels) {
+    for (const auto& argument : kernel.arguments) kinds[kernel.name].push_back(argument.values.kind);
+  }
+  return kinds;
+}
+
 void BuildReport::send(Outbox& outbox, Token token) const {
   // Views into records_, innermost first; the outer vectors are complete before a span of them is taken.
   std::vector<std::vector<std::vector<ArgumentDescription>>> arguments(records_.size());

@@ -50,6 +50,7 @@ class BuildReport {
   cl_program inspect(const Program& program, Device& device);
 
   bool executable(std::size_t index) const { return records_[index].values.executable != 0; }
+  ArgumentKinds argument_kinds(std::size_t index) const;
   void send(Outbox& outbox, Token token) const;
 
  private:

@@ -120,6 +120,7 @@ cl_int Session::set_arguments(DeviceKernel& kernel, Device& device, const Sequen
 
 cl_int Session::set_argument(DeviceKernel& kernel, Device& device, std::uint32_t index) {
   const StoredArgument& argument = kernel.arguments[index];
+  if (!kernel.takes(index, argument.kind())) return CL_INVALID_ARG_VALUE;
   if (argument.kind() == ArgumentKind::kValue) {
     return clSetKernelArg(kernel.native, index, argument.value().size(), argument.value().data());
   }

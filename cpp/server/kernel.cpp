@@ -17,6 +17,14 @@ void StoredArgument::set(const KernelArgument& argument) {
   }
 }
 
+// Where the driver tells nothing, an image or a sampler looks like a value.
+bool DeviceKernel::takes(std::uint32_t index, ArgumentKind kind) const {
+  if (index >= kinds.size()) return false;
+  if (kind == ArgumentKind::kValue) return kinds[index] == ArgumentKind::kValue || kinds[index] == ArgumentKind::kOther;
+  if (kind == ArgumentKind::kMemory) return kinds[index] != ArgumentKind::kValue;
+  return true;
+}
+
 cl_int DeviceKernel::use_svm(const std::shared_ptr<const SvmPointers>& list, Device& device) {
   if (list == nullptr || svm == list) return CL_SUCCESS;
   std::vector<void*> usable;
@@ -78,6 +86,7 @@ cl_int Kernel::make(Device& device, std::unique_ptr<DeviceKernel>& kernel) const
   cl_uint count = 0;
   error = clGetKernelInfo(made->native, CL_KERNEL_NUM_ARGS, sizeof count, &count, nullptr);
   if (error != CL_SUCCESS) return error;
+  made->kinds = program_->argument_kinds(device, name_);
   made->arguments.resize(count);
   kernel = std::move(made);
   return CL_SUCCESS;

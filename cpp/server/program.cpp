@@ -13,7 +13,7 @@ Program::~Program() {
   *session_bytes_ -= code_.size();
   for (const auto& [device, code] : codes_) *session_bytes_ -= code.size();
   for (const auto& [constant, value] : constants_) *session_bytes_ -= value.size();
-  for (const Native& native : native_) {
+  for (const auto& [device, native] : native_) {
     if (native.program != nullptr) clReleaseProgram(native.program);
   }
 }
@@ -27,7 +27,7 @@ void Program::keep(std::string& code, Bytes bytes) {
 
 void Program::set_code(Bytes code) { keep(code_, code); }
 
-void Program::set_code(const Device& device, Bytes code) { keep(codes_[device.index()], code); }
+void Program::set_code(const Device& device, Bytes code) { keep(codes_[&device], code); }
 
 cl_int Program::specialize(Device& device, std::uint32_t constant, Bytes value) {
   if (origin_ != ProgramOrigin::kIl || device.version() < 22) return CL_INVALID_OPERATION;
@@ -40,7 +40,7 @@ cl_int Program::specialize(Device& device, std::uint32_t constant, Bytes value) 
 }
 
 cl_program Program::make_native(cl_context context, const Device& device, cl_int& error) const {
-  const auto own = codes_.find(device.index());
+  const auto own = codes_.find(&device);
   const cl_device_id id = device.id();
   switch (origin_) {
     case ProgramOrigin::kSource: {
@@ -99,20 +99,27 @@ void Program::take_prints(const Program& part) {
   if (part.prints()) prints_.store(true, std::memory_order_relaxed);
 }
 
-void Program::set_native(const Device& device, cl_program program, bool executable) {
-  if (native_.size() <= device.index()) native_.resize(device.index() + 1);
-  Native& native = native_[device.index()];
+void Program::set_native(const Device& device, cl_program program, bool executable, ArgumentKinds kinds) {
+  Native& native = native_[&device];
   if (native.program != nullptr) clReleaseProgram(native.program);
-  native = {program, executable};
+  native = {program, executable, std::move(kinds)};
 }
 
 cl_program Program::native(const Device& device) const {
-  return device.index() < native_.size() ? native_[device.index()].program : nullptr;
+  const auto native = native_.find(&device);
+  return native == native_.end() ? nullptr : native->second.program;
 }
 
 cl_program Program::executable(const Device& device) const {
-  return device.index() < native_.size() && native_[device.index()].executable ? native_[device.index()].program
-                                                                               : nullptr;
+  const auto native = native_.find(&device);
+  return native == native_.end() || !native->second.executable ? nullptr : native->second.program;
+}
+
+std::vector<ArgumentKind> Program::argument_kinds(const Device& device, const std::string& kernel) const {
+  const auto native = native_.find(&device);
+  if (native == native_.end()) return {};
+  const auto kinds = native->second.kinds.find(kernel);
+  return kinds == native->second.kinds.end() ? std::vector<ArgumentKind>() : kinds->second;
 }
 
 }  // namespace remotecl::server

@@ -9,10 +9,14 @@
 
 #include "runtime/base/bytes.h"
 #include "runtime/base/ref_counted.h"
+#include "runtime/protocol/messages.h"
 #include "server/cl.h"
 #include "server/device.h"
 
 namespace remotecl::server {
+
+// Of the arguments of kernels, by their names.
+using ArgumentKinds = std::map<std::string, std::vector<ArgumentKind>>;
 
 enum class ProgramOrigin { kSource, kBinaries, kIl, kBuiltInKernels, kLink };
 
@@ -43,16 +47,19 @@ class Program final : public RefCounted {
 
   // The result of the last build, compilation or link, also of one that failed; or a program that is not built.
   // Takes the reference.
-  void set_native(const Device& device, cl_program program, bool executable);
+  void set_native(const Device& device, cl_program program, bool executable, ArgumentKinds kinds);
   // That program, still owned by this object; null when there was none.
   cl_program native(const Device& device) const;
   // The same, when kernels can be made of it.
   cl_program executable(const Device& device) const;
+  // What its kernel of that name takes; nothing where there is none.
+  std::vector<ArgumentKind> argument_kinds(const Device& device, const std::string& kernel) const;
 
  private:
   struct Native {
     cl_program program = nullptr;
     bool executable = false;
+    ArgumentKinds kinds;
   };
 
   void keep(std::string& code, Bytes bytes);
@@ -61,9 +68,9 @@ class Program final : public RefCounted {
   const ProgramOrigin origin_;
   const std::shared_ptr<std::atomic<std::uint64_t>> session_bytes_;
   std::string code_;
-  std::map<std::uint32_t, std::string> codes_;      // by device
+  std::map<const Device*, std::string> codes_;
   std::map<std::uint32_t, std::string> constants_;  // specialization constants
-  std::vector<Native> native_;                      // by device
+  std::map<const Device*, Native> native_;
   std::atomic<bool> prints_{false};
 };
 
