@@ -14,13 +14,14 @@ CXX_FILES := $(shell find cpp tests python/src -name '*.h' -o -name '*.cpp')
 # comes from ccache, if ccache is told not to look at the folder's name.
 export CCACHE_NOHASHDIR := 1
 
-.PHONY: help setup build package wheel docs demo test bench instructions namespaces asan tsan check-all format lint clean distclean
+.PHONY: help setup build package wheel docs demo test bench instructions namespaces asan tsan fuzz check-all format lint clean distclean
 
 help:
 	@echo "demo       a real job on two daemons over loopback, checked"
 	@echo "test       C++ and Python tests"
 	@echo "bench      native driver, raw TCP and remotecl side by side"
 	@echo "asan tsan  the tests with address and undefined-behaviour, or thread sanitizer"
+	@echo "fuzz       every fuzz target for FUZZ_SECONDS (600), with sanitizers; needs clang"
 	@echo "namespaces the tests that need root for network namespaces; skipped without"
 	@echo "instructions  what a kernel launch costs, counted by valgrind; fails when it has grown"
 	@echo "check-all  lint, test, instructions, namespaces, asan and tsan"
@@ -66,6 +67,9 @@ asan: setup
 
 tsan: setup
 	PYTHON=$(PYTHON) scripts/sanitized-tests.sh thread
+
+fuzz: setup
+	scripts/fuzz.sh $(or $(FUZZ_SECONDS),600) $(FUZZ_TARGETS)
 
 namespaces: package
 	$(PYTHON) -m pytest -m namespaces

@@ -1,0 +1,227 @@
+// Queues, events, and how commands are carried out.
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "driver/objects.h"
+
+namespace remotecl::fuzz {
+namespace {
+
+cl_ulong now() {
+  static std::atomic<cl_ulong> time{1000};
+  return time += 10;
+}
+
+using Calls = std::vector<std::function<void()>>;
+
+void end(const Held<_cl_event>& event, cl_int status, Calls& calls) {
+  event->status = status;
+  event->time = now();
+  for (auto& callback : std::exchange(event->callbacks, {})) {
+    calls.push_back([callback = std::move(callback), status] { callback(status); });
+  }
+}
+
+void run_locked(cl_command_queue queue, cl_event until, Calls& calls) {
+  while (!queue->commands.empty() && (until == nullptr || until->status > CL_COMPLETE)) {
+    const Command command = std::move(queue->commands.front());
+    queue->commands.pop_front();
+    cl_int status = CL_COMPLETE;
+    for (const auto& wait : command.waits) {
+      if (wait->status > CL_COMPLETE && wait->queue != nullptr) run_locked(wait->queue, wait.get(), calls);
+      if (wait->status < 0) status = CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
+    }
+    if (status == CL_COMPLETE) status = command.work();
+    end(command.event, status, calls);
+    // Drivers let go of a command's objects on a thread of theirs, too.
+    calls.push_back([kept = std::make_shared<Command>(command)] {});
+  }
+}
+
+}  // namespace
+
+std::recursive_mutex& driver_mutex() {
+  static std::recursive_mutex& mutex = *new std::recursive_mutex;
+  return mutex;
+}
+
+cl_int enqueue(cl_command_queue queue, cl_uint count, const cl_event* waits, cl_event* event,
+               std::function<cl_int()> work) {
+  if ((count == 0) != (waits == nullptr)) return CL_INVALID_EVENT_WAIT_LIST;
+  Command command{std::move(work), {}, {}};
+  for (cl_uint i = 0; i < count; ++i) {
+    if (!is(waits[i], kEvent)) return CL_INVALID_EVENT_WAIT_LIST;
+    if (waits[i]->context.get() != queue->context.get()) return CL_INVALID_CONTEXT;
+    command.waits.emplace_back(waits[i]);
+  }
+  auto* made = new _cl_event(queue->context.get(), queue);
+  made->is_profiled = (queue->properties & CL_QUEUE_PROFILING_ENABLE) != 0;
+  command.event = Held<_cl_event>(made);
+  if (event != nullptr) {
+    *event = made;
+  } else {
+    release(made);
+  }
+  queue->commands.push_back(std::move(command));
+  return CL_SUCCESS;
+}
+
+void run(cl_command_queue queue, cl_event until) {
+  Calls calls;
+  {
+    const DriverLock lock(driver_mutex());
+    const Held<_cl_command_queue> kept(queue);
+    run_locked(queue, until, calls);
+  }
+  for (auto& call : calls) call();
+  // What is let go of may be the last reference to an object: the lock is for that.
+  const DriverLock lock(driver_mutex());
+  calls.clear();
+}
+
+}  // namespace remotecl::fuzz
+
+using namespace remotecl::fuzz;
+
+_cl_event::_cl_event(cl_context context, cl_command_queue queue)
+    : Object(kEvent), context(context), queue(retain(queue)) {}
+_cl_event::~_cl_event() { release(queue); }
+
+cl_command_queue clCreateCommandQueue(cl_context context, cl_device_id device, cl_command_queue_properties properties,
+                                      cl_int* error) {
+  const DriverLock lock(driver_mutex());
+  if (!is(context, kContext)) return failed<_cl_command_queue>(CL_INVALID_CONTEXT, error);
+  if (device != context->device.get()) return failed<_cl_command_queue>(CL_INVALID_DEVICE, error);
+  return made(new _cl_command_queue(context, properties), error);
+}
+
+cl_int clRetainCommandQueue(cl_command_queue queue) {
+  const DriverLock lock(driver_mutex());
+  retain(queue);
+  return CL_SUCCESS;
+}
+
+// "clReleaseCommandQueue performs an implicit flush."
+cl_int clReleaseCommandQueue(cl_command_queue queue) {
+  for (;;) {
+    run(queue);
+    const DriverLock lock(driver_mutex());
+    if (queue->commands.empty()) break;  // else a callback has added some
+  }
+  const DriverLock lock(driver_mutex());
+  release(queue);
+  return CL_SUCCESS;
+}
+
+cl_int clGetCommandQueueInfo(cl_command_queue queue, cl_command_queue_info name, std::size_t size, void* value,
+                             std::size_t* size_ret) {
+  const DriverLock lock(driver_mutex());
+  if (name != CL_QUEUE_PROPERTIES) return CL_INVALID_VALUE;
+  return answer(queue->properties, size, value, size_ret);
+}
+
+cl_int clFlush(cl_command_queue queue) {
+  run(queue);
+  return CL_SUCCESS;
+}
+
+cl_int clFinish(cl_command_queue queue) {
+  run(queue);
+  return CL_SUCCESS;
+}
+
+cl_int clWaitForEvents(cl_uint count, const cl_event* events) {
+  cl_int error = CL_SUCCESS;
+  for (cl_uint i = 0; i < count; ++i) {
+    cl_command_queue queue = nullptr;
+    {
+      const DriverLock lock(driver_mutex());
+      if (!is(events[i], kEvent)) return CL_INVALID_EVENT;
+      if (events[i]->status > CL_COMPLETE) queue = retain(events[i]->queue);
+    }
+    if (queue != nullptr) {
+      run(queue, events[i]);
+      const DriverLock lock(driver_mutex());
+      release(queue);
+    }
+    const DriverLock lock(driver_mutex());
+    if (events[i]->status < 0) error = CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
+  }
+  return error;
+}
+
+cl_event clCreateUserEvent(cl_context context, cl_int* error) {
+  const DriverLock lock(driver_mutex());
+  return made(new _cl_event(context, nullptr), error);
+}
+
+cl_int clSetUserEventStatus(cl_event event, cl_int status) {
+  Calls calls;
+  {
+    const DriverLock lock(driver_mutex());
+    if (event->status <= CL_COMPLETE) return CL_INVALID_OPERATION;
+    end(Held<_cl_event>(event), status, calls);
+  }
+  for (auto& call : calls) call();
+  return CL_SUCCESS;
+}
+
+cl_int clRetainEvent(cl_event event) {
+  const DriverLock lock(driver_mutex());
+  if (!is(event, kEvent)) return CL_INVALID_EVENT;
+  retain(event);
+  return CL_SUCCESS;
+}
+
+cl_int clReleaseEvent(cl_event event) {
+  const DriverLock lock(driver_mutex());
+  if (!is(event, kEvent)) return CL_INVALID_EVENT;
+  release(event);
+  return CL_SUCCESS;
+}
+
+cl_int clGetEventInfo(cl_event event, cl_event_info name, std::size_t size, void* value, std::size_t* size_ret) {
+  const DriverLock lock(driver_mutex());
+  if (!is(event, kEvent)) return CL_INVALID_EVENT;
+  switch (name) {
+    case CL_EVENT_COMMAND_EXECUTION_STATUS:
+      return answer(event->status, size, value, size_ret);
+    case CL_EVENT_COMMAND_QUEUE:
+      return answer(event->queue, size, value, size_ret);
+    case CL_EVENT_CONTEXT:
+      return answer(event->context.get(), size, value, size_ret);
+    default:
+      return CL_INVALID_VALUE;
+  }
+}
+
+cl_int clSetEventCallback(cl_event event, cl_int, void(CL_CALLBACK* function)(cl_event, cl_int, void*), void* data) {
+  {
+    const DriverLock lock(driver_mutex());
+    if (!is(event, kEvent)) return CL_INVALID_EVENT;
+    if (event->status > CL_COMPLETE) {
+      event->callbacks.push_back([event, function, data](cl_int status) { function(event, status, data); });
+      return CL_SUCCESS;
+    }
+  }
+  function(event, event->status, data);
+  return CL_SUCCESS;
+}
+
+cl_int clGetEventProfilingInfo(cl_event event, cl_profiling_info name, std::size_t size, void* value,
+                               std::size_t* size_ret) {
+  const DriverLock lock(driver_mutex());
+  if (!is(event, kEvent)) return CL_INVALID_EVENT;
+  if (!event->is_profiled || event->status != CL_COMPLETE) return CL_PROFILING_INFO_NOT_AVAILABLE;
+  return answer(event->time + (name - CL_PROFILING_COMMAND_QUEUED), size, value, size_ret);
+}
+
+cl_int clEnqueueMarkerWithWaitList(cl_command_queue queue, cl_uint count, const cl_event* waits, cl_event* event) {
+  const DriverLock lock(driver_mutex());
+  return enqueue(queue, count, waits, event, [] { return CL_COMPLETE; });
+}
+
+cl_int clEnqueueBarrierWithWaitList(cl_command_queue queue, cl_uint count, const cl_event* waits, cl_event* event) {
+  return clEnqueueMarkerWithWaitList(queue, count, waits, event);
+}
