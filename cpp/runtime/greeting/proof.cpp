@@ -8,6 +8,8 @@
 #include <memory>
 #include <new>
 
+#include "runtime/transport/crypto_library.h"
+
 namespace remotecl {
 namespace {
 
@@ -21,12 +23,9 @@ struct Heading {
 constexpr std::size_t kHeadingSize = 16;
 constexpr std::size_t kTranscriptSize = 68;
 
-// A context of our own, never freed: the process may use OpenSSL too, and may be ending while a thread of it proves.
+// Never freed, as the library.
 EVP_MAC* hmac() {
-  static EVP_MAC* const mac = [] {
-    OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_NO_ATEXIT, nullptr);
-    return EVP_MAC_fetch(OSSL_LIB_CTX_new(), "HMAC", nullptr);
-  }();
+  static EVP_MAC* const mac = EVP_MAC_fetch(crypto_library(), "HMAC", nullptr);
   return mac;
 }
 

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "runtime/base/bytes.h"
+#include "runtime/transport/key_pin.h"
 
 namespace remotecl {
 
@@ -47,6 +48,8 @@ class Connection {
   virtual void await_writable(std::chrono::milliseconds time);
   virtual void set_read_timeout(std::chrono::milliseconds timeout) = 0;  // 0: none
   virtual void shutdown() = 0;
+  // What the other side has shown in a handshake of TLS; null: nothing, or there was none.
+  virtual const PeerCertificate* peer_certificate() const { return nullptr; }
   // After its end: whether nothing has been heard of the other machine for a while.
   virtual bool vanished() const { return false; }
 

@@ -42,12 +42,17 @@ std::size_t StreamConnection::read_some(MutableBytes to) {
 }
 
 std::ptrdiff_t StreamConnection::try_read_some(MutableBytes to) {
+  const std::ptrdiff_t count = try_receive(to, 0);
+  if (count > 0) bytes_received_.fetch_add(static_cast<std::uint64_t>(count), std::memory_order_relaxed);
+  return count;
+}
+
+std::ptrdiff_t StreamConnection::peek(MutableBytes to) { return try_receive(to, MSG_PEEK); }
+
+std::ptrdiff_t StreamConnection::try_receive(MutableBytes to, int flags) {
   for (;;) {
-    const ssize_t count = ::recv(descriptor_, to.data(), to.size(), MSG_DONTWAIT);
-    if (count > 0) {
-      bytes_received_.fetch_add(static_cast<std::uint64_t>(count), std::memory_order_relaxed);
-      return count;
-    }
+    const ssize_t count = ::recv(descriptor_, to.data(), to.size(), flags | MSG_DONTWAIT);
+    if (count > 0) return count;
     if (count < 0 && errno == EINTR) continue;
     if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return -1;
     if (count < 0) note_error();

@@ -19,11 +19,14 @@ class StreamConnection final : public Connection {
   void set_read_timeout(std::chrono::milliseconds timeout) override;
   void shutdown() override;
   bool vanished() const override { return vanished_.load(std::memory_order_relaxed); }
+  // As try_read_some, and what has been read stays there to be read again.
+  std::ptrdiff_t peek(MutableBytes to);
   // Ends it: the other machine does not answer.
   void give_up();
 
  private:
   void note_error();
+  std::ptrdiff_t try_receive(MutableBytes to, int flags);
 
   const int descriptor_;
   std::atomic<bool> vanished_{false};

@@ -10,8 +10,6 @@
 #include <asio.hpp>
 #include <utility>
 
-#include "runtime/transport/stream_connection.h"
-
 namespace remotecl::tcp {
 namespace {
 
@@ -36,7 +34,7 @@ std::string failure(const Address& address, const std::error_code& error) {
 
 }  // namespace
 
-std::unique_ptr<Connection> connect(const Address& address, std::chrono::milliseconds timeout) {
+std::unique_ptr<StreamConnection> connect(const Address& address, std::chrono::milliseconds timeout) {
   asio::io_context io;
   Socket::resolver resolver(io);
   std::error_code error;
@@ -61,7 +59,7 @@ std::unique_ptr<Connection> connect(const Address& address, std::chrono::millise
   return adopt(socket.release());
 }
 
-std::unique_ptr<Connection> adopt(int descriptor) {
+std::unique_ptr<StreamConnection> adopt(int descriptor) {
   // A program that has closed its standard streams may still write to them.
   if (descriptor <= STDERR_FILENO) {
     const int higher = ::fcntl(descriptor, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
@@ -137,7 +135,7 @@ Address Listener::address() const {
   return {endpoint.address().to_string(), endpoint.port()};
 }
 
-std::unique_ptr<Connection> Listener::accept() {
+std::unique_ptr<StreamConnection> Listener::accept() {
   for (;;) {
     pollfd waits[2] = {{state_->acceptor.native_handle(), POLLIN, 0}, {state_->closing, POLLIN, 0}};
     if (::poll(waits, 2, -1) < 0 && errno != EINTR) return nullptr;

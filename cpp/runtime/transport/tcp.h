@@ -5,16 +5,16 @@
 #include <memory>
 
 #include "runtime/transport/address.h"
-#include "runtime/transport/connection.h"
+#include "runtime/transport/stream_connection.h"
 
 namespace remotecl::tcp {
 
 // Connects, trying every address that the name resolves to. Throws ConnectionError whose text names the address, the
 // cause and the remedy.
-std::unique_ptr<Connection> connect(const Address& address, std::chrono::milliseconds timeout);
+std::unique_ptr<StreamConnection> connect(const Address& address, std::chrono::milliseconds timeout);
 
 // Sets a connected or accepted socket for latency (no delay, keep-alive) and wraps it; takes the descriptor over.
-std::unique_ptr<Connection> adopt(int descriptor);
+std::unique_ptr<StreamConnection> adopt(int descriptor);
 
 // Who is at the other end of a connection of this kind, as a number.
 Address peer_address(const Connection& connection);
@@ -33,7 +33,7 @@ class Listener {
 
   Address address() const;  // with the real port
   // Blocks for the next connection; null once close() was called. Survives running out of descriptors.
-  std::unique_ptr<Connection> accept();
+  std::unique_ptr<StreamConnection> accept();
   void close();
 
  private:

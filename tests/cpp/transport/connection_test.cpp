@@ -10,6 +10,7 @@
 #include "runtime/transport/loopback.h"
 #include "runtime/transport/tcp.h"
 #include "shared_memory_peer.h"
+#include "tls_pair.h"
 
 namespace remotecl {
 namespace {
@@ -31,6 +32,13 @@ struct SharedMemory {
   static Pair make() { return make_memory_pair(); }
 };
 
+struct Tls {
+  static Pair make() {
+    TlsPair pair = make_tls_pair();
+    return {std::move(pair.near), std::move(pair.far)};
+  }
+};
+
 template <class Transport>
 class ConnectionTest : public ::testing::Test {
  protected:
@@ -38,7 +46,7 @@ class ConnectionTest : public ::testing::Test {
   Connection& near_ = *pair_.first;
   Connection& far_ = *pair_.second;
 };
-using Transports = ::testing::Types<Tcp, Loopback, SharedMemory>;
+using Transports = ::testing::Types<Tcp, Loopback, SharedMemory, Tls>;
 TYPED_TEST_SUITE(ConnectionTest, Transports);
 
 TYPED_TEST(ConnectionTest, BytesArriveInOrderBothWays) {
