@@ -15,10 +15,8 @@ using namespace remotecl;
 using nlohmann::json;
 
 json server_json(const ServerStatus& server) {
-  json result{{"address", server.address.text()},
-              {"token_file", server.token_file},
-              {"error", server.error},
-              {"devices", json::array()}};
+  json result{
+      {"address", server.address.text()}, {"name", server.name}, {"error", server.error}, {"devices", json::array()}};
   if (server.session == nullptr) {
     result["status"] = "unreachable";
     return result;

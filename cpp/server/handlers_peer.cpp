@@ -116,7 +116,13 @@ void Session::handle(const AcceptPeer& message) {
 
 void Session::handle(const ConnectPeer& message) {
   check(message.peer);
-  PeerTable::Attempt attempt{message.peer, message.link, {message.session, message.epoch, message.secret}, {}};
+  PeerTable::Attempt attempt{message.peer, message.link, {message.session, message.epoch, message.secret}, {}, {}};
+  if (!message.key_pin.empty()) {
+    KeyPin pin{};
+    if (message.key_pin.size() != pin.size()) throw ProtocolError("the pin of a peer's key has a wrong size");
+    std::copy_n(message.key_pin.begin(), pin.size(), std::as_writable_bytes(std::span(pin)).begin());
+    attempt.pin = pin;
+  }
   message.addresses.for_each([&](const PeerAddress& address) {
     if (address.host.size() > PeerTable::kHostMax) throw ProtocolError("the name of a peer's host is too long");
     if (attempt.addresses.size() < PeerTable::kAddressesMax) {

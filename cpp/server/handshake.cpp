@@ -6,6 +6,8 @@
 
 #include "runtime/greeting/proof.h"
 #include "runtime/greeting/secret.h"
+#include "runtime/transport/tcp.h"
+#include "server/log.h"
 
 namespace remotecl::server {
 namespace {
@@ -22,9 +24,19 @@ void answer(Connection& connection, Welcome welcome, std::string_view text = {})
   connection.try_write(bytes.bytes());
 }
 
+// It waits for an answer of TLS. What it has sent is read, or closing the connection would take the answer back.
+void refuse_tls(Connection& connection, std::uint64_t epoch) {
+  refuse(
+      connection, epoch, WelcomeStatus::kNoTls,
+      "it was started without --tls. Start it with a certificate; or take pin= and ca= out of its name, if others may "
+      "read and change what travels");
+  std::array<std::byte, 2048> ignored;
+  for (int i = 0; i < 16 && connection.try_read_some(ignored) > 0;) ++i;
+}
+
 }  // namespace
 
-std::optional<Hello> read_hello(Connection& connection, Deadline deadline) {
+std::optional<Hello> read_hello(Connection& connection, std::uint64_t epoch, Deadline deadline) {
   std::array<std::byte, kHelloSize> bytes;
   for (std::size_t have = 0; have < bytes.size();) {
     const auto now = std::chrono::steady_clock::now();
@@ -35,10 +47,40 @@ std::optional<Hello> read_hello(Connection& connection, Deadline deadline) {
     have += count;
     // A peer that speaks something else is recognised by its first bytes, however few it sends.
     const std::size_t checked = std::min(have, kMagic.size());
-    if (std::memcmp(bytes.data(), kMagic.data(), checked) != 0) return std::nullopt;
+    if (std::memcmp(bytes.data(), kMagic.data(), checked) == 0) continue;
+    if (bytes[0] == std::byte{TlsConnection::kFirstByte}) refuse_tls(connection, epoch);
+    return std::nullopt;
   }
   connection.set_read_timeout(std::chrono::milliseconds(0));
   return decode_frame<Hello>(bytes);
+}
+
+bool secure(TlsConnection& connection, std::uint64_t epoch, Deadline deadline) {
+  const auto result = connection.handshake(deadline);
+  if (result == TlsConnection::Handshake::kNoTls) {
+    StreamConnection& stream = connection.stream();
+    const auto hello = read_hello(stream, epoch, deadline);
+    if (hello && hello->version != kProtocolVersion) {
+      refuse(stream, epoch, WelcomeStatus::kVersionMismatch, version_mismatch_text(hello->version));
+    } else if (hello) {
+      refuse(stream, epoch, WelcomeStatus::kTlsNeeded,
+             "it speaks TLS only, and its name here asks for none; get the pin of its key from whoever runs the "
+             "server, and put ?pin=sha256:... behind the server's address");
+    }
+  } else if (result == TlsConnection::Handshake::kFailed) {
+    spdlog::info("no TLS with {}: it {}", tcp::peer_address(connection).text(), connection.failure());
+  }
+  return result == TlsConnection::Handshake::kDone;
+}
+
+bool has_certificate(Connection& connection, std::uint64_t epoch) {
+  const PeerCertificate* const shown = connection.peer_certificate();
+  if (shown != nullptr && shown->objection.empty()) return true;
+  refuse(connection, epoch, WelcomeStatus::kCertificateNeeded,
+         (shown == nullptr ? "it asks for a client's certificate, and none is named for it here"
+                           : "the client's certificate is not accepted (" + shown->objection + ")") +
+             "; get one from whoever runs the server, and put &certificate=FILE&key=FILE behind the server's name");
+  return false;
 }
 
 std::optional<Admission> admit(Connection& connection, const Hello& hello, std::uint64_t epoch,

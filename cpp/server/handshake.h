@@ -5,11 +5,19 @@
 #include <string>
 
 #include "runtime/greeting/greeting.h"
+#include "runtime/transport/tls.h"
 
 namespace remotecl::server {
 
-// Reads a Hello in time. Empty for a peer that is none of ours: it gets no answer.
-std::optional<Hello> read_hello(Connection& connection, Deadline deadline);
+// Reads a Hello in time. Empty for a peer that is none of ours: it gets no answer, unless it speaks TLS, where none is
+// spoken.
+std::optional<Hello> read_hello(Connection& connection, std::uint64_t epoch, Deadline deadline);
+
+// Whether the greeting can begin, inside of TLS. Otherwise whoever it was has been told why.
+bool secure(TlsConnection& connection, std::uint64_t epoch, Deadline deadline);
+
+// Whether a client has shown a certificate that is accepted. Otherwise it is refused.
+bool has_certificate(Connection& connection, std::uint64_t epoch);
 
 // A client that may have a session.
 struct Admission {

@@ -1,3 +1,5 @@
+#include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <spdlog/sinks/stdout_sinks.h>
@@ -5,12 +7,16 @@
 #include <unistd.h>
 #include <CLI/CLI.hpp>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "runtime/transport/address.h"
+#include "runtime/transport/certificate.h"
 #include "server/log.h"
 #include "server/server.h"
 
@@ -23,21 +29,43 @@ struct Options {
   std::string devices = "all";
   std::string log_level = "warning";
   std::string token_file;
+  std::vector<std::string> tls;  // files of the certificate and of its key
+  std::string client_ca;
+  std::vector<std::string> new_certificate;
   bool insecure = false;
   bool exit_on_stdin_eof = false;
 };
 
 // Whoever reaches the address could use the devices: that must have been meant.
 void require_protection(const Address& address, const Options& options) {
-  if (address.is_loopback() || !options.token_file.empty()) return;
+  if (address.is_loopback() || !options.token_file.empty() || !options.client_ca.empty()) return;
   if (!options.insecure) {
     throw ConnectionError(
         "refusing to listen on " + address.text() +
         ": other machines can reach it, and nothing keeps strangers out. Give clients a token and the "
-        "server --token-file FILE (`remotecl keygen` makes one); or listen on loopback; or say "
-        "--insecure, if everybody who reaches this port may use the devices");
+        "server --token-file FILE (`remotecl keygen` makes one), or clients certificates and the server "
+        "--tls-client-ca FILE; or listen on loopback; or say --insecure, if everybody who reaches this port may use "
+        "the devices");
   }
   spdlog::warn("--insecure: whoever reaches {} can use these devices", address.text());
+}
+
+void write_new_file(const std::string& path, const std::string& text, mode_t mode) {
+  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+  if (descriptor < 0 || ::write(descriptor, text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
+    throw std::runtime_error("cannot write " + path + ": " + std::strerror(errno));
+  }
+  ::close(descriptor);
+}
+
+int write_certificate(const std::vector<std::string>& files) {
+  char host[HOST_NAME_MAX + 1] = {};
+  const bool is_named = ::gethostname(host, sizeof host - 1) == 0 && host[0] != 0;
+  const NewCertificate made = make_certificate({is_named ? host : "localhost", "localhost"});
+  write_new_file(files[1], made.key, 0600);
+  write_new_file(files[0], made.certificate, 0644);
+  std::printf("pin=%s\n", pin_text(made.pin).c_str());
+  return 0;
 }
 
 // Signals arrive through this descriptor and nowhere else; every later thread inherits the mask.
@@ -67,10 +95,14 @@ int run(const Options& options) {
   require_protection(address, options);
   std::optional<AccessToken> token;
   if (!options.token_file.empty()) token = read_token(options.token_file);
-  auto server = std::make_unique<server::Server>(address, options.devices, std::move(token));
+  std::optional<TlsServer> tls;
+  if (!options.tls.empty()) tls.emplace(TlsServerFiles{options.tls[0], options.tls[1], options.client_ca});
+  const std::string pin = tls ? pin_text(tls->pin()) : "";
+  auto server = std::make_unique<server::Server>(address, options.devices, std::move(token), std::move(tls));
   for (const auto& device : server->driver().devices()) {
     std::printf("device %u: %s (%s)\n", device->index(), device->name().c_str(), device->platform_name().c_str());
   }
+  if (!pin.empty()) std::printf("TLS with pin=%s\n", pin.c_str());
   std::printf("listening on %s\n", server->address().text().c_str());
   std::fflush(stdout);
   wait_for_end(signals, options.exit_on_stdin_eof);
@@ -92,6 +124,18 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--token-file", options.token_file,
                  "let in only clients that know the token in this file; -: the first line of the standard input");
+  CLI::Option* const tls =
+      app.add_option("--tls", options.tls,
+                     "speak TLS only: PEM files of the certificate and of its key; `remotecl keygen` "
+                     "makes both");
+  tls->expected(2)->type_name("CERTIFICATE KEY");
+  app.add_option("--tls-client-ca", options.client_ca,
+                 "let in only clients whose certificate is signed by one in this PEM file; they need no token then")
+      ->needs(tls);
+  app.add_option("--make-certificate", options.new_certificate,
+                 "write a new key and a certificate that it has signed itself, print its pin, and end")
+      ->expected(2)
+      ->type_name("CERTIFICATE KEY");
   app.add_flag("--insecure", options.insecure, "listen beyond loopback although everybody can use the devices");
   app.add_flag("--exit-on-stdin-eof", options.exit_on_stdin_eof, "end when the standard input ends");
   app.add_option("--log-level", options.log_level, "trace, debug, info, warning, error or off")
@@ -104,7 +148,7 @@ int main(int argc, char** argv) {
   spdlog::set_pattern("remotecl-server: %l: %v");
   spdlog::set_level(spdlog::level::from_str(options.log_level));
   try {
-    return run(options);
+    return options.new_certificate.empty() ? run(options) : write_certificate(options.new_certificate);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "remotecl-server: %s\n", error.what());
     return 1;

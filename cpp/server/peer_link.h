@@ -36,8 +36,8 @@ class PeerLink final : public RefCounted {
   PeerLink(Session& session, PeerId peer, LinkId id, const Secret& secret, PeerEnd control, PeerEnd bulk);
   ~PeerLink() override { stop(); }
 
-  // Before start(): when a connection is lost, this side makes another one, to that address.
-  void reconnect_to(const Address& address, const Invitation& invitation);
+  // Before start(): when a connection is lost, this side makes another one, to that server.
+  void reconnect_to(const ServerName& server, const Invitation& invitation);
   // What the other side may carry on; null when there is nothing.
   ResumableConnection* stream(Role role) const;
   const Secret& secret() const { return secret_; }

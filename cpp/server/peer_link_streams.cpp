@@ -1,5 +1,5 @@
 // What lets a link go on over other connections when it loses its own.
-#include "runtime/transport/tcp.h"
+#include "runtime/greeting/dialer.h"
 #include "server/log.h"
 #include "server/peer_link.h"
 #include "server/protocol_error.h"
@@ -26,10 +26,11 @@ std::unique_ptr<Connection> PeerLink::make_stream(PeerEnd end, StreamKind kind, 
   return made;
 }
 
-void PeerLink::reconnect_to(const Address& address, const Invitation& invitation) {
+void PeerLink::reconnect_to(const ServerName& server, const Invitation& invitation) {
   if (control_stream_ == nullptr && bulk_stream_ == nullptr) return;
   reconnector_ = std::make_unique<Reconnector>(
-      address, invitation, session_.window(), [address] { return tcp::connect(address, kConnectTimeout); },
+      server.address, invitation, session_.window(),
+      [dialer = Dialer(server)] { return dialer.connect(kConnectTimeout); },
       [this](const std::string& news) { spdlog::info("session {:016x}: {}", session_.id(), news); });
   if (control_stream_ != nullptr) reconnector_->add(*control_stream_, Role::kPeerControl);
   if (bulk_stream_ != nullptr) reconnector_->add(*bulk_stream_, Role::kPeerBulk);

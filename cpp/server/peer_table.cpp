@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/greeting/dialer.h"
 #include "runtime/greeting/greeting.h"
 #include "runtime/greeting/secret.h"
 #include "runtime/transport/tcp.h"
@@ -14,6 +15,10 @@ namespace {
 
 // Of an address that does not answer at all; others may be tried after it.
 constexpr std::chrono::milliseconds kConnectTimeout{1500};
+
+ServerName name_of(const PeerTable::Attempt& attempt, const Address& address) {
+  return {address, {}, {attempt.pin, {}, {}, {}}};
+}
 
 }  // namespace
 
@@ -103,7 +108,8 @@ void PeerTable::connect(Attempt attempt) {
 }
 
 PeerEnd PeerTable::open(const Attempt& attempt, const Address& address, Role role) {
-  auto connection = tcp::connect(address, kConnectTimeout);
+  const Dialer dialer(name_of(attempt, address));
+  std::unique_ptr<Connection> connection = dialer.open(kConnectTimeout);
   {
     MutexLock lock(mutex_);
     if (stopped_) throw ConnectionError("the session ends");
@@ -117,6 +123,7 @@ PeerEnd PeerTable::open(const Attempt& attempt, const Address& address, Role rol
   if (session_.window().count() != 0) features |= kFeatureResumable;
   Welcome welcome{};
   try {
+    dialer.secure(*connection);
     welcome = greet_session(*connection, address, role, attempt.invitation, features);
   } catch (...) {
     leave();
@@ -137,7 +144,7 @@ void PeerTable::try_addresses(const Attempt& attempt) {
       auto bulk = open(attempt, address, Role::kPeerBulk);
       auto link = make_ref<PeerLink>(session_, attempt.peer, attempt.link, attempt.invitation.secret,
                                      std::move(control), std::move(bulk));
-      link->reconnect_to(address, attempt.invitation);
+      link->reconnect_to(name_of(attempt, address), attempt.invitation);
       MutexLock lock(mutex_);
       if (!stopped_) begin(attempt.peer, attempt.link, address.text(), std::move(link));
       return;

@@ -12,6 +12,7 @@
 #include "runtime/greeting/greeting.h"
 #include "runtime/protocol/frames.h"
 #include "runtime/transport/address.h"
+#include "runtime/transport/key_pin.h"
 #include "server/peer_link.h"
 #include "server/worker.h"
 
@@ -30,6 +31,7 @@ class PeerTable {
     LinkId link;
     Invitation invitation;
     std::vector<Address> addresses;
+    std::optional<KeyPin> pin;  // of its key, if it speaks TLS
   };
 
   explicit PeerTable(Session& session) : session_(session) {}

@@ -9,8 +9,9 @@
 
 namespace remotecl::server {
 
-Server::Server(const Address& address, std::string_view devices, std::optional<AccessToken> token)
-    : token_(std::move(token)), driver_(devices), listener_(address) {
+Server::Server(const Address& address, std::string_view devices, std::optional<AccessToken> token,
+               std::optional<TlsServer> tls)
+    : token_(std::move(token)), tls_(std::move(tls)), driver_(devices), listener_(address) {
   fill_random(std::as_writable_bytes(std::span(&epoch_, 1)));
   prepare_proofs();  // so that the first client need not wait for it
   acceptor_ = std::thread([this] { accept_all(); });
@@ -44,7 +45,13 @@ bool Server::stop(std::chrono::milliseconds timeout) {
 }
 
 void Server::accept_all() {
-  while (auto connection = listener_.accept()) {
+  while (auto stream = listener_.accept()) {
+    std::unique_ptr<Connection> connection;
+    if (tls_) {
+      connection = tls_->wrap(std::move(stream));
+    } else {
+      connection = std::move(stream);
+    }
     bool busy = false;
     {
       MutexLock lock(mutex_);
@@ -55,7 +62,7 @@ void Server::accept_all() {
       }
     }
     if (busy) {
-      refuse(*connection, epoch_, WelcomeStatus::kBusy, "too many connections are being made; try again");
+      refuse(plain(*connection), epoch_, WelcomeStatus::kBusy, "too many connections are being made; try again");
       continue;
     }
     Connection* const key = connection.get();
@@ -93,14 +100,27 @@ void Server::serve(std::unique_ptr<Connection> connection) {
   thread_left_.notify_all();
 }
 
+Connection& Server::plain(Connection& connection) const {
+  return tls_ ? static_cast<TlsConnection&>(connection).stream() : connection;
+}
+
+// Further connections of a session, and peers, prove to know a secret.
+bool Server::may_be_let_in(Connection& connection, Role role) const {
+  const bool is_client = role == Role::kControl || role == Role::kMonitor;
+  return !is_client || !tls_ || !tls_->asks_for_certificates() || has_certificate(connection, epoch_);
+}
+
 void Server::greet(std::unique_ptr<Connection>& connection) {
   const Deadline deadline = greeting_deadline();
-  const auto hello = read_hello(*connection, deadline);
+  if (tls_ && !secure(static_cast<TlsConnection&>(*connection), epoch_, deadline)) return;
+  const auto hello = read_hello(*connection, epoch_, deadline);
   if (!hello) return;
   if (hello->version != kProtocolVersion) {
     refuse(*connection, epoch_, WelcomeStatus::kVersionMismatch, version_mismatch_text(hello->version));
   } else if ((hello->features & kFeatureResume) != 0) {
     serve_return(connection, *hello, deadline);
+  } else if (!may_be_let_in(*connection, hello->role)) {
+    spdlog::info("a client at {} was not let in: no certificate", tcp::peer_address(*connection).text());
   } else if (hello->role == Role::kControl) {
     serve_control(connection, *hello, deadline);
   } else if (hello->role == Role::kBulk) {

@@ -12,6 +12,7 @@
 #include "runtime/greeting/greeting.h"
 #include "runtime/protocol/frames.h"
 #include "runtime/transport/tcp.h"
+#include "runtime/transport/tls.h"
 #include "server/native_driver.h"
 #include "server/program_files.h"
 #include "server/session.h"
@@ -23,9 +24,10 @@ namespace remotecl::server {
 // nobody waits for somebody else's. Owned by main() or a test, which also calls stop().
 class Server {
  public:
-  // Starts listening and accepting. With a token clients have to prove that they know it. Throws NoDevice,
-  // ConnectionError.
-  Server(const Address& address, std::string_view devices, std::optional<AccessToken> token = {});
+  // Starts listening and accepting. With a token clients have to prove that they know it; with `tls` nothing else is
+  // spoken. Throws NoDevice, ConnectionError.
+  Server(const Address& address, std::string_view devices, std::optional<AccessToken> token = {},
+         std::optional<TlsServer> tls = {});
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
@@ -46,6 +48,9 @@ class Server {
   void accept_all();
   void serve(std::unique_ptr<Connection> connection);
   void greet(std::unique_ptr<Connection>& connection);
+  // What is said before, or in the place of, TLS.
+  Connection& plain(Connection& connection) const;
+  bool may_be_let_in(Connection& connection, Role role) const;
   void serve_control(std::unique_ptr<Connection>& connection, const Hello& hello, Deadline deadline);
   void serve_return(std::unique_ptr<Connection>& connection, const Hello& hello, Deadline deadline);
   void serve_bulk(std::unique_ptr<Connection>& connection, const Hello& hello);
@@ -57,6 +62,7 @@ class Server {
   void greeted(Connection* connection) EXCLUDES(mutex_);
 
   const std::optional<AccessToken> token_;
+  const std::optional<TlsServer> tls_;
   NativeDriver driver_;
   ProgramFiles files_;
   OutputCapture output_;

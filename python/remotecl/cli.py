@@ -71,7 +71,9 @@ def _parser() -> argparse.ArgumentParser:
     top.add_argument("--once", action="store_true", help="look once, which takes one interval, and end")
     top.add_argument("--json", action="store_true", help="print a line of JSON for each look")
     top.set_defaults(run=_top)
-    keys = commands.add_parser("keygen", help="make a token, so that a server can let in only its own clients")
+    keys = commands.add_parser(
+        "keygen", help="make a token and a certificate, so that a server and its clients can be sure of each other"
+    )
     keys.add_argument("directory", nargs="?", type=Path, metavar="DIRECTORY", help="default: ~/.config/remotecl")
     keys.set_defaults(run=_keygen)
 

@@ -65,7 +65,9 @@ class Connection:
         return table(f"connection to {len(self._servers)} servers", ("server", "device"), rows)
 
 
-def connect(*servers: str, token_file: str | Path | None = None) -> Connection:
+def connect(
+    *servers: str, token_file: str | Path | None = None, pin: str | None = None, ca_file: str | Path | None = None
+) -> Connection:
     """Connects this process to servers and gives their devices as PyOpenCL objects.
 
     Works any time before the first use of the platform ``remotecl`` in this process; after that, only servers
@@ -73,12 +75,16 @@ def connect(*servers: str, token_file: str | Path | None = None) -> Connection:
 
     Args:
         servers: one ``"host"``, ``"host:port"`` or ``"[ipv6]:port"`` each; the default port is 10990. A server that
-            asks for a token has ``"?token=FILE"`` behind it, as in ``REMOTECL_SERVERS``.
+            asks for a token or speaks TLS has ``"?token=FILE&pin=sha256:..."`` behind it, as in ``REMOTECL_SERVERS``.
         token_file: the same for all of these servers. Such a server has to prove that it knows the token, too.
+        pin: ``"sha256:..."``, the key that all of these servers have to show by TLS; ``remotecl keygen`` and
+            ``remotecl-server`` print it.
+        ca_file: PEM file of certificates: whoever has signed these servers', which have to be for their names.
 
     Raises:
         ValueError: no server is named.
-        ServerUnreachable: a server cannot be reached, speaks another version, or does not know the same token.
+        ServerUnreachable: a server cannot be reached, speaks another version, does not know the same token, or has
+            another key or certificate than it should.
         ActivationError: the OpenCL loader of this process has run already and cannot see remotecl.
         RemoteCLError: PyOpenCL is not installed.
 
@@ -86,11 +92,10 @@ def connect(*servers: str, token_file: str | Path | None = None) -> Connection:
 
         connection = remotecl.connect("gpu1", "gpu2:10991")
         queue = pyopencl.CommandQueue(connection.context(), connection.devices[0])
-        connection = remotecl.connect("gpu3", token_file="/home/me/.config/remotecl/token")
+        connection = remotecl.connect("gpu3", token_file="/home/me/.config/remotecl/token", pin="sha256:...")
     """
     names = [part.strip() for server in servers for part in server.split(",") if part.strip()]
-    if token_file is not None:
-        names = [server_name(name, token_file) for name in names]
+    names = [server_name(name, token_file, pin=pin, ca_file=ca_file) for name in names]
     if not names:
         raise ValueError('name at least one server: remotecl.connect("host[:port]")')
     _loader.activate()
@@ -143,11 +148,15 @@ def find_platform(cl: ModuleType) -> pyopencl.Platform:
     )
 
 
-def server_name(address: str, token_file: str | Path | None) -> str:
-    """How ``REMOTECL_SERVERS`` and `connect` name a server: its address, and the file of its token if it has one."""
-    if token_file is None:
-        return address
-    return f"{address}{'&' if '?' in address else '?'}token={quote(str(token_file), safe='/~')}"
+def server_name(
+    address: str, token_file: str | Path | None, *, pin: str | None = None, ca_file: str | Path | None = None
+) -> str:
+    """How ``REMOTECL_SERVERS`` and `connect` name a server: its address, and how both can be sure of each other."""
+    name = address
+    for option, value in (("token", token_file), ("pin", pin), ("ca", ca_file)):
+        if value is not None:
+            name += f"{'&' if '?' in name else '?'}{option}={quote(str(value), safe='/~:')}"
+    return name
 
 
 def full_address(name: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,11 +24,15 @@ class Server(Stoppable):
     process ends in whatever way, SIGKILL included.
 
     Args:
-        listen: ``host[:port]`` to listen on; port 0 lets the system choose. Beyond loopback it takes `token_file`.
+        listen: ``host[:port]`` to listen on; port 0 lets the system choose. Beyond loopback it takes `token_file`
+            or `tls_client_ca`.
         devices: ``"all"``, or a comma separated list (or a sequence) of device indices and parts of device names.
         environment: variables set for the daemon in addition to this process's, for example
             ``{"OCL_ICD_VENDORS": directory}`` to choose its drivers.
         token_file: file of the token that clients have to know; see ``remotecl keygen``.
+        tls: PEM files of a certificate and of its key, as ``remotecl keygen`` makes them: the daemon speaks TLS only,
+            and clients name it with ``?pin=`` or ``?ca=``.
+        tls_client_ca: PEM file; clients have to show a certificate that is signed by one in it.
         startup_timeout_s: seconds that it may take until the daemon listens.
 
     Raises:
@@ -47,16 +51,25 @@ class Server(Stoppable):
         *,
         environment: Mapping[str, str] | None = None,
         token_file: str | Path | None = None,
+        tls: tuple[str | Path, str | Path] | None = None,
+        tls_client_ca: str | Path | None = None,
         startup_timeout_s: float = 30.0,
     ) -> None:
-        self._launch(listen, devices, environment, token_file)
+        options: list[str] = []
+        if token_file is not None:
+            options += ["--token-file", str(token_file)]
+        if tls is not None:
+            options += ["--tls", *map(str, tls)]
+        if tls_client_ca is not None:
+            options += ["--tls-client-ca", str(tls_client_ca)]
+        self._launch(listen, devices, environment, options)
         self._await_ready(time.monotonic() + startup_timeout_s)
 
     @classmethod
     def _launched(cls, listen: str, devices: Devices, *, token: str | None = None) -> Server:
         """One that may not listen yet: `_await_ready` has to be called. For several at once, or with a token."""
         server = cls.__new__(cls)
-        server._launch(listen, devices, None, None if token is None else "-", token)
+        server._launch(listen, devices, None, [] if token is None else ["--token-file", "-"], token)
         return server
 
     @property
@@ -100,13 +113,11 @@ class Server(Stoppable):
         listen: str,
         devices: Devices,
         environment: Mapping[str, str] | None,
-        token_file: str | Path | None,
+        options: Sequence[str],
         token: str | None = None,
     ) -> None:
         settings = _daemon.daemon_environment({**_loader.original_environment(), **(environment or {})})
-        command = [_daemon.binary_path(), "--listen", listen, "--devices", devices_option(devices)]
-        if token_file is not None:
-            command += ["--token-file", str(token_file)]
+        command = [_daemon.binary_path(), "--listen", listen, "--devices", devices_option(devices), *options]
         self._daemon = DaemonProcess([*command, "--exit-on-stdin-eof"], settings, token=token)
 
     def _await_ready(self, deadline: float) -> None:

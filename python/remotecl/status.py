@@ -9,7 +9,7 @@ from typing import Any
 
 from . import _table
 from ._table import Table
-from .connection import decoded, error_text, full_address, native, server_name
+from .connection import decoded, error_text, full_address, native
 from .errors import ServerUnreachable
 from .traffic import Traffic
 
@@ -171,8 +171,8 @@ def status(*servers: str) -> list[ServerStatus]:
 
 
 def known_servers() -> list[str]:
-    """The name of every server that this process has connected to or tried to, lost ones too, with its token's file."""
-    return [server_name(entry["address"], entry["token_file"] or None) for entry in decoded(native().servers_json())]
+    """The name of every server that this process has connected to or tried to, lost ones too, with its options."""
+    return [entry["name"] for entry in decoded(native().servers_json())]
 
 
 class Asker:

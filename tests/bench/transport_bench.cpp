@@ -4,7 +4,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -17,69 +16,15 @@
 #include "runtime/transport/shared_memory.h"
 #include "runtime/transport/shared_memory_connection.h"
 #include "runtime/transport/tcp.h"
+#include "stream_peer.h"
 
 namespace remotecl::bench {
 namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::size_t kEchoBytes = 64;
-constexpr std::size_t kChunkBytesMax = 4u << 20;
 constexpr std::size_t kRoundTrips = 2000;
 constexpr std::size_t kTransfers = 25;
-
-// What a chunk of bulk data has in front, and here also a request: a size of up to kEchoBytes is echoed.
-struct Header {
-  std::uint64_t size;
-  std::uint64_t reserved;
-};
-
-template <class T>
-MutableBytes bytes_of(T& value) {
-  return {reinterpret_cast<std::byte*>(&value), sizeof value};
-}
-
-// Receives transfers into memory of their own size, as a buffer's bytes are, and confirms them; echoes small ones.
-void serve(Connection& connection) {
-  std::vector<std::byte> memory(kEchoBytes);
-  Header request{};
-  while (connection.read_exactly(bytes_of(request))) {
-    if (memory.size() < request.size) memory.resize(request.size);
-    if (request.size <= kEchoBytes) {
-      const MutableBytes message(memory.data(), request.size);
-      while (connection.read_exactly(message) && connection.write(message)) {
-      }
-      return;
-    }
-    for (std::size_t at = 0; at < request.size; at += kChunkBytesMax) {
-      Header header{};
-      if (!connection.read_exactly(bytes_of(header)) || !connection.read_exactly({memory.data() + at, header.size}))
-        return;
-    }
-    if (!connection.write(Bytes(memory).first(1))) return;
-  }
-}
-
-double send(Connection& connection, Bytes data) {
-  Header request{data.size(), 0};
-  std::byte confirmed{};
-  const Stopwatch watch;
-  bool well = connection.write(bytes_of(request));
-  for (std::size_t at = 0; well && at < data.size(); at += kChunkBytesMax) {
-    const Bytes chunk = data.subspan(at, std::min(data.size() - at, kChunkBytesMax));
-    Header header{chunk.size(), 0};
-    well = connection.write(bytes_of(header), chunk);
-  }
-  if (!well || !connection.read_exactly({&confirmed, 1})) throw std::runtime_error("the peer is gone");
-  return watch.seconds();
-}
-
-double round_trip(Connection& connection) {
-  std::byte message[kEchoBytes] = {};
-  const Stopwatch watch;
-  if (!connection.write(message) || !connection.read_exactly(message)) throw std::runtime_error("the peer is gone");
-  return watch.seconds();
-}
 
 // Ends of the connections to one child: a transfer and an echo connection each over TCP and over shared memory.
 struct Peer {
@@ -128,10 +73,8 @@ void show_transfers(const Peer& peer, std::size_t size) {
 }
 
 void show_round_trips(const Peer& peer) {
-  const Header request{kEchoBytes, 0};
-  for (const auto& connection : {&peer.tcp_echo, &peer.memory_echo}) {
-    if (!(*connection)->write(std::as_bytes(std::span(&request, 1)))) throw std::runtime_error("the peer is gone");
-  }
+  begin_echo(*peer.tcp_echo);
+  begin_echo(*peer.memory_echo);
   std::vector<double> tcp, memory;
   for (std::size_t i = 0; i < kRoundTrips; ++i) tcp.push_back(round_trip(*peer.tcp_echo));
   for (std::size_t i = 0; i < kRoundTrips; ++i) memory.push_back(round_trip(*peer.memory_echo));

@@ -1,10 +1,11 @@
-"""Stands in front of a daemon and lets only so many bytes per second through to it."""
+"""Stands in front of a daemon, sees what goes to it, and lets only so many bytes per second through."""
 
 from __future__ import annotations
 
 import socket
 import threading
 import time
+from collections.abc import Callable
 
 PIECE = 64 << 10
 
@@ -12,10 +13,13 @@ PIECE = 64 << 10
 class ThrottledRelay:
     """Listens on a loopback port of its own; `address` is where clients connect. Stops with the ``with`` block."""
 
-    def __init__(self, target: str, bytes_per_s: float) -> None:
+    def __init__(
+        self, target: str, bytes_per_s: float = float("inf"), see: Callable[[bytes], object] = lambda _: None
+    ) -> None:
         host, port = target.rsplit(":", 1)
         self._target = (host, int(port))
         self._bytes_per_s = bytes_per_s
+        self._see = see
         self._sockets: list[socket.socket] = []
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.address = f"127.0.0.1:{self._listener.getsockname()[1]}"
@@ -44,6 +48,8 @@ class ThrottledRelay:
     def _pump(self, source: socket.socket, target: socket.socket, bytes_per_s: float | None) -> None:
         try:
             while data := source.recv(PIECE):
+                if bytes_per_s:
+                    self._see(data)
                 target.sendall(data)
                 if bytes_per_s:
                     time.sleep(len(data) / bytes_per_s)

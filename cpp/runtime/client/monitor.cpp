@@ -2,10 +2,9 @@
 
 #include <array>
 #include <chrono>
-#include <optional>
 
+#include "runtime/greeting/dialer.h"
 #include "runtime/greeting/greeting.h"
-#include "runtime/transport/tcp.h"
 
 namespace remotecl {
 namespace {
@@ -17,10 +16,9 @@ constexpr std::uint32_t kAnswerSizeMax = 16u << 20;
 }  // namespace
 
 Monitor::Monitor(const ServerName& server) : address_(server.address) {
-  std::optional<AccessToken> token;
-  if (!server.token_file.empty()) token = read_token(server.token_file);
-  connection_ = tcp::connect(address_, kConnectTimeout);
-  welcome_ = greet_server(*connection_, address_, token ? &*token : nullptr, Role::kMonitor);
+  const Dialer dialer(server);
+  connection_ = dialer.connect(kConnectTimeout);
+  welcome_ = greet_server(*connection_, address_, dialer.token(), Role::kMonitor);
   connection_->set_read_timeout(kAnswerTimeout);
 }
 

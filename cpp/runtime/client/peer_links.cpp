@@ -74,7 +74,8 @@ void PeerLinks::attempt(const Key& key, Entry& entry) {
   if (known != numeric) addresses.push_back({known.host, known.port});
   const Welcome& welcome = accepting.welcome();
   connecting.send(ConnectPeer{accepting.peer_id(), entry.id, welcome.session, welcome.epoch, secret,
-                              std::span<const PeerAddress>(addresses)});
+                              std::span<const PeerAddress>(addresses),
+                              accepting.key() ? std::as_bytes(std::span(*accepting.key())) : Bytes()});
   connecting.flush();
 }
 

@@ -43,7 +43,7 @@ void Platform::connect_configured() {
     try {
       add(name);
     } catch (const ConnectionError& error) {
-      servers_.push_back({name.address, nullptr, error.what(), name.token_file});
+      servers_.push_back({name.address, nullptr, error.what(), name.text()});
       notice(error.what());
     }
     running.advance();
@@ -93,7 +93,7 @@ void Platform::add(const ServerName& name) {
   list.devices.for_each(
       [&](const DeviceDescription& description) { devices_.push_back(new Device(*this, *session, description)); });
   std::erase_if(servers_, [&address](const ServerStatus& server) { return server.address == address; });
-  servers_.push_back({address, session.get(), {}, name.token_file});
+  servers_.push_back({address, session.get(), {}, name.text()});
   sessions_.push_back(std::move(session));
 }
 

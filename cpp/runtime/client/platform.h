@@ -14,7 +14,7 @@ struct ServerStatus {
   Address address;
   Session* session = nullptr;  // null: could not be reached
   std::string error;           // why not, or why it was lost
-  std::string token_file;      // that it was named with; empty: none
+  std::string name;            // as it was named, with options
 };
 
 // The one platform, with the devices of all servers. Lives until the process ends.

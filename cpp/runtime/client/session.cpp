@@ -6,22 +6,20 @@
 
 #include <cerrno>
 #include <chrono>
-#include <optional>
 
 #include "runtime/client/event.h"
 #include "runtime/client/fork.h"
 #include "runtime/client/notice.h"
 #include "runtime/client/peer_links.h"
 #include "runtime/client/tracer.h"
+#include "runtime/greeting/dialer.h"
 #include "runtime/greeting/greeting.h"
 #include "runtime/transport/tcp.h"
 
 namespace remotecl {
 Session::Session(const ServerName& server, std::uint32_t index)
-    : address_(server.address), index_(index), window_(reconnect_window()) {
-  std::optional<AccessToken> token;
-  if (!server.token_file.empty()) token = read_token(server.token_file);
-  connect(token ? &*token : nullptr);
+    : address_(server.address), index_(index), window_(reconnect_window()), dialer_(server) {
+  connect();
   receive_device_list();
   wake_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   given_up_in_forks_.push_back(wake_);

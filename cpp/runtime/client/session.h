@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <unordered_map>
@@ -16,6 +17,7 @@
 #include "runtime/client/device_indices.h"
 #include "runtime/client/operations.h"
 #include "runtime/client/transfer.h"
+#include "runtime/greeting/dialer.h"
 #include "runtime/greeting/reconnector.h"
 #include "runtime/greeting/server_name.h"
 #include "runtime/protocol/message_buffer.h"
@@ -43,6 +45,8 @@ class Session {
   const Address& address() const { return address_; }
   // The same without names: another machine may not know them.
   const Address& numeric_address() const { return numeric_address_; }
+  // Of the server, as shown by TLS; empty: there is none.
+  const std::optional<KeyPin>& key() const { return key_; }
   std::uint32_t index() const { return index_; }       // position among the platform's servers, < 64
   PeerId peer_id() const { return index_ + 1; }        // names this server to others
   const Welcome& welcome() const { return welcome_; }  // what the server said first
@@ -118,8 +122,7 @@ class Session {
  private:
   static constexpr std::size_t kWriteThreshold = 16u << 10;
 
-  void connect(const AccessToken* token);
-  std::shared_ptr<Connection> dial() const;
+  void connect();
   std::unique_ptr<Connection> make_stream(std::shared_ptr<Connection> carrier, StreamKind kind,
                                           ResumableConnection*& stream);
   // While the server cannot be reached, only so much is kept for it.
@@ -162,8 +165,10 @@ class Session {
 
   const Address address_;
   Address numeric_address_;
+  std::optional<KeyPin> key_;
   const std::uint32_t index_;
   const std::chrono::milliseconds window_;  // how long it is tried to connect again
+  const Dialer dialer_;
   std::unique_ptr<Connection> control_;
   std::unique_ptr<Connection> bulk_;
   ResumableConnection* control_stream_ = nullptr;  // these, if they are

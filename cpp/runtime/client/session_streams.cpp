@@ -21,12 +21,13 @@ std::shared_ptr<Connection> unshared(std::unique_ptr<Connection> connection) {
 
 }  // namespace
 
-void Session::connect(const AccessToken* token) {
+void Session::connect() {
   const std::uint64_t resumable = window_.count() != 0 ? kFeatureResumable : 0;
-  auto control = tcp::connect(address_, kConnectTimeout);
-  welcome_ = greet_server(*control, address_, token, Role::kControl, resumable);
+  auto control = dialer_.connect(kConnectTimeout);
+  if (const PeerCertificate* const shown = control->peer_certificate()) key_ = shown->key;
+  welcome_ = greet_server(*control, address_, dialer_.token(), Role::kControl, resumable);
   const Invitation invitation{welcome_.session, welcome_.epoch, welcome_.secret};
-  auto bulk = tcp::connect(address_, kConnectTimeout);
+  auto bulk = dialer_.connect(kConnectTimeout);
   const Welcome welcome = greet_session(*bulk, address_, Role::kBulk, invitation, bulk_features() | resumable);
   const Connection* const bulk_stream = bulk.get();
   const int bulk_descriptor = bulk->wait_handle();
@@ -39,7 +40,7 @@ void Session::connect(const AccessToken* token) {
   } else {
     reconnector_ = std::make_unique<Reconnector>(
         address_, invitation, window_,
-        [address = address_] { return unshared(tcp::connect(address, kConnectTimeout)); }, notice);
+        [this] { return unshared(dialer_.connect(kConnectTimeout)); }, notice);
     control_ = make_stream(unshared(std::move(control)), StreamKind::kControl, control_stream_);
     reconnector_->add(*control_stream_, Role::kControl);
   }

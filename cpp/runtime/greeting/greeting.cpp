@@ -14,13 +14,6 @@ namespace {
 
 Bytes key_of(const Secret& secret) { return std::as_bytes(std::span(secret)); }
 
-// What a server says for people. It may mean harm: nothing in it may control a terminal.
-std::string read_text(Connection& connection, const Welcome& welcome, Deadline deadline) {
-  std::string text(std::min(welcome.text_size, kWelcomeTextMax), '\0');
-  read_before(connection, std::as_writable_bytes(std::span(text.data(), text.size())), deadline);
-  return printable(text);
-}
-
 // Sends what the connecting side says next and reads the answer: accepted, or that a proof is wanted.
 Welcome exchange(Connection& connection, const Address& address, Bytes words, Deadline deadline) {
   std::array<std::byte, kWelcomeSize> answer;
@@ -71,6 +64,12 @@ Welcome prove_token(Connection& connection, const Address& address, const Access
 }
 
 }  // namespace
+
+std::string read_text(Connection& connection, const Welcome& welcome, Deadline deadline) {
+  std::string text(std::min(welcome.text_size, kWelcomeTextMax), '\0');
+  read_before(connection, std::as_writable_bytes(std::span(text.data(), text.size())), deadline);
+  return printable(text);
+}
 
 bool read_before(Connection& connection, MutableBytes to, Deadline deadline) {
   while (!to.empty()) {

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <memory>
+#include <string>
 
 #include "runtime/greeting/access_token.h"
 #include "runtime/protocol/frames.h"
@@ -17,6 +18,9 @@ inline Deadline greeting_deadline() {
 
 // Reads exactly to.size() bytes; false when they have not come in time, however slowly some of them do.
 bool read_before(Connection& connection, MutableBytes to, Deadline deadline);
+
+// What a server says for people behind a Welcome. It may mean harm: nothing in it can control a terminal.
+std::string read_text(Connection& connection, const Welcome& welcome, Deadline deadline);
 
 // The first words of a client on its control connection, or of a monitor. With a token both prove that they know it,
 // and the welcome's secret, which is the session's, has not travelled. Throws ConnectionError that names `address`, the

@@ -1,7 +1,10 @@
 #include "runtime/greeting/server_name.h"
 
+#include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <stdexcept>
+#include <utility>
 
 namespace remotecl {
 namespace {
@@ -30,22 +33,80 @@ bool unescape(std::string_view text, std::string& result) {
   return true;
 }
 
+std::string escape(std::string_view text) {
+  std::string result;
+  for (const char letter : text) {
+    if (std::string_view(",%&?# ").find(letter) == std::string_view::npos) {
+      result += letter;
+    } else {
+      constexpr char kDigits[] = "0123456789ABCDEF";
+      result += {'%', kDigits[letter >> 4 & 15], kDigits[letter & 15]};
+    }
+  }
+  return result;
+}
+
+// Says what is wrong, or nothing.
+std::string set_option(ServerName& name, std::string_view key, std::string_view value) {
+  const std::string quoted = "the option \"" + std::string(key) + "\" ";
+  std::string text;
+  if (value.empty()) return quoted + "is empty";
+  if (!unescape(value, text)) return "% must be followed by two hexadecimal digits";
+  if (key == "pin") {
+    if (name.trust.pin) return quoted + "is there twice";
+    name.trust.pin = parse_pin(text);
+    return name.trust.pin ? "" : quoted + "must be sha256: and 64 hexadecimal digits";
+  }
+  const std::pair<std::string_view, std::string*> files[] = {{"token", &name.token_file},
+                                                             {"ca", &name.trust.ca_file},
+                                                             {"certificate", &name.trust.certificate_file},
+                                                             {"key", &name.trust.key_file}};
+  const auto* const file =
+      std::find_if(std::begin(files), std::end(files), [key](auto& one) { return one.first == key; });
+  if (file == std::end(files)) return quoted + "is unknown";
+  if (!file->second->empty()) return quoted + "is there twice";
+  *file->second = std::move(text);
+  return {};
+}
+
+std::string what_is_missing(const TlsTrust& trust) {
+  if (!trust.key_file.empty() && trust.certificate_file.empty()) return "a key is there without its certificate";
+  if (trust.certificate_file.empty() || trust.is_wanted()) return {};
+  return "it has a certificate for the server to see, and neither pin= nor ca= for the server's own";
+}
+
 }  // namespace
+
+std::string ServerName::text() const {
+  std::string text = address.text();
+  char separator = '?';
+  const auto add = [&](const char* key, const std::string& value) {
+    if (value.empty()) return;
+    text += std::exchange(separator, '&') + std::string(key) + '=' + escape(value);
+  };
+  add("token", token_file);
+  add("pin", trust.pin ? pin_text(*trust.pin) : "");
+  add("ca", trust.ca_file);
+  add("certificate", trust.certificate_file);
+  add("key", trust.key_file);
+  return text;
+}
 
 ServerName parse_server_name(std::string_view text, std::uint16_t default_port) {
   std::string_view options = text;
-  ServerName name{parse_address(cut(options, '?'), default_port), {}};
-  const auto invalid = [text](const std::string& why) {
-    return std::invalid_argument("\"" + std::string(text) + "\" is not a server: " + why +
-                                 "; write host, host:port or [ipv6]:port, with ?token=FILE behind it where needed");
-  };
-  while (!options.empty()) {
+  ServerName name{parse_address(cut(options, '?'), default_port)};
+  std::string wrong;
+  while (wrong.empty() && !options.empty()) {
     std::string_view value = cut(options, '&');
     const std::string_view key = cut(value, '=');
-    if (key != "token") throw invalid("the option \"" + std::string(key) + "\" is unknown");
-    if (value.empty()) throw invalid("the option \"" + std::string(key) + "\" is empty");
-    if (!name.token_file.empty()) throw invalid("the option \"" + std::string(key) + "\" is there twice");
-    if (!unescape(value, name.token_file)) throw invalid("% must be followed by two hexadecimal digits");
+    wrong = set_option(name, key, value);
+  }
+  if (wrong.empty()) wrong = what_is_missing(name.trust);
+  if (!wrong.empty()) {
+    throw std::invalid_argument(
+        "\"" + std::string(text) + "\" is not a server: " + wrong +
+        "; write host, host:port or [ipv6]:port, with ?token=FILE and &pin=sha256:HEX behind it "
+        "where needed");
   }
   return name;
 }

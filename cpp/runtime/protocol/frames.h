@@ -52,6 +52,9 @@ enum class WelcomeStatus : std::uint32_t {
   kTokenNeeded = 4,
   kProve = 5,  // the proof of who connects comes next, and then another Welcome
   kWrongToken = 6,
+  kCertificateNeeded = 7,
+  kTlsNeeded = 8,  // to a greeting in plain text
+  kNoTls = 9,      // to a ClientHello, in plain text
 };
 
 // The answer, also the same in every version; `text_size` bytes of UTF-8 follow (0 when accepted).

@@ -69,7 +69,7 @@ Certificate certificate_for(EVP_PKEY* key, const std::vector<std::string>& host_
   number[0] &= 0x7f;
   const std::unique_ptr<BIGNUM, Free<BN_free>> serial(BN_bin2bn(number, sizeof number, nullptr));
   BN_to_ASN1_INTEGER(serial.get(), X509_get_serialNumber(made.get()));
-  X509_gmtime_adj(X509_getm_notBefore(made.get()), -24 * 3600);  // for machines whose clocks are late
+  X509_gmtime_adj(X509_getm_notBefore(made.get()), -24 * 3600);                  // for machines whose clocks are late
   ASN1_TIME_set_string_X509(X509_getm_notAfter(made.get()), "99991231235959Z");  // as RFC 5280 writes "never"
   X509_set_pubkey(made.get(), key);
   name(made.get(), host_names);
@@ -93,8 +93,8 @@ bool pin_of(const x509_st& certificate, KeyPin& pin) {
   unsigned char* encoded = nullptr;
   const int size = i2d_X509_PUBKEY(X509_get_X509_PUBKEY(&certificate), &encoded);
   if (size <= 0) return false;
-  const bool ok = EVP_Q_digest(crypto_library(), "SHA256", nullptr, encoded, static_cast<std::size_t>(size),
-                               pin.data(), nullptr) == 1;
+  const bool ok = EVP_Q_digest(crypto_library(), "SHA256", nullptr, encoded, static_cast<std::size_t>(size), pin.data(),
+                               nullptr) == 1;
   OPENSSL_free(encoded);
   return ok;
 }

@@ -14,8 +14,7 @@ namespace {
 constexpr long kCertificatesSizeMax = 16L << 10;  // of the other side's
 
 int judge(X509_STORE_CTX* store, void*) {
-  auto* const ssl =
-      static_cast<SSL*>(X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx()));
+  auto* const ssl = static_cast<SSL*>(X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx()));
   return static_cast<TlsConnection*>(SSL_get_app_data(ssl))->judge(store) ? 1 : 0;
 }
 
@@ -55,7 +54,10 @@ TlsClient::TlsClient(const TlsTrust& trust)
     : pin_(trust.pin), checks_chain_(!trust.ca_file.empty()), context_(make_context(TLS_client_method())) {
   SSL_CTX_set_verify(context_.get(), SSL_VERIFY_PEER, nullptr);
   if (checks_chain_) trust_issuer(context_.get(), trust.ca_file);
-  if (!trust.certificate_file.empty()) use_certificate(context_.get(), trust.certificate_file, trust.key_file);
+  if (!trust.certificate_file.empty()) {
+    use_certificate(context_.get(), trust.certificate_file,
+                    trust.key_file.empty() ? trust.certificate_file : trust.key_file);
+  }
 }
 
 std::unique_ptr<TlsConnection> TlsClient::wrap(std::unique_ptr<StreamConnection> stream, const Address& server) const {

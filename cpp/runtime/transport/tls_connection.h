@@ -23,6 +23,8 @@ namespace remotecl {
 // What try_write() has encrypted and could not send is not told as written: the caller comes with the same bytes again.
 class TlsConnection final : public Connection {
  public:
+  static constexpr std::uint8_t kFirstByte = 0x16;  // of whoever begins to speak TLS
+
   // What is asked of the other side's certificate.
   struct Demand {
     bool is_client = false;     // it is this side that connects
@@ -64,6 +66,9 @@ class TlsConnection final : public Connection {
   bool judge(x509_store_ctx_st* store);
 
  private:
+  static constexpr std::size_t kHeaderSize = 5;  // of a record: its type, a version, how many bytes follow
+  static constexpr std::size_t kRecordMax = kHeaderSize + (16u << 10) + 256;
+
   struct FreeSsl {
     void operator()(ssl_st* ssl) const;
   };

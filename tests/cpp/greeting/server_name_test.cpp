@@ -24,6 +24,25 @@ TEST(ServerNames, FilesMayHaveAnyName) {
   EXPECT_EQ(parse_server_name("gpu1?token=a%2cb%25%26c%20d?=", 10).token_file, "a,b%&c d?=");
 }
 
+TEST(ServerNames, SayHowTheServerIsKnown) {
+  const std::string pin = "sha256:" + std::string(62, '0') + "1f";
+  const ServerName pinned = parse_server_name("gpu1?pin=" + pin + "&token=/t", 10);
+  ASSERT_TRUE(pinned.trust.pin);
+  EXPECT_EQ(pinned.trust.pin->back(), 0x1f);
+  EXPECT_EQ(pinned.token_file, "/t");
+  EXPECT_TRUE(pinned.trust.is_wanted());
+  EXPECT_FALSE(parse_server_name("gpu1?token=/t", 10).trust.is_wanted());
+  const ServerName signed_one = parse_server_name("gpu1?ca=/a%2cb&certificate=/c&key=/k", 10);
+  EXPECT_EQ(signed_one.trust.ca_file, "/a,b");
+  EXPECT_EQ(signed_one.trust.certificate_file, "/c");
+  EXPECT_EQ(signed_one.trust.key_file, "/k");
+  EXPECT_TRUE(signed_one.trust.is_wanted());
+  for (const std::string& text : {std::string("[::1]:7"), "gpu1:10?token=/t&pin=" + pin,
+                                  std::string("gpu1:10?token=a%2Cb%25&ca=/a%26b&certificate=/c&key=/k%3F%20")}) {
+    EXPECT_EQ(parse_server_name(text, 10).text(), text);
+  }
+}
+
 TEST(ServerNames, WhatIsWrongIsQuotedAndExplained) {
   const auto expect = [](const char* text, const char* words) {
     try {
@@ -38,6 +57,11 @@ TEST(ServerNames, WhatIsWrongIsQuotedAndExplained) {
   expect("gpu1?token", "empty");
   expect("gpu1?token=", "empty");
   expect("gpu1?token=a&token=b", "twice");
+  expect("gpu1?pin=sha256:12", "64 hexadecimal digits");
+  expect("gpu1?pin=a&pin=b", "64 hexadecimal digits");
+  expect("gpu1?ca=a&ca=b", "twice");
+  expect("gpu1?certificate=a&key=b", "neither pin= nor ca=");
+  expect("gpu1?ca=a&key=b", "without its certificate");
   expect("gpu1?token=a%2", "hexadecimal");
   expect("gpu1?token=a%zz", "hexadecimal");
   EXPECT_THROW(parse_server_name("?token=a", 10), std::invalid_argument);

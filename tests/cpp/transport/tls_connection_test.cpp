@@ -186,7 +186,8 @@ class OtherEnd {
   int key_updates() const { return key_updates_; }  // that have come
 
  private:
-  static void count_key_updates(int is_written, int, int type, const void* message, std::size_t size, SSL*, void* self) {
+  static void count_key_updates(int is_written, int, int type, const void* message, std::size_t size, SSL*,
+                                void* self) {
     const auto* const bytes = static_cast<const unsigned char*>(message);
     if (is_written == 0 && type == SSL3_RT_HANDSHAKE && size > 0 && bytes[0] == SSL3_MT_KEY_UPDATE) {
       ++static_cast<OtherEnd*>(self)->key_updates_;

@@ -42,7 +42,7 @@ REMOTECL_EXPORT void remotecl_expect_shutdown(const char* address);
 /* 1 once the program has asked the ICD for its platform and devices, else 0. */
 REMOTECL_EXPORT int remotecl_in_use(void);
 
-/* [{"address","token_file": empty if none was named,"status":"connected"|"lost"|"unreachable","error",
+/* [{"address","name": with its options, as for remotecl_connect,"status":"connected"|"lost"|"unreachable","error",
  *   "devices":[names],"round_trip_us"}] */
 REMOTECL_EXPORT char* remotecl_servers_json(void);
 

@@ -30,7 +30,8 @@ struct ConnectPeer {
   std::uint64_t epoch;
   Secret secret;
   Sequence<PeerAddress> addresses;
-  REMOTECL_FIELDS(peer, link, session, epoch, secret, addresses)
+  Bytes key_pin = {};  // SHA-256 of the key that the server has to show by TLS; empty: it is greeted in plain text
+  REMOTECL_FIELDS(peer, link, session, epoch, secret, addresses, key_pin)
 };
 // Ends the link. `is_gone`: the peer's session is lost, and what was expected from it has failed.
 struct ClosePeer {

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+
+#include "runtime/greeting/access_token.h"
+#include "runtime/greeting/server_name.h"
+#include "runtime/transport/connection.h"
+#include "runtime/transport/tls.h"
+
+namespace remotecl {
+
+// Makes connections to one server as its name says: in plain text, or through TLS and then never otherwise. Any thread.
+class Dialer {
+ public:
+  // Reads the files that are named. Throws ConnectionError.
+  explicit Dialer(const ServerName& server);
+
+  const Address& address() const { return address_; }
+  // Null: none is named.
+  const AccessToken* token() const { return token_ ? &*token_ : nullptr; }
+
+  // Ready for the greeting. Throws ConnectionError that names the server, the cause and the remedy.
+  std::unique_ptr<Connection> connect(std::chrono::milliseconds timeout) const;
+  // The same in two steps, so that the second one can be ended by shutdown().
+  std::unique_ptr<Connection> open(std::chrono::milliseconds timeout) const;
+  void secure(Connection& connection) const;
+
+ private:
+  const Address address_;
+  std::optional<AccessToken> token_;
+  std::optional<TlsClient> tls_;
+};
+
+}  // namespace remotecl
