@@ -26,7 +26,7 @@ SslContext make_context(const SSL_METHOD* method) {
   SSL_CTX_set_min_proto_version(made, TLS1_3_VERSION);
   SSL_CTX_set_ciphersuites(made, "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256");
   SSL_CTX_set1_groups_list(made, "X25519:P-256");
-  SSL_CTX_set_options(made, SSL_OP_NO_TICKET);
+  SSL_CTX_set_options(made, SSL_OP_NO_TICKET | SSL_OP_CIPHER_SERVER_PREFERENCE);
   SSL_CTX_clear_options(made, SSL_OP_ENABLE_MIDDLEBOX_COMPAT);
   SSL_CTX_set_session_cache_mode(made, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_num_tickets(made, 0);
