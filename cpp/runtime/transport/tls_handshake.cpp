@@ -136,8 +136,9 @@ TlsConnection::Step TlsConnection::step() {
     }
   }
   take_sealed();
-  // Little enough for any socket's buffer: nobody can make this block. Also the alert that tells why it failed.
-  return send_some() == Sent::kAll || result == Step::kFailed ? result : Step::kFailed;
+  // Little enough for any socket's buffer: nobody can make this block. Also the alert that tells why it failed. Who has
+  // hung up may have said why before.
+  return send_some() == Sent::kPart ? Step::kFailed : result;
 }
 
 std::optional<std::byte> TlsConnection::first_byte(Deadline deadline) {
