@@ -144,7 +144,8 @@ class TlsPeerTest : public TlsGreetingTest {
 
 TEST_F(TlsPeerTest, KeyThatTheClientNamesIsAskedFor) {
   expect_words(outcome(std::as_bytes(std::span(files_.pin))), "there is no such session");
-  expect_words(outcome(std::as_bytes(std::span(own_certificate(folder_, "other").pin))), "has another key");
+  const KeyPin other = own_certificate(folder_, "other").pin;
+  expect_words(outcome(std::as_bytes(std::span(other))), "has another key");
   expect_words(outcome({}), "speaks TLS only");
 }
 
