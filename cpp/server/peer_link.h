@@ -10,6 +10,7 @@
 
 #include "runtime/base/mutex.h"
 #include "runtime/greeting/reconnector.h"
+#include "runtime/greeting/server_name.h"
 #include "runtime/transport/connection.h"
 #include "server/bulk.h"
 #include "server/outbox.h"

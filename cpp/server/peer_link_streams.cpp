@@ -30,7 +30,7 @@ void PeerLink::reconnect_to(const ServerName& server, const Invitation& invitati
   if (control_stream_ == nullptr && bulk_stream_ == nullptr) return;
   reconnector_ = std::make_unique<Reconnector>(
       server.address, invitation, session_.window(),
-      [dialer = Dialer(server)] { return dialer.connect(kConnectTimeout); },
+      [dialer = std::make_shared<const Dialer>(server)] { return dialer->connect(kConnectTimeout); },
       [this](const std::string& news) { spdlog::info("session {:016x}: {}", session_.id(), news); });
   if (control_stream_ != nullptr) reconnector_->add(*control_stream_, Role::kPeerControl);
   if (bulk_stream_ != nullptr) reconnector_->add(*bulk_stream_, Role::kPeerBulk);

@@ -39,8 +39,7 @@ void Session::connect() {
     control_ = std::move(control);
   } else {
     reconnector_ = std::make_unique<Reconnector>(
-        address_, invitation, window_,
-        [this] { return unshared(dialer_.connect(kConnectTimeout)); }, notice);
+        address_, invitation, window_, [this] { return unshared(dialer_.connect(kConnectTimeout)); }, notice);
     control_ = make_stream(unshared(std::move(control)), StreamKind::kControl, control_stream_);
     reconnector_->add(*control_stream_, Role::kControl);
   }
