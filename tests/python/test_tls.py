@@ -216,8 +216,9 @@ def test_keygen_makes_what_servers_and_clients_take(run_remotecl, tmp_path):
     lines = dict(line.split(":", 1) for line in result.stdout.splitlines() if line[:7] in ("Server:", "Client:"))
     options = lines["Server"].split()
     certificate, key = (Path(file) for file in options[options.index("--tls") + 1 :][:2])
-    assert stat.S_IMODE(key.stat().st_mode) == 0o600
     token = Path(options[options.index("--token-file") + 1])
+    assert stat.S_IMODE(token.parent.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(file.stat().st_mode) for file in (token, key)} == {0o600}
     name = lines["Client"].split("'")[1]
     assert "&pin=sha256:" in name
     with remotecl.Server("0.0.0.0:0", token_file=token, tls=(certificate, key)) as server:

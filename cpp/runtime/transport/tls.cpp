@@ -11,7 +11,9 @@
 namespace remotecl {
 namespace {
 
-constexpr long kCertificatesSizeMax = 16L << 10;  // of the other side's
+// Of the other side's. A stranger's must fit a record of the handshake.
+constexpr long kServersCertificatesMax = 16L << 10;
+constexpr long kClientsCertificatesMax = 7L << 10;
 
 int judge(X509_STORE_CTX* store, void*) {
   auto* const ssl = static_cast<SSL*>(X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx()));
@@ -30,7 +32,7 @@ SslContext make_context(const SSL_METHOD* method) {
   SSL_CTX_clear_options(made, SSL_OP_ENABLE_MIDDLEBOX_COMPAT);
   SSL_CTX_set_session_cache_mode(made, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_num_tickets(made, 0);
-  SSL_CTX_set_max_cert_list(made, kCertificatesSizeMax);
+  SSL_CTX_set_max_cert_list(made, kServersCertificatesMax);
   SSL_CTX_set_mode(made, SSL_MODE_RELEASE_BUFFERS);  // what waits for its greeting holds little
   SSL_CTX_set_cert_verify_callback(made, judge, nullptr);
   return context;
@@ -69,6 +71,7 @@ TlsServer::TlsServer(const TlsServerFiles& files)
     : asks_for_certificates_(!files.client_ca.empty()), context_(make_context(TLS_server_method())) {
   pin_ = use_certificate(context_.get(), files.certificate, files.key);
   if (!asks_for_certificates_) return;
+  SSL_CTX_set_max_cert_list(context_.get(), kClientsCertificatesMax);
   trust_issuer(context_.get(), files.client_ca);
   SSL_CTX_set_verify(context_.get(), SSL_VERIFY_PEER, nullptr);
 }

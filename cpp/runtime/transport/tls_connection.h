@@ -68,6 +68,7 @@ class TlsConnection final : public Connection {
  private:
   static constexpr std::size_t kHeaderSize = 5;  // of a record: its type, a version, how many bytes follow
   static constexpr std::size_t kRecordMax = kHeaderSize + (16u << 10) + 256;
+  static constexpr std::size_t kStrangersRecordMax = 8u << 10;  // while who connects has not finished the handshake
 
   struct FreeSsl {
     void operator()(ssl_st* ssl) const;
@@ -79,6 +80,7 @@ class TlsConnection final : public Connection {
   enum class Step { kDone, kWantsRecord, kFailed };
   Step step();
   std::optional<std::byte> first_byte(Deadline deadline);
+  std::size_t handshake_record_max() const { return demand_.is_client ? kRecordMax : kStrangersRecordMax; }
   bool receive_handshake_record(Deadline deadline);
   bool is_fit_for_a_stranger(bool is_first) const;
   Handshake fail(std::string why);

@@ -104,9 +104,11 @@ TlsConnection::Handshake TlsConnection::handshake(Deadline deadline) {
       if (!first) return fail("ended the connection, or said nothing, where TLS should have begun");
       if (*first != std::byte{kFirstByte} && *first != std::byte{kAlert}) return Handshake::kNoTls;
     }
-    if (!receive_handshake_record(deadline)) return fail("ended the connection, or fell silent, while TLS began");
-    if (!demand_.is_client && !is_fit_for_a_stranger(is_first))
-      return fail("began TLS in a way that none of ours does");
+    const bool has_come = receive_handshake_record(deadline);
+    const bool is_fit =
+        has_come ? demand_.is_client || is_fit_for_a_stranger(is_first) : record_size() <= handshake_record_max();
+    if (!is_fit) return fail("began TLS in a way that none of ours does");
+    if (!has_come) return fail("ended the connection, or fell silent, while TLS began");
     next = step();
   }
   if (next == Step::kDone) {
@@ -154,7 +156,8 @@ std::optional<std::byte> TlsConnection::first_byte(Deadline deadline) {
 bool TlsConnection::receive_handshake_record(Deadline deadline) {
   while (!has_record()) {
     const std::size_t size = std::max(record_size(), kHeaderSize);
-    if (size > kRecordMax || receive_some(size - received().size(), Wait::kForBytes, deadline) <= 0) return false;
+    if (size > handshake_record_max() || receive_some(size - received().size(), Wait::kForBytes, deadline) <= 0)
+      return false;
   }
   return true;
 }

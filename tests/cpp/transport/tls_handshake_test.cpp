@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <thread>
+#include <vector>
 
 #include "runtime/transport/certificate.h"
 #include "tls_pair.h"
@@ -145,12 +146,15 @@ TEST_F(TlsHandshakeTest, EndOrSilenceInTheMiddleIsToldInTime) {
 
 // OpenSSL would reserve as much as is announced.
 TEST_F(TlsHandshakeTest, ClientHelloThatAnnouncesMuchIsRefusedAtOnce) {
-  const std::uint8_t words[] = {0x16, 3, 1, 0, 8, 1, 1, 0xff, 0, 3, 3, 0, 0};
-  auto [near, far] = make_tcp_pair();
-  const auto server_end = server(own_).wrap(std::move(far));
-  near->write(std::as_bytes(std::span(words)));
-  EXPECT_EQ(server_end->handshake(soon()), Handshake::kFailed);
-  EXPECT_NE(server_end->failure().find("none of ours"), std::string::npos) << server_end->failure();
+  const std::vector<std::uint8_t> large_message = {0x16, 3, 1, 0, 8, 1, 1, 0xff, 0, 3, 3, 0, 0};
+  const std::vector<std::uint8_t> large_record = {0x16, 3, 1, 0x20, 0, 1, 0, 0x1f, 0xf0};
+  for (const auto& words : {large_message, large_record}) {
+    auto [near, far] = make_tcp_pair();
+    const auto server_end = server(own_).wrap(std::move(far));
+    near->write(std::as_bytes(std::span(words)));
+    EXPECT_EQ(server_end->handshake(soon()), Handshake::kFailed);
+    EXPECT_NE(server_end->failure().find("none of ours"), std::string::npos) << server_end->failure();
+  }
 }
 
 TEST_F(TlsHandshakeTest, FilesThatCannotBeUsedAreNamedWithTheCause) {
