@@ -38,7 +38,10 @@ bool DeviceLoad::is_busy_locked() const {
 
 void DeviceLoad::look(Clock::time_point now) {
   MutexLock lock(mutex_);
-  if (last_ != Clock::time_point{}) looks_.push_back({now, now - last_, is_busy_locked()});
+  if (last_ != Clock::time_point{}) {
+    looks_.push_back({now, now - last_, is_busy_locked()});
+    if (looks_.back().busy) busy_total_ += looks_.back().since;
+  }
   last_ = now;
   while (!looks_.empty() && now - looks_.front().at >= kWindow) looks_.pop_front();
 }
@@ -47,6 +50,11 @@ void DeviceLoad::forget() {
   MutexLock lock(mutex_);
   looks_.clear();
   last_ = {};
+}
+
+DeviceLoad::Clock::duration DeviceLoad::busy_total() const {
+  MutexLock lock(mutex_);
+  return busy_total_;
 }
 
 DeviceLoad::Busy DeviceLoad::busy() const {

@@ -34,6 +34,8 @@ class DeviceLoad {
   // Nobody looks any more.
   void forget() EXCLUDES(mutex_);
   Busy busy() const EXCLUDES(mutex_);
+  // All the time that it was seen busy.
+  Clock::duration busy_total() const EXCLUDES(mutex_);
 
  private:
   static constexpr Clock::duration kWindow = std::chrono::seconds(1);
@@ -50,6 +52,7 @@ class DeviceLoad {
   std::vector<Ref<QueueProgress>> queues_ GUARDED_BY(mutex_);
   std::deque<Look> looks_ GUARDED_BY(mutex_);
   Clock::time_point last_ GUARDED_BY(mutex_){};
+  Clock::duration busy_total_ GUARDED_BY(mutex_){};
 };
 
 }  // namespace remotecl::server

@@ -84,7 +84,7 @@ bool has_certificate(Connection& connection, std::uint64_t epoch) {
 }
 
 std::optional<Admission> admit(Connection& connection, const Hello& hello, std::uint64_t epoch,
-                               const AccessToken* token, Deadline deadline) {
+                               const AccessToken* token, Deadline deadline, Refusals& refusals) {
   std::uint64_t session = 0;
   fill_random(std::as_writable_bytes(std::span(&session, 1)));
   const std::uint64_t taken = hello.role == Role::kControl ? hello.features & kFeatureResumable : 0;
@@ -93,6 +93,7 @@ std::optional<Admission> admit(Connection& connection, const Hello& hello, std::
     return Admission{session, secret, secret, taken};
   }
   if ((hello.features & kFeatureToken) == 0) {
+    refusals.count(Refusal::kTokenNeeded);
     refuse(connection, epoch, WelcomeStatus::kTokenNeeded,
            "it asks for a token, and none is named for it here; get the token file from whoever runs the server, and "
            "put ?token=FILE behind the server's address");
@@ -110,6 +111,7 @@ std::optional<Admission> admit(Connection& connection, const Hello& hello, std::
   if (!read_before(connection, std::as_writable_bytes(std::span(proof)), deadline)) return std::nullopt;
   const Proof right = prove(token->key(), Claim::kConnecting, transcript);
   if (!same_bytes(std::as_bytes(std::span(proof)), std::as_bytes(std::span(right)))) {
+    refusals.count(Refusal::kWrongToken);
     refuse(connection, epoch, WelcomeStatus::kWrongToken,
            "the token is not the server's; get its token file from whoever runs the server");
     return std::nullopt;

@@ -6,6 +6,7 @@
 
 #include "runtime/greeting/greeting.h"
 #include "runtime/transport/tls.h"
+#include "server/refusals.h"
 
 namespace remotecl::server {
 
@@ -28,9 +29,9 @@ struct Admission {
 };
 
 // Whether a client may have a session: with a `token` it has to prove in time that it knows it. Otherwise it is
-// refused, and the answer empty.
+// refused, which is counted, and the answer empty.
 std::optional<Admission> admit(Connection& connection, const Hello& hello, std::uint64_t epoch,
-                               const AccessToken* token, Deadline deadline);
+                               const AccessToken* token, Deadline deadline, Refusals& refusals);
 void welcome(Connection& connection, std::uint64_t epoch, const Admission& admission);
 
 // Accepts a connection of a session, or a peer's, that has proved to know `secret`; so does the answer.

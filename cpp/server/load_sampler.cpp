@@ -1,12 +1,12 @@
 #include "server/load_sampler.h"
 
-#include <utility>
+#include <algorithm>
 
 namespace remotecl::server {
 
-void LoadSampler::watch() {
+void LoadSampler::watch(std::chrono::seconds patience) {
   MutexLock lock(mutex_);
-  asked_ = std::chrono::steady_clock::now();
+  wanted_until_ = std::max(wanted_until_, std::chrono::steady_clock::now() + patience);
   if (stopped_) return;
   if (!thread_.joinable()) {
     thread_ = std::thread([this] { run(); });
@@ -31,7 +31,7 @@ void LoadSampler::run() {
     {
       MutexLock lock(mutex_);
       if (!stopped_) wake_.wait_for(mutex_, kPeriod);
-      while (!stopped_ && std::chrono::steady_clock::now() - asked_ > kPatience) {
+      while (!stopped_ && std::chrono::steady_clock::now() > wanted_until_) {
         for (const auto& device : driver_.devices()) device->load().forget();
         asleep_ = true;
         wake_.wait(mutex_);

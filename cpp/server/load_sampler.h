@@ -21,14 +21,14 @@ class LoadSampler {
   LoadSampler(const LoadSampler&) = delete;
   LoadSampler& operator=(const LoadSampler&) = delete;
 
-  // Somebody has asked.
-  void watch() EXCLUDES(mutex_);
+  // Somebody has asked, and will again, or not, within `patience`.
+  void watch(std::chrono::seconds patience = kPatience) EXCLUDES(mutex_);
   void stop() EXCLUDES(mutex_);
 
  private:
   static constexpr auto kPeriod = std::chrono::milliseconds(5);
   static constexpr int kLooksPerSearch = 10;
-  static constexpr auto kPatience = std::chrono::seconds(5);  // after the last question
+  static constexpr std::chrono::seconds kPatience{5};
 
   void run() EXCLUDES(mutex_);
 
@@ -36,7 +36,7 @@ class LoadSampler {
   const std::function<void()> find_ends_;
   Mutex mutex_;
   ConditionVariable wake_;
-  std::chrono::steady_clock::time_point asked_ GUARDED_BY(mutex_){};
+  std::chrono::steady_clock::time_point wanted_until_ GUARDED_BY(mutex_){};
   bool stopped_ GUARDED_BY(mutex_) = false;
   bool asleep_ GUARDED_BY(mutex_) = false;
   std::thread thread_ GUARDED_BY(mutex_);

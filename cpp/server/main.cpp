@@ -2,12 +2,14 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
-#include <spdlog/sinks/stdout_sinks.h>
+#include <sys/eventfd.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -18,6 +20,7 @@
 #include "runtime/transport/address.h"
 #include "runtime/transport/certificate.h"
 #include "server/log.h"
+#include "server/metrics_port.h"
 #include "server/server.h"
 
 namespace {
@@ -28,6 +31,9 @@ struct Options {
   std::string listen = "127.0.0.1:10990";
   std::string devices = "all";
   std::string log_level = "warning";
+  std::string log_format = "text";
+  std::string metrics;
+  unsigned drain_s = 0;
   std::string token_file;
   std::vector<std::string> tls;  // files of the certificate and of its key
   std::string client_ca;
@@ -79,14 +85,59 @@ int block_signals() {
   return signalfd(-1, &signals, SFD_CLOEXEC);
 }
 
-void wait_for_end(int signals, bool watch_stdin) {
+using Clock = std::chrono::steady_clock;
+
+// Waits for a signal, whose number it gives; 0: for the end of stdin, for `event`, or until `end`.
+int wait_for_end(int signals, bool watch_stdin, int event = -1, std::optional<Clock::time_point> end = {}) {
   char ignored[4096];
   for (;;) {
-    pollfd waits[2] = {{signals, POLLIN, 0}, {STDIN_FILENO, POLLIN, 0}};
-    if (poll(waits, watch_stdin ? 2 : 1, -1) < 0) continue;
-    if (waits[0].revents != 0) return;
-    if (watch_stdin && waits[1].revents != 0 && read(STDIN_FILENO, ignored, sizeof ignored) <= 0) return;
+    int patience_ms = -1;
+    if (end) {
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(*end - Clock::now()).count();
+      if (left <= 0) return 0;
+      patience_ms = static_cast<int>(std::min<std::int64_t>(left, 3'600'000));
+    }
+    // Descriptors below 0 are passed over.
+    pollfd waits[3] = {{signals, POLLIN, 0}, {watch_stdin ? STDIN_FILENO : -1, POLLIN, 0}, {event, POLLIN, 0}};
+    if (poll(waits, 3, patience_ms) < 0) continue;
+    if (waits[0].revents != 0) {
+      signalfd_siginfo signal{};
+      if (read(signals, &signal, sizeof signal) == sizeof signal) return static_cast<int>(signal.ssi_signo);
+    }
+    if (waits[1].revents != 0 && read(STDIN_FILENO, ignored, sizeof ignored) <= 0) return 0;
+    if (waits[2].revents != 0) return 0;
   }
+}
+
+// Lets sessions go on until all have left, the time is over or something else ends the daemon.
+void drain(server::Server& server, int signals, const Options& options) {
+  const int is_empty = eventfd(0, EFD_CLOEXEC);
+  spdlog::info("takes no new sessions; {} may go on for {} s", server.sessions(), options.drain_s);
+  // The descriptor stays open: a session may leave at any time.
+  server.drain([is_empty] { eventfd_write(is_empty, 1); });
+  wait_for_end(signals, options.exit_on_stdin_eof, is_empty, Clock::now() + std::chrono::seconds(options.drain_s));
+  if (const std::size_t left = server.sessions(); left != 0)
+    spdlog::warn("{} sessions have not left and end now", left);
+}
+
+// "[HOST:]PORT"
+Address parse_metrics_address(const std::string& text) {
+  const bool is_port = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+  const Address address = parse_address(is_port ? "127.0.0.1:" + text : text, kDefaultPort);
+  if (!is_port && text.find(':') == std::string::npos) {
+    throw std::invalid_argument("--metrics " + text + " names no port; write PORT or HOST:PORT");
+  }
+  return address;
+}
+
+std::unique_ptr<server::MetricsPort> open_metrics(server::Server& server, const Options& options) {
+  if (options.metrics.empty()) return nullptr;
+  const Address wanted = parse_metrics_address(options.metrics);
+  if (!wanted.is_loopback())
+    spdlog::warn("--metrics: whoever reaches {} can read how busy this server is", wanted.text());
+  auto port = std::make_unique<server::MetricsPort>(wanted, [&server] { return server.metrics(); });
+  std::printf("metrics on http://%s/metrics\n", port->address().text().c_str());
+  return port;
 }
 
 int run(const Options& options) {
@@ -103,9 +154,15 @@ int run(const Options& options) {
     std::printf("device %u: %s (%s)\n", device->index(), device->name().c_str(), device->platform_name().c_str());
   }
   if (!pin.empty()) std::printf("TLS with pin=%s\n", pin.c_str());
+  for (const auto& device : server->driver().devices()) {
+    const server::LogScope scope({}, device->index());
+    spdlog::info("serves {}", device->name());
+  }
+  const auto metrics = open_metrics(*server, options);
   std::printf("listening on %s\n", server->address().text().c_str());
   std::fflush(stdout);
-  wait_for_end(signals, options.exit_on_stdin_eof);
+  const int signal = wait_for_end(signals, options.exit_on_stdin_eof);
+  if (signal == SIGTERM && options.drain_s != 0) drain(*server, signals, options);
   if (!server->stop(std::chrono::milliseconds(700))) {
     // Native work that cannot be cancelled is still running; it ends with the process.
     spdlog::default_logger()->flush();
@@ -141,16 +198,24 @@ int main(int argc, char** argv) {
   app.add_option("--log-level", options.log_level, "trace, debug, info, warning, error or off")
       ->check(CLI::IsMember({"trace", "debug", "info", "warning", "error", "off"}))
       ->capture_default_str();
+  app.add_option("--log-format", options.log_format, "text, or json: one object per line")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str();
+  app.add_option("--metrics", options.metrics,
+                 "[HOST:]PORT where Prometheus reads counters; on loopback unless a host is named");
+  app.add_option("--drain", options.drain_s,
+                 "on SIGTERM take no new sessions, and end when the others have left, after so many seconds, or on a "
+                 "second signal")
+      ->capture_default_str();
   app.set_version_flag("--version", REMOTECL_VERSION);
   app.footer("As installed with the Python package it also takes --advertise NAME: announce it on the local network.");
   CLI11_PARSE(app, argc, argv);
-  spdlog::set_default_logger(std::make_shared<spdlog::logger>("", std::make_shared<spdlog::sinks::stderr_sink_mt>()));
-  spdlog::set_pattern("remotecl-server: %l: %v");
-  spdlog::set_level(spdlog::level::from_str(options.log_level));
+  server::start_log(options.log_format == "json" ? server::LogFormat::kJson : server::LogFormat::kText,
+                    spdlog::level::from_str(options.log_level));
   try {
     return options.new_certificate.empty() ? run(options) : write_certificate(options.new_certificate);
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "remotecl-server: %s\n", error.what());
+    server::log_end(error.what());
     return 1;
   }
 }

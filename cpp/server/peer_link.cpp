@@ -83,7 +83,8 @@ void PeerLink::run() {
 }
 
 void PeerLink::fail(const std::exception& error) {
-  spdlog::warn("session {:016x}, peer {}: {}", session_.id(), peer_, error.what());
+  const LogScope scope(session_.id());
+  spdlog::warn("peer {}: {}", peer_, error.what());
   MutexLock lock(mutex_);
   if (reason_.empty()) reason_ = error.what();
 }

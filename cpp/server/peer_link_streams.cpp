@@ -16,7 +16,8 @@ std::unique_ptr<Connection> PeerLink::make_stream(PeerEnd end, StreamKind kind, 
   if (!end.is_resumable) return std::move(end.connection);
   ResumableConnection::Hooks hooks;
   hooks.broken = [this] {
-    spdlog::info("session {:016x} has lost a connection to peer {}", session_.id(), peer_);
+    const LogScope scope(session_.id());
+    spdlog::info("has lost a connection to peer {}", peer_);
     if (reconnector_) reconnector_->broken();
   };
   hooks.acknowledge = [this, kind](std::uint64_t received) { outbox_.send(ServerReceived{kind, received}); };
@@ -31,7 +32,10 @@ void PeerLink::reconnect_to(const ServerName& server, const Invitation& invitati
   reconnector_ = std::make_unique<Reconnector>(
       server.address, invitation, session_.window(),
       [dialer = std::make_shared<const Dialer>(server)] { return dialer->connect(kConnectTimeout); },
-      [this](const std::string& news) { spdlog::info("session {:016x}: {}", session_.id(), news); });
+      [this](const std::string& news) {
+        const LogScope scope(session_.id());
+        spdlog::info("{}", news);
+      });
   if (control_stream_ != nullptr) reconnector_->add(*control_stream_, Role::kPeerControl);
   if (bulk_stream_ != nullptr) reconnector_->add(*bulk_stream_, Role::kPeerBulk);
 }

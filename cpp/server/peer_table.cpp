@@ -84,7 +84,8 @@ void PeerTable::begin(PeerId peer, LinkId id, const std::string& address, Ref<Pe
   // Before the link can say that it has ended.
   session_.outbox().send(PeerState{peer, id, 1, {}});
   link->start();
-  spdlog::info("session {:016x} is linked to peer {}", session_.id(), peer);
+  const LogScope scope(session_.id());
+  spdlog::info("linked to peer {}", peer);
 }
 
 void PeerTable::end(const Ref<PeerLink>& former) {

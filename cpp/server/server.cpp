@@ -44,6 +44,22 @@ bool Server::stop(std::chrono::milliseconds timeout) {
   return true;
 }
 
+void Server::drain(std::function<void()> empty) {
+  MutexLock lock(mutex_);
+  draining_ = true;
+  empty_ = std::move(empty);
+  tell_empty();
+}
+
+void Server::tell_empty() {
+  if (draining_ && sessions_.empty() && empty_) std::exchange(empty_, nullptr)();
+}
+
+void Server::refuse(Connection& connection, Refusal why, WelcomeStatus status, std::string_view text) {
+  refusals_.count(why);
+  server::refuse(connection, epoch_, status, text);
+}
+
 void Server::accept_all() {
   while (auto stream = listener_.accept()) {
     std::unique_ptr<Connection> connection;
@@ -62,7 +78,7 @@ void Server::accept_all() {
       }
     }
     if (busy) {
-      refuse(plain(*connection), epoch_, WelcomeStatus::kBusy, "too many connections are being made; try again");
+      refuse(plain(*connection), Refusal::kBusy, WelcomeStatus::kBusy, "too many connections are being made; try again");
       continue;
     }
     Connection* const key = connection.get();
@@ -116,7 +132,7 @@ void Server::greet(std::unique_ptr<Connection>& connection) {
   const auto hello = read_hello(*connection, epoch_, deadline);
   if (!hello) return;
   if (hello->version != kProtocolVersion) {
-    refuse(*connection, epoch_, WelcomeStatus::kVersionMismatch, version_mismatch_text(hello->version));
+    refuse(*connection, Refusal::kVersion, WelcomeStatus::kVersionMismatch, version_mismatch_text(hello->version));
   } else if ((hello->features & kFeatureResume) != 0) {
     serve_return(connection, *hello, deadline);
   } else if (!may_be_let_in(*connection, hello->role)) {
@@ -151,7 +167,7 @@ void Server::serve_return(std::unique_ptr<Connection>& connection, const Hello& 
   const Ref<Session> session = find_session(hello.session);
   const auto streams = session ? session->streams(hello.role) : std::vector<OpenStream>();
   if (streams.empty()) {
-    refuse(*connection, epoch_, WelcomeStatus::kUnknownSession,
+    refuse(*connection, Refusal::kUnknownSession, WelcomeStatus::kUnknownSession,
            "the session has ended here; it is kept only for a while when its connection is lost");
     return;
   }
@@ -164,7 +180,8 @@ void Server::serve_return(std::unique_ptr<Connection>& connection, const Hello& 
   const ResumableConnection::Attempt attempt = stream.detach();
   welcome_back(*connection, epoch_, hello, *back, attempt.received);
   if (!stream.resume(attempt, std::move(connection), back->received)) return;
-  spdlog::info("session {:016x} goes on over another connection", session->id());
+  const LogScope scope(session->id());
+  spdlog::info("goes on over another connection");
 }
 
 void Server::serve_peer(std::unique_ptr<Connection>& connection, const Hello& hello, Deadline deadline) {
@@ -172,7 +189,8 @@ void Server::serve_peer(std::unique_ptr<Connection>& connection, const Hello& he
   // The client tells both servers of a link at the same time, and the other one may be the faster.
   const auto invited = session ? session->peers().find(hello, deadline) : std::nullopt;
   if (!invited) {
-    refuse(*connection, epoch_, WelcomeStatus::kUnknownSession, "there is no such session, or it expects no such peer");
+    refuse(*connection, Refusal::kUnknownSession, WelcomeStatus::kUnknownSession,
+           "there is no such session, or it expects no such peer");
     return;
   }
   greeted(connection.get());
@@ -187,7 +205,7 @@ void Server::serve_peer(std::unique_ptr<Connection>& connection, const Hello& he
 }
 
 void Server::serve_control(std::unique_ptr<Connection>& connection, const Hello& hello, Deadline deadline) {
-  const auto admission = admit(*connection, hello, epoch_, token_ ? &*token_ : nullptr, deadline);
+  const auto admission = admit(*connection, hello, epoch_, token_ ? &*token_ : nullptr, deadline, refusals_);
   if (!admission) return spdlog::info("a client at {} was not let in", tcp::peer_address(*connection).text());
   const std::uint64_t id = admission->session;
   Connection* const control = connection.get();
@@ -196,22 +214,32 @@ void Server::serve_control(std::unique_ptr<Connection>& connection, const Hello&
     MutexLock lock(mutex_);
     greeting_.erase(control);
     if (stopping_) return;
-    session = make_ref<Session>(Shared{driver_, files_, output_, board_}, std::move(connection), id, admission->secret,
-                                (admission->features & kFeatureResumable) != 0);
-    sessions_.emplace(id, session);
+    if (!draining_) {
+      session =
+          make_ref<Session>(Shared{driver_, files_, output_, board_}, std::move(connection), id, admission->secret,
+                            (admission->features & kFeatureResumable) != 0);
+      sessions_.emplace(id, session);
+    }
+  }
+  const LogScope scope(id);
+  if (!session) {
+    return refuse(*control, Refusal::kDraining, WelcomeStatus::kBusy,
+                  "the server is about to end and takes no new sessions; name another server, or try again when it has "
+                  "been started anew");
   }
   board_.add(session);
   welcome(*control, epoch_, *admission);
-  spdlog::info("session {:016x} begins", id);
+  spdlog::info("begins, from {}", session->address().text());
   session->run();
-  spdlog::info("session {:016x} ends", id);
+  spdlog::info("ends");
   board_.remove(*session);
   MutexLock lock(mutex_);
   sessions_.erase(id);
+  tell_empty();
 }
 
 void Server::serve_monitor(Connection& connection, const Hello& hello, Deadline deadline) {
-  const auto admission = admit(connection, hello, epoch_, token_ ? &*token_ : nullptr, deadline);
+  const auto admission = admit(connection, hello, epoch_, token_ ? &*token_ : nullptr, deadline, refusals_);
   if (!admission) return;
   bool is_taken = false;
   {
@@ -220,7 +248,9 @@ void Server::serve_monitor(Connection& connection, const Hello& hello, Deadline 
     if (stopping_) return;
     is_taken = monitors_.size() < kMonitorsMax && monitors_.insert(&connection).second;
   }
-  if (!is_taken) return refuse(connection, epoch_, WelcomeStatus::kBusy, "too many monitors look at this server");
+  if (!is_taken) {
+    return refuse(connection, Refusal::kBusy, WelcomeStatus::kBusy, "too many monitors look at this server");
+  }
   try {
     welcome(connection, epoch_, *admission);
     answer_monitor(connection);
@@ -251,12 +281,13 @@ void Server::answer_monitor(Connection& connection) {
 void Server::serve_bulk(std::unique_ptr<Connection>& connection, const Hello& hello) {
   const Ref<Session> session = find_session(hello.session);
   if (!session || !same_secret(connecting_proof(session->secret(), hello), hello.secret)) {
-    refuse(*connection, epoch_, WelcomeStatus::kUnknownSession, "there is no such session, or the secret is wrong");
+    refuse(*connection, Refusal::kUnknownSession, WelcomeStatus::kUnknownSession,
+           "there is no such session, or the secret is wrong");
     return;
   }
   greeted(connection.get());
   if (!session->claim_bulk()) {
-    refuse(*connection, epoch_, WelcomeStatus::kBusy, "the session has its bulk connection already");
+    refuse(*connection, Refusal::kBusy, WelcomeStatus::kBusy, "the session has its bulk connection already");
     return;
   }
   const std::uint64_t features = hello.features & (kFeatureSharedMemory | kFeatureResumable);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -13,8 +14,10 @@
 #include "runtime/protocol/frames.h"
 #include "runtime/transport/tcp.h"
 #include "runtime/transport/tls.h"
+#include "server/metrics.h"
 #include "server/native_driver.h"
 #include "server/program_files.h"
+#include "server/refusals.h"
 #include "server/session.h"
 #include "server/status_board.h"
 
@@ -36,6 +39,12 @@ class Server {
   const NativeDriver& driver() const { return driver_; }
   std::size_t sessions() const EXCLUDES(mutex_);
   std::size_t connections() const EXCLUDES(mutex_);
+
+  // From now on no session begins. Calls `empty` once, on any thread, when there is none: at once, or when the last one
+  // has left.
+  void drain(std::function<void()> empty) EXCLUDES(mutex_);
+  // What Prometheus gets to read.
+  std::string metrics() { return server::metrics(board_, refusals_); }
 
   // Accepts no more, ends all sessions and waits for their threads, but not longer than `timeout`: native
   // work can take any time. False when some are left; then the process must end without destroying this.
@@ -60,6 +69,8 @@ class Server {
   void answer_monitor(Connection& connection);
   Ref<Session> find_session(std::uint64_t id) const EXCLUDES(mutex_);
   void greeted(Connection* connection) EXCLUDES(mutex_);
+  void refuse(Connection& connection, Refusal why, WelcomeStatus status, std::string_view text);
+  void tell_empty() REQUIRES(mutex_);
 
   const std::optional<AccessToken> token_;
   const std::optional<TlsServer> tls_;
@@ -67,6 +78,7 @@ class Server {
   ProgramFiles files_;
   OutputCapture output_;
   StatusBoard board_{driver_};
+  Refusals refusals_;
   tcp::Listener listener_;
   std::uint64_t epoch_ = 0;
 
@@ -74,6 +86,8 @@ class Server {
   ConditionVariable thread_left_;
   std::size_t threads_ GUARDED_BY(mutex_) = 0;
   bool stopping_ GUARDED_BY(mutex_) = false;
+  bool draining_ GUARDED_BY(mutex_) = false;
+  std::function<void()> empty_ GUARDED_BY(mutex_);     // who waits for the last session to leave
   std::set<Connection*> greeting_ GUARDED_BY(mutex_);  // not yet authenticated
   std::set<Connection*> monitors_ GUARDED_BY(mutex_);
   std::map<std::uint64_t, Ref<Session>> sessions_ GUARDED_BY(mutex_);

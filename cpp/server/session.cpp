@@ -105,7 +105,7 @@ void Session::run() {
     last_words = std::string("the server cannot go on with this session: ") + error.what();
   }
   if (!last_words.empty()) {
-    spdlog::warn("session {:016x}: {}", id_, last_words);
+    spdlog::warn("{}", last_words);
     if (control_stream_ != nullptr) control_stream_->end_when_broken();
     outbox_.close_with(SessionError{last_words});
     linger(*control_);
@@ -200,6 +200,7 @@ bool Session::attach_bulk(std::unique_ptr<Connection> connection, bool is_resuma
 }
 
 void Session::run_bulk() {
+  const LogScope scope(id_);
   Connection* connection = nullptr;
   {
     MutexLock lock(bulk_mutex_);
@@ -210,7 +211,7 @@ void Session::run_bulk() {
     bulk_receiver_.run(*connection);
     close("the bulk connection was lost");
   } catch (const std::exception& error) {
-    spdlog::warn("session {:016x}: {}", id_, error.what());
+    spdlog::warn("{}", error.what());
     close(error.what());
   }
   MutexLock lock(bulk_mutex_);

@@ -17,7 +17,8 @@ std::unique_ptr<Connection> Session::make_stream(std::unique_ptr<Connection> car
                                                  ResumableConnection*& stream) {
   ResumableConnection::Hooks hooks;
   hooks.broken = [this, kind] {
-    spdlog::info("session {:016x} has lost its {} connection", id_, kind == StreamKind::kBulk ? "bulk" : "control");
+    const LogScope scope(id_);
+    spdlog::info("has lost its {} connection", kind == StreamKind::kBulk ? "bulk" : "control");
   };
   hooks.acknowledge = [this, kind](std::uint64_t received) {
     const ServerReceived message{kind, received};

@@ -61,9 +61,10 @@ void StatusBoard::add(const Ref<Session>& session) {
 void StatusBoard::remove(Session& session) {
   const Traffic peers = sum(session.peers().traffic());
   MutexLock lock(mutex_);
-  past_commands_ += session.counters().commands();
-  past_clients_ += session.traffic();
-  past_peers_ += peers;
+  past_.begun += 1;
+  past_.commands += session.counters().commands();
+  past_.clients += session.traffic();
+  past_.peers += peers;
   sessions_.erase(&session);
 }
 
@@ -72,6 +73,23 @@ std::vector<Ref<Session>> StatusBoard::sessions() const {
   std::vector<Ref<Session>> sessions;
   for (const auto& [key, session] : sessions_) sessions.push_back(session);
   return sessions;
+}
+
+StatusBoard::Totals StatusBoard::totals_locked() const {
+  Totals totals = past_;
+  totals.sessions = sessions_.size();
+  totals.begun += sessions_.size();
+  for (const auto& [key, session] : sessions_) {
+    totals.commands += session->counters().commands();
+    totals.clients += session->traffic();
+    totals.peers += sum(session->peers().traffic());
+  }
+  return totals;
+}
+
+StatusBoard::Totals StatusBoard::totals() const {
+  MutexLock lock(mutex_);
+  return totals_locked();
 }
 
 void StatusBoard::find_ends() {
@@ -88,21 +106,18 @@ std::vector<std::byte> StatusBoard::answer(Token token, const Session* asker, co
   }
   Listed listed;
   MutexLock lock(mutex_);
-  std::uint64_t commands = past_commands_;
-  Traffic clients = past_clients_, peers = past_peers_;
+  const Totals totals = totals_locked();
   for (const auto& [key, session] : sessions_) {
-    const auto links = session->peers().traffic();
-    commands += session->counters().commands();
-    clients += session->traffic();
-    peers += sum(links);
     const bool is_own = key == asker;
-    if (is_own || from.is_loopback() || session->address().host == from.host) listed.add(*session, is_own, links);
+    if (!is_own && !from.is_loopback() && session->address().host != from.host) continue;
+    listed.add(*session, is_own, session->peers().traffic());
   }
   ByteBuffer bytes;
   append_message(
-      bytes, Status{token, REMOTECL_VERSION, host_, static_cast<std::uint64_t>(::getpid()), milliseconds_since(begun_),
-                    sessions_.size(), commands, clients, peers, std::span<const DeviceStatus>(devices),
-                    std::span<const SessionStatus>(listed.sessions), std::span<const LinkStatus>(listed.links)});
+      bytes,
+      Status{token, REMOTECL_VERSION, host_, static_cast<std::uint64_t>(::getpid()), milliseconds_since(begun_),
+             totals.sessions, totals.commands, totals.clients, totals.peers, std::span<const DeviceStatus>(devices),
+             std::span<const SessionStatus>(listed.sessions), std::span<const LinkStatus>(listed.links)});
   return {bytes.bytes().begin(), bytes.bytes().end()};
 }
 

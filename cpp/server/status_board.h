@@ -29,6 +29,17 @@ class StatusBoard {
   // own address, on loopback all of them.
   std::vector<std::byte> answer(Token token, const Session* asker, const Address& from) EXCLUDES(mutex_);
 
+  // Of all sessions, ended ones too, but for `sessions`: how many there are.
+  struct Totals {
+    std::uint64_t sessions = 0, begun = 0, commands = 0;
+    Traffic clients, peers;
+  };
+  Totals totals() const EXCLUDES(mutex_);
+  // Somebody asks again and again, at intervals of up to `patience`.
+  void watch(std::chrono::seconds patience) { sampler_.watch(patience); }
+  const NativeDriver& driver() const { return driver_; }
+  std::chrono::steady_clock::time_point begun() const { return begun_; }
+
   // Ends the thread that looks at the devices.
   void stop() { sampler_.stop(); }
 
@@ -40,16 +51,15 @@ class StatusBoard {
 
   std::vector<Ref<Session>> sessions() const EXCLUDES(mutex_);
   void find_ends() EXCLUDES(mutex_);
+  Totals totals_locked() const REQUIRES(mutex_);
 
   const NativeDriver& driver_;
   const Clock::time_point begun_ = Clock::now();
   const std::string host_;
   mutable Mutex mutex_;
   std::map<Session*, Ref<Session>> sessions_ GUARDED_BY(mutex_);
-  std::uint64_t past_commands_ GUARDED_BY(mutex_) = 0;  // of sessions that have ended, like what follows
-  Traffic past_clients_ GUARDED_BY(mutex_);
-  Traffic past_peers_ GUARDED_BY(mutex_);
-  LoadSampler sampler_;  // last: its thread uses the rest
+  Totals past_ GUARDED_BY(mutex_);  // of sessions that have ended
+  LoadSampler sampler_;             // last: its thread uses the rest
 };
 
 }  // namespace remotecl::server

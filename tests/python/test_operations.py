@@ -1,0 +1,235 @@
+"""What whoever runs a daemon needs: a log for programs, counters for Prometheus, an orderly end, a systemd unit."""
+
+import json
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+import remotecl
+from conftest import CLEAN_ENVIRONMENT
+
+UNIT = Path(__file__).resolve().parents[2] / "packaging" / "remotecl-server.service"
+WITHIN_S = 60.0
+
+# Fills a buffer, says so, and goes on for as long as its stdin is open: then it uses the buffer again.
+VISITOR = """
+import sys
+import numpy as np
+import pyopencl as cl
+import remotecl
+
+context = remotecl.connect(sys.argv[1]).context()
+queue = cl.CommandQueue(context)
+buffer = cl.Buffer(context, cl.mem_flags.READ_WRITE, 1 << 20)
+cl.enqueue_copy(queue, buffer, np.arange(1 << 18, dtype=np.int32))
+print("there", flush=True)
+sys.stdin.read()
+result = np.empty(1 << 18, np.int32)
+cl.enqueue_copy(queue, result, buffer)
+print(np.array_equal(result, np.arange(1 << 18)), flush=True)
+"""
+
+
+class Daemon:
+    """A daemon with options, until the end of the block."""
+
+    def __init__(self, *options: str) -> None:
+        environment = remotecl._daemon.daemon_environment(CLEAN_ENVIRONMENT)
+        command = [remotecl._daemon.binary_path(), "--listen", "127.0.0.1:0", *options]
+        self.process = subprocess.Popen(
+            command,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.metrics_url = ""
+        for line in self.process.stdout:
+            if line.startswith("metrics on "):
+                self.metrics_url = line.removeprefix("metrics on ").strip()
+            if line.startswith("listening on "):
+                self.address = line.removeprefix("listening on ").strip()
+                return
+        raise AssertionError(self.process.stderr.read())
+
+    def __enter__(self) -> "Daemon":
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+    def end(self, number: int = signal.SIGTERM) -> tuple[int, str]:
+        """Its exit code and its log."""
+        self.process.send_signal(number)
+        log = self.process.communicate(timeout=WITHIN_S)[1]
+        return self.process.returncode, log
+
+    def metrics(self) -> dict[tuple[str, ...], float]:
+        """Values by name and labels, as Prometheus' own parser reads them."""
+        with urllib.request.urlopen(self.metrics_url, timeout=WITHIN_S) as answer:
+            assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
+            families = list(text_string_to_metric_families(answer.read().decode()))
+        assert all(family.documentation and family.type in ("counter", "gauge") for family in families)
+        return {
+            (sample.name, *sample.labels.values()): sample.value for family in families for sample in family.samples
+        }
+
+
+class Visitor:
+    """A client of a server in a process of its own, that stays until it is told to leave."""
+
+    def __init__(self, address: str) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", VISITOR, address], env=CLEAN_ENVIRONMENT, stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        assert self.process.stdout.readline() == "there\n", self.process.stderr.read()
+
+    def __enter__(self) -> "Visitor":
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+    def leave(self) -> tuple[str, str]:
+        """What it has printed since, and its errors."""
+        return self.process.communicate(timeout=WITHIN_S)
+
+
+def test_prometheus_reads_the_counters(run_remotecl):
+    with Daemon("--metrics", "0") as daemon:
+        before = daemon.metrics()
+        assert before["remotecl_build_info", remotecl.__version__] == 1
+        assert before["remotecl_sessions",] == before["remotecl_sessions_total",] == 0
+        with Visitor(daemon.address) as visitor:
+            during = daemon.metrics()
+            assert during["remotecl_sessions",] == during["remotecl_sessions_total",] == 1
+            (memory,) = [value for key, value in during.items() if key[0] == "remotecl_device_memory_used_bytes"]
+            assert memory == 1 << 20
+            assert visitor.leave()[0] == "True\n"
+        assert run_remotecl("devices", "--servers", f"{daemon.address}?token=/nowhere").returncode != 0
+        host, _, port = daemon.address.rpartition(":")
+        with socket.create_connection((host, int(port)), timeout=WITHIN_S) as stranger:
+            stranger.sendall(b"remotecl" + (999).to_bytes(4, "little") + bytes(36))  # a Hello of another version
+            assert stranger.recv(64)
+        (status,) = remotecl.status(daemon.address)
+        after = daemon.metrics()
+    assert after["remotecl_connections_refused_total", "version"] == 1
+    assert after["remotecl_sessions_total",] == 1
+    assert after["remotecl_commands_total",] == status.commands == 2
+    received = "remotecl_client_bytes_total", "bulk", "received"
+    assert after[received] - before[received] >= 1 << 20
+    assert after[received] == status.clients.bulk.received.bytes
+    assert after["remotecl_client_messages_total", "control", "sent"] == status.clients.control.sent.messages
+    assert all(re.fullmatch(r"remotecl_[a-z_]+", name) for name, *_ in after)
+
+
+def test_only_metrics_are_there():
+    with Daemon("--metrics", "0") as daemon:
+        root = daemon.metrics_url.removesuffix("/metrics")
+        assert root.startswith("http://127.0.0.1:")
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            urllib.request.urlopen(root, timeout=WITHIN_S)
+        with pytest.raises(urllib.error.HTTPError, match="405"):
+            urllib.request.urlopen(daemon.metrics_url, data=b"x", timeout=WITHIN_S)
+        host, port = root.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port)), timeout=WITHIN_S) as chatterbox:
+            chatterbox.sendall(b"GET /" + 9000 * b"x")
+            assert b" 431 " in chatterbox.recv(100)
+        daemon.metrics()
+
+
+@pytest.mark.parametrize(
+    ("port", "words"), [("gpu1", "names no port"), ("192.0.2.1:0", "cannot listen on 192.0.2.1:0")]
+)
+def test_a_port_for_metrics_that_cannot_be(port, words):
+    with pytest.raises(AssertionError, match=re.escape(words)):
+        Daemon("--metrics", port)
+
+
+def test_a_log_for_programs():
+    with Daemon("--log-format", "json", "--log-level", "info") as daemon:
+        with Visitor(daemon.address) as visitor:
+            visitor.leave()
+        code, log = daemon.end()
+    assert code == 0
+    lines = [json.loads(line) for line in log.splitlines()]
+    assert all({"time", "level", "message"} <= line.keys() for line in lines)
+    sessions = [(line["session"], line["message"].split(",")[0]) for line in lines if "session" in line]
+    (first, begins), *_, (last, ends) = sessions
+    assert (begins, ends) == ("begins", "ends")
+    assert first == last
+    assert re.fullmatch("[0-9a-f]{16}", first)
+    assert {line["device"] for line in lines if line["message"].startswith("serves ")} == {0}
+
+
+def test_a_failure_to_start_is_in_the_log_for_programs_too():
+    with pytest.raises(AssertionError) as caught:
+        Daemon("--log-format", "json", "--log-level", "off", "--devices", "no such device")
+    line = json.loads(str(caught.value).splitlines()[0])
+    assert line["level"] == "critical"
+    assert "no such device" in line["message"]
+
+
+def test_draining_lets_sessions_go_on_and_takes_no_others(run_remotecl):
+    with Daemon("--drain", "600", "--log-level", "info") as daemon, Visitor(daemon.address) as visitor:
+        daemon.process.send_signal(signal.SIGTERM)
+        assert "takes no new sessions" in next(line for line in daemon.process.stderr if "takes" in line)
+        refused = run_remotecl("devices", "--servers", daemon.address)
+        assert refused.returncode == 1
+        assert "is about to end and takes no new sessions" in refused.stderr
+        assert remotecl.status(daemon.address)[0].session_count == 1
+        assert visitor.leave() == ("True\n", "")
+        assert daemon.process.wait(WITHIN_S) == 0
+
+
+def test_who_does_not_leave_is_told_when_the_time_is_over():
+    with Daemon("--drain", "1") as daemon, Visitor(daemon.address) as visitor:
+        code, log = daemon.end()
+        assert code == 0
+        assert "1 sessions have not left" in log
+        assert "the server said: the server is shutting down" in visitor.leave()[1]
+
+
+def test_a_second_signal_ends_a_drain():
+    with Daemon("--drain", "600", "--log-level", "info") as daemon, Visitor(daemon.address):
+        daemon.process.send_signal(signal.SIGTERM)
+        next(line for line in daemon.process.stderr if "takes" in line)
+        assert daemon.end()[0] == 0
+
+
+def test_the_systemd_unit_is_sound(tmp_path):
+    if shutil.which("systemd-analyze") is None:
+        pytest.skip("systemd-analyze is not installed")
+    text = UNIT.read_text()
+    (program,) = re.findall(r"^ExecStart=(\S+)", text, re.MULTILINE)
+    unit = tmp_path / UNIT.name
+    unit.write_text(text.replace(program, shutil.which("true")))
+    verified = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", "--recursive-errors=no", unit],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (verified.returncode, verified.stderr) == (0, "")
+    # In tenths of systemd's measure of exposure: 0 to 100.
+    judged = subprocess.run(
+        ["systemd-analyze", "security", "--offline=yes", "--threshold=20", unit],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert judged.returncode == 0, judged.stdout
+    options = re.findall(r"--[a-z-]+", re.search(r"^ExecStart=(?:.*\\\n)*.*", text, re.MULTILINE).group())
+    known = subprocess.run(
+        [remotecl._daemon.binary_path(), "--help"], capture_output=True, text=True, check=True
+    ).stdout
+    assert options and all(option in known for option in options)
