@@ -6,7 +6,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 packages=(
   g++ cmake ninja-build ccache pkg-config git
-  libasio-dev libcli11-dev libspdlog-dev libssl-dev nlohmann-json3-dev libgtest-dev libgmock-dev
+  libasio-dev libcli11-dev libspdlog-dev libssl-dev nlohmann-json3-dev libtomlplusplus-dev libgtest-dev libgmock-dev
   ocl-icd-opencl-dev ocl-icd-libopencl1 opencl-headers pocl-opencl-icd
   python3-venv python3-dev
   openssh-client

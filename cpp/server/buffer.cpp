@@ -42,8 +42,7 @@ cl_int Buffer::make(Device& device, Native& native) {
     return error;
   }
   if (parent() != nullptr) return CL_MISALIGNED_SUB_BUFFER_OFFSET;
-  if (!device.reserve(size_)) return CL_MEM_OBJECT_ALLOCATION_FAILURE;
-  native.reserved = size_;
+  if (!reserve(device, size_, native)) return CL_MEM_OBJECT_ALLOCATION_FAILURE;
   if (device.uses_host_memory()) {
     native.memory = HostMemory::make_buffer(context, flags_, size_, native.host_memory, error);
   } else {

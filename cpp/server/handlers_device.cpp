@@ -1,7 +1,9 @@
+#include <deque>
 #include <set>
 #include <vector>
 
 #include "runtime/base/host_time.h"
+#include "server/info_views.h"
 #include "server/protocol_error.h"
 #include "server/session.h"
 
@@ -9,12 +11,6 @@ namespace remotecl::server {
 namespace {
 
 constexpr std::size_t kPropertiesMax = 4096;
-
-std::vector<InfoValue> views_of(const std::vector<InfoAnswer>& answers) {
-  std::vector<InfoValue> values;
-  for (const auto& answer : answers) values.push_back({answer.name, answer.value});
-  return values;
-}
 
 std::vector<cl_device_partition_property> properties_of(const CreateSubDevices& message) {
   if (message.properties.size() > kPropertiesMax) throw ProtocolError("a partition has too many properties");
@@ -30,7 +26,7 @@ std::vector<cl_device_partition_property> properties_of(const CreateSubDevices& 
 }  // namespace
 
 Device& Session::device(std::uint32_t index) {
-  Device* device = shared_.driver.device(index);
+  Device* device = grant_->sees(index) ? shared_.driver.device(index) : nullptr;
   if (device == nullptr) device = sub_devices_.find(index);
   if (device == nullptr) throw ProtocolError("device " + std::to_string(index) + " does not exist");
   return *device;
@@ -66,11 +62,11 @@ void Session::handle(const CreateSubDevices& message) {
     made.push_back(part.get());
     if (!sub_devices_.add(std::move(part))) throw ProtocolError("too many sub-devices were made");
   }
-  std::vector<std::vector<InfoValue>> infos;
+  std::deque<InfoViews> infos;
   std::vector<DeviceDescription> descriptions;
-  for (const Device* part : made) infos.push_back(views_of(part->info()));
-  for (std::size_t i = 0; i < made.size(); ++i) {
-    descriptions.push_back({made[i]->index(), {}, std::span<const InfoValue>(infos[i])});
+  for (const Device* part : made) {
+    const auto& info = infos.emplace_back(part->info(), grant_->device_memory_max());
+    descriptions.push_back({part->index(), {}, info.values()});
   }
   outbox_.add(SubDevices{message.token, error, count, std::span<const DeviceDescription>(descriptions)});
 }

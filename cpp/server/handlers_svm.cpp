@@ -44,7 +44,7 @@ void Session::handle(const AllocateSvm& message) {
     return;
   }
   Ref<SvmMemory> memory;
-  const cl_int error = SvmMemory::allocate(request, memory);
+  const cl_int error = SvmMemory::allocate(request, counters_, memory);
   std::uint64_t address = 0;
   if (error == CL_SUCCESS) {
     address = memory->address();

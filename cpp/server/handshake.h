@@ -26,12 +26,13 @@ struct Admission {
   Secret secret;          // the session's: what its further connections prove to know
   Secret shown;           // what its welcome says in that place: this secret, or the proof of knowing the token
   std::uint64_t features;
+  std::size_t token = 0;  // which one it knows
 };
 
-// Whether a client may have a session: with a `token` it has to prove in time that it knows it. Otherwise it is
-// refused, which is counted, and the answer empty.
+// Whether a client may have a session: where there are `tokens` it has to prove in time that it knows one. Otherwise it
+// is refused, which is counted, and the answer empty.
 std::optional<Admission> admit(Connection& connection, const Hello& hello, std::uint64_t epoch,
-                               const AccessToken* token, Deadline deadline, Refusals& refusals);
+                               std::span<const AccessToken> tokens, Deadline deadline, Refusals& refusals);
 void welcome(Connection& connection, std::uint64_t epoch, const Admission& admission);
 
 // Accepts a connection of a session, or a peer's, that has proved to know `secret`; so does the answer.

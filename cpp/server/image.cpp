@@ -28,8 +28,7 @@ cl_int Image::make(Device& device, Native& native) {
     error = parent()->native(device, description.buffer);
     if (error != CL_SUCCESS) return error;
   } else {
-    if (!device.reserve(*shape_.packed_size())) return CL_MEM_OBJECT_ALLOCATION_FAILURE;
-    native.reserved = *shape_.packed_size();
+    if (!reserve(device, *shape_.packed_size(), native)) return CL_MEM_OBJECT_ALLOCATION_FAILURE;
   }
   native.memory = clCreateImage(context, flags_, &format_, &description, nullptr, &error);
   return error;

@@ -15,6 +15,7 @@
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "runtime/transport/address.h"
@@ -38,13 +39,16 @@ struct Options {
   std::vector<std::string> tls;  // files of the certificate and of its key
   std::string client_ca;
   std::vector<std::string> new_certificate;
+  std::string limits_file;
+  std::vector<std::string> limits;
   bool insecure = false;
   bool exit_on_stdin_eof = false;
 };
 
 // Whoever reaches the address could use the devices: that must have been meant.
-void require_protection(const Address& address, const Options& options) {
-  if (address.is_loopback() || !options.token_file.empty() || !options.client_ca.empty()) return;
+void require_protection(const Address& address, const Options& options, const server::LimitsTable& limits) {
+  const bool keeps_out = !options.token_file.empty() || !options.client_ca.empty() || !limits.users.empty();
+  if (address.is_loopback() || keeps_out) return;
   if (!options.insecure) {
     throw ConnectionError(
         "refusing to listen on " + address.text() +
@@ -143,13 +147,15 @@ std::unique_ptr<server::MetricsPort> open_metrics(server::Server& server, const 
 int run(const Options& options) {
   const int signals = block_signals();
   const Address address = tcp::resolve_local(parse_address(options.listen, kDefaultPort));
-  require_protection(address, options);
+  server::LimitsTable limits = server::read_limits(options.limits_file, options.limits);
+  require_protection(address, options, limits);
   std::optional<AccessToken> token;
   if (!options.token_file.empty()) token = read_token(options.token_file);
   std::optional<TlsServer> tls;
   if (!options.tls.empty()) tls.emplace(TlsServerFiles{options.tls[0], options.tls[1], options.client_ca});
   const std::string pin = tls ? pin_text(tls->pin()) : "";
-  auto server = std::make_unique<server::Server>(address, options.devices, std::move(token), std::move(tls));
+  auto server = std::make_unique<server::Server>(address, options.devices, std::move(token), std::move(tls),
+                                                 std::move(limits));
   for (const auto& device : server->driver().devices()) {
     std::printf("device %u: %s (%s)\n", device->index(), device->name().c_str(), device->platform_name().c_str());
   }
@@ -193,6 +199,10 @@ int main(int argc, char** argv) {
                  "write a new key and a certificate that it has signed itself, print its pin, and end")
       ->expected(2)
       ->type_name("CERTIFICATE KEY");
+  app.add_option("--limits", options.limits_file, "TOML file: what sessions and users may have, and users' tokens");
+  app.add_option("--limit", options.limits,
+                 "SECTION.KEY=VALUE, as in that file, like session.device-memory=8GiB; as often as needed")
+      ->allow_extra_args(false);
   app.add_flag("--insecure", options.insecure, "listen beyond loopback although everybody can use the devices");
   app.add_flag("--exit-on-stdin-eof", options.exit_on_stdin_eof, "end when the standard input ends");
   app.add_option("--log-level", options.log_level, "trace, debug, info, warning, error or off")

@@ -1,12 +1,13 @@
 #include "server/memory.h"
 
+#include "server/log.h"
+
 namespace remotecl::server {
 
 Memory::~Memory() {
   for (const Native& native : native_) {
     clReleaseMemObject(native.memory);
-    native.device->give_back(native.reserved);
-    if (counters_) counters_->freed(native.device->root().index(), native.reserved);
+    give_back(native);
   }
 }
 
@@ -17,6 +18,27 @@ const Memory::Native* Memory::find(const Device& device) const {
   return nullptr;
 }
 
+bool Memory::reserve(Device& device, std::uint64_t size, Native& native) {
+  const std::uint32_t index = device.root().index();
+  if (!counters_->reserve(index, size)) {
+    const LogScope scope({}, index);
+    spdlog::info("memory of {} bytes is refused: the session, or its user, would have more than it may", size);
+    return false;
+  }
+  if (!device.reserve(size)) {
+    counters_->give_back(index, size);
+    return false;
+  }
+  native.reserved = size;
+  return true;
+}
+
+void Memory::give_back(const Native& native) {
+  if (native.reserved == 0) return;
+  native.device->give_back(native.reserved);
+  counters_->give_back(native.device->root().index(), native.reserved);
+}
+
 cl_int Memory::native(Device& device, cl_mem& memory) {
   if (const Native* made = find(device)) {
     memory = made->memory;
@@ -25,11 +47,10 @@ cl_int Memory::native(Device& device, cl_mem& memory) {
   Native native{&device};
   const cl_int error = make(device, native);
   if (error != CL_SUCCESS) {
-    device.give_back(native.reserved);
+    give_back(native);
     return error;
   }
   native_.push_back(native);
-  if (counters_) counters_->allocated(device.root().index(), native.reserved);
   memory = native.memory;
   return CL_SUCCESS;
 }

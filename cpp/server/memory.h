@@ -40,9 +40,14 @@ class Memory : public RefCounted {
   };
 
   virtual cl_int make(Device& device, Native& native) = 0;
+  // For make(): takes so much of the device's memory, and of what the session may have of it; false when that is not
+  // there.
+  bool reserve(Device& device, std::uint64_t size, Native& native);
   Memory* parent() const { return parent_.get(); }  // that this is a part or a view of; null: none
 
  private:
+  void give_back(const Native& native);
+
   const Ref<Memory> parent_;
   // Null where there is none yet.
   const Native* find(const Device& device) const;

@@ -57,9 +57,21 @@ void add_all_devices(MetricsText& text, const NativeDriver& driver) {
               [](Device& device) { return seconds(device.load().busy_total()); });
 }
 
+void add_users(MetricsText& text, const Users& users) {
+  text.begin("remotecl_user_sessions", "gauge",
+             "Sessions of each user; default: of all who have no token of their own.");
+  for (const auto& user : users.all()) text.add(user->sessions(), {{"user", user->name()}});
+  text.begin("remotecl_user_device_memory_used_bytes", "gauge", "Memory of each user's objects.");
+  for (const auto& user : users.all()) {
+    for (std::size_t device = 0; device < user->memory()->devices(); ++device) {
+      text.add(user->memory()->used(device), {{"user", user->name()}, {"device", std::to_string(device)}});
+    }
+  }
+}
+
 }  // namespace
 
-std::string metrics(StatusBoard& board, const Refusals& refusals) {
+std::string metrics(StatusBoard& board, const Users& users, const Refusals& refusals) {
   board.watch(kInterval);
   const StatusBoard::Totals totals = board.totals();
   MetricsText text;
@@ -80,6 +92,7 @@ std::string metrics(StatusBoard& board, const Refusals& refusals) {
   add_traffic(text, "client", "connections of clients", totals.clients);
   add_traffic(text, "peer", "links to other servers", totals.peers);
   add_all_devices(text, board.driver());
+  add_users(text, users);
   return text.text();
 }
 

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
+#include <deque>
 
 #include "runtime/protocol/frames.h"
 #include "runtime/protocol/messages.h"
+#include "server/info_views.h"
 
 namespace remotecl::server {
 namespace {
@@ -92,12 +94,6 @@ std::vector<Candidate> select(std::string_view selection, const std::vector<Cand
   return result;
 }
 
-std::vector<InfoValue> views_of(const std::vector<InfoAnswer>& answers) {
-  std::vector<InfoValue> values;
-  for (const auto& answer : answers) values.push_back({answer.name, answer.value});
-  return values;
-}
-
 }  // namespace
 
 NativeDriver::NativeDriver(std::string_view selection) {
@@ -112,17 +108,21 @@ NativeDriver::NativeDriver(std::string_view selection) {
     const auto index = static_cast<std::uint32_t>(devices_.size());
     devices_.push_back(std::make_unique<Device>(index, candidate.platform, candidate.id));
   }
-  std::vector<std::vector<InfoValue>> infos, platform_infos;
+}
+
+std::vector<std::byte> NativeDriver::device_list(const std::function<bool(const Device&)>& is_visible,
+                                                 std::uint64_t memory_max) const {
+  std::deque<InfoViews> infos, platform_infos;
   std::vector<DeviceDescription> descriptions;
   for (const auto& device : devices_) {
-    infos.push_back(views_of(device->info()));
-    platform_infos.push_back(views_of(device->platform_info()));
+    if (!is_visible(*device)) continue;
+    const auto& platform = platform_infos.emplace_back(device->platform_info(), UINT64_MAX);
+    const auto& info = infos.emplace_back(device->info(), memory_max);
+    descriptions.push_back({device->index(), platform.values(), info.values()});
   }
-  for (const auto& device : devices_) {
-    descriptions.push_back({device->index(), std::span<const InfoValue>(platform_infos[device->index()]),
-                            std::span<const InfoValue>(infos[device->index()])});
-  }
-  append_message(device_list_, DeviceList{std::span<const DeviceDescription>(descriptions)});
+  ByteBuffer bytes;
+  append_message(bytes, DeviceList{std::span<const DeviceDescription>(descriptions)});
+  return {bytes.bytes().begin(), bytes.bytes().end()};
 }
 
 }  // namespace remotecl::server

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -26,12 +27,13 @@ class NativeDriver {
 
   const std::vector<std::unique_ptr<Device>>& devices() const { return devices_; }
   Device* device(std::uint32_t index) const { return index < devices_.size() ? devices_[index].get() : nullptr; }
-  // The encoded DeviceList, the first message of every session.
-  Bytes device_list() const { return device_list_.bytes(); }
+  // The encoded DeviceList, the first message of a session, with those devices that it sees. It is told that they have
+  // no more memory than it may have.
+  std::vector<std::byte> device_list(const std::function<bool(const Device&)>& is_visible,
+                                     std::uint64_t memory_max) const;
 
  private:
   std::vector<std::unique_ptr<Device>> devices_;
-  ByteBuffer device_list_;
 };
 
 }  // namespace remotecl::server

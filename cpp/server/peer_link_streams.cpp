@@ -31,7 +31,9 @@ void PeerLink::reconnect_to(const ServerName& server, const Invitation& invitati
   if (control_stream_ == nullptr && bulk_stream_ == nullptr) return;
   reconnector_ = std::make_unique<Reconnector>(
       server.address, invitation, session_.window(),
-      [dialer = std::make_shared<const Dialer>(server)] { return dialer->connect(kConnectTimeout); },
+      [this, dialer = std::make_shared<const Dialer>(server)] {
+        return pace(dialer->connect(kConnectTimeout), session_.grant().paces());
+      },
       [this](const std::string& news) {
         const LogScope scope(session_.id());
         spdlog::info("{}", news);

@@ -134,7 +134,7 @@ PeerEnd PeerTable::open(const Attempt& attempt, const Address& address, Role rol
   const Connection* const stream = connection.get();
   if (role == Role::kPeerBulk) connection = share_memory(std::move(connection), address, welcome);
   const bool is_resumable = (welcome.features & kFeatureResumable) != 0 && connection.get() == stream;
-  return {std::move(connection), is_resumable};
+  return {pace(std::move(connection), session_.grant().paces()), is_resumable};
 }
 
 void PeerTable::try_addresses(const Attempt& attempt) {

@@ -10,8 +10,8 @@
 namespace remotecl::server {
 
 Server::Server(const Address& address, std::string_view devices, std::optional<AccessToken> token,
-               std::optional<TlsServer> tls)
-    : token_(std::move(token)), tls_(std::move(tls)), driver_(devices), listener_(address) {
+               std::optional<TlsServer> tls, LimitsTable limits)
+    : tls_(std::move(tls)), driver_(devices), users_(std::move(token), std::move(limits), driver_), listener_(address) {
   fill_random(std::as_writable_bytes(std::span(&epoch_, 1)));
   prepare_proofs();  // so that the first client need not wait for it
   acceptor_ = std::thread([this] { accept_all(); });
@@ -179,6 +179,7 @@ void Server::serve_return(std::unique_ptr<Connection>& connection, const Hello& 
   ResumableConnection& stream = *streams[back->secret].connection;
   const ResumableConnection::Attempt attempt = stream.detach();
   welcome_back(*connection, epoch_, hello, *back, attempt.received);
+  connection = pace(std::move(connection), session->grant().paces());
   if (!stream.resume(attempt, std::move(connection), back->received)) return;
   const LogScope scope(session->id());
   spdlog::info("goes on over another connection");
@@ -201,13 +202,17 @@ void Server::serve_peer(std::unique_ptr<Connection>& connection, const Hello& he
   if ((features & kFeatureSharedMemory) != 0) connection = share_memory(std::move(connection));
   if (connection == nullptr) return;
   const bool is_resumable = (features & kFeatureResumable) != 0 && connection.get() == stream;
+  connection = pace(std::move(connection), session->grant().paces());
   session->peers().attach(*invited, hello.role, {std::move(connection), is_resumable});
 }
 
 void Server::serve_control(std::unique_ptr<Connection>& connection, const Hello& hello, Deadline deadline) {
-  const auto admission = admit(*connection, hello, epoch_, token_ ? &*token_ : nullptr, deadline, refusals_);
+  const auto admission = admit(*connection, hello, epoch_, users_.tokens(), deadline, refusals_);
   if (!admission) return spdlog::info("a client at {} was not let in", tcp::peer_address(*connection).text());
   const std::uint64_t id = admission->session;
+  const LogScope scope(id);
+  std::unique_ptr<Grant> granted = grant(*connection, *admission);
+  if (granted == nullptr) return;
   Connection* const control = connection.get();
   Ref<Session> session;
   {
@@ -215,13 +220,13 @@ void Server::serve_control(std::unique_ptr<Connection>& connection, const Hello&
     greeting_.erase(control);
     if (stopping_) return;
     if (!draining_) {
-      session =
-          make_ref<Session>(Shared{driver_, files_, output_, board_}, std::move(connection), id, admission->secret,
-                            (admission->features & kFeatureResumable) != 0);
+      auto paced = pace(std::move(connection), granted->paces());
+      session = make_ref<Session>(Shared{driver_, files_, output_, board_}, std::move(paced), id, admission->secret,
+                                  std::move(granted),
+                                  (admission->features & kFeatureResumable) != 0);
       sessions_.emplace(id, session);
     }
   }
-  const LogScope scope(id);
   if (!session) {
     return refuse(*control, Refusal::kDraining, WelcomeStatus::kBusy,
                   "the server is about to end and takes no new sessions; name another server, or try again when it has "
@@ -229,7 +234,7 @@ void Server::serve_control(std::unique_ptr<Connection>& connection, const Hello&
   }
   board_.add(session);
   welcome(*control, epoch_, *admission);
-  spdlog::info("begins, from {}", session->address().text());
+  spdlog::info("begins, from {}, for user {}", session->address().text(), session->grant().user().name());
   session->run();
   spdlog::info("ends");
   board_.remove(*session);
@@ -238,8 +243,26 @@ void Server::serve_control(std::unique_ptr<Connection>& connection, const Hello&
   tell_empty();
 }
 
+std::unique_ptr<Grant> Server::grant(Connection& connection, const Admission& admission) {
+  const Ref<User>& user = users_.owner_of(admission.token);
+  if (!user->begin_session()) {
+    refuse(connection, Refusal::kSessions, WelcomeStatus::kBusy,
+           fmt::format("user {} has {} sessions there, and may not have more at a time; end one of them (remotecl top "
+                       "shows them)",
+                       user->name(), user->sessions()));
+    return nullptr;
+  }
+  auto granted = std::make_unique<Grant>(user, users_.of_session(), driver_);
+  if (granted->sees_none()) {
+    refuse(connection, Refusal::kNoDevice, WelcomeStatus::kBusy,
+           fmt::format("there is no device that user {} may use; ask whoever runs the server", user->name()));
+    return nullptr;
+  }
+  return granted;
+}
+
 void Server::serve_monitor(Connection& connection, const Hello& hello, Deadline deadline) {
-  const auto admission = admit(connection, hello, epoch_, token_ ? &*token_ : nullptr, deadline, refusals_);
+  const auto admission = admit(connection, hello, epoch_, users_.tokens(), deadline, refusals_);
   if (!admission) return;
   bool is_taken = false;
   {
@@ -297,6 +320,7 @@ void Server::serve_bulk(std::unique_ptr<Connection>& connection, const Hello& he
   if (connection == nullptr) return session->close("the bulk connection was lost");
   // Memory does not break.
   const bool is_resumable = (features & kFeatureResumable) != 0 && connection.get() == stream;
+  connection = pace(std::move(connection), session->grant().paces());
   if (!session->attach_bulk(std::move(connection), is_resumable)) return;
   session->run_bulk();
 }

@@ -14,12 +14,14 @@
 #include "runtime/protocol/frames.h"
 #include "runtime/transport/tcp.h"
 #include "runtime/transport/tls.h"
+#include "server/handshake.h"
 #include "server/metrics.h"
 #include "server/native_driver.h"
 #include "server/program_files.h"
 #include "server/refusals.h"
 #include "server/session.h"
 #include "server/status_board.h"
+#include "server/users.h"
 
 namespace remotecl::server {
 
@@ -27,10 +29,10 @@ namespace remotecl::server {
 // nobody waits for somebody else's. Owned by main() or a test, which also calls stop().
 class Server {
  public:
-  // Starts listening and accepting. With a token clients have to prove that they know it; with `tls` nothing else is
-  // spoken. Throws NoDevice, ConnectionError.
+  // Starts listening and accepting. With tokens, this one or users', clients have to prove that they know one; with `tls`
+  // nothing else is spoken. Throws NoDevice, ConnectionError, LimitsError.
   Server(const Address& address, std::string_view devices, std::optional<AccessToken> token = {},
-         std::optional<TlsServer> tls = {});
+         std::optional<TlsServer> tls = {}, LimitsTable limits = {});
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
@@ -44,7 +46,7 @@ class Server {
   // has left.
   void drain(std::function<void()> empty) EXCLUDES(mutex_);
   // What Prometheus gets to read.
-  std::string metrics() { return server::metrics(board_, refusals_); }
+  std::string metrics() { return server::metrics(board_, users_, refusals_); }
 
   // Accepts no more, ends all sessions and waits for their threads, but not longer than `timeout`: native
   // work can take any time. False when some are left; then the process must end without destroying this.
@@ -69,12 +71,14 @@ class Server {
   void answer_monitor(Connection& connection);
   Ref<Session> find_session(std::uint64_t id) const EXCLUDES(mutex_);
   void greeted(Connection* connection) EXCLUDES(mutex_);
+  // What the session may have; null when it was refused.
+  std::unique_ptr<Grant> grant(Connection& connection, const Admission& admission);
   void refuse(Connection& connection, Refusal why, WelcomeStatus status, std::string_view text);
   void tell_empty() REQUIRES(mutex_);
 
-  const std::optional<AccessToken> token_;
   const std::optional<TlsServer> tls_;
   NativeDriver driver_;
+  const Users users_;
   ProgramFiles files_;
   OutputCapture output_;
   StatusBoard board_{driver_};

@@ -78,14 +78,15 @@ void linger(Connection& connection) {
 }  // namespace
 
 Session::Session(const Shared& shared, std::unique_ptr<Connection> control, std::uint64_t id, const Secret& secret,
-                 bool is_resumable)
+                 std::unique_ptr<Grant> grant, bool is_resumable)
     : shared_(shared),
       control_(is_resumable ? make_stream(std::move(control), StreamKind::kControl, control_stream_)
                             : std::move(control)),
       id_(id),
       secret_(secret),
+      grant_(std::move(grant)),
       address_(tcp::peer_address(*control_)),
-      counters_(make_ref<SessionCounters>(shared.driver.devices().size())),
+      counters_(make_ref<SessionCounters>(grant_->memory())),
       outbox_(*control_),
       bulk_receiver_(*this, outbox_, BulkReceiver::Pushes::kTaken),
       bulk_sender_(*this, [this] { close("the bulk connection was lost"); }),
@@ -94,7 +95,7 @@ Session::Session(const Shared& shared, std::unique_ptr<Connection> control, std:
 Session::~Session() = default;
 
 void Session::run() {
-  outbox_.add_encoded(shared_.driver.device_list());
+  outbox_.add_encoded(grant_->device_list(shared_.driver));
   outbox_.flush();
   std::string last_words;
   try {
@@ -268,6 +269,7 @@ void Session::tear_down() {
   svm_.clear();
   letting_go_.clear();
   queues_.clear();
+  grant_->end();
 }
 
 }  // namespace remotecl::server

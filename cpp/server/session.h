@@ -36,6 +36,7 @@
 #include "server/session_counters.h"
 #include "server/status_board.h"
 #include "server/sub_device_table.h"
+#include "server/users.h"
 #include "server/worker.h"
 
 namespace remotecl::server {
@@ -62,7 +63,7 @@ class Session final : public RefCounted {
  public:
   // `is_resumable`: the client will connect again when it loses a connection.
   Session(const Shared& shared, std::unique_ptr<Connection> control, std::uint64_t id, const Secret& secret,
-          bool is_resumable);
+          std::unique_ptr<Grant> grant, bool is_resumable);
   ~Session() override;
 
   // Who the client says it is.
@@ -73,6 +74,7 @@ class Session final : public RefCounted {
 
   std::uint64_t id() const { return id_; }
   const Secret& secret() const { return secret_; }
+  const Grant& grant() const { return *grant_; }
 
   // On the control connection's thread: serves until the connection ends, then gives everything back, waiting
   // for this session's native work.
@@ -277,6 +279,7 @@ class Session final : public RefCounted {
   const std::unique_ptr<Connection> control_;
   const std::uint64_t id_;
   const Secret secret_;
+  const std::unique_ptr<Grant> grant_;
   const Address address_;  // the client's
   const std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
   const Ref<SessionCounters> counters_;

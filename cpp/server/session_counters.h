@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "runtime/base/ref_counted.h"
+#include "server/memory_quota.h"
 
 namespace remotecl::server {
 
@@ -12,7 +13,7 @@ namespace remotecl::server {
 // reads; who writes is said below.
 class SessionCounters final : public RefCounted {
  public:
-  explicit SessionCounters(std::size_t devices) : memory_(devices) {}
+  explicit SessionCounters(Ref<MemoryQuota> memory) : memory_(std::move(memory)) {}
 
   // With the session's lock.
   void count_command() { add_one(commands_); }
@@ -20,14 +21,13 @@ class SessionCounters final : public RefCounted {
   std::uint64_t commands() const { return commands_.load(std::memory_order_relaxed); }
   std::uint64_t messages() const { return messages_.load(std::memory_order_relaxed); }
 
-  // Bytes on the device with this index. Any thread.
-  void allocated(std::uint32_t device, std::uint64_t size) {
-    memory_[device].fetch_add(size, std::memory_order_relaxed);
-  }
-  void freed(std::uint32_t device, std::uint64_t size) { memory_[device].fetch_sub(size, std::memory_order_relaxed); }
+  // Bytes on the device with this index, any thread. False, and nothing is counted, when it would be more than the
+  // session may have.
+  bool reserve(std::uint32_t device, std::uint64_t size) { return memory_->reserve(device, size); }
+  void give_back(std::uint32_t device, std::uint64_t size) { memory_->give_back(device, size); }
   std::vector<std::uint64_t> memory() const {
     std::vector<std::uint64_t> memory;
-    for (const auto& size : memory_) memory.push_back(size.load(std::memory_order_relaxed));
+    for (std::size_t device = 0; device < memory_->devices(); ++device) memory.push_back(memory_->used(device));
     return memory;
   }
 
@@ -39,7 +39,7 @@ class SessionCounters final : public RefCounted {
 
   std::atomic<std::uint64_t> commands_{0};
   std::atomic<std::uint64_t> messages_{0};
-  std::vector<std::atomic<std::uint64_t>> memory_;
+  const Ref<MemoryQuota> memory_;
 };
 
 }  // namespace remotecl::server

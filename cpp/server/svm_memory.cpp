@@ -46,8 +46,29 @@ std::byte* allocate_pages(cl_context context, const SvmRequest& request, void*& 
 
 }  // namespace
 
-cl_int SvmMemory::allocate(const SvmRequest& request, Ref<SvmMemory>& memory) {
+SvmReservation::~SvmReservation() {
+  for (const auto& [device, size] : taken_) {
+    device->give_back(size);
+    counters_->give_back(device->root().index(), size);
+  }
+}
+
+bool SvmReservation::add(Device& device, std::uint64_t size) {
+  if (!counters_->reserve(device.root().index(), size)) return false;
+  if (!device.reserve(size)) {
+    counters_->give_back(device.root().index(), size);
+    return false;
+  }
+  taken_.emplace_back(&device, size);
+  return true;
+}
+
+cl_int SvmMemory::allocate(const SvmRequest& request, const Ref<SessionCounters>& counters, Ref<SvmMemory>& memory) {
   if (!is_sound(request)) return CL_INVALID_VALUE;
+  SvmReservation reservation(counters);
+  for (Device* device : request.devices) {
+    if (!reservation.add(*device, request.size)) return CL_MEM_OBJECT_ALLOCATION_FAILURE;
+  }
   const auto takes_any = [](const Device* device) { return device->svm() == Device::Svm::kAnyAddress; };
   std::byte* data = nullptr;
   cl_context context = nullptr;
@@ -62,7 +83,8 @@ cl_int SvmMemory::allocate(const SvmRequest& request, Ref<SvmMemory>& memory) {
   }
   // Two devices, each with a context of its own, that both insist on addresses of theirs never agree.
   if (data == nullptr) return CL_MEM_OBJECT_ALLOCATION_FAILURE;
-  memory = Ref<SvmMemory>::adopt(new SvmMemory(request.devices, data, request.size, context, allocation));
+  memory = Ref<SvmMemory>::adopt(
+      new SvmMemory(request.devices, std::move(reservation), data, request.size, context, allocation));
   return CL_SUCCESS;
 }
 

@@ -1,11 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "runtime/base/ref_counted.h"
 #include "server/cl.h"
 #include "server/device.h"
+#include "server/session_counters.h"
 
 namespace remotecl::server {
 
@@ -18,13 +20,27 @@ struct SvmRequest {
   std::uint64_t address;
 };
 
+// What some memory takes of each of its devices and of what the session may have there; gives it back at its end.
+class SvmReservation {
+ public:
+  explicit SvmReservation(const Ref<SessionCounters>& counters) : counters_(counters) {}
+  ~SvmReservation();
+  SvmReservation(SvmReservation&& other) noexcept = default;
+  // False when there is not so much.
+  bool add(Device& device, std::uint64_t size);
+
+ private:
+  const Ref<SessionCounters> counters_;
+  std::vector<std::pair<Device*, std::uint64_t>> taken_;
+};
+
 // Memory of this process whose address means the same to the kernels of its devices and to the client. Constant; owned
 // by the buffers over it.
 class SvmMemory final : public RefCounted {
  public:
   // Where the client proposes, if the devices can use memory wherever it is; else where the driver of the only device
   // puts it.
-  static cl_int allocate(const SvmRequest& request, Ref<SvmMemory>& memory);
+  static cl_int allocate(const SvmRequest& request, const Ref<SessionCounters>& counters, Ref<SvmMemory>& memory);
   ~SvmMemory() override;
 
   std::byte* data() const { return data_; }
@@ -36,10 +52,17 @@ class SvmMemory final : public RefCounted {
   bool usable_on(const Device& device) const;
 
  private:
-  SvmMemory(std::vector<Device*> devices, std::byte* data, std::uint64_t size, cl_context context, void* allocation)
-      : devices_(std::move(devices)), data_(data), size_(size), context_(context), allocation_(allocation) {}
+  SvmMemory(std::vector<Device*> devices, SvmReservation reservation, std::byte* data, std::uint64_t size,
+            cl_context context, void* allocation)
+      : devices_(std::move(devices)),
+        reservation_(std::move(reservation)),
+        data_(data),
+        size_(size),
+        context_(context),
+        allocation_(allocation) {}
 
   const std::vector<Device*> devices_;
+  const SvmReservation reservation_;
   std::byte* const data_;
   const std::uint64_t size_;
   const cl_context context_;  // the driver's that chose the address; null: pages of our own

@@ -12,13 +12,12 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from prometheus_client.parser import text_string_to_metric_families
 
 import remotecl
 from conftest import CLEAN_ENVIRONMENT
+from daemon import WITHIN_S, Daemon
 
 UNIT = Path(__file__).resolve().parents[2] / "packaging" / "remotecl-server.service"
-WITHIN_S = 60.0
 
 # Fills a buffer, says so, and goes on for as long as its stdin is open: then it uses the buffer again.
 VISITOR = """
@@ -37,53 +36,6 @@ result = np.empty(1 << 18, np.int32)
 cl.enqueue_copy(queue, result, buffer)
 print(np.array_equal(result, np.arange(1 << 18)), flush=True)
 """
-
-
-class Daemon:
-    """A daemon with options, until the end of the block."""
-
-    def __init__(self, *options: str) -> None:
-        environment = remotecl._daemon.daemon_environment(CLEAN_ENVIRONMENT)
-        command = [remotecl._daemon.binary_path(), "--listen", "127.0.0.1:0", *options]
-        self.process = subprocess.Popen(
-            command,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        self.metrics_url = ""
-        for line in self.process.stdout:
-            if line.startswith("metrics on "):
-                self.metrics_url = line.removeprefix("metrics on ").strip()
-            if line.startswith("listening on "):
-                self.address = line.removeprefix("listening on ").strip()
-                return
-        raise AssertionError(self.process.stderr.read())
-
-    def __enter__(self) -> "Daemon":
-        return self
-
-    def __exit__(self, *_) -> None:
-        self.process.kill()
-        self.process.communicate()
-
-    def end(self, number: int = signal.SIGTERM) -> tuple[int, str]:
-        """Its exit code and its log."""
-        self.process.send_signal(number)
-        log = self.process.communicate(timeout=WITHIN_S)[1]
-        return self.process.returncode, log
-
-    def metrics(self) -> dict[tuple[str, ...], float]:
-        """Values by name and labels, as Prometheus' own parser reads them."""
-        with urllib.request.urlopen(self.metrics_url, timeout=WITHIN_S) as answer:
-            assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
-            families = list(text_string_to_metric_families(answer.read().decode()))
-        assert all(family.documentation and family.type in ("counter", "gauge") for family in families)
-        return {
-            (sample.name, *sample.labels.values()): sample.value for family in families for sample in family.samples
-        }
 
 
 class Visitor:

@@ -89,9 +89,13 @@ void Platform::add(const ServerName& name) {
   Decoder decoder(session->device_list());
   DeviceList list{};
   if (!decoder.read(list)) throw ConnectionError(address.text() + " sent a malformed list of devices");
-  session->device_indices().reserve(static_cast<std::uint32_t>(list.devices.size()));
-  list.devices.for_each(
-      [&](const DeviceDescription& description) { devices_.push_back(new Device(*this, *session, description)); });
+  // A server need not show all of its devices: indices may be missing.
+  std::uint32_t indices = 0;
+  list.devices.for_each([&](const DeviceDescription& description) {
+    devices_.push_back(new Device(*this, *session, description));
+    indices = std::max(indices, std::min(description.index, kDeviceIndexMax - 1) + 1);
+  });
+  session->device_indices().reserve(indices);
   std::erase_if(servers_, [&address](const ServerStatus& server) { return server.address == address; });
   servers_.push_back({address, session.get(), {}, name.text()});
   sessions_.push_back(std::move(session));

@@ -1,0 +1,100 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/base/ref_counted.h"
+#include "server/limits.h"
+#include "server/memory_quota.h"
+#include "server/native_driver.h"
+#include "server/pace.h"
+
+namespace remotecl::server {
+
+// Somebody whose clients the server lets in: who proves a token of their own, or all others together. What they have at
+// the moment, and may have. Any thread.
+class User final : public RefCounted {
+ public:
+  User(std::string name, Limits limits, std::size_t devices);
+
+  const std::string& name() const { return name_; }
+  const Limits& limits() const { return limits_; }
+  const Ref<MemoryQuota>& memory() const { return memory_; }
+  const Ref<Pace>& pace() const { return pace_; }  // null: as fast as it goes
+  std::uint64_t sessions() const { return sessions_.load(std::memory_order_relaxed); }
+
+  // False when there are as many sessions as may be.
+  bool begin_session();
+  void end_session() { sessions_.fetch_sub(1, std::memory_order_relaxed); }
+
+ private:
+  const std::string name_;
+  const Limits limits_;
+  const Ref<MemoryQuota> memory_;
+  const Ref<Pace> pace_;
+  std::atomic<std::uint64_t> sessions_{0};
+};
+
+// What one session may have. It is among its user's sessions until it ends. Owned by the session.
+class Grant {
+ public:
+  // REQUIRES: user->begin_session() was true.
+  Grant(Ref<User> user, const Limits& of_session, const NativeDriver& driver);
+  ~Grant() { end(); }
+  Grant(const Grant&) = delete;
+  Grant& operator=(const Grant&) = delete;
+
+  const User& user() const { return *user_; }
+  const Ref<MemoryQuota>& memory() const { return memory_; }
+  // How fast its connections may be.
+  const std::vector<Ref<Pace>>& paces() const { return paces_; }
+  // Whether it may use the server's device with this index.
+  bool sees(std::uint32_t device) const { return device < devices_.size() && devices_[device]; }
+  bool sees_none() const;
+  // The most that a program could allocate on a device; UINT64_MAX: what the device has.
+  std::uint64_t device_memory_max() const { return device_memory_max_; }
+  std::optional<std::uint64_t> queued_commands_max() const { return queued_commands_max_; }
+  double weight() const { return user_->limits().weight.value_or(1); }
+  // The devices as the session is told of them: the encoded DeviceList.
+  std::vector<std::byte> device_list(const NativeDriver& driver) const;
+
+  // The session has ended; once.
+  void end();
+
+ private:
+  const Ref<User> user_;
+  const Ref<MemoryQuota> memory_;
+  std::vector<Ref<Pace>> paces_;
+  std::vector<bool> devices_;
+  std::uint64_t device_memory_max_ = UINT64_MAX;
+  std::optional<std::uint64_t> queued_commands_max_;
+  std::atomic<bool> ended_{false};
+};
+
+// Everybody whom the server knows. Constant; any thread.
+class Users {
+ public:
+  // `common`: the token of those who have none of their own. Throws LimitsError.
+  Users(std::optional<AccessToken> common, LimitsTable limits, const NativeDriver& driver);
+
+  // Empty: nobody is asked for one.
+  std::span<const AccessToken> tokens() const { return tokens_; }
+  // Whose token that is, of those above; without any, everybody's.
+  const Ref<User>& owner_of(std::size_t token) const { return tokens_.empty() ? everybody_ : owners_[token]; }
+  const Limits& of_session() const { return of_session_; }
+  // Of those who may have come.
+  std::vector<Ref<User>> all() const;
+
+ private:
+  void add(AccessToken token, const Ref<User>& owner);
+
+  const Limits of_session_;
+  const Ref<User> everybody_;
+  std::vector<AccessToken> tokens_;
+  std::vector<Ref<User>> owners_;  // one for each token
+};
+
+}  // namespace remotecl::server
