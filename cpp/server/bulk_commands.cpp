@@ -120,6 +120,7 @@ class StagedWrite final : public IncomingTransfer {
       if (!connection.read_exactly({slot.data, piece})) return false;
       if (error == CL_SUCCESS && this->error() == CL_SUCCESS) error = write(slot.data, offset, piece, &slot.busy);
       if (error != CL_SUCCESS) set_error(error);
+      if (slot.busy != nullptr) queue().turn().add_bytes(piece, slot.busy);
       offset += piece;
       size -= piece;
     }
@@ -234,6 +235,7 @@ class StagedRead final : public OutgoingTransfer {
       return slot;
     }
     clFlush(queue().native());
+    queue().turn().add_bytes(piece_at(offset), slot.busy);
     if (first() == nullptr) {
       clRetainEvent(slot.busy);
       set_first(slot.busy);

@@ -24,6 +24,7 @@ class CommandBuffer final : public RefCounted {
   ~CommandBuffer() override;
 
   // Hands all commands to the driver. When it refuses one of them, those before it have ended.
+  std::size_t size() const { return steps_.size(); }
   cl_int replay(Issue& issue);
   bool prints() const { return prints_; }
   // Whether a replay has not ended yet.

@@ -9,6 +9,7 @@
 #include "server/cl.h"
 #include "server/device_clock.h"
 #include "server/device_load.h"
+#include "server/device_turns.h"
 #include "server/pinned_memory.h"
 
 namespace remotecl::server {
@@ -81,6 +82,9 @@ class Device {
   // Of a part: its root's.
   DeviceLoad& load() { return root().load_; }
 
+  // Of a part: its root's.
+  const Ref<DeviceTurns>& turns() { return root().turns_; }
+
   // clCreateSubDevices: as many ids as it makes, which must fit into `ids`; only their count when that is empty.
   cl_int partition(const cl_device_partition_property* properties, std::vector<cl_device_id>& ids,
                    cl_uint& count) const;
@@ -121,6 +125,7 @@ class Device {
   std::uint64_t memory_ = 0;
   std::atomic<std::uint64_t> reserved_{0};
   DeviceLoad load_;
+  const Ref<DeviceTurns> turns_ = make_ref<DeviceTurns>();
   int version_ = 10;
   std::atomic<bool> maps_in_place_{false};
   std::atomic<bool> uses_host_memory_{false};

@@ -16,6 +16,7 @@ struct CopyCommand {
   Ref<Buffer> source, destination;
   std::uint64_t source_offset, destination_offset, size;
 
+  double cost() const { return DeviceTurn::cost_of_bytes(size); }
   void keep(Session&) {}
   cl_int issue(Issue& issue) {
     cl_mem from = nullptr, to = nullptr;
@@ -55,6 +56,7 @@ struct FillCommand {
   std::array<std::byte, kPatternSizeMax> pattern;
   std::size_t pattern_size;
 
+  double cost() const { return DeviceTurn::cost_of_bytes(size); }
   void keep(Session&) {}
   cl_int issue(Issue& issue) {
     cl_mem memory = nullptr;

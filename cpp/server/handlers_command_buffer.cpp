@@ -19,6 +19,7 @@ struct ReplayCommand {
   Ref<CommandBuffer> commands;
   std::shared_ptr<CommandBuffer::Held> held;  // where it cannot begin at once
 
+  double cost() const { return static_cast<double>(commands->size()); }
   void keep(Session&) { held = std::make_shared<CommandBuffer::Held>(commands); }
   cl_int issue(Issue& issue) {
     const cl_int error = commands->replay(issue);

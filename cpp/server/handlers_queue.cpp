@@ -110,9 +110,16 @@ Queue& Session::queue(ObjectId id) {
   return *queue;
 }
 
+Ref<DeviceTurn> Session::turn_on(Device& device) {
+  Ref<DeviceTurn>& turn = turns_[device.root().index()];
+  if (!turn) turn = device.turns()->join(id_, grant_->weight(), grant_->queued_commands_max());
+  return turn;
+}
+
 void Session::handle(const CreateQueue& message) {
   constexpr std::uint64_t kKnown = CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE | CL_QUEUE_PROFILING_ENABLE;
-  auto queue = make_ref<Queue>(message.queue, device(message.device), message.properties & kKnown, blocks_);
+  auto queue = make_ref<Queue>(message.queue, device(message.device), message.properties & kKnown, blocks_,
+                               turn_on(device(message.device)));
   if (!queues_.insert(message.queue, std::move(queue))) {
     throw ProtocolError("queue id " + std::to_string(message.queue) + " cannot be used or is in use");
   }

@@ -32,6 +32,7 @@ struct Issue {
   bool enqueued = true;      // false: the driver got nothing after all
   bool goes_on = false;      // of a long command: it has not ended with issue()
   bool ended = false;        // carried out already, without the driver
+  bool due = false;          // its end is to be known: DeviceTurn counts by it
 
   cl_uint wait_count() const { return static_cast<cl_uint>(waits.size()); }
   const cl_event* wait_list() const { return waits.empty() ? nullptr : waits.data(); }
@@ -43,7 +44,7 @@ struct Issue {
   bool needs_event() const {
     return event != nullptr && (event->id != 0 || !event->trace.in_span || queue.span.needs_event(queue.in_order()));
   }
-  cl_event* out() { return needs_event() || queue.wants_events() ? &native : nullptr; }
+  cl_event* out() { return needs_event() || due || queue.wants_events() ? &native : nullptr; }
 };
 
 // Decides when a command may go to the native driver: at once where native events and queue order suffice,
@@ -116,6 +117,9 @@ class Issuer {
   // Flushes every native queue that got commands since the last call.
   void flush_queues();
   void touch(Queue& queue);
+  // Where the session has so much work that it must wait() before it gives more; null: nowhere.
+  bool is_full() const { return static_cast<bool>(full_); }
+  Ref<DeviceTurn> take_full() { return std::move(full_); }
 
   // The session ends: nothing that waits will run.
   void drop_all();
@@ -149,6 +153,14 @@ class Issuer {
   template <class Command>
   void run(Queue& queue, Event* event, EventId hold, Command& command);
   template <class Command>
+  static double cost_of(const Command& command) {
+    if constexpr (requires { command.cost(); }) {
+      return command.cost();
+    } else {
+      return 1;
+    }
+  }
+  template <class Command>
   static TransferId transfer_of(const Command& command) {
     if constexpr (requires { command.transfer; }) {
       return command.transfer;
@@ -170,6 +182,7 @@ class Issuer {
   std::uint64_t next_trace_ = 0;
   Ref<Event> traced_;  // of the command that is being handled, where it has no event of its own
   std::vector<Ref<Queue>> touched_;
+  Ref<DeviceTurn> full_;
   std::vector<EventGraph::Ready> ready_;
   // What the command being submitted waits for.
   std::vector<cl_event> native_waits_;
@@ -229,12 +242,17 @@ void Issuer::run(Queue& queue, Event* event, EventId hold, Command& command) {
     if (Type::kLong && hold == 0) hold = make_hold(queue, event, false);
     Issue issue{queue, event, native_waits_, hold};
     issue.goes_on = Type::kLong;
+    const bool counts = !Type::kLong && queue.turn().counts();
+    const double cost = counts ? cost_of(command) : 0;
+    issue.due = counts && queue.turn().is_due(cost);
     error = command.issue(issue);
     if (issue.first != nullptr) event->first = issue.first;
     if (error == CL_SUCCESS) {
       if (issue.enqueued) {
         queue.count_native_command();
         touch(queue);
+        if (counts && queue.turn().add(cost, issue.due ? issue.native : nullptr))
+          full_ = Ref<DeviceTurn>(&queue.turn());
       }
       if (issue.goes_on) return;
       if (issue.ended && event != nullptr) finish(*event);

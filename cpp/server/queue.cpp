@@ -6,14 +6,17 @@
 
 namespace remotecl::server {
 
-Queue::Queue(ObjectId id, Device& device, cl_command_queue_properties properties, Ref<BlockPool> blocks)
+Queue::Queue(ObjectId id, Device& device, cl_command_queue_properties properties, Ref<BlockPool> blocks,
+             Ref<DeviceTurn> turn)
     : id_(id),
       device_(device),
       in_order_((properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) == 0),
       profiling_((properties & CL_QUEUE_PROFILING_ENABLE) != 0),
+      turn_(std::move(turn)),
       arena_(std::move(blocks)),
       wants_events_(in_order_ && device.waits_for_all_slowly()) {
-  const cl_context context = device.context(error_);
+  const cl_context context = turn_ ? device.context(error_) : nullptr;
+  if (!turn_) error_ = CL_DEVICE_NOT_AVAILABLE;
   if (context != nullptr) native_ = clCreateCommandQueue(context, device.id(), properties, &error_);
   if (error_ != CL_SUCCESS) native_ = nullptr;
   device_.load().add(progress_);

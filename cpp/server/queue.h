@@ -7,6 +7,7 @@
 #include "runtime/protocol/messages.h"
 #include "server/cl.h"
 #include "server/device.h"
+#include "server/device_turns.h"
 #include "server/queue_progress.h"
 #include "server/trace_span.h"
 #include "server/write_arena.h"
@@ -17,7 +18,9 @@ namespace remotecl::server {
 // by its commands in flight. Needs the session's lock, but for what says otherwise.
 class Queue final : public RefCounted {
  public:
-  Queue(ObjectId id, Device& device, cl_command_queue_properties properties, Ref<BlockPool> blocks);
+  // `turn`: the session's on the device; null: another session has the device alone, and every command fails.
+  Queue(ObjectId id, Device& device, cl_command_queue_properties properties, Ref<BlockPool> blocks,
+        Ref<DeviceTurn> turn);
   ~Queue() override;
 
   ObjectId id() const { return id_; }
@@ -27,6 +30,8 @@ class Queue final : public RefCounted {
   // Null when the driver refused it, and error() says why. Any thread.
   cl_command_queue native() const { return native_; }
   cl_int error() const { return error_; }
+
+  DeviceTurn& turn() const { return *turn_; }
 
   // Native commands are counted, so that an empty queue is known without asking the driver.
   void count_native_command() { progress_->issue(); }
@@ -65,6 +70,7 @@ class Queue final : public RefCounted {
   cl_command_queue native_ = nullptr;
   cl_int error_ = CL_SUCCESS;
   const Ref<QueueProgress> progress_ = make_ref<QueueProgress>();
+  const Ref<DeviceTurn> turn_;
   WriteArena arena_;
   // Some drivers take a time that grows with the square of the queue's length for "wait for all". In order,
   // the last command's event does the same.

@@ -8,6 +8,34 @@
 #include "server/protocol_error.h"
 
 namespace remotecl::server {
+namespace {
+
+// The devices that a session has alone, as long as this lives.
+class Claims {
+ public:
+  explicit Claims(std::uint64_t session) : session_(session) {}
+  ~Claims() {
+    for (const auto& turns : claimed_) turns->unclaim(session_);
+  }
+  Claims(const Claims&) = delete;
+  Claims& operator=(const Claims&) = delete;
+
+  // All that the session sees. Else one that others use; null: none.
+  const Device* add_all(const NativeDriver& driver, const Grant& grant) {
+    for (const auto& device : driver.devices()) {
+      if (!grant.sees(device->index())) continue;
+      if (!device->turns()->claim(session_)) return device.get();
+      claimed_.push_back(device->turns());
+    }
+    return nullptr;
+  }
+
+ private:
+  const std::uint64_t session_;
+  std::vector<Ref<DeviceTurns>> claimed_;
+};
+
+}  // namespace
 
 Server::Server(const Address& address, std::string_view devices, std::optional<AccessToken> token,
                std::optional<TlsServer> tls, LimitsTable limits)
@@ -213,6 +241,16 @@ void Server::serve_control(std::unique_ptr<Connection>& connection, const Hello&
   const LogScope scope(id);
   std::unique_ptr<Grant> granted = grant(*connection, *admission);
   if (granted == nullptr) return;
+  Claims claims(id);
+  if (granted->user().limits().exclusive.value_or(false)) {
+    if (const Device* const used = claims.add_all(driver_, *granted)) {
+      return refuse(
+          *connection, Refusal::kNoDevice, WelcomeStatus::kBusy,
+          fmt::format("user {} has devices alone, and others use device {} now; try again when they have left "
+                      "(remotecl top shows them)",
+                      granted->user().name(), used->index()));
+    }
+  }
   Connection* const control = connection.get();
   Ref<Session> session;
   {
@@ -255,7 +293,10 @@ std::unique_ptr<Grant> Server::grant(Connection& connection, const Admission& ad
   auto granted = std::make_unique<Grant>(user, users_.of_session(), driver_);
   if (granted->sees_none()) {
     refuse(connection, Refusal::kNoDevice, WelcomeStatus::kBusy,
-           fmt::format("there is no device that user {} may use; ask whoever runs the server", user->name()));
+           fmt::format(
+               "there is no device that user {} may use now: its limits allow none, or others have them alone; ask "
+               "whoever runs the server",
+               user->name()));
     return nullptr;
   }
   return granted;

@@ -5,7 +5,6 @@
 #include <exception>
 #include <vector>
 
-#include "runtime/protocol/message_buffer.h"
 #include "runtime/transport/tcp.h"
 #include "server/event_poller.h"
 #include "server/log.h"
@@ -121,23 +120,36 @@ void Session::serve() {
     const std::size_t count = poller.read_some(*control_, buffer.space());
     if (count == 0) return;
     buffer.commit(count);
-    {
-      LeavingLock lock(mutex_);
-      std::uint16_t code = 0, flags = 0;
-      Bytes payload;
-      auto next = MessageBuffer::Next::kNeedMore;
-      for (std::size_t i = 1; (next = buffer.next(code, payload, &flags)) == MessageBuffer::Next::kMessage; ++i) {
-        if (flags == 0) [[likely]] {
-          execute(code, payload);
-        } else {
-          execute_traced(code, flags, payload);
-        }
-        if (i % EventPoller::kMessagesPerLook == 0) poller.leave();
+    for (bool has_more = true; has_more;) {
+      Ref<DeviceTurn> full;
+      {
+        LeavingLock lock(mutex_);
+        has_more = execute_some(buffer, poller);
+        settle();
+        full = issuer_.take_full();
       }
-      if (next == MessageBuffer::Next::kBroken) throw ProtocolError("a message is longer than the protocol allows");
-      settle();
+      outbox_.flush();
+      if (!full) continue;
+      poller.leave();
+      full->wait();
     }
-    outbox_.flush();
+  }
+}
+
+bool Session::execute_some(MessageBuffer& buffer, EventPoller& poller) {
+  std::uint16_t code = 0, flags = 0;
+  Bytes payload;
+  for (std::size_t i = 1;; ++i) {
+    const auto next = buffer.next(code, payload, &flags);
+    if (next == MessageBuffer::Next::kBroken) throw ProtocolError("a message is longer than the protocol allows");
+    if (next != MessageBuffer::Next::kMessage) return false;
+    if (flags == 0) [[likely]] {
+      execute(code, payload);
+    } else {
+      execute_traced(code, flags, payload);
+    }
+    if (i % EventPoller::kMessagesPerLook == 0) poller.leave();
+    if (issuer_.is_full()) return true;
   }
 }
 
@@ -269,6 +281,9 @@ void Session::tear_down() {
   svm_.clear();
   letting_go_.clear();
   queues_.clear();
+  for (const auto& [device, turn] : turns_) {
+    if (turn) turn->leave();
+  }
   grant_->end();
 }
 

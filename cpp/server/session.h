@@ -13,6 +13,7 @@
 #include "runtime/base/mutex.h"
 #include "runtime/base/ref_counted.h"
 #include "runtime/protocol/frames.h"
+#include "runtime/protocol/message_buffer.h"
 #include "runtime/protocol/messages.h"
 #include "runtime/transport/connection.h"
 #include "runtime/transport/resumable_connection.h"
@@ -245,6 +246,10 @@ class Session final : public RefCounted {
   // What a transfer between peers or devices names.
   template <class Message>
   cl_int region_of(const Message& message, Region& region);
+  // This session's turn on a device; null when another one has it alone.
+  Ref<DeviceTurn> turn_on(Device& device);
+  // Executes what has come whole, up to where a device has as much work as it should have. True: there is more.
+  bool execute_some(MessageBuffer& buffer, EventPoller& poller) REQUIRES(mutex_);
   cl_int set_arguments(DeviceKernel& kernel, Device& device, const Sequence<KernelArgument>& changed);
   cl_int set_argument(DeviceKernel& kernel, Device& device, std::uint32_t index);
   cl_int check_arguments(DeviceKernel& kernel);
@@ -296,6 +301,7 @@ class Session final : public RefCounted {
 
   Mutex mutex_;
   bool closed_ GUARDED_BY(mutex_) = false;
+  std::map<std::uint32_t, Ref<DeviceTurn>> turns_;  // by the device, parts in its name
   Issuer issuer_;
   std::uint64_t traced_commands_ = 0;  // so far
   ObjectTable<Queue> queues_;

@@ -56,6 +56,10 @@ Grant::Grant(Ref<User> user, const Limits& of_session, const NativeDriver& drive
   if (const Ref<Pace> own = pace_of(of_session)) paces_.push_back(own);
   restrict_to(of_session.devices, devices_);
   restrict_to(user_->limits().devices, devices_);
+  // What somebody has alone is not there for others.
+  for (const auto& device : driver.devices()) {
+    if (device->turns()->is_taken_from(0)) devices_[device->index()] = false;
+  }
 }
 
 bool Grant::sees_none() const { return std::find(devices_.begin(), devices_.end(), true) == devices_.end(); }

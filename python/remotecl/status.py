@@ -21,8 +21,7 @@ class DeviceStatus:
     Attributes:
         index: the device's number on its server.
         name: its name.
-        memory_used: bytes of all sessions' buffers and images, parts of the device included. Shared virtual memory
-            that lies in the server's own memory does not count.
+        memory_used: bytes of all sessions' buffers, images and shared virtual memory, parts of the device included.
         memory_total: bytes that the driver says it has.
         queue_depth: commands that the server has taken and that have not ended, as far as it knows; those that wait
             for events count, too. While somebody asks, it looks again every 50 ms.

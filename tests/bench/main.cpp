@@ -97,6 +97,7 @@ int main(int argc, char** argv) {
   Options options;
   if (const std::optional<int> status = parse_options(argc, argv, options)) return *status;
   if (options.probe_streams) return run_streaming_probe(options);
+  if (options.probe_floods) return run_flooding_probe(options);
   if (!options.probe_platform.empty()) return run_startup_probe(options, since_main);
   try {
     return run(options);

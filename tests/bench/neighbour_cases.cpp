@@ -21,16 +21,16 @@ double longest_no_op(const ClSide& side) {
   return longest;
 }
 
-// Beside another client of the same server that writes bulk data without a pause.
-std::optional<Case> beside_a_stream(const Bench& bench) {
+// Beside another client of the same server that writes bulk data, or launches kernels, without a pause.
+std::optional<Case> beside(const Bench& bench, Neighbour::Kind kind) {
   Case result;
   result.ceiling = Ceiling::kBase;
   result.target = Target{.rule = "5 x the same alone", .base = 5};
   result.plan = {.repetitions = bench.options.quick ? 4u : 30u, .block = 10, .warm_up = 1};
-  auto neighbour = std::make_shared<std::unique_ptr<StreamingClient>>();
+  auto neighbour = std::make_shared<std::unique_ptr<Neighbour>>();
   const ClSide* side = &bench.remotecl;
-  result.runners.remotecl = {[side, neighbour] {
-                               if (!*neighbour) *neighbour = std::make_unique<StreamingClient>(side->choice());
+  result.runners.remotecl = {[side, neighbour, kind] {
+                               if (!*neighbour) *neighbour = std::make_unique<Neighbour>(side->choice(), kind);
                                return longest_no_op(*side);
                              },
                              [neighbour] { neighbour->reset(); }};
@@ -41,7 +41,10 @@ std::optional<Case> beside_a_stream(const Bench& bench) {
 }  // namespace
 
 void add_neighbour_cases(std::vector<CaseEntry>& cases) {
-  cases.push_back({"noop-finish-p99-beside-a-stream", beside_a_stream});
+  using Kind = Neighbour::Kind;
+  cases.push_back(
+      {"noop-finish-p99-beside-a-stream", [](const Bench& bench) { return beside(bench, Kind::kStreams); }});
+  cases.push_back({"noop-finish-p99-beside-a-flood", [](const Bench& bench) { return beside(bench, Kind::kFloods); }});
 }
 
 }  // namespace remotecl::bench

@@ -34,6 +34,7 @@ std::optional<int> parse_options(int argc, char** argv, Options& options) {
   app.add_option("--probe-device", options.probe_device)->group("");
   app.add_flag("--probe-dies", options.probe_dies)->group("");
   app.add_flag("--probe-streams", options.probe_streams)->group("");
+  app.add_flag("--probe-floods", options.probe_floods)->group("");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

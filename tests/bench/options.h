@@ -24,6 +24,7 @@ struct Options {
   size_t probe_device = 0;
   bool probe_dies = false;
   bool probe_streams = false;
+  bool probe_floods = false;
 };
 
 // Fills `options`; a value means: exit with it at once (help was printed, or the command line is wrong).

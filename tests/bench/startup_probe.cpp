@@ -124,20 +124,36 @@ int run_streaming_probe(const Options& options) try {
   return 1;
 }
 
-StreamingClient::StreamingClient(const DeviceChoice& choice) {
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
-  pid_ = Client(choice, true, "--probe-streams").start(ends[1]);
-  close(ends[1]);
-  char word = 0;
-  const bool streams = ::read(ends[0], &word, 1) == 1;
-  close(ends[0]);
-  if (streams) return;
-  wait_for(pid_);
-  throw std::runtime_error("a streaming client of " + choice.platform_name + " failed");
+int run_flooding_probe(const Options& options) try {
+  constexpr int kPerFlush = 64;
+  const ClSide side(find_device(options.probe_platform, options.probe_device));
+  ClSide::enqueue(side.queue(), side.no_op());
+  ClSide::finish(side.queue());
+  std::puts("floods");
+  std::fflush(stdout);
+  for (;;) {
+    for (int i = 0; i < kPerFlush; ++i) ClSide::enqueue(side.queue(), side.no_op());
+    check(clFlush(side.queue()), "clFlush");
+  }
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "remotecl-bench: flooding client: %s\n", error.what());
+  return 1;
 }
 
-StreamingClient::~StreamingClient() {
+Neighbour::Neighbour(const DeviceChoice& choice, Kind kind) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
+  pid_ = Client(choice, true, kind == Kind::kStreams ? "--probe-streams" : "--probe-floods").start(ends[1]);
+  close(ends[1]);
+  char word = 0;
+  const bool is_there = ::read(ends[0], &word, 1) == 1;
+  close(ends[0]);
+  if (is_there) return;
+  wait_for(pid_);
+  throw std::runtime_error("a neighbouring client of " + choice.platform_name + " failed");
+}
+
+Neighbour::~Neighbour() {
   kill(pid_, SIGKILL);
   wait_for(pid_);
 }

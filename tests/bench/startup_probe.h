@@ -21,13 +21,18 @@ int run_startup_probe(const Options& options, const Stopwatch& since_main);
 // arrived.
 int run_streaming_probe(const Options& options);
 
-// Such a client of a server, from its first bytes to the end of this object.
-class StreamingClient {
+// The same for one that launches kernels and never waits for any.
+int run_flooding_probe(const Options& options);
+
+// Such a client of a server, from its first bytes or kernels to the end of this object.
+class Neighbour {
  public:
-  explicit StreamingClient(const DeviceChoice& choice);
-  ~StreamingClient();
-  StreamingClient(const StreamingClient&) = delete;
-  StreamingClient& operator=(const StreamingClient&) = delete;
+  enum class Kind { kStreams, kFloods };
+
+  Neighbour(const DeviceChoice& choice, Kind kind);
+  ~Neighbour();
+  Neighbour(const Neighbour&) = delete;
+  Neighbour& operator=(const Neighbour&) = delete;
 
  private:
   int pid_ = -1;

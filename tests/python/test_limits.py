@@ -238,3 +238,52 @@ def test_users_tokens_protect_a_server_on_the_network(run_remotecl, users):
         address = f"127.0.0.1:{daemon.address.rpartition(':')[2]}"
         assert run_remotecl("devices", "--servers", address).returncode == 1
         assert remotecl.status(server_name(address, users.parent / "bob.token"))[0].session_count == 0
+
+
+def test_who_has_devices_alone_keeps_others_out(run_remotecl, run_program, users):
+    users.write_text(
+        '[users.alice]\ntoken-file = "alice.token"\nexclusive = true\n[users.bob]\ntoken-file = "bob.token"\n'
+    )
+    with Daemon("--limits", str(users), "--metrics", "0") as daemon:
+        alice, bob = (server_name(daemon.address, users.parent / f"{name}.token") for name in ("alice", "bob"))
+        # Bob is there first, and has no queue yet; alice comes; bob wants one.
+        code = """
+import subprocess, sys
+import numpy as np, pyopencl as cl, remotecl
+
+context = remotecl.connect({bob!r}).context()
+start = [sys.executable, "-c", "import remotecl; remotecl.connect({alice!r}); print(1, flush=True); input()"]
+alice = subprocess.Popen(start, stdin=-1, stdout=-1)
+print(alice.stdout.readline().strip().decode())
+look = [sys.executable, "-c", "import remotecl; print(remotecl.connect({bob!r}).devices)"]
+print("newcomer:", subprocess.run(look, capture_output=True, text=True).stderr.splitlines()[-1])
+buffer = cl.Buffer(context, cl.mem_flags.READ_WRITE, 64)
+
+def fill():
+    queue = cl.CommandQueue(context)
+    cl.enqueue_fill_buffer(queue, buffer, np.int32(1), 0, 64).wait()
+    return queue
+
+try:
+    fill()
+    print("bob has it too")
+except cl.Error as error:
+    print("bob:", error.code)
+alice.communicate()
+for attempt in range(1000):
+    try:
+        queue = fill()
+        break
+    except cl.Error:
+        pass
+print("free again")
+again = subprocess.run(start, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+print("alice:", again.stderr.splitlines()[-1])
+"""
+        there, newcomer, taken, free, refused = run_program(code.format(alice=alice, bob=bob)).stdout.splitlines()
+        assert there == "1"
+        assert "no device that user bob may use now" in newcomer
+        assert taken in ("bob: -2", "bob: -14"), "CL_DEVICE_NOT_AVAILABLE, or a wait for what ended with it"
+        assert free == "free again"
+        assert "user alice has devices alone, and others use device 0 now" in refused
+        assert daemon.metrics()["remotecl_connections_refused_total", "no_device"] == 2

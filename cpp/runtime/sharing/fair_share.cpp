@@ -77,17 +77,25 @@ bool FairShare::has_room(const State& state) const {
   return state.virtual_time <= virtual_now_ && state.on_device < window() * state.weight / weights_;
 }
 
+bool FairShare::is_next(Member member, const State& state) const {
+  return std::none_of(states_.begin(), states_.end(), [&](const auto& entry) {
+    return entry.first != member && entry.second.waits && has_room(entry.second) &&
+           entry.second.virtual_time < state.virtual_time;
+  });
+}
+
+bool FairShare::may_go(Member member) const {
+  const auto at = states_.find(member);
+  return at == states_.end() || at->second.left || (has_room(at->second) && is_next(member, at->second));
+}
+
 bool FairShare::ask(Member member) {
   const auto at = states_.find(member);
   if (at == states_.end() || at->second.left) return true;
   State& state = at->second;
   // Nobody saves up time in which it has nothing to do.
   if (state.on_device <= 0 && !state.waits) state.virtual_time = std::max(state.virtual_time, virtual_now_);
-  const bool is_next = std::none_of(states_.begin(), states_.end(), [&](const auto& entry) {
-    return entry.first != member && entry.second.waits && has_room(entry.second) &&
-           entry.second.virtual_time < state.virtual_time;
-  });
-  state.waits = !has_room(state) || !is_next;
+  state.waits = !has_room(state) || !is_next(member, state);
   return !state.waits;
 }
 

@@ -40,7 +40,9 @@ class FairShare {
   void began(Member member, double cost, Time now);
   void ended(Member member, double cost, Time now);
 
-  // Whether the member may give more. If not, it waits, until take_next() names it.
+  // Whether the member may give more now.
+  bool may_go(Member member) const;
+  // The same. If not, it waits, until take_next() names it.
   bool ask(Member member);
   // One that waits and may go now, or nothing.
   std::optional<Member> take_next();
@@ -61,6 +63,7 @@ class FairShare {
   };
 
   bool has_room(const State& state) const;
+  bool is_next(Member member, const State& state) const;
   void forget_if_done(std::map<Member, State>::iterator at);
 
   std::map<Member, State> states_;

@@ -1,0 +1,106 @@
+#include "server/device_turns.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "server/completion_notifier.h"
+#include "server/event_poller.h"
+
+namespace remotecl::server {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+}  // namespace
+
+bool DeviceTurns::claim(std::uint64_t session) {
+  MutexLock lock(mutex_);
+  if (owner_ != 0 || !members_.empty()) return owner_ == session;
+  owner_ = session;
+  return true;
+}
+
+void DeviceTurns::unclaim(std::uint64_t session) {
+  MutexLock lock(mutex_);
+  if (owner_ == session) owner_ = 0;
+}
+
+bool DeviceTurns::is_taken_from(std::uint64_t session) const {
+  MutexLock lock(mutex_);
+  return owner_ != 0 && owner_ != session;
+}
+
+void DeviceTurns::let_go() {
+  while (const auto next = share_.take_next()) {
+    DeviceTurn& turn = *members_.find(*next)->second;
+    ++turn.granted_;
+    turn.wake_.notify_all();
+  }
+}
+
+Ref<DeviceTurn> DeviceTurns::join(std::uint64_t session, double weight, std::optional<std::uint64_t> commands_max) {
+  MutexLock lock(mutex_);
+  if (owner_ != 0 && owner_ != session) return nullptr;
+  const std::optional<double> units = commands_max ? std::optional(static_cast<double>(*commands_max)) : std::nullopt;
+  const FairShare::Member member = share_.join(weight, units);
+  auto turn = Ref<DeviceTurn>::adopt(new DeviceTurn(Ref<DeviceTurns>(this), member, commands_max.value_or(0)));
+  members_.emplace(member, turn.get());
+  shared_.store(members_.size() > 1, std::memory_order_relaxed);
+  return turn;
+}
+
+void DeviceTurn::leave() {
+  MutexLock lock(turns_->mutex_);
+  if (std::exchange(left_, true)) return;
+  turns_->share_.leave(member_);
+  turns_->members_.erase(member_);
+  turns_->shared_.store(turns_->members_.size() > 1, std::memory_order_relaxed);
+  turns_->let_go();
+}
+
+bool DeviceTurn::add(double cost, cl_event event) {
+  uncounted_ += cost;
+  if (event == nullptr) return false;
+  return began(std::exchange(uncounted_, 0), event);
+}
+
+void DeviceTurn::add_bytes(std::uint64_t size, cl_event event) {
+  if (counts() && began(cost_of_bytes(size), event)) wait();
+}
+
+bool DeviceTurn::began(double cost, cl_event event) {
+  bool is_full = false;
+  {
+    MutexLock lock(turns_->mutex_);
+    FairShare& share = turns_->share_;
+    share.began(member_, cost, Clock::now());
+    is_full = !share.may_go(member_);
+    double batch = std::clamp(share.window() / 8, 1.0, kBatchMax);
+    if (commands_max_ != 0) batch = std::clamp(static_cast<double>(commands_max_) / 4, 1.0, batch);
+    batch_.store(batch, std::memory_order_relaxed);
+  }
+  CompletionNotifier::notify(event, [turn = Ref<DeviceTurn>(this), cost](cl_int) { turn->ended(cost); });
+  return is_full;
+}
+
+void DeviceTurn::ended(double cost) {
+  MutexLock lock(turns_->mutex_);
+  turns_->share_.ended(member_, cost, Clock::now());
+  turns_->let_go();
+}
+
+void DeviceTurn::wait() {
+  EventPoller::leave_all();  // others wait for what this thread knows of
+  MutexLock lock(turns_->mutex_);
+  if (left_) return;
+  const std::uint64_t before = granted_;
+  if (turns_->share_.ask(member_)) {
+    // For whoever else waits in this session.
+    ++granted_;
+    wake_.notify_all();
+    return;
+  }
+  while (granted_ == before && !left_) wake_.wait(turns_->mutex_);
+}
+
+}  // namespace remotecl::server

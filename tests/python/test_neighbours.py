@@ -1,0 +1,91 @@
+"""Sessions of one server share its devices: how much of each one's work the driver has at a time."""
+
+import subprocess
+import sys
+
+import pytest
+
+import remotecl
+from conftest import CLEAN_ENVIRONMENT
+from daemon import WITHIN_S, Daemon
+
+# Launches kernels of some milliseconds without waiting, says so, and counts at the end how many have run.
+FLOOD = """
+import sys, threading
+import numpy as np
+import pyopencl as cl
+import remotecl
+
+SOURCE = '''
+kernel void spin(global int* count, int rounds) {
+  int x = *count;
+  for (int i = 0; i < rounds; ++i) x = x * 1664525 + 1013904223;
+  if (x != 12345) ++*count;
+}'''
+context = remotecl.connect(sys.argv[1]).context()
+queue = cl.CommandQueue(context)
+spin = cl.Kernel(cl.Program(context, SOURCE).build(), "spin")
+count = cl.Buffer(context, cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR, hostbuf=np.zeros(1, np.int32))
+spin(queue, (1,), (1,), count, np.int32(1))
+queue.finish()
+print("there", flush=True)
+sys.stdin.readline()
+for _ in range(300):
+    spin(queue, (1,), (1,), count, np.int32(3_000_000))
+queue.flush()
+print("launched", flush=True)
+queue.finish()
+result = np.empty(1, np.int32)
+cl.enqueue_copy(queue, result, count)
+print(result[0])
+"""
+
+
+class Flood:
+    """A client that floods a device, once it is told to."""
+
+    def __init__(self, address: str) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", FLOOD, address], env=CLEAN_ENVIRONMENT, stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        assert self.process.stdout.readline() == "there\n", self.process.stderr.read()
+
+    def begin(self) -> None:
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        assert self.process.stdout.readline() == "launched\n"
+
+    def __enter__(self) -> "Flood":
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+    def count(self) -> int:
+        return int(self.process.communicate(timeout=WITHIN_S)[0])
+
+
+def deepest(address: str, looks: int = 30) -> int:
+    return max(remotecl.status(address)[0].devices[0].queue_depth for _ in range(looks))
+
+
+def test_who_is_alone_may_give_the_device_all_of_its_work():
+    with Daemon() as daemon, Flood(daemon.address) as alone:
+        alone.begin()
+        while remotecl.status(daemon.address)[0].commands < 301:
+            pass
+        assert deepest(daemon.address) > 100
+        assert alone.count() == 301
+
+
+@pytest.mark.parametrize("options", [(), ("--limit", "session.queued-commands=8")], ids=["two", "one with a limit"])
+def test_the_driver_gets_no_more_than_keeps_the_device_busy(options):
+    with Daemon(*options) as daemon:
+        floods = [Flood(daemon.address) for _ in range(1 if options else 2)]
+        for flood in floods:
+            flood.begin()
+        # What has ended becomes known every 50 ms.
+        assert deepest(daemon.address) < 80
+        assert [flood.count() for flood in floods] == [301] * len(floods)
