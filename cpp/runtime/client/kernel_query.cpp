@@ -1,4 +1,5 @@
 // What a kernel's native driver is asked for.
+#include <algorithm>
 #include <cstring>
 
 #include "runtime/client/ask.h"
@@ -33,7 +34,9 @@ cl_int Kernel::query(Device& device, KernelQuery query, cl_uint name, Bytes inpu
       take_answer);
   if (!answer) return CL_DEVICE_NOT_AVAILABLE;
   if (answer->error != CL_SUCCESS) return answer->error;
-  if (value != nullptr) std::memcpy(value, answer->value.data(), std::min(size, answer->value.size()));
+  // A server that leaves the value out must not have the application take what its memory held for it.
+  if (value != nullptr && (answer->size > size || answer->value.size() < answer->size)) return CL_OUT_OF_RESOURCES;
+  if (value != nullptr) std::copy_n(answer->value.begin(), answer->size, static_cast<std::byte*>(value));
   if (size_ret != nullptr) *size_ret = answer->size;
   return CL_SUCCESS;
 }
@@ -62,7 +65,8 @@ cl_int suggest_local_size(CommandQueue& queue, Kernel& kernel, const NDRange& ra
   if (!answer) return CL_DEVICE_NOT_AVAILABLE;
   if (answer->error != CL_SUCCESS) return answer->error;
   Extent sizes{};
-  std::memcpy(sizes.data(), answer->value.data(), std::min(sizeof sizes, answer->value.size()));
+  if (answer->value.size() != sizeof sizes) return CL_OUT_OF_RESOURCES;
+  std::memcpy(sizes.data(), answer->value.data(), sizeof sizes);
   for (cl_uint i = 0; i < range.dimensions; ++i) suggested[i] = sizes[i];
   return CL_SUCCESS;
 }
