@@ -164,6 +164,12 @@ class HostileServerTest : public ::testing::Test {
     const std::vector<std::byte> bytes(size, std::byte{0x5a});
     server_.bulk->write(Bytes(encode_frame<BulkHeader, kBulkHeaderSize>(BulkHeader{transfer, size, 0})), bytes);
   }
+  // The client has received so many bytes of the chunk when this returns.
+  void send_part_of_chunk(const Transfer& transfer, std::uint32_t size, std::size_t part) {
+    const std::vector<std::byte> bytes(part, std::byte{0x5a});
+    server_.bulk->write(Bytes(encode_frame<BulkHeader, kBulkHeaderSize>(BulkHeader{transfer.id, size, 0})), bytes);
+    while (transfer.moved != part) std::this_thread::yield();
+  }
 
   FakeServer server_;
   std::unique_ptr<Session> session_;
@@ -230,6 +236,32 @@ TEST_F(HostileServerTest, ChunksPastTheEndTouchNothing) {
   send_chunk(read->id, 97);
   EXPECT_TRUE(becomes_lost());
   EXPECT_EQ(memory_[4000], std::byte{0x11});
+}
+
+TEST_F(HostileServerTest, ReadCannotBecomeShorterThanAChunkThatHasBegun) {
+  const TransferRef read = session_->begin_receive(memory_.data(), 4096, count_, nullptr);
+  read->may_be_short = true;
+  send_part_of_chunk(*read, 2000, 1000);
+  server_.send(TransferSize{read->id, 1000});
+  EXPECT_TRUE(becomes_lost());
+  EXPECT_EQ(memory_[1000], std::byte{0x11});
+}
+
+TEST_F(HostileServerTest, ReadThatFailsWithinAChunkGetsNoMoreOfIt) {
+  const TransferRef read = session_->begin_receive(memory_.data(), 4096, count_, nullptr);
+  send_part_of_chunk(*read, 2000, 1000);
+  server_.send(CommandFailed{1, 2, -5, read->id});
+  while (ended_ == 0) std::this_thread::yield();
+  const std::vector<std::byte> rest(1000, std::byte{0x5a});
+  server_.bulk->write(rest);
+  EXPECT_FALSE(becomes_lost(100ms)) << "the server may have sent the chunk before it failed";
+  EXPECT_EQ(memory_[1000], std::byte{0x11});
+}
+
+TEST_F(HostileServerTest, LastWordsCannotControlATerminal) {
+  server_.send(SessionError{"\x1b[2Jgone\xc2\x9b"});
+  EXPECT_TRUE(becomes_lost());
+  EXPECT_NE(session_->lost_reason().find(" [2Jgone  "), std::string::npos) << session_->lost_reason();
 }
 
 TEST_F(HostileServerTest, ChunkForNobodyEndsTheSession) {
