@@ -28,6 +28,7 @@ class Reports {
   ConditionVariable changed_;
   MessageBuffer buffer_ GUARDED_BY(mutex_);
   std::map<std::uint16_t, std::size_t> counts_ GUARDED_BY(mutex_);
+  bool has_given_up_ GUARDED_BY(mutex_) = false;
 };
 
 // One session over connections in memory, which is fed with the records of an input. One thread.
