@@ -77,11 +77,12 @@ void greet_daemon(const Head& head, Bytes words) {
     stranger.pipe->end();
   };
   if (hello_words.size() < kHelloSize) stranger.pipe->end();
-  const auto hello = server::read_hello(stranger.connection, deadline);
+  const auto hello = server::read_hello(stranger.connection, head.epoch, deadline);
   if (!hello) return;
   if (hello->magic != kMagic) complain("a Hello without the magic was taken");
-  const auto admission =
-      server::admit(stranger.connection, *hello, head.epoch, head.has_token != 0 ? &token() : nullptr, deadline);
+  const auto tokens = std::span(&token(), head.has_token != 0 ? 1 : 0);
+  server::Refusals refusals;
+  const auto admission = server::admit(stranger.connection, *hello, head.epoch, tokens, deadline, refusals);
   if (head.has_token != 0 && admission && !is_proved) complain("somebody who does not know the token was let in");
   if (admission) server::welcome(stranger.connection, head.epoch, *admission);
   // Sessions and links: nobody knows their secret by chance.

@@ -266,11 +266,12 @@ Script parts() {
       .add(ReadClock{kAccelerator, 4})
       .add(ReadClock{kServerClock, 5})
       .add(Ping{6})
-      .add(Introduce{7, "host", "program"})
+      .add(Introduce{7, "host", "program", 1000})
       .add(GetStatus{8})
-      .add(TraceCommand{9})
       .add(EnqueueFill{1, 0, 1, 0, 16, data(4), {}})
-      .add(FlushTrace{});
+      .add(FlushTrace{})
+      .add(Leave{})
+      .add(ClientReceived{StreamKind::kControl, 9});
   return script;
 }
 

@@ -116,7 +116,11 @@ void Reports::wait_for(std::uint16_t code, std::size_t count) {
 SessionUnderTest::SessionUnderTest()
     : control_(std::make_shared<Pipe>([reports = reports_](Bytes bytes) { reports->take(bytes); })) {
   spdlog::set_level(spdlog::level::off);
-  session_ = make_ref<server::Session>(shared(), std::make_unique<MemoryConnection>(control_), 1, Secret{});
+  static const server::Users users({}, {}, shared().driver);
+  const Ref<server::User>& user = users.owner_of(0);
+  user->begin_session();
+  session_ = make_ref<server::Session>(shared(), std::make_unique<MemoryConnection>(control_), 1, Secret{},
+                                       std::make_unique<server::Grant>(user, users.of_session(), shared().driver), false);
   shared().board.add(session_);
   thread_ = std::thread([session = session_] { session->run(); });
 }
@@ -210,7 +214,7 @@ Pipe& SessionUnderTest::bulk() {
     bulk_ = std::make_shared<Pipe>([](Bytes) {});
     if (session_->claim_bulk()) {
       bulk_thread_ = std::thread([session = session_, pipe = bulk_] {
-        if (session->attach_bulk(std::make_unique<MemoryConnection>(pipe))) session->run_bulk();
+        if (session->attach_bulk(std::make_unique<MemoryConnection>(pipe), false)) session->run_bulk();
       });
     }
   }
@@ -230,7 +234,7 @@ std::shared_ptr<Pipe> SessionUnderTest::attach_peer(Role role) {
   const auto invited = session_->peers().find(hello, std::chrono::steady_clock::now());
   if (!invited) return nullptr;
   const auto pipe = std::make_shared<Pipe>([](Bytes) {});
-  session_->peers().attach(*invited, role, std::make_unique<MemoryConnection>(pipe));
+  session_->peers().attach(*invited, role, {std::make_unique<MemoryConnection>(pipe), false});
   return pipe;
 }
 

@@ -12,7 +12,7 @@ std::vector<Record> parse_records(Bytes bytes) {
     bytes = bytes.subspan(kMessageHeaderSize);
     const Bytes payload = bytes.first(std::min<std::size_t>(header.size, bytes.size()));
     bytes = bytes.subspan(payload.size());
-    records.push_back({header.code, header.reserved, {payload.begin(), payload.end()}});
+    records.push_back({header.code, header.flags, {payload.begin(), payload.end()}});
   }
   return records;
 }
