@@ -154,8 +154,8 @@ int run(const Options& options) {
   std::optional<TlsServer> tls;
   if (!options.tls.empty()) tls.emplace(TlsServerFiles{options.tls[0], options.tls[1], options.client_ca});
   const std::string pin = tls ? pin_text(tls->pin()) : "";
-  auto server = std::make_unique<server::Server>(address, options.devices, std::move(token), std::move(tls),
-                                                 std::move(limits));
+  auto server =
+      std::make_unique<server::Server>(address, options.devices, std::move(token), std::move(tls), std::move(limits));
   for (const auto& device : server->driver().devices()) {
     std::printf("device %u: %s (%s)\n", device->index(), device->name().c_str(), device->platform_name().c_str());
   }

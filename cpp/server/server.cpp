@@ -106,7 +106,8 @@ void Server::accept_all() {
       }
     }
     if (busy) {
-      refuse(plain(*connection), Refusal::kBusy, WelcomeStatus::kBusy, "too many connections are being made; try again");
+      refuse(plain(*connection), Refusal::kBusy, WelcomeStatus::kBusy,
+             "too many connections are being made; try again");
       continue;
     }
     Connection* const key = connection.get();
@@ -260,8 +261,7 @@ void Server::serve_control(std::unique_ptr<Connection>& connection, const Hello&
     if (!draining_) {
       auto paced = pace(std::move(connection), granted->paces());
       session = make_ref<Session>(Shared{driver_, files_, output_, board_}, std::move(paced), id, admission->secret,
-                                  std::move(granted),
-                                  (admission->features & kFeatureResumable) != 0);
+                                  std::move(granted), (admission->features & kFeatureResumable) != 0);
       sessions_.emplace(id, session);
     }
   }

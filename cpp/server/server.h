@@ -29,8 +29,8 @@ namespace remotecl::server {
 // nobody waits for somebody else's. Owned by main() or a test, which also calls stop().
 class Server {
  public:
-  // Starts listening and accepting. With tokens, this one or users', clients have to prove that they know one; with `tls`
-  // nothing else is spoken. Throws NoDevice, ConnectionError, LimitsError.
+  // Starts listening and accepting. With tokens, this one or users', clients have to prove that they know one; with
+  // `tls` nothing else is spoken. Throws NoDevice, ConnectionError, LimitsError.
   Server(const Address& address, std::string_view devices, std::optional<AccessToken> token = {},
          std::optional<TlsServer> tls = {}, LimitsTable limits = {});
   ~Server();

@@ -119,8 +119,9 @@ SessionUnderTest::SessionUnderTest()
   static const server::Users users({}, {}, shared().driver);
   const Ref<server::User>& user = users.owner_of(0);
   user->begin_session();
-  session_ = make_ref<server::Session>(shared(), std::make_unique<MemoryConnection>(control_), 1, Secret{},
-                                       std::make_unique<server::Grant>(user, users.of_session(), shared().driver), false);
+  session_ =
+      make_ref<server::Session>(shared(), std::make_unique<MemoryConnection>(control_), 1, Secret{},
+                                std::make_unique<server::Grant>(user, users.of_session(), shared().driver), false);
   shared().board.add(session_);
   thread_ = std::thread([session = session_] { session->run(); });
 }

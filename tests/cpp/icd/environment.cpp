@@ -34,10 +34,16 @@ void Environment::SetUp() {
   if (const char* running = std::getenv("REMOTECL_TEST_SERVERS"); running != nullptr) {
     servers = running;
   } else {
-    for (int i = 0; i < count_; ++i) daemons_.push_back(std::make_unique<Daemon>(daemon_environment_));
+    std::vector<std::string> options;
+    std::string query;
+    if (faults_ && faults_->corrupts) {
+      query = "?pin=" + Daemon::make_certificate(folder_);
+      options = {"--tls", folder_ + "/certificate.pem", folder_ + "/key.pem"};
+    }
+    for (int i = 0; i < count_; ++i) daemons_.push_back(std::make_unique<Daemon>(daemon_environment_, options));
     for (const auto& daemon : daemons_) {
       if (faults_) relays_.push_back(std::make_unique<FaultRelay>(daemon->address(), *faults_));
-      servers += (servers.empty() ? "" : ",") + (faults_ ? relays_.back()->address() : daemon->address());
+      servers += (servers.empty() ? "" : ",") + (faults_ ? relays_.back()->address() : daemon->address()) + query;
     }
   }
   ::setenv("REMOTECL_SERVERS", servers.c_str(), 1);

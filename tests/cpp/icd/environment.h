@@ -19,7 +19,7 @@ class Environment : public ::testing::Environment {
  public:
   explicit Environment(int daemons, std::vector<std::string> daemon_environment = {})
       : count_(daemons), daemon_environment_(std::move(daemon_environment)) {}
-  // Daemons that can only be reached over a bad network.
+  // Daemons that can only be reached over a bad network, and through TLS where that corrupts bytes.
   Environment(int daemons, const FaultRelay::Faults& faults, std::vector<std::string> daemon_environment)
       : count_(daemons), daemon_environment_(std::move(daemon_environment)), faults_(faults) {}
 

@@ -503,7 +503,8 @@ TEST_P(RandomCommandsTest, GiveTheBytesOfTheSequentialModel) {
   for (std::thread& thread : threads) thread.join();
 }
 
-// What happens to connections costs time, and nothing else. REMOTECL_TEST_FAULTS is how often something does.
+// What happens to connections costs time, and nothing else. REMOTECL_TEST_FAULTS is how often something does. With
+// REMOTECL_TEST_TLS bytes are corrupted, too.
 TEST(FaultsTest, EveryCommandIsCarriedOutOnce) {
   if (std::getenv("REMOTECL_TEST_SHARED_MEMORY") != nullptr) GTEST_SKIP() << "its end is that of the other process";
   const Owned<cl_context> context = make_context(Environment::get().devices());
@@ -538,7 +539,8 @@ TEST(FaultsTest, EveryCommandIsCarriedOutOnce) {
   for (std::size_t relay = 0; relay < 3; ++relay) Environment::get().relay(relay).settle();
   for (std::thread& thread : threads) thread.join();
   std::cout << counts[FaultRelay::kCut] << " cuts, " << counts[FaultRelay::kNearLost] << " and "
-            << counts[FaultRelay::kFarLost] << " lost at one end, " << counts[FaultRelay::kStall] << " stalls\n";
+            << counts[FaultRelay::kFarLost] << " lost at one end, " << counts[FaultRelay::kStall] << " stalls, "
+            << counts[FaultRelay::kCorruption] << " corruptions\n";
 }
 
 // Where nobody connects again (REMOTECL_RECONNECT=0). While nothing is on its way: that would be lost.
@@ -576,6 +578,7 @@ int main(int argc, char** argv) {
   std::cout << "repeat with REMOTECL_TEST_SEED=" << remotecl::testing::seed() << '\n';
   remotecl::testing::FaultRelay::Faults faults;
   faults.seed = remotecl::testing::seed();
+  faults.corrupts = std::getenv("REMOTECL_TEST_TLS") != nullptr;
   std::vector<std::string> settings;
   if (std::getenv("REMOTECL_TEST_SHARED_MEMORY") == nullptr) {  // it would pass the bad network by
     ::setenv("REMOTECL_SHARED_MEMORY", "off", 1);

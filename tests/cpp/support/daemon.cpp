@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <stdexcept>
 #include <utility>
@@ -30,10 +31,25 @@ std::vector<char*> pointers(std::vector<std::string>& strings) {
 
 }  // namespace
 
-Daemon::Daemon(const std::vector<std::string>& environment) {
+std::string Daemon::make_certificate(const std::string& folder) {
+  const std::string command = std::string(REMOTECL_SERVER_PROGRAM) + " --make-certificate '" + folder +
+                              "/certificate.pem' '" + folder + "/key.pem'";
+  FILE* const pipe = ::popen(command.c_str(), "re");
+  if (pipe == nullptr) throw std::runtime_error("cannot start " + command);
+  char text[512] = {};
+  const std::size_t size = std::fread(text, 1, sizeof text - 1, pipe);
+  ::pclose(pipe);
+  const std::string said(text, size);
+  const std::size_t at = said.find("sha256:");
+  if (at == std::string::npos) throw std::runtime_error("no pin in: " + said);
+  return said.substr(at, said.find_first_of(" \n", at) - at);
+}
+
+Daemon::Daemon(const std::vector<std::string>& environment, const std::vector<std::string>& options) {
   int in[2], out[2];
   if (::pipe2(in, O_CLOEXEC) != 0 || ::pipe2(out, O_CLOEXEC) != 0) throw std::runtime_error("pipe2 failed");
   std::vector<std::string> arguments{REMOTECL_SERVER_PROGRAM, "--listen", "127.0.0.1:0", "--exit-on-stdin-eof"};
+  arguments.insert(arguments.end(), options.begin(), options.end());
   // The first entry of a name is the one that counts.
   std::vector<std::string> entries = environment;
   entries.insert(entries.end(), g_environment.begin(), g_environment.end());

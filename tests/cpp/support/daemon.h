@@ -13,10 +13,13 @@ namespace remotecl::testing {
 class Daemon {
  public:
   // Starts it without waiting. `environment`: "NAME=value" entries in addition to this process's.
-  explicit Daemon(const std::vector<std::string>& environment = {});
+  explicit Daemon(const std::vector<std::string>& environment = {}, const std::vector<std::string>& options = {});
   ~Daemon();
   Daemon(const Daemon&) = delete;
   Daemon& operator=(const Daemon&) = delete;
+
+  // Writes FOLDER/certificate.pem and FOLDER/key.pem, and gives the pin of the key as a server's name has it.
+  static std::string make_certificate(const std::string& folder);
 
   // "host:port"; waits until it listens. Throws std::runtime_error when it ends before.
   const std::string& address();

@@ -104,11 +104,15 @@ void FaultRelay::disturb(std::mt19937_64& random) {
   }
   if (links.empty()) return;
   Link& link = *links[random() % links.size()];
-  const auto kind = static_cast<Fault>(random() % kFaultKinds);
+  const auto kind = static_cast<Fault>(random() % (faults_.corrupts ? kFaultKinds : kCorruption));
   const auto while_ms = std::chrono::milliseconds(random() % 60);
   ++counts_[kind];
   if (kind == kStall) {
     link.stalled_until = now + while_ms;
+    return;
+  }
+  if (kind == kCorruption) {
+    link.corrupts_next = true;
     return;
   }
   link.cut = true;
@@ -210,6 +214,7 @@ void FaultRelay::pump(Link& link, int from, int to, std::uint64_t seed) const {
     if (link.is_silent) return;
     std::this_thread::sleep_until(link.stalled_until.load());
     const auto size = static_cast<std::size_t>(got);
+    if (link.corrupts_next.exchange(false)) chunk[below(size)] ^= static_cast<std::byte>(1u << below(8));
     for (std::size_t at = 0; at < size;) {
       std::size_t piece = size - at;
       if (below(4) == 0) piece = std::min<std::size_t>(piece, 1 + below(below(2) == 0 ? 24 : 8000));

@@ -21,6 +21,7 @@ class FaultRelay {
   struct Faults {
     std::uint64_t seed = 0;
     std::chrono::microseconds delay_max{1500};
+    bool corrupts = false;  // bytes change on their way: for connections that notice that
   };
 
   // `target`: "host:port", numeric.
@@ -33,10 +34,10 @@ class FaultRelay {
   // Ends every connection between servers at once; says how many there were.
   int cut_peers();
 
-  enum Fault { kCut, kNearLost, kFarLost, kStall, kFaultKinds };
+  enum Fault { kCut, kNearLost, kFarLost, kStall, kCorruption, kFaultKinds };
   // One fault of a random kind in a random connection that has been greeted: cut for both ends; lost by the end that
-  // connects while the other one hears nothing, or the reverse for a while; passing nothing on for a while. None when
-  // there is no such connection.
+  // connects while the other one hears nothing, or the reverse for a while; passing nothing on for a while; a bit that
+  // has changed. None when there is no such connection.
   void disturb(std::mt19937_64& random);
   // Ends every connection, and lets nobody through until it is opened again.
   void close();
@@ -54,6 +55,7 @@ class FaultRelay {
     int near = -1, far = -1;
     bool between_servers = false;
     bool cut = false;
+    std::atomic<bool> corrupts_next{false};
     std::atomic<bool> is_silent{false};  // an end is not told of the other one's
     std::atomic<Clock::time_point> stalled_until{Clock::time_point::min()};
     Clock::time_point cut_at = Clock::time_point::max();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -40,8 +41,8 @@ Record record_of(const Message& message, Channel channel = kControl) {
 }
 inline Record chunk_record(const BulkHeader& header, Bytes data, Channel channel = kBulk) {
   const auto bytes = encode_frame<BulkHeader, kBulkHeaderSize>(header);
-  Record record{0, channel, {bytes.begin(), bytes.end()}};
-  record.payload.insert(record.payload.end(), data.begin(), data.end());
+  Record record{0, channel, std::vector<std::byte>(bytes.size() + data.size())};
+  std::copy(data.begin(), data.end(), std::copy(bytes.begin(), bytes.end(), record.payload.begin()));
   return record;
 }
 
