@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from remotecl._html import Markup, bytes_text, cell_text, table
+from remotecl._html import Markup, cell_text, table
+from remotecl._table import size
 
 
 def test_text_is_escaped_wherever_it_stands():
@@ -36,8 +37,8 @@ def test_a_row_must_fit():
 
 
 @pytest.mark.parametrize(
-    ("size", "shown"),
-    [(0, "0 bytes"), (1023, "1023 bytes"), (1536, "1.5 KiB"), (64 << 20, "64 MiB"), (3 << 50, "3072 TiB")],
+    ("count", "shown"),
+    [(0, "0 B"), (999, "999 B"), (1000, "1.0 KiB"), (1536, "1.5 KiB"), (64 << 20, "64.0 MiB"), (3 << 50, "3072.0 TiB")],
 )
-def test_sizes_are_shown_for_people(size, shown):
-    assert bytes_text(size) == shown
+def test_sizes_are_shown_for_people(count, shown):
+    assert size(count) == shown
