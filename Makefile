@@ -14,7 +14,7 @@ CXX_FILES := $(shell find cpp tests python/src -name '*.h' -o -name '*.cpp')
 # comes from ccache, if ccache is told not to look at the folder's name.
 export CCACHE_NOHASHDIR := 1
 
-.PHONY: help setup build package wheel docs demo test bench instructions faults namespaces asan tsan fuzz check-all format lint clean distclean
+.PHONY: help setup build package wheel docs demo test bench instructions faults soak namespaces asan tsan fuzz check-all format lint clean distclean
 
 help:
 	@echo "demo       a real job on two daemons over loopback, checked"
@@ -23,9 +23,10 @@ help:
 	@echo "asan tsan  the tests with address and undefined-behaviour, or thread sanitizer"
 	@echo "fuzz       every fuzz target for FUZZ_SECONDS (600), with sanitizers; needs clang"
 	@echo "faults     2,000 lost, stalled and corrupted connections under a workload that is checked"
+	@echo "soak       100 clients with mixed work for SOAK_SECONDS (600), a third of them killed"
 	@echo "namespaces the tests that need root for network namespaces; skipped without"
 	@echo "instructions  what a kernel launch costs, counted by valgrind; fails when it has grown"
-	@echo "check-all  lint, test, docs, instructions, faults, namespaces, asan and tsan"
+	@echo "check-all  lint, test, docs, instructions, faults, soak, namespaces, asan and tsan"
 	@echo "setup      only install what is missing; build, package: only build"
 	@echo "wheel      a wheel in dist, repaired and checked; PYTHON=python3.x for another Python"
 	@echo "docs       the documentation as HTML in build-docs; warnings are errors"
@@ -79,11 +80,14 @@ faults: build
 	REMOTECL_TEST_FAULTS=1000 build/bin/remotecl_random_commands_tests --gtest_filter='Faults*'
 	REMOTECL_TEST_TLS=1 REMOTECL_TEST_FAULTS=1000 build/bin/remotecl_random_commands_tests --gtest_filter='Faults*'
 
+soak: package
+	$(PYTHON) -m pytest -m soak -s
+
 instructions: build
 	@command -v valgrind >/dev/null || { echo "valgrind is missing: apt-get install valgrind" >&2; exit 1; }
 	$(PYTHON) tests/bench/instruction_counts.py build
 
-check-all: lint test docs instructions faults namespaces asan tsan
+check-all: lint test docs instructions faults soak namespaces asan tsan
 
 format: $(VENV)/.lint-stamp
 	clang-format -i $(CXX_FILES)

@@ -46,4 +46,4 @@ export PYTHONPATH=$site
 # (those beside PyOpenCL) have to be found in another way.
 export LD_LIBRARY_PATH=$site/pyopencl/.libs
 export REMOTECL_TEST_PROGRAM_TIMEOUT_S=600
-setarch --addr-no-randomize "$PYTHON" -m pytest -m "not slow and not namespaces"
+setarch --addr-no-randomize "$PYTHON" -m pytest -m "not slow and not namespaces and not soak"
