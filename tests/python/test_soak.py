@@ -1,4 +1,4 @@
-"""Many clients with mixed work for a long time, a third of them killed at random moments: nothing wrong, nothing kept."""
+"""Many clients with mixed work, a third of them killed at random moments: nothing goes wrong, nothing is kept."""
 
 import os
 import random
@@ -8,9 +8,9 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import CLEAN_ENVIRONMENT
 
 import remotecl
+from conftest import CLEAN_ENVIRONMENT
 
 CLIENTS = int(os.environ.get("SOAK_CLIENTS", "100"))
 SECONDS = float(os.environ.get("SOAK_SECONDS", "600"))
@@ -107,6 +107,6 @@ def test_many_clients_and_some_killed():
         rounds += sum(map(finish, clients))
         wait_for_no_session(server)
         after = held(server.pid)
-    print(f"{CLIENTS} clients, {SECONDS:.0f} s, {rounds} rounds, {killed} killed; memory and descriptors {before}, {after}")
+    print(f"{CLIENTS} clients, {SECONDS:.0f} s, {rounds} rounds, {killed} killed; memory, files: {before}, {after}")
     assert after[1] <= before[1]
     assert after[0] <= before[0] * 1.25 + (64 << 20)
