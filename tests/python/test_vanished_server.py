@@ -57,6 +57,16 @@ def compute():
     print("done", flush=True)
     sys.exit()
 
+def check():
+    end, read = time.monotonic() + 12, np.empty(4 << 20, np.uint8)
+    while time.monotonic() < end:
+        some = np.random.randint(0, 256, 4 << 20, np.uint8)
+        cl.enqueue_copy(queue, buffer, some)
+        cl.enqueue_copy(queue, read, buffer)
+        assert (read == some).all()
+    print("done", flush=True)
+    sys.exit()
+
 job = globals()[sys.argv[1]]
 print("ready", flush=True)
 try:
@@ -80,13 +90,14 @@ def pair() -> Iterator[Pair]:
         yield pair
 
 
-def start(pair: Pair, job: str) -> subprocess.Popen[str]:
+def start(pair: Pair, job: str, reconnect_s: int) -> subprocess.Popen[str]:
     process = subprocess.Popen(
         ["ip", "netns", "exec", pair.client, sys.executable, "-c", PROGRAM, job],
         env={
             **CLEAN_ENVIRONMENT,
             "REMOTECL_SERVERS": f"10.92.1.2:{PORT}",
             "REMOTECL_HEARTBEAT": str(HEARTBEAT_S),
+            "REMOTECL_RECONNECT": str(reconnect_s),
             "REMOTECL_SHARED_MEMORY": "off",
         },
         stdout=subprocess.PIPE,
@@ -100,7 +111,7 @@ def start(pair: Pair, job: str) -> subprocess.Popen[str]:
 
 @pytest.mark.parametrize("job", ["idle", "wait", "write"])
 def test_is_noticed_within_three_heartbeats(pair, job):
-    process = start(pair, job)
+    process = start(pair, job, reconnect_s=0)
     time.sleep(1.5)  # it is in the middle of it
     assert process.poll() is None
     run("ip", "-n", pair.server, "link", "set", "to-client", "down")
@@ -111,6 +122,17 @@ def test_is_noticed_within_three_heartbeats(pair, job):
     assert "does not answer any more" in err
 
 
+def test_goes_on_when_the_network_comes_back(pair):
+    process = start(pair, "check", reconnect_s=30)
+    time.sleep(1.5)
+    run("ip", "-n", pair.server, "link", "set", "to-client", "down")
+    time.sleep(NOTICED_S + 1)
+    run("ip", "-n", pair.server, "link", "set", "to-client", "up")
+    out, err = process.communicate(timeout=60)
+    assert out == "done\n", out + err
+    assert "is lost; trying to connect again" in err and "again" in err.splitlines()[-1], err
+
+
 def test_long_kernel_is_no_failure(pair):
-    out, err = start(pair, "compute").communicate(timeout=120)
+    out, err = start(pair, "compute", reconnect_s=0).communicate(timeout=120)
     assert out == "done\n", out + err
