@@ -118,7 +118,7 @@ void FaultRelay::disturb(std::mt19937_64& random) {
   link.cut = true;
   if (kind == kCut) return end(link);
   link.is_silent = true;
-  ::shutdown(kind == kNearLost ? link.near : link.far, SHUT_RDWR);
+  ::shutdown(kind == kNearLost ? link.near : link.far.load(), SHUT_RDWR);
   if (kind == kFarLost) link.cut_at = now + while_ms;
 }
 

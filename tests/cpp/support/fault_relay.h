@@ -52,7 +52,8 @@ class FaultRelay {
   using Clock = std::chrono::steady_clock;
 
   struct Link {
-    int near = -1, far = -1;
+    int near = -1;
+    std::atomic<int> far{-1};
     bool between_servers = false;
     bool cut = false;
     std::atomic<bool> corrupts_next{false};
