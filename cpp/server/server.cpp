@@ -224,7 +224,7 @@ void Server::serve_peer(std::unique_ptr<Connection>& connection, const Hello& he
     return;
   }
   greeted(connection.get());
-  const std::uint64_t possible = kFeatureResumable | (hello.role == Role::kPeerBulk ? kFeatureSharedMemory : 0);
+  const std::uint64_t possible = kFeatureResumable | (hello.role == Role::kPeerBulk ? bulk_features() : 0);
   const std::uint64_t features = hello.features & possible;
   welcome(*connection, epoch_, hello, invited->secret, features);
   const Connection* const stream = connection.get();
@@ -354,7 +354,7 @@ void Server::serve_bulk(std::unique_ptr<Connection>& connection, const Hello& he
     refuse(*connection, Refusal::kBusy, WelcomeStatus::kBusy, "the session has its bulk connection already");
     return;
   }
-  const std::uint64_t features = hello.features & (kFeatureSharedMemory | kFeatureResumable);
+  const std::uint64_t features = hello.features & (bulk_features() | kFeatureResumable);
   welcome(*connection, epoch_, hello, session->secret(), features);
   const Connection* const stream = connection.get();
   if ((features & kFeatureSharedMemory) != 0) connection = share_memory(std::move(connection));

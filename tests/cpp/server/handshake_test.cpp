@@ -1,3 +1,5 @@
+#include <cstdlib>
+
 #include "fixture.h"
 
 #include <random>
@@ -46,6 +48,21 @@ TEST_F(HandshakeTest, OtherVersionIsRefusedWithBothVersionsAndTheRemedy) {
   EXPECT_NE(text.find("install"), std::string::npos) << text;
   std::byte more;
   EXPECT_EQ(connection->read_some({&more, 1}), 0u);
+}
+
+TEST_F(HandshakeTest, EitherSideCanKeepBulkDataOutOfSharedMemory) {
+  RawClient client(address());
+  Hello hello = hello_of(Role::kBulk);
+  hello.features = kFeatureSharedMemory;
+  hello.session = client.welcome().session;
+  hello.secret = connecting_proof(client.welcome().secret, hello);
+  ::setenv("REMOTECL_SHARED_MEMORY", "off", 1);
+  const auto connection = connect();
+  const auto welcome = greet(*connection, hello);
+  ::unsetenv("REMOTECL_SHARED_MEMORY");
+  ASSERT_TRUE(welcome);
+  EXPECT_EQ(welcome->status, WelcomeStatus::kAccepted);
+  EXPECT_EQ(welcome->features, 0u);
 }
 
 TEST_F(HandshakeTest, BulkConnectionNeedsSessionAndSecret) {
