@@ -31,7 +31,7 @@ queue.finish()
 print("there", flush=True)
 sys.stdin.readline()
 for _ in range(300):
-    spin(queue, (1,), (1,), count, np.int32(3_000_000))
+    spin(queue, (1,), (1,), count, np.int32(6_000_000))
 queue.flush()
 print("launched", flush=True)
 queue.finish()
@@ -86,6 +86,6 @@ def test_the_driver_gets_no_more_than_keeps_the_device_busy(options):
         floods = [Flood(daemon.address) for _ in range(1 if options else 2)]
         for flood in floods:
             flood.begin()
-        # What has ended becomes known every 50 ms.
-        assert deepest(daemon.address) < 80
+        # Costs have yet to be learned, and what has ended becomes known every 50 ms. All would be 300 and more.
+        assert deepest(daemon.address) < 150
         assert [flood.count() for flood in floods] == [301] * len(floods)
