@@ -126,9 +126,7 @@ bool ResumableConnection::is_still_crowded() {
 bool ResumableConnection::await_room() {
   if (!may_be_crowded_.load(std::memory_order_relaxed) && !broken()) return !ended();
   MutexLock lock(write_mutex_);
-  waits_for_room_ = true;
-  while (broken() || (is_crowded() && !ended())) room_.wait(write_mutex_);
-  waits_for_room_ = false;
+  while (broken() || (is_crowded() && !ended())) room_.wait_for(write_mutex_, kMissedAfter);
   return !ended();
 }
 
@@ -198,7 +196,6 @@ void ResumableConnection::reclaim(std::uint64_t position) {
   if (acknowledged_bytes() >= position) return;
   const auto is_due = [&] { return acknowledged_.load() < position && !ended(); };
   MutexLock lock(write_mutex_);
-  waits_for_room_ = true;
   if (impatient_ > 0) {
     --impatient_;
   } else {
@@ -207,8 +204,7 @@ void ResumableConnection::reclaim(std::uint64_t position) {
     }
     if (is_due()) impatient_ = kImpatient;
   }
-  while (writers_wait_ && is_due() && broken()) room_.wait(write_mutex_);
-  waits_for_room_ = false;
+  while (writers_wait_ && is_due() && broken()) room_.wait_for(write_mutex_, kMissedAfter);
   kept_.drop_until(acknowledged_.load());
   kept_.own_lent(position);
   is_crowded();
@@ -253,9 +249,7 @@ void ResumableConnection::await_writable(std::chrono::milliseconds time) {
   {
     MutexLock lock(write_mutex_);
     if (is_crowded()) {
-      waits_for_room_ = true;
-      if (is_crowded() && !ended()) room_.wait_for(write_mutex_, time);
-      waits_for_room_ = false;
+      if (!ended()) room_.wait_for(write_mutex_, std::min(time, kMissedAfter));
       return;
     }
     if (adopt_writer()) writer = writer_;
@@ -276,10 +270,7 @@ bool ResumableConnection::acknowledged(std::uint64_t bytes) {
   std::uint64_t before = acknowledged_.load();
   while (bytes > before && !acknowledged_.compare_exchange_weak(before, bytes)) {
   }
-  if (waits_for_room_.load()) {
-    { MutexLock lock(write_mutex_); }
-    room_.notify_all();
-  }
+  room_.notify_all();
   return true;
 }
 
@@ -301,9 +292,9 @@ void ResumableConnection::broke(const std::shared_ptr<Connection>& carrier) {
     state_ = ends ? State::kEnded : State::kBroken;
     broken_since_ = std::chrono::steady_clock::now();
     if (ends) signal_reader();
-    changed_.notify_all();
   }
   carrier->shutdown();
+  room_.notify_all();
   if (!ends && hooks_.broken) hooks_.broken();
 }
 
@@ -318,10 +309,7 @@ void ResumableConnection::shutdown() {
     signal_reader();
   }
   if (carrier) carrier->shutdown();
-  if (waits_for_room_.load()) {
-    { MutexLock lock(write_mutex_); }
-    room_.notify_all();
-  }
+  room_.notify_all();
 }
 
 ResumableConnection::Attempt ResumableConnection::detach() {
@@ -353,7 +341,6 @@ bool ResumableConnection::resume(const Attempt& attempt, std::shared_ptr<Connect
     signal_reader();
   }
   if (!acknowledged(peer_received)) return false;
-  room_.notify_all();
   carried_on();
   return true;
 }

@@ -87,6 +87,8 @@ class ResumableConnection final : public Connection {
   static constexpr int kImpatient = 64;
   static constexpr std::uint64_t kKeptMax = 32u << 20;
   static constexpr std::chrono::milliseconds kHopelessEvery{100};
+  // Who makes room, or finds the end, must not wait for a writer's lock and may be missed: how long that matters.
+  static constexpr std::chrono::milliseconds kMissedAfter{10};
 
   enum class State { kCarried, kBroken, kEnded };
 
@@ -107,8 +109,8 @@ class ResumableConnection final : public Connection {
 
   const Hooks hooks_;
   bool writers_wait_ = false;
-  const int
-      wake_;  // eventfd, for poll(): readable when there is a carrier that the reader has not taken, or never will
+  // For poll(), an eventfd: readable when there is a carrier that the reader has not taken, or never will be one.
+  const int wake_;
 
   mutable Mutex state_mutex_;  // innermost
   ConditionVariable changed_;
@@ -126,12 +128,11 @@ class ResumableConnection final : public Connection {
   mutable std::shared_ptr<Connection> reader_ GUARDED_BY(read_mutex_);
   mutable std::uint64_t reader_generation_ GUARDED_BY(read_mutex_) = 0;
   mutable bool detached_ GUARDED_BY(read_mutex_) = false;  // reader_ must not be read any more
-  int impatient_ = 0;                                      // by the thread that writes
   std::uint64_t told_ = 0;                                 // by the thread that reads
 
   Mutex write_mutex_;
-  ConditionVariable room_;
-  std::atomic<bool> waits_for_room_{false};
+  ConditionVariable room_;  // notified without write_mutex_, which a blocked writer holds
+  int impatient_ GUARDED_BY(write_mutex_) = 0;
   std::atomic<bool> may_be_crowded_{false};
   std::shared_ptr<Connection> writer_ GUARDED_BY(write_mutex_);
   std::uint64_t writer_generation_ GUARDED_BY(write_mutex_) = 0;

@@ -27,9 +27,10 @@ class Stream {
     const auto end = [this, window](std::shared_ptr<Connection> carrier, std::unique_ptr<ResumableConnection>& other) {
       return std::make_unique<ResumableConnection>(
           std::move(carrier), window,
-          ResumableConnection::Hooks{[] {},
-                                     [&other](std::uint64_t received) { EXPECT_TRUE(other->acknowledged(received)); },
-                                     [this] { return hopeless.load(); }});
+          ResumableConnection::Hooks{
+              [] {},
+              [this, &other](std::uint64_t received) { EXPECT_TRUE(!acknowledges || other->acknowledged(received)); },
+              [this] { return hopeless.load(); }});
     };
     near_end = end(near_carrier, far_end);
     far_end = end(far_carrier, near_end);
@@ -51,6 +52,7 @@ class Stream {
   std::unique_ptr<ResumableConnection> near_end, far_end;
   std::shared_ptr<Connection> near_carrier, far_carrier;
   std::atomic<bool> hopeless{false};
+  std::atomic<bool> acknowledges{true};
 };
 
 std::byte byte_at(std::uint64_t position) { return static_cast<std::byte>((position * 2654435761u) >> 13); }
@@ -192,6 +194,27 @@ TEST(ResumableConnectionTest, CrowdedUntilSomethingIsAcknowledged) {
   EXPECT_TRUE(room.get());
   EXPECT_TRUE(received.get());
   EXPECT_FALSE(stream.near_end->crowded());
+}
+
+TEST(ResumableConnectionTest, WhoWaitsForRoomLearnsOfTheEnd) {
+  Stream stream;
+  stream.acknowledges = false;
+  const std::vector<std::byte> much(40u << 20);
+  auto received = std::async(std::launch::async, [&] {
+    std::vector<std::byte> all(much.size());
+    return stream.far_end->read_exactly(all);
+  });
+  EXPECT_TRUE(stream.near_end->write(much));
+  EXPECT_TRUE(received.get());
+  EXPECT_TRUE(stream.near_end->crowded());
+  stream.near_end->end_when_broken();
+  auto room = std::async(std::launch::async, [&] { return stream.near_end->await_room(); });
+  EXPECT_EQ(room.wait_for(20ms), std::future_status::timeout);
+  stream.far_carrier->shutdown();
+  std::byte byte;
+  EXPECT_EQ(stream.near_end->read_some({&byte, 1}), 0u);
+  ASSERT_EQ(room.wait_for(10s), std::future_status::ready);
+  EXPECT_FALSE(room.get());
 }
 
 // One direction of a stream: all bytes are right, whatever happens to the connections.
