@@ -58,6 +58,7 @@ bool EventWaiters::wait(cl_event event, Function& function) {
       clRetainEvent(event);
       lanes_[key].push_back({event, ++jobs_, std::move(function)});
       if (!is_new) return true;
+      firsts_.emplace(jobs_, event);
       if (EventPoller* const poller = EventPoller::current()) {
         poller->add(key);
       } else {
@@ -135,7 +136,7 @@ void EventWaiters::run(void* key) {
     {
       MutexLock lock(mutex_);
       Job& job = lanes_.find(key)->second.front();
-      while (is_older_untold(job.number)) told_.wait(mutex_);
+      wait_for_older(job.number);
       function = std::move(job.function);
     }
     function(status < 0 ? status : error == CL_SUCCESS ? CL_COMPLETE : error);
@@ -149,11 +150,17 @@ bool EventWaiters::pop(void* key) {
   {
     MutexLock lock(mutex_);
     const auto lane = lanes_.find(key);
-    event = lane->second.front().event;
-    lane->second.pop_front();
-    goes_on = !lane->second.empty();
-    if (!goes_on) lanes_.erase(lane);
-    told_.notify_all();
+    Lane& jobs = lane->second;
+    event = jobs.front().event;
+    firsts_.erase(jobs.front().number);
+    jobs.pop_front();
+    goes_on = !jobs.empty();
+    if (goes_on) {
+      firsts_.emplace(jobs.front().number, jobs.front().event);
+    } else {
+      lanes_.erase(lane);
+    }
+    if (!behind_.empty()) behind_.begin()->second->notify_one();
   }
   clReleaseEvent(event);
   return goes_on;
@@ -161,10 +168,16 @@ bool EventWaiters::pop(void* key) {
 
 // Whether an event that this one may have waited for has ended, and its thread has not come to say so.
 bool EventWaiters::is_older_untold(std::uint64_t number) {
-  return std::any_of(lanes_.begin(), lanes_.end(), [number](const auto& entry) {
-    const Job& job = entry.second.front();
-    return job.number < number && execution_status(job.event) <= CL_COMPLETE;
-  });
+  return std::any_of(firsts_.begin(), firsts_.lower_bound(number),
+                     [](const auto& first) { return execution_status(first.second) <= CL_COMPLETE; });
+}
+
+void EventWaiters::wait_for_older(std::uint64_t number) {
+  if (!is_older_untold(number)) return;
+  ConditionVariable told;
+  behind_.emplace(number, &told);
+  while (is_older_untold(number)) told.wait(mutex_);
+  behind_.erase(number);
 }
 
 }  // namespace remotecl::server

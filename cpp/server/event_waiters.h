@@ -3,6 +3,7 @@
 #include <atomic>
 #include <deque>
 #include <functional>
+#include <map>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -49,14 +50,17 @@ class EventWaiters {
   // The lane's first event has been told; false when it was the last one.
   bool pop(void* key) EXCLUDES(mutex_);
   bool is_older_untold(std::uint64_t number) REQUIRES(mutex_);
+  void wait_for_older(std::uint64_t number) REQUIRES(mutex_);
 
   std::atomic<bool> needed_{false};
   Mutex mutex_;
   ConditionVariable wake_;
-  ConditionVariable told_;
   std::unordered_set<cl_context> contexts_ GUARDED_BY(mutex_);
   // By queue or event. Each has a thread, is ready for one, or is a poller's.
   std::unordered_map<void*, Lane> lanes_ GUARDED_BY(mutex_);
+  std::map<std::uint64_t, cl_event> firsts_ GUARDED_BY(mutex_);  // of all lanes
+  // Threads whose event has ended, and older ones, too. Only the oldest can be next.
+  std::map<std::uint64_t, ConditionVariable*> behind_ GUARDED_BY(mutex_);
   std::deque<void*> ready_ GUARDED_BY(mutex_);
   std::uint64_t jobs_ GUARDED_BY(mutex_) = 0;
   std::size_t threads_ GUARDED_BY(mutex_) = 0;  // at least one for each lane

@@ -19,9 +19,14 @@ namespace {
 constexpr int kFailed = 1;
 constexpr int kWrongUsage = 2;
 
+// In a log, what was being measured last is what did not end.
 void show_progress(const std::string& name) {
   static const bool is_terminal = isatty(STDERR_FILENO) == 1;
-  if (is_terminal) std::fprintf(stderr, "\r%-32s\r%s", "", name.c_str());
+  if (is_terminal) {
+    std::fprintf(stderr, "\r%-32s\r%s", "", name.c_str());
+  } else if (!name.empty()) {
+    std::fprintf(stderr, "%s\n", name.c_str());
+  }
 }
 
 // One case's failure is reported and spoils the exit status, but the others still run.
@@ -80,6 +85,7 @@ int run(const Options& options) {
   const Bench bench{options, remotecl, native ? &*native : nullptr, raw, fleets, shares_memory()};
 
   print_header(bench);
+  std::fflush(stdout);
   std::vector<std::string> failures;
   std::vector<Result> results = measure(bench, entries, failures);
   if (const std::optional<Result> stall = make_stall_result(results)) results.push_back(*stall);
