@@ -3,6 +3,7 @@
 
 #include "cases.h"
 #include "pattern.h"
+#include "tracing.h"
 
 namespace remotecl::bench {
 namespace {
@@ -86,10 +87,28 @@ std::optional<Case> application(const Bench& bench) {
   return result;
 }
 
+// What somebody waits longer who looks at such a program with a trace.
+std::optional<Case> traced_application(const Bench& bench) {
+  Case result;
+  result.unit = Unit::kMilliseconds;
+  result.ceiling = Ceiling::kBase;
+  result.target = Target{.rule = "1.05 x the same without a trace", .base = 1.05};
+  result.plan = {.repetitions = bench.options.quick ? 2u : 15u, .block = 1, .warm_up = 1};
+  auto program = std::make_shared<Application>(bench.remotecl);
+  result.runners.remotecl = {[program] {
+                               const Tracing tracing;
+                               return program->run();
+                             },
+                             {}};
+  result.runners.base = {[program] { return program->run(); }, {}};
+  return result;
+}
+
 }  // namespace
 
 void add_application_cases(std::vector<CaseEntry>& cases) {
   cases.push_back({"application-15000-launches", application});
+  cases.push_back({"traced-application", traced_application});
 }
 
 }  // namespace remotecl::bench

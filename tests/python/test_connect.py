@@ -1,5 +1,6 @@
 """remotecl.connect, and looking inside."""
 
+import itertools
 import socket
 import threading
 
@@ -8,7 +9,9 @@ import pyopencl as cl
 import pytest
 
 import remotecl
+from daemon import WITHIN_S
 from remotecl.connection import full_address
+from throttled_relay import ThrottledRelay
 
 
 @pytest.mark.parametrize(
@@ -107,6 +110,28 @@ except remotecl.ServerUnreachable:
 assert remotecl.connect({cluster.addresses[0]!r}).devices
 """
     run_program(program)
+
+
+def test_servers_are_connected_to_at_the_same_time(run_program, cluster):
+    """Neither gets to see a word before there is one for the other."""
+    both = threading.Barrier(2, timeout=WITHIN_S)
+    for by_environment in (False, True):
+        first_words = {address: itertools.count() for address in cluster.addresses}
+
+        def hold(address: str, seen: dict[str, itertools.count] = first_words) -> None:
+            if next(seen[address]) == 0:
+                both.wait()
+
+        one, other = (
+            ThrottledRelay(address, see=lambda _, address=address: hold(address)) for address in cluster.addresses
+        )
+        with one, other:
+            show = "print(*sorted({remotecl.server_of(device) for device in remotecl.devices()}))"
+            if by_environment:
+                result = run_program(f"import remotecl; {show}", REMOTECL_SERVERS=f"{one.address},{other.address}")
+            else:
+                result = run_program(f"import remotecl; remotecl.connect('{one.address}', '{other.address}'); {show}")
+            assert result.stdout.split() == sorted([one.address, other.address])
 
 
 def test_no_server_is_a_mistake():

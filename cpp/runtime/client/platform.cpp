@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <stdexcept>
+#include <utility>
 
 #include "runtime/client/fork.h"
 #include "runtime/client/notice.h"
@@ -38,15 +39,19 @@ void Platform::connect_configured() {
   } catch (const std::invalid_argument& error) {
     notice(std::string("REMOTECL_SERVERS: ") + error.what());
   }
-  Operations::Running running(Operation::Kind::kConnect, texts(names), names.size());
-  for (const ServerName& name : names) {
+  if (names.size() > kServersMax) {
+    notice("REMOTECL_SERVERS names " + std::to_string(names.size()) + " servers; those after the first " +
+           std::to_string(kServersMax) + " are left out");
+    names.resize(kServersMax);
+  }
+  auto sessions = open(names);
+  for (std::size_t i = 0; i < names.size(); ++i) {
     try {
-      add(name);
+      add(names[i], sessions[i].get());
     } catch (const ConnectionError& error) {
-      servers_.push_back({name.address, nullptr, error.what(), name.text()});
+      servers_.push_back({names[i].address, nullptr, error.what(), names[i].text()});
       notice(error.what());
     }
-    running.advance();
   }
 }
 
@@ -55,19 +60,48 @@ void Platform::connect(const std::string& servers) {
   const std::vector<ServerName> names = parse_server_names(servers, kDefaultPort);
   if (names.empty()) throw std::invalid_argument("no server is named; write \"host[:port][,host2[:port]]\"");
   const std::lock_guard lock(mutex_);
-  Operations::Running running(Operation::Kind::kConnect, texts(names), names.size());
+  std::vector<ServerName> missing;
   for (const ServerName& name : names) {
-    const Address& address = name.address;
-    const auto same = [&address](const ServerStatus& server) { return server.address == address && server.session; };
-    if (std::find_if(servers_.begin(), servers_.end(), same) != servers_.end()) continue;
-    if (in_use()) {
-      throw ConnectionError("cannot add " + address.text() +
-                            ": the program has used the remotecl platform already, and its devices cannot change any "
-                            "more; connect before the first clGetDeviceIDs (in PyOpenCL: get_devices())");
-    }
-    add(name);
-    running.advance();
+    const auto same = [&name](const auto& other) { return other.address == name.address; };
+    const auto is_connected = [&same](const ServerStatus& server) { return same(server) && server.session; };
+    if (std::any_of(servers_.begin(), servers_.end(), is_connected)) continue;
+    if (std::none_of(missing.begin(), missing.end(), same)) missing.push_back(name);
   }
+  if (missing.empty()) return;
+  const std::string cannot = "cannot add " + texts(missing) + ": ";
+  if (in_use()) {
+    throw ConnectionError(cannot +
+                          "the program has used the remotecl platform already, and its devices cannot change any more; "
+                          "connect before the first clGetDeviceIDs (in PyOpenCL: get_devices())");
+  }
+  if (next_index_ + missing.size() > kServersMax) {
+    throw ConnectionError(cannot + "at most " + std::to_string(kServersMax) + " servers can be connected");
+  }
+  std::vector<std::unique_ptr<Session>> sessions;
+  for (auto& opened : open(missing)) sessions.push_back(opened.get());
+  for (std::size_t i = 0; i < missing.size(); ++i) add(missing[i], std::move(sessions[i]));
+}
+
+// All at the same time: what it takes is round trips, and the servers' work.
+std::vector<std::future<std::unique_ptr<Session>>> Platform::open(const std::vector<ServerName>& names) {
+  const auto running =
+      std::make_shared<Operations::Running>(Operation::Kind::kConnect, texts(names), names.size());
+  std::vector<std::future<std::unique_ptr<Session>>> sessions;
+  for (const ServerName& name : names) {
+    const auto open_one = [running, name, index = next_index_ + static_cast<std::uint32_t>(sessions.size())] {
+      auto session = std::make_unique<Session>(name, index);
+      Decoder decoder(session->device_list());
+      DeviceList list{};
+      if (!decoder.read(list)) throw ConnectionError(name.address.text() + " sent a malformed list of devices");
+      running->advance();
+      return session;
+    };
+    // The last one on this thread.
+    const bool is_last = sessions.size() + 1 == names.size();
+    sessions.push_back(std::async(is_last ? std::launch::deferred : std::launch::async, open_one));
+  }
+  if (!sessions.empty()) sessions.back().wait();
+  return sessions;
 }
 
 // At the end of the process, where its other threads may be anywhere.
@@ -79,16 +113,12 @@ void Platform::leave_all() {
   for (const auto& session : platform.sessions_) session->leave();
 }
 
-void Platform::add(const ServerName& name) {
+void Platform::add(const ServerName& name, std::unique_ptr<Session> session) {
   [[maybe_unused]] static const int registered = std::atexit(leave_all);
   const Address& address = name.address;
-  if (sessions_.size() >= kServersMax) {
-    throw ConnectionError("cannot add " + address.text() + ": at most 64 servers can be connected");
-  }
-  auto session = std::make_unique<Session>(name, static_cast<std::uint32_t>(sessions_.size()));
   Decoder decoder(session->device_list());
   DeviceList list{};
-  if (!decoder.read(list)) throw ConnectionError(address.text() + " sent a malformed list of devices");
+  decoder.read(list);
   // A server need not show all of its devices: indices may be missing.
   std::uint32_t indices = 0;
   list.devices.for_each([&](const DeviceDescription& description) {
@@ -98,6 +128,7 @@ void Platform::add(const ServerName& name) {
   session->device_indices().reserve(indices);
   std::erase_if(servers_, [&address](const ServerStatus& server) { return server.address == address; });
   servers_.push_back({address, session.get(), {}, name.text()});
+  next_index_ = std::max(next_index_, session->index() + 1);
   sessions_.push_back(std::move(session));
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <future>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -38,7 +39,8 @@ class Platform final : public Handle<_cl_platform_id, HandleTag::kPlatform, CL_I
 
  private:
   Platform() = default;
-  void add(const ServerName& name);
+  std::vector<std::future<std::unique_ptr<Session>>> open(const std::vector<ServerName>& names);
+  void add(const ServerName& name, std::unique_ptr<Session> session);
   static void leave_all();
 
   std::mutex mutex_;
@@ -47,6 +49,7 @@ class Platform final : public Handle<_cl_platform_id, HandleTag::kPlatform, CL_I
   std::vector<ServerStatus> servers_;
   std::vector<std::unique_ptr<Session>> sessions_;
   std::vector<Device*> devices_;
+  std::uint32_t next_index_ = 0;  // of a session
 };
 
 }  // namespace remotecl
