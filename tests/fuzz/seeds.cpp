@@ -133,6 +133,28 @@ void write_greetings(const std::filesystem::path& corpus) {
   write_greeting(corpus, "busy-session", {2, 0, 0, 0}, {busy, as_bytes(text)});
 }
 
+// Steps of both sides, as shared_memory_fuzz has them.
+void write_shared_memory(const std::filesystem::path& corpus) {
+  const auto seed = [&corpus](const std::string& name, const std::vector<unsigned>& values) {
+    std::vector<std::byte> bytes;
+    for (const unsigned value : values) bytes.push_back(static_cast<std::byte>(value));
+    write(corpus / "shared_memory" / name, bytes);
+  };
+  seed("offer", {0, 1, 0, 0, 0, 3, 0, 0, 0, 7, 7, 7, 7, 7, 7, 7, 7});
+  seed("honest-offer", {1});
+  seed("wrong-magic", {1, 1});
+  seed("wrong-cookie", {1, 0, 0, 0, 0, 0, 0, 0, 0, 1});
+  seed("answered-before", {1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1});
+  // 100 bytes come, 100 are read; 100 are written, and taken.
+  seed("there-and-back", {2, 7, 0, 100, 0, 9, 200, 0, 11, 100, 0, 1, 0, 0, 11, 50, 0, 9, 1, 0});
+  seed("full-ring", {2, 11, 0, 16, 11, 1, 0, 1, 0, 0, 11, 0, 8, 0, 0, 16, 9, 0, 32});
+  seed("impossible-written", {2, 0, 1, 16, 9, 10, 0, 9, 10, 0});
+  seed("impossible-taken", {2, 11, 10, 0, 1, 1, 0, 11, 0, 16, 11, 1, 0});
+  seed("any-index", {2, 0, 255, 255, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 0});
+  seed("ended", {2, 0, 10, 0, 6, 255, 9, 5, 0, 9, 50, 0, 9, 1, 0});
+  seed("hung-up", {2, 8, 255, 9, 5, 0, 11, 5, 0});
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -143,6 +165,7 @@ int main(int argc, char** argv) {
   const std::filesystem::path corpus(argv[1]);
   for (const auto& [name, script] : session_seeds()) write_session(corpus, name, script);
   write_greetings(corpus);
+  write_shared_memory(corpus);
   write_reports(corpus);
   // The client's programs, with right answers only.
   for (std::uint16_t program = 0; program < 10; ++program) {

@@ -150,22 +150,23 @@ void ResumableConnection::count_sent() { bytes_sent_.store(kept_.end(), std::mem
 
 bool ResumableConnection::write(iovec* parts, int count) {
   assert(count <= 4);
-  const auto keep = [&] {
+  const auto keep = [&]() REQUIRES(write_mutex_) {
     for (int i = 0; i < count; ++i) kept_.append({static_cast<const std::byte*>(parts[i].iov_base), parts[i].iov_len});
   };
   std::size_t size = 0;
   std::array<iovec, 4> sent;  // sending changes them
   std::copy_n(parts, std::min<std::size_t>(count, sent.size()), sent.begin());
   for (int i = 0; i < count; ++i) size += parts[i].iov_len;
-  return write_kept(size, keep, [&] { return writer_->write(sent.data(), count); });
+  return write_kept(size, keep, [&]() REQUIRES(write_mutex_) { return writer_->write(sent.data(), count); });
 }
 
 bool ResumableConnection::write_lent(Bytes header, Bytes lent) {
-  const auto keep = [&] {
+  const auto keep = [&]() REQUIRES(write_mutex_) {
     kept_.append(header);
     kept_.lend(lent);
   };
-  return write_kept(header.size() + lent.size(), keep, [&] { return writer_->write(header, lent); });
+  return write_kept(header.size() + lent.size(), keep,
+                    [&]() REQUIRES(write_mutex_) { return writer_->write(header, lent); });
 }
 
 // Sends first: the other side receives while this one copies.
