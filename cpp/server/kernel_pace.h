@@ -14,7 +14,7 @@ namespace remotecl::server {
 class KernelPace final : public RefCounted {
  public:
   // Of a few kernels of this pace nobody knows how long each one took.
-  static constexpr std::uint64_t kQuickNs = 4'000;
+  static constexpr std::uint64_t kQuickNs = 10'000;
 
   bool is_quick(std::uint64_t work_items) const {
     return trust_.load(std::memory_order_relaxed) >= kEnough &&
