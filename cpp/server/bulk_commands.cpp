@@ -288,7 +288,8 @@ struct Road {
 // Starts the transfer when `event`, whose reference is taken, has ended.
 template <class Direction>
 void start_after(cl_event event, Road road, Ref<Direction> transfer) {
-  CompletionNotifier::notify(event, [road = std::move(road), transfer](cl_int status) {
+  const Session& session = *road.session;
+  CompletionNotifier::notify(event, session, [road = std::move(road), transfer](cl_int status) {
     if (status == CL_COMPLETE) {
       road.start(transfer);
     } else {

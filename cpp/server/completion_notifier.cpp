@@ -24,15 +24,23 @@ void CL_CALLBACK ended(cl_event, cl_int status, void* data) {
   delete wait;
 }
 
-}  // namespace
-
-void CompletionNotifier::notify(cl_event event, Function function) {
-  if (EventWaiters::instance().wait(event, function)) return;
+void notify_in(cl_event event, const void* order, CompletionNotifier::Function function) {
+  if (EventWaiters::instance().wait(event, order, function)) return;
   clRetainEvent(event);  // the caller may drop its reference before the event ends
   auto* wait = new Wait{event, std::move(function)};
   wait->handed_over.store(true, std::memory_order_release);
   const cl_int error = clSetEventCallback(event, CL_COMPLETE, ended, wait);
   if (error != CL_SUCCESS) ended(event, error, wait);
+}
+
+}  // namespace
+
+void CompletionNotifier::notify(cl_event event, const Session& session, Function function) {
+  notify_in(event, &session, std::move(function));
+}
+
+void CompletionNotifier::notify_apart(cl_event event, Function function) {
+  notify_in(event, nullptr, std::move(function));
 }
 
 }  // namespace remotecl::server

@@ -6,6 +6,8 @@
 
 namespace remotecl::server {
 
+class Session;
+
 // Says when a native event has ended.
 class CompletionNotifier {
  public:
@@ -13,8 +15,11 @@ class CompletionNotifier {
   using Function = std::function<void(cl_int status)>;
 
   // Calls `function` once, on a thread of the driver or before notify() returns. It must not block, take a
-  // session's lock or enqueue commands.
-  static void notify(cl_event event, Function function);
+  // session's lock or enqueue commands. `session`: whose event it is; what has ended is told before what waited for it,
+  // among those of one session.
+  static void notify(cl_event event, const Session& session, Function function);
+  // The same in no order, for what other sessions may wait for: it does not wait until this one's threads have time.
+  static void notify_apart(cl_event event, Function function);
 };
 
 }  // namespace remotecl::server

@@ -79,7 +79,7 @@ bool DeviceTurn::began(double cost, cl_event event) {
     if (commands_max_ != 0) batch = std::clamp(static_cast<double>(commands_max_) / 4, 1.0, batch);
     batch_.store(batch, std::memory_order_relaxed);
   }
-  CompletionNotifier::notify(event, [turn = Ref<DeviceTurn>(this), cost](cl_int) { turn->ended(cost); });
+  CompletionNotifier::notify_apart(event, [turn = Ref<DeviceTurn>(this), cost](cl_int) { turn->ended(cost); });
   return is_full;
 }
 

@@ -19,7 +19,7 @@ T event_value(cl_event event, cl_event_info name) {
 }
 
 // Who else ends no sooner than an event: that of an in-order queue.
-void* lane_of(cl_event event) {
+void* queue_or_event(cl_event event) {
   const auto queue = event_value<cl_command_queue>(event, CL_EVENT_COMMAND_QUEUE);
   cl_command_queue_properties properties = 0;
   if (queue == nullptr ||
@@ -27,6 +27,12 @@ void* lane_of(cl_event event) {
     return event;
   }
   return (properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) != 0 ? static_cast<void*>(event) : queue;
+}
+
+// Of what is in no order, beside the lane of what is.
+void* lane_of(cl_event event, const void* order) {
+  void* const key = queue_or_event(event);
+  return order != nullptr ? key : static_cast<char*>(key) + 1;
 }
 
 }  // namespace
@@ -42,24 +48,25 @@ void EventWaiters::add(cl_context context) {
   needed_.store(true, std::memory_order_relaxed);
 }
 
-bool EventWaiters::wait(cl_event event, Function& function) {
+bool EventWaiters::wait(cl_event event, const void* order, Function& function) {
   if (!needed_.load(std::memory_order_relaxed)) return false;
   const auto context = event_value<cl_context>(event, CL_EVENT_CONTEXT);
   const cl_int status = execution_status(event);
-  void* const key = lane_of(event);
+  void* const key = lane_of(event, order);
   {
     MutexLock lock(mutex_);
     if (!contexts_.contains(context)) return false;
     const bool is_new = !lanes_.contains(key);
     // What has ended behind others of its queue, or after what it waited for, is told after them.
-    const bool told_at_once = is_new && status <= CL_COMPLETE && !is_older_untold(jobs_ + 1);
+    const Place place(order, jobs_ + 1);
+    const bool told_at_once = is_new && status <= CL_COMPLETE && !is_older_untold(place);
     if (!told_at_once) {
       if (is_new && !has_thread_for_one_more()) return false;
       clRetainEvent(event);
-      lanes_[key].push_back({event, ++jobs_, std::move(function)});
+      ++jobs_;
+      push(key, {event, place, std::move(function)});
       if (!is_new) return true;
-      firsts_.emplace(jobs_, event);
-      if (EventPoller* const poller = EventPoller::current()) {
+      if (EventPoller* const poller = EventPoller::current(); poller != nullptr && order != nullptr) {
         poller->add(key);
       } else {
         make_ready(key);
@@ -69,6 +76,12 @@ bool EventWaiters::wait(cl_event event, Function& function) {
   }
   function(status);
   return true;
+}
+
+void EventWaiters::push(void* key, Job job) {
+  Lane& lane = lanes_[key];
+  if (lane.empty() && job.place.first != nullptr) firsts_.emplace(job.place, job.event);
+  lane.push_back(std::move(job));
 }
 
 bool EventWaiters::has_thread_for_one_more() {
@@ -103,7 +116,7 @@ bool EventWaiters::look(void* key) {
     Job& job = lanes_.find(key)->second.front();
     event = job.event;
     status = execution_status(event);
-    if (status > CL_COMPLETE || is_older_untold(job.number)) return true;
+    if (status > CL_COMPLETE || is_older_untold(job.place)) return true;
     function = std::move(job.function);
   }
   function(status);
@@ -136,7 +149,7 @@ void EventWaiters::run(void* key) {
     {
       MutexLock lock(mutex_);
       Job& job = lanes_.find(key)->second.front();
-      wait_for_older(job.number);
+      wait_for_older(job.place);
       function = std::move(job.function);
     }
     function(status < 0 ? status : error == CL_SUCCESS ? CL_COMPLETE : error);
@@ -152,32 +165,34 @@ bool EventWaiters::pop(void* key) {
     const auto lane = lanes_.find(key);
     Lane& jobs = lane->second;
     event = jobs.front().event;
-    firsts_.erase(jobs.front().number);
+    const Place place = jobs.front().place;
+    firsts_.erase(place);
     jobs.pop_front();
     goes_on = !jobs.empty();
-    if (goes_on) {
-      firsts_.emplace(jobs.front().number, jobs.front().event);
-    } else {
+    if (!goes_on) {
       lanes_.erase(lane);
+    } else if (place.first != nullptr) {
+      firsts_.emplace(jobs.front().place, jobs.front().event);
     }
-    if (!behind_.empty()) behind_.begin()->second->notify_one();
+    const auto oldest = behind_.lower_bound({place.first, 0});
+    if (oldest != behind_.end() && oldest->first.first == place.first) oldest->second->notify_one();
   }
   clReleaseEvent(event);
   return goes_on;
 }
 
 // Whether an event that this one may have waited for has ended, and its thread has not come to say so.
-bool EventWaiters::is_older_untold(std::uint64_t number) {
-  return std::any_of(firsts_.begin(), firsts_.lower_bound(number),
+bool EventWaiters::is_older_untold(const Place& place) {
+  return std::any_of(firsts_.lower_bound({place.first, 0}), firsts_.lower_bound(place),
                      [](const auto& first) { return execution_status(first.second) <= CL_COMPLETE; });
 }
 
-void EventWaiters::wait_for_older(std::uint64_t number) {
-  if (!is_older_untold(number)) return;
+void EventWaiters::wait_for_older(const Place& place) {
+  if (!is_older_untold(place)) return;
   ConditionVariable told;
-  behind_.emplace(number, &told);
-  while (is_older_untold(number)) told.wait(mutex_);
-  behind_.erase(number);
+  behind_.emplace(place, &told);
+  while (is_older_untold(place)) told.wait(mutex_);
+  behind_.erase(place);
 }
 
 }  // namespace remotecl::server

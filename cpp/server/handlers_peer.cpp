@@ -39,7 +39,7 @@ struct SmallSendCommand {
     const cl_int error = region.read(issue.queue.device(), issue.queue.native(), bytes.get(), issue.wait_count(),
                                      issue.wait_list(), &issue.native);
     if (error != CL_SUCCESS) return error;
-    CompletionNotifier::notify(issue.native,
+    CompletionNotifier::notify(issue.native, *session,
                                [session = Ref<Session>(session), peer = peer, bytes, size = region.size, id = transfer,
                                 queue = issue.queue.id(), promise = promise](cl_int status) {
                                  if (status == CL_COMPLETE) return peer->send(id, {bytes.get(), size});
@@ -51,7 +51,8 @@ struct SmallSendCommand {
 };
 
 // Writes bytes that have come with a message.
-cl_int write_arrived(Issue& issue, const Region& region, const std::shared_ptr<PeerArrival>& arrival) {
+cl_int write_arrived(Issue& issue, const Session& session, const Region& region,
+                     const std::shared_ptr<PeerArrival>& arrival) {
   const Bytes bytes = arrival->bytes->bytes();
   if (std::byte* const to = direct_access(issue, region)) {
     std::memcpy(to, bytes.data(), bytes.size());
@@ -60,7 +61,7 @@ cl_int write_arrived(Issue& issue, const Region& region, const std::shared_ptr<P
   }
   const cl_int error = region.write(issue.queue.device(), issue.queue.native(), bytes.data(), issue.wait_count(),
                                     issue.wait_list(), &issue.native);
-  if (error == CL_SUCCESS) CompletionNotifier::notify(issue.native, [arrival](cl_int) {});
+  if (error == CL_SUCCESS) CompletionNotifier::notify(issue.native, session, [arrival](cl_int) {});
   return error;
 }
 
@@ -87,7 +88,7 @@ struct LimitedReceiveCommand {
     region.size = size;
     if (!arrival->bytes && size != 0) return BulkWriteCommand{session, region, transfer, peer}.issue(issue);
     issue.goes_on = false;
-    if (region.size != 0) return write_arrived(issue, region, arrival);
+    if (region.size != 0) return write_arrived(issue, *session, region, arrival);
     if (issue.waits.empty()) return issue.queue.device().ended_event(&issue.native);
     return clEnqueueMarkerWithWaitList(issue.queue.native(), issue.wait_count(), issue.wait_list(), &issue.native);
   }

@@ -76,7 +76,7 @@ cl_int Session::when_ended(Queue& queue, Then then, Worker& worker) {
   cl_event marker = nullptr;
   const cl_int error = queue.mark(marker);
   if (error != CL_SUCCESS) return error;
-  CompletionNotifier::notify(marker, [progress = queue.progress(), count, then = std::move(then)](cl_int) {
+  CompletionNotifier::notify(marker, *this, [progress = queue.progress(), count, then = std::move(then)](cl_int) {
     progress->ended(count);
     then();
   });

@@ -25,7 +25,7 @@ struct LetGoCommand {
     cl_event marker = nullptr;
     // What cannot be marked is kept until the session ends.
     if (issue.queue.mark(marker) != CL_SUCCESS) return CL_SUCCESS;
-    CompletionNotifier::notify(marker, [session = Ref<Session>(session), kept = kept](cl_int) {
+    CompletionNotifier::notify(marker, *session, [session = Ref<Session>(session), kept = kept](cl_int) {
       session->later([session, kept] { session->let_go(kept); });
     });
     clReleaseEvent(marker);

@@ -45,7 +45,7 @@ class SmallWriteCommand {
     auto copy = std::make_shared<std::vector<std::byte>>(data_.begin(), data_.end());
     const cl_int error = region_.write(issue.queue.device(), issue.queue.native(), copy->data(), issue.wait_count(),
                                        issue.wait_list(), &issue.native);
-    if (error == CL_SUCCESS) CompletionNotifier::notify(issue.native, [copy](cl_int) {});
+    if (error == CL_SUCCESS) CompletionNotifier::notify_apart(issue.native, [copy](cl_int) {});
     return error;
   }
 };
@@ -73,18 +73,19 @@ struct SmallReadCommand {
     if (issue.event != nullptr) issue.event->reported = true;
     // In order, everything before the read has ended with it.
     const std::uint64_t count = issue.queue.in_order() ? issue.queue.native_commands() + 1 : 0;
-    CompletionNotifier::notify(read, [session = Ref<Session>(session), event = Ref<Event>(issue.event),
-                                      progress = issue.queue.progress(), count, bytes, size = region.size,
-                                      id = transfer, queue = issue.queue.id(), read, promise = promise](cl_int status) {
-      progress->ended(count);
-      if (status == CL_COMPLETE) {
-        session->outbox().add(ReadData{id, {bytes.get(), size}});
-      } else {
-        session->outbox().add(CommandFailed{queue, event ? event->id : 0, status, id});
-      }
-      if (event) session->report_end(*event, status, read, read);
-      session->outbox().flush();
-    });
+    CompletionNotifier::notify(
+        read, *session,
+        [session = Ref<Session>(session), event = Ref<Event>(issue.event), progress = issue.queue.progress(), count,
+         bytes, size = region.size, id = transfer, queue = issue.queue.id(), read, promise = promise](cl_int status) {
+          progress->ended(count);
+          if (status == CL_COMPLETE) {
+            session->outbox().add(ReadData{id, {bytes.get(), size}});
+          } else {
+            session->outbox().add(CommandFailed{queue, event ? event->id : 0, status, id});
+          }
+          if (event) session->report_end(*event, status, read, read);
+          session->outbox().flush();
+        });
     issue.native = read;
     return CL_SUCCESS;
   }
@@ -262,7 +263,7 @@ void Session::end_transfer(Transfer& transfer) {
     if (transfer.event() != nullptr) transfer.event()->reported = true;
     // The callback keeps the transfer, whose memory the driver may still be reading.
     CompletionNotifier::notify(
-        native, [session = Ref<Session>(this), kept = Ref<Transfer>(&transfer), native](cl_int status) {
+        native, *this, [session = Ref<Session>(this), kept = Ref<Transfer>(&transfer), native](cl_int status) {
           if (kept->event() == nullptr) return;
           session->report_end(*kept->event(), status, kept->first() != nullptr ? kept->first() : native, native);
           session->outbox().flush();

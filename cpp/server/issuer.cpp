@@ -66,7 +66,7 @@ void Issuer::close_span(Queue& queue) {
     error = queue.mark(end);
   }
   if (error != CL_SUCCESS) return session_.report_trace(span, error);
-  CompletionNotifier::notify(end, [session = Ref<Session>(&session_), span = std::move(span)](cl_int status) {
+  CompletionNotifier::notify(end, session_, [session = Ref<Session>(&session_), span = std::move(span)](cl_int status) {
     session->report_trace(span, status);
   });
   clReleaseEvent(end);
@@ -137,7 +137,7 @@ void Issuer::track(Event& event) {
 }
 
 void Issuer::notify_end(Event& event) {
-  CompletionNotifier::notify(event.native,
+  CompletionNotifier::notify(event.native, session_,
                              [session = Ref<Session>(&session_), event = Ref<Event>(&event)](cl_int status) {
                                session->later([session, event, status] { session->issuer().end(*event, status); });
                              });
@@ -192,9 +192,10 @@ void Issuer::publish(Queue& queue, Event& event, cl_event native) {
   if (event.trace.in_span) {
     extend_span(queue, event);
   } else if (event.trace.number != 0) {
-    CompletionNotifier::notify(native, [session = Ref<Session>(&session_), event = Ref<Event>(&event)](cl_int status) {
-      session->report_trace(*event, status);
-    });
+    CompletionNotifier::notify(native, session_,
+                               [session = Ref<Session>(&session_), event = Ref<Event>(&event)](cl_int status) {
+                                 session->report_trace(*event, status);
+                               });
   }
   if (event.observed && !event.reported) report(event);
   if (event.tracked) notify_end(event);
@@ -203,8 +204,10 @@ void Issuer::publish(Queue& queue, Event& event, cl_event native) {
 }
 
 void Issuer::forward_end(Event& event, Ref<PeerLink> link) {
-  CompletionNotifier::notify(event.native, [session = Ref<Session>(&session_), link = std::move(link),
-                                            id = event.id](cl_int status) { link->signal(id, status); });
+  CompletionNotifier::notify(event.native, session_,
+                             [session = Ref<Session>(&session_), link = std::move(link), id = event.id](cl_int status) {
+                               link->signal(id, status);
+                             });
 }
 
 void Issuer::forward(EventId id, const Ref<PeerLink>& link) {
@@ -231,7 +234,7 @@ EventId Issuer::expect_hidden() {
 void Issuer::report(Event& event) {
   event.reported = true;
   event.told_by_callback = true;
-  CompletionNotifier::notify(event.native,
+  CompletionNotifier::notify(event.native, session_,
                              [session = Ref<Session>(&session_), event = Ref<Event>(&event)](cl_int status) {
                                if (event->told.exchange(true)) return;
                                session->report_end(*event, status, event->start(), event->native);

@@ -41,12 +41,13 @@ class LimitedSend final : public RefCounted {
                        ordered ? nullptr : &size_read, &native_);
     if (error != CL_SUCCESS) {
       // The driver still writes to this.
-      CompletionNotifier::notify(size_read, [self = Ref<LimitedSend>(this)](cl_int) {});
+      CompletionNotifier::notify(size_read, *session_, [self = Ref<LimitedSend>(this)](cl_int) {});
       clReleaseEvent(size_read);
       return error;
     }
     clReleaseEvent(size_read);
-    CompletionNotifier::notify(native_, [self = Ref<LimitedSend>(this)](cl_int status) { self->go_on(status); });
+    CompletionNotifier::notify(native_, *session_,
+                               [self = Ref<LimitedSend>(this)](cl_int status) { self->go_on(status); });
     return CL_SUCCESS;
   }
 

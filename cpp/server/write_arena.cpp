@@ -55,7 +55,7 @@ void WriteArena::retire(cl_event marker) {
   }
   pool_->lend();
   auto returned = std::make_shared<BlockPool::Block>(std::move(block_));
-  CompletionNotifier::notify(marker, [pool = pool_, returned](cl_int) { pool->give_back(std::move(*returned)); });
+  CompletionNotifier::notify_apart(marker, [pool = pool_, returned](cl_int) { pool->give_back(std::move(*returned)); });
   clReleaseEvent(marker);
 }
 

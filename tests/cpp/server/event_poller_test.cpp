@@ -20,7 +20,7 @@ class EventPollerTest : public ToldEventsTest {
     ASSERT_EQ(poller.read_some(*here_, read), 1u);
   }
   void add(cl_event event, EventWaiters::Function function) {
-    ASSERT_TRUE(EventWaiters::instance().wait(event, function));
+    ASSERT_TRUE(EventWaiters::instance().wait(event, this, function));
   }
   // Completes `gate`, on which `event` waits, and returns when `event` has ended.
   static void open(cl_event gate, cl_event event) {

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <future>
+
 #include "told_events.h"
 
 namespace remotecl::server {
@@ -48,6 +51,27 @@ TEST_F(EventWaitersTest, OneThatIsHeldHoldsNoOther) {
   EXPECT_EQ(told(1), std::vector<int>{1});
 }
 
+// What tells of the first one has not come back, and must be waited for in its own order only.
+TEST_F(EventWaitersTest, OtherOrdersAndWhatIsInNoneDoNotWait) {
+  const cl_event start = gate();
+  const cl_event first = marker(queue(0), {start}), second = marker(queue(0), {first}),
+                 third = marker(queue(0), {first});
+  const cl_event last = marker(queue(0), {first});
+  std::promise<void> released;
+  EventWaiters::Function hold = [&released](cl_int) { released.get_future().wait(); };
+  ASSERT_TRUE(EventWaiters::instance().wait(first, this, hold));
+  note(second, 2);
+  note(third, 3, &released);
+  note(last, 4, nullptr);
+  for (cl_command_queue one : queues_) clFlush(one);
+  clSetUserEventStatus(start, CL_COMPLETE);
+  std::vector<int> others = told(2);
+  std::sort(others.begin(), others.end());
+  EXPECT_EQ(others, (std::vector<int>{3, 4}));
+  released.set_value();
+  EXPECT_EQ(told(1), std::vector<int>{2});
+}
+
 TEST_F(EventWaitersTest, FailureIsTold) {
   const cl_command_queue in_order = queue(0);
   const cl_event start = gate();
@@ -69,7 +93,7 @@ TEST_F(EventWaitersTest, OtherContextsAreLeftAlone) {
   cl_context other = clCreateContext(nullptr, 1, &device_, nullptr, nullptr, &error);
   const cl_event event = clCreateUserEvent(other, &error);
   EventWaiters::Function function = [](cl_int) {};
-  EXPECT_FALSE(EventWaiters::instance().wait(event, function));
+  EXPECT_FALSE(EventWaiters::instance().wait(event, this, function));
   EXPECT_TRUE(static_cast<bool>(function));
   clReleaseEvent(event);
   clReleaseContext(other);

@@ -40,13 +40,14 @@ class ToldEventsTest : public ::testing::Test {
     return events_.emplace_back(event);
   }
   // Has `number` noted when the event is told.
-  void note(cl_event event, int number) {
+  void note(cl_event event, int number) { note(event, number, this); }
+  void note(cl_event event, int number, const void* order) {
     EventWaiters::Function function = [this, number](cl_int status) {
       const std::lock_guard lock(mutex_);
       told_.push_back(status == CL_COMPLETE ? number : status);
       changed_.notify_all();
     };
-    ASSERT_TRUE(EventWaiters::instance().wait(event, function));
+    ASSERT_TRUE(EventWaiters::instance().wait(event, order, function));
   }
   std::vector<int> told(std::size_t count) {
     std::unique_lock lock(mutex_);
