@@ -79,6 +79,7 @@ class DeviceTurn final : public RefCounted {
   static constexpr double kBytesPerUnit = 64 << 10;
   static constexpr double kBatchMax = 8;
 
+  void grant();
   bool began(double cost, cl_event event) EXCLUDES(turns_->mutex_);
   void ended(double cost) EXCLUDES(turns_->mutex_);
 
