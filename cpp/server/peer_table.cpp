@@ -5,7 +5,6 @@
 #include "runtime/greeting/dialer.h"
 #include "runtime/greeting/greeting.h"
 #include "runtime/greeting/secret.h"
-#include "runtime/transport/tcp.h"
 #include "server/log.h"
 #include "server/protocol_error.h"
 #include "server/session.h"
@@ -47,15 +46,14 @@ std::optional<PeerTable::Invited> PeerTable::find(const Hello& hello, Deadline d
   }
 }
 
-void PeerTable::attach(const Invited& invited, Role role, PeerEnd end) {
+void PeerTable::attach(const Invited& invited, Role role, PeerEnd end, const Address& from) {
   MutexLock lock(mutex_);
   Peer& entry = peers_[invited.peer];
   if (stopped_ || !entry.accepts || !same_secret(entry.secret, invited.secret)) return;
   (role == Role::kPeerControl ? entry.control : entry.bulk) = std::move(end);
   if (entry.control.connection == nullptr || entry.bulk.connection == nullptr) return;
   entry.accepts = false;
-  const std::string host = tcp::peer_address(*entry.control.connection).host;
-  begin(invited.peer, entry.accepted, host,
+  begin(invited.peer, entry.accepted, from.host,
         make_ref<PeerLink>(session_, invited.peer, entry.accepted, invited.secret, std::move(entry.control),
                            std::move(entry.bulk)));
 }

@@ -47,7 +47,7 @@ class PeerTable {
   std::optional<Invited> find(const Hello& hello, Deadline deadline) EXCLUDES(mutex_);
   // One of the two connections of a link that is accepted; with the second one the link begins. Ends a connection whose
   // secret is not valid any more.
-  void attach(const Invited& invited, Role role, PeerEnd end) EXCLUDES(mutex_);
+  void attach(const Invited& invited, Role role, PeerEnd end, const Address& from) EXCLUDES(mutex_);
   // What peers may carry on that have lost a connection.
   std::vector<OpenStream> streams(Role role) EXCLUDES(mutex_);
   // Connects to a session of another server, beside everything else; the client hears of the outcome. Throws

@@ -5,7 +5,6 @@
 #include <exception>
 #include <vector>
 
-#include "runtime/transport/tcp.h"
 #include "server/event_poller.h"
 #include "server/log.h"
 #include "server/protocol_error.h"
@@ -76,15 +75,15 @@ void linger(Connection& connection) {
 
 }  // namespace
 
-Session::Session(const Shared& shared, std::unique_ptr<Connection> control, std::uint64_t id, const Secret& secret,
-                 std::unique_ptr<Grant> grant, bool is_resumable)
+Session::Session(const Shared& shared, std::unique_ptr<Connection> control, const Address& address, std::uint64_t id,
+                 const Secret& secret, std::unique_ptr<Grant> grant, bool is_resumable)
     : shared_(shared),
       control_(is_resumable ? make_stream(std::move(control), StreamKind::kControl, control_stream_)
                             : std::move(control)),
       id_(id),
       secret_(secret),
       grant_(std::move(grant)),
-      address_(tcp::peer_address(*control_)),
+      address_(address),
       counters_(make_ref<SessionCounters>(grant_->memory())),
       outbox_(*control_),
       bulk_receiver_(*this, outbox_, BulkReceiver::Pushes::kTaken),

@@ -62,9 +62,9 @@ struct ProgramWork {
 // one lock, except what says otherwise.
 class Session final : public RefCounted {
  public:
-  // `is_resumable`: the client will connect again when it loses a connection.
-  Session(const Shared& shared, std::unique_ptr<Connection> control, std::uint64_t id, const Secret& secret,
-          std::unique_ptr<Grant> grant, bool is_resumable);
+  // `address`: the client's. `is_resumable`: it will connect again when it loses a connection.
+  Session(const Shared& shared, std::unique_ptr<Connection> control, const Address& address, std::uint64_t id,
+          const Secret& secret, std::unique_ptr<Grant> grant, bool is_resumable);
   ~Session() override;
 
   // Who the client says it is.

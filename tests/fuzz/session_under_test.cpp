@@ -120,7 +120,7 @@ SessionUnderTest::SessionUnderTest()
   const Ref<server::User>& user = users.owner_of(0);
   user->begin_session();
   session_ =
-      make_ref<server::Session>(shared(), std::make_unique<MemoryConnection>(control_), 1, Secret{},
+      make_ref<server::Session>(shared(), std::make_unique<MemoryConnection>(control_), Address{}, 1, Secret{},
                                 std::make_unique<server::Grant>(user, users.of_session(), shared().driver), false);
   shared().board.add(session_);
   thread_ = std::thread([session = session_] { session->run(); });
@@ -235,7 +235,7 @@ std::shared_ptr<Pipe> SessionUnderTest::attach_peer(Role role) {
   const auto invited = session_->peers().find(hello, std::chrono::steady_clock::now());
   if (!invited) return nullptr;
   const auto pipe = std::make_shared<Pipe>([](Bytes) {});
-  session_->peers().attach(*invited, role, {std::make_unique<MemoryConnection>(pipe), false});
+  session_->peers().attach(*invited, role, {std::make_unique<MemoryConnection>(pipe), false}, Address{});
   return pipe;
 }
 

@@ -1,0 +1,141 @@
+#include "server/session_host.h"
+
+#include <vector>
+
+#include "runtime/greeting/secret.h"
+#include "runtime/transport/shared_memory.h"
+#include "server/handshake.h"
+#include "server/log.h"
+
+namespace remotecl::server {
+namespace {
+
+// Null when the other side is gone or did not behave.
+std::unique_ptr<Connection> share_memory(std::unique_ptr<Connection> connection) {
+  connection->set_read_timeout(std::chrono::milliseconds(kHandshakeTimeoutMs));
+  connection = shared_memory::accept(std::move(connection));
+  if (connection != nullptr) connection->set_read_timeout(std::chrono::milliseconds(0));
+  return connection;
+}
+
+}  // namespace
+
+void SessionHost::serve_session(Arrival& arrival, const Admission& admission, std::unique_ptr<Grant> grant) {
+  const std::uint64_t id = admission.session;
+  Connection* const control = arrival.connection.get();
+  Ref<Session> session;
+  {
+    MutexLock lock(mutex_);
+    if (closed_) return;
+    auto paced = pace(std::move(arrival.connection), grant->paces());
+    session = make_ref<Session>(Shared{driver_, files_, output_, board_}, std::move(paced), arrival.from, id,
+                                admission.secret, std::move(grant), (admission.features & kFeatureResumable) != 0);
+    sessions_.emplace(id, session);
+  }
+  board_.add(session);
+  welcome(*control, epoch_, admission);
+  spdlog::info("begins, from {}, for user {}", session->address().text(), session->grant().user().name());
+  session->run();
+  spdlog::info("ends");
+  board_.remove(*session);
+  MutexLock lock(mutex_);
+  sessions_.erase(id);
+}
+
+void SessionHost::serve_further(Arrival& arrival) {
+  const Role role = arrival.hello.role;
+  if ((arrival.hello.features & kFeatureResume) != 0) {
+    serve_return(arrival);
+  } else if (role == Role::kBulk) {
+    serve_bulk(arrival);
+  } else if (role == Role::kPeerControl || role == Role::kPeerBulk) {
+    serve_peer(arrival);
+  }
+}
+
+void SessionHost::close(const std::string& text) {
+  MutexLock lock(mutex_);
+  closed_ = true;
+  for (const auto& [id, session] : sessions_) session->close(text);
+}
+
+Ref<Session> SessionHost::find_session(std::uint64_t id) const {
+  MutexLock lock(mutex_);
+  const auto at = sessions_.find(id);
+  return at == sessions_.end() ? nullptr : at->second;
+}
+
+void SessionHost::refuse(Connection& connection, Refusal why, WelcomeStatus status, std::string_view text) {
+  refusals_.count(why);
+  server::refuse(connection, epoch_, status, text);
+}
+
+// A client, or a peer, that has lost its connection.
+void SessionHost::serve_return(Arrival& arrival) {
+  const Ref<Session> session = find_session(arrival.hello.session);
+  const auto streams = session ? session->streams(arrival.hello.role) : std::vector<OpenStream>();
+  if (streams.empty()) {
+    return refuse(*arrival.connection, Refusal::kUnknownSession, WelcomeStatus::kUnknownSession,
+                  "the session has ended here; it is kept only for a while when its connection is lost");
+  }
+  std::vector<Secret> secrets;
+  for (const OpenStream& stream : streams) secrets.push_back(stream.secret);
+  const auto back = readmit(*arrival.connection, arrival.hello, epoch_, secrets, arrival.deadline);
+  arrival.place.leave();
+  if (!back) return;
+  ResumableConnection& stream = *streams[back->secret].connection;
+  const ResumableConnection::Attempt attempt = stream.detach();
+  welcome_back(*arrival.connection, epoch_, arrival.hello, *back, attempt.received);
+  auto connection = pace(std::move(arrival.connection), session->grant().paces());
+  if (!stream.resume(attempt, std::move(connection), back->received)) return;
+  const LogScope scope(session->id());
+  spdlog::info("goes on over another connection");
+}
+
+void SessionHost::serve_peer(Arrival& arrival) {
+  const Hello& hello = arrival.hello;
+  const Ref<Session> session = find_session(hello.session);
+  // The client tells both servers of a link at the same time, and the other one may be the faster.
+  const auto invited = session ? session->peers().find(hello, arrival.deadline) : std::nullopt;
+  if (!invited) {
+    return refuse(*arrival.connection, Refusal::kUnknownSession, WelcomeStatus::kUnknownSession,
+                  "there is no such session, or it expects no such peer");
+  }
+  arrival.place.leave();
+  auto connection = std::move(arrival.connection);
+  const std::uint64_t possible = kFeatureResumable | (hello.role == Role::kPeerBulk ? bulk_features() : 0);
+  const std::uint64_t features = hello.features & possible;
+  welcome(*connection, epoch_, hello, invited->secret, features);
+  const Connection* const stream = connection.get();
+  if ((features & kFeatureSharedMemory) != 0) connection = share_memory(std::move(connection));
+  if (connection == nullptr) return;
+  const bool is_resumable = (features & kFeatureResumable) != 0 && connection.get() == stream;
+  connection = pace(std::move(connection), session->grant().paces());
+  session->peers().attach(*invited, hello.role, {std::move(connection), is_resumable}, arrival.from);
+}
+
+void SessionHost::serve_bulk(Arrival& arrival) {
+  const Hello& hello = arrival.hello;
+  const Ref<Session> session = find_session(hello.session);
+  if (!session || !same_secret(connecting_proof(session->secret(), hello), hello.secret)) {
+    return refuse(*arrival.connection, Refusal::kUnknownSession, WelcomeStatus::kUnknownSession,
+                  "there is no such session, or the secret is wrong");
+  }
+  arrival.place.leave();
+  auto connection = std::move(arrival.connection);
+  if (!session->claim_bulk()) {
+    return refuse(*connection, Refusal::kBusy, WelcomeStatus::kBusy, "the session has its bulk connection already");
+  }
+  const std::uint64_t features = hello.features & (bulk_features() | kFeatureResumable);
+  welcome(*connection, epoch_, hello, session->secret(), features);
+  const Connection* const stream = connection.get();
+  if ((features & kFeatureSharedMemory) != 0) connection = share_memory(std::move(connection));
+  if (connection == nullptr) return session->close("the bulk connection was lost");
+  // Memory does not break.
+  const bool is_resumable = (features & kFeatureResumable) != 0 && connection.get() == stream;
+  connection = pace(std::move(connection), session->grant().paces());
+  if (!session->attach_bulk(std::move(connection), is_resumable)) return;
+  session->run_bulk();
+}
+
+}  // namespace remotecl::server

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "runtime/base/mutex.h"
+#include "server/host.h"
+#include "server/native_driver.h"
+#include "server/output_capture.h"
+#include "server/program_files.h"
+#include "server/refusals.h"
+#include "server/session.h"
+#include "server/status_board.h"
+
+namespace remotecl::server {
+
+// Sessions in this process. Any thread.
+class SessionHost final : public Host {
+ public:
+  // All of these outlive it.
+  SessionHost(NativeDriver& driver, StatusBoard& board, Refusals& refusals, std::uint64_t epoch)
+      : driver_(driver), board_(board), refusals_(refusals), epoch_(epoch) {}
+
+  void serve_session(Arrival& arrival, const Admission& admission, std::unique_ptr<Grant> grant) override
+      EXCLUDES(mutex_);
+  void serve_further(Arrival& arrival) override;
+  void close(const std::string& text) override EXCLUDES(mutex_);
+
+ private:
+  void serve_return(Arrival& arrival);
+  void serve_bulk(Arrival& arrival);
+  void serve_peer(Arrival& arrival);
+  Ref<Session> find_session(std::uint64_t id) const EXCLUDES(mutex_);
+  void refuse(Connection& connection, Refusal why, WelcomeStatus status, std::string_view text);
+
+  NativeDriver& driver_;
+  StatusBoard& board_;
+  Refusals& refusals_;
+  const std::uint64_t epoch_;
+  ProgramFiles files_;
+  OutputCapture output_;
+
+  mutable Mutex mutex_;
+  bool closed_ GUARDED_BY(mutex_) = false;
+  std::map<std::uint64_t, Ref<Session>> sessions_ GUARDED_BY(mutex_);
+};
+
+}  // namespace remotecl::server
