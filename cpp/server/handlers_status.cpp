@@ -8,14 +8,12 @@ void Session::handle(const Ping& message) { outbox_.add(Pong{message.token}); }
 
 void Session::handle(const Introduce& message) {
   const auto name = [](std::string_view text) { return std::string(text.substr(0, kStatusTextMax)); };
-  expect_back(message, shared_.board.host());
+  expect_back(message, shared_.board.daemon().host);
   MutexLock lock(client_mutex_);
   client_ = {message.process, name(message.host), name(message.program)};
 }
 
-void Session::handle(const GetStatus& message) {
-  outbox_.add_encoded(shared_.board.answer(message.token, this, address_));
-}
+void Session::handle(const GetStatus& message) { outbox_.add_encoded(shared_.board.answer(message.token, *this)); }
 
 Session::Client Session::client() const {
   MutexLock lock(client_mutex_);

@@ -1,10 +1,11 @@
 #pragma once
 
+#include <chrono>
 #include <memory>
-#include <string>
 
 #include "server/arrival.h"
 #include "server/handshake.h"
+#include "server/status_report.h"
 #include "server/users.h"
 
 namespace remotecl::server {
@@ -23,8 +24,13 @@ class Host {
   // that of a peer.
   virtual void serve_further(Arrival& arrival) = 0;
 
-  // All sessions end, with last words for their clients; later ones do not begin.
-  virtual void close(const std::string& text) = 0;
+  // All sessions end, and their clients are told that the server does; later ones do not begin.
+  virtual void close() = 0;
+  // For a monitor at `from`, which asks again within `patience`: it sees the sessions of its own address, on loopback
+  // all of them.
+  virtual StatusReport report(const Address& from, std::chrono::seconds patience) = 0;
+  // How many sessions have ended because what served them crashed, and this did not.
+  virtual std::uint64_t crashes() const { return 0; }
 };
 
 }  // namespace remotecl::server

@@ -14,6 +14,8 @@ namespace remotecl::server {
 // daemon's StatusBoard; any thread.
 class LoadSampler {
  public:
+  static constexpr std::chrono::seconds kPatience{5};
+
   // `find_ends` is called now and then on the sampler's thread: it finds out what of the busy queues' work has ended.
   LoadSampler(const NativeDriver& driver, std::function<void()> find_ends)
       : driver_(driver), find_ends_(std::move(find_ends)) {}
@@ -22,13 +24,12 @@ class LoadSampler {
   LoadSampler& operator=(const LoadSampler&) = delete;
 
   // Somebody has asked, and will again, or not, within `patience`.
-  void watch(std::chrono::seconds patience = kPatience) EXCLUDES(mutex_);
+  void watch(std::chrono::seconds patience) EXCLUDES(mutex_);
   void stop() EXCLUDES(mutex_);
 
  private:
   static constexpr auto kPeriod = std::chrono::milliseconds(5);
   static constexpr int kLooksPerSearch = 10;
-  static constexpr std::chrono::seconds kPatience{5};
 
   void run() EXCLUDES(mutex_);
 

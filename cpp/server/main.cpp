@@ -23,6 +23,7 @@
 #include "server/log.h"
 #include "server/metrics_port.h"
 #include "server/server.h"
+#include "server/session_process.h"
 
 namespace {
 
@@ -43,7 +44,16 @@ struct Options {
   std::vector<std::string> limits;
   bool insecure = false;
   bool exit_on_stdin_eof = false;
+  bool isolate = false;
+  bool is_session_process = false;
 };
+
+// This program, for one session.
+server::ProcessCommand session_process(const Options& options) {
+  return {"/proc/self/exe",
+          {"remotecl-server", "--session-process", "--devices", options.devices, "--log-level", options.log_level,
+           "--log-format", options.log_format}};
+}
 
 // Whoever reaches the address could use the devices: that must have been meant.
 void require_protection(const Address& address, const Options& options, const server::LimitsTable& limits) {
@@ -154,8 +164,10 @@ int run(const Options& options) {
   std::optional<TlsServer> tls;
   if (!options.tls.empty()) tls.emplace(TlsServerFiles{options.tls[0], options.tls[1], options.client_ca});
   const std::string pin = tls ? pin_text(tls->pin()) : "";
-  auto server =
-      std::make_unique<server::Server>(address, options.devices, std::move(token), std::move(tls), std::move(limits));
+  std::optional<server::ProcessCommand> isolation;
+  if (options.isolate) isolation = session_process(options);
+  auto server = std::make_unique<server::Server>(address, options.devices, std::move(token), std::move(tls),
+                                                 std::move(limits), std::move(isolation));
   for (const auto& device : server->driver().devices()) {
     std::printf("device %u: %s (%s)\n", device->index(), device->name().c_str(), device->platform_name().c_str());
   }
@@ -204,6 +216,9 @@ int main(int argc, char** argv) {
                  "SECTION.KEY=VALUE, as in that file, like session.device-memory=8GiB; as often as needed")
       ->allow_extra_args(false);
   app.add_flag("--insecure", options.insecure, "listen beyond loopback although everybody can use the devices");
+  app.add_flag("--isolate", options.isolate,
+               "a process for each session, so that a driver that crashes takes one session with it and no other");
+  app.add_flag("--session-process", options.is_session_process)->group("");  // what --isolate starts
   app.add_flag("--exit-on-stdin-eof", options.exit_on_stdin_eof, "end when the standard input ends");
   app.add_option("--log-level", options.log_level, "trace, debug, info, warning, error or off")
       ->check(CLI::IsMember({"trace", "debug", "info", "warning", "error", "off"}))
@@ -223,6 +238,7 @@ int main(int argc, char** argv) {
   server::start_log(options.log_format == "json" ? server::LogFormat::kJson : server::LogFormat::kText,
                     spdlog::level::from_str(options.log_level));
   try {
+    if (options.is_session_process) return server::run_session_process(options.devices);
     return options.new_certificate.empty() ? run(options) : write_certificate(options.new_certificate);
   } catch (const std::exception& error) {
     server::log_end(error.what());

@@ -4,14 +4,11 @@
 
 #include "server/metrics_text.h"
 #include "server/refusals.h"
-#include "server/session.h"
 #include "server/status_board.h"
+#include "server/users.h"
 
 namespace remotecl::server {
 namespace {
-
-// Longer than anybody waits between two looks.
-constexpr std::chrono::seconds kInterval{150};
 
 double seconds(std::chrono::steady_clock::duration time) { return std::chrono::duration<double>(time).count(); }
 
@@ -42,19 +39,20 @@ void add_devices(MetricsText& text, const NativeDriver& driver, std::string_view
   }
 }
 
-void add_all_devices(MetricsText& text, const NativeDriver& driver) {
+void add_all_devices(MetricsText& text, const NativeDriver& driver, const StatusReport& report) {
+  const auto told = [&report](const Device& device) { return report.devices[device.index()]; };
   add_devices(text, driver, "remotecl_device_memory_used_bytes", "gauge", "Memory of all sessions' objects.",
-              [](Device& device) { return device.memory_used(); });
+              [&told](const Device& device) { return told(device).memory_used; });
   add_devices(text, driver, "remotecl_device_memory_bytes", "gauge", "Memory that the device has.",
-              [](Device& device) { return device.memory_total(); });
+              [](const Device& device) { return device.memory_total(); });
   add_devices(text, driver, "remotecl_device_queued_commands", "gauge", "Commands that were taken and have not ended.",
-              [](Device& device) { return device.load().depth(); });
+              [&told](const Device& device) { return told(device).queue_depth; });
   add_devices(text, driver, "remotecl_device_busy_ratio", "gauge",
               "Part of the last second in which the driver had commands; 0 at the first look.",
-              [](Device& device) { return device.load().busy().permille / 1000.0; });
+              [&told](const Device& device) { return told(device).busy_permille / 1000.0; });
   add_devices(text, driver, "remotecl_device_busy_seconds_total", "counter",
               "Time in which the driver had commands, since somebody began to look at these metrics.",
-              [](Device& device) { return seconds(device.load().busy_total()); });
+              [&told](const Device& device) { return static_cast<double>(told(device).busy_us) / 1e6; });
 }
 
 void add_users(MetricsText& text, const Users& users) {
@@ -71,18 +69,21 @@ void add_users(MetricsText& text, const Users& users) {
 
 }  // namespace
 
-std::string metrics(StatusBoard& board, const Users& users, const Refusals& refusals) {
-  board.watch(kInterval);
-  const StatusBoard::Totals totals = board.totals();
+std::string metrics(const StatusReport& report, std::uint64_t crashes, const DaemonIdentity& daemon,
+                    const NativeDriver& driver, const Users& users, const Refusals& refusals) {
+  const StatusReport::Totals& totals = report.totals;
   MetricsText text;
   text.begin("remotecl_build_info", "gauge", "1, for the release that runs.");
   text.add(1, {{"version", REMOTECL_VERSION}});
   text.begin("remotecl_uptime_seconds", "gauge", "Time since the daemon began.");
-  text.add(seconds(std::chrono::steady_clock::now() - board.begun()));
+  text.add(seconds(std::chrono::steady_clock::now() - daemon.begun));
   text.begin("remotecl_sessions", "gauge", "Sessions that there are.");
   text.add(totals.sessions);
   text.begin("remotecl_sessions_total", "counter", "Sessions that have begun.");
   text.add(totals.begun);
+  text.begin("remotecl_sessions_crashed_total", "counter",
+             "Sessions that have ended because their process crashed; 0 where they have none of their own.");
+  text.add(crashes);
   text.begin("remotecl_connections_refused_total", "counter", "Connections that were refused, by the reason.");
   for (std::size_t why = 0; why < Refusals::kNames.size(); ++why) {
     text.add(refusals.count_of(why), {{"reason", std::string(Refusals::kNames[why])}});
@@ -91,7 +92,7 @@ std::string metrics(StatusBoard& board, const Users& users, const Refusals& refu
   text.add(totals.commands);
   add_traffic(text, "client", "connections of clients", totals.clients);
   add_traffic(text, "peer", "links to other servers", totals.peers);
-  add_all_devices(text, board.driver());
+  add_all_devices(text, driver, report);
   add_users(text, users);
   return text.text();
 }

@@ -10,28 +10,11 @@
 #include <cstdio>
 #include <thread>
 
+#include "server/descriptor.h"
 #include "server/log.h"
 
 namespace remotecl::server {
 namespace {
-
-class Descriptor {
- public:
-  explicit Descriptor(int number = -1) : number_(number) {}
-  ~Descriptor() { close(); }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-
-  int get() const { return number_; }
-  bool valid() const { return number_ >= 0; }
-  void close() {
-    if (number_ >= 0) ::close(number_);
-    number_ = -1;
-  }
-
- private:
-  int number_;
-};
 
 // Passes on what comes out of the pipe, until `done` is signalled and the pipe is empty. Its end is not waited for: a
 // compiler that another session has started meanwhile holds the other end too.

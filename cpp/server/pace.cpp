@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/base/mutex.h"
+
 namespace remotecl::server {
 namespace {
 

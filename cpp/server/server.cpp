@@ -5,19 +5,32 @@
 #include "server/log.h"
 #include "server/protocol_error.h"
 #include "server/session_host.h"
+#include "server/warden.h"
 
 namespace remotecl::server {
 namespace {
 
-// The devices that a session has alone, as long as this lives.
+// The devices that a session has alone, or sees where nobody can look into it, as long as this lives.
 class Claims {
  public:
   explicit Claims(std::uint64_t session) : session_(session) {}
   ~Claims() {
     for (const auto& turns : claimed_) turns->unclaim(session_);
+    for (const auto& turn : seen_) turn->leave();
   }
   Claims(const Claims&) = delete;
   Claims& operator=(const Claims&) = delete;
+
+  // Nobody can have alone what the session sees. Else one that somebody has; null: none.
+  const Device* see_all(const NativeDriver& driver, const Grant& grant) {
+    for (const auto& device : driver.devices()) {
+      if (!grant.sees(device->index())) continue;
+      auto turn = device->turns()->join(session_, grant.weight(), std::nullopt);
+      if (!turn) return device.get();
+      seen_.push_back(std::move(turn));
+    }
+    return nullptr;
+  }
 
   // All that the session sees. Else one that others use; null: none.
   const Device* add_all(const NativeDriver& driver, const Grant& grant) {
@@ -32,15 +45,24 @@ class Claims {
  private:
   const std::uint64_t session_;
   std::vector<Ref<DeviceTurns>> claimed_;
+  std::vector<Ref<DeviceTurn>> seen_;
 };
 
 }  // namespace
 
 Server::Server(const Address& address, std::string_view devices, std::optional<AccessToken> token,
-               std::optional<TlsServer> tls, LimitsTable limits)
-    : tls_(std::move(tls)), driver_(devices), users_(std::move(token), std::move(limits), driver_) {
+               std::optional<TlsServer> tls, LimitsTable limits, std::optional<ProcessCommand> isolation)
+    : tls_(std::move(tls)),
+      isolates_(isolation.has_value()),
+      driver_(devices),
+      users_(std::move(token), std::move(limits), driver_,
+             isolates_ ? Counters::For::kSeveralProcesses : Counters::For::kThisProcess) {
   fill_random(std::as_writable_bytes(std::span(&epoch_, 1)));
-  host_ = std::make_unique<SessionHost>(driver_, board_, refusals_, epoch_);
+  if (isolation) {
+    host_ = std::make_unique<Warden>(*std::move(isolation), driver_, refusals_, epoch_);
+  } else {
+    host_ = std::make_unique<SessionHost>(driver_, refusals_, epoch_);
+  }
   prepare_proofs();  // so that the first client need not wait for it
   reception_ = std::make_unique<Reception>(address, tls_ ? &*tls_ : nullptr, epoch_, refusals_,
                                            [this](Arrival& arrival) { serve(arrival); });
@@ -61,8 +83,13 @@ bool Server::stop(std::chrono::milliseconds timeout) {
     stopping_ = true;
     for (Connection* connection : monitors_) connection->shutdown();
   }
-  host_->close("the server is shutting down");
+  host_->close();
   return reception_->wait(end);
+}
+
+std::string Server::metrics() {
+  const StatusReport report = host_->report(Address{"127.0.0.1", 0}, kMetricsPatience);
+  return server::metrics(report, host_->crashes(), identity_, driver_, users_, refusals_);
 }
 
 void Server::drain(std::function<void()> empty) {
@@ -134,6 +161,10 @@ void Server::serve_control(Arrival& arrival) {
                       "(remotecl top shows them)",
                       granted->user().name(), used->index()));
     }
+  } else if (isolates_ && claims.see_all(driver_, *granted) != nullptr) {
+    // Taken at this moment.
+    return refuse(*arrival.connection, Refusal::kBusy, WelcomeStatus::kBusy,
+                  "somebody has just got a device alone; try again");
   }
   if (!begin_session(arrival)) return;
   try {
@@ -154,7 +185,7 @@ std::unique_ptr<Grant> Server::grant(Connection& connection, const Admission& ad
                        user->name(), user->sessions()));
     return nullptr;
   }
-  auto granted = std::make_unique<Grant>(user, users_.of_session(), driver_);
+  auto granted = users_.grant(user, driver_);
   if (granted->sees_none()) {
     refuse(connection, Refusal::kNoDevice, WelcomeStatus::kBusy,
            fmt::format(
@@ -204,7 +235,9 @@ void Server::answer_monitor(Connection& connection, const Address& from) {
     }
     if (header.size != bytes.size()) throw ProtocolError("a GetStatus message is malformed");
     if (!connection.read_exactly(bytes)) return;
-    if (!connection.write(board_.answer(decode_frame<GetStatus>(bytes).token, nullptr, from))) return;
+    const StatusReport report = host_->report(from, LoadSampler::kPatience);
+    const Token token = decode_frame<GetStatus>(bytes).token;
+    if (!connection.write(encode_status(token, identity_, driver_, report))) return;
   }
 }
 

@@ -11,13 +11,13 @@
 #include "runtime/greeting/access_token.h"
 #include "runtime/transport/tls.h"
 #include "server/arrival.h"
+#include "server/child_process.h"
 #include "server/handshake.h"
 #include "server/host.h"
 #include "server/metrics.h"
 #include "server/native_driver.h"
 #include "server/reception.h"
 #include "server/refusals.h"
-#include "server/session.h"
 #include "server/status_board.h"
 #include "server/users.h"
 
@@ -28,9 +28,10 @@ namespace remotecl::server {
 class Server {
  public:
   // Starts listening and accepting. With tokens, this one or users', clients have to prove that they know one; with
-  // `tls` nothing else is spoken. Throws NoDevice, ConnectionError, LimitsError.
+  // `tls` nothing else is spoken. With `isolation` each session has a process of its own, started like that. Throws
+  // NoDevice, ConnectionError, LimitsError.
   Server(const Address& address, std::string_view devices, std::optional<AccessToken> token = {},
-         std::optional<TlsServer> tls = {}, LimitsTable limits = {});
+         std::optional<TlsServer> tls = {}, LimitsTable limits = {}, std::optional<ProcessCommand> isolation = {});
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
@@ -44,7 +45,7 @@ class Server {
   // has left.
   void drain(std::function<void()> empty) EXCLUDES(mutex_);
   // What Prometheus gets to read.
-  std::string metrics() { return server::metrics(board_, users_, refusals_); }
+  std::string metrics();
 
   // Accepts no more, ends all sessions and waits for their threads, but not longer than `timeout`: native
   // work can take any time. False when some are left; then the process must end without destroying this.
@@ -65,9 +66,10 @@ class Server {
   void tell_empty() REQUIRES(mutex_);
 
   const std::optional<TlsServer> tls_;
+  const bool isolates_;
   NativeDriver driver_;
   const Users users_;
-  StatusBoard board_{driver_};
+  const DaemonIdentity identity_ = DaemonIdentity::own();
   Refusals refusals_;
   std::uint64_t epoch_ = 0;
   std::unique_ptr<Host> host_;

@@ -53,10 +53,10 @@ void SessionHost::serve_further(Arrival& arrival) {
   }
 }
 
-void SessionHost::close(const std::string& text) {
+void SessionHost::close() {
   MutexLock lock(mutex_);
   closed_ = true;
-  for (const auto& [id, session] : sessions_) session->close(text);
+  for (const auto& [id, session] : sessions_) session->close("the server is shutting down");
 }
 
 Ref<Session> SessionHost::find_session(std::uint64_t id) const {

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <string>
 
 #include "runtime/base/mutex.h"
 #include "server/host.h"
@@ -20,13 +19,16 @@ namespace remotecl::server {
 class SessionHost final : public Host {
  public:
   // All of these outlive it.
-  SessionHost(NativeDriver& driver, StatusBoard& board, Refusals& refusals, std::uint64_t epoch)
-      : driver_(driver), board_(board), refusals_(refusals), epoch_(epoch) {}
+  SessionHost(NativeDriver& driver, Refusals& refusals, std::uint64_t epoch)
+      : driver_(driver), refusals_(refusals), epoch_(epoch), board_(driver) {}
 
   void serve_session(Arrival& arrival, const Admission& admission, std::unique_ptr<Grant> grant) override
       EXCLUDES(mutex_);
   void serve_further(Arrival& arrival) override;
-  void close(const std::string& text) override EXCLUDES(mutex_);
+  void close() override EXCLUDES(mutex_);
+  StatusReport report(const Address& from, std::chrono::seconds patience) override {
+    return board_.report(nullptr, from, patience);
+  }
 
  private:
   void serve_return(Arrival& arrival);
@@ -36,11 +38,11 @@ class SessionHost final : public Host {
   void refuse(Connection& connection, Refusal why, WelcomeStatus status, std::string_view text);
 
   NativeDriver& driver_;
-  StatusBoard& board_;
   Refusals& refusals_;
   const std::uint64_t epoch_;
   ProgramFiles files_;
   OutputCapture output_;
+  StatusBoard board_;
 
   mutable Mutex mutex_;
   bool closed_ GUARDED_BY(mutex_) = false;

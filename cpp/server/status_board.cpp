@@ -2,8 +2,6 @@
 
 #include <unistd.h>
 
-#include <deque>
-
 #include "runtime/protocol/frames.h"
 #include "server/session.h"
 
@@ -26,32 +24,54 @@ Traffic sum(const std::vector<PeerTable::LinkTraffic>& links) {
   return sum;
 }
 
-// Sessions and links as they are told, with room for what their views point to.
-struct Listed {
-  std::deque<Session::Client> clients;
-  std::deque<std::vector<std::uint64_t>> memory;
-  std::deque<std::string> addresses;
-  std::vector<SessionStatus> sessions;
-  std::vector<LinkStatus> links;
+StatusReport::OfSession told(Session& session, bool is_own) {
+  Session::Client client = session.client();
+  return {is_own,
+          session.address().text(),
+          client.host,
+          client.program,
+          client.process,
+          milliseconds_since(session.begun()),
+          session.counters().commands(),
+          session.traffic(),
+          session.counters().memory()};
+}
 
-  void add(Session& session, bool is_own, const std::vector<PeerTable::LinkTraffic>& of_session) {
-    if (sessions.size() >= kStatusSessionsMax) return;
-    const Session::Client& client = clients.emplace_back(session.client());
-    const auto& bytes = memory.emplace_back(session.counters().memory());
-    sessions.push_back({is_own ? 1u : 0u, addresses.emplace_back(session.address().text()), client.host, client.program,
-                        client.process, milliseconds_since(session.begun()), session.counters().commands(),
-                        session.traffic(), std::span<const std::uint64_t>(bytes)});
-    for (const auto& link : of_session) {
-      links.push_back({is_own ? 1u : 0u, is_own ? link.peer : 0, addresses.emplace_back(link.address),
-                       link.connected ? 1u : 0u, link.traffic});
-    }
-  }
-};
+StatusReport::OfDevice told(Device& device) {
+  const DeviceLoad::Busy busy = device.load().busy();
+  const auto total = std::chrono::duration_cast<std::chrono::microseconds>(device.load().busy_total());
+  return {device.memory_used(), device.load().depth(), busy.permille, busy.observed_ms,
+          static_cast<std::uint64_t>(total.count())};
+}
 
 }  // namespace
 
+DaemonIdentity DaemonIdentity::own() {
+  return {host_name(), static_cast<std::uint64_t>(::getpid()), std::chrono::steady_clock::now()};
+}
+
+std::vector<std::byte> encode_status(Token token, const DaemonIdentity& daemon, const NativeDriver& driver,
+                                     const StatusReport& report) {
+  std::vector<DeviceStatus> devices;
+  for (const auto& device : driver.devices()) {
+    const StatusReport::OfDevice& told = report.devices[device->index()];
+    devices.push_back({device->index(), device->name(), told.memory_used, device->memory_total(), told.queue_depth,
+                       told.busy_permille, told.observed_ms});
+  }
+  const auto sessions = views(report.sessions);
+  const auto links = views(report.links);
+  ByteBuffer bytes;
+  append_message(bytes, Status{token, REMOTECL_VERSION, daemon.host, daemon.process, milliseconds_since(daemon.begun),
+                               report.totals.sessions, report.totals.commands, report.totals.clients,
+                               report.totals.peers, std::span<const DeviceStatus>(devices),
+                               std::span<const SessionStatus>(sessions), std::span<const LinkStatus>(links)});
+  return {bytes.bytes().begin(), bytes.bytes().end()};
+}
+
 StatusBoard::StatusBoard(const NativeDriver& driver)
-    : driver_(driver), host_(host_name()), sampler_(driver, [this] { find_ends(); }) {}
+    : driver_(driver), daemon_(DaemonIdentity::own()), sampler_(driver, [this] { find_ends(); }) {}
+
+StatusBoard::~StatusBoard() { stop(); }
 
 void StatusBoard::add(const Ref<Session>& session) {
   MutexLock lock(mutex_);
@@ -75,8 +95,8 @@ std::vector<Ref<Session>> StatusBoard::sessions() const {
   return sessions;
 }
 
-StatusBoard::Totals StatusBoard::totals_locked() const {
-  Totals totals = past_;
+StatusReport::Totals StatusBoard::totals() const {
+  StatusReport::Totals totals = past_;
   totals.sessions = sessions_.size();
   totals.begun += sessions_.size();
   for (const auto& [key, session] : sessions_) {
@@ -87,38 +107,30 @@ StatusBoard::Totals StatusBoard::totals_locked() const {
   return totals;
 }
 
-StatusBoard::Totals StatusBoard::totals() const {
-  MutexLock lock(mutex_);
-  return totals_locked();
-}
-
 void StatusBoard::find_ends() {
   for (const auto& session : sessions()) session->find_ends();
 }
 
-std::vector<std::byte> StatusBoard::answer(Token token, const Session* asker, const Address& from) {
-  sampler_.watch();
-  std::vector<DeviceStatus> devices;
-  for (const auto& device : driver_.devices()) {
-    const DeviceLoad::Busy busy = device->load().busy();
-    devices.push_back({device->index(), device->name(), device->memory_used(), device->memory_total(),
-                       device->load().depth(), busy.permille, busy.observed_ms});
-  }
-  Listed listed;
+StatusReport StatusBoard::report(const Session* asker, const Address& from, std::chrono::seconds patience) {
+  sampler_.watch(patience);
+  StatusReport report;
+  for (const auto& device : driver_.devices()) report.devices.push_back(told(*device));
   MutexLock lock(mutex_);
-  const Totals totals = totals_locked();
+  report.totals = totals();
   for (const auto& [key, session] : sessions_) {
     const bool is_own = key == asker;
     if (!is_own && !from.is_loopback() && session->address().host != from.host) continue;
-    listed.add(*session, is_own, session->peers().traffic());
+    if (report.sessions.size() >= kStatusSessionsMax) break;
+    report.sessions.push_back(told(*session, is_own));
+    for (const auto& link : session->peers().traffic()) {
+      report.links.push_back({is_own, is_own ? link.peer : 0, link.address, link.connected, link.traffic});
+    }
   }
-  ByteBuffer bytes;
-  append_message(
-      bytes,
-      Status{token, REMOTECL_VERSION, host_, static_cast<std::uint64_t>(::getpid()), milliseconds_since(begun_),
-             totals.sessions, totals.commands, totals.clients, totals.peers, std::span<const DeviceStatus>(devices),
-             std::span<const SessionStatus>(listed.sessions), std::span<const LinkStatus>(listed.links)});
-  return {bytes.bytes().begin(), bytes.bytes().end()};
+  return report;
+}
+
+std::vector<std::byte> StatusBoard::answer(Token token, const Session& asker) {
+  return encode_status(token, daemon_, driver_, report(&asker, asker.address(), LoadSampler::kPatience));
 }
 
 }  // namespace remotecl::server

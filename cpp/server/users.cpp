@@ -5,7 +5,9 @@
 namespace remotecl::server {
 namespace {
 
-Ref<Pace> pace_of(const Limits& limits) { return limits.bandwidth ? make_ref<Pace>(*limits.bandwidth) : Ref<Pace>(); }
+Ref<Pace> pace_of(const Limits& limits, const Ref<Counters>& counters, std::size_t index) {
+  return limits.bandwidth ? make_ref<Pace>(*limits.bandwidth, counters, index) : Ref<Pace>();
+}
 
 void check_devices(const std::string& section, const Limits& limits, const NativeDriver& driver) {
   if (!limits.devices) return;
@@ -31,11 +33,11 @@ std::optional<std::uint64_t> smaller(std::optional<std::uint64_t> one, std::opti
 
 }  // namespace
 
-User::User(std::string name, Limits limits, std::size_t devices)
+User::User(std::string name, Limits limits, std::size_t devices, Ref<Counters> counters)
     : name_(std::move(name)),
       limits_(std::move(limits)),
-      memory_(make_ref<MemoryQuota>(devices, limits_.device_memory, nullptr)),
-      pace_(pace_of(limits_)) {}
+      memory_(make_ref<MemoryQuota>(devices, counters, limits_.device_memory, nullptr)),
+      pace_(pace_of(limits_, counters, devices)) {}
 
 bool User::begin_session() {
   const std::uint64_t max = limits_.sessions.value_or(UINT64_MAX);
@@ -46,14 +48,17 @@ bool User::begin_session() {
   return true;
 }
 
-Grant::Grant(Ref<User> user, const Limits& of_session, const NativeDriver& driver)
+Grant::Grant(Ref<User> user, const Limits& of_session, const NativeDriver& driver, Ref<Counters> counters)
     : user_(std::move(user)),
-      memory_(make_ref<MemoryQuota>(driver.devices().size(), of_session.device_memory, user_->memory())),
+      of_session_(of_session),
+      memory_(make_ref<MemoryQuota>(driver.devices().size(), std::move(counters), of_session.device_memory,
+                                    user_->memory())),
       devices_(driver.devices().size(), true),
       device_memory_max_(smaller(of_session.device_memory, user_->limits().device_memory).value_or(UINT64_MAX)),
       queued_commands_max_(smaller(of_session.queued_commands, user_->limits().queued_commands)) {
   if (user_->pace()) paces_.push_back(user_->pace());
-  if (const Ref<Pace> own = pace_of(of_session)) paces_.push_back(own);
+  const auto own = make_ref<Counters>(1, Counters::For::kThisProcess);
+  if (const Ref<Pace> pace = pace_of(of_session, own, 0)) paces_.push_back(pace);
   restrict_to(of_session.devices, devices_);
   restrict_to(user_->limits().devices, devices_);
   // What somebody has alone is not there for others.
@@ -64,6 +69,14 @@ Grant::Grant(Ref<User> user, const Limits& of_session, const NativeDriver& drive
 
 bool Grant::sees_none() const { return std::find(devices_.begin(), devices_.end(), true) == devices_.end(); }
 
+std::vector<std::uint32_t> Grant::devices() const {
+  std::vector<std::uint32_t> seen;
+  for (std::uint32_t index = 0; index < devices_.size(); ++index) {
+    if (devices_[index]) seen.push_back(index);
+  }
+  return seen;
+}
+
 std::vector<std::byte> Grant::device_list(const NativeDriver& driver) const {
   const auto is_visible = [this](const Device& device) { return sees(device.index()); };
   return driver.device_list(is_visible, device_memory_max_);
@@ -73,17 +86,26 @@ void Grant::end() {
   if (!ended_.exchange(true)) user_->end_session();
 }
 
-Users::Users(std::optional<AccessToken> common, LimitsTable limits, const NativeDriver& driver)
-    : of_session_(std::move(limits.session)),
-      everybody_(make_ref<User>("default", limits.standard, driver.devices().size())) {
+Users::Users(std::optional<AccessToken> common, LimitsTable limits, const NativeDriver& driver, Counters::For whom)
+    : whom_(whom),
+      of_session_(std::move(limits.session)),
+      everybody_(make_user("default", limits.standard, driver.devices().size())) {
   check_devices("session", of_session_, driver);
   check_devices("default", limits.standard, driver);
   if (common) add(*std::move(common), everybody_);
   for (NamedUser& user : limits.users) {
     check_devices("users." + user.name, user.limits, driver);
-    add(std::move(user.token),
-        make_ref<User>(user.name, user.limits.or_else(limits.standard), driver.devices().size()));
+    add(std::move(user.token), make_user(user.name, user.limits.or_else(limits.standard), driver.devices().size()));
   }
+}
+
+Ref<User> Users::make_user(std::string name, Limits limits, std::size_t devices) const {
+  return make_ref<User>(std::move(name), std::move(limits), devices,
+                        make_ref<Counters>(User::counters_of_user(devices), whom_));
+}
+
+std::unique_ptr<Grant> Users::grant(const Ref<User>& user, const NativeDriver& driver) const {
+  return std::make_unique<Grant>(user, of_session_, driver, make_ref<Counters>(driver.devices().size(), whom_));
 }
 
 void Users::add(AccessToken token, const Ref<User>& owner) {

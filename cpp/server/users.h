@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/base/ref_counted.h"
+#include "server/counters.h"
 #include "server/limits.h"
 #include "server/memory_quota.h"
 #include "server/native_driver.h"
@@ -18,7 +19,9 @@ namespace remotecl::server {
 // the moment, and may have. Any thread.
 class User final : public RefCounted {
  public:
-  User(std::string name, Limits limits, std::size_t devices);
+  // `counters`: as many as counters_of_user() says, of all processes that this user has sessions in.
+  User(std::string name, Limits limits, std::size_t devices, Ref<Counters> counters);
+  static std::size_t counters_of_user(std::size_t devices) { return devices + 1; }
 
   const std::string& name() const { return name_; }
   const Limits& limits() const { return limits_; }
@@ -41,17 +44,19 @@ class User final : public RefCounted {
 // What one session may have. It is among its user's sessions until it ends. Owned by the session.
 class Grant {
  public:
-  // REQUIRES: user->begin_session() was true.
-  Grant(Ref<User> user, const Limits& of_session, const NativeDriver& driver);
+  // `counters`: of the session's memory, one for each device. REQUIRES: user->begin_session() was true.
+  Grant(Ref<User> user, const Limits& of_session, const NativeDriver& driver, Ref<Counters> counters);
   ~Grant() { end(); }
   Grant(const Grant&) = delete;
   Grant& operator=(const Grant&) = delete;
 
   const User& user() const { return *user_; }
+  const Limits& of_session() const { return of_session_; }
   const Ref<MemoryQuota>& memory() const { return memory_; }
   // How fast its connections may be.
   const std::vector<Ref<Pace>>& paces() const { return paces_; }
-  // Whether it may use the server's device with this index.
+  // The server's devices that it may use.
+  std::vector<std::uint32_t> devices() const;
   bool sees(std::uint32_t device) const { return device < devices_.size() && devices_[device]; }
   bool sees_none() const;
   // The most that a program could allocate on a device; UINT64_MAX: what the device has.
@@ -66,6 +71,7 @@ class Grant {
 
  private:
   const Ref<User> user_;
+  const Limits of_session_;
   const Ref<MemoryQuota> memory_;
   std::vector<Ref<Pace>> paces_;
   std::vector<bool> devices_;
@@ -77,20 +83,25 @@ class Grant {
 // Everybody whom the server knows. Constant; any thread.
 class Users {
  public:
-  // `common`: the token of those who have none of their own. Throws LimitsError.
-  Users(std::optional<AccessToken> common, LimitsTable limits, const NativeDriver& driver);
+  // `common`: the token of those who have none of their own. `whom`: where sessions live. Throws LimitsError.
+  Users(std::optional<AccessToken> common, LimitsTable limits, const NativeDriver& driver, Counters::For whom);
 
   // Empty: nobody is asked for one.
   std::span<const AccessToken> tokens() const { return tokens_; }
   // Whose token that is, of those above; without any, everybody's.
   const Ref<User>& owner_of(std::size_t token) const { return tokens_.empty() ? everybody_ : owners_[token]; }
   const Limits& of_session() const { return of_session_; }
+  // What one of their sessions may have. REQUIRES: user->begin_session() was true.
+  std::unique_ptr<Grant> grant(const Ref<User>& user, const NativeDriver& driver) const;
   // Of those who may have come.
   std::vector<Ref<User>> all() const;
 
  private:
   void add(AccessToken token, const Ref<User>& owner);
 
+  Ref<User> make_user(std::string name, Limits limits, std::size_t devices) const;
+
+  const Counters::For whom_;
   const Limits of_session_;
   const Ref<User> everybody_;
   std::vector<AccessToken> tokens_;

@@ -116,12 +116,11 @@ void Reports::wait_for(std::uint16_t code, std::size_t count) {
 SessionUnderTest::SessionUnderTest()
     : control_(std::make_shared<Pipe>([reports = reports_](Bytes bytes) { reports->take(bytes); })) {
   spdlog::set_level(spdlog::level::off);
-  static const server::Users users({}, {}, shared().driver);
+  static const server::Users users({}, {}, shared().driver, server::Counters::For::kThisProcess);
   const Ref<server::User>& user = users.owner_of(0);
   user->begin_session();
-  session_ =
-      make_ref<server::Session>(shared(), std::make_unique<MemoryConnection>(control_), Address{}, 1, Secret{},
-                                std::make_unique<server::Grant>(user, users.of_session(), shared().driver), false);
+  session_ = make_ref<server::Session>(shared(), std::make_unique<MemoryConnection>(control_), Address{}, 1, Secret{},
+                                       users.grant(user, shared().driver), false);
   shared().board.add(session_);
   thread_ = std::thread([session = session_] { session->run(); });
 }

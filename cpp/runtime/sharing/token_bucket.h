@@ -15,9 +15,12 @@ class TokenBucket {
   // REQUIRES: `rate` is not 0.
   explicit TokenBucket(std::uint64_t rate);
 
-  void take(std::uint64_t bytes, Time now);
+  void take(std::uint64_t bytes, Time now) { paid_until_ = paid_until(paid_until_, bytes, now); }
   // How long until more may go; 0: now.
   Duration debt(Time now) const { return paid_until_ > now ? paid_until_ - now : Duration::zero(); }
+
+  // take(), for who keeps elsewhere when all that has gone will have been paid for: the next such time.
+  Time paid_until(Time before, std::uint64_t bytes, Time now) const;
 
  private:
   // What a pause is worth at most.

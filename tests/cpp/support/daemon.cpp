@@ -50,6 +50,7 @@ Daemon::Daemon(const std::vector<std::string>& environment, const std::vector<st
   if (::pipe2(in, O_CLOEXEC) != 0 || ::pipe2(out, O_CLOEXEC) != 0) throw std::runtime_error("pipe2 failed");
   std::vector<std::string> arguments{REMOTECL_SERVER_PROGRAM, "--listen", "127.0.0.1:0", "--exit-on-stdin-eof"};
   arguments.insert(arguments.end(), options.begin(), options.end());
+  if (std::getenv("REMOTECL_TEST_ISOLATE") != nullptr) arguments.push_back("--isolate");
   // The first entry of a name is the one that counts.
   std::vector<std::string> entries = environment;
   entries.insert(entries.end(), g_environment.begin(), g_environment.end());

@@ -9,7 +9,8 @@ namespace remotecl::testing {
 
 // A remotecl-server of its own process on a free loopback port, as it was built beside the tests. It sees the
 // native drivers that this process was started with, whatever OCL_ICD_VENDORS has become since, and it ends
-// with this object or with this process. One thread.
+// with this object or with this process. With REMOTECL_TEST_ISOLATE in the environment it isolates sessions. One
+// thread.
 class Daemon {
  public:
   // Starts it without waiting. `environment`: "NAME=value" entries in addition to this process's.

@@ -1,0 +1,71 @@
+#include "server/child_process.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+
+#include "fmt/format.h"
+
+namespace remotecl::server {
+namespace {
+
+// Signals that are meant for the daemon, and come to all of its group, are the daemon's to act on.
+sigset_t blocked_signals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGTERM);
+  return signals;
+}
+
+}  // namespace
+
+std::string ProcessEnd::text() const {
+  if (signal != 0) return fmt::format("was ended by signal {} ({})", signal, ::strsignal(signal));
+  return fmt::format("ended by itself with exit code {}", exit_code);
+}
+
+ChildProcess::ChildProcess(const ProcessCommand& command) : ChildProcess(command, SessionChannel::make()) {}
+
+ChildProcess::ChildProcess(const ProcessCommand& command, std::pair<SessionChannel, SessionChannel> ends)
+    : channel_(std::move(ends.first)) {
+  std::vector<std::string> arguments = command.arguments;
+  std::vector<char*> pointers;
+  for (std::string& argument : arguments) pointers.push_back(argument.data());
+  pointers.push_back(nullptr);
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(&files, ends.second.descriptor(), kChannelDescriptor);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  const sigset_t blocked = blocked_signals();
+  posix_spawnattr_setsigmask(&attributes, &blocked);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+  const int error = ::posix_spawn(&id_, command.program.c_str(), &files, &attributes, pointers.data(), environ);
+  posix_spawnattr_destroy(&attributes);
+  posix_spawn_file_actions_destroy(&files);
+  if (error != 0) {
+    end_ = ProcessEnd{};
+    throw std::system_error(error, std::system_category(), "cannot start " + command.program);
+  }
+}
+
+ProcessEnd ChildProcess::end() {
+  if (end_) return *end_;
+  // One that is ending for another reason keeps it.
+  ::kill(id_, SIGKILL);
+  siginfo_t info{};
+  while (::waitid(P_PID, static_cast<id_t>(id_), &info, WEXITED) != 0 && errno == EINTR) {
+  }
+  end_ = info.si_code == CLD_EXITED ? ProcessEnd{0, info.si_status} : ProcessEnd{info.si_status, 0};
+  return *end_;
+}
+
+}  // namespace remotecl::server

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "server/session_channel.h"
+
+namespace remotecl::server {
+
+// How to start the process of a session: a program and its arguments, the first of which is its name.
+struct ProcessCommand {
+  std::string program;
+  std::vector<std::string> arguments;
+};
+
+// How a process has ended. A value.
+struct ProcessEnd {
+  int signal = 0;  // 0: none
+  int exit_code = 0;
+
+  std::string text() const;  // as in "it ..."
+};
+
+// A process that this one has started, with a channel to it. It ends with this object, and with the thread that has
+// started it, in whatever way that ends. One thread, but for the channel.
+class ChildProcess {
+ public:
+  static constexpr int kChannelDescriptor = 3;  // in the process that is started
+
+  // Throws std::system_error.
+  explicit ChildProcess(const ProcessCommand& command);
+  ~ChildProcess() { end(); }
+  ChildProcess(const ChildProcess&) = delete;
+  ChildProcess& operator=(const ChildProcess&) = delete;
+
+  pid_t id() const { return id_; }
+  SessionChannel& channel() { return channel_; }
+  // Kills it, unless it has ended, and waits for that.
+  ProcessEnd end();
+
+ private:
+  ChildProcess(const ProcessCommand& command, std::pair<SessionChannel, SessionChannel> ends);
+
+  SessionChannel channel_;
+  pid_t id_ = -1;
+  std::optional<ProcessEnd> end_;
+};
+
+}  // namespace remotecl::server

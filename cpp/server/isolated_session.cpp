@@ -1,0 +1,127 @@
+#include "server/isolated_session.h"
+
+#include <utility>
+
+#include "runtime/transport/stream_connection.h"
+
+namespace remotecl::server {
+namespace {
+
+// How long a client may take to read the last words of its session.
+constexpr std::chrono::seconds kLastWordsTime{1};
+
+// A socket can be given away; what is encrypted can be read here only.
+bool is_socket(const Connection& connection) { return dynamic_cast<const StreamConnection*>(&connection) != nullptr; }
+
+}  // namespace
+
+IsolatedSession::IsolatedSession(std::unique_ptr<ChildProcess> process, Address client, std::size_t devices)
+    : process_(std::move(process)), client_(std::move(client)) {
+  report_.totals.sessions = report_.totals.begun = 1;
+  report_.devices.resize(devices);
+}
+
+bool IsolatedSession::begin(Arrival& arrival, const BeginWords& words, int user_counters, int own_counters) {
+  SessionChannel& channel = process_->channel();
+  if (is_socket(*arrival.connection)) {
+    const int socket = arrival.connection->wait_handle();
+    if (!channel.send(ChannelWord::kBegin, words, {socket, user_counters, own_counters})) return false;
+    arrival.connection.reset();
+    return true;
+  }
+  first_ = std::make_unique<Relay>(std::move(arrival.connection));
+  const Descriptor end = first_->take_end();
+  if (!channel.send(ChannelWord::kBegin, words, {end.get(), user_counters, own_counters})) {
+    arrival.connection = first_->give_back();
+    return false;
+  }
+  enter(*first_);
+  first_thread_ = std::thread([this] {
+    first_->run();
+    leave(*first_);
+  });
+  return true;
+}
+
+bool IsolatedSession::send_further(Arrival& arrival, int descriptor) {
+  return process_->channel().send(ChannelWord::kFurther, GuestWords::of(arrival), {descriptor});
+}
+
+bool IsolatedSession::pass_on(Arrival& arrival) {
+  if (is_socket(*arrival.connection)) {
+    if (!send_further(arrival, arrival.connection->wait_handle())) return false;
+    arrival.place.leave();
+    arrival.connection.reset();
+    return true;
+  }
+  arrival.place.leave();  // the process has places of its own
+  Relay relay(std::move(arrival.connection));
+  if (!send_further(arrival, relay.take_end().get()) || !enter(relay)) {
+    arrival.connection = relay.give_back();
+    return false;
+  }
+  relay.run();
+  leave(relay);
+  return true;
+}
+
+bool IsolatedSession::enter(Relay& relay) {
+  MutexLock lock(mutex_);
+  if (gone_) return false;
+  relays_.insert(&relay);
+  return true;
+}
+
+void IsolatedSession::leave(Relay& relay) {
+  MutexLock lock(mutex_);
+  relays_.erase(&relay);
+  changed_.notify_all();
+}
+
+ProcessEnd IsolatedSession::run() {
+  while (const auto packet = process_->channel().receive()) take(*packet);
+  const ProcessEnd end = process_->end();
+  {
+    MutexLock lock(mutex_);
+    gone_ = true;
+    changed_.notify_all();
+  }
+  end_relays();
+  if (first_thread_.joinable()) first_thread_.join();
+  return end;
+}
+
+void IsolatedSession::end_relays() {
+  const auto end = std::chrono::steady_clock::now() + kLastWordsTime;
+  MutexLock lock(mutex_);
+  while (!relays_.empty() && changed_.wait_until(mutex_, end) != std::cv_status::timeout) {
+  }
+  for (Relay* relay : relays_) relay->shutdown();
+  while (!relays_.empty()) changed_.wait(mutex_);
+}
+
+void IsolatedSession::take(const SessionChannel::Packet& packet) {
+  ReportWords words;
+  StatusReport report;
+  MutexLock lock(mutex_);
+  const bool is_report = packet.word == ChannelWord::kReport || packet.word == ChannelWord::kEnded;
+  if (!is_report || !packet.read(words) || !decode(words.report, report_.devices.size(), report)) return;
+  ended_in_order_ = ended_in_order_ || packet.word == ChannelWord::kEnded;
+  reported_ = words.number;
+  report_ = std::move(report);
+  changed_.notify_all();
+}
+
+void IsolatedSession::ask(std::uint64_t number, std::chrono::seconds patience) {
+  process_->channel().send(ChannelWord::kAsk, AskWords{number, static_cast<std::uint32_t>(patience.count())});
+}
+
+StatusReport IsolatedSession::report(std::uint64_t number, Deadline deadline) {
+  MutexLock lock(mutex_);
+  while (!gone_ && reported_ < number) {
+    if (changed_.wait_until(mutex_, deadline) == std::cv_status::timeout) break;
+  }
+  return report_;
+}
+
+}  // namespace remotecl::server

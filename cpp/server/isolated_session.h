@@ -1,0 +1,64 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "runtime/base/mutex.h"
+#include "server/child_process.h"
+#include "server/relay.h"
+#include "server/status_report.h"
+
+namespace remotecl::server {
+
+// A session that has a process of its own, as the daemon sees it. Owned by the warden and by the threads that serve its
+// connections; any thread where nothing else is said.
+class IsolatedSession {
+ public:
+  IsolatedSession(std::unique_ptr<ChildProcess> process, Address client, std::size_t devices);
+
+  const Address& client() const { return client_; }
+  pid_t process() const { return process_->id(); }
+
+  // Hands the first connection over, with counters of its user's and its own, or another one. False when the process
+  // does not take it; then the connection is still there. Before run(), and at any time.
+  bool begin(Arrival& arrival, const BeginWords& words, int user_counters, int own_counters);
+  bool pass_on(Arrival& arrival) EXCLUDES(mutex_);
+
+  // On the thread of the first connection: until the process has ended, and nothing passes through this one for it.
+  ProcessEnd run() EXCLUDES(mutex_);
+  // Whether the session has ended in order. After run().
+  bool ended_in_order() const { return ended_in_order_; }
+
+  // The process is to end its session.
+  void close() { process_->channel().end_sending(); }
+  // Asks for a report with this number, higher than any before. What it has told, with that number or, if that does not
+  // come in time, with another one.
+  void ask(std::uint64_t number, std::chrono::seconds patience);
+  StatusReport report(std::uint64_t number, Deadline deadline) EXCLUDES(mutex_);
+
+ private:
+  bool send_further(Arrival& arrival, int descriptor);
+  void take(const SessionChannel::Packet& packet) EXCLUDES(mutex_);
+  bool enter(Relay& relay) EXCLUDES(mutex_);
+  void leave(Relay& relay) EXCLUDES(mutex_);
+  void end_relays() EXCLUDES(mutex_);
+
+  const std::unique_ptr<ChildProcess> process_;
+  const Address client_;
+  bool ended_in_order_ = false;
+  std::unique_ptr<Relay> first_;  // of the first connection
+  std::thread first_thread_;
+
+  Mutex mutex_;
+  ConditionVariable changed_;
+  bool gone_ GUARDED_BY(mutex_) = false;
+  std::uint64_t reported_ GUARDED_BY(mutex_) = 0;  // the number of the last report
+  StatusReport report_ GUARDED_BY(mutex_);
+  std::set<Relay*> relays_ GUARDED_BY(mutex_);
+};
+
+}  // namespace remotecl::server

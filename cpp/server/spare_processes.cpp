@@ -1,0 +1,81 @@
+#include "server/spare_processes.h"
+
+#include <system_error>
+#include <utility>
+
+#include "server/log.h"
+
+namespace remotecl::server {
+
+SpareProcesses::SpareProcesses(ProcessCommand command) : command_(std::move(command)) {
+  thread_ = std::thread([this] { run(); });
+}
+
+SpareProcesses::~SpareProcesses() {
+  stop();
+  {
+    MutexLock lock(mutex_);
+    ended_ = true;
+    changed_.notify_all();
+  }
+  thread_.join();
+}
+
+void SpareProcesses::stop() {
+  std::deque<std::unique_ptr<ChildProcess>> spares;
+  MutexLock lock(mutex_);
+  stopped_ = true;
+  spares.swap(spares_);
+  changed_.notify_all();
+}
+
+// One more than are waited for.
+void SpareProcesses::run() {
+  MutexLock lock(mutex_);
+  while (!ended_) {
+    if (stopped_ || spares_.size() > waiting_) {
+      changed_.wait(mutex_);
+      continue;
+    }
+    try {
+      spares_.push_back(std::make_unique<ChildProcess>(command_));
+      changed_.notify_all();
+    } catch (const std::system_error& error) {
+      spdlog::error("no process for the next session: {}", error.what());
+      changed_.wait_for(mutex_, std::chrono::seconds(1));
+    }
+  }
+}
+
+std::unique_ptr<ChildProcess> SpareProcesses::next(Deadline deadline) {
+  MutexLock lock(mutex_);
+  ++waiting_;
+  changed_.notify_all();
+  while (!stopped_ && spares_.empty()) {
+    if (changed_.wait_until(mutex_, deadline) == std::cv_status::timeout) break;
+  }
+  --waiting_;
+  if (stopped_ || spares_.empty()) return nullptr;
+  auto process = std::move(spares_.front());
+  spares_.pop_front();
+  changed_.notify_all();
+  return process;
+}
+
+std::unique_ptr<ChildProcess> SpareProcesses::take(Deadline deadline) {
+  for (int tries = 0; tries < kTries; ++tries) {
+    auto process = next(deadline);
+    if (process == nullptr) return nullptr;
+    if (!process->channel().await(deadline)) {
+      spdlog::error("process {} has not opened its driver in time", process->id());
+      return nullptr;
+    }
+    const auto packet = process->channel().receive();
+    if (packet && packet->word == ChannelWord::kReady) return process;
+    const auto id = process->id();
+    spdlog::error("process {}, which was to serve the next session, {}", id, process->end().text());
+  }
+  return nullptr;
+}
+
+}  // namespace remotecl::server

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "runtime/protocol/messages.h"
+
+namespace remotecl::server {
+
+class NativeDriver;
+
+// What sessions have and do at a moment: those of one process, or, added up, of several. A value.
+struct StatusReport {
+  // Of all sessions, ended ones too, but for `sessions`: how many there are.
+  struct Totals {
+    std::uint64_t sessions = 0, begun = 0, commands = 0;
+    Traffic clients, peers;
+    REMOTECL_FIELDS(sessions, begun, commands, clients, peers)
+
+    Totals& operator+=(const Totals& other);
+  };
+  struct OfDevice {
+    std::uint64_t memory_used = 0, queue_depth = 0;
+    std::uint32_t busy_permille = 0, observed_ms = 0;
+    std::uint64_t busy_us = 0;  // all the time that it was seen busy
+    REMOTECL_FIELDS(memory_used, queue_depth, busy_permille, observed_ms, busy_us)
+  };
+  struct OfSession {
+    bool is_own = false;
+    std::string address, host, program;
+    std::uint64_t process = 0, age_ms = 0, commands = 0;
+    Traffic traffic;
+    std::vector<std::uint64_t> memory;
+  };
+  struct OfLink {
+    bool is_own = false;
+    PeerId peer = 0;
+    std::string address;
+    bool is_connected = false;
+    Traffic traffic;
+  };
+
+  Totals totals;
+  std::vector<OfDevice> devices;
+  std::vector<OfSession> sessions;
+  std::vector<OfLink> links;
+
+  // What another process tells. Two that use a device do so independently of each other, as far as anybody knows.
+  void add(const StatusReport& other);
+  // The same without what is only true as long as the sessions go on.
+  StatusReport past() const;
+};
+
+// As messages tell them; valid as long as these are.
+std::vector<SessionStatus> views(const std::vector<StatusReport::OfSession>& sessions);
+std::vector<LinkStatus> views(const std::vector<StatusReport::OfLink>& links);
+
+// From process to process.
+std::vector<std::byte> encode(const StatusReport& report);
+// False for bytes that are none, or tell of other devices than `devices` ones.
+bool decode(Bytes bytes, std::size_t devices, StatusReport& report);
+
+}  // namespace remotecl::server

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/base/mutex.h"
+#include "server/host.h"
+#include "server/isolated_session.h"
+#include "server/native_driver.h"
+#include "server/refusals.h"
+#include "server/spare_processes.h"
+
+namespace remotecl::server {
+
+// Sessions in processes of their own: this one hands their connections over, and touches no device for them. A process
+// that crashes takes one session with it; who comes back for that is told why. Any thread.
+class Warden final : public Host {
+ public:
+  // `driver` and `refusals` outlive it.
+  Warden(ProcessCommand command, const NativeDriver& driver, Refusals& refusals, std::uint64_t epoch);
+
+  void serve_session(Arrival& arrival, const Admission& admission, std::unique_ptr<Grant> grant) override
+      EXCLUDES(mutex_);
+  void serve_further(Arrival& arrival) override EXCLUDES(mutex_);
+  void close() override EXCLUDES(mutex_);
+  StatusReport report(const Address& from, std::chrono::seconds patience) override EXCLUDES(mutex_);
+  std::uint64_t crashes() const override EXCLUDES(mutex_);
+
+ private:
+  using SessionPointer = std::shared_ptr<IsolatedSession>;
+
+  static constexpr std::size_t kCrashesKept = 1024;
+
+  bool add(std::uint64_t id, const SessionPointer& session) EXCLUDES(mutex_);
+  void remove(std::uint64_t id, const ProcessEnd& end) EXCLUDES(mutex_);
+  // Waits for remove() where the process takes nothing in any more.
+  void await_removal(std::uint64_t id, Deadline deadline) EXCLUDES(mutex_);
+  SessionPointer find(std::uint64_t id) const EXCLUDES(mutex_);
+  // Of a session that is not there; as much as is known.
+  std::string what_became_of(const Hello& hello) const EXCLUDES(mutex_);
+  void refuse_without_process(Connection& connection);
+  void refuse(Connection& connection, Refusal why, WelcomeStatus status, std::string_view text);
+
+  const NativeDriver& driver_;
+  Refusals& refusals_;
+  const std::uint64_t epoch_;
+  std::atomic<std::uint64_t> questions_{0};
+  SpareProcesses spares_;
+
+  mutable Mutex mutex_;
+  ConditionVariable removed_;
+  bool closed_ GUARDED_BY(mutex_) = false;
+  std::map<std::uint64_t, SessionPointer> sessions_ GUARDED_BY(mutex_);
+  StatusReport past_ GUARDED_BY(mutex_);
+  std::uint64_t crashes_ GUARDED_BY(mutex_) = 0;
+  std::map<std::uint64_t, std::string> crashed_ GUARDED_BY(mutex_);  // why, by the session: the newest ones
+  std::deque<std::uint64_t> crash_order_ GUARDED_BY(mutex_);
+};
+
+}  // namespace remotecl::server
