@@ -105,7 +105,12 @@ Ref<User> Users::make_user(std::string name, Limits limits, std::size_t devices)
 }
 
 std::unique_ptr<Grant> Users::grant(const Ref<User>& user, const NativeDriver& driver) const {
-  return std::make_unique<Grant>(user, of_session_, driver, make_ref<Counters>(driver.devices().size(), whom_));
+  try {
+    return std::make_unique<Grant>(user, of_session_, driver, make_ref<Counters>(driver.devices().size(), whom_));
+  } catch (...) {
+    user->end_session();
+    throw;
+  }
 }
 
 void Users::add(AccessToken token, const Ref<User>& owner) {

@@ -25,6 +25,7 @@ std::string remedy(const ProcessEnd& end) {
   return "the driver ended it. Other sessions go on; look into the server's log";
 }
 
+// For the client.
 std::string told(const ProcessEnd& end) {
   return "the process that served this session " + end.text() + ": " + remedy(end);
 }
@@ -66,11 +67,12 @@ void Warden::serve_session(Arrival& arrival, const Admission& admission, std::un
   }
   const ProcessEnd end = session->run();
   grant->memory()->give_back_all();
-  if (!session->ended_in_order()) {
+  const bool crashed = begun && !session->ended_in_order();
+  if (crashed) {
     spdlog::error("its process {}, of user {}, {}", session->process(), grant->user().name(), end.text());
   }
   grant->end();
-  remove(admission.session, end);
+  remove(admission.session, crashed ? told(end) : "");
 }
 
 void Warden::refuse_without_process(Connection& connection) {
@@ -85,14 +87,14 @@ bool Warden::add(std::uint64_t id, const SessionPointer& session) {
   return !closed_;
 }
 
-void Warden::remove(std::uint64_t id, const ProcessEnd& end) {
+void Warden::remove(std::uint64_t id, std::string crash) {
   const SessionPointer session = find(id);
   const StatusReport last = session->report(0, {});
   MutexLock lock(mutex_);
   past_.add(last.past());
-  if (!session->ended_in_order()) {
+  if (!crash.empty()) {
     ++crashes_;
-    crashed_.emplace(id, told(end));
+    crashed_.emplace(id, std::move(crash));
     crash_order_.push_back(id);
     if (crash_order_.size() > kCrashesKept) {
       crashed_.erase(crash_order_.front());

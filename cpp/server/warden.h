@@ -38,7 +38,8 @@ class Warden final : public Host {
   static constexpr std::size_t kCrashesKept = 1024;
 
   bool add(std::uint64_t id, const SessionPointer& session) EXCLUDES(mutex_);
-  void remove(std::uint64_t id, const ProcessEnd& end) EXCLUDES(mutex_);
+  // `crash`: why it has not ended in order; empty: it has.
+  void remove(std::uint64_t id, std::string crash) EXCLUDES(mutex_);
   // Waits for remove() where the process takes nothing in any more.
   void await_removal(std::uint64_t id, Deadline deadline) EXCLUDES(mutex_);
   SessionPointer find(std::uint64_t id) const EXCLUDES(mutex_);

@@ -33,6 +33,7 @@ class Server(Stoppable):
         tls: PEM files of a certificate and of its key, as ``remotecl keygen`` makes them: the daemon speaks TLS only,
             and clients name it with ``?pin=`` or ``?ca=``.
         tls_client_ca: PEM file; clients have to show a certificate that is signed by one in it.
+        isolate: whether each session has a process of its own, so that a driver that crashes takes one session with it.
         startup_timeout_s: seconds that it may take until the daemon listens.
 
     Raises:
@@ -53,6 +54,7 @@ class Server(Stoppable):
         token_file: str | Path | None = None,
         tls: tuple[str | Path, str | Path] | None = None,
         tls_client_ca: str | Path | None = None,
+        isolate: bool = False,
         startup_timeout_s: float = 30.0,
     ) -> None:
         options: list[str] = []
@@ -62,6 +64,8 @@ class Server(Stoppable):
             options += ["--tls", *map(str, tls)]
         if tls_client_ca is not None:
             options += ["--tls-client-ca", str(tls_client_ca)]
+        if isolate:
+            options.append("--isolate")
         self._launch(listen, devices, environment, options)
         self._await_ready(time.monotonic() + startup_timeout_s)
 

@@ -138,6 +138,7 @@ class Session {
   enum class Pump { kTake, kSleep, kBusy };
   // Reads and handles what is there. Waits for it, or for stop_polling(), first: not, asleep, or looking for a while.
   void pump(Pump how);
+  void lose_bulk();
   void stop_polling();
   bool is_reading() const;  // this thread
   bool read_control();

@@ -19,6 +19,8 @@ namespace {
 
 // How long the background thread leaves the connection to the threads that wait, after one of them has waited.
 constexpr std::chrono::milliseconds kBackgroundPause{20};
+// How long a server may take to tell why it has ended a session.
+constexpr std::chrono::seconds kReasonTime{1};
 
 thread_local const Session* this_thread_reads = nullptr;
 
@@ -127,8 +129,20 @@ void Session::pump(Pump how) {
   }
   const Session* const former = std::exchange(this_thread_reads, this);
   if (waits[0].revents != 0 && !read_control()) lose(end_of(*control_, "connection", reconnector_.get()));
-  if (waits[1].revents != 0 && !read_bulk()) lose(end_of(*bulk_, "bulk connection", reconnector_.get()));
+  if (waits[1].revents != 0 && !read_bulk()) lose_bulk();
   this_thread_reads = former;
+}
+
+// Memory that both sides share ends with the process at the other end. The control connection can learn why that has
+// ended, where somebody is left to tell.
+void Session::lose_bulk() {
+  const auto end = std::chrono::steady_clock::now() + kReasonTime;
+  while (control_stream_ != nullptr && !lost() && !reconnector_->found_nobody()) {
+    if (std::chrono::steady_clock::now() >= end) break;
+    pollfd wait{control_->wait_handle(), POLLIN, 0};
+    if (::poll(&wait, 1, 10) > 0 && !read_control()) break;
+  }
+  lose(end_of(*bulk_, "bulk connection", reconnector_.get()));
 }
 
 bool Session::is_reading() const { return this_thread_reads == this; }

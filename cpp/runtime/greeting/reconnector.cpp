@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <exception>
 #include <random>
 #include <string_view>
 #include <system_error>
@@ -130,11 +131,32 @@ void Reconnector::run() {
   }
 }
 
+bool Reconnector::found_nobody() const {
+  MutexLock lock(mutex_);
+  return found_nobody_;
+}
+
+std::shared_ptr<Connection> Reconnector::dial() {
+  std::shared_ptr<Connection> connection;
+  std::exception_ptr failure;
+  try {
+    connection = dial_();
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  {
+    MutexLock lock(mutex_);
+    found_nobody_ = failure != nullptr;
+  }
+  if (failure) std::rethrow_exception(failure);
+  return connection;
+}
+
 std::string Reconnector::carry_on(const Stream& stream) {
   const ResumableConnection::Attempt attempt = stream.connection->detach();
   std::string failure;
   try {
-    const std::shared_ptr<Connection> connection = dial_();
+    const std::shared_ptr<Connection> connection = dial();
     {
       MutexLock lock(mutex_);
       if (stopping_) return "the session ends";

@@ -39,6 +39,8 @@ class Reconnector {
   void stop() EXCLUDES(mutex_);
   // Why the streams have ended; empty when that was not for want of a connection.
   std::string reason() const EXCLUDES(mutex_);
+  // Whether nobody was there when it last tried to connect.
+  bool found_nobody() const EXCLUDES(mutex_);
 
  private:
   struct Stream {
@@ -47,6 +49,7 @@ class Reconnector {
   };
 
   void run() EXCLUDES(mutex_);
+  std::shared_ptr<Connection> dial() EXCLUDES(mutex_);
   // Empty, or why it cannot be carried on now.
   std::string carry_on(const Stream& stream) EXCLUDES(mutex_);
   void give_up(const std::string& reason) EXCLUDES(mutex_);
@@ -63,6 +66,7 @@ class Reconnector {
   std::vector<Stream> streams_ GUARDED_BY(mutex_);
   std::shared_ptr<Connection> greeting_ GUARDED_BY(mutex_);
   std::string reason_ GUARDED_BY(mutex_);
+  bool found_nobody_ GUARDED_BY(mutex_) = false;
   std::uint64_t breaks_ GUARDED_BY(mutex_) = 0;
   bool stopping_ GUARDED_BY(mutex_) = false;
   std::thread thread_ GUARDED_BY(mutex_);

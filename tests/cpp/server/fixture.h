@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <fstream>
 #include <functional>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -12,6 +14,14 @@
 #include "server/server.h"
 
 namespace remotecl::testing {
+
+using server::LimitsTable;
+
+// How a server starts processes for its sessions.
+inline std::optional<server::ProcessCommand> isolation() {
+  return server::ProcessCommand{REMOTECL_SERVER_PROGRAM,
+                                {"remotecl-server", "--session-process", "--devices", "0", "--log-level", "off"}};
+}
 
 // A daemon in this process, on a port of its own, over the machine's OpenCL driver.
 class ServerTest : public ::testing::Test {
@@ -46,7 +56,13 @@ class ServerTest : public ::testing::Test {
     EXPECT_THROW(client.ping(), std::runtime_error);
   }
 
-  server::Server server_{Address{"127.0.0.1", 0}, "0"};
+  // With REMOTECL_TEST_ISOLATE in the environment sessions have processes of their own.
+  server::Server server_{Address{"127.0.0.1", 0},
+                         "0",
+                         {},
+                         {},
+                         {},
+                         std::getenv("REMOTECL_TEST_ISOLATE") != nullptr ? isolation() : std::nullopt};
 };
 
 inline constexpr const char* kAddSource = R"(
