@@ -125,6 +125,14 @@ void close_all_else() {
   ::fcntl(ChildProcess::kChannelDescriptor, F_SETFD, FD_CLOEXEC);
 }
 
+// What costs a processor's driver a moment, and a GPU's driver memory of the device.
+void make_contexts(const NativeDriver& driver) {
+  cl_int error = CL_SUCCESS;
+  for (const auto& device : driver.devices()) {
+    if (device->maps_in_place()) device->context(error);
+  }
+}
+
 }  // namespace
 
 int run_session_process(std::string_view devices) {
@@ -133,6 +141,7 @@ int run_session_process(std::string_view devices) {
   close_all_else();
   SessionChannel channel{Descriptor(ChildProcess::kChannelDescriptor)};
   NativeDriver driver(devices);
+  make_contexts(driver);
   SessionProcess(channel, driver).run();
   return 0;
 }

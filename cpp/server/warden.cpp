@@ -11,7 +11,7 @@ namespace remotecl::server {
 namespace {
 
 // A process that does not answer for so long is told of as it was.
-constexpr std::chrono::milliseconds kReportTime{500};
+constexpr std::chrono::seconds kReportTime{2};
 
 std::string remedy(const ProcessEnd& end) {
   if (end.signal == SIGKILL) {
