@@ -116,6 +116,14 @@ def all_gone(processes: list[int]) -> bool:
     return True
 
 
+@pytest.fixture(autouse=True)
+def crashes_are_crashes(monkeypatch):
+    """A sanitizer would make something else of them."""
+    for name in ("ASAN_OPTIONS", "TSAN_OPTIONS"):
+        if name in CLEAN_ENVIRONMENT:
+            monkeypatch.setitem(CLEAN_ENVIRONMENT, name, CLEAN_ENVIRONMENT[name] + ":handle_segv=0")
+
+
 @pytest.fixture(params=["plain", "tls"])
 def served(request, tmp_path):
     """A daemon that isolates sessions, and its name for clients."""

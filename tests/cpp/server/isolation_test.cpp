@@ -1,8 +1,10 @@
 // Sessions that have processes of their own, beneath a driver that crashes.
 #include <signal.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstdlib>
+#include <utility>
 
 #include "fixture.h"
 #include "status_client.h"
@@ -48,11 +50,20 @@ struct Waiting : ServerTest {
   using ServerTest::eventually;
 };
 
-// For those processes that are started while it lives.
-class Preloaded {
+// In the environment of those processes that are started while it lives.
+class Changed {
  public:
-  explicit Preloaded(const char* library) { ::setenv("LD_PRELOAD", library, 1); }
-  ~Preloaded() { ::unsetenv("LD_PRELOAD"); }
+  Changed(std::string name, const std::string& value) : name_(std::move(name)) {
+    if (const char* const before = std::getenv(name_.c_str())) before_ = before;
+    ::setenv(name_.c_str(), (before_.empty() ? value : before_ + ":" + value).c_str(), 1);
+  }
+  ~Changed() { before_.empty() ? ::unsetenv(name_.c_str()) : ::setenv(name_.c_str(), before_.c_str(), 1); }
+  Changed(const Changed&) = delete;
+  Changed& operator=(const Changed&) = delete;
+
+ private:
+  const std::string name_;
+  std::string before_;
 };
 
 class IsolationTest : public ::testing::Test {
@@ -78,7 +89,10 @@ class IsolationTest : public ::testing::Test {
     return at == std::string::npos ? -1 : std::atof(text.c_str() + at + name.size() + 2);
   }
 
-  Preloaded preloaded_{REMOTECL_CRASHING_DRIVER};
+  const Changed preload_{"LD_PRELOAD", REMOTECL_CRASHING_DRIVER};
+  // A sanitizer takes a crash for something to report, and wants to be loaded first.
+  const Changed address_sanitizer_{"ASAN_OPTIONS", "verify_asan_link_order=0:handle_segv=0"};
+  const Changed thread_sanitizer_{"TSAN_OPTIONS", "handle_segv=0"};
   server::Server server_{Address{"127.0.0.1", 0}, "0", {}, {}, limits(), isolation()};
 };
 
@@ -174,6 +188,27 @@ TEST_F(IsolationTest, SessionsEndWithTheServer) {
   EXPECT_EQ(last->text, "the server is shutting down");
   siginfo_t info{};
   EXPECT_EQ(::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT), -1) << "a process is left";
+}
+
+// As two processes do, each of which has the memory at another address.
+TEST(IsolationCountersTest, ProcessesShareAQuotaAndAPace) {
+  const auto made = make_ref<server::Counters>(2, server::Counters::For::kSeveralProcesses);
+  const auto opened = make_ref<server::Counters>(2, server::Descriptor(::dup(made->descriptor())));
+  server::MemoryQuota here(1, made, 1000, nullptr), there(1, opened, 1000, nullptr);
+  EXPECT_TRUE(here.reserve(0, 600));
+  EXPECT_FALSE(there.reserve(0, 600));
+  EXPECT_EQ(there.used(0), 600u);
+  here.give_back_all();
+  EXPECT_TRUE(there.reserve(0, 600));
+  server::Pace ours(1000, made, 1), theirs(1000, opened, 1);
+  EXPECT_EQ(theirs.debt(), 0s);
+  ours.take(100'000);
+  EXPECT_GT(theirs.debt(), 90s);
+}
+
+TEST(IsolationCountersTest, WhoHasTheMemoryCannotTakeItAway) {
+  const server::Counters made(2, server::Counters::For::kSeveralProcesses);
+  EXPECT_NE(::ftruncate(made.descriptor(), 0), 0);
 }
 
 TEST(IsolationExclusiveTest, WhatOthersSeeNobodyHasAlone) {
