@@ -30,8 +30,8 @@ PeerLink::PeerLink(Session& session, PeerId peer, LinkId id, const Secret& secre
       peer_(peer),
       id_(id),
       secret_(secret),
-      control_(make_stream(std::move(control), StreamKind::kControl, control_stream_)),
-      bulk_(make_stream(std::move(bulk), StreamKind::kBulk, bulk_stream_)),
+      control_(make_stream(std::move(control), StreamKind::kControl)),
+      bulk_(make_stream(std::move(bulk), StreamKind::kBulk)),
       outbox_(*control_),
       bulk_receiver_(session, outbox_, BulkReceiver::Pushes::kRefused),
       bulk_sender_(session, [this] { close(); }),
@@ -49,7 +49,7 @@ void PeerLink::start() {
 }
 
 void PeerLink::close() {
-  if (control_stream_ != nullptr) outbox_.close_with(Leave{});  // or the peer would wait for this side
+  if (streams_.control() != nullptr) outbox_.close_with(Leave{});  // or the peer would wait for this side
   control_->shutdown();
   bulk_->shutdown();
 }

@@ -11,6 +11,7 @@
 #include "runtime/base/mutex.h"
 #include "runtime/greeting/reconnector.h"
 #include "runtime/greeting/server_name.h"
+#include "runtime/greeting/stream_pair.h"
 #include "runtime/transport/connection.h"
 #include "server/bulk.h"
 #include "server/outbox.h"
@@ -40,7 +41,7 @@ class PeerLink final : public RefCounted {
   // Before start(): when a connection is lost, this side makes another one, to that server.
   void reconnect_to(const ServerName& server, const Invitation& invitation);
   // What the other side may carry on; null when there is nothing.
-  ResumableConnection* stream(Role role) const;
+  ResumableConnection* stream(Role role) const { return streams_.find(role); }
   const Secret& secret() const { return secret_; }
 
   bool lost() const EXCLUDES(mutex_);
@@ -87,7 +88,7 @@ class PeerLink final : public RefCounted {
     std::int32_t status;
   };
 
-  std::unique_ptr<Connection> make_stream(PeerEnd end, StreamKind kind, ResumableConnection*& stream);
+  std::unique_ptr<Connection> make_stream(PeerEnd end, StreamKind kind);
   void run();
   void serve();
   void receive_bulk();
@@ -110,8 +111,7 @@ class PeerLink final : public RefCounted {
   const PeerId peer_;
   const LinkId id_;
   const Secret secret_;
-  ResumableConnection* control_stream_ = nullptr;  // these, if they are
-  ResumableConnection* bulk_stream_ = nullptr;
+  StreamPair streams_;
   const std::unique_ptr<Connection> control_;
   const std::unique_ptr<Connection> bulk_;
   std::unique_ptr<Reconnector> reconnector_;  // of the side that connects

@@ -12,7 +12,7 @@ constexpr std::chrono::milliseconds kConnectTimeout{1500};
 
 }  // namespace
 
-std::unique_ptr<Connection> PeerLink::make_stream(PeerEnd end, StreamKind kind, ResumableConnection*& stream) {
+std::unique_ptr<Connection> PeerLink::make_stream(PeerEnd end, StreamKind kind) {
   if (!end.is_resumable) return std::move(end.connection);
   ResumableConnection::Hooks hooks;
   hooks.broken = [this] {
@@ -23,12 +23,13 @@ std::unique_ptr<Connection> PeerLink::make_stream(PeerEnd end, StreamKind kind, 
   hooks.acknowledge = [this, kind](std::uint64_t received) { outbox_.send(ServerReceived{kind, received}); };
   auto made = std::make_unique<ResumableConnection>(std::move(end.connection), session_.window(), std::move(hooks));
   if (kind == StreamKind::kBulk) made->make_writers_wait();
-  stream = made.get();
-  return made;
+  return streams_.add(kind, std::move(made));
 }
 
 void PeerLink::reconnect_to(const ServerName& server, const Invitation& invitation) {
-  if (control_stream_ == nullptr && bulk_stream_ == nullptr) return;
+  ResumableConnection* const control = streams_.control();
+  ResumableConnection* const bulk = streams_.bulk();
+  if (control == nullptr && bulk == nullptr) return;
   reconnector_ = std::make_unique<Reconnector>(
       server.address, invitation, session_.window(),
       [this, dialer = std::make_shared<const Dialer>(server)] {
@@ -38,24 +39,16 @@ void PeerLink::reconnect_to(const ServerName& server, const Invitation& invitati
         const LogScope scope(session_.id());
         spdlog::info("{}", news);
       });
-  if (control_stream_ != nullptr) reconnector_->add(*control_stream_, Role::kPeerControl);
-  if (bulk_stream_ != nullptr) reconnector_->add(*bulk_stream_, Role::kPeerBulk);
-}
-
-ResumableConnection* PeerLink::stream(Role role) const {
-  return role == Role::kPeerControl ? control_stream_ : bulk_stream_;
+  if (control != nullptr) reconnector_->add(*control, Role::kPeerControl);
+  if (bulk != nullptr) reconnector_->add(*bulk, Role::kPeerBulk);
 }
 
 void PeerLink::take(const ServerReceived& message) {
-  ResumableConnection* const received = message.stream == StreamKind::kBulk ? bulk_stream_ : control_stream_;
-  if (received == nullptr || !received->acknowledged(message.bytes)) {
+  if (!streams_.acknowledged(message.stream, message.bytes)) {
     throw ProtocolError("a peer has received more than was sent");
   }
 }
 
-void PeerLink::take(const Leave&) {
-  if (control_stream_ != nullptr) control_stream_->end_when_broken();
-  if (bulk_stream_ != nullptr) bulk_stream_->end_when_broken();
-}
+void PeerLink::take(const Leave&) { streams_.end_when_broken(); }
 
 }  // namespace remotecl::server

@@ -78,8 +78,7 @@ void linger(Connection& connection) {
 Session::Session(const Shared& shared, std::unique_ptr<Connection> control, const Address& address, std::uint64_t id,
                  const Secret& secret, std::unique_ptr<Grant> grant, bool is_resumable)
     : shared_(shared),
-      control_(is_resumable ? make_stream(std::move(control), StreamKind::kControl, control_stream_)
-                            : std::move(control)),
+      control_(is_resumable ? make_stream(std::move(control), StreamKind::kControl) : std::move(control)),
       id_(id),
       secret_(secret),
       grant_(std::move(grant)),
@@ -105,7 +104,7 @@ void Session::run() {
   }
   if (!last_words.empty()) {
     spdlog::warn("{}", last_words);
-    if (control_stream_ != nullptr) control_stream_->end_when_broken();
+    if (ResumableConnection* const control = streams_.control()) control->end_when_broken();
     outbox_.close_with(SessionError{last_words});
     linger(*control_);
   }
@@ -206,7 +205,7 @@ bool Session::claim_bulk() {
 bool Session::attach_bulk(std::unique_ptr<Connection> connection, bool is_resumable) {
   MutexLock lock(bulk_mutex_);
   if (bulk_closed_) return false;
-  bulk_ = is_resumable ? make_stream(std::move(connection), StreamKind::kBulk, bulk_stream_) : std::move(connection);
+  bulk_ = is_resumable ? make_stream(std::move(connection), StreamKind::kBulk) : std::move(connection);
   bulk_running_ = true;
   return true;
 }

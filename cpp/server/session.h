@@ -12,6 +12,7 @@
 
 #include "runtime/base/mutex.h"
 #include "runtime/base/ref_counted.h"
+#include "runtime/greeting/stream_pair.h"
 #include "runtime/protocol/frames.h"
 #include "runtime/protocol/message_buffer.h"
 #include "runtime/protocol/messages.h"
@@ -86,7 +87,7 @@ class Session final : public RefCounted {
   bool attach_bulk(std::unique_ptr<Connection> connection, bool is_resumable) EXCLUDES(bulk_mutex_);
   void run_bulk();
   // What a new connection may carry on.
-  std::vector<OpenStream> streams(Role role) EXCLUDES(bulk_mutex_);
+  std::vector<OpenStream> streams(Role role);
   // How long the other end of a lost connection is waited for.
   std::chrono::milliseconds window() const { return window_; }
 
@@ -149,9 +150,7 @@ class Session final : public RefCounted {
  private:
   friend struct Dispatch;
 
-  std::unique_ptr<Connection> make_stream(std::unique_ptr<Connection> carrier, StreamKind kind,
-                                          ResumableConnection*& stream);
-  ResumableConnection* stream(Role role) EXCLUDES(bulk_mutex_);
+  std::unique_ptr<Connection> make_stream(std::unique_ptr<Connection> carrier, StreamKind kind);
   void expect_back(const Introduce& message, const std::string& own_host);
   void serve();
   void run(const std::function<void()>& job);
@@ -280,7 +279,7 @@ class Session final : public RefCounted {
 
   const Shared shared_;
   std::atomic<std::chrono::milliseconds> window_{std::chrono::seconds(30)};  // how long the client may be gone
-  ResumableConnection* control_stream_ = nullptr;                            // control_, if it is one
+  StreamPair streams_;
   const std::unique_ptr<Connection> control_;
   const std::uint64_t id_;
   const Secret secret_;
@@ -325,7 +324,6 @@ class Session final : public RefCounted {
   mutable Mutex bulk_mutex_;
   ConditionVariable bulk_left_;
   std::unique_ptr<Connection> bulk_ GUARDED_BY(bulk_mutex_);
-  ResumableConnection* bulk_stream_ GUARDED_BY(bulk_mutex_) = nullptr;  // bulk_, if it is one
   bool bulk_claimed_ GUARDED_BY(bulk_mutex_) = false;
   bool bulk_running_ GUARDED_BY(bulk_mutex_) = false;
   bool bulk_closed_ GUARDED_BY(bulk_mutex_) = false;

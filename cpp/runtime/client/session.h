@@ -20,6 +20,7 @@
 #include "runtime/greeting/dialer.h"
 #include "runtime/greeting/reconnector.h"
 #include "runtime/greeting/server_name.h"
+#include "runtime/greeting/stream_pair.h"
 #include "runtime/protocol/message_buffer.h"
 #include "runtime/protocol/messages.h"
 #include "runtime/transport/address.h"
@@ -123,11 +124,11 @@ class Session {
   static constexpr std::size_t kWriteThreshold = 16u << 10;
 
   void connect();
-  std::unique_ptr<Connection> make_stream(std::shared_ptr<Connection> carrier, StreamKind kind,
-                                          ResumableConnection*& stream);
+  std::unique_ptr<Connection> make_stream(std::shared_ptr<Connection> carrier, StreamKind kind);
   // While the server cannot be reached, only so much is kept for it.
   void await_room() {
-    if (control_stream_ != nullptr && control_stream_->crowded()) [[unlikely]]
+    ResumableConnection* const control = streams_.control();
+    if (control != nullptr && control->crowded()) [[unlikely]]
       wait_for_room();
   }
   void wait_for_room();
@@ -170,10 +171,9 @@ class Session {
   const std::uint32_t index_;
   const std::chrono::milliseconds window_;  // how long it is tried to connect again
   const Dialer dialer_;
+  StreamPair streams_;
   std::unique_ptr<Connection> control_;
   std::unique_ptr<Connection> bulk_;
-  ResumableConnection* control_stream_ = nullptr;  // these, if they are
-  ResumableConnection* bulk_stream_ = nullptr;
   std::unique_ptr<Reconnector> reconnector_;
   std::vector<int> given_up_in_forks_;
   Welcome welcome_{};

@@ -23,7 +23,7 @@ void Session::handle_pushes_taken(const PushesTaken& report) {
 // What is pushed is copied, so that the caller can go on without the server. Anything else stays the session's until
 // the server has received it.
 bool Session::send_bulk(const TransferRef& transfer) {
-  const bool lends = bulk_stream_ != nullptr && !transfer->is_pushed;
+  const bool lends = streams_.bulk() != nullptr && !transfer->is_pushed;
   const std::int32_t status = transfer->is_pushed ? kPushedChunk : 0;
   bool ok = true;
   while (ok && transfer->moved < transfer->size) {
@@ -51,7 +51,7 @@ void Session::end_received() {
   std::vector<TransferRef> received;
   {
     const std::lock_guard lock(tables_mutex_);
-    while (!lent_.empty() && lent_.front().end <= bulk_stream_->acknowledged_bytes()) {
+    while (!lent_.empty() && lent_.front().end <= streams_.bulk()->acknowledged_bytes()) {
       received.push_back(std::move(lent_.front().transfer));
       lent_.pop_front();
     }

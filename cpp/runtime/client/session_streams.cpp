@@ -40,12 +40,12 @@ void Session::connect() {
   } else {
     reconnector_ = std::make_unique<Reconnector>(
         address_, invitation, window_, [this] { return unshared(dialer_.connect(kConnectTimeout)); }, notice);
-    control_ = make_stream(unshared(std::move(control)), StreamKind::kControl, control_stream_);
-    reconnector_->add(*control_stream_, Role::kControl);
+    control_ = make_stream(unshared(std::move(control)), StreamKind::kControl);
+    reconnector_->add(*streams_.control(), Role::kControl);
   }
   if (reconnector_ != nullptr && bulk.get() == bulk_stream) {
-    bulk_ = make_stream(unshared(std::move(bulk)), StreamKind::kBulk, bulk_stream_);
-    reconnector_->add(*bulk_stream_, Role::kBulk);
+    bulk_ = make_stream(unshared(std::move(bulk)), StreamKind::kBulk);
+    reconnector_->add(*streams_.bulk(), Role::kBulk);
   } else {
     given_up_in_forks_.push_back(bulk_descriptor);
     if (bulk->wait_handle() != bulk_descriptor) given_up_in_forks_.push_back(bulk->wait_handle());
@@ -53,41 +53,36 @@ void Session::connect() {
   }
 }
 
-std::unique_ptr<Connection> Session::make_stream(std::shared_ptr<Connection> carrier, StreamKind kind,
-                                                 ResumableConnection*& stream) {
+std::unique_ptr<Connection> Session::make_stream(std::shared_ptr<Connection> carrier, StreamKind kind) {
   ResumableConnection::Hooks hooks;
   hooks.broken = [this] { reconnector_->broken(); };
   hooks.acknowledge = [this, kind](std::uint64_t received) {
     send(ClientReceived{kind, received});
     flush();
   };
-  auto made = std::make_unique<ResumableConnection>(std::move(carrier), window_, std::move(hooks));
-  stream = made.get();
-  return made;
+  return streams_.add(kind, std::make_unique<ResumableConnection>(std::move(carrier), window_, std::move(hooks)));
 }
 
 void Session::handle_received(const ServerReceived& report) {
-  ResumableConnection* const stream = report.stream == StreamKind::kBulk ? bulk_stream_ : control_stream_;
-  if (stream == nullptr || !stream->acknowledged(report.bytes)) {
+  if (!streams_.acknowledged(report.stream, report.bytes)) {
     return lose("the server has received more than was sent to it");
   }
-  if (stream == bulk_stream_) end_received();
+  if (report.stream == StreamKind::kBulk) end_received();
 }
 
 void Session::wait_for_room() {
   if (is_reading()) return;  // what makes room has yet to be read
-  wait([this] { return !control_stream_->crowded(); });
+  wait([this] { return !streams_.control()->crowded(); });
 }
 
 void Session::expect_shutdown() {
   shutdown_expected_ = true;
-  if (control_stream_ != nullptr) control_stream_->end_when_broken();
-  if (bulk_stream_ != nullptr) bulk_stream_->end_when_broken();
+  streams_.end_when_broken();
 }
 
 void Session::leave() {
   const std::unique_lock lock(out_mutex_, std::try_to_lock);
-  if (!lock.owns_lock() || lost() || control_stream_ == nullptr) return;
+  if (!lock.owns_lock() || lost() || streams_.control() == nullptr) return;
   expect_shutdown();
   append_message(out_, Leave{});
   const std::ptrdiff_t count = control_->try_write(out_.bytes());
