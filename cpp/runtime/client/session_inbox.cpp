@@ -188,7 +188,7 @@ bool Session::read_bulk() {
     const MutableBytes to = is_wanted
                                 ? MutableBytes(bulk_transfer_->memory + bulk_transfer_->moved, bulk_left_)
                                 : MutableBytes(unwanted).first(std::min<std::uint64_t>(bulk_left_, unwanted.size()));
-    const std::ptrdiff_t count = bulk_->try_read_some(to);
+    const std::ptrdiff_t count = is_wanted ? bulk_->try_read_ahead(to) : bulk_->try_read_some(to);
     if (count <= 0) return count < 0;
     bulk_transfer_->advance(static_cast<std::uint64_t>(count));
     bulk_left_ -= static_cast<std::uint64_t>(count);

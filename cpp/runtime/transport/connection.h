@@ -30,6 +30,10 @@ class Connection {
   virtual std::size_t read_some(MutableBytes to) = 0;
   // As read_some, without blocking: -1 when nothing is there.
   virtual std::ptrdiff_t try_read_some(MutableBytes to) = 0;
+  // As try_read_some(), for a large `to`: what comes behind bytes that are still missing may be put in its place there
+  // before it is told as read. So whoever reads on has to name the memory that follows, or does not want those bytes.
+  // May take a moment, where more is coming.
+  virtual std::ptrdiff_t try_read_ahead(MutableBytes to) { return try_read_some(to); }
   // Before try_read_some, when more is on its way for sure: may look for it for a moment, where sleeping costs more.
   virtual void await_briefly() {}
   // Writes everything, blocking as needed; false when the connection is broken. Changes the vectors.

@@ -48,13 +48,14 @@ bool ResumableConnection::adopt_writer() {
 }
 
 // As try_read_some() of a connection; -1 also when there is none.
-std::ptrdiff_t ResumableConnection::read_now(MutableBytes to, bool blocks) {
+std::ptrdiff_t ResumableConnection::read_now(MutableBytes to, How how) {
   std::shared_ptr<Connection> gone;
   {
     MutexLock lock(read_mutex_);
     if (!adopt_reader()) return -1;
-    const std::ptrdiff_t count =
-        blocks ? static_cast<std::ptrdiff_t>(reader_->read_some(to)) : reader_->try_read_some(to);
+    const std::ptrdiff_t count = how == How::kBlocking ? static_cast<std::ptrdiff_t>(reader_->read_some(to))
+                                 : how == How::kNow    ? reader_->try_read_some(to)
+                                                       : reader_->try_read_ahead(to);
     if (count < 0) return -1;
     if (count > 0) {
       bytes_received_.store(bytes_received_.load(std::memory_order_relaxed) + static_cast<std::uint64_t>(count),
@@ -77,14 +78,18 @@ std::ptrdiff_t ResumableConnection::read_now(MutableBytes to, bool blocks) {
 
 std::size_t ResumableConnection::read_some(MutableBytes to) {
   for (;;) {
-    const std::ptrdiff_t count = read_now(to, true);
+    const std::ptrdiff_t count = read_now(to, How::kBlocking);
     if (count > 0) return static_cast<std::size_t>(count);
     if (!await_carrier()) return 0;
   }
 }
 
-std::ptrdiff_t ResumableConnection::try_read_some(MutableBytes to) {
-  const std::ptrdiff_t count = read_now(to, false);
+std::ptrdiff_t ResumableConnection::try_read_some(MutableBytes to) { return read(to, How::kNow); }
+
+std::ptrdiff_t ResumableConnection::try_read_ahead(MutableBytes to) { return read(to, How::kAhead); }
+
+std::ptrdiff_t ResumableConnection::read(MutableBytes to, How how) {
+  const std::ptrdiff_t count = read_now(to, how);
   return count < 0 && ended() ? 0 : count;
 }
 

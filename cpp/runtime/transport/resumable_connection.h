@@ -34,6 +34,7 @@ class ResumableConnection final : public Connection {
   using Connection::write;
   std::size_t read_some(MutableBytes to) override;
   std::ptrdiff_t try_read_some(MutableBytes to) override;
+  std::ptrdiff_t try_read_ahead(MutableBytes to) override;
   bool write(iovec* parts, int count) override;
   std::ptrdiff_t try_write(Bytes from) override;
   // For the thread that reads, and valid until it reads.
@@ -94,7 +95,9 @@ class ResumableConnection final : public Connection {
 
   bool adopt_reader() const REQUIRES(read_mutex_);
   bool adopt_writer() REQUIRES(write_mutex_);
-  std::ptrdiff_t read_now(MutableBytes to, bool blocks) EXCLUDES(read_mutex_);
+  enum class How { kBlocking, kNow, kAhead };
+  std::ptrdiff_t read(MutableBytes to, How how) EXCLUDES(read_mutex_);
+  std::ptrdiff_t read_now(MutableBytes to, How how) EXCLUDES(read_mutex_);
   bool await_carrier() EXCLUDES(state_mutex_);
   bool is_still_crowded() EXCLUDES(write_mutex_);
   bool is_crowded() REQUIRES(write_mutex_);
