@@ -203,6 +203,8 @@ const Row kDeviceInfo[] = {
        const auto* name = d.platform_info(CL_PLATFORM_NAME);
        sink.text(name == nullptr ? "" : std::string(as_text(*name).substr(0, as_text(*name).find('\0'))));
      }},
+    {CL_DEVICE_REMOTECL_BULK_STREAMS,
+     [](Device& d, const InfoSink& sink) { sink.value<cl_uint>(d.session().bulk_streams()); }},
 };
 
 }  // namespace

@@ -128,7 +128,7 @@ std::optional<Admission> admit(Connection& connection, const Hello& hello, std::
 }
 
 std::optional<Return> readmit(Connection& connection, const Hello& hello, std::uint64_t epoch,
-                              std::span<const Secret> secrets, Deadline deadline) {
+                              std::span<const Secret> secrets, std::uint64_t features, Deadline deadline) {
   Transcript transcript{hello.role, hello.features, 0, hello.session, epoch, hello.secret, random_secret()};
   Welcome challenge{};
   challenge.status = WelcomeStatus::kProve;
@@ -145,15 +145,16 @@ std::optional<Return> readmit(Connection& connection, const Hello& hello, std::u
     const Bytes key = std::as_bytes(std::span(secrets[i]));
     const Proof right = prove(key, Claim::kConnecting, transcript);
     if (!same_bytes(std::as_bytes(std::span(proof)), std::as_bytes(std::span(right)))) continue;
-    transcript.taken = hello.features;
-    return Return{i, decode_frame<ResumeAt>(bytes).received, prove_briefly(key, Claim::kAccepting, transcript)};
+    transcript.taken = features;
+    return Return{i, decode_frame<ResumeAt>(bytes).received, prove_briefly(key, Claim::kAccepting, transcript),
+                  prove_briefly(key, Claim::kStripes, transcript)};
   }
   return std::nullopt;
 }
 
 void welcome_back(Connection& connection, std::uint64_t epoch, const Hello& hello, const Return& back,
-                  std::uint64_t received) {
-  answer(connection, {{}, 0, WelcomeStatus::kAccepted, hello.features, hello.session, back.shown, epoch, 0, 0});
+                  std::uint64_t features, std::uint64_t received) {
+  answer(connection, {{}, 0, WelcomeStatus::kAccepted, features, hello.session, back.shown, epoch, 0, 0});
   connection.try_write(Bytes(encode_frame<ResumeAt, kResumeAtSize>(ResumeAt{received})));
 }
 

@@ -43,12 +43,13 @@ struct Return {
   std::size_t secret;  // which one it has proved to know
   std::uint64_t received;
   Secret shown;  // what its welcome says in place of the secret
+  Secret stripes_key;
 };
-// Whether it has proved in time to know one of the secrets; if not, it gets no answer.
+// Whether it has proved in time to know one of the secrets; if not, it gets no answer. `features`: of the Welcome.
 std::optional<Return> readmit(Connection& connection, const Hello& hello, std::uint64_t epoch,
-                              std::span<const Secret> secrets, Deadline deadline);
+                              std::span<const Secret> secrets, std::uint64_t features, Deadline deadline);
 void welcome_back(Connection& connection, std::uint64_t epoch, const Hello& hello, const Return& back,
-                  std::uint64_t received);
+                  std::uint64_t features, std::uint64_t received);
 void refuse(Connection& connection, std::uint64_t epoch, WelcomeStatus status, std::string_view text);
 std::string version_mismatch_text(std::uint32_t client_version);
 

@@ -31,9 +31,9 @@ void PeerLink::reconnect_to(const ServerName& server, const Invitation& invitati
   ResumableConnection* const bulk = streams_.bulk();
   if (control == nullptr && bulk == nullptr) return;
   reconnector_ = std::make_unique<Reconnector>(
-      server.address, invitation, session_.window(),
-      [this, dialer = std::make_shared<const Dialer>(server)] {
-        return pace(dialer->connect(kConnectTimeout), session_.grant().paces());
+      server.address, invitation, session_.window(), kConnectTimeout,
+      [this, dialer = std::make_shared<const Dialer>(server)](std::chrono::milliseconds timeout, Deadline deadline) {
+        return pace(dialer->connect(timeout, deadline), session_.grant().paces());
       },
       [this](const std::string& news) {
         const LogScope scope(session_.id());

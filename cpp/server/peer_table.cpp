@@ -5,6 +5,8 @@
 #include "runtime/greeting/dialer.h"
 #include "runtime/greeting/greeting.h"
 #include "runtime/greeting/secret.h"
+#include "runtime/greeting/stripes.h"
+#include "runtime/transport/striped_connection.h"
 #include "server/log.h"
 #include "server/protocol_error.h"
 #include "server/session.h"
@@ -118,7 +120,7 @@ PeerEnd PeerTable::open(const Attempt& attempt, const Address& address, Role rol
     MutexLock lock(mutex_);
     greeting_.erase(connection.get());
   };
-  std::uint64_t features = role == Role::kPeerBulk ? bulk_features() : 0;
+  std::uint64_t features = role == Role::kPeerBulk ? bulk_features() | stripes_features() : 0;
   if (session_.window().count() != 0) features |= kFeatureResumable;
   Welcome welcome{};
   try {
@@ -132,6 +134,16 @@ PeerEnd PeerTable::open(const Attempt& attempt, const Address& address, Role rol
   const Connection* const stream = connection.get();
   if (role == Role::kPeerBulk) connection = share_memory(std::move(connection), address, welcome);
   const bool is_resumable = (welcome.features & kFeatureResumable) != 0 && connection.get() == stream;
+  if (connection.get() == stream) {
+    const Secret key = stripes_key(attempt.invitation, role, features, welcome.features);
+    auto further = open_stripes(
+        *connection, address, {attempt.invitation.session, attempt.invitation.epoch, key}, stripes_of(welcome.features),
+        [&dialer](std::chrono::milliseconds timeout, Deadline deadline) { return dialer.connect(timeout, deadline); });
+    if (!further.empty()) {
+      further.insert(further.begin(), std::move(connection));
+      connection = std::make_unique<StripedConnection>(std::move(further));
+    }
+  }
   return {pace(std::move(connection), session_.grant().paces()), is_resumable};
 }
 

@@ -239,6 +239,7 @@ void Session::tear_down() {
   }
   outbox_.close();
   control_->shutdown();
+  stripes_.close();
   {
     MutexLock lock(bulk_mutex_);
     bulk_closed_ = true;

@@ -37,6 +37,7 @@
 #include "server/sampler.h"
 #include "server/session_counters.h"
 #include "server/status_board.h"
+#include "server/stripes.h"
 #include "server/sub_device_table.h"
 #include "server/users.h"
 #include "server/worker.h"
@@ -140,6 +141,7 @@ class Session final : public RefCounted {
 
   Outbox& outbox() { return outbox_; }                                     // any thread
   BulkReceiver& bulk_receiver() { return bulk_receiver_; }                 // any thread
+  StripeTable& stripes() { return stripes_; }                              // any thread
   BulkSender& bulk_sender() { return bulk_sender_; }                       // any thread
   PeerTable& peers() { return peers_; }                                    // any thread
   Issuer& issuer() { return issuer_; }                                     // with the lock
@@ -280,6 +282,7 @@ class Session final : public RefCounted {
   const Shared shared_;
   std::atomic<std::chrono::milliseconds> window_{std::chrono::seconds(30)};  // how long the client may be gone
   StreamPair streams_;
+  StripeTable stripes_;
   const std::unique_ptr<Connection> control_;
   const std::uint64_t id_;
   const Secret secret_;

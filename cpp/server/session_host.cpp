@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "runtime/greeting/secret.h"
+#include "runtime/greeting/stripes.h"
 #include "runtime/transport/shared_memory.h"
 #include "server/handshake.h"
 #include "server/log.h"
@@ -50,6 +51,8 @@ void SessionHost::serve_further(Arrival& arrival) {
     serve_bulk(arrival);
   } else if (role == Role::kPeerControl || role == Role::kPeerBulk) {
     serve_peer(arrival);
+  } else if (role == Role::kStripe) {
+    serve_stripe(arrival);
   }
 }
 
@@ -73,23 +76,41 @@ void SessionHost::refuse(Connection& connection, Refusal why, WelcomeStatus stat
 // A client, or a peer, that has lost its connection.
 void SessionHost::serve_return(Arrival& arrival) {
   const Ref<Session> session = find_session(arrival.hello.session);
-  const auto streams = session ? session->streams(arrival.hello.role) : std::vector<OpenStream>();
+  auto streams = session ? session->streams(arrival.hello.role) : std::vector<OpenStream>();
+  if (session && streams.empty()) {  // it may be lost while it is put together
+    session->stripes().settle(arrival.deadline);
+    streams = session->streams(arrival.hello.role);
+  }
   if (streams.empty()) {
     return refuse(*arrival.connection, Refusal::kUnknownSession, WelcomeStatus::kUnknownSession,
                   "the session has ended here; it is kept only for a while when its connection is lost");
   }
   std::vector<Secret> secrets;
   for (const OpenStream& stream : streams) secrets.push_back(stream.secret);
-  const auto back = readmit(*arrival.connection, arrival.hello, epoch_, secrets, arrival.deadline);
+  const std::uint64_t features = kFeatureResume | taken_stripes(arrival.hello);
+  const auto back = readmit(*arrival.connection, arrival.hello, epoch_, secrets, features, arrival.deadline);
   arrival.place.leave();
   if (!back) return;
   ResumableConnection& stream = *streams[back->secret].connection;
   const ResumableConnection::Attempt attempt = stream.detach();
-  welcome_back(*arrival.connection, epoch_, arrival.hello, *back, attempt.received);
-  auto connection = pace(std::move(arrival.connection), session->grant().paces());
+  StripeGroup stripes(session->stripes(), stripes_of(features), back->stripes_key);
+  welcome_back(*arrival.connection, epoch_, arrival.hello, *back, features, attempt.received);
+  auto connection = pace(stripes.join(std::move(arrival.connection)), session->grant().paces());
   if (!stream.resume(attempt, std::move(connection), back->received)) return;
   const LogScope scope(session->id());
   spdlog::info("goes on over another connection");
+}
+
+// One more connection of a stream that is being put together.
+void SessionHost::serve_stripe(Arrival& arrival) {
+  arrival.place.leave();
+  const std::shared_ptr<Connection> connection = std::move(arrival.connection);
+  const Ref<Session> session = find_session(arrival.hello.session);
+  if (const auto key = session ? session->stripes().add(arrival.hello, connection) : std::nullopt) {
+    return welcome(*connection, epoch_, arrival.hello, *key, arrival.hello.features);
+  }
+  refuse(*connection, Refusal::kUnknownSession, WelcomeStatus::kUnknownSession,
+         "there is no such session, or it expects no such connection");
 }
 
 void SessionHost::serve_peer(Arrival& arrival) {
@@ -104,12 +125,16 @@ void SessionHost::serve_peer(Arrival& arrival) {
   arrival.place.leave();
   auto connection = std::move(arrival.connection);
   const std::uint64_t possible = kFeatureResumable | (hello.role == Role::kPeerBulk ? bulk_features() : 0);
-  const std::uint64_t features = hello.features & possible;
+  const std::uint64_t features = (hello.features & possible) | taken_stripes(hello);
+  StripeGroup stripes(session->stripes(), stripes_of(features),
+                      stripes_key({hello.session, epoch_, invited->secret}, hello.role, hello.features, features));
   welcome(*connection, epoch_, hello, invited->secret, features);
   const Connection* const stream = connection.get();
   if ((features & kFeatureSharedMemory) != 0) connection = share_memory(std::move(connection));
   if (connection == nullptr) return;
-  const bool is_resumable = (features & kFeatureResumable) != 0 && connection.get() == stream;
+  const bool is_stream = connection.get() == stream;
+  if (is_stream) connection = stripes.join(std::move(connection));
+  const bool is_resumable = (features & kFeatureResumable) != 0 && is_stream;
   connection = pace(std::move(connection), session->grant().paces());
   session->peers().attach(*invited, hello.role, {std::move(connection), is_resumable}, arrival.from);
 }
@@ -126,15 +151,20 @@ void SessionHost::serve_bulk(Arrival& arrival) {
   if (!session->claim_bulk()) {
     return refuse(*connection, Refusal::kBusy, WelcomeStatus::kBusy, "the session has its bulk connection already");
   }
-  const std::uint64_t features = hello.features & (bulk_features() | kFeatureResumable);
+  const std::uint64_t features = (hello.features & (bulk_features() | kFeatureResumable)) | taken_stripes(hello);
+  StripeGroup stripes(session->stripes(), stripes_of(features),
+                      stripes_key({hello.session, epoch_, session->secret()}, hello.role, hello.features, features));
   welcome(*connection, epoch_, hello, session->secret(), features);
   const Connection* const stream = connection.get();
   if ((features & kFeatureSharedMemory) != 0) connection = share_memory(std::move(connection));
   if (connection == nullptr) return session->close("the bulk connection was lost");
-  // Memory does not break.
-  const bool is_resumable = (features & kFeatureResumable) != 0 && connection.get() == stream;
+  // Memory is one connection, and does not break.
+  const bool is_stream = connection.get() == stream;
+  if (is_stream) connection = stripes.join(std::move(connection));
+  const bool is_resumable = (features & kFeatureResumable) != 0 && is_stream;
   connection = pace(std::move(connection), session->grant().paces());
   if (!session->attach_bulk(std::move(connection), is_resumable)) return;
+  stripes.leave();
   session->run_bulk();
 }
 

@@ -34,6 +34,7 @@ class SessionHost final : public Host {
   void serve_return(Arrival& arrival);
   void serve_bulk(Arrival& arrival);
   void serve_peer(Arrival& arrival);
+  void serve_stripe(Arrival& arrival);
   Ref<Session> find_session(std::uint64_t id) const EXCLUDES(mutex_);
   void refuse(Connection& connection, Refusal why, WelcomeStatus status, std::string_view text);
 

@@ -149,14 +149,23 @@ int accept_peer(int listener) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   try {
     const int echo = accept_peer(listener);
-    const int bulk = accept_peer(listener);
-    std::thread bulk_thread(serve_bulk, bulk);
+    // One for bulk data, and later more.
+    std::thread([listener] {
+      for (;;) std::thread(serve_bulk, accept_peer(listener)).detach();
+    }).detach();
     serve_echo(echo);
-    bulk_thread.join();
   } catch (...) {
     _exit(1);
   }
   _exit(0);
+}
+
+sockaddr_in loopback(uint16_t port) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = port;
+  return address;
 }
 
 int connect_to(const sockaddr_in& address) {
@@ -172,16 +181,15 @@ int connect_to(const sockaddr_in& address) {
 RawPeer::RawPeer() : batch_(kBatchBytes) {
   const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (listener < 0) fail("socket");
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  sockaddr_in address = loopback(0);
   if (bind(listener, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) fail("bind");
-  if (listen(listener, 2) != 0) fail("listen");
+  if (listen(listener, 16) != 0) fail("listen");
   socklen_t length = sizeof address;
   if (getsockname(listener, reinterpret_cast<sockaddr*>(&address), &length) != 0) fail("getsockname");
   child_ = fork();
   if (child_ < 0) fail("fork");
   if (child_ == 0) run_child(listener);
+  port_ = address.sin_port;
   echo_ = connect_to(address);
   bulk_ = connect_to(address);
   close(listener);
@@ -190,6 +198,7 @@ RawPeer::RawPeer() : batch_(kBatchBytes) {
 RawPeer::~RawPeer() {
   if (echo_ >= 0) close(echo_);
   if (bulk_ >= 0) close(bulk_);
+  for (const int socket : further_) close(socket);
   if (child_ > 0) waitpid(child_, nullptr, 0);
 }
 
@@ -203,6 +212,21 @@ double RawPeer::round_trip() {
 
 double RawPeer::send_bulk(const uint8_t* data, size_t size) {
   return send_confirmed(bulk_, Operation::kSink, data, size);
+}
+
+double RawPeer::send_bulk_over(size_t connections, const uint8_t* data, size_t size) {
+  while (further_.size() < connections) further_.push_back(connect_to(loopback(port_)));
+  const size_t part = size / connections;
+  std::vector<std::thread> senders;
+  const Stopwatch watch;
+  for (size_t i = 0; i < connections; ++i) {
+    const size_t begin = i * part;
+    const size_t end = i + 1 == connections ? size : begin + part;
+    senders.emplace_back(
+        [this, i, data, begin, end] { send_confirmed(further_[i], Operation::kSink, data + begin, end - begin); });
+  }
+  for (std::thread& sender : senders) sender.join();
+  return watch.seconds();
 }
 
 double RawPeer::send_discarded(const uint8_t* data, size_t size) {

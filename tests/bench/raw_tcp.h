@@ -25,12 +25,16 @@ class RawPeer {
   // memory, and not what a transfer between two buffers can have.
   double send_discarded(const uint8_t* data, size_t size);
   double receive_bulk(uint8_t* data, size_t size);  // from the request to the last byte
-  double send_messages(size_t count);               // coalesced messages, until all are parsed
+  // As send_bulk, a part over each of so many connections, by a thread of its own.
+  double send_bulk_over(size_t connections, const uint8_t* data, size_t size);
+  double send_messages(size_t count);  // coalesced messages, until all are parsed
 
  private:
   pid_t child_ = -1;
   int echo_ = -1;
   int bulk_ = -1;
+  std::vector<int> further_;  // for send_bulk_over
+  uint16_t port_ = 0;
   std::vector<uint8_t> batch_;
 };
 

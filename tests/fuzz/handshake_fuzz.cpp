@@ -11,6 +11,7 @@
 #include "runtime/greeting/proof.h"
 #include "runtime/greeting/secret.h"
 #include "server/handshake.h"
+#include "server/stripes.h"
 #include "support/memory_connection.h"
 
 using namespace remotecl;
@@ -87,6 +88,9 @@ void greet_daemon(const Head& head, Bytes words) {
   if (admission) server::welcome(stranger.connection, head.epoch, *admission);
   // Sessions and links: nobody knows their secret by chance.
   if (same_secret(connecting_proof(kSecret, *hello), hello->secret)) complain("a secret was proved by chance");
+  server::StripeTable stripes;
+  const server::StripeGroup group(stripes, kStripesMax, kSecret);
+  if (stripes.add(*hello, nullptr)) complain("a stranger's connection was made a part of somebody's stream");
   server::welcome(stranger.connection, head.epoch, *hello, kSecret, hello->features);
   server::refuse(stranger.connection, head.epoch, WelcomeStatus::kVersionMismatch,
                  server::version_mismatch_text(hello->version));

@@ -107,7 +107,7 @@ void write_greeting(const std::filesystem::path& corpus, const std::string& name
 }
 
 void write_greetings(const std::filesystem::path& corpus) {
-  for (std::uint32_t role = 0; role < 5; ++role) {
+  for (std::uint32_t role = 0; role < 6; ++role) {
     const auto hello = encode_frame<Hello, kHelloSize>(
         {kMagic, kProtocolVersion, static_cast<Role>(role), kFeatureToken, 0, Secret{5}});
     const std::string suffix = std::to_string(role);

@@ -91,6 +91,8 @@ def test_a_problem_is_said_with_its_remedy_and_counts(run_remotecl):
         ("REMOTECL_PEERS", "no", "problem", "on or off"),
         ("REMOTECL_BUSY_POLL", "fast", "problem", "0 to 1000000"),
         ("REMOTECL_BUSY_POLL", "50", "ok", "microseconds"),
+        ("REMOTECL_BULK_STREAMS", "4", "ok", "connections"),
+        ("REMOTECL_BULK_STREAMS", "9", "problem", "1 to 8"),
         ("REMOTECL_DISABLE", "1", "note", "unset it"),
         ("OCL_ICD_VENDORS", "/does/not/exist", "problem", "/does/not/exist"),
         ("OCL_ICD_VENDORS", "libpocl.so.2", "ok", "libpocl.so.2"),

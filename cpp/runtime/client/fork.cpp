@@ -12,8 +12,9 @@
 namespace remotecl {
 namespace {
 
-// Four for each of 64 servers. Read between fork and the child's first own step, where no lock may be taken.
-constexpr int kDescriptorsMax = 256;
+// Up to eleven for each of 64 servers, and as many while they are made again. Read between fork and the child's first
+// own step, where no lock may be taken.
+constexpr int kDescriptorsMax = 1408;
 constexpr int kNone = 0;  // connections are above the standard streams
 std::array<std::atomic<int>, kDescriptorsMax> g_descriptors{};
 std::atomic<bool> g_forked{false};

@@ -48,9 +48,10 @@ class Session {
   const Address& numeric_address() const { return numeric_address_; }
   // Of the server, as shown by TLS; empty: there is none.
   const std::optional<KeyPin>& key() const { return key_; }
-  std::uint32_t index() const { return index_; }       // position among the platform's servers, < 64
-  PeerId peer_id() const { return index_ + 1; }        // names this server to others
-  const Welcome& welcome() const { return welcome_; }  // what the server said first
+  std::uint32_t index() const { return index_; }           // position among the platform's servers, < 64
+  PeerId peer_id() const { return index_ + 1; }            // names this server to others
+  unsigned bulk_streams() const { return bulk_streams_; }  // connections that bulk data goes over; 0: memory
+  const Welcome& welcome() const { return welcome_; }      // what the server said first
   // The first message of the session, for the platform to make its devices from.
   Bytes device_list() const { return {device_list_.data(), device_list_.size()}; }
 
@@ -124,6 +125,7 @@ class Session {
   static constexpr std::size_t kWriteThreshold = 16u << 10;
 
   void connect();
+  void connect_bulk(const Invitation& invitation, std::uint64_t resumable, const Dial& dial);
   std::unique_ptr<Connection> make_stream(std::shared_ptr<Connection> carrier, StreamKind kind);
   // While the server cannot be reached, only so much is kept for it.
   void await_room() {
@@ -173,9 +175,10 @@ class Session {
   const Dialer dialer_;
   StreamPair streams_;
   std::unique_ptr<Connection> control_;
-  std::unique_ptr<Connection> bulk_;
+  std::shared_ptr<Connection> bulk_;
   std::unique_ptr<Reconnector> reconnector_;
   std::vector<int> given_up_in_forks_;
+  unsigned bulk_streams_ = 1;
   Welcome welcome_{};
   std::vector<std::byte> device_list_;
   DeviceIndices device_indices_;

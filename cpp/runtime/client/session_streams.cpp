@@ -2,6 +2,8 @@
 #include "runtime/client/fork.h"
 #include "runtime/client/notice.h"
 #include "runtime/client/session.h"
+#include "runtime/greeting/stripes.h"
+#include "runtime/transport/striped_connection.h"
 #include "runtime/transport/tcp.h"
 
 namespace remotecl {
@@ -27,30 +29,47 @@ void Session::connect() {
   if (const PeerCertificate* const shown = control->peer_certificate()) key_ = shown->key;
   welcome_ = greet_server(*control, address_, dialer_.token(), Role::kControl, resumable);
   const Invitation invitation{welcome_.session, welcome_.epoch, welcome_.secret};
-  auto bulk = dialer_.connect(kConnectTimeout);
-  const Welcome welcome = greet_session(*bulk, address_, Role::kBulk, invitation, bulk_features() | resumable);
-  const Connection* const bulk_stream = bulk.get();
-  const int bulk_descriptor = bulk->wait_handle();
-  bulk = share_memory(std::move(bulk), address_, welcome);
   numeric_address_ = tcp::peer_address(*control);
-
+  const Dial dial = [this](std::chrono::milliseconds timeout, Deadline deadline) {
+    return unshared(dialer_.connect(timeout, deadline));
+  };
   if ((welcome_.features & kFeatureResumable) == 0) {
     given_up_in_forks_.push_back(control->wait_handle());
     control_ = std::move(control);
   } else {
-    reconnector_ = std::make_unique<Reconnector>(
-        address_, invitation, window_, [this] { return unshared(dialer_.connect(kConnectTimeout)); }, notice);
+    reconnector_ = std::make_unique<Reconnector>(address_, invitation, window_, kConnectTimeout, dial, notice);
     control_ = make_stream(unshared(std::move(control)), StreamKind::kControl);
     reconnector_->add(*streams_.control(), Role::kControl);
   }
-  if (reconnector_ != nullptr && bulk.get() == bulk_stream) {
-    bulk_ = make_stream(unshared(std::move(bulk)), StreamKind::kBulk);
-    reconnector_->add(*streams_.bulk(), Role::kBulk);
-  } else {
-    given_up_in_forks_.push_back(bulk_descriptor);
-    if (bulk->wait_handle() != bulk_descriptor) given_up_in_forks_.push_back(bulk->wait_handle());
+  connect_bulk(invitation, resumable, dial);
+}
+
+void Session::connect_bulk(const Invitation& invitation, std::uint64_t resumable, const Dial& dial) {
+  auto bulk = dialer_.connect(kConnectTimeout);
+  const std::uint64_t features = bulk_features() | stripes_features() | resumable;
+  const Welcome welcome = greet_session(*bulk, address_, Role::kBulk, invitation, features);
+  const Connection* const stream = bulk.get();
+  const int descriptor = bulk->wait_handle();
+  bulk = share_memory(std::move(bulk), address_, welcome);
+  if (bulk.get() != stream) {
+    given_up_in_forks_.push_back(descriptor);
+    if (bulk->wait_handle() != descriptor) given_up_in_forks_.push_back(bulk->wait_handle());
     bulk_ = std::move(bulk);
+    bulk_streams_ = 0;
+    return;
   }
+  const Secret key = stripes_key(invitation, Role::kBulk, features, welcome.features);
+  auto carriers =
+      open_stripes(*bulk, address_, {invitation.session, invitation.epoch, key}, stripes_of(welcome.features), dial);
+  bulk_ = unshared(std::move(bulk));
+  if (!carriers.empty()) {
+    carriers.insert(carriers.begin(), bulk_);
+    bulk_streams_ = static_cast<unsigned>(carriers.size());
+    bulk_ = std::make_shared<StripedConnection>(std::move(carriers));
+  }
+  if (reconnector_ == nullptr || (welcome.features & kFeatureResumable) == 0) return;
+  bulk_ = make_stream(std::move(bulk_), StreamKind::kBulk);
+  reconnector_->add(*streams_.bulk(), Role::kBulk);
 }
 
 std::unique_ptr<Connection> Session::make_stream(std::shared_ptr<Connection> carrier, StreamKind kind) {

@@ -35,16 +35,23 @@ std::unique_ptr<Connection> Dialer::connect(std::chrono::milliseconds timeout) c
   return connection;
 }
 
+std::unique_ptr<Connection> Dialer::connect(std::chrono::milliseconds timeout, Deadline deadline) const {
+  auto connection = open(timeout);
+  secure(*connection, deadline);
+  return connection;
+}
+
 std::unique_ptr<Connection> Dialer::open(std::chrono::milliseconds timeout) const {
   auto stream = tcp::connect(address_, timeout);
   if (tls_) return tls_->wrap(std::move(stream), address_);
   return stream;
 }
 
-void Dialer::secure(Connection& connection) const {
+void Dialer::secure(Connection& connection) const { secure(connection, greeting_deadline()); }
+
+void Dialer::secure(Connection& connection, Deadline deadline) const {
   if (!tls_) return;
   auto& secured = static_cast<TlsConnection&>(connection);
-  const Deadline deadline = greeting_deadline();
   switch (secured.handshake(deadline)) {
     case TlsConnection::Handshake::kDone:
       return;

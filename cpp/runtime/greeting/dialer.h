@@ -23,9 +23,13 @@ class Dialer {
 
   // Ready for the greeting. Throws ConnectionError that names the server, the cause and the remedy.
   std::unique_ptr<Connection> connect(std::chrono::milliseconds timeout) const;
+  // The same; TLS may take until then.
+  std::unique_ptr<Connection> connect(std::chrono::milliseconds timeout,
+                                      std::chrono::steady_clock::time_point deadline) const;
   // The same in two steps, so that the second one can be ended by shutdown().
   std::unique_ptr<Connection> open(std::chrono::milliseconds timeout) const;
   void secure(Connection& connection) const;
+  void secure(Connection& connection, std::chrono::steady_clock::time_point deadline) const;
 
  private:
   const Address address_;

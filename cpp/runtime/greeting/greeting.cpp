@@ -100,11 +100,10 @@ Welcome greet_server(Connection& connection, const Address& address, const Acces
 }
 
 Welcome greet_session(Connection& connection, const Address& address, Role role, const Invitation& invitation,
-                      std::uint64_t features) {
+                      std::uint64_t features, Deadline deadline) {
   Hello hello{kMagic, kProtocolVersion, role, features, invitation.session, {}};
   hello.secret = connecting_proof(invitation.secret, hello);
-  const Welcome welcome =
-      exchange(connection, address, Bytes(encode_frame<Hello, kHelloSize>(hello)), greeting_deadline());
+  const Welcome welcome = exchange(connection, address, Bytes(encode_frame<Hello, kHelloSize>(hello)), deadline);
   if (welcome.epoch != invitation.epoch) {
     throw ConnectionError(address.text() + " is another server than the one that was meant");
   }
@@ -115,17 +114,23 @@ Welcome greet_session(Connection& connection, const Address& address, Role role,
   return welcome;
 }
 
-std::uint64_t greet_again(Connection& connection, const Address& address, Role role, const Invitation& invitation,
-                          std::uint64_t received) {
+Secret stripes_key(const Invitation& invitation, Role role, std::uint64_t offered, std::uint64_t taken) {
+  return prove_briefly(key_of(invitation.secret), Claim::kStripes,
+                       {role, offered, taken, invitation.session, invitation.epoch, {}, {}});
+}
+
+Resumption greet_again(Connection& connection, const Address& address, Role role, const Invitation& invitation,
+                       std::uint64_t received, std::uint64_t features) {
   const Deadline deadline = greeting_deadline();
-  const Hello hello{kMagic, kProtocolVersion, role, kFeatureResume, invitation.session, random_secret()};
+  features |= kFeatureResume;
+  const Hello hello{kMagic, kProtocolVersion, role, features, invitation.session, random_secret()};
   const Welcome challenge = exchange(connection, address, Bytes(encode_frame<Hello, kHelloSize>(hello)), deadline);
   if (challenge.epoch != invitation.epoch) {
     throw StreamGone("the server at " + address.text() + " is not the one that was connected: it was restarted");
   }
   if (challenge.status != WelcomeStatus::kProve)
     throw ConnectionError(address.text() + " did not answer as a remotecl-server");
-  Transcript transcript{role, kFeatureResume, 0, invitation.session, invitation.epoch, hello.secret, challenge.secret};
+  Transcript transcript{role, features, 0, invitation.session, invitation.epoch, hello.secret, challenge.secret};
   ByteBuffer words;
   const Proof proof = prove(key_of(invitation.secret), Claim::kConnecting, transcript);
   words.append(std::as_bytes(std::span(proof)));
@@ -138,7 +143,8 @@ std::uint64_t greet_again(Connection& connection, const Address& address, Role r
   }
   std::array<std::byte, kResumeAtSize> answer;
   if (!read_before(connection, answer, deadline)) throw ConnectionError(address.text() + " ended the connection");
-  return decode_frame<ResumeAt>(answer).received;
+  return {decode_frame<ResumeAt>(answer).received, stripes_of(welcome.features),
+          prove_briefly(key_of(invitation.secret), Claim::kStripes, transcript)};
 }
 
 Secret connecting_proof(const Secret& secret, const Hello& hello) {

@@ -38,7 +38,9 @@ struct Invitation {
 // The first words on a further connection of a session, or on one of a peer's: both prove that they know its secret.
 // Throws ConnectionError.
 Welcome greet_session(Connection& connection, const Address& address, Role role, const Invitation& invitation,
-                      std::uint64_t features = 0);
+                      std::uint64_t features = 0, Deadline deadline = greeting_deadline());
+// What nobody else knows after that: the secret of further connections that carry the same stream.
+Secret stripes_key(const Invitation& invitation, Role role, std::uint64_t offered, std::uint64_t taken);
 
 // There is nothing to go on with any more: trying again is of no use.
 class StreamGone : public ConnectionError {
@@ -49,8 +51,13 @@ class StreamGone : public ConnectionError {
 // The first words on a connection that carries on the stream of that role. Both sides prove that they know the secret,
 // over fresh nonces. Says how many bytes this side has received and returns what the other one has. Throws
 // ConnectionError, StreamGone.
-std::uint64_t greet_again(Connection& connection, const Address& address, Role role, const Invitation& invitation,
-                          std::uint64_t received);
+struct Resumption {
+  std::uint64_t received;
+  unsigned stripes;  // connections that the stream may go on over
+  Secret stripes_key;
+};
+Resumption greet_again(Connection& connection, const Address& address, Role role, const Invitation& invitation,
+                       std::uint64_t received, std::uint64_t features = 0);
 
 // What proves to know the secret, in the Hello and in the Welcome.
 Secret connecting_proof(const Secret& secret, const Hello& hello);

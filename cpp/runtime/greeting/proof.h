@@ -17,7 +17,7 @@ struct Transcript {
 };
 
 // Who proves, or what else a key is asked for: no answer can be passed off as another one.
-enum class Claim : std::uint32_t { kConnecting = 1, kAccepting = 2, kSessionSecret = 3 };
+enum class Claim : std::uint32_t { kConnecting = 1, kAccepting = 2, kSessionSecret = 3, kStripes = 4 };
 
 // What only somebody who has the key can say. Throws std::bad_alloc.
 Proof prove(Bytes key, Claim claim, const Transcript& transcript);

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <system_error>
 
+#include "runtime/transport/striped_connection.h"
+
 namespace remotecl {
 namespace {
 
@@ -34,10 +36,12 @@ std::chrono::milliseconds reconnect_window() {
   return std::chrono::milliseconds(static_cast<std::int64_t>(std::min(seconds, 86'400.0) * 1000));
 }
 
-Reconnector::Reconnector(Address address, Invitation invitation, std::chrono::milliseconds window, Dial dial, News news)
+Reconnector::Reconnector(Address address, Invitation invitation, std::chrono::milliseconds window,
+                         std::chrono::milliseconds connect_timeout, Dial dial, News news)
     : address_(std::move(address)),
       invitation_(invitation),
       window_(window),
+      connect_timeout_(connect_timeout),
       dial_(std::move(dial)),
       news_(std::move(news)) {}
 
@@ -140,7 +144,7 @@ std::shared_ptr<Connection> Reconnector::dial() {
   std::shared_ptr<Connection> connection;
   std::exception_ptr failure;
   try {
-    connection = dial_();
+    connection = dial_(connect_timeout_, greeting_deadline());
   } catch (...) {
     failure = std::current_exception();
   }
@@ -156,25 +160,33 @@ std::string Reconnector::carry_on(const Stream& stream) {
   const ResumableConnection::Attempt attempt = stream.connection->detach();
   std::string failure;
   try {
-    const std::shared_ptr<Connection> connection = dial();
+    std::shared_ptr<Connection> connection = dial();
     {
       MutexLock lock(mutex_);
       if (stopping_) return "the session ends";
       greeting_ = connection;
     }
-    std::uint64_t peer_received = 0;
-    try {
-      peer_received = greet_again(*connection, address_, stream.role, invitation_, attempt.received);
-    } catch (...) {
+    const auto leave = [this] {
       MutexLock lock(mutex_);
       greeting_ = nullptr;
+    };
+    Resumption there{};
+    try {
+      const bool is_bulk = stream.role == Role::kBulk || stream.role == Role::kPeerBulk;
+      there = greet_again(*connection, address_, stream.role, invitation_, attempt.received,
+                          is_bulk ? stripes_features() : 0);
+      auto further = open_stripes(*connection, address_, {invitation_.session, invitation_.epoch, there.stripes_key},
+                                  there.stripes, dial_);
+      if (!further.empty()) {
+        further.insert(further.begin(), std::move(connection));
+        connection = std::make_shared<StripedConnection>(std::move(further));
+      }
+    } catch (...) {
+      leave();
       throw;
     }
-    {
-      MutexLock lock(mutex_);
-      greeting_ = nullptr;
-    }
-    if (!stream.connection->resume(attempt, connection, peer_received) && !stream.connection->ended()) {
+    leave();
+    if (!stream.connection->resume(attempt, connection, there.received) && !stream.connection->ended()) {
       throw StreamGone(address_.text() + " says that it has received what was not sent, or not what it had received");
     }
   } catch (const StreamGone&) {

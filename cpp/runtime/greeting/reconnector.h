@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "runtime/base/mutex.h"
-#include "runtime/greeting/greeting.h"
+#include "runtime/greeting/stripes.h"
 #include "runtime/transport/resumable_connection.h"
 
 namespace remotecl {
@@ -21,12 +21,12 @@ std::chrono::milliseconds reconnect_window();
 // or the other side says that there is nothing to go on with. Then the streams end. Any thread.
 class Reconnector {
  public:
-  // Makes a connection, before any greeting. Throws ConnectionError.
-  using Dial = std::function<std::shared_ptr<Connection>()>;
   // What people may want to know, on the thread that connects: that it takes a while, and that it has succeeded.
   using News = std::function<void(const std::string&)>;
 
-  Reconnector(Address address, Invitation invitation, std::chrono::milliseconds window, Dial dial, News news);
+  // `connect_timeout`: of a stream's first connection.
+  Reconnector(Address address, Invitation invitation, std::chrono::milliseconds window,
+              std::chrono::milliseconds connect_timeout, Dial dial, News news);
   ~Reconnector() { stop(); }
   Reconnector(const Reconnector&) = delete;
   Reconnector& operator=(const Reconnector&) = delete;
@@ -58,6 +58,7 @@ class Reconnector {
   const Address address_;
   const Invitation invitation_;
   const std::chrono::milliseconds window_;
+  const std::chrono::milliseconds connect_timeout_;
   const Dial dial_;
   const News news_;
 

@@ -9,7 +9,7 @@
 namespace remotecl {
 
 inline constexpr std::uint16_t kDefaultPort = 10990;
-inline constexpr std::uint32_t kProtocolVersion = 6;
+inline constexpr std::uint32_t kProtocolVersion = 7;
 
 // Bounds on what a peer can make us hold.
 inline constexpr std::uint32_t kMessageSizeMax = 64u << 20;  // one control message
@@ -19,16 +19,24 @@ inline constexpr std::uint32_t kPushMax = 1u << 20;          // bytes of a write
 inline constexpr std::uint64_t kPushedBytesMax = 8u << 20;   // such bytes of a session, on their way or waiting
 inline constexpr std::uint32_t kWelcomeTextMax = 1024;
 inline constexpr std::uint32_t kHandshakeTimeoutMs = 5000;
+inline constexpr unsigned kStripesMax = 8;                // connections of one stream
+inline constexpr std::uint32_t kStripesTimeoutMs = 5000;  // from the first one's Welcome until all are there
 
 using Secret = std::array<std::uint8_t, 16>;
 
-enum class Role : std::uint32_t { kControl = 0, kBulk = 1, kPeerControl = 2, kPeerBulk = 3, kMonitor = 4 };
+enum class Role : std::uint32_t { kControl = 0, kBulk = 1, kPeerControl = 2, kPeerBulk = 3, kMonitor = 4, kStripe = 5 };
 
 // Features of a connection: what both sides name is used.
 inline constexpr std::uint64_t kFeatureSharedMemory = 1;  // bulk data through memory, where both are on one host
 inline constexpr std::uint64_t kFeatureToken = 2;         // both prove that they know the server's token
 inline constexpr std::uint64_t kFeatureResumable = 4;     // what it carries may go on over another connection
 inline constexpr std::uint64_t kFeatureResume = 8;        // goes on with what another connection carried
+
+// Also in the features: over how many connections a stream of bulk data goes (from 2 to kStripesMax; 0: one); for a
+// kStripe connection, which one of them it is (from 1).
+inline constexpr std::uint64_t kStripesMask = 0xf00;
+constexpr unsigned stripes_of(std::uint64_t features) { return static_cast<unsigned>((features & kStripesMask) >> 8); }
+constexpr std::uint64_t features_of_stripes(unsigned number) { return std::uint64_t{number} << 8 & kStripesMask; }
 
 // First bytes on every connection, client to server. Its layout is the same in every protocol version.
 struct Hello {
@@ -80,6 +88,13 @@ struct ResumeAt {
   REMOTECL_FIELDS(received)
 };
 inline constexpr std::size_t kResumeAtSize = 8;
+
+// How many connections carry a stream, the first one included, which this is said on when they have been made.
+struct StripesJoined {
+  std::uint64_t count;
+  REMOTECL_FIELDS(count)
+};
+inline constexpr std::size_t kStripesJoinedSize = 8;
 
 inline constexpr std::array<std::uint8_t, 8> kMagic = {'r', 'e', 'm', 'o', 't', 'e', 'c', 'l'};
 

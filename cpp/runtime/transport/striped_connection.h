@@ -26,6 +26,7 @@ class StripedConnection final : public Connection {
 
   // From 2 to kCarriersMax, in the same order at both ends.
   explicit StripedConnection(std::vector<std::shared_ptr<Connection>> carriers);
+  ~StripedConnection() override;
 
   using Connection::write;
   std::size_t read_some(MutableBytes to) override;

@@ -23,6 +23,10 @@ def _microseconds(value: str) -> bool:
     return value.isdigit() and int(value) <= 1_000_000
 
 
+def _streams(value: str) -> bool:
+    return value in tuple("12345678")
+
+
 def _seconds(value: str) -> bool:
     return value.isdigit() and 1 <= int(value) <= 3600
 
@@ -47,6 +51,9 @@ VARIABLES = {
     "REMOTECL_LOG": Variable("off: no line on stderr when a server or a link is lost", "on or off", _switch),
     "REMOTECL_PEERS": Variable("off: data between servers goes through the client", "on or off", _switch),
     "REMOTECL_SHARED_MEMORY": Variable("off: no shared memory within a host", "on or off", _switch),
+    "REMOTECL_BULK_STREAMS": Variable(
+        "TCP connections that bulk data goes over, at most", "a number from 1 to 8", _streams
+    ),
     "REMOTECL_BUSY_POLL": Variable(
         "microseconds that who waits looks for a message before it sleeps", "a number from 0 to 1000000", _microseconds
     ),

@@ -19,6 +19,7 @@ TEST(Proof, DependsOnEverythingThatWasSaid) {
                           prove_briefly(as_bytes("another token altogether"), Claim::kConnecting, transcript())};
   proofs.insert(prove_briefly(kKey, Claim::kAccepting, transcript()));
   proofs.insert(prove_briefly(kKey, Claim::kSessionSecret, transcript()));
+  proofs.insert(prove_briefly(kKey, Claim::kStripes, transcript()));
   const auto changed = [&](auto change) {
     Transcript other = transcript();
     change(other);
@@ -31,16 +32,16 @@ TEST(Proof, DependsOnEverythingThatWasSaid) {
   changed([](Transcript& other) { ++other.epoch; });
   changed([](Transcript& other) { ++other.client_nonce[15]; });
   changed([](Transcript& other) { ++other.server_nonce[15]; });
-  EXPECT_EQ(proofs.size(), 11u);
+  EXPECT_EQ(proofs.size(), 12u);
   EXPECT_EQ(half(transcript()), half(transcript()));
 }
 
 // By another implementation: Python's hmac over the bytes of heading and transcript.
 TEST(Proof, IsHmacSha256) {
   const Proof proof = prove(kKey, Claim::kConnecting, transcript());
-  const Proof expected = {0xa8, 0xa0, 0xb4, 0x0a, 0x7c, 0x7e, 0x3c, 0x82, 0xdf, 0x87, 0xef,
-                          0xa9, 0xf2, 0x9b, 0xa5, 0x88, 0x08, 0xe0, 0xa5, 0x51, 0x65, 0x39,
-                          0x7f, 0xf0, 0xc2, 0xab, 0xa4, 0xa0, 0xe2, 0xe9, 0x1f, 0x41};
+  const Proof expected = {0x7c, 0x12, 0x6f, 0x2e, 0xf0, 0x3b, 0xb6, 0x95, 0x48, 0x47, 0x57,
+                          0x6f, 0x60, 0x5e, 0x16, 0xd3, 0x0d, 0xbc, 0xb1, 0xd7, 0x66, 0x97,
+                          0x2b, 0xf2, 0x24, 0x00, 0x10, 0xfc, 0x46, 0x5b, 0x65, 0xbe};
   EXPECT_EQ(proof, expected);
 }
 

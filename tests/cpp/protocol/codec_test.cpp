@@ -146,6 +146,15 @@ TEST(Frames, HelloIsLaidOutAsDocumented) {
   EXPECT_EQ(bytes[31], std::byte{0x11});
 }
 
+TEST(Frames, FeaturesSayOverHowManyConnections) {
+  EXPECT_EQ(features_of_stripes(3), 0x300u);
+  for (unsigned count = 0; count <= kStripesMax; ++count)
+    EXPECT_EQ(stripes_of(features_of_stripes(count) | 0xf0ff), count);
+  const auto bytes = encode_frame<StripesJoined, kStripesJoinedSize>({3});
+  EXPECT_EQ(bytes[0], std::byte{3});
+  EXPECT_EQ(bytes[7], std::byte{0});
+}
+
 TEST(Codec, CountThatCannotBeThereIsRefusedAtOnce) {
   // 4 billion items in 8 bytes.
   std::vector<std::byte> bytes(8, std::byte{0xFF});

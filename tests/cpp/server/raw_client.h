@@ -73,6 +73,7 @@ class RawClient {
     }
     return *bulk_;
   }
+  void use_bulk(std::unique_ptr<Connection> bulk) { bulk_ = std::move(bulk); }
   std::uint64_t id() { return ++last_id_; }
 
   template <class Message>

@@ -57,7 +57,7 @@ class ReturnTest : public ServerTest {
     control_ = connect();
     Invitation invitation = invitation_;
     invitation.secret = secret;
-    const std::uint64_t there = greet_again(*control_, address(), Role::kControl, invitation, received);
+    const std::uint64_t there = greet_again(*control_, address(), Role::kControl, invitation, received).received;
     control_->set_read_timeout(20s);
     return there;
   }

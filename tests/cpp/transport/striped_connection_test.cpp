@@ -194,6 +194,18 @@ TEST(StripedConnectionTest, ShutdownEndsWhoeverReadsOrWrites) {
   writing.get();
 }
 
+// What was written to it last may be lost, and the other side waits for that without hearing anything.
+TEST(StripedConnectionTest, ACarrierThatEndsIsNoticedWhileNobodyUsesIt) {
+  for (const std::size_t victim : {0, 1, 2}) {
+    StripedPair pair = make_striped_pair(3);
+    std::byte byte{};
+    auto reading = std::async(std::launch::async, [&] { return pair.far->read_some({&byte, 1}); });
+    pair.near_carriers[victim]->shutdown();
+    EXPECT_EQ(reading.get(), 0u);
+    EXPECT_FALSE(pair.far->write(pattern(0, 1)));
+  }
+}
+
 // Whichever carrier breaks, and wherever: what has come before is right, and both sides learn of it.
 TEST(StripedConnectionTest, ABrokenCarrierIsTheEndOfTheWhole) {
   constexpr std::uint64_t kTotal = 64u << 20;
@@ -203,7 +215,7 @@ TEST(StripedConnectionTest, ABrokenCarrierIsTheEndOfTheWhole) {
     const std::size_t carriers = 2 + random() % 3;
     StripedPair pair = make_striped_pair(carriers);
     const auto& ends = random() % 2 == 0 ? pair.near_carriers : pair.far_carriers;
-    Connection& victim = *ends[random() % carriers];
+    std::shared_ptr<Connection> victim = ends[random() % carriers];
     const std::uint64_t when = random() % (6u << 20);
     auto writing = std::async(std::launch::async, [&, seed = random()] {
       return write_randomly(*pair.near, kTotal, static_cast<unsigned>(seed));
@@ -211,9 +223,14 @@ TEST(StripedConnectionTest, ABrokenCarrierIsTheEndOfTheWhole) {
     auto reading = std::async(std::launch::async, [&, seed = random()] {
       return read_randomly(*pair.far, kTotal, static_cast<unsigned>(seed));
     });
-    while (pair.far->bytes_received() < when) std::this_thread::yield();
-    victim.shutdown();
+    const StripedConnection& far = *pair.far;
+    while (far.bytes_received() < when) std::this_thread::yield();
+    victim->shutdown();
     EXPECT_LT(reading.get(), kTotal);
+    // As who reads then does: what nobody reads any more holds up the writer until it is closed.
+    victim.reset();
+    pair.far.reset();
+    pair.far_carriers.clear();
     EXPECT_FALSE(writing.get());
   }
 }

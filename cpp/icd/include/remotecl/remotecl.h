@@ -19,6 +19,8 @@ extern "C" {
 #define CL_DEVICE_REMOTECL_SERVER 0x5243C001
 /* clGetDeviceInfo: char[], name of the native platform that the device belongs to on its server. */
 #define CL_DEVICE_REMOTECL_PLATFORM 0x5243C002
+/* clGetDeviceInfo: cl_uint, over how many connections bulk data goes to that server and back; 0: through memory. */
+#define CL_DEVICE_REMOTECL_BULK_STREAMS 0x5243C003
 
 /* Version of this library, "major.minor.patch". */
 REMOTECL_EXPORT const char* remotecl_version(void);
