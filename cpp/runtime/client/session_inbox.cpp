@@ -137,7 +137,7 @@ void Session::pump(Pump how) {
 // ended, where somebody is left to tell.
 void Session::lose_bulk() {
   const auto end = std::chrono::steady_clock::now() + kReasonTime;
-  while (control_stream_ != nullptr && !lost() && !reconnector_->found_nobody()) {
+  while (streams_.control() != nullptr && !lost() && !reconnector_->found_nobody()) {
     if (std::chrono::steady_clock::now() >= end) break;
     pollfd wait{control_->wait_handle(), POLLIN, 0};
     if (::poll(&wait, 1, 10) > 0 && !read_control()) break;
