@@ -104,6 +104,10 @@ cl_int Program::binary(Device& device, std::vector<std::byte>& binary) {
     }
     return CL_SUCCESS;
   }
+  if (build.binary != nullptr) {
+    binary = *build.binary;
+    return CL_SUCCESS;
+  }
   struct Answer {
     cl_int error = CL_DEVICE_NOT_AVAILABLE;
     std::vector<std::byte> binary;
@@ -117,8 +121,14 @@ cl_int Program::binary(Device& device, std::vector<std::byte>& binary) {
         return Answer{report.error, {report.binary.begin(), report.binary.end()}};
       });
   if (!answer) return CL_DEVICE_NOT_AVAILABLE;
+  if (answer->error != CL_SUCCESS) return answer->error;
   binary = pack_binary(answer->binary, build.kernels);
-  return answer->error;
+  const std::lock_guard lock(mutex_);
+  DeviceBuildInfo& now = builds_[&device];
+  if (now.status != CL_BUILD_SUCCESS) return CL_SUCCESS;  // it is being built anew
+  if (now.binary == nullptr) now.binary = std::make_shared<const std::vector<std::byte>>(binary);
+  binary = *now.binary;
+  return CL_SUCCESS;
 }
 
 const std::map<std::string, KernelInfo>* Program::contained(const Device& device) const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -47,6 +48,8 @@ struct DeviceBuildInfo {
   bool has_constructors = false;
   bool has_destructors = false;
   std::map<std::string, KernelInfo> kernels;
+  // Once somebody has asked for it: who was told its size has no more room for it, whatever the server says later.
+  std::shared_ptr<const std::vector<std::byte>> binary;
 };
 
 enum class ProgramOrigin { kSource, kBinaries, kIl, kBuiltInKernels, kLink };
