@@ -84,8 +84,7 @@ void Platform::connect(const std::string& servers) {
 
 // All at the same time: what it takes is round trips, and the servers' work.
 std::vector<std::future<std::unique_ptr<Session>>> Platform::open(const std::vector<ServerName>& names) {
-  const auto running =
-      std::make_shared<Operations::Running>(Operation::Kind::kConnect, texts(names), names.size());
+  const auto running = std::make_shared<Operations::Running>(Operation::Kind::kConnect, texts(names), names.size());
   std::vector<std::future<std::unique_ptr<Session>>> sessions;
   for (const ServerName& name : names) {
     const auto open_one = [running, name, index = next_index_ + static_cast<std::uint32_t>(sessions.size())] {
