@@ -87,7 +87,8 @@ std::optional<Admission> admit(Connection& connection, const Hello& hello, std::
                                std::span<const AccessToken> tokens, Deadline deadline, Refusals& refusals) {
   std::uint64_t session = 0;
   fill_random(std::as_writable_bytes(std::span(&session, 1)));
-  const std::uint64_t taken = hello.role == Role::kControl ? hello.features & kFeatureResumable : 0;
+  constexpr std::uint64_t kPossible = kFeatureResumable | kFeatureExclusive;
+  const std::uint64_t taken = hello.role == Role::kControl ? hello.features & kPossible : 0;
   if (tokens.empty()) {
     const Secret secret = random_secret();
     return Admission{session, secret, secret, taken};

@@ -24,7 +24,7 @@ struct Limits {
   std::optional<std::uint64_t> bandwidth;        // bytes per second, both directions together
   std::optional<std::vector<std::uint32_t>> devices;
   std::optional<double> weight;
-  std::optional<bool> exclusive;  // may have devices alone
+  std::optional<bool> exclusive;  // has devices alone; false: not even when it asks for that
 
   // These, and what they do not say from `others`.
   Limits or_else(const Limits& others) const;

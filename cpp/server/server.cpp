@@ -153,11 +153,18 @@ void Server::serve_control(Arrival& arrival) {
   std::unique_ptr<Grant> granted = grant(*arrival.connection, *admission);
   if (granted == nullptr) return;
   Claims claims(admission->session);
-  if (granted->user().limits().exclusive.value_or(false)) {
+  const std::optional<bool> may_be_alone = granted->user().limits().exclusive;
+  const bool asks = (admission->features & kFeatureExclusive) != 0;
+  if (asks && !may_be_alone.value_or(true)) {
+    return refuse(*arrival.connection, Refusal::kNoDevice, WelcomeStatus::kBusy,
+                  fmt::format("user {} may not have devices alone; take exclusive=yes out of the server's name here",
+                              granted->user().name()));
+  }
+  if (asks || may_be_alone.value_or(false)) {
     if (const Device* const used = claims.add_all(driver_, *granted)) {
       return refuse(
           *arrival.connection, Refusal::kNoDevice, WelcomeStatus::kBusy,
-          fmt::format("user {} has devices alone, and others use device {} now; try again when they have left "
+          fmt::format("user {} is to have devices alone, and others use device {} now; try again when they have left "
                       "(remotecl top shows them)",
                       granted->user().name(), used->index()));
     }

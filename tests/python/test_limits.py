@@ -285,5 +285,27 @@ print("alice:", again.stderr.splitlines()[-1])
         assert "no device that user bob may use now" in newcomer
         assert taken in ("bob: -2", "bob: -14"), "CL_DEVICE_NOT_AVAILABLE, or a wait for what ended with it"
         assert free == "free again"
-        assert "user alice has devices alone, and others use device 0 now" in refused
+        assert "user alice is to have devices alone, and others use device 0 now" in refused
         assert daemon.metrics()["remotecl_connections_refused_total", "no_device"] == 2
+
+
+def test_a_client_gets_devices_alone_when_it_asks_and_may(run_remotecl, run_program):
+    with Daemon() as daemon:
+        # It is there until others have looked.
+        code = """
+import subprocess, sys
+import remotecl
+
+look = [sys.executable, "-m", "remotecl", "devices", "--servers", {address!r}]
+assert subprocess.run(look).returncode == 0
+assert remotecl.connect("{address}?exclusive=yes").devices
+print("newcomer:", subprocess.run(look, capture_output=True, text=True).stderr)
+"""
+        assert (
+            "there is no device that user default may use now"
+            in run_program(code.format(address=daemon.address)).stdout
+        )
+        assert run_remotecl("devices", "--servers", daemon.address).returncode == 0
+    with Daemon("--limit", "default.exclusive=false") as daemon:
+        refused = run_remotecl("devices", "--servers", f"{daemon.address}?exclusive=yes")
+        assert "user default may not have devices alone; take exclusive=yes out" in refused.stderr + refused.stdout

@@ -18,7 +18,11 @@
 
 namespace remotecl {
 Session::Session(const ServerName& server, std::uint32_t index)
-    : address_(server.address), index_(index), window_(reconnect_window()), dialer_(server) {
+    : address_(server.address),
+      index_(index),
+      window_(reconnect_window()),
+      dialer_(server),
+      is_exclusive_(server.is_exclusive) {
   connect();
   receive_device_list();
   wake_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

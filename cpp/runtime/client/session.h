@@ -173,6 +173,7 @@ class Session {
   const std::uint32_t index_;
   const std::chrono::milliseconds window_;  // how long it is tried to connect again
   const Dialer dialer_;
+  const bool is_exclusive_;
   StreamPair streams_;
   std::unique_ptr<Connection> control_;
   std::shared_ptr<Connection> bulk_;

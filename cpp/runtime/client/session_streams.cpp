@@ -27,7 +27,8 @@ void Session::connect() {
   const std::uint64_t resumable = window_.count() != 0 ? kFeatureResumable : 0;
   auto control = dialer_.connect(kConnectTimeout);
   if (const PeerCertificate* const shown = control->peer_certificate()) key_ = shown->key;
-  welcome_ = greet_server(*control, address_, dialer_.token(), Role::kControl, resumable);
+  const std::uint64_t features = resumable | (is_exclusive_ ? kFeatureExclusive : 0);
+  welcome_ = greet_server(*control, address_, dialer_.token(), Role::kControl, features);
   const Invitation invitation{welcome_.session, welcome_.epoch, welcome_.secret};
   numeric_address_ = tcp::peer_address(*control);
   const Dial dial = [this](std::chrono::milliseconds timeout, Deadline deadline) {

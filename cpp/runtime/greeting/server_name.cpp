@@ -57,6 +57,10 @@ std::string set_option(ServerName& name, std::string_view key, std::string_view 
     name.trust.pin = parse_pin(text);
     return name.trust.pin ? "" : quoted + "must be sha256: and 64 hexadecimal digits";
   }
+  if (key == "exclusive") {
+    name.is_exclusive = text == "yes";
+    return name.is_exclusive ? "" : quoted + "must be yes";
+  }
   const std::pair<std::string_view, std::string*> files[] = {{"token", &name.token_file},
                                                              {"ca", &name.trust.ca_file},
                                                              {"certificate", &name.trust.certificate_file},
@@ -89,6 +93,7 @@ std::string ServerName::text() const {
   add("ca", trust.ca_file);
   add("certificate", trust.certificate_file);
   add("key", trust.key_file);
+  add("exclusive", is_exclusive ? "yes" : "");
   return text;
 }
 

@@ -31,6 +31,7 @@ inline constexpr std::uint64_t kFeatureSharedMemory = 1;  // bulk data through m
 inline constexpr std::uint64_t kFeatureToken = 2;         // both prove that they know the server's token
 inline constexpr std::uint64_t kFeatureResumable = 4;     // what it carries may go on over another connection
 inline constexpr std::uint64_t kFeatureResume = 8;        // goes on with what another connection carried
+inline constexpr std::uint64_t kFeatureExclusive = 16;    // nobody else has the devices while the session lasts
 
 // Also in the features: over how many connections a stream of bulk data goes (from 2 to kStripesMax; 0: one); for a
 // kStripe connection, which one of them it is (from 1).

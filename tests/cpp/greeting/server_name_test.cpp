@@ -43,6 +43,14 @@ TEST(ServerNames, SayHowTheServerIsKnown) {
   }
 }
 
+TEST(ServerNames, AskForDevicesAlone) {
+  const ServerName name = parse_server_name("gpu1?token=f&exclusive=yes", 10990);
+  EXPECT_TRUE(name.is_exclusive);
+  EXPECT_EQ(name.text(), "gpu1:10990?token=f&exclusive=yes");
+  EXPECT_FALSE(parse_server_name("gpu1", 10990).is_exclusive);
+  EXPECT_THROW(parse_server_name("gpu1?exclusive=perhaps", 10990), std::invalid_argument);
+}
+
 TEST(ServerNames, WhatIsWrongIsQuotedAndExplained) {
   const auto expect = [](const char* text, const char* words) {
     try {
