@@ -1,5 +1,9 @@
 #include "server/session_host.h"
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 #include <vector>
 
 #include "runtime/greeting/secret.h"
@@ -17,6 +21,17 @@ std::unique_ptr<Connection> share_memory(std::unique_ptr<Connection> connection)
   connection = shared_memory::accept(std::move(connection));
   if (connection != nullptr) connection->set_read_timeout(std::chrono::milliseconds(0));
   return connection;
+}
+
+// What the allocator keeps of a session that is gone, for others that may never come: a hundred clients left 370 MB
+// where 90 were in use.
+void give_back_free_memory() {
+#ifdef __GLIBC__
+  static Mutex mutex;
+  if (!mutex.try_lock()) return;
+  ::malloc_trim(0);
+  mutex.unlock();
+#endif
 }
 
 }  // namespace
@@ -39,8 +54,12 @@ void SessionHost::serve_session(Arrival& arrival, const Admission& admission, st
   session->run();
   spdlog::info("ends");
   board_.remove(*session);
-  MutexLock lock(mutex_);
-  sessions_.erase(id);
+  {
+    MutexLock lock(mutex_);
+    sessions_.erase(id);
+  }
+  session = nullptr;
+  give_back_free_memory();
 }
 
 void SessionHost::serve_further(Arrival& arrival) {
