@@ -225,7 +225,14 @@ void Server::serve_monitor(Arrival& arrival) {
     ByteBuffer last_words;
     append_message(last_words, SessionError{error.what()});
     connection.try_write(last_words.bytes());
+  } catch (...) {
+    forget_monitor(connection);
+    throw;
   }
+  forget_monitor(connection);
+}
+
+void Server::forget_monitor(Connection& connection) {
   MutexLock lock(mutex_);
   monitors_.erase(&connection);
 }

@@ -58,6 +58,7 @@ class Server {
   void serve_control(Arrival& arrival);
   void serve_monitor(Arrival& arrival);
   void answer_monitor(Connection& connection, const Address& from);
+  void forget_monitor(Connection& connection) EXCLUDES(mutex_);
   // What the session may have; null when it was refused.
   std::unique_ptr<Grant> grant(Connection& connection, const Admission& admission);
   bool begin_session(Arrival& arrival) EXCLUDES(mutex_);
