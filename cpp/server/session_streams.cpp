@@ -50,7 +50,11 @@ void Session::handle(const Leave&) { streams_.end_when_broken(); }
 // Of the client's process only a process of this machine can be watched, and only if it is not some other machine's.
 void Session::expect_back(const Introduce& message, const std::string& own_host) {
   window_ = std::min(std::chrono::milliseconds(message.window_ms), kWindowMax);
-  streams_.set_window(window_);
+  {
+    // Whoever attaches the bulk stream has either put it there, or sees the new window.
+    MutexLock lock(bulk_mutex_);
+    streams_.set_window(window_);
+  }
   if (!address_.is_loopback() || message.host != own_host) return;
   MutexLock lock(client_mutex_);
   client_process_ = ProcessWatch(message.process);
