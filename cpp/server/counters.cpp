@@ -1,11 +1,12 @@
 #include "server/counters.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
 #include <cerrno>
 #include <system_error>
+
+#include "runtime/transport/sealed_memory.h"
 
 namespace remotecl::server {
 namespace {
@@ -13,10 +14,8 @@ namespace {
 std::system_error failed(const char* what) { return {errno, std::system_category(), what}; }
 
 Descriptor make_memory(std::size_t size) {
-  Descriptor memory(::memfd_create("remotecl counters", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!memory.valid() || ::ftruncate(memory.get(), static_cast<off_t>(size)) != 0) throw failed("memfd_create");
-  // Whoever has it cannot take it away from beneath the others.
-  if (::fcntl(memory.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) throw failed("F_ADD_SEALS");
+  Descriptor memory(make_sealed_memory("remotecl counters", size));
+  if (!memory.valid()) throw failed("memfd_create");
   return memory;
 }
 

@@ -14,6 +14,8 @@
 #include <string_view>
 #include <utility>
 
+#include "runtime/transport/sealed_memory.h"
+
 namespace remotecl {
 namespace {
 
@@ -21,25 +23,7 @@ constexpr std::uint64_t kMagic = 0x31676e6972'6c63;  // "clring1", changes with 
 constexpr std::size_t kHeaderBytes = 4096;
 constexpr char kName[] = "remotecl";
 
-#ifndef MFD_NOEXEC_SEAL
-#define MFD_NOEXEC_SEAL 0x0008U
-#endif
-
-// Anonymous memory with a descriptor. Neither side can make it smaller: touching what was cut off would kill us.
-int make_memory(std::size_t size) {
-  constexpr unsigned kFlags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
-  int descriptor = ::memfd_create(kName, kFlags | MFD_NOEXEC_SEAL);
-  if (descriptor < 0) descriptor = ::memfd_create(kName, kFlags);  // Linux before 6.3
-  if (descriptor < 0) return -1;
-  if (::fchmod(descriptor, S_IRUSR | S_IWUSR) != 0 || ::ftruncate(descriptor, static_cast<off_t>(size)) != 0 ||
-      ::fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
-    ::close(descriptor);
-    return -1;
-  }
-  return descriptor;
-}
-
-// Opens what another process of this user has made by make_memory(), and nothing else that a peer may name: opening,
+// Opens what another process of this user has made by create(), and nothing else that a peer may name: opening,
 // say, a terminal or a pipe has consequences. The system shows a process the descriptors of its own user's processes.
 int open_memory(const SharedMemoryOffer& offer) {
   const std::string path = "/proc/" + std::to_string(offer.process) + "/fd/" + std::to_string(offer.descriptor);
@@ -77,7 +61,7 @@ struct SharedMemorySegment::Header {
 std::unique_ptr<SharedMemorySegment> SharedMemorySegment::create(std::size_t ring_bytes) {
   static_assert(sizeof(Header) <= kHeaderBytes);
   const auto cookie = random_word();
-  const int descriptor = cookie ? make_memory(size_of(ring_bytes)) : -1;
+  const int descriptor = cookie ? make_sealed_memory(kName, size_of(ring_bytes)) : -1;
   if (descriptor < 0) return nullptr;
   std::byte* const memory = map(descriptor, size_of(ring_bytes));
   if (memory == nullptr) {
