@@ -4,7 +4,6 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
-#include <exception>
 #include <random>
 #include <string_view>
 #include <system_error>
@@ -100,6 +99,7 @@ void Reconnector::run() {
       if (stopping_) return;
       seen = breaks_;
     }
+    bool carried_on = false;  // or they have ended meanwhile
     for (auto streams = broken_streams(); !streams.empty(); streams = broken_streams()) {
       std::string failure;
       Clock::time_point since = Clock::time_point::max();
@@ -113,7 +113,8 @@ void Reconnector::run() {
         give_up(gone.what());
         return;
       }
-      if (failure.empty()) {
+      carried_on = failure.empty();
+      if (carried_on) {
         pause = kFirstPause;
         continue;
       }
@@ -131,7 +132,7 @@ void Reconnector::run() {
       if (stopping_) return;
       pause = std::min(2 * pause, kLongestPause);
     }
-    if (std::exchange(is_news, false)) news_("connected to " + address_.text() + " again");
+    if (std::exchange(is_news, false) && carried_on) news_("connected to " + address_.text() + " again");
   }
 }
 
@@ -141,19 +142,18 @@ bool Reconnector::found_nobody() const {
 }
 
 std::shared_ptr<Connection> Reconnector::dial() {
-  std::shared_ptr<Connection> connection;
-  std::exception_ptr failure;
-  try {
-    connection = dial_(connect_timeout_, greeting_deadline());
-  } catch (...) {
-    failure = std::current_exception();
-  }
-  {
+  const auto note = [this](bool found_nobody) {
     MutexLock lock(mutex_);
-    found_nobody_ = failure != nullptr;
+    found_nobody_ = found_nobody;
+  };
+  try {
+    auto connection = dial_(connect_timeout_, greeting_deadline());
+    note(false);
+    return connection;
+  } catch (...) {
+    note(true);
+    throw;
   }
-  if (failure) std::rethrow_exception(failure);
-  return connection;
 }
 
 std::string Reconnector::carry_on(const Stream& stream) {
