@@ -7,8 +7,12 @@
 #include <system_error>
 #include <thread>
 
+#include "runtime/transport/striped_connection.h"
+
 namespace remotecl {
 namespace {
+
+static_assert(kStripesMax == StripedConnection::kCarriersMax);
 
 // Less than the other side waits (kStripesTimeoutMs), and no longer than it is worth.
 constexpr std::chrono::milliseconds kOpenTimeout{2000};
