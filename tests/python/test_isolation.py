@@ -4,13 +4,13 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
 import remotecl
+from client import Client
 from conftest import CLEAN_ENVIRONMENT
 from daemon import WITHIN_S, Daemon
 
@@ -70,29 +70,6 @@ for rounds, _ in enumerate(sys.stdin, 1):
     assert (array.get() == rounds).all()
     print("right", flush=True)
 """
-
-
-class Client:
-    """A program with a session, which does something for each line that it gets."""
-
-    def __init__(self, source: str, name: str, **environment: str) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", source, name], env=CLEAN_ENVIRONMENT | environment, stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
-        assert self.process.stdout.readline() == "there\n", self.process.stderr.read()
-
-    def tell(self) -> str:
-        self.process.stdin.write("\n")
-        self.process.stdin.flush()
-        return self.process.stdout.readline()
-
-    def __enter__(self) -> "Client":
-        return self
-
-    def __exit__(self, *_) -> None:
-        self.process.kill()
-        self.process.communicate()
 
 
 def children(process: int) -> list[int]:
@@ -157,7 +134,7 @@ def test_a_crash_ends_one_session_and_says_why(served, road):
         # What is said of a failed event, and of everything that needs the device.
         assert errors.pop("wait") in (-2, -14)
         assert set(errors.values()) == {-2}, errors
-        words = crashing.process.communicate(timeout=WITHIN_S)[1]
+        words = crashing.leave()[1]
         assert "signal 11 (Segmentation fault): the driver crashed" in words
         assert other.tell() == "right\n"
         with Client(GOES_ON, name) as later:
@@ -177,7 +154,7 @@ def test_a_crash_ends_one_session_and_says_why(served, road):
 def test_without_reconnection_the_connection_is_lost_as_ever():
     with Daemon("--isolate") as daemon, Client(CRASHES, daemon.address, REMOTECL_RECONNECT="0") as crashing:
         assert json.loads(crashing.tell())["read"] == -2
-        assert "the server closed the" in crashing.process.communicate(timeout=WITHIN_S)[1]
+        assert "the server closed the" in crashing.leave()[1]
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])

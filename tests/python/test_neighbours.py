@@ -1,13 +1,10 @@
 """Sessions of one server share its devices: how much of each one's work the driver has at a time."""
 
-import subprocess
-import sys
-
 import pytest
 
 import remotecl
-from conftest import CLEAN_ENVIRONMENT
-from daemon import WITHIN_S, Daemon
+from client import Client
+from daemon import Daemon
 
 # Launches kernels of some milliseconds without waiting, says so, and counts at the end how many have run.
 FLOOD = """
@@ -41,30 +38,17 @@ print(result[0])
 """
 
 
-class Flood:
+class Flood(Client):
     """A client that floods a device, once it is told to."""
 
     def __init__(self, address: str) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", FLOOD, address], env=CLEAN_ENVIRONMENT, stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
-        assert self.process.stdout.readline() == "there\n", self.process.stderr.read()
+        super().__init__(FLOOD, address)
 
     def begin(self) -> None:
-        self.process.stdin.write("\n")
-        self.process.stdin.flush()
-        assert self.process.stdout.readline() == "launched\n"
-
-    def __enter__(self) -> "Flood":
-        return self
-
-    def __exit__(self, *_) -> None:
-        self.process.kill()
-        self.process.communicate()
+        assert self.tell() == "launched\n"
 
     def count(self) -> int:
-        return int(self.process.communicate(timeout=WITHIN_S)[0])
+        return int(self.leave()[0])
 
 
 def deepest(address: str, looks: int = 30) -> int:

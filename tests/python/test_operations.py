@@ -6,7 +6,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -14,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import remotecl
-from conftest import CLEAN_ENVIRONMENT
+from client import Client
 from daemon import WITHIN_S, Daemon
 
 UNIT = Path(__file__).resolve().parents[2] / "packaging" / "remotecl-server.service"
@@ -38,26 +37,11 @@ print(np.array_equal(result, np.arange(1 << 18)), flush=True)
 """
 
 
-class Visitor:
-    """A client of a server in a process of its own, that stays until it is told to leave."""
+class Visitor(Client):
+    """Stays until it is told to leave."""
 
     def __init__(self, address: str) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", VISITOR, address], env=CLEAN_ENVIRONMENT, stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
-        assert self.process.stdout.readline() == "there\n", self.process.stderr.read()
-
-    def __enter__(self) -> "Visitor":
-        return self
-
-    def __exit__(self, *_) -> None:
-        self.process.kill()
-        self.process.communicate()
-
-    def leave(self) -> tuple[str, str]:
-        """What it has printed since, and its errors."""
-        return self.process.communicate(timeout=WITHIN_S)
+        super().__init__(VISITOR, address)
 
 
 def test_prometheus_reads_the_counters(run_remotecl):
