@@ -54,9 +54,10 @@ class Event final : public RefCounted {
     std::uint64_t number = 0;
     std::uint64_t received_ns = 0;
     std::uint64_t submitted_ns = 0;
-    bool in_span = false;     // its times will be those of a span
-    Ref<KernelPace> pace;     // else of its kernel, if that is what it runs,
-    Ref<QueueProgress> past;  // and its queue's
+    bool in_span = false;           // its times will be those of a span,
+    std::uint64_t expected_ns = 0;  // and so long it will take
+    Ref<KernelPace> pace;           // else of its kernel, if that is what it runs,
+    Ref<QueueProgress> past;        // and its queue's
     std::uint64_t work_items = 0;
   } trace;
   EventId issued = 0;         // kHeld: the graph's event that ends when the state changes

@@ -31,7 +31,11 @@ void Issuer::trace_kernel(Queue& queue, Event& event, KernelPace& pace, std::uin
   trace.in_span = !queue.profiling() && pace.is_quick(work_items);
   if (trace.in_span && queue.span.count != 0 && !queue.span.take(pace)) close_span(queue);
   if (trace.in_span && queue.span.count == 0) queue.span.take(pace);
-  if (!trace.in_span) trace.pace = Ref<KernelPace>(&pace);
+  if (trace.in_span) {
+    trace.expected_ns = pace.expected_ns();
+  } else {
+    trace.pace = Ref<KernelPace>(&pace);
+  }
 }
 
 void Issuer::submitted(Queue& queue, Event& event, bool was_held) {
@@ -47,10 +51,14 @@ void Issuer::submitted(Queue& queue, Event& event, bool was_held) {
 
 void Issuer::extend_span(Queue& queue, Event& event) {
   TraceSpan& span = queue.span;
+  const bool is_last = span.ends_with(event.trace.expected_ns);
   if (span.count == 0) span.begun_ns = host_time_ns();
   span.last = event.trace.number;
-  if (!queue.in_order() && event.native != nullptr) span.newest = Ref<Event>(&event);
-  if (++span.count == TraceSpan::kCommandsMax) close_span(queue);
+  if (queue.in_order()) span.newest = nullptr;
+  if (event.native != nullptr) span.newest = Ref<Event>(&event);
+  ++span.count;
+  span.expected_ns += event.trace.expected_ns;
+  if (is_last) close_span(queue);
 }
 
 void Issuer::close_span(Queue& queue) {

@@ -42,7 +42,9 @@ struct Issue {
   }
   // In a span nobody asks for the end of each.
   bool needs_event() const {
-    return event != nullptr && (event->id != 0 || !event->trace.in_span || queue.span.needs_event(queue.in_order()));
+    if (event == nullptr) return false;
+    if (event->id != 0 || !event->trace.in_span) return true;
+    return queue.span.needs_event(queue.in_order(), event->trace.expected_ns);
   }
   cl_event* out() { return needs_event() || due || queue.wants_events() ? &native : nullptr; }
 };

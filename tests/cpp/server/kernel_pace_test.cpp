@@ -61,12 +61,27 @@ TEST_F(KernelPaceTest, ASpanTakesAFewKernels) {
   EXPECT_FALSE(span.take(*pace_));
 }
 
-TEST_F(KernelPaceTest, OutOfOrderEveryEighthOfASpanHasAnEvent) {
+TEST_F(KernelPaceTest, ASpanEndsBeforeItTakesTooLong) {
+  ended(20'000, 100);
+  EXPECT_NEAR(static_cast<double>(pace_->expected_ns()), 20'000, 100);
+  const auto commands = [](std::uint64_t takes_ns) {
+    TraceSpan span;
+    for (; !span.ends_with(takes_ns); ++span.count) {
+      EXPECT_FALSE(span.needs_event(true, takes_ns));
+      span.expected_ns += takes_ns;
+    }
+    EXPECT_TRUE(span.needs_event(true, takes_ns));
+    return span.count + 1;
+  };
+  EXPECT_EQ(commands(20'000), TraceSpan::kTakesNsMax / 20'000);
+  EXPECT_EQ(commands(1'000), TraceSpan::kCommandsMax);
+}
+
+TEST_F(KernelPaceTest, OutOfOrderEverySixteenthOfASpanHasAnEvent) {
   TraceSpan span;
-  EXPECT_FALSE(span.needs_event(true));
-  EXPECT_TRUE(span.needs_event(false));
-  for (span.count = 1; span.count < 8; ++span.count) EXPECT_FALSE(span.needs_event(false));
-  EXPECT_TRUE(span.needs_event(false));
+  EXPECT_TRUE(span.needs_event(false, kQuick));
+  for (span.count = 1; span.count < 16; ++span.count) EXPECT_FALSE(span.needs_event(false, kQuick));
+  EXPECT_TRUE(span.needs_event(false, kQuick));
 }
 
 }  // namespace

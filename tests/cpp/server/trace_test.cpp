@@ -1,6 +1,7 @@
 // What a daemon tells of commands that are traced.
 #include "fixture.h"
 #include "runtime/base/host_time.h"
+#include "server/trace_span.h"
 
 namespace remotecl::testing {
 namespace {
@@ -137,7 +138,7 @@ TEST_F(TracedSpanTest, QuickKernelsAreToldOfTogether) {
       const auto reports = flood(queue, 400);
       fewest = std::min(fewest, reports.size());
       for (const CommandTraced& report : reports) {
-        EXPECT_LT(report.others, 32u);
+        EXPECT_LT(report.others, server::TraceSpan::kCommandsMax);
         EXPECT_LE(report.received_ns, report.submitted_ns);
         EXPECT_LE(report.submitted_ns, report.ended_ns);
         EXPECT_EQ(report.status, CL_COMPLETE);
