@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Mapping
 
@@ -10,19 +11,38 @@ from . import _advertise, _vendors
 from .errors import RemoteCLError
 
 BINARY = _vendors.PACKAGE / "bin" / "remotecl-server"
+NO_LINKER = "PoCL's wheel links kernels with the program ld, which is not in the PATH"
+LINKER_REMEDY = "install it (Debian: apt-get install binutils)"
 
 
 def daemon_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment for a daemon: the drivers configured there, and PoCL's wheel unless a PoCL is among them."""
+    """The environment for a daemon, in which it finds `native_drivers` and no others.
+
+    Raises:
+        RemoteCLError: there is only PoCL's wheel, and it cannot be used.
+    """
+    drivers = native_drivers(environment)
+    if not drivers and _vendors.wheel_pocl():
+        raise RemoteCLError(f"no OpenCL driver can be used: {NO_LINKER}; {LINKER_REMEDY}")
+    result = dict(environment)
+    if drivers != _vendors.drivers_in(_vendors.vendors_setting(environment)):
+        result["OCL_ICD_VENDORS"] = _vendors.directory_with(drivers)
+    return result
+
+
+def native_drivers(environment: Mapping[str, str]) -> list[str]:
+    """The drivers configured there but remotecl itself, and PoCL's wheel unless a PoCL is among them."""
     configured = _vendors.drivers_in(_vendors.vendors_setting(environment))
     drivers = [driver for driver in configured if not _vendors.is_remotecl(driver)]
     pocl = _vendors.wheel_pocl()
-    if pocl and not any(map(_vendors.is_pocl, drivers)):
+    if pocl and not any(map(_vendors.is_pocl, drivers)) and wheel_pocl_can_link(environment):
         drivers.append(pocl)
-    result = dict(environment)
-    if drivers != configured:
-        result["OCL_ICD_VENDORS"] = _vendors.directory_with(drivers)
-    return result
+    return drivers
+
+
+def wheel_pocl_can_link(environment: Mapping[str, str]) -> bool:
+    """Whether PoCL's wheel finds the linker that it runs for every kernel, and without which it ends the process."""
+    return shutil.which("ld", path=environment.get("PATH", os.defpath)) is not None
 
 
 def binary_path() -> str:

@@ -141,8 +141,8 @@ def run(
 
 def _run(servers: Sequence[str], arguments: Sequence[str], output: IO[str] | None) -> int:
     # The program compares with the native driver, so its loader must show that beside remotecl.
-    environment = _daemon.daemon_environment(_loader.original_environment())
-    native = _vendors.drivers_in(_vendors.vendors_setting(environment))
+    environment = _loader.original_environment()
+    native = _daemon.native_drivers(environment)
     environment["OCL_ICD_VENDORS"] = _vendors.directory_with([*native, _loader.icd_path()])
     command = [str(BINARY), *(["--servers", ",".join(servers)] if servers else []), *arguments]
     errors = None if output is None else subprocess.STDOUT

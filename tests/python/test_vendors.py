@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+import remotecl
 from remotecl import _daemon, _vendors
 
 
@@ -76,14 +77,23 @@ def test_a_cache_that_cannot_be_written_is_not_needed(tmp_path, monkeypatch):
     assert _vendors.drivers_in(_vendors.directory_with(["liba.so"])) == ["liba.so"]
 
 
-def test_a_daemon_gets_no_remotecl_and_the_wheels_pocl_once(tmp_path, monkeypatch):
+@pytest.fixture
+def linker(tmp_path):
+    """A PATH with an ld, which PoCL's wheel needs."""
+    program = tmp_path / "bin" / "ld"
+    program.parent.mkdir()
+    program.touch(0o755)
+    return str(program.parent)
+
+
+def test_a_daemon_gets_no_remotecl_and_the_wheels_pocl_once(tmp_path, monkeypatch, linker):
     monkeypatch.setattr(_vendors, "wheel_pocl", lambda: "/wheel/libpocl-1.so")
     vendors = tmp_path / "vendors"
     write_icd(vendors, "remotecl.icd", "/anywhere/libremotecl.so")
     write_icd(vendors, "gpu.icd", "libgpu.so")
 
     def drivers() -> list[str]:
-        environment = _daemon.daemon_environment({"OCL_ICD_VENDORS": str(vendors), "KEPT": "1"})
+        environment = _daemon.daemon_environment({"OCL_ICD_VENDORS": str(vendors), "KEPT": "1", "PATH": linker})
         assert environment["KEPT"] == "1"
         return _vendors.drivers_in(environment["OCL_ICD_VENDORS"])
 
@@ -97,4 +107,15 @@ def test_a_daemon_keeps_a_setting_that_needs_no_change(tmp_path, monkeypatch):
     vendors = tmp_path / "vendors"
     write_icd(vendors, "pocl.icd", "libpocl.so.2")
     environment = {"OCL_ICD_VENDORS": str(vendors)}
+    assert _daemon.daemon_environment(environment) == environment
+
+
+def test_without_a_linker_the_wheels_pocl_is_left_out(tmp_path, monkeypatch):
+    monkeypatch.setattr(_vendors, "wheel_pocl", lambda: "/wheel/libpocl-1.so")
+    vendors = tmp_path / "vendors"
+    vendors.mkdir()
+    environment = {"OCL_ICD_VENDORS": str(vendors), "PATH": str(tmp_path)}
+    with pytest.raises(remotecl.RemoteCLError, match="binutils"):
+        _daemon.daemon_environment(environment)
+    write_icd(vendors, "gpu.icd", "libgpu.so")
     assert _daemon.daemon_environment(environment) == environment

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -58,6 +59,9 @@ class Environment:
         self.bin = directory / "bin"
         self.vendors = directory / "no-vendors"
         self.vendors.mkdir()
+        self.programs = directory / "programs"
+        self.programs.mkdir()
+        (self.programs / "ld").symlink_to(shutil.which("ld"))  # PoCL's wheel does not bring it
         (self.packages,) = directory.glob("lib/python*/site-packages")
 
     def pip(self, *arguments: str | Path) -> None:
@@ -67,8 +71,8 @@ class Environment:
         self.pip("install", "pyopencl")
 
     def bare_environment(self) -> dict[str, str]:
-        """Where no other program, no OpenCL driver of the system and no cache can be found."""
-        return {"PATH": "/nonexistent", "OPENCL_VENDOR_PATH": str(self.vendors), "HOME": str(self.bin.parent)}
+        """Where no program but a linker, no OpenCL driver of the system and no cache can be found."""
+        return {"PATH": str(self.programs), "OPENCL_VENDOR_PATH": str(self.vendors), "HOME": str(self.bin.parent)}
 
     def run_bare(self, *command: str | Path, **environment: str) -> str:
         return run([self.bin / command[0], *command[1:]], **self.bare_environment(), **environment)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import importlib.metadata
 import multiprocessing
+import os
 import platform
 import resource
 from collections.abc import Iterator, Mapping
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import remotecl
 
-from .. import _vendors
+from .. import _daemon, _vendors
 from .finding import Finding
 from .variables import VARIABLES
 
@@ -127,7 +128,11 @@ def packages() -> Iterator[Finding]:
         yield Finding("package pyopencl", "ok", pyopencl)
         yield from _beside_pyopencl()
     if pocl := _version("pocl-binary-distribution"):
-        yield Finding("package pocl-binary-distribution", "ok", f"{pocl}: used unless the system has a PoCL")
+        name = "package pocl-binary-distribution"
+        if _daemon.wheel_pocl_can_link(os.environ):
+            yield Finding(name, "ok", f"{pocl}: used unless the system has a PoCL")
+        else:
+            yield Finding(name, "note", f"{pocl}: not used: {_daemon.NO_LINKER}", _daemon.LINKER_REMEDY)
 
 
 def _beside_pyopencl() -> Iterator[Finding]:

@@ -83,7 +83,11 @@ class LocalChecks:
 
     def drivers(self) -> Iterator[Finding]:
         """Every driver that a daemon here would use, each in a process of its own."""
-        settings = _daemon.daemon_environment(self._environment)
+        try:
+            settings = _daemon.daemon_environment(self._environment)
+        except RemoteCLError:
+            yield Finding("drivers", "problem", f"none can be used: {_daemon.NO_LINKER}", _daemon.LINKER_REMEDY)
+            return
         place = _vendors.vendors_setting(settings)
         yield from self._broken_files(_vendors.vendors_setting(self._environment))
         drivers = [driver for driver in _vendors.drivers_in(place) if not _vendors.is_remotecl(driver)]
