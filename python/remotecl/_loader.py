@@ -21,8 +21,8 @@ _original_environment: dict[str, str | None] = {}
 def icd_path() -> str:
     """Path of the ICD, libremotecl.so.
 
-    For programs in any language: ``OCL_ICD_FILENAMES=$(remotecl icd-path) program`` with the Khronos loader,
-    ``OCL_ICD_VENDORS=$(remotecl icd-path) program`` with ocl-icd.
+    For programs in any language: ``OCL_ICD_FILENAMES=$(remotecl icd-path) program`` with the Khronos loader and that of
+    CUDA, ``OCL_ICD_VENDORS=$(remotecl icd-path) program`` with ocl-icd.
 
     Raises:
         RemoteCLError: the library is not where the wheel puts it.
@@ -44,8 +44,9 @@ def activate() -> None:
     """Makes remotecl visible to the first OpenCL call of this process; existing drivers stay visible.
 
     `import remotecl` does this. It sets ``OCL_ICD_VENDORS`` in this process's environment to a directory with the
-    drivers that the loader would have found, and remotecl. The loader in PyOpenCL's own wheel finds remotecl without
-    that. Calling it again has no further effect.
+    drivers that the loader would have found, and remotecl, and adds it to ``OCL_ICD_FILENAMES``, as CUDA's loader looks
+    at nothing else. The loader in PyOpenCL's own wheel finds remotecl without that. Calling it again has no further
+    effect.
 
     Where ``REMOTECL_SERVERS`` names servers, it also sets ``PYOPENCL_CTX=remotecl`` unless you have set that or
     ``PYOPENCL_TEST``, so that ``pyopencl.create_some_context()`` takes a remote device and not the first local one.
@@ -84,8 +85,7 @@ def original_environment() -> dict[str, str]:
 def _prefer_remote_devices() -> None:
     """Who names servers wants them: PyOpenCL's own choice would be the platform with the most devices."""
     if os.environ.get("REMOTECL_SERVERS") and not {"PYOPENCL_CTX", "PYOPENCL_TEST"} & os.environ.keys():
-        _original_environment["PYOPENCL_CTX"] = None
-        os.environ["PYOPENCL_CTX"] = "remotecl"
+        _change("PYOPENCL_CTX", "remotecl")
 
 
 def _activate_once() -> str | None:
@@ -99,11 +99,18 @@ def _activate_once() -> str | None:
             f"remotecl was activated too late: the OpenCL loader of this process has looked for drivers already (in "
             f"{setting}) and remotecl was not among them. Import remotecl before the first OpenCL call"
         )
-    if any(map(_vendors.is_remotecl, drivers)):
-        return None
-    _original_environment["OCL_ICD_VENDORS"] = os.environ.get("OCL_ICD_VENDORS")
-    os.environ["OCL_ICD_VENDORS"] = _vendors.directory_with([*drivers, icd_path()])
+    if not any(map(_vendors.is_remotecl, drivers)):
+        _change("OCL_ICD_VENDORS", _vendors.directory_with([*drivers, icd_path()]))
+    # A loader that looks at both opens the library once.
+    files = list(filter(None, os.environ.get("OCL_ICD_FILENAMES", "").split(":")))
+    if not any(map(_vendors.is_remotecl, files)):
+        _change("OCL_ICD_FILENAMES", ":".join([*files, icd_path()]))
     return None
+
+
+def _change(name: str, value: str) -> None:
+    _original_environment[name] = os.environ.get(name)
+    os.environ[name] = value
 
 
 def _registered_inside_pyopencl() -> bool:

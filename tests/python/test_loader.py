@@ -110,6 +110,14 @@ def test_importing_also_serves_the_systems_loader(run_program, addresses):
     assert len(names) > 1, "the native drivers must stay visible"
 
 
+def test_a_loader_that_looks_at_file_names_alone_is_told(run_program, run_remotecl):
+    program = "import os, remotecl; print(os.environ['OCL_ICD_FILENAMES'])"
+    ours = run_remotecl("icd-path").stdout.strip()
+    assert run_program(program).stdout.strip() == ours
+    assert run_program(program, OCL_ICD_FILENAMES="libother.so").stdout.strip() == f"libother.so:{ours}"
+    assert run_program(program, OCL_ICD_FILENAMES=ours).stdout.strip() == ours
+
+
 def test_two_loaders_in_one_process_share_one_library(run_program, addresses):
     program = """
 import remotecl

@@ -17,7 +17,10 @@ from .finding import Finding
 
 REINSTALL = "install the package again, from its wheel or its checkout: pip install --force-reinstall ..."
 POCL_REMEDY = "this PoCL is older than this processor; install the system's (Debian: apt-get install pocl-opencl-icd)"
-IMPORT_FIRST = "import remotecl before the first OpenCL call, or set OCL_ICD_VENDORS=$(remotecl icd-path --vendors)"
+IMPORT_FIRST = (
+    "import remotecl before the first OpenCL call, or set OCL_ICD_VENDORS=$(remotecl icd-path --vendors), for the "
+    "loader of the CUDA toolkit OCL_ICD_FILENAMES=$(remotecl icd-path)"
+)
 
 
 class LocalChecks:
