@@ -68,6 +68,18 @@ const KernelInfo& Kernel::info_on(const Device& device) {
   return per_device_.emplace(&device, info ? *info : info_).first->second;
 }
 
+std::size_t Kernel::launched_group(const Device& device) {
+  const std::lock_guard lock(mutex_);
+  const auto at = launched_groups_.find(&device);
+  return at == launched_groups_.end() ? 0 : at->second;
+}
+
+void Kernel::set_launched_group(const Device& device, std::size_t size) {
+  const std::lock_guard lock(mutex_);
+  std::size_t& known = launched_groups_[&device];
+  known = std::max(known, size);
+}
+
 cl_int Kernel::set_argument(cl_uint index, std::size_t size, const void* value) {
   if (index >= arguments_.size()) return CL_INVALID_ARG_INDEX;
   const ArgumentInfo& info = info_.arguments[index];

@@ -25,6 +25,9 @@ class Kernel final : public Handle<_cl_kernel, HandleTag::kKernel, CL_INVALID_KE
   const KernelInfo& info() const { return info_; }  // of the first built device: names and arguments
   // Work-group limits on one device.
   const KernelInfo& info_on(const Device& device);
+  // The largest work-group that the device is known to have launched although it is larger than its limit; 0: none.
+  std::size_t launched_group(const Device& device);
+  void set_launched_group(const Device& device, std::size_t size);
 
   // What only the native driver of `device` can answer, with the last parameters of the native call; blocks.
   cl_int query(Device& device, KernelQuery query, cl_uint name, Bytes input, std::size_t size, void* value,
@@ -77,6 +80,7 @@ class Kernel final : public Handle<_cl_kernel, HandleTag::kKernel, CL_INVALID_KE
   std::uint64_t last_version_ = 0;
   std::map<const Device*, std::vector<std::uint64_t>> sent_;
   std::map<const Device*, KernelInfo> per_device_;
+  std::map<const Device*, std::size_t> launched_groups_;
   std::uint64_t created_on_ = 0;
   std::vector<void*> svm_pointers_;
   std::vector<Ref<MemoryObject>> svm_memory_;  // one for each

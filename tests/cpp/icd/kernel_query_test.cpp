@@ -2,6 +2,7 @@
 #include <CL/cl_ext.h>
 
 #include <functional>
+#include <tuple>
 
 #include "icd/wrong_calls.h"
 
@@ -46,6 +47,27 @@ TEST(KernelQueryTest, SubGroupInfoIsTheNativeDrivers) {
     expect_same(std::to_string(name).c_str(), [&](World& w, std::size_t size, void* value, std::size_t* size_ret) {
       return clGetKernelSubGroupInfo(w.add, w.device, name, sizeof input, input, size, value, size_ret);
     });
+  }
+}
+
+// NVIDIA's driver launches larger groups than it says it does.
+TEST(KernelQueryTest, LargestGroupsAreTheNativeDrivers) {
+  if (Environment::get().native_device() == nullptr) GTEST_SKIP() << "no native driver";
+  World &remote = World::remote(), &native = World::native();
+  const auto nothing = [](World& w) { return make_kernel(build(w.context, "kernel void nothing() {}"), "nothing"); };
+  const Owned<cl_kernel> kernel = nothing(remote), native_kernel = nothing(native);
+  const auto launch = [](World& w, cl_kernel one, std::size_t size) {
+    const cl_int error = clEnqueueNDRangeKernel(w.queue, one, 1, nullptr, &size, &size, 0, nullptr, nullptr);
+    // Too large for the device is too large in one dimension, too: either code is right.
+    const bool too_large = error == CL_INVALID_WORK_GROUP_SIZE || error == CL_INVALID_WORK_ITEM_SIZE;
+    return std::tuple(too_large, too_large ? CL_SUCCESS : error, clFinish(w.queue));
+  };
+  std::size_t size = 0;
+  clGetKernelWorkGroupInfo(kernel, remote.device, CL_KERNEL_WORK_GROUP_SIZE, sizeof size, &size, nullptr);
+  for (int again = 0; again < 2; ++again) {
+    for (std::size_t group = size / 2; group <= 16 * size; group *= 2) {
+      EXPECT_EQ(launch(remote, kernel, group), launch(native, native_kernel, group)) << group;
+    }
   }
 }
 
