@@ -53,17 +53,18 @@ bool EventWaiters::wait(cl_event event, const void* order, Function& function) {
   const auto context = event_value<cl_context>(event, CL_EVENT_CONTEXT);
   const cl_int status = execution_status(event);
   void* const key = lane_of(event, order);
+  Place place;
+  bool is_older_told = false;
   {
     MutexLock lock(mutex_);
     if (!contexts_.contains(context)) return false;
     const bool is_new = !lanes_.contains(key);
-    // What has ended behind others of its queue, or after what it waited for, is told after them.
-    const Place place(order, jobs_ + 1);
-    const bool told_at_once = is_new && status <= CL_COMPLETE && !is_older_untold(place);
-    if (!told_at_once) {
+    place = {order, ++jobs_};
+    is_older_told = !is_older_untold(place);
+    // What has ended behind others of its queue is told after them.
+    if (!is_new || status > CL_COMPLETE || (!is_older_told && EventPoller::is_telling())) {
       if (is_new && !has_thread_for_one_more()) return false;
       clRetainEvent(event);
-      ++jobs_;
       push(key, {event, place, std::move(function)});
       if (!is_new) return true;
       if (EventPoller* const poller = EventPoller::current(); poller != nullptr && order != nullptr) {
@@ -73,6 +74,13 @@ bool EventWaiters::wait(cl_event event, const void* order, Function& function) {
       }
       return true;
     }
+  }
+  if (!is_older_told) {
+    // Whoever asks after he was told of what waited for it must find it ended: the thread that tells of that may have
+    // done so, and not have come to say that it has.
+    EventPoller::leave_all();
+    MutexLock lock(mutex_);
+    wait_for_older(place);
   }
   function(status);
   return true;

@@ -27,9 +27,10 @@ class EventWaiters {
 
   // From now on events of this context are waited for.
   void add(cl_context context) EXCLUDES(mutex_);
-  // Calls `function` when the event has ended, and before this returns if it has already. False, and `function` is left
-  // as it was, when the event's driver calls back fast or there are too many threads. `order`: names the others that it
-  // is told before or after; null: it is told by a thread of its own, and has no such others.
+  // Calls `function` when the event has ended, and before this returns if it has already and is the first of its lane,
+  // once what it may have waited for has been told. False, and `function` is left as it was, when the event's driver
+  // calls back fast or there are too many threads. `order`: names the others that it is told before or after; null: it
+  // is told by a thread of its own, and has no such others.
   bool wait(cl_event event, const void* order, Function& function) EXCLUDES(mutex_);
   // For EventPoller. Tells of the lane's first event if it has ended; false when the lane has become empty.
   bool look(void* key) EXCLUDES(mutex_);

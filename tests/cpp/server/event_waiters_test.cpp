@@ -88,6 +88,28 @@ TEST_F(EventWaitersTest, WhatHasEndedIsToldAtOnce) {
   EXPECT_EQ(told_, std::vector<int>{5});
 }
 
+// The thread that tells of what has waited for it may not have come back from that when somebody asks for its end.
+TEST_F(EventWaitersTest, WhatHasEndedIsToldWhenAskedForAfterWhatWaitedForIt) {
+  const cl_event start = gate();
+  const cl_event first = marker(queue(0), {start}), last = marker(queue(0), {first});
+  std::promise<void> telling, released;
+  EventWaiters::Function hold = [&](cl_int) {
+    telling.set_value();
+    released.get_future().wait();
+  };
+  ASSERT_TRUE(EventWaiters::instance().wait(last, this, hold));
+  for (cl_command_queue one : queues_) clFlush(one);
+  clSetUserEventStatus(start, CL_COMPLETE);
+  telling.get_future().wait();
+  auto asked = std::async(std::launch::async, [&] {
+    note(first, 1);
+    return told_;
+  });
+  EXPECT_EQ(asked.wait_for(std::chrono::milliseconds(20)), std::future_status::timeout);
+  released.set_value();
+  EXPECT_EQ(asked.get(), std::vector<int>{1});
+}
+
 TEST_F(EventWaitersTest, OtherContextsAreLeftAlone) {
   cl_int error = CL_SUCCESS;
   cl_context other = clCreateContext(nullptr, 1, &device_, nullptr, nullptr, &error);
