@@ -112,9 +112,10 @@ class StagedWrite final : public IncomingTransfer {
 
   bool receive(Connection& connection, std::uint32_t size, StagingSet& staging) override {
     StagingRing& ring = staging.ring(queue().device());
+    const auto piece_size = static_cast<std::uint32_t>(StagingRing::piece_size(this->size(), connection.streams()));
     std::uint64_t offset = this->size() - left();
     while (size != 0) {
-      const auto piece = std::min<std::uint32_t>(size, StagingRing::piece_size(this->size()));
+      const std::uint32_t piece = std::min(size, piece_size);
       cl_int error = CL_SUCCESS;
       auto& slot = ring.next(error);
       if (!connection.read_exactly({slot.data, piece})) return false;
@@ -197,6 +198,7 @@ class StagedRead final : public OutgoingTransfer {
 
   bool send(Connection& connection, StagingSet& staging) override {
     StagingRing& ring = staging.ring(queue().device());
+    piece_size_ = StagingRing::piece_size(size(), connection.streams());
     std::uint64_t sent = 0, asked = 0;
     std::array<StagingRing::Slot*, StagingRing::kSlots> slots{};
     for (std::size_t at = 0; sent < size(); ++at) {
@@ -248,7 +250,7 @@ class StagedRead final : public OutgoingTransfer {
 
   const Region region_;
   const cl_mem memory_;
-  const std::size_t piece_size_ = StagingRing::piece_size(size());
+  std::size_t piece_size_ = 0;
   cl_event last_ = nullptr;
 };
 

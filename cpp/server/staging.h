@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -16,12 +17,12 @@ namespace remotecl::server {
 // fixed number of slots, used in turn. Owned by one thread.
 class StagingRing {
  public:
-  static constexpr std::size_t kSlotSize = 1u << 20;
+  static constexpr std::size_t kSlotSize = 2u << 20;
   static constexpr std::size_t kSlots = 4;
-  // In which a transfer of `size` bytes moves: small ones in smaller pieces, so that network and device overlap there,
-  // too.
-  static constexpr std::size_t piece_size(std::uint64_t size) {
-    return size < 2 * kSlots * kSlotSize ? kSlotSize / 4 : kSlotSize;
+  // In which a transfer of `size` bytes over so many streams moves: small ones in smaller pieces, so that network and
+  // device overlap there, too, but not so small that a stream's part is not worth its waking.
+  static constexpr std::size_t piece_size(std::uint64_t size, std::size_t streams) {
+    return size < kSlots * kSlotSize ? std::min(kSlotSize, streams * kSmallPiece) : kSlotSize;
   }
 
   struct Slot {
@@ -41,6 +42,8 @@ class StagingRing {
   Slot& next(cl_int& error);
 
  private:
+  static constexpr std::size_t kSmallPiece = 256u << 10;
+
   PinnedBlock block_;
   std::unique_ptr<std::byte[]> pageable_;  // in its place
   std::array<Slot, kSlots> slots_;

@@ -52,6 +52,8 @@ class Connection {
   virtual void await_writable(std::chrono::milliseconds time);
   virtual void set_read_timeout(std::chrono::milliseconds timeout) = 0;  // 0: none
   virtual void shutdown() = 0;
+  // Over how many streams its bytes are divided; each wants pieces that are worth a wake-up.
+  virtual std::size_t streams() const { return 1; }
   // What the other side has shown in a handshake of TLS; null: nothing, or there was none.
   virtual const PeerCertificate* peer_certificate() const { return nullptr; }
   // After its end: whether nothing has been heard of the other machine for a while.

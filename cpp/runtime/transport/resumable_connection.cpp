@@ -250,6 +250,11 @@ int ResumableConnection::wait_handle() const {
   return adopt_reader() ? reader_->wait_handle() : wake_;
 }
 
+std::size_t ResumableConnection::streams() const {
+  MutexLock lock(state_mutex_);
+  return carrier_ != nullptr ? carrier_->streams() : 1;
+}
+
 void ResumableConnection::await_writable(std::chrono::milliseconds time) {
   std::shared_ptr<Connection> writer;
   {

@@ -44,6 +44,7 @@ class ResumableConnection final : public Connection {
   void set_read_timeout(std::chrono::milliseconds timeout) override;
   // For good.
   void shutdown() override;
+  std::size_t streams() const override;
   bool vanished() const override { return vanished_.load(std::memory_order_relaxed); }
 
   // So much is kept that who can wait should.

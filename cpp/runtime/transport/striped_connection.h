@@ -41,6 +41,7 @@ class StripedConnection final : public Connection {
   void await_writable(std::chrono::milliseconds time) override { carriers_.front()->await_writable(time); }
   void set_read_timeout(std::chrono::milliseconds timeout) override;
   void shutdown() override;
+  std::size_t streams() const override { return carriers_.size(); }
   const PeerCertificate* peer_certificate() const override { return carriers_.front()->peer_certificate(); }
   bool vanished() const override;
 
