@@ -88,7 +88,7 @@ def directory_with(drivers: Iterable[str]) -> str:
     """A vendors directory with exactly these drivers.
 
     It is named after its content and kept in the user's cache, because a program that is started now may read
-    it after this process has ended. Where the cache cannot be written it is temporary.
+    it after this process has ended. Where the cache cannot be used it is temporary.
     """
     wanted = list(drivers)
     digest = hashlib.sha256("\n".join(wanted).encode(errors="surrogateescape")).hexdigest()[:16]
@@ -100,22 +100,35 @@ def directory_with(drivers: Iterable[str]) -> str:
         cache.mkdir(parents=True, exist_ok=True)
         filled = _filled_directory(wanted, str(cache))
     except OSError:
-        filled = _filled_directory(wanted, None)
-        atexit.register(shutil.rmtree, filled, ignore_errors=True)
-        return filled
-    try:
-        Path(filled).rename(directory)
-    except OSError:  # there is one: another process was first, or it is damaged
-        if _holds(directory, wanted):
-            shutil.rmtree(filled, ignore_errors=True)
-        else:
-            shutil.rmtree(directory, ignore_errors=True)
-            Path(filled).rename(directory)
-    return str(directory)
+        return _until_exit(_filled_directory(wanted, None))
+    if _is_renamed(filled, directory):
+        return str(directory)
+    # There is one: another process was first, or it is damaged, or another user's.
+    if _holds(directory, wanted):
+        shutil.rmtree(filled, ignore_errors=True)
+        return str(directory)
+    shutil.rmtree(directory, ignore_errors=True)
+    return str(directory) if _is_renamed(filled, directory) else _until_exit(filled)
 
 
 def _holds(directory: Path, drivers: list[str]) -> bool:
-    return directory.is_dir() and drivers_in(str(directory)) == drivers
+    try:
+        return directory.is_dir() and drivers_in(str(directory)) == drivers
+    except OSError:  # with another user's HOME, as after `sudo -E`
+        return False
+
+
+def _is_renamed(source: str, target: Path) -> bool:
+    try:
+        Path(source).rename(target)
+    except OSError:
+        return False
+    return True
+
+
+def _until_exit(directory: str) -> str:
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    return directory
 
 
 def _filled_directory(drivers: list[str], parent: str | None) -> str:

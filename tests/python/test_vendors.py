@@ -1,5 +1,6 @@
 """Reading and writing vendor directories; no OpenCL involved."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,29 @@ def test_a_cache_that_cannot_be_written_is_not_needed(tmp_path, monkeypatch):
     blocked.touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(blocked))
     assert _vendors.drivers_in(_vendors.directory_with(["liba.so"])) == ["liba.so"]
+
+
+def test_a_cached_directory_of_another_user_is_not_needed(monkeypatch):
+    directory = Path(_vendors.directory_with(["liba.so"]))
+    listing = Path.iterdir
+
+    def forbidden(path):  # by hand, as root may read everything
+        if path == directory:
+            raise PermissionError(13, "Permission denied", str(path))
+        return listing(path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "iterdir", forbidden)
+        other = _vendors.directory_with(["liba.so"])
+    assert _vendors.drivers_in(other) == ["liba.so"]
+
+
+def test_a_file_in_the_place_of_a_cached_directory_is_left_alone():
+    directory = Path(_vendors.directory_with(["liba.so"]))
+    shutil.rmtree(directory)
+    directory.touch()
+    assert _vendors.drivers_in(_vendors.directory_with(["liba.so"])) == ["liba.so"]
+    assert directory.is_file()
 
 
 @pytest.fixture
