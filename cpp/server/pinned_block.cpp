@@ -4,7 +4,10 @@
 
 namespace remotecl::server {
 
-PinnedBlock::PinnedBlock(Device& device, std::size_t size) {
+// The queue keeps its context, and a context should keep its devices: PoCL's does not keep a part of a device, whose
+// memory the queue would go on using when the client has released the part.
+PinnedBlock::PinnedBlock(Device& device, std::size_t size) : device_(device.id()) {
+  clRetainDevice(device_);
   cl_int error = CL_SUCCESS;
   const cl_context context = device.context(error);
   if (context != nullptr) queue_ = clCreateCommandQueue(context, device.id(), 0, &error);
@@ -21,9 +24,11 @@ PinnedBlock::PinnedBlock(Device& device, std::size_t size) {
 PinnedBlock::~PinnedBlock() {
   if (data_ != nullptr) clEnqueueUnmapMemObject(queue_, memory_, data_, 0, nullptr, nullptr);
   if (memory_ != nullptr) clReleaseMemObject(memory_);
-  if (queue_ == nullptr) return;
-  clFinish(queue_);
-  clReleaseCommandQueue(queue_);
+  if (queue_ != nullptr) {
+    clFinish(queue_);
+    clReleaseCommandQueue(queue_);
+  }
+  clReleaseDevice(device_);
 }
 
 }  // namespace remotecl::server

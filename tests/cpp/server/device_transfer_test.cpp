@@ -153,6 +153,29 @@ TEST_P(DeviceTransferTest, SessionMayEndInTheMiddle) {
   EXPECT_EQ(client_.event_status(transfer(part_, 0, buffer, 0, 64)), CL_COMPLETE);
 }
 
+TEST_P(DeviceTransferTest, PartMayGoBeforeTheThreadsThatReadFromIt) {
+  {
+    RawClient leaving(server_.address());
+    leaving.send(one_unit(leaving));
+    leaving.wait<SubDevices>();
+    const ObjectId whole = leaving.make_queue();
+    const ObjectId buffer = leaving.make_buffer(1u << 20);
+    const EventId event = leaving.id();
+    leaving.send(EnqueueTransfer{whole, event, buffer, 0, kPart, 0, 1u << 20, {}});
+    EXPECT_EQ(leaving.event_status(event), CL_COMPLETE);
+    leaving.add(ReleaseBuffer{buffer});
+    leaving.send(ReleaseSubDevice{kPart});
+    // What the driver has freed is used again.
+    for (int i = 0; i < 20; ++i) {
+      leaving.send(one_unit(leaving));
+      leaving.wait<SubDevices>();
+      leaving.send(ReleaseSubDevice{kPart});
+    }
+  }
+  const ObjectId buffer = client_.make_buffer(64);
+  EXPECT_EQ(client_.event_status(transfer(part_, 0, buffer, 0, 64)), CL_COMPLETE);
+}
+
 INSTANTIATE_TEST_SUITE_P(Roads, DeviceTransferTest, ::testing::Bool(),
                          [](const auto& info) { return info.param ? "Staged" : "Mapped"; });
 
