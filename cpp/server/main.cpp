@@ -23,6 +23,7 @@
 #include "server/log.h"
 #include "server/metrics_port.h"
 #include "server/server.h"
+#include "server/service_manager.h"
 #include "server/session_process.h"
 
 namespace {
@@ -179,6 +180,7 @@ int run(const Options& options) {
   const auto metrics = open_metrics(*server, options);
   std::printf("listening on %s\n", server->address().text().c_str());
   std::fflush(stdout);
+  server::tell_service_manager();
   const int signal = wait_for_end(signals, options.exit_on_stdin_eof);
   if (signal == SIGTERM && options.drain_s != 0) drain(*server, signals, options);
   if (!server->stop(std::chrono::milliseconds(700))) {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 import subprocess
@@ -94,6 +95,7 @@ def _announce_while_it_runs(name: str, daemon: subprocess.Popen[str]) -> None:
                 devices.append(line.partition(": ")[2].rpartition(" (")[0])
             elif network is None and line.startswith(_READY):
                 network = _announce(name, line[len(_READY) :].strip(), devices)
+                _tell_service_manager()
     finally:
         if network is not None:
             network.close()  # says goodbye, so that nobody finds a server that is gone
@@ -124,6 +126,14 @@ def _announce(name: str, address: str, devices: list[str]) -> zeroconf.Zeroconf:
     announced = information.name.removesuffix("." + discovery.SERVICE_TYPE)
     print(f"announced as {announced} on {', '.join(addresses)}", flush=True)
     return network
+
+
+def _tell_service_manager() -> None:
+    """Tells systemd what the daemon tells it (cpp/server/service_manager.h): it listens to this process, its parent."""
+    path = os.environ.get("NOTIFY_SOCKET", "")
+    if path and os.environ.get("SYSTEMD_EXEC_PID") == str(os.getpid()):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+            sender.sendto(b"READY=1", path.replace("@", "\0", 1) if path.startswith("@") else path)
 
 
 def _own_addresses(host: str) -> list[str]:

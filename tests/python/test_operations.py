@@ -1,19 +1,23 @@
 """What whoever runs a daemon needs: a log for programs, counters for Prometheus, an orderly end, a systemd unit."""
 
 import json
+import os
 import re
 import shutil
 import signal
 import socket
 import subprocess
+import sys
 import urllib.error
 import urllib.request
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 import remotecl
 from client import Client
+from conftest import CLEAN_ENVIRONMENT
 from daemon import WITHIN_S, Daemon
 
 UNIT = Path(__file__).resolve().parents[2] / "packaging" / "remotecl-server.service"
@@ -144,6 +148,39 @@ def test_a_second_signal_ends_a_drain():
         daemon.process.send_signal(signal.SIGTERM)
         next(line for line in daemon.process.stderr if "takes" in line)
         assert daemon.end()[0] == 0
+
+
+@contextmanager
+def listening_below_systemd(notify: str, process: str, *options: str):
+    """A `remotecl-server` that has the environment of a service whose main process has this number ("$$": its own)."""
+    with subprocess.Popen(
+        ["sh", "-c", f'SYSTEMD_EXEC_PID={process} exec "$@"', "sh",
+         sys.executable, "-m", "remotecl._daemon", "--listen", "127.0.0.1:0", *options],
+        env={**CLEAN_ENVIRONMENT, "NOTIFY_SOCKET": notify}, stdout=subprocess.PIPE, text=True,
+    ) as daemon:  # fmt: skip
+        try:
+            assert any(line.startswith("listening on ") for line in daemon.stdout)
+            yield
+        finally:
+            daemon.terminate()
+            daemon.communicate(timeout=WITHIN_S)
+
+
+@pytest.mark.parametrize("options", [[], ["--advertise", f"test {os.getpid()}"]], ids=["daemon", "advertised"])
+@pytest.mark.parametrize("kind", ["file", "abstract"])
+def test_systemd_is_told_when_it_listens(options, kind, tmp_path):
+    name = str(tmp_path / "notify") if kind == "file" else f"@remotecl test {os.getpid()}"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(name.replace("@", "\0"))
+        manager.settimeout(WITHIN_S)
+        with listening_below_systemd(name, "$$", *options):
+            assert manager.recv(100) == b"READY=1"
+        # A service is not ready because a daemon is that it has started.
+        with listening_below_systemd(name, "1", *options):
+            pass
+        manager.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            manager.recv(100)
 
 
 def test_the_systemd_unit_is_sound(tmp_path):
