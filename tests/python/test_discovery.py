@@ -68,7 +68,7 @@ class Watcher:
 
 
 def find(name):
-    return [server for server in remotecl.discover(1.0, interfaces=LOOPBACK) if server.name == name]
+    return [server for server in remotecl.discover(interfaces=LOOPBACK) if server.name == name]
 
 
 @pytest.fixture(scope="module")
