@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 _READY = "listening on "
 _DEVICE = "device "
+# Nobody repeats to everybody what he has said in the last second.
+_ANSWERED_WITHIN_MS = 1300
 # An announcement should fit into one packet.
 _DEVICES_MAX = 8
 _NAME_BYTES_MAX = 63
@@ -111,7 +113,7 @@ def _announce(name: str, address: str, devices: list[str]) -> zeroconf.Zeroconf:
     try:
         information = module.ServiceInfo(
             discovery.SERVICE_TYPE,
-            f"{name}.{discovery.SERVICE_TYPE}",
+            _free_name(network, name),
             port=int(port),
             parsed_addresses=addresses,
             properties=_properties(devices),
@@ -134,6 +136,15 @@ def _tell_service_manager() -> None:
     if path and os.environ.get("SYSTEMD_EXEC_PID") == str(os.getpid()):
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
             sender.sendto(b"READY=1", path.replace("@", "\0", 1) if path.startswith("@") else path)
+
+
+def _free_name(network: zeroconf.Zeroconf, name: str) -> str:
+    """The full name, with a number where another server of this network has it already."""
+    full, number = f"{name}.{discovery.SERVICE_TYPE}", 1
+    while discovery.service(network, full, _ANSWERED_WITHIN_MS):
+        number += 1
+        full = f"{name}-{number}.{discovery.SERVICE_TYPE}"
+    return full
 
 
 def _own_addresses(host: str) -> list[str]:

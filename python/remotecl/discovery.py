@@ -65,7 +65,7 @@ def discover(timeout_s: float = 2.0, *, interfaces: Sequence[str] | None = None)
         raise ValueError(f"timeout_s must be positive, not {timeout_s}")
     with open_zeroconf(interfaces) as network:
         names = _names(network, timeout_s)
-        details = [network.get_service_info(SERVICE_TYPE, name, _DETAILS_TIMEOUT_MS) for name in names]
+        details = [service(network, name) for name in names]
     found = [_server(information) for information in details if information and information.parsed_addresses()]
     return sorted(found, key=lambda server: (server.name, server.address))
 
@@ -93,6 +93,18 @@ def import_zeroconf() -> ModuleType:
     return importlib.import_module("zeroconf")
 
 
+def service(
+    network: zeroconf.Zeroconf, name: str, timeout_ms: int = _DETAILS_TIMEOUT_MS
+) -> zeroconf.ServiceInfo | None:
+    """What is announced under a full name, or None.
+
+    The answer comes to everybody (``QM``), here and in `_names`: one to this address alone goes to whichever program of
+    this machine the system picks that has the port of multicast DNS open.
+    """
+    question = import_zeroconf().DNSQuestionType.QM
+    return network.get_service_info(SERVICE_TYPE, name, timeout_ms, question_type=question)
+
+
 def _names(network: zeroconf.Zeroconf, timeout_s: float) -> list[str]:
     """Full names of the services that are announced now."""
     module = import_zeroconf()
@@ -104,7 +116,7 @@ def _names(network: zeroconf.Zeroconf, timeout_s: float) -> list[str]:
         else:
             names[name] = None
 
-    browser = module.ServiceBrowser(network, SERVICE_TYPE, handlers=[changed])
+    browser = module.ServiceBrowser(network, SERVICE_TYPE, handlers=[changed], question_type=module.DNSQuestionType.QM)
     time.sleep(timeout_s)  # nobody says that there are no more
     browser.cancel()
     return list(names)

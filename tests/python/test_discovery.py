@@ -87,7 +87,7 @@ def test_an_announced_server_is_found_and_used(announced, run_program):
 
 
 def test_the_command_lists_them(announced, run_remotecl):
-    lines = run_remotecl("discover", "--timeout", "1").stdout.splitlines()
+    lines = run_remotecl("discover").stdout.splitlines()
     at = lines.index(f"{announced.address} {NAME}, remotecl {remotecl.__version__}")
     assert lines[at + 1].startswith("  0: ")
 
