@@ -92,6 +92,12 @@ cl_int clCreateSubDevices(cl_device_id device, const cl_device_partition_propert
   return CL_SUCCESS;
 }
 
+cl_int clRetainDevice(cl_device_id device) {
+  const DriverLock lock(driver_mutex());
+  retain(device);
+  return CL_SUCCESS;
+}
+
 cl_int clReleaseDevice(cl_device_id device) {
   const DriverLock lock(driver_mutex());
   release(device);
