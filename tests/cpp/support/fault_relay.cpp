@@ -168,6 +168,7 @@ void FaultRelay::accept_all() {
     const std::lock_guard lock(mutex_);
     Link& link = links_.emplace_back();
     link.near = near;
+    link.cut = closed_;  // also when it is open again before the other end is connected: that may be a former target
     link.running = 1;
     link.forth = std::thread([this, &link, seed = faults_.seed + 2 * number] {
       serve(link, seed);
@@ -190,7 +191,7 @@ void FaultRelay::serve(Link& link, std::uint64_t seed) {
     const std::lock_guard lock(mutex_);
     link.between_servers = hello.role == Role::kPeerControl || hello.role == Role::kPeerBulk;
     link.far = far;
-    if (far < 0 || stopping_ || closed_) {
+    if (far < 0 || stopping_ || link.cut) {
       link.cut = true;
       return end(link);
     }
