@@ -1,41 +1,35 @@
 #pragma once
 
-#include <sys/types.h>
-
 #include <string>
 #include <vector>
 
+#include "support/child_process.h"
+
 namespace remotecl::testing {
 
-// A remotecl-server of its own process on a free loopback port, as it was built beside the tests. It sees the
-// native drivers that this process was started with, whatever OCL_ICD_VENDORS has become since, and it ends
-// with this object or with this process. With REMOTECL_TEST_ISOLATE in the environment it isolates sessions. One
-// thread.
+// A remotecl-server of its own process, on a free loopback port where nothing else is said, as it was built beside the
+// tests. It sees the native drivers that this process was started with, whatever OCL_ICD_VENDORS has become since, and
+// it ends with this object or with this process. With REMOTECL_TEST_ISOLATE in the environment it isolates sessions.
+// One thread.
 class Daemon {
  public:
   // Starts it without waiting. `environment`: "NAME=value" entries in addition to this process's.
-  explicit Daemon(const std::vector<std::string>& environment = {}, const std::vector<std::string>& options = {});
-  ~Daemon();
-  Daemon(const Daemon&) = delete;
-  Daemon& operator=(const Daemon&) = delete;
+  explicit Daemon(const std::vector<std::string>& environment = {}, const std::vector<std::string>& options = {},
+                  const std::string& listen = "127.0.0.1:0");
 
   // Writes FOLDER/certificate.pem and FOLDER/key.pem, and gives the pin of the key as a server's name has it.
   static std::string make_certificate(const std::string& folder);
 
   // "host:port"; waits until it listens. Throws std::runtime_error when it ends before.
   const std::string& address();
-  pid_t process() const { return process_; }
-  bool running();
+  pid_t process() const { return process_.id(); }
+  bool running() { return process_.running(); }
+  void signal(int signal) const { process_.signal(signal); }
   void kill();  // SIGKILL, waits for the end
   void stop();  // SIGTERM, waits for the end
 
  private:
-  void end(int signal);
-
-  pid_t process_ = -1;
-  int stdin_ = -1;
-  int stdout_ = -1;
-  std::string output_;
+  ChildProcess process_;
   std::string address_;
 };
 
