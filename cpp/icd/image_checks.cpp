@@ -41,10 +41,26 @@ bool fits(const Device& device, const ImageShape& shape) {
   }
 }
 
-bool takes_format(Device& device, cl_mem_flags flags, const ImageLayout& layout) {
+// CL_SUCCESS, or why the device does not.
+cl_int takes_format(Device& device, cl_mem_flags flags, const ImageLayout& layout) {
+  if (!has_images(device)) return CL_IMAGE_FORMAT_NOT_SUPPORTED;
   std::vector<cl_image_format> formats;
-  return has_images(device) && image_formats(device, flags, layout.shape.type, formats) == CL_SUCCESS &&
-         std::any_of(formats.begin(), formats.end(), [&](const auto& format) { return same(layout.format, format); });
+  const cl_int error = image_formats(device, flags, layout.shape.type, formats);
+  if (error == CL_DEVICE_NOT_AVAILABLE) return error;
+  const bool takes =
+      std::any_of(formats.begin(), formats.end(), [&](const auto& format) { return same(layout.format, format); });
+  return error == CL_SUCCESS && takes ? CL_SUCCESS : CL_IMAGE_FORMAT_NOT_SUPPORTED;
+}
+
+// "CL_IMAGE_FORMAT_NOT_SUPPORTED if there are no devices in context that support image_format." Who is lost might.
+void require_format(Context& context, cl_mem_flags flags, const ImageLayout& layout) {
+  cl_int error = CL_IMAGE_FORMAT_NOT_SUPPORTED;
+  for (Device* device : context.devices()) {
+    const cl_int answer = takes_format(*device, flags, layout);
+    if (answer == CL_SUCCESS) return;
+    if (answer == CL_DEVICE_NOT_AVAILABLE) error = answer;
+  }
+  require(false, error);
 }
 
 bool is_image_type(cl_mem_object_type type) {
@@ -173,10 +189,7 @@ ImageLayout checked_layout(Context& context, cl_mem_flags flags, const cl_image_
     const bool wants_pointer = (flags & (CL_MEM_USE_HOST_PTR | CL_MEM_COPY_HOST_PTR)) != 0;
     require(wants_pointer == (host_ptr != nullptr), CL_INVALID_HOST_PTR);
   }
-  // "CL_IMAGE_FORMAT_NOT_SUPPORTED if there are no devices in context that support image_format."
-  const cl_mem_flags asked = (flags & kAccessFlags) != 0 ? flags : flags | CL_MEM_READ_WRITE;
-  const auto takes = [&](Device* device) { return takes_format(*device, asked, layout); };
-  require(std::any_of(context.devices().begin(), context.devices().end(), takes), CL_IMAGE_FORMAT_NOT_SUPPORTED);
+  require_format(context, (flags & kAccessFlags) != 0 ? flags : flags | CL_MEM_READ_WRITE, layout);
   return layout;
 }
 
@@ -187,7 +200,8 @@ void require_takes_image(Device& device, const MemoryObject& image) {
   // "CL_INVALID_IMAGE_SIZE if image dimensions [...] are not supported by device associated with queue",
   // "CL_IMAGE_FORMAT_NOT_SUPPORTED if image format for image is not supported by device associated with queue."
   require(fits(device, image.image()->shape), CL_INVALID_IMAGE_SIZE);
-  require(takes_format(device, image.flags(), *image.image()), CL_IMAGE_FORMAT_NOT_SUPPORTED);
+  const cl_int error = takes_format(device, image.flags(), *image.image());
+  require(error == CL_SUCCESS, error);
 }
 
 }  // namespace remotecl::icd

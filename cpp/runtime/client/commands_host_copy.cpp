@@ -28,7 +28,7 @@ cl_int enqueue_migrate_to_host(CommandQueue& queue, std::span<MemoryObject* cons
     if (memory->root().is_mapped(range.offset, range.size)) continue;
     command.reads(*memory, range);
     if (command.error() != CL_SUCCESS) break;
-    for (const Ref<Event>& reader : storage.host_readers) command.waits_for(*reader);
+    command.waits_for_host_readers(storage);
     const auto read = reads.emplace_back(make_ref<Event>(queue, type, true, true));
     read->reported_unasked();
     Ref<Event> whole(command.event());
@@ -41,12 +41,13 @@ cl_int enqueue_migrate_to_host(CommandQueue& queue, std::span<MemoryObject* cons
     const PendingReads::Ticket ticket = queue.pending_reads().begin();
     const TransferRef transfer = session.begin_receive(
         host, range.size,
-        [whole, kept = Ref<MemoryObject>(memory), kept_queue, ticket, arrival, range, writes = storage.writes,
-         &session](bool ok) {
+        // `read` is kept: the failure of one that nobody knows any more would be the queue's.
+        [whole, read, kept = Ref<MemoryObject>(memory), kept_queue, ticket, arrival, range, writes = storage.writes,
+         &session](cl_int status) {
           HostArrivals::instance().end(arrival);
-          if (ok) note_host_copy(*kept, range, writes);
+          if (status == CL_COMPLETE) note_host_copy(*kept, range, writes);
           kept_queue->pending_reads().end(ticket);
-          whole->release_hold(ok);
+          whole->release_hold(status);
           session.drop_interest();
         },
         memory->shared_storage());

@@ -28,10 +28,10 @@ void send_fetch(PendingCommand& command, MemoryObject& buffer, std::uint64_t off
   const PendingReads::Ticket ticket = queue->pending_reads().begin();
   const TransferRef transfer = session.begin_receive(
       to, size,
-      [event, queue, ticket, arrival, &session](bool ok) {
+      [event, queue, ticket, arrival, &session](cl_int status) {
         HostArrivals::instance().end(arrival);
         queue->pending_reads().end(ticket);
-        event->release_hold(ok);
+        event->release_hold(status);
         session.drop_interest();
       },
       buffer.shared_storage());
@@ -52,8 +52,7 @@ cl_int enqueue_map(CommandQueue& queue, MemoryObject& buffer, bool blocking, cl_
   const bool fetch = (flags & CL_MAP_WRITE_INVALIDATE_REGION) == 0 && !storage.residency.valid(range, kHost);
   if (fetch) command.reads(buffer, range);
   if (command.error() != CL_SUCCESS) return command.error();
-  std::erase_if(storage.host_readers, [](const Ref<Event>& reader) { return reader->ended(); });
-  for (const Ref<Event>& reader : storage.host_readers) command.waits_for(*reader);
+  command.waits_for_host_readers(storage);
   void* const pointer = buffer.add_mapping(offset, size, flags);
   if (fetch) {
     send_fetch(command, buffer, offset, size, static_cast<std::byte*>(pointer));

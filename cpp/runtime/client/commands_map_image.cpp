@@ -34,8 +34,7 @@ cl_int enqueue_map_image(CommandQueue& queue, MemoryObject& image, bool blocking
   const bool fetch = (flags & CL_MAP_WRITE_INVALIDATE_REGION) == 0 && !storage.residency.valid(all, kHost);
   if (fetch) command.reads(image, all);
   if (command.error() != CL_SUCCESS) return command.error();
-  std::erase_if(storage.host_readers, [](const Ref<Event>& reader) { return reader->ended(); });
-  for (const Ref<Event>& reader : storage.host_readers) command.waits_for(*reader);
+  command.waits_for_host_readers(storage);
   std::byte* const memory = image.image_memory();
   const Rectangle rectangle = layout.at(origin, layout.pitches);
   std::byte* const pointer = memory + rectangle.begin();

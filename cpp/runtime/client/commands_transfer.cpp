@@ -19,8 +19,9 @@ cl_int outcome(CommandQueue& queue, const TransferRef& transfer, const Event* ev
   const bool moved = transfer->state.load() == Transfer::State::kDone;
   if (moved && (event == nullptr || event->status() >= 0)) return CL_SUCCESS;
   if (queue.session().lost()) return CL_DEVICE_NOT_AVAILABLE;
-  const cl_int failure = event != nullptr ? std::min(event->status(), 0) : queue.take_failure();
-  return failure != CL_SUCCESS ? failure : CL_OUT_OF_RESOURCES;
+  if (event != nullptr) return moved ? event->status() : transfer->failure;
+  const cl_int first = queue.take_failure();
+  return first != CL_SUCCESS ? first : transfer->failure;
 }
 
 // Registers where the bytes of a read go: into `span` bytes at `memory` at last, by `then`, which runs when they have
@@ -40,12 +41,14 @@ TransferRef expect_bytes(PendingCommand& command, bool blocking, std::byte* to, 
   Ref<CommandQueue> queue(&command.queue());
   const PendingReads::Ticket ticket = queue->pending_reads().begin();
   const std::uint64_t sequence = queue->last_sequence();
-  const auto finished = [event, queue, ticket, arrival, sequence, blocking, &session, then = std::move(then)](bool ok) {
+  const auto finished = [event, queue, ticket, arrival, sequence, blocking, &session,
+                         then = std::move(then)](cl_int status) {
+    const bool ok = status == CL_COMPLETE;
     if (ok && then) then();
     HostArrivals::instance().end(arrival);
     if (ok && queue->in_order()) queue->ended_up_to(sequence);
     queue->pending_reads().end(ticket);
-    if (event) event->release_hold(ok);
+    if (event) event->release_hold(status);
     if (!blocking) session.drop_interest();
   };
   TransferRef transfer = session.begin_receive(to, size, finished, std::move(keep_alive));
@@ -59,10 +62,10 @@ TransferRef offer_bytes(PendingCommand& command, bool blocking, const std::byte*
                         std::shared_ptr<void> keep_alive) {
   Session& session = command.session();
   if (Event* event = command.event()) event->reported_unasked();
-  std::function<void(bool)> finished;
+  std::function<void(cl_int)> finished;
   if (!blocking) {
     session.add_interest();
-    finished = [&session](bool) { session.drop_interest(); };
+    finished = [&session](cl_int) { session.drop_interest(); };
   }
   return session.begin_send(from, size, std::move(finished), std::move(keep_alive), blocking);
 }

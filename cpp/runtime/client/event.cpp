@@ -25,7 +25,7 @@ Event::Event(CommandQueue& queue, cl_command_type type, bool on_server, bool asi
       sequence_(aside ? 0 : queue.next_sequence()),
       enqueued_ns_(queue.profiling() ? host_time_ns() : 0),
       status_(CL_QUEUED) {
-  if (on_server) queue.session().register_event(*this);
+  if (on_server && !queue.session().register_event(*this)) complete(CL_DEVICE_NOT_AVAILABLE);
 }
 
 Event::~Event() {
@@ -43,7 +43,7 @@ cl_int Event::status() const {
   const cl_int status = status_.load(std::memory_order_acquire);
   if (status > CL_COMPLETE && on_server_ && sequence_ != 0 && holds_.load() == 0 &&
       queue_->finished_sequence() >= sequence_) {
-    return CL_COMPLETE;
+    return held_status_.load();
   }
   return status;
 }
@@ -68,7 +68,6 @@ cl_int Event::wait() {
     observe();
     server->wait([this] { return ended(); });
     if (!ended()) complete(CL_DEVICE_NOT_AVAILABLE);
-    return status();
   }
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return ended(); });
@@ -83,7 +82,7 @@ void Event::observe() {
 void Event::report_is_awaited(bool is_hurried) {
   const std::lock_guard lock(mutex_);
   if (is_hurried) observed_.store(true);
-  expect_end();
+  if (status_.load() > CL_COMPLETE) expect_end();
 }
 
 void Event::expect_end() {
@@ -106,12 +105,23 @@ void Event::complete(cl_int status, const std::array<std::uint64_t, 4>* profile)
   if (holds_.load() == 0) finish(lock);
 }
 
-void Event::release_hold(bool ok) {
-  std::unique_lock lock(mutex_);
-  if (!ok && held_status_ >= CL_COMPLETE) {
-    const bool lost = session() != nullptr && session()->lost();
-    held_status_ = lost ? CL_DEVICE_NOT_AVAILABLE : CL_OUT_OF_RESOURCES;
+void Event::lose() {
+  const cl_int status_known = ended() ? status() : CL_DEVICE_NOT_AVAILABLE;
+  complete(status_known);
+  std::vector<Announced> announced;
+  {
+    const std::lock_guard lock(mutex_);
+    announced = announced_;
   }
+  // Whoever was to hear it from the server hears what is known here, and may know more. PeerLinks flushes.
+  for (const auto& [other, by_server] : announced) {
+    if (by_server) other->send(SignalEvent{id_, status_known, session()->peer_id()});
+  }
+}
+
+void Event::release_hold(cl_int status) {
+  std::unique_lock lock(mutex_);
+  if (held_status_ >= CL_COMPLETE) held_status_ = status;
   if (holds_.fetch_sub(1) == 1 && reported_) finish(lock);
 }
 

@@ -59,11 +59,12 @@ class Event final : public Handle<_cl_event, HandleTag::kEvent, CL_INVALID_EVENT
   bool at_end(std::function<void()> function);
   // The end. Later calls are ignored. Runs callbacks (on the callback thread), tells other servers.
   void complete(cl_int status, const std::array<std::uint64_t, 4>* profile = nullptr);
-  // The server is gone: nothing more will be heard of it.
-  void lose() { complete(ended() ? status() : CL_DEVICE_NOT_AVAILABLE); }
-  // Holds complete() back until release_hold(): for commands whose data arrives apart from the server's report.
+  // The server is gone: nothing more will be heard of it, neither here nor by other servers.
+  void lose();
+  // Holds complete() back until release_hold(), which may say why the event has failed: for commands whose data arrives
+  // apart from the server's report.
   void add_hold() { holds_.fetch_add(1); }
-  void release_hold(bool ok);
+  void release_hold(cl_int status = CL_COMPLETE);
   // Whether it may have ended for its server and not for the application, whose bytes are still on their way.
   bool is_held() const { return holds_.load() != 0 && !ended(); }
 
@@ -106,7 +107,8 @@ class Event final : public Handle<_cl_event, HandleTag::kEvent, CL_INVALID_EVENT
   std::condition_variable changed_;
   std::atomic<bool> reported_{false};  // complete() has been called; written under mutex_
   bool expected_ = false;              // expect_end() has been called
-  cl_int held_status_ = CL_COMPLETE;   // what to end with once the holds are gone
+  // What to end with once the holds are gone; written under mutex_.
+  std::atomic<cl_int> held_status_{CL_COMPLETE};
   bool has_profile_ = false;
   std::array<std::uint64_t, 4> profile_{};
   std::vector<Registered> callbacks_;

@@ -20,7 +20,7 @@ TransferId send_write(CommandQueue& queue, EventId event, const MemoryObject& ob
   }
   session.add_interest();
   const TransferRef transfer = session.begin_send(
-      memory, size, [&session](bool) { session.drop_interest(); }, std::move(keep_alive));
+      memory, size, [&session](cl_int) { session.drop_interest(); }, std::move(keep_alive));
   object.send_write(session, queue.id(), event, {offset, size}, transfer->id, {}, wait_list, record);
   return transfer->id;
 }
@@ -47,11 +47,12 @@ Array<EventId> Fetcher::wait_list() {
   return std::span<const EventId>(wait_ids_);
 }
 
-Ref<Event> Fetcher::take_event_after(const Site::User& user) {
-  const auto covers = [&user](const Ref<Event>& event) {
-    return event->queue() == user.queue.get() && user.queue->in_order() && event->sequence() >= user.last_write;
+Ref<Event> Fetcher::take_write_event(const Site::User& user) {
+  // Not a later command of the queue, which may fail without any harm to the bytes.
+  const auto is_last_write = [&user](const Ref<Event>& event) {
+    return event->queue() == user.queue.get() && user.queue->in_order() && event->sequence() == user.last_write;
   };
-  const auto at = std::find_if(elsewhere_.begin(), elsewhere_.end(), covers);
+  const auto at = std::find_if(elsewhere_.begin(), elsewhere_.end(), is_last_write);
   if (at == elsewhere_.end()) return nullptr;
   Ref<Event> event = std::move(*at);
   elsewhere_.erase(at);
@@ -59,16 +60,38 @@ Ref<Event> Fetcher::take_event_after(const Site::User& user) {
 }
 
 void Fetcher::touches(MemoryObject& buffer) {
-  if (error_ != CL_SUCCESS) return;
   buffer.create_on(session());
   if (record_ != nullptr) record_->uses(reinterpret_cast<std::uintptr_t>(buffer.handle()));
-  BufferStorage& storage = buffer.storage();
-  Site& site = storage.site(location_);
-  if (!site.arrivals.empty()) {
-    storage.settle_arrivals();
-    for (const Arrival& arrival : site.arrivals) {
-      waits_for(*arrival.event);
-      if (record_ != nullptr) record_->waits_for(arrival.event->id());
+  if (!buffer.storage().site(location_).arrivals.empty()) buffer.storage().settle_arrivals();
+}
+
+void Fetcher::overwrites(MemoryObject& buffer, ByteRange range) {
+  if (error_ != CL_SUCCESS) return;
+  touches(buffer);
+  for (const Arrival& arrival : buffer.storage().site(location_).arrivals) {
+    const bool implied = arrival.awaited_by.get() == &queue_ && queue_.in_order();
+    const bool needed = std::find(wait_ids_.begin(), wait_ids_.end(), arrival.event->id()) != wait_ids_.end();
+    if (implied || needed || !intersect(arrival.range, range)) continue;
+    waits_for_end(*arrival.event);
+    if (record_ != nullptr) record_->waits_for(arrival.event->id());
+  }
+}
+
+Ref<Event> Fetcher::end_of(Event& event) {
+  auto over = make_ref<Event>(Ref<Context>(&context()));
+  if (!event.at_end([over] { over->complete(CL_COMPLETE); })) return nullptr;
+  if (Session* server = event.session()) server->flush();
+  return over;
+}
+
+void Fetcher::waits_for_end(Event& event) {
+  if (const Ref<Event> over = end_of(event)) waits_for(*over);
+}
+
+void Fetcher::abandon() {
+  for (const auto& [storage, event] : brought_) {
+    for (Arrival& arrival : storage->site(location_).arrivals) {
+      if (arrival.event.get() == event) arrival.awaited_by = nullptr;
     }
   }
 }
@@ -79,9 +102,14 @@ void Fetcher::reads(MemoryObject& buffer, ByteRange range) {
 }
 
 void Fetcher::brings(MemoryObject& buffer, ByteRange range) {
-  touches(buffer);
   if (error_ != CL_SUCCESS) return;
+  touches(buffer);
   BufferStorage& storage = buffer.storage();
+  for (const Arrival& arrival : storage.site(location_).arrivals) {
+    if (!intersect(arrival.range, range)) continue;  // and may fail alone
+    waits_for(*arrival.event);
+    if (record_ != nullptr) record_->waits_for(arrival.event->id());
+  }
   if (!storage.limited_copies.empty()) settle_limited_copies(buffer);
   const auto presence = storage.residency.presence(range, location_);
   if (presence == ResidencyDirectory::Presence::kMissing) return fetch(buffer, range);
@@ -166,8 +194,18 @@ CommandQueue& Fetcher::receiver(std::uint64_t size) const {
 
 // Bytes may be replaced once the commands that use the old ones have ended; nothing else holds a transfer back, not
 // what the command itself waits for, and not the failure of a command before.
-std::vector<EventId> Fetcher::after_users(MemoryObject& root, const CommandQueue& receiver, TraceRecord* record) {
+std::vector<EventId> Fetcher::after_users(MemoryObject& root, ByteRange range, const CommandQueue& receiver,
+                                          TraceRecord* record) {
   std::vector<EventId> after;
+  for (const Arrival& arrival : root.storage().site(location_).arrivals) {
+    // What it brings is outdated, and no user waits for it.
+    if (arrival.awaited_by || !intersect(arrival.range, range)) continue;
+    if (const Ref<Event> over = end_of(*arrival.event)) {
+      over->announce_to(session());
+      after.push_back(over->id());
+      held_.push_back(over);
+    }
+  }
   for (const Site::User& user : root.storage().site(location_).users) {
     if (record != nullptr) record->waits_for(user.queue->id(), user.last_use);
     const bool implied = user.queue.get() == &receiver && receiver.in_order();
@@ -179,13 +217,14 @@ std::vector<EventId> Fetcher::after_users(MemoryObject& root, const CommandQueue
 
 // What has to end before the bytes at a holder may be read. Where the command itself waits for the end of what has
 // written them, the transfer waits for that in its place: a message, a native marker and a signal less.
-std::vector<EventId> Fetcher::after_writers(MemoryObject& root, Location at, TraceRecord* record, const Arrival* but) {
+std::vector<EventId> Fetcher::after_writers(MemoryObject& root, ByteRange range, Location at, TraceRecord* record,
+                                            const Arrival* but) {
   const Site& holder = root.storage().site(at);
   std::vector<EventId> written;
   for (const Site::User& user : holder.users) {
     if (record != nullptr && user.last_write != 0) record->waits_for(user.queue->id(), user.last_write);
     if (user.last_write == 0 || user.queue->ended_sequence() >= user.last_write) continue;
-    if (Ref<Event> event = take_event_after(user)) {
+    if (Ref<Event> event = take_write_event(user)) {
       written.push_back(event->id());
       held_.push_back(std::move(event));
     } else {
@@ -193,7 +232,7 @@ std::vector<EventId> Fetcher::after_writers(MemoryObject& root, Location at, Tra
     }
   }
   for (const Arrival& arrival : holder.arrivals) {
-    if (&arrival == but) continue;
+    if (&arrival == but || !intersect(arrival.range, range)) continue;
     written.push_back(arrival.event->id());
     if (record != nullptr) record->waits_for(arrival.event->id());
   }

@@ -25,9 +25,11 @@ class Fetcher {
   cl_int error() const { return error_; }
   // Brings these bytes where they are missing.
   void reads(MemoryObject& buffer, ByteRange range);
-  // As reads(), but the bytes need not be there; only orders the command behind transfers on their way to them.
-  void touches(MemoryObject& buffer);
+  // As reads(), but the bytes need not be there; only orders the command behind transfers on their way to them, however
+  // those end.
+  void overwrites(MemoryObject& buffer, ByteRange range);
   void waits_for(Event& event);
+  void waits_for_end(Event& event);  // however it ends
   // What a transfer that limits itself to the content of `buffer` needs: 0, or the id of its content-size buffer, whose
   // newest value has been brought, too. `range` is cut where the value is known here.
   ObjectId limit_to_content(MemoryObject& buffer, ByteRange& range);
@@ -39,17 +41,21 @@ class Fetcher {
 
   // After everything else, when the command is sent.
   Array<EventId> wait_list();
+  // The command will not be sent: nobody waits for what has been brought.
+  void abandon();
 
  private:
   using Missing = ResidencyDirectory::Transfer;
 
   Session& session() const { return queue_.session(); }
   Context& context() const { return queue_.context(); }
+  void touches(MemoryObject& buffer);
   // reads(), by something that is no command of the application.
   void brings(MemoryObject& buffer, ByteRange range);
   void fetch(MemoryObject& buffer, ByteRange range);
-  // An event that the command waits for and that ends after all that `user` has written; null when there is none.
-  Ref<Event> take_event_after(const Site::User& user);
+  // The event of the last command of `user` that writes, if the command waits for it and it ends after all others that
+  // do; else null.
+  Ref<Event> take_write_event(const Site::User& user);
   // False when every holder is on a lost server.
   bool choose_source(BufferStorage& storage, const Missing& missing, TransferSource& chosen) const;
   void upload(MemoryObject& root, const Missing& missing);
@@ -64,8 +70,11 @@ class Fetcher {
   void add_holder(MemoryObject& root, ByteRange range, bool is_limited);
   CommandQueue& receiver(std::uint64_t size) const;
   EventId mark(CommandQueue& queue);
-  std::vector<EventId> after_users(MemoryObject& root, const CommandQueue& receiver, TraceRecord* record);
-  std::vector<EventId> after_writers(MemoryObject& root, Location at, TraceRecord* record,
+  // An event that ends well when `event` has ended; null when it has.
+  Ref<Event> end_of(Event& event);
+  std::vector<EventId> after_users(MemoryObject& root, ByteRange range, const CommandQueue& receiver,
+                                   TraceRecord* record);
+  std::vector<EventId> after_writers(MemoryObject& root, ByteRange range, Location at, TraceRecord* record,
                                      const Arrival* but = nullptr);
 
   CommandQueue& queue_;
@@ -76,6 +85,7 @@ class Fetcher {
   std::vector<EventId> wait_ids_;
   std::vector<Ref<Event>> elsewhere_;  // events of others that the command waits for, not announced yet
   std::vector<Ref<Event>> held_;       // held until the commands that name them have been sent
+  std::vector<std::pair<BufferStorage*, const Event*>> brought_;
 };
 
 // Sends a write of `size` bytes at `memory`, which stay valid as long as `keep_alive`: inside the message when small,

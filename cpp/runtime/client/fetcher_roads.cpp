@@ -14,7 +14,7 @@ void Fetcher::upload(MemoryObject& root, const Missing& missing) {
   FetchCounts::instance().from_host.add(range.size);
   CommandQueue& to = receiver(range.size);
   auto record = record_of(root, range.size, nullptr, to, &to.device());
-  const std::vector<EventId> after = after_users(root, to, record.get());
+  const std::vector<EventId> after = after_users(root, range, to, record.get());
   const auto arrival = make_ref<Event>(to, CL_COMMAND_WRITE_BUFFER, true, true);
   if (record) record->event = arrival->id();
   BufferStorage& storage = root.storage();
@@ -46,11 +46,13 @@ void Fetcher::push(MemoryObject& root, const Missing& missing, Location from) {
   }
   CommandQueue& to = receiver(range.size);
   auto record = record_of(root, range.size, &source, to, &to.device());
-  std::vector<EventId> written = after_writers(root, from, record.get(), followed);
+  std::vector<EventId> written = after_writers(root, range, from, record.get(), followed);
   if (content_size != 0) {
-    for (const EventId event : after_writers(*root.content_size_buffer(), from, record.get())) written.push_back(event);
+    for (const EventId event :
+         after_writers(*root.content_size_buffer(), {0, sizeof(std::uint64_t)}, from, record.get()))
+      written.push_back(event);
   }
-  const std::vector<EventId> after = after_users(root, to, record.get());
+  const std::vector<EventId> after = after_users(root, range, to, record.get());
   const auto arrival = make_ref<Event>(to, CL_COMMAND_MIGRATE_MEM_OBJECTS, true, true);
   if (record) record->event = arrival->id();
   Tracer& tracer = Tracer::instance();
@@ -95,8 +97,8 @@ void Fetcher::transfer(MemoryObject& root, const Missing& missing, Location from
   FetchCounts::instance().within_server.add(range.size);
   CommandQueue& to = receiver(range.size);
   auto record = record_of(root, range.size, &context().device_at(from), to, &to.device());
-  std::vector<EventId> waits = after_writers(root, from, record.get());
-  for (const EventId event : after_users(root, to, record.get())) waits.push_back(event);
+  std::vector<EventId> waits = after_writers(root, range, from, record.get());
+  for (const EventId event : after_users(root, range, to, record.get())) waits.push_back(event);
   const auto arrival = make_ref<Event>(to, CL_COMMAND_MIGRATE_MEM_OBJECTS, true, true);
   arrival->report_is_awaited();
   if (record) record->event = arrival->id();
@@ -116,7 +118,7 @@ void Fetcher::relay(MemoryObject& root, const Missing& missing, Location from) {
   const ByteRange range = missing.range;
   FetchCounts::instance().through_client.add(range.size);
   auto read_record = record_of(root, range.size, &reader.device(), reader, nullptr);
-  const std::vector<EventId> written = after_writers(root, from, read_record.get());
+  const std::vector<EventId> written = after_writers(root, range, from, read_record.get());
 
   const std::shared_ptr<std::byte[]> memory(new std::byte[range.size]);
   const auto fetched = make_ref<Event>(reader, CL_COMMAND_READ_BUFFER, true);
@@ -125,8 +127,8 @@ void Fetcher::relay(MemoryObject& root, const Missing& missing, Location from) {
   holder.add_interest();
   const TransferRef read = holder.begin_receive(
       memory.get(), range.size,
-      [fetched, &holder](bool ok) {
-        fetched->release_hold(ok);
+      [fetched, &holder](cl_int status) {
+        fetched->release_hold(status);
         holder.drop_interest();
       },
       memory);
@@ -140,7 +142,7 @@ void Fetcher::relay(MemoryObject& root, const Missing& missing, Location from) {
   holder.flush();
 
   auto record = record_of(root, range.size, nullptr, queue_, &queue_.device());
-  std::vector<EventId> after = after_users(root, queue_, record.get());
+  std::vector<EventId> after = after_users(root, range, queue_, record.get());
   after.push_back(fetched->id());
   const auto arrival = make_ref<Event>(queue_, CL_COMMAND_MIGRATE_MEM_OBJECTS, true, true);
   if (record) {
@@ -150,7 +152,7 @@ void Fetcher::relay(MemoryObject& root, const Missing& missing, Location from) {
   arrival->reported_unasked();
   session().add_interest();
   const TransferRef write = session().begin_send(
-      memory.get(), range.size, [&session = session()](bool) { session.drop_interest(); }, memory);
+      memory.get(), range.size, [&session = session()](cl_int) { session.drop_interest(); }, memory);
   root.send_write(session(), queue_.id(), arrival->id(), range, write->id, {}, std::span<const EventId>(after),
                   Tracer::instance().commit(std::move(record)));
   arriving(root, missing, {arrival, missing.range, missing.holders, false});
@@ -162,6 +164,8 @@ void Fetcher::arriving(MemoryObject& root, const Missing& missing, Arrival arriv
   arrival.writes = storage.writes;
   waits_for(*arrival.event);
   if (record_ != nullptr) record_->waits_for(arrival.event->id());
+  arrival.awaited_by = Ref<CommandQueue>(&queue_);
+  brought_.emplace_back(&storage, arrival.event.get());
   storage.site(location_).arrivals.push_back(std::move(arrival));
 }
 

@@ -63,8 +63,11 @@ void BufferStorage::settle_arrivals() {
   for (Location location = 0; location < sites_.size(); ++location) {
     std::erase_if(sites_[location].arrivals, [&](const Arrival& arrival) {
       const cl_int status = arrival.event->status();
-      if (status < CL_COMPLETE) residency.restore(arrival.range, location, arrival.holders_before);
-      return status <= CL_COMPLETE;
+      if (status > CL_COMPLETE) return false;
+      // Of a server that is lost it is not known: what was written after it may have been seen to end well.
+      const bool has_failed = status < CL_COMPLETE && !arrival.event->session()->lost();
+      if (has_failed) residency.restore(arrival.range, location, arrival.holders_before);
+      return true;
     });
   }
 }

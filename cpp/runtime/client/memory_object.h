@@ -21,6 +21,7 @@ struct Arrival {
   bool is_prompt;            // waits for nothing but the bytes
   TransferId transfer = 0;   // a large one, whose bytes the server may pass on while they arrive; else 0
   std::uint64_t writes = 0;  // BufferStorage::writes when it began: nothing has replaced the bytes as long as it stays
+  Ref<CommandQueue> awaited_by{};  // has a command that waits for it; null: none has been sent after all
 };
 
 // What is under way at one location of a buffer.

@@ -27,6 +27,10 @@ PendingCommand::PendingCommand(CommandQueue& queue, cl_command_type type, WaitLi
   fetcher_.set_sequence(sequence_);
 }
 
+PendingCommand::~PendingCommand() {
+  if (lock_.owns_lock()) fetcher_.abandon();
+}
+
 void PendingCommand::make_record(cl_command_type type, WaitList wait) {
   record_ = Tracer::instance().make(queue_, type, false);
   for (const Event* event : wait) record_->waits_for(event->id());
@@ -70,6 +74,18 @@ bool PendingCommand::touches_host(const std::byte* memory, std::uint64_t size, s
   return true;
 }
 
+void PendingCommand::waits_for_host_readers(BufferStorage& storage) {
+  std::erase_if(storage.host_readers, [](const Ref<Event>& reader) { return reader->ended(); });
+  for (const Ref<Event>& reader : storage.host_readers) {
+    if (reader->session() == &session()) {
+      waits_for(*reader);
+      continue;
+    }
+    // Another server may be lost meanwhile: that it reads no more is all that is waited for.
+    fetcher_.waits_for_end(*reader);
+  }
+}
+
 void PendingCommand::waits_for_all() {
   if (event_ && !queue_.in_order()) queue_.pending_reads().hold(*event_);
 }
@@ -81,7 +97,7 @@ void PendingCommand::is_barrier(bool for_all) {
 }
 
 void PendingCommand::writes(MemoryObject& buffer, ByteRange range) {
-  touches(buffer);
+  fetcher_.overwrites(buffer, range);
   writes_.push_back({&buffer, range});
 }
 

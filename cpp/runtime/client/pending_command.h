@@ -16,6 +16,7 @@ namespace remotecl {
 class PendingCommand {
  public:
   PendingCommand(CommandQueue& queue, cl_command_type type, WaitList wait, bool wants_event);
+  ~PendingCommand();
 
   // CL_SUCCESS, or why the command cannot be sent (server lost, data lost).
   cl_int error() const { return fetcher_.error(); }
@@ -23,12 +24,12 @@ class PendingCommand {
   void reads(MemoryObject& buffer, ByteRange range) { fetcher_.reads(buffer, range); }
   // The command overwrites all of these bytes, or has named them in reads() too.
   void writes(MemoryObject& buffer, ByteRange range);
-  // As reads(), but the bytes need not be there; only orders the command behind transfers on their way to them.
-  void touches(MemoryObject& buffer) { fetcher_.touches(buffer); }
   void waits_for(Event& event) { fetcher_.waits_for(event); }
   // The command reads or overwrites memory of this process: it waits for bytes on their way there, and then `then`
   // runs. False when there are none, and nothing runs.
   bool touches_host(const std::byte* memory, std::uint64_t size, std::function<void()> then = {});
+  // The command overwrites the host's copy: it comes after the transfers that still read it.
+  void waits_for_host_readers(BufferStorage& storage);
   // It comes after all earlier commands of its queue, in whatever order they run; or, as a barrier, after what it waits
   // for, and later ones come after it.
   void waits_for_all();

@@ -25,7 +25,7 @@ void PendingReads::end(Ticket ticket) {
     reads_.erase(at);
     count_.fetch_sub(1, std::memory_order_release);
   }
-  for (const Ref<Event>& event : held) event->release_hold(true);
+  for (const Ref<Event>& event : held) event->release_hold();
 }
 
 bool PendingReads::ended_through(Ticket ticket) {

@@ -125,7 +125,7 @@ void Session::flush() {
   write_out();
 }
 
-TransferRef Session::begin_receive(std::byte* to, std::uint64_t size, std::function<void(bool)> finished,
+TransferRef Session::begin_receive(std::byte* to, std::uint64_t size, std::function<void(cl_int)> finished,
                                    std::shared_ptr<void> keep_alive) {
   auto transfer = std::make_shared<Transfer>();
   transfer->memory = to;
@@ -133,7 +133,7 @@ TransferRef Session::begin_receive(std::byte* to, std::uint64_t size, std::funct
   return begin_transfer(std::move(transfer), std::move(finished), std::move(keep_alive));
 }
 
-TransferRef Session::begin_send(const std::byte* from, std::uint64_t size, std::function<void(bool)> finished,
+TransferRef Session::begin_send(const std::byte* from, std::uint64_t size, std::function<void(cl_int)> finished,
                                 std::shared_ptr<void> keep_alive, bool sender_waits) {
   auto transfer = std::make_shared<Transfer>();
   transfer->sends = true;
@@ -158,7 +158,7 @@ TransferRef Session::begin_push(const std::byte* from, std::uint64_t size) {
   return begin_transfer(std::move(transfer), {}, nullptr);
 }
 
-TransferRef Session::begin_transfer(TransferRef transfer, std::function<void(bool)> finished,
+TransferRef Session::begin_transfer(TransferRef transfer, std::function<void(cl_int)> finished,
                                     std::shared_ptr<void> keep_alive) {
   transfer->id = next_id();
   transfer->finished = std::move(finished);
@@ -170,7 +170,7 @@ TransferRef Session::begin_transfer(TransferRef transfer, std::function<void(boo
       return transfer;
     }
   }
-  end_transfer(transfer, false);
+  end_transfer(transfer, CL_DEVICE_NOT_AVAILABLE);
   return transfer;
 }
 
@@ -185,26 +185,29 @@ TransferRef Session::find_transfer(TransferId id, bool sends) {
   return transfer && transfer->sends == sends ? transfer : nullptr;
 }
 
-void Session::end_transfer(const TransferRef& transfer, bool ok) {
+void Session::end_transfer(const TransferRef& transfer, cl_int status) {
+  const bool ok = status == CL_COMPLETE;
   {
     const std::lock_guard lock(tables_mutex_);
     if (transfer->ended()) return;
     transfers_.erase(transfer->id);
+    transfer->failure = status;
     transfer->state.store(ok ? Transfer::State::kDone : Transfer::State::kFailed, std::memory_order_release);
   }
   if (transfer->trace != 0 && ok) Tracer::instance().arrived(transfer->trace);
-  if (transfer->finished) std::exchange(transfer->finished, nullptr)(ok);
+  if (transfer->finished) std::exchange(transfer->finished, nullptr)(status);
   transfer->keep_alive.reset();
 }
 
-void Session::fail_transfer(TransferId id) {
+void Session::fail_transfer(TransferId id, cl_int status) {
   const TransferRef transfer = find_transfer(id);
-  if (transfer && !transfer->is_pushed) end_transfer(transfer, false);
+  if (transfer && !transfer->is_pushed) end_transfer(transfer, status);
 }
 
-void Session::register_event(Event& event) {
+bool Session::register_event(Event& event) {
   const std::lock_guard lock(tables_mutex_);
   events_.emplace(event.id(), &event);
+  return !lost();
 }
 
 void Session::unregister_event(EventId id) {
@@ -286,7 +289,7 @@ void Session::lose(const std::string& reason) {
     for (auto& [token, reply] : replies_) replies.push_back(std::move(reply));
     replies_.clear();
   }
-  for (const TransferRef& transfer : transfers) end_transfer(transfer, false);
+  for (const TransferRef& transfer : transfers) end_transfer(transfer, CL_DEVICE_NOT_AVAILABLE);
   for (const Ref<Event>& event : events) event->lose();
   for (const Reply& reply : replies) reply(0, nullptr);
   PeerLinks::instance().lost(*this);

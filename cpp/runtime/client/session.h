@@ -91,9 +91,9 @@ class Session {
   void drop_interest();
 
   // Register a transfer before the command that names it is sent. The memory stays valid as long as `keep_alive`.
-  TransferRef begin_receive(std::byte* to, std::uint64_t size, std::function<void(bool)> finished,
+  TransferRef begin_receive(std::byte* to, std::uint64_t size, std::function<void(cl_int)> finished,
                             std::shared_ptr<void> keep_alive);
-  TransferRef begin_send(const std::byte* from, std::uint64_t size, std::function<void(bool)> finished,
+  TransferRef begin_send(const std::byte* from, std::uint64_t size, std::function<void(cl_int)> finished,
                          std::shared_ptr<void> keep_alive, bool sender_waits = false);
   // The same for bytes that the calling thread sends as soon as the command that names them is sent: saves the round
   // trip of a pull. Null when the server would have to keep too much.
@@ -101,7 +101,7 @@ class Session {
   // Sends the bytes of a pulled transfer from the calling thread.
   bool send_bulk(const TransferRef& transfer);
   // A command that named the transfer failed: nothing will move.
-  void fail_transfer(TransferId id);
+  void fail_transfer(TransferId id, cl_int status);
 
   // Large transfers to other servers that are under way, as far as known here.
   unsigned sending() const { return sending_.load(std::memory_order_relaxed); }
@@ -111,8 +111,9 @@ class Session {
   // Which indices of devices are in use.
   DeviceIndices& device_indices() { return device_indices_; }
 
-  // Events that EventDone and CommandFailed may name. The table does not own them.
-  void register_event(Event& event);
+  // Events that EventDone and CommandFailed may name. The table does not own them. False when the session is lost:
+  // nobody will end the event.
+  bool register_event(Event& event);
   void unregister_event(EventId id);
   void register_queue(CommandQueue& queue, ObjectId id);
   void unregister_queue(ObjectId id);
@@ -155,9 +156,9 @@ class Session {
   void handle_pushes_taken(const PushesTaken& report);
   void handle_received(const ServerReceived& report);
   void deliver_reply(Token token, std::uint16_t code, Bytes payload);
-  void end_transfer(const TransferRef& transfer, bool ok);
+  void end_transfer(const TransferRef& transfer, cl_int status);
   void end_received();
-  TransferRef begin_transfer(TransferRef transfer, std::function<void(bool)> finished,
+  TransferRef begin_transfer(TransferRef transfer, std::function<void(cl_int)> finished,
                              std::shared_ptr<void> keep_alive);
   TransferRef find_transfer(TransferId id);
   // Null for one of the other direction too: the server must not read what it may write, or the reverse.

@@ -40,7 +40,7 @@ bool Session::send_bulk(const TransferRef& transfer) {
   }
   if (ok) bulk_sent_.fetch_add(1, std::memory_order_relaxed);
   if (!lends || !ok) {
-    end_transfer(transfer, ok);
+    end_transfer(transfer, ok ? CL_COMPLETE : CL_DEVICE_NOT_AVAILABLE);
     return ok;
   }
   end_received();
@@ -56,7 +56,7 @@ void Session::end_received() {
       lent_.pop_front();
     }
   }
-  for (const TransferRef& transfer : received) end_transfer(transfer, true);
+  for (const TransferRef& transfer : received) end_transfer(transfer, CL_COMPLETE);
 }
 
 void Session::bulk_sender() {

@@ -195,7 +195,7 @@ bool Session::read_bulk() {
     if (is_wanted && bulk_transfer_->moved == bulk_transfer_->size) {
       bulk_received_.fetch_add(1, std::memory_order_relaxed);
       bulk_->tell_received();
-      end_transfer(bulk_transfer_, true);
+      end_transfer(bulk_transfer_, CL_COMPLETE);
       bulk_transfer_.reset();
       return true;  // whoever waits for it can go on
     }
@@ -281,7 +281,7 @@ void Session::handle_command_failed(const CommandFailed& report) {
   } else if (const Ref<CommandQueue> queue = find_queue(report.queue)) {
     queue->command_failed(report.status);  // nobody has an event that would tell
   }
-  if (report.transfer != 0) fail_transfer(report.transfer);
+  if (report.transfer != 0) fail_transfer(report.transfer, report.status < 0 ? report.status : CL_OUT_OF_RESOURCES);
 }
 
 void Session::handle_transfer_size(const TransferSize& report) {
@@ -291,7 +291,7 @@ void Session::handle_transfer_size(const TransferSize& report) {
   const bool fits = transfer->may_be_short && report.size <= transfer->size && report.size >= announced;
   if (!fits) return lose("the server sent a read of the wrong size");
   transfer->size = report.size;
-  if (transfer->moved == transfer->size) end_transfer(transfer, true);
+  if (transfer->moved == transfer->size) end_transfer(transfer, CL_COMPLETE);
 }
 
 void Session::handle_read_data(const ReadData& report) {
@@ -302,7 +302,7 @@ void Session::handle_read_data(const ReadData& report) {
   const bool has_chunk = transfer == bulk_transfer_ && bulk_left_ != 0;
   if (!fits || has_chunk) return lose("the server sent a read of the wrong size");
   std::memcpy(transfer->memory, report.data.data(), report.data.size());
-  end_transfer(transfer, true);
+  end_transfer(transfer, CL_COMPLETE);
 }
 
 }  // namespace remotecl

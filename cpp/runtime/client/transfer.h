@@ -1,5 +1,7 @@
 #pragma once
 
+#include <CL/cl.h>
+
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -26,8 +28,10 @@ struct Transfer {
   bool sender_waits = false;            // a thread waits for the pull and sends the bytes itself
   bool is_pushed = false;               // it does not wait for the pull, and sends them whatever happens
   std::atomic<State> state{State::kPending};
-  std::function<void(bool ok)> finished;  // runs once, on the thread that moved the last byte; may be empty
-  std::shared_ptr<void> keep_alive;       // what owns `memory`
+  cl_int failure = CL_SUCCESS;  // why it is kFailed; written before
+  // Runs once, on the thread that moved the last byte, with CL_COMPLETE or why it has failed. May be empty.
+  std::function<void(cl_int status)> finished;
+  std::shared_ptr<void> keep_alive;  // what owns `memory`
 
   void advance(std::uint64_t size) {
     moved.store(moved.load(std::memory_order_relaxed) + size, std::memory_order_relaxed);

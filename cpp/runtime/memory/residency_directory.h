@@ -15,6 +15,10 @@ struct ByteRange {
   friend bool operator==(const ByteRange&, const ByteRange&) = default;
 };
 
+inline bool intersect(const ByteRange& one, const ByteRange& other) {
+  return one.offset < other.offset + other.size && other.offset < one.offset + one.size;
+}
+
 // 0 is the host; the devices of a context are 1 to kLocationMax.
 using Location = std::uint32_t;
 inline constexpr Location kHost = 0;

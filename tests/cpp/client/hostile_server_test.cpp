@@ -175,7 +175,7 @@ class HostileServerTest : public ::testing::Test {
   std::unique_ptr<Session> session_;
   std::vector<std::byte> memory_ = std::vector<std::byte>(1u << 17, std::byte{0x11});
   std::atomic<int> ended_{0};
-  std::function<void(bool)> count_ = [this](bool) { ++ended_; };
+  std::function<void(cl_int)> count_ = [this](cl_int) { ++ended_; };
 };
 
 TEST_F(HostileServerTest, WhatIsUnknownButHarmlessIsIgnored) {
@@ -281,7 +281,7 @@ TEST(HostileServer, RandomMessages) {
     std::vector<std::byte> memory(256);
     std::atomic<int> ended{0};
     const auto read = session.begin_receive(
-        memory.data(), memory.size(), [&](bool) { ++ended; }, nullptr);
+        memory.data(), memory.size(), [&](cl_int) { ++ended; }, nullptr);
     for (int i = 0; i < 50; ++i) {
       static constexpr std::uint16_t kCodes[] = {Code::kPong,     Code::kBuildDone,    Code::kProgramBinary,
                                                  Code::kFinished, Code::kEventDone,    Code::kCommandFailed,

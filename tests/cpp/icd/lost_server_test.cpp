@@ -17,7 +17,7 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-constexpr int kServers = 10;
+constexpr int kServers = 11;
 
 class LostServerTest : public ::testing::Test {
  protected:
@@ -154,6 +154,20 @@ TEST_F(LostServerTest, OtherServerGoesOnWithWhatItHas) {
   cl_int error = CL_SUCCESS;
   EXPECT_EQ(clCreateCommandQueue(context_, device(), 0, &error), nullptr);
   EXPECT_EQ(error, CL_DEVICE_NOT_AVAILABLE);
+}
+
+TEST_F(LostServerTest, WhatWasChangedThereIsLostAndNotWhatItWasBefore) {
+  const Owned<cl_mem> buffer = make_buffer(context_, std::vector<int>(1024, 7));
+  const Owned<cl_kernel> add = make_kernel(program_, "add");
+  check(set_arg(add, 0, buffer));
+  check(set_arg(add, 1, 1));
+  check(run(queue_, add, 1024));  // after the bytes have come from this process
+  check(clFinish(queue_));
+  kill_server();
+  EXPECT_EQ(clFinish(queue_), CL_DEVICE_NOT_AVAILABLE);
+  int host = 0;
+  EXPECT_EQ(clEnqueueReadBuffer(other_, buffer, CL_TRUE, 0, 4, &host, 0, nullptr, nullptr), CL_DEVICE_NOT_AVAILABLE)
+      << host;
 }
 
 TEST_F(LostServerTest, CommandsOfOtherServersThatWaitForItFail) {

@@ -69,6 +69,30 @@ TEST_F(PeerTest, SmallBuffersToo) {
   EXPECT_EQ(read<int>(queues_[2], ordered, 64), std::vector<int>(64, 305));
 }
 
+// The first reader on the other server waits for the failed command, the second one for nothing but the bytes.
+TEST_F(PeerTest, FailureAfterTheLastWriteDoesNotSpoilTheBytes) {
+  const Owned<cl_mem> buffer = make_buffer(context_, std::vector<int>(64, 5)),
+                      other = make_buffer(context_, std::vector<int>(64, 0));
+  check(set_arg(add_, 0, buffer));
+  check(set_arg(add_, 1, 1));
+  Owned<cl_event> written, failed, dependent, whole;
+  check(run(queues_[0], add_, 64, {}, written.out()));
+  cl_int error = CL_SUCCESS;
+  const Owned<cl_event> gate(clCreateUserEvent(context_, &error));
+  check(error);
+  const int seven = 7;
+  check(clEnqueueFillBuffer(queues_[0], other, &seven, 4, 0, 256, 1, gate.pointer(), failed.out()));
+  const cl_event waits[] = {failed, written};
+  std::vector<int> first(64), second(64);
+  check(clEnqueueReadBuffer(queues_[1], buffer, CL_FALSE, 0, 256, first.data(), 2, waits, dependent.out()));
+  check(clEnqueueReadBuffer(queues_[1], buffer, CL_FALSE, 0, 256, second.data(), 1, written.pointer(), whole.out()));
+  check(clFlush(queues_[1]));
+  check(clSetUserEventStatus(gate, -5));
+  EXPECT_EQ(clWaitForEvents(1, dependent.pointer()), CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+  EXPECT_EQ(clWaitForEvents(1, whole.pointer()), CL_SUCCESS);
+  EXPECT_EQ(second, std::vector<int>(64, 6));
+}
+
 TEST_F(PeerTest, KilledServerStopsOnlyWhatNeedsIt) {
   const Owned<cl_kernel> spin = make_kernel(program_, "spin");
   const Owned<cl_mem> spun = make_buffer(context_, std::vector<int>(64, 0)),
