@@ -1,0 +1,224 @@
+// Daemons that are killed, stopped and started again at random moments, while clients give them random commands and
+// check every result; clients that are killed. REMOTECL_TEST_SEED repeats a run, REMOTECL_TEST_KILLS makes it longer.
+#include <signal.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <random>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "icd/kill_plan.h"
+#include "runtime/client/monitor.h"
+#include "support/daemon.h"
+
+namespace remotecl::testing {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+// A client has to be done by then, a session's end to be known.
+constexpr auto kPatience = 30s;
+
+std::uint64_t first_seed() {
+  const char* given = std::getenv("REMOTECL_TEST_SEED");
+  return given != nullptr ? std::stoull(given) : std::random_device{}();
+}
+
+int wanted_kills() {
+  const char* given = std::getenv("REMOTECL_TEST_KILLS");
+  return given != nullptr ? std::stoi(given) : 12;
+}
+
+// A daemon at an address that stays the same when it is killed and started again.
+class Server {
+ public:
+  explicit Server(std::vector<std::string> environment) : environment_(std::move(environment)) { start(); }
+
+  const std::string& address() {
+    address_ = daemon_->address();
+    return address_;
+  }
+  void start() {
+    daemon_.reset();
+    daemon_ =
+        std::make_unique<Daemon>(environment_, std::vector<std::string>{}, address_.empty() ? "127.0.0.1:0" : address_);
+    idle_descriptors_ = 0;
+  }
+  void kill() { daemon_->kill(); }
+  void stop() { daemon_->signal(SIGSTOP); }
+  void go_on() { daemon_->signal(SIGCONT); }
+  bool running() { return daemon_->running(); }
+  int pid() { return daemon_->process(); }
+
+  // Waits for the end of all sessions; all that they had has to be free again.
+  void expect_idle();
+
+ private:
+  std::size_t descriptors() const {
+    const std::filesystem::directory_iterator all("/proc/" + std::to_string(daemon_->process()) + "/fd");
+    return static_cast<std::size_t>(std::distance(begin(all), end(all)));
+  }
+
+  const std::vector<std::string> environment_;
+  std::string address_;
+  std::unique_ptr<Daemon> daemon_;
+  std::size_t idle_descriptors_ = 0;  // after its first sessions: what the driver keeps, it keeps then
+};
+
+void Server::expect_idle() {
+  Monitor monitor(parse_server_name(address(), 0));
+  std::uint64_t sessions = 0, memory = 0;
+  std::size_t files = 0;
+  const auto deadline = Clock::now() + kPatience;
+  do {
+    const StatusAnswer answer = monitor.ask();
+    sessions = answer.status.session_count;
+    memory = 0;
+    answer.status.devices.for_each([&](const DeviceStatus& device) { memory += device.memory_used; });
+    files = descriptors();
+    const bool is_idle = sessions == 0 && memory == 0;
+    if (is_idle && idle_descriptors_ == 0) idle_descriptors_ = files;
+    if (is_idle && files <= idle_descriptors_) return;
+    std::this_thread::sleep_for(10ms);
+  } while (Clock::now() < deadline);
+  ADD_FAILURE() << address_ << " keeps " << sessions << " sessions, " << memory << " bytes and " << files
+                << " descriptors, " << idle_descriptors_ << " when it was idle before";
+}
+
+struct Client {
+  Client(const std::string& servers, std::uint64_t seed, const KillPlan& plan)
+      : process({REMOTECL_RANDOM_CLIENT, "--gtest_brief=1"},
+                {"REMOTECL_TEST_SERVERS=" + servers, "REMOTECL_TEST_SEED=" + std::to_string(seed),
+                 "REMOTECL_RECONNECT=" + plan.window_text(),
+                 std::string("REMOTECL_SHARED_MEMORY=") + (plan.shares_memory ? "on" : "off")}) {}
+
+  ChildProcess process;
+  unsigned lost = 0;  // servers that were killed while it used them
+  bool is_killed = false;
+};
+
+struct Totals {
+  int rounds = 0, kills = 0, restarts = 0, stops = 0, killed_clients = 0;
+  std::uint64_t commands = 0, failures = 0, longest_call_ms = 0;
+};
+
+class KillTest : public ::testing::Test {
+ protected:
+  KillTest() {
+    // Links between servers use shared memory where both do.
+    for (unsigned i = 0; i < KillPlan::kServers; ++i) {
+      servers_.push_back(std::make_unique<Server>(i == 2 ? std::vector<std::string>{"REMOTECL_SHARED_MEMORY=off"}
+                                                         : std::vector<std::string>{}));
+    }
+  }
+
+  void play(const KillPlan& plan);
+  void carry_out(const KillPlan& plan, const KillPlan::Step& step);
+  void start_client(const KillPlan& plan);
+  void expect_end(Client& client);
+  void tidy_up();
+
+  std::vector<std::unique_ptr<Server>> servers_;
+  std::vector<std::unique_ptr<Client>> clients_;
+  Totals totals_;
+};
+
+void KillTest::start_client(const KillPlan& plan) {
+  std::string names;
+  for (const auto& server : servers_) names += (names.empty() ? "" : ",") + server->address();
+  clients_.push_back(std::make_unique<Client>(names, plan.seed * 8 + clients_.size(), plan));
+  clients_.back()->process.said("ready", Clock::now() + kPatience);
+}
+
+void KillTest::carry_out(const KillPlan& plan, const KillPlan::Step& step) {
+  using Kind = KillPlan::Step::Kind;
+  switch (step.kind) {
+    case Kind::kKillServer:
+      servers_[step.which]->kill();
+      for (const auto& client : clients_) client->lost |= 1u << step.which;
+      ++totals_.kills;
+      return;
+    case Kind::kStartServer:
+      servers_[step.which]->start();
+      ++totals_.restarts;
+      return;
+    case Kind::kStopServer:
+      servers_[step.which]->stop();
+      ++totals_.stops;
+      return;
+    case Kind::kContinueServer:
+      servers_[step.which]->go_on();
+      return;
+    case Kind::kKillClient:
+      clients_[step.which]->process.end(SIGKILL);
+      clients_[step.which]->is_killed = true;
+      ++totals_.killed_clients;
+      return;
+    case Kind::kStartClient:
+      start_client(plan);
+  }
+}
+
+void KillTest::expect_end(Client& client) {
+  if (client.is_killed) return;
+  client.process.close_input();
+  const int status = client.process.wait(Clock::now() + kPatience);
+  ASSERT_NE(status, ChildProcess::kRunning) << "a client hangs:\n" << client.process.output();
+  ASSERT_EQ(status, 0) << client.process.output();
+  EXPECT_EQ(client.process.said("lost="), std::to_string(client.lost));
+  totals_.commands += std::stoull(client.process.said("commands="));
+  totals_.failures += std::stoull(client.process.said("failures="));
+  totals_.longest_call_ms =
+      std::max<std::uint64_t>(totals_.longest_call_ms, std::stoull(client.process.said("longest_call_ms=")));
+}
+
+// Daemons that are there have to be free of all sessions, and the others are started again.
+void KillTest::tidy_up() {
+  clients_.clear();
+  for (const auto& server : servers_) {
+    if (server->running()) {
+      server->expect_idle();
+    } else {
+      server->start();
+    }
+  }
+}
+
+void KillTest::play(const KillPlan& plan) {
+  for (int i = 0; i < plan.clients; ++i) start_client(plan);
+  const auto begin = Clock::now();
+  for (const KillPlan::Step& step : plan.steps) {
+    std::this_thread::sleep_until(begin + step.at);
+    carry_out(plan, step);
+  }
+  // The survivors get some work after the loss.
+  std::this_thread::sleep_for(plan.window + 100ms);
+  for (const auto& client : clients_) expect_end(*client);
+  if (HasFatalFailure()) return;
+  tidy_up();
+  ++totals_.rounds;
+}
+
+TEST_F(KillTest, EveryResultIsRightOrAnErrorAndNothingIsKept) {
+  for (std::uint64_t seed = first_seed(); totals_.kills < wanted_kills(); ++seed) {
+    const KillPlan plan(seed);
+    std::cout << "seed " << seed << std::endl;
+    play(plan);
+    if (HasFailure()) {
+      std::cout << "repeat with REMOTECL_TEST_SEED=" << seed << ":\n" << plan.text();
+      return;
+    }
+  }
+  std::cout << totals_.rounds << " rounds: " << totals_.kills << " daemons killed, " << totals_.restarts
+            << " of them started again meanwhile, " << totals_.stops << " stopped for a while, "
+            << totals_.killed_clients << " clients killed; " << totals_.commands << " commands, " << totals_.failures
+            << " of them failed, " << totals_.longest_call_ms << " ms for the longest call\n";
+}
+
+}  // namespace
+}  // namespace remotecl::testing

@@ -1,0 +1,131 @@
+#include "icd/sequential_model.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace remotecl::testing {
+
+std::size_t SequentialModel::add(Words words) {
+  std::vector<Places> places(words.size(), kHostPlace), perhaps(words.size(), 0);
+  contents_.push_back({std::move(words), std::move(places), std::move(perhaps)});
+  return contents_.size() - 1;
+}
+
+void SequentialModel::carry_out(const ModelCommand& command, Places lost) {
+  if (command.status == CL_SUCCESS) {
+    succeeded(command);
+  } else {
+    failed(command, lost);
+  }
+}
+
+void SequentialModel::succeeded(const ModelCommand& command) {
+  const bool known = knows(command.reads);
+  if (command.effect) command.effect(*this);
+  const Places own = place_of(command.server), read_to = command.read_to.value_or(own);
+  for (const Range& range : command.reads) {
+    auto& [words, places, perhaps] = contents_[range.memory];
+    for (std::size_t i = range.begin; i < range.begin + range.size; ++i) {
+      if (places[i] != 0) places[i] |= read_to;
+      perhaps[i] |= own;
+    }
+  }
+  for (const Range& range : command.writes) set_places(range, known && !command.undefines ? own : 0);
+}
+
+void SequentialModel::failed(const ModelCommand& command, Places lost) {
+  if (command.survives) ++misses_;
+  const std::string wrong = unexplained(command, lost);
+  if (!wrong.empty()) ADD_FAILURE() << command.what << " failed with " << command.status << ": " << wrong;
+  // A call that fails at once has done nothing.
+  const bool was_sent =
+      command.event != nullptr || (command.blocking && (command.lost & place_of(command.server)) == 0);
+  if (!was_sent) return;
+  for (const Range& range : command.reads) {
+    std::vector<Places>& perhaps = contents_[range.memory].perhaps;
+    for (std::size_t i = range.begin; i < range.begin + range.size; ++i) perhaps[i] |= place_of(command.server);
+  }
+  for (const Range& range : command.writes) set_places(range, 0);
+}
+
+std::string SequentialModel::unexplained(const ModelCommand& command, Places lost) const {
+  const bool is_code =
+      command.status == CL_DEVICE_NOT_AVAILABLE || command.status == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
+  if (!is_code) return "no code of a lost server";
+  for (const SharedEvent& event : command.waits) {
+    if (status(*event) < 0) return "";
+  }
+  const Places own = place_of(command.server);
+  if ((command.lost & own) != 0 && command.status != CL_DEVICE_NOT_AVAILABLE) return "its server was known to be lost";
+  if ((lost & own) != 0) return "";
+  for (const Range& range : command.reads) {
+    const auto& [words, places, perhaps] = contents_[range.memory];
+    for (std::size_t i = range.begin; i < range.begin + range.size; ++i) {
+      if ((places[i] & own) != 0) continue;
+      if ((places[i] & ~lost) == 0) return "";
+      // It may have been taken from a server that was lost on the way.
+      if (((places[i] | perhaps[i]) & lost) != 0) return "";
+    }
+  }
+  Places places = 0xff, some = 0;
+  for (const Range& range : command.reads) {
+    for (std::size_t i = range.begin; i < range.begin + range.size; ++i) {
+      places &= contents_[range.memory].places[i];
+      some |= contents_[range.memory].places[i];
+    }
+  }
+  return "nothing that it needs is lost: it is on server " + std::to_string(command.server) + ", " +
+         std::to_string(command.lost) + " and then " + std::to_string(lost) + " were lost, all that it reads was in " +
+         std::to_string(places) + ", some of it in " + std::to_string(some);
+}
+
+void SequentialModel::expect(const std::string& what, const Range& range, const cl_uint* got) const {
+  const Contents& contents = contents_[range.memory];
+  std::size_t count = 0, first = 0;
+  for (std::size_t i = 0; i < range.size; ++i) {
+    if (contents.places[range.begin + i] == 0 || got[i] == contents.words[range.begin + i]) continue;
+    if (count++ == 0) first = i;
+  }
+  if (count == 0) return;
+  ADD_FAILURE() << what << ": " << count << " words are wrong, the first one is word " << range.begin + first << ", "
+                << got[first] << " instead of " << contents.words[range.begin + first];
+}
+
+std::vector<SequentialModel::Range> SequentialModel::surviving(std::size_t memory, Places lost) const {
+  const std::vector<Places>& places = contents_[memory].places;
+  std::vector<Range> ranges;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    if ((places[i] & ~lost) == 0) continue;
+    const bool joins = !ranges.empty() && ranges.back().begin + ranges.back().size == i;
+    if (joins) {
+      ++ranges.back().size;
+    } else {
+      ranges.push_back({memory, i, 1});
+    }
+  }
+  return ranges;
+}
+
+bool SequentialModel::survives(std::size_t memory, Places lost) const {
+  const std::vector<Places>& places = contents_[memory].places;
+  return std::all_of(places.begin(), places.end(), [lost](Places at) { return (at & ~lost) != 0; });
+}
+
+bool SequentialModel::knows(std::size_t memory) const { return knows({{memory, 0, contents_[memory].words.size()}}); }
+
+bool SequentialModel::knows(const std::vector<Range>& ranges) const {
+  return std::all_of(ranges.begin(), ranges.end(), [this](const Range& range) {
+    const auto begin = contents_[range.memory].places.begin() + static_cast<std::ptrdiff_t>(range.begin);
+    return std::find(begin, begin + static_cast<std::ptrdiff_t>(range.size), Places{0}) ==
+           begin + static_cast<std::ptrdiff_t>(range.size);
+  });
+}
+
+void SequentialModel::set_places(const Range& range, Places places) {
+  const auto begin = static_cast<std::ptrdiff_t>(range.begin);
+  std::fill_n(contents_[range.memory].places.begin() + begin, range.size, places);
+  std::fill_n(contents_[range.memory].perhaps.begin() + begin, range.size, Places{0});
+}
+
+}  // namespace remotecl::testing

@@ -1,0 +1,94 @@
+#pragma once
+
+#include <CL/cl.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "icd/opencl.h"
+
+namespace remotecl::testing {
+
+using Words = std::vector<cl_uint>;
+using SharedEvent = std::shared_ptr<Owned<cl_event>>;
+
+// Where words are for certain: a bit for each server, and one for this process.
+using Places = std::uint8_t;
+inline constexpr Places kHostPlace = 0x80;
+inline Places place_of(unsigned server) { return static_cast<Places>(1u << server); }
+
+class SequentialModel;
+
+// A command as the model sees it.
+struct ModelCommand {
+  struct Range {
+    std::size_t memory, begin, size;
+  };
+
+  std::string what;
+  std::vector<Range> reads{}, writes{};
+  // Carried out, it does this to the words; compares what it has brought.
+  std::function<void(SequentialModel&)> effect{};
+  bool blocking = false;
+  bool survives = false;            // all that it needs is in a place that is not lost
+  bool undefines = false;           // leaves nothing in what it writes
+  std::optional<Places> read_to{};  // where the words that it reads are afterwards, too, if not on its server
+
+  // When it has been enqueued:
+  unsigned server = 0;
+  Places lost = 0;                   // servers of which that was known then
+  std::vector<SharedEvent> waits{};  // for these
+  SharedEvent event{};               // null: the call has failed
+  cl_int status = CL_SUCCESS;        // of the call; at last of the command
+};
+
+// What memory must contain after commands that are done one after another, when those whose server is lost fail, and
+// those that need something of theirs. Says where a command did something else. One thread.
+class SequentialModel {
+ public:
+  using Range = ModelCommand::Range;
+
+  // The index of a memory object with these words, which are here.
+  std::size_t add(Words words);
+  std::size_t size() const { return contents_.size(); }
+  Words& words(std::size_t memory) { return contents_[memory].words; }
+  cl_uint* at(const Range& range) { return words(range.memory).data() + range.begin; }
+
+  // The next command, which has ended. `lost`: servers by now.
+  void carry_out(const ModelCommand& command, Places lost);
+  // What it says is what is there, as far as that is known.
+  void expect(const std::string& what, const Range& range, const cl_uint* got) const;
+
+  // How many commands have failed that need nothing of a lost server. What a server was about to send counts for a
+  // while after its loss.
+  std::size_t misses() const { return misses_; }
+
+  // Ranges of the memory object whose words are in a place that is not lost.
+  std::vector<Range> surviving(std::size_t memory, Places lost) const;
+  bool survives(std::size_t memory, Places lost) const;
+  // Whether all of its words are known, lost or not.
+  bool knows(std::size_t memory) const;
+
+ private:
+  struct Contents {
+    Words words;
+    std::vector<Places> places;   // none: nobody knows what the word is
+    std::vector<Places> perhaps;  // servers that it was on its way to, as well
+  };
+
+  bool knows(const std::vector<Range>& ranges) const;
+  void succeeded(const ModelCommand& command);
+  void failed(const ModelCommand& command, Places lost);
+  // Empty, or why the failure is wrong.
+  std::string unexplained(const ModelCommand& command, Places lost) const;
+  void set_places(const Range& range, Places places);
+
+  std::vector<Contents> contents_;
+  std::size_t misses_ = 0;
+};
+
+}  // namespace remotecl::testing
