@@ -14,7 +14,7 @@ std::string text_of(const ModelCommand::Range& range) {
 
 }  // namespace
 
-// transfers
+// Transfers.
 
 void RandomCommands::write() { write_range(queue(), part_of(buffer()), below(3) == 0); }
 
@@ -98,7 +98,7 @@ void RandomCommands::migrate() {
   });
 }
 
-// on the device
+// On the device.
 
 void RandomCommands::copy() {
   const std::size_t from = buffer(), to = other_than(from);
@@ -217,7 +217,7 @@ void RandomCommands::mix() {
   });
 }
 
-// of the image
+// Of the image.
 
 void RandomCommands::brighten() {
   const Range source = all_of(image()), target = all_of(large_buffer());
