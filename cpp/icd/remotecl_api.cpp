@@ -42,8 +42,7 @@ json places_json(Context& context) {
 bool is_arriving(BufferStorage& storage, Location location, ByteRange range) {
   const auto& arrivals = storage.site(location).arrivals;
   return std::any_of(arrivals.begin(), arrivals.end(), [range](const Arrival& arrival) {
-    return arrival.event->status() > CL_COMPLETE && arrival.range.offset < range.offset + range.size &&
-           range.offset < arrival.range.offset + arrival.range.size;
+    return arrival.event->status() > CL_COMPLETE && intersect(arrival.range, range);
   });
 }
 

@@ -143,9 +143,15 @@ class StagedWrite final : public IncomingTransfer {
       *native = pieces_.back().event;
       return clRetainEvent(*native);
     }
-    std::vector<cl_event> events;
-    for (const Piece& piece : pieces_) events.push_back(piece.event);
+    const std::vector<cl_event> events = piece_events();
     return clEnqueueMarkerWithWaitList(queue().native(), static_cast<cl_uint>(events.size()), events.data(), native);
+  }
+  // Of one that has failed, nothing is on its way any more: commands that overwrite it may come next.
+  void ended(cl_int status) override {
+    IncomingTransfer::ended(status);
+    MutexLock lock(mutex_);
+    const std::vector<cl_event> events = piece_events();
+    if (status < 0 && !events.empty()) clWaitForEvents(static_cast<cl_uint>(events.size()), events.data());
   }
 
  private:
@@ -154,6 +160,11 @@ class StagedWrite final : public IncomingTransfer {
     cl_event event;
   };
 
+  std::vector<cl_event> piece_events() const REQUIRES(mutex_) {
+    std::vector<cl_event> events;
+    for (const Piece& piece : pieces_) events.push_back(piece.event);
+    return events;
+  }
   void put(std::shared_ptr<std::byte[]> bytes) override {
     early_ = std::move(bytes);
     const cl_int error = write(early_.get(), 0, static_cast<std::uint32_t>(size()), nullptr);

@@ -136,6 +136,14 @@ void Issuer::depend(Queue& queue, Event& event) {
   graph_waits_.push_back(event.id);
 }
 
+void Issuer::keep_order(Queue& queue) {
+  if (!queue.in_order() || native_waits_.empty() || queue.native() == nullptr) return;
+  const auto count = static_cast<cl_uint>(native_waits_.size());
+  if (clEnqueueMarkerWithWaitList(queue.native(), count, native_waits_.data(), nullptr) != CL_SUCCESS) return;
+  queue.count_native_command();
+  touch(queue);
+}
+
 // From now on the end of the event is an event of the graph.
 void Issuer::track(Event& event) {
   if (event.tracked) return;

@@ -150,6 +150,8 @@ class Issuer {
   void notify_end(Event& event);
   void forward_end(Event& event, Ref<PeerLink> link);
   EventId make_hold(Queue& queue, Event* event, bool blocks_later);
+  // Later commands of the queue come after what the failed one waits for: a transfer may still be on its way.
+  void keep_order(Queue& queue);
   void clear_collected();
 
   template <class Command>
@@ -239,7 +241,10 @@ void Issuer::run(Queue& queue, Event* event, EventId hold, Command& command) {
   if (event != nullptr && event->trace.number != 0) submitted(queue, *event, hold != 0);
   cl_int error = CL_SUCCESS;
   if (queue.native() == nullptr) error = CL_INVALID_COMMAND_QUEUE;
-  if (dependency_failed_) error = CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
+  if (dependency_failed_) {
+    error = CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
+    keep_order(queue);
+  }
   if (error == CL_SUCCESS) {
     if (Type::kLong && hold == 0) hold = make_hold(queue, event, false);
     Issue issue{queue, event, native_waits_, hold};

@@ -106,23 +106,26 @@ void Event::complete(cl_int status, const std::array<std::uint64_t, 4>* profile)
 }
 
 void Event::lose() {
-  const cl_int status_known = ended() ? status() : CL_DEVICE_NOT_AVAILABLE;
-  complete(status_known);
+  complete(ended() ? status() : CL_DEVICE_NOT_AVAILABLE);
   std::vector<Announced> announced;
   {
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
     announced = announced_;
+    if (status_.load() > CL_COMPLETE) {  // bytes of another server are still on their way
+      if (held_status_ >= CL_COMPLETE) held_status_ = CL_DEVICE_NOT_AVAILABLE;
+      finish(lock);
+    }
   }
   // Whoever was to hear it from the server hears what is known here, and may know more. PeerLinks flushes.
   for (const auto& [other, by_server] : announced) {
-    if (by_server) other->send(SignalEvent{id_, status_known, session()->peer_id()});
+    if (by_server) other->send(SignalEvent{id_, status_.load(), session()->peer_id()});
   }
 }
 
 void Event::release_hold(cl_int status) {
   std::unique_lock lock(mutex_);
   if (held_status_ >= CL_COMPLETE) held_status_ = status;
-  if (holds_.fetch_sub(1) == 1 && reported_) finish(lock);
+  if (holds_.fetch_sub(1) == 1 && reported_ && status_.load() > CL_COMPLETE) finish(lock);
 }
 
 void Event::finish(std::unique_lock<std::mutex>& lock) {

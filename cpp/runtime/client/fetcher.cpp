@@ -35,13 +35,13 @@ void Fetcher::waits_for(Event& event) {
     elsewhere_.emplace_back(&event);
     return;
   }
-  if (std::find(wait_ids_.begin(), wait_ids_.end(), event.id()) == wait_ids_.end()) wait_ids_.push_back(event.id());
+  if (!waits_already(event)) wait_ids_.push_back(event.id());
 }
 
 Array<EventId> Fetcher::wait_list() {
   for (const Ref<Event>& event : elsewhere_) {
     event->announce_to(session());
-    if (std::find(wait_ids_.begin(), wait_ids_.end(), event->id()) == wait_ids_.end()) wait_ids_.push_back(event->id());
+    if (!waits_already(*event)) wait_ids_.push_back(event->id());
   }
   elsewhere_.clear();
   return std::span<const EventId>(wait_ids_);
@@ -70,17 +70,25 @@ void Fetcher::overwrites(MemoryObject& buffer, ByteRange range) {
   touches(buffer);
   for (const Arrival& arrival : buffer.storage().site(location_).arrivals) {
     const bool implied = arrival.awaited_by.get() == &queue_ && queue_.in_order();
-    const bool needed = std::find(wait_ids_.begin(), wait_ids_.end(), arrival.event->id()) != wait_ids_.end();
-    if (implied || needed || !intersect(arrival.range, range)) continue;
-    waits_for_end(*arrival.event);
+    if (implied || waits_already(*arrival.event) || !intersect(arrival.range, range)) continue;
+    arrival.from_other_server ? waits_for_end(*arrival.event) : waits_for(*arrival.event);
     if (record_ != nullptr) record_->waits_for(arrival.event->id());
+  }
+}
+
+// Where it waits for the transfer, it fails with it, and the bytes are again what they were before.
+void Fetcher::overwritten(BufferStorage& storage, ByteRange range) const {
+  Site& site = storage.site(location_);
+  for (std::size_t i = 0, count = site.arrivals.size(); i < count; ++i) {
+    const Arrival& arrival = site.arrivals[i];
+    if (intersect(arrival.range, range) && !waits_already(*arrival.event)) site.take_from_arrival(i, range);
   }
 }
 
 Ref<Event> Fetcher::end_of(Event& event) {
   auto over = make_ref<Event>(Ref<Context>(&context()));
   if (!event.at_end([over] { over->complete(CL_COMPLETE); })) return nullptr;
-  if (Session* server = event.session()) server->flush();
+  if (Session* server = event.session(); server != nullptr && server != &session()) server->flush();
   return over;
 }
 
@@ -161,6 +169,7 @@ bool Fetcher::choose_source(BufferStorage& storage, const Missing& missing, Tran
     }
     bool arriving = false, held = false;
     for (const Arrival& arrival : storage.site(at).arrivals) {
+      if (!intersect(arrival.range, missing.range)) continue;
       arriving = true;
       held = held || !arrival.is_prompt;
     }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -25,9 +26,11 @@ class Fetcher {
   cl_int error() const { return error_; }
   // Brings these bytes where they are missing.
   void reads(MemoryObject& buffer, ByteRange range);
-  // As reads(), but the bytes need not be there; only orders the command behind transfers on their way to them, however
-  // those end.
+  // As reads(), but the bytes need not be there; only orders the command behind transfers on their way to them. Another
+  // server's may fail without any harm to the command.
   void overwrites(MemoryObject& buffer, ByteRange range);
+  // The command that writes these bytes has been sent.
+  void overwritten(BufferStorage& storage, ByteRange range) const;
   void waits_for(Event& event);
   void waits_for_end(Event& event);  // however it ends
   // What a transfer that limits itself to the content of `buffer` needs: 0, or the id of its content-size buffer, whose
@@ -48,6 +51,9 @@ class Fetcher {
   using Missing = ResidencyDirectory::Transfer;
 
   Session& session() const { return queue_.session(); }
+  bool waits_already(const Event& event) const {
+    return std::find(wait_ids_.begin(), wait_ids_.end(), event.id()) != wait_ids_.end();
+  }
   Context& context() const { return queue_.context(); }
   void touches(MemoryObject& buffer);
   // reads(), by something that is no command of the application.

@@ -79,13 +79,19 @@ void Fetcher::push(MemoryObject& root, const Missing& missing, Location from) {
   arrival->report_is_awaited(range.size > kInlineDataMax && content_size == 0);
   if (range.size > kInlineDataMax) {
     sending.begin_sending();
-    arrival->at_end([&sending] { sending.end_sending(); });
+    if (!arrival->at_end([&sending] { sending.end_sending(); })) sending.end_sending();
   }
   tracer.send(session(), traced,
               EnqueueReceive{to.id(), arrival->id(), root.id(), is_image, range.offset, range.size, transfer,
                              sending.peer_id(), std::span<const EventId>(after), content_size != 0 ? 1u : 0u});
   const bool is_whole = range == missing.range && content_size == 0 && range.size > kInlineDataMax;
-  arriving(root, missing, {arrival, missing.range, missing.holders, after.empty(), is_whole ? transfer : 0},
+  arriving(root, missing,
+           {.event = arrival,
+            .range = missing.range,
+            .holders_before = missing.holders,
+            .is_prompt = after.empty(),
+            .transfer = is_whole ? transfer : 0,
+            .from_other_server = true},
            content_size != 0 || range != missing.range);
 }
 
@@ -155,7 +161,12 @@ void Fetcher::relay(MemoryObject& root, const Missing& missing, Location from) {
       memory.get(), range.size, [&session = session()](cl_int) { session.drop_interest(); }, memory);
   root.send_write(session(), queue_.id(), arrival->id(), range, write->id, {}, std::span<const EventId>(after),
                   Tracer::instance().commit(std::move(record)));
-  arriving(root, missing, {arrival, missing.range, missing.holders, false});
+  arriving(root, missing,
+           {.event = arrival,
+            .range = missing.range,
+            .holders_before = missing.holders,
+            .is_prompt = false,
+            .from_other_server = true});
 }
 
 void Fetcher::arriving(MemoryObject& root, const Missing& missing, Arrival arrival, bool is_limited) {

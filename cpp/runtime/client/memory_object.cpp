@@ -72,6 +72,19 @@ void BufferStorage::settle_arrivals() {
   }
 }
 
+void Site::take_from_arrival(std::size_t index, ByteRange written) {
+  const ByteRange whole = arrivals[index].range;
+  const std::uint64_t end = whole.offset + whole.size, written_end = written.offset + written.size;
+  ByteRange before{}, after{};
+  if (whole.offset < written.offset) before = {whole.offset, written.offset - whole.offset};
+  if (written_end < end) after = {written_end, end - written_end};
+  arrivals[index].range = before.size != 0 ? before : after;
+  if (before.size == 0 || after.size == 0) return;
+  Arrival rest = arrivals[index];
+  rest.range = after;
+  arrivals.push_back(std::move(rest));
+}
+
 void Site::used_by(CommandQueue& queue, std::uint64_t sequence, bool writes) {
   for (User& user : users) {
     if (user.queue.get() != &queue) continue;

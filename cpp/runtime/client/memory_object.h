@@ -22,6 +22,7 @@ struct Arrival {
   TransferId transfer = 0;   // a large one, whose bytes the server may pass on while they arrive; else 0
   std::uint64_t writes = 0;  // BufferStorage::writes when it began: nothing has replaced the bytes as long as it stays
   Ref<CommandQueue> awaited_by{};  // has a command that waits for it; null: none has been sent after all
+  bool from_other_server = false;  // which may be lost while this one goes on
 };
 
 // What is under way at one location of a buffer.
@@ -33,9 +34,11 @@ struct Site {
   };
 
   void used_by(CommandQueue& queue, std::uint64_t sequence, bool writes);
+  // A command that comes after the arrival's end, however it ends, writes these bytes: they are not what it brings.
+  void take_from_arrival(std::size_t index, ByteRange written);
 
-  std::vector<Arrival> arrivals;
-  std::vector<User> users;  // queues whose commands have used the bytes there
+  std::vector<Arrival> arrivals;  // those that bring nothing any more stay until their end
+  std::vector<User> users;        // queues whose commands have used the bytes there
 };
 
 // A transfer that brought no more than the content of the buffer, as it was then.

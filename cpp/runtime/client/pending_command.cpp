@@ -107,6 +107,7 @@ void PendingCommand::record_writes() {
   for (const Write& write : writes_) {
     BufferStorage& storage = write.buffer->storage();
     storage.residency.write(write.range, location);
+    fetcher_.overwritten(storage, write.range);
     ++storage.writes;
     storage.site(location).used_by(queue_, sequence_, true);
   }

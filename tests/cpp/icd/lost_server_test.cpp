@@ -17,7 +17,7 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-constexpr int kServers = 11;
+constexpr int kServers = 10;
 
 class LostServerTest : public ::testing::Test {
  protected:
@@ -190,6 +190,24 @@ TEST_F(LostServerTest, CommandsOfOtherServersThatWaitForItFail) {
   int host = 0;
   EXPECT_EQ(clEnqueueReadBuffer(other_, spun_, CL_TRUE, 0, 4, &host, 0, nullptr, nullptr), CL_SUCCESS);
   EXPECT_EQ(host, 5);
+}
+
+TEST_F(LostServerTest, CommandThatWaitsForBytesOfAnotherServerEnds) {
+  const Owned<cl_mem> buffer = make_buffer(context_, std::vector<int>(64, 1));
+  cl_int error = CL_SUCCESS;
+  const Owned<cl_event> gate(clCreateUserEvent(context_, &error));
+  check(error);
+  std::vector<int> host(64);
+  Owned<cl_event> read, dependent;
+  check(clEnqueueReadBuffer(other_, buffer, CL_FALSE, 0, 256, host.data(), 1, gate.pointer(), read.out()));
+  check(clEnqueueMarkerWithWaitList(queue_, 1, read.pointer(), dependent.out()));
+  check(clFlush(queue_));
+  const auto results = results_after_kill({[&] { return clWaitForEvents(1, dependent.pointer()); }});
+  EXPECT_EQ(results, std::vector<cl_int>(1, CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST));
+  EXPECT_EQ(status(dependent), CL_DEVICE_NOT_AVAILABLE);
+  check(clSetUserEventStatus(gate, CL_COMPLETE));
+  EXPECT_EQ(clWaitForEvents(1, read.pointer()), CL_SUCCESS);
+  EXPECT_EQ(host, std::vector<int>(64, 1));
 }
 
 TEST_F(LostServerTest, WhatHasEndedStaysEnded) {

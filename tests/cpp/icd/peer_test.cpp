@@ -93,6 +93,37 @@ TEST_F(PeerTest, FailureAfterTheLastWriteDoesNotSpoilTheBytes) {
   EXPECT_EQ(second, std::vector<int>(64, 6));
 }
 
+// What a failed transfer should have brought is replaced by a later command, which does not fail with it.
+TEST_F(PeerTest, FailedTransferDoesNotTakeBackWhatWasWrittenAfterIt) {
+  for (const std::size_t count : {std::size_t{64}, kCount}) {
+    const Owned<cl_mem> buffer = make_buffer(context_, std::vector<int>(count, 5));
+    check(set_arg(add_, 0, buffer));
+    check(set_arg(add_, 1, 1));
+    check(run(queues_[1], add_, count));
+    check(clFinish(queues_[1]));
+    cl_int error = CL_SUCCESS;
+    const Owned<cl_event> gate(clCreateUserEvent(context_, &error));
+    check(error);
+    Owned<cl_event> failed, reader, filled, early;
+    check(run(queues_[1], add_, count, {gate}, failed.out()));
+    std::vector<int> first(count), second(count);
+    const std::size_t size = count * sizeof(int);
+    check(clEnqueueReadBuffer(queues_[0], buffer, CL_FALSE, 0, size, first.data(), 1, failed.pointer(), reader.out()));
+    const int seven = 7;
+    check(clEnqueueFillBuffer(queues_[0], buffer, &seven, sizeof seven, 0, size, 0, nullptr, filled.out()));
+    check(clEnqueueReadBuffer(queues_[0], buffer, CL_FALSE, 0, size, second.data(), 0, nullptr, early.out()));
+    check(clFlush(queues_[0]));
+    check(clSetUserEventStatus(gate, -5));
+    EXPECT_EQ(clWaitForEvents(1, failed.pointer()), CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+    EXPECT_EQ(clWaitForEvents(1, reader.pointer()), CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+    EXPECT_EQ(clWaitForEvents(1, filled.pointer()), CL_SUCCESS);
+    EXPECT_EQ(clWaitForEvents(1, early.pointer()), CL_SUCCESS);
+    EXPECT_EQ(second, std::vector<int>(count, 7));
+    EXPECT_EQ(read<int>(queues_[0], buffer, count), std::vector<int>(count, 7));
+    EXPECT_EQ(read<int>(queues_[2], buffer, count), std::vector<int>(count, 7));
+  }
+}
+
 TEST_F(PeerTest, KilledServerStopsOnlyWhatNeedsIt) {
   const Owned<cl_kernel> spin = make_kernel(program_, "spin");
   const Owned<cl_mem> spun = make_buffer(context_, std::vector<int>(64, 0)),
