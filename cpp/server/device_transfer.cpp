@@ -49,7 +49,9 @@ class DeviceTransfer final : public Transfer {
     } else {
       error = move_in_pieces();
     }
-    if (error != CL_SUCCESS) set_error(error);
+    if (error == CL_SUCCESS) return;
+    set_error(error);
+    if (last_ != nullptr) clWaitForEvents(1, &last_);  // commands that overwrite what it has brought may come next
   }
 
   cl_int finish(cl_event* native) override {

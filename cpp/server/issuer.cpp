@@ -4,6 +4,7 @@
 
 #include "runtime/base/host_time.h"
 #include "server/completion_notifier.h"
+#include "server/event_status.h"
 #include "server/protocol_error.h"
 #include "server/session.h"
 
@@ -137,11 +138,16 @@ void Issuer::depend(Queue& queue, Event& event) {
 }
 
 void Issuer::keep_order(Queue& queue) {
-  if (!queue.in_order() || native_waits_.empty() || queue.native() == nullptr) return;
+  if (!queue.in_order() || queue.native() == nullptr) return;
+  std::erase_if(native_waits_, [](cl_event event) { return execution_status(event) <= CL_COMPLETE; });
+  if (native_waits_.empty()) return;
   const auto count = static_cast<cl_uint>(native_waits_.size());
-  if (clEnqueueMarkerWithWaitList(queue.native(), count, native_waits_.data(), nullptr) != CL_SUCCESS) return;
+  cl_event marker = nullptr;
+  cl_event* const out = queue.wants_events() ? &marker : nullptr;
+  if (clEnqueueMarkerWithWaitList(queue.native(), count, native_waits_.data(), out) != CL_SUCCESS) return;
   queue.count_native_command();
   touch(queue);
+  if (marker != nullptr) accepted(queue, nullptr, marker);
 }
 
 // From now on the end of the event is an event of the graph.

@@ -241,10 +241,7 @@ void Issuer::run(Queue& queue, Event* event, EventId hold, Command& command) {
   if (event != nullptr && event->trace.number != 0) submitted(queue, *event, hold != 0);
   cl_int error = CL_SUCCESS;
   if (queue.native() == nullptr) error = CL_INVALID_COMMAND_QUEUE;
-  if (dependency_failed_) {
-    error = CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
-    keep_order(queue);
-  }
+  if (dependency_failed_) error = CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
   if (error == CL_SUCCESS) {
     if (Type::kLong && hold == 0) hold = make_hold(queue, event, false);
     Issue issue{queue, event, native_waits_, hold};
@@ -271,6 +268,7 @@ void Issuer::run(Queue& queue, Event* event, EventId hold, Command& command) {
     }
   }
   if (error != CL_SUCCESS) {
+    keep_order(queue);
     if constexpr (requires { command.failed(error); }) command.failed(error);
     fail(queue, event, error, transfer_of(command));
   }

@@ -106,12 +106,13 @@ void Event::complete(cl_int status, const std::array<std::uint64_t, 4>* profile)
 }
 
 void Event::lose() {
+  const bool was_reported = reported_.load();
   complete(ended() ? status() : CL_DEVICE_NOT_AVAILABLE);
   std::vector<Announced> announced;
   {
     std::unique_lock lock(mutex_);
     announced = announced_;
-    if (status_.load() > CL_COMPLETE) {  // bytes of another server are still on their way
+    if (!was_reported && status_.load() > CL_COMPLETE) {  // whatever bytes of other servers it was held for
       if (held_status_ >= CL_COMPLETE) held_status_ = CL_DEVICE_NOT_AVAILABLE;
       finish(lock);
     }

@@ -113,14 +113,15 @@ void Fetcher::brings(MemoryObject& buffer, ByteRange range) {
   if (error_ != CL_SUCCESS) return;
   touches(buffer);
   BufferStorage& storage = buffer.storage();
+  if (!storage.limited_copies.empty()) settle_limited_copies(buffer);
+  const auto presence = storage.residency.presence(range, location_);
+  if (presence == ResidencyDirectory::Presence::kMissing) fetch(buffer, range);
   for (const Arrival& arrival : storage.site(location_).arrivals) {
-    if (!intersect(arrival.range, range)) continue;  // and may fail alone
+    // One of other bytes may fail alone.
+    if (!intersect(arrival.range, range) || waits_already(*arrival.event)) continue;
     waits_for(*arrival.event);
     if (record_ != nullptr) record_->waits_for(arrival.event->id());
   }
-  if (!storage.limited_copies.empty()) settle_limited_copies(buffer);
-  const auto presence = storage.residency.presence(range, location_);
-  if (presence == ResidencyDirectory::Presence::kMissing) return fetch(buffer, range);
   if (presence == ResidencyDirectory::Presence::kHeld) FetchCounts::instance().in_place.add(range.size);
 }
 

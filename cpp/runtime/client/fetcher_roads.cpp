@@ -177,7 +177,12 @@ void Fetcher::arriving(MemoryObject& root, const Missing& missing, Arrival arriv
   if (record_ != nullptr) record_->waits_for(arrival.event->id());
   arrival.awaited_by = Ref<CommandQueue>(&queue_);
   brought_.emplace_back(&storage, arrival.event.get());
-  storage.site(location_).arrivals.push_back(std::move(arrival));
+  // It comes after those under way, whose bytes are outdated.
+  Site& site = storage.site(location_);
+  for (std::size_t i = 0, count = site.arrivals.size(); i < count; ++i) {
+    if (intersect(site.arrivals[i].range, arrival.range)) site.take_from_arrival(i, arrival.range);
+  }
+  site.arrivals.push_back(std::move(arrival));
 }
 
 }  // namespace remotecl

@@ -34,7 +34,7 @@ struct Site {
   };
 
   void used_by(CommandQueue& queue, std::uint64_t sequence, bool writes);
-  // A command that comes after the arrival's end, however it ends, writes these bytes: they are not what it brings.
+  // What comes after the arrival's end, however it ends, writes these bytes: they are not what it brings.
   void take_from_arrival(std::size_t index, ByteRange written);
 
   std::vector<Arrival> arrivals;  // those that bring nothing any more stay until their end

@@ -124,6 +124,34 @@ TEST_F(PeerTest, FailedTransferDoesNotTakeBackWhatWasWrittenAfterIt) {
   }
 }
 
+// The same where it has been written on another server, and comes from there.
+TEST_F(PeerTest, FailedTransferDoesNotFailReadersOfWhatCameAfterIt) {
+  const Owned<cl_mem> buffer = make_buffer(context_, std::vector<int>(kCount, 5));
+  check(set_arg(add_, 0, buffer));
+  check(set_arg(add_, 1, 1));
+  check(run(queues_[1], add_, kCount));
+  cl_int error = CL_SUCCESS;
+  const Owned<cl_event> gate(clCreateUserEvent(context_, &error));
+  check(error);
+  Owned<cl_event> failed, reader, after[2], filled, second_reader;
+  check(run(queues_[1], add_, kCount, {gate}, failed.out()));
+  std::vector<int> first(kCount), second(kCount);
+  const std::size_t size = kCount * sizeof(int);
+  check(clEnqueueReadBuffer(queues_[0], buffer, CL_FALSE, 0, size, first.data(), 1, failed.pointer(), reader.out()));
+  for (int i = 0; i < 2; ++i) check(clEnqueueMarkerWithWaitList(queues_[i], 0, nullptr, after[i].out()));
+  const cl_event both[] = {after[0], after[1]};
+  const int seven = 7;
+  check(clEnqueueFillBuffer(queues_[2], buffer, &seven, sizeof seven, 0, size, 2, both, filled.out()));
+  check(clEnqueueReadBuffer(queues_[0], buffer, CL_FALSE, 0, size, second.data(), 1, filled.pointer(),
+                            second_reader.out()));
+  for (const auto& queue : queues_) check(clFlush(queue));
+  check(clSetUserEventStatus(gate, -5));
+  EXPECT_EQ(clWaitForEvents(1, failed.pointer()), CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+  EXPECT_EQ(clWaitForEvents(1, reader.pointer()), CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+  EXPECT_EQ(clWaitForEvents(1, second_reader.pointer()), CL_SUCCESS);
+  EXPECT_EQ(second, std::vector<int>(kCount, 7));
+}
+
 TEST_F(PeerTest, KilledServerStopsOnlyWhatNeedsIt) {
   const Owned<cl_kernel> spin = make_kernel(program_, "spin");
   const Owned<cl_mem> spun = make_buffer(context_, std::vector<int>(64, 0)),

@@ -183,7 +183,8 @@ TEST(StatusFromElsewhereTest, SeesOnlySessionsOfItsOwnAddress) {
   const ObjectId queue = by_loopback.make_queue(), buffer = by_loopback.make_buffer(4096);
   by_loopback.write<int>(queue, buffer, std::vector<int>(16, 1));
   by_loopback.finish(queue);
-  const KnownStatus seen = RawMonitor({host, server.address().port}).ask();
+  RawMonitor monitor({host, server.address().port});
+  const KnownStatus seen = monitor.ask();  // what it says is in the monitor's memory
   EXPECT_EQ(seen.status.session_count, 2u);
   ASSERT_EQ(seen.sessions.size(), 1u);
   EXPECT_TRUE(seen.sessions[0].address.starts_with(host + ":")) << seen.sessions[0].address;
