@@ -149,9 +149,10 @@ class StagedWrite final : public IncomingTransfer {
   // Of one that has failed, nothing is on its way any more: commands that overwrite it may come next.
   void ended(cl_int status) override {
     IncomingTransfer::ended(status);
+    if (status >= 0) return;
     MutexLock lock(mutex_);
     const std::vector<cl_event> events = piece_events();
-    if (status < 0 && !events.empty()) clWaitForEvents(static_cast<cl_uint>(events.size()), events.data());
+    if (!events.empty()) clWaitForEvents(static_cast<cl_uint>(events.size()), events.data());
   }
 
  private:

@@ -78,11 +78,8 @@ void Fetcher::overwrites(MemoryObject& buffer, ByteRange range) {
 
 // Where it waits for the transfer, it fails with it, and the bytes are again what they were before.
 void Fetcher::overwritten(BufferStorage& storage, ByteRange range) const {
-  Site& site = storage.site(location_);
-  for (std::size_t i = 0, count = site.arrivals.size(); i < count; ++i) {
-    const Arrival& arrival = site.arrivals[i];
-    if (intersect(arrival.range, range) && !waits_already(*arrival.event)) site.take_from_arrival(i, range);
-  }
+  storage.site(location_).take_from_arrivals(range,
+                                             [this](const Arrival& arrival) { return !waits_already(*arrival.event); });
 }
 
 Ref<Event> Fetcher::end_of(Event& event) {
@@ -252,12 +249,11 @@ std::vector<EventId> Fetcher::after_writers(MemoryObject& root, ByteRange range,
 ObjectId Fetcher::limit_to_content(MemoryObject& buffer, ByteRange& range) {
   const Ref<MemoryObject> size = buffer.root().content_size_buffer();
   if (!size || error_ != CL_SUCCESS) return 0;
-  const ByteRange value{0, sizeof(std::uint64_t)};
   BufferStorage& storage = size->storage();
   storage.settle_arrivals();
-  if (!storage.residency.defined(value)) return 0;
-  if (!storage.residency.valid(value, kHost)) {
-    brings(*size, value);
+  if (!storage.residency.defined(kContentSize)) return 0;
+  if (!storage.residency.valid(kContentSize, kHost)) {
+    brings(*size, kContentSize);
     return size->id();
   }
   limit_to_known_content(buffer, range);
@@ -267,9 +263,8 @@ ObjectId Fetcher::limit_to_content(MemoryObject& buffer, ByteRange& range) {
 void Fetcher::limit_to_known_content(MemoryObject& buffer, ByteRange& range) {
   const Ref<MemoryObject> size = buffer.root().content_size_buffer();
   if (!size) return;
-  const ByteRange value{0, sizeof(std::uint64_t)};
   BufferStorage& storage = size->storage();
-  if (!storage.residency.defined(value) || !storage.residency.valid(value, kHost)) return;
+  if (!storage.residency.defined(kContentSize) || !storage.residency.valid(kContentSize, kHost)) return;
   std::uint64_t content = 0;
   std::memcpy(&content, storage.host(), sizeof content);
   range.size = std::min(range.size, content > range.offset ? content - range.offset : 0);

@@ -49,6 +49,7 @@ class Fetcher {
 
  private:
   using Missing = ResidencyDirectory::Transfer;
+  static constexpr ByteRange kContentSize{0, sizeof(std::uint64_t)};  // the value in a content-size buffer
 
   Session& session() const { return queue_.session(); }
   bool waits_already(const Event& event) const {

@@ -48,9 +48,9 @@ void Fetcher::push(MemoryObject& root, const Missing& missing, Location from) {
   auto record = record_of(root, range.size, &source, to, &to.device());
   std::vector<EventId> written = after_writers(root, range, from, record.get(), followed);
   if (content_size != 0) {
-    for (const EventId event :
-         after_writers(*root.content_size_buffer(), {0, sizeof(std::uint64_t)}, from, record.get()))
+    for (const EventId event : after_writers(*root.content_size_buffer(), kContentSize, from, record.get())) {
       written.push_back(event);
+    }
   }
   const std::vector<EventId> after = after_users(root, range, to, record.get());
   const auto arrival = make_ref<Event>(to, CL_COMMAND_MIGRATE_MEM_OBJECTS, true, true);
@@ -179,9 +179,7 @@ void Fetcher::arriving(MemoryObject& root, const Missing& missing, Arrival arriv
   brought_.emplace_back(&storage, arrival.event.get());
   // It comes after those under way, whose bytes are outdated.
   Site& site = storage.site(location_);
-  for (std::size_t i = 0, count = site.arrivals.size(); i < count; ++i) {
-    if (intersect(site.arrivals[i].range, arrival.range)) site.take_from_arrival(i, arrival.range);
-  }
+  site.take_from_arrivals(arrival.range, [](const Arrival&) { return true; });
   site.arrivals.push_back(std::move(arrival));
 }
 

@@ -34,11 +34,19 @@ struct Site {
   };
 
   void used_by(CommandQueue& queue, std::uint64_t sequence, bool writes);
-  // What comes after the arrival's end, however it ends, writes these bytes: they are not what it brings.
-  void take_from_arrival(std::size_t index, ByteRange written);
+  // What comes after the ends of arrivals, however they end, writes these bytes: they are not what those bring.
+  template <class Condition>
+  void take_from_arrivals(ByteRange written, const Condition& condition) {
+    for (std::size_t i = 0, count = arrivals.size(); i < count; ++i) {
+      if (intersect(arrivals[i].range, written) && condition(arrivals[i])) take_from_arrival(i, written);
+    }
+  }
 
   std::vector<Arrival> arrivals;  // those that bring nothing any more stay until their end
   std::vector<User> users;        // queues whose commands have used the bytes there
+
+ private:
+  void take_from_arrival(std::size_t index, ByteRange written);
 };
 
 // A transfer that brought no more than the content of the buffer, as it was then.

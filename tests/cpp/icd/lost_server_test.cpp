@@ -194,9 +194,7 @@ TEST_F(LostServerTest, CommandsOfOtherServersThatWaitForItFail) {
 
 TEST_F(LostServerTest, CommandThatWaitsForBytesOfAnotherServerEnds) {
   const Owned<cl_mem> buffer = make_buffer(context_, std::vector<int>(64, 1));
-  cl_int error = CL_SUCCESS;
-  const Owned<cl_event> gate(clCreateUserEvent(context_, &error));
-  check(error);
+  const Owned<cl_event> gate = make_user_event(context_);
   std::vector<int> host(64);
   Owned<cl_event> read, dependent;
   check(clEnqueueReadBuffer(other_, buffer, CL_FALSE, 0, 256, host.data(), 1, gate.pointer(), read.out()));

@@ -77,9 +77,7 @@ TEST_F(PeerTest, FailureAfterTheLastWriteDoesNotSpoilTheBytes) {
   check(set_arg(add_, 1, 1));
   Owned<cl_event> written, failed, dependent, whole;
   check(run(queues_[0], add_, 64, {}, written.out()));
-  cl_int error = CL_SUCCESS;
-  const Owned<cl_event> gate(clCreateUserEvent(context_, &error));
-  check(error);
+  const Owned<cl_event> gate = make_user_event(context_);
   const int seven = 7;
   check(clEnqueueFillBuffer(queues_[0], other, &seven, 4, 0, 256, 1, gate.pointer(), failed.out()));
   const cl_event waits[] = {failed, written};
@@ -101,9 +99,7 @@ TEST_F(PeerTest, FailedTransferDoesNotTakeBackWhatWasWrittenAfterIt) {
     check(set_arg(add_, 1, 1));
     check(run(queues_[1], add_, count));
     check(clFinish(queues_[1]));
-    cl_int error = CL_SUCCESS;
-    const Owned<cl_event> gate(clCreateUserEvent(context_, &error));
-    check(error);
+    const Owned<cl_event> gate = make_user_event(context_);
     Owned<cl_event> failed, reader, filled, early;
     check(run(queues_[1], add_, count, {gate}, failed.out()));
     std::vector<int> first(count), second(count);
@@ -130,9 +126,7 @@ TEST_F(PeerTest, FailedTransferDoesNotFailReadersOfWhatCameAfterIt) {
   check(set_arg(add_, 0, buffer));
   check(set_arg(add_, 1, 1));
   check(run(queues_[1], add_, kCount));
-  cl_int error = CL_SUCCESS;
-  const Owned<cl_event> gate(clCreateUserEvent(context_, &error));
-  check(error);
+  const Owned<cl_event> gate = make_user_event(context_);
   Owned<cl_event> failed, reader, after[2], filled, second_reader;
   check(run(queues_[1], add_, kCount, {gate}, failed.out()));
   std::vector<int> first(kCount), second(kCount);

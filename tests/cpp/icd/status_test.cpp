@@ -82,8 +82,7 @@ TEST_F(StatusTest, MemoryOfThreeBuffers) {
 
 TEST_F(StatusTest, CommandsAndQueueDepth) {
   const json before = status();
-  cl_int error = CL_SUCCESS;
-  const Owned<cl_event> gate(clCreateUserEvent(context_, &error));
+  const Owned<cl_event> gate = make_user_event(context_);
   const Owned<cl_mem> buffer = make_buffer(context_, 4096);
   const int seven = 7;
   for (int i = 0; i < 5; ++i) {
