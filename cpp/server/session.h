@@ -35,6 +35,7 @@
 #include "server/program_files.h"
 #include "server/region.h"
 #include "server/sampler.h"
+#include "server/session_activity.h"
 #include "server/session_counters.h"
 #include "server/status_board.h"
 #include "server/stripes.h"
@@ -50,6 +51,7 @@ struct Shared {
   ProgramFiles& files;
   OutputCapture& output;
   StatusBoard& board;
+  SessionActivity& activity;
 };
 
 // What a message for the worker is about: the program that it names, and those that it includes or links.

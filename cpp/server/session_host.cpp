@@ -15,14 +15,6 @@
 namespace remotecl::server {
 namespace {
 
-// Null when the other side is gone or did not behave.
-std::unique_ptr<Connection> share_memory(std::unique_ptr<Connection> connection) {
-  connection->set_read_timeout(std::chrono::milliseconds(kHandshakeTimeoutMs));
-  connection = shared_memory::accept(std::move(connection));
-  if (connection != nullptr) connection->set_read_timeout(std::chrono::milliseconds(0));
-  return connection;
-}
-
 // What the allocator keeps of a session that is gone, for others that may never come: a hundred clients left 370 MB
 // where 90 were in use.
 void give_back_free_memory() {
@@ -44,15 +36,17 @@ void SessionHost::serve_session(Arrival& arrival, const Admission& admission, st
     MutexLock lock(mutex_);
     if (closed_) return;
     auto paced = pace(std::move(arrival.connection), grant->paces());
-    session = make_ref<Session>(Shared{driver_, files_, output_, board_}, std::move(paced), arrival.from, id,
+    session = make_ref<Session>(Shared{driver_, files_, output_, board_, activity_}, std::move(paced), arrival.from, id,
                                 admission.secret, std::move(grant), (admission.features & kFeatureResumable) != 0);
     sessions_.emplace(id, session);
   }
   board_.add(session);
+  activity_.add_session();
   welcome(*control, epoch_, admission);
   spdlog::info("begins, from {}, for user {}", session->address().text(), session->grant().user().name());
   session->run();
   spdlog::info("ends");
+  activity_.remove_session();
   board_.remove(*session);
   {
     MutexLock lock(mutex_);
@@ -90,6 +84,14 @@ Ref<Session> SessionHost::find_session(std::uint64_t id) const {
 void SessionHost::refuse(Connection& connection, Refusal why, WelcomeStatus status, std::string_view text) {
   refusals_.count(why);
   server::refuse(connection, epoch_, status, text);
+}
+
+// Null when the other side is gone or did not behave.
+std::unique_ptr<Connection> SessionHost::share_memory(std::unique_ptr<Connection> connection, std::uint64_t session) {
+  connection->set_read_timeout(std::chrono::milliseconds(kHandshakeTimeoutMs));
+  connection = shared_memory::accept(std::move(connection), [this, session] { return activity_.others(session); });
+  if (connection != nullptr) connection->set_read_timeout(std::chrono::milliseconds(0));
+  return connection;
 }
 
 // A client, or a peer, that has lost its connection.
@@ -149,7 +151,7 @@ void SessionHost::serve_peer(Arrival& arrival) {
                       stripes_key({hello.session, epoch_, invited->secret}, hello.role, hello.features, features));
   welcome(*connection, epoch_, hello, invited->secret, features);
   const Connection* const stream = connection.get();
-  if ((features & kFeatureSharedMemory) != 0) connection = share_memory(std::move(connection));
+  if ((features & kFeatureSharedMemory) != 0) connection = share_memory(std::move(connection), hello.session);
   if (connection == nullptr) return;
   const bool is_stream = connection.get() == stream;
   if (is_stream) connection = stripes.join(std::move(connection));
@@ -175,7 +177,7 @@ void SessionHost::serve_bulk(Arrival& arrival) {
                       stripes_key({hello.session, epoch_, session->secret()}, hello.role, hello.features, features));
   welcome(*connection, epoch_, hello, session->secret(), features);
   const Connection* const stream = connection.get();
-  if ((features & kFeatureSharedMemory) != 0) connection = share_memory(std::move(connection));
+  if ((features & kFeatureSharedMemory) != 0) connection = share_memory(std::move(connection), hello.session);
   if (connection == nullptr) return session->close("the bulk connection was lost");
   // Memory is one connection, and does not break.
   const bool is_stream = connection.get() == stream;

@@ -11,6 +11,7 @@
 #include "server/program_files.h"
 #include "server/refusals.h"
 #include "server/session.h"
+#include "server/session_activity.h"
 #include "server/status_board.h"
 
 namespace remotecl::server {
@@ -31,6 +32,7 @@ class SessionHost final : public Host {
   }
 
  private:
+  std::unique_ptr<Connection> share_memory(std::unique_ptr<Connection> connection, std::uint64_t session);
   void serve_return(Arrival& arrival);
   void serve_bulk(Arrival& arrival);
   void serve_peer(Arrival& arrival);
@@ -44,6 +46,7 @@ class SessionHost final : public Host {
   ProgramFiles files_;
   OutputCapture output_;
   StatusBoard board_;
+  SessionActivity activity_;
 
   mutable Mutex mutex_;
   bool closed_ GUARDED_BY(mutex_) = false;

@@ -22,7 +22,8 @@ struct Everything {
   server::ProgramFiles files{(std::filesystem::create_directories(folder), folder)};
   server::OutputCapture output;
   server::StatusBoard board{driver};
-  server::Shared shared{driver, files, output, board};
+  server::SessionActivity activity;
+  server::Shared shared{driver, files, output, board, activity};
 };
 
 [[noreturn]] void complain(const std::string& what) {

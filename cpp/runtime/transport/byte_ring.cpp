@@ -32,6 +32,11 @@ bool RingWriter::has_room() {
   return sound_ && room() != 0;
 }
 
+bool RingWriter::is_empty() {
+  look();
+  return taken_ == written_;
+}
+
 void RingWriter::look() {
   const std::uint64_t taken = words_.taken.load(std::memory_order_seq_cst);
   if (taken - taken_ > published_ - taken_) {

@@ -23,9 +23,10 @@ MutableBytes as_received(T& value) {
 
 constexpr std::uint64_t kNo = 0;  // no segment's answer
 
-std::unique_ptr<Connection> connect(std::unique_ptr<SharedMemorySegment> segment, std::unique_ptr<Connection> stream) {
+std::unique_ptr<Connection> connect(std::unique_ptr<SharedMemorySegment> segment, std::unique_ptr<Connection> stream,
+                                    std::function<bool()> crowded = {}) {
   try {
-    return std::make_unique<SharedMemoryConnection>(std::move(segment), std::move(stream));
+    return std::make_unique<SharedMemoryConnection>(std::move(segment), std::move(stream), std::move(crowded));
   } catch (const std::system_error&) {  // out of descriptors: the peer sees the stream's end
     return nullptr;
   }
@@ -48,13 +49,13 @@ std::unique_ptr<Connection> offer(std::unique_ptr<Connection> stream, std::size_
   return connect(std::move(segment), std::move(stream));
 }
 
-std::unique_ptr<Connection> accept(std::unique_ptr<Connection> stream) {
+std::unique_ptr<Connection> accept(std::unique_ptr<Connection> stream, std::function<bool()> crowded) {
   SharedMemoryOffer offer;
   if (!stream->read_exactly(as_received(offer))) return nullptr;
   auto segment = SharedMemorySegment::open(offer);
   if (!stream->write(as_sent(segment ? segment->answer() : kNo))) return nullptr;
   if (!segment) return stream;
-  return connect(std::move(segment), std::move(stream));
+  return connect(std::move(segment), std::move(stream), std::move(crowded));
 }
 
 }  // namespace remotecl::shared_memory

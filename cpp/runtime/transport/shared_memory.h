@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 
 #include "runtime/transport/connection.h"
@@ -20,6 +21,7 @@ bool wanted();
 
 std::unique_ptr<Connection> offer(std::unique_ptr<Connection> stream,
                                   std::size_t ring_bytes = SharedMemorySegment::kRingBytes);
-std::unique_ptr<Connection> accept(std::unique_ptr<Connection> stream);
+// `crowded`: see SharedMemoryConnection.
+std::unique_ptr<Connection> accept(std::unique_ptr<Connection> stream, std::function<bool()> crowded = {});
 
 }  // namespace remotecl::shared_memory

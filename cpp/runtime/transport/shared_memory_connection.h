@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+
 #include "runtime/transport/adaptive_spin.h"
 #include "runtime/transport/byte_ring.h"
 #include "runtime/transport/connection.h"
@@ -14,10 +16,15 @@ namespace remotecl {
 // Who blocks, spins for a moment where that has helped, then sleeps on a futex in the shared memory; a reader for whom
 // nothing comes moves to the doorbell, where it sleeps without a time limit. wait_handle() is for POLLIN only: room to
 // write is not announced there.
+//
+// Both sides copy at the same time, and keep a core busy each. While one of them finds the machine crowded they copy in
+// turns instead: a writer fills a part of the ring, then waits until the reader has taken all of it.
 class SharedMemoryConnection final : public Connection {
  public:
-  // Both ends have said that they see the segment. Throws std::system_error when the process is out of descriptors.
-  SharedMemoryConnection(std::unique_ptr<SharedMemorySegment> segment, std::unique_ptr<Connection> doorbell);
+  // Both ends have said that they see the segment. `crowded` tells whether others want this machine's cores; asked now
+  // and then by the threads that read and write. Throws std::system_error when the process is out of descriptors.
+  SharedMemoryConnection(std::unique_ptr<SharedMemorySegment> segment, std::unique_ptr<Connection> doorbell,
+                         std::function<bool()> crowded = {});
   ~SharedMemoryConnection() override;
 
   using Connection::write;
@@ -36,6 +43,7 @@ class SharedMemoryConnection final : public Connection {
 
   bool over() const;
   bool peer_hung_up() const;
+  bool by_turns();
 
   // Of the thread that reads.
   std::size_t take(MutableBytes to);
@@ -49,14 +57,17 @@ class SharedMemoryConnection final : public Connection {
   // Of the thread that writes.
   void publish();
   bool wait_for_room();
+  void await_turn();
 
   const std::unique_ptr<SharedMemorySegment> segment_;
   const std::unique_ptr<Connection> doorbell_;
+  const std::function<bool()> crowded_;
   RingWords& in_words_;
   RingWords& out_words_;
   RingReader in_;            // of the thread that reads
   RingWriter out_;           // of the thread that writes
   const std::size_t piece_;  // so much is copied before the other side hears of it
+  const std::size_t turn_;   // as well, while both copy in turns
 
   // The handle is readable while the doorbell or ready_ is. ready_ stays set until try_read_some finds nothing and asks
   // the peer to ring; who never polls, neither rings nor is rung for.

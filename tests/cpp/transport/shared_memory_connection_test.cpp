@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <sys/resource.h>
 
+#include <atomic>
 #include <random>
 #include <thread>
 #include <vector>
@@ -78,7 +79,8 @@ TEST(SharedMemoryConnection, RandomSizesBothWaysAtOnce) {
                                               {kSmallRing, 20'000, 8u << 20},
                                               {std::size_t{1} << 20, 500'000, 48u << 20}}) {
     SCOPED_TRACE(ring);
-    auto [near, far] = make_memory_pair(ring);
+    std::atomic<unsigned> asked{0};
+    auto [near, far] = make_memory_pair(ring, [&asked] { return asked.fetch_add(1) / 50 % 2 != 0; });
     const auto limit = static_cast<std::size_t>(size_max);
     std::thread threads[] = {std::thread([&] { write_pattern(*near, total, limit, 1); }),
                              std::thread([&] { write_pattern(*far, total, limit, 2); }),
@@ -87,7 +89,53 @@ TEST(SharedMemoryConnection, RandomSizesBothWaysAtOnce) {
     for (auto& thread : threads) thread.join();
     EXPECT_EQ(near->bytes_sent(), total);
     EXPECT_EQ(near->bytes_received(), total);
+    EXPECT_GT(asked.load(), 100u) << "it was crowded now and then";
   }
+}
+
+// How many of the reads that took all there was found just so much, where the writer never waits for anything else.
+std::size_t reads_of(std::size_t wanted, Connection& from, Connection& to, std::size_t total) {
+  std::vector<std::byte> bytes(total);
+  std::thread writer([&] { EXPECT_TRUE(to.write(Bytes(bytes))); });
+  std::vector<std::byte> got(total);
+  std::size_t reads = 0;
+  for (std::size_t left = total; left != 0;) {
+    const std::size_t count = from.read_some(MutableBytes(got).first(left));
+    if (count == wanted) ++reads;
+    left -= count;
+  }
+  writer.join();
+  return reads;
+}
+
+// Whichever side finds the machine crowded: the reader sees a part only when it is whole, and no further one before it
+// has taken that.
+TEST(SharedMemoryConnection, WhereItIsCrowdedBothCopyInTurns) {
+  constexpr std::size_t kTurn = 256u << 10, kTotal = 64 * kTurn;
+  std::atomic<bool> crowded{true};
+  auto [near, far] = make_memory_pair(SharedMemorySegment::kRingBytes, [&crowded] { return crowded.load(); });
+  const std::byte first{1};
+  std::byte got;
+  ASSERT_TRUE(near->write({&first, 1}));
+  ASSERT_TRUE(far->read_exactly({&got, 1}));  // it says so
+  EXPECT_GE(reads_of(kTurn, *far, *near, kTotal), 60u);
+  EXPECT_GE(reads_of(kTurn, *near, *far, kTotal), 60u);
+  crowded = false;
+  ASSERT_TRUE(near->write({&first, 1}));
+  ASSERT_TRUE(far->read_exactly({&got, 1}));
+  EXPECT_LT(reads_of(kTurn, *far, *near, kTotal), 60u);
+}
+
+// A turn is a courtesy: a reader that leaves something behind holds nobody up.
+TEST(SharedMemoryConnection, AWriterDoesNotWaitForItsTurnForEver) {
+  auto [near, far] = make_memory_pair(SharedMemorySegment::kRingBytes, [] { return true; });
+  const std::vector<std::byte> bytes(1u << 20);
+  std::byte got;
+  ASSERT_TRUE(near->write({bytes.data(), 2}));
+  ASSERT_TRUE(far->read_exactly({&got, 1}));
+  EXPECT_TRUE(near->write(Bytes(bytes)));
+  std::vector<std::byte> rest(bytes.size() + 1);
+  EXPECT_TRUE(far->read_exactly(rest));
 }
 
 TEST(SharedMemoryConnection, AnotherProcessSendsBackWhatItGets) {

@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -11,9 +12,9 @@
 
 namespace remotecl {
 
-// Two ends in this process.
+// Two ends in this process; `crowded` is the second one's.
 std::pair<std::unique_ptr<Connection>, std::unique_ptr<Connection>> make_memory_pair(
-    std::size_t ring_bytes = SharedMemorySegment::kRingBytes);
+    std::size_t ring_bytes = SharedMemorySegment::kRingBytes, std::function<bool()> crowded = {});
 
 // A process of its own, another program, at the other end of a connection through memory.
 class MemoryPeer {
