@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "server/built_programs.h"
+
 namespace remotecl::server {
 namespace {
 
@@ -70,8 +72,8 @@ cl_int read_binary(cl_program program, std::vector<std::byte>& binary) {
   return size == 0 ? CL_SUCCESS : clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof to, &to, nullptr);
 }
 
-BuildReport::Record& BuildReport::begin(const Device& device) {
-  Record& record = records_.emplace_back();
+BuildRecord& BuildReport::begin(const Device& device) {
+  BuildRecord& record = records_.emplace_back();
   record.values = {};
   record.values.device = device.index();
   record.values.status = CL_BUILD_ERROR;
@@ -80,7 +82,7 @@ BuildReport::Record& BuildReport::begin(const Device& device) {
 
 // After the native call, whose answer is in the record. Does not ask for the size of the binary: PoCL makes one when it
 // is asked, which takes long, and ends the process when it cannot.
-void BuildReport::finish(Record& record, cl_program native, const Device& device, const PlacedFiles* files) {
+void BuildReport::finish(BuildRecord& record, cl_program native, const Device& device, const PlacedFiles* files) {
   if (native == nullptr) return;
   DeviceBuild& values = record.values;
   const cl_device_id id = device.id();
@@ -95,7 +97,8 @@ void BuildReport::finish(Record& record, cl_program native, const Device& device
   values.binary_type = build_number<cl_program_binary_type>(native, id, CL_PROGRAM_BINARY_TYPE);
 }
 
-void BuildReport::finish_executable(Record& record, cl_program native, const Device& device, bool hides_arguments) {
+void BuildReport::finish_executable(BuildRecord& record, cl_program native, const Device& device,
+                                    bool hides_arguments) {
   DeviceBuild& values = record.values;
   values.executable = 1;
   if (device.version() >= 20) {
@@ -109,9 +112,12 @@ void BuildReport::finish_executable(Record& record, cl_program native, const Dev
   record.kernels = inspect_kernels(native, device.id(), hides_arguments);
 }
 
-cl_program BuildReport::build(const Program& program, Device& device, const PlacedFiles& files) {
-  Record& record = begin(device);
-  cl_program native = nullptr;
+cl_program BuildReport::build(const Program& program, Device& device, const PlacedFiles& files, BuiltPrograms& before,
+                              const std::string& key) {
+  BuildRecord& record = begin(device);
+  const bool is_shared = !key.empty() && &device == &device.root();
+  cl_program native = is_shared ? before.find(device, key, record) : nullptr;
+  if (native != nullptr) return native;
   record.values.error = program.make(device, native);
   if (native == nullptr) return nullptr;
   const cl_device_id id = device.id();
@@ -120,12 +126,13 @@ cl_program BuildReport::build(const Program& program, Device& device, const Plac
   record.values.error = clBuildProgram(native, 1, &id, options.c_str(), nullptr, nullptr);
   finish(record, native, device, &files);
   if (record.values.status == CL_BUILD_SUCCESS) finish_executable(record, native, device, asks);
+  if (is_shared) before.keep(device, key, native, record);
   return native;
 }
 
 cl_program BuildReport::compile(const Program& program, Device& device, const PlacedFiles& files,
                                 const std::vector<IncludedSource>& included) {
-  Record& record = begin(device);
+  BuildRecord& record = begin(device);
   cl_program native = nullptr;
   record.values.error = program.make(device, native);
   std::vector<cl_program> headers;
@@ -150,7 +157,7 @@ cl_program BuildReport::compile(const Program& program, Device& device, const Pl
 }
 
 cl_program BuildReport::link(Device& device, const std::string& options, const std::vector<cl_program>& inputs) {
-  Record& record = begin(device);
+  BuildRecord& record = begin(device);
   const cl_context context = device.context(record.values.error);
   if (context == nullptr) return nullptr;
   // "CL_INVALID_OPERATION if the rules for devices containing compiled binaries or libraries as described in
@@ -171,7 +178,7 @@ cl_program BuildReport::link(Device& device, const std::string& options, const s
 }
 
 cl_program BuildReport::inspect(const Program& program, Device& device) {
-  Record& record = begin(device);
+  BuildRecord& record = begin(device);
   cl_program native = nullptr;
   record.values.error = program.make(device, native);
   if (native == nullptr) return nullptr;
@@ -199,7 +206,7 @@ void BuildReport::send(Outbox& outbox, Token token) const {
   std::vector<std::vector<KernelDescription>> kernels(records_.size());
   std::vector<DeviceBuild> builds;
   for (std::size_t i = 0; i < records_.size(); ++i) {
-    const Record& record = records_[i];
+    const BuildRecord& record = records_[i];
     arguments[i].resize(record.kernels.size());
     for (std::size_t k = 0; k < record.kernels.size(); ++k) {
       const KernelRecord& kernel = record.kernels[k];

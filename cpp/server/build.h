@@ -13,6 +13,8 @@
 
 namespace remotecl::server {
 
+class BuiltPrograms;
+
 // What the client wants to know of one kernel; owns what KernelDescription views.
 struct KernelRecord {
   struct Argument {
@@ -38,12 +40,21 @@ struct IncludedSource {
   std::string name;
 };
 
+// How a program was built for one device; owns what DeviceBuild views.
+struct BuildRecord {
+  DeviceBuild values;
+  std::string log;
+  std::vector<KernelRecord> kernels;
+};
+
 // Builds, compiles or links a program for devices, one after another, and tells the client of all of them. One
 // thread; takes long. Each call gives a new native program, whether it succeeded or not, to the caller; null when
 // there is none.
 class BuildReport {
  public:
-  cl_program build(const Program& program, Device& device, const PlacedFiles& files);
+  // `key`: what to find an equal one by among those built before; empty: none is looked for.
+  cl_program build(const Program& program, Device& device, const PlacedFiles& files, BuiltPrograms& before,
+                   const std::string& key);
   cl_program compile(const Program& program, Device& device, const PlacedFiles& files,
                      const std::vector<IncludedSource>& included);
   cl_program link(Device& device, const std::string& options, const std::vector<cl_program>& inputs);
@@ -54,17 +65,12 @@ class BuildReport {
   void send(Outbox& outbox, Token token) const;
 
  private:
-  struct Record {
-    DeviceBuild values;
-    std::string log;
-    std::vector<KernelRecord> kernels;
-  };
+  BuildRecord& begin(const Device& device);
+  static void finish(BuildRecord& record, cl_program native, const Device& device, const PlacedFiles* files);
+  static void finish_executable(BuildRecord& record, cl_program native, const Device& device,
+                                bool hides_arguments = false);
 
-  Record& begin(const Device& device);
-  static void finish(Record& record, cl_program native, const Device& device, const PlacedFiles* files);
-  static void finish_executable(Record& record, cl_program native, const Device& device, bool hides_arguments = false);
-
-  std::vector<Record> records_;
+  std::vector<BuildRecord> records_;
 };
 
 }  // namespace remotecl::server

@@ -103,8 +103,10 @@ void Session::work(const BuildProgram& message, const ProgramWork& work) {
   work.program->look_for_prints(message.options);
   message.headers.for_each([&](const HeaderFile& header) { work.program->look_for_prints(as_text(header.content)); });
   const auto files = shared_.files.place({message.options, message.include_folders, message.headers});
-  build_each(message.devices, message.token, *work.program,
-             [&](BuildReport& report, Device& on) { return report.build(*work.program, on, files); });
+  const std::string key = BuiltPrograms::key(*work.program, message);
+  build_each(message.devices, message.token, *work.program, [&](BuildReport& report, Device& on) {
+    return report.build(*work.program, on, files, shared_.built, key);
+  });
 }
 
 void Session::work(const CompileProgram& message, const ProgramWork& work) {

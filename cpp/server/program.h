@@ -36,6 +36,7 @@ class Program final : public RefCounted {
   // Asks the driver of `device` whether it takes the constant, and keeps it for all if so.
   cl_int specialize(Device& device, std::uint32_t constant, Bytes value);
   ProgramOrigin origin() const { return origin_; }
+  const std::string& code() const { return code_; }  // for all devices; on the thread that builds
 
   // A native program that is not built yet; the caller's. On the thread that builds.
   cl_int make(Device& device, cl_program& program) const;

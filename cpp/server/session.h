@@ -19,6 +19,7 @@
 #include "runtime/transport/connection.h"
 #include "runtime/transport/resumable_connection.h"
 #include "server/buffer.h"
+#include "server/built_programs.h"
 #include "server/bulk.h"
 #include "server/command_buffer.h"
 #include "server/event_poller.h"
@@ -49,6 +50,7 @@ namespace remotecl::server {
 struct Shared {
   NativeDriver& driver;
   ProgramFiles& files;
+  BuiltPrograms& built;
   OutputCapture& output;
   StatusBoard& board;
   SessionActivity& activity;

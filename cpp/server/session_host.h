@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "runtime/base/mutex.h"
+#include "server/built_programs.h"
 #include "server/host.h"
 #include "server/native_driver.h"
 #include "server/output_capture.h"
@@ -44,6 +45,7 @@ class SessionHost final : public Host {
   Refusals& refusals_;
   const std::uint64_t epoch_;
   ProgramFiles files_;
+  BuiltPrograms built_;
   OutputCapture output_;
   StatusBoard board_;
   SessionActivity activity_;

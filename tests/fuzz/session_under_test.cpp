@@ -20,10 +20,11 @@ struct Everything {
   std::filesystem::path folder = std::filesystem::temp_directory_path() / ("fuzz-" + std::to_string(::getpid()));
   server::NativeDriver driver{"all"};
   server::ProgramFiles files{(std::filesystem::create_directories(folder), folder)};
+  server::BuiltPrograms built;
   server::OutputCapture output;
   server::StatusBoard board{driver};
   server::SessionActivity activity;
-  server::Shared shared{driver, files, output, board, activity};
+  server::Shared shared{driver, files, built, output, board, activity};
 };
 
 [[noreturn]] void complain(const std::string& what) {

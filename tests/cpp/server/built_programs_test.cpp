@@ -1,0 +1,176 @@
+#include "server/built_programs.h"
+
+#include <algorithm>
+#include <set>
+
+#include "fixture.h"
+
+namespace remotecl::testing {
+namespace {
+
+using server::BuildRecord;
+using server::BuiltPrograms;
+using server::Program;
+using server::ProgramOrigin;
+
+constexpr char kSource[] = "kernel void f(global int* data, int value) { data[0] += value; }";
+
+Ref<Program> make_program(std::string_view source, ProgramOrigin origin = ProgramOrigin::kSource) {
+  auto program = make_ref<Program>(origin, std::make_shared<std::atomic<std::uint64_t>>(0));
+  program->set_code(as_bytes(source));
+  return program;
+}
+
+std::string key_of(std::string_view source, std::string_view options = {}, std::span<const IncludeFolder> folders = {},
+                   std::span<const HeaderFile> headers = {}) {
+  return BuiltPrograms::key(*make_program(source), {1, 1, {}, options, folders, headers});
+}
+
+TEST(BuiltProgramsTest, AllThatMattersIsInTheKey) {
+  const IncludeFolder folder[] = {{"/a"}};
+  const HeaderFile one[] = {{"/a/h", as_bytes("1")}}, other[] = {{"/a/h", as_bytes("2")}};
+  const std::string keys[] = {key_of("ab"),
+                              key_of("a"),
+                              key_of("a", "b"),
+                              key_of("a", "-cl-std=CL1.2"),
+                              key_of("a", "", folder),
+                              key_of("a", "", folder, one),
+                              key_of("a", "", folder, other)};
+  EXPECT_EQ(std::set<std::string>(std::begin(keys), std::end(keys)).size(), std::size(keys));
+  EXPECT_FALSE(std::count(std::begin(keys), std::end(keys), ""));
+  EXPECT_EQ(key_of("a", "", folder, one), key_of("a", "", folder, one));
+}
+
+TEST(BuiltProgramsTest, WhatMustNotBeSharedHasNone) {
+  EXPECT_EQ(key_of(kSource, "-cl-std=CL2.0"), "") << "it may have variables";
+  EXPECT_EQ(key_of(kSource, "-g -cl-std=CL3.0"), "");
+  EXPECT_EQ(key_of("#include \"somewhere.h\""), "") << "nobody knows what is in there";
+  EXPECT_EQ(key_of(std::string(2u << 20, ' ')), "") << "too long to be kept";
+  EXPECT_EQ(BuiltPrograms::key(*make_program(kSource, ProgramOrigin::kIl), {1, 1, {}, {}, {}, {}}), "");
+}
+
+class BuiltProgramsOfADeviceTest : public ::testing::Test {
+ protected:
+  // As if it had been built.
+  void keep(const std::string& key, bool is_executable = true, std::uint64_t variables = 0) {
+    cl_program program = nullptr;
+    ASSERT_EQ(make_program(kSource)->make(device_, program), CL_SUCCESS);
+    BuildRecord record{};
+    record.values.executable = is_executable ? 1 : 0;
+    record.values.global_variables_size = variables;
+    record.log = key;
+    built_.keep(device_, key, program, record);
+    clReleaseProgram(program);
+  }
+  bool has(const std::string& key) {
+    BuildRecord record{};
+    const cl_program program = built_.find(device_, key, record);
+    if (program == nullptr) return false;
+    EXPECT_EQ(record.log, key);
+    clReleaseProgram(program);
+    return true;
+  }
+
+  server::NativeDriver driver_{"0"};
+  server::Device& device_ = *driver_.devices().front();
+  BuiltPrograms built_;
+};
+
+TEST_F(BuiltProgramsOfADeviceTest, IsFoundByItsKeyOnly) {
+  keep("a");
+  EXPECT_TRUE(has("a"));
+  EXPECT_FALSE(has("b"));
+}
+
+TEST_F(BuiltProgramsOfADeviceTest, FailedOnesAndThoseWithVariablesAreNotKept) {
+  keep("failed", false);
+  keep("has variables", true, 4);
+  EXPECT_FALSE(has("failed"));
+  EXPECT_FALSE(has("has variables"));
+}
+
+TEST_F(BuiltProgramsOfADeviceTest, TheOneThatNobodyAskedForLongestGoesFirst) {
+  for (int i = 0; i < 64; ++i) keep(std::to_string(i));
+  EXPECT_TRUE(has("0"));
+  keep("64");
+  EXPECT_TRUE(has("0"));
+  EXPECT_FALSE(has("1"));
+  EXPECT_TRUE(has("64"));
+}
+
+class SharedProgramTest : public ServerTest {
+ protected:
+  struct User {
+    explicit User(const Address& address) : client(address) {}
+    // Its description, without the token, as it was sent.
+    std::string build(std::string_view source, std::string_view options = {}) {
+      const auto done = client.build(program, source, options);
+      kernel = client.make_kernel(program, "f");
+      std::string text(as_text(*done.bytes));
+      return text.substr(sizeof(Token));
+    }
+    void run(int value) {
+      const KernelArgument arguments[] = {memory_argument(0, buffer), value_argument(1, value)};
+      client.enqueue(queue, kernel, 1, arguments);
+    }
+    int result() { return client.read<int>(queue, buffer, 1)[0]; }
+
+    RawClient client;
+    const ObjectId program = client.id(), queue = client.make_queue(), buffer = client.make_buffer(4);
+    ObjectId kernel = 0;
+  };
+};
+
+TEST_F(SharedProgramTest, EachSessionHasItsOwnArguments) {
+  User first(address()), second(address());
+  for (User* user : {&first, &second}) user->client.write<int>(user->queue, user->buffer, std::vector<int>{0});
+  EXPECT_EQ(first.build(kSource), second.build(kSource)) << "both are told the same";
+  for (int i = 0; i < 10; ++i) {
+    first.run(1);
+    second.run(100);
+  }
+  EXPECT_EQ(first.result(), 10);
+  EXPECT_EQ(second.result(), 1000);
+}
+
+TEST_F(SharedProgramTest, OutlivesTheSessionThatBuiltIt) {
+  {
+    User first(address());
+    first.build(kSource);
+  }
+  User second(address());
+  second.client.write<int>(second.queue, second.buffer, std::vector<int>{0});
+  second.build(kSource);
+  second.run(7);
+  EXPECT_EQ(second.result(), 7);
+}
+
+TEST_F(SharedProgramTest, OtherOptionsAreAnotherProgram) {
+  constexpr char kWithMacro[] = "kernel void f(global int* data, int value) { data[0] = VALUE + value; }";
+  User first(address()), second(address());
+  first.build(kWithMacro, "-DVALUE=1");
+  second.build(kWithMacro, "-DVALUE=2");
+  first.run(0);
+  second.run(0);
+  EXPECT_EQ(first.result(), 1);
+  EXPECT_EQ(second.result(), 2);
+}
+
+TEST_F(SharedProgramTest, VariablesOfAProgramAreOfOneSession) {
+  constexpr char kCounter[] =
+      "global int counter = 0; kernel void f(global int* data, int value) { data[0] = counter += value; }";
+  User first(address()), second(address());
+  const auto done = first.client.build(first.program, kCounter, "-cl-std=CL3.0");
+  bool is_possible = false;
+  done->builds.for_each([&](const DeviceBuild& build) { is_possible = build.error == CL_SUCCESS; });
+  if (!is_possible) GTEST_SKIP() << "the driver takes no such variables";
+  first.kernel = first.client.make_kernel(first.program, "f");
+  second.build(kCounter, "-cl-std=CL3.0");
+  first.run(1);
+  EXPECT_EQ(first.result(), 1);
+  second.run(1);
+  EXPECT_EQ(second.result(), 1);
+}
+
+}  // namespace
+}  // namespace remotecl::testing
