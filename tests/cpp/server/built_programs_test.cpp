@@ -156,21 +156,5 @@ TEST_F(SharedProgramTest, OtherOptionsAreAnotherProgram) {
   EXPECT_EQ(second.result(), 2);
 }
 
-TEST_F(SharedProgramTest, VariablesOfAProgramAreOfOneSession) {
-  constexpr char kCounter[] =
-      "global int counter = 0; kernel void f(global int* data, int value) { data[0] = counter += value; }";
-  User first(address()), second(address());
-  const auto done = first.client.build(first.program, kCounter, "-cl-std=CL3.0");
-  bool is_possible = false;
-  done->builds.for_each([&](const DeviceBuild& build) { is_possible = build.error == CL_SUCCESS; });
-  if (!is_possible) GTEST_SKIP() << "the driver takes no such variables";
-  first.kernel = first.client.make_kernel(first.program, "f");
-  second.build(kCounter, "-cl-std=CL3.0");
-  first.run(1);
-  EXPECT_EQ(first.result(), 1);
-  second.run(1);
-  EXPECT_EQ(second.result(), 1);
-}
-
 }  // namespace
 }  // namespace remotecl::testing
