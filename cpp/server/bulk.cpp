@@ -176,8 +176,8 @@ bool BulkReceiver::receive_chunk(Connection& connection, const BulkHeader& heade
   }
   if (transfer.left() != 0) return true;
   transfers_.fetch_add(1, std::memory_order_relaxed);
-  connection.tell_received();
   finish(transfer);
+  connection.tell_received();  // costs a system call, and the command should end
   return true;
 }
 

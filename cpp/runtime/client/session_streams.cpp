@@ -10,6 +10,8 @@ namespace remotecl {
 namespace {
 
 constexpr std::chrono::milliseconds kConnectTimeout{5000};
+// So many, and a second thread that copies takes none from a server on this machine.
+constexpr unsigned kCoresForCopies = 4;
 
 // For as long as it lives a child that is forked off must not keep it open.
 std::shared_ptr<Connection> unshared(std::unique_ptr<Connection> connection) {
@@ -80,7 +82,9 @@ std::unique_ptr<Connection> Session::make_stream(std::shared_ptr<Connection> car
     send(ClientReceived{kind, received});
     flush();
   };
-  return streams_.add(kind, std::make_unique<ResumableConnection>(std::move(carrier), window_, std::move(hooks)));
+  auto made = std::make_unique<ResumableConnection>(std::move(carrier), window_, std::move(hooks));
+  if (kind == StreamKind::kBulk && std::thread::hardware_concurrency() >= kCoresForCopies) made->copy_beside();
+  return streams_.add(kind, std::move(made));
 }
 
 void Session::handle_received(const ServerReceived& report) {
