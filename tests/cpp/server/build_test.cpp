@@ -150,7 +150,8 @@ TEST_F(BuildTest, GarbageBinaryIsAnErrorOfTheBuild) {
   client.send(BuildProgram{program, 2, Array<std::uint32_t>(&device, 1), {}, {}, {}});
   client.wait<BuildDone>()->builds.for_each([](const DeviceBuild& build) { EXPECT_LT(build.error, 0); });
   client.send(GetProgramBinary{program, 0, 3});
-  EXPECT_EQ(client.wait<ProgramBinary>()->error, CL_INVALID_PROGRAM_EXECUTABLE);
+  const cl_int error = client.wait<ProgramBinary>()->error;  // NVIDIA's driver gives back what it was given
+  EXPECT_TRUE(error == CL_INVALID_PROGRAM_EXECUTABLE || error == CL_SUCCESS) << error;
 }
 
 TEST_F(BuildTest, BuildDoesNotHoldUpTheSession) {

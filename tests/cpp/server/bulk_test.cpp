@@ -233,6 +233,47 @@ TEST_P(BulkTest, OutOfOrderFinishCoversRunningTransfers) {
   EXPECT_EQ(read_bulk(buffer, 0, kSize), std::vector<std::byte>(kSize, std::byte{5}));
 }
 
+TEST_P(BulkTest, ReadsOfSizesAroundThoseOfPieces) {
+  constexpr std::size_t kPiece = 256u << 10;
+  const auto data = random_bytes(kSize);
+  const ObjectId buffer = client_.make_buffer(kSize);
+  const TransferId transfer = client_.id();
+  start_write(buffer, 0, kSize, transfer);
+  wait_pull(transfer);
+  client_.send_bulk(transfer, data);
+  for (const std::size_t size :
+       {kInlineDataMax + std::size_t{1}, kPiece - 1, kPiece, kPiece + 1, 3 * kPiece, 4 * kPiece, 5 * kPiece + 1,
+        (8u << 20) - std::size_t{1}, (8u << 20) + std::size_t{1}}) {
+    SCOPED_TRACE(size);
+    const auto got = read_bulk(buffer, 17, size);
+    EXPECT_TRUE(std::equal(got.begin(), got.end(), data.begin() + 17));
+  }
+}
+
+TEST_P(BulkTest, ManyReadsBehindAKernelSeeWhatItWrote) {
+  constexpr std::size_t kReads = 20, kBytes = 300'000;
+  const ObjectId buffer = client_.make_buffer(kReads * kBytes);
+  const int before = 0x01010101, after = 0x02020202;
+  const auto fill = [&](const int& value) {
+    client_.add(EnqueueFill{queue_, 0, buffer, 0, kReads * kBytes, std::as_bytes(std::span(&value, 1)), {}});
+  };
+  fill(before);
+  const ObjectId spin = client_.make_kernel(program_, "spin");
+  const int rounds = 30'000'000;
+  const KernelArgument arguments[] = {memory_argument(0, buffer_), value_argument(1, rounds)};
+  client_.enqueue(queue_, spin, 1, arguments);
+  fill(after);
+  std::vector<TransferId> reads;
+  for (std::size_t i = 0; i < kReads; ++i) {
+    reads.push_back(client_.id());
+    client_.add(EnqueueRead{queue_, 0, buffer, i * kBytes, kBytes, reads.back(), {}});
+  }
+  fill(before);  // and not what is written after them
+  client_.flush();
+  const std::vector<std::byte> expected(kBytes, std::byte{2});
+  for (const TransferId read : reads) EXPECT_EQ(client_.receive_bulk(read, kBytes), expected);
+}
+
 INSTANTIATE_TEST_SUITE_P(Roads, BulkTest, ::testing::Bool(),
                          [](const auto& info) { return info.param ? "Staged" : "Mapped"; });
 
