@@ -44,6 +44,8 @@ class SharedMemoryConnection final : public Connection {
   bool over() const;
   bool peer_hung_up() const;
   bool by_turns();
+  // So much of `size` bytes is copied before the other side hears of it.
+  std::size_t piece_of(std::size_t size) const;
 
   // Of the thread that reads.
   std::size_t take(MutableBytes to);
@@ -64,10 +66,9 @@ class SharedMemoryConnection final : public Connection {
   const std::function<bool()> crowded_;
   RingWords& in_words_;
   RingWords& out_words_;
-  RingReader in_;            // of the thread that reads
-  RingWriter out_;           // of the thread that writes
-  const std::size_t piece_;  // so much is copied before the other side hears of it
-  const std::size_t turn_;   // as well, while both copy in turns
+  RingReader in_;           // of the thread that reads
+  RingWriter out_;          // of the thread that writes
+  const std::size_t turn_;  // so much is copied before the other side hears of it, while both copy in turns
 
   // The handle is readable while the doorbell or ready_ is. ready_ stays set until try_read_some finds nothing and asks
   // the peer to ring; who never polls, neither rings nor is rung for.
