@@ -2,7 +2,9 @@
 
 #include <cstddef>
 #include <list>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "runtime/base/mutex.h"
 #include "runtime/protocol/messages.h"
@@ -15,8 +17,6 @@ namespace remotecl::server {
 // sessions' host; any thread.
 class BuiltPrograms {
  public:
-  ~BuiltPrograms();
-
   // All that the result depends on, beside the device; empty where sessions must not share it, or it may depend on
   // something else.
   static std::string key(const Program& program, const BuildProgram& message);
@@ -27,21 +27,21 @@ class BuiltPrograms {
   // Keeps a program that was built well, and has no variables that its users would share.
   void keep(const Device& device, std::string key, cl_program program, const BuildRecord& record) EXCLUDES(mutex_);
 
+  // Of a program that others may have, too: PoCL makes it when it is asked, and must not be asked twice at a time.
+  cl_int read_binary(cl_program program, std::vector<std::byte>& binary) EXCLUDES(binary_mutex_);
+
  private:
   static constexpr std::size_t kCountMax = 64;
   static constexpr std::size_t kKeySizeMax = 1u << 20;
 
-  struct Built {
-    const Device* device;
-    std::string key;
-    cl_program program;
-    BuildRecord record;
-  };
+  struct Built;
+  using Kept = std::list<std::shared_ptr<const Built>>;
 
-  std::list<Built>::iterator look(const Device& device, const std::string& key) REQUIRES(mutex_);
+  Kept::iterator look(const Device& device, const std::string& key) REQUIRES(mutex_);
 
-  Mutex mutex_;
-  std::list<Built> built_ GUARDED_BY(mutex_);  // the last used one first
+  Mutex mutex_;                   // not while the driver is called, which may be compiling
+  Kept kept_ GUARDED_BY(mutex_);  // the last used one first
+  Mutex binary_mutex_;
 };
 
 }  // namespace remotecl::server

@@ -152,7 +152,7 @@ void Session::work(const GetProgramBinary& message, const ProgramWork& work) {
   std::vector<std::byte> binary;
   cl_int error = CL_INVALID_PROGRAM_EXECUTABLE;
   if (native != nullptr) {
-    error = read_binary(native, binary);
+    error = shared_.built.read_binary(native, binary);
     clReleaseProgram(native);
   }
   outbox_.send(ProgramBinary{message.token, error, binary});

@@ -15,7 +15,9 @@ class SessionActivity {
  public:
   using Clock = std::chrono::steady_clock;
 
-  explicit SessionActivity(unsigned cores = std::thread::hardware_concurrency()) : is_of_use_(cores <= kCoresMax) {}
+  explicit SessionActivity(unsigned cores = std::thread::hardware_concurrency(),
+                           Clock::time_point (*clock)() = &Clock::now)
+      : is_of_use_(cores <= kCoresMax), clock_(clock) {}
 
   void add_session() { sessions_.fetch_add(1, std::memory_order_relaxed); }
   void remove_session() { sessions_.fetch_sub(1, std::memory_order_relaxed); }
@@ -41,10 +43,11 @@ class SessionActivity {
   static constexpr std::size_t kSlots = 64;
 
   static std::size_t slot(std::uint64_t session) { return session % kSlots; }
-  static Clock::rep now() { return Clock::now().time_since_epoch().count(); }
+  Clock::rep now() const { return clock_().time_since_epoch().count(); }
   bool is_watched() const { return is_of_use_ && sessions_.load(std::memory_order_relaxed) > 1; }
 
   const bool is_of_use_;
+  Clock::time_point (*const clock_)();
   std::atomic<std::size_t> sessions_{0};
   std::array<std::atomic<Clock::rep>, kSlots> last_{};
 };

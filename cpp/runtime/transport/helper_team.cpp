@@ -53,11 +53,11 @@ void HelperTeam::run(const std::function<void(unsigned)>& work) {
     helper->state.store(kOffered, std::memory_order_seq_cst);
     helper->helper.wake();
   }
-  work(0);
+  do_part(0);
   for (unsigned part = 1; part <= helpers_.size(); ++part) {
     Helper& helper = *helpers_[part - 1];
     std::uint32_t state = kOffered;
-    if (helper.state.compare_exchange_strong(state, kNothing, std::memory_order_seq_cst)) work(part);
+    if (helper.state.compare_exchange_strong(state, kNothing, std::memory_order_seq_cst)) do_part(part);
   }
   for (const auto& helper : helpers_) {
     const auto is_over = [&] {
@@ -66,6 +66,21 @@ void HelperTeam::run(const std::function<void(unsigned)>& work) {
     };
     helper->caller.until(is_over);
     helper->state.store(kNothing, std::memory_order_relaxed);
+  }
+  std::exception_ptr failure;
+  {
+    MutexLock lock(failure_mutex_);
+    failure.swap(failure_);
+  }
+  if (failure) std::rethrow_exception(failure);
+}
+
+void HelperTeam::do_part(unsigned part) {
+  try {
+    (*work_)(part);
+  } catch (...) {
+    MutexLock lock(failure_mutex_);
+    failure_ = std::current_exception();
   }
 }
 
@@ -78,7 +93,7 @@ void HelperTeam::serve(Helper& helper, unsigned part) {
     helper.helper.until(is_called);
     std::uint32_t state = kOffered;
     if (helper.state.compare_exchange_strong(state, kTaken, std::memory_order_seq_cst)) {
-      (*work_)(part);
+      do_part(part);
       helper.state.store(kDone, std::memory_order_seq_cst);
       helper.caller.wake();
     } else if (state == kLeave) {

@@ -2,11 +2,13 @@
 
 #include <atomic>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <thread>
 #include <vector>
 
+#include "runtime/base/mutex.h"
 #include "runtime/transport/adaptive_spin.h"
 
 namespace remotecl {
@@ -23,8 +25,8 @@ class HelperTeam {
 
   // False when no threads are to be had.
   bool is_there();
-  // Calls work(0) here and work(1) to work(size) beside it; returns when all have. A part that its helper has not begun
-  // when the caller has done its own is the caller's. After is_there().
+  // Calls work(0) here and work(1) to work(size) beside it; returns when all have, and throws what one of them has
+  // thrown. A part that its helper has not begun when the caller has done its own is the caller's. After is_there().
   void run(const std::function<void(unsigned)>& work);
 
  private:
@@ -46,11 +48,14 @@ class HelperTeam {
   };
 
   void serve(Helper& helper, unsigned part);
+  void do_part(unsigned part);
   void dismiss();
 
   const unsigned size_;
   bool has_failed_ = false;
   const std::function<void(unsigned)>* work_ = nullptr;  // read from kTaken to kDone
+  Mutex failure_mutex_;
+  std::exception_ptr failure_ GUARDED_BY(failure_mutex_);
   std::vector<std::unique_ptr<Helper>> helpers_;
 };
 

@@ -21,30 +21,27 @@ Ref<Program> make_program(std::string_view source, ProgramOrigin origin = Progra
   return program;
 }
 
-std::string key_of(std::string_view source, std::string_view options = {}, std::span<const IncludeFolder> folders = {},
-                   std::span<const HeaderFile> headers = {}) {
-  return BuiltPrograms::key(*make_program(source), {1, 1, {}, options, folders, headers});
+std::string key_of(std::string_view source, std::string_view options = {}) {
+  return BuiltPrograms::key(*make_program(source), {1, 1, {}, options, {}, {}});
 }
 
 TEST(BuiltProgramsTest, AllThatMattersIsInTheKey) {
-  const IncludeFolder folder[] = {{"/a"}};
-  const HeaderFile one[] = {{"/a/h", as_bytes("1")}}, other[] = {{"/a/h", as_bytes("2")}};
-  const std::string keys[] = {key_of("ab"),
-                              key_of("a"),
-                              key_of("a", "b"),
-                              key_of("a", "-cl-std=CL1.2"),
-                              key_of("a", "", folder),
-                              key_of("a", "", folder, one),
-                              key_of("a", "", folder, other)};
+  const std::string keys[] = {key_of("ab"), key_of("a"), key_of("a", "b"), key_of("a", "-cl-std=CL1.2"),
+                              key_of("b", "a")};
   EXPECT_EQ(std::set<std::string>(std::begin(keys), std::end(keys)).size(), std::size(keys));
   EXPECT_FALSE(std::count(std::begin(keys), std::end(keys), ""));
-  EXPECT_EQ(key_of("a", "", folder, one), key_of("a", "", folder, one));
+  EXPECT_EQ(key_of("a", "b"), key_of("a", "b"));
 }
 
 TEST(BuiltProgramsTest, WhatMustNotBeSharedHasNone) {
-  EXPECT_EQ(key_of(kSource, "-cl-std=CL2.0"), "") << "it may have variables";
-  EXPECT_EQ(key_of(kSource, "-g -cl-std=CL3.0"), "");
+  for (const char* options : {"-cl-std=CL2.0", "-g -cl-std=CL3.0", "-cl-std=CL1.2 -cl-std=CL2.0", "-cl-std=CLC++"}) {
+    EXPECT_EQ(key_of(kSource, options), "") << "it may have variables: " << options;
+  }
   EXPECT_EQ(key_of("#include \"somewhere.h\""), "") << "nobody knows what is in there";
+  EXPECT_EQ(key_of("# import <somewhere.h>"), "");
+  EXPECT_EQ(key_of(kSource, "-include somewhere.h"), "");
+  const HeaderFile header[] = {{"/a/h", as_bytes("1")}};
+  EXPECT_EQ(BuiltPrograms::key(*make_program(kSource), {1, 1, {}, {}, {}, std::span<const HeaderFile>(header)}), "");
   EXPECT_EQ(key_of(std::string(2u << 20, ' ')), "") << "too long to be kept";
   EXPECT_EQ(BuiltPrograms::key(*make_program(kSource, ProgramOrigin::kIl), {1, 1, {}, {}, {}, {}}), "");
 }
@@ -52,13 +49,14 @@ TEST(BuiltProgramsTest, WhatMustNotBeSharedHasNone) {
 class BuiltProgramsOfADeviceTest : public ::testing::Test {
  protected:
   // As if it had been built.
-  void keep(const std::string& key, bool is_executable = true, std::uint64_t variables = 0) {
+  void keep(const std::string& key, bool is_executable = true, std::uint64_t variables = 0, std::size_t kernels = 1) {
     cl_program program = nullptr;
     ASSERT_EQ(make_program(kSource)->make(device_, program), CL_SUCCESS);
     BuildRecord record{};
     record.values.executable = is_executable ? 1 : 0;
     record.values.global_variables_size = variables;
     record.log = key;
+    record.kernels.resize(kernels);
     built_.keep(device_, key, program, record);
     clReleaseProgram(program);
   }
@@ -82,11 +80,29 @@ TEST_F(BuiltProgramsOfADeviceTest, IsFoundByItsKeyOnly) {
   EXPECT_FALSE(has("b"));
 }
 
+TEST_F(BuiltProgramsOfADeviceTest, WhatIsBuiltAgainIsTheSameProgram) {
+  const auto program = make_program(kSource);
+  const auto build = [&](const std::string& key) {
+    server::BuildReport report;
+    const cl_program native = report.build(*program, device_, server::PlacedFiles(), built_, key);
+    EXPECT_TRUE(report.executable(0));
+    EXPECT_EQ(report.argument_kinds(0).at("f").size(), 2u);
+    return native;
+  };
+  const cl_program first = build("key"), again = build("key"), other = build("another key"), alone = build("");
+  EXPECT_EQ(first, again);
+  EXPECT_NE(first, other);
+  EXPECT_NE(first, alone);
+  for (const cl_program native : {first, again, other, alone}) clReleaseProgram(native);
+}
+
 TEST_F(BuiltProgramsOfADeviceTest, FailedOnesAndThoseWithVariablesAreNotKept) {
   keep("failed", false);
   keep("has variables", true, 4);
+  keep("without kernels", true, 0, 0);
   EXPECT_FALSE(has("failed"));
   EXPECT_FALSE(has("has variables"));
+  EXPECT_FALSE(has("without kernels"));
 }
 
 TEST_F(BuiltProgramsOfADeviceTest, TheOneThatNobodyAskedForLongestGoesFirst) {

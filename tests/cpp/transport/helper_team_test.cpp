@@ -26,6 +26,21 @@ TEST(HelperTeamTest, PartsRunSideBySide) {
   EXPECT_EQ(begun, 3u);
 }
 
+TEST(HelperTeamTest, ThrowsWhatAPartHasThrownWhenAllHaveEnded) {
+  HelperTeam team(2);
+  ASSERT_TRUE(team.is_there());
+  for (unsigned thrower = 0; thrower < 3; ++thrower) {
+    std::atomic<unsigned> ended{0};
+    EXPECT_THROW(team.run([&](unsigned part) {
+      ++ended;
+      if (part == thrower) throw std::bad_alloc();
+    }),
+                 std::bad_alloc);
+    EXPECT_EQ(ended, 3u);
+  }
+  EXPECT_NO_THROW(team.run([](unsigned) {}));
+}
+
 TEST(HelperTeamTest, MayEndUnused) { HelperTeam team(7); }
 
 }  // namespace
