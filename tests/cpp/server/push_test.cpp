@@ -119,7 +119,9 @@ TEST_P(PushTest, LargerThanIsAllowedEndsTheSession) {
 
 TEST_P(PushTest, AnotherSizeThanAnnouncedEndsTheSession) {
   const Push push = announce(queue_, client_.make_buffer(kSize));
-  client_.push_bulk(push.transfer, std::vector<std::byte>(kSize / 2));
+  // The header alone: the server does not wait for the bytes, which might find the connection closed.
+  const BulkHeader header{push.transfer, kSize / 2, kPushedChunk};
+  ASSERT_TRUE(client_.bulk().write(Bytes(encode_frame<BulkHeader, kBulkHeaderSize>(header))));
   expect_session_error(client_, "not in this size");
 }
 
