@@ -31,11 +31,11 @@ set -e
 folder=$1 daemon=$2 unit=$3
 shift 3
 mount -t tmpfs tmpfs "$folder"
-mkdir "$folder/upper" "$folder/work" "$folder/root"
-mount -t overlay -o "lowerdir=/,upperdir=$folder/upper,workdir=$folder/work" overlay "$folder/root"
-install -D "$daemon" "$folder/root/usr/local/bin/remotecl-server"
-install -D -m 644 "$unit" "$folder/root/etc/systemd/system/${unit##*/}"
-exec systemd-nspawn --quiet --directory="$folder/root" --register=no --link-journal=no --private-network \
+mkdir "$folder/upper" "$folder/work" "$folder/tree"
+mount -t overlay -o "lowerdir=/,upperdir=$folder/upper,workdir=$folder/work" overlay "$folder/tree"
+install -D "$daemon" "$folder/tree/usr/local/bin/remotecl-server"
+install -D -m 644 "$unit" "$folder/tree/etc/systemd/system/${unit##*/}"
+exec systemd-nspawn --quiet --directory="$folder/tree" --register=no --link-journal=no --private-network \
   --console=pipe --notify-ready=yes "$@" --boot -- --unit=basic.target
 """
 
