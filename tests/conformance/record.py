@@ -12,6 +12,7 @@ does not skip), with one verdict for each run. "notes" in that file, written by 
 
 import argparse
 import json
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -28,6 +29,12 @@ def load(path: str) -> dict[str, dict[str, str]]:
     return {
         group: {name: test["verdict"] for name, test in content["tests"].items()} for group, content in groups.items()
     }
+
+
+def one_line_for_each_list(text: str) -> str:
+    return re.sub(
+        r"\[\n[^][{}]*\]", lambda found: " ".join(found[0].split()).replace("[ ", "[").replace(" ]", "]"), text
+    )
 
 
 def record(driver: str, suite: str, runs: list[tuple[str, str]]) -> None:
@@ -51,7 +58,7 @@ def record(driver: str, suite: str, runs: list[tuple[str, str]]) -> None:
         "notes": notes,
         "groups": {group: rows for group, rows in groups.items() if rows},
     }
-    target.write_text(json.dumps(result, indent=1) + "\n")
+    target.write_text(one_line_for_each_list(json.dumps(result, indent=1)) + "\n")
 
 
 def page() -> str:
