@@ -71,10 +71,11 @@ cl_program BuiltPrograms::find(const Device& device, const std::string& key, Bui
 void BuiltPrograms::keep(const Device& device, std::string key, cl_program program, const BuildRecord& record) {
   // A program without kernels is one of which the driver had no memory to tell.
   if (record.values.executable == 0 || record.kernels.empty() || record.values.global_variables_size != 0) return;
+  // Before the lock, so that they go after it.
   auto built = std::make_shared<const Built>(device, std::move(key), program, record);
-  std::shared_ptr<const Built> forgotten;  // after the lock
+  std::shared_ptr<const Built> forgotten;
   MutexLock lock(mutex_);
-  if (look(device, built->key) != kept_.end()) return forgotten.swap(built);  // another session was faster
+  if (look(device, built->key) != kept_.end()) return;  // another session was faster
   kept_.push_front(std::move(built));
   if (kept_.size() <= kCountMax) return;
   forgotten = std::move(kept_.back());

@@ -3,6 +3,7 @@
 #include "runtime/client/notice.h"
 #include "runtime/client/session.h"
 #include "runtime/greeting/stripes.h"
+#include "runtime/transport/copy_helper.h"
 #include "runtime/transport/striped_connection.h"
 #include "runtime/transport/tcp.h"
 
@@ -10,8 +11,6 @@ namespace remotecl {
 namespace {
 
 constexpr std::chrono::milliseconds kConnectTimeout{5000};
-// So many, and a second thread that copies takes none from a server on this machine.
-constexpr unsigned kCoresForCopies = 4;
 
 // For as long as it lives a child that is forked off must not keep it open.
 std::shared_ptr<Connection> unshared(std::unique_ptr<Connection> connection) {
@@ -83,7 +82,7 @@ std::unique_ptr<Connection> Session::make_stream(std::shared_ptr<Connection> car
     flush();
   };
   auto made = std::make_unique<ResumableConnection>(std::move(carrier), window_, std::move(hooks));
-  if (kind == StreamKind::kBulk && std::thread::hardware_concurrency() >= kCoresForCopies) made->copy_beside();
+  if (kind == StreamKind::kBulk && std::thread::hardware_concurrency() >= CopyHelper::kCoresMin) made->copy_beside();
   return streams_.add(kind, std::move(made));
 }
 

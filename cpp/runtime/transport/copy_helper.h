@@ -15,6 +15,8 @@ namespace remotecl {
 // cores there is none: both ends of a connection are busy copying then. Any thread.
 class CopyHelper {
  public:
+  static constexpr unsigned kCoresMin = 4;
+
   static CopyHelper& instance();
   explicit CopyHelper(unsigned cores);
 
@@ -23,7 +25,6 @@ class CopyHelper {
 
  private:
   static constexpr std::size_t kWorthHelp = 64u << 10;
-  static constexpr unsigned kCoresMin = 4;
 
   enum State : std::uint32_t { kNothing, kOffered, kTaken, kDone };
 

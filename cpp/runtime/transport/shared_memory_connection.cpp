@@ -112,6 +112,7 @@ bool SharedMemoryConnection::write(iovec* parts, int count) {
   while (count > 0) {
     if (over()) return false;
     if (out_.unpublished() == 0) {
+      tell_if_crowded();
       const bool turns = by_turns();
       piece = turns ? turn_ : alone;
       if (turns) await_turn();
@@ -171,18 +172,20 @@ std::size_t SharedMemoryConnection::piece_of(std::size_t size) const {
   return std::min(std::clamp(size / kPieces, kPieceBytesMin, kPieceBytesMax), segment_->out_memory().size() / 4);
 }
 
-bool SharedMemoryConnection::by_turns() {
-  if (crowded_) {
-    const std::uint32_t wanted = crowded_() ? 1 : 0;
-    if (out_words_.by_turns.load(std::memory_order_relaxed) != wanted) {
-      out_words_.by_turns.store(wanted, std::memory_order_relaxed);
-    }
-  }
+void SharedMemoryConnection::tell_if_crowded() {
+  if (!crowded_) return;
+  const std::uint32_t wanted = crowded_() ? 1 : 0;
+  if (out_words_.by_turns.load(std::memory_order_relaxed) == wanted) return;
+  out_words_.by_turns.store(wanted, std::memory_order_relaxed);
+}
+
+bool SharedMemoryConnection::by_turns() const {
   return (in_words_.by_turns.load(std::memory_order_relaxed) | out_words_.by_turns.load(std::memory_order_relaxed)) !=
          0;
 }
 
 std::size_t SharedMemoryConnection::take(MutableBytes to) {
+  tell_if_crowded();
   const bool turns = by_turns();
   const std::size_t piece = piece_of(to.size());
   std::size_t total = 0;
@@ -269,32 +272,33 @@ void SharedMemoryConnection::publish() {
   }
 }
 
+// Until the reader wakes it, but not when `is_over`. False when nobody has, within the time.
+template <class Condition>
+bool SharedMemoryConnection::sleep_unless(Condition is_over, Clock::duration time) {
+  auto& sleeps = out_words_.writer_sleeps;
+  sleeps.store(word_of(RingSleep::kOnFutex), std::memory_order_seq_cst);
+  const bool woken = is_over() || futex_wait(sleeps, word_of(RingSleep::kOnFutex), time);
+  sleeps.store(word_of(RingSleep::kAwake), std::memory_order_seq_cst);
+  return woken;
+}
+
 // False when the connection is over.
 bool SharedMemoryConnection::wait_for_room() {
-  auto& sleeps = out_words_.writer_sleeps;
   room_spin_.until([this] { return out_.has_room() || !out_.sound() || over(); });
   for (;;) {
     if (out_.has_room()) return true;
     if (!out_.sound()) shutdown();
     if (over()) return false;
-    sleeps.store(word_of(RingSleep::kOnFutex), std::memory_order_seq_cst);
-    const bool woken = out_.has_room() || over() || futex_wait(sleeps, word_of(RingSleep::kOnFutex), kWriterNap);
-    sleeps.store(word_of(RingSleep::kAwake), std::memory_order_seq_cst);
+    const bool woken = sleep_unless([this] { return out_.has_room() || over(); }, kWriterNap);
     if (!woken && peer_hung_up()) shutdown();
   }
 }
 
 // Until the reader has taken everything.
 void SharedMemoryConnection::await_turn() {
-  if (out_.is_empty()) return;
-  auto& sleeps = out_words_.writer_sleeps;
   const auto is_over = [this] { return out_.is_empty() || !out_.sound() || over(); };
   const auto end = Clock::now() + kTurnMax;
-  for (auto left = end - Clock::now(); !is_over() && left > 0ms; left = end - Clock::now()) {
-    sleeps.store(word_of(RingSleep::kOnFutex), std::memory_order_seq_cst);
-    if (!is_over()) futex_wait(sleeps, word_of(RingSleep::kOnFutex), left);
-    sleeps.store(word_of(RingSleep::kAwake), std::memory_order_seq_cst);
-  }
+  for (auto left = end - Clock::now(); !is_over() && left > 0ms; left = end - Clock::now()) sleep_unless(is_over, left);
 }
 
 bool SharedMemoryConnection::peer_hung_up() const {

@@ -43,7 +43,8 @@ class SharedMemoryConnection final : public Connection {
 
   bool over() const;
   bool peer_hung_up() const;
-  bool by_turns();
+  void tell_if_crowded();
+  bool by_turns() const;
   // So much of `size` bytes is copied before the other side hears of it.
   std::size_t piece_of(std::size_t size) const;
 
@@ -58,6 +59,8 @@ class SharedMemoryConnection final : public Connection {
 
   // Of the thread that writes.
   void publish();
+  template <class Condition>
+  bool sleep_unless(Condition is_over, Clock::duration time);
   bool wait_for_room();
   void await_turn();
 
