@@ -28,6 +28,8 @@ void StreamConnection::give_up() {
   shutdown();
 }
 
+void StreamConnection::end_writing() { ::shutdown(descriptor_, SHUT_WR); }
+
 std::size_t StreamConnection::read_some(MutableBytes to) {
   for (;;) {
     const ssize_t count = ::recv(descriptor_, to.data(), to.size(), 0);

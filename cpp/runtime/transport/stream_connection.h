@@ -24,12 +24,19 @@ class StreamConnection final : public Connection {
   // Ends it: the other machine does not answer.
   void give_up();
 
+  // By the thread that reads: whether it has the beginning of something of which the other side has sent the rest, too.
+  void set_awaits_rest(bool awaits_rest) { awaits_rest_.store(awaits_rest, std::memory_order_relaxed); }
+  bool awaits_rest() const { return awaits_rest_.load(std::memory_order_relaxed); }
+  // To the other side this looks like the end, which it answers with its own when it reads it.
+  void end_writing();
+
  private:
   void note_error();
   std::ptrdiff_t try_receive(MutableBytes to, int flags);
 
   const int descriptor_;
   std::atomic<bool> vanished_{false};
+  std::atomic<bool> awaits_rest_{false};
 };
 
 }  // namespace remotecl

@@ -54,6 +54,10 @@ bool TlsConnection::has_record() const {
   return size != 0 && received().size() >= size;
 }
 
+void TlsConnection::note_begun() {
+  stream_->set_awaits_rest(undelivered_ == 0 && !received().empty() && !has_record());
+}
+
 std::size_t TlsConnection::read_some(MutableBytes to) { return static_cast<std::size_t>(read(to, Wait::kForBytes)); }
 
 std::ptrdiff_t TlsConnection::try_read_some(MutableBytes to) { return read(to, Wait::kNot); }
@@ -79,6 +83,7 @@ std::ptrdiff_t TlsConnection::read(MutableBytes to, Wait wait) {
     if (count < 0 && total == 0) return -1;
     if (count <= 0) break;
   }
+  note_begun();
   bytes_received_.fetch_add(total, std::memory_order_relaxed);
   return static_cast<std::ptrdiff_t>(total);
 }
@@ -86,6 +91,7 @@ std::ptrdiff_t TlsConnection::read(MutableBytes to, Wait wait) {
 // Takes what can be handed on at once, or as much as makes one record whole; but the last byte of one that is for more
 // than is wanted stays. As try_read_some; `is_drained`: there was no more.
 std::ptrdiff_t TlsConnection::receive(std::size_t wanted, Wait wait, OptionalDeadline deadline, bool& is_drained) {
+  note_begun();
   const std::size_t have = received().size();
   const std::size_t size = std::max(record_size(), kHeaderSize);
   if (size > kRecordMax) {

@@ -92,6 +92,7 @@ class TlsConnection final : public Connection {
   Bytes received() const { return received_.bytes().subspan(received_begin_); }
   std::size_t record_size() const;
   bool has_record() const;
+  void note_begun();
   std::ptrdiff_t receive(std::size_t wanted, Wait wait, OptionalDeadline deadline, bool& is_drained);
   std::ptrdiff_t receive_some(std::size_t size, Wait wait, OptionalDeadline deadline);
   std::ptrdiff_t keep_last_byte(Wait wait, OptionalDeadline deadline);

@@ -9,6 +9,7 @@
 #include "runtime/transport/certificate.h"
 #include "runtime/transport/crypto_library.h"
 #include "runtime/transport/tls_connection.h"
+#include "runtime/transport/vanished_peers.h"
 
 namespace remotecl {
 namespace {
@@ -113,6 +114,7 @@ TlsConnection::Handshake TlsConnection::handshake(Deadline deadline) {
   }
   if (next == Step::kDone) {
     is_ready_ = true;
+    VanishedPeers::instance().watch_rest(*stream_);
     return Handshake::kDone;
   }
   const std::string reason = crypto_error();

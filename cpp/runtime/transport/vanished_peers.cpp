@@ -2,6 +2,7 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -17,11 +18,14 @@ namespace {
 constexpr int kHeartbeats = 3;
 
 // Whether bytes have been sent again and again, and nothing has come back for so long.
-bool is_unanswered(int descriptor, std::chrono::milliseconds limit) {
-  tcp_info info{};
-  socklen_t size = sizeof info;
-  if (::getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return false;
+bool is_unanswered(const tcp_info& info, std::chrono::milliseconds limit) {
   return info.tcpi_unacked != 0 && info.tcpi_retransmits > 1 && info.tcpi_last_ack_recv > limit.count();
+}
+
+// Whether no bytes have come for so long, and all that have come before were read.
+bool is_starved(int descriptor, const tcp_info& info, std::chrono::milliseconds limit) {
+  int unread = 0;
+  return info.tcpi_last_data_recv > limit.count() && ::ioctl(descriptor, FIONREAD, &unread) == 0 && unread == 0;
 }
 
 bool is_on_this_machine(int descriptor) {
@@ -62,7 +66,10 @@ void VanishedPeers::watch(StreamConnection& connection) {
   set(descriptor, IPPROTO_TCP, TCP_KEEPIDLE, interval_s);
   set(descriptor, IPPROTO_TCP, TCP_KEEPINTVL, interval_s);
   set(descriptor, IPPROTO_TCP, TCP_KEEPCNT, kHeartbeats - 1);
-  if (is_on_this_machine(descriptor)) return;
+  if (!is_on_this_machine(descriptor)) watch_rest(connection);
+}
+
+void VanishedPeers::watch_rest(StreamConnection& connection) {
   MutexLock lock(mutex_);
   try {
     if (!has_thread_) std::thread([this] { run(); }).detach();
@@ -78,12 +85,19 @@ void VanishedPeers::forget(StreamConnection& connection) {
 }
 
 void VanishedPeers::run() {
-  const std::chrono::milliseconds limit = kHeartbeats * heartbeat_interval();
+  constexpr int kLooks = 8;
+  const auto pause = std::chrono::milliseconds(kHeartbeats * heartbeat_interval()) / kLooks;
+  const auto limit = pause * (kLooks - 1);
   for (;;) {
-    std::this_thread::sleep_for(limit / 8);
+    std::this_thread::sleep_for(pause);
     MutexLock lock(mutex_);
     for (StreamConnection* connection : watched_) {
-      if (is_unanswered(connection->wait_handle(), limit * 7 / 8)) connection->give_up();
+      const int descriptor = connection->wait_handle();
+      tcp_info info{};
+      socklen_t size = sizeof info;
+      if (::getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) continue;
+      if (is_unanswered(info, limit)) connection->give_up();
+      if (connection->awaits_rest() && is_starved(descriptor, info, limit)) connection->end_writing();
     }
   }
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "pattern.h"
+#include "runtime/transport/vanished_peers.h"
 #include "tls_pair.h"
 
 namespace remotecl {
@@ -183,6 +184,15 @@ class OtherEnd {
   }
   SSL* ssl() { return ssl_; }
   SSL_CTX* context() { return context_; }
+  StreamConnection& stream() { return *stream_; }
+  // What it would send; from now on it does not.
+  std::vector<std::byte> record_of(const std::string& text) {
+    SSL_set0_wbio(ssl_, BIO_new(BIO_s_mem()));
+    SSL_write(ssl_, text.data(), static_cast<int>(text.size()));
+    std::vector<std::byte> record(BIO_pending(SSL_get_wbio(ssl_)));
+    BIO_read(SSL_get_wbio(ssl_), record.data(), static_cast<int>(record.size()));
+    return record;
+  }
   int key_updates() const { return key_updates_; }  // that have come
 
  private:
@@ -245,6 +255,39 @@ TEST_F(OtherClientTest, KeyUpdatesOfTheOtherSideAreAnswered) {
   }
   EXPECT_EQ(client_->key_updates(), 3);
   EXPECT_EQ(server_->try_read_some(got), -1);
+}
+
+// Nothing protects the size of a record until all of it is there.
+TEST_F(OtherClientTest, RestOfARecordThatDoesNotComeIsNotAwaitedForever) {
+  ASSERT_EQ(shake_hands(), Handshake::kDone) << server_->failure();
+  std::vector<std::byte> record = client_->record_of("ab");
+  record[3] |= std::byte{1};
+  ASSERT_TRUE(client_->stream().write(Bytes(record)));
+  std::thread reader([this] {
+    std::byte got;
+    EXPECT_EQ(server_->read_some({&got, 1}), 0u);
+  });
+  EXPECT_TRUE(is_readable(client_->stream(), static_cast<int>(3000 * heartbeat_interval().count() + 3000)));
+  std::byte end;
+  EXPECT_EQ(client_->stream().try_read_some({&end, 1}), 0);
+  client_->stream().shutdown();
+  reader.join();
+}
+
+TEST_F(OtherClientTest, RestOfARecordMayComeSlowlyAndMayBeReadLate) {
+  ASSERT_EQ(shake_hands(), Handshake::kDone) << server_->failure();
+  const auto heartbeat = heartbeat_interval();
+  const std::vector<std::byte> record = client_->record_of("ab");
+  std::byte got[2];
+  for (std::size_t at = 0; at < 4; ++at) {
+    ASSERT_TRUE(client_->stream().write(Bytes(record).subspan(at, 1)));
+    EXPECT_FALSE(is_readable(client_->stream(), static_cast<int>(1000 * heartbeat.count())));
+    EXPECT_EQ(server_->try_read_some(got), -1);
+  }
+  ASSERT_TRUE(client_->stream().write(Bytes(record).subspan(4)));
+  EXPECT_FALSE(is_readable(client_->stream(), static_cast<int>(4000 * heartbeat.count())));
+  EXPECT_EQ(server_->try_read_some(got), 2);
+  EXPECT_EQ(as_text(got), "ab");
 }
 
 TEST_F(OtherClientTest, OlderVersionsOfTlsAreRefused) {
