@@ -9,6 +9,7 @@
 #include "server/issuer.h"
 #include "server/recorded_command.h"
 #include "server/recorded_order.h"
+#include "server/start_gate.h"
 
 namespace remotecl::server {
 
@@ -48,12 +49,12 @@ class CommandBuffer final : public RefCounted {
 
  private:
   cl_int enqueue(std::uint32_t place, cl_command_queue queue, const EventArguments& events) const;
-  cl_int replay_in_order(Issue& issue, std::size_t& enqueued) const;
-  cl_int replay_by_events(Issue& issue, std::size_t& enqueued) const;
+  cl_int replay_in_order(Issue& issue, StartGate& gate, std::size_t& enqueued) const;
+  cl_int replay_by_events(Issue& issue, StartGate& gate, std::size_t& enqueued) const;
   void remember(const Queue& queue, cl_event end);
   void forget_ended();
 
-  const Device& device_;
+  Device& device_;
   const std::vector<RecordedStep> steps_;
   const RecordedOrder order_;
   const bool prints_;   // some of its kernels do

@@ -108,8 +108,8 @@ void Device::ask_everything() {
   // "OpenCL<space><major_version.minor_version>": a device may be older than its platform, not newer.
   const std::string version = text_of(info_, CL_DEVICE_VERSION);
   if (version.size() >= 10) version_ = (version[7] - '0') * 10 + (version[9] - '0');
-  maps_in_place_ = (number_of<cl_device_type>(info_, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_CPU) != 0 &&
-                   number_of<cl_bool>(info_, CL_DEVICE_HOST_UNIFIED_MEMORY) == CL_TRUE;
+  is_processor_ = (number_of<cl_device_type>(info_, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_CPU) != 0;
+  maps_in_place_ = is_processor_ && number_of<cl_bool>(info_, CL_DEVICE_HOST_UNIFIED_MEMORY) == CL_TRUE;
   allocation_size_max_ = number_of<cl_ulong>(info_, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
   const auto svm = number_of<cl_device_svm_capabilities>(info_, CL_DEVICE_SVM_CAPABILITIES);
   if ((svm & CL_DEVICE_SVM_COARSE_GRAIN_BUFFER) != 0) {

@@ -45,6 +45,8 @@ class Device {
   Function extension(const char* name) const {
     return reinterpret_cast<Function>(clGetExtensionFunctionAddressForPlatform(platform_, name));
   }
+  // Its kernels run on this machine's cores, in this process.
+  bool is_processor() const { return is_processor_; }
   // Mapping a buffer gives the memory that kernels use: bulk data needs no staging.
   bool maps_in_place() const { return maps_in_place_.load(std::memory_order_relaxed); }
   // Kernels use memory that this process gave to a buffer, where it is. Known with the context.
@@ -127,6 +129,7 @@ class Device {
   DeviceLoad load_;
   const Ref<DeviceTurns> turns_ = make_ref<DeviceTurns>();
   int version_ = 10;
+  bool is_processor_ = false;
   std::atomic<bool> maps_in_place_{false};
   std::atomic<bool> uses_host_memory_{false};
   std::atomic<Svm> svm_{Svm::kNone};

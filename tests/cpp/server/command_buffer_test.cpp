@@ -4,6 +4,7 @@
 #include <deque>
 
 #include "fixture.h"
+#include "server/start_gate.h"
 
 namespace remotecl::testing {
 namespace {
@@ -56,6 +57,21 @@ TEST_F(CommandBufferTest, ReplaysWhatWasRecorded) {
   const ObjectId commands = create();
   for (int i = 0; i < 3; ++i) client_.add(EnqueueCommandBuffer{queue_, 0, commands, {}});
   EXPECT_EQ(client_.read<int>(queue_, buffer_, 16), std::vector<int>(16, 33));
+}
+
+TEST_F(CommandBufferTest, HasMoreCommandsThanAreHeldBack) {
+  const std::string seven(1, '\7');
+  for (std::uint64_t i = 0; i < 2 * server::StartGate::kCommandsMax; ++i) {
+    record(EnqueueFill{0, 0, buffer_, i % 16 * 4, 4, as_bytes(seven), {}});
+  }
+  const ObjectId commands = create();
+  for (const int order : {0, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE}) {
+    const ObjectId queue = client_.make_queue(order);
+    client_.add(EnqueueFill{queue_, 0, buffer_, 0, 64, as_bytes(std::string(1, '\0')), {}});
+    client_.read<int>(queue_, buffer_, 16);
+    EXPECT_EQ(replay_status(commands, queue), CL_COMPLETE);
+    EXPECT_EQ(client_.read<int>(queue, buffer_, 16), std::vector<int>(16, 0x07070707));
+  }
 }
 
 TEST_F(CommandBufferTest, OutlivesWhatItNames) {
