@@ -1,5 +1,6 @@
 #include "server/start_gate.h"
 
+#include <thread>
 #include <utility>
 
 #include "server/device.h"
@@ -7,7 +8,8 @@
 namespace remotecl::server {
 
 StartGate::StartGate(Device& device, std::span<const cl_event> waits) : waits_(waits.begin(), waits.end()) {
-  if (!device.is_processor()) return;
+  static const bool is_of_use = std::thread::hardware_concurrency() <= kCoresMax;
+  if (!is_of_use || !device.is_processor()) return;
   cl_int error = CL_SUCCESS;
   const cl_context context = device.context(error);
   if (context != nullptr) gate_ = clCreateUserEvent(context, &error);
