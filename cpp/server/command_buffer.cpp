@@ -39,16 +39,14 @@ CommandBuffer::~CommandBuffer() {
 cl_int CommandBuffer::replay(Issue& issue) {
   if (&issue.queue.device() != &device_) return CL_INCOMPATIBLE_COMMAND_QUEUE_KHR;
   if (error_ != CL_SUCCESS) return error_;
-  std::size_t enqueued = 0;
-  StartGate gate(device_, issue.waits);
+  StartGate gate(device_, steps_in_order_.size(), issue.waits);
   const auto waits = std::exchange(issue.waits, gate.waits());
-  const cl_int error =
-      issue.queue.in_order() ? replay_in_order(issue, gate, enqueued) : replay_by_events(issue, gate, enqueued);
+  const cl_int error = issue.queue.in_order() ? replay_in_order(issue, gate) : replay_by_events(issue, gate);
   gate.open();
   issue.waits = waits;
   if (error == CL_SUCCESS) {
     remember(issue.queue, issue.native);
-  } else if (enqueued != 0) {
+  } else if (gate.commands() != 0) {
     clFinish(issue.queue.native());  // so that nothing goes on after the replay has ended with its error
   }
   return error;
@@ -58,7 +56,7 @@ cl_int CommandBuffer::enqueue(std::uint32_t place, cl_command_queue queue, const
   return std::visit([&](const auto& step) { return step.enqueue(queue, events); }, steps_[place]);
 }
 
-cl_int CommandBuffer::replay_in_order(Issue& issue, StartGate& gate, std::size_t& enqueued) const {
+cl_int CommandBuffer::replay_in_order(Issue& issue, StartGate& gate) const {
   const cl_command_queue queue = issue.queue.native();
   if (steps_in_order_.empty()) {
     return clEnqueueMarkerWithWaitList(queue, issue.wait_count(), issue.wait_list(), &issue.native);
@@ -69,13 +67,13 @@ cl_int CommandBuffer::replay_in_order(Issue& issue, StartGate& gate, std::size_t
     if (place == steps_in_order_.back()) events.event = &issue.native;
     const cl_int error = enqueue(place, queue, events);
     if (error != CL_SUCCESS) return error;
-    if (++enqueued == StartGate::kCommandsMax) gate.open();
+    gate.add_command();
     events = {0, nullptr, nullptr};
   }
   return CL_SUCCESS;
 }
 
-cl_int CommandBuffer::replay_by_events(Issue& issue, StartGate& gate, std::size_t& enqueued) const {
+cl_int CommandBuffer::replay_by_events(Issue& issue, StartGate& gate) const {
   const cl_command_queue queue = issue.queue.native();
   std::vector<cl_event> made(steps_.size());
   std::vector<cl_event> waits;
@@ -92,7 +90,7 @@ cl_int CommandBuffer::replay_by_events(Issue& issue, StartGate& gate, std::size_
     EventArguments events = wait_for(order.after);
     events.event = &made[place];
     error = enqueue(place, queue, events);
-    if (error == CL_SUCCESS && ++enqueued == StartGate::kCommandsMax) gate.open();
+    if (error == CL_SUCCESS) gate.add_command();
   }
   if (error == CL_SUCCESS) {
     if (issue.event != nullptr && issue.queue.profiling() && !steps_in_order_.empty()) {

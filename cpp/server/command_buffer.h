@@ -24,8 +24,8 @@ class CommandBuffer final : public RefCounted {
                 std::shared_ptr<std::atomic<std::uint64_t>> session_commands);
   ~CommandBuffer() override;
 
-  // Hands all commands to the driver. When it refuses one of them, those before it have ended.
   std::size_t size() const { return steps_.size(); }
+  // Hands all commands to the driver. When it refuses one of them, those before it have ended.
   cl_int replay(Issue& issue);
   bool prints() const { return prints_; }
   // Whether a replay has not ended yet.
@@ -49,8 +49,8 @@ class CommandBuffer final : public RefCounted {
 
  private:
   cl_int enqueue(std::uint32_t place, cl_command_queue queue, const EventArguments& events) const;
-  cl_int replay_in_order(Issue& issue, StartGate& gate, std::size_t& enqueued) const;
-  cl_int replay_by_events(Issue& issue, StartGate& gate, std::size_t& enqueued) const;
+  cl_int replay_in_order(Issue& issue, StartGate& gate) const;
+  cl_int replay_by_events(Issue& issue, StartGate& gate) const;
   void remember(const Queue& queue, cl_event end);
   void forget_ended();
 

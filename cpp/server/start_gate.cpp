@@ -1,15 +1,15 @@
 #include "server/start_gate.h"
 
-#include <thread>
 #include <utility>
 
 #include "server/device.h"
 
 namespace remotecl::server {
 
-StartGate::StartGate(Device& device, std::span<const cl_event> waits) : waits_(waits.begin(), waits.end()) {
-  static const bool is_of_use = std::thread::hardware_concurrency() <= kCoresMax;
-  if (!is_of_use || !device.is_processor()) return;
+StartGate::StartGate(Device& device, std::size_t commands, std::span<const cl_event> waits, unsigned cores) {
+  waits_.reserve(waits.size() + 1);
+  waits_.assign(waits.begin(), waits.end());
+  if (cores > kCoresMax || commands < 2 || !device.is_processor()) return;
   cl_int error = CL_SUCCESS;
   const cl_context context = device.context(error);
   if (context != nullptr) gate_ = clCreateUserEvent(context, &error);
@@ -20,6 +20,10 @@ StartGate::~StartGate() {
   if (gate_ == nullptr) return;
   open();
   clReleaseEvent(gate_);
+}
+
+void StartGate::add_command() {
+  if (++commands_ == kCommandsMax) open();
 }
 
 void StartGate::open() {

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <span>
+#include <thread>
 #include <vector>
 
 #include "server/cl.h"
@@ -15,16 +17,21 @@ class Device;
 // no difference, and on more (as on other devices) nothing is held back: that would cost up to 4 %. For one thread.
 class StartGate {
  public:
-  // More than so many commands need not be held back: the device has enough to do.
+  // More than so many need not be held back: the device has enough to do.
   static constexpr std::size_t kCommandsMax = 128;
 
-  StartGate(Device& device, std::span<const cl_event> waits);
+  // For about so many commands, of which the first ones have to wait for `waits`.
+  StartGate(Device& device, std::size_t commands, std::span<const cl_event> waits,
+            unsigned cores = std::thread::hardware_concurrency());
   ~StartGate();
   StartGate(const StartGate&) = delete;
   StartGate& operator=(const StartGate&) = delete;
 
-  // What commands that had to wait for `waits` only have to wait for.
+  // What they have to wait for instead.
   std::span<const cl_event> waits() const { return waits_; }
+  // The driver has one more.
+  void add_command();
+  std::size_t commands() const { return commands_; }
   void open();
 
  private:
@@ -32,6 +39,7 @@ class StartGate {
 
   std::vector<cl_event> waits_;
   cl_event gate_ = nullptr;  // retained; null: there is none
+  std::size_t commands_ = 0;
   bool is_open_ = false;
 };
 

@@ -24,10 +24,10 @@ class StreamConnection final : public Connection {
   // Ends it: the other machine does not answer.
   void give_up();
 
-  // By the thread that reads: whether it has the beginning of something of which the other side has sent the rest, too.
+  // By the thread that reads: whether it has the beginning of something that the other side sends as a whole.
   void set_awaits_rest(bool awaits_rest) { awaits_rest_.store(awaits_rest, std::memory_order_relaxed); }
   bool awaits_rest() const { return awaits_rest_.load(std::memory_order_relaxed); }
-  // To the other side this looks like the end, which it answers with its own when it reads it.
+  // To the other side this is the end, which it answers with its own.
   void end_writing();
 
  private:

@@ -76,7 +76,7 @@ void VanishedPeers::watch_rest(StreamConnection& connection) {
     has_thread_ = true;
   } catch (const std::system_error&) {  // the system's own time-outs remain
   }
-  watched_.insert(&connection);
+  watched_.emplace(&connection, std::nullopt);
 }
 
 void VanishedPeers::forget(StreamConnection& connection) {
@@ -87,17 +87,21 @@ void VanishedPeers::forget(StreamConnection& connection) {
 void VanishedPeers::run() {
   constexpr int kLooks = 8;
   const auto pause = std::chrono::milliseconds(kHeartbeats * heartbeat_interval()) / kLooks;
-  const auto limit = pause * (kLooks - 1);
+  const auto unanswered_limit = pause * (kLooks - 1), starved_limit = pause * (kLooks - 2);
   for (;;) {
     std::this_thread::sleep_for(pause);
     MutexLock lock(mutex_);
-    for (StreamConnection* connection : watched_) {
+    for (auto& [connection, starving] : watched_) {
       const int descriptor = connection->wait_handle();
       tcp_info info{};
       socklen_t size = sizeof info;
       if (::getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) continue;
-      if (is_unanswered(info, limit)) connection->give_up();
-      if (connection->awaits_rest() && is_starved(descriptor, info, limit)) connection->end_writing();
+      if (is_unanswered(info, unanswered_limit)) connection->give_up();
+      // At two looks, since a reader may just have taken the rest and not told yet.
+      const std::uint64_t received = connection->bytes_received();
+      const bool is_starving = connection->awaits_rest() && is_starved(descriptor, info, starved_limit);
+      if (is_starving && starving == received) connection->end_writing();
+      starving = is_starving ? std::optional(received) : std::nullopt;
     }
   }
 }

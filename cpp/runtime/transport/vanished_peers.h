@@ -1,7 +1,9 @@
 #pragma once
 
 #include <chrono>
-#include <unordered_set>
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
 
 #include "runtime/base/mutex.h"
 
@@ -17,9 +19,10 @@ std::chrono::seconds heartbeat_interval();
 // it would send again for a quarter of an hour: this ends a connection whose bytes nobody acknowledges. (The socket
 // option for it, TCP_USER_TIMEOUT, ends those too whose other end only reads nothing for a while.)
 //
-// And that the rest of a record of TLS does not come though the other machine answers: its size, which nothing protects
-// until all of it is there, was corrupted on the way, and both sides wait. Or the other program was stopped in the
-// middle. So nothing is ended: the other side is told, and ends the connection as soon as it looks.
+// Notices as well when the rest of a TLS record does not come although the other machine answers and sends nothing
+// else: the record's size, which nothing protects until all of it is there, was corrupted on the way, and both sides
+// wait. Or the other program was stopped in the middle. So the connection is not ended here: only what is written to it
+// is, and the other side ends the rest as soon as it sees that.
 //
 // One for the process, with a thread that is made for the first connection to another machine, or with TLS, and looks a
 // few times a heartbeat.
@@ -37,7 +40,8 @@ class VanishedPeers {
   [[noreturn]] void run() EXCLUDES(mutex_);
 
   Mutex mutex_;
-  std::unordered_set<StreamConnection*> watched_ GUARDED_BY(mutex_);
+  // With what they had received at the last look if they were starving.
+  std::unordered_map<StreamConnection*, std::optional<std::uint64_t>> watched_ GUARDED_BY(mutex_);
   bool has_thread_ GUARDED_BY(mutex_) = false;
 };
 

@@ -130,7 +130,7 @@ int main(int argc, char** argv) {
   remotecl::testing::FaultRelay::Faults faults;
   faults.seed = remotecl::testing::test_seed();
   faults.corrupts = std::getenv("REMOTECL_TEST_TLS") != nullptr;
-  ::setenv("REMOTECL_HEARTBEAT", "1", 0);  // a corrupted size is noticed within three
+  ::setenv("REMOTECL_HEARTBEAT", "1", 1);  // a corrupted size is noticed within three
   std::vector<std::string> settings{"REMOTECL_HEARTBEAT=1"};
   if (std::getenv("REMOTECL_TEST_SHARED_MEMORY") == nullptr) {  // it would pass the bad network by
     ::setenv("REMOTECL_SHARED_MEMORY", "off", 1);

@@ -59,7 +59,7 @@ TEST_F(CommandBufferTest, ReplaysWhatWasRecorded) {
   EXPECT_EQ(client_.read<int>(queue_, buffer_, 16), std::vector<int>(16, 33));
 }
 
-TEST_F(CommandBufferTest, HasMoreCommandsThanAreHeldBack) {
+TEST_F(CommandBufferTest, OfManyCommands) {
   const std::string seven(1, '\7');
   for (std::uint64_t i = 0; i < 2 * server::StartGate::kCommandsMax; ++i) {
     record(EnqueueFill{0, 0, buffer_, i % 16 * 4, 4, as_bytes(seven), {}});

@@ -276,18 +276,19 @@ TEST_F(OtherClientTest, RestOfARecordThatDoesNotComeIsNotAwaitedForever) {
 
 TEST_F(OtherClientTest, RestOfARecordMayComeSlowlyAndMayBeReadLate) {
   ASSERT_EQ(shake_hands(), Handshake::kDone) << server_->failure();
-  const auto heartbeat = heartbeat_interval();
+  const int heartbeat_ms = static_cast<int>(1000 * heartbeat_interval().count());
   const std::vector<std::byte> record = client_->record_of("ab");
   std::byte got[2];
-  for (std::size_t at = 0; at < 4; ++at) {
+  for (std::size_t at = 0; at < 8; ++at) {
     ASSERT_TRUE(client_->stream().write(Bytes(record).subspan(at, 1)));
-    EXPECT_FALSE(is_readable(client_->stream(), static_cast<int>(1000 * heartbeat.count())));
+    EXPECT_FALSE(is_readable(client_->stream(), heartbeat_ms / 2));
     EXPECT_EQ(server_->try_read_some(got), -1);
   }
-  ASSERT_TRUE(client_->stream().write(Bytes(record).subspan(4)));
-  EXPECT_FALSE(is_readable(client_->stream(), static_cast<int>(4000 * heartbeat.count())));
+  ASSERT_TRUE(client_->stream().write(Bytes(record).subspan(8)));
+  EXPECT_FALSE(is_readable(client_->stream(), 4 * heartbeat_ms));
   EXPECT_EQ(server_->try_read_some(got), 2);
   EXPECT_EQ(as_text(got), "ab");
+  EXPECT_FALSE(is_readable(client_->stream(), heartbeat_ms));
 }
 
 TEST_F(OtherClientTest, OlderVersionsOfTlsAreRefused) {
