@@ -6,14 +6,17 @@
 
 namespace remotecl::server {
 
-StartGate::StartGate(Device& device, std::size_t commands, std::span<const cl_event> waits, unsigned cores) {
-  waits_.reserve(waits.size() + 1);
-  waits_.assign(waits.begin(), waits.end());
+StartGate::StartGate(Device& device, std::size_t commands, std::span<const cl_event> waits, unsigned cores)
+    : waits_(waits) {
   if (cores > kCoresMax || commands < 2 || !device.is_processor()) return;
+  waits_and_gate_.reserve(waits.size() + 1);
+  waits_and_gate_.assign(waits.begin(), waits.end());
   cl_int error = CL_SUCCESS;
   const cl_context context = device.context(error);
   if (context != nullptr) gate_ = clCreateUserEvent(context, &error);
-  if (gate_ != nullptr) waits_.push_back(gate_);
+  if (gate_ == nullptr) return;
+  waits_and_gate_.push_back(gate_);
+  waits_ = waits_and_gate_;
 }
 
 StartGate::~StartGate() {

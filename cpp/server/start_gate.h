@@ -27,7 +27,7 @@ class StartGate {
   StartGate(const StartGate&) = delete;
   StartGate& operator=(const StartGate&) = delete;
 
-  // What they have to wait for instead.
+  // What they have to wait for instead; as long as both this and what was given are there.
   std::span<const cl_event> waits() const { return waits_; }
   // The driver has one more.
   void add_command();
@@ -37,7 +37,8 @@ class StartGate {
  private:
   static constexpr unsigned kCoresMax = 3;
 
-  std::vector<cl_event> waits_;
+  std::span<const cl_event> waits_;
+  std::vector<cl_event> waits_and_gate_;
   cl_event gate_ = nullptr;  // retained; null: there is none
   std::size_t commands_ = 0;
   bool is_open_ = false;
