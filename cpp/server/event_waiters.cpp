@@ -98,7 +98,7 @@ bool EventWaiters::has_thread_for_one_more() {
   try {
     std::thread([this] { run(); }).detach();
   } catch (const std::system_error& error) {
-    spdlog::warn("no thread to wait for events: {}", error.what());
+    log_warning("no thread to wait for events: {}", error.what());
     return false;
   }
   ++threads_;

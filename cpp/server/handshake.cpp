@@ -68,7 +68,7 @@ bool secure(TlsConnection& connection, std::uint64_t epoch, Deadline deadline) {
              "server, and put ?pin=sha256:... behind the server's address");
     }
   } else if (result == TlsConnection::Handshake::kFailed) {
-    spdlog::info("no TLS with {}: it {}", tcp::peer_address(connection).text(), connection.failure());
+    log_info("no TLS with {}: it {}", tcp::peer_address(connection).text(), connection.failure());
   }
   return result == TlsConnection::Handshake::kDone;
 }

@@ -1,7 +1,10 @@
 #include "server/log.h"
 
+#include <fmt/args.h>
 #include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
 
+#include <array>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -10,6 +13,24 @@ namespace {
 
 thread_local LogScope* this_threads = nullptr;
 LogFormat used_format = LogFormat::kText;
+
+spdlog::level::level_enum native_level(LogLevel level) {
+  switch (level) {
+    case LogLevel::kTrace:
+      return spdlog::level::trace;
+    case LogLevel::kDebug:
+      return spdlog::level::debug;
+    case LogLevel::kInfo:
+      return spdlog::level::info;
+    case LogLevel::kWarning:
+      return spdlog::level::warn;
+    case LogLevel::kError:
+      return spdlog::level::err;
+    case LogLevel::kOff:
+      break;
+  }
+  return spdlog::level::off;
+}
 
 std::string_view level_name(const spdlog::details::log_msg& line) {
   const auto name = spdlog::level::to_string_view(line.level);
@@ -71,7 +92,34 @@ LogScope::LogScope(std::optional<std::uint64_t> session, std::optional<std::uint
 
 LogScope::~LogScope() { this_threads = outer_; }
 
-void start_log(LogFormat format, spdlog::level::level_enum level) {
+void write_log(LogLevel level, std::string_view format, std::initializer_list<LogValue> values) {
+  const auto wanted = native_level(level);
+  if (!spdlog::should_log(wanted)) return;
+  fmt::dynamic_format_arg_store<fmt::format_context> arguments;
+  for (const LogValue& value : values) {
+    std::visit([&arguments](const auto& known) { arguments.push_back(known); }, value.value());
+  }
+  spdlog::log(wanted, "{}", fmt::vformat(fmt::string_view(format.data(), format.size()), arguments));
+}
+
+void set_log_level(LogLevel level) { spdlog::set_level(native_level(level)); }
+
+LogLevel log_level(std::string_view name) {
+  constexpr std::array<std::pair<std::string_view, LogLevel>, 6> kNames{{{"trace", LogLevel::kTrace},
+                                                                         {"debug", LogLevel::kDebug},
+                                                                         {"info", LogLevel::kInfo},
+                                                                         {"warning", LogLevel::kWarning},
+                                                                         {"error", LogLevel::kError},
+                                                                         {"off", LogLevel::kOff}}};
+  for (const auto& [known, level] : kNames) {
+    if (name == known) return level;
+  }
+  return LogLevel::kInfo;
+}
+
+void flush_log() { spdlog::default_logger()->flush(); }
+
+void start_log(LogFormat format, LogLevel level) {
   used_format = format;
   spdlog::set_default_logger(std::make_shared<spdlog::logger>("", std::make_shared<spdlog::sinks::stderr_sink_mt>()));
   if (format == LogFormat::kJson) {
@@ -79,7 +127,7 @@ void start_log(LogFormat format, spdlog::level::level_enum level) {
   } else {
     spdlog::set_formatter(std::make_unique<TextFormatter>());
   }
-  spdlog::set_level(level);
+  set_log_level(level);
 }
 
 void log_end(const std::string& words) {

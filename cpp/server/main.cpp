@@ -68,7 +68,7 @@ void require_protection(const Address& address, const Options& options, const se
         "--tls-client-ca FILE; or listen on loopback; or say --insecure, if everybody who reaches this port may use "
         "the devices");
   }
-  spdlog::warn("--insecure: whoever reaches {} can use these devices", address.text());
+  server::log_warning("--insecure: whoever reaches {} can use these devices", address.text());
 }
 
 void write_new_file(const std::string& path, const std::string& text, mode_t mode) {
@@ -127,12 +127,12 @@ int wait_for_end(int signals, bool watch_stdin, int event = -1, std::optional<Cl
 // Lets sessions go on until all have left, the time is over or something else ends the daemon.
 void drain(server::Server& server, int signals, const Options& options) {
   const int is_empty = eventfd(0, EFD_CLOEXEC);
-  spdlog::info("takes no new sessions; {} may go on for {} s", server.sessions(), options.drain_s);
+  server::log_info("takes no new sessions; {} may go on for {} s", server.sessions(), options.drain_s);
   // The descriptor stays open: a session may leave at any time.
   server.drain([is_empty] { eventfd_write(is_empty, 1); });
   wait_for_end(signals, options.exit_on_stdin_eof, is_empty, Clock::now() + std::chrono::seconds(options.drain_s));
   if (const std::size_t left = server.sessions(); left != 0)
-    spdlog::warn("{} sessions have not left and end now", left);
+    server::log_warning("{} sessions have not left and end now", left);
 }
 
 // "[HOST:]PORT"
@@ -149,7 +149,7 @@ std::unique_ptr<server::MetricsPort> open_metrics(server::Server& server, const 
   if (options.metrics.empty()) return nullptr;
   const Address wanted = parse_metrics_address(options.metrics);
   if (!wanted.is_loopback())
-    spdlog::warn("--metrics: whoever reaches {} can read how busy this server is", wanted.text());
+    server::log_warning("--metrics: whoever reaches {} can read how busy this server is", wanted.text());
   auto port = std::make_unique<server::MetricsPort>(wanted, [&server] { return server.metrics(); });
   std::printf("metrics on http://%s/metrics\n", port->address().text().c_str());
   return port;
@@ -175,7 +175,7 @@ int run(const Options& options) {
   if (!pin.empty()) std::printf("TLS with pin=%s\n", pin.c_str());
   for (const auto& device : server->driver().devices()) {
     const server::LogScope scope({}, device->index());
-    spdlog::info("serves {}", device->name());
+    server::log_info("serves {}", device->name());
   }
   const auto metrics = open_metrics(*server, options);
   std::printf("listening on %s\n", server->address().text().c_str());
@@ -185,7 +185,7 @@ int run(const Options& options) {
   if (signal == SIGTERM && options.drain_s != 0) drain(*server, signals, options);
   if (!server->stop(std::chrono::milliseconds(700))) {
     // Native work that cannot be cancelled is still running; it ends with the process.
-    spdlog::default_logger()->flush();
+    flush_log();
     std::_Exit(0);
   }
   return 0;
@@ -238,7 +238,7 @@ int main(int argc, char** argv) {
   app.footer("As installed with the Python package it also takes --advertise NAME: announce it on the local network.");
   CLI11_PARSE(app, argc, argv);
   server::start_log(options.log_format == "json" ? server::LogFormat::kJson : server::LogFormat::kText,
-                    spdlog::level::from_str(options.log_level));
+                    server::log_level(options.log_level));
   try {
     if (options.is_session_process) return server::run_session_process(options.devices);
     return options.new_certificate.empty() ? run(options) : write_certificate(options.new_certificate);

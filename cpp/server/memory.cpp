@@ -22,7 +22,7 @@ bool Memory::reserve(Device& device, std::uint64_t size, Native& native) {
   const std::uint32_t index = device.root().index();
   if (!counters_->reserve(index, size)) {
     const LogScope scope({}, index);
-    spdlog::info("memory of {} bytes is refused: the session, or its user, would have more than it may", size);
+    log_info("memory of {} bytes is refused: the session, or its user, would have more than it may", size);
     return false;
   }
   if (!device.reserve(size)) {

@@ -115,7 +115,7 @@ struct MetricsPort::State {
       accepting = false;
       if (error == asio::error::operation_aborted) return;
       if (error) {
-        spdlog::warn("no connection for metrics: {}", error.message());
+        log_warning("no connection for metrics: {}", error.message());
         return retry();
       }
       ++clients;

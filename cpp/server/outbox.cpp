@@ -36,7 +36,7 @@ void Outbox::flush_locked() {
   if (closed_ || pending_.empty() || !urgent_) return;
   if (!blocked_) write_some();
   if (pending_.size() - written_ > kPendingBytesMax) {
-    spdlog::warn("a client does not read its replies; its session is closed");
+    log_warning("a client does not read its replies; its session is closed");
     closed_ = true;
     connection_.shutdown();
   }

@@ -43,7 +43,7 @@ void OutputCapture::run(const std::function<void()>& work, const Sink& sink) {
   const Descriptor done(::eventfd(0, EFD_CLOEXEC));
   const Descriptor real(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
   if (!piped || !done.valid() || !real.valid()) {
-    spdlog::error("what a kernel prints cannot be sent to its client: no file descriptor is left");
+    log_error("what a kernel prints cannot be sent to its client: no file descriptor is left");
     return work();
   }
   ::fcntl(out.get(), F_SETFL, O_NONBLOCK);

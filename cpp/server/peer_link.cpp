@@ -84,7 +84,7 @@ void PeerLink::run() {
 
 void PeerLink::fail(const std::exception& error) {
   const LogScope scope(session_.id());
-  spdlog::warn("peer {}: {}", peer_, error.what());
+  log_warning("peer {}: {}", peer_, error.what());
   MutexLock lock(mutex_);
   if (reason_.empty()) reason_ = error.what();
 }

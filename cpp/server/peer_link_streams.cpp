@@ -17,7 +17,7 @@ std::unique_ptr<Connection> PeerLink::make_stream(PeerEnd end, StreamKind kind) 
   ResumableConnection::Hooks hooks;
   hooks.broken = [this] {
     const LogScope scope(session_.id());
-    spdlog::info("has lost a connection to peer {}", peer_);
+    log_info("has lost a connection to peer {}", peer_);
     if (reconnector_) reconnector_->broken();
   };
   hooks.acknowledge = [this, kind](std::uint64_t received) { outbox_.send(ServerReceived{kind, received}); };
@@ -37,7 +37,7 @@ void PeerLink::reconnect_to(const ServerName& server, const Invitation& invitati
       },
       [this](const std::string& news) {
         const LogScope scope(session_.id());
-        spdlog::info("{}", news);
+        log_info("{}", news);
       });
   if (control != nullptr) reconnector_->add(*control, Role::kPeerControl);
   if (bulk != nullptr) reconnector_->add(*bulk, Role::kPeerBulk);

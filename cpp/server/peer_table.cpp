@@ -85,7 +85,7 @@ void PeerTable::begin(PeerId peer, LinkId id, const std::string& address, Ref<Pe
   session_.outbox().send(PeerState{peer, id, 1, {}});
   link->start();
   const LogScope scope(session_.id());
-  spdlog::info("linked to peer {}", peer);
+  log_info("linked to peer {}", peer);
 }
 
 void PeerTable::end(const Ref<PeerLink>& former) {

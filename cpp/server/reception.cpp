@@ -64,7 +64,7 @@ void Reception::begin(std::unique_ptr<Connection> connection) {
       serve(std::move(connection), std::move(place));
     }).detach();
   } catch (const std::system_error& error) {
-    spdlog::error("no thread for a new connection: {}", error.what());
+    log_error("no thread for a new connection: {}", error.what());
     MutexLock lock(mutex_);
     --threads_;
   }
@@ -74,7 +74,7 @@ void Reception::serve(std::unique_ptr<Connection> connection, Greetings::Place p
   try {
     greet(std::move(connection), std::move(place));
   } catch (const std::exception& error) {
-    spdlog::error("a connection ended: {}", error.what());
+    log_error("a connection ended: {}", error.what());
   }
   MutexLock lock(mutex_);
   --threads_;

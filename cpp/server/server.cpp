@@ -114,7 +114,7 @@ void Server::serve(Arrival& arrival) {
   if (!is_client || (arrival.hello.features & kFeatureResume) != 0) {
     host_->serve_further(arrival);
   } else if (tls_ && tls_->asks_for_certificates() && !has_certificate(*arrival.connection, epoch_)) {
-    spdlog::info("a client at {} was not let in: no certificate", arrival.from.text());
+    log_info("a client at {} was not let in: no certificate", arrival.from.text());
   } else if (arrival.hello.role == Role::kControl) {
     serve_control(arrival);
   } else {
@@ -148,7 +148,7 @@ void Server::end_session() {
 void Server::serve_control(Arrival& arrival) {
   const auto admission =
       admit(*arrival.connection, arrival.hello, epoch_, users_.tokens(), arrival.deadline, refusals_);
-  if (!admission) return spdlog::info("a client at {} was not let in", arrival.from.text());
+  if (!admission) return log_info("a client at {} was not let in", arrival.from.text());
   const LogScope scope(admission->session);
   std::unique_ptr<Grant> granted = grant(*arrival.connection, *admission);
   if (granted == nullptr) return;

@@ -31,7 +31,7 @@ void tell_service_manager() {
   const Descriptor socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (::sendto(socket.get(), kReady.data(), kReady.size(), 0, reinterpret_cast<const sockaddr*>(&address),
                static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + length)) < 0) {
-    spdlog::warn("cannot tell systemd that it listens: {}", std::strerror(errno));
+    log_warning("cannot tell systemd that it listens: {}", std::strerror(errno));
   }
 }
 

@@ -103,7 +103,7 @@ void Session::run() {
     last_words = std::string("the server cannot go on with this session: ") + error.what();
   }
   if (!last_words.empty()) {
-    spdlog::warn("{}", last_words);
+    log_warning("{}", last_words);
     if (ResumableConnection* const control = streams_.control()) control->end_when_broken();
     outbox_.close_with(SessionError{last_words});
     linger(*control_);
@@ -223,7 +223,7 @@ void Session::run_bulk() {
     bulk_receiver_.run(*connection);
     close("the bulk connection was lost");
   } catch (const std::exception& error) {
-    spdlog::warn("{}", error.what());
+    log_warning("{}", error.what());
     close(error.what());
   }
   MutexLock lock(bulk_mutex_);

@@ -44,9 +44,9 @@ void SessionHost::serve_session(Arrival& arrival, const Admission& admission, st
   board_.add(session);
   activity_.add_session();
   welcome(*control, epoch_, admission);
-  spdlog::info("begins, from {}, for user {}", session->address().text(), session->grant().user().name());
+  log_info("begins, from {}, for user {}", session->address().text(), session->grant().user().name());
   session->run();
-  spdlog::info("ends");
+  log_info("ends");
   activity_.remove_session();
   board_.remove(*session);
   {
@@ -120,7 +120,7 @@ void SessionHost::serve_return(Arrival& arrival) {
   auto connection = pace(stripes.join(std::move(arrival.connection)), session->grant().paces());
   if (!stream.resume(attempt, std::move(connection), back->received)) return;
   const LogScope scope(session->id());
-  spdlog::info("goes on over another connection");
+  log_info("goes on over another connection");
 }
 
 // One more connection of a stream that is being put together.

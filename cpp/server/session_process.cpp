@@ -71,7 +71,7 @@ class SessionProcess {
     guest->place.leave();
     host_->serve_session(*guest, {words.session, words.secret, words.shown, words.features}, std::move(granted));
     tell(ChannelWord::kEnded, UINT64_MAX, LoadSampler::kPatience);
-    spdlog::default_logger()->flush();
+    flush_log();
     // What the driver would do at its end is of no use to anybody, and may take long.
     std::_Exit(0);
   }
@@ -97,7 +97,7 @@ class SessionProcess {
       try {
         host_->serve_further(*guest);
       } catch (const std::exception& error) {
-        spdlog::error("a connection ended: {}", error.what());
+        log_error("a connection ended: {}", error.what());
       }
     }).detach();
   }

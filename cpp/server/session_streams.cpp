@@ -17,7 +17,7 @@ std::unique_ptr<Connection> Session::make_stream(std::unique_ptr<Connection> car
   ResumableConnection::Hooks hooks;
   hooks.broken = [this, kind] {
     const LogScope scope(id_);
-    spdlog::info("has lost its {} connection", kind == StreamKind::kBulk ? "bulk" : "control");
+    log_info("has lost its {} connection", kind == StreamKind::kBulk ? "bulk" : "control");
   };
   hooks.acknowledge = [this, kind](std::uint64_t received) {
     const ServerReceived message{kind, received};

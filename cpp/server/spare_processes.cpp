@@ -41,7 +41,7 @@ void SpareProcesses::run() {
       spares_.push_back(std::make_unique<ChildProcess>(command_));
       changed_.notify_all();
     } catch (const std::system_error& error) {
-      spdlog::error("no process for the next session: {}", error.what());
+      log_error("no process for the next session: {}", error.what());
       changed_.wait_for(mutex_, std::chrono::seconds(1));
     }
   }
@@ -67,13 +67,13 @@ std::unique_ptr<ChildProcess> SpareProcesses::take(Deadline deadline) {
     auto process = next(deadline);
     if (process == nullptr) return nullptr;
     if (!process->channel().await(deadline)) {
-      spdlog::error("process {} has not opened its driver in time", process->id());
+      log_error("process {} has not opened its driver in time", process->id());
       return nullptr;
     }
     const auto packet = process->channel().receive();
     if (packet && packet->word == ChannelWord::kReady) return process;
     const auto id = process->id();
-    spdlog::error("process {}, which was to serve the next session, {}", id, process->end().text());
+    log_error("process {}, which was to serve the next session, {}", id, process->end().text());
   }
   return nullptr;
 }

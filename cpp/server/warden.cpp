@@ -69,7 +69,7 @@ void Warden::serve_session(Arrival& arrival, const Admission& admission, std::un
   grant->memory()->give_back_all();
   const bool crashed = begun && !session->ended_in_order();
   if (crashed) {
-    spdlog::error("its process {}, of user {}, {}", session->process(), grant->user().name(), end.text());
+    log_error("its process {}, of user {}, {}", session->process(), grant->user().name(), end.text());
   }
   grant->end();
   remove(admission.session, crashed ? told(end) : "");

@@ -117,7 +117,7 @@ void Reports::wait_for(std::uint16_t code, std::size_t count) {
 
 SessionUnderTest::SessionUnderTest()
     : control_(std::make_shared<Pipe>([reports = reports_](Bytes bytes) { reports->take(bytes); })) {
-  spdlog::set_level(spdlog::level::off);
+  remotecl::server::set_log_level(remotecl::server::LogLevel::kOff);
   static const server::Users users({}, {}, shared().driver, server::Counters::For::kThisProcess);
   const Ref<server::User>& user = users.owner_of(0);
   user->begin_session();

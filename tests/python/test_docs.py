@@ -68,7 +68,7 @@ def test_every_error_of_the_package_has_a_row():
 
 def test_every_message_of_client_and_daemon_has_a_row():
     said = re.compile(
-        r"(?:throw (?:ConnectionError|NoDevice)|\bnotice|spdlog::(?:warn|error))\((?!const)(.*?)\);\n", re.DOTALL
+        r"(?:throw (?:ConnectionError|NoDevice)|\bnotice|log_(?:warning|error))\((?!const)(.*?)\);\n", re.DOTALL
     )
     literal = re.compile(r'"((?:[^"\\]|\\.)*)"')
     sources = [file.read_text() for file in (ROOT / "cpp").rglob("*.cpp")]

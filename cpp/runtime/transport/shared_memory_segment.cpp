@@ -27,7 +27,8 @@ constexpr char kName[] = "remotecl";
 // say, a terminal or a pipe has consequences. The system shows a process the descriptors of its own user's processes.
 int open_memory(const SharedMemoryOffer& offer) {
   const std::string path = "/proc/" + std::to_string(offer.process) + "/fd/" + std::to_string(offer.descriptor);
-  const std::string expected = std::string("/memfd:") + kName + " (deleted)";
+  std::string expected = "/memfd:";
+  expected.append(kName).append(" (deleted)");
   char target[64];
   const ssize_t length = ::readlink(path.c_str(), target, sizeof target);
   if (length < 0 || std::string_view(target, static_cast<std::size_t>(length)) != expected) return -1;

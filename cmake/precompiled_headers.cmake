@@ -1,0 +1,39 @@
+# The standard library's headers take longer to compile than most of our files. They are compiled once for libraries and
+# once for programs, whose flags differ.
+
+set(REMOTECL_PRECOMPILED_HEADERS
+  <algorithm> <array> <atomic> <chrono> <condition_variable> <cstddef> <cstdint> <cstring> <deque> <functional> <map>
+  <memory> <mutex> <optional> <span> <stdexcept> <string> <string_view> <thread> <tuple> <unordered_map> <utility>
+  <vector>)
+
+function(remotecl_targets_below folder result)
+  get_property(targets DIRECTORY ${folder} PROPERTY BUILDSYSTEM_TARGETS)
+  get_property(folders DIRECTORY ${folder} PROPERTY SUBDIRECTORIES)
+  foreach(below ${folders})
+    remotecl_targets_below(${below} found)
+    list(APPEND targets ${found})
+  endforeach()
+  set(${result} ${targets} PARENT_SCOPE)
+endfunction()
+
+# After all targets have been added.
+function(remotecl_precompile_headers)
+  remotecl_targets_below(${PROJECT_SOURCE_DIR} targets)
+  set(source ${PROJECT_BINARY_DIR}/precompiled_headers.cpp)
+  file(WRITE ${source}.new "int main() {}\n")
+  configure_file(${source}.new ${source} COPYONLY)
+  add_library(remotecl_library_headers OBJECT EXCLUDE_FROM_ALL ${source})
+  add_executable(remotecl_program_headers EXCLUDE_FROM_ALL ${source})
+  foreach(owner remotecl_library_headers remotecl_program_headers)
+    target_link_libraries(${owner} PRIVATE remotecl_options)
+    target_precompile_headers(${owner} PRIVATE ${REMOTECL_PRECOMPILED_HEADERS})
+  endforeach()
+  foreach(target ${targets})
+    get_target_property(type ${target} TYPE)
+    if(type STREQUAL "EXECUTABLE")
+      target_precompile_headers(${target} REUSE_FROM remotecl_program_headers)
+    elseif(type MATCHES "STATIC_LIBRARY|OBJECT_LIBRARY" OR target STREQUAL "remotecl")
+      target_precompile_headers(${target} REUSE_FROM remotecl_library_headers)
+    endif()
+  endforeach()
+endfunction()
