@@ -185,7 +185,7 @@ int run(const Options& options) {
   if (signal == SIGTERM && options.drain_s != 0) drain(*server, signals, options);
   if (!server->stop(std::chrono::milliseconds(700))) {
     // Native work that cannot be cancelled is still running; it ends with the process.
-    flush_log();
+    server::flush_log();
     std::_Exit(0);
   }
   return 0;

@@ -1,5 +1,7 @@
 #include "server/metrics_port.h"
 
+#include <fmt/format.h>
+
 #include <asio.hpp>
 #include <thread>
 #include <utility>

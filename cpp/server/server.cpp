@@ -1,5 +1,7 @@
 #include "server/server.h"
 
+#include <fmt/format.h>
+
 #include "runtime/greeting/proof.h"
 #include "runtime/greeting/secret.h"
 #include "server/log.h"
