@@ -17,7 +17,7 @@ CommandQueue::CommandQueue(Context& context, Device& device, cl_command_queue_pr
 CommandQueue::~CommandQueue() {
   session().unregister_queue(id_);
   session().send(ReleaseQueue{id_});
-  session().flush();
+  session().submit_now();
 }
 
 cl_int CommandQueue::finish() {
@@ -27,7 +27,7 @@ cl_int CommandQueue::finish() {
     // No command may take its place in the queue before the Finish and be sent after it.
     const std::lock_guard lock(context_.memory_mutex());
     last = last_sequence_.load();
-    session().send(
+    session().append(
         Finish{id_, session().expect_reply([finished](std::uint16_t, const Bytes*) { finished->store(true); })});
   }
   session().wait([&] { return finished->load(std::memory_order_acquire) && pending_reads_.none(); });

@@ -50,7 +50,7 @@ cl_int enqueue_host_work(CommandQueue& queue, cl_command_type type, WaitList wai
   const Ref<Event> turn = command.sent();
   const auto go = [turn, pending] { post_host_work([turn, pending] { run_host_work(*turn, *pending); }); };
   if (turn->at_end(go)) {
-    turn->session()->flush();
+    turn->session()->submit_now();
   } else {
     go();
   }

@@ -37,7 +37,7 @@ cl_int enqueue_read_image(CommandQueue& queue, MemoryObject& image, bool blockin
       expect_rows(command, blocking, static_cast<std::byte*>(to), layout.at({}, pitches), layout.bytes(region));
   command.send(
       EnqueueReadImage{queue.id(), command.event_id(), image.id(), origin, region, transfer->id, command.wait_list()});
-  Ref<Event> own = command.sent();
+  Ref<Event> own = command.sent(blocking);
   const cl_int result = blocking ? await_read(queue, transfer, own.get()) : CL_SUCCESS;
   if (result == CL_SUCCESS && event != nullptr) *event = own.detach();
   return result;
@@ -62,7 +62,7 @@ cl_int enqueue_write_image(CommandQueue& queue, MemoryObject& image, bool blocki
     message.transfer = transfer->id;
   }
   command.send(message);
-  Ref<Event> own = command.sent();
+  Ref<Event> own = command.sent(blocking && transfer);
   const cl_int result = blocking && transfer ? send_bytes(queue, transfer, own.get()) : CL_SUCCESS;
   if (result == CL_SUCCESS && event != nullptr) *event = own.detach();
   return result;

@@ -61,7 +61,7 @@ cl_int enqueue_map(CommandQueue& queue, MemoryObject& buffer, bool blocking, cl_
     send_marker(command);
   }
   const std::uint64_t writes = storage.writes;
-  Ref<Event> own = command.sent();
+  Ref<Event> own = command.sent(blocking);
   if (blocking) {
     const cl_int status = own->wait();
     const std::lock_guard lock(queue.context().memory_mutex());

@@ -149,7 +149,7 @@ cl_int enqueue_read(CommandQueue& queue, MemoryObject& buffer, bool blocking, st
     message.content_size = content_size;
   }
   command.send(message);
-  Ref<Event> own = command.sent();
+  Ref<Event> own = command.sent(blocking);
   const cl_int result = blocking ? await_read(queue, transfer, own.get()) : CL_SUCCESS;
   if (result == CL_SUCCESS) give(std::move(own), event);
   return result;
@@ -175,7 +175,7 @@ cl_int enqueue_write(CommandQueue& queue, MemoryObject& buffer, bool blocking, s
     message.transfer = transfer->id;
   }
   command.send(message);
-  Ref<Event> own = command.sent();
+  Ref<Event> own = command.sent(blocking && transfer);
   const cl_int result = blocking && transfer ? send_bytes(queue, transfer, own.get()) : CL_SUCCESS;
   if (result == CL_SUCCESS) give(std::move(own), event);
   return result;
@@ -191,7 +191,7 @@ cl_int enqueue_read_rect(CommandQueue& queue, MemoryObject& buffer, bool blockin
   command.send(EnqueueReadRect{queue.id(), command.event_id(), buffer.id(), buffer_rectangle.origin, region,
                                buffer_rectangle.row_pitch, buffer_rectangle.slice_pitch, transfer->id,
                                command.wait_list()});
-  Ref<Event> own = command.sent();
+  Ref<Event> own = command.sent(blocking);
   const cl_int result = blocking ? await_read(queue, transfer, own.get()) : CL_SUCCESS;
   if (result == CL_SUCCESS) give(std::move(own), event);
   return result;
@@ -225,7 +225,7 @@ cl_int enqueue_write_rect(CommandQueue& queue, MemoryObject& buffer, bool blocki
     message.transfer = transfer->id;
   }
   command.send(message);
-  Ref<Event> own = command.sent();
+  Ref<Event> own = command.sent(blocking && transfer);
   const cl_int result = blocking && transfer ? send_bytes(queue, transfer, own.get()) : CL_SUCCESS;
   if (result == CL_SUCCESS) give(std::move(own), event);
   return result;

@@ -65,10 +65,11 @@ cl_int Event::poll_status() {
 cl_int Event::wait() {
   if (ended()) return status();
   if (Session* server = session()) {
-    observe();
+    if (!observed_.exchange(true)) server->append(ObserveEvent{id_});
     server->wait([this] { return ended(); });
     if (!ended()) complete(CL_DEVICE_NOT_AVAILABLE);
   }
+  Submitter::instance().submit_all();
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return ended(); });
   return status();
@@ -149,7 +150,7 @@ void Event::finish(std::unique_lock<std::mutex>& lock) {
   for (const auto& [other, by_server] : announced) {
     if (by_server) continue;
     other->send(SignalEvent{id_, status});
-    other->flush();
+    other->submit_now();
   }
   if (expected) {
     if (Session* server = session()) server->drop_interest();
@@ -187,7 +188,7 @@ void Event::add_callback(cl_int state, Callback function, void* user_data) {
   }
   if (session() != nullptr) {
     observe();
-    session()->flush();
+    session()->submit_now();
   }
 }
 
@@ -219,7 +220,7 @@ void Event::announce_to(Session& other, bool may_be_by_server) {
       other.send(ExpectEvent{id_, session()->peer_id()});
       announced_.push_back({&other, true});
       session()->send(ForwardEvent{id_, other.peer_id()});
-      session()->flush();
+      session()->submit_now();
       return;
     }
     other.send(ExpectEvent{id_});
@@ -232,7 +233,7 @@ void Event::announce_to(Session& other, bool may_be_by_server) {
   }
   if (session() != nullptr) {
     observe();
-    session()->flush();
+    session()->submit_now();
   }
 }
 

@@ -85,7 +85,7 @@ void Fetcher::overwritten(BufferStorage& storage, ByteRange range) const {
 Ref<Event> Fetcher::end_of(Event& event) {
   auto over = make_ref<Event>(Ref<Context>(&context()));
   if (!event.at_end([over] { over->complete(CL_COMPLETE); })) return nullptr;
-  if (Session* server = event.session(); server != nullptr && server != &session()) server->flush();
+  if (Session* server = event.session(); server != nullptr && server != &session()) server->submit_now();
   return over;
 }
 

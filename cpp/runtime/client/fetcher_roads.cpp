@@ -74,7 +74,7 @@ void Fetcher::push(MemoryObject& root, const Missing& missing, Location from) {
     message.followed_event = followed->event->id();
   }
   tracer.send(sending, traced, message, true);
-  sending.flush();
+  sending.submit_now();
 
   arrival->report_is_awaited(range.size > kInlineDataMax && content_size == 0);
   if (range.size > kInlineDataMax) {
@@ -145,7 +145,7 @@ void Fetcher::relay(MemoryObject& root, const Missing& missing, Location from) {
   root.send_read(holder, reader.id(), fetched->id(), range, read->id, std::span<const EventId>(written),
                  Tracer::instance().commit(std::move(read_record)));
   fetched->announce_with_holds_to(session());
-  holder.flush();
+  holder.submit_now();
 
   auto record = record_of(root, range.size, nullptr, queue_, &queue_.device());
   std::vector<EventId> after = after_users(root, range, queue_, record.get());

@@ -210,7 +210,7 @@ MemoryObject::~MemoryObject() {
     } else {
       device->session().send(ReleaseBuffer{id_});
     }
-    if (size_ >= kLarge && !parent_) device->session().flush();
+    if (size_ >= kLarge && !parent_) device->session().submit_now();
   }
   for (auto at = destructors_.rbegin(); at != destructors_.rend(); ++at) at->first(handle(), at->second);
 }

@@ -66,7 +66,7 @@ void PeerLinks::attempt(const Key& key, Entry& entry) {
   entry.id = next_id();
   const Secret secret = random_secret();
   accepting.send(AcceptPeer{connecting.peer_id(), entry.id, secret});
-  accepting.flush();
+  accepting.submit_now();
   std::vector<PeerAddress> addresses;
   const Address& known = accepting.address();
   const Address& numeric = accepting.numeric_address();
@@ -76,7 +76,7 @@ void PeerLinks::attempt(const Key& key, Entry& entry) {
   connecting.send(ConnectPeer{accepting.peer_id(), entry.id, welcome.session, welcome.epoch, secret,
                               std::span<const PeerAddress>(addresses),
                               accepting.key() ? std::as_bytes(std::span(*accepting.key())) : Bytes()});
-  connecting.flush();
+  connecting.submit_now();
 }
 
 void PeerLinks::decided(const Key& key, Entry& entry, State state) {
@@ -155,7 +155,7 @@ void PeerLinks::report(Session& from, const PeerState& state) {
   if (entry.state == State::kConnected) {
     // The other end may not have noticed.
     peer->send(ClosePeer{from.peer_id(), 0});
-    peer->flush();
+    peer->submit_now();
     entry.reason = from.address().text() + ": " + printable(state.text);
     decided(both, entry, State::kFailed);
     if (from.expects_shutdown() || peer->expects_shutdown()) return;
@@ -178,7 +178,7 @@ void PeerLinks::undelivered(Session& from, const SignalUndelivered& signal) {
   Session* const peer = find(signal.peer);
   if (peer == nullptr || !links_.contains(key(from, *peer))) return;
   peer->send(SignalEvent{signal.event, signal.status, from.peer_id()});
-  peer->flush();
+  peer->submit_now();
 }
 
 void PeerLinks::lost(Session& session) {
@@ -187,7 +187,7 @@ void PeerLinks::lost(Session& session) {
     if (both.first != &session && both.second != &session) continue;
     Session& other = both.first == &session ? *both.second : *both.first;
     other.send(ClosePeer{session.peer_id(), 1});
-    other.flush();
+    other.submit_now();
     entry.reason = session.address().text() + " was lost";
     decided(both, entry, State::kFailed);
   }

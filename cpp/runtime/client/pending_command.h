@@ -57,7 +57,7 @@ class PendingCommand {
     if (record_ != nullptr) {
       send_traced(message);
     } else {
-      session().send(message);
+      session().append(message);
     }
   }
 
@@ -69,15 +69,17 @@ class PendingCommand {
   Array<EventId> wait_list() { return fetcher_.wait_list(); }
   std::uint64_t sequence() const { return sequence_; }  // its place in the queue
   // The command has been sent: records what it writes, lets other commands in. Returns the event's reference.
-  Ref<Event> sent() {
-    return sent_and([] {});
+  // `is_awaited`: the caller's next step is a wait, which submits the command.
+  Ref<Event> sent(bool is_awaited = false) {
+    return sent_and([] {}, is_awaited);
   }
   // The same with one more thing to record while no other command is let in.
   template <class F>
-  Ref<Event> sent_and(F&& record) {
+  Ref<Event> sent_and(F&& record, bool is_awaited = false) {
     record_writes();
     record();
     lock_.unlock();
+    if (!is_awaited) session().submit();
     return std::move(event_);
   }
 

@@ -28,6 +28,7 @@ Session::Session(const ServerName& server, std::uint32_t index)
   wake_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   given_up_in_forks_.push_back(wake_);
   for (const int descriptor : given_up_in_forks_) give_up_in_child(descriptor);
+  Submitter::instance().add(writer_);
   background_thread_ = std::thread([this] { background(); });
   introduce();
   Operations::instance().add(*this);
@@ -35,6 +36,7 @@ Session::Session(const ServerName& server, std::uint32_t index)
 
 Session::~Session() {
   Operations::instance().remove(*this);
+  Submitter::instance().remove(*writer_);
   {
     const std::lock_guard lock(inbox_mutex_);
     stopping_ = true;
@@ -76,8 +78,8 @@ std::string Session::lost_reason() const {
 }
 
 Traffic Session::traffic() const {
-  return {control_->bytes_sent(), messages_sent_.load(), control_->bytes_received(), messages_received_.load(),
-          bulk_->bytes_sent(),    bulk_sent_.load(),     bulk_->bytes_received(),    bulk_received_.load()};
+  return {control_->bytes_sent(), writer_->messages(), control_->bytes_received(), messages_received_.load(),
+          bulk_->bytes_sent(),    bulk_sent_.load(),   bulk_->bytes_received(),    bulk_received_.load()};
 }
 
 void Session::list_transfers(std::vector<Operation>& list) const {
@@ -99,7 +101,7 @@ void Session::introduce() {
   const std::string_view program(program_invocation_short_name);
   send(Introduce{static_cast<std::uint64_t>(::getpid()), host, program.substr(0, kStatusTextMax),
                  static_cast<std::uint32_t>(window_.count())});
-  flush();
+  submit_now();
 }
 
 double Session::round_trip_us() {
@@ -108,21 +110,6 @@ double Session::round_trip_us() {
   send(Ping{expect_reply([answered](std::uint16_t, const Bytes*) { answered->store(true); })});
   if (!wait([&] { return answered->load(); }) || lost()) return -1;
   return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count();
-}
-
-void Session::write_out() {
-  if (out_.empty()) return;
-  if (!control_->write(out_.bytes())) {
-    // The reader finds the connection closed and does the rest: here locks are held.
-    control_->shutdown();
-  }
-  out_.clear();
-  out_.shrink(1u << 20);
-}
-
-void Session::flush() {
-  const std::lock_guard lock(out_mutex_);
-  write_out();
 }
 
 TransferRef Session::begin_receive(std::byte* to, std::uint64_t size, std::function<void(cl_int)> finished,

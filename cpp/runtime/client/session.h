@@ -14,6 +14,7 @@
 
 #include "runtime/base/mutex.h"
 #include "runtime/base/ref_counted.h"
+#include "runtime/client/control_writer.h"
 #include "runtime/client/device_indices.h"
 #include "runtime/client/operations.h"
 #include "runtime/client/transfer.h"
@@ -34,9 +35,9 @@ class Event;
 // The client's end of one server: a control connection for messages, a bulk connection for data.
 //
 // Who reads: whoever waits. wait() makes the calling thread the reader, so that a blocking call costs no hand-off; a
-// background thread reads when nobody waits and something may arrive. Who writes: whoever enqueues; messages gather
-// in `out_` until flush() or until they are worth a system call. Any thread may call anything. Lives as long as the
-// process: lost sessions stay, so that their objects can answer.
+// background thread reads when nobody waits and something may arrive. Who writes: whoever enqueues, through a
+// ControlWriter. Any thread may call anything. Lives as long as the process: lost sessions stay, so that their objects
+// can answer.
 class Session {
  public:
   // Connects and receives the devices. Throws ConnectionError.
@@ -67,20 +68,29 @@ class Session {
   void list_transfers(std::vector<Operation>& list) const;
   double round_trip_us();  // measured with a Ping; negative when lost
 
-  // Encodes a message into the output. Does not wait; writes only when enough has gathered.
+  // Sends a message, at the latest 50 us from now. Never blocks.
   template <class Message>
   void send(const Message& message, std::uint16_t flags = 0) {
-    await_room();
-    const std::lock_guard lock(out_mutex_);
-    if (lost()) return;
-    append_message(out_, message, flags);
-    messages_sent_.fetch_add(1, std::memory_order_relaxed);
-    if (out_.size() >= kWriteThreshold) write_out();
+    if (!lost()) writer_->send(message, flags);
   }
-  void flush();
+  // The same for a message that submit(), flush() or wait() follows.
+  template <class Message>
+  void append(const Message& message, std::uint16_t flags = 0) {
+    if (!lost()) writer_->append(message, flags);
+  }
+  // A command has been appended: sends it at once when nothing else is under way. Waits while far too much has
+  // gathered, so no lock may be held.
+  void submit() {
+    await_room();
+    writer_->submit();
+  }
+  // Sends what the socket takes without blocking: for callers with locks.
+  void submit_now() { writer_->submit_now(); }
+  // Sends everything, blocking as needed.
+  void flush() { writer_->flush(); }
 
   // Blocks until done() is true or the session is lost; false when lost before. `done` is called with inbox_mutex_
-  // held, after each batch of received messages. Flushes first.
+  // held, after each batch of received messages. Sends first what lies here and in the process's other sessions.
   bool wait(const std::function<bool()>& done);
   // Has those who wait look again: what they wait for may have been done by another session.
   void wake();
@@ -123,8 +133,6 @@ class Session {
   Token expect_reply(Reply reply);
 
  private:
-  static constexpr std::size_t kWriteThreshold = 16u << 10;
-
   void connect();
   void connect_bulk(const Invitation& invitation, std::uint64_t resumable, const Dial& dial);
   std::unique_ptr<Connection> make_stream(std::shared_ptr<Connection> carrier, StreamKind kind);
@@ -137,7 +145,6 @@ class Session {
   void wait_for_room();
   void receive_device_list();
   void introduce();
-  void write_out();  // requires out_mutex_
   void background();
   enum class Pump { kTake, kSleep, kBusy };
   // Reads and handles what is there. Waits for it, or for stop_polling(), first: not, asleep, or looking for a while.
@@ -176,7 +183,8 @@ class Session {
   const Dialer dialer_;
   const bool is_exclusive_;
   StreamPair streams_;
-  std::unique_ptr<Connection> control_;
+  std::shared_ptr<Connection> control_;
+  std::shared_ptr<ControlWriter> writer_;  // the write side of control_
   std::shared_ptr<Connection> bulk_;
   std::unique_ptr<Reconnector> reconnector_;
   std::vector<int> given_up_in_forks_;
@@ -192,9 +200,6 @@ class Session {
   mutable std::mutex lost_mutex_;
   std::string lost_reason_;
 
-  std::mutex out_mutex_;
-  ByteBuffer out_;  // protected by out_mutex_, as is the write side of control_
-  std::atomic<std::uint64_t> messages_sent_{0};
   std::mutex bulk_write_mutex_;  // the write side of bulk_
   std::atomic<std::uint64_t> pushed_bytes_{0};
   std::atomic<std::uint64_t> pushed_bytes_taken_{0};  // by the server, as far as it has said

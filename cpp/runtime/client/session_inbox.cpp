@@ -35,6 +35,7 @@ std::string end_of(const Connection& connection, const std::string& name, const 
 
 bool Session::wait(const std::function<bool()>& done) {
   flush();
+  Submitter::instance().submit_all();
   std::unique_lock lock(inbox_mutex_);
   ++waiters_;
   ++waits_;

@@ -43,6 +43,7 @@ void Session::connect() {
     control_ = make_stream(unshared(std::move(control)), StreamKind::kControl);
     reconnector_->add(*streams_.control(), Role::kControl);
   }
+  writer_ = std::make_shared<ControlWriter>(control_);
   connect_bulk(invitation, resumable, dial);
 }
 
@@ -79,7 +80,7 @@ std::unique_ptr<Connection> Session::make_stream(std::shared_ptr<Connection> car
   hooks.broken = [this] { reconnector_->broken(); };
   hooks.acknowledge = [this, kind](std::uint64_t received) {
     send(ClientReceived{kind, received});
-    flush();
+    submit_now();
   };
   auto made = std::make_unique<ResumableConnection>(std::move(carrier), window_, std::move(hooks));
   if (kind == StreamKind::kBulk && std::thread::hardware_concurrency() >= CopyHelper::kCoresMin) made->copy_beside();
@@ -104,12 +105,9 @@ void Session::expect_shutdown() {
 }
 
 void Session::leave() {
-  const std::unique_lock lock(out_mutex_, std::try_to_lock);
-  if (!lock.owns_lock() || lost() || streams_.control() == nullptr) return;
+  if (lost() || streams_.control() == nullptr) return;
   expect_shutdown();
-  append_message(out_, Leave{});
-  const std::ptrdiff_t count = control_->try_write(out_.bytes());
-  if (count > 0) out_.consume(static_cast<std::size_t>(count));
+  writer_->send_last(Leave{});
 }
 
 }  // namespace remotecl

@@ -69,7 +69,7 @@ std::unique_ptr<Trace> Tracer::stop(std::chrono::duration<double> patience) {
   }
   for (const Server& entry : servers) {
     entry.session->send(FlushTrace{});
-    entry.session->flush();
+    entry.session->submit_now();
   }
   {
     std::unique_lock lock(reports_mutex_);
