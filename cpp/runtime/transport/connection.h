@@ -44,7 +44,8 @@ class Connection {
   virtual void reclaim(std::uint64_t /*position*/) {}
   // The other side should soon know that everything that has been read was received.
   virtual void tell_received() {}
-  // Writes what fits without blocking: the number of bytes, or -1 when the connection is broken.
+  // Writes what fits without blocking: the number of bytes, or -1 when the connection is broken. Where it breaks after
+  // some of them, which the other side may receive, that is told by the next call.
   virtual std::ptrdiff_t try_write(Bytes from) = 0;
   // A descriptor for poll(): readable when try_read_some would not return -1.
   virtual int wait_handle() const = 0;

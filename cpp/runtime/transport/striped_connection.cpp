@@ -138,6 +138,7 @@ bool StripedConnection::write_block(const Source& source, std::uint64_t offset, 
 std::ptrdiff_t StripedConnection::try_write(Bytes from) {
   Connection& carrier = *carriers_.front();
   std::size_t written = 0;
+  bool is_broken = false;
   while (written < from.size()) {
     if (begun_left_ == 0) {
       begun_left_ = std::min(from.size() - written, kBlockSize);
@@ -146,18 +147,20 @@ std::ptrdiff_t StripedConnection::try_write(Bytes from) {
     }
     while (header_left_ != 0) {
       const std::ptrdiff_t count = carrier.try_write(Bytes(header_).last(header_left_));
-      if (count < 0) return -1;
-      if (count == 0) break;
+      is_broken = count < 0;
+      if (count <= 0) break;
       header_left_ -= static_cast<std::size_t>(count);
     }
     if (header_left_ != 0) break;
     const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(begun_left_, from.size() - written));
     const std::ptrdiff_t count = carrier.try_write(from.subspan(written, size));
-    if (count < 0) return -1;
+    is_broken = count < 0;
+    if (is_broken) break;
     begun_left_ -= static_cast<std::uint64_t>(count);
     written += static_cast<std::size_t>(count);
     if (static_cast<std::size_t>(count) < size) break;
   }
+  if (is_broken && written == 0) return -1;
   bytes_sent_.fetch_add(written, std::memory_order_relaxed);
   return static_cast<std::ptrdiff_t>(written);
 }

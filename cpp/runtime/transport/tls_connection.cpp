@@ -247,13 +247,16 @@ std::ptrdiff_t TlsConnection::try_write(Bytes from) {
   if (sent == Sent::kAll) total = std::min(std::exchange(owed_, 0), from.size());
   while (sent == Sent::kAll && total < from.size()) {
     const Bytes piece = from.subspan(total, std::min(from.size() - total, kPieceMax));
-    if (!seal(piece)) return -1;
+    if (!seal(piece)) {
+      sent = Sent::kBroken;
+      break;
+    }
     take_sealed();
     sent = send_some();
     if (sent == Sent::kPart) owed_ = piece.size();
     if (sent == Sent::kAll) total += piece.size();
   }
-  if (sent == Sent::kBroken) return -1;
+  if (sent == Sent::kBroken && total == 0) return -1;
   bytes_sent_.fetch_add(total, std::memory_order_relaxed);
   return static_cast<std::ptrdiff_t>(total);
 }

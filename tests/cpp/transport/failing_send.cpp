@@ -1,0 +1,27 @@
+#include "failing_send.h"
+
+#include <sys/socket.h>
+
+#include <cerrno>
+
+namespace {
+
+thread_local int calls_left = -1;  // negative: none fails
+
+}  // namespace
+
+namespace remotecl {
+
+void fail_send_after(int calls) { calls_left = calls; }
+
+}  // namespace remotecl
+
+// In the place of the C library's, for this program.
+extern "C" ssize_t send(int descriptor, const void* data, size_t size, int flags) {
+  if (calls_left >= 0 && calls_left-- == 0) {
+    ::shutdown(descriptor, SHUT_RDWR);
+    errno = ECONNRESET;
+    return -1;
+  }
+  return ::sendto(descriptor, data, size, flags, nullptr, 0);
+}
