@@ -293,18 +293,25 @@ std::int32_t PeerLink::take_refusal(TransferId transfer) {
   return status;
 }
 
+std::string PeerLink::end_of_streams() const {
+  std::string reason = streams_.reason();
+  if (!reason.empty()) {
+    const LogScope scope(session_.id());
+    log_warning("gives up the link to peer {}: {}", peer_, reason);
+    return reason;
+  }
+  const bool vanished = control_->vanished() || bulk_->vanished();
+  return vanished ? "the other server does not answer any more" : "the other server closed the connection";
+}
+
 void PeerLink::give_up() {
-  std::string reason;
+  std::string reason = end_of_streams();
   std::deque<Signal> unacknowledged;
   std::vector<Ref<Transfer>> failed;
   {
     MutexLock lock(mutex_);
     lost_ = true;
-    if (reason_.empty()) {
-      const bool vanished = control_->vanished() || bulk_->vanished();
-      reason_ = vanished ? "the other server does not answer any more" : "the other server closed the connection";
-    }
-    reason = reason_;
+    if (!reason_.empty()) reason = reason_;
     pulled_early_.clear();
     dropped_early_.clear();
     refused_.clear();

@@ -104,6 +104,7 @@ class PeerLink final : public RefCounted {
   void take(const Leave&);
   void take(const DropTransfer&) EXCLUDES(mutex_);
   void give_up() EXCLUDES(mutex_);
+  std::string end_of_streams() const;
   template <class Table>
   static void check_unmatched(const Table& table);
 

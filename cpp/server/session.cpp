@@ -102,6 +102,7 @@ void Session::run() {
   } catch (const std::exception& error) {
     last_words = std::string("the server cannot go on with this session: ") + error.what();
   }
+  if (const std::string reason = streams_.reason(); !reason.empty()) log_warning("is given up: {}", reason);
   if (!last_words.empty()) {
     log_warning("{}", last_words);
     if (ResumableConnection* const control = streams_.control()) control->end_when_broken();
@@ -221,7 +222,8 @@ void Session::run_bulk() {
   bulk_sender_.connect(*connection);
   try {
     bulk_receiver_.run(*connection);
-    close("the bulk connection was lost");
+    const std::string reason = streams_.reason();
+    close("the bulk connection was lost" + (reason.empty() ? "" : ": " + reason));
   } catch (const std::exception& error) {
     log_warning("{}", error.what());
     close(error.what());

@@ -4,7 +4,6 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
-#include <random>
 #include <string_view>
 #include <system_error>
 
@@ -42,7 +41,8 @@ Reconnector::Reconnector(Address address, Invitation invitation, std::chrono::mi
       window_(window),
       connect_timeout_(connect_timeout),
       dial_(std::move(dial)),
-      news_(std::move(news)) {}
+      news_(std::move(news)),
+      pause_(kFirstPause) {}
 
 void Reconnector::add(ResumableConnection& stream, Role role) {
   MutexLock lock(mutex_);
@@ -89,8 +89,6 @@ std::vector<Reconnector::Stream> Reconnector::broken_streams() {
 }
 
 void Reconnector::run() {
-  std::minstd_rand random{std::random_device{}()};
-  std::chrono::milliseconds pause = kFirstPause;
   bool is_news = false;  // people have been told that it is lost
   for (std::uint64_t seen = 0;;) {
     {
@@ -101,6 +99,7 @@ void Reconnector::run() {
     }
     bool carried_on = false;  // or they have ended meanwhile
     for (auto streams = broken_streams(); !streams.empty(); streams = broken_streams()) {
+      if (is_in_vain(streams) && !rest(Clock::time_point::max())) return;
       std::string failure;
       Clock::time_point since = Clock::time_point::max();
       try {
@@ -115,7 +114,7 @@ void Reconnector::run() {
       }
       carried_on = failure.empty();
       if (carried_on) {
-        pause = kFirstPause;
+        if (!is_in_vain(streams)) pause_ = kFirstPause;
         continue;
       }
       if (Clock::now() - since >= window_) {
@@ -126,14 +125,29 @@ void Reconnector::run() {
         news_("the connection to " + address_.text() + " is lost; trying to connect again for " +
               seconds_text(window_) + " (" + failure + ")");
       }
-      const auto jitter = std::chrono::milliseconds(static_cast<int>(random() % static_cast<unsigned>(pause.count())));
-      MutexLock lock(mutex_);
-      changed_.wait_until(mutex_, std::min(Clock::now() + pause / 2 + jitter, since + window_));
-      if (stopping_) return;
-      pause = std::min(2 * pause, kLongestPause);
+      if (!rest(since + window_)) return;
     }
     if (std::exchange(is_news, false) && carried_on) news_("connected to " + address_.text() + " again");
   }
+}
+
+bool Reconnector::rest(Clock::time_point until) {
+  const auto jitter = std::chrono::milliseconds(random_() % static_cast<unsigned>(pause_.count()));
+  until = std::min(until, Clock::now() + pause_ / 2 + jitter);
+  pause_ = std::min(2 * pause_, kLongestPause);
+  MutexLock lock(mutex_);
+  while (!stopping_ && changed_.wait_until(mutex_, until) == std::cv_status::no_timeout) {
+  }
+  return !stopping_;
+}
+
+// Whether one of them has been carried on before, and twice nothing came through.
+bool Reconnector::is_in_vain(const std::vector<Stream>& streams) {
+  return std::any_of(streams.begin(), streams.end(), [this](const Stream& stream) {
+    const Flow& flow = flows_[stream.connection];
+    const std::uint64_t bytes = stream.connection->bytes_received() + stream.connection->acknowledged_bytes();
+    return flow.was_in_vain && bytes == flow.bytes;
+  });
 }
 
 bool Reconnector::found_nobody() const {
@@ -189,6 +203,9 @@ std::string Reconnector::carry_on(const Stream& stream) {
     if (!stream.connection->resume(attempt, connection, there.received) && !stream.connection->ended()) {
       throw StreamGone(address_.text() + " says that it has received what was not sent, or not what it had received");
     }
+    const std::uint64_t bytes = attempt.received + there.received;
+    Flow& flow = flows_[stream.connection];
+    flow = {bytes, true, flow.is_carried && bytes == flow.bytes};
   } catch (const StreamGone&) {
     throw;
   } catch (const std::exception& error) {
@@ -204,7 +221,7 @@ void Reconnector::give_up(const std::string& reason) {
     reason_ = reason;
     streams = streams_;
   }
-  for (const Stream& stream : streams) stream.connection->shutdown();
+  for (const Stream& stream : streams) stream.connection->end(reason);
 }
 
 }  // namespace remotecl

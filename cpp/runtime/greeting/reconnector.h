@@ -3,8 +3,10 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <random>
 #include <string>
 #include <thread>
+#include <unordered_map>
 #include <vector>
 
 #include "runtime/base/mutex.h"
@@ -18,7 +20,8 @@ std::chrono::milliseconds reconnect_window();
 
 // Carries on the streams of one session, or of one link, that this side has connected: when one breaks, it connects
 // again, at once, then with growing and random pauses (exponential back-off with jitter), until the window has passed
-// or the other side says that there is nothing to go on with. Then the streams end. Any thread.
+// or the other side says that there is nothing to go on with. Then the streams end. Connections over which no byte
+// comes through count as none. Any thread.
 class Reconnector {
  public:
   // What people may want to know, on the thread that connects: that it takes a while, and that it has succeeded.
@@ -47,8 +50,17 @@ class Reconnector {
     ResumableConnection* connection;
     Role role;
   };
+  // What has come through the connections that carried a stream on.
+  struct Flow {
+    std::uint64_t bytes = 0;  // of the stream, both ways, when it was last carried on
+    bool is_carried = false;
+    bool was_in_vain = false;  // nothing had come through the connection before
+  };
 
   void run() EXCLUDES(mutex_);
+  // A pause that grows. False when no more is to be tried.
+  bool rest(std::chrono::steady_clock::time_point until) EXCLUDES(mutex_);
+  bool is_in_vain(const std::vector<Stream>& streams);
   std::shared_ptr<Connection> dial() EXCLUDES(mutex_);
   // Empty, or why it cannot be carried on now.
   std::string carry_on(const Stream& stream) EXCLUDES(mutex_);
@@ -61,6 +73,11 @@ class Reconnector {
   const std::chrono::milliseconds connect_timeout_;
   const Dial dial_;
   const News news_;
+
+  // The thread's.
+  std::chrono::milliseconds pause_{0};
+  std::minstd_rand random_{std::random_device{}()};
+  std::unordered_map<const ResumableConnection*, Flow> flows_;
 
   mutable Mutex mutex_;
   ConditionVariable changed_;

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <memory>
+#include <string>
 
 #include "runtime/protocol/frames.h"
 #include "runtime/protocol/messages.h"
@@ -37,6 +38,13 @@ class StreamPair {
   void end_when_broken() const {
     if (ResumableConnection* const stream = control()) stream->end_when_broken();
     if (ResumableConnection* const stream = bulk()) stream->end_when_broken();
+  }
+  // Why one of them has been given up, for people; empty when none has.
+  std::string reason() const {
+    for (const ResumableConnection* const stream : {control(), bulk()}) {
+      if (std::string reason = stream != nullptr ? stream->reason() : ""; !reason.empty()) return reason;
+    }
+    return {};
   }
   void set_window(std::chrono::milliseconds window) const {
     if (ResumableConnection* const stream = control()) stream->set_window(window);

@@ -110,9 +110,12 @@ bool ResumableConnection::await_carrier() {
       if (std::chrono::steady_clock::now() >= end) break;
       changed_.wait_until(state_mutex_, std::min(end, std::chrono::steady_clock::now() + kHopelessEvery));
     }
-    if (hooks_.hopeless && hooks_.hopeless()) break;
+    if (hooks_.hopeless && hooks_.hopeless()) {
+      end("its connection was lost, and the process at the other end has ended");
+      return false;
+    }
   }
-  shutdown();
+  end("its connection was lost, and no other one took its place in time");
   return false;
 }
 
@@ -321,12 +324,13 @@ void ResumableConnection::broke(const std::shared_ptr<Connection>& carrier) {
   if (!ends && hooks_.broken) hooks_.broken();
 }
 
-void ResumableConnection::shutdown() {
+void ResumableConnection::end(const std::string& reason) {
   std::shared_ptr<Connection> carrier;
   {
     MutexLock lock(state_mutex_);
     if (state_ == State::kEnded) return;
     state_ = State::kEnded;
+    reason_ = reason;
     carrier = std::move(carrier_);
     carrier_ = nullptr;
     signal_reader();
@@ -350,11 +354,21 @@ ResumableConnection::Attempt ResumableConnection::detach() {
   return attempt;
 }
 
+ResumableConnection::Fit ResumableConnection::fit(std::uint64_t peer_received) {
+  MutexLock lock(write_mutex_);
+  return fit_of(peer_received);
+}
+
+ResumableConnection::Fit ResumableConnection::fit_of(std::uint64_t peer_received) const {
+  if (peer_received > kept_.end()) return Fit::kNeverSent;
+  return peer_received < kept_.begin() ? Fit::kOutdated : Fit::kFits;
+}
+
 bool ResumableConnection::resume(const Attempt& attempt, std::shared_ptr<Connection> carrier,
                                  std::uint64_t peer_received) {
   {
     MutexLock write_lock(write_mutex_);
-    const bool is_possible = peer_received >= kept_.begin() && peer_received <= kept_.end();
+    const bool is_possible = fit_of(peer_received) == Fit::kFits;
     MutexLock lock(state_mutex_);
     if (!is_possible || attempt.number != attempts_ || state_ != State::kBroken) return false;
     state_ = State::kCarried;
@@ -393,6 +407,11 @@ bool ResumableConnection::broken() const {
 bool ResumableConnection::ended() const {
   MutexLock lock(state_mutex_);
   return state_ == State::kEnded;
+}
+
+std::string ResumableConnection::reason() const {
+  MutexLock lock(state_mutex_);
+  return reason_;
 }
 
 std::chrono::steady_clock::time_point ResumableConnection::broken_since() const {

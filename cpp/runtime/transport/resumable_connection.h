@@ -44,7 +44,8 @@ class ResumableConnection final : public Connection {
   // Of the connection that carries it now.
   void set_read_timeout(std::chrono::milliseconds timeout) override;
   // For good.
-  void shutdown() override;
+  void shutdown() override { end({}); }
+  void end(const std::string& reason) EXCLUDES(state_mutex_);
   std::size_t streams() const override;
   bool vanished() const override { return vanished_.load(std::memory_order_relaxed); }
 
@@ -73,12 +74,18 @@ class ResumableConnection final : public Connection {
     std::uint64_t received;
   };
   Attempt detach();
+  // Between the two: whether it can go on where the other side has received so many. kOutdated: more has been
+  // acknowledged before, so this was said before that, or by somebody who is confused.
+  enum class Fit { kFits, kOutdated, kNeverSent };
+  Fit fit(std::uint64_t peer_received) EXCLUDES(write_mutex_);
   // The second half: the other side has received so many. Sends again what it lacks, unless the carrier breaks. False
   // when a later attempt has begun, the stream has ended, or the number cannot be.
   bool resume(const Attempt& attempt, std::shared_ptr<Connection> carrier, std::uint64_t peer_received);
 
   bool broken() const;
   bool ended() const;
+  // Why it has ended, for people; empty when it was shut down, or ended with its connection.
+  std::string reason() const EXCLUDES(state_mutex_);
   // Since when it is broken.
   std::chrono::steady_clock::time_point broken_since() const;
   // From now on, the end of the connection is that of the stream.
@@ -106,6 +113,7 @@ class ResumableConnection final : public Connection {
   bool await_carrier() EXCLUDES(state_mutex_);
   bool is_still_crowded() EXCLUDES(write_mutex_);
   bool is_crowded() REQUIRES(write_mutex_);
+  Fit fit_of(std::uint64_t peer_received) const REQUIRES(write_mutex_);
   // `copied`: what of `size` bytes keep() copies.
   template <class Keep, class Send>
   bool write_kept(std::size_t size, std::size_t copied, Keep&& keep, Send&& send) EXCLUDES(write_mutex_);
@@ -130,6 +138,7 @@ class ResumableConnection final : public Connection {
   std::chrono::steady_clock::time_point broken_since_ GUARDED_BY(state_mutex_);
   std::chrono::milliseconds window_ GUARDED_BY(state_mutex_);
   bool ends_when_broken_ GUARDED_BY(state_mutex_) = false;
+  std::string reason_ GUARDED_BY(state_mutex_);
   std::atomic<std::uint64_t> generation_{1};  // of carriers; written with state_mutex_
   std::atomic<bool> vanished_{false};
 

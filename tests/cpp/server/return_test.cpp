@@ -148,13 +148,28 @@ TEST_F(ReturnTest, WhatWasSaidOnceProvesNothingLater) {
 }
 
 TEST_F(ReturnTest, NobodyCanHaveReceivedWhatWasNotSent) {
-  come_back(invitation_.secret, received_ + 1'000'000);
-  std::byte byte;
-  EXPECT_EQ(control_->read_some({&byte, 1}), 0u);
-  EXPECT_EQ(come_back(), sent_) << "the session is still there";
   write(encoded(ClientReceived{StreamKind::kControl, received_ + 1'000'000}).bytes());
   wait<SessionError>();
   EXPECT_TRUE(ends());
+}
+
+// Before it is welcomed, so that it does not try again and again.
+TEST_F(ReturnTest, WhoSaysSoWhenComingBackLosesTheSession) {
+  EXPECT_THROW(come_back(invitation_.secret, received_ + 1'000'000), StreamGone);
+  EXPECT_TRUE(ends());
+}
+
+TEST_F(ReturnTest, AnAttemptThatComesLateChangesNothing) {
+  const std::uint64_t before = received_;
+  write(encoded(Ping{1}).bytes());
+  wait<Pong>();
+  write(encoded(ClientReceived{StreamKind::kControl, received_}).bytes());
+  write(encoded(Ping{2}).bytes());
+  wait<Pong>();
+  EXPECT_THROW(come_back(invitation_.secret, before), StreamGone);
+  EXPECT_EQ(come_back(), sent_);
+  write(encoded(Ping{3}).bytes());
+  wait<Pong>();
 }
 
 TEST_F(ReturnTest, TheSessionEndsWhenTheClientStaysAway) {

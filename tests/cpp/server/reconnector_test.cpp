@@ -1,0 +1,98 @@
+// A stream that is carried on again and again, by a server that may end each connection at once.
+#include "runtime/greeting/reconnector.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "runtime/greeting/secret.h"
+#include "runtime/transport/loopback.h"
+#include "runtime/transport/tcp.h"
+#include "server/handshake.h"
+
+namespace remotecl::testing {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+// Has a stream of a session, whatever its counts, and nothing else.
+class FakeServer {
+ public:
+  explicit FakeServer(const Invitation& invitation) : invitation_(invitation) {
+    thread_ = std::thread([this] {
+      while (auto connection = listener_.accept()) serve(*connection);
+    });
+  }
+  ~FakeServer() {
+    listener_.close();
+    thread_.join();
+  }
+  FakeServer(const FakeServer&) = delete;
+  FakeServer& operator=(const FakeServer&) = delete;
+
+  std::shared_ptr<Connection> dial() { return tcp::connect(listener_.address(), 5s); }
+  Address address() const { return listener_.address(); }
+  // Returns when so many have come back since it was made.
+  Clock::time_point await(int returns) {
+    std::unique_lock lock(mutex_);
+    EXPECT_TRUE(changed_.wait_for(lock, 30s, [&] { return returns_ >= returns; }));
+    return Clock::now();
+  }
+  // Sends a byte to each who comes back, before it ends the connection.
+  void send_something() { sends_ = true; }
+
+ private:
+  void serve(Connection& connection) {
+    const Deadline deadline = Clock::now() + 10s;
+    const auto hello = server::read_hello(connection, invitation_.epoch, deadline);
+    ASSERT_TRUE(hello);
+    const auto back =
+        server::readmit(connection, *hello, invitation_.epoch, {&invitation_.secret, 1}, kFeatureResume, deadline);
+    ASSERT_TRUE(back);
+    server::welcome_back(connection, invitation_.epoch, *hello, *back, kFeatureResume, 0);
+    if (sends_) connection.write(as_bytes("x"));
+    const std::lock_guard lock(mutex_);
+    ++returns_;
+    changed_.notify_all();
+  }
+
+  const Invitation invitation_;
+  tcp::Listener listener_{{"127.0.0.1", 0}};
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int returns_ = 0;
+  std::atomic<bool> sends_{false};
+  std::thread thread_;
+};
+
+TEST(ReconnectorTest, ConnectionsOverWhichNothingComesAreMadeMoreAndMoreSlowly) {
+  const Invitation invitation{7, 8, random_secret()};
+  FakeServer server(invitation);
+  Reconnector reconnector(
+      server.address(), invitation, 30s, 5s, [&](std::chrono::milliseconds, Deadline) { return server.dial(); },
+      [](const std::string&) {});
+  auto [near, far] = loopback::make_pair();
+  ResumableConnection stream(std::move(near), 30s,
+                             {[&] { reconnector.broken(); }, [](std::uint64_t /*received*/) {}, {}});
+  reconnector.add(stream, Role::kControl);
+  std::thread reader([&] {
+    std::byte byte;
+    while (stream.read_some({&byte, 1}) != 0) {
+    }
+  });
+  const auto begin = Clock::now();
+  far->shutdown();
+  // The second one has shown that the first was of no use; from then on 10, 20, 40, 80 and 160 ms at least.
+  const auto seventh = server.await(7);
+  EXPECT_GT(seventh - begin, 300ms);
+  server.send_something();
+  const auto ninth = server.await(9);  // the eighth is still waited for
+  EXPECT_LT(server.await(20) - ninth, 1s);
+  reconnector.stop();
+  stream.shutdown();
+  reader.join();
+}
+
+}  // namespace
+}  // namespace remotecl::testing
