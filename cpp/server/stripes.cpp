@@ -4,6 +4,7 @@
 #include <array>
 
 #include "runtime/greeting/secret.h"
+#include "runtime/transport/loopback.h"
 #include "runtime/transport/striped_connection.h"
 
 namespace remotecl::server {
@@ -76,8 +77,9 @@ std::uint64_t StripeGroup::await_count(Connection& first) {
 std::unique_ptr<Connection> StripeGroup::join(std::unique_ptr<Connection> first) {
   if (places_ == 0) return first;
   const std::uint64_t count = await_count(*first);
-  if (count == 0) first->shutdown();
-  if (count < 2) return first;
+  // Handshake bytes may still be queued in it, which would be read as the stream's.
+  if (count == 0) return loopback::make_pair().first;
+  if (count == 1) return first;
   std::vector<std::shared_ptr<Connection>> carriers;
   carriers.push_back(std::move(first));
   MutexLock lock(table_.mutex_);

@@ -44,8 +44,8 @@ class StripeGroup {
   StripeGroup(const StripeGroup&) = delete;
   StripeGroup& operator=(const StripeGroup&) = delete;
 
-  // Waits until whoever connects says that its connections are made, and gives the stream: `first` if it is alone,
-  // which has been shut down when the peer is gone or did not behave.
+  // Waits until whoever connects says that its connections are made, and gives the stream: `first` if it is alone, one
+  // that has ended when the peer is gone or did not behave.
   std::unique_ptr<Connection> join(std::unique_ptr<Connection> first);
   // The stream has begun, or will not: no more connections belong to it.
   void leave();

@@ -168,6 +168,23 @@ TEST_F(StripesTest, GoesOnWhenTheFirstIsLostBeforeTheOthersAreMade) {
   EXPECT_EQ(greet_again(*connect(), address(), Role::kBulk, invitation, 0).received, 0u);
 }
 
+// What was said to put the stream together is none of its bytes.
+TEST_F(StripesTest, NothingOfAConnectionThatFailedToGatherOthersIsBulkData) {
+  auto control = connect();
+  const Welcome welcome = greet_server(*control, address(), nullptr, Role::kControl, kFeatureResumable);
+  const Invitation invitation{welcome.session, welcome.epoch, welcome.secret};
+  auto first = connect();
+  greet_session(*first, address(), Role::kBulk, invitation, kFeatureResumable | features_of_stripes(3));
+  ByteBuffer words;
+  words.append(encode_frame<StripesJoined, kStripesJoinedSize>({3}));  // none of them is there
+  words.append(std::vector<std::byte>(64, std::byte{3}));
+  ASSERT_TRUE(first->write(words.bytes()));
+  first->set_read_timeout(20s);
+  std::byte byte;
+  EXPECT_EQ(first->read_some({&byte, 1}), 0u);
+  EXPECT_EQ(greet_again(*connect(), address(), Role::kBulk, invitation, 0).received, 0u);
+}
+
 TEST_F(StripesTest, GoesOnOverAsManyOrFewerConnections) {
   auto control = connect();
   const Welcome welcome = greet_server(*control, address(), nullptr, Role::kControl, kFeatureResumable);
