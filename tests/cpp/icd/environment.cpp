@@ -36,7 +36,7 @@ void Environment::SetUp() {
   } else {
     std::vector<std::string> options;
     std::string query;
-    if (faults_ && faults_->corrupts) {
+    if (speaks_tls_) {
       query = "?pin=" + Daemon::make_certificate(folder_);
       options = {"--tls", folder_ + "/certificate.pem", folder_ + "/key.pem"};
     }

@@ -17,11 +17,14 @@ namespace remotecl::testing {
 // the first OpenCL call; used by the main thread, or by others while nothing changes.
 class Environment : public ::testing::Environment {
  public:
-  explicit Environment(int daemons, std::vector<std::string> daemon_environment = {})
-      : count_(daemons), daemon_environment_(std::move(daemon_environment)) {}
+  explicit Environment(int daemons, std::vector<std::string> daemon_environment = {}, bool speaks_tls = false)
+      : count_(daemons), daemon_environment_(std::move(daemon_environment)), speaks_tls_(speaks_tls) {}
   // Daemons that can only be reached over a bad network, and through TLS where that corrupts bytes.
   Environment(int daemons, const FaultRelay::Faults& faults, std::vector<std::string> daemon_environment)
-      : count_(daemons), daemon_environment_(std::move(daemon_environment)), faults_(faults) {}
+      : count_(daemons),
+        daemon_environment_(std::move(daemon_environment)),
+        speaks_tls_(faults.corrupts),
+        faults_(faults) {}
 
   void SetUp() override;
   void TearDown() override;
@@ -45,6 +48,7 @@ class Environment : public ::testing::Environment {
 
   const int count_;
   const std::vector<std::string> daemon_environment_;
+  const bool speaks_tls_;
   const std::optional<FaultRelay::Faults> faults_;
   std::string folder_;
   std::vector<std::unique_ptr<Daemon>> daemons_;
