@@ -50,7 +50,6 @@ constexpr std::string_view kDeviceSideExtensions[] = {
     "cl_khr_spirv_no_integer_wrap_decoration",
     "cl_khr_spirv_queries",
     "cl_khr_suggested_local_work_size",
-    "cl_khr_pci_bus_info",
     "cl_khr_extended_versioning",
     "cl_intel_device_attribute_query",
     "cl_nv_compiler_options",
@@ -80,7 +79,8 @@ bool is_device_side(std::string_view extension) {
 
 // OpenCL C features that depend on what is reported unsupported below.
 bool is_supported_feature(std::string_view feature) {
-  constexpr std::string_view kUnsupported[] = {"__opencl_c_pipes", "__opencl_c_device_enqueue"};
+  constexpr std::string_view kUnsupported[] = {"__opencl_c_pipes", "__opencl_c_device_enqueue",
+                                               "__opencl_c_atomic_scope_all_devices"};
   return std::find(std::begin(kUnsupported), std::end(kUnsupported), feature) == std::end(kUnsupported);
 }
 
@@ -139,9 +139,24 @@ constexpr cl_device_info kZeroBits[] = {
     CL_DEVICE_DEVICE_ENQUEUE_CAPABILITIES,
 };
 
+// Where the device sits in its own machine. Programs look there on theirs: they would take it for another device, bind
+// threads to the wrong cores, or take two devices of two servers for one.
+constexpr cl_device_info kPlacesInItsMachine[] = {
+    CL_DEVICE_PCI_BUS_INFO_KHR,
+    0x4008,  // CL_DEVICE_PCI_BUS_ID_NV
+    0x4009,  // CL_DEVICE_PCI_SLOT_ID_NV
+    0x400A,  // CL_DEVICE_PCI_DOMAIN_ID_NV
+};
+
 template <std::size_t N>
 bool is_in(const cl_device_info (&list)[N], cl_device_info name) {
   return std::find(std::begin(list), std::end(list), name) != std::end(list);
+}
+
+// No command shares memory with another device, or with the host, while it runs.
+cl_device_atomic_capabilities atomic_capabilities(Device& device, cl_device_info name) {
+  return device.number<cl_device_atomic_capabilities>(name) &
+         ~cl_device_atomic_capabilities{CL_DEVICE_ATOMIC_SCOPE_ALL_DEVICES};
 }
 
 // False when the native answer stands.
@@ -153,6 +168,8 @@ bool answer_unsupported(Device& device, cl_device_info name, const InfoSink& sin
     sink.value<cl_uint>(0);
   } else if (is_in(kZeroBits, name)) {
     sink.value<cl_bitfield>(0);
+  } else if (is_in(kPlacesInItsMachine, name)) {
+    throw icd::ApiError{CL_INVALID_VALUE};
   } else {
     return false;
   }
@@ -168,6 +185,21 @@ cl_device_command_buffer_capabilities_khr command_buffer_capabilities(Device& de
 }
 
 using Row = icd::InfoRow<Device>;
+
+// What is true of the device from here, whatever its driver says; if that knows the query.
+template <class T, class Answer>
+void correct(Device& device, cl_device_info name, const InfoSink& sink, Answer answer) {
+  require(device.info(name) != nullptr, CL_INVALID_VALUE);
+  sink.value<T>(answer);
+}
+template <class T, cl_device_info kName, T kAnswer>
+constexpr Row kCorrected = {kName, [](Device& d, const InfoSink& sink) { correct<T>(d, kName, sink, kAnswer); }};
+template <cl_device_info kName>
+constexpr Row kAtomicCapabilities = {kName, [](Device& d, const InfoSink& sink) {
+                                       correct<cl_device_atomic_capabilities>(d, kName, sink,
+                                                                              atomic_capabilities(d, kName));
+                                     }};
+
 const Row kDeviceInfo[] = {
     {CL_DEVICE_PLATFORM, [](Device& d, const InfoSink& sink) { sink.value(d.platform().handle()); }},
     {CL_DEVICE_PARENT_DEVICE,
@@ -186,6 +218,29 @@ const Row kDeviceInfo[] = {
      [](Device& d, const InfoSink& sink) {
        require(d.info(CL_DEVICE_SVM_CAPABILITIES) != nullptr, CL_INVALID_VALUE);
        sink.value(svm_capabilities(d));
+     }},
+    // Memory that is mapped here is not the device's, on one machine either.
+    kCorrected<cl_bool, CL_DEVICE_HOST_UNIFIED_MEMORY, CL_FALSE>,
+    kCorrected<cl_bool, CL_DEVICE_INTEGRATED_MEMORY_NV, CL_FALSE>,
+    kAtomicCapabilities<CL_DEVICE_ATOMIC_MEMORY_CAPABILITIES>,
+    kAtomicCapabilities<CL_DEVICE_ATOMIC_FENCE_CAPABILITIES>,
+    // Objects are not shared with other interfaces: nothing synchronizes with them.
+    kCorrected<cl_bool, CL_DEVICE_PREFERRED_INTEROP_USER_SYNC, CL_TRUE>,
+    // It names an adapter of the machine that the program runs on.
+    kCorrected<cl_bool, CL_DEVICE_LUID_VALID_KHR, CL_FALSE>,
+    // Profiles count in this host's clock already.
+    kCorrected<cl_ulong, CL_DEVICE_PROFILING_TIMER_OFFSET_AMD, 0>,
+    // Of no known kind, for the reason of kPlacesInItsMachine.
+    {CL_DEVICE_TOPOLOGY_AMD,
+     [](Device& d, const InfoSink& sink) {
+       correct<cl_device_topology_amd>(d, CL_DEVICE_TOPOLOGY_AMD, sink, cl_device_topology_amd{});
+     }},
+    // "the latest version of the conformance test suite that this device has fully passed": the driver has, and not
+    // together with this runtime. Other drivers that have passed none answer so, too.
+    {CL_DEVICE_LATEST_CONFORMANCE_VERSION_PASSED,
+     [](Device& d, const InfoSink& sink) {
+       require(d.info(CL_DEVICE_LATEST_CONFORMANCE_VERSION_PASSED) != nullptr, CL_INVALID_VALUE);
+       sink.text("v0000-01-01-00");
      }},
     {CL_DEVICE_EXTENSIONS, [](Device& d, const InfoSink& sink) { sink.text(extensions(d)); }},
     {CL_DEVICE_EXTENSIONS_WITH_VERSION, [](Device& d, const InfoSink& sink) { sink.list(extension_versions(d)); }},

@@ -20,8 +20,10 @@ struct Range {
 constexpr std::array kDeviceInfo = {
     Range{0x1000, 0x107F},  // OpenCL 1.0 to 3.0 and cl_khr extensions
     Range{0x12B9, 0x12BB},  // cl_khr_spirv_queries
+    Range{0x2035, 0x2035},  // cl_khr_subgroup_named_barrier
     Range{0x4000, 0x4010},  // NVIDIA
     Range{0x4030, 0x404F},  // AMD
+    Range{0x40E0, 0x40E0},  // cl_khr_spir
     Range{0x4108, 0x410F},  // Intel
     Range{0x4230, 0x4233},  // cl_ext_cxx_for_opencl, cl_ext_float_atomics
     Range{0x4250, 0x4256},  // Intel's device attributes
