@@ -18,8 +18,13 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/settings.h"
+#include "runtime/greeting/stripes.h"
 #include "runtime/transport/address.h"
+#include "runtime/transport/busy_poll.h"
 #include "runtime/transport/certificate.h"
+#include "runtime/transport/shared_memory.h"
+#include "runtime/transport/vanished_peers.h"
 #include "server/log.h"
 #include "server/metrics_port.h"
 #include "server/server.h"
@@ -155,8 +160,18 @@ std::unique_ptr<server::MetricsPort> open_metrics(server::Server& server, const 
   return port;
 }
 
+// What they are set to is judged now, and not when the first client comes.
+void read_settings() {
+  shared_memory::wanted();
+  bulk_streams();
+  busy_poll_time();
+  heartbeat_interval();
+}
+
 int run(const Options& options) {
   const int signals = block_signals();
+  settings::tell_through([](const std::string& line) { server::log_warning("{}", line); });
+  read_settings();
   const Address address = tcp::resolve_local(parse_address(options.listen, kDefaultPort));
   server::LimitsTable limits = server::read_limits(options.limits_file, options.limits);
   require_protection(address, options, limits);
@@ -240,7 +255,10 @@ int main(int argc, char** argv) {
   server::start_log(options.log_format == "json" ? server::LogFormat::kJson : server::LogFormat::kText,
                     server::log_level(options.log_level));
   try {
-    if (options.is_session_process) return server::run_session_process(options.devices);
+    if (options.is_session_process) {
+      settings::tell_through([](const std::string&) {});  // the daemon has told
+      return server::run_session_process(options.devices);
+    }
     return options.new_certificate.empty() ? run(options) : write_certificate(options.new_certificate);
   } catch (const std::exception& error) {
     server::log_end(error.what());

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from . import _settings
 from .connection import native
 from .errors import RemoteCLError
 
@@ -248,8 +249,10 @@ def _is_interactive() -> bool:
 
 def start_by_default() -> None:
     """Turns progress on where it is wanted, when the package is imported."""
-    setting = os.environ.get("REMOTECL_PROGRESS", "")
-    wanted = setting not in ("0", "off", "false") if setting else _is_interactive()
+    wanted = _settings.on_or_off(os.environ, "REMOTECL_PROGRESS")
+    if wanted is None:
+        _settings.tell(os.environ, "REMOTECL_PROGRESS")
+        wanted = _is_interactive()
     if wanted and _has_tqdm():
         _state.set(True)
 

@@ -241,7 +241,7 @@ def test_residency_follows_the_writes(connection):
     assert buffer.int_ptr in {entry.buffer for entry in remotecl.residency()}
 
 
-@pytest.mark.parametrize("setting, expected", [("on", True), ("off", False)])
+@pytest.mark.parametrize("setting, expected", [("on", True), ("off", False), ("0", False), ("False", False)])
 def test_a_client_on_the_servers_host_shares_memory_with_it(run_program, cluster, setting, expected):
     program = f"""
 import pathlib, numpy, pyopencl as cl, remotecl
@@ -256,3 +256,28 @@ assert (got == sent).all()
 assert ("memfd:remotecl" in pathlib.Path("/proc/self/maps").read_text()) is {expected}
 """
     run_program(program, REMOTECL_SHARED_MEMORY=setting)
+
+
+def test_variables_that_mean_nothing_are_told_of_once(run_program, addresses):
+    wrong = {
+        "REMOTECL_SHARED_MEMORY": "banana",
+        "REMOTECL_RECONNECT": "abc",
+        "REMOTECL_BUSY_POLL": "x",
+        "REMOTECL_PEERS": "maybe",
+        "REMOTECL_DISABLE": "please",
+    }
+    program = """
+import pyopencl as cl, remotecl
+(platform,) = (platform for platform in cl.get_platforms() if platform.name == "remotecl")
+cl.Context(platform.get_devices())
+print(len(remotecl.servers()))
+"""
+    result = run_program(program, REMOTECL_SERVERS=addresses, **wrong)
+    assert result.stdout.strip() == "2"
+    lines = result.stderr.splitlines()
+    for name, value in wrong.items():
+        begin = f"remotecl: {name}={value} means nothing and is ignored; it takes "
+        told = [line for line in lines if line.startswith(begin)]
+        assert len(told) == 1, result.stderr
+    assert len(lines) == len(wrong), result.stderr
+    assert run_program(program, REMOTECL_SERVERS=addresses, REMOTECL_LOG="off", **wrong).stderr == ""

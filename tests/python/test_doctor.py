@@ -88,12 +88,19 @@ def test_a_problem_is_said_with_its_remedy_and_counts(run_remotecl):
     [
         ("REMOTECL_SERVER", "gpu1", "problem", "REMOTECL_SERVERS"),
         ("REMOTECL_COLOUR", "red", "problem", "REMOTECL_SERVERS, "),
-        ("REMOTECL_PEERS", "no", "problem", "on or off"),
+        ("REMOTECL_PEERS", "maybe", "problem", "on or off"),
+        ("REMOTECL_PEERS", "No", "ok", "goes through the client"),
+        ("REMOTECL_SHARED_MEMORY", "0", "ok", "shared memory"),
+        ("REMOTECL_SHARED_MEMORY", "", "note", "empty"),
+        ("REMOTECL_RECONNECT", "abc", "problem", "0 to 86400"),
+        ("REMOTECL_RECONNECT", "off", "ok", "lost connection"),
         ("REMOTECL_BUSY_POLL", "fast", "problem", "0 to 1000000"),
         ("REMOTECL_BUSY_POLL", "50", "ok", "microseconds"),
         ("REMOTECL_BULK_STREAMS", "4", "ok", "connections"),
         ("REMOTECL_BULK_STREAMS", "9", "problem", "1 to 8"),
         ("REMOTECL_DISABLE", "1", "note", "unset it"),
+        ("REMOTECL_DISABLE", "0", "ok", "no platform"),
+        ("REMOTECL_DISABLE", "please", "problem", "on or off"),
         ("OCL_ICD_VENDORS", "/does/not/exist", "problem", "/does/not/exist"),
         ("OCL_ICD_VENDORS", "libpocl.so.2", "ok", "libpocl.so.2"),
         ("OCL_ICD_FILENAMES", "/does/not/exist.so", "problem", "/does/not/exist.so"),
@@ -111,7 +118,7 @@ def test_variables_are_judged(name, value, status, words):
 
 def test_the_table_has_every_variable_that_is_read():
     sources = [*ROOT.glob("cpp/**/*.cpp"), *ROOT.glob("python/**/*.py"), *ROOT.glob("python/**/*.c*")]
-    reads = re.compile(r"""(?:getenv\(|environ\.get\(|environ\[)["'](REMOTECL_\w+)""")
+    reads = re.compile(r"""(?:getenv\(|environ\.get\(|environ\[|environ, |settings::\w+\()["'](REMOTECL_\w+)""")
     read = {name for file in sources for name in reads.findall(file.read_text())}
     assert read - set(VARIABLES) == set()
     assert {name for name in VARIABLES if name not in (ROOT / "docs" / "environment.md").read_text()} == set()

@@ -103,7 +103,14 @@ with bar(2, "nobody looks") as unseen:
 def test_it_is_on_by_default_at_a_prompt(run_program):
     program = "import sys; sys.ps1 = '>>> '; import remotecl; print(remotecl.progress())"
     assert run_program(program).stdout.strip() == "True"
-    assert run_program(program, REMOTECL_PROGRESS="0").stdout.strip() == "False"
+    for word in ("0", "No", "OFF", "false"):
+        assert run_program(program, REMOTECL_PROGRESS=word).stdout.strip() == "False"
+
+
+def test_a_setting_that_means_nothing_is_told_of(run_program):
+    result = run_program("import remotecl; print(remotecl.progress())", REMOTECL_PROGRESS="ba\nnana")
+    assert result.stdout.strip() == "False"
+    assert result.stderr == "remotecl: REMOTECL_PROGRESS=ba nana means nothing and is ignored; it takes on or off\n"
 
 
 def test_without_tqdm_there_are_none_and_asking_says_why(run_program):

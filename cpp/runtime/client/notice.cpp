@@ -1,14 +1,13 @@
 #include "runtime/client/notice.h"
 
 #include <cstdio>
-#include <cstdlib>
-#include <string_view>
+
+#include "runtime/base/settings.h"
 
 namespace remotecl {
 
 void notice(const std::string& text) {
-  const char* log = std::getenv("REMOTECL_LOG");
-  if (log != nullptr && std::string_view(log) == "off") return;
+  if (!settings::on_or_off("REMOTECL_LOG").value_or(true)) return;
   std::fprintf(stderr, "remotecl: %s\n", text.c_str());
 }
 

@@ -1,9 +1,7 @@
 #include "runtime/client/peer_links.h"
 
-#include <cstdlib>
-#include <cstring>
-
 #include "runtime/base/printable.h"
+#include "runtime/base/settings.h"
 #include "runtime/client/handle.h"
 #include "runtime/client/notice.h"
 #include "runtime/client/session.h"
@@ -17,14 +15,9 @@ constexpr std::chrono::seconds kRetryPause{5};
 // Servers give up on addresses sooner; this is for one that does not answer at all.
 constexpr std::chrono::seconds kDecisionMax{10};
 
-bool enabled_by_user() {
-  const char* peers = std::getenv("REMOTECL_PEERS");
-  return peers == nullptr || std::strcmp(peers, "off") != 0;
-}
-
 }  // namespace
 
-PeerLinks::PeerLinks() : enabled_(enabled_by_user()) {}
+PeerLinks::PeerLinks() : enabled_(settings::on_or_off("REMOTECL_PEERS").value_or(true)) {}
 
 PeerLinks& PeerLinks::instance() {
   static PeerLinks& links = *new PeerLinks;  // never destroyed, as the platform

@@ -5,9 +5,11 @@
 #include <stdexcept>
 #include <utility>
 
+#include "runtime/base/settings.h"
 #include "runtime/client/fork.h"
 #include "runtime/client/notice.h"
 #include "runtime/client/operations.h"
+#include "runtime/transport/busy_poll.h"
 
 namespace remotecl {
 namespace {
@@ -30,7 +32,7 @@ Platform& Platform::instance() {
 void Platform::connect_configured() {
   const std::lock_guard lock(mutex_);
   if (std::exchange(read_environment_, true)) return;
-  if (std::getenv("REMOTECL_DISABLE") != nullptr) return;
+  if (settings::on_or_off("REMOTECL_DISABLE").value_or(false)) return;
   const char* configured = std::getenv("REMOTECL_SERVERS");
   if (configured == nullptr) return;
   std::vector<ServerName> names;
@@ -84,6 +86,7 @@ void Platform::connect(const std::string& servers) {
 
 // All at the same time: what it takes is round trips, and the servers' work.
 std::vector<std::future<std::unique_ptr<Session>>> Platform::open(const std::vector<ServerName>& names) {
+  busy_poll_time();  // a value that means nothing is told of now
   const auto running = std::make_shared<Operations::Running>(Operation::Kind::kConnect, texts(names), names.size());
   std::vector<std::future<std::unique_ptr<Session>>> sessions;
   for (const ServerName& name : names) {

@@ -24,7 +24,7 @@ class Platform final : public Handle<_cl_platform_id, HandleTag::kPlatform, CL_I
   static Platform& instance();
 
   // Connects to the servers of REMOTECL_SERVERS, once. What cannot be reached is said on stderr (unless REMOTECL_LOG is
-  // "off") and left out. Does nothing when REMOTECL_DISABLE is set.
+  // "off") and left out. Does nothing when REMOTECL_DISABLE is on.
   void connect_configured();
   // Connects to more servers; throws ConnectionError or std::invalid_argument, and then none of them is added.
   // Servers that are connected already are skipped. Fails once in_use().

@@ -1,12 +1,11 @@
 #include "runtime/greeting/reconnector.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
-#include <cstdlib>
+#include <random>
 #include <string_view>
 #include <system_error>
 
+#include "runtime/base/settings.h"
 #include "runtime/transport/striped_connection.h"
 
 namespace remotecl {
@@ -26,12 +25,8 @@ std::string seconds_text(std::chrono::milliseconds time) {
 }  // namespace
 
 std::chrono::milliseconds reconnect_window() {
-  const char* text = std::getenv("REMOTECL_RECONNECT");
-  if (text == nullptr) return kDefaultWindow;
-  char* end = nullptr;
-  const double seconds = std::strtod(text, &end);
-  if (end == text || *end != 0 || !std::isfinite(seconds) || seconds < 0) return kDefaultWindow;
-  return std::chrono::milliseconds(static_cast<std::int64_t>(std::min(seconds, 86'400.0) * 1000));
+  const auto seconds = settings::seconds("REMOTECL_RECONNECT", 0, 86'400);
+  return seconds ? std::chrono::milliseconds(static_cast<std::int64_t>(*seconds * 1000)) : kDefaultWindow;
 }
 
 Reconnector::Reconnector(Address address, Invitation invitation, std::chrono::milliseconds window,

@@ -1,12 +1,11 @@
 #include "runtime/greeting/stripes.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <future>
-#include <string_view>
 #include <system_error>
 #include <thread>
 
+#include "runtime/base/settings.h"
 #include "runtime/transport/striped_connection.h"
 
 namespace remotecl {
@@ -37,12 +36,8 @@ std::shared_ptr<Connection> open_stripe(const Address& address, const Invitation
 }  // namespace
 
 unsigned bulk_streams() {
-  if (const char* const text = std::getenv("REMOTECL_BULK_STREAMS")) {
-    const std::string_view setting(text);
-    const unsigned number = setting.size() == 1 ? static_cast<unsigned>(setting[0] - '0') : 0;
-    if (number >= 1 && number <= kStripesMax) return number;
-  }
-  return streams_of(std::thread::hardware_concurrency());
+  const auto number = settings::number("REMOTECL_BULK_STREAMS", "connections", 1, kStripesMax);
+  return number ? static_cast<unsigned>(*number) : streams_of(std::thread::hardware_concurrency());
 }
 
 std::uint64_t stripes_features() { return features_of_stripes(bulk_streams()); }

@@ -1,11 +1,10 @@
 #include "runtime/transport/shared_memory.h"
 
-#include <cstdlib>
 #include <span>
-#include <string_view>
 #include <system_error>
 #include <utility>
 
+#include "runtime/base/settings.h"
 #include "runtime/transport/shared_memory_connection.h"
 
 namespace remotecl::shared_memory {
@@ -34,10 +33,7 @@ std::unique_ptr<Connection> connect(std::unique_ptr<SharedMemorySegment> segment
 
 }  // namespace
 
-bool wanted() {
-  const char* const setting = std::getenv("REMOTECL_SHARED_MEMORY");
-  return setting == nullptr || std::string_view(setting) != "off";
-}
+bool wanted() { return settings::on_or_off("REMOTECL_SHARED_MEMORY").value_or(true); }
 
 std::unique_ptr<Connection> offer(std::unique_ptr<Connection> stream, std::size_t ring_bytes) {
   auto segment = SharedMemorySegment::create(ring_bytes);

@@ -6,10 +6,10 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <system_error>
 #include <thread>
 
+#include "runtime/base/settings.h"
 #include "runtime/transport/stream_connection.h"
 
 namespace remotecl {
@@ -46,11 +46,7 @@ void set(int descriptor, int level, int name, int value) {
 }  // namespace
 
 std::chrono::seconds heartbeat_interval() {
-  static const std::chrono::seconds interval = [] {
-    const char* const text = std::getenv("REMOTECL_HEARTBEAT");
-    const long value = text != nullptr ? std::strtol(text, nullptr, 10) : 0;
-    return std::chrono::seconds(value > 0 ? std::min(value, 3600L) : 5);
-  }();
+  static const std::chrono::seconds interval(settings::number("REMOTECL_HEARTBEAT", "seconds", 1, 3600).value_or(5));
   return interval;
 }
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import remotecl
 
-from .. import _daemon, _vendors
+from .. import _daemon, _settings, _vendors
 from .finding import Finding
 from .variables import VARIABLES
 
@@ -47,11 +47,13 @@ def _own_variable(name: str, value: str) -> Finding:
         close = difflib.get_close_matches(name.removeprefix(PREFIX), known, n=1, cutoff=0.7)
         remedy = f"did you mean {PREFIX}{close[0]}?" if close else f"remotecl looks at {', '.join(VARIABLES)}"
         return Finding(check, "problem", "remotecl does not know this variable; it has no effect", remedy)
+    if not value:
+        return Finding(check, "note", "it is empty, which is as if it were not set", "unset it")
     if not variable.accepts(value):
         return Finding(check, "problem", f'"{value}" is not a value of it', f"set it to {variable.values}, or unset it")
-    if name == "REMOTECL_DISABLE":
+    if name == "REMOTECL_DISABLE" and _settings.on_or_off({name: value}, name):
         remedy = "unset it, unless that is what you want"
-        return Finding(check, "note", "it is set, so programs see no remotecl", remedy)
+        return Finding(check, "note", "it is on, so programs see no remotecl", remedy)
     return Finding(check, "ok", f'"{value}": {variable.meaning}')
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from .. import _settings
+
 
 @dataclass(frozen=True)
 class Variable:
@@ -16,11 +18,15 @@ class Variable:
 
 
 def _switch(value: str) -> bool:
-    return value in ("on", "off")
+    return value.lower() in _settings.ON + _settings.OFF
+
+
+def _off(value: str) -> bool:
+    return value.lower() in _settings.OFF
 
 
 def _microseconds(value: str) -> bool:
-    return value.isdigit() and int(value) <= 1_000_000
+    return _off(value) or (value.isdigit() and int(value) <= 1_000_000)
 
 
 def _streams(value: str) -> bool:
@@ -33,13 +39,9 @@ def _seconds(value: str) -> bool:
 
 def _window(value: str) -> bool:
     try:
-        return 0 <= float(value) <= 86_400
+        return _off(value) or 0 <= float(value) <= 86_400
     except ValueError:
         return False
-
-
-def _progress(value: str) -> bool:
-    return value in ("0", "off", "false", "1", "on", "true")
 
 
 def _anything(_: str) -> bool:
@@ -63,6 +65,6 @@ VARIABLES = {
     "REMOTECL_RECONNECT": Variable(
         "seconds for which a lost connection is tried again", "a number from 0 to 86400", _window
     ),
-    "REMOTECL_PROGRESS": Variable("whether what lasts shows a progress bar", "1 or 0", _progress),
-    "REMOTECL_DISABLE": Variable("set to anything: the ICD offers no platform", "anything", _anything),
+    "REMOTECL_PROGRESS": Variable("whether what lasts shows a progress bar", "on or off", _switch),
+    "REMOTECL_DISABLE": Variable("on: the ICD offers no platform", "on or off", _switch),
 }

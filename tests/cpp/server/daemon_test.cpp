@@ -102,6 +102,28 @@ TEST(Daemon, PrintsDevicesAndAddress) {
   client.ping();
 }
 
+TEST(Daemon, TellsOfVariablesThatMeanNothing) {
+  struct Setting {
+    Setting(const char* name, const char* value) : name(name) { ::setenv(name, value, 1); }
+    ~Setting() { ::unsetenv(name); }
+    const char* name;
+  };
+  const Setting memory("REMOTECL_SHARED_MEMORY", "banana"), poll("REMOTECL_BUSY_POLL", "x"),
+      streams("REMOTECL_BULK_STREAMS", "9"), peers("REMOTECL_PEERS", "the client's");
+  Daemon daemon({"--listen", "127.0.0.1:0"});
+  daemon.start();
+  daemon.signal(SIGTERM);
+  EXPECT_EQ(daemon.wait(), 0);
+  const std::string log = daemon.errors();
+  for (const char* line :
+       {"warning: REMOTECL_SHARED_MEMORY=banana means nothing and is ignored; it takes on or off\n",
+        "warning: REMOTECL_BUSY_POLL=x means nothing and is ignored; it takes microseconds, 0 to ",
+        "warning: REMOTECL_BULK_STREAMS=9 means nothing and is ignored; it takes connections, 1 to 8\n"}) {
+    EXPECT_NE(log.find(line), std::string::npos) << line << log;
+  }
+  EXPECT_EQ(log.find("PEERS"), std::string::npos) << log;
+}
+
 TEST(Daemon, EndsCleanlyOnSignals) {
   for (const int number : {SIGINT, SIGTERM}) {
     Daemon daemon({"--listen", "127.0.0.1:0"});
