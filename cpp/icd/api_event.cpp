@@ -1,5 +1,6 @@
 #include "icd/info.h"
 #include "icd/wait_list.h"
+#include "runtime/client/coherent_host_memory.h"
 #include "runtime/client/commands.h"
 
 namespace {
@@ -17,7 +18,12 @@ const Row kEventInfo[] = {
      }},
     {CL_EVENT_CONTEXT, [](Event& e, const InfoSink& sink) { sink.value(e.context().handle()); }},
     {CL_EVENT_COMMAND_TYPE, [](Event& e, const InfoSink& sink) { sink.value(e.command_type()); }},
-    {CL_EVENT_COMMAND_EXECUTION_STATUS, [](Event& e, const InfoSink& sink) { sink.value(e.poll_status()); }},
+    {CL_EVENT_COMMAND_EXECUTION_STATUS,
+     [](Event& e, const InfoSink& sink) {
+       const cl_int status = e.poll_status();
+       if (status == CL_COMPLETE) CoherentHostMemory::bring_back(e.context());
+       sink.value(status);
+     }},
     {CL_EVENT_REFERENCE_COUNT, [](Event& e, const InfoSink& sink) { sink.value(e.handle_count()); }},
 };
 
@@ -30,7 +36,9 @@ CL_API_ENTRY cl_int CL_API_CALL clWaitForEvents(cl_uint num_events, const cl_eve
     for (cl_uint i = 0; i < num_events; ++i) events.push_back(&object<Event>(event_list[i]));
     // "CL_INVALID_CONTEXT if events specified in event_list do not belong to the same context."
     for (Event* event : events) require(&event->context() == &events[0]->context(), CL_INVALID_CONTEXT);
-    return wait_for_events(events);
+    const cl_int code = wait_for_events(events);
+    CoherentHostMemory::bring_back(events[0]->context());
+    return code;
   });
 }
 

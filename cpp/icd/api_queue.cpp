@@ -1,6 +1,7 @@
 #include <CL/cl_ext.h>
 
 #include "icd/info.h"
+#include "runtime/client/coherent_host_memory.h"
 #include "runtime/client/command_queue.h"
 
 namespace {
@@ -125,5 +126,10 @@ CL_API_ENTRY cl_int CL_API_CALL clFlush(cl_command_queue queue) {
 }
 
 CL_API_ENTRY cl_int CL_API_CALL clFinish(cl_command_queue queue) {
-  return icd::enter([&] { return object<CommandQueue>(queue).finish(); });
+  return icd::enter([&] {
+    CommandQueue& of = object<CommandQueue>(queue);
+    const cl_int code = of.finish();
+    CoherentHostMemory::bring_back(of.context());
+    return code;
+  });
 }

@@ -98,6 +98,8 @@ def test_a_problem_is_said_with_its_remedy_and_counts(run_remotecl):
         ("REMOTECL_BUSY_POLL", "50", "ok", "microseconds"),
         ("REMOTECL_BULK_STREAMS", "4", "ok", "connections"),
         ("REMOTECL_BULK_STREAMS", "9", "problem", "1 to 8"),
+        ("REMOTECL_HOST_POINTERS", "Coherent", "ok", "need not be mapped"),
+        ("REMOTECL_HOST_POINTERS", "on", "problem", "coherent or off"),
         ("REMOTECL_DISABLE", "1", "note", "unset it"),
         ("REMOTECL_DISABLE", "0", "ok", "no platform"),
         ("REMOTECL_DISABLE", "please", "problem", "on or off"),

@@ -1,4 +1,5 @@
 // Commands that stay on the device: kernels, copies, fills, markers; and migration.
+#include "runtime/client/coherent_host_memory.h"
 #include "runtime/client/pending_command.h"
 
 namespace remotecl {
@@ -103,7 +104,9 @@ cl_int enqueue_fill(CommandQueue& queue, MemoryObject& buffer, Bytes pattern, st
 
 cl_int enqueue_migrate(CommandQueue& queue, std::span<MemoryObject* const> buffers, cl_mem_migration_flags flags,
                        WaitList wait, Event** event, cl_command_type type) {
-  if ((flags & CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED) == 0 && (flags & CL_MIGRATE_MEM_OBJECT_HOST) != 0) {
+  // What is coherent gets to the host when the application waits.
+  if ((flags & CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED) == 0 && (flags & CL_MIGRATE_MEM_OBJECT_HOST) != 0 &&
+      !CoherentHostMemory::any()) {
     return enqueue_migrate_to_host(queue, buffers, wait, event, type);
   }
   PendingCommand command(queue, type, wait, event != nullptr);

@@ -1,5 +1,6 @@
 // Mapping of images: what the application sees is the application's own memory (CL_MEM_USE_HOST_PTR), a buffer's host
 // copy, or the host's copy of the packed pixels.
+#include "runtime/client/coherent_host_memory.h"
 #include "runtime/client/commands_image.h"
 #include "runtime/client/transfer_steps.h"
 #include "runtime/protocol/frames.h"
@@ -31,9 +32,13 @@ cl_int enqueue_map_image(CommandQueue& queue, MemoryObject& image, bool blocking
   BufferStorage& storage = image.storage();
   const ImageLayout& layout = *image.image();
   const ByteRange all = all_of(image);
+  if (storage.coherent) storage.coherent->mapped(image, all);
   const bool fetch = (flags & CL_MAP_WRITE_INVALIDATE_REGION) == 0 && !storage.residency.valid(all, kHost);
   if (fetch) command.reads(image, all);
-  if (command.error() != CL_SUCCESS) return command.error();
+  if (command.error() != CL_SUCCESS) {
+    if (storage.coherent) storage.coherent->unmapped(all);
+    return command.error();
+  }
   command.waits_for_host_readers(storage);
   std::byte* const memory = image.image_memory();
   const Rectangle rectangle = layout.at(origin, layout.pitches);
@@ -56,6 +61,7 @@ cl_int enqueue_map_image(CommandQueue& queue, MemoryObject& image, bool blocking
     if (status < 0) {
       MemoryObject::Mapping removed;
       image.remove_mapping(pointer, removed);
+      if (storage.coherent) storage.coherent->unmapped(all);
       return status;
     }
     // Nothing has written meanwhile: the host holds the newest pixels too, until something does.
@@ -74,6 +80,7 @@ cl_int enqueue_unmap_image(CommandQueue& queue, MemoryObject& image, void* mappe
   if (command.error() != CL_SUCCESS) return command.error();
   MemoryObject::Mapping mapping;
   if (!image.remove_mapping(mapped, mapping)) return CL_INVALID_VALUE;
+  if (const auto& coherent = image.storage().coherent) coherent->unmapped(all_of(image));
   if ((mapping.flags & kWrites) == 0) {
     send_marker(command);
     Ref<Event> own = command.sent();

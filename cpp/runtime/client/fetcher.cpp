@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 
+#include "runtime/client/coherent_host_memory.h"
 #include "runtime/client/fetch_counts.h"
 #include "runtime/client/peer_links.h"
 #include "runtime/protocol/frames.h"
@@ -59,7 +60,9 @@ Ref<Event> Fetcher::take_write_event(const Site::User& user) {
   return event;
 }
 
-void Fetcher::touches(MemoryObject& buffer) {
+void Fetcher::touches(MemoryObject& buffer, ByteRange range) {
+  if (const auto& coherent = buffer.storage().coherent) [[unlikely]]
+    coherent->before_use(buffer, range, queue_, sequence_);
   buffer.create_on(session());
   if (record_ != nullptr) record_->uses(reinterpret_cast<std::uintptr_t>(buffer.handle()));
   if (!buffer.storage().site(location_).arrivals.empty()) buffer.storage().settle_arrivals();
@@ -67,7 +70,7 @@ void Fetcher::touches(MemoryObject& buffer) {
 
 void Fetcher::overwrites(MemoryObject& buffer, ByteRange range) {
   if (error_ != CL_SUCCESS) return;
-  touches(buffer);
+  touches(buffer, range);
   for (const Arrival& arrival : buffer.storage().site(location_).arrivals) {
     const bool implied = arrival.awaited_by.get() == &queue_ && queue_.in_order();
     if (implied || waits_already(*arrival.event) || !intersect(arrival.range, range)) continue;
@@ -108,7 +111,7 @@ void Fetcher::reads(MemoryObject& buffer, ByteRange range) {
 
 void Fetcher::brings(MemoryObject& buffer, ByteRange range) {
   if (error_ != CL_SUCCESS) return;
-  touches(buffer);
+  touches(buffer, range);
   BufferStorage& storage = buffer.storage();
   if (!storage.limited_copies.empty()) settle_limited_copies(buffer);
   const auto presence = storage.residency.presence(range, location_);

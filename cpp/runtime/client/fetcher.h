@@ -56,7 +56,7 @@ class Fetcher {
     return std::find(wait_ids_.begin(), wait_ids_.end(), event.id()) != wait_ids_.end();
   }
   Context& context() const { return queue_.context(); }
-  void touches(MemoryObject& buffer);
+  void touches(MemoryObject& buffer, ByteRange range);
   // reads(), by something that is no command of the application.
   void brings(MemoryObject& buffer, ByteRange range);
   void fetch(MemoryObject& buffer, ByteRange range);

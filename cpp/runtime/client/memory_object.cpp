@@ -7,6 +7,7 @@
 #include <new>
 #include <unordered_set>
 
+#include "runtime/client/coherent_host_memory.h"
 #include "runtime/client/opaque_handles.h"
 #include "runtime/client/tracer.h"
 
@@ -106,6 +107,10 @@ MemoryObject::MemoryObject(Ref<Context> context, cl_mem_flags flags, std::size_t
       storage_(std::make_shared<BufferStorage>(size, host_ptr_)) {
   if ((flags & CL_MEM_COPY_HOST_PTR) != 0) std::memcpy(storage_->host(), host_ptr, size);
   if ((flags & (CL_MEM_COPY_HOST_PTR | CL_MEM_USE_HOST_PTR)) != 0) storage_->residency.write({0, size}, kHost);
+  if (host_ptr_ != nullptr && CoherentHostMemory::wanted()) {
+    storage_->coherent = std::make_unique<CoherentHostMemory>(storage_->host(), size);
+    CoherentHostMemory::add(*this);
+  }
   const std::lock_guard lock(g_live_mutex);
   live_set().insert(this);
 }
@@ -196,6 +201,7 @@ MemoryObject::MemoryObject(Ref<MemoryObject> buffer, cl_mem_flags flags, const I
 MemoryObject::~MemoryObject() {
   link_->store(nullptr, std::memory_order_release);
   if (image_) OpaqueHandles::remove(handle());
+  if (storage_->coherent && &root() == this) CoherentHostMemory::remove(*this);
   {
     const std::lock_guard lock(g_live_mutex);
     live_set().erase(this);

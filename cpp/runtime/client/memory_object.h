@@ -13,6 +13,8 @@
 
 namespace remotecl {
 
+class CoherentHostMemory;
+
 // A transfer on its way to a location, and who held the bytes before it was counted as a holder.
 struct Arrival {
   Ref<Event> event;
@@ -74,6 +76,7 @@ struct BufferStorage {
   std::vector<Ref<Event>> host_readers;  // transfers that still read the host's copy
   std::vector<LimitedCopy> limited_copies;
   std::shared_ptr<void> application_memory_owner;  // of what the runtime gave to the application
+  std::unique_ptr<CoherentHostMemory> coherent;    // null: the application maps what it touches
 
  private:
   const std::uint64_t size_;

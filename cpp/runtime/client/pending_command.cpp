@@ -1,5 +1,7 @@
 #include "runtime/client/pending_command.h"
 
+#include "runtime/client/coherent_host_memory.h"
+#include "runtime/client/command_order.h"
 #include "runtime/client/host_arrivals.h"
 
 namespace remotecl {
@@ -9,6 +11,9 @@ PendingCommand::PendingCommand(CommandQueue& queue, cl_command_type type, WaitLi
   if (error() != CL_SUCCESS) return;
   if (Tracer::on()) [[unlikely]]
     make_record(type, wait);
+  const std::shared_ptr<CommandOrder> order = CoherentHostMemory::order(queue.context());
+  // Nothing else tells that it has ended.
+  if (order && !queue.in_order()) wants_event = true;
   for (Event* event : wait) {
     waits_for(*event);
     if (event->is_held()) await_bytes(*event);
@@ -25,6 +30,9 @@ PendingCommand::PendingCommand(CommandQueue& queue, cl_command_type type, WaitLi
   }
   sequence_ = event_ ? event_->sequence() : queue.next_sequence();
   fetcher_.set_sequence(sequence_);
+  if (order) [[unlikely]] {
+    for (Event* event : wait) order->add(queue, sequence_, event_.get(), *event);
+  }
 }
 
 PendingCommand::~PendingCommand() {
@@ -88,6 +96,9 @@ void PendingCommand::waits_for_host_readers(BufferStorage& storage) {
 
 void PendingCommand::waits_for_all() {
   if (event_ && !queue_.in_order()) queue_.pending_reads().hold(*event_);
+  if (queue_.in_order()) return;
+  if (const auto order = CoherentHostMemory::order(queue_.context())) [[unlikely]]
+    order->add_all_before(queue_, sequence_, event_.get());
 }
 
 void PendingCommand::is_barrier(bool for_all) {
@@ -110,6 +121,8 @@ void PendingCommand::record_writes() {
     fetcher_.overwritten(storage, write.range);
     ++storage.writes;
     storage.site(location).used_by(queue_, sequence_, true);
+    if (storage.coherent) [[unlikely]]
+      storage.coherent->written(queue_, sequence_, event_.get(), write.range);
   }
 }
 

@@ -44,6 +44,10 @@ def _window(value: str) -> bool:
         return False
 
 
+def _coherent(value: str) -> bool:
+    return _off(value) or value.lower() == "coherent"
+
+
 def _anything(_: str) -> bool:
     return True
 
@@ -64,6 +68,9 @@ VARIABLES = {
     ),
     "REMOTECL_RECONNECT": Variable(
         "seconds for which a lost connection is tried again", "a number from 0 to 86400", _window
+    ),
+    "REMOTECL_HOST_POINTERS": Variable(
+        "coherent: memory of CL_MEM_USE_HOST_PTR buffers need not be mapped", "coherent or off", _coherent
     ),
     "REMOTECL_PROGRESS": Variable("whether what lasts shows a progress bar", "on or off", _switch),
     "REMOTECL_DISABLE": Variable("on: the ICD offers no platform", "on or off", _switch),

@@ -1,0 +1,259 @@
+#include "runtime/client/coherent_host_memory.h"
+
+#include <algorithm>
+#include <bit>
+#include <deque>
+#include <map>
+#include <memory>
+#include <unordered_set>
+
+#include "runtime/base/mutex.h"
+#include "runtime/base/settings.h"
+#include "runtime/client/command_order.h"
+#include "runtime/client/commands.h"
+#include "runtime/client/memory_object.h"
+#include "runtime/memory/range_set.h"
+
+namespace remotecl {
+namespace {
+
+// So much is fetched at a time, into memory beside the application's; a few of these are under way.
+constexpr std::uint64_t kPieceMax = 8u << 20;
+constexpr std::size_t kUnderWayMax = 4;
+
+struct Live {
+  struct InContext {
+    std::unordered_set<MemoryObject*> buffers;
+    std::shared_ptr<CommandOrder> order = std::make_shared<CommandOrder>();
+  };
+
+  Mutex mutex;
+  std::map<const Context*, InContext> contexts GUARDED_BY(mutex);
+};
+Live& live() {
+  static Live& live = *new Live;  // never destroyed: buffers may outlive static objects
+  return live;
+}
+
+// This thread reads for the application's memory: that is no use of it.
+thread_local bool t_is_fetching = false;
+
+// Beyond so many, the writes of a queue are taken for one.
+constexpr std::size_t kWritesMax = 256;
+
+ByteRange joined(ByteRange one, ByteRange other) {
+  const std::uint64_t begin = std::min(one.offset, other.offset);
+  return {begin, std::max(one.offset + one.size, other.offset + other.size) - begin};
+}
+
+bool contains(ByteRange whole, ByteRange part) { return joined(whole, part) == whole; }
+
+RangeSet set_of(const std::vector<ByteRange>& ranges) {
+  RangeSet set;
+  for (const ByteRange& range : ranges) set.add(range);
+  return set;
+}
+
+}  // namespace
+
+std::atomic<std::size_t> CoherentHostMemory::count_{0};
+
+struct CoherentHostMemory::Fetch {
+  Part part;
+  std::unique_ptr<std::byte[]> bytes;
+  Ref<Event> event;
+};
+
+bool CoherentHostMemory::wanted() {
+  static const bool wanted = settings::is_set_to("REMOTECL_HOST_POINTERS", "coherent");
+  return wanted;
+}
+
+void CoherentHostMemory::add(MemoryObject& buffer) {
+  MutexLock lock(live().mutex);
+  live().contexts[&buffer.context()].buffers.insert(&buffer);
+  ++count_;
+}
+
+void CoherentHostMemory::remove(MemoryObject& buffer) {
+  std::shared_ptr<CommandOrder> order;  // ends without the lock
+  MutexLock lock(live().mutex);
+  const auto at = live().contexts.find(&buffer.context());
+  if (at == live().contexts.end() || at->second.buffers.erase(&buffer) == 0) return;
+  --count_;
+  if (!at->second.buffers.empty()) return;
+  order = std::move(at->second.order);
+  live().contexts.erase(at);
+}
+
+std::shared_ptr<CommandOrder> CoherentHostMemory::find_order(const Context& context) {
+  MutexLock lock(live().mutex);
+  const auto at = live().contexts.find(&context);
+  return at == live().contexts.end() ? nullptr : at->second.order;
+}
+
+void CoherentHostMemory::before_use(MemoryObject& buffer, ByteRange range, const CommandQueue& queue,
+                                    std::uint64_t sequence) {
+  if (t_is_fetching) return;
+  const Use use{&queue, sequence, range};
+  if (sequence != 0 && use == last_use_) return;  // a kernel reads and writes
+  last_use_ = use;
+  take_changes(buffer, range);
+}
+
+void CoherentHostMemory::take_changes(MemoryObject& buffer, ByteRange range) {
+  BufferStorage& storage = buffer.storage();
+  const auto is_here = [&storage](ByteRange gap) { return storage.residency.valid(gap, kHost); };
+  set_of(mapped_).for_each_missing(range, [&](ByteRange part) {
+    for (const ByteRange& change : shadow_.take_changes(part, is_here)) {
+      storage.residency.write(change, kHost);
+      ++storage.writes;
+    }
+  });
+}
+
+void CoherentHostMemory::written(CommandQueue& queue, std::uint64_t sequence, Event* event, ByteRange range) {
+  // Once a later command of an in-order queue is known to have ended, so has an earlier one.
+  std::erase_if(writes_, [&](const Write& write) {
+    if (write.queue.get() != &queue || !queue.in_order()) return false;
+    const bool joins = writes_.size() >= kWritesMax;
+    if (joins) range = joined(range, write.range);
+    return joins || contains(range, write.range);
+  });
+  writes_.push_back(
+      {Ref<CommandQueue>(&queue), sequence, Ref<Event>(event), range, queue.context().location(queue.device())});
+}
+
+void CoherentHostMemory::mapped(MemoryObject& buffer, ByteRange range) {
+  take_changes(buffer, range);
+  mapped_.push_back(range);
+}
+
+void CoherentHostMemory::unmapped(ByteRange range) {
+  const auto at = std::find(mapped_.begin(), mapped_.end(), range);
+  if (at == mapped_.end()) return;
+  mapped_.erase(at);
+  shadow_.take(range);
+}
+
+void CoherentHostMemory::bring_back(Context& context) {
+  if (!any()) return;
+  const Buffers buffers = all_of(context);
+  if (buffers.empty()) return;
+  fetch(missing_parts(context, buffers));
+}
+
+CoherentHostMemory::Buffers CoherentHostMemory::all_of(const Context& context) {
+  MutexLock lock(live().mutex);
+  Buffers buffers;
+  const auto at = live().contexts.find(&context);
+  if (at == live().contexts.end()) return buffers;
+  for (MemoryObject* buffer : at->second.buffers) {
+    if (buffer->try_retain()) buffers.push_back(Ref<MemoryObject>::adopt(buffer));
+  }
+  return buffers;
+}
+
+// What the application has waited for may have waited for commands of other queues.
+void CoherentHostMemory::learn_ends(const Context& context, const Buffers& buffers) {
+  const std::shared_ptr<CommandOrder> known = order(context);
+  if (!known) return;
+  known->learn([&buffers](CommandQueue& queue, std::uint64_t first, std::uint64_t last) {
+    for (const Ref<MemoryObject>& buffer : buffers) {
+      for (Write& write : buffer->storage().coherent->writes_) {
+        const bool is_meant = write.queue.get() == &queue && write.sequence >= first && write.sequence <= last;
+        write.is_over = write.is_over || is_meant;
+      }
+    }
+  });
+}
+
+std::vector<CoherentHostMemory::Part> CoherentHostMemory::missing_parts(Context& context, const Buffers& buffers) {
+  std::vector<Part> parts;
+  const std::lock_guard lock(context.memory_mutex());
+  learn_ends(context, buffers);
+  for (const Ref<MemoryObject>& buffer : buffers) buffer->storage().coherent->add_missing(*buffer, parts);
+  return parts;
+}
+
+void CoherentHostMemory::add_missing(MemoryObject& buffer, std::vector<Part>& parts) {
+  BufferStorage& storage = buffer.storage();
+  Context& context = buffer.context();
+  std::erase_if(writes_, [&storage](const Write& write) {
+    return write.has_ended() && storage.residency.valid(write.range, kHost);
+  });
+  std::vector<ResidencyDirectory::Transfer> missing;
+  storage.residency.missing({0, size_}, kHost, missing);
+  if (missing.empty()) return;
+  RangeSet excluded = set_of(mapped_);
+  for (const Write& write : writes_) {
+    if (!write.has_ended()) excluded.add(write.range);
+  }
+  for (const ResidencyDirectory::Transfer& transfer : missing) {
+    const std::optional<Location> from = holder(context, transfer);
+    if (!from) continue;
+    const Ref<CommandQueue> queue(&context.transfer_queue(context.device_at(*from)));
+    excluded.for_each_missing(transfer.range, [&](ByteRange range) {
+      for (std::uint64_t at = 0; at < range.size; at += kPieceMax) {
+        const ByteRange piece{range.offset + at, std::min(kPieceMax, range.size - at)};
+        parts.push_back({Ref<MemoryObject>(&buffer), piece, queue, storage.writes});
+      }
+    });
+  }
+}
+
+// Who has written them, if it has them still: others may wait for their copy as long as their commands wait.
+std::optional<Location> CoherentHostMemory::holder(Context& context,
+                                                   const ResidencyDirectory::Transfer& missing) const {
+  std::optional<Location> any;
+  for (std::uint64_t holders = missing.holders; holders != 0; holders &= holders - 1) {
+    const auto at = static_cast<Location>(std::countr_zero(holders));
+    if (context.device_at(at).session().lost()) continue;
+    const auto has_written = [&](const Write& write) {
+      return write.location == at && intersect(write.range, missing.range);
+    };
+    if (std::any_of(writes_.begin(), writes_.end(), has_written)) return at;
+    if (!any) any = at;
+  }
+  return any;
+}
+
+void CoherentHostMemory::fetch(const std::vector<Part>& parts) {
+  std::deque<Fetch> under_way;
+  for (const Part& part : parts) {
+    if (under_way.size() == kUnderWayMax) {
+      arrived(under_way.front());
+      under_way.pop_front();
+    }
+    Fetch fetch{part, std::make_unique_for_overwrite<std::byte[]>(part.range.size), {}};
+    Event* event = nullptr;
+    t_is_fetching = true;
+    const cl_int error = enqueue_read(*part.queue, *part.buffer, false, part.range.offset, part.range.size,
+                                      fetch.bytes.get(), {}, &event);
+    t_is_fetching = false;
+    if (error != CL_SUCCESS) continue;  // its server is lost, and so are the bytes
+    fetch.event = Ref<Event>::adopt(event);
+    under_way.push_back(std::move(fetch));
+  }
+  for (const Fetch& fetch : under_way) arrived(fetch);
+}
+
+void CoherentHostMemory::arrived(const Fetch& fetch) {
+  const cl_int status = fetch.event->wait();
+  const Part& part = fetch.part;
+  Context& context = part.buffer->context();
+  const std::lock_guard lock(context.memory_mutex());
+  BufferStorage& storage = part.buffer->storage();
+  // Nothing has to wait for what has ended.
+  std::erase_if(storage.site(context.location(part.queue->device())).users, [&](const Site::User& user) {
+    return user.queue == part.queue && user.last_use == fetch.event->sequence();
+  });
+  if (status != CL_COMPLETE) return;
+  CoherentHostMemory& self = *storage.coherent;
+  set_of(self.mapped_).for_each_missing(part.range, [&](ByteRange range) {
+    self.shadow_.merge(range, fetch.bytes.get() + (range.offset - part.range.offset));
+  });
+  if (storage.writes == part.writes) storage.residency.add_holder(part.range, kHost);
+}
+
+}  // namespace remotecl
