@@ -15,6 +15,11 @@ cl_int enqueue_nothing(CommandQueue& queue, cl_command_type type, Dependencies& 
   return code == CL_SUCCESS && blocking ? queue.finish() : code;
 }
 
+// Whether the bytes at `pointer` are those of the buffer itself, and kept equal to them.
+bool is_own_memory(const MemoryObject& buffer, std::size_t offset, const void* pointer) {
+  return buffer.storage().coherent && pointer == static_cast<const std::byte*>(buffer.host_ptr()) + offset;
+}
+
 bool overlaps(std::size_t a, std::size_t b, std::size_t size) { return a < b + size && b < a + size; }
 
 }  // namespace
@@ -61,6 +66,11 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueReadBuffer(cl_command_queue command_que
                             CL_COMMAND_READ_BUFFER);
       });
     }
+    if (is_own_memory(from, offset, pointer)) {
+      return icd::maybe_blocking(blocking, dependencies, [&](Event** done) {
+        return enqueue_marker(queue, false, CL_COMMAND_READ_BUFFER, dependencies.wait(), done);
+      });
+    }
     return dependencies.finish(
         enqueue_read(queue, from, blocking, offset, size, pointer, dependencies.wait(), dependencies.event()));
   });
@@ -82,6 +92,12 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueWriteBuffer(cl_command_queue command_qu
       return icd::maybe_blocking(blocking, dependencies, [&](Event** done) {
         return enqueue_copy(queue, *from.memory, to, from.offset, offset, size, dependencies.wait(), done,
                             CL_COMMAND_WRITE_BUFFER);
+      });
+    }
+    if (is_own_memory(to, offset, pointer)) {
+      return icd::maybe_blocking(blocking, dependencies, [&](Event** done) {
+        MemoryObject* const object = &to;
+        return enqueue_migrate(queue, {&object, 1}, 0, dependencies.wait(), done, CL_COMMAND_WRITE_BUFFER);
       });
     }
     return icd::maybe_blocking_write(queue, blocking, dependencies, [&](Event** done) {

@@ -228,6 +228,33 @@ TEST_F(CoherentHostMemoryTest, OnlyWhatHasChangedTravels) {
   EXPECT_LT(received_then - received, 100'000u);
 }
 
+// Programs that read a buffer into its own memory, or write it from there, to be sure.
+TEST_F(CoherentHostMemoryTest, ReadingAndWritingItselfMovesNothingTwice) {
+  std::vector<int> memory(1u << 20, 1);
+  const std::size_t size = memory.size() * 4;
+  const Owned<cl_mem> buffer = over(memory), part = make_sub_buffer(buffer, 4096, 4096);
+  add(queue_, buffer, memory.size(), 1);
+  check(clFinish(queue_));
+  const auto [sent, received] = traffic();
+  add(queue_, buffer, memory.size(), 1);
+  check(clEnqueueReadBuffer(queue_, buffer, CL_TRUE, 0, size, memory.data(), 0, nullptr, nullptr));
+  EXPECT_EQ(memory, std::vector<int>(1u << 20, 3));
+  memory[7] = 70;
+  check(clEnqueueWriteBuffer(queue_, buffer, CL_FALSE, 0, size, memory.data(), 0, nullptr, nullptr));
+  check(clEnqueueWriteBuffer(queue_, part, CL_TRUE, 400, 40, memory.data() + 1124, 0, nullptr, nullptr));
+  EXPECT_EQ(read<int>(queue_, buffer, 2, 28), (std::vector<int>{70, 3}));
+  Owned<cl_event> there;
+  add(queue_, part, 1024, 1);
+  check(clEnqueueReadBuffer(queue_, part, CL_FALSE, 0, 4096, memory.data() + 1024, 0, nullptr, there.out()));
+  check(clWaitForEvents(1, there.pointer()));
+  EXPECT_EQ(memory[1024], 4);
+  EXPECT_EQ(memory[2047], 4);
+  EXPECT_EQ(memory[2048], 3);
+  const auto [sent_then, received_then] = traffic();
+  EXPECT_LT(sent_then - sent, 20'000u);
+  EXPECT_LT(received_then - received, size + 100'000);
+}
+
 TEST_F(CoherentHostMemoryTest, ReadOnlyBuffersDoNotComeBack) {
   std::vector<int> memory(1u << 20, 3), results(1u << 20, 0);
   const Owned<cl_mem> from = over(memory, CL_MEM_READ_ONLY), to = make_buffer(context_, memory.size() * 4);
