@@ -41,6 +41,13 @@ Runner copy_runner(const Fleet& fleet, size_t size) {
           {}};
 }
 
+std::string on_devices(size_t count) { return " on " + std::to_string(count) + (count == 1 ? " device" : " devices"); }
+
+CaseEntry devices_entry(const std::string& name, Reach reach, std::function<std::optional<Case>(const Bench&)> make) {
+  if (reach == Reach::kFirstServer) return {name, std::move(make), 1};
+  return {name + "-several", std::move(make), 2};
+}
+
 Runner raw_stream(const Bench& bench, size_t size) {
   auto source = std::make_shared<Pattern>(size);
   return {[&raw = bench.raw, source] { return raw.send_bulk(source->data(), source->size()); }, {}};
@@ -59,6 +66,11 @@ std::vector<CaseEntry> all_cases() {
   add_neighbour_cases(cases);
   add_peer_cases(cases);
   add_fan_out_cases(cases);
+  for (const Reach reach : {Reach::kFirstServer, Reach::kAllServers}) {
+    add_concurrent_cases(cases, reach);
+    add_halo_cases(cases, reach);
+    add_scatter_cases(cases, reach);
+  }
   return cases;
 }
 

@@ -26,16 +26,19 @@ struct Bench {
 
 enum class Unit { kMicroseconds, kMilliseconds, kKernelsPerSecond, kGigabytesPerSecond };
 
-// What the ratio is taken to. A target may be stricter or laxer than the ceiling.
-enum class Ceiling { kRawPlusNative, kNative, kRaw, kBase };
+// What the ratio is taken to. A target may be stricter or laxer than the ceiling. kSlower: the slower one of native and
+// base.
+enum class Ceiling { kRawPlusNative, kNative, kRaw, kBase, kRawPlusBase, kSlower };
 
-// `remotecl` at most (latencies) or at least (rates) raw * x + native * y + constant + base * z, in the case's unit.
+// `remotecl` at most (latencies) or at least (rates) raw * x + native * y + constant + base * z + ceiling * w, in the
+// case's unit.
 struct Target {
   double raw = 0;
   double native = 0;
   double constant = 0;
   std::string rule;
   double base = 0;
+  double ceiling = 0;
 };
 
 // One measurement, ready to run. Whatever its runners need lives in their captures and goes with it.
@@ -72,6 +75,14 @@ PerSide<Runner> on_both_fleets(const Bench& bench, MakeRunner make_runner) {
   return runners;
 }
 
+template <typename MakeRunner>
+PerSide<Runner> on_all_devices(const Bench& bench, Reach reach, MakeRunner make_runner) {
+  PerSide<Runner> runners;
+  runners.remotecl = make_runner(bench.fleets.remotecl_devices(reach));
+  if (const Fleet* native = bench.fleets.native_devices(reach)) runners.native = make_runner(*native);
+  return runners;
+}
+
 // Whether every place of both fleets can have a buffer of this size.
 bool fleets_fit(const Bench& bench, size_t size);
 // For bulk data: on one device the native driver's migration moves nothing, so its column shows a copy there.
@@ -93,6 +104,12 @@ void add_application_cases(std::vector<CaseEntry>& cases);
 void add_neighbour_cases(std::vector<CaseEntry>& cases);
 void add_peer_cases(std::vector<CaseEntry>& cases);
 void add_fan_out_cases(std::vector<CaseEntry>& cases);
+// On all devices of one server, and on those of several.
+void add_concurrent_cases(std::vector<CaseEntry>& cases, Reach reach);
+void add_halo_cases(std::vector<CaseEntry>& cases, Reach reach);
+void add_scatter_cases(std::vector<CaseEntry>& cases, Reach reach);
+std::string on_devices(size_t count);  // " on 4 devices"
+CaseEntry devices_entry(const std::string& name, Reach reach, std::function<std::optional<Case>(const Bench&)> make);
 
 std::vector<CaseEntry> all_cases();
 

@@ -30,6 +30,21 @@ kernel void consume(global const uint* data, uint words, uint seed, global int* 
   for (uint i = begin; i < begin + words; ++i) equal += data[i] == word(i, seed);
   atomic_add(matching, equal);
 }
+
+kernel void add(global uint* data, uint words, uint summand) {
+  uint begin = get_global_id(0) * words;
+  for (uint i = begin; i < begin + words; ++i) data[i] += summand;
+}
+
+kernel void compute(global uint* result, uint seed, uint rounds) {
+  uint value = seed;
+  for (uint i = 0; i < rounds; ++i) {
+    value ^= value << 13;
+    value ^= value >> 17;
+    value ^= value << 5;
+  }
+  *result = value;
+}
 )";
 
 void enqueue(cl_command_queue queue, const Kernel& kernel, size_t items, cl_event wait, cl_event* event) {
@@ -42,6 +57,14 @@ void enqueue(cl_command_queue queue, const Kernel& kernel, size_t items, cl_even
 std::pair<size_t, cl_uint> divide(size_t size) {
   if (size < kPageBytes) return {1, static_cast<cl_uint>(size / sizeof(cl_uint))};
   return {size / kPageBytes, static_cast<cl_uint>(kWordsPerPage)};
+}
+
+std::vector<cl_device_id> devices_of_type(cl_platform_id platform, cl_device_type type) {
+  std::vector<cl_device_id> devices = all_devices(platform);
+  std::erase_if(devices, [type](cl_device_id device) {
+    return (device_value<cl_device_type>(device, CL_DEVICE_TYPE) & type) == 0;
+  });
+  return devices;
 }
 
 // In the order of the platform's devices, which is the order of --servers.
@@ -64,8 +87,18 @@ std::vector<cl_device_id> one_of_each_server(const DeviceChoice& wanted) {
 
 }  // namespace
 
+cl_uint computed_word(cl_uint seed, cl_uint rounds) {
+  cl_uint value = seed;
+  for (cl_uint i = 0; i < rounds; ++i) {
+    value ^= value << 13;
+    value ^= value >> 17;
+    value ^= value << 5;
+  }
+  return value;
+}
+
 Fleet::Fleet(cl_platform_id platform, std::vector<cl_device_id> places)
-    : platform_(platform), name_(platform_name(platform)) {
+    : platform_(platform), name_(platform_name(platform)), places_(places) {
   std::vector<cl_device_id> devices;
   for (cl_device_id device : places) {
     if (std::find(devices.begin(), devices.end(), device) == devices.end()) devices.push_back(device);
@@ -83,6 +116,8 @@ Fleet::Fleet(cl_platform_id platform, std::vector<cl_device_id> places)
   produce_ = make_kernel(program_, "produce");
   produce_some_ = make_kernel(program_, "produce_some");
   consume_ = make_kernel(program_, "consume");
+  add_ = make_kernel(program_, "add");
+  compute_ = make_kernel(program_, "compute");
 }
 
 void Fleet::increment(size_t place, const Memory& counter, cl_event wait, cl_event* event) const {
@@ -116,6 +151,21 @@ void Fleet::consume(size_t place, const Memory& data, size_t size, cl_uint seed,
   set_argument(consume_, 2, seed);
   set_argument(consume_, 3, matching.get());
   enqueue(queue(place), consume_, items, wait, event);
+}
+
+void Fleet::add(size_t place, const Memory& data, size_t size, cl_uint summand) const {
+  const auto [items, words] = divide(size);
+  set_argument(add_, 0, data.get());
+  set_argument(add_, 1, words);
+  set_argument(add_, 2, summand);
+  enqueue(queue(place), add_, items, nullptr, nullptr);
+}
+
+void Fleet::compute(cl_command_queue queue, const Memory& result, cl_uint seed, cl_uint rounds, cl_event* event) const {
+  set_argument(compute_, 0, result.get());
+  set_argument(compute_, 1, seed);
+  set_argument(compute_, 2, rounds);
+  enqueue(queue, compute_, 1, nullptr, event);
 }
 
 void Fleet::migrate(size_t place, const Memory& buffer) const {
@@ -158,6 +208,33 @@ const Fleet* Fleets::native() {
                                       std::vector<cl_device_id>(places_.size(), native_choice_->device));
   }
   return native_.get();
+}
+
+const Fleet& Fleets::remotecl_devices(Reach reach) {
+  std::unique_ptr<Fleet>& fleet = devices_[reach].remotecl;
+  if (fleet) return *fleet;
+  const auto type = device_value<cl_device_type>(remote_choice_.device, CL_DEVICE_TYPE);
+  std::vector<cl_device_id> places = devices_of_type(remote_choice_.platform, type);
+  if (reach == Reach::kFirstServer) {
+    const std::string server = device_string(places.at(0), CL_DEVICE_REMOTECL_SERVER);
+    std::erase_if(
+        places, [&server](cl_device_id device) { return device_string(device, CL_DEVICE_REMOTECL_SERVER) != server; });
+  }
+  fleet = std::make_unique<Fleet>(remote_choice_.platform, std::move(places));
+  return *fleet;
+}
+
+const Fleet* Fleets::native_devices(Reach reach) {
+  if (!native_choice_) return nullptr;
+  const size_t count = remotecl_devices(reach).size();
+  std::unique_ptr<Fleet>& fleet = devices_[reach].native;
+  if (fleet) return fleet.get();
+  const auto type = device_value<cl_device_type>(native_choice_->device, CL_DEVICE_TYPE);
+  const std::vector<cl_device_id> devices = devices_of_type(native_choice_->platform, type);
+  std::vector<cl_device_id> places;
+  for (size_t i = 0; i < count; ++i) places.push_back(devices.at(i % devices.size()));
+  fleet = std::make_unique<Fleet>(native_choice_->platform, std::move(places));
+  return fleet.get();
 }
 
 }  // namespace remotecl::bench

@@ -138,6 +138,28 @@ double send_confirmed(int socket, Operation operation, const uint8_t* data, size
   return watch.seconds();
 }
 
+double receive_requested(int socket, uint8_t* data, size_t size) {
+  const Request request{Operation::kSource, 0, size};
+  const Stopwatch watch;
+  if (!send_all(socket, &request, sizeof request)) fail("source");
+  if (!receive_all(socket, data, size)) fail("source");
+  return watch.seconds();
+}
+
+// Calls `transfer` with the number of each part, its first byte and its size, in a thread each.
+template <typename Transfer>
+double in_parts(size_t count, size_t size, Transfer transfer) {
+  const size_t part = size / count;
+  std::vector<std::thread> threads;
+  const Stopwatch watch;
+  for (size_t i = 0; i < count; ++i) {
+    const size_t begin = i * part;
+    threads.emplace_back(transfer, i, begin, i + 1 == count ? size - begin : part);
+  }
+  for (std::thread& thread : threads) thread.join();
+  return watch.seconds();
+}
+
 int accept_peer(int listener) {
   const int socket = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
   if (socket < 0) fail("accept");
@@ -214,32 +236,29 @@ double RawPeer::send_bulk(const uint8_t* data, size_t size) {
   return send_confirmed(bulk_, Operation::kSink, data, size);
 }
 
-double RawPeer::send_bulk_over(size_t connections, const uint8_t* data, size_t size) {
+void RawPeer::connect_further(size_t connections) {
   while (further_.size() < connections) further_.push_back(connect_to(loopback(port_)));
-  const size_t part = size / connections;
-  std::vector<std::thread> senders;
-  const Stopwatch watch;
-  for (size_t i = 0; i < connections; ++i) {
-    const size_t begin = i * part;
-    const size_t end = i + 1 == connections ? size : begin + part;
-    senders.emplace_back(
-        [this, i, data, begin, end] { send_confirmed(further_[i], Operation::kSink, data + begin, end - begin); });
-  }
-  for (std::thread& sender : senders) sender.join();
-  return watch.seconds();
+}
+
+double RawPeer::send_bulk_over(size_t connections, const uint8_t* data, size_t size) {
+  connect_further(connections);
+  return in_parts(connections, size, [this, data](size_t i, size_t begin, size_t part) {
+    send_confirmed(further_[i], Operation::kSink, data + begin, part);
+  });
+}
+
+double RawPeer::receive_bulk_over(size_t connections, uint8_t* data, size_t size) {
+  connect_further(connections);
+  return in_parts(connections, size, [this, data](size_t i, size_t begin, size_t part) {
+    receive_requested(further_[i], data + begin, part);
+  });
 }
 
 double RawPeer::send_discarded(const uint8_t* data, size_t size) {
   return send_confirmed(bulk_, Operation::kDiscard, data, size);
 }
 
-double RawPeer::receive_bulk(uint8_t* data, size_t size) {
-  const Request request{Operation::kSource, 0, size};
-  const Stopwatch watch;
-  if (!send_all(bulk_, &request, sizeof request)) fail("source");
-  if (!receive_all(bulk_, data, size)) fail("source");
-  return watch.seconds();
-}
+double RawPeer::receive_bulk(uint8_t* data, size_t size) { return receive_requested(bulk_, data, size); }
 
 double RawPeer::send_messages(size_t count) {
   const Request request{Operation::kMessages, 0, count};

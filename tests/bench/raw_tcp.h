@@ -27,9 +27,12 @@ class RawPeer {
   double receive_bulk(uint8_t* data, size_t size);  // from the request to the last byte
   // As send_bulk, a part over each of so many connections, by a thread of its own.
   double send_bulk_over(size_t connections, const uint8_t* data, size_t size);
+  double receive_bulk_over(size_t connections, uint8_t* data, size_t size);
   double send_messages(size_t count);  // coalesced messages, until all are parsed
 
  private:
+  void connect_further(size_t connections);
+
   pid_t child_ = -1;
   int echo_ = -1;
   int bulk_ = -1;

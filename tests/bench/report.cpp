@@ -154,7 +154,8 @@ void print_table(const std::vector<Result>& results) {
   std::printf(
       "\nMedians where nothing else is said; for rates, p99 and max are those of the slowest runs.\n"
       "ratio = remotecl / ceiling; the ceiling is raw + native for latencies, native for start-up, event\n"
-      "time and kernel rates, and raw for bulk data. base is a simpler operation of remotecl's own.\n");
+      "time and kernel rates, and raw for bulk data. base is a simpler operation of remotecl's own, or what copies\n"
+      "in memory take; where a rule names a base, the ceiling is what the rule multiplies.\n");
 }
 
 void write_json(const std::string& path, const Bench& bench, const std::vector<Result>& results,

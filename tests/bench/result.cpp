@@ -44,8 +44,18 @@ std::optional<Summary> summarize_side(const Case& measured, const std::vector<do
 }
 
 // Without a native device only the raw part of the ceiling is known.
-std::optional<double> ceiling_of(Ceiling ceiling, const PerSide<std::optional<Summary>>& sides) {
+std::optional<double> ceiling_of(const Case& measured, const PerSide<std::optional<Summary>>& sides) {
+  const Ceiling ceiling = measured.ceiling;
   if (ceiling == Ceiling::kBase) return sides.base ? std::optional(sides.base->median) : std::nullopt;
+  if (ceiling == Ceiling::kRawPlusBase) {
+    if (!sides.raw || !sides.base) return std::nullopt;
+    return sides.raw->median + sides.base->median;
+  }
+  if (ceiling == Ceiling::kSlower) {
+    if (!sides.native || !sides.base) return std::nullopt;
+    return is_rate(measured.unit) ? std::min(sides.native->median, sides.base->median)
+                                  : std::max(sides.native->median, sides.base->median);
+  }
   double sum = 0;
   if (ceiling != Ceiling::kRaw) {
     if (!sides.native) return std::nullopt;
@@ -58,11 +68,14 @@ std::optional<double> ceiling_of(Ceiling ceiling, const PerSide<std::optional<Su
   return sum;
 }
 
-std::optional<double> target_of(const Target& target, const PerSide<std::optional<Summary>>& sides) {
+std::optional<double> target_of(const Target& target, const PerSide<std::optional<Summary>>& sides,
+                                const std::optional<double>& ceiling) {
   if (target.raw != 0 && !sides.raw) return std::nullopt;
   if (target.native != 0 && !sides.native) return std::nullopt;
   if (target.base != 0 && !sides.base) return std::nullopt;
+  if (target.ceiling != 0 && !ceiling) return std::nullopt;
   double value = target.constant;
+  if (ceiling) value += target.ceiling * *ceiling;
   if (sides.raw) value += target.raw * sides.raw->median;
   if (sides.native) value += target.native * sides.native->median;
   if (sides.base) value += target.base * sides.base->median;
@@ -82,13 +95,13 @@ Result make_result(const std::string& name, const Case& measured, const Samples&
   result.sides.native = summarize_side(measured, samples.native);
   result.sides.raw = summarize_side(measured, samples.raw);
   result.sides.base = summarize_side(measured, samples.base);
-  result.ceiling = ceiling_of(measured.ceiling, result.sides);
+  result.ceiling = ceiling_of(measured, result.sides);
   if (!result.sides.remotecl) return result;
   const double median = result.sides.remotecl->median;
   if (result.ceiling && *result.ceiling > 0) result.ratio = median / *result.ceiling;
   if (measured.target) {
     result.target_rule = measured.target->rule;
-    result.target = target_of(*measured.target, result.sides);
+    result.target = target_of(*measured.target, result.sides, result.ceiling);
     if (result.target) {
       result.met = result.lower_is_better ? median <= *result.target : median >= *result.target;
     }

@@ -112,7 +112,10 @@ def test_bench_writes_json(run_remotecl, tmp_path):
     for row in report["results"]:
         assert {"name", "unit", "remotecl", "native", "raw", "ratio"} <= set(row)
     # Rows of one server and of several, in one report.
-    assert {"noop-finish", "migrate-4B", "fan-out-256MiB-to-3"} <= {row["name"] for row in report["results"]}
+    names = {row["name"] for row in report["results"]}
+    assert {"noop-finish", "migrate-4B", "fan-out-256MiB-to-3"} <= names
+    for row in ("concurrent-kernels", "halo-64KiB-read", "halo-10MiB-write", "scatter-gather"):
+        assert {row, f"{row}-several"} <= names
 
 
 def test_bench_measures_chosen_rows():
