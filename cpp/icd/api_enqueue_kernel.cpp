@@ -49,8 +49,7 @@ void choose_local(NDRange& range, const std::array<std::size_t, 3>& required) {
   for (cl_uint i = 0; i < range.dimensions; ++i) range.local[i] = required[i];
 }
 
-void check_local(Kernel& kernel, const Device& device, NDRange& range) {
-  const KernelInfo& info = kernel.info_on(device);
+void check_local(Kernel& kernel, const KernelInfo& info, const Device& device, NDRange& range) {
   const bool fixed = info.compile_work_group_size[0] != 0;
   for (cl_uint i = 0; fixed && !range.has_local && i < range.dimensions; ++i) {
     const bool whole = range.global[i] % info.compile_work_group_size[i] == 0;
@@ -73,6 +72,15 @@ void check_local(Kernel& kernel, const Device& device, NDRange& range) {
   // Whether it may be greater than CL_KERNEL_WORK_GROUP_SIZE is for the driver to say: is_doubtful().
   const auto limit = device.number<std::size_t>(CL_DEVICE_MAX_WORK_GROUP_SIZE, 0);
   require(limit == 0 || product <= std::max(limit, info.work_group_size), CL_INVALID_WORK_GROUP_SIZE);
+}
+
+// "CL_OUT_OF_RESOURCES if there is a failure to queue the execution instance of kernel on the command-queue because of
+// insufficient resources needed to execute the kernel."
+void check_local_memory(Kernel& kernel, const KernelInfo& info, const Device& device) {
+  const cl_ulong own = info.local_memory_size;
+  if (own == 0 && !kernel.takes_local_memory()) return;
+  const auto limit = device.number<cl_ulong>(CL_DEVICE_LOCAL_MEM_SIZE, ~cl_ulong{0});
+  require(own <= limit && kernel.local_argument_bytes() <= limit - own, CL_OUT_OF_RESOURCES);
 }
 
 std::uint64_t group_size(const NDRange& range) {
@@ -132,7 +140,10 @@ NDRange checked_range(CommandQueue& queue, Kernel& kernel, cl_uint dimensions, c
   require(kernel.program().built(queue.device()), CL_INVALID_PROGRAM_EXECUTABLE);
   NDRange range = make_range(queue.device(), dimensions, offset, global, local);
   check_arguments(queue, kernel);
-  if (!is_empty(range)) check_local(kernel, queue.device(), range);
+  if (is_empty(range)) return range;
+  const KernelInfo& info = kernel.info_on(queue.device());
+  check_local_memory(kernel, info, queue.device());
+  check_local(kernel, info, queue.device(), range);
   return range;
 }
 

@@ -30,7 +30,7 @@ std::vector<KernelRecord> inspect_kernels(cl_program program, cl_device_id devic
   if (clCreateKernelsInProgram(program, count, kernels.data(), nullptr) != CL_SUCCESS) return records;
   for (const cl_kernel kernel : kernels) {
     records.push_back(inspect_kernel(kernel, device));
-    if (hides_arguments) keep_qualifiers_only(kernel, records.back());
+    if (hides_arguments) hide_arguments(records.back());
     clReleaseKernel(kernel);
   }
   return records;
@@ -192,12 +192,16 @@ cl_program BuildReport::inspect(const Program& program, Device& device) {
   return native;
 }
 
-ArgumentKinds BuildReport::argument_kinds(std::size_t index) const {
-  ArgumentKinds kinds;
+ProgramTraits BuildReport::traits(std::size_t index) const {
+  ProgramTraits all;
   for (const KernelRecord& kernel : records_[index].kernels) {
-    for (const auto& argument : kernel.arguments) kinds[kernel.name].push_back(argument.values.kind);
+    KernelTraits& traits = all[kernel.name];
+    traits.local_memory_size = kernel.values.local_memory_size;
+    for (const auto& argument : kernel.arguments) {
+      traits.arguments.push_back({argument.values.kind, may_be_opaque(argument.values)});
+    }
   }
-  return kinds;
+  return all;
 }
 
 void BuildReport::send(Outbox& outbox, Token token) const {

@@ -28,9 +28,9 @@ struct KernelRecord {
 
 // Asks the driver about a kernel object of which nobody else knows: finding out changes its arguments.
 KernelRecord inspect_kernel(cl_kernel kernel, cl_device_id device);
-// Leaves of its arguments what a driver tells that was not asked for them, but for the qualifiers: the runtime needs to
-// know what is constant.
-void keep_qualifiers_only(cl_kernel kernel, KernelRecord& record);
+// Leaves of its arguments what a driver tells that was not asked for them, but for kinds, sizes and qualifiers: the
+// runtime needs to know what is constant, and what is an image.
+void hide_arguments(KernelRecord& record);
 
 cl_int read_binary(cl_program program, std::vector<std::byte>& binary);
 
@@ -61,7 +61,7 @@ class BuildReport {
   cl_program inspect(const Program& program, Device& device);
 
   bool executable(std::size_t index) const { return records_[index].values.executable != 0; }
-  ArgumentKinds argument_kinds(std::size_t index) const;
+  ProgramTraits traits(std::size_t index) const;
   void send(Outbox& outbox, Token token) const;
 
  private:

@@ -113,6 +113,7 @@ void Device::ask_everything() {
   is_processor_ = (number_of<cl_device_type>(info_, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_CPU) != 0;
   maps_in_place_ = is_processor_ && number_of<cl_bool>(info_, CL_DEVICE_HOST_UNIFIED_MEMORY) == CL_TRUE;
   allocation_size_max_ = number_of<cl_ulong>(info_, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
+  local_memory_size_ = number_of<cl_ulong>(info_, CL_DEVICE_LOCAL_MEM_SIZE);
   const auto svm = number_of<cl_device_svm_capabilities>(info_, CL_DEVICE_SVM_CAPABILITIES);
   if ((svm & CL_DEVICE_SVM_COARSE_GRAIN_BUFFER) != 0) {
     // Kernels of a CPU device run in this process: its pointers are theirs, whatever the driver promises.

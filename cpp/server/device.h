@@ -63,6 +63,7 @@ class Device {
   // Leaving the choice to the driver is never wrong; tests take that road on a device that would not need it.
   void choose_svm_addresses() { svm_ = Svm::kOwnAddress; }
   std::uint64_t allocation_size_max() const { return allocation_size_max_; }
+  std::uint64_t local_memory_size() const { return local_memory_size_; }
 
   // Commands that wait for all earlier ones cost the driver a time that grows with the square of their
   // number.
@@ -134,6 +135,7 @@ class Device {
   std::atomic<bool> uses_host_memory_{false};
   std::atomic<Svm> svm_{Svm::kNone};
   std::uint64_t allocation_size_max_ = 0;
+  std::uint64_t local_memory_size_ = 0;
   DeviceClock clock_;
   PinnedMemory pinned_memory_{*this};
   Mutex mutex_;

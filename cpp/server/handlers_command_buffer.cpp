@@ -64,6 +64,7 @@ cl_int Session::record(const EnqueueKernel& message, Device& device, RecordedSte
   cl_int error = kernel->make(device, recorded.kernel);
   if (error == CL_SUCCESS) error = set_arguments(*recorded.kernel, device, message.arguments);
   if (error == CL_SUCCESS) error = recorded.kernel->use_svm(kernel->svm(), device);
+  if (error == CL_SUCCESS && !recorded.kernel->fits(device)) error = CL_OUT_OF_RESOURCES;
   if (error != CL_SUCCESS) return error;
   recorded.arguments = snapshot(*recorded.kernel);
   recorded.arguments->svm = kernel->svm();

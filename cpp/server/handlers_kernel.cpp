@@ -78,6 +78,7 @@ void Session::handle(const EnqueueKernel& message) {
   cl_int error = kernel->on(on.device(), native);
   if (error == CL_SUCCESS) error = set_arguments(*native, on.device(), message.arguments);
   if (error == CL_SUCCESS) error = native->use_svm(kernel->svm(), on.device());
+  if (error == CL_SUCCESS && !native->fits(on.device())) error = CL_OUT_OF_RESOURCES;
   if (error == CL_SUCCESS && (message.dimensions < 1 || message.dimensions > 3)) {
     error = CL_INVALID_WORK_DIMENSION;
   }
@@ -141,6 +142,7 @@ cl_int Session::set_argument(DeviceKernel& kernel, Device& device, std::uint32_t
   }
   if (argument.kind() != ArgumentKind::kMemory && argument.kind() != ArgumentKind::kImage) return CL_INVALID_ARG_VALUE;
   cl_mem native = nullptr;
+  if (argument.number() == 0 && argument.kind() == ArgumentKind::kImage) return CL_INVALID_MEM_OBJECT;
   if (argument.number() != 0) {
     Memory* memory = memory_of(argument);
     if (memory == nullptr) return CL_INVALID_MEM_OBJECT;

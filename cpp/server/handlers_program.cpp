@@ -88,7 +88,7 @@ void Session::build_each(const Array<std::uint32_t>& devices, Token token, Progr
   {
     MutexLock lock(mutex_);
     for (std::size_t i = 0; i < built.size(); ++i) {
-      program.set_native(*built[i].first, built[i].second, report.executable(i), report.argument_kinds(i));
+      program.set_native(*built[i].first, built[i].second, report.executable(i), report.traits(i));
     }
   }
   report.send(outbox_, token);

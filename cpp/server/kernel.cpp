@@ -17,12 +17,13 @@ void StoredArgument::set(const KernelArgument& argument) {
   }
 }
 
-// Where the driver tells nothing, an image or a sampler looks like a value.
-bool DeviceKernel::takes(std::uint32_t index, ArgumentKind kind) const {
-  if (index >= kinds.size()) return false;
-  if (kind == ArgumentKind::kValue) return kinds[index] == ArgumentKind::kValue || kinds[index] == ArgumentKind::kOther;
-  if (kind == ArgumentKind::kMemory) return kinds[index] != ArgumentKind::kValue;
-  return true;
+bool DeviceKernel::fits(const Device& device) const {
+  std::uint64_t size = traits.local_memory_size;
+  for (const StoredArgument& argument : arguments) {
+    if (argument.kind() != ArgumentKind::kLocal) continue;
+    if (__builtin_add_overflow(size, argument.number(), &size)) return false;
+  }
+  return size <= device.local_memory_size();
 }
 
 cl_int DeviceKernel::use_svm(const std::shared_ptr<const SvmPointers>& list, Device& device) {
@@ -86,7 +87,7 @@ cl_int Kernel::make(Device& device, std::unique_ptr<DeviceKernel>& kernel) const
   cl_uint count = 0;
   error = clGetKernelInfo(made->native, CL_KERNEL_NUM_ARGS, sizeof count, &count, nullptr);
   if (error != CL_SUCCESS) return error;
-  made->kinds = program_->argument_kinds(device, name_);
+  made->traits = program_->kernel_traits(device, name_);
   made->arguments.resize(count);
   kernel = std::move(made);
   return CL_SUCCESS;

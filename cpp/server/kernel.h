@@ -53,15 +53,18 @@ struct DeviceKernel {
   }
 
   cl_kernel native = nullptr;
-  std::vector<ArgumentKind> kinds;         // of its arguments, as the client was told
+  KernelTraits traits;                     // as the client was told
   std::vector<StoredArgument> arguments;   // as of the last command that was received
   bool stale = false;                      // the native kernel has other ones
   std::uint64_t checked_at = 0;            // Session's count of released objects when they all existed
   std::shared_ptr<const SvmPointers> svm;  // as the native kernel has them
   const Ref<KernelPace> pace = make_ref<KernelPace>();
 
-  // Whether it may be set to something of that kind: a driver takes what it is given for a pointer as one.
-  bool takes(std::uint32_t index, ArgumentKind kind) const;
+  bool takes(std::uint32_t index, ArgumentKind kind) const {
+    return index < traits.arguments.size() && traits.arguments[index].takes(kind);
+  }
+  // Whether its local memory and that of its arguments fit into the device's: PoCL ends the process where they do not.
+  bool fits(const Device& device) const;
   cl_int use_svm(const std::shared_ptr<const SvmPointers>& list, Device& device);
 };
 

@@ -122,12 +122,10 @@ KernelRecord::Argument inspect_argument(cl_kernel kernel, cl_uint index) {
 
 }  // namespace
 
-void keep_qualifiers_only(cl_kernel kernel, KernelRecord& record) {
-  for (cl_uint index = 0; index < record.arguments.size(); ++index) {
-    KernelRecord::Argument& argument = record.arguments[index];
+void hide_arguments(KernelRecord& record) {
+  for (KernelRecord::Argument& argument : record.arguments) {
     if (argument.values.info_status != CL_SUCCESS) continue;
     argument.values.info_status = CL_KERNEL_ARG_INFO_NOT_AVAILABLE;
-    argument.values.kind = probe_kind(kernel, index, argument.values.size);
     argument.type_name.clear();
     argument.name.clear();
   }

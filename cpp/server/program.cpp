@@ -6,6 +6,20 @@
 
 namespace remotecl::server {
 
+bool ArgumentTraits::takes(ArgumentKind given) const {
+  switch (given) {
+    case ArgumentKind::kOther:
+      return false;
+    case ArgumentKind::kSvm:
+      return kind == ArgumentKind::kMemory;
+    case ArgumentKind::kImage:
+    case ArgumentKind::kSampler:
+      return kind == given || may_be_opaque;
+    default:
+      return kind == given;
+  }
+}
+
 Program::Program(ProgramOrigin origin, std::shared_ptr<std::atomic<std::uint64_t>> session_bytes)
     : origin_(origin), session_bytes_(std::move(session_bytes)) {}
 
@@ -99,10 +113,10 @@ void Program::take_prints(const Program& part) {
   if (part.prints()) prints_.store(true, std::memory_order_relaxed);
 }
 
-void Program::set_native(const Device& device, cl_program program, bool executable, ArgumentKinds kinds) {
+void Program::set_native(const Device& device, cl_program program, bool executable, ProgramTraits traits) {
   Native& native = native_[&device];
   if (native.program != nullptr) clReleaseProgram(native.program);
-  native = {program, executable, std::move(kinds)};
+  native = {program, executable, std::move(traits)};
 }
 
 cl_program Program::native(const Device& device) const {
@@ -115,11 +129,11 @@ cl_program Program::executable(const Device& device) const {
   return native == native_.end() || !native->second.executable ? nullptr : native->second.program;
 }
 
-std::vector<ArgumentKind> Program::argument_kinds(const Device& device, const std::string& kernel) const {
+KernelTraits Program::kernel_traits(const Device& device, const std::string& kernel) const {
   const auto native = native_.find(&device);
   if (native == native_.end()) return {};
-  const auto kinds = native->second.kinds.find(kernel);
-  return kinds == native->second.kinds.end() ? std::vector<ArgumentKind>() : kinds->second;
+  const auto traits = native->second.traits.find(kernel);
+  return traits == native->second.traits.end() ? KernelTraits() : traits->second;
 }
 
 }  // namespace remotecl::server

@@ -15,8 +15,19 @@
 
 namespace remotecl::server {
 
-// Of the arguments of kernels, by their names.
-using ArgumentKinds = std::map<std::string, std::vector<ArgumentKind>>;
+// What a driver may not be given wrongly: it takes an argument for what the kernel declares.
+struct ArgumentTraits {
+  ArgumentKind kind = ArgumentKind::kOther;
+  bool may_be_opaque = false;  // a value as far as the driver tells, but maybe an image or a sampler
+
+  // Whether it may be set to something of that kind.
+  bool takes(ArgumentKind given) const;
+};
+struct KernelTraits {
+  std::vector<ArgumentTraits> arguments;
+  std::uint64_t local_memory_size = 0;  // without its arguments
+};
+using ProgramTraits = std::map<std::string, KernelTraits>;  // by the names of kernels
 
 enum class ProgramOrigin { kSource, kBinaries, kIl, kBuiltInKernels, kLink };
 
@@ -48,19 +59,19 @@ class Program final : public RefCounted {
 
   // The result of the last build, compilation or link, also of one that failed; or a program that is not built.
   // Takes the reference.
-  void set_native(const Device& device, cl_program program, bool executable, ArgumentKinds kinds);
+  void set_native(const Device& device, cl_program program, bool executable, ProgramTraits traits);
   // That program, still owned by this object; null when there was none.
   cl_program native(const Device& device) const;
   // The same, when kernels can be made of it.
   cl_program executable(const Device& device) const;
-  // What its kernel of that name takes; nothing where there is none.
-  std::vector<ArgumentKind> argument_kinds(const Device& device, const std::string& kernel) const;
+  // Of its kernel of that name; no arguments where there is none.
+  KernelTraits kernel_traits(const Device& device, const std::string& kernel) const;
 
  private:
   struct Native {
     cl_program program = nullptr;
     bool executable = false;
-    ArgumentKinds kinds;
+    ProgramTraits traits;
   };
 
   void keep(std::string& code, Bytes bytes);

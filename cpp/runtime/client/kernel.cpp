@@ -19,22 +19,29 @@ Handle handle_at(const void* value) {
 // What an argument is set to. Where the native driver does not tell what the kernel declares, the handle of an image or
 // sampler speaks for itself.
 ArgumentKind kind_of(const ArgumentInfo& info, std::size_t size, const void* value) {
-  const bool is_known = info.info_status == CL_SUCCESS || info.kind == ArgumentKind::kImage ||
-                        info.kind == ArgumentKind::kSampler || info.kind == ArgumentKind::kLocal;
-  if (is_known || size != sizeof(void*) || value == nullptr) return info.kind;
+  if (!info.may_be_opaque || size != sizeof(void*) || value == nullptr) return info.kind;
   const HandleBase* handle = OpaqueHandles::find(value);
   if (handle == nullptr) return info.kind;
   return handle->tag == HandleTag::kSampler ? ArgumentKind::kSampler : ArgumentKind::kImage;
 }
 
+bool has_local_argument(const KernelInfo& info) {
+  return std::any_of(info.arguments.begin(), info.arguments.end(),
+                     [](const ArgumentInfo& argument) { return argument.kind == ArgumentKind::kLocal; });
+}
+
 }  // namespace
 
 Kernel::Kernel(Ref<Program> program, KernelInfo info)
-    : program_(std::move(program)), info_(std::move(info)), arguments_(info_.arguments.size()) {
+    : program_(std::move(program)),
+      info_(std::move(info)),
+      takes_local_memory_(has_local_argument(info_)),
+      arguments_(info_.arguments.size()) {
   program_->kernel_attached(1);
 }
 
-Kernel::Kernel(Kernel& other) : program_(other.program_), info_(other.info_) {
+Kernel::Kernel(Kernel& other)
+    : program_(other.program_), info_(other.info_), takes_local_memory_(other.takes_local_memory_) {
   const std::lock_guard lock(other.mutex_);
   arguments_ = other.arguments_;
   last_version_ = other.last_version_;
@@ -101,7 +108,7 @@ cl_int Kernel::set_argument(cl_uint index, std::size_t size, const void* value) 
     case ArgumentKind::kMemory:
     case ArgumentKind::kImage: {
       MemoryObject* memory = nullptr;
-      const cl_int error = find_memory(info, size, value, memory);
+      const cl_int error = find_memory(info, kind, size, value, memory);
       if (error != CL_SUCCESS) return error;
       if (argument.set && argument.kind == kind && argument.memory.get() == memory) return CL_SUCCESS;
       renewed().memory = Ref<MemoryObject>(memory);
@@ -169,21 +176,25 @@ void Kernel::send_svm_pointers(Session& session) {
   session.send(SetKernelSvm{id_, std::span<const std::uint64_t>(addresses)});
 }
 
-cl_int Kernel::find_memory(const ArgumentInfo& info, std::size_t size, const void* value, MemoryObject*& memory) const {
+cl_int Kernel::find_memory(const ArgumentInfo& info, ArgumentKind kind, std::size_t size, const void* value,
+                           MemoryObject*& memory) const {
   if (size != sizeof(cl_mem)) return CL_INVALID_ARG_SIZE;
-  const auto handle = handle_at<cl_mem>(value);
-  const bool is_image = info.kind == ArgumentKind::kImage;
+  if (kind == ArgumentKind::kMemory) {
+    const auto handle = handle_at<cl_mem>(value);
+    if (handle == nullptr) return CL_SUCCESS;
+    memory = from_handle<MemoryObject>(handle);
+    // "CL_INVALID_MEM_OBJECT for an argument declared to be a memory object when the specified arg_value is not a valid
+    // memory object."
+    if (memory == nullptr || &memory->context() != &context()) return CL_INVALID_MEM_OBJECT;
+    return memory->image() == nullptr ? CL_SUCCESS : CL_INVALID_ARG_VALUE;
+  }
   // "CL_INVALID_ARG_VALUE if arg_value specified is not a valid value": NULL is one for pointers alone.
-  if (is_image && value == nullptr) return CL_INVALID_ARG_VALUE;
-  if (handle == nullptr) return is_image ? CL_INVALID_MEM_OBJECT : CL_SUCCESS;
-  memory = from_handle<MemoryObject>(handle);
-  // "CL_INVALID_MEM_OBJECT for an argument declared to be a memory object when the specified arg_value is not a valid
-  // memory object."
-  if (memory == nullptr || &memory->context() != &context()) return CL_INVALID_MEM_OBJECT;
-  const bool is_pointer = info.info_status == CL_SUCCESS && info.kind == ArgumentKind::kMemory;
-  if (is_pointer && memory->image() != nullptr) return CL_INVALID_ARG_VALUE;
-  if (!is_image) return CL_SUCCESS;
-  if (memory->image() == nullptr) return CL_INVALID_MEM_OBJECT;
+  if (value == nullptr) return CL_INVALID_ARG_VALUE;
+  // Not every value is an address that may be looked at.
+  HandleBase* const handle = OpaqueHandles::find(value);
+  if (handle == nullptr || handle->tag != HandleTag::kMemory) return CL_INVALID_MEM_OBJECT;
+  memory = from_handle<MemoryObject>(handle_at<cl_mem>(value));
+  if (&memory->context() != &context()) return CL_INVALID_MEM_OBJECT;
   // "CL_INVALID_ARG_VALUE if the argument is an image declared with the read_only qualifier and arg_value refers to an
   // image object created with cl_mem_flags of CL_MEM_WRITE_ONLY or if the image argument is declared with the
   // write_only qualifier and arg_value refers to an image object created with cl_mem_flags of CL_MEM_READ_ONLY."
@@ -197,10 +208,12 @@ cl_int Kernel::find_memory(const ArgumentInfo& info, std::size_t size, const voi
 cl_int Kernel::find_sampler(std::size_t size, const void* value, Sampler*& sampler) const {
   if (size != sizeof(cl_sampler)) return CL_INVALID_ARG_SIZE;
   if (value == nullptr) return CL_INVALID_ARG_VALUE;
+  HandleBase* const handle = OpaqueHandles::find(value);
+  if (handle == nullptr || handle->tag != HandleTag::kSampler) return CL_INVALID_SAMPLER;
   sampler = from_handle<Sampler>(handle_at<cl_sampler>(value));
   // "CL_INVALID_SAMPLER for an argument declared to be of type sampler_t when the specified arg_value is not a valid
   // sampler object."
-  return sampler == nullptr || &sampler->context() != &context() ? CL_INVALID_SAMPLER : CL_SUCCESS;
+  return &sampler->context() != &context() ? CL_INVALID_SAMPLER : CL_SUCCESS;
 }
 
 bool Kernel::arguments_complete() {
@@ -213,7 +226,8 @@ cl_ulong Kernel::local_argument_bytes() {
   const std::lock_guard lock(mutex_);
   cl_ulong bytes = 0;
   for (const Argument& argument : arguments_) {
-    if (argument.set && argument.kind == ArgumentKind::kLocal) bytes += argument.number;
+    if (!argument.set || argument.kind != ArgumentKind::kLocal) continue;
+    if (__builtin_add_overflow(bytes, argument.number, &bytes)) return ~cl_ulong{0};
   }
   return bytes;
 }

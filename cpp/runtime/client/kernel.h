@@ -41,7 +41,8 @@ class Kernel final : public Handle<_cl_kernel, HandleTag::kKernel, CL_INVALID_KE
   // The shared virtual memory that its commands may touch besides their arguments.
   void set_svm_pointers(std::vector<void*> pointers, std::vector<Ref<MemoryObject>> memory);
   bool arguments_complete();
-  // Bytes of __local arguments set so far.
+  bool takes_local_memory() const { return takes_local_memory_; }  // as an argument
+  // Bytes of __local arguments set so far; the largest number where their sum is larger than that.
   cl_ulong local_argument_bytes();
 
   struct Argument {
@@ -69,11 +70,13 @@ class Kernel final : public Handle<_cl_kernel, HandleTag::kKernel, CL_INVALID_KE
 
  private:
   ~Kernel() override;
-  cl_int find_memory(const ArgumentInfo& info, std::size_t size, const void* value, MemoryObject*& memory) const;
+  cl_int find_memory(const ArgumentInfo& info, ArgumentKind kind, std::size_t size, const void* value,
+                     MemoryObject*& memory) const;
   cl_int find_sampler(std::size_t size, const void* value, Sampler*& sampler) const;
 
   const Ref<Program> program_;
   const KernelInfo info_;
+  const bool takes_local_memory_;
   const ObjectId id_ = next_id();
   std::mutex mutex_;
   std::vector<Argument> arguments_;

@@ -15,7 +15,8 @@ namespace remotecl {
 
 struct ArgumentInfo {
   ArgumentKind kind = ArgumentKind::kValue;
-  std::uint32_t size = 0;  // of a value, 0 unknown
+  bool may_be_opaque = false;  // a value as far as the driver tells, but maybe an image or a sampler
+  std::uint32_t size = 0;      // of a value, 0 unknown
   cl_int info_status = CL_KERNEL_ARG_INFO_NOT_AVAILABLE;
   cl_kernel_arg_address_qualifier address = 0;
   cl_kernel_arg_access_qualifier access = 0;

@@ -14,14 +14,9 @@ namespace remotecl {
 namespace {
 
 ArgumentInfo argument_info(const ArgumentDescription& from) {
-  return {from.kind,
-          from.size,
-          from.info_status,
-          from.address_qualifier,
-          from.access_qualifier,
-          from.type_qualifier,
-          std::string(from.type_name),
-          std::string(from.name)};
+  return {from.kind,           may_be_opaque(from),         from.size,
+          from.info_status,    from.address_qualifier,      from.access_qualifier,
+          from.type_qualifier, std::string(from.type_name), std::string(from.name)};
 }
 
 KernelInfo kernel_info(const KernelDescription& from) {

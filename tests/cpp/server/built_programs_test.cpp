@@ -86,7 +86,7 @@ TEST_F(BuiltProgramsOfADeviceTest, WhatIsBuiltAgainIsTheSameProgram) {
     server::BuildReport report;
     const cl_program native = report.build(*program, device_, server::PlacedFiles(), built_, key);
     EXPECT_TRUE(report.executable(0));
-    EXPECT_EQ(report.argument_kinds(0).at("f").size(), 2u);
+    EXPECT_EQ(report.traits(0).at("f").arguments.size(), 2u);
     return native;
   };
   const cl_program first = build("key"), again = build("key"), other = build("another key"), alone = build("");

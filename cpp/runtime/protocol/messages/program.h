@@ -133,6 +133,13 @@ struct ArgumentDescription {
   std::string_view name;
   REMOTECL_FIELDS(kind, size, info_status, address_qualifier, access_qualifier, type_qualifier, type_name, name)
 };
+// Whether it looks like a value only because its driver tells nothing: drivers take 8 bytes for an image or a sampler
+// that they do not look at before the kernel runs.
+inline bool may_be_opaque(const ArgumentDescription& argument) {
+  const bool is_told = argument.info_status == 0 || argument.address_qualifier != 0;
+  return !is_told && argument.kind == ArgumentKind::kValue && (argument.size == 0 || argument.size == 8);
+}
+
 struct KernelDescription {
   std::string_view name;
   std::string_view attributes;
