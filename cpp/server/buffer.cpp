@@ -20,6 +20,12 @@ Buffer::Buffer(const Ref<Buffer>& parent, std::uint64_t flags, std::uint64_t off
 Buffer::Buffer(Ref<SvmMemory> svm, std::uint64_t flags, std::uint64_t size, Ref<SessionCounters> counters)
     : Memory(nullptr, std::move(counters)), svm_(std::move(svm)), flags_(flags & kDeviceFlags), size_(size) {}
 
+Ref<Buffer> Buffer::copied(const Device& device, std::uint64_t& offset) {
+  if (parent() == nullptr || !device.crashes_copying_parts()) return Ref<Buffer>(this);
+  offset += offset_;
+  return Ref<Buffer>(static_cast<Buffer*>(parent()));
+}
+
 cl_int Buffer::make(Device& device, Native& native) {
   cl_int error = CL_SUCCESS;
   if (size_ > std::numeric_limits<std::size_t>::max() / 2) return CL_MEM_OBJECT_ALLOCATION_FAILURE;

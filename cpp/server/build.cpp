@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "runtime/protocol/image_types.h"
 #include "server/built_programs.h"
 
 namespace remotecl::server {
@@ -198,7 +199,8 @@ ProgramTraits BuildReport::traits(std::size_t index) const {
     KernelTraits& traits = all[kernel.name];
     traits.local_memory_size = kernel.values.local_memory_size;
     for (const auto& argument : kernel.arguments) {
-      traits.arguments.push_back({argument.values.kind, may_be_opaque(argument.values)});
+      traits.arguments.push_back(
+          {argument.values.kind, may_be_opaque(argument.values), image_type_of(argument.type_name)});
     }
   }
   return all;

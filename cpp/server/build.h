@@ -28,8 +28,8 @@ struct KernelRecord {
 
 // Asks the driver about a kernel object of which nobody else knows: finding out changes its arguments.
 KernelRecord inspect_kernel(cl_kernel kernel, cl_device_id device);
-// Leaves of its arguments what a driver tells that was not asked for them, but for kinds, sizes and qualifiers: the
-// runtime needs to know what is constant, and what is an image.
+// Leaves of its arguments what a driver tells that was not asked for them, but for kinds, sizes, qualifiers and types:
+// the runtime needs to know what is constant, and which images it takes.
 void hide_arguments(KernelRecord& record);
 
 cl_int read_binary(cl_program program, std::vector<std::byte>& binary);

@@ -109,6 +109,9 @@ class Device {
   // On filling a 1D buffer image, the process ends.
   bool crashes_filling_buffer_images() const { return platform_name_ == "Portable Computing Language"; }
 
+  // On a rectangle or on pixels that are copied from or to a part of a buffer, too.
+  bool crashes_copying_parts() const { return platform_name_ == "Portable Computing Language"; }
+
   // An event of the device's context that has ended, the caller's.
   cl_int ended_event(cl_event* event) EXCLUDES(mutex_);
   // Made at the first call. Null and the driver's error when that fails.

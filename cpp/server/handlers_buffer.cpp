@@ -118,11 +118,13 @@ void Session::handle(const EnqueueCopyRect& message) {
                    message.destination_slice_pitch)) {
     return issuer_.fail(on, event, CL_INVALID_VALUE);
   }
-  issuer_.submit(
-      on, event, message.wait_list,
-      CopyRectCommand{std::move(source), std::move(destination), sizes_of(message.source_origin),
-                      sizes_of(message.destination_origin), sizes_of(message.region), message.source_row_pitch,
-                      message.source_slice_pitch, message.destination_row_pitch, message.destination_slice_pitch});
+  Extent from = message.source_origin, to = message.destination_origin;
+  source = source->copied(on.device(), from[0]);
+  destination = destination->copied(on.device(), to[0]);
+  issuer_.submit(on, event, message.wait_list,
+                 CopyRectCommand{std::move(source), std::move(destination), sizes_of(from), sizes_of(to),
+                                 sizes_of(message.region), message.source_row_pitch, message.source_slice_pitch,
+                                 message.destination_row_pitch, message.destination_slice_pitch});
 }
 
 void Session::handle(const EnqueueFill& message) {

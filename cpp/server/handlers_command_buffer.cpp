@@ -99,12 +99,13 @@ cl_int Session::record(const EnqueueCopyRect& message, Device& device, RecordedS
                    message.destination_slice_pitch)) {
     return CL_INVALID_VALUE;
   }
-  RecordedCopyRect recorded{Ref<Memory>(source.get()),
-                            Ref<Memory>(destination.get()),
+  Extent from = message.source_origin, to = message.destination_origin;
+  RecordedCopyRect recorded{Ref<Memory>(source->copied(device, from[0]).get()),
+                            Ref<Memory>(destination->copied(device, to[0]).get()),
                             nullptr,
                             nullptr,
-                            sizes_of(message.source_origin),
-                            sizes_of(message.destination_origin),
+                            sizes_of(from),
+                            sizes_of(to),
                             sizes_of(message.region),
                             message.source_row_pitch,
                             message.source_slice_pitch,
@@ -138,9 +139,10 @@ cl_int Session::record(const EnqueueCopyImage& message, Device& device, Recorded
       !destination->shape().contains(message.destination_origin, message.region)) {
     return CL_INVALID_VALUE;
   }
-  return record_pixels({Place::of(source, message.source_origin), Place::of(destination, message.destination_origin),
-                        nullptr, nullptr, sizes_of(message.region), source->shape().packed_size(message.region)},
-                       device, step);
+  return record_pixels(
+      {Place::of(source, message.source_origin, device), Place::of(destination, message.destination_origin, device),
+       nullptr, nullptr, sizes_of(message.region), source->shape().packed_size(message.region)},
+      device, step);
 }
 
 cl_int Session::record(const EnqueueCopyImageBuffer& message, Device& device, RecordedStep& step) {
@@ -150,7 +152,7 @@ cl_int Session::record(const EnqueueCopyImageBuffer& message, Device& device, Re
   if (!image->shape().contains(message.origin, message.region)) return CL_INVALID_VALUE;
   const std::uint64_t size = image->shape().packed_size(message.region);
   if (!buffer->contains(message.offset, size)) return CL_INVALID_VALUE;
-  Place pixels = Place::of(image, message.origin), bytes = Place::of(buffer, message.offset);
+  Place pixels = Place::of(image, message.origin, device), bytes = Place::of(buffer, message.offset, device);
   if (message.to_buffer == 0) std::swap(pixels, bytes);
   return record_pixels({std::move(pixels), std::move(bytes), nullptr, nullptr, sizes_of(message.region), size}, device,
                        step);

@@ -109,10 +109,10 @@ void Session::handle(const EnqueueCopyImage& message) {
       !destination->shape().contains(message.destination_origin, message.region)) {
     return issuer_.fail(on, event, CL_INVALID_VALUE);
   }
-  issuer_.submit(
-      on, event, message.wait_list,
-      CopyPixelsCommand{Place::of(source, message.source_origin), Place::of(destination, message.destination_origin),
-                        sizes_of(message.region), source->shape().packed_size(message.region)});
+  issuer_.submit(on, event, message.wait_list,
+                 CopyPixelsCommand{Place::of(source, message.source_origin, on.device()),
+                                   Place::of(destination, message.destination_origin, on.device()),
+                                   sizes_of(message.region), source->shape().packed_size(message.region)});
 }
 
 void Session::handle(const EnqueueFillImage& message) {
@@ -134,7 +134,7 @@ void Session::handle(const EnqueueCopyImageBuffer& message) {
   if (!image->shape().contains(message.origin, message.region)) return issuer_.fail(on, event, CL_INVALID_VALUE);
   const std::uint64_t size = image->shape().packed_size(message.region);
   if (!buffer->contains(message.offset, size)) return issuer_.fail(on, event, CL_INVALID_VALUE);
-  Place pixels = Place::of(image, message.origin), bytes = Place::of(buffer, message.offset);
+  Place pixels = Place::of(image, message.origin, on.device()), bytes = Place::of(buffer, message.offset, on.device());
   if (message.to_buffer == 0) std::swap(pixels, bytes);
   issuer_.submit(on, event, message.wait_list,
                  CopyPixelsCommand{std::move(pixels), std::move(bytes), sizes_of(message.region), size});

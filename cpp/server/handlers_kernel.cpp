@@ -146,6 +146,9 @@ cl_int Session::set_argument(DeviceKernel& kernel, Device& device, std::uint32_t
   if (argument.number() != 0) {
     Memory* memory = memory_of(argument);
     if (memory == nullptr) return CL_INVALID_MEM_OBJECT;
+    const cl_mem_object_type wanted = kernel.traits.arguments[index].image_type;
+    const bool is_image = argument.kind() == ArgumentKind::kImage;
+    if (is_image && wanted != 0 && static_cast<Image*>(memory)->shape().type != wanted) return CL_INVALID_ARG_VALUE;
     const cl_int error = memory->native(device, native);
     if (error != CL_SUCCESS) return error;
   }

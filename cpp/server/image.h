@@ -17,7 +17,9 @@ class Image final : public Memory {
 
   const ImageShape& shape() const { return shape_; }
   // The buffer whose bytes the pixels are, row by row without gaps; null when there is none.
-  Memory* bytes() const { return shape_.type == CL_MEM_OBJECT_IMAGE1D_BUFFER ? parent() : nullptr; }
+  Buffer* bytes() const {
+    return shape_.type == CL_MEM_OBJECT_IMAGE1D_BUFFER ? static_cast<Buffer*>(parent()) : nullptr;
+  }
 
  private:
   cl_int make(Device& device, Native& native) override;

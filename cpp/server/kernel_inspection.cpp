@@ -126,7 +126,6 @@ void hide_arguments(KernelRecord& record) {
   for (KernelRecord::Argument& argument : record.arguments) {
     if (argument.values.info_status != CL_SUCCESS) continue;
     argument.values.info_status = CL_KERNEL_ARG_INFO_NOT_AVAILABLE;
-    argument.type_name.clear();
     argument.name.clear();
   }
 }

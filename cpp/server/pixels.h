@@ -19,12 +19,13 @@ struct Place {
   std::uint64_t offset;
   Sizes origin;
 
-  static Place of(const Ref<Image>& image, const Extent& origin) {
-    if (Memory* bytes = image->bytes()) return {Ref<Memory>(bytes), false, origin[0] * image->shape().pixel, {}};
+  static Place of(const Ref<Image>& image, const Extent& origin, const Device& device) {
+    if (Buffer* bytes = image->bytes()) return of(Ref<Buffer>(bytes), origin[0] * image->shape().pixel, device);
     return {Ref<Memory>(image.get()), true, 0, {origin[0], origin[1], origin[2]}};
   }
-  static Place of(const Ref<Buffer>& buffer, std::uint64_t offset) {
-    return {Ref<Memory>(buffer.get()), false, offset, {}};
+  static Place of(const Ref<Buffer>& buffer, std::uint64_t offset, const Device& device) {
+    const Ref<Buffer> copied = buffer->copied(device, offset);
+    return {Ref<Memory>(copied.get()), false, offset, {}};
   }
 };
 

@@ -58,8 +58,10 @@ cl_program Program::make_native(cl_context context, const Device& device, cl_int
   const cl_device_id id = device.id();
   switch (origin_) {
     case ProgramOrigin::kSource: {
-      const char* text = code_.data();
-      const std::size_t size = code_.size();
+      // PoCL ends the process on an empty one.
+      const std::string_view source = code_.empty() ? std::string_view("\n") : std::string_view(code_);
+      const char* text = source.data();
+      const std::size_t size = source.size();
       return clCreateProgramWithSource(context, 1, &text, &size, &error);
     }
     case ProgramOrigin::kIl: {

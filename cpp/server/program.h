@@ -18,7 +18,8 @@ namespace remotecl::server {
 // What a driver may not be given wrongly: it takes an argument for what the kernel declares.
 struct ArgumentTraits {
   ArgumentKind kind = ArgumentKind::kOther;
-  bool may_be_opaque = false;  // a value as far as the driver tells, but maybe an image or a sampler
+  bool may_be_opaque = false;         // a value as far as the driver tells, but maybe an image or a sampler
+  cl_mem_object_type image_type = 0;  // of the images that it takes; 0: any
 
   // Whether it may be set to something of that kind.
   bool takes(ArgumentKind given) const;

@@ -5,6 +5,7 @@
 #include "runtime/client/opaque_handles.h"
 #include "runtime/client/session.h"
 #include "runtime/client/svm.h"
+#include "runtime/protocol/image_types.h"
 
 namespace remotecl {
 namespace {
@@ -195,6 +196,8 @@ cl_int Kernel::find_memory(const ArgumentInfo& info, ArgumentKind kind, std::siz
   if (handle == nullptr || handle->tag != HandleTag::kMemory) return CL_INVALID_MEM_OBJECT;
   memory = from_handle<MemoryObject>(handle_at<cl_mem>(value));
   if (&memory->context() != &context()) return CL_INVALID_MEM_OBJECT;
+  const cl_mem_object_type wanted = image_type_of(info.type_name);
+  if (wanted != 0 && memory->image()->shape.type != wanted) return CL_INVALID_ARG_VALUE;
   // "CL_INVALID_ARG_VALUE if the argument is an image declared with the read_only qualifier and arg_value refers to an
   // image object created with cl_mem_flags of CL_MEM_WRITE_ONLY or if the image argument is declared with the
   // write_only qualifier and arg_value refers to an image object created with cl_mem_flags of CL_MEM_READ_ONLY."

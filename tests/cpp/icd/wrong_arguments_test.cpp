@@ -90,6 +90,37 @@ TEST_F(WrongArgumentsTest, KernelsWithMoreLocalMemoryThanThereIsAreRefused) {
   expect_the_daemon_lives();
 }
 
+// PoCL looks for pixels where an image of that type would have them.
+TEST_F(WrongArgumentsTest, ImagesOfAnotherTypeAreRefused) {
+  if (value<cl_bool>(clGetDeviceInfo, device(), cl_uint{CL_DEVICE_IMAGE_SUPPORT}) == CL_FALSE) {
+    GTEST_SKIP() << "the device has no images";
+  }
+  make_objects();
+  const cl_image_format format{CL_RGBA, CL_SIGNED_INT32};
+  cl_image_desc description{};
+  description.image_type = CL_MEM_OBJECT_IMAGE1D;
+  description.image_width = 4;
+  cl_int error = CL_SUCCESS;
+  const Owned<cl_mem> line(clCreateImage(context_, CL_MEM_READ_WRITE, &format, &description, nullptr, &error));
+  check(error);
+  for (const char* options : {"", "-cl-kernel-arg-info"}) {
+    const auto program = build(context_, kKinds, options);
+    const auto kinds = make_kernel(program, "kinds");
+    EXPECT_EQ(set_arg(kinds, kImage, line), CL_INVALID_ARG_VALUE) << options;
+    EXPECT_EQ(set_arg(kinds, kImage, image_), CL_SUCCESS) << options;
+  }
+}
+
+TEST_F(WrongArgumentsTest, AnEmptyProgramHasNoKernels) {
+  const auto program = make_program(context_, "");
+  if (clBuildProgram(program, 0, nullptr, nullptr, nullptr, nullptr) == CL_SUCCESS) {
+    cl_uint count = 7;
+    const cl_int code = clCreateKernelsInProgram(program, 0, nullptr, &count);
+    EXPECT_TRUE(code != CL_SUCCESS || count == 0) << count;
+  }
+  expect_the_daemon_lives();
+}
+
 TEST_F(WrongArgumentsTest, ObjectsOfAnotherKindAreRefused) {
   if (value<cl_bool>(clGetDeviceInfo, device(), cl_uint{CL_DEVICE_IMAGE_SUPPORT}) == CL_FALSE) {
     GTEST_SKIP() << "the device has no images";
