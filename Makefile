@@ -86,6 +86,7 @@ faults: build
 	REMOTECL_TEST_TLS=1 REMOTECL_TEST_FAULTS=1000 build/bin/remotecl_socket_faults_tests
 	REMOTECL_TEST_TLS=1 REMOTECL_BULK_STREAMS=3 REMOTECL_TEST_FAULTS=3000 build/bin/remotecl_socket_faults_tests
 	REMOTECL_TEST_KILLS=200 build/bin/remotecl_kill_tests
+	REMOTECL_TEST_MISTAKES=20000 build/bin/remotecl_mistakes_tests
 
 soak: package
 	$(PYTHON) -m pytest -m soak -s
