@@ -50,7 +50,8 @@ std::shared_ptr<const Submitter::Writers> Submitter::writers() {
 
 void Submitter::submit_all() {
   if (filled_.load() == 0) return;
-  for (const auto& writer : *writers()) writer->submit_now();
+  const std::shared_ptr<const Writers> all = writers();
+  for (const auto& writer : *all) writer->submit_now();
 }
 
 // At 0 never.
@@ -87,7 +88,8 @@ void Submitter::run() {
     if (::read(timer_, &ends, sizeof ends) < 0 && errno != EINTR) return;  // in a forked child: there is none
     // Before it looks: whoever appends after that sets the timer again.
     due_ns_.store(0);
-    for (const auto& writer : *writers()) writer->submit_due();
+    const std::shared_ptr<const Writers> all = writers();
+    for (const auto& writer : *all) writer->submit_due();
   }
 }
 
