@@ -12,7 +12,10 @@ using icd::require;
 cl_int enqueue_nothing(CommandQueue& queue, cl_command_type type, Dependencies& dependencies, bool blocking) {
   const cl_int code =
       dependencies.finish(enqueue_marker(queue, false, type, dependencies.wait(), dependencies.event()));
-  return code == CL_SUCCESS && blocking ? queue.finish() : code;
+  if (code != CL_SUCCESS || !blocking) return code;
+  const cl_int finished = queue.finish();
+  CoherentHostMemory::bring_back(queue.context());
+  return finished;
 }
 
 // Whether the bytes at `pointer` are those of the buffer itself, and kept equal to them.

@@ -226,6 +226,10 @@ void CoherentHostMemory::fetch(const std::vector<Part>& parts) {
       under_way.pop_front();
     }
     Fetch fetch{part, std::make_unique_for_overwrite<std::byte[]>(part.range.size), {}};
+    if (part.buffer->content_size_buffer()) {  // not all of them may come
+      const std::lock_guard lock(part.buffer->context().memory_mutex());
+      part.buffer->storage().coherent->shadow_.copy(part.range, fetch.bytes.get());
+    }
     Event* event = nullptr;
     t_is_fetching = true;
     const cl_int error = enqueue_read(*part.queue, *part.buffer, false, part.range.offset, part.range.size,

@@ -104,15 +104,14 @@ cl_int enqueue_fill(CommandQueue& queue, MemoryObject& buffer, Bytes pattern, st
 
 cl_int enqueue_migrate(CommandQueue& queue, std::span<MemoryObject* const> buffers, cl_mem_migration_flags flags,
                        WaitList wait, Event** event, cl_command_type type) {
-  // What is coherent gets to the host when the application waits.
-  if ((flags & CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED) == 0 && (flags & CL_MIGRATE_MEM_OBJECT_HOST) != 0 &&
-      !CoherentHostMemory::any()) {
-    return enqueue_migrate_to_host(queue, buffers, wait, event, type);
-  }
+  const bool is_undefined = (flags & CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED) != 0;
+  const bool to_host = !is_undefined && (flags & CL_MIGRATE_MEM_OBJECT_HOST) != 0;
+  if (to_host && !CoherentHostMemory::any()) return enqueue_migrate_to_host(queue, buffers, wait, event, type);
   PendingCommand command(queue, type, wait, event != nullptr);
   for (MemoryObject* buffer : buffers) {
     const ByteRange all = buffer->range(0, buffer->size());
-    if ((flags & CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED) == 0) {
+    if (to_host) continue;  // it comes when the application waits
+    if (!is_undefined) {
       command.reads(*buffer, all);
     } else if (command.error() == CL_SUCCESS) {
       buffer->storage().residency.forget(all);

@@ -74,6 +74,10 @@ void HostShadow::merge(ByteRange range, const std::byte* bytes) {
   });
 }
 
+void HostShadow::copy(ByteRange range, std::byte* to) const {
+  std::memcpy(to, (is_filled_ ? shadow_.get() : memory_) + range.offset, range.size);
+}
+
 void HostShadow::take(ByteRange range) {
   if (!is_filled_) range = {0, size_};
   is_filled_ = true;

@@ -23,6 +23,8 @@ class HostShadow {
   // `bytes` is what a device has in `range`: what is new in it gets into the memory, and the rest of the memory, which
   // the application may have written, stays.
   void merge(ByteRange range, const std::byte* bytes);
+  // What both had last.
+  void copy(ByteRange range, std::byte* to) const;
   // The memory is what devices have, or will have.
   void take(ByteRange range);
 

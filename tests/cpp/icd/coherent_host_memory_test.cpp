@@ -297,6 +297,17 @@ TEST_F(CoherentHostMemoryTest, MappingAndMigratingStayWhatTheyAre) {
   EXPECT_EQ(memory[2], 23);
 }
 
+TEST_F(CoherentHostMemoryTest, WhatAContentSizeLeavesOutStays) {
+  std::vector<int> memory(1u << 18, 1);
+  const Owned<cl_mem> buffer = over(memory), size = make_buffer(context_, std::vector<cl_ulong>{4096});
+  check(library_function<decltype(remotecl_set_content_size)>("remotecl_set_content_size")(buffer, size));
+  add(queue_, buffer, memory.size(), 1);
+  check(clFinish(queue_));
+  EXPECT_EQ(memory[0], 2);
+  EXPECT_EQ(memory[1023], 2);
+  EXPECT_TRUE(std::all_of(memory.begin(), memory.end(), [](int each) { return each == 1 || each == 2; }));
+}
+
 // Commands one after the other on two servers, and the host in between where it has waited.
 TEST_F(CoherentHostMemoryTest, RandomCommandsLeaveWhatAModelHas) {
   const unsigned seed = std::random_device{}();
