@@ -171,6 +171,10 @@ const Mistakes::Call Mistakes::kCalls[] = {
     {"built_in_kernels", &Mistakes::built_in_kernels},
     {"create_queue", &Mistakes::create_queue},
     {"sub_devices", &Mistakes::sub_devices},
+    {"load_binary", &Mistakes::load_binary},
+    {"link_programs", &Mistakes::link_programs},
+    {"release_early", &Mistakes::release_early},
+    {"view_buffer", &Mistakes::view_buffer},
 };
 const std::size_t Mistakes::kCallCount = std::size(kCalls);
 

@@ -124,6 +124,12 @@ class Mistakes {
   cl_int create_queue(Choice& choice);
   cl_int sub_devices(Choice& choice);
 
+  // Programs, and what outlives what.
+  cl_int load_binary(Choice& choice);
+  cl_int link_programs(Choice& choice);
+  cl_int release_early(Choice& choice);
+  cl_int view_buffer(Choice& choice);
+
   static const Call kCalls[];
   static const std::size_t kCallCount;
 
