@@ -277,19 +277,21 @@ struct Road {
   void start(Ref<IncomingTransfer> transfer) const {
     if (peer) return peer->pull(std::move(transfer));
     const TransferId id = transfer->id();
-    if (!session->bulk_receiver().pull(std::move(transfer))) {
+    BulkChannel& channel = session->channel_of(transfer->queue());
+    if (!channel.receiver().pull(std::move(transfer))) {
       session->close("transfer id " + std::to_string(id) + " is in use");
     }
   }
   void start(Ref<OutgoingTransfer> transfer) const {
     if (peer) return peer->offer(std::move(transfer));
-    session->bulk_sender().post(std::move(transfer));
+    BulkChannel& channel = session->channel_of(transfer->queue());
+    channel.sender().post(std::move(transfer));
   }
   void fail(const Ref<IncomingTransfer>& transfer, cl_int status) const {
     if (peer) {
       peer->drop(transfer->id());
     } else {
-      session->bulk_receiver().drop_push(transfer->id());
+      session->channel_of(transfer->queue()).receiver().drop_push(transfer->id());
     }
     session->fail_transfer(transfer, status);
   }
@@ -363,7 +365,7 @@ void BulkWriteCommand::failed(cl_int error) {
   if (peer) {
     peer->drop(transfer);
   } else {
-    session->bulk_receiver().drop_push(transfer);
+    channel->receiver().drop_push(transfer);
   }
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "runtime/protocol/messages.h"
+#include "server/bulk_channel.h"
 #include "server/issuer.h"
 #include "server/peer_link.h"
 #include "server/region.h"
@@ -31,6 +32,7 @@ struct BulkWriteCommand {
   TransferId transfer;
   Ref<PeerLink> peer{};
   Ref<TransferProgress> progress{};  // of who may follow it; may be null
+  BulkChannel* channel = nullptr;    // where there is no peer
 
   void keep(Session&) {}
   cl_int issue(Issue& issue);

@@ -22,12 +22,7 @@ Session::Client Session::client() const {
 
 Traffic Session::traffic() const {
   Traffic traffic{control_->bytes_sent(), outbox_.messages(), control_->bytes_received(), counters_->messages()};
-  traffic.bulk_sent = bulk_sender_.transfers();
-  traffic.bulk_received = bulk_receiver_.transfers();
-  MutexLock lock(bulk_mutex_);
-  if (bulk_ == nullptr) return traffic;
-  traffic.bulk_bytes_sent = bulk_->bytes_sent();
-  traffic.bulk_bytes_received = bulk_->bytes_received();
+  for (const auto& channel : channels_) traffic += channel->traffic();
   return traffic;
 }
 

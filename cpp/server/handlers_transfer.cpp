@@ -179,13 +179,17 @@ void submit_write(Session& session, Issuer& issuer, Queue& queue, Event* event, 
   Region region;
   const cl_int error = region_of(std::move(object), message, region);
   if (error != CL_SUCCESS) {
-    session.bulk_receiver().drop_push(message.transfer);
+    session.channel_of(queue).receiver().drop_push(message.transfer);
     return issuer.fail(queue, event, error, message.transfer);
   }
   if (message.transfer != 0) {
-    issuer.submit(
-        queue, event, message.wait_list,
-        BulkWriteCommand{&session, std::move(region), message.transfer, {}, session.begin_progress(message.transfer)});
+    issuer.submit(queue, event, message.wait_list,
+                  BulkWriteCommand{&session,
+                                   std::move(region),
+                                   message.transfer,
+                                   {},
+                                   session.begin_progress(message.transfer),
+                                   &session.channel_of(queue)});
     return;
   }
   if (message.data.size() != region.size || message.data.size() > kInlineDataMax) {
@@ -219,7 +223,7 @@ void Session::handle(const EnqueueReadRect& message) {
 
 void Session::handle(const EnqueueWrite& message) {
   Queue& on = queue(message.queue);
-  if (message.is_pushed != 0) bulk_receiver_.announce_push(message.transfer, message.size);
+  if (message.is_pushed != 0) channel_of(on).receiver().announce_push(message.transfer, message.size);
   Event* event = issuer_.begin_event(message.event, on, message.transfer != 0);
   submit_write(*this, issuer_, on, event, Ref<Buffer>(buffers_.find(message.buffer)), message);
 }

@@ -78,16 +78,16 @@ void linger(Connection& connection) {
 Session::Session(const Shared& shared, std::unique_ptr<Connection> control, const Address& address, std::uint64_t id,
                  const Secret& secret, std::unique_ptr<Grant> grant, bool is_resumable)
     : shared_(shared),
-      control_(is_resumable ? make_stream(std::move(control), StreamKind::kControl) : std::move(control)),
+      control_(make_control(std::move(control), is_resumable)),
       id_(id),
       secret_(secret),
       grant_(std::move(grant)),
       address_(address),
       counters_(make_ref<SessionCounters>(grant_->memory())),
       outbox_(*control_),
-      bulk_receiver_(*this, outbox_, BulkReceiver::Pushes::kTaken),
-      bulk_sender_(*this, [this] { close("the bulk connection was lost"); }),
-      issuer_(*this, outbox_, *counters_) {}
+      issuer_(*this, outbox_, *counters_) {
+  channels_.push_back(std::make_unique<BulkChannel>(*this, outbox_));
+}
 
 Session::~Session() = default;
 
@@ -102,10 +102,11 @@ void Session::run() {
   } catch (const std::exception& error) {
     last_words = std::string("the server cannot go on with this session: ") + error.what();
   }
-  if (const std::string reason = streams_.reason(); !reason.empty()) log_warning("is given up: {}", reason);
+  const std::string reason = control_stream_ != nullptr ? control_stream_->reason() : "";
+  if (!reason.empty()) log_warning("is given up: {}", reason);
   if (!last_words.empty()) {
     log_warning("{}", last_words);
-    if (ResumableConnection* const control = streams_.control()) control->end_when_broken();
+    if (control_stream_ != nullptr) control_stream_->end_when_broken();
     outbox_.close_with(SessionError{last_words});
     linger(*control_);
   }
@@ -199,38 +200,12 @@ void Session::close(const std::string& text) {
   control_->shutdown();
 }
 
-bool Session::claim_bulk() {
-  MutexLock lock(bulk_mutex_);
-  return !std::exchange(bulk_claimed_, true);
+BulkChannel* Session::channel(unsigned number) const {
+  return number < channels_.size() ? channels_[number].get() : nullptr;
 }
 
-bool Session::attach_bulk(std::unique_ptr<Connection> connection, bool is_resumable) {
-  MutexLock lock(bulk_mutex_);
-  if (bulk_closed_) return false;
-  bulk_ = is_resumable ? make_stream(std::move(connection), StreamKind::kBulk) : std::move(connection);
-  bulk_running_ = true;
-  return true;
-}
-
-void Session::run_bulk() {
-  const LogScope scope(id_);
-  Connection* connection = nullptr;
-  {
-    MutexLock lock(bulk_mutex_);
-    connection = bulk_.get();
-  }
-  bulk_sender_.connect(*connection);
-  try {
-    bulk_receiver_.run(*connection);
-    const std::string reason = streams_.reason();
-    close("the bulk connection was lost" + (reason.empty() ? "" : ": " + reason));
-  } catch (const std::exception& error) {
-    log_warning("{}", error.what());
-    close(error.what());
-  }
-  MutexLock lock(bulk_mutex_);
-  bulk_running_ = false;
-  bulk_left_.notify_all();
+BulkChannel& Session::channel_of(const Queue& queue) const {
+  return *channels_[queue.device().index() % channels_.size()];
 }
 
 void Session::tear_down() {
@@ -243,14 +218,7 @@ void Session::tear_down() {
   outbox_.close();
   control_->shutdown();
   stripes_.close();
-  {
-    MutexLock lock(bulk_mutex_);
-    bulk_closed_ = true;
-    if (bulk_ != nullptr) bulk_->shutdown();
-    bulk_receiver_.stop();
-    while (bulk_running_) bulk_left_.wait(bulk_mutex_);
-  }
-  bulk_sender_.stop();
+  for (const auto& channel : channels_) channel->close();
   peers_.stop();
   movers_.stop();
   builds_.stop();
@@ -271,7 +239,7 @@ void Session::tear_down() {
     if (queue.native() != nullptr) clFinish(queue.native());
   };
   queues_.for_each(finish);
-  bulk_receiver_.take_all();
+  for (const auto& channel : channels_) channel->receiver().take_all();
   for (const auto& [id, progress] : progress_) {
     if (const Ref<IncomingTransfer> transfer = progress->transfer()) transfer->ended(CL_DEVICE_NOT_AVAILABLE);
   }

@@ -12,7 +12,6 @@
 
 #include "runtime/base/mutex.h"
 #include "runtime/base/ref_counted.h"
-#include "runtime/greeting/stream_pair.h"
 #include "runtime/protocol/frames.h"
 #include "runtime/protocol/message_buffer.h"
 #include "runtime/protocol/messages.h"
@@ -20,7 +19,7 @@
 #include "runtime/transport/resumable_connection.h"
 #include "server/buffer.h"
 #include "server/built_programs.h"
-#include "server/bulk.h"
+#include "server/bulk_channel.h"
 #include "server/command_buffer.h"
 #include "server/event_poller.h"
 #include "server/image.h"
@@ -63,9 +62,9 @@ struct ProgramWork {
 };
 
 // One client. The server and whoever has work of it in flight own it. Threads: the control connection's reads
-// commands and hands them to the native drivers; the bulk connection's, and a sending one, move bulk data; a
-// worker builds, another one goes on where a driver's callback may not, a third runs what prints. All state is under
-// one lock, except what says otherwise.
+// commands and hands them to the native drivers; those of the channels move bulk data; a worker builds, another one
+// goes on where a driver's callback may not, a third runs what prints. All state is under one lock, except what says
+// otherwise.
 class Session final : public RefCounted {
  public:
   // `address`: the client's. `is_resumable`: it will connect again when it loses a connection.
@@ -86,11 +85,13 @@ class Session final : public RefCounted {
   // On the control connection's thread: serves until the connection ends, then gives everything back, waiting
   // for this session's native work.
   void run();
-  // On the bulk connection's thread, one after the other: there is only one of them; it is made, unless the session has
-  // ended meanwhile; it is served.
-  bool claim_bulk() EXCLUDES(bulk_mutex_);
-  bool attach_bulk(std::unique_ptr<Connection> connection, bool is_resumable) EXCLUDES(bulk_mutex_);
-  void run_bulk();
+  // Null: there is none with this number. Any thread.
+  BulkChannel* channel(unsigned number) const;
+  // That of the queue's device. Any thread.
+  BulkChannel& channel_of(const Queue& queue) const;
+  // One that another connection may carry on. `name`: for people. `acknowledge` tells the client what has come.
+  std::unique_ptr<ResumableConnection> make_stream(std::unique_ptr<Connection> carrier, const char* name,
+                                                   std::function<void(std::uint64_t)> acknowledge);
   // What a new connection may carry on.
   std::vector<OpenStream> streams(Role role);
   // How long the other end of a lost connection is waited for.
@@ -100,7 +101,7 @@ class Session final : public RefCounted {
   void close(const std::string& text);
   // Runs `job` with the lock on a thread where native commands may be enqueued. Any thread, a callback too.
   void later(std::function<void()> job);
-  // All bytes of a transfer have moved. The threads of the bulk connection.
+  // All bytes of a transfer have moved. The threads of its channel.
   void finish_transfer(Transfer& transfer);
   // It has failed before. Any thread, a callback too.
   void fail_transfer(Ref<Transfer> transfer, cl_int error);
@@ -139,14 +140,12 @@ class Session final : public RefCounted {
   std::chrono::steady_clock::time_point begun() const { return begun_; }
   SessionCounters& counters() const { return *counters_; }
   Client client() const EXCLUDES(client_mutex_);
-  Traffic traffic() const EXCLUDES(bulk_mutex_);
+  Traffic traffic() const;
   // Sees to it that it becomes known when what the driver has now has ended; not at once when the lock is in use.
   void find_ends();
 
   Outbox& outbox() { return outbox_; }                                     // any thread
-  BulkReceiver& bulk_receiver() { return bulk_receiver_; }                 // any thread
   StripeTable& stripes() { return stripes_; }                              // any thread
-  BulkSender& bulk_sender() { return bulk_sender_; }                       // any thread
   PeerTable& peers() { return peers_; }                                    // any thread
   Issuer& issuer() { return issuer_; }                                     // with the lock
   std::shared_ptr<ArgumentSnapshot> snapshot(const DeviceKernel& kernel);  // with the lock
@@ -156,7 +155,7 @@ class Session final : public RefCounted {
  private:
   friend struct Dispatch;
 
-  std::unique_ptr<Connection> make_stream(std::unique_ptr<Connection> carrier, StreamKind kind);
+  std::unique_ptr<Connection> make_control(std::unique_ptr<Connection> carrier, bool is_resumable);
   void expect_back(const Introduce& message, const std::string& own_host);
   void serve();
   void run(const std::function<void()>& job);
@@ -285,7 +284,7 @@ class Session final : public RefCounted {
 
   const Shared shared_;
   std::atomic<std::chrono::milliseconds> window_{std::chrono::seconds(30)};  // how long the client may be gone
-  StreamPair streams_;
+  ResumableConnection* control_stream_ = nullptr;  // of control_; null: it does not break, or may not
   StripeTable stripes_;
   const std::unique_ptr<Connection> control_;
   const std::uint64_t id_;
@@ -298,8 +297,7 @@ class Session final : public RefCounted {
   Client client_ GUARDED_BY(client_mutex_);
   ProcessWatch client_process_ GUARDED_BY(client_mutex_);  // where it runs on this machine
   Outbox outbox_;
-  BulkReceiver bulk_receiver_;
-  BulkSender bulk_sender_;
+  std::vector<std::unique_ptr<BulkChannel>> channels_;
   std::atomic<bool> trace_hurried_{false};    // somebody waits for the times of traced commands
   std::atomic<std::uint64_t> kept_bytes_{0};  // inline data of commands that wait
   SubDeviceTable sub_devices_;                // before everything that may refer to one
@@ -327,13 +325,6 @@ class Session final : public RefCounted {
   std::uint64_t released_arguments_ = 0;
   // Of program sources and binaries. Shared with the programs, which may outlive the session for a moment.
   const std::shared_ptr<std::atomic<std::uint64_t>> program_bytes_ = std::make_shared<std::atomic<std::uint64_t>>(0);
-
-  mutable Mutex bulk_mutex_;
-  ConditionVariable bulk_left_;
-  std::unique_ptr<Connection> bulk_ GUARDED_BY(bulk_mutex_);
-  bool bulk_claimed_ GUARDED_BY(bulk_mutex_) = false;
-  bool bulk_running_ GUARDED_BY(bulk_mutex_) = false;
-  bool bulk_closed_ GUARDED_BY(bulk_mutex_) = false;
 
   PeerTable peers_{*this};
   Worker movers_{16};

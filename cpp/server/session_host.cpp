@@ -177,7 +177,8 @@ void SessionHost::serve_bulk(Arrival& arrival) {
   }
   arrival.place.leave();
   auto connection = std::move(arrival.connection);
-  if (!session->claim_bulk()) {
+  BulkChannel& channel = *session->channel(0);
+  if (!channel.claim()) {
     return refuse(*connection, Refusal::kBusy, WelcomeStatus::kBusy, "the session has its bulk connection already");
   }
   const std::uint64_t features = (hello.features & (bulk_features() | kFeatureResumable)) | taken_stripes(hello);
@@ -192,9 +193,9 @@ void SessionHost::serve_bulk(Arrival& arrival) {
   if (is_stream) connection = stripes.join(std::move(connection));
   const bool is_resumable = (features & kFeatureResumable) != 0 && is_stream;
   connection = pace(std::move(connection), session->grant().paces());
-  if (!session->attach_bulk(std::move(connection), is_resumable)) return;
+  if (!channel.attach(std::move(connection), is_resumable)) return;
   stripes.leave();
-  session->run_bulk();
+  channel.run();
 }
 
 }  // namespace remotecl::server

@@ -40,7 +40,7 @@ cl_int enqueue_migrate_to_host(CommandQueue& queue, std::span<MemoryObject* cons
     const HostArrivals::Ticket arrival = HostArrivals::instance().begin(host, range.size);
     const PendingReads::Ticket ticket = queue.pending_reads().begin();
     const TransferRef transfer = session.begin_receive(
-        host, range.size,
+        queue.device().index(), host, range.size,
         // `read` is kept: the failure of one that nobody knows any more would be the queue's.
         [whole, read, kept = Ref<MemoryObject>(memory), kept_queue, ticket, arrival, range, writes = storage.writes,
          &session](cl_int status) {

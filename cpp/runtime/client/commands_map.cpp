@@ -28,7 +28,7 @@ void send_fetch(PendingCommand& command, MemoryObject& buffer, std::uint64_t off
   const HostArrivals::Ticket arrival = HostArrivals::instance().begin(to, size);
   const PendingReads::Ticket ticket = queue->pending_reads().begin();
   const TransferRef transfer = session.begin_receive(
-      to, size,
+      queue->device().index(), to, size,
       [event, queue, ticket, arrival, &session](cl_int status) {
         HostArrivals::instance().end(arrival);
         queue->pending_reads().end(ticket);

@@ -51,7 +51,7 @@ TransferRef expect_bytes(PendingCommand& command, bool blocking, std::byte* to, 
     if (event) event->release_hold(status);
     if (!blocking) session.drop_interest();
   };
-  TransferRef transfer = session.begin_receive(to, size, finished, std::move(keep_alive));
+  TransferRef transfer = session.begin_receive(queue->device().index(), to, size, finished, std::move(keep_alive));
   transfer->ticket = ticket;
   transfer->trace = command.record_id();
   command.moves(size, &queue->device(), nullptr);
@@ -67,12 +67,13 @@ TransferRef offer_bytes(PendingCommand& command, bool blocking, const std::byte*
     session.add_interest();
     finished = [&session](cl_int) { session.drop_interest(); };
   }
-  return session.begin_send(from, size, std::move(finished), std::move(keep_alive), blocking);
+  return session.begin_send(command.queue().device().index(), from, size, std::move(finished), std::move(keep_alive),
+                            blocking);
 }
 
 // The same for bytes that are sent without being asked for; null when they have to be.
 TransferRef push_bytes(PendingCommand& command, const std::byte* from, std::uint64_t size) {
-  TransferRef transfer = command.session().begin_push(from, size);
+  TransferRef transfer = command.session().begin_push(command.queue().device().index(), from, size);
   if (transfer && command.event() != nullptr) command.event()->reported_unasked();
   return transfer;
 }
@@ -97,7 +98,7 @@ cl_int await_read(CommandQueue& queue, const TransferRef& transfer, Event* event
 
 cl_int send_bytes(CommandQueue& queue, const TransferRef& transfer, const Event* event) {
   queue.session().wait([&] { return transfer->state.load() != Transfer::State::kPending; });
-  if (transfer->state.load() == Transfer::State::kPulled) queue.session().send_bulk(transfer);
+  if (transfer->state.load() == Transfer::State::kPulled) transfer->channel->send(transfer);
   return outcome(queue, transfer, event);
 }
 

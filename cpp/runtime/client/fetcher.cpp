@@ -21,7 +21,7 @@ TransferId send_write(CommandQueue& queue, EventId event, const MemoryObject& ob
   }
   session.add_interest();
   const TransferRef transfer = session.begin_send(
-      memory, size, [&session](cl_int) { session.drop_interest(); }, std::move(keep_alive));
+      queue.device().index(), memory, size, [&session](cl_int) { session.drop_interest(); }, std::move(keep_alive));
   object.send_write(session, queue.id(), event, {offset, size}, transfer->id, {}, wait_list, record);
   return transfer->id;
 }

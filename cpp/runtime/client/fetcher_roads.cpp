@@ -132,7 +132,7 @@ void Fetcher::relay(MemoryObject& root, const Missing& missing, Location from) {
   fetched->add_hold();
   holder.add_interest();
   const TransferRef read = holder.begin_receive(
-      memory.get(), range.size,
+      reader.device().index(), memory.get(), range.size,
       [fetched, &holder](cl_int status) {
         fetched->release_hold(status);
         holder.drop_interest();
@@ -158,7 +158,8 @@ void Fetcher::relay(MemoryObject& root, const Missing& missing, Location from) {
   arrival->reported_unasked();
   session().add_interest();
   const TransferRef write = session().begin_send(
-      memory.get(), range.size, [&session = session()](cl_int) { session.drop_interest(); }, memory);
+      queue_.device().index(), memory.get(), range.size, [&session = session()](cl_int) { session.drop_interest(); },
+      memory);
   root.send_write(session(), queue_.id(), arrival->id(), range, write->id, {}, std::span<const EventId>(after),
                   Tracer::instance().commit(std::move(record)));
   arriving(root, missing,

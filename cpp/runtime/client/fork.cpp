@@ -8,6 +8,7 @@
 #include <atomic>
 
 #include "runtime/client/notice.h"
+#include "runtime/greeting/dialer.h"
 
 namespace remotecl {
 namespace {
@@ -58,6 +59,21 @@ void forget_in_child(int descriptor) {
     int number = descriptor;
     if (slot.compare_exchange_strong(number, kNone)) return;
   }
+}
+
+std::shared_ptr<Connection> unshared(std::unique_ptr<Connection> connection) {
+  const int descriptor = connection->wait_handle();
+  give_up_in_child(descriptor);
+  return {connection.release(), [descriptor](Connection* gone) {
+            forget_in_child(descriptor);
+            delete gone;
+          }};
+}
+
+Dial unshared_dial(const Dialer& dialer) {
+  return [&dialer](std::chrono::milliseconds timeout, Deadline deadline) {
+    return unshared(dialer.connect(timeout, deadline));
+  };
 }
 
 }  // namespace remotecl

@@ -1,8 +1,14 @@
 #pragma once
 
+#include <memory>
+
+#include "runtime/greeting/stripes.h"
+
 // A process that was forked off shares its parent's sockets but none of its threads: two processes that write into one
 // connection would ruin it for both. The child keeps its hands off, and says so.
 namespace remotecl {
+
+class Dialer;
 
 // Whether this process was forked off one that had connected to a server. Any thread.
 bool in_forked_child();
@@ -15,5 +21,9 @@ const char* forked_text();
 // connection.
 void give_up_in_child(int descriptor);
 void forget_in_child(int descriptor);  // it is about to be closed
+// The same for as long as the connection lives.
+std::shared_ptr<Connection> unshared(std::unique_ptr<Connection> connection);
+// Makes such connections. The dialer outlives it.
+Dial unshared_dial(const Dialer& dialer);
 
 }  // namespace remotecl

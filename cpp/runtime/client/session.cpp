@@ -45,8 +45,7 @@ Session::~Session() {
   if (reconnector_) reconnector_->stop();
   background_wanted_.notify_all();
   background_thread_.join();
-  sender_wanted_.notify_all();
-  if (sender_.joinable()) sender_.join();
+  channels_.clear();
   for (const int descriptor : given_up_in_forks_) forget_in_child(descriptor);
   ::close(wake_);
 }
@@ -78,8 +77,18 @@ std::string Session::lost_reason() const {
 }
 
 Traffic Session::traffic() const {
-  return {control_->bytes_sent(), writer_->messages(), control_->bytes_received(), messages_received_.load(),
-          bulk_->bytes_sent(),    bulk_sent_.load(),   bulk_->bytes_received(),    bulk_received_.load()};
+  Traffic traffic{control_->bytes_sent(), writer_->messages(), control_->bytes_received(), messages_received_.load()};
+  for (const auto& channel : channels_) {
+    const Connection& bulk = channel->connection();
+    traffic += {0, 0, 0, 0, bulk.bytes_sent(), channel->sent(), bulk.bytes_received(), channel->received()};
+  }
+  return traffic;
+}
+
+unsigned Session::bulk_streams() const {
+  unsigned streams = 0;
+  for (const auto& channel : channels_) streams += channel->streams();
+  return streams;
 }
 
 void Session::list_transfers(std::vector<Operation>& list) const {
@@ -112,42 +121,41 @@ double Session::round_trip_us() {
   return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count();
 }
 
-TransferRef Session::begin_receive(std::byte* to, std::uint64_t size, std::function<void(cl_int)> finished,
-                                   std::shared_ptr<void> keep_alive) {
+BulkChannel& Session::channel_of(std::uint32_t device) const { return *channels_[device % channels_.size()]; }
+
+TransferRef Session::begin_receive(std::uint32_t device, std::byte* to, std::uint64_t size,
+                                   std::function<void(cl_int)> finished, std::shared_ptr<void> keep_alive) {
   auto transfer = std::make_shared<Transfer>();
   transfer->memory = to;
   transfer->size = size;
-  return begin_transfer(std::move(transfer), std::move(finished), std::move(keep_alive));
+  return begin_transfer(device, std::move(transfer), std::move(finished), std::move(keep_alive));
 }
 
-TransferRef Session::begin_send(const std::byte* from, std::uint64_t size, std::function<void(cl_int)> finished,
-                                std::shared_ptr<void> keep_alive, bool sender_waits) {
+TransferRef Session::begin_send(std::uint32_t device, const std::byte* from, std::uint64_t size,
+                                std::function<void(cl_int)> finished, std::shared_ptr<void> keep_alive,
+                                bool sender_waits) {
   auto transfer = std::make_shared<Transfer>();
   transfer->sends = true;
   transfer->memory = const_cast<std::byte*>(from);
   transfer->size = size;
   transfer->sender_waits = sender_waits;
-  return begin_transfer(std::move(transfer), std::move(finished), std::move(keep_alive));
+  return begin_transfer(device, std::move(transfer), std::move(finished), std::move(keep_alive));
 }
 
-TransferRef Session::begin_push(const std::byte* from, std::uint64_t size) {
-  if (size > kPushMax) return nullptr;
-  const std::uint64_t taken = pushed_bytes_taken_.load(std::memory_order_relaxed);
-  if (pushed_bytes_.fetch_add(size, std::memory_order_relaxed) + size - taken > kPushedBytesMax) {
-    pushed_bytes_.fetch_sub(size, std::memory_order_relaxed);
-    return nullptr;
-  }
+TransferRef Session::begin_push(std::uint32_t device, const std::byte* from, std::uint64_t size) {
+  if (size > kPushMax || !channel_of(device).take_push_room(size)) return nullptr;
   auto transfer = std::make_shared<Transfer>();
   transfer->sends = transfer->sender_waits = transfer->is_pushed = true;
   transfer->memory = const_cast<std::byte*>(from);
   transfer->size = size;
   transfer->state.store(Transfer::State::kPulled);
-  return begin_transfer(std::move(transfer), {}, nullptr);
+  return begin_transfer(device, std::move(transfer), {}, nullptr);
 }
 
-TransferRef Session::begin_transfer(TransferRef transfer, std::function<void(cl_int)> finished,
+TransferRef Session::begin_transfer(std::uint32_t device, TransferRef transfer, std::function<void(cl_int)> finished,
                                     std::shared_ptr<void> keep_alive) {
   transfer->id = next_id();
+  transfer->channel = &channel_of(device);
   transfer->finished = std::move(finished);
   transfer->keep_alive = std::move(keep_alive);
   {
@@ -173,17 +181,20 @@ TransferRef Session::find_transfer(TransferId id, bool sends) {
 }
 
 void Session::end_transfer(const TransferRef& transfer, cl_int status) {
-  const bool ok = status == CL_COMPLETE;
+  {
+    const MutexLock lock(transfer->mutex);
+    if (std::exchange(transfer->is_over, true)) return;
+  }
   {
     const std::lock_guard lock(tables_mutex_);
-    if (transfer->ended()) return;
     transfers_.erase(transfer->id);
-    transfer->failure = status;
-    transfer->state.store(ok ? Transfer::State::kDone : Transfer::State::kFailed, std::memory_order_release);
   }
+  const bool ok = status == CL_COMPLETE;
   if (transfer->trace != 0 && ok) Tracer::instance().arrived(transfer->trace);
   if (transfer->finished) std::exchange(transfer->finished, nullptr)(status);
   transfer->keep_alive.reset();
+  transfer->failure = status;
+  transfer->state.store(ok ? Transfer::State::kDone : Transfer::State::kFailed, std::memory_order_release);
 }
 
 void Session::fail_transfer(TransferId id, cl_int status) {
@@ -262,7 +273,7 @@ void Session::lose(const std::string& reason) {
     notice("lost " + address_.text() + ": " + reason + "; its devices are not available any more");
   }
   control_->shutdown();
-  bulk_->shutdown();
+  for (const auto& channel : channels_) channel->shutdown();
   std::vector<TransferRef> transfers;
   std::vector<Ref<Event>> events;
   std::vector<Reply> replies;
@@ -281,7 +292,6 @@ void Session::lose(const std::string& reason) {
   for (const Reply& reply : replies) reply(0, nullptr);
   PeerLinks::instance().lost(*this);
   Tracer::instance().lost();
-  sender_wanted_.notify_all();
   const std::lock_guard lock(inbox_mutex_);
   inbox_changed_.notify_all();
 }

@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <condition_variable>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -14,6 +13,7 @@
 
 #include "runtime/base/mutex.h"
 #include "runtime/base/ref_counted.h"
+#include "runtime/client/bulk_channel.h"
 #include "runtime/client/control_writer.h"
 #include "runtime/client/device_indices.h"
 #include "runtime/client/operations.h"
@@ -32,7 +32,7 @@ namespace remotecl {
 class CommandQueue;
 class Event;
 
-// The client's end of one server: a control connection for messages, a bulk connection for data.
+// The client's end of one server: a control connection for messages, channels for bulk data.
 //
 // Who reads: whoever waits. wait() makes the calling thread the reader, so that a blocking call costs no hand-off; a
 // background thread reads when nobody waits and something may arrive. Who writes: whoever enqueues, through a
@@ -49,10 +49,10 @@ class Session {
   const Address& numeric_address() const { return numeric_address_; }
   // Of the server, as shown by TLS; empty: there is none.
   const std::optional<KeyPin>& key() const { return key_; }
-  std::uint32_t index() const { return index_; }           // position among the platform's servers, < 64
-  PeerId peer_id() const { return index_ + 1; }            // names this server to others
-  unsigned bulk_streams() const { return bulk_streams_; }  // connections that bulk data goes over; 0: memory
-  const Welcome& welcome() const { return welcome_; }      // what the server said first
+  std::uint32_t index() const { return index_; }       // position among the platform's servers, < 64
+  PeerId peer_id() const { return index_ + 1; }        // names this server to others
+  unsigned bulk_streams() const;                       // connections that bulk data goes over; 0: memory
+  const Welcome& welcome() const { return welcome_; }  // what the server said first
   // The first message of the session, for the platform to make its devices from.
   Bytes device_list() const { return {device_list_.data(), device_list_.size()}; }
 
@@ -100,16 +100,17 @@ class Session {
   void add_interest();
   void drop_interest();
 
-  // Register a transfer before the command that names it is sent. The memory stays valid as long as `keep_alive`.
-  TransferRef begin_receive(std::byte* to, std::uint64_t size, std::function<void(cl_int)> finished,
-                            std::shared_ptr<void> keep_alive);
-  TransferRef begin_send(const std::byte* from, std::uint64_t size, std::function<void(cl_int)> finished,
-                         std::shared_ptr<void> keep_alive, bool sender_waits = false);
+  // Register a transfer before the command that names it is sent. `device`: the index of that of the
+  // command's queue. The memory stays
+  // valid as long as `keep_alive`.
+  TransferRef begin_receive(std::uint32_t device, std::byte* to, std::uint64_t size,
+                            std::function<void(cl_int)> finished, std::shared_ptr<void> keep_alive);
+  TransferRef begin_send(std::uint32_t device, const std::byte* from, std::uint64_t size,
+                         std::function<void(cl_int)> finished, std::shared_ptr<void> keep_alive,
+                         bool sender_waits = false);
   // The same for bytes that the calling thread sends as soon as the command that names them is sent: saves the round
   // trip of a pull. Null when the server would have to keep too much.
-  TransferRef begin_push(const std::byte* from, std::uint64_t size);
-  // Sends the bytes of a pulled transfer from the calling thread.
-  bool send_bulk(const TransferRef& transfer);
+  TransferRef begin_push(std::uint32_t device, const std::byte* from, std::uint64_t size);
   // A command that named the transfer failed: nothing will move.
   void fail_transfer(TransferId id, cl_int status);
 
@@ -133,9 +134,10 @@ class Session {
   Token expect_reply(Reply reply);
 
  private:
+  friend class BulkChannel;
+
   void connect();
-  void connect_bulk(const Invitation& invitation, std::uint64_t resumable, const Dial& dial);
-  std::unique_ptr<Connection> make_stream(std::shared_ptr<Connection> carrier, StreamKind kind);
+  std::unique_ptr<Connection> make_stream(std::shared_ptr<Connection> carrier);
   // While the server cannot be reached, only so much is kept for it.
   void await_room() {
     ResumableConnection* const control = streams_.control();
@@ -149,30 +151,28 @@ class Session {
   enum class Pump { kTake, kSleep, kBusy };
   // Reads and handles what is there. Waits for it, or for stop_polling(), first: not, asleep, or looking for a while.
   void pump(Pump how);
-  void lose_bulk();
+  void lose_bulk(const BulkChannel& channel);
   void stop_polling();
   bool is_reading() const;  // this thread
   bool read_control();
-  bool read_bulk();
   void handle(std::uint16_t code, Bytes payload);
   void handle_event_done(const EventDone& report);
   void handle_command_failed(const CommandFailed& report);
   void handle_read_data(const ReadData& report);
   void handle_transfer_size(const TransferSize& report);
   void handle_pull(TransferId id);
-  void handle_pushes_taken(const PushesTaken& report);
   void handle_received(const ServerReceived& report);
   void deliver_reply(Token token, std::uint16_t code, Bytes payload);
   void end_transfer(const TransferRef& transfer, cl_int status);
-  void end_received();
-  TransferRef begin_transfer(TransferRef transfer, std::function<void(cl_int)> finished,
+  // Where bulk data of the device moves, in both directions.
+  BulkChannel& channel_of(std::uint32_t device) const;
+  TransferRef begin_transfer(std::uint32_t device, TransferRef transfer, std::function<void(cl_int)> finished,
                              std::shared_ptr<void> keep_alive);
   TransferRef find_transfer(TransferId id);
   // Null for one of the other direction too: the server must not read what it may write, or the reverse.
   TransferRef find_transfer(TransferId id, bool sends);
   Ref<Event> find_event(EventId id);
   Ref<CommandQueue> find_queue(ObjectId id);
-  void bulk_sender();
   void lose(const std::string& reason);
 
   const Address address_;
@@ -182,13 +182,12 @@ class Session {
   const std::chrono::milliseconds window_;  // how long it is tried to connect again
   const Dialer dialer_;
   const bool is_exclusive_;
-  StreamPair streams_;
+  StreamPair streams_;  // the channels have their own
   std::shared_ptr<Connection> control_;
   std::shared_ptr<ControlWriter> writer_;  // the write side of control_
-  std::shared_ptr<Connection> bulk_;
+  std::vector<std::unique_ptr<BulkChannel>> channels_;
   std::unique_ptr<Reconnector> reconnector_;
   std::vector<int> given_up_in_forks_;
-  unsigned bulk_streams_ = 1;
   Welcome welcome_{};
   std::vector<std::byte> device_list_;
   DeviceIndices device_indices_;
@@ -196,13 +195,9 @@ class Session {
   std::atomic<unsigned> sending_{0};
   std::atomic<bool> lost_{false};
   std::atomic<bool> shutdown_expected_{false};
-  std::atomic<std::uint64_t> bulk_sent_{0}, bulk_received_{0};  // whole transfers
   mutable std::mutex lost_mutex_;
   std::string lost_reason_;
 
-  std::mutex bulk_write_mutex_;  // the write side of bulk_
-  std::atomic<std::uint64_t> pushed_bytes_{0};
-  std::atomic<std::uint64_t> pushed_bytes_taken_{0};  // by the server, as far as it has said
 
   // The reader's role: one thread at a time, handed over under inbox_mutex_.
   std::mutex inbox_mutex_;
@@ -219,26 +214,13 @@ class Session {
   // Touched only by the reader.
   MessageBuffer inbox_;
   std::atomic<std::uint64_t> messages_received_{0};
-  std::array<std::byte, kBulkHeaderSize> bulk_header_;
-  std::size_t bulk_header_have_ = 0;
-  TransferRef bulk_transfer_;
-  std::uint64_t bulk_left_ = 0;
 
   mutable std::mutex tables_mutex_;
   std::unordered_map<TransferId, TransferRef> transfers_;
-  struct Lent {
-    std::uint64_t end;  // position in the bulk stream
-    TransferRef transfer;
-  };
-  std::deque<Lent> lent_;  // sent, and perhaps to be sent again
   std::unordered_map<EventId, Event*> events_;
   std::unordered_map<ObjectId, CommandQueue*> queues_;
   std::unordered_map<Token, Reply> replies_;
 
-  std::mutex sender_mutex_;
-  std::condition_variable sender_wanted_;
-  std::deque<TransferRef> to_send_;
-  std::thread sender_;
   std::thread background_thread_;
 };
 

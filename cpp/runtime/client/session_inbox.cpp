@@ -121,7 +121,9 @@ void Session::background() {
 }
 
 void Session::pump(Pump how) {
-  pollfd waits[3] = {{control_->wait_handle(), POLLIN, 0}, {bulk_->wait_handle(), POLLIN, 0}, {wake_, POLLIN, 0}};
+  BulkChannel& channel = *channels_.front();
+  pollfd waits[3] = {
+      {control_->wait_handle(), POLLIN, 0}, {channel.connection().wait_handle(), POLLIN, 0}, {wake_, POLLIN, 0}};
   const bool is_there = how == Pump::kBusy && busy_poll([&waits] { return ::poll(waits, 3, 0) > 0; });
   if (!is_there && ::poll(waits, 3, how == Pump::kTake ? 0 : -1) <= 0) return;
   if (waits[2].revents != 0) {
@@ -130,20 +132,20 @@ void Session::pump(Pump how) {
   }
   const Session* const former = std::exchange(this_thread_reads, this);
   if (waits[0].revents != 0 && !read_control()) lose(end_of(*control_, "connection", reconnector_.get()));
-  if (waits[1].revents != 0 && !read_bulk()) lose_bulk();
+  if (waits[1].revents != 0 && !channel.read()) lose_bulk(channel);
   this_thread_reads = former;
 }
 
 // Memory that both sides share ends with the process at the other end. The control connection can learn why that has
 // ended, where somebody is left to tell.
-void Session::lose_bulk() {
+void Session::lose_bulk(const BulkChannel& channel) {
   const auto end = std::chrono::steady_clock::now() + kReasonTime;
   while (streams_.control() != nullptr && !lost() && !reconnector_->found_nobody()) {
     if (std::chrono::steady_clock::now() >= end) break;
     pollfd wait{control_->wait_handle(), POLLIN, 0};
     if (::poll(&wait, 1, 10) > 0 && !read_control()) break;
   }
-  lose(end_of(*bulk_, "bulk connection", reconnector_.get()));
+  lose(end_of(channel.connection(), "bulk connection", reconnector_.get()));
 }
 
 bool Session::is_reading() const { return this_thread_reads == this; }
@@ -161,45 +163,6 @@ bool Session::read_control() {
     if (next == MessageBuffer::Next::kBroken) return false;
     messages_received_.fetch_add(1, std::memory_order_relaxed);
     handle(code, payload);
-  }
-}
-
-bool Session::read_bulk() {
-  for (;;) {
-    if (bulk_left_ == 0) {
-      const std::ptrdiff_t count = bulk_->try_read_some(MutableBytes(bulk_header_).subspan(bulk_header_have_));
-      if (count <= 0) return count < 0;
-      bulk_header_have_ += static_cast<std::size_t>(count);
-      if (bulk_header_have_ < kBulkHeaderSize) continue;
-      bulk_header_have_ = 0;
-      const auto header = decode_frame<BulkHeader>(bulk_header_);
-      bulk_transfer_ = find_transfer(header.transfer, false);
-      // The end of a transfer that has failed; CommandFailed says so, too.
-      if (header.size == 0 && header.status < 0) continue;
-      // What a malicious server announces must fit what we asked for.
-      if (!bulk_transfer_ || header.size == 0 || header.size > bulk_transfer_->size - bulk_transfer_->moved) {
-        return false;
-      }
-      bulk_left_ = header.size;
-    }
-    bulk_->await_briefly();
-    // Its command may fail in the midst of a chunk, which was sent before: the memory is the application's again.
-    const bool is_wanted = !bulk_transfer_->ended();
-    std::array<std::byte, 4096> unwanted;
-    const MutableBytes to = is_wanted
-                                ? MutableBytes(bulk_transfer_->memory + bulk_transfer_->moved, bulk_left_)
-                                : MutableBytes(unwanted).first(std::min<std::uint64_t>(bulk_left_, unwanted.size()));
-    const std::ptrdiff_t count = is_wanted ? bulk_->try_read_ahead(to) : bulk_->try_read_some(to);
-    if (count <= 0) return count < 0;
-    bulk_transfer_->advance(static_cast<std::uint64_t>(count));
-    bulk_left_ -= static_cast<std::uint64_t>(count);
-    if (is_wanted && bulk_transfer_->moved == bulk_transfer_->size) {
-      bulk_received_.fetch_add(1, std::memory_order_relaxed);
-      bulk_->tell_received();
-      end_transfer(bulk_transfer_, CL_COMPLETE);
-      bulk_transfer_.reset();
-      return true;  // whoever waits for it can go on
-    }
   }
 }
 
@@ -249,7 +212,9 @@ void Session::handle(std::uint16_t code, Bytes payload) {
     case Code::kPullTransfer:
       return with(PullTransfer{}, [&](const PullTransfer& report) { handle_pull(report.transfer); });
     case Code::kPushesTaken:
-      return with(PushesTaken{}, [&](const PushesTaken& report) { handle_pushes_taken(report); });
+      return with(PushesTaken{}, [&](const PushesTaken& report) {
+        if (!channels_.front()->pushes_taken(report.bytes)) lose("the server has taken more than was sent to it");
+      });
     case Code::kServerReceived:
       return with(ServerReceived{}, [&](const ServerReceived& report) { handle_received(report); });
     case Code::kPeerState:
@@ -285,24 +250,38 @@ void Session::handle_command_failed(const CommandFailed& report) {
   if (report.transfer != 0) fail_transfer(report.transfer, report.status < 0 ? report.status : CL_OUT_OF_RESOURCES);
 }
 
+void Session::handle_pull(TransferId id) {
+  const TransferRef transfer = find_transfer(id, true);
+  if (!transfer || transfer->state.load() != Transfer::State::kPending) return;
+  transfer->state.store(Transfer::State::kPulled, std::memory_order_release);
+  if (!transfer->sender_waits) transfer->channel->post(transfer);  // else wait() returns in that thread, which sends
+}
+
 void Session::handle_transfer_size(const TransferSize& report) {
   const TransferRef transfer = find_transfer(report.transfer, false);
   if (!transfer) return;
-  const std::uint64_t announced = transfer->moved + (transfer == bulk_transfer_ ? bulk_left_ : 0);
-  const bool fits = transfer->may_be_short && report.size <= transfer->size && report.size >= announced;
+  bool fits = false;
+  {
+    const MutexLock lock(transfer->mutex);
+    fits = transfer->may_be_short && report.size <= transfer->size && report.size >= transfer->announced;
+    if (fits) transfer->size = report.size;
+  }
   if (!fits) return lose("the server sent a read of the wrong size");
-  transfer->size = report.size;
   if (transfer->moved == transfer->size) end_transfer(transfer, CL_COMPLETE);
 }
 
 void Session::handle_read_data(const ReadData& report) {
   const TransferRef transfer = find_transfer(report.transfer, false);
   if (!transfer) return;
-  const bool fits =
-      report.data.size() == transfer->size || (transfer->may_be_short && report.data.size() < transfer->size);
-  const bool has_chunk = transfer == bulk_transfer_ && bulk_left_ != 0;
-  if (!fits || has_chunk) return lose("the server sent a read of the wrong size");
-  std::memcpy(transfer->memory, report.data.data(), report.data.size());
+  bool fits = false;
+  {
+    const MutexLock lock(transfer->mutex);
+    const bool has_chunk = transfer->announced != transfer->moved;
+    fits = !has_chunk &&
+           (report.data.size() == transfer->size || (transfer->may_be_short && report.data.size() < transfer->size));
+    if (fits && !transfer->is_over) std::memcpy(transfer->memory, report.data.data(), report.data.size());
+  }
+  if (!fits) return lose("the server sent a read of the wrong size");
   end_transfer(transfer, CL_COMPLETE);
 }
 

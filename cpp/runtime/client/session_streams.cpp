@@ -12,16 +12,6 @@ namespace {
 
 constexpr std::chrono::milliseconds kConnectTimeout{5000};
 
-// For as long as it lives a child that is forked off must not keep it open.
-std::shared_ptr<Connection> unshared(std::unique_ptr<Connection> connection) {
-  const int descriptor = connection->wait_handle();
-  give_up_in_child(descriptor);
-  return {connection.release(), [descriptor](Connection* gone) {
-            forget_in_child(descriptor);
-            delete gone;
-          }};
-}
-
 }  // namespace
 
 void Session::connect() {
@@ -32,66 +22,38 @@ void Session::connect() {
   welcome_ = greet_server(*control, address_, dialer_.token(), Role::kControl, features);
   const Invitation invitation{welcome_.session, welcome_.epoch, welcome_.secret};
   numeric_address_ = tcp::peer_address(*control);
-  const Dial dial = [this](std::chrono::milliseconds timeout, Deadline deadline) {
-    return unshared(dialer_.connect(timeout, deadline));
-  };
   if ((welcome_.features & kFeatureResumable) == 0) {
     given_up_in_forks_.push_back(control->wait_handle());
     control_ = std::move(control);
   } else {
-    reconnector_ = std::make_unique<Reconnector>(address_, invitation, window_, kConnectTimeout, dial, notice);
-    control_ = make_stream(unshared(std::move(control)), StreamKind::kControl);
+    reconnector_ =
+        std::make_unique<Reconnector>(address_, invitation, window_, kConnectTimeout, unshared_dial(dialer_), notice);
+    control_ = make_stream(unshared(std::move(control)));
     reconnector_->add(*streams_.control(), Role::kControl);
   }
   writer_ = std::make_shared<ControlWriter>(control_);
-  connect_bulk(invitation, resumable, dial);
+  channels_.push_back(std::make_unique<BulkChannel>(*this));
+  channels_.front()->connect({address_, invitation, dialer_, kConnectTimeout, window_, reconnector_.get()});
 }
 
-void Session::connect_bulk(const Invitation& invitation, std::uint64_t resumable, const Dial& dial) {
-  auto bulk = dialer_.connect(kConnectTimeout);
-  const std::uint64_t features = bulk_features() | stripes_features() | resumable;
-  const Welcome welcome = greet_session(*bulk, address_, Role::kBulk, invitation, features);
-  const Connection* const stream = bulk.get();
-  const int descriptor = bulk->wait_handle();
-  bulk = share_memory(std::move(bulk), address_, welcome);
-  if (bulk.get() != stream) {
-    given_up_in_forks_.push_back(descriptor);
-    if (bulk->wait_handle() != descriptor) given_up_in_forks_.push_back(bulk->wait_handle());
-    bulk_ = std::move(bulk);
-    bulk_streams_ = 0;
-    return;
-  }
-  const Secret key = stripes_key(invitation, Role::kBulk, features, welcome.features);
-  auto carriers =
-      open_stripes(*bulk, address_, {invitation.session, invitation.epoch, key}, stripes_of(welcome.features), dial);
-  bulk_ = unshared(std::move(bulk));
-  if (!carriers.empty()) {
-    carriers.insert(carriers.begin(), bulk_);
-    bulk_streams_ = static_cast<unsigned>(carriers.size());
-    bulk_ = std::make_shared<StripedConnection>(std::move(carriers));
-  }
-  if (reconnector_ == nullptr || (welcome.features & kFeatureResumable) == 0) return;
-  bulk_ = make_stream(std::move(bulk_), StreamKind::kBulk);
-  reconnector_->add(*streams_.bulk(), Role::kBulk);
-}
-
-std::unique_ptr<Connection> Session::make_stream(std::shared_ptr<Connection> carrier, StreamKind kind) {
+std::unique_ptr<Connection> Session::make_stream(std::shared_ptr<Connection> carrier) {
   ResumableConnection::Hooks hooks;
   hooks.broken = [this] { reconnector_->broken(); };
-  hooks.acknowledge = [this, kind](std::uint64_t received) {
-    send(ClientReceived{kind, received});
+  hooks.acknowledge = [this](std::uint64_t received) {
+    send(ClientReceived{StreamKind::kControl, received});
     submit_now();
   };
-  auto made = std::make_unique<ResumableConnection>(std::move(carrier), window_, std::move(hooks));
-  if (kind == StreamKind::kBulk && std::thread::hardware_concurrency() >= CopyHelper::kCoresMin) made->copy_beside();
-  return streams_.add(kind, std::move(made));
+  return streams_.add(StreamKind::kControl,
+                      std::make_unique<ResumableConnection>(std::move(carrier), window_, std::move(hooks)));
 }
 
 void Session::handle_received(const ServerReceived& report) {
-  if (!streams_.acknowledged(report.stream, report.bytes)) {
+  BulkChannel* const channel = report.stream == StreamKind::kBulk ? channels_.front().get() : nullptr;
+  ResumableConnection* const stream = channel != nullptr ? channel->stream() : streams_.control();
+  if (stream == nullptr || !stream->acknowledged(report.bytes)) {
     return lose("the server has received more than was sent to it");
   }
-  if (report.stream == StreamKind::kBulk) end_received();
+  if (channel != nullptr) channel->end_received();
 }
 
 void Session::wait_for_room() {
@@ -102,6 +64,9 @@ void Session::wait_for_room() {
 void Session::expect_shutdown() {
   shutdown_expected_ = true;
   streams_.end_when_broken();
+  for (const auto& channel : channels_) {
+    if (channel->stream() != nullptr) channel->stream()->end_when_broken();
+  }
 }
 
 void Session::leave() {

@@ -205,8 +205,8 @@ TEST_F(HostileServerTest, MessageThatIsTooLongCostsNothing) {
 }
 
 TEST_F(HostileServerTest, ReadOfAnotherSizeTouchesNothing) {
-  session_->begin_receive(memory_.data(), 16, count_, nullptr);
-  const TransferRef read = session_->begin_receive(memory_.data(), 16, count_, nullptr);
+  session_->begin_receive(0, memory_.data(), 16, count_, nullptr);
+  const TransferRef read = session_->begin_receive(0, memory_.data(), 16, count_, nullptr);
   server_.send(ReadData{read->id, Bytes(memory_).first(64)});
   EXPECT_TRUE(becomes_lost());
   EXPECT_EQ(ended_, 2) << "both readers learn of it";
@@ -214,7 +214,7 @@ TEST_F(HostileServerTest, ReadOfAnotherSizeTouchesNothing) {
 }
 
 TEST_F(HostileServerTest, ServerCannotWriteToWhatTheClientSends) {
-  const TransferRef write = session_->begin_send(memory_.data(), memory_.size(), count_, nullptr);
+  const TransferRef write = session_->begin_send(0, memory_.data(), memory_.size(), count_, nullptr);
   server_.send(ReadData{write->id, Bytes(std::vector<std::byte>(memory_.size()))});
   EXPECT_FALSE(becomes_lost(100ms));
   send_chunk(write->id, 4096);
@@ -223,7 +223,7 @@ TEST_F(HostileServerTest, ServerCannotWriteToWhatTheClientSends) {
 }
 
 TEST_F(HostileServerTest, ServerCannotReadWhereTheClientReceives) {
-  const TransferRef read = session_->begin_receive(memory_.data(), memory_.size(), count_, nullptr);
+  const TransferRef read = session_->begin_receive(0, memory_.data(), memory_.size(), count_, nullptr);
   server_.send(PullTransfer{read->id});
   server_.bulk->set_read_timeout(300ms);
   std::byte byte;
@@ -231,7 +231,7 @@ TEST_F(HostileServerTest, ServerCannotReadWhereTheClientReceives) {
 }
 
 TEST_F(HostileServerTest, ChunksPastTheEndTouchNothing) {
-  const TransferRef read = session_->begin_receive(memory_.data(), 4096, count_, nullptr);
+  const TransferRef read = session_->begin_receive(0, memory_.data(), 4096, count_, nullptr);
   send_chunk(read->id, 4000);
   send_chunk(read->id, 97);
   EXPECT_TRUE(becomes_lost());
@@ -239,7 +239,7 @@ TEST_F(HostileServerTest, ChunksPastTheEndTouchNothing) {
 }
 
 TEST_F(HostileServerTest, ReadCannotBecomeShorterThanAChunkThatHasBegun) {
-  const TransferRef read = session_->begin_receive(memory_.data(), 4096, count_, nullptr);
+  const TransferRef read = session_->begin_receive(0, memory_.data(), 4096, count_, nullptr);
   read->may_be_short = true;
   send_part_of_chunk(*read, 2000, 1000);
   server_.send(TransferSize{read->id, 1000});
@@ -248,7 +248,7 @@ TEST_F(HostileServerTest, ReadCannotBecomeShorterThanAChunkThatHasBegun) {
 }
 
 TEST_F(HostileServerTest, ReadThatFailsWithinAChunkGetsNoMoreOfIt) {
-  const TransferRef read = session_->begin_receive(memory_.data(), 4096, count_, nullptr);
+  const TransferRef read = session_->begin_receive(0, memory_.data(), 4096, count_, nullptr);
   send_part_of_chunk(*read, 2000, 1000);
   server_.send(CommandFailed{1, 2, -5, read->id});
   while (ended_ == 0) std::this_thread::yield();
@@ -281,7 +281,7 @@ TEST(HostileServer, RandomMessages) {
     std::vector<std::byte> memory(256);
     std::atomic<int> ended{0};
     const auto read = session.begin_receive(
-        memory.data(), memory.size(), [&](cl_int) { ++ended; }, nullptr);
+        0, memory.data(), memory.size(), [&](cl_int) { ++ended; }, nullptr);
     for (int i = 0; i < 50; ++i) {
       static constexpr std::uint16_t kCodes[] = {Code::kPong,     Code::kBuildDone,    Code::kProgramBinary,
                                                  Code::kFinished, Code::kEventDone,    Code::kCommandFailed,

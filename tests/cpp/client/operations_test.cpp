@@ -41,7 +41,7 @@ class OperationsTest : public ::testing::Test {
 };
 
 TEST_F(OperationsTest, AnUploadIsSeenFromThePullToItsEnd) {
-  const TransferRef transfer = session_->begin_send(memory_.data(), kSize, {}, nullptr);
+  const TransferRef transfer = session_->begin_send(0, memory_.data(), kSize, {}, nullptr);
   EXPECT_TRUE(list().empty()) << "nobody has asked for the bytes yet";
   server_.send(PullTransfer{transfer->id});
   ASSERT_TRUE(eventually([] { return list().size() == 1; }));
@@ -62,7 +62,7 @@ TEST_F(OperationsTest, AnUploadIsSeenFromThePullToItsEnd) {
 }
 
 TEST_F(OperationsTest, ADownloadIsSeenFromItsFirstByte) {
-  const TransferRef transfer = session_->begin_receive(memory_.data(), 2 * kBulkChunkMax, {}, nullptr);
+  const TransferRef transfer = session_->begin_receive(0, memory_.data(), 2 * kBulkChunkMax, {}, nullptr);
   EXPECT_TRUE(list().empty());
   const auto header = encode_frame<BulkHeader, kBulkHeaderSize>({transfer->id, kBulkChunkMax, 0});
   const std::vector<std::byte> chunk(kBulkChunkMax);
@@ -76,7 +76,8 @@ TEST_F(OperationsTest, ADownloadIsSeenFromItsFirstByte) {
 }
 
 TEST_F(OperationsTest, SmallTransfersAreNotWorthIt) {
-  const TransferRef transfer = session_->begin_receive(memory_.data(), Operations::kTransferSizeMin - 1, {}, nullptr);
+  const TransferRef transfer =
+      session_->begin_receive(0, memory_.data(), Operations::kTransferSizeMin - 1, {}, nullptr);
   const auto header = encode_frame<BulkHeader, kBulkHeaderSize>({transfer->id, 4096, 0});
   ASSERT_TRUE(server_.bulk->write(Bytes(header), Bytes(memory_).first(4096)));
   ASSERT_TRUE(eventually([&] { return transfer->moved == 4096; }));
@@ -84,7 +85,7 @@ TEST_F(OperationsTest, SmallTransfersAreNotWorthIt) {
 }
 
 TEST_F(OperationsTest, LostTransfersAreNotUnderWay) {
-  const TransferRef transfer = session_->begin_send(memory_.data(), kSize, {}, nullptr);
+  const TransferRef transfer = session_->begin_send(0, memory_.data(), kSize, {}, nullptr);
   server_.send(PullTransfer{transfer->id});
   ASSERT_TRUE(eventually([] { return list().size() == 1; }));
   server_.control->shutdown();

@@ -1,0 +1,110 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <deque>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "runtime/base/mutex.h"
+#include "runtime/client/transfer.h"
+#include "runtime/greeting/dialer.h"
+#include "runtime/greeting/reconnector.h"
+#include "runtime/protocol/frames.h"
+#include "runtime/transport/connection.h"
+
+namespace remotecl {
+
+class Session;
+
+// A stream of a session's bulk data, in both directions. Owned by the session; any thread where nothing else is said.
+//
+// Who writes: the thread that waits for the write, or a thread of the channel's own, made when it is first needed. Who
+// reads: the session's reader.
+class BulkChannel {
+ public:
+  // How a channel gets its connection.
+  struct Joining {
+    const Address& address;
+    Invitation invitation;
+    const Dialer& dialer;
+    std::chrono::milliseconds timeout;
+    std::chrono::milliseconds window;  // how long it is tried to connect again
+    Reconnector* reconnector;          // null: what is lost stays so
+  };
+
+  explicit BulkChannel(Session& session) : session_(session) {}
+  ~BulkChannel();
+  BulkChannel(const BulkChannel&) = delete;
+  BulkChannel& operator=(const BulkChannel&) = delete;
+
+  // Once, before anything else. Throws ConnectionError.
+  void connect(const Joining& joining);
+  Connection& connection() { return *connection_; }
+  const Connection& connection() const { return *connection_; }
+  // Null: it does not break, or may not.
+  ResumableConnection* stream() const { return stream_; }
+  unsigned streams() const { return streams_; }                                 // connections that carry it; 0: memory
+  std::uint64_t sent() const { return sent_.load(std::memory_order_relaxed); }  // whole transfers
+  std::uint64_t received() const { return received_.load(std::memory_order_relaxed); }  // as well
+  // The session is lost: nothing moves any more.
+  void shutdown() EXCLUDES(sender_mutex_);
+
+  // Room for a pushed write of this size. False when the server would have to keep too much.
+  bool take_push_room(std::uint64_t size);
+  // The server has taken so many pushed bytes. False when that cannot be.
+  bool pushes_taken(std::uint64_t bytes);
+  // Sends the bytes of a transfer from the calling thread, which waits until the server has them if the transfer says
+  // so. False when the connection has ended.
+  bool send(const TransferRef& transfer) EXCLUDES(write_mutex_, lent_mutex_);
+  // The same on the channel's own thread.
+  void post(TransferRef transfer) EXCLUDES(sender_mutex_);
+  // Ends the transfers that the server says to have received.
+  void end_received() EXCLUDES(lent_mutex_);
+
+  // The session's reader: takes what is there. False at the end of the stream, and when the server breaks the protocol.
+  bool read();
+
+ private:
+  struct Lent {
+    std::uint64_t end;  // position in the stream
+    TransferRef transfer;
+  };
+
+  void give_up_in_forks(int descriptor);
+  void make_resumable(const Joining& joining);
+  void run_sender() EXCLUDES(sender_mutex_);
+  bool begin_chunk(const BulkHeader& header);
+  std::ptrdiff_t read_piece(bool& is_complete);
+  void acknowledge();
+
+  Session& session_;
+  std::shared_ptr<Connection> connection_;
+  ResumableConnection* stream_ = nullptr;  // the same
+  unsigned streams_ = 1;
+  std::vector<int> given_up_in_forks_;
+  std::atomic<std::uint64_t> sent_{0}, received_{0};
+
+  std::atomic<std::uint64_t> pushed_bytes_{0};
+  std::atomic<std::uint64_t> pushed_bytes_taken_{0};  // by the server, as far as it has said
+  Mutex write_mutex_;                                 // the write side of connection_
+  Mutex lent_mutex_;
+  std::deque<Lent> lent_ GUARDED_BY(lent_mutex_);  // sent, and perhaps to be sent again
+  Mutex sender_mutex_;
+  ConditionVariable sender_wanted_;
+  std::deque<TransferRef> to_send_ GUARDED_BY(sender_mutex_);
+  std::thread sender_ GUARDED_BY(sender_mutex_);
+  bool ended_ GUARDED_BY(sender_mutex_) = false;
+
+  // Touched only by the thread that reads.
+  std::array<std::byte, kBulkHeaderSize> header_;
+  std::size_t header_have_ = 0;
+  TransferRef transfer_;              // the one whose chunk is coming
+  std::uint64_t chunk_left_ = 0;      // of it
+  std::uint64_t received_bytes_ = 0;  // of the stream: what the server should know
+  bool is_due_ = false;               // to tell it
+};
+
+}  // namespace remotecl

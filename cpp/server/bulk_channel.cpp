@@ -1,0 +1,92 @@
+#include "server/bulk_channel.h"
+
+#include <utility>
+
+#include "server/log.h"
+#include "server/session.h"
+
+namespace remotecl::server {
+namespace {
+
+constexpr const char* kLost = "the bulk connection was lost";
+
+}  // namespace
+
+BulkChannel::BulkChannel(Session& session, Outbox& outbox)
+    : session_(session),
+      outbox_(outbox),
+      receiver_(session, outbox, BulkReceiver::Pushes::kTaken),
+      sender_(session, [&session] { session.close(kLost); }) {}
+
+bool BulkChannel::claim() {
+  MutexLock lock(mutex_);
+  return !std::exchange(claimed_, true);
+}
+
+bool BulkChannel::attach(std::unique_ptr<Connection> connection, bool is_resumable) {
+  MutexLock lock(mutex_);
+  if (closed_) return false;
+  connection_ = is_resumable ? make_stream(std::move(connection)) : std::move(connection);
+  running_ = true;
+  return true;
+}
+
+std::unique_ptr<Connection> BulkChannel::make_stream(std::unique_ptr<Connection> carrier) {
+  auto made = session_.make_stream(std::move(carrier), "bulk", [this](std::uint64_t received) {
+    outbox_.send(ServerReceived{StreamKind::kBulk, received});
+  });
+  made->make_writers_wait();
+  stream_.store(made.get(), std::memory_order_release);
+  return made;
+}
+
+void BulkChannel::run() {
+  const LogScope scope(session_.id());
+  Connection* connection = nullptr;
+  {
+    MutexLock lock(mutex_);
+    connection = connection_.get();
+  }
+  sender_.connect(*connection);
+  try {
+    receiver_.run(*connection);
+    const std::string reason = stream() != nullptr ? stream()->reason() : "";
+    session_.close(reason.empty() ? kLost : std::string(kLost) + ": " + reason);
+  } catch (const std::exception& error) {
+    log_warning("{}", error.what());
+    session_.close(error.what());
+  }
+  MutexLock lock(mutex_);
+  running_ = false;
+  left_.notify_all();
+}
+
+// Whoever attaches the stream has either put it there, or sees the new window.
+void BulkChannel::set_window(std::chrono::milliseconds window) {
+  MutexLock lock(mutex_);
+  if (ResumableConnection* const made = stream()) made->set_window(window);
+}
+
+void BulkChannel::close() {
+  {
+    MutexLock lock(mutex_);
+    closed_ = true;
+    if (connection_ != nullptr) connection_->shutdown();
+    receiver_.stop();
+    while (running_) left_.wait(mutex_);
+  }
+  sender_.stop();
+}
+
+Traffic BulkChannel::traffic() const {
+  Traffic traffic;
+  traffic.bulk_sent = sender_.transfers();
+  traffic.bulk_received = receiver_.transfers();
+  MutexLock lock(mutex_);
+  if (connection_ == nullptr) return traffic;
+  traffic.bulk_bytes_sent = connection_->bytes_sent();
+  traffic.bulk_bytes_received = connection_->bytes_received();
+  return traffic;
+}
+
+}  // namespace remotecl::server

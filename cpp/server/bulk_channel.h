@@ -1,0 +1,58 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+
+#include "runtime/base/mutex.h"
+#include "runtime/protocol/messages.h"
+#include "runtime/transport/connection.h"
+#include "runtime/transport/resumable_connection.h"
+#include "server/bulk.h"
+#include "server/outbox.h"
+
+namespace remotecl::server {
+
+class Session;
+
+// A stream of a session's bulk data, in both directions. Owned by the session; any thread where nothing else is said.
+// Threads: the connection's own receives, and a lazily made one sends.
+class BulkChannel {
+ public:
+  BulkChannel(Session& session, Outbox& outbox);
+
+  // One after the other, on the connection's thread: there is only one of them; it is made, unless the session has
+  // ended meanwhile; it is served.
+  bool claim() EXCLUDES(mutex_);
+  bool attach(std::unique_ptr<Connection> connection, bool is_resumable) EXCLUDES(mutex_);
+  void run() EXCLUDES(mutex_);
+  // Null: there is no connection yet, or it does not break, or may not.
+  ResumableConnection* stream() const { return stream_.load(std::memory_order_acquire); }
+  // How long the other end of a lost connection is waited for.
+  void set_window(std::chrono::milliseconds window) EXCLUDES(mutex_);
+  // The session ends. Waits for run(), and for what is being sent.
+  void close() EXCLUDES(mutex_);
+  // What has moved, as a part of a session's traffic.
+  Traffic traffic() const EXCLUDES(mutex_);
+
+  BulkReceiver& receiver() { return receiver_; }
+  BulkSender& sender() { return sender_; }
+
+ private:
+  std::unique_ptr<Connection> make_stream(std::unique_ptr<Connection> carrier);
+
+  Session& session_;
+  Outbox& outbox_;
+  BulkReceiver receiver_;
+  BulkSender sender_;
+  std::atomic<ResumableConnection*> stream_{nullptr};  // of connection_
+
+  mutable Mutex mutex_;
+  ConditionVariable left_;
+  std::unique_ptr<Connection> connection_ GUARDED_BY(mutex_);
+  bool claimed_ GUARDED_BY(mutex_) = false;
+  bool running_ GUARDED_BY(mutex_) = false;
+  bool closed_ GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace remotecl::server
