@@ -97,7 +97,7 @@ void BulkReceiver::forget(std::unordered_map<TransferId, Expected>::iterator at)
   expected_.erase(at);
   if (taken_ - told_ < kPushedBytesMax / 4) return;
   told_ = taken_;
-  outbox_.add(PushesTaken{taken_});
+  outbox_.add(PushesTaken{channel_, taken_});
 }
 
 Ref<IncomingTransfer> BulkReceiver::cancel(TransferId id) {

@@ -27,8 +27,9 @@ class BulkReceiver {
  public:
   enum class Pushes { kTaken, kRefused };
 
-  // `outbox`: where it asks for bytes.
-  BulkReceiver(Session& session, Outbox& outbox, Pushes pushes) : session_(session), outbox_(outbox), pushes_(pushes) {}
+  // `outbox`: where it asks for bytes. `channel`: of the session, where pushes are taken.
+  BulkReceiver(Session& session, Outbox& outbox, Pushes pushes, unsigned channel = 0)
+      : session_(session), outbox_(outbox), pushes_(pushes), channel_(channel) {}
 
   // The bytes of a write will come without being pulled. Throws ProtocolError.
   void announce_push(TransferId id, std::uint64_t size) EXCLUDES(mutex_);
@@ -70,6 +71,7 @@ class BulkReceiver {
   Session& session_;
   Outbox& outbox_;
   const Pushes pushes_;
+  const unsigned channel_;
   Mutex mutex_;
   ConditionVariable changed_;  // something is announced, has begun, or was dropped
   std::unordered_map<TransferId, Expected> expected_ GUARDED_BY(mutex_);

@@ -12,10 +12,11 @@ constexpr const char* kLost = "the bulk connection was lost";
 
 }  // namespace
 
-BulkChannel::BulkChannel(Session& session, Outbox& outbox)
+BulkChannel::BulkChannel(Session& session, Outbox& outbox, unsigned number)
     : session_(session),
       outbox_(outbox),
-      receiver_(session, outbox, BulkReceiver::Pushes::kTaken),
+      number_(number),
+      receiver_(session, outbox, BulkReceiver::Pushes::kTaken, number),
       sender_(session, [&session] { session.close(kLost); }) {}
 
 bool BulkChannel::claim() {
@@ -33,7 +34,7 @@ bool BulkChannel::attach(std::unique_ptr<Connection> connection, bool is_resumab
 
 std::unique_ptr<Connection> BulkChannel::make_stream(std::unique_ptr<Connection> carrier) {
   auto made = session_.make_stream(std::move(carrier), "bulk", [this](std::uint64_t received) {
-    outbox_.send(ServerReceived{StreamKind::kBulk, received});
+    outbox_.send(ServerReceived{StreamKind::kBulk, number_, received});
   });
   made->make_writers_wait();
   stream_.store(made.get(), std::memory_order_release);

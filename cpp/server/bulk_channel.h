@@ -15,11 +15,12 @@ namespace remotecl::server {
 
 class Session;
 
-// A stream of a session's bulk data, in both directions. Owned by the session; any thread where nothing else is said.
+// A stream of a session's bulk data, in both directions: of the devices whose index, modulo the number of channels, is
+// the channel's number. Owned by the session; any thread where nothing else is said.
 // Threads: the connection's own receives, and a lazily made one sends.
 class BulkChannel {
  public:
-  BulkChannel(Session& session, Outbox& outbox);
+  BulkChannel(Session& session, Outbox& outbox, unsigned number);
 
   // One after the other, on the connection's thread: there is only one of them; it is made, unless the session has
   // ended meanwhile; it is served.
@@ -43,6 +44,7 @@ class BulkChannel {
 
   Session& session_;
   Outbox& outbox_;
+  const unsigned number_;
   BulkReceiver receiver_;
   BulkSender sender_;
   std::atomic<ResumableConnection*> stream_{nullptr};  // of connection_

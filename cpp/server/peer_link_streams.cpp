@@ -20,7 +20,7 @@ std::unique_ptr<Connection> PeerLink::make_stream(PeerEnd end, StreamKind kind) 
     log_info("has lost a connection to peer {}", peer_);
     if (reconnector_) reconnector_->broken();
   };
-  hooks.acknowledge = [this, kind](std::uint64_t received) { outbox_.send(ServerReceived{kind, received}); };
+  hooks.acknowledge = [this, kind](std::uint64_t received) { outbox_.send(ServerReceived{kind, 0, received}); };
   auto made = std::make_unique<ResumableConnection>(std::move(end.connection), session_.window(), std::move(hooks));
   if (kind == StreamKind::kBulk) made->make_writers_wait();
   return streams_.add(kind, std::move(made));
@@ -44,7 +44,7 @@ void PeerLink::reconnect_to(const ServerName& server, const Invitation& invitati
 }
 
 void PeerLink::take(const ServerReceived& message) {
-  if (!streams_.acknowledged(message.stream, message.bytes)) {
+  if (message.channel != 0 || !streams_.acknowledged(message.stream, message.bytes)) {
     throw ProtocolError("a peer has received more than was sent");
   }
 }

@@ -1,10 +1,12 @@
 #include "server/session.h"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <exception>
 #include <vector>
 
+#include "runtime/greeting/channels.h"
 #include "server/event_poller.h"
 #include "server/log.h"
 #include "server/protocol_error.h"
@@ -86,7 +88,10 @@ Session::Session(const Shared& shared, std::unique_ptr<Connection> control, cons
       counters_(make_ref<SessionCounters>(grant_->memory())),
       outbox_(*control_),
       issuer_(*this, outbox_, *counters_) {
-  channels_.push_back(std::make_unique<BulkChannel>(*this, outbox_));
+  const unsigned channels = bulk_channels(static_cast<unsigned>(grant_->devices().size()));
+  for (unsigned number = 0; number < channels; ++number) {
+    channels_.push_back(std::make_unique<BulkChannel>(*this, outbox_, number));
+  }
 }
 
 Session::~Session() = default;
@@ -200,13 +205,14 @@ void Session::close(const std::string& text) {
   control_->shutdown();
 }
 
-BulkChannel* Session::channel(unsigned number) const {
-  return number < channels_.size() ? channels_[number].get() : nullptr;
+void Session::use_channels(unsigned wanted) {
+  channel_count_.store(std::clamp<unsigned>(wanted, 1, static_cast<unsigned>(channels_.size())),
+                       std::memory_order_release);
 }
 
-BulkChannel& Session::channel_of(const Queue& queue) const {
-  return *channels_[queue.device().index() % channels_.size()];
-}
+BulkChannel* Session::channel(unsigned number) const { return number < channels() ? channels_[number].get() : nullptr; }
+
+BulkChannel& Session::channel_of(const Queue& queue) const { return *channels_[queue.device().index() % channels()]; }
 
 void Session::tear_down() {
   {

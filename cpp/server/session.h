@@ -85,6 +85,9 @@ class Session final : public RefCounted {
   // On the control connection's thread: serves until the connection ends, then gives everything back, waiting
   // for this session's native work.
   void run();
+  // The client wants so many channels; once. There is one before, and no more than this side wants after it.
+  void use_channels(unsigned wanted);
+  unsigned channels() const { return channel_count_.load(std::memory_order_acquire); }
   // Null: there is none with this number. Any thread.
   BulkChannel* channel(unsigned number) const;
   // That of the queue's device. Any thread.
@@ -93,7 +96,7 @@ class Session final : public RefCounted {
   std::unique_ptr<ResumableConnection> make_stream(std::unique_ptr<Connection> carrier, const char* name,
                                                    std::function<void(std::uint64_t)> acknowledge);
   // What a new connection may carry on.
-  std::vector<OpenStream> streams(Role role);
+  std::vector<OpenStream> streams(Role role, unsigned channel);
   // How long the other end of a lost connection is waited for.
   std::chrono::milliseconds window() const { return window_; }
 
@@ -297,10 +300,11 @@ class Session final : public RefCounted {
   Client client_ GUARDED_BY(client_mutex_);
   ProcessWatch client_process_ GUARDED_BY(client_mutex_);  // where it runs on this machine
   Outbox outbox_;
-  std::vector<std::unique_ptr<BulkChannel>> channels_;
-  std::atomic<bool> trace_hurried_{false};    // somebody waits for the times of traced commands
-  std::atomic<std::uint64_t> kept_bytes_{0};  // inline data of commands that wait
-  SubDeviceTable sub_devices_;                // before everything that may refer to one
+  std::vector<std::unique_ptr<BulkChannel>> channels_;  // as many as this side wants
+  std::atomic<unsigned> channel_count_{1};              // of these, in use
+  std::atomic<bool> trace_hurried_{false};              // somebody waits for the times of traced commands
+  std::atomic<std::uint64_t> kept_bytes_{0};            // inline data of commands that wait
+  SubDeviceTable sub_devices_;                          // before everything that may refer to one
   const Ref<BlockPool> blocks_ = make_ref<BlockPool>();
 
   Mutex mutex_;

@@ -1,5 +1,7 @@
 #include "server/session_host.h"
 
+#include <fmt/format.h>
+
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
@@ -98,10 +100,12 @@ std::unique_ptr<Connection> SessionHost::share_memory(std::unique_ptr<Connection
 // A client, or a peer, that has lost its connection.
 void SessionHost::serve_return(Arrival& arrival) {
   const Ref<Session> session = find_session(arrival.hello.session);
-  auto streams = session ? session->streams(arrival.hello.role) : std::vector<OpenStream>();
+  const Role role = arrival.hello.role;
+  const unsigned channel = channel_of(arrival.hello.features);
+  auto streams = session ? session->streams(role, channel) : std::vector<OpenStream>();
   if (session && streams.empty()) {  // it may be lost while it is put together
     session->stripes().settle(arrival.deadline);
-    streams = session->streams(arrival.hello.role);
+    streams = session->streams(role, channel);
   }
   if (streams.empty()) {
     return refuse(*arrival.connection, Refusal::kUnknownSession, WelcomeStatus::kUnknownSession,
@@ -109,7 +113,8 @@ void SessionHost::serve_return(Arrival& arrival) {
   }
   std::vector<Secret> secrets;
   for (const OpenStream& stream : streams) secrets.push_back(stream.secret);
-  const std::uint64_t features = kFeatureResume | taken_stripes(arrival.hello);
+  const unsigned channels = role == Role::kBulk ? session->channels() : 1;
+  const std::uint64_t features = kFeatureResume | taken_stripes(arrival.hello, channels);
   const auto back = readmit(*arrival.connection, arrival.hello, epoch_, secrets, features, arrival.deadline);
   arrival.place.leave();
   if (!back) return;
@@ -177,11 +182,18 @@ void SessionHost::serve_bulk(Arrival& arrival) {
   }
   arrival.place.leave();
   auto connection = std::move(arrival.connection);
-  BulkChannel& channel = *session->channel(0);
-  if (!channel.claim()) {
-    return refuse(*connection, Refusal::kBusy, WelcomeStatus::kBusy, "the session has its bulk connection already");
+  const unsigned number = channel_of(hello.features);
+  BulkChannel* const channel = session->channel(number);
+  if (channel == nullptr || !channel->claim()) {
+    return refuse(*connection, Refusal::kBusy, WelcomeStatus::kBusy,
+                  fmt::format("the session has {} bulk channel{}, and {} {}", session->channels(),
+                              session->channels() == 1 ? "" : "s", number,
+                              channel == nullptr ? "is none of them" : "has its connection already"));
   }
-  const std::uint64_t features = (hello.features & (bulk_features() | kFeatureResumable)) | taken_stripes(hello);
+  if (number == 0) session->use_channels(channel_count_of(hello.features));
+  const std::uint64_t features = (hello.features & (bulk_features() | kFeatureResumable)) |
+                                 taken_stripes(hello, session->channels()) |
+                                 (number == 0 ? features_of_channel_count(session->channels()) : 0);
   StripeGroup stripes(session->stripes(), stripes_of(features),
                       stripes_key({hello.session, epoch_, session->secret()}, hello.role, hello.features, features));
   welcome(*connection, epoch_, hello, session->secret(), features);
@@ -193,9 +205,9 @@ void SessionHost::serve_bulk(Arrival& arrival) {
   if (is_stream) connection = stripes.join(std::move(connection));
   const bool is_resumable = (features & kFeatureResumable) != 0 && is_stream;
   connection = pace(std::move(connection), session->grant().paces());
-  if (!channel.attach(std::move(connection), is_resumable)) return;
+  if (!channel->attach(std::move(connection), is_resumable)) return;
   stripes.leave();
-  channel.run();
+  channel->run();
 }
 
 }  // namespace remotecl::server

@@ -31,22 +31,25 @@ std::unique_ptr<ResumableConnection> Session::make_stream(std::unique_ptr<Connec
 std::unique_ptr<Connection> Session::make_control(std::unique_ptr<Connection> carrier, bool is_resumable) {
   if (!is_resumable) return carrier;
   auto made = make_stream(std::move(carrier), "control", [this](std::uint64_t received) {
-    outbox_.add(ServerReceived{StreamKind::kControl, received});
+    outbox_.add(ServerReceived{StreamKind::kControl, 0, received});
   });
   control_stream_ = made.get();
   return made;
 }
 
-std::vector<OpenStream> Session::streams(Role role) {
+std::vector<OpenStream> Session::streams(Role role, unsigned channel) {
   if (role == Role::kPeerControl || role == Role::kPeerBulk) return peers_.streams(role);
-  ResumableConnection* const own = role == Role::kBulk ? channels_.front()->stream() : control_stream_;
-  if (own == nullptr || (role != Role::kControl && role != Role::kBulk)) return {};
+  ResumableConnection* own = nullptr;
+  if (role == Role::kControl) own = control_stream_;
+  if (const BulkChannel* const bulk = role == Role::kBulk ? this->channel(channel) : nullptr) own = bulk->stream();
+  if (own == nullptr) return {};
   return {{secret_, own, nullptr}};
 }
 
 void Session::handle(const ClientReceived& message) {
-  ResumableConnection* const stream =
-      message.stream == StreamKind::kBulk ? channels_.front()->stream() : control_stream_;
+  const bool is_bulk = message.stream == StreamKind::kBulk;
+  ResumableConnection* stream = is_bulk ? nullptr : control_stream_;
+  if (const BulkChannel* const bulk = is_bulk ? channel(message.channel) : nullptr) stream = bulk->stream();
   if (stream == nullptr || !stream->acknowledged(message.bytes)) {
     throw ProtocolError("the client has received more than was sent");
   }

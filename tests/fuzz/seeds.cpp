@@ -78,14 +78,14 @@ void write_reports(const std::filesystem::path& corpus) {
       .add(ReadData{10, data(64)})
       .add(TransferSize{11, 4096})
       .add(PullTransfer{12})
-      .add(PushesTaken{512})
+      .add(PushesTaken{0, 512})
       .add(SvmAllocated{13, 0, 1u << 20})
       .add(KernelOutput{as_bytes("printed")})
       .add(Clock{14, 0, 1000})
       .add(CommandBufferState{15, 1})
       .add(CommandTraced{16, 2, 0, 1, 1, 2, 3, 4, 5})
       .add(PeerState{1, 2, 0, "why"})
-      .add(ServerReceived{StreamKind::kBulk, 17})
+      .add(ServerReceived{StreamKind::kBulk, 0, 17})
       .add(SignalUndelivered{1, 2, 0})
       .add(SessionError{"why"});
   write_stream(corpus / "client_decoder" / "all", script);

@@ -271,7 +271,7 @@ Script parts() {
       .add(EnqueueFill{1, 0, 1, 0, 16, data(4), {}})
       .add(FlushTrace{})
       .add(Leave{})
-      .add(ClientReceived{StreamKind::kControl, 9});
+      .add(ClientReceived{StreamKind::kControl, 0, 9});
   return script;
 }
 

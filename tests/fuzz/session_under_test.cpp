@@ -214,9 +214,10 @@ std::vector<std::byte> SessionUnderTest::without_addresses(Bytes payload) {
 Pipe& SessionUnderTest::bulk() {
   if (bulk_ == nullptr) {
     bulk_ = std::make_shared<Pipe>([](Bytes) {});
-    if (session_->claim_bulk()) {
+    if (session_->channel(0)->claim()) {
       bulk_thread_ = std::thread([session = session_, pipe = bulk_] {
-        if (session->attach_bulk(std::make_unique<MemoryConnection>(pipe), false)) session->run_bulk();
+        server::BulkChannel& channel = *session->channel(0);
+        if (channel.attach(std::make_unique<MemoryConnection>(pipe), false)) channel.run();
       });
     }
   }

@@ -96,6 +96,7 @@ def test_a_problem_is_said_with_its_remedy_and_counts(run_remotecl):
         ("REMOTECL_RECONNECT", "off", "ok", "lost connection"),
         ("REMOTECL_BUSY_POLL", "fast", "problem", "0 to 1000000"),
         ("REMOTECL_BUSY_POLL", "50", "ok", "microseconds"),
+        ("REMOTECL_BULK_CHANNELS", "2", "ok", "channels"),
         ("REMOTECL_BULK_STREAMS", "4", "ok", "connections"),
         ("REMOTECL_BULK_STREAMS", "9", "problem", "1 to 8"),
         ("REMOTECL_HOST_POINTERS", "Coherent", "ok", "need not be mapped"),

@@ -7,10 +7,14 @@
 namespace remotecl {
 
 void BulkChannel::shutdown() {
-  connection_->shutdown();
-  const MutexLock lock(sender_mutex_);
   ended_ = true;
-  sender_wanted_.notify_all();
+  connection_->shutdown();
+  {
+    const MutexLock lock(sender_mutex_);
+    sender_wanted_.notify_all();
+  }
+  const MutexLock lock(reader_mutex_);
+  reader_changed_.notify_all();
 }
 
 bool BulkChannel::take_push_room(std::uint64_t size) {
@@ -87,7 +91,7 @@ void BulkChannel::run_sender() {
 }
 
 bool BulkChannel::read() {
-  for (;;) {
+  for (std::uint64_t taken = 0; taken < kTurn || session_.has_one_channel();) {
     if (chunk_left_ == 0) {
       const std::ptrdiff_t count = connection_->try_read_some(MutableBytes(header_).subspan(header_have_));
       acknowledge();
@@ -106,12 +110,14 @@ bool BulkChannel::read() {
     if (count > 0 && is_complete) connection_->tell_received();
     acknowledge();
     if (count <= 0) return count < 0;
+    taken += static_cast<std::uint64_t>(count);
     if (!is_complete) continue;
     received_.fetch_add(1, std::memory_order_relaxed);
     session_.end_transfer(transfer_, CL_COMPLETE);
     transfer_.reset();
     return true;  // whoever waits for it can go on
   }
+  return true;
 }
 
 // What a malicious server announces must fit what we asked for.
@@ -145,7 +151,7 @@ std::ptrdiff_t BulkChannel::read_piece(bool& is_complete) {
 // Not where the stream asks for it: there a transfer's lock may be held, and this writes.
 void BulkChannel::acknowledge() {
   if (!std::exchange(is_due_, false)) return;
-  session_.send(ClientReceived{StreamKind::kBulk, received_bytes_});
+  session_.send(ClientReceived{StreamKind::kBulk, number_, received_bytes_});
   session_.submit_now();
 }
 

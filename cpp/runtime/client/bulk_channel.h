@@ -19,10 +19,12 @@ namespace remotecl {
 
 class Session;
 
-// A stream of a session's bulk data, in both directions. Owned by the session; any thread where nothing else is said.
+// A stream of a session's bulk data, in both directions: of the devices whose index, modulo the number of channels, is
+// the channel's number. Owned by the session; any thread where nothing else is said.
 //
-// Who writes: the thread that waits for the write, or a thread of the channel's own, made when it is first needed. Who
-// reads: the session's reader.
+// Who writes: the thread that waits for the write, or a thread of the channel's own. Who reads: the session's reader,
+// or, while transfers are expected on other channels, too, another thread of the channel's own. Both threads are made
+// when they are first needed.
 class BulkChannel {
  public:
   // How a channel gets its connection.
@@ -35,13 +37,14 @@ class BulkChannel {
     Reconnector* reconnector;          // null: what is lost stays so
   };
 
-  explicit BulkChannel(Session& session) : session_(session) {}
+  BulkChannel(Session& session, unsigned number) : session_(session), number_(number) {}
   ~BulkChannel();
   BulkChannel(const BulkChannel&) = delete;
   BulkChannel& operator=(const BulkChannel&) = delete;
 
-  // Once, before anything else. Throws ConnectionError.
-  void connect(const Joining& joining);
+  // Once, before anything else. How many channels the session is to have, which the first one finds out. Throws
+  // ConnectionError.
+  unsigned connect(const Joining& joining);
   Connection& connection() { return *connection_; }
   const Connection& connection() const { return *connection_; }
   // Null: it does not break, or may not.
@@ -50,7 +53,7 @@ class BulkChannel {
   std::uint64_t sent() const { return sent_.load(std::memory_order_relaxed); }  // whole transfers
   std::uint64_t received() const { return received_.load(std::memory_order_relaxed); }  // as well
   // The session is lost: nothing moves any more.
-  void shutdown() EXCLUDES(sender_mutex_);
+  void shutdown() EXCLUDES(sender_mutex_, reader_mutex_);
 
   // Room for a pushed write of this size. False when the server would have to keep too much.
   bool take_push_room(std::uint64_t size);
@@ -64,10 +67,19 @@ class BulkChannel {
   // Ends the transfers that the server says to have received.
   void end_received() EXCLUDES(lent_mutex_);
 
-  // The session's reader: takes what is there. False at the end of the stream, and when the server breaks the protocol.
+  // A large transfer will come, or has ended.
+  void expect() EXCLUDES(reader_mutex_);
+  void stop_expecting();
+  // The session's reader waits for what comes, and reads it, between these. False: another thread does.
+  bool enter() EXCLUDES(reader_mutex_);
+  void leave() EXCLUDES(reader_mutex_);
+  // Who reads: takes what is there. False at the end of the stream, and when the server breaks the protocol.
   bool read();
 
  private:
+  // Who reads. The thread of the channel's own begins when the session's reader has left.
+  enum class Reader { kSession, kOwnNext, kOwn };
+
   struct Lent {
     std::uint64_t end;  // position in the stream
     TransferRef transfer;
@@ -76,11 +88,17 @@ class BulkChannel {
   void give_up_in_forks(int descriptor);
   void make_resumable(const Joining& joining);
   void run_sender() EXCLUDES(sender_mutex_);
+  void run_reader() EXCLUDES(reader_mutex_);
+  void read_what_is_expected();
   bool begin_chunk(const BulkHeader& header);
   std::ptrdiff_t read_piece(bool& is_complete);
   void acknowledge();
 
+  // So much is read before the session's reader looks at the other connections.
+  static constexpr std::uint64_t kTurn = 1u << 20;
+
   Session& session_;
+  const unsigned number_;
   std::shared_ptr<Connection> connection_;
   ResumableConnection* stream_ = nullptr;  // the same
   unsigned streams_ = 1;
@@ -96,7 +114,14 @@ class BulkChannel {
   ConditionVariable sender_wanted_;
   std::deque<TransferRef> to_send_ GUARDED_BY(sender_mutex_);
   std::thread sender_ GUARDED_BY(sender_mutex_);
-  bool ended_ GUARDED_BY(sender_mutex_) = false;
+  std::atomic<bool> ended_{false};
+
+  std::atomic<int> expected_{0};  // large transfers to here
+  Mutex reader_mutex_;
+  ConditionVariable reader_changed_;
+  Reader reader_ GUARDED_BY(reader_mutex_) = Reader::kSession;
+  bool entered_ GUARDED_BY(reader_mutex_) = false;  // by the session's reader
+  std::thread reader_thread_ GUARDED_BY(reader_mutex_);
 
   // Touched only by the thread that reads.
   std::array<std::byte, kBulkHeaderSize> header_;

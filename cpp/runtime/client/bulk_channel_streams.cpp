@@ -1,7 +1,10 @@
 // How a channel gets the connection, or the connections, that it goes over.
+#include <algorithm>
+
 #include "runtime/client/bulk_channel.h"
 #include "runtime/client/fork.h"
 #include "runtime/client/session.h"
+#include "runtime/greeting/channels.h"
 #include "runtime/greeting/greeting.h"
 #include "runtime/greeting/stripes.h"
 #include "runtime/transport/copy_helper.h"
@@ -10,14 +13,20 @@
 namespace remotecl {
 
 BulkChannel::~BulkChannel() {
-  std::thread sender;
+  ended_ = true;
+  std::thread sender, reader;
   {
     const MutexLock lock(sender_mutex_);
-    ended_ = true;
     sender.swap(sender_);
     sender_wanted_.notify_all();
   }
+  {
+    const MutexLock lock(reader_mutex_);
+    reader.swap(reader_thread_);
+    reader_changed_.notify_all();
+  }
   if (sender.joinable()) sender.join();
+  if (reader.joinable()) reader.join();
   for (const int descriptor : given_up_in_forks_) forget_in_child(descriptor);
 }
 
@@ -26,11 +35,14 @@ void BulkChannel::give_up_in_forks(int descriptor) {
   give_up_in_child(descriptor);
 }
 
-void BulkChannel::connect(const Joining& joining) {
+unsigned BulkChannel::connect(const Joining& joining) {
   const std::uint64_t resumable = joining.reconnector != nullptr ? kFeatureResumable : 0;
-  const std::uint64_t features = bulk_features() | stripes_features() | resumable;
+  const unsigned wanted = number_ == 0 ? bulk_channels(kBulkChannelsMax) : 1;
+  const std::uint64_t features = bulk_features() | stripes_features() | resumable | features_of_channel(number_) |
+                                 features_of_channel_count(wanted);
   auto first = joining.dialer.connect(joining.timeout);
   const Welcome welcome = greet_session(*first, joining.address, Role::kBulk, joining.invitation, features);
+  const unsigned channels = std::clamp(channel_count_of(welcome.features), 1u, wanted);
   const Connection* const stream = first.get();
   const int descriptor = first->wait_handle();
   first = share_memory(std::move(first), joining.address, welcome);
@@ -39,7 +51,7 @@ void BulkChannel::connect(const Joining& joining) {
     if (first->wait_handle() != descriptor) give_up_in_forks(first->wait_handle());
     connection_ = std::move(first);
     streams_ = 0;
-    return;
+    return channels;
   }
   const Invitation& session = joining.invitation;
   const Secret key = stripes_key(session, Role::kBulk, features, welcome.features);
@@ -52,6 +64,7 @@ void BulkChannel::connect(const Joining& joining) {
     connection_ = std::make_shared<StripedConnection>(std::move(carriers));
   }
   if ((welcome.features & resumable) != 0) make_resumable(joining);
+  return channels;
 }
 
 void BulkChannel::make_resumable(const Joining& joining) {
@@ -66,7 +79,7 @@ void BulkChannel::make_resumable(const Joining& joining) {
   if (std::thread::hardware_concurrency() >= CopyHelper::kCoresMin) made->copy_beside();
   stream_ = made.get();
   connection_ = std::move(made);
-  reconnector.add(*stream_, Role::kBulk);
+  reconnector.add(*stream_, Role::kBulk, number_);
 }
 
 }  // namespace remotecl

@@ -13,9 +13,9 @@
 namespace remotecl {
 namespace {
 
-// Up to eleven for each of 64 servers, and as many while they are made again. Read between fork and the child's first
-// own step, where no lock may be taken.
-constexpr int kDescriptorsMax = 1408;
+// Up to 19 for each of 64 servers, and as many while they are made again. Read between fork and the child's first own
+// step, where no lock may be taken.
+constexpr int kDescriptorsMax = 2432;
 constexpr int kNone = 0;  // connections are above the standard streams
 std::array<std::atomic<int>, kDescriptorsMax> g_descriptors{};
 std::atomic<bool> g_forked{false};

@@ -156,6 +156,8 @@ TransferRef Session::begin_transfer(std::uint32_t device, TransferRef transfer, 
                                     std::shared_ptr<void> keep_alive) {
   transfer->id = next_id();
   transfer->channel = &channel_of(device);
+  transfer->is_expected = !transfer->sends && transfer->size > kInlineDataMax && !has_one_channel();
+  if (transfer->is_expected) transfer->channel->expect();
   transfer->finished = std::move(finished);
   transfer->keep_alive = std::move(keep_alive);
   {
@@ -189,6 +191,7 @@ void Session::end_transfer(const TransferRef& transfer, cl_int status) {
     const std::lock_guard lock(tables_mutex_);
     transfers_.erase(transfer->id);
   }
+  if (transfer->is_expected) transfer->channel->stop_expecting();
   const bool ok = status == CL_COMPLETE;
   if (transfer->trace != 0 && ok) Tracer::instance().arrived(transfer->trace);
   if (transfer->finished) std::exchange(transfer->finished, nullptr)(status);

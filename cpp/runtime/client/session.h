@@ -137,6 +137,7 @@ class Session {
   friend class BulkChannel;
 
   void connect();
+  void connect_channels(const BulkChannel::Joining& joining);
   std::unique_ptr<Connection> make_stream(std::shared_ptr<Connection> carrier);
   // While the server cannot be reached, only so much is kept for it.
   void await_room() {
@@ -155,6 +156,13 @@ class Session {
   void stop_polling();
   bool is_reading() const;  // this thread
   bool read_control();
+  // What a channel's own thread does.
+  bool read_apart(BulkChannel& channel);
+  bool has_one_channel() const { return channels_.size() == 1; }
+  // Null: there is none with this number.
+  BulkChannel* channel(std::uint32_t number) const {
+    return number < channels_.size() ? channels_[number].get() : nullptr;
+  }
   void handle(std::uint16_t code, Bytes payload);
   void handle_event_done(const EventDone& report);
   void handle_command_failed(const CommandFailed& report);
@@ -186,6 +194,7 @@ class Session {
   std::shared_ptr<Connection> control_;
   std::shared_ptr<ControlWriter> writer_;  // the write side of control_
   std::vector<std::unique_ptr<BulkChannel>> channels_;
+  std::atomic<unsigned> expecting_{0};  // channels on which large transfers will come
   std::unique_ptr<Reconnector> reconnector_;
   std::vector<int> given_up_in_forks_;
   Welcome welcome_{};

@@ -121,19 +121,38 @@ void Session::background() {
 }
 
 void Session::pump(Pump how) {
-  BulkChannel& channel = *channels_.front();
-  pollfd waits[3] = {
-      {control_->wait_handle(), POLLIN, 0}, {channel.connection().wait_handle(), POLLIN, 0}, {wake_, POLLIN, 0}};
-  const bool is_there = how == Pump::kBusy && busy_poll([&waits] { return ::poll(waits, 3, 0) > 0; });
-  if (!is_there && ::poll(waits, 3, how == Pump::kTake ? 0 : -1) <= 0) return;
-  if (waits[2].revents != 0) {
-    std::uint64_t count = 0;
-    [[maybe_unused]] const auto taken = ::read(wake_, &count, sizeof count);
+  std::array<pollfd, 2 + kBulkChannelsMax> waits;
+  std::array<BulkChannel*, kBulkChannelsMax> entered;
+  waits[0] = {control_->wait_handle(), POLLIN, 0};
+  waits[1] = {wake_, POLLIN, 0};
+  nfds_t count = 2;
+  for (const auto& channel : channels_) {
+    if (!channel->enter()) continue;
+    entered[count - 2] = channel.get();
+    waits[count++] = {channel->connection().wait_handle(), POLLIN, 0};
   }
+  const auto look = [&](int timeout) { return ::poll(waits.data(), count, timeout) > 0; };
+  const bool is_there = how == Pump::kBusy && busy_poll([&look] { return look(0); });
+  if (is_there || look(how == Pump::kTake ? 0 : -1)) {
+    if (waits[1].revents != 0) {
+      std::uint64_t rings = 0;
+      [[maybe_unused]] const auto taken = ::read(wake_, &rings, sizeof rings);
+    }
+    const Session* const former = std::exchange(this_thread_reads, this);
+    if (waits[0].revents != 0 && !read_control()) lose(end_of(*control_, "connection", reconnector_.get()));
+    for (nfds_t i = 2; i < count; ++i) {
+      if (waits[i].revents != 0 && !entered[i - 2]->read()) lose_bulk(*entered[i - 2]);
+    }
+    this_thread_reads = former;
+  }
+  for (nfds_t i = 2; i < count; ++i) entered[i - 2]->leave();
+}
+
+bool Session::read_apart(BulkChannel& channel) {
   const Session* const former = std::exchange(this_thread_reads, this);
-  if (waits[0].revents != 0 && !read_control()) lose(end_of(*control_, "connection", reconnector_.get()));
-  if (waits[1].revents != 0 && !channel.read()) lose_bulk(channel);
+  const bool goes_on = channel.read();
   this_thread_reads = former;
+  return goes_on;
 }
 
 // Memory that both sides share ends with the process at the other end. The control connection can learn why that has
@@ -213,7 +232,9 @@ void Session::handle(std::uint16_t code, Bytes payload) {
       return with(PullTransfer{}, [&](const PullTransfer& report) { handle_pull(report.transfer); });
     case Code::kPushesTaken:
       return with(PushesTaken{}, [&](const PushesTaken& report) {
-        if (!channels_.front()->pushes_taken(report.bytes)) lose("the server has taken more than was sent to it");
+        BulkChannel* const channel = this->channel(report.channel);
+        if (channel == nullptr || !channel->pushes_taken(report.bytes))
+          lose("the server has taken more than was sent to it");
       });
     case Code::kServerReceived:
       return with(ServerReceived{}, [&](const ServerReceived& report) { handle_received(report); });

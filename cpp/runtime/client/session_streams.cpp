@@ -1,4 +1,6 @@
 // How a session connects, and connects again when it has lost a connection.
+#include <future>
+
 #include "runtime/client/fork.h"
 #include "runtime/client/notice.h"
 #include "runtime/client/session.h"
@@ -32,15 +34,28 @@ void Session::connect() {
     reconnector_->add(*streams_.control(), Role::kControl);
   }
   writer_ = std::make_shared<ControlWriter>(control_);
-  channels_.push_back(std::make_unique<BulkChannel>(*this));
-  channels_.front()->connect({address_, invitation, dialer_, kConnectTimeout, window_, reconnector_.get()});
+  connect_channels({address_, invitation, dialer_, kConnectTimeout, window_, reconnector_.get()});
+}
+
+// The further ones side by side: each takes a few round trips.
+void Session::connect_channels(const BulkChannel::Joining& joining) {
+  channels_.push_back(std::make_unique<BulkChannel>(*this, 0));
+  const unsigned count = channels_.front()->connect(joining);
+  for (unsigned number = 1; number < count; ++number) {
+    channels_.push_back(std::make_unique<BulkChannel>(*this, number));
+  }
+  std::vector<std::future<unsigned>> connecting;
+  for (unsigned number = 1; number < count; ++number) {
+    connecting.push_back(std::async([&joining, &channel = *channels_[number]] { return channel.connect(joining); }));
+  }
+  for (auto& each : connecting) each.get();
 }
 
 std::unique_ptr<Connection> Session::make_stream(std::shared_ptr<Connection> carrier) {
   ResumableConnection::Hooks hooks;
   hooks.broken = [this] { reconnector_->broken(); };
   hooks.acknowledge = [this](std::uint64_t received) {
-    send(ClientReceived{StreamKind::kControl, received});
+    send(ClientReceived{StreamKind::kControl, 0, received});
     submit_now();
   };
   return streams_.add(StreamKind::kControl,
@@ -48,8 +63,10 @@ std::unique_ptr<Connection> Session::make_stream(std::shared_ptr<Connection> car
 }
 
 void Session::handle_received(const ServerReceived& report) {
-  BulkChannel* const channel = report.stream == StreamKind::kBulk ? channels_.front().get() : nullptr;
-  ResumableConnection* const stream = channel != nullptr ? channel->stream() : streams_.control();
+  const bool is_bulk = report.stream == StreamKind::kBulk;
+  BulkChannel* const channel = is_bulk ? this->channel(report.channel) : nullptr;
+  ResumableConnection* stream = is_bulk ? nullptr : streams_.control();
+  if (channel != nullptr) stream = channel->stream();
   if (stream == nullptr || !stream->acknowledged(report.bytes)) {
     return lose("the server has received more than was sent to it");
   }

@@ -30,6 +30,7 @@ struct Transfer {
   std::atomic<std::uint64_t> trace{0};            // of a read that is traced, the record
   bool may_be_short = false;                      // of a read: the content may end before
   bool sender_waits = false;                      // a thread waits for the pull and sends the bytes itself
+  bool is_expected = false;                       // its channel knows that it will come
   bool is_pushed = false;                         // it does not wait for the pull, and sends them whatever happens
   Mutex mutex;                                    // held while received bytes are put into `memory`
   std::uint64_t announced GUARDED_BY(mutex) = 0;  // the end of the newest chunk

@@ -42,9 +42,9 @@ unsigned bulk_streams() {
 
 std::uint64_t stripes_features() { return features_of_stripes(bulk_streams()); }
 
-std::uint64_t taken_stripes(const Hello& hello) {
+std::uint64_t taken_stripes(const Hello& hello, unsigned channels) {
   if (hello.role != Role::kBulk && hello.role != Role::kPeerBulk) return 0;
-  const unsigned count = std::min(stripes_of(hello.features), bulk_streams());
+  const unsigned count = std::min(stripes_of(hello.features), bulk_streams()) / channels;
   return count < 2 ? 0 : features_of_stripes(count);
 }
 

@@ -8,14 +8,15 @@
 
 namespace remotecl {
 
-// Over how many connections this process would have a stream of bulk data go: REMOTECL_BULK_STREAMS in the environment,
-// from 1 to kStripesMax, else as many as its cores can serve. Both sides have a say, and the smaller number is used.
+// Over how many connections this process would have the bulk data of a session, or of a link, go: REMOTECL_BULK_STREAMS
+// in the environment, from 1 to kStripesMax, else as many as its cores can serve. Both sides have a say, and the
+// smaller number is used.
 unsigned bulk_streams();
 
 // The features that ask for them in the Hello of a connection for bulk data, and what a server takes of those that a
-// Hello names.
+// Hello names, for one of so many channels.
 std::uint64_t stripes_features();
-std::uint64_t taken_stripes(const Hello& hello);
+std::uint64_t taken_stripes(const Hello& hello, unsigned channels = 1);
 
 // Makes a connection, before any greeting; where it is TLS, that may take until the deadline. Throws ConnectionError.
 using Dial = std::function<std::shared_ptr<Connection>(std::chrono::milliseconds timeout, Deadline deadline)>;

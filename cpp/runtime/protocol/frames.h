@@ -16,9 +16,10 @@ inline constexpr std::uint32_t kMessageSizeMax = 64u << 20;  // one control mess
 inline constexpr std::uint32_t kInlineDataMax = 64u << 10;   // data that travels inside a control message
 inline constexpr std::uint32_t kBulkChunkMax = 4u << 20;     // one chunk on the bulk connection
 inline constexpr std::uint32_t kPushMax = 1u << 20;          // bytes of a write that come unasked
-inline constexpr std::uint64_t kPushedBytesMax = 8u << 20;   // such bytes of a session, on their way or waiting
+inline constexpr std::uint64_t kPushedBytesMax = 8u << 20;   // such bytes of a channel, on their way or waiting
 inline constexpr std::uint32_t kWelcomeTextMax = 1024;
 inline constexpr std::uint32_t kHandshakeTimeoutMs = 5000;
+inline constexpr unsigned kBulkChannelsMax = 8;           // of a session
 inline constexpr unsigned kStripesMax = 8;                // connections of one stream
 inline constexpr std::uint32_t kStripesTimeoutMs = 5000;  // from the first one's Welcome until all are there
 
@@ -38,6 +39,19 @@ inline constexpr std::uint64_t kFeatureExclusive = 16;    // nobody else has the
 inline constexpr std::uint64_t kStripesMask = 0xf00;
 constexpr unsigned stripes_of(std::uint64_t features) { return static_cast<unsigned>((features & kStripesMask) >> 8); }
 constexpr std::uint64_t features_of_stripes(unsigned number) { return std::uint64_t{number} << 8 & kStripesMask; }
+
+// Also in the features, of a client's bulk connection: which channel it carries; where that is the first one, how many
+// the session is to have (from 2 to kBulkChannelsMax; 0: one).
+inline constexpr std::uint64_t kChannelMask = 0xf000;
+inline constexpr std::uint64_t kChannelCountMask = 0xf'0000;
+constexpr unsigned channel_of(std::uint64_t features) { return static_cast<unsigned>((features & kChannelMask) >> 12); }
+constexpr std::uint64_t features_of_channel(unsigned number) { return std::uint64_t{number} << 12 & kChannelMask; }
+constexpr unsigned channel_count_of(std::uint64_t features) {
+  return static_cast<unsigned>((features & kChannelCountMask) >> 16);
+}
+constexpr std::uint64_t features_of_channel_count(unsigned count) {
+  return count < 2 ? 0 : std::uint64_t{count} << 16 & kChannelCountMask;
+}
 
 // First bytes on every connection, client to server. Its layout is the same in every protocol version.
 struct Hello {

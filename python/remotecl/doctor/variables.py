@@ -57,6 +57,9 @@ VARIABLES = {
     "REMOTECL_LOG": Variable("off: no line on stderr when a server or a link is lost", "on or off", _switch),
     "REMOTECL_PEERS": Variable("off: data between servers goes through the client", "on or off", _switch),
     "REMOTECL_SHARED_MEMORY": Variable("off: no shared memory within a host", "on or off", _switch),
+    "REMOTECL_BULK_CHANNELS": Variable(
+        "channels that the bulk data of a server's devices is divided into, at most", "a number from 1 to 8", _streams
+    ),
     "REMOTECL_BULK_STREAMS": Variable(
         "TCP connections that bulk data goes over, at most", "a number from 1 to 8", _streams
     ),

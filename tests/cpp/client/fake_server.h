@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "runtime/base/bytes.h"
 #include "runtime/greeting/greeting.h"
@@ -44,6 +45,24 @@ class FakeServer {
       send(DeviceList{});
     });
   }
+  // Accepts a client that wants as many channels, which it gets.
+  void welcome_channels(unsigned count) {
+    acceptor_ = std::thread([this, count] {
+      channels.resize(count);
+      for (unsigned i = 0; i < 1 + count; ++i) {
+        std::unique_ptr<Connection> connection = listener_.accept();
+        std::array<std::byte, kHelloSize> bytes;
+        if (connection == nullptr || !connection->read_exactly(bytes)) return;
+        const auto hello = decode_frame<Hello>(bytes);
+        Welcome welcome = accepted();
+        if (i == 1) welcome.features = features_of_channel_count(count);
+        if (i != 0) welcome.secret = accepting_proof(welcome.secret, hello, welcome);
+        connection->write(Bytes(encode_frame<Welcome, kWelcomeSize>(welcome)));
+        (i == 0 ? control : channels.at(channel_of(hello.features))) = std::move(connection);
+      }
+      send(DeviceList{});
+    });
+  }
   // Accepts and says nothing.
   void stay_silent() {
     acceptor_ = std::thread([this] { control = listener_.accept(); });
@@ -76,6 +95,7 @@ class FakeServer {
   static Welcome accepted() { return {kMagic, kProtocolVersion, WelcomeStatus::kAccepted, 0, 1, {}, 1, 0, 0}; }
 
   std::unique_ptr<Connection> control, bulk;
+  std::vector<std::unique_ptr<Connection>> channels;  // in the place of `bulk`
 
  private:
   tcp::Listener listener_;

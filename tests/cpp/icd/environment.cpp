@@ -80,10 +80,10 @@ void Environment::find_platforms() {
   }
   if (remote_ == nullptr) throw std::runtime_error("the loader does not show the platform remotecl");
   check(clGetDeviceIDs(remote_, CL_DEVICE_TYPE_ALL, 0, nullptr, &count));
-  std::vector<cl_device_id> all(count);
-  check(clGetDeviceIDs(remote_, CL_DEVICE_TYPE_ALL, count, all.data(), nullptr));
+  all_devices_.resize(count);
+  check(clGetDeviceIDs(remote_, CL_DEVICE_TYPE_ALL, count, all_devices_.data(), nullptr));
   std::string last;
-  for (cl_device_id device : all) {
+  for (cl_device_id device : all_devices_) {
     const std::string server = text(clGetDeviceInfo, device, CL_DEVICE_REMOTECL_SERVER);
     if (server != last) devices_.push_back(device);
     last = server;

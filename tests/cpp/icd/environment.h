@@ -38,6 +38,7 @@ class Environment : public ::testing::Environment {
   cl_platform_id remote_platform() const { return remote_; }
   cl_device_id native_device() const { return native_device_; }
   bool is_pocl() const { return is_pocl_; }
+  const std::vector<cl_device_id>& all_devices() const { return all_devices_; }
   // The first device of each daemon.
   const std::vector<cl_device_id>& devices() const { return devices_; }
   const std::string& folder() const { return folder_; }  // for this process's files; removed at the end
@@ -57,7 +58,7 @@ class Environment : public ::testing::Environment {
   cl_platform_id remote_ = nullptr;
   cl_device_id native_device_ = nullptr;
   bool is_pocl_ = false;
-  std::vector<cl_device_id> devices_;
+  std::vector<cl_device_id> all_devices_, devices_;
 };
 
 }  // namespace remotecl::testing

@@ -39,11 +39,13 @@ std::uint64_t test_seed() {
 }
 
 RandomCommands::RandomCommands(cl_context context, std::uint64_t seed)
-    : random_(seed), context_(context), program_(build(context, kKernels)) {
-  const auto& devices = Environment::get().devices();
-  for (unsigned server = 0; server < devices.size(); ++server) {
-    queues_.push_back({make_queue(context, devices[server]), server});
-    queues_.push_back({make_queue(context, devices[server], CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE), server});
+    : random_(seed),
+      context_(context),
+      devices_(list<cl_device_id>(clGetContextInfo, context, CL_CONTEXT_DEVICES)),
+      program_(build(context, kKernels)) {
+  for (unsigned place = 0; place < devices_.size(); ++place) {
+    queues_.push_back({make_queue(context, devices_[place]), place});
+    queues_.push_back({make_queue(context, devices_[place], CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE), place});
   }
   make_buffers();
   make_image();
@@ -110,10 +112,9 @@ void RandomCommands::step() {
 }
 
 Places RandomCommands::lost() const {
-  const auto& devices = Environment::get().devices();
   Places lost = 0;
-  for (unsigned server = 0; server < devices.size(); ++server) {
-    if (value<cl_bool>(clGetDeviceInfo, devices[server], CL_DEVICE_AVAILABLE) == CL_FALSE) lost |= place_of(server);
+  for (unsigned place = 0; place < devices_.size(); ++place) {
+    if (value<cl_bool>(clGetDeviceInfo, devices_[place], CL_DEVICE_AVAILABLE) == CL_FALSE) lost |= place_of(place);
   }
   return lost;
 }

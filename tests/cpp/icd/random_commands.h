@@ -108,6 +108,7 @@ class RandomCommands {
 
   std::mt19937_64 random_;
   const cl_context context_;
+  const std::vector<cl_device_id> devices_;
   const Owned<cl_program> program_;
   std::vector<Queue> queues_;
   std::deque<Words> hosts_;  // memory of the application that buffers use

@@ -35,7 +35,7 @@ class RandomCommandsTest : public ::testing::TestWithParam<int> {
  protected:
   std::uint64_t own_seed() const { return test_seed() * 1000 + static_cast<std::uint64_t>(GetParam()) * 10; }
 
-  Owned<cl_context> context_ = make_context(Environment::get().devices());
+  Owned<cl_context> context_ = make_context(Environment::get().all_devices());
 };
 
 TEST_P(RandomCommandsTest, GiveTheBytesOfTheSequentialModel) {
@@ -58,7 +58,7 @@ TEST_P(RandomCommandsTest, GiveTheBytesOfTheSequentialModel) {
 // REMOTECL_TEST_TLS bytes are corrupted, too.
 TEST(FaultsTest, EveryCommandIsCarriedOutOnce) {
   if (std::getenv("REMOTECL_TEST_SHARED_MEMORY") != nullptr) GTEST_SKIP() << "its end is that of the other process";
-  const Owned<cl_context> context = make_context(Environment::get().devices());
+  const Owned<cl_context> context = make_context(Environment::get().all_devices());
   std::atomic<bool> enough{false};
   std::vector<std::thread> threads;
   for (unsigned i = 0; i < 2; ++i) {
@@ -97,7 +97,7 @@ TEST(FaultsTest, EveryCommandIsCarriedOutOnce) {
 // Where nobody connects again (REMOTECL_RECONNECT=0). While nothing is on its way: that would be lost.
 TEST(LostLinksTest, ServersThatLoseEachOtherGoOnAndFindEachOtherAgain) {
   if (std::getenv("REMOTECL_RECONNECT") == nullptr) GTEST_SKIP() << "links that are carried on are not lost";
-  const Owned<cl_context> context = make_context(Environment::get().devices());
+  const Owned<cl_context> context = make_context(Environment::get().all_devices());
   RandomCommands commands(context, test_seed());
   std::mt19937_64 random(test_seed());
   for (int round = 0; round < 6; ++round) {

@@ -2,9 +2,11 @@
 #include <chrono>
 #include <cstdlib>
 #include <future>
+#include <numeric>
 #include <thread>
 
 #include "icd/fixture.h"
+#include "remotecl/remotecl.h"
 
 namespace remotecl::testing {
 namespace {
@@ -42,6 +44,40 @@ TEST_F(ReconnectTest, CallsTakeLongerAndCommandsGoOn) {
     EXPECT_EQ(read.wait_for(200ms), std::future_status::timeout);
     relay(0).open();
     EXPECT_TRUE(read.get() == words);
+  }
+}
+
+// Each of the first daemon's devices, at once: where they have channels of their own, all of them are lost.
+TEST_F(ReconnectTest, BytesOfAllDevicesOfAServerGoOn) {
+  constexpr std::size_t kCount = 1 << 20;
+  const std::string server = text(clGetDeviceInfo, device(0), CL_DEVICE_REMOTECL_SERVER);
+  std::vector<cl_device_id> devices;
+  for (cl_device_id each : Environment::get().all_devices()) {
+    if (text(clGetDeviceInfo, each, CL_DEVICE_REMOTECL_SERVER) == server) devices.push_back(each);
+  }
+  const Owned<cl_context> context = make_context(devices);
+  std::vector<Owned<cl_command_queue>> queues;
+  std::vector<Owned<cl_mem>> buffers;
+  for (cl_device_id each : devices) {
+    queues.push_back(make_queue(context, each));
+    buffers.push_back(make_buffer(context, kCount * sizeof(int)));
+  }
+  for (int round = 0; round < 3; ++round) {
+    std::vector<std::vector<int>> from(devices.size(), std::vector<int>(kCount)), to = from;
+    const auto bytes = kCount * sizeof(int);
+    for (std::size_t i = 0; i < devices.size(); ++i) {
+      std::iota(from[i].begin(), from[i].end(), round * 1000 + static_cast<int>(i));
+      check(clEnqueueWriteBuffer(queues[i], buffers[i], CL_FALSE, 0, bytes, from[i].data(), 0, nullptr, nullptr));
+      check(clEnqueueReadBuffer(queues[i], buffers[i], CL_FALSE, 0, bytes, to[i].data(), 0, nullptr, nullptr));
+    }
+    relay(0).close();
+    auto finished = std::async(std::launch::async, [&] {
+      for (const auto& queue : queues) check(clFinish(queue));
+    });
+    std::this_thread::sleep_for(50ms);
+    relay(0).open();
+    finished.get();
+    EXPECT_TRUE(to == from) << "round " << round;
   }
 }
 

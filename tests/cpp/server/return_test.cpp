@@ -148,7 +148,7 @@ TEST_F(ReturnTest, WhatWasSaidOnceProvesNothingLater) {
 }
 
 TEST_F(ReturnTest, NobodyCanHaveReceivedWhatWasNotSent) {
-  write(encoded(ClientReceived{StreamKind::kControl, received_ + 1'000'000}).bytes());
+  write(encoded(ClientReceived{StreamKind::kControl, 0, received_ + 1'000'000}).bytes());
   wait<SessionError>();
   EXPECT_TRUE(ends());
 }

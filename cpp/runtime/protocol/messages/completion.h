@@ -81,11 +81,13 @@ struct PullTransfer {
   TransferId transfer;
   REMOTECL_FIELDS(transfer)
 };
-// How many bytes of pushed writes have been taken since the session began: the client may push as many more.
+// How many bytes of pushed writes on a channel have been taken since the session began: the client may push as many more
+// there.
 struct PushesTaken {
   REMOTECL_MESSAGE(PushesTaken);
+  std::uint32_t channel;
   std::uint64_t bytes;
-  REMOTECL_FIELDS(bytes)
+  REMOTECL_FIELDS(channel, bytes)
 };
 
 }  // namespace remotecl

@@ -29,14 +29,16 @@ struct SessionError {
 struct ServerReceived {
   REMOTECL_MESSAGE(ServerReceived);
   StreamKind stream;
+  std::uint32_t channel;  // of a session's bulk data; else 0
   std::uint64_t bytes;
-  REMOTECL_FIELDS(stream, bytes)
+  REMOTECL_FIELDS(stream, channel, bytes)
 };
 struct ClientReceived {
   REMOTECL_MESSAGE(ClientReceived);
   StreamKind stream;
+  std::uint32_t channel;
   std::uint64_t bytes;
-  REMOTECL_FIELDS(stream, bytes)
+  REMOTECL_FIELDS(stream, channel, bytes)
 };
 // The client's process is about to end: when its connections break, it will not come back.
 struct Leave {

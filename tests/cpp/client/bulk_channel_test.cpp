@@ -1,0 +1,157 @@
+// Several channels of one session: who reads them, and what a server that means harm can do with them.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <future>
+#include <thread>
+
+#include "client/fake_server.h"
+#include "runtime/client/session.h"
+
+namespace remotecl::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+class BulkChannelTest : public ::testing::Test {
+ protected:
+  static constexpr std::size_t kSize = 3u << 20;
+
+  void SetUp() override {
+    ::setenv("REMOTECL_LOG", "off", 1);  // the losses are meant
+    ::setenv("REMOTECL_BULK_CHANNELS", "2", 1);
+    server_.welcome_channels(2);
+    session_ = std::make_unique<Session>(ServerName{server_.address(), {}}, 0);
+    server_.ready();
+  }
+  void TearDown() override { ::unsetenv("REMOTECL_BULK_CHANNELS"); }
+
+  TransferRef begin_receive(std::uint32_t device, std::vector<std::byte>& memory) {
+    return session_->begin_receive(
+        device, memory.data(), memory.size(), [this](cl_int) { ++ended_; }, nullptr);
+  }
+  void send_chunk(std::size_t channel, TransferId transfer, Bytes bytes) {
+    const BulkHeader header{transfer, static_cast<std::uint32_t>(bytes.size()), 0};
+    server_.channels[channel]->write(Bytes(encode_frame<BulkHeader, kBulkHeaderSize>(header)), bytes);
+  }
+  bool becomes_lost() {
+    return session_->wait([] { return false; }), session_->lost();
+  }
+
+  FakeServer server_;
+  std::unique_ptr<Session> session_;
+  std::atomic<int> ended_{0};
+  const std::vector<std::byte> bytes_ = std::vector<std::byte>(kSize, std::byte{0x5a});
+};
+
+// A chunk of which a part is missing holds up its own channel and nothing else.
+TEST_F(BulkChannelTest, OneIsReadWhileAnotherOneHasNothing) {
+  std::vector<std::byte> first(kSize), second(kSize), third(kSize);
+  const TransferRef slow = begin_receive(0, first);
+  const TransferRef fast = begin_receive(1, second);
+  const TransferRef next = begin_receive(3, third);
+  const BulkHeader header{slow->id, kSize, 0};
+  server_.channels[0]->write(Bytes(encode_frame<BulkHeader, kBulkHeaderSize>(header)), Bytes(bytes_).first(1000));
+  send_chunk(1, fast->id, bytes_);
+  send_chunk(1, next->id, bytes_);
+  ASSERT_TRUE(session_->wait([&] { return fast->ended() && next->ended(); }));
+  EXPECT_FALSE(slow->ended());
+  EXPECT_EQ(second, bytes_);
+  EXPECT_EQ(third, bytes_);
+  server_.channels[0]->write(Bytes(bytes_).subspan(1000));
+  ASSERT_TRUE(session_->wait([&] { return slow->ended(); }));
+  EXPECT_EQ(first, bytes_);
+}
+
+// Without a thread of its own the second one would wait until the end of the first one's transfer has been told.
+TEST_F(BulkChannelTest, SeveralAreReadAtTheSameTime) {
+  std::vector<std::byte> first(kSize), second(kSize);
+  std::promise<void> begun, other_ended;
+  const auto wait = [&](cl_int) {
+    begun.set_value();
+    EXPECT_EQ(other_ended.get_future().wait_for(20s), std::future_status::ready);
+  };
+  const TransferRef one = session_->begin_receive(0, first.data(), kSize, wait, nullptr);
+  const TransferRef other = session_->begin_receive(
+      1, second.data(), kSize, [&](cl_int) { other_ended.set_value(); }, nullptr);
+  std::thread server([&] {
+    send_chunk(0, one->id, bytes_);
+    begun.get_future().wait();
+    send_chunk(1, other->id, bytes_);
+  });
+  EXPECT_TRUE(session_->wait([&] { return one->ended() && other->ended(); }));
+  server.join();
+  EXPECT_EQ(first, bytes_);
+  EXPECT_EQ(second, bytes_);
+}
+
+// Whoever waits reads all channels again when nothing is expected on others any more.
+TEST_F(BulkChannelTest, EachIsReadAgainAndAgain) {
+  for (int round = 0; round < 100; ++round) {
+    std::vector<std::byte> first(100'000), second(100'000);
+    const TransferRef one = begin_receive(0, first);
+    const TransferRef other = begin_receive(1, second);
+    send_chunk(0, one->id, Bytes(bytes_).first(first.size()));
+    send_chunk(1, other->id, Bytes(bytes_).first(second.size()));
+    ASSERT_TRUE(session_->wait([&] { return one->ended() && other->ended(); }));
+    std::vector<std::byte> third(100'000);
+    const TransferRef alone = begin_receive(round, third);
+    send_chunk(static_cast<std::size_t>(round) % 2, alone->id, Bytes(bytes_).first(third.size()));
+    ASSERT_TRUE(session_->wait([&] { return alone->ended(); }));
+    ASSERT_EQ(third.back(), bytes_.back());
+  }
+  EXPECT_EQ(session_->traffic().bulk_received, 300u);
+}
+
+TEST_F(BulkChannelTest, BytesOnAnothersChannelEndTheSession) {
+  std::vector<std::byte> memory(kSize);
+  const TransferRef read = begin_receive(0, memory);
+  send_chunk(1, read->id, bytes_);
+  EXPECT_TRUE(becomes_lost());
+  EXPECT_EQ(ended_, 1);
+  EXPECT_EQ(memory, std::vector<std::byte>(kSize));
+}
+
+TEST_F(BulkChannelTest, TheEndOfOneThatAnotherThreadReadsEndsTheSession) {
+  std::vector<std::byte> first(kSize), second(kSize);
+  begin_receive(0, first);
+  begin_receive(1, second);
+  server_.channels[1]->shutdown();
+  EXPECT_TRUE(becomes_lost());
+  EXPECT_EQ(ended_, 2);
+}
+
+// While another thread takes its bytes.
+TEST_F(BulkChannelTest, ReadThatFailsGetsNoMoreBytes) {
+  std::vector<std::byte> first(kSize), second(kSize);
+  begin_receive(0, first);
+  const TransferRef failing = begin_receive(1, second);
+  const BulkHeader header{failing->id, kSize, 0};
+  server_.channels[1]->write(Bytes(encode_frame<BulkHeader, kBulkHeaderSize>(header)), Bytes(bytes_).first(1000));
+  while (failing->moved != 1000) std::this_thread::yield();
+  server_.send(CommandFailed{1, 2, -5, failing->id});
+  ASSERT_TRUE(session_->wait([&] { return failing->ended(); }));
+  EXPECT_EQ(failing->failure, -5);
+  std::vector<std::byte> third(kSize);
+  const TransferRef next = begin_receive(1, third);
+  server_.channels[1]->write(Bytes(bytes_).subspan(1000));
+  send_chunk(1, next->id, bytes_);
+  ASSERT_TRUE(session_->wait([&] { return next->ended(); }));
+  EXPECT_EQ(third, bytes_);
+  EXPECT_EQ(second[1000], std::byte{});
+}
+
+TEST_F(BulkChannelTest, NoChannelMayBeNamedThatIsNotThere) {
+  server_.send(ServerReceived{StreamKind::kBulk, 2, 0});
+  EXPECT_TRUE(becomes_lost());
+}
+
+TEST_F(BulkChannelTest, PushesOfNoChannelCannotHaveBeenTaken) {
+  server_.send(PushesTaken{7, 0});
+  EXPECT_TRUE(becomes_lost());
+}
+
+}  // namespace
+}  // namespace remotecl::testing

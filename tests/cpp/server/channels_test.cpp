@@ -1,0 +1,116 @@
+// The bulk channels of a session, as clients that behave and others ask for them.
+#include "runtime/greeting/channels.h"
+
+#include "fixture.h"
+
+namespace remotecl::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+class Setting {
+ public:
+  Setting(const char* name, const char* value) : name_(name) { ::setenv(name, value, 1); }
+  ~Setting() { ::unsetenv(name_); }
+  Setting(const Setting&) = delete;
+  Setting& operator=(const Setting&) = delete;
+
+ private:
+  const char* const name_;
+};
+
+class ChannelsTest : public ServerTest {
+ protected:
+  Welcome greet_channel(unsigned number, unsigned wanted, std::string* text = nullptr) {
+    Hello hello = hello_of(Role::kBulk);
+    hello.features = features_of_channel(number) | features_of_channel_count(wanted);
+    hello.session = client_.welcome().session;
+    hello.secret = connecting_proof(client_.welcome().secret, hello);
+    auto connection = connect();
+    connection->set_read_timeout(20s);
+    const auto welcome = greet(*connection, hello, text);
+    if (!welcome) throw std::runtime_error("no answer");
+    if (welcome->status == WelcomeStatus::kAccepted) channels_[number] = std::move(connection);
+    return *welcome;
+  }
+
+  const Setting number_{"REMOTECL_BULK_CHANNELS", "2"};  // the server's, of any number of devices
+  RawClient client_{address()};
+  std::map<unsigned, std::unique_ptr<Connection>> channels_;
+};
+
+TEST_F(ChannelsTest, TheSmallerNumberIsUsed) {
+  EXPECT_EQ(channel_count_of(greet_channel(0, 8).features), 2u);
+  EXPECT_EQ(greet_channel(1, 0).status, WelcomeStatus::kAccepted);
+  client_.ping();
+}
+
+TEST_F(ChannelsTest, WhoAsksForNoneHasOne) {
+  EXPECT_EQ(channel_count_of(greet_channel(0, 0).features), 0u);
+  EXPECT_EQ(greet_channel(1, 0).status, WelcomeStatus::kBusy);
+  client_.ping();
+}
+
+TEST_F(ChannelsTest, OneThatIsNotThereIsRefused) {
+  std::string text;
+  EXPECT_EQ(greet_channel(1, 0, &text).status, WelcomeStatus::kBusy) << "before the first one";
+  EXPECT_NE(text.find("is none of them"), std::string::npos) << text;
+  greet_channel(0, 2);
+  for (const unsigned number : {2u, 8u, 15u}) EXPECT_EQ(greet_channel(number, 0).status, WelcomeStatus::kBusy);
+  client_.ping();
+}
+
+TEST_F(ChannelsTest, OneThatIsTakenIsRefused) {
+  greet_channel(0, 2);
+  greet_channel(1, 0);
+  std::string text;
+  EXPECT_EQ(greet_channel(1, 0, &text).status, WelcomeStatus::kBusy);
+  EXPECT_NE(text.find("has its connection"), std::string::npos) << text;
+  EXPECT_EQ(greet_channel(0, 8).status, WelcomeStatus::kBusy) << "and changes no number";
+  EXPECT_EQ(greet_channel(2, 0).status, WelcomeStatus::kBusy);
+  client_.ping();
+}
+
+TEST_F(ChannelsTest, TheNumberIsPartOfTheProof) {
+  Hello hello = hello_of(Role::kBulk);
+  hello.features = features_of_channel_count(2);
+  hello.session = client_.welcome().session;
+  hello.secret = connecting_proof(client_.welcome().secret, hello);
+  hello.features |= features_of_channel(1);
+  const auto welcome = greet(*connect(), hello);
+  ASSERT_TRUE(welcome);
+  EXPECT_EQ(welcome->status, WelcomeStatus::kUnknownSession);
+}
+
+TEST_F(ChannelsTest, BytesOnAnothersChannelEndTheSession) {
+  greet_channel(0, 2);
+  greet_channel(1, 0);
+  const ObjectId queue = client_.make_queue();
+  const ObjectId buffer = client_.make_buffer(1u << 17);
+  const TransferId in = client_.id();
+  client_.send(EnqueueWrite{queue, client_.id(), buffer, 0, 1u << 17, in, {}, {}});
+  client_.wait<PullTransfer>();
+  const std::vector<std::byte> bytes(1u << 17);
+  channels_[1]->write(Bytes(encode_frame<BulkHeader, kBulkHeaderSize>({in, 1u << 17, 0})), bytes);
+  expect_session_error(client_, "which was not pulled");
+}
+
+TEST_F(ChannelsTest, NobodyCanHaveReceivedFromOneThatIsNotThere) {
+  client_.send(ClientReceived{StreamKind::kBulk, 1, 0});
+  expect_session_error(client_, "more than was sent");
+}
+
+TEST(BulkChannels, AreAsManyAsDevicesAndCoresAndAtLeastOne) {
+  EXPECT_EQ(bulk_channels(0), 1u);
+  EXPECT_EQ(bulk_channels(1), 1u);
+  EXPECT_LE(bulk_channels(1000), kBulkChannelsMax);
+  for (const char* const nonsense : {"0", "9", "two", "", "22"}) {
+    const Setting setting("REMOTECL_BULK_CHANNELS", nonsense);
+    EXPECT_EQ(bulk_channels(1), 1u) << nonsense;
+  }
+  const Setting setting("REMOTECL_BULK_CHANNELS", "5");
+  EXPECT_EQ(bulk_channels(1), 5u);
+}
+
+}  // namespace
+}  // namespace remotecl::testing
