@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "runtime/transport/copy_helper.h"
-
 namespace remotecl {
 
 // Indices are stored and looked at in one total order with the sleep words (seq_cst): who goes to sleep says so first
@@ -15,9 +13,8 @@ std::size_t RingWriter::put(Bytes from) {
   const std::size_t count = sound_ ? std::min(from.size(), room()) : 0;
   const std::size_t at = static_cast<std::size_t>(written_) & (memory_.size() - 1);
   const std::size_t until_edge = std::min(count, memory_.size() - at);
-  CopyHelper& helper = CopyHelper::instance();
-  helper.copy(memory_.subspan(at), from.first(until_edge));
-  helper.copy(memory_, from.subspan(until_edge, count - until_edge));
+  helper_.copy(memory_.subspan(at), from.first(until_edge));
+  helper_.copy(memory_, from.subspan(until_edge, count - until_edge));
   written_ += count;
   return count;
 }
@@ -52,9 +49,8 @@ std::size_t RingReader::take(MutableBytes to) {
   if (count == 0) return 0;
   const std::size_t at = static_cast<std::size_t>(taken_) & (memory_.size() - 1);
   const std::size_t until_edge = std::min(count, memory_.size() - at);
-  CopyHelper& helper = CopyHelper::instance();
-  helper.copy(to, memory_.subspan(at, until_edge));
-  helper.copy(to.subspan(until_edge), memory_.first(count - until_edge));
+  helper_.copy(to, memory_.subspan(at, until_edge));
+  helper_.copy(to.subspan(until_edge), memory_.first(count - until_edge));
   taken_ += count;
   words_.taken.store(taken_, std::memory_order_seq_cst);
   return count;

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "runtime/base/bytes.h"
+#include "runtime/transport/copy_helper.h"
 
 namespace remotecl {
 
@@ -44,6 +45,7 @@ class RingWriter {
 
   RingWords& words_;
   const MutableBytes memory_;
+  CopyHelper helper_;
   std::uint64_t written_ = 0;
   std::uint64_t published_ = 0;
   std::uint64_t taken_ = 0;  // as last seen
@@ -70,6 +72,7 @@ class RingReader {
 
   RingWords& words_;
   const Bytes memory_;
+  CopyHelper helper_;
   std::uint64_t taken_ = 0;
   std::uint64_t written_ = 0;  // as last seen
   bool sound_ = true;

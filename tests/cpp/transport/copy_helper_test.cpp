@@ -17,16 +17,10 @@ std::vector<std::byte> random_bytes(std::size_t size, unsigned seed) {
   return bytes;
 }
 
-// Never destroyed: its thread, if it has one, goes on using it.
-CopyHelper& make_helper(unsigned cores) {
-  static auto& made = *new std::vector<CopyHelper*>;
-  return *made.emplace_back(new CopyHelper(cores));
-}
-
 // Of any size, with a helper and without one, and not a byte more.
 TEST(CopyHelper, CopiesEverythingAndNothingElse) {
   for (const unsigned cores : {1u, 64u}) {
-    CopyHelper& helper = make_helper(cores);
+    CopyHelper helper(cores);
     for (const std::size_t size : {0u, 1u, 4095u, 65535u, 65536u, 65537u, 1'000'003u}) {
       const auto from = random_bytes(size, static_cast<unsigned>(size));
       std::vector<std::byte> to(size + 2, std::byte{0x5a});
@@ -38,12 +32,12 @@ TEST(CopyHelper, CopiesEverythingAndNothingElse) {
   }
 }
 
-// With pauses in which the helper falls asleep, and without; whoever finds it busy copies alone.
+// With pauses in which the helpers fall asleep, and without; more at once than may have one.
 TEST(CopyHelper, ManyThreadsAtOnce) {
-  CopyHelper& helper = make_helper(64);
   std::vector<std::thread> threads;
   for (unsigned thread = 0; thread < 4; ++thread) {
-    threads.emplace_back([&helper, thread] {
+    threads.emplace_back([thread] {
+      CopyHelper helper(8);
       std::mt19937 random(thread);
       const auto from = random_bytes(300'000, thread);
       std::vector<std::byte> to(from.size());
