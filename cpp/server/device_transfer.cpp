@@ -10,12 +10,6 @@
 namespace remotecl::server {
 namespace {
 
-// Each thread has staging memory of its own, and with it queues to read from devices.
-StagingSet& staging() {
-  thread_local StagingSet set;
-  return set;
-}
-
 class DeviceTransfer final : public Transfer {
  public:
   DeviceTransfer(const DeviceTransferCommand& command, Issue& issue, cl_mem from, cl_mem to)
@@ -38,17 +32,11 @@ class DeviceTransfer final : public Transfer {
     clReleaseMemObject(to_);
   }
 
-  void move() {
-    cl_int error = CL_SUCCESS;
-    if (!region_.is_range()) {
-      error = move_packed();
-    } else if (source_.maps_in_place()) {
-      error = move_from_mapped();
-    } else if (queue().device().maps_in_place()) {
-      error = move_into_mapped();
-    } else {
-      error = move_in_pieces();
-    }
+  // With a ring of the source's, and the queue that it has to read from that.
+  void move(StagingPool& rings) {
+    ring_ = rings.take(source_);
+    const cl_int error = move_all();
+    rings.give_back(source_, std::move(ring_));
     if (error == CL_SUCCESS) return;
     set_error(error);
     if (last_ != nullptr) clWaitForEvents(1, &last_);  // commands that overwrite what it has brought may come next
@@ -60,9 +48,15 @@ class DeviceTransfer final : public Transfer {
   }
 
  private:
+  cl_int move_all() {
+    if (!region_.is_range()) return move_packed();
+    if (source_.maps_in_place()) return move_from_mapped();
+    if (queue().device().maps_in_place()) return move_into_mapped();
+    return move_in_pieces();
+  }
   cl_uint wait_count() const { return static_cast<cl_uint>(waits_.size()); }
   const cl_event* waits() const { return waits_.empty() ? nullptr : waits_.data(); }
-  cl_command_queue reader() { return staging().ring(source_).queue(); }
+  cl_command_queue reader() { return ring_->queue(); }
   // Takes over the newest native command's event.
   void went(cl_event event) {
     if (last_ != nullptr) clReleaseEvent(last_);
@@ -131,7 +125,7 @@ class DeviceTransfer final : public Transfer {
 
   // Reads run ahead of writes by as many pieces as there are slots, but one.
   cl_int move_in_pieces() {
-    StagingRing& ring = staging().ring(source_);
+    StagingRing& ring = *ring_;
     struct Piece {
       StagingRing::Slot* slot;
       std::uint64_t offset, size;
@@ -180,6 +174,7 @@ class DeviceTransfer final : public Transfer {
   const cl_mem from_;
   const cl_mem to_;
   std::vector<cl_event> waits_;
+  std::unique_ptr<StagingRing> ring_;  // while it moves
   cl_event last_ = nullptr;
 };
 
@@ -192,7 +187,7 @@ cl_int DeviceTransferCommand::issue(Issue& issue) {
   if (error != CL_SUCCESS) return error;
   issue.enqueued = false;
   session->move(make_ref<DeviceTransfer>(*this, issue, from, to),
-                [](Transfer& transfer) { static_cast<DeviceTransfer&>(transfer).move(); });
+                [](Transfer& transfer, StagingPool& rings) { static_cast<DeviceTransfer&>(transfer).move(rings); });
   return CL_SUCCESS;
 }
 

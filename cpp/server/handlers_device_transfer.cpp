@@ -13,9 +13,9 @@ void Session::handle(const EnqueueTransfer& message) {
   issuer_.submit(on, event, message.wait_list, DeviceTransferCommand{this, std::move(region), &source});
 }
 
-void Session::move(Ref<Transfer> transfer, void (*work)(Transfer&)) {
+void Session::move(Ref<Transfer> transfer, void (*work)(Transfer&, StagingPool&)) {
   movers_.post([session = Ref<Session>(this), transfer = std::move(transfer), work] {
-    work(*transfer);
+    work(*transfer, session->rings_);
     session->finish_transfer(*transfer);
   });
 }

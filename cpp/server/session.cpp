@@ -227,6 +227,7 @@ void Session::tear_down() {
   for (const auto& channel : channels_) channel->close();
   peers_.stop();
   movers_.stop();
+  rings_.clear();
   builds_.stop();
   continuations_.stop();
   finishers_.stop();

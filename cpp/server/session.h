@@ -126,7 +126,7 @@ class Session final : public RefCounted {
   Ref<TransferProgress> begin_progress(TransferId transfer);
   Ref<TransferProgress> find_progress(TransferId transfer);
   // Runs `work`, which may block, and then finish_transfer(), on one of a few threads. With the lock.
-  void move(Ref<Transfer> transfer, void (*work)(Transfer&));
+  void move(Ref<Transfer> transfer, void (*work)(Transfer&, StagingPool&));
   // Sends Finished when all that the driver has of the queue has ended. With the lock.
   cl_int tell_finished(Queue& queue, Token token);
   // Runs a long command that prints, after all that it waits for, while no other one does. With the lock.
@@ -331,6 +331,7 @@ class Session final : public RefCounted {
   const std::shared_ptr<std::atomic<std::uint64_t>> program_bytes_ = std::make_shared<std::atomic<std::uint64_t>>(0);
 
   PeerTable peers_{*this};
+  StagingPool rings_;
   Worker movers_{16};
   Worker builds_;
   Worker continuations_;

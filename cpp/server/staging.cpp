@@ -34,6 +34,30 @@ StagingRing::Slot& StagingRing::next(cl_int& error) {
   return slot;
 }
 
+std::unique_ptr<StagingRing> StagingPool::take(Device& device) {
+  {
+    MutexLock lock(mutex_);
+    auto& free = free_[&device];
+    if (!free.empty()) {
+      auto ring = std::move(free.back());
+      free.pop_back();
+      return ring;
+    }
+  }
+  return std::make_unique<StagingRing>(device);
+}
+
+void StagingPool::give_back(Device& device, std::unique_ptr<StagingRing> ring) {
+  MutexLock lock(mutex_);
+  free_[&device].push_back(std::move(ring));
+}
+
+void StagingPool::clear() {
+  std::map<Device*, std::vector<std::unique_ptr<StagingRing>>> gone;
+  MutexLock lock(mutex_);
+  gone.swap(free_);
+}
+
 StagingRing& StagingSet::ring(Device& device) {
   auto& ring = rings_[&device];
   if (ring == nullptr) ring = std::make_unique<StagingRing>(device);

@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <vector>
 
+#include "runtime/base/mutex.h"
 #include "server/cl.h"
 #include "server/device.h"
 #include "server/pinned_block.h"
@@ -48,6 +50,20 @@ class StagingRing {
   std::unique_ptr<std::byte[]> pageable_;  // in its place
   std::array<Slot, kSlots> slots_;
   std::size_t next_ = 0;
+};
+
+// Rings for threads that need one for a while: of each device as many as were needed at a time. Owned by the session;
+// any thread.
+class StagingPool {
+ public:
+  std::unique_ptr<StagingRing> take(Device& device) EXCLUDES(mutex_);
+  void give_back(Device& device, std::unique_ptr<StagingRing> ring) EXCLUDES(mutex_);
+  // Before the devices go.
+  void clear() EXCLUDES(mutex_);
+
+ private:
+  Mutex mutex_;
+  std::map<Device*, std::vector<std::unique_ptr<StagingRing>>> free_ GUARDED_BY(mutex_);
 };
 
 // One ring for each device that needs one. Owned by one thread.
