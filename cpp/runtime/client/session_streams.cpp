@@ -5,7 +5,6 @@
 #include "runtime/client/notice.h"
 #include "runtime/client/session.h"
 #include "runtime/greeting/stripes.h"
-#include "runtime/transport/copy_helper.h"
 #include "runtime/transport/striped_connection.h"
 #include "runtime/transport/tcp.h"
 
@@ -48,7 +47,13 @@ void Session::connect_channels(const BulkChannel::Joining& joining) {
   for (unsigned number = 1; number < count; ++number) {
     connecting.push_back(std::async([&joining, &channel = *channels_[number]] { return channel.connect(joining); }));
   }
-  for (auto& each : connecting) each.get();
+  for (unsigned number = 1; number < count; ++number) {
+    try {
+      connecting[number - 1].get();
+    } catch (const ConnectionError&) {
+      channels_[number]->connect(joining);  // a server greets a limited number of connections at a time
+    }
+  }
 }
 
 std::unique_ptr<Connection> Session::make_stream(std::shared_ptr<Connection> carrier) {
