@@ -4,8 +4,6 @@
 #include "runtime/client/fork.h"
 #include "runtime/client/notice.h"
 #include "runtime/client/session.h"
-#include "runtime/greeting/stripes.h"
-#include "runtime/transport/striped_connection.h"
 #include "runtime/transport/tcp.h"
 
 namespace remotecl {

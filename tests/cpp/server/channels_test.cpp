@@ -21,6 +21,10 @@ class Setting {
 
 class ChannelsTest : public ServerTest {
  protected:
+  // The server's, of any number of devices; before it starts, as its processes have it, too.
+  static void SetUpTestSuite() { ::setenv("REMOTECL_BULK_CHANNELS", "2", 1); }
+  static void TearDownTestSuite() { ::unsetenv("REMOTECL_BULK_CHANNELS"); }
+
   Welcome greet_channel(unsigned number, unsigned wanted, std::string* text = nullptr) {
     Hello hello = hello_of(Role::kBulk);
     hello.features = features_of_channel(number) | features_of_channel_count(wanted);
@@ -34,7 +38,6 @@ class ChannelsTest : public ServerTest {
     return *welcome;
   }
 
-  const Setting number_{"REMOTECL_BULK_CHANNELS", "2"};  // the server's, of any number of devices
   RawClient client_{address()};
   std::map<unsigned, std::unique_ptr<Connection>> channels_;
 };
