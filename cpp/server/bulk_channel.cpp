@@ -51,8 +51,10 @@ void BulkChannel::run() {
   sender_.connect(*connection);
   try {
     receiver_.run(*connection);
+    std::string words = kLost;
     const std::string reason = stream() != nullptr ? stream()->reason() : "";
-    session_.close(reason.empty() ? kLost : std::string(kLost) + ": " + reason);
+    if (!reason.empty()) words.append(": ").append(reason);
+    session_.close(words);
   } catch (const std::exception& error) {
     log_warning("{}", error.what());
     session_.close(error.what());
