@@ -163,7 +163,7 @@ TEST_F(ReturnTest, AnAttemptThatComesLateChangesNothing) {
   const std::uint64_t before = received_;
   write(encoded(Ping{1}).bytes());
   wait<Pong>();
-  write(encoded(ClientReceived{StreamKind::kControl, received_}).bytes());
+  write(encoded(ClientReceived{StreamKind::kControl, 0, received_}).bytes());
   write(encoded(Ping{2}).bytes());
   wait<Pong>();
   EXPECT_THROW(come_back(invitation_.secret, before), StreamGone);
