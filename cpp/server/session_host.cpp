@@ -122,10 +122,12 @@ void SessionHost::serve_return(Arrival& arrival) {
   const ResumableConnection::Attempt attempt = stream.detach();
   if (const auto fit = stream.fit(back->received); fit != ResumableConnection::Fit::kFits) {
     const bool is_late = fit == ResumableConnection::Fit::kOutdated;  // the stream may have gone on since
+    refuse(*arrival.connection, Refusal::kUnknownSession, WelcomeStatus::kUnknownSession,
+           is_late ? "this side says that it has received less than it has acknowledged"
+                   : "this side says that it has received more than was sent; the session, or link, ends here");
+    // After the refusal: a session's process may end with it.
     if (!is_late) stream.end("the other side says that it has received more than was sent");
-    return refuse(*arrival.connection, Refusal::kUnknownSession, WelcomeStatus::kUnknownSession,
-                  is_late ? "this side says that it has received less than it has acknowledged"
-                          : "this side says that it has received more than was sent; the session, or link, ends here");
+    return;
   }
   StripeGroup stripes(session->stripes(), stripes_of(features), back->stripes_key);
   welcome_back(*arrival.connection, epoch_, arrival.hello, *back, features, attempt.received);
