@@ -22,7 +22,7 @@ help:
 	@echo "bench      native driver, raw TCP and remotecl side by side"
 	@echo "asan tsan  the tests with address and undefined-behaviour, or thread sanitizer"
 	@echo "fuzz       every fuzz target for FUZZ_SECONDS (600), with sanitizers; needs clang"
-	@echo "faults     3,000 lost, stalled and corrupted connections, 5,000 socket calls that fail inside of the processes and"
+	@echo "faults     4,000 lost, stalled and corrupted connections, 6,000 socket calls that fail inside of the processes and"
 	@echo "           200 killed daemons, under a workload that is checked"
 	@echo "soak       100 clients with mixed work for SOAK_SECONDS (600), a third of them killed"
 	@echo "namespaces the tests that need root for network namespaces; skipped without"
@@ -82,7 +82,10 @@ faults: build
 	REMOTECL_TEST_TLS=1 REMOTECL_TEST_FAULTS=1000 build/bin/remotecl_random_commands_tests --gtest_filter='Faults*'
 	REMOTECL_TEST_TLS=1 REMOTECL_BULK_STREAMS=3 REMOTECL_TEST_FAULTS=1000 build/bin/remotecl_random_commands_tests \
 	  --gtest_filter='Faults*'
+	REMOTECL_TEST_SHARED_MEMORY=1 REMOTECL_TEST_FAULTS=1000 build/bin/remotecl_random_commands_tests \
+	  --gtest_filter='Faults*'
 	REMOTECL_TEST_FAULTS=1000 build/bin/remotecl_socket_faults_tests
+	REMOTECL_TEST_SHARED_MEMORY=1 REMOTECL_TEST_FAULTS=1000 build/bin/remotecl_socket_faults_tests
 	REMOTECL_TEST_TLS=1 REMOTECL_TEST_FAULTS=1000 build/bin/remotecl_socket_faults_tests
 	REMOTECL_TEST_TLS=1 REMOTECL_BULK_STREAMS=3 REMOTECL_TEST_FAULTS=3000 build/bin/remotecl_socket_faults_tests
 	REMOTECL_TEST_KILLS=200 build/bin/remotecl_kill_tests

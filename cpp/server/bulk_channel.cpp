@@ -24,18 +24,25 @@ bool BulkChannel::claim() {
   return !std::exchange(claimed_, true);
 }
 
-bool BulkChannel::attach(std::unique_ptr<Connection> connection, bool is_resumable) {
+bool BulkChannel::attach(std::unique_ptr<Connection> connection, bool is_resumable, SharedMemoryConnection* memory) {
   MutexLock lock(mutex_);
   if (closed_) return false;
-  connection_ = is_resumable ? make_stream(std::move(connection)) : std::move(connection);
+  connection_ = is_resumable ? make_stream(std::move(connection), memory) : std::move(connection);
   running_ = true;
   return true;
 }
 
-std::unique_ptr<Connection> BulkChannel::make_stream(std::unique_ptr<Connection> carrier) {
-  auto made = session_.make_stream(std::move(carrier), "bulk", [this](std::uint64_t received) {
+// Of one through memory only the doorbell can be lost.
+std::unique_ptr<Connection> BulkChannel::make_stream(std::unique_ptr<Connection> carrier,
+                                                     SharedMemoryConnection* memory) {
+  auto hooks = session_.stream_hooks("bulk", [this](std::uint64_t received) {
     outbox_.send(ServerReceived{StreamKind::kBulk, number_, received});
   });
+  if (memory != nullptr) {
+    stream_.store(&memory->keep_doorbell(session_.window(), std::move(hooks)), std::memory_order_release);
+    return carrier;
+  }
+  auto made = std::make_unique<ResumableConnection>(std::move(carrier), session_.window(), std::move(hooks));
   made->make_writers_wait();
   stream_.store(made.get(), std::memory_order_release);
   return made;

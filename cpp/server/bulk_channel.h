@@ -8,6 +8,7 @@
 #include "runtime/protocol/messages.h"
 #include "runtime/transport/connection.h"
 #include "runtime/transport/resumable_connection.h"
+#include "runtime/transport/shared_memory_connection.h"
 #include "server/bulk.h"
 #include "server/outbox.h"
 
@@ -23,11 +24,12 @@ class BulkChannel {
   BulkChannel(Session& session, Outbox& outbox, unsigned number);
 
   // One after the other, on the connection's thread: there is only one of them; it is made, unless the session has
-  // ended meanwhile; it is served.
+  // ended meanwhile; it is served. `memory`: what it is or goes through, if it is that.
   bool claim() EXCLUDES(mutex_);
-  bool attach(std::unique_ptr<Connection> connection, bool is_resumable) EXCLUDES(mutex_);
+  bool attach(std::unique_ptr<Connection> connection, bool is_resumable, SharedMemoryConnection* memory)
+      EXCLUDES(mutex_);
   void run() EXCLUDES(mutex_);
-  // Null: there is no connection yet, or it does not break, or may not.
+  // The connection, or the doorbell of one through memory. Null: there is none yet, or it does not break, or may not.
   ResumableConnection* stream() const { return stream_.load(std::memory_order_acquire); }
   // How long the other end of a lost connection is waited for.
   void set_window(std::chrono::milliseconds window) EXCLUDES(mutex_);
@@ -40,14 +42,14 @@ class BulkChannel {
   BulkSender& sender() { return sender_; }
 
  private:
-  std::unique_ptr<Connection> make_stream(std::unique_ptr<Connection> carrier);
+  std::unique_ptr<Connection> make_stream(std::unique_ptr<Connection> carrier, SharedMemoryConnection* memory);
 
   Session& session_;
   Outbox& outbox_;
   const unsigned number_;
   BulkReceiver receiver_;
   BulkSender sender_;
-  std::atomic<ResumableConnection*> stream_{nullptr};  // of connection_
+  std::atomic<ResumableConnection*> stream_{nullptr};  // connection_, or its doorbell
 
   mutable Mutex mutex_;
   ConditionVariable left_;

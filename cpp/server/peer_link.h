@@ -13,6 +13,7 @@
 #include "runtime/greeting/server_name.h"
 #include "runtime/greeting/stream_pair.h"
 #include "runtime/transport/connection.h"
+#include "runtime/transport/shared_memory_connection.h"
 #include "server/bulk.h"
 #include "server/outbox.h"
 #include "server/peer_inbox.h"
@@ -25,6 +26,7 @@ class Session;
 struct PeerEnd {
   std::unique_ptr<Connection> connection;
   bool is_resumable = false;
+  SharedMemoryConnection* memory = nullptr;  // what it is or goes through, if it is that
 };
 
 // The link between a session and one of another server, for the same client: two connections, one for messages and

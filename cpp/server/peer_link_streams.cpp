@@ -1,5 +1,6 @@
 // What lets a link go on over other connections when it loses its own.
 #include "runtime/greeting/dialer.h"
+#include "runtime/greeting/stripes.h"
 #include "server/log.h"
 #include "server/peer_link.h"
 #include "server/protocol_error.h"
@@ -21,6 +22,10 @@ std::unique_ptr<Connection> PeerLink::make_stream(PeerEnd end, StreamKind kind) 
     if (reconnector_) reconnector_->broken();
   };
   hooks.acknowledge = [this, kind](std::uint64_t received) { outbox_.send(ServerReceived{kind, 0, received}); };
+  if (end.memory != nullptr) {  // of which only the doorbell can be lost
+    streams_.add(kind, end.memory->keep_doorbell(session_.window(), std::move(hooks)));
+    return std::move(end.connection);
+  }
   auto made = std::make_unique<ResumableConnection>(std::move(end.connection), session_.window(), std::move(hooks));
   if (kind == StreamKind::kBulk) made->make_writers_wait();
   return streams_.add(kind, std::move(made));
@@ -40,7 +45,8 @@ void PeerLink::reconnect_to(const ServerName& server, const Invitation& invitati
         log_info("{}", news);
       });
   if (control != nullptr) reconnector_->add(*control, Role::kPeerControl);
-  if (bulk != nullptr) reconnector_->add(*bulk, Role::kPeerBulk);
+  const bool is_doorbell = bulk != bulk_.get();
+  if (bulk != nullptr) reconnector_->add(*bulk, Role::kPeerBulk, 0, is_doorbell ? 0 : stripes_features());
 }
 
 void PeerLink::take(const ServerReceived& message) {

@@ -133,8 +133,9 @@ PeerEnd PeerTable::open(const Attempt& attempt, const Address& address, Role rol
   leave();
   const Connection* const stream = connection.get();
   if (role == Role::kPeerBulk) connection = share_memory(std::move(connection), address, welcome);
-  const bool is_resumable = (welcome.features & kFeatureResumable) != 0 && connection.get() == stream;
-  if (connection.get() == stream) {
+  const bool is_resumable = (welcome.features & kFeatureResumable) != 0;
+  auto* const memory = connection.get() == stream ? nullptr : static_cast<SharedMemoryConnection*>(connection.get());
+  if (memory == nullptr) {
     const Secret key = stripes_key(attempt.invitation, role, features, welcome.features);
     auto further = open_stripes(
         *connection, address, {attempt.invitation.session, attempt.invitation.epoch, key}, stripes_of(welcome.features),
@@ -144,7 +145,7 @@ PeerEnd PeerTable::open(const Attempt& attempt, const Address& address, Role rol
       connection = std::make_unique<StripedConnection>(std::move(further));
     }
   }
-  return {pace(std::move(connection), session_.grant().paces()), is_resumable};
+  return {pace(std::move(connection), session_.grant().paces()), is_resumable, memory};
 }
 
 void PeerTable::try_addresses(const Attempt& attempt) {

@@ -16,6 +16,7 @@
 #include "runtime/protocol/message_buffer.h"
 #include "runtime/protocol/messages.h"
 #include "runtime/transport/connection.h"
+#include "runtime/transport/process_watch.h"
 #include "runtime/transport/resumable_connection.h"
 #include "server/buffer.h"
 #include "server/built_programs.h"
@@ -30,7 +31,6 @@
 #include "server/outbox.h"
 #include "server/output_capture.h"
 #include "server/peer_table.h"
-#include "server/process_watch.h"
 #include "server/program.h"
 #include "server/program_files.h"
 #include "server/region.h"
@@ -92,9 +92,8 @@ class Session final : public RefCounted {
   BulkChannel* channel(unsigned number) const;
   // That of the queue's device. Any thread.
   BulkChannel& channel_of(const Queue& queue) const;
-  // One that another connection may carry on. `name`: for people. `acknowledge` tells the client what has come.
-  std::unique_ptr<ResumableConnection> make_stream(std::unique_ptr<Connection> carrier, const char* name,
-                                                   std::function<void(std::uint64_t)> acknowledge);
+  // Of a stream that another connection may carry on. `name`: for people. `acknowledge` tells the client what has come.
+  ResumableConnection::Hooks stream_hooks(const char* name, std::function<void(std::uint64_t)> acknowledge);
   // What a new connection may carry on.
   std::vector<OpenStream> streams(Role role, unsigned channel);
   // How long the other end of a lost connection is waited for.

@@ -168,11 +168,11 @@ void SessionHost::serve_peer(Arrival& arrival) {
   const Connection* const stream = connection.get();
   if ((features & kFeatureSharedMemory) != 0) connection = share_memory(std::move(connection), hello.session);
   if (connection == nullptr) return;
-  const bool is_stream = connection.get() == stream;
-  if (is_stream) connection = stripes.join(std::move(connection));
-  const bool is_resumable = (features & kFeatureResumable) != 0 && is_stream;
+  auto* const memory = connection.get() == stream ? nullptr : static_cast<SharedMemoryConnection*>(connection.get());
+  if (memory == nullptr) connection = stripes.join(std::move(connection));
+  const bool is_resumable = (features & kFeatureResumable) != 0;
   connection = pace(std::move(connection), session->grant().paces());
-  session->peers().attach(*invited, hello.role, {std::move(connection), is_resumable}, arrival.from);
+  session->peers().attach(*invited, hello.role, {std::move(connection), is_resumable, memory}, arrival.from);
 }
 
 void SessionHost::serve_bulk(Arrival& arrival) {
@@ -202,12 +202,11 @@ void SessionHost::serve_bulk(Arrival& arrival) {
   const Connection* const stream = connection.get();
   if ((features & kFeatureSharedMemory) != 0) connection = share_memory(std::move(connection), hello.session);
   if (connection == nullptr) return session->close("the bulk connection was lost");
-  // Memory is one connection, and does not break.
-  const bool is_stream = connection.get() == stream;
-  if (is_stream) connection = stripes.join(std::move(connection));
-  const bool is_resumable = (features & kFeatureResumable) != 0 && is_stream;
+  auto* const memory = connection.get() == stream ? nullptr : static_cast<SharedMemoryConnection*>(connection.get());
+  if (memory == nullptr) connection = stripes.join(std::move(connection));
+  const bool is_resumable = (features & kFeatureResumable) != 0;
   connection = pace(std::move(connection), session->grant().paces());
-  if (!channel->attach(std::move(connection), is_resumable)) return;
+  if (!channel->attach(std::move(connection), is_resumable, memory)) return;
   stripes.leave();
   channel->run();
 }

@@ -13,8 +13,7 @@ constexpr std::chrono::milliseconds kWindowMax{600'000};
 
 }  // namespace
 
-std::unique_ptr<ResumableConnection> Session::make_stream(std::unique_ptr<Connection> carrier, const char* name,
-                                                          std::function<void(std::uint64_t)> acknowledge) {
+ResumableConnection::Hooks Session::stream_hooks(const char* name, std::function<void(std::uint64_t)> acknowledge) {
   ResumableConnection::Hooks hooks;
   hooks.broken = [this, name] {
     const LogScope scope(id_);
@@ -25,14 +24,15 @@ std::unique_ptr<ResumableConnection> Session::make_stream(std::unique_ptr<Connec
     MutexLock lock(client_mutex_);
     return client_process_.has_ended();
   };
-  return std::make_unique<ResumableConnection>(std::move(carrier), window_.load(), std::move(hooks));
+  return hooks;
 }
 
 std::unique_ptr<Connection> Session::make_control(std::unique_ptr<Connection> carrier, bool is_resumable) {
   if (!is_resumable) return carrier;
-  auto made = make_stream(std::move(carrier), "control", [this](std::uint64_t received) {
+  auto hooks = stream_hooks("control", [this](std::uint64_t received) {
     outbox_.add(ServerReceived{StreamKind::kControl, 0, received});
   });
+  auto made = std::make_unique<ResumableConnection>(std::move(carrier), window_.load(), std::move(hooks));
   control_stream_ = made.get();
   return made;
 }

@@ -41,7 +41,6 @@ void StripeTable::end_waiting() {
 
 StripeGroup::StripeGroup(StripeTable& table, unsigned count, const Secret& key)
     : table_(table), key_(key), places_(std::max(count, 1u) - 1), further_(places_) {
-  if (places_ == 0) return;
   MutexLock lock(table_.mutex_);
   table_.groups_.insert(this);
 }

@@ -38,7 +38,8 @@ class StripeTable {
 // connection.
 class StripeGroup {
  public:
-  // `count`: connections, at most; 0 or 1: it is none of several. The further ones prove to know `key`.
+  // `count`: connections, at most; 0 or 1: it is none of several, and only waited for (settle()). The further ones
+  // prove to know `key`.
   StripeGroup(StripeTable& table, unsigned count, const Secret& key);
   ~StripeGroup() { leave(); }
   StripeGroup(const StripeGroup&) = delete;

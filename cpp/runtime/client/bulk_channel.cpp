@@ -33,7 +33,7 @@ bool BulkChannel::pushes_taken(std::uint64_t bytes) {
 // What is pushed is copied, so that the caller can go on without the server. Anything else stays the session's until
 // the server has received it.
 bool BulkChannel::send(const TransferRef& transfer) {
-  const bool lends = stream_ != nullptr && !transfer->is_pushed;
+  const bool lends = connection_->keeps_lent() && !transfer->is_pushed;
   const std::int32_t status = transfer->is_pushed ? kPushedChunk : 0;
   bool ok = true;
   while (ok && transfer->moved < transfer->size) {

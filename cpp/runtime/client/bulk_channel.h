@@ -18,6 +18,7 @@
 namespace remotecl {
 
 class Session;
+class SharedMemoryConnection;
 
 // A stream of a session's bulk data, in both directions: of the devices whose index, modulo the number of channels, is
 // the channel's number. Owned by the session; any thread where nothing else is said.
@@ -47,7 +48,7 @@ class BulkChannel {
   unsigned connect(const Joining& joining);
   Connection& connection() { return *connection_; }
   const Connection& connection() const { return *connection_; }
-  // Null: it does not break, or may not.
+  // The connection, or the doorbell of one through memory. Null: it does not break, or may not.
   ResumableConnection* stream() const { return stream_; }
   unsigned streams() const { return streams_; }                                 // connections that carry it; 0: memory
   std::uint64_t sent() const { return sent_.load(std::memory_order_relaxed); }  // whole transfers
@@ -86,7 +87,9 @@ class BulkChannel {
   };
 
   void give_up_in_forks(int descriptor);
+  ResumableConnection::Hooks hooks_of(Reconnector& reconnector);
   void make_resumable(const Joining& joining);
+  void keep_doorbell(SharedMemoryConnection& memory, const Joining& joining);
   void run_sender() EXCLUDES(sender_mutex_);
   void run_reader() EXCLUDES(reader_mutex_);
   void read_what_is_expected();
@@ -100,7 +103,7 @@ class BulkChannel {
   Session& session_;
   const unsigned number_;
   std::shared_ptr<Connection> connection_;
-  ResumableConnection* stream_ = nullptr;  // the same
+  ResumableConnection* stream_ = nullptr;  // the same, or its doorbell
   unsigned streams_ = 1;
   std::vector<int> given_up_in_forks_;
   std::atomic<std::uint64_t> sent_{0}, received_{0};

@@ -8,6 +8,7 @@
 #include "runtime/greeting/greeting.h"
 #include "runtime/greeting/stripes.h"
 #include "runtime/transport/copy_helper.h"
+#include "runtime/transport/shared_memory_connection.h"
 #include "runtime/transport/striped_connection.h"
 
 namespace remotecl {
@@ -46,9 +47,14 @@ unsigned BulkChannel::connect(const Joining& joining) {
   const Connection* const stream = first.get();
   const int descriptor = first->wait_handle();
   first = share_memory(std::move(first), joining.address, welcome);
+  const bool is_resumable = (welcome.features & resumable) != 0;
   if (first.get() != stream) {
-    give_up_in_forks(descriptor);
-    if (first->wait_handle() != descriptor) give_up_in_forks(first->wait_handle());
+    give_up_in_forks(first->wait_handle());
+    if (is_resumable) {
+      keep_doorbell(static_cast<SharedMemoryConnection&>(*first), joining);
+    } else {
+      give_up_in_forks(descriptor);
+    }
     connection_ = std::move(first);
     streams_ = 0;
     return channels;
@@ -63,23 +69,33 @@ unsigned BulkChannel::connect(const Joining& joining) {
     streams_ = static_cast<unsigned>(carriers.size());
     connection_ = std::make_shared<StripedConnection>(std::move(carriers));
   }
-  if ((welcome.features & resumable) != 0) make_resumable(joining);
+  if (is_resumable) make_resumable(joining);
   return channels;
 }
 
-void BulkChannel::make_resumable(const Joining& joining) {
-  Reconnector& reconnector = *joining.reconnector;
+ResumableConnection::Hooks BulkChannel::hooks_of(Reconnector& reconnector) {
   ResumableConnection::Hooks hooks;
   hooks.broken = [&reconnector] { reconnector.broken(); };
   hooks.acknowledge = [this](std::uint64_t received) {
     received_bytes_ = received;
     is_due_ = true;
   };
+  return hooks;
+}
+
+void BulkChannel::make_resumable(const Joining& joining) {
+  ResumableConnection::Hooks hooks = hooks_of(*joining.reconnector);
   auto made = std::make_shared<ResumableConnection>(std::move(connection_), joining.window, std::move(hooks));
   if (std::thread::hardware_concurrency() >= CopyHelper::kCoresMin) made->copy_beside();
   stream_ = made.get();
   connection_ = std::move(made);
-  reconnector.add(*stream_, Role::kBulk, number_);
+  joining.reconnector->add(*stream_, Role::kBulk, number_, stripes_features());
+}
+
+// What is in the memory stays there while the connection beside it is made again.
+void BulkChannel::keep_doorbell(SharedMemoryConnection& memory, const Joining& joining) {
+  stream_ = &memory.keep_doorbell(joining.window, hooks_of(*joining.reconnector), unshared);
+  joining.reconnector->add(*stream_, Role::kBulk, number_);
 }
 
 }  // namespace remotecl

@@ -39,9 +39,9 @@ Reconnector::Reconnector(Address address, Invitation invitation, std::chrono::mi
       news_(std::move(news)),
       pause_(kFirstPause) {}
 
-void Reconnector::add(ResumableConnection& stream, Role role, unsigned channel) {
+void Reconnector::add(ResumableConnection& stream, Role role, unsigned channel, std::uint64_t features) {
   MutexLock lock(mutex_);
-  streams_.push_back({&stream, role, channel});
+  streams_.push_back({&stream, role, features | features_of_channel(channel)});
 }
 
 void Reconnector::broken() {
@@ -181,9 +181,7 @@ std::string Reconnector::carry_on(const Stream& stream) {
     };
     Resumption there{};
     try {
-      const bool is_bulk = stream.role == Role::kBulk || stream.role == Role::kPeerBulk;
-      there = greet_again(*connection, address_, stream.role, invitation_, attempt.received,
-                          is_bulk ? stripes_features() | features_of_channel(stream.channel) : 0);
+      there = greet_again(*connection, address_, stream.role, invitation_, attempt.received, stream.features);
       auto further = open_stripes(*connection, address_, {invitation_.session, invitation_.epoch, there.stripes_key},
                                   there.stripes, dial_);
       if (!further.empty()) {

@@ -34,8 +34,8 @@ class Reconnector {
   Reconnector(const Reconnector&) = delete;
   Reconnector& operator=(const Reconnector&) = delete;
 
-  // It must outlive stop(). `channel`: of a session's bulk data.
-  void add(ResumableConnection& stream, Role role, unsigned channel = 0) EXCLUDES(mutex_);
+  // It must outlive stop(). `channel`: of a session's bulk data. `features` are asked for when it is carried on.
+  void add(ResumableConnection& stream, Role role, unsigned channel = 0, std::uint64_t features = 0) EXCLUDES(mutex_);
   // One of them has broken. Does not wait.
   void broken() EXCLUDES(mutex_);
   // Connects no more, and waits for what is being tried. Streams that are broken stay so.
@@ -49,7 +49,7 @@ class Reconnector {
   struct Stream {
     ResumableConnection* connection;
     Role role;
-    unsigned channel;
+    std::uint64_t features;
   };
   // What has come through the connections that carried a stream on.
   struct Flow {

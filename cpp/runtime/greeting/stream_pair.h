@@ -10,15 +10,16 @@
 
 namespace remotecl {
 
-// Those of a session's, or a link's, two connections that may be carried on. They belong to whoever made them, and
-// outlive this. Any thread.
+// Those of a session's, or a link's, two connections that may be carried on; of one through memory, its doorbell. They
+// belong to whoever made them, and outlive this. Any thread.
 class StreamPair {
  public:
   // Once for each kind. Returns its argument.
   std::unique_ptr<Connection> add(StreamKind kind, std::unique_ptr<ResumableConnection> stream) {
-    at(kind).store(stream.get(), std::memory_order_release);
+    add(kind, *stream);
     return stream;
   }
+  void add(StreamKind kind, ResumableConnection& stream) { at(kind).store(&stream, std::memory_order_release); }
 
   // Null: that connection does not break, or may not.
   ResumableConnection* control() const { return control_.load(std::memory_order_acquire); }

@@ -38,7 +38,8 @@ class Connection {
   virtual void await_briefly() {}
   // Writes everything, blocking as needed; false when the connection is broken. Changes the vectors.
   virtual bool write(iovec* parts, int count) = 0;
-  // As write(), but may read `lent` again until reclaim().
+  // As write(), but where it keeps what is lent it may read that again until reclaim().
+  virtual bool keeps_lent() const { return false; }
   virtual bool write_lent(Bytes header, Bytes lent) { return write(header, lent); }
   // What was lent before this position of the stream, as bytes_sent() tells it, may change from now on.
   virtual void reclaim(std::uint64_t /*position*/) {}

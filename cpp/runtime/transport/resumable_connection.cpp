@@ -107,16 +107,24 @@ bool ResumableConnection::await_carrier() {
       if (state_ == State::kEnded) return false;
       if (generation_.load() != taken) return true;
       const auto end = broken_since_ + window_;
-      if (std::chrono::steady_clock::now() >= end) break;
       changed_.wait_until(state_mutex_, std::min(end, std::chrono::steady_clock::now() + kHopelessEvery));
     }
-    if (hooks_.hopeless && hooks_.hopeless()) {
-      end("its connection was lost, and the process at the other end has ended");
-      return false;
-    }
+    end_if_due();
   }
-  end("its connection was lost, and no other one took its place in time");
-  return false;
+}
+
+void ResumableConnection::end_if_due() {
+  bool is_late = false;
+  {
+    MutexLock lock(state_mutex_);
+    if (state_ != State::kBroken) return;
+    is_late = std::chrono::steady_clock::now() >= broken_since_ + window_;
+  }
+  if (is_late) {
+    end("its connection was lost, and no other one took its place in time");
+  } else if (hooks_.hopeless && hooks_.hopeless()) {
+    end("its connection was lost, and the process at the other end has ended");
+  }
 }
 
 bool ResumableConnection::is_crowded() {

@@ -60,6 +60,7 @@ class ResumableConnection final : public Connection {
   void copy_beside() { copier_ = std::make_unique<HelperTeam>(1); }
 
   // What is lent is not copied, but for what has not been acknowledged when it is wanted back, after a moment.
+  bool keeps_lent() const override { return true; }
   bool write_lent(Bytes header, Bytes lent) override;
   void reclaim(std::uint64_t position) override;
   void tell_received() override;
@@ -86,6 +87,11 @@ class ResumableConnection final : public Connection {
   bool ended() const;
   // Why it has ended, for people; empty when it was shut down, or ended with its connection.
   std::string reason() const EXCLUDES(state_mutex_);
+  // Ends it when it has been broken for too long, or without hope: for who waits for its end elsewhere than in
+  // read_some(). Any thread.
+  void end_if_due() EXCLUDES(state_mutex_);
+  // How many connections have carried it.
+  std::uint64_t carriers() const { return generation_.load(std::memory_order_acquire); }
   // Since when it is broken.
   std::chrono::steady_clock::time_point broken_since() const;
   // From now on, the end of the connection is that of the stream.

@@ -26,6 +26,8 @@ constexpr std::size_t kPieces = 8;
 constexpr auto kReaderNap = 100ms;
 // A writer looks so often whether its peer still lives.
 constexpr auto kWriterNap = 200ms;
+// A reader looks so often whether a doorbell that has broken was given up.
+constexpr auto kBrokenNap = 100ms;
 
 // What is copied in a turn. Whoever wants a core meanwhile may have to wait for the end of it: beside a stream the
 // longest of 100 no-op kernels took 125 us with turns of 256 KiB, 165 with 512 KiB, 300 with 1 MiB (2 cores).
@@ -63,6 +65,26 @@ SharedMemoryConnection::SharedMemoryConnection(std::unique_ptr<SharedMemorySegme
     if (handle_ >= 0) ::close(handle_);
     throw std::system_error(error, std::generic_category(), "epoll");
   }
+  watched_ = doorbell_->wait_handle();
+}
+
+ResumableConnection& SharedMemoryConnection::keep_doorbell(std::chrono::milliseconds window,
+                                                           ResumableConnection::Hooks hooks, const Share& share) {
+  peer_ = ProcessWatch(segment_->peer_process());
+  hooks.hopeless = [this, theirs = std::move(hooks.hopeless)] {
+    return over() || peer_.has_ended() || (theirs && theirs());
+  };
+  std::shared_ptr<Connection> carrier = share ? share(std::move(doorbell_)) : std::move(doorbell_);
+  auto kept = std::make_unique<ResumableConnection>(std::move(carrier), window, std::move(hooks));
+  resumable_ = kept.get();
+  doorbell_ = std::move(kept);
+  if (peer_.handle() >= 0) {
+    epoll_event event{};
+    event.events = EPOLLIN;
+    ::epoll_ctl(handle_, EPOLL_CTL_ADD, peer_.handle(), &event);
+  }
+  follow_doorbell();
+  return *resumable_;
 }
 
 SharedMemoryConnection::~SharedMemoryConnection() {
@@ -234,15 +256,34 @@ bool SharedMemoryConnection::wait_for_data() {
 }
 
 void SharedMemoryConnection::wait_for_doorbell(Clock::duration time) {
-  pollfd wait{doorbell_->wait_handle(), POLLIN, 0};
+  if (resumable_ != nullptr && resumable_->broken()) time = std::min<Clock::duration>(time, kBrokenNap);
+  pollfd waits[] = {{doorbell_->wait_handle(), POLLIN, 0}, {peer_.handle(), POLLIN, 0}};
   const auto time_ms = std::chrono::ceil<std::chrono::milliseconds>(time).count();
-  ::poll(&wait, 1, static_cast<int>(std::min<std::int64_t>(time_ms, 3'600'000)));
+  ::poll(waits, 2, static_cast<int>(std::min<std::int64_t>(time_ms, 3'600'000)));
   drain_doorbell();
 }
 
 void SharedMemoryConnection::drain_doorbell() {
+  if (over()) return;  // as the memory says, before the doorbell that ends then, too
   std::byte rings[64];
-  if (doorbell_->try_read_some(rings) == 0) shutdown();  // the peer is gone; so much for this side's writer, too
+  // The peer is gone; so much for this side's writer, too.
+  if (doorbell_->try_read_some(rings) == 0 || peer_.has_ended()) return shutdown();
+  if (resumable_ == nullptr) return;
+  resumable_->end_if_due();
+  follow_doorbell();
+}
+
+// What is polled is another descriptor whenever the doorbell has broken, or was made again.
+void SharedMemoryConnection::follow_doorbell() {
+  const std::uint64_t carrier = resumable_->carriers();  // first: it may be replaced meanwhile
+  const int handle = resumable_->wait_handle();
+  if (handle == watched_ && carrier == watched_carrier_) return;
+  ::epoll_ctl(handle_, EPOLL_CTL_DEL, watched_, nullptr);  // which closing it has done, too
+  epoll_event event{};
+  event.events = EPOLLIN;
+  ::epoll_ctl(handle_, EPOLL_CTL_ADD, handle, &event);
+  watched_ = handle;
+  watched_carrier_ = carrier;
 }
 
 void SharedMemoryConnection::set_ready() {
@@ -266,7 +307,11 @@ void SharedMemoryConnection::publish() {
   if (sleeps.load(std::memory_order_seq_cst) == word_of(RingSleep::kAwake)) return;
   if (sleeps.exchange(word_of(RingSleep::kAwake)) == word_of(RingSleep::kOnDoorbell)) {
     const std::byte ring{1};
-    doorbell_->try_write({&ring, 1});  // a full socket has enough rings in it
+    if (resumable_ != nullptr) {
+      resumable_->write({&ring, 1});  // which keeps it until the doorbell is there again
+    } else {
+      doorbell_->try_write({&ring, 1});  // a full socket has enough rings in it
+    }
   } else {
     futex_wake(sleeps);
   }
@@ -301,7 +346,11 @@ void SharedMemoryConnection::await_turn() {
   for (auto left = end - Clock::now(); !is_over() && left > 0ms; left = end - Clock::now()) sleep_unless(is_over, left);
 }
 
-bool SharedMemoryConnection::peer_hung_up() const {
+bool SharedMemoryConnection::peer_hung_up() {
+  if (resumable_ != nullptr) {
+    resumable_->end_if_due();
+    return resumable_->ended() || peer_.has_ended();
+  }
   pollfd look{doorbell_->wait_handle(), POLLRDHUP, 0};
   return ::poll(&look, 1, 0) > 0;
 }

@@ -5,13 +5,16 @@
 #include "runtime/transport/adaptive_spin.h"
 #include "runtime/transport/byte_ring.h"
 #include "runtime/transport/connection.h"
+#include "runtime/transport/process_watch.h"
+#include "runtime/transport/resumable_connection.h"
 #include "runtime/transport/shared_memory_segment.h"
 
 namespace remotecl {
 
 // A connection through memory that two processes of one host share, beside a stream connection of the same two: the
 // doorbell. The doorbell ends when the peer's process does, which memory never tells, and wakes who waits in poll().
-// Nothing else may be sent on it any more.
+// Nothing else may be sent on it any more. One that may break is a stream of its own (ResumableConnection): what is in
+// the memory stays there while it is made again, and the end of the peer's process is watched beside it.
 //
 // Who blocks, spins for a moment where that has helped, then sleeps on a futex in the shared memory; a reader for whom
 // nothing comes moves to the doorbell, where it sleeps without a time limit. wait_handle() is for POLLIN only: room to
@@ -26,6 +29,12 @@ class SharedMemoryConnection final : public Connection {
   SharedMemoryConnection(std::unique_ptr<SharedMemorySegment> segment, std::unique_ptr<Connection> doorbell,
                          std::function<bool()> crowded = {});
   ~SharedMemoryConnection() override;
+
+  // From now on the doorbell may break; who is given it makes it again. Before this is read or written. `share`: makes
+  // what carries it, of what has carried it so far.
+  using Share = std::function<std::shared_ptr<Connection>(std::unique_ptr<Connection>)>;
+  ResumableConnection& keep_doorbell(std::chrono::milliseconds window, ResumableConnection::Hooks hooks,
+                                     const Share& share = {});
 
   using Connection::write;
   std::size_t read_some(MutableBytes to) override;
@@ -42,7 +51,7 @@ class SharedMemoryConnection final : public Connection {
   using Clock = std::chrono::steady_clock;
 
   bool over() const;
-  bool peer_hung_up() const;
+  bool peer_hung_up();
   void tell_if_crowded();
   bool by_turns() const;
   // So much of `size` bytes is copied before the other side hears of it.
@@ -54,6 +63,7 @@ class SharedMemoryConnection final : public Connection {
   bool wait_for_data();
   void wait_for_doorbell(Clock::duration time);
   void drain_doorbell();
+  void follow_doorbell();
   void set_ready();
   void clear_ready();
 
@@ -65,7 +75,9 @@ class SharedMemoryConnection final : public Connection {
   void await_turn();
 
   const std::unique_ptr<SharedMemorySegment> segment_;
-  const std::unique_ptr<Connection> doorbell_;
+  std::unique_ptr<Connection> doorbell_;
+  ResumableConnection* resumable_ = nullptr;  // the doorbell, if it may break
+  ProcessWatch peer_;                         // then
   const std::function<bool()> crowded_;
   RingWords& in_words_;
   RingWords& out_words_;
@@ -78,8 +90,10 @@ class SharedMemoryConnection final : public Connection {
   const int ready_;
   const int handle_;
   bool ready_is_set_ = true;  // of the thread that reads
-  AdaptiveSpin spin_;         // as well
-  AdaptiveSpin room_spin_;    // of the thread that writes
+  int watched_ = -1;          // as well: of the doorbell, in handle_
+  std::uint64_t watched_carrier_ = 0;
+  AdaptiveSpin spin_;       // as well
+  AdaptiveSpin room_spin_;  // of the thread that writes
 
   std::atomic<std::chrono::milliseconds> read_timeout_{std::chrono::milliseconds(0)};
   std::atomic<bool> shut_{false};

@@ -19,7 +19,7 @@
 namespace remotecl {
 namespace {
 
-constexpr std::uint64_t kMagic = 0x31676e6972'6c63;  // "clring1", changes with the layout
+constexpr std::uint64_t kMagic = 0x32676e6972'6c63;  // "clring2", changes with the layout
 constexpr std::size_t kHeaderBytes = 4096;
 constexpr char kName[] = "remotecl";
 
@@ -56,6 +56,7 @@ struct SharedMemorySegment::Header {
   std::atomic<std::uint64_t> magic;
   std::atomic<std::uint64_t> cookie;  // proves to the opener that this is what the peer offers
   std::atomic<std::uint64_t> answer;  // proves to the creator that the peer has opened it; 0: not yet opened
+  std::atomic<std::uint32_t> opener;  // its process; there before the answer is sent
   RingWords rings[2];                 // the creator's and the opener's way out
 };
 
@@ -99,6 +100,8 @@ std::unique_ptr<SharedMemorySegment> SharedMemorySegment::open(const SharedMemor
       !header.answer.compare_exchange_strong(nobody, *answer)) {
     return nullptr;
   }
+  header.opener = static_cast<std::uint32_t>(::getpid());
+  segment->offer_ = offer;
   segment->answer_ = *answer;
   return segment;
 }
@@ -115,6 +118,8 @@ bool SharedMemorySegment::confirm(std::uint64_t answer) {
   close_descriptor();
   return answer != 0 && header().answer == answer;
 }
+
+std::uint32_t SharedMemorySegment::peer_process() const { return creator_ ? header().opener.load() : offer_.process; }
 
 RingWords& SharedMemorySegment::out_words() const { return header().rings[creator_ ? 0 : 1]; }
 RingWords& SharedMemorySegment::in_words() const { return header().rings[creator_ ? 1 : 0]; }

@@ -40,6 +40,9 @@ class SharedMemorySegment {
   // The creator's last step: true when who answers did see this memory. From then on nobody can open it.
   bool confirm(std::uint64_t answer);
 
+  // Of the other side, as it says. Once both have seen the memory.
+  std::uint32_t peer_process() const;
+
   // The ring into which this side writes, and the one from which it reads.
   RingWords& out_words() const;
   RingWords& in_words() const;

@@ -57,7 +57,6 @@ TEST_P(RandomCommandsTest, GiveTheBytesOfTheSequentialModel) {
 // What happens to connections costs time, and nothing else. REMOTECL_TEST_FAULTS is how often something does. With
 // REMOTECL_TEST_TLS bytes are corrupted, too.
 TEST(FaultsTest, EveryCommandIsCarriedOutOnce) {
-  if (std::getenv("REMOTECL_TEST_SHARED_MEMORY") != nullptr) GTEST_SKIP() << "its end is that of the other process";
   const Owned<cl_context> context = make_context(Environment::get().all_devices());
   std::atomic<bool> enough{false};
   std::vector<std::thread> threads;

@@ -91,9 +91,11 @@ int main(int argc, char** argv) {
   SocketFaults faults((std::filesystem::temp_directory_path() / file).string(), test_seed());
   g_faults = &faults;
   ::setenv("REMOTECL_HEARTBEAT", "1", 1);
-  ::setenv("REMOTECL_SHARED_MEMORY", "off", 1);  // bulk data would pass the sockets by
-  const std::vector<std::string> settings{"REMOTECL_HEARTBEAT=1", "REMOTECL_SHARED_MEMORY=off", faults.preloaded(),
-                                          faults.setting()};
+  std::vector<std::string> settings{"REMOTECL_HEARTBEAT=1", faults.preloaded(), faults.setting()};
+  if (std::getenv("REMOTECL_TEST_SHARED_MEMORY") == nullptr) {  // bulk data would pass the sockets by
+    ::setenv("REMOTECL_SHARED_MEMORY", "off", 1);
+    settings.emplace_back("REMOTECL_SHARED_MEMORY=off");
+  }
   const bool speaks_tls = std::getenv("REMOTECL_TEST_TLS") != nullptr;
   ::testing::AddGlobalTestEnvironment(new Environment(3, settings, speaks_tls));
   return RUN_ALL_TESTS();

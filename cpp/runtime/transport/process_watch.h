@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-namespace remotecl::server {
+namespace remotecl {
 
 // Tells when a process of this machine has ended. A value that can be moved.
 class ProcessWatch {
@@ -15,9 +15,11 @@ class ProcessWatch {
 
   // False also where that cannot be known.
   bool has_ended() const;
+  // For poll(): readable when it has ended. -1 where that cannot be known.
+  int handle() const { return descriptor_; }
 
  private:
   int descriptor_ = -1;  // a pidfd
 };
 
-}  // namespace remotecl::server
+}  // namespace remotecl

@@ -1,4 +1,4 @@
-#include "server/process_watch.h"
+#include "runtime/transport/process_watch.h"
 
 #include <poll.h>
 #include <sys/syscall.h>
@@ -6,7 +6,7 @@
 
 #include <utility>
 
-namespace remotecl::server {
+namespace remotecl {
 
 ProcessWatch::ProcessWatch(std::uint64_t process)
     : descriptor_(static_cast<int>(::syscall(SYS_pidfd_open, static_cast<pid_t>(process), 0u))) {}
@@ -27,4 +27,4 @@ bool ProcessWatch::has_ended() const {
   return descriptor_ >= 0 && ::poll(&wait, 1, 0) > 0;
 }
 
-}  // namespace remotecl::server
+}  // namespace remotecl
