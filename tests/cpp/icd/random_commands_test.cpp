@@ -66,6 +66,7 @@ TEST(FaultsTest, EveryCommandIsCarriedOutOnce) {
         RandomCommands commands(context, test_seed() + i);
         while (!enough) commands.step();
         commands.expect_all();
+        EXPECT_EQ(commands.lost(), 0u) << "a session was lost";
       } catch (const std::exception& error) {
         ADD_FAILURE() << error.what();
         enough = true;

@@ -60,6 +60,7 @@ TEST_F(SocketFaultsTest, NoSessionAndNoLinkIsLost) {
         RandomCommands commands(context_, test_seed() + i);
         while (!enough) commands.step();
         commands.expect_all();
+        EXPECT_EQ(commands.lost(), 0u) << "a session was lost";
       } catch (const std::exception& error) {
         ADD_FAILURE() << error.what();
         enough = true;
