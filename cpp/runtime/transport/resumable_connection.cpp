@@ -273,6 +273,11 @@ int ResumableConnection::wait_handle() const {
   return adopt_reader() ? reader_->wait_handle() : wake_;
 }
 
+std::shared_ptr<Connection> ResumableConnection::reader() const {
+  MutexLock lock(read_mutex_);
+  return reader_;
+}
+
 std::size_t ResumableConnection::streams() const {
   MutexLock lock(state_mutex_);
   return carrier_ != nullptr ? carrier_->streams() : 1;

@@ -40,6 +40,8 @@ class ResumableConnection final : public Connection {
   std::ptrdiff_t try_write(Bytes from) override;
   // For the thread that reads, and valid until it reads.
   int wait_handle() const override;
+  // What that belongs to; null while there is no connection.
+  std::shared_ptr<Connection> reader() const EXCLUDES(read_mutex_);
   void await_writable(std::chrono::milliseconds time) override;
   // Of the connection that carries it now.
   void set_read_timeout(std::chrono::milliseconds timeout) override;

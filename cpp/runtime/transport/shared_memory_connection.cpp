@@ -275,15 +275,16 @@ void SharedMemoryConnection::drain_doorbell() {
 
 // What is polled is another descriptor whenever the doorbell has broken, or was made again.
 void SharedMemoryConnection::follow_doorbell() {
-  const std::uint64_t carrier = resumable_->carriers();  // first: it may be replaced meanwhile
+  const std::uint64_t carriers = resumable_->carriers();  // first: there may be one more meanwhile
   const int handle = resumable_->wait_handle();
-  if (handle == watched_ && carrier == watched_carrier_) return;
-  ::epoll_ctl(handle_, EPOLL_CTL_DEL, watched_, nullptr);  // which closing it has done, too
+  if (handle == watched_ && carriers == watched_carriers_) return;
+  ::epoll_ctl(handle_, EPOLL_CTL_DEL, watched_, nullptr);
   epoll_event event{};
   event.events = EPOLLIN;
   ::epoll_ctl(handle_, EPOLL_CTL_ADD, handle, &event);
   watched_ = handle;
-  watched_carrier_ = carrier;
+  watched_carriers_ = carriers;
+  watched_carrier_ = resumable_->reader();
 }
 
 void SharedMemoryConnection::set_ready() {

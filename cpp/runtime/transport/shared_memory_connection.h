@@ -89,11 +89,12 @@ class SharedMemoryConnection final : public Connection {
   // the peer to ring; who never polls, neither rings nor is rung for.
   const int ready_;
   const int handle_;
-  bool ready_is_set_ = true;  // of the thread that reads
-  int watched_ = -1;          // as well: of the doorbell, in handle_
-  std::uint64_t watched_carrier_ = 0;
-  AdaptiveSpin spin_;       // as well
-  AdaptiveSpin room_spin_;  // of the thread that writes
+  bool ready_is_set_ = true;                     // of the thread that reads
+  int watched_ = -1;                             // as well: of the doorbell, in handle_
+  std::uint64_t watched_carriers_ = 0;           // how many there had been then
+  std::shared_ptr<Connection> watched_carrier_;  // so that its descriptor is nobody else's
+  AdaptiveSpin spin_;                            // as well
+  AdaptiveSpin room_spin_;                       // of the thread that writes
 
   std::atomic<std::chrono::milliseconds> read_timeout_{std::chrono::milliseconds(0)};
   std::atomic<bool> shut_{false};
