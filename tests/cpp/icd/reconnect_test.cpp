@@ -136,11 +136,14 @@ TEST(ReconnectWindowTest, WhoStaysAwayIsLostAfterIt) {
 
 int main(int argc, char** argv) {
   if (std::getenv("SHOW") == nullptr) ::setenv("REMOTECL_LOG", "off", 1);
-  ::setenv("REMOTECL_SHARED_MEMORY", "off", 1);  // it would pass the network by
+  std::vector<std::string> settings;
+  if (std::getenv("REMOTECL_TEST_SHARED_MEMORY") == nullptr) {  // it would pass the network by
+    ::setenv("REMOTECL_SHARED_MEMORY", "off", 1);
+    settings.emplace_back("REMOTECL_SHARED_MEMORY=off");
+  }
   ::setenv("REMOTECL_RECONNECT", "3", 1);
   ::testing::InitGoogleTest(&argc, argv);
   const remotecl::testing::FaultRelay::Faults faults{1, std::chrono::microseconds(100)};
-  const std::vector<std::string> settings{"REMOTECL_SHARED_MEMORY=off"};
   ::testing::AddGlobalTestEnvironment(new remotecl::testing::Environment(2, faults, settings));
   return RUN_ALL_TESTS();
 }
