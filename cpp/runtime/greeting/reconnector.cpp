@@ -16,6 +16,8 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kDefaultWindow{30'000};
 constexpr std::chrono::milliseconds kFirstPause{20};
 constexpr std::chrono::milliseconds kLongestPause{2000};
+// A connection that has lasted for so long was one: that of a doorbell, or of an idle device, may carry nothing.
+constexpr std::chrono::milliseconds kLastsMin{100};
 
 std::string seconds_text(std::chrono::milliseconds time) {
   const auto tenths = time.count() / 100;
@@ -139,10 +141,15 @@ bool Reconnector::rest(Clock::time_point until) {
 // Whether one of them has been carried on before, and twice nothing came through.
 bool Reconnector::is_in_vain(const std::vector<Stream>& streams) {
   return std::any_of(streams.begin(), streams.end(), [this](const Stream& stream) {
-    const Flow& flow = flows_[stream.connection];
     const std::uint64_t bytes = stream.connection->bytes_received() + stream.connection->acknowledged_bytes();
-    return flow.was_in_vain && bytes == flow.bytes;
+    return flows_[stream.connection].was_in_vain && came_to_nothing(stream, bytes);
   });
+}
+
+// Of the connection that has carried it last, with so many bytes of the stream after it.
+bool Reconnector::came_to_nothing(const Stream& stream, std::uint64_t bytes) {
+  const Flow& flow = flows_[stream.connection];
+  return flow.is_carried && bytes == flow.bytes && stream.connection->broken_since() - flow.since < kLastsMin;
 }
 
 bool Reconnector::found_nobody() const {
@@ -193,12 +200,12 @@ std::string Reconnector::carry_on(const Stream& stream) {
       throw;
     }
     leave();
+    const std::uint64_t bytes = attempt.received + there.received;
+    const bool was_in_vain = came_to_nothing(stream, bytes);
     if (!stream.connection->resume(attempt, connection, there.received) && !stream.connection->ended()) {
       throw StreamGone(address_.text() + " says that it has received what was not sent, or not what it had received");
     }
-    const std::uint64_t bytes = attempt.received + there.received;
-    Flow& flow = flows_[stream.connection];
-    flow = {bytes, true, flow.is_carried && bytes == flow.bytes};
+    flows_[stream.connection] = {bytes, Clock::now(), true, was_in_vain};
   } catch (const StreamGone&) {
     throw;
   } catch (const std::exception& error) {

@@ -20,8 +20,8 @@ std::chrono::milliseconds reconnect_window();
 
 // Carries on the streams of one session, or of one link, that this side has connected: when one breaks, it connects
 // again, at once, then with growing and random pauses (exponential back-off with jitter), until the window has passed
-// or the other side says that there is nothing to go on with. Then the streams end. Connections over which no byte
-// comes through count as none. Any thread.
+// or the other side says that there is nothing to go on with. Then the streams end. Connections that break at once, and
+// over which no byte has come through, count as none. Any thread.
 class Reconnector {
  public:
   // What people may want to know, on the thread that connects: that it takes a while, and that it has succeeded.
@@ -53,7 +53,8 @@ class Reconnector {
   };
   // What has come through the connections that carried a stream on.
   struct Flow {
-    std::uint64_t bytes = 0;  // of the stream, both ways, when it was last carried on
+    std::uint64_t bytes = 0;                      // of the stream, both ways, when it was last carried on
+    std::chrono::steady_clock::time_point since;  // it was
     bool is_carried = false;
     bool was_in_vain = false;  // nothing had come through the connection before
   };
@@ -62,6 +63,7 @@ class Reconnector {
   // A pause that grows. False when no more is to be tried.
   bool rest(std::chrono::steady_clock::time_point until) EXCLUDES(mutex_);
   bool is_in_vain(const std::vector<Stream>& streams);
+  bool came_to_nothing(const Stream& stream, std::uint64_t bytes);
   std::shared_ptr<Connection> dial() EXCLUDES(mutex_);
   // Empty, or why it cannot be carried on now.
   std::string carry_on(const Stream& stream) EXCLUDES(mutex_);

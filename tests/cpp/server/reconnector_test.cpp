@@ -41,6 +41,8 @@ class FakeServer {
   }
   // Sends a byte to each who comes back, before it ends the connection.
   void send_something() { sends_ = true; }
+  // Ends each connection only after a while.
+  void keep_for(std::chrono::milliseconds time) { kept_for_ = time; }
 
  private:
   void serve(Connection& connection) {
@@ -52,6 +54,7 @@ class FakeServer {
     ASSERT_TRUE(back);
     server::welcome_back(connection, invitation_.epoch, *hello, *back, kFeatureResume, 0);
     if (sends_) connection.write(as_bytes("x"));
+    std::this_thread::sleep_for(kept_for_.load());
     const std::lock_guard lock(mutex_);
     ++returns_;
     changed_.notify_all();
@@ -63,35 +66,56 @@ class FakeServer {
   std::condition_variable changed_;
   int returns_ = 0;
   std::atomic<bool> sends_{false};
+  std::atomic<std::chrono::milliseconds> kept_for_{0ms};
   std::thread thread_;
 };
 
-TEST(ReconnectorTest, ConnectionsOverWhichNothingComesAreMadeMoreAndMoreSlowly) {
-  const Invitation invitation{7, 8, random_secret()};
-  FakeServer server(invitation);
-  Reconnector reconnector(
-      server.address(), invitation, 30s, 5s, [&](std::chrono::milliseconds, Deadline) { return server.dial(); },
-      [](const std::string&) {});
-  auto [near, far] = loopback::make_pair();
-  ResumableConnection stream(std::move(near), 30s,
-                             {[&] { reconnector.broken(); }, [](std::uint64_t /*received*/) {}, {}});
-  reconnector.add(stream, Role::kControl);
-  std::thread reader([&] {
-    std::byte byte;
-    while (stream.read_some({&byte, 1}) != 0) {
-    }
-  });
+class ReconnectorTest : public ::testing::Test {
+ protected:
+  ReconnectorTest() {
+    reconnector_.add(stream_, Role::kControl);
+    reader_ = std::thread([this] {
+      std::byte byte;
+      while (stream_.read_some({&byte, 1}) != 0) {
+      }
+    });
+  }
+  ~ReconnectorTest() override {
+    reconnector_.stop();
+    stream_.shutdown();
+    reader_.join();
+  }
+
+  const Invitation invitation_{7, 8, random_secret()};
+  FakeServer server_{invitation_};
+  Reconnector reconnector_{server_.address(),
+                           invitation_,
+                           30s,
+                           5s,
+                           [this](std::chrono::milliseconds, Deadline) { return server_.dial(); },
+                           [](const std::string&) {}};
+  std::pair<std::unique_ptr<Connection>, std::unique_ptr<Connection>> first_ = loopback::make_pair();
+  ResumableConnection stream_{
+      std::move(first_.first), 30s, {[this] { reconnector_.broken(); }, [](std::uint64_t /*received*/) {}, {}}};
+  std::thread reader_;
+};
+
+TEST_F(ReconnectorTest, ConnectionsOverWhichNothingComesAreMadeMoreAndMoreSlowly) {
   const auto begin = Clock::now();
-  far->shutdown();
+  first_.second->shutdown();
   // The second one has shown that the first was of no use; from then on 10, 20, 40, 80 and 160 ms at least.
-  const auto seventh = server.await(7);
+  const auto seventh = server_.await(7);
   EXPECT_GT(seventh - begin, 300ms);
-  server.send_something();
-  const auto ninth = server.await(9);  // the eighth is still waited for
-  EXPECT_LT(server.await(20) - ninth, 1s);
-  reconnector.stop();
-  stream.shutdown();
-  reader.join();
+  server_.send_something();
+  const auto ninth = server_.await(9);  // the eighth is still waited for
+  EXPECT_LT(server_.await(20) - ninth, 1s);
+}
+
+TEST_F(ReconnectorTest, IdleConnectionsThatLastAreMadeAgainAtOnce) {
+  server_.keep_for(150ms);
+  first_.second->shutdown();
+  const auto first = server_.await(1);
+  EXPECT_LT(server_.await(10) - first, 9 * 150ms + 1s);  // pauses would be 1270 ms at least
 }
 
 }  // namespace
