@@ -39,7 +39,8 @@ Reconnector::Reconnector(Address address, Invitation invitation, std::chrono::mi
       connect_timeout_(connect_timeout),
       dial_(std::move(dial)),
       news_(std::move(news)),
-      pause_(kFirstPause) {}
+      pause_(kFirstPause),
+      vain_pause_(kFirstPause) {}
 
 void Reconnector::add(ResumableConnection& stream, Role role, unsigned channel, std::uint64_t features) {
   MutexLock lock(mutex_);
@@ -96,12 +97,13 @@ void Reconnector::run() {
     }
     bool carried_on = false;  // or they have ended meanwhile
     for (auto streams = broken_streams(); !streams.empty(); streams = broken_streams()) {
-      if (is_in_vain(streams) && !rest(Clock::time_point::max())) return;
-      std::string failure;
       Clock::time_point since = Clock::time_point::max();
+      for (const Stream& stream : streams) since = std::min(since, stream.connection->broken_since());
+      // Much of the window is left for attempts after it.
+      if (is_in_vain(streams) && !rest(vain_pause_, since + window_ / 4)) return;
+      std::string failure;
       try {
         for (const Stream& stream : streams) {
-          since = std::min(since, stream.connection->broken_since());
           failure = carry_on(stream);
           if (!failure.empty()) break;
         }
@@ -111,7 +113,8 @@ void Reconnector::run() {
       }
       carried_on = failure.empty();
       if (carried_on) {
-        if (!is_in_vain(streams)) pause_ = kFirstPause;
+        pause_ = kFirstPause;
+        if (!is_in_vain(streams)) vain_pause_ = kFirstPause;
         continue;
       }
       if (Clock::now() - since >= window_) {
@@ -122,16 +125,16 @@ void Reconnector::run() {
         news_("the connection to " + address_.text() + " is lost; trying to connect again for " +
               seconds_text(window_) + " (" + failure + ")");
       }
-      if (!rest(since + window_)) return;
+      if (!rest(pause_, since + window_)) return;
     }
     if (std::exchange(is_news, false) && carried_on) news_("connected to " + address_.text() + " again");
   }
 }
 
-bool Reconnector::rest(Clock::time_point until) {
-  const auto jitter = std::chrono::milliseconds(random_() % static_cast<unsigned>(pause_.count()));
-  until = std::min(until, Clock::now() + pause_ / 2 + jitter);
-  pause_ = std::min(2 * pause_, kLongestPause);
+bool Reconnector::rest(std::chrono::milliseconds& pause, Clock::time_point until) {
+  const auto jitter = std::chrono::milliseconds(random_() % static_cast<unsigned>(pause.count()));
+  until = std::min(until, Clock::now() + pause / 2 + jitter);
+  pause = std::min(2 * pause, kLongestPause);
   MutexLock lock(mutex_);
   while (!stopping_ && changed_.wait_until(mutex_, until) == std::cv_status::no_timeout) {
   }

@@ -61,7 +61,7 @@ class Reconnector {
 
   void run() EXCLUDES(mutex_);
   // A pause that grows. False when no more is to be tried.
-  bool rest(std::chrono::steady_clock::time_point until) EXCLUDES(mutex_);
+  bool rest(std::chrono::milliseconds& pause, std::chrono::steady_clock::time_point until) EXCLUDES(mutex_);
   bool is_in_vain(const std::vector<Stream>& streams);
   bool came_to_nothing(const Stream& stream, std::uint64_t bytes);
   std::shared_ptr<Connection> dial() EXCLUDES(mutex_);
@@ -78,7 +78,8 @@ class Reconnector {
   const News news_;
 
   // The thread's.
-  std::chrono::milliseconds pause_{0};
+  std::chrono::milliseconds pause_;       // after an attempt that has failed
+  std::chrono::milliseconds vain_pause_;  // after a connection that was in vain
   std::minstd_rand random_{std::random_device{}()};
   std::unordered_map<const ResumableConnection*, Flow> flows_;
 
