@@ -217,7 +217,7 @@ Pipe& SessionUnderTest::bulk() {
     if (session_->channel(0)->claim()) {
       bulk_thread_ = std::thread([session = session_, pipe = bulk_] {
         server::BulkChannel& channel = *session->channel(0);
-        if (channel.attach(std::make_unique<MemoryConnection>(pipe), false)) channel.run();
+        if (channel.attach(std::make_unique<MemoryConnection>(pipe), false, nullptr)) channel.run();
       });
     }
   }
