@@ -64,16 +64,20 @@ void CommandBuffer::bring_and_mark(PendingCommand& command) {
 }
 
 cl_int CommandBuffer::enqueue(CommandQueue& queue, WaitList wait, Event** event) {
-  const std::lock_guard lock(mutex_);
-  if (!recording_ended_) return CL_INVALID_OPERATION;
-  if (!simultaneous_ && is_pending()) return CL_INVALID_OPERATION;
-  PendingCommand command(queue, CL_COMMAND_COMMAND_BUFFER_KHR, wait, event != nullptr);
-  bring_and_mark(command);
-  if (command.error() != CL_SUCCESS) return command.error();
-  const std::uint64_t sequence = command.sequence();
-  command.send(EnqueueCommandBuffer{queue.id(), command.event_id(), id_, command.wait_list()});
-  Ref<Event> own = command.sent();
-  remember(queue, sequence, own);
+  Ref<Event> own;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!recording_ended_) return CL_INVALID_OPERATION;
+    if (!simultaneous_ && is_pending()) return CL_INVALID_OPERATION;
+    PendingCommand command(queue, CL_COMMAND_COMMAND_BUFFER_KHR, wait, event != nullptr);
+    bring_and_mark(command);
+    if (command.error() != CL_SUCCESS) return command.error();
+    const std::uint64_t sequence = command.sequence();
+    command.send(EnqueueCommandBuffer{queue.id(), command.event_id(), id_, command.wait_list()});
+    own = command.sent(true);
+    remember(queue, sequence, own);
+  }
+  queue.session().submit();  // which may wait
   if (event != nullptr) *event = own.detach();
   return CL_SUCCESS;
 }

@@ -31,7 +31,7 @@ KernelArgument encode_argument(std::uint32_t index, const Kernel::Argument& argu
 cl_int enqueue_kernel(CommandQueue& queue, Kernel& kernel, const NDRange& range, cl_command_type type, WaitList wait,
                       Event** event) {
   PendingCommand command(queue, type, wait, event != nullptr);
-  const std::lock_guard lock(kernel.mutex());
+  std::unique_lock lock(kernel.mutex());
   kernel.program().create_on(queue.session());
   kernel.create_on(queue.session());
   std::vector<std::uint64_t>& sent = kernel.sent_versions(queue.device());
@@ -59,6 +59,7 @@ cl_int enqueue_kernel(CommandQueue& queue, Kernel& kernel, const NDRange& range,
   command.send(EnqueueKernel{queue.id(), command.event_id(), kernel.id(), range.dimensions, range.has_local ? 1u : 0u,
                              range.offset, range.global, range.local, std::span<const KernelArgument>(changed),
                              command.wait_list()});
+  lock.unlock();  // submitting may wait
   return finish_command(command, event);
 }
 

@@ -27,7 +27,7 @@ void ControlWriter::submit_slowly() {
     if (submitted_ns_ == 0) submitted_ns_ = now_ns;
     const std::size_t size = gathered_.size();
     is_too_much = size >= kGatheredMax;
-    // A thread that writes goes on with this, and a full socket takes no more.
+    // What gathers while a thread writes, or the socket is full, the Submitter sends.
     if (size == 0 || ((is_writing_ || is_blocked_) && !is_too_much)) return;
     const bool expects_wait = prompt_waits_ == kPromptWaits;
     if (size < kWorthSending && (expects_wait || now_ns - written_ns_ < ns_of(kQuiet))) {
@@ -44,11 +44,20 @@ void ControlWriter::submit_now() {
   if (is_filled_.load()) write(How::kNow);
 }
 
+void ControlWriter::submit_beside() {
+  if (!is_filled_.load()) return;
+  {
+    const MutexLock lock(mutex_);
+    if (is_blocked_) return;
+  }
+  write(How::kNow);
+}
+
 void ControlWriter::submit_due() {
   if (!is_filled_.load()) return;
   {
     const MutexLock lock(mutex_);
-    const std::int64_t retry_ns = written_ns_ + ns_of(kRetry);
+    const std::int64_t retry_ns = written_ns_ + ns_of(retry_);
     if (is_blocked_ && Submitter::now_ns() < retry_ns) return Submitter::instance().wake_by(retry_ns);
     if (submitted_ns_ != 0) prompt_waits_ = 0;
   }
@@ -92,11 +101,16 @@ void ControlWriter::write(How how) {
   bool is_blocked = false;
   mutex_.lock();
   is_wanted_ = true;
+  // A thread that does not block may leave before everything is sent, and soon will have.
+  while (is_writing_ && how == How::kBlocking && writes_ == How::kNow) written_.wait(mutex_);
   if (is_writing_) return mutex_.unlock();
   is_writing_ = true;
+  writes_ = how;
   for (int round = 0; round < kRoundsMax && !is_blocked && is_wanted_; ++round) {
-    if (left_ == leaving_.size()) take_gathered();
-    is_wanted_ = false;
+    if (left_ == leaving_.size()) {
+      take_gathered();
+      is_wanted_ = false;
+    }
     if (leaving_.empty()) break;
     mutex_.unlock();
     is_blocked = !write_some(how);
@@ -104,14 +118,15 @@ void ControlWriter::write(How how) {
     written_ns_ = Submitter::now_ns();
   }
   is_writing_ = false;
+  retry_ = is_blocked_ && is_blocked ? std::min(2 * retry_, kRetryMax) : kRetryMin;
   is_blocked_ = is_blocked;
   const bool is_left = !gathered_.empty() || left_ != leaving_.size();
   note_filled(is_left);
   if (is_left) is_awaited_ = true;
-  const std::chrono::microseconds delay = delay_;
+  const std::chrono::microseconds delay = is_blocked ? retry_ : delay_;
   written_.notify_all();
   mutex_.unlock();
-  if (is_left) wake_submitter(is_blocked ? kRetry : delay);
+  if (is_left) wake_submitter(delay);
 }
 
 // By the thread that writes. False when the socket is full.

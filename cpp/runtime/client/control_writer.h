@@ -23,10 +23,15 @@ namespace remotecl {
 //   gather, and each wait costs one system call. The Submitter finds out where that was wrong.
 //
 // Shared by the session and the Submitter. Any thread. One thread at a time writes, without a lock, and others append
-// meanwhile; what they append it writes, too.
+// meanwhile; what they want to be sent at once it writes, too.
 class ControlWriter {
  public:
   explicit ControlWriter(std::shared_ptr<Connection> connection) : connection_(std::move(connection)) {}
+  ~ControlWriter() {
+    if (is_filled_.load()) Submitter::instance().writer_emptied();
+  }
+  ControlWriter(const ControlWriter&) = delete;
+  ControlWriter& operator=(const ControlWriter&) = delete;
 
   // Adds a message, which stays here until submit(), flush() or a wait follows. Never blocks.
   template <class Message>
@@ -63,6 +68,8 @@ class ControlWriter {
   }
   // Sends what the socket takes without blocking.
   void submit_now() EXCLUDES(mutex_);
+  // The same for a thread that waits for something else, which leaves a full socket to the Submitter.
+  void submit_beside() EXCLUDES(mutex_);
   // The same for the Submitter, which leaves a socket that is full alone for a while.
   void submit_due() EXCLUDES(mutex_);
   // The application flushes or waits: sends all that has been appended, blocking as needed, or leaves that to a thread
@@ -88,8 +95,8 @@ class ControlWriter {
   // A wait that follows its first command so soon is prompt, and after so many another one is expected.
   static constexpr std::chrono::microseconds kPrompt{50};
   static constexpr int kPromptWaits = 8;
-  // When a socket that is full is tried again.
-  static constexpr std::chrono::microseconds kRetry{1000};
+  // How long after it was found full a socket is tried again.
+  static constexpr std::chrono::microseconds kRetryMin{1000}, kRetryMax{64'000};
   // How often a thread goes on writing what others want to be written meanwhile.
   static constexpr int kRoundsMax = 4;
 
@@ -119,12 +126,14 @@ class ControlWriter {
   std::uint64_t messages_ GUARDED_BY(mutex_) = 0;
   bool is_awaited_ GUARDED_BY(mutex_) = false;  // the Submitter looks at what has gathered
   bool is_writing_ GUARDED_BY(mutex_) = false;
+  How writes_ GUARDED_BY(mutex_) = How::kNow;   // while it is
   bool is_wanted_ GUARDED_BY(mutex_) = false;   // what has gathered is to be written now
   bool is_blocked_ GUARDED_BY(mutex_) = false;  // the socket is full; the Submitter looks again
   std::int64_t written_ns_ GUARDED_BY(mutex_) = 0;
   std::int64_t submitted_ns_ GUARDED_BY(mutex_) = 0;  // the first command since the application waited; 0: none
   int prompt_waits_ GUARDED_BY(mutex_) = 0;           // the last ones in a row
   std::chrono::microseconds delay_ GUARDED_BY(mutex_) = kDelayMin;
+  std::chrono::microseconds retry_ GUARDED_BY(mutex_) = kRetryMin;
   // Of the thread that writes: what it writes, and how much of it has been written.
   ByteBuffer leaving_;
   std::size_t left_ = 0;

@@ -118,7 +118,7 @@ void Event::lose() {
       finish(lock);
     }
   }
-  // Whoever was to hear it from the server hears what is known here, and may know more. PeerLinks flushes.
+  // Whoever was to hear it from the server hears what is known here, and may know more.
   for (const auto& [other, by_server] : announced) {
     if (by_server) other->send(SignalEvent{id_, status_.load(), session()->peer_id()});
   }

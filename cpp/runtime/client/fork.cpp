@@ -18,7 +18,6 @@ namespace {
 constexpr int kDescriptorsMax = 2432;
 constexpr int kNone = 0;  // connections are above the standard streams
 std::array<std::atomic<int>, kDescriptorsMax> g_descriptors{};
-std::atomic<bool> g_forked{false};
 std::atomic<bool> g_said{false};
 
 void after_fork_in_child() {
@@ -26,7 +25,7 @@ void after_fork_in_child() {
   for (auto& descriptor : g_descriptors) {
     const int number = descriptor.exchange(kNone);
     if (number == kNone) continue;
-    g_forked = true;
+    g_is_forked_child = true;
     // The number stays taken: nobody else's file may get it while objects of ours still name it.
     if (nothing >= 0) ::dup3(nothing, number, O_CLOEXEC);
   }
@@ -34,8 +33,6 @@ void after_fork_in_child() {
 }
 
 }  // namespace
-
-bool in_forked_child() { return g_forked.load(std::memory_order_relaxed); }
 
 const char* forked_text() {
   return "this process was forked off one that uses remotecl, and cannot use its parent's connections; fork before the "

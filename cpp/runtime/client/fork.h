@@ -1,5 +1,7 @@
 #pragma once
 
+#include <atomic>
+
 #include <memory>
 
 #include "runtime/greeting/stripes.h"
@@ -11,7 +13,8 @@ namespace remotecl {
 class Dialer;
 
 // Whether this process was forked off one that had connected to a server. Any thread.
-bool in_forked_child();
+inline std::atomic<bool> g_is_forked_child{false};
+inline bool in_forked_child() { return g_is_forked_child.load(std::memory_order_relaxed); }
 // Says why, once in a process, on stderr.
 void say_forked();
 // The same for people.

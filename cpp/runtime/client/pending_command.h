@@ -69,7 +69,7 @@ class PendingCommand {
   Array<EventId> wait_list() { return fetcher_.wait_list(); }
   std::uint64_t sequence() const { return sequence_; }  // its place in the queue
   // The command has been sent: records what it writes, lets other commands in. Returns the event's reference.
-  // `is_awaited`: the caller's next step is a wait, which submits the command.
+  // `is_awaited`: the caller's next step is a wait, which submits the command, or submits it itself.
   Ref<Event> sent(bool is_awaited = false) {
     return sent_and([] {}, is_awaited);
   }

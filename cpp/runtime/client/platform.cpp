@@ -50,7 +50,7 @@ void Platform::connect_configured() {
   for (std::size_t i = 0; i < names.size(); ++i) {
     try {
       add(names[i], sessions[i].get());
-    } catch (const ConnectionError& error) {
+    } catch (const std::exception& error) {  // also for want of a descriptor or a thread
       servers_.push_back({names[i].address, nullptr, error.what(), names[i].text()});
       notice(error.what());
     }

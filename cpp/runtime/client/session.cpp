@@ -28,8 +28,8 @@ Session::Session(const ServerName& server, std::uint32_t index)
   wake_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   given_up_in_forks_.push_back(wake_);
   for (const int descriptor : given_up_in_forks_) give_up_in_child(descriptor);
-  Submitter::instance().add(writer_);
   background_thread_ = std::thread([this] { background(); });
+  Submitter::instance().add(writer_);
   introduce();
   Operations::instance().add(*this);
 }

@@ -16,6 +16,7 @@
 #include "runtime/client/bulk_channel.h"
 #include "runtime/client/control_writer.h"
 #include "runtime/client/device_indices.h"
+#include "runtime/client/fork.h"
 #include "runtime/client/operations.h"
 #include "runtime/client/transfer.h"
 #include "runtime/greeting/dialer.h"
@@ -56,7 +57,8 @@ class Session {
   // The first message of the session, for the platform to make its devices from.
   Bytes device_list() const { return {device_list_.data(), device_list_.size()}; }
 
-  bool lost() const { return lost_.load(std::memory_order_acquire); }
+  // In a forked child, too: a lock that another thread had at the fork is never given back there.
+  bool lost() const { return lost_.load(std::memory_order_acquire) || in_forked_child(); }
   std::string lost_reason() const;
   // This process is about to stop the server itself: losing it is no news then, and final.
   void expect_shutdown();
@@ -68,7 +70,8 @@ class Session {
   void list_transfers(std::vector<Operation>& list) const;
   double round_trip_us();  // measured with a Ping; negative when lost
 
-  // Sends a message, at the latest 50 us from now. Never blocks.
+  // Sends a message soon, after Submitter::cheap_delay() at the latest. Never blocks, so what gathers for a server that
+  // does not read is bounded only by the commands of its own queues, which submit() holds up.
   template <class Message>
   void send(const Message& message, std::uint16_t flags = 0) {
     if (!lost()) writer_->send(message, flags);
@@ -81,13 +84,18 @@ class Session {
   // A command has been appended: sends it at once when nothing else is under way. Waits while far too much has
   // gathered, so no lock may be held.
   void submit() {
+    if (lost()) return;
     await_room();
     writer_->submit();
   }
   // Sends what the socket takes without blocking: for callers with locks.
-  void submit_now() { writer_->submit_now(); }
+  void submit_now() {
+    if (!lost()) writer_->submit_now();
+  }
   // Sends everything, blocking as needed.
-  void flush() { writer_->flush(); }
+  void flush() {
+    if (!lost()) writer_->flush();
+  }
 
   // Blocks until done() is true or the session is lost; false when lost before. `done` is called with inbox_mutex_
   // held, after each batch of received messages. Sends first what lies here and in the process's other sessions.
@@ -206,7 +214,6 @@ class Session {
   std::atomic<bool> shutdown_expected_{false};
   mutable std::mutex lost_mutex_;
   std::string lost_reason_;
-
 
   // The reader's role: one thread at a time, handed over under inbox_mutex_.
   std::mutex inbox_mutex_;

@@ -90,7 +90,8 @@ void Session::expect_shutdown() {
 }
 
 void Session::leave() {
-  if (lost() || streams_.control() == nullptr) return;
+  if (lost()) return;
+  if (streams_.control() == nullptr) return writer_->submit_now();
   expect_shutdown();
   writer_->send_last(Leave{});
 }

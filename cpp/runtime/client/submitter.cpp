@@ -37,10 +37,13 @@ void Submitter::add(const std::shared_ptr<ControlWriter>& writer) {
 }
 
 void Submitter::remove(const ControlWriter& writer) {
-  const MutexLock lock(mutex_);
-  auto writers = std::make_shared<Writers>(*writers_);
-  std::erase_if(*writers, [&writer](const auto& known) { return known.get() == &writer; });
-  writers_ = std::move(writers);
+  {
+    const MutexLock lock(mutex_);
+    auto writers = std::make_shared<Writers>(*writers_);
+    std::erase_if(*writers, [&writer](const auto& known) { return known.get() == &writer; });
+    writers_ = std::move(writers);
+  }
+  const MutexLock pass(pass_mutex_);  // one that is under way may still use it
 }
 
 std::shared_ptr<const Submitter::Writers> Submitter::writers() {
@@ -49,9 +52,9 @@ std::shared_ptr<const Submitter::Writers> Submitter::writers() {
 }
 
 void Submitter::submit_all() {
-  if (filled_.load() == 0) return;
+  if (filled_.load() == 0 || in_forked_child()) return;
   const std::shared_ptr<const Writers> all = writers();
-  for (const auto& writer : *all) writer->submit_now();
+  for (const auto& writer : *all) writer->submit_beside();
 }
 
 // At 0 never.
@@ -78,16 +81,23 @@ void Submitter::wake_by(std::int64_t time_ns) {
   std::int64_t due_ns = due_ns_.load();
   while (due_ns == 0 || time_ns < due_ns) {
     if (!due_ns_.compare_exchange_weak(due_ns, time_ns)) continue;
-    return set_timer(time_ns);
+    set_timer(time_ns);
+    // Another thread may have set it to an earlier time in between.
+    for (due_ns = due_ns_.load(); due_ns != 0 && due_ns < time_ns; due_ns = due_ns_.load()) {
+      time_ns = due_ns;
+      set_timer(time_ns);
+    }
+    return;
   }
 }
 
 void Submitter::run() {
   for (;;) {
     std::uint64_t ends = 0;
-    if (::read(timer_, &ends, sizeof ends) < 0 && errno != EINTR) return;  // in a forked child: there is none
+    if (::read(timer_, &ends, sizeof ends) < 0 && errno != EINTR) return;
     // Before it looks: whoever appends after that sets the timer again.
     due_ns_.store(0);
+    const MutexLock lock(pass_mutex_);
     const std::shared_ptr<const Writers> all = writers();
     for (const auto& writer : *all) writer->submit_due();
   }

@@ -20,7 +20,8 @@ class Submitter {
   static Submitter& instance();
 
   void add(const std::shared_ptr<ControlWriter>& writer) EXCLUDES(mutex_);
-  void remove(const ControlWriter& writer) EXCLUDES(mutex_);
+  // Afterwards the Submitter's thread does not use it any more.
+  void remove(const ControlWriter& writer) EXCLUDES(mutex_, pass_mutex_);
 
   // Sends what lies in all writers as far as their sockets take it: somebody is about to wait.
   void submit_all();
@@ -52,6 +53,7 @@ class Submitter {
   const std::chrono::microseconds cheap_delay_;
   std::atomic<std::int64_t> due_ns_{0};  // when the timer ends; 0: it is off
   std::atomic<int> filled_{0};
+  Mutex pass_mutex_;  // held by the thread while it goes through the writers, none of which makes it wait
   Mutex mutex_;
   std::shared_ptr<const Writers> writers_ GUARDED_BY(mutex_);
 };

@@ -162,6 +162,19 @@ TEST_F(ControlWriterTest, FullSocketIsTriedAgain) {
   EXPECT_TRUE(sink_->takes(2 * kSize));
 }
 
+// A writer that the Submitter does not know shows what flush() itself does.
+TEST_F(ControlWriterTest, FlushSendsTheRestAndWhatCameSince) {
+  const auto sink = std::make_shared<Sink>();
+  ControlWriter writer(sink);
+  sink->set_room(kSize / 2);
+  writer.append(kMessage);
+  writer.submit_now();
+  for (int i = 0; i < 3; ++i) writer.append(kMessage);
+  sink->set_room(10 * kSize);
+  writer.flush();
+  EXPECT_EQ(sink->taken(), 4 * kSize);
+}
+
 TEST_F(ControlWriterTest, FullSocketHoldsUpNobodyButWhoeverSubmitsTooMuch) {
   sink_->set_room(0);
   for (int i = 0; i < 1000; ++i) enqueue();

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <future>
 #include <thread>
 
@@ -165,36 +166,66 @@ TEST_F(SubmissionTest, CommandsBehindAUserEvent) {
 
 // A server that has stopped reading holds up the thread that goes on writing to it, and nobody else: no lock that other
 // threads of the context need is held meanwhile.
-TEST_F(SubmissionTest, ServerThatStopsReadingHoldsUpNobodyElse) {
+class StoppedServerTest : public SubmissionTest {
+ protected:
+  // `flood` enqueues a command on the server, and is called until it stands still there; `work` must go on meanwhile.
+  void expect_to_go_on(const std::function<void()>& flood, const std::function<void()>& work) {
+    check(clFinish(other_));
+    Environment::get().daemon(1).signal(SIGSTOP);
+    std::atomic<int> commands{0};
+    std::atomic<bool> enough{false};
+    std::thread writer([&] {
+      for (; !enough; ++commands) flood();
+    });
+    // Sockets take some megabytes.
+    for (int before = -1; before != commands; std::this_thread::sleep_for(200ms)) before = commands;
+    const auto working = std::async(std::launch::async, work);
+    EXPECT_EQ(working.wait_for(kPatience), std::future_status::ready);
+    enough = true;
+    Environment::get().daemon(1).signal(SIGCONT);
+    writer.join();
+    working.wait();
+    check(clFinish(other_));
+  }
+};
+
+TEST_F(StoppedServerTest, WritesHoldUpNobodyElse) {
   const std::vector<char> content(32u << 10);
   const Owned<cl_mem> flooded = make_buffer(context_, content.size());
   const Owned<cl_mem> elsewhere = make_buffer(context_, numbers(kCount));
   check(set_arg(add_, 0, elsewhere));
-  check(clEnqueueWriteBuffer(other_, flooded, CL_TRUE, 0, content.size(), content.data(), 0, nullptr, nullptr));
-  check(clFinish(other_));
-  Environment::get().daemon(1).signal(SIGSTOP);
-  std::atomic<int> writes{0};
-  std::atomic<bool> enough{false};
-  std::thread writer([&] {
-    while (!enough) {
-      check(clEnqueueWriteBuffer(other_, flooded, CL_FALSE, 0, content.size(), content.data(), 0, nullptr, nullptr));
-      ++writes;
-    }
-  });
-  // Until it stands still: sockets take some megabytes.
-  for (int before = -1; before != writes; std::this_thread::sleep_for(200ms)) before = writes;
-  const auto work = std::async(std::launch::async, [&] {
+  const auto write = [&] {
+    check(clEnqueueWriteBuffer(other_, flooded, CL_FALSE, 0, content.size(), content.data(), 0, nullptr, nullptr));
+  };
+  write();
+  expect_to_go_on(write, [&] {
     for (int i = 0; i < 100; ++i) {
       check(run(queue_, add_, kCount));
       check(clFinish(queue_));
     }
   });
-  EXPECT_EQ(work.wait_for(kPatience), std::future_status::ready);
-  enough = true;
-  Environment::get().daemon(1).signal(SIGCONT);
-  writer.join();
-  work.wait();
-  check(clFinish(other_));
+}
+
+TEST_F(StoppedServerTest, LaunchesHoldUpNobodyWhoUsesTheKernel) {
+  const Owned<cl_program> source = build(context_, "kernel void nothing(long16 value) {}");
+  const Owned<cl_kernel> nothing = make_kernel(source, "nothing");
+  const cl_long16 value{};
+  check(set_arg(nothing, 0, value));
+  for (const cl_command_queue queue : {cl_command_queue(queue_), cl_command_queue(other_)}) {
+    check(run(queue, nothing, 1));
+    check(clFinish(queue));
+  }
+  expect_to_go_on(
+      [&] {
+        check(set_arg(nothing, 0, value));
+        check(run(other_, nothing, 1));
+      },
+      [&] {
+        for (int i = 0; i < 100; ++i) {
+          check(run(queue_, nothing, 1));
+          check(clFinish(queue_));
+        }
+      });
 }
 
 }  // namespace
