@@ -81,8 +81,8 @@ struct PullTransfer {
   TransferId transfer;
   REMOTECL_FIELDS(transfer)
 };
-// How many bytes of pushed writes on a channel have been taken since the session began: the client may push as many more
-// there.
+// How many bytes of pushed writes on a channel have been taken since the session began: the client may push as many
+// more there.
 struct PushesTaken {
   REMOTECL_MESSAGE(PushesTaken);
   std::uint32_t channel;
