@@ -100,8 +100,10 @@ bool BulkChannel::read() {
       if (header_have_ < kBulkHeaderSize) continue;
       header_have_ = 0;
       const auto header = decode_frame<BulkHeader>(header_);
-      // The end of a transfer that has failed; CommandFailed says so, too.
-      if (header.size == 0 && header.status < 0) continue;
+      if (header.size == 0 && header.status < 0) {
+        note_failure(header.transfer);
+        continue;
+      }
       if (!begin_chunk(header)) return false;
     }
     connection_->await_briefly();
@@ -120,14 +122,46 @@ bool BulkChannel::read() {
   return true;
 }
 
+// CommandFailed comes on another connection, perhaps long before the bytes that were sent ahead of it.
+void BulkChannel::expect_rest(const TransferRef& failed) {
+  const MutexLock lock(failed_mutex_);
+  if (failed_.size() == kFailedMax) failed_.pop_front();
+  failed_.push_back(failed);
+}
+
+void BulkChannel::forget_failed(TransferId id) {
+  const MutexLock lock(failed_mutex_);
+  std::erase_if(failed_, [id](const TransferRef& failed) { return failed->id == id; });
+}
+
+// A receive on this channel, which may have failed. Null when there is none such.
+TransferRef BulkChannel::find_transfer(TransferId id) {
+  TransferRef transfer = session_.find_transfer(id, false);
+  if (transfer) return transfer->channel == this ? transfer : nullptr;
+  const MutexLock lock(failed_mutex_);
+  const auto at = std::find_if(failed_.begin(), failed_.end(), [id](const TransferRef& t) { return t->id == id; });
+  return at == failed_.end() ? nullptr : *at;
+}
+
+// The end of a transfer that has failed; CommandFailed says so, too.
+void BulkChannel::note_failure(TransferId id) {
+  const TransferRef transfer = find_transfer(id);
+  if (!transfer) return;
+  const MutexLock lock(transfer->mutex);
+  transfer->has_no_more = true;
+  forget_failed(id);
+}
+
 // What a malicious server announces must fit what we asked for.
 bool BulkChannel::begin_chunk(const BulkHeader& header) {
-  transfer_ = session_.find_transfer(header.transfer, false);
-  if (!transfer_ || transfer_->channel != this) return false;
+  transfer_ = find_transfer(header.transfer);
+  if (!transfer_) return false;
   const MutexLock lock(transfer_->mutex);
-  if (header.size == 0 || header.size > transfer_->size - transfer_->announced) return false;
+  if (transfer_->has_no_more || header.size == 0) return false;
+  if (header.size > transfer_->size - transfer_->announced) return false;
   transfer_->announced += header.size;
   chunk_left_ = header.size;
+  if (transfer_->announced == transfer_->size) forget_failed(header.transfer);
   return true;
 }
 

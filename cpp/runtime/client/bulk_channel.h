@@ -71,6 +71,9 @@ class BulkChannel {
   // A large transfer will come, or has ended.
   void expect() EXCLUDES(reader_mutex_);
   void stop_expecting();
+  // A receive has failed, of which more may come: that is thrown away. Its mutex is held, and it is still in the
+  // session's table.
+  void expect_rest(const TransferRef& failed) EXCLUDES(failed_mutex_);
   // The session's reader waits for what comes, and reads it, between these. False: another thread does.
   bool enter() EXCLUDES(reader_mutex_);
   void leave() EXCLUDES(reader_mutex_);
@@ -93,12 +96,17 @@ class BulkChannel {
   void run_sender() EXCLUDES(sender_mutex_);
   void run_reader() EXCLUDES(reader_mutex_);
   void read_what_is_expected();
+  TransferRef find_transfer(TransferId id) EXCLUDES(failed_mutex_);
+  void forget_failed(TransferId id) EXCLUDES(failed_mutex_);
+  void note_failure(TransferId id);
   bool begin_chunk(const BulkHeader& header);
   std::ptrdiff_t read_piece(bool& is_complete);
   void acknowledge();
 
   // So much is read before the session's reader looks at the other connections.
   static constexpr std::uint64_t kTurn = 1u << 20;
+  // Of most failed receives nothing ever comes. More of them than this cannot have bytes on the way.
+  static constexpr std::size_t kFailedMax = 1024;
 
   Session& session_;
   const unsigned number_;
@@ -113,6 +121,8 @@ class BulkChannel {
   Mutex write_mutex_;                                 // the write side of connection_
   Mutex lent_mutex_;
   std::deque<Lent> lent_ GUARDED_BY(lent_mutex_);  // sent, and perhaps to be sent again
+  Mutex failed_mutex_;
+  std::deque<TransferRef> failed_ GUARDED_BY(failed_mutex_);  // receives of which more may come, oldest first
   Mutex sender_mutex_;
   ConditionVariable sender_wanted_;
   std::deque<TransferRef> to_send_ GUARDED_BY(sender_mutex_);

@@ -186,6 +186,8 @@ void Session::end_transfer(const TransferRef& transfer, cl_int status) {
   {
     const MutexLock lock(transfer->mutex);
     if (std::exchange(transfer->is_over, true)) return;
+    const bool has_more = !transfer->has_no_more && transfer->announced != transfer->size;
+    if (status != CL_COMPLETE && !transfer->sends && has_more) transfer->channel->expect_rest(transfer);
   }
   {
     const std::lock_guard lock(tables_mutex_);

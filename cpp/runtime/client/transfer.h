@@ -34,6 +34,7 @@ struct Transfer {
   bool is_pushed = false;                         // it does not wait for the pull, and sends them whatever happens
   Mutex mutex;                                    // held while received bytes are put into `memory`
   std::uint64_t announced GUARDED_BY(mutex) = 0;  // the end of the newest chunk
+  bool has_no_more GUARDED_BY(mutex) = false;     // no chunk follows: it has failed at the server
   bool is_over GUARDED_BY(mutex) = false;         // nothing is put there any more
   std::atomic<State> state{State::kPending};      // kDone, kFailed: `finished` has run
   cl_int failure = CL_SUCCESS;                    // why it is kFailed; written before

@@ -143,6 +143,36 @@ TEST_F(BulkChannelTest, ReadThatFailsGetsNoMoreBytes) {
   EXPECT_EQ(second[1000], std::byte{});
 }
 
+// Control is read ahead of a channel that is behind.
+TEST_F(BulkChannelTest, BytesOfAReadThatHasFailedAreThrownAway) {
+  std::vector<std::byte> first(kSize), second(kSize), third(kSize);
+  const TransferRef partly = begin_receive(1, first), whole = begin_receive(1, second);
+  server_.send(CommandFailed{1, 0, -5, partly->id});
+  server_.send(CommandFailed{1, 0, -5, whole->id});
+  ASSERT_TRUE(session_->wait([&] { return partly->ended() && whole->ended(); }));
+  const TransferRef next = begin_receive(1, third);
+  send_chunk(1, partly->id, Bytes(bytes_).first(100'000));
+  send_chunk(1, partly->id, Bytes(bytes_).first(100'000));
+  server_.channels[1]->write(Bytes(encode_frame<BulkHeader, kBulkHeaderSize>(BulkHeader{partly->id, 0, -5})));
+  send_chunk(1, whole->id, bytes_);
+  send_chunk(1, next->id, bytes_);
+  ASSERT_TRUE(session_->wait([&] { return next->ended(); }));
+  EXPECT_EQ(third, bytes_);
+  EXPECT_EQ(first, std::vector<std::byte>(kSize));
+  EXPECT_EQ(second, std::vector<std::byte>(kSize));
+  EXPECT_FALSE(session_->lost());
+}
+
+TEST_F(BulkChannelTest, BytesAfterTheEndOfAReadThatHasFailedEndTheSession) {
+  std::vector<std::byte> memory(kSize);
+  const TransferRef failed = begin_receive(1, memory);
+  server_.send(CommandFailed{1, 0, -5, failed->id});
+  ASSERT_TRUE(session_->wait([&] { return failed->ended(); }));
+  server_.channels[1]->write(Bytes(encode_frame<BulkHeader, kBulkHeaderSize>(BulkHeader{failed->id, 0, -5})));
+  send_chunk(1, failed->id, Bytes(bytes_).first(1000));
+  EXPECT_TRUE(becomes_lost());
+}
+
 TEST_F(BulkChannelTest, NoChannelMayBeNamedThatIsNotThere) {
   server_.send(ServerReceived{StreamKind::kBulk, 2, 0});
   EXPECT_TRUE(becomes_lost());
