@@ -361,7 +361,10 @@ cl_int start_in_place(Issue& issue, Road road, const Region& region, cl_map_flag
 }  // namespace
 
 void BulkWriteCommand::failed(cl_int error) {
-  if (progress) progress->end(error);
+  if (progress) {
+    progress->end(error);
+    session->forget_progress(transfer);
+  }
   if (peer) {
     peer->drop(transfer);
   } else {

@@ -279,9 +279,13 @@ void Session::end_transfer(Transfer& transfer) {
 
 Ref<TransferProgress> Session::begin_progress(TransferId transfer) {
   auto progress = make_ref<TransferProgress>();
-  progress_.emplace(transfer, progress);
+  if (!progress_.emplace(transfer, progress).second) {
+    throw ProtocolError("transfer id " + std::to_string(transfer) + " is in use");
+  }
   return progress;
 }
+
+void Session::forget_progress(TransferId transfer) { progress_.erase(transfer); }
 
 Ref<TransferProgress> Session::find_progress(TransferId transfer) {
   const auto at = progress_.find(transfer);

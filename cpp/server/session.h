@@ -122,7 +122,9 @@ class Session final : public RefCounted {
     return true;
   }
   // Of a bulk transfer to here that has been announced and has not ended; null when there is none. With the lock.
+  // Throws ProtocolError when the id is in use: on whichever channel, and from whichever peer.
   Ref<TransferProgress> begin_progress(TransferId transfer);
+  void forget_progress(TransferId transfer);
   Ref<TransferProgress> find_progress(TransferId transfer);
   // Runs `work`, which may block, and then finish_transfer(), on one of a few threads. With the lock.
   void move(Ref<Transfer> transfer, void (*work)(Transfer&, StagingPool&));

@@ -98,6 +98,23 @@ TEST_F(ChannelsTest, BytesOnAnothersChannelEndTheSession) {
   expect_session_error(client_, "which was not pulled");
 }
 
+// Were the second one not known to the session, whoever follows it would wait for ever.
+TEST_F(ChannelsTest, ATransferIdIsOfOneChannelOnly) {
+  greet_channel(0, 2);
+  greet_channel(1, 0);
+  static constexpr std::int64_t kByCount[] = {CL_DEVICE_PARTITION_BY_COUNTS, 1, CL_DEVICE_PARTITION_BY_COUNTS_LIST_END,
+                                              0};
+  static constexpr std::uint32_t kOther[] = {1001};  // of the second channel
+  client_.send(CreateSubDevices{0, client_.id(), Array<std::int64_t>(kByCount, 4), Array<std::uint32_t>(kOther, 1)});
+  if (client_.wait<SubDevices>()->error != CL_SUCCESS) GTEST_SKIP() << "the driver makes no parts of devices";
+  const ObjectId buffer = client_.make_buffer(1u << 17);
+  const TransferId in = client_.id();
+  client_.send(EnqueueWrite{client_.make_queue(0, 0), client_.id(), buffer, 0, 1u << 17, in, {}, {}});
+  client_.wait<PullTransfer>();
+  client_.send(EnqueueWrite{client_.make_queue(0, 1001), client_.id(), buffer, 0, 1u << 17, in, {}, {}});
+  expect_session_error(client_, "is in use");
+}
+
 TEST_F(ChannelsTest, NobodyCanHaveReceivedFromOneThatIsNotThere) {
   client_.send(ClientReceived{StreamKind::kBulk, 1, 0});
   expect_session_error(client_, "more than was sent");
