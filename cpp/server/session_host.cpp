@@ -103,7 +103,9 @@ void SessionHost::serve_return(Arrival& arrival) {
   const Role role = arrival.hello.role;
   const unsigned channel = channel_of(arrival.hello.features);
   auto streams = session ? session->streams(role, channel) : std::vector<OpenStream>();
-  if (session && streams.empty()) {  // it may be lost while it is put together
+  // It may be lost while it is put together. Nothing is proven yet: one that cannot be disturbs none of the others.
+  const bool can_be = session && (role != Role::kBulk || session->channel(channel) != nullptr);
+  if (can_be && streams.empty()) {
     session->stripes().settle(arrival.deadline);
     streams = session->streams(role, channel);
   }

@@ -168,6 +168,20 @@ TEST_F(StripesTest, GoesOnWhenTheFirstIsLostBeforeTheOthersAreMade) {
   EXPECT_EQ(greet_again(*connect(), address(), Role::kBulk, invitation, 0).received, 0u);
 }
 
+// Not for a stream that is put together, either: it goes on.
+TEST_F(StripesTest, NobodyComesBackForAChannelThatIsNotThere) {
+  auto first = ask_for(3);
+  Hello hello{kMagic, kProtocolVersion, Role::kBulk, kFeatureResume | features_of_channel(1), invitation().session, {}};
+  auto stranger = connect();
+  const auto answered = greet(*stranger, hello);
+  ASSERT_TRUE(answered);
+  EXPECT_EQ(answered->status, WelcomeStatus::kUnknownSession);
+  auto further = open_stripes(*first, address(), group_, taken_, dial());
+  ASSERT_EQ(further.size(), 2u);
+  use(std::move(first), std::move(further));
+  expect_data_passes();
+}
+
 // What was said to put the stream together is none of its bytes.
 TEST_F(StripesTest, NothingOfAConnectionThatFailedToGatherOthersIsBulkData) {
   auto control = connect();
