@@ -24,6 +24,11 @@ bool BulkChannel::claim() {
   return !std::exchange(claimed_, true);
 }
 
+void BulkChannel::leave() {
+  MutexLock lock(mutex_);
+  claimed_ = false;
+}
+
 bool BulkChannel::attach(std::unique_ptr<Connection> connection, bool is_resumable, SharedMemoryConnection* memory) {
   MutexLock lock(mutex_);
   if (closed_) return false;

@@ -26,6 +26,8 @@ class BulkChannel {
   // One after the other, on the connection's thread: there is only one of them; it is made, unless the session has
   // ended meanwhile; it is served. `memory`: what it is or goes through, if it is that.
   bool claim() EXCLUDES(mutex_);
+  // Instead of attach(): it could not be made, and may be claimed again.
+  void leave() EXCLUDES(mutex_);
   bool attach(std::unique_ptr<Connection> connection, bool is_resumable, SharedMemoryConnection* memory)
       EXCLUDES(mutex_);
   void run() EXCLUDES(mutex_);

@@ -1,5 +1,7 @@
 // How a session connects, and connects again when it has lost a connection.
 #include <future>
+#include <random>
+#include <thread>
 
 #include "runtime/client/fork.h"
 #include "runtime/client/notice.h"
@@ -10,6 +12,27 @@ namespace remotecl {
 namespace {
 
 constexpr std::chrono::milliseconds kConnectTimeout{5000};
+constexpr std::chrono::milliseconds kFirstPause{20};
+
+// A server greets a limited number of connections at a time, those of many clients that begin together, and first has
+// to notice that an attempt has failed.
+void connect_further(BulkChannel& channel, const BulkChannel::Joining& joining) {
+  std::minstd_rand random(std::random_device{}());
+  const auto end = std::chrono::steady_clock::now() + kConnectTimeout;
+  for (auto pause = kFirstPause;; pause *= 2) {
+    try {
+      channel.connect(joining);
+      return;
+    } catch (const StreamGone&) {
+      throw;
+    } catch (const ConnectionError&) {
+      const auto jitter = std::chrono::milliseconds(random() % static_cast<unsigned>(pause.count()));
+      const auto next = std::chrono::steady_clock::now() + pause / 2 + jitter;
+      if (next >= end) throw;
+      std::this_thread::sleep_until(next);
+    }
+  }
+}
 
 }  // namespace
 
@@ -41,17 +64,11 @@ void Session::connect_channels(const BulkChannel::Joining& joining) {
   for (unsigned number = 1; number < count; ++number) {
     channels_.push_back(std::make_unique<BulkChannel>(*this, number));
   }
-  std::vector<std::future<unsigned>> connecting;
+  std::vector<std::future<void>> connecting;
   for (unsigned number = 1; number < count; ++number) {
-    connecting.push_back(std::async([&joining, &channel = *channels_[number]] { return channel.connect(joining); }));
+    connecting.push_back(std::async([&joining, &channel = *channels_[number]] { connect_further(channel, joining); }));
   }
-  for (unsigned number = 1; number < count; ++number) {
-    try {
-      connecting[number - 1].get();
-    } catch (const ConnectionError&) {
-      channels_[number]->connect(joining);  // a server greets a limited number of connections at a time
-    }
-  }
+  for (auto& each : connecting) each.get();
 }
 
 std::unique_ptr<Connection> Session::make_stream(std::shared_ptr<Connection> carrier) {

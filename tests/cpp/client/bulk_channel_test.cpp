@@ -183,5 +183,14 @@ TEST_F(BulkChannelTest, PushesOfNoChannelCannotHaveBeenTaken) {
   EXPECT_TRUE(becomes_lost());
 }
 
+// As by a server that greets many clients at a time.
+TEST_F(BulkChannelTest, OneThatIsRefusedForAWhileIsTriedAgain) {
+  FakeServer busy;
+  busy.welcome_channels(2, 5);
+  Session session(ServerName{busy.address(), {}}, 0);
+  busy.ready();
+  EXPECT_FALSE(session.lost());
+}
+
 }  // namespace
 }  // namespace remotecl::testing

@@ -45,19 +45,22 @@ class FakeServer {
       send(DeviceList{});
     });
   }
-  // Accepts a client that wants as many channels, which it gets.
-  void welcome_channels(unsigned count) {
-    acceptor_ = std::thread([this, count] {
+  // Accepts a client that wants as many channels, which it gets: further ones when so many attempts have been refused.
+  void welcome_channels(unsigned count, unsigned refusals = 0) {
+    acceptor_ = std::thread([this, count, refusals] {
       channels.resize(count);
-      for (unsigned i = 0; i < 1 + count; ++i) {
+      for (unsigned i = 0; i < 1 + count + refusals; ++i) {
         std::unique_ptr<Connection> connection = listener_.accept();
         std::array<std::byte, kHelloSize> bytes;
         if (connection == nullptr || !connection->read_exactly(bytes)) return;
         const auto hello = decode_frame<Hello>(bytes);
         Welcome welcome = accepted();
         if (i == 1) welcome.features = features_of_channel_count(count);
+        const bool is_refused = i > 1 && i < 2 + refusals;
+        if (is_refused) welcome.status = WelcomeStatus::kBusy;
         if (i != 0) welcome.secret = accepting_proof(welcome.secret, hello, welcome);
         connection->write(Bytes(encode_frame<Welcome, kWelcomeSize>(welcome)));
+        if (is_refused) continue;
         (i == 0 ? control : channels.at(channel_of(hello.features))) = std::move(connection);
       }
       send(DeviceList{});
