@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <system_error>
 
 #include "server/event_poller.h"
+#include "server/log.h"
 #include "server/protocol_error.h"
 #include "server/session.h"
 
@@ -214,13 +216,18 @@ void BulkSender::connect(Connection& connection) {
 }
 
 void BulkSender::post(Ref<OutgoingTransfer> transfer) {
-  MutexLock lock(mutex_);
-  if (stopped_) return;
-  waiting_.push_back(std::move(transfer));
-  if (!thread_.joinable()) {
-    thread_ = std::thread([this] { run(); });
+  try {
+    MutexLock lock(mutex_);
+    if (stopped_) return;
+    waiting_.push_back(std::move(transfer));
+    if (!thread_.joinable()) {
+      thread_ = std::thread([this] { run(); });
+    }
+    return wake_.notify_one();
+  } catch (const std::system_error& error) {
+    log_warning("no thread to send bulk data: {}", error.what());
   }
-  wake_.notify_one();
+  lost_();
 }
 
 std::vector<Ref<OutgoingTransfer>> BulkSender::stop() {

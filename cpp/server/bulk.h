@@ -86,7 +86,8 @@ class BulkReceiver {
 // Owned by the session or the link; post() may be called by any thread, a driver's callback too.
 class BulkSender {
  public:
-  // `lost` is called on the sending thread when the connection is found broken.
+  // `lost` is called on the sending thread when the connection is found broken, and by post() when there can be no
+  // such thread.
   BulkSender(Session& session, std::function<void()> lost) : session_(session), lost_(std::move(lost)) {}
   ~BulkSender() { stop(); }
 

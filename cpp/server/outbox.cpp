@@ -1,5 +1,7 @@
 #include "server/outbox.h"
 
+#include <system_error>
+
 #include "server/log.h"
 
 namespace remotecl::server {
@@ -43,7 +45,13 @@ void Outbox::flush_locked() {
   if (closed_ || pending_.empty() || blocked_) return;
   blocked_ = true;
   if (!flusher_.joinable()) {
-    flusher_ = std::thread([this] { run_flusher(); });
+    try {
+      flusher_ = std::thread([this] { run_flusher(); });
+    } catch (const std::system_error& error) {
+      log_warning("no thread to send replies: {}; a session is closed", error.what());
+      closed_ = true;
+      return connection_.shutdown();
+    }
   }
   wake_.notify_one();
 }

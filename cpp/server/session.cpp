@@ -4,6 +4,7 @@
 #include <array>
 #include <chrono>
 #include <exception>
+#include <system_error>
 #include <vector>
 
 #include "runtime/greeting/channels.h"
@@ -185,7 +186,11 @@ void Session::later(std::function<void()> job) {
     const TellingPaused paused;
     return run(job);
   }
-  continuations_.post([session = Ref<Session>(this), job = std::move(job)] { session->run(job); });
+  try {
+    continuations_.post([session = Ref<Session>(this), job = std::move(job)] { session->run(job); });
+  } catch (const std::system_error& error) {  // no thread
+    close(std::string("the server cannot go on with this session: ") + error.what());
+  }
 }
 
 void Session::run(const std::function<void()>& job) {

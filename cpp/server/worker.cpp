@@ -1,5 +1,6 @@
 #include "server/worker.h"
 
+#include <system_error>
 #include <utility>
 
 namespace remotecl::server {
@@ -9,7 +10,14 @@ void Worker::post(Job job) {
   if (stopped_) return;
   jobs_.push_back(std::move(job));
   if (jobs_.size() > idle_ && threads_.size() < threads_max_) {
-    threads_.emplace_back([this] { run(); });
+    try {
+      threads_.emplace_back([this] { run(); });
+    } catch (const std::system_error&) {
+      if (threads_.empty()) {
+        jobs_.pop_back();
+        throw;
+      }
+    }
   }
   wake_.notify_one();
 }

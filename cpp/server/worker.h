@@ -21,7 +21,7 @@ class Worker {
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  // Dropped after stop().
+  // Dropped after stop(). Throws std::system_error when not even one thread can be made.
   void post(Job job) EXCLUDES(mutex_);
   // Waits for the running jobs, drops the others.
   void stop() EXCLUDES(mutex_);

@@ -1,6 +1,7 @@
 #include "runtime/client/bulk_channel.h"
 
 #include <algorithm>
+#include <system_error>
 
 #include "runtime/client/session.h"
 
@@ -70,10 +71,22 @@ void BulkChannel::end_received() {
 }
 
 void BulkChannel::post(TransferRef transfer) {
-  const MutexLock lock(sender_mutex_);
-  to_send_.push_back(std::move(transfer));
-  if (!sender_.joinable()) sender_ = std::thread([this] { run_sender(); });
-  sender_wanted_.notify_one();
+  {
+    const MutexLock lock(sender_mutex_);
+    try {
+      if (!sender_.joinable()) sender_ = std::thread([this] { run_sender(); });
+      to_send_.push_back(std::move(transfer));
+      return sender_wanted_.notify_one();
+    } catch (const std::system_error&) {  // no thread
+    }
+  }
+  // The server waits for bytes.
+  const BulkHeader failure{transfer->id, 0, CL_OUT_OF_HOST_MEMORY};
+  {
+    const MutexLock lock(write_mutex_);
+    connection_->write(Bytes(encode_frame<BulkHeader, kBulkHeaderSize>(failure)));
+  }
+  session_.end_transfer(transfer, CL_OUT_OF_HOST_MEMORY);
 }
 
 void BulkChannel::run_sender() {

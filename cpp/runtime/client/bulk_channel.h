@@ -63,8 +63,8 @@ class BulkChannel {
   // Sends the bytes of a transfer from the calling thread, which waits until the server has them if the transfer says
   // so. False when the connection has ended.
   bool send(const TransferRef& transfer) EXCLUDES(write_mutex_, lent_mutex_);
-  // The same on the channel's own thread.
-  void post(TransferRef transfer) EXCLUDES(sender_mutex_);
+  // The same on the channel's own thread. The transfer fails where no thread can be made.
+  void post(TransferRef transfer) EXCLUDES(sender_mutex_, write_mutex_);
   // Ends the transfers that the server says to have received.
   void end_received() EXCLUDES(lent_mutex_);
 

@@ -3,6 +3,7 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
 namespace remotecl {
@@ -14,8 +15,11 @@ class CallbackThread {
     const std::lock_guard lock(mutex_);
     queue_.push_back(std::move(callback));
     if (!started_) {
-      started_ = true;
-      std::thread([this] { run(); }).detach();
+      try {
+        std::thread([this] { run(); }).detach();
+        started_ = true;
+      } catch (const std::system_error&) {  // later, perhaps: who posts is no place to run it
+      }
     }
     wanted_.notify_one();
   }
