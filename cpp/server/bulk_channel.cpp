@@ -82,12 +82,16 @@ void BulkChannel::set_window(std::chrono::milliseconds window) {
   if (ResumableConnection* const made = stream()) made->set_window(window);
 }
 
+void BulkChannel::shutdown() {
+  MutexLock lock(mutex_);
+  closed_ = true;
+  if (connection_ != nullptr) connection_->shutdown();
+  receiver_.stop();
+}
+
 void BulkChannel::close() {
   {
     MutexLock lock(mutex_);
-    closed_ = true;
-    if (connection_ != nullptr) connection_->shutdown();
-    receiver_.stop();
     while (running_) left_.wait(mutex_);
   }
   sender_.stop();

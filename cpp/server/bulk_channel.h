@@ -35,7 +35,9 @@ class BulkChannel {
   ResumableConnection* stream() const { return stream_.load(std::memory_order_acquire); }
   // How long the other end of a lost connection is waited for.
   void set_window(std::chrono::milliseconds window) EXCLUDES(mutex_);
-  // The session ends. Waits for run(), and for what is being sent.
+  // The session ends: nothing moves any more. Before close() of any channel.
+  void shutdown() EXCLUDES(mutex_);
+  // Waits for run(), and for what is being sent. After shutdown().
   void close() EXCLUDES(mutex_);
   // What has moved, as a part of a session's traffic.
   Traffic traffic() const EXCLUDES(mutex_);

@@ -229,6 +229,7 @@ void Session::tear_down() {
   outbox_.close();
   control_->shutdown();
   stripes_.close();
+  for (const auto& channel : channels_) channel->shutdown();
   for (const auto& channel : channels_) channel->close();
   peers_.stop();
   movers_.stop();
