@@ -76,6 +76,7 @@ void Session::handle(const ReleaseSubDevice& message) {
   if (device == nullptr) throw ProtocolError("sub-device " + std::to_string(message.device) + " does not exist");
   // Behind the builds that were sent before: they use its context.
   builds_.post([this, device] {
+    rings_.drop(*device);
     MutexLock lock(mutex_);
     device->close();
   });

@@ -37,10 +37,10 @@ StagingRing::Slot& StagingRing::next(cl_int& error) {
 std::unique_ptr<StagingRing> StagingPool::take(Device& device) {
   {
     MutexLock lock(mutex_);
-    auto& free = free_[&device];
-    if (!free.empty()) {
-      auto ring = std::move(free.back());
-      free.pop_back();
+    const auto free = free_.find(&device);
+    if (free != free_.end() && !free->second.empty()) {
+      auto ring = std::move(free->second.back());
+      free->second.pop_back();
       return ring;
     }
   }
@@ -49,7 +49,17 @@ std::unique_ptr<StagingRing> StagingPool::take(Device& device) {
 
 void StagingPool::give_back(Device& device, std::unique_ptr<StagingRing> ring) {
   MutexLock lock(mutex_);
-  free_[&device].push_back(std::move(ring));
+  if (!dropped_.contains(&device)) free_[&device].push_back(std::move(ring));
+}
+
+void StagingPool::drop(Device& device) {
+  std::vector<std::unique_ptr<StagingRing>> gone;
+  MutexLock lock(mutex_);
+  dropped_.insert(&device);
+  const auto at = free_.find(&device);
+  if (at == free_.end()) return;
+  gone = std::move(at->second);
+  free_.erase(at);
 }
 
 void StagingPool::clear() {

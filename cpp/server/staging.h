@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "runtime/base/mutex.h"
@@ -58,12 +59,15 @@ class StagingPool {
  public:
   std::unique_ptr<StagingRing> take(Device& device) EXCLUDES(mutex_);
   void give_back(Device& device, std::unique_ptr<StagingRing> ring) EXCLUDES(mutex_);
+  // The client has released the device: its rings go, those in use when they are given back.
+  void drop(Device& device) EXCLUDES(mutex_);
   // Before the devices go.
   void clear() EXCLUDES(mutex_);
 
  private:
   Mutex mutex_;
   std::map<Device*, std::vector<std::unique_ptr<StagingRing>>> free_ GUARDED_BY(mutex_);
+  std::set<const Device*> dropped_ GUARDED_BY(mutex_);
 };
 
 // One ring for each device that needs one. Owned by one thread.
