@@ -58,10 +58,21 @@ RangeSet set_of(const std::vector<ByteRange>& ranges) {
 
 std::atomic<std::size_t> CoherentHostMemory::count_{0};
 
+// Its buffer's memory knows it as long as it lives.
 struct CoherentHostMemory::Fetch {
-  Part part;
-  std::unique_ptr<std::byte[]> bytes;
-  Ref<Event> event;
+  explicit Fetch(const Part& part) : part(part), bytes(new std::byte[part.range.size]) {
+    const std::lock_guard lock(part.buffer->context().memory_mutex());
+    part.buffer->storage().coherent->fetches_.push_back(this);
+  }
+  ~Fetch() {
+    const std::lock_guard lock(part.buffer->context().memory_mutex());
+    std::erase(part.buffer->storage().coherent->fetches_, this);
+  }
+
+  const Part part;
+  const std::shared_ptr<std::byte[]> bytes;
+  Ref<Event> event{};
+  RangeSet left_out{};  // requires the context's memory_mutex
 };
 
 bool CoherentHostMemory::wanted() {
@@ -106,6 +117,7 @@ void CoherentHostMemory::take_changes(MemoryObject& buffer, ByteRange range) {
   const auto is_here = [&storage](ByteRange gap) { return storage.residency.valid(gap, kHost); };
   set_of(mapped_).for_each_missing(range, [&](ByteRange part) {
     for (const ByteRange& change : shadow_.take_changes(part, is_here)) {
+      leave_out(change);
       storage.residency.write(change, kHost);
       ++storage.writes;
     }
@@ -133,7 +145,15 @@ void CoherentHostMemory::unmapped(ByteRange range) {
   const auto at = std::find(mapped_.begin(), mapped_.end(), range);
   if (at == mapped_.end()) return;
   mapped_.erase(at);
+  leave_out(range);
   shadow_.take(range);
+}
+
+void CoherentHostMemory::leave_out(ByteRange range, const Fetch* until) {
+  for (Fetch* fetch : fetches_) {
+    if (fetch == until) return;
+    if (intersect(fetch->part.range, range)) fetch->left_out.add(range);
+  }
 }
 
 void CoherentHostMemory::bring_back(Context& context) {
@@ -225,21 +245,28 @@ void CoherentHostMemory::fetch(const std::vector<Part>& parts) {
       arrived(under_way.front());
       under_way.pop_front();
     }
-    Fetch fetch{part, std::make_unique_for_overwrite<std::byte[]>(part.range.size), {}};
-    if (part.buffer->content_size_buffer()) {  // not all of them may come
-      const std::lock_guard lock(part.buffer->context().memory_mutex());
-      part.buffer->storage().coherent->shadow_.copy(part.range, fetch.bytes.get());
-    }
-    Event* event = nullptr;
-    t_is_fetching = true;
-    const cl_int error = enqueue_read(*part.queue, *part.buffer, false, part.range.offset, part.range.size,
-                                      fetch.bytes.get(), {}, &event);
-    t_is_fetching = false;
-    if (error != CL_SUCCESS) continue;  // its server is lost, and so are the bytes
-    fetch.event = Ref<Event>::adopt(event);
-    under_way.push_back(std::move(fetch));
+    if (!send(under_way.emplace_back(part))) under_way.pop_back();
   }
   for (const Fetch& fetch : under_way) arrived(fetch);
+}
+
+// False when its server is lost, and so are the bytes.
+bool CoherentHostMemory::send(Fetch& fetch) {
+  const Part& part = fetch.part;
+  if (part.buffer->content_size_buffer()) {  // not all of them may come
+    const std::lock_guard lock(part.buffer->context().memory_mutex());
+    part.buffer->storage().coherent->shadow_.copy(part.range, fetch.bytes.get());
+  }
+  struct IsFetching {
+    IsFetching() { t_is_fetching = true; }
+    ~IsFetching() { t_is_fetching = false; }
+  } const is_fetching;
+  Event* event = nullptr;
+  const cl_int error = enqueue_read(*part.queue, *part.buffer, false, part.range.offset, part.range.size,
+                                    fetch.bytes.get(), {}, &event, CL_COMMAND_READ_BUFFER, fetch.bytes);
+  if (error != CL_SUCCESS) return false;
+  fetch.event = Ref<Event>::adopt(event);
+  return true;
 }
 
 void CoherentHostMemory::arrived(const Fetch& fetch) {
@@ -254,10 +281,13 @@ void CoherentHostMemory::arrived(const Fetch& fetch) {
   });
   if (status != CL_COMPLETE) return;
   CoherentHostMemory& self = *storage.coherent;
-  set_of(self.mapped_).for_each_missing(part.range, [&](ByteRange range) {
+  RangeSet left_out = fetch.left_out;
+  for (const ByteRange& range : self.mapped_) left_out.add(range);
+  left_out.for_each_missing(part.range, [&](ByteRange range) {
+    self.leave_out(range, &fetch);
     self.shadow_.merge(range, fetch.bytes.get() + (range.offset - part.range.offset));
+    if (storage.writes == part.writes) storage.residency.add_holder(range, kHost);
   });
-  if (storage.writes == part.writes) storage.residency.add_holder(part.range, kHost);
 }
 
 }  // namespace remotecl

@@ -72,6 +72,7 @@ class CoherentHostMemory {
     std::uint64_t writes;     // BufferStorage::writes
   };
   struct Fetch;
+  class UnderWay;
 
   using Buffers = std::vector<Ref<MemoryObject>>;
 
@@ -79,7 +80,10 @@ class CoherentHostMemory {
   static void learn_ends(const Context& context, const Buffers& buffers);
   static std::vector<Part> missing_parts(Context& context, const Buffers& buffers);
   static void fetch(const std::vector<Part>& parts);
+  static bool send(Fetch& fetch);
   static void arrived(const Fetch& fetch);
+  // The bytes here are newer than what fetches under way bring: all of them, or those that began before `until`.
+  void leave_out(ByteRange range, const Fetch* until = nullptr);
   void take_changes(MemoryObject& buffer, ByteRange range);
   void add_missing(MemoryObject& buffer, std::vector<Part>& parts);
   // Empty when no server that can be reached has the bytes.
@@ -92,6 +96,7 @@ class CoherentHostMemory {
   Use last_use_;
   std::vector<Write> writes_;  // whose bytes may be missing here
   std::vector<ByteRange> mapped_;
+  std::vector<Fetch*> fetches_;  // under way, the oldest first
 };
 
 }  // namespace remotecl

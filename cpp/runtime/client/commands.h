@@ -33,7 +33,8 @@ cl_int enqueue_kernel(CommandQueue& queue, Kernel& kernel, const NDRange& range,
 // clGetKernelSuggestedLocalWorkSizeKHR: asks the native driver. Fills as many sizes as there are dimensions.
 cl_int suggest_local_size(CommandQueue& queue, Kernel& kernel, const NDRange& range, std::size_t* suggested);
 cl_int enqueue_read(CommandQueue& queue, MemoryObject& buffer, bool blocking, std::uint64_t offset, std::uint64_t size,
-                    void* to, WaitList wait, Event** event, cl_command_type type = CL_COMMAND_READ_BUFFER);
+                    void* to, WaitList wait, Event** event, cl_command_type type = CL_COMMAND_READ_BUFFER,
+                    std::shared_ptr<void> keep_alive = nullptr);
 cl_int enqueue_write(CommandQueue& queue, MemoryObject& buffer, bool blocking, std::uint64_t offset, std::uint64_t size,
                      const void* from, WaitList wait, Event** event, cl_command_type type = CL_COMMAND_WRITE_BUFFER);
 cl_int enqueue_read_rect(CommandQueue& queue, MemoryObject& buffer, bool blocking, const Rectangle& buffer_rectangle,

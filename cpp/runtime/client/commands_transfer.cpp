@@ -133,7 +133,7 @@ TransferRef offer_rows(PendingCommand& command, bool blocking, const PackedRows&
 }
 
 cl_int enqueue_read(CommandQueue& queue, MemoryObject& buffer, bool blocking, std::uint64_t offset, std::uint64_t size,
-                    void* to, WaitList wait, Event** event, cl_command_type type) {
+                    void* to, WaitList wait, Event** event, cl_command_type type, std::shared_ptr<void> keep_alive) {
   PendingCommand command(queue, type, wait, event != nullptr);
   ByteRange range = buffer.range(offset, size);
   command.reads(buffer, range);
@@ -141,7 +141,7 @@ cl_int enqueue_read(CommandQueue& queue, MemoryObject& buffer, bool blocking, st
   size = std::max<std::uint64_t>(range.size, 1);  // there are no reads of nothing
   if (command.error() != CL_SUCCESS) return command.error();
   auto* const memory = static_cast<std::byte*>(to);
-  const TransferRef transfer = expect_bytes(command, blocking, memory, size, nullptr, memory, size);
+  const TransferRef transfer = expect_bytes(command, blocking, memory, size, std::move(keep_alive), memory, size);
   EnqueueRead message{queue.id(), command.event_id(), buffer.id(), offset, size, transfer->id, command.wait_list()};
   if (content_size != 0) {
     transfer->may_be_short = true;

@@ -1,5 +1,6 @@
 // REMOTECL_HOST_POINTERS=coherent: the application touches the memory of its buffers without mapping them.
 #include <cstdlib>
+#include <future>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <thread>
@@ -306,6 +307,36 @@ TEST_F(CoherentHostMemoryTest, WhatAContentSizeLeavesOutStays) {
   EXPECT_EQ(memory[0], 2);
   EXPECT_EQ(memory[1023], 2);
   EXPECT_TRUE(std::all_of(memory.begin(), memory.end(), [](int each) { return each == 1 || each == 2; }));
+}
+
+// The thread's fetch waits for the buffer's content size, which is on its way from the other server.
+TEST_F(CoherentHostMemoryTest, ALateFetchLeavesWhatTheProgramHasWrittenSince) {
+  std::vector<int> memory(100'000, 0);
+  const Owned<cl_mem> buffer = over(memory), size = make_buffer(context_, std::vector<cl_ulong>{400'000});
+  check(library_function<decltype(remotecl_set_content_size)>("remotecl_set_content_size")(buffer, size));
+  const Owned<cl_event> gate = make_user_event(context_);
+  const cl_ulong all = 400'000;
+  Owned<cl_event> first;
+  add(queue_, buffer, 4096, 1, {}, first.out());
+  std::promise<void> ended;
+  const auto end = [](cl_event, cl_int, void* data) { static_cast<std::promise<void>*>(data)->set_value(); };
+  check(clSetEventCallback(first, CL_COMPLETE, end, &ended));
+  check(clFlush(queue_));
+  ended.get_future().wait();
+  check(clEnqueueFillBuffer(other_, size, &all, sizeof all, 0, sizeof all, 1, gate.pointer(), nullptr));
+  check(clFlush(other_));
+  const std::uint64_t sent = traffic().first;
+  std::thread waiting([&] { check(clWaitForEvents(1, first.pointer())); });
+  while (traffic().first == sent) std::this_thread::yield();
+  memory[50'000] = 7;
+  add(other_, buffer, 4096, 1);
+  memory[50'000] = 8;
+  check(clSetUserEventStatus(gate, CL_COMPLETE));
+  waiting.join();
+  EXPECT_EQ(memory[50'000], 8);
+  check(clFinish(other_));
+  EXPECT_EQ(memory[50'000], 8);
+  EXPECT_EQ(memory[0], 2);
 }
 
 // Commands one after the other on two servers, and the host in between where it has waited.
