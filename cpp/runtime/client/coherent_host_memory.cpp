@@ -11,8 +11,8 @@
 #include "runtime/base/settings.h"
 #include "runtime/client/command_order.h"
 #include "runtime/client/commands.h"
+#include "runtime/client/host_arrivals.h"
 #include "runtime/client/memory_object.h"
-#include "runtime/memory/range_set.h"
 
 namespace remotecl {
 namespace {
@@ -47,12 +47,6 @@ ByteRange joined(ByteRange one, ByteRange other) {
 }
 
 bool contains(ByteRange whole, ByteRange part) { return joined(whole, part) == whole; }
-
-RangeSet set_of(const std::vector<ByteRange>& ranges) {
-  RangeSet set;
-  for (const ByteRange& range : ranges) set.add(range);
-  return set;
-}
 
 }  // namespace
 
@@ -115,7 +109,8 @@ void CoherentHostMemory::before_use(MemoryObject& buffer, ByteRange range, const
 void CoherentHostMemory::take_changes(MemoryObject& buffer, ByteRange range) {
   BufferStorage& storage = buffer.storage();
   const auto is_here = [&storage](ByteRange gap) { return storage.residency.valid(gap, kHost); };
-  set_of(mapped_).for_each_missing(range, [&](ByteRange part) {
+  settle_mapped();
+  mapped_bytes().for_each_missing(range, [&](ByteRange part) {
     for (const ByteRange& change : shadow_.take_changes(part, is_here)) {
       leave_out(change);
       storage.residency.write(change, kHost);
@@ -136,17 +131,39 @@ void CoherentHostMemory::written(CommandQueue& queue, std::uint64_t sequence, Ev
       {Ref<CommandQueue>(&queue), sequence, Ref<Event>(event), range, queue.context().location(queue.device())});
 }
 
-void CoherentHostMemory::mapped(MemoryObject& buffer, ByteRange range) {
-  take_changes(buffer, range);
-  mapped_.push_back(range);
+void CoherentHostMemory::mapped(MemoryObject& buffer, const Ranges& bytes) {
+  take_changes(buffer, joined(bytes.front(), bytes.back()));
+  mapped_.push_back({bytes, nullptr});
 }
 
-void CoherentHostMemory::unmapped(ByteRange range) {
-  const auto at = std::find(mapped_.begin(), mapped_.end(), range);
+void CoherentHostMemory::unmapped(const Ranges& bytes) {
+  const auto at = std::find_if(mapped_.begin(), mapped_.end(),
+                               [&](const Mapped& each) { return !each.are_here && each.bytes == bytes; });
   if (at == mapped_.end()) return;
-  mapped_.erase(at);
-  leave_out(range);
-  shadow_.take(range);
+  at->are_here = std::make_shared<std::atomic<bool>>(false);
+  const auto come = [are_here = at->are_here] { are_here->store(true, std::memory_order_release); };
+  const ByteRange whole = joined(bytes.front(), bytes.back());
+  if (!HostArrivals::instance().when_there(memory_ + whole.offset, whole.size, come)) come();
+  settle_mapped();
+}
+
+void CoherentHostMemory::settle_mapped() {
+  std::erase_if(mapped_, [this](const Mapped& each) {
+    if (!each.are_here || !each.are_here->load(std::memory_order_acquire)) return false;
+    for (const ByteRange& range : each.bytes) {
+      leave_out(range);
+      shadow_.take(range);
+    }
+    return true;
+  });
+}
+
+RangeSet CoherentHostMemory::mapped_bytes() const {
+  RangeSet bytes;
+  for (const Mapped& each : mapped_) {
+    for (const ByteRange& range : each.bytes) bytes.add(range);
+  }
+  return bytes;
 }
 
 void CoherentHostMemory::leave_out(ByteRange range, const Fetch* until) {
@@ -199,13 +216,14 @@ std::vector<CoherentHostMemory::Part> CoherentHostMemory::missing_parts(Context&
 void CoherentHostMemory::add_missing(MemoryObject& buffer, std::vector<Part>& parts) {
   BufferStorage& storage = buffer.storage();
   Context& context = buffer.context();
+  settle_mapped();
   std::erase_if(writes_, [&storage](const Write& write) {
     return write.has_ended() && storage.residency.valid(write.range, kHost);
   });
   std::vector<ResidencyDirectory::Transfer> missing;
   storage.residency.missing({0, size_}, kHost, missing);
   if (missing.empty()) return;
-  RangeSet excluded = set_of(mapped_);
+  RangeSet excluded = mapped_bytes();
   for (const Write& write : writes_) {
     if (!write.has_ended()) excluded.add(write.range);
   }
@@ -281,8 +299,8 @@ void CoherentHostMemory::arrived(const Fetch& fetch) {
   });
   if (status != CL_COMPLETE) return;
   CoherentHostMemory& self = *storage.coherent;
-  RangeSet left_out = fetch.left_out;
-  for (const ByteRange& range : self.mapped_) left_out.add(range);
+  RangeSet left_out = self.mapped_bytes();
+  for (const ByteRange& range : fetch.left_out.ranges()) left_out.add(range);
   left_out.for_each_missing(part.range, [&](ByteRange range) {
     self.leave_out(range, &fetch);
     self.shadow_.merge(range, fetch.bytes.get() + (range.offset - part.range.offset));

@@ -7,6 +7,7 @@
 
 #include "runtime/client/event.h"
 #include "runtime/memory/host_shadow.h"
+#include "runtime/memory/range_set.h"
 
 namespace remotecl {
 
@@ -23,7 +24,7 @@ class MemoryObject;
 class CoherentHostMemory {
  public:
   // Throws std::bad_alloc.
-  CoherentHostMemory(std::byte* memory, std::uint64_t size) : shadow_(memory, size), size_(size) {}
+  CoherentHostMemory(std::byte* memory, std::uint64_t size) : memory_(memory), shadow_(memory, size), size_(size) {}
 
   static bool wanted();
   // Whether there is any. Any thread.
@@ -41,9 +42,12 @@ class CoherentHostMemory {
   void before_use(MemoryObject& buffer, ByteRange range, const CommandQueue& queue, std::uint64_t sequence);
   // A command that writes these bytes has been sent. `event` may be null.
   void written(CommandQueue& queue, std::uint64_t sequence, Event* event, ByteRange range);
-  // While bytes are mapped they are the application's, and travel by mapping and unmapping.
-  void mapped(MemoryObject& buffer, ByteRange range);
-  void unmapped(ByteRange range);
+  // While bytes are mapped they are the application's, and travel by mapping and unmapping. `bytes`, of which there
+  // are some, in order; unmapped() is told the same. Those that are still on their way here count as mapped until
+  // they have come.
+  using Ranges = std::vector<ByteRange>;
+  void mapped(MemoryObject& buffer, const Ranges& bytes);
+  void unmapped(const Ranges& bytes);
 
  private:
   [[gnu::cold]] static std::shared_ptr<CommandOrder> find_order(const Context& context);
@@ -71,6 +75,10 @@ class CoherentHostMemory {
     Ref<CommandQueue> queue;  // of the device
     std::uint64_t writes;     // BufferStorage::writes
   };
+  struct Mapped {
+    Ranges bytes;
+    std::shared_ptr<std::atomic<bool>> are_here;  // null until it is unmapped
+  };
   struct Fetch;
   class UnderWay;
 
@@ -85,17 +93,20 @@ class CoherentHostMemory {
   // The bytes here are newer than what fetches under way bring: all of them, or those that began before `until`.
   void leave_out(ByteRange range, const Fetch* until = nullptr);
   void take_changes(MemoryObject& buffer, ByteRange range);
+  void settle_mapped();
+  RangeSet mapped_bytes() const;
   void add_missing(MemoryObject& buffer, std::vector<Part>& parts);
   // Empty when no server that can be reached has the bytes.
   std::optional<Location> holder(Context& context, const ResidencyDirectory::Transfer& missing) const;
 
   static std::atomic<std::size_t> count_;
 
+  std::byte* const memory_;
   HostShadow shadow_;
   const std::uint64_t size_;
   Use last_use_;
   std::vector<Write> writes_;  // whose bytes may be missing here
-  std::vector<ByteRange> mapped_;
+  std::vector<Mapped> mapped_;
   std::vector<Fetch*> fetches_;  // under way, the oldest first
 };
 

@@ -50,11 +50,11 @@ cl_int enqueue_map(CommandQueue& queue, MemoryObject& buffer, bool blocking, cl_
   if (command.error() != CL_SUCCESS) return command.error();
   BufferStorage& storage = buffer.storage();
   const ByteRange range = buffer.range(offset, size);
-  if (storage.coherent) storage.coherent->mapped(buffer, range);
+  if (storage.coherent) storage.coherent->mapped(buffer, {range});
   const bool fetch = (flags & CL_MAP_WRITE_INVALIDATE_REGION) == 0 && !storage.residency.valid(range, kHost);
   if (fetch) command.reads(buffer, range);
   if (command.error() != CL_SUCCESS) {
-    if (storage.coherent) storage.coherent->unmapped(range);
+    if (storage.coherent) storage.coherent->unmapped({range});
     return command.error();
   }
   command.waits_for_host_readers(storage);
@@ -73,7 +73,7 @@ cl_int enqueue_map(CommandQueue& queue, MemoryObject& buffer, bool blocking, cl_
     if (status < 0) {
       MemoryObject::Mapping removed;
       buffer.remove_mapping(pointer, removed);
-      if (storage.coherent) storage.coherent->unmapped(range);
+      if (storage.coherent) storage.coherent->unmapped({range});
       return status;
     }
     // Nothing has written meanwhile: the host holds the newest bytes too, until something does.
@@ -92,7 +92,8 @@ cl_int enqueue_unmap(CommandQueue& queue, MemoryObject& buffer, void* mapped, Wa
   MemoryObject::Mapping mapping{};
   // No error is specified for a pointer to shared virtual memory that is not mapped: nothing is to be done.
   if (!buffer.remove_mapping(mapped, mapping) && type != CL_COMMAND_SVM_UNMAP) return CL_INVALID_VALUE;
-  if (const auto& coherent = buffer.storage().coherent) coherent->unmapped(buffer.range(mapping.offset, mapping.size));
+  if (const auto& coherent = buffer.storage().coherent)
+    coherent->unmapped({buffer.range(mapping.offset, mapping.size)});
   if ((mapping.flags & kWrites) == 0) {
     send_marker(command);
     Ref<Event> own = command.sent();

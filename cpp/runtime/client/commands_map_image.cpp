@@ -12,6 +12,20 @@ constexpr cl_map_flags kWrites = CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION;
 
 ByteRange all_of(const MemoryObject& image) { return image.range(0, image.size()); }
 
+// Of the region's pixels.
+CoherentHostMemory::Ranges rows_of(const MemoryObject& image, const Extent& origin, const Extent& region) {
+  const ImageLayout& layout = *image.image();
+  const Rectangle rectangle = layout.at(origin, layout.pitches);
+  const Extent rows = layout.bytes(region);
+  RangeSet bytes;
+  for (std::uint64_t z = 0; z < rows[2]; ++z) {
+    for (std::uint64_t y = 0; y < rows[1]; ++y) {
+      bytes.add(image.range(rectangle.begin() + z * rectangle.slice_pitch + y * rectangle.row_pitch, rows[0]));
+    }
+  }
+  return bytes.ranges();
+}
+
 void send_marker(PendingCommand& command) {
   const std::uint32_t for_all = command.queue().in_order() ? 1 : 0;
   command.send(EnqueueMarker{command.queue().id(), command.event_id(), 0, for_all, command.wait_list()});
@@ -32,11 +46,11 @@ cl_int enqueue_map_image(CommandQueue& queue, MemoryObject& image, bool blocking
   BufferStorage& storage = image.storage();
   const ImageLayout& layout = *image.image();
   const ByteRange all = all_of(image);
-  if (storage.coherent) storage.coherent->mapped(image, all);
+  if (storage.coherent) storage.coherent->mapped(image, rows_of(image, origin, region));
   const bool fetch = (flags & CL_MAP_WRITE_INVALIDATE_REGION) == 0 && !storage.residency.valid(all, kHost);
   if (fetch) command.reads(image, all);
   if (command.error() != CL_SUCCESS) {
-    if (storage.coherent) storage.coherent->unmapped(all);
+    if (storage.coherent) storage.coherent->unmapped(rows_of(image, origin, region));
     return command.error();
   }
   command.waits_for_host_readers(storage);
@@ -61,7 +75,7 @@ cl_int enqueue_map_image(CommandQueue& queue, MemoryObject& image, bool blocking
     if (status < 0) {
       MemoryObject::Mapping removed;
       image.remove_mapping(pointer, removed);
-      if (storage.coherent) storage.coherent->unmapped(all);
+      if (storage.coherent) storage.coherent->unmapped(rows_of(image, origin, region));
       return status;
     }
     // Nothing has written meanwhile: the host holds the newest pixels too, until something does.
@@ -80,7 +94,8 @@ cl_int enqueue_unmap_image(CommandQueue& queue, MemoryObject& image, void* mappe
   if (command.error() != CL_SUCCESS) return command.error();
   MemoryObject::Mapping mapping;
   if (!image.remove_mapping(mapped, mapping)) return CL_INVALID_VALUE;
-  if (const auto& coherent = image.storage().coherent) coherent->unmapped(all_of(image));
+  if (const auto& coherent = image.storage().coherent)
+    coherent->unmapped(rows_of(image, mapping.origin, mapping.region));
   if ((mapping.flags & kWrites) == 0) {
     send_marker(command);
     Ref<Event> own = command.sent();

@@ -309,6 +309,55 @@ TEST_F(CoherentHostMemoryTest, WhatAContentSizeLeavesOutStays) {
   EXPECT_TRUE(std::all_of(memory.begin(), memory.end(), [](int each) { return each == 1 || each == 2; }));
 }
 
+TEST_F(CoherentHostMemoryTest, AMappingMayEndBeforeItsBytesAreHere) {
+  std::vector<int> memory(100'000, 0);
+  const Owned<cl_mem> buffer = over(memory);
+  const Owned<cl_event> gate = make_user_event(context_);
+  add(queue_, buffer, memory.size(), 1);
+  cl_int error = CL_SUCCESS;
+  void* const mapped =
+      clEnqueueMapBuffer(queue_, buffer, CL_FALSE, CL_MAP_READ, 0, 400'000, 1, gate.pointer(), nullptr, &error);
+  check(error);
+  check(clEnqueueUnmapMemObject(queue_, buffer, mapped, 0, nullptr, nullptr));
+  const int zero = 0;
+  check(clEnqueueFillBuffer(queue_, buffer, &zero, 4, 0, 400'000, 0, nullptr, nullptr));
+  check(clSetUserEventStatus(gate, CL_COMPLETE));
+  check(clFinish(queue_));
+  EXPECT_EQ(memory, std::vector<int>(100'000, 0));
+  memory[5] = 5;
+  add(queue_, buffer, memory.size(), 1);
+  EXPECT_EQ(read<int>(queue_, buffer, 1, 20), std::vector<int>{6});
+}
+
+TEST_F(CoherentHostMemoryTest, WhatLiesBesideAMappedRegionIsNotMapped) {
+  std::vector<int> memory(1024, 0);
+  const Owned<cl_mem> buffer = over(memory);
+  cl_image_desc desc{};
+  desc.image_type = CL_MEM_OBJECT_IMAGE1D_BUFFER;
+  desc.image_width = memory.size();
+  desc.buffer = buffer;
+  const cl_image_format format{CL_RGBA, CL_UNSIGNED_INT8};
+  cl_int error = CL_SUCCESS;
+  const Owned<cl_mem> image(clCreateImage(context_, CL_MEM_READ_WRITE, &format, &desc, nullptr, &error));
+  check(error);
+  add(queue_, buffer, memory.size(), 1);
+  check(clFinish(queue_));
+  for (const cl_map_flags flags : {CL_MAP_READ, CL_MAP_WRITE}) {
+    const std::size_t origin[3] = {8, 0, 0}, region[3] = {8, 1, 1};
+    std::size_t pitch = 0;
+    auto* const mapped = static_cast<int*>(
+        clEnqueueMapImage(queue_, image, CL_TRUE, flags, origin, region, &pitch, nullptr, 0, nullptr, nullptr, &error));
+    check(error);
+    EXPECT_EQ(mapped, memory.data() + 8);
+    memory[0] = memory[16] = memory[1023] = flags == CL_MAP_READ ? 10 : 20;
+    if (flags == CL_MAP_WRITE) mapped[1] = 30;
+    const std::vector<int> expected = memory;
+    check(clEnqueueUnmapMemObject(queue_, image, mapped, 0, nullptr, nullptr));
+    EXPECT_EQ(read<int>(queue_, buffer, memory.size()), expected);
+    EXPECT_EQ(memory, expected);
+  }
+}
+
 // The thread's fetch waits for the buffer's content size, which is on its way from the other server.
 TEST_F(CoherentHostMemoryTest, ALateFetchLeavesWhatTheProgramHasWrittenSince) {
   std::vector<int> memory(100'000, 0);
