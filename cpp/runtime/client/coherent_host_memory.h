@@ -80,7 +80,6 @@ class CoherentHostMemory {
     std::shared_ptr<std::atomic<bool>> are_here;  // null until it is unmapped
   };
   struct Fetch;
-  class UnderWay;
 
   using Buffers = std::vector<Ref<MemoryObject>>;
 

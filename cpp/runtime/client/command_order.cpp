@@ -17,7 +17,12 @@ struct CommandOrder::Known {
   std::set<EventId> events;
   std::map<const CommandQueue*, std::uint64_t> through;  // of in-order queues
 
-  bool has_waiter_of(const Wait& wait) const {
+  // The server says that a command has failed before it says that it has ended. Only the bytes of a later read may
+  // come before both.
+  bool has_waiter_of(const Wait& wait) const { return has_end_of_waiter(wait) && !wait.waiter_has_failed(); }
+
+ private:
+  bool has_end_of_waiter(const Wait& wait) const {
     if (wait.waiter_queue->ended_sequence() >= wait.waiter_sequence) return true;
     const auto at = through.find(wait.waiter_queue.get());
     if (at != through.end() && at->second >= wait.waiter_sequence) return true;

@@ -15,8 +15,8 @@ class CommandOrder {
   void add(CommandQueue& queue, std::uint64_t sequence, Event* own, Event& event);
   // It waits for all commands of its queue, which is out of order, before it.
   void add_all_before(CommandQueue& queue, std::uint64_t sequence, Event* own);
-  // Takes in what has become known: calls has_ended(queue, first, last) for commands that have ended. One whose waiter
-  // has failed may be named too early, so that nothing may rely on it that has not.
+  // Takes in what has become known: calls has_ended(queue, first, last) for commands that have ended. A waiter that has
+  // failed tells nothing: it may not have waited for all of them.
   void learn(const std::function<void(CommandQueue&, std::uint64_t first, std::uint64_t last)>& has_ended);
 
  private:
@@ -27,6 +27,8 @@ class CommandOrder {
     Ref<CommandQueue> queue;
     std::uint64_t first, last;  // of its commands
     EventId event;              // 0: of several
+
+    bool waiter_has_failed() const { return waiter ? waiter->status() < 0 : waiter_queue->has_failed(); }
   };
   struct Known;
   void push(Wait wait);

@@ -55,6 +55,7 @@ void CommandQueue::finished_through(std::uint64_t sequence) {
 }
 
 void CommandQueue::command_failed(cl_int status) {
+  has_failed_.store(true, std::memory_order_release);
   cl_int none = CL_SUCCESS;
   failure_.compare_exchange_strong(none, status);
 }

@@ -54,6 +54,8 @@ class CommandQueue final : public Handle<_cl_command_queue, HandleTag::kQueue, C
   void ended_up_to(std::uint64_t sequence);
   // Remembers the first failure for the next blocking call.
   void command_failed(cl_int status);
+  // Whether there has ever been one.
+  bool has_failed() const { return has_failed_.load(std::memory_order_acquire); }
   cl_int take_failure() { return failure_.exchange(CL_SUCCESS); }
 
  private:
@@ -71,6 +73,7 @@ class CommandQueue final : public Handle<_cl_command_queue, HandleTag::kQueue, C
   std::atomic<std::uint64_t> finished_sequence_{0};
   std::atomic<std::uint64_t> ended_sequence_{0};
   std::atomic<cl_int> failure_{CL_SUCCESS};
+  std::atomic<bool> has_failed_{false};
   PendingReads pending_reads_;
   std::atomic<int> host_work_{0};
 };
