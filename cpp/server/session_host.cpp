@@ -203,7 +203,8 @@ void SessionHost::serve_bulk(Arrival& arrival) {
   welcome(*connection, epoch_, hello, session->secret(), features);
   const Connection* const stream = connection.get();
   if ((features & kFeatureSharedMemory) != 0) connection = share_memory(std::move(connection), hello.session);
-  if (connection == nullptr) return channel->leave();
+  if (connection == nullptr && number != 0) return channel->leave();  // the client tries further ones again
+  if (connection == nullptr) return session->close("the bulk connection was lost");
   auto* const memory = connection.get() == stream ? nullptr : static_cast<SharedMemoryConnection*>(connection.get());
   if (memory == nullptr) connection = stripes.join(std::move(connection));
   const bool is_resumable = (features & kFeatureResumable) != 0;
