@@ -48,10 +48,10 @@ class FakeServer {
   void serve(Connection& connection) {
     const Deadline deadline = Clock::now() + 10s;
     const auto hello = server::read_hello(connection, invitation_.epoch, deadline);
-    ASSERT_TRUE(hello);
+    if (!hello) return;  // the test has ended, and counts those who come back
     const auto back =
         server::readmit(connection, *hello, invitation_.epoch, {&invitation_.secret, 1}, kFeatureResume, deadline);
-    ASSERT_TRUE(back);
+    if (!back) return;
     server::welcome_back(connection, invitation_.epoch, *hello, *back, kFeatureResume, 0);
     if (sends_) connection.write(as_bytes("x"));
     std::this_thread::sleep_for(kept_for_.load());
