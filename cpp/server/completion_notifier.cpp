@@ -24,8 +24,8 @@ void CL_CALLBACK ended(cl_event, cl_int status, void* data) {
   delete wait;
 }
 
-void notify_in(cl_event event, const void* order, CompletionNotifier::Function function) {
-  if (EventWaiters::instance().wait(event, order, function)) return;
+void notify_in(cl_event event, const void* order, CompletionNotifier::Function function, bool may_wait = true) {
+  if (EventWaiters::instance().wait(event, order, function, may_wait)) return;
   clRetainEvent(event);  // the caller may drop its reference before the event ends
   auto* wait = new Wait{event, std::move(function)};
   wait->handed_over.store(true, std::memory_order_release);
@@ -37,6 +37,10 @@ void notify_in(cl_event event, const void* order, CompletionNotifier::Function f
 
 void CompletionNotifier::notify(cl_event event, const Session& session, Function function) {
   notify_in(event, &session, std::move(function));
+}
+
+void CompletionNotifier::notify_in_turn(cl_event event, const Session& session, Function function) {
+  notify_in(event, &session, std::move(function), false);
 }
 
 void CompletionNotifier::notify_apart(cl_event event, Function function) {

@@ -48,7 +48,7 @@ void EventWaiters::add(cl_context context) {
   needed_.store(true, std::memory_order_relaxed);
 }
 
-bool EventWaiters::wait(cl_event event, const void* order, Function& function) {
+bool EventWaiters::wait(cl_event event, const void* order, Function& function, bool may_wait) {
   if (!needed_.load(std::memory_order_relaxed)) return false;
   const auto context = event_value<cl_context>(event, CL_EVENT_CONTEXT);
   const cl_int status = execution_status(event);
@@ -62,7 +62,7 @@ bool EventWaiters::wait(cl_event event, const void* order, Function& function) {
     place = {order, ++jobs_};
     is_older_told = !is_older_untold(place);
     // What has ended behind others of its queue is told after them.
-    if (!is_new || status > CL_COMPLETE || (!is_older_told && EventPoller::is_telling())) {
+    if (!is_new || status > CL_COMPLETE || (!is_older_told && (EventPoller::is_telling() || !may_wait))) {
       if (is_new && !has_thread_for_one_more()) return false;
       clRetainEvent(event);
       push(key, {event, place, std::move(function)});
