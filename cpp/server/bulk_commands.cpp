@@ -305,7 +305,7 @@ struct Road {
 template <class Direction>
 void start_after(cl_event event, Road road, Ref<Direction> transfer) {
   const Session& session = *road.session;
-  CompletionNotifier::notify_in_turn(event, session, [road = std::move(road), transfer](cl_int status) {
+  CompletionNotifier::notify(event, session, [road = std::move(road), transfer](cl_int status) {
     if (status == CL_COMPLETE) {
       road.start(transfer);
     } else {

@@ -24,7 +24,7 @@ void CL_CALLBACK ended(cl_event, cl_int status, void* data) {
   delete wait;
 }
 
-void notify_in(cl_event event, const void* order, CompletionNotifier::Function function, bool may_wait = true) {
+void notify_in(cl_event event, const void* order, CompletionNotifier::Function function, bool may_wait) {
   if (EventWaiters::instance().wait(event, order, function, may_wait)) return;
   clRetainEvent(event);  // the caller may drop its reference before the event ends
   auto* wait = new Wait{event, std::move(function)};
@@ -36,15 +36,15 @@ void notify_in(cl_event event, const void* order, CompletionNotifier::Function f
 }  // namespace
 
 void CompletionNotifier::notify(cl_event event, const Session& session, Function function) {
-  notify_in(event, &session, std::move(function));
-}
-
-void CompletionNotifier::notify_in_turn(cl_event event, const Session& session, Function function) {
   notify_in(event, &session, std::move(function), false);
 }
 
+void CompletionNotifier::notify_asked(cl_event event, const Session& session, Function function) {
+  notify_in(event, &session, std::move(function), true);
+}
+
 void CompletionNotifier::notify_apart(cl_event event, Function function) {
-  notify_in(event, nullptr, std::move(function));
+  notify_in(event, nullptr, std::move(function), false);
 }
 
 }  // namespace remotecl::server

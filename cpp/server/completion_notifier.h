@@ -18,9 +18,9 @@ class CompletionNotifier {
   // session's lock or enqueue commands. `session`: whose event it is; what has ended is told before what waited for it,
   // among those of one session.
   static void notify(cl_event event, const Session& session, Function function);
-  // The same, but what has ended behind others that have yet to be told of is told after them, later. For threads that
-  // bring a transfer's bytes: the thread that tells of those others may need the lock that this one holds.
-  static void notify_in_turn(cl_event event, const Session& session, Function function);
+  // The same, but an event that has ended is told before this returns, which waits for threads that are telling of
+  // older ones. For a client's question: it may have been told already of what waited for the event.
+  static void notify_asked(cl_event event, const Session& session, Function function);
   // The same in no order, for what other sessions may wait for: it does not wait until this one's threads have time.
   static void notify_apart(cl_event event, Function function);
 };

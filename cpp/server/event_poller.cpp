@@ -24,6 +24,7 @@ EventPoller::~EventPoller() {
 
 EventPoller* EventPoller::current() { return this_threads; }
 bool EventPoller::is_telling() { return this_threads != nullptr && this_threads->telling_; }
+void EventPoller::after_telling(std::function<void()> job) { this_threads->after_telling_.push_back(std::move(job)); }
 
 void EventPoller::leave_all() {
   if (this_threads != nullptr) this_threads->leave();
@@ -74,18 +75,10 @@ void EventPoller::look() {
     telling_ = true;
     const bool goes_on = EventWaiters::instance().look(lane);
     telling_ = false;
-    if (!goes_on) continue;
-    lanes_.push_back(lane);
+    if (goes_on) lanes_.push_back(lane);
     if (left_) leave();
+    for (const auto& job : std::exchange(after_telling_, {})) job();
   }
-}
-
-TellingPaused::TellingPaused() {
-  if (this_threads != nullptr) was_telling_ = std::exchange(this_threads->telling_, false);
-}
-
-TellingPaused::~TellingPaused() {
-  if (was_telling_) this_threads->telling_ = true;
 }
 
 }  // namespace remotecl::server

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <vector>
 
 #include "runtime/base/bytes.h"
@@ -25,8 +26,10 @@ class EventPoller {
 
   // This thread's; null where there is none.
   static EventPoller* current();
-  // Whether this thread is telling of an event, holds no lock, and may take any.
+  // Whether this thread is telling of an event. Others may wait until it has, so it must not block.
   static bool is_telling();
+  // Runs `job`, which may take any lock, on this thread once the event that it is telling of counts as told.
+  static void after_telling(std::function<void()> job);
   // Of this thread's poller, if it has one.
   static void leave_all();
 
@@ -50,24 +53,11 @@ class EventPoller {
   void look();
 
   std::vector<void*> lanes_;
+  std::vector<std::function<void()>> after_telling_;
   bool left_ = false;  // since this thread began to look at a lane
   bool telling_ = false;
   int skipped_ = 0;
   int left_to_skip_ = 0;
-
-  friend class TellingPaused;
-};
-
-// What is told of an event takes a lock: nothing below may count on there being none.
-class TellingPaused {
- public:
-  TellingPaused();
-  ~TellingPaused();
-  TellingPaused(const TellingPaused&) = delete;
-  TellingPaused& operator=(const TellingPaused&) = delete;
-
- private:
-  bool was_telling_ = false;
 };
 
 // For locks under which somebody may wait until an event is told.

@@ -30,8 +30,8 @@ class EventWaiters {
   // Calls `function` when the event has ended, and before this returns if it has already and is the first of its lane,
   // once what it may have waited for has been told. False, and `function` is left as it was, when the event's driver
   // calls back fast or there are too many threads. `order`: names the others that it is told before or after; null: it
-  // is told by a thread of its own, and has no such others. Without `may_wait` one that has ended before others were
-  // told of is told by another thread, and this does not wait for that.
+  // is told by a thread of its own, and has no such others. Without `may_wait`, and on a thread that is telling, one
+  // that has ended before others were told of is told by another thread, and this does not wait for that.
   bool wait(cl_event event, const void* order, Function& function, bool may_wait = true) EXCLUDES(mutex_);
   // For EventPoller. Tells of the lane's first event if it has ended; false when the lane has become empty.
   bool look(void* key) EXCLUDES(mutex_);

@@ -266,7 +266,7 @@ void Session::end_transfer(Transfer& transfer) {
     }
     if (transfer.event() != nullptr) transfer.event()->reported = true;
     // The callback keeps the transfer, whose memory the driver may still be reading.
-    CompletionNotifier::notify_in_turn(
+    CompletionNotifier::notify(
         native, *this, [session = Ref<Session>(this), kept = Ref<Transfer>(&transfer), native](cl_int status) {
           if (kept->event() == nullptr) return;
           session->report_end(*kept->event(), status, kept->first() != nullptr ? kept->first() : native, native);

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "runtime/base/host_time.h"
-#include "server/completion_notifier.h"
 #include "server/event_status.h"
 #include "server/protocol_error.h"
 #include "server/session.h"
@@ -219,7 +218,7 @@ void Issuer::publish(Queue& queue, Event& event, cl_event native) {
                                  session->report_trace(*event, status);
                                });
   }
-  if (event.observed && !event.reported) report(event);
+  if (event.observed && !event.reported) report(event, CompletionNotifier::notify);
   if (event.tracked) notify_end(event);
   for (auto& link : event.forwards) forward_end(event, std::move(link));
   event.forwards.clear();
@@ -253,15 +252,14 @@ EventId Issuer::expect_hidden() {
   return last_hold_;
 }
 
-void Issuer::report(Event& event) {
+void Issuer::report(Event& event, decltype(CompletionNotifier::notify)& notify) {
   event.reported = true;
   event.told_by_callback = true;
-  CompletionNotifier::notify(event.native, session_,
-                             [session = Ref<Session>(&session_), event = Ref<Event>(&event)](cl_int status) {
-                               if (event->told.exchange(true)) return;
-                               session->report_end(*event, status, event->start(), event->native);
-                               session->outbox().flush();
-                             });
+  notify(event.native, session_, [session = Ref<Session>(&session_), event = Ref<Event>(&event)](cl_int status) {
+    if (event->told.exchange(true)) return;
+    session->report_end(*event, status, event->start(), event->native);
+    session->outbox().flush();
+  });
 }
 
 void Issuer::finish_hold(EventId hold) {
@@ -304,7 +302,7 @@ void Issuer::observe(EventId id) {
   if (event->unhurried.exchange(false)) outbox_.hurry();
   if (event->observed) return;
   event->observed = true;
-  if (event->state == Event::State::kNative) report(*event);
+  if (event->state == Event::State::kNative) report(*event, CompletionNotifier::notify_asked);
   if (event->state != Event::State::kEnded) return;
   event->reported = true;
   if (event->native != nullptr) {

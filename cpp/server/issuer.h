@@ -10,6 +10,7 @@
 #include "runtime/base/host_time.h"
 #include "runtime/graph/event_graph.h"
 #include "runtime/protocol/messages.h"
+#include "server/completion_notifier.h"
 #include "server/event.h"
 #include "server/object_table.h"
 #include "server/outbox.h"
@@ -138,7 +139,7 @@ class Issuer {
   void track(Event& event);
   void end(Event& event, std::int32_t status);
   void publish(Queue& queue, Event& event, cl_event native);
-  void report(Event& event);
+  void report(Event& event, decltype(CompletionNotifier::notify)& notify);
   void submitted(Queue& queue, Event& event, bool was_held);
   void extend_span(Queue& queue, Event& event);
   // Asks for the end of its last command.

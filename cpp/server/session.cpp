@@ -182,12 +182,10 @@ void Session::settle() {
 }
 
 void Session::later(std::function<void()> job) {
-  if (EventPoller::is_telling()) {
-    const TellingPaused paused;
-    return run(job);
-  }
+  auto run_it = [session = Ref<Session>(this), job = std::move(job)] { session->run(job); };
+  if (EventPoller::is_telling()) return EventPoller::after_telling(std::move(run_it));
   try {
-    continuations_.post([session = Ref<Session>(this), job = std::move(job)] { session->run(job); });
+    continuations_.post(std::move(run_it));
   } catch (const std::system_error& error) {  // no thread
     close(std::string("the server cannot go on with this session: ") + error.what());
   }

@@ -1,6 +1,7 @@
 #include "server/event_poller.h"
 
 #include <array>
+#include <future>
 #include <memory>
 #include <thread>
 
@@ -128,6 +129,49 @@ TEST_F(EventPollerTest, WhatIsToldMayWaitForMoreAndLeave) {
   std::vector<int> rest = told(4);
   std::sort(rest.begin(), rest.end());
   EXPECT_EQ(rest, (std::vector<int>{1, 2, 3, 4}));
+}
+
+// Or it would wait for itself: it may enqueue what ends at once, and be asked for it.
+TEST_F(EventPollerTest, AfterTellingOneMayWaitForWhatWasTold) {
+  EventPoller poller;
+  const cl_event start = gate(), end = marker(queue(0), {start}), newer = marker(queue(0), {});
+  clWaitForEvents(1, &newer);
+  bool is_telling = true;
+  add(end, [&](cl_int) {
+    note(end, 1);
+    EventPoller::after_telling([&] {
+      is_telling = EventPoller::is_telling();
+      note(newer, 2);
+    });
+  });
+  open(start, end);
+  read_one(poller);
+  EXPECT_FALSE(is_telling);
+  EXPECT_EQ(told(2), (std::vector<int>{1, 2}));
+}
+
+// Whoever has the lock may wait until the event is told.
+TEST_F(EventPollerTest, AfterTellingOneMayTakeALockUnderWhichSomebodyWaitsForWhatWasTold) {
+  EventPoller poller;
+  const cl_event start = gate(), end = marker(queue(0), {start}), newer = marker(queue(0), {});
+  clWaitForEvents(1, &newer);
+  Mutex mutex;
+  std::promise<void> telling, held;
+  add(end, [&](cl_int) {
+    telling.set_value();
+    held.get_future().wait();
+    EventPoller::after_telling([&] { const LeavingLock lock(mutex); });
+  });
+  open(start, end);
+  std::thread other([&] {
+    const MutexLock lock(mutex);
+    telling.get_future().wait();
+    held.set_value();
+    note(newer, 2);
+  });
+  read_one(poller);
+  other.join();
+  EXPECT_EQ(told(1), std::vector<int>{2});
 }
 
 TEST_F(EventPollerTest, ALockUnderWhichSomebodyWaitsForAnEventIsTaken) {
