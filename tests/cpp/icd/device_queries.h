@@ -149,6 +149,8 @@ inline constexpr DeviceQuery kDeviceQueries[] = {
     REMOTECL_QUERY(CL_DEVICE_INTEGER_DOT_PRODUCT_ACCELERATION_PROPERTIES_8BIT_KHR, "cl_khr_integer_dot_product"),
     REMOTECL_QUERY(CL_DEVICE_INTEGER_DOT_PRODUCT_ACCELERATION_PROPERTIES_4x8BIT_PACKED_KHR, "cl_khr_integer_dot_product"),
     REMOTECL_QUERY(CL_DEVICE_EXTERNAL_MEMORY_IMPORT_HANDLE_TYPES_KHR, "cl_khr_external_memory"),
+    REMOTECL_QUERY(0x2050, "cl_khr_external_memory"),  // in no header; a driver that has the extension answers it
+    REMOTECL_QUERY(0x2052, "cl_khr_external_memory"),  // CL_DEVICE_EXTERNAL_MEMORY_IMPORT_ASSUME_LINEAR_IMAGES_...
     REMOTECL_QUERY(CL_DEVICE_SEMAPHORE_IMPORT_HANDLE_TYPES_KHR, "cl_khr_external_semaphore"),
     REMOTECL_QUERY(CL_DEVICE_SEMAPHORE_EXPORT_HANDLE_TYPES_KHR, "cl_khr_external_semaphore"),
     REMOTECL_QUERY(CL_DEVICE_SEMAPHORE_TYPES_KHR, "cl_khr_semaphore"),
