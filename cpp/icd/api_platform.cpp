@@ -54,7 +54,6 @@ CL_API_ENTRY cl_int CL_API_CALL clGetDeviceIDs(cl_platform_id platform, cl_devic
     // "CL_INVALID_VALUE if num_entries is equal to zero and devices is not NULL or if both are NULL."
     require(devices == nullptr || num_entries != 0, CL_INVALID_VALUE);
     require(devices != nullptr || num_devices != nullptr, CL_INVALID_VALUE);
-    from.mark_in_use();
     cl_uint count = 0;
     for (Device* device : from.devices()) {
       const cl_device_type own = device->type();

@@ -108,7 +108,22 @@ int remotecl_connect(const char* servers, char** error) {
   return -1;
 }
 
-int remotecl_in_use(void) { return Platform::instance().in_use() ? 1 : 0; }
+int remotecl_disconnect(const char* server, char** error) {
+  std::string text;
+  if (in_forked_child()) {
+    if (error != nullptr) *error = copy_json(json(forked_text()));
+    return -1;
+  }
+  try {
+    const std::vector<ServerName> names = parse_server_names(server == nullptr ? "" : server, kDefaultPort);
+    if (names.size() == 1 && Platform::instance().disconnect(names[0].address)) return 0;
+    text = names.size() == 1 ? names[0].address.text() + " is not connected" : "name one server: \"host[:port]\"";
+  } catch (const std::exception& failure) {
+    text = failure.what();
+  }
+  if (error != nullptr) *error = answer_json([&] { return json(text); });
+  return -1;
+}
 
 cl_platform_id remotecl_platform(void) {
   Platform& platform = Platform::instance();

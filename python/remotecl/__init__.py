@@ -23,6 +23,7 @@ from .cluster import Cluster, LocalCluster
 from .connection import Connection, connect
 from .dask_cluster import DaskCluster, DaskServer
 from .discovery import DiscoveredServer, discover
+from .drain import drain
 from .errors import ActivationError, RemoteCLError, ServerStartError, ServerUnreachable
 from .event_graph import EventEdge, EventGraph, EventGraphError, EventNode, event_graph
 from .inspect import (
@@ -98,6 +99,7 @@ __all__ = [
     "connect",
     "devices",
     "discover",
+    "drain",
     "event_graph",
     "icd_path",
     "links",

@@ -11,6 +11,7 @@ import weakref
 from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from types import ModuleType
 from typing import IO
 
 _READY = "listening on "
@@ -59,7 +60,7 @@ class DaemonProcess:
         if token is not None:
             _write_line(self._process, token)
         self._output = _Output(self._process)
-        self._finalizer = weakref.finalize(self, _stop, self._process, os.getpid(), terminate)
+        self._finalizer = weakref.finalize(self, _stop, self._process, self._output, os.getpid(), terminate)
         _live.add(self)
 
     @property
@@ -126,10 +127,21 @@ def devices_option(devices: Devices) -> str:
 
 def expect_shutdown(address: str) -> None:
     """Tells the client library that the server's end will be no news, where this process is connected to it."""
-    # Importing the library here would be too late for anything else.
-    core = sys.modules.get("remotecl._core")
+    core = _loaded_core()
     if core is not None and address:
         core.expect_shutdown(address)
+
+
+def disconnect(address: str) -> None:
+    """Takes the devices of a server that has been stopped off the platform's list, where this process has them."""
+    core = _loaded_core()
+    if core is not None and address:
+        core.disconnect(address)
+
+
+def _loaded_core() -> ModuleType | None:
+    # To import the library here would be too late for anything else.
+    return sys.modules.get("remotecl._core")
 
 
 class _Output:
@@ -183,10 +195,11 @@ def _ask_to_end(process: subprocess.Popen[str], terminate: bool) -> None:
         process.stdin.close()
 
 
-def _stop(process: subprocess.Popen[str], owner: int, terminate: bool) -> None:
+def _stop(process: subprocess.Popen[str], output: _Output, owner: int, terminate: bool) -> None:
     if os.getpid() != owner:  # a forked child ends; the daemon is its parent's
         return
     if process.poll() is None:
+        expect_shutdown(output.address)
         _ask_to_end(process, terminate)
         try:
             process.wait(STOP_TIMEOUT_S)
@@ -195,6 +208,7 @@ def _stop(process: subprocess.Popen[str], owner: int, terminate: bool) -> None:
             process.wait()
     if process.stdin:
         process.stdin.close()
+    disconnect(output.address)
 
 
 _live: weakref.WeakSet[DaemonProcess] = weakref.WeakSet()

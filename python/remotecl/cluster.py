@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import time
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Generic, Protocol, TypeVar
 
@@ -11,7 +12,8 @@ from ._fresh_token import FreshToken
 from ._process import Devices
 from ._stoppable import Stoppable
 from .connection import Connection, connect, server_name
-from .errors import ServerUnreachable
+from .drain import drain
+from .errors import RemoteCLError, ServerUnreachable
 from .server import Server, servers_table
 
 
@@ -81,6 +83,45 @@ class Cluster(Stoppable, Generic[ServerT]):
         """Connects this process to all daemons; see `remotecl.connect`."""
         return connect(*self.names)
 
+    def scale(self, servers: int, *, startup_timeout_s: float = 60.0) -> None:
+        """Starts or stops daemons until there are so many. `connect` again to have the devices of new ones.
+
+        The newest are stopped first, after `remotecl.drain` has moved what only they have, where this process is
+        connected to them. Nothing is stopped while something cannot be moved.
+
+        Args:
+            servers: how many, at least 1.
+            startup_timeout_s: seconds that it may take until new ones listen.
+
+        Raises:
+            ValueError: `servers` is less than 1, or more than there are places for.
+            ServerStartError: a daemon did not start; of the new ones none stays behind.
+            RemoteCLError: what a daemon that would be stopped has cannot be moved: its context has no device elsewhere.
+
+        Example::
+
+            cluster.scale(4)
+            context = cluster.connect().context()
+        """
+        if servers < 1:
+            raise ValueError(f"a cluster has at least 1 server, not {servers}")
+        if servers >= len(self):
+            self._servers += _start_many(self._launches(servers - len(self)), startup_timeout_s)
+            return
+        leaving = self._servers[servers:]
+        stuck = drain(*(server.address for server in leaving))
+        if stuck:
+            raise RemoteCLError(
+                f"nothing was stopped: {len(stuck)} of the program's buffers are on these servers only, and their "
+                "contexts have no device of another one. Release them first, or copy them to another context"
+            )
+        del self._servers[servers:]
+        _stop_many(leaving)
+
+    @abstractmethod
+    def _launches(self, count: int) -> Sequence[Callable[[], ServerT]]:
+        """Each begins to start one more daemon. Raises ValueError where there are no places for so many."""
+
     def stop(self) -> None:
         """Stops all daemons. Calling it again does nothing."""
         _stop_many(self._servers)
@@ -117,8 +158,11 @@ class LocalCluster(Cluster[Server]):
     def __init__(self, servers: int = 2, devices: Devices = "all", *, startup_timeout_s: float = 60.0) -> None:
         if servers < 1:
             raise ValueError(f"a cluster has at least 1 server, not {servers}")
-        launches = [lambda: Server._launched("127.0.0.1:0", devices)] * servers
-        super().__init__(_start_many(launches, startup_timeout_s))
+        self._devices = devices
+        super().__init__(_start_many(self._launches(servers), startup_timeout_s))
+
+    def _launches(self, count: int) -> Sequence[Callable[[], Server]]:
+        return [lambda: Server._launched("127.0.0.1:0", self._devices)] * count
 
 
 def _start_many(launches: Sequence[Callable[[], ServerT]], timeout_s: float) -> list[ServerT]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import threading
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -21,21 +23,30 @@ if TYPE_CHECKING:
 PLATFORM_NAME = "remotecl"
 DEFAULT_PORT = 10990
 
+_lock = threading.Lock()
+_connections: Counter[str] = Counter()  # that have not been closed, by server
+
 
 class Connection:
     """The devices of the servers named in `remotecl.connect`, as PyOpenCL objects. A table in Jupyter.
+
+    It is a context manager that closes itself at the end of the ``with`` block.
 
     Example::
 
         connection = remotecl.connect("gpu1", "gpu2")
         context = connection.context()  # over all devices
         one = connection.context(connection.devices[:1])
+        connection.close()
     """
 
     def __init__(self, servers: Sequence[str], platform: pyopencl.Platform, devices: Sequence[pyopencl.Device]) -> None:
         self._servers = list(servers)
         self._platform = platform
         self._devices = list(devices)
+        self._closed = False
+        with _lock:
+            _connections.update(self._servers)
 
     @property
     def servers(self) -> list[str]:
@@ -57,8 +68,32 @@ class Connection:
         chosen = self._devices if devices is None else devices
         return import_pyopencl().Context(list(chosen))
 
+    def close(self) -> None:
+        """Ends the connection to those of its servers that no other `Connection`, and not ``REMOTECL_SERVERS``, names.
+
+        Their devices are not available any more, commands that have not ended fail, and what only they have is lost
+        (see `remotecl.drain`). `remotecl.connect` to the same server gives new devices. Closing again does nothing.
+        """
+        with _lock:
+            if self._closed:
+                return
+            self._closed = True
+            _connections.subtract(self._servers)
+            unused = {server for server in self._servers if _connections[server] <= 0}
+        for server in unused.difference(map(full_address, configured_servers())):
+            native().disconnect(server)  # of a server that is gone already nothing is left to end
+
+    def __enter__(self) -> Connection:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
     def __repr__(self) -> str:
-        return f"<remotecl.Connection to {', '.join(self._servers)}: {len(self._devices)} devices>"
+        state = "closed" if self._closed else f"{len(self._devices)} devices"
+        return f"<remotecl.Connection to {', '.join(self._servers)}: {state}>"
 
     def _repr_html_(self) -> str:
         rows = [(server_of_device(device), device.name.strip()) for device in self._devices]
@@ -70,8 +105,9 @@ def connect(
 ) -> Connection:
     """Connects this process to servers and gives their devices as PyOpenCL objects.
 
-    Works any time before the first use of the platform ``remotecl`` in this process; after that, only servers
-    that are connected already may be named. Servers named in ``REMOTECL_SERVERS`` are connected as well.
+    Works at any time, and as often as there are servers; the platform's ``get_devices()`` grows. A server that is
+    connected already keeps its devices. One that was lost, and is there again, has new ones under the old name.
+    Servers named in ``REMOTECL_SERVERS`` are connected as well.
 
     Args:
         servers: one ``"host"``, ``"host:port"`` or ``"[ipv6]:port"`` each; the default port is 10990. A server that
@@ -108,11 +144,10 @@ def connect(
 
 
 def connect_servers(names: Sequence[str]) -> None:
-    """Connects without PyOpenCL. Raises ServerUnreachable, or ActivationError when the platform is in use."""
-    core = native()
-    error = core.connect(",".join(names))
+    """Connects without PyOpenCL. Raises ServerUnreachable."""
+    error = native().connect(",".join(names))
     if error:
-        raise (ActivationError if core.in_use() else ServerUnreachable)(error_text(error))
+        raise ServerUnreachable(error_text(error))
 
 
 def configured_servers() -> list[str]:

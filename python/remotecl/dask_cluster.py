@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ._fresh_token import FreshToken
-from ._process import Devices, expect_shutdown
+from ._process import Devices, disconnect, expect_shutdown
 from .cluster import Cluster, _start_many, require_reachable
 from .errors import RemoteCLError, ServerStartError
 from .server import Server
@@ -86,6 +86,7 @@ class DaskServer:
             with suppress(Exception):  # where the worker is gone, the daemon is, too
                 stopping.result(_REPLY_TIMEOUT_S)
         self._future.release()
+        disconnect(self.address)
 
     def __repr__(self) -> str:
         return f"<remotecl.DaskServer {self.address} beside {self.where}>"
@@ -166,14 +167,29 @@ class DaskCluster(Cluster[DaskServer]):
             )
         if client.asynchronous:
             raise RemoteCLError("the Dask client is asynchronous; make one with Client(..., asynchronous=False)")
-        workers = _workers(client, per)
-        _require_remotecl(client, [worker for worker, _, _ in workers])
-        token = FreshToken()
-        launches = [
-            partial(DaskServer, client, worker, name, host, _devices_of(devices, worker, name, host), token.text)
-            for worker, name, host in workers
-        ]
-        super().__init__(_start_many(launches, startup_timeout_s), token)
+        self._client = client
+        self._devices = devices
+        self._per = per
+        super().__init__([], FreshToken())
+        self._servers += _start_many(self._launches(len(_workers(client, per))), startup_timeout_s)
+
+    def _launches(self, count: int) -> Sequence[Callable[[], DaskServer]]:
+        used = {server.worker for server in self._servers}
+        free = [worker for worker in _workers(self._client, self._per) if worker[0] not in used][:count]
+        if count > len(free):
+            raise ValueError(
+                f"Dask has {len(free)} workers without a server, where {count} are wanted: scale Dask's cluster, and "
+                "call client.wait_for_workers(n), first"
+            )
+        _require_remotecl(self._client, [address for address, _, _ in free])
+        assert self._token is not None
+        return [
+            partial(
+                DaskServer, self._client, worker, name, host,
+                _devices_of(self._devices, worker, name, host), self._token.text,
+            )
+            for worker, name, host in free
+        ]  # fmt: skip
 
 
 class _WorkerDaemon:

@@ -96,8 +96,6 @@ class ServerList(list[ServerInfo]):
 def devices() -> DeviceList:
     """All devices of all connected servers, as PyOpenCL objects.
 
-    Counts as use of the platform: no further server can be connected afterwards.
-
     Raises:
         ActivationError: the loader of this process does not list remotecl, for example because no server is
             connected and ``REMOTECL_SERVERS`` is not set.

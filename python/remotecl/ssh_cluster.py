@@ -9,11 +9,11 @@ import socket
 import subprocess
 import tempfile
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from ._fresh_token import FreshToken
-from ._process import DaemonProcess, Devices, devices_option, expect_shutdown
+from ._process import DaemonProcess, Devices, devices_option, disconnect, expect_shutdown
 from .cluster import Cluster, _start_many, require_reachable
 from .errors import ServerStartError, ServerUnreachable
 
@@ -95,6 +95,7 @@ class SSHServer:
         """Stops the daemon and its tunnel, and waits for their end. Calling it again does nothing."""
         self._begin_stop()
         self._daemon.stop()
+        disconnect(self.address)  # the daemon has another address where there is a tunnel
 
     def __repr__(self) -> str:
         return f"<remotecl.SSHServer {self.address} on {self.where}, {'running' if self.running else 'stopped'}>"
@@ -179,7 +180,16 @@ class SSHCluster(Cluster[SSHServer]):
             chosen = devices[host] if isinstance(devices, Mapping) else devices
             return SSHServer(host, run, chosen, ssh_options, token.text, tunnel=tunnel)
 
+        self._hosts = names
+        self._launch = launch
         super().__init__(_start_many([partial(launch, name) for name in names], startup_timeout_s), token)
+
+    def _launches(self, count: int) -> Sequence[Callable[[], SSHServer]]:
+        used = {server.host for server in self._servers}
+        free = [host for host in self._hosts if host not in used]
+        if count > len(free):
+            raise ValueError(f"the cluster has {len(self._hosts)} hosts, and a server for each at most")
+        return [partial(self._launch, host) for host in free[:count]]
 
 
 class _Tunnel:

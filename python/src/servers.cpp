@@ -14,6 +14,13 @@ std::string connect(const std::string& servers) {
   return result == 0 ? "" : text;
 }
 
+std::string disconnect(const std::string& server) {
+  char* error = nullptr;
+  const int result = remotecl_disconnect(server.c_str(), &error);
+  const std::string text = take_text(error);
+  return result == 0 ? "" : text;
+}
+
 std::string servers_json() { return take_text(remotecl_servers_json()); }
 
 }  // namespace
@@ -29,9 +36,8 @@ void bind_servers(py::module_& module) {
   module.def(
       "connect_configured", [] { remotecl_platform(); }, release_gil(),
       "Connects to the servers in REMOTECL_SERVERS, unless that has been tried.");
-  module.def(
-      "in_use", [] { return remotecl_in_use() != 0; }, release_gil(),
-      "Whether the program has asked for remotecl's platform and devices.");
+  module.def("disconnect", &disconnect, py::arg("server"), release_gil(),
+             "Ends the connection to a server; returns an empty string, or the error as JSON.");
   module.def("expect_shutdown", &remotecl_expect_shutdown, py::arg("address"), release_gil(),
              "The caller is about to stop this server: its loss is no news.");
   module.def("servers_json", &servers_json, release_gil(), "Every server and its state, as JSON.");

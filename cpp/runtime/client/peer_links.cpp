@@ -122,8 +122,9 @@ std::vector<PeerLinks::Link> PeerLinks::links() {
 
 Session* PeerLinks::find(PeerId peer) {
   for (const auto& [both, entry] : links_) {
-    if (both.first->peer_id() == peer) return both.first;
-    if (both.second->peer_id() == peer) return both.second;
+    for (Session* const session : {both.first, both.second}) {
+      if (session->peer_id() == peer && !session->lost()) return session;  // that of a lost one may be given again
+    }
   }
   return nullptr;
 }

@@ -65,19 +65,16 @@ void Platform::connect(const std::string& servers) {
   std::vector<ServerName> missing;
   for (const ServerName& name : names) {
     const auto same = [&name](const auto& other) { return other.address == name.address; };
-    const auto is_connected = [&same](const ServerStatus& server) { return same(server) && server.session; };
+    const auto is_connected = [&same](const ServerStatus& server) {
+      return same(server) && server.session != nullptr && !server.session->lost();
+    };
     if (std::any_of(servers_.begin(), servers_.end(), is_connected)) continue;
     if (std::none_of(missing.begin(), missing.end(), same)) missing.push_back(name);
   }
   if (missing.empty()) return;
-  const std::string cannot = "cannot add " + texts(missing) + ": ";
-  if (in_use()) {
-    throw ConnectionError(cannot +
-                          "the program has used the remotecl platform already, and its devices cannot change any more; "
-                          "connect before the first clGetDeviceIDs (in PyOpenCL: get_devices())");
-  }
-  if (next_index_ + missing.size() > kServersMax) {
-    throw ConnectionError(cannot + "at most " + std::to_string(kServersMax) + " servers can be connected");
+  if (free_indices().size() < missing.size()) {
+    throw ConnectionError("cannot add " + texts(missing) + ": at most " + std::to_string(kServersMax) +
+                          " servers can be connected");
   }
   std::vector<std::unique_ptr<Session>> sessions;
   for (auto& opened : open(missing)) sessions.push_back(opened.get());
@@ -88,9 +85,10 @@ void Platform::connect(const std::string& servers) {
 std::vector<std::future<std::unique_ptr<Session>>> Platform::open(const std::vector<ServerName>& names) {
   busy_poll_time();  // a value that means nothing is told of now
   const auto running = std::make_shared<Operations::Running>(Operation::Kind::kConnect, texts(names), names.size());
+  const std::vector<std::uint32_t> indices = free_indices();
   std::vector<std::future<std::unique_ptr<Session>>> sessions;
   for (const ServerName& name : names) {
-    const auto open_one = [running, name, index = next_index_ + static_cast<std::uint32_t>(sessions.size())] {
+    const auto open_one = [running, name, index = indices[sessions.size()]] {
       auto session = std::make_unique<Session>(name, index);
       Decoder decoder(session->device_list());
       DeviceList list{};
@@ -106,6 +104,20 @@ std::vector<std::future<std::unique_ptr<Session>>> Platform::open(const std::vec
   return sessions;
 }
 
+// A context has no device of a lost session but those that it has lost: what it remembers by index is never about
+// another session.
+std::vector<std::uint32_t> Platform::free_indices() const {
+  std::vector<bool> used(kServersMax);
+  for (const auto& session : sessions_) {
+    if (!session->lost()) used[session->index()] = true;
+  }
+  std::vector<std::uint32_t> indices;
+  for (std::uint32_t index = 0; index < kServersMax; ++index) {
+    if (!used[index]) indices.push_back(index);
+  }
+  return indices;
+}
+
 // At the end of the process, where its other threads may be anywhere.
 void Platform::leave_all() {
   if (in_forked_child()) return;
@@ -117,7 +129,7 @@ void Platform::leave_all() {
 
 void Platform::add(const ServerName& name, std::unique_ptr<Session> session) {
   [[maybe_unused]] static const int registered = std::atexit(leave_all);
-  const Address& address = name.address;
+  remove(name.address);
   Decoder decoder(session->device_list());
   DeviceList list{};
   decoder.read(list);
@@ -128,10 +140,27 @@ void Platform::add(const ServerName& name, std::unique_ptr<Session> session) {
     indices = std::max(indices, std::min(description.index, kDeviceIndexMax - 1) + 1);
   });
   session->device_indices().reserve(indices);
-  std::erase_if(servers_, [&address](const ServerStatus& server) { return server.address == address; });
-  servers_.push_back({address, session.get(), {}, name.text()});
-  next_index_ = std::max(next_index_, session->index() + 1);
+  servers_.push_back({name.address, session.get(), {}, name.text()});
   sessions_.push_back(std::move(session));
+}
+
+void Platform::remove(const Address& address) {
+  std::erase_if(devices_, [&address](const Device* device) { return device->session().address() == address; });
+  std::erase_if(servers_, [&address](const ServerStatus& server) { return server.address == address; });
+}
+
+bool Platform::disconnect(const Address& address) {
+  Session* session = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto at = std::find_if(servers_.begin(), servers_.end(),
+                                 [&address](const ServerStatus& server) { return server.address == address; });
+    if (at == servers_.end()) return false;
+    session = at->session;
+    remove(address);
+  }
+  if (session != nullptr) session->close();
+  return true;
 }
 
 bool Platform::configured() {

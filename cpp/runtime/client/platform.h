@@ -18,7 +18,8 @@ struct ServerStatus {
   std::string name;            // as it was named, with options
 };
 
-// The one platform, with the devices of all servers. Lives until the process ends.
+// The one platform, with the devices of all servers, which come and go. Sessions and devices that are gone stay in
+// memory, so that their handles can answer. Lives until the process ends.
 class Platform final : public Handle<_cl_platform_id, HandleTag::kPlatform, CL_INVALID_PLATFORM> {
  public:
   static Platform& instance();
@@ -27,13 +28,14 @@ class Platform final : public Handle<_cl_platform_id, HandleTag::kPlatform, CL_I
   // "off") and left out. Does nothing when REMOTECL_DISABLE is on.
   void connect_configured();
   // Connects to more servers; throws ConnectionError or std::invalid_argument, and then none of them is added.
-  // Servers that are connected already are skipped. Fails once in_use().
+  // Servers that are connected already are skipped; the devices of one that was lost are replaced by new ones.
   void connect(const std::string& servers);
+  // Ends the session with a server; its devices are not listed any more. False when there is none.
+  bool disconnect(const Address& address);
   // Whether any server has been configured or connected: without one, no platform is reported.
   bool configured();
-  bool in_use() const { return in_use_.load(); }
-  void mark_in_use() { in_use_ = true; }
 
+  // Those that are lost, too, until their server is connected again.
   std::vector<Device*> devices();
   std::vector<ServerStatus> servers();
 
@@ -41,15 +43,15 @@ class Platform final : public Handle<_cl_platform_id, HandleTag::kPlatform, CL_I
   Platform() = default;
   std::vector<std::future<std::unique_ptr<Session>>> open(const std::vector<ServerName>& names);
   void add(const ServerName& name, std::unique_ptr<Session> session);
+  void remove(const Address& address);
+  std::vector<std::uint32_t> free_indices() const;
   static void leave_all();
 
   std::mutex mutex_;
   bool read_environment_ = false;
-  std::atomic<bool> in_use_{false};
   std::vector<ServerStatus> servers_;
-  std::vector<std::unique_ptr<Session>> sessions_;
+  std::vector<std::unique_ptr<Session>> sessions_;  // lost ones, too
   std::vector<Device*> devices_;
-  std::uint32_t next_index_ = 0;  // of a session
 };
 
 }  // namespace remotecl

@@ -50,7 +50,7 @@ class Session {
   const Address& numeric_address() const { return numeric_address_; }
   // Of the server, as shown by TLS; empty: there is none.
   const std::optional<KeyPin>& key() const { return key_; }
-  std::uint32_t index() const { return index_; }       // position among the platform's servers, < 64
+  std::uint32_t index() const { return index_; }       // among those that are not lost, < 64
   PeerId peer_id() const { return index_ + 1; }        // names this server to others
   unsigned bulk_streams() const;                       // connections that bulk data goes over; 0: memory
   const Welcome& welcome() const { return welcome_; }  // what the server said first
@@ -64,6 +64,8 @@ class Session {
   void expect_shutdown();
   // This process is about to end: the server need not wait for it any more. May do nothing rather than wait.
   void leave();
+  // The application has done with the server. What has not ended fails, as when the server is lost.
+  void close();
   bool expects_shutdown() const { return shutdown_expected_; }
   Traffic traffic() const;
   // Of its bulk transfers those that have begun. Any thread.

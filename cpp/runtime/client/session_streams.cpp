@@ -113,4 +113,10 @@ void Session::leave() {
   writer_->send_last(Leave{});
 }
 
+void Session::close() {
+  expect_shutdown();
+  leave();
+  lose("this program has closed the connection");
+}
+
 }  // namespace remotecl

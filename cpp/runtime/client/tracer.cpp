@@ -62,10 +62,8 @@ std::unique_ptr<Trace> Tracer::stop(std::chrono::duration<double> patience) {
     state_ = State::kStopping;  // nothing is added from now on
     on_ = false;
     trace_->end_ns = host_time_ns();
-    for (auto& entry : servers_) {
-      if (entry != nullptr) servers.push_back(std::move(*entry));
-      entry.reset();
-    }
+    for (auto& [session, entry] : servers_) servers.push_back(std::move(entry));
+    servers_.clear();
   }
   for (const Server& entry : servers) {
     entry.session->send(FlushTrace{});
@@ -96,9 +94,9 @@ std::unique_ptr<Trace> Tracer::stop(std::chrono::duration<double> patience) {
   return trace;
 }
 
-bool Tracer::all_told(const std::vector<Server>& servers) const {
+bool Tracer::all_told(const std::vector<Server>& servers) {
   return std::all_of(servers.begin(), servers.end(), [this](const Server& entry) {
-    return told_[entry.session->index()] >= entry.asked.size() || entry.session->lost();
+    return told_[entry.session] >= entry.asked.size() || entry.session->lost();
   });
 }
 
@@ -110,17 +108,18 @@ void Tracer::take_reports(const std::vector<Server>& servers) {
     const std::lock_guard lock(reports_mutex_);
     reports.swap(reports_);
     arrivals.swap(arrivals_);
-    told_ = {};
+    told_.clear();
     told_before_ = asked_;
     reports_max_ = 0;
   }
-  std::array<const Server*, 64> by_index{};
-  for (const Server& entry : servers) by_index[entry.session->index()] = &entry;
+  std::unordered_map<const Session*, const Server*> by_session;
+  for (const Server& entry : servers) by_session.emplace(entry.session, &entry);
   std::stable_sort(reports.begin(), reports.end(), [](const Report& one, const Report& other) {
     return std::pair(one.times.others != 0, one.times.number) < std::pair(other.times.others != 0, other.times.number);
   });
   for (const Report& report : reports) {
-    if (by_index[report.session] != nullptr) take_span(*by_index[report.session], report.times);
+    const auto server = by_session.find(report.session);
+    if (server != by_session.end()) take_span(*server->second, report.times);
   }
   for (const auto& [id, time_ns] : arrivals) {
     if (TraceRecord* const record = find(id)) record->arrived_ns = time_ns;
@@ -234,17 +233,14 @@ std::uint64_t Tracer::add(TraceRecordOwner record) {
 std::uint16_t Tracer::flags_of(Session& session, std::uint64_t record, bool sends) {
   if (state_ != State::kRunning || record < first_ || session.lost()) return 0;
   server(session).asked.push_back({record, sends});
-  ++asked_[session.index()];
+  ++asked_[&session];
   return kTracedMessage;
 }
 
 Tracer::Server& Tracer::server(Session& session) {
-  auto& entry = servers_[session.index()];
-  if (entry == nullptr) {
-    entry = std::make_unique<Server>(Server{&session, asked_[session.index()], {}, {}, false});
-    session.add_interest();  // somebody has to read what it tells
-  }
-  return *entry;
+  const auto [at, is_new] = servers_.try_emplace(&session, Server{&session, asked_[&session], {}, {}, false});
+  if (is_new) session.add_interest();  // somebody has to read what it tells
+  return at->second;
 }
 
 std::uint32_t Tracer::lane_of(Device* device) {
@@ -262,10 +258,10 @@ TraceRecord* Tracer::find(std::uint64_t id) {
 
 void Tracer::report(Session& session, const CommandTraced& report) {
   const std::lock_guard lock(reports_mutex_);
-  if (report.number <= told_before_[session.index()]) return;  // of a trace that has ended
-  if (reports_.size() >= reports_max_) return;                 // nobody has asked for so many
-  reports_.push_back({session.index(), report});
-  told_[session.index()] += 1 + std::uint64_t{report.others};
+  if (report.number <= told_before_[&session]) return;  // of a trace that has ended
+  if (reports_.size() >= reports_max_) return;          // nobody has asked for so many
+  reports_.push_back({&session, report});
+  told_[&session] += 1 + std::uint64_t{report.others};
   if (is_stopping_) changed_.notify_all();
 }
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -71,9 +70,11 @@ class Tracer {
     bool has_begin;
   };
   struct Report {
-    std::uint32_t session;
+    const Session* session;
     CommandTraced times;
   };
+  // Of each session, a number of commands. Lost sessions stay, and their index may be another one's.
+  using Counts = std::unordered_map<const Session*, std::uint64_t>;
 
   // These five require mutex_.
   std::uint64_t add(TraceRecordOwner record);
@@ -82,7 +83,7 @@ class Tracer {
   std::uint32_t lane_of(Device* device);
   TraceRecord* find(std::uint64_t id);
   // Requires reports_mutex_.
-  bool all_told(const std::vector<Server>& servers) const;
+  bool all_told(const std::vector<Server>& servers);
   void take_reports(const std::vector<Server>& servers);
   void take_span(const Server& server, const CommandTraced& times);
   void measure_clocks(Trace& trace, const std::vector<Server>& servers);
@@ -96,11 +97,11 @@ class Tracer {
   std::mutex reports_mutex_;
   std::condition_variable changed_;
   bool is_stopping_ = false;
-  std::uint64_t reports_max_ = 0;                // 0: no trace is running
-  std::array<std::uint64_t, 64> told_before_{};  // numbers of earlier traces, by the session's index
+  std::uint64_t reports_max_ = 0;  // 0: no trace is running
+  Counts told_before_;             // numbers of earlier traces
   std::vector<Report> reports_;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> arrivals_;  // record, time
-  std::array<std::uint64_t, 64> told_{};                           // of this trace, by the session's index
+  Counts told_;                                                    // of this trace
 
   std::mutex mutex_;  // protects the rest; comes before the other one
   State state_ = State::kIdle;
@@ -109,8 +110,8 @@ class Tracer {
   std::uint64_t records_max_ = 0;
   std::vector<std::uint32_t> indices_;  // of the trace's records, by id from first_ on
   std::unordered_map<Device*, std::uint32_t> lanes_;
-  std::array<std::unique_ptr<Server>, 64> servers_;  // by the session's index
-  std::array<std::uint64_t, 64> asked_{};            // in all traces, likewise
+  std::unordered_map<const Session*, Server> servers_;
+  Counts asked_;  // in all traces
 };
 
 }  // namespace remotecl

@@ -30,8 +30,8 @@ REMOTECL_EXPORT unsigned remotecl_protocol_version(void);
 
 /* Adds servers ("host[:port]", comma separated; default port 10990) and connects to them now.
  * Returns 0, or -1 with *error set to a JSON string (free it) that says which server failed, why, and the remedy.
- * Fails when the platform has been used already (its devices cannot change under a running program),
- * except that servers which are connected already may be named again. */
+ * At any time: clGetDeviceIDs finds more devices then. Servers that are connected already are skipped. One that was lost
+ * and is there again has new devices, in place of the lost ones. */
 REMOTECL_EXPORT int remotecl_connect(const char* servers, char** error);
 
 /* The platform's handle, NULL when no server is configured. It works with any loader, also one that was initialised
@@ -41,8 +41,10 @@ REMOTECL_EXPORT cl_platform_id remotecl_platform(void);
 /* The caller is about to stop this server ("host:port" as in remotecl_servers_json): its loss is not said on stderr. */
 REMOTECL_EXPORT void remotecl_expect_shutdown(const char* address);
 
-/* 1 once the program has asked the ICD for its platform and devices, else 0. */
-REMOTECL_EXPORT int remotecl_in_use(void);
+/* Ends the connection to a server ("host[:port]"). clGetDeviceIDs finds its devices no more, commands that have not
+ * ended fail, and what was in its memory only is lost. Returns 0, or -1 with *error set as above when it is not
+ * connected. */
+REMOTECL_EXPORT int remotecl_disconnect(const char* server, char** error);
 
 /* [{"address","name": with its options, as for remotecl_connect,"status":"connected"|"lost"|"unreachable","error",
  *   "devices":[names],"round_trip_us"}] */

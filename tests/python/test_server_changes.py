@@ -1,0 +1,156 @@
+"""Servers that are added, exchanged and removed while a process goes on."""
+
+import pytest
+
+import remotecl
+
+# Prints nothing when all is well.
+PRELUDE = """
+import numpy as np
+import pyopencl as cl
+import remotecl
+
+SOURCE = "kernel void add(global int *data, int value) { data[get_global_id(0)] += value; }"
+
+
+def computes(devices):
+    context = cl.Context(devices)
+    buffer = cl.Buffer(context, cl.mem_flags.COPY_HOST_PTR, hostbuf=np.arange(64, dtype=np.int32))
+    add = cl.Kernel(cl.Program(context, SOURCE).build(), "add")
+    for device in devices:
+        queue = cl.CommandQueue(context, device)
+        add(queue, (64,), None, buffer, np.int32(1))
+        queue.finish()
+    result = np.empty(64, np.int32)
+    cl.enqueue_copy(queue, result, buffer)
+    return np.array_equal(result, np.arange(64) + len(devices))
+"""
+
+
+def test_the_first_block_of_a_notebook_runs_twice(run_program):
+    block = """
+cluster = remotecl.LocalCluster(servers=2)
+connection = cluster.connect()
+assert computes(connection.devices)
+"""
+    result = run_program(PRELUDE + block + block + "cluster.stop()")
+    assert result.stdout == result.stderr == ""
+
+
+def test_a_second_cluster_after_the_first_one_has_ended(run_program):
+    result = run_program(f"""{PRELUDE}
+for _ in range(3):
+    with remotecl.LocalCluster(servers=2) as cluster:
+        connection = cluster.connect()
+        assert remotecl.devices() == connection.devices
+        assert computes(connection.devices)
+assert remotecl.devices() == []
+""")
+    assert result.stdout == result.stderr == ""
+
+
+def test_a_restarted_server_is_a_new_device_under_the_old_name(run_program):
+    run_program(f"""{PRELUDE}
+server = remotecl.Server("127.0.0.1:0")
+address = server.address
+old = remotecl.connect(address).devices[0]
+assert computes([old])
+server.stop()
+server = remotecl.Server(address)
+new = remotecl.connect(address).devices[0]
+assert new != old and remotecl.server_of(new) == remotecl.server_of(old) == address
+assert computes([new])
+assert new.available and not old.available
+try:
+    cl.Context([old])
+    raise SystemExit("a lost device is in a new context")
+except cl.Error as error:
+    assert "DEVICE_NOT_AVAILABLE" in str(error)
+server.stop()
+""")
+
+
+def test_a_closed_connection_lets_go_of_its_servers(run_program, cluster):
+    first, second = cluster.addresses
+    result = run_program(f"""{PRELUDE}
+lasting = remotecl.connect({first!r})
+with remotecl.connect({first!r}, {second!r}) as both:
+    assert computes(both.devices)
+    other = both.devices[-1]
+assert remotecl.devices() == lasting.devices
+assert computes(lasting.devices) and not other.available
+both.close()
+assert "closed" in repr(both)
+again = remotecl.connect({second!r})
+assert again.devices[0].available and again.devices[0] != other
+lasting.close()
+assert remotecl.devices() == again.devices
+""")
+    assert result.stdout == result.stderr == ""
+
+
+def test_servers_of_the_environment_stay(run_program, cluster):
+    run_program(
+        f"""{PRELUDE}
+with remotecl.connect({cluster.addresses[0]!r}) as connection:
+    pass
+assert computes(connection.devices)
+""",
+        REMOTECL_SERVERS=cluster.addresses[0],
+    )
+
+
+def test_a_cluster_scales_and_what_lives_on_a_server_is_moved(run_program):
+    result = run_program(f"""{PRELUDE}
+with remotecl.LocalCluster(servers=1) as cluster:
+    cluster.scale(3)
+    assert len(cluster) == 3
+    connection = cluster.connect()
+    context = connection.context()
+    buffers = []
+    for i, device in enumerate(context.devices):
+        queue = cl.CommandQueue(context, device)
+        buffers.append(cl.Buffer(context, 0, 4096))
+        cl.enqueue_fill_buffer(queue, buffers[-1], np.int32(i), 0, 4096)
+    cluster.scale(1)
+    assert len(cluster) == 1
+    assert remotecl.devices() == [device for device in connection.devices if device.available]
+    queue = cl.CommandQueue(context, context.devices[0])
+    for i, buffer in enumerate(buffers):
+        result = np.empty(1024, np.int32)
+        cl.enqueue_copy(queue, result, buffer)
+        assert (result == i).all(), i
+    cluster.scale(2)
+    assert computes(cluster.connect().devices)
+""")
+    assert result.stdout == result.stderr == ""
+
+
+def test_nothing_is_stopped_that_has_what_cannot_be_moved(run_program):
+    run_program(f"""{PRELUDE}
+with remotecl.LocalCluster(servers=2) as cluster:
+    last = cluster.connect().devices[-1]
+    context = cl.Context([last])
+    buffer = cl.Buffer(context, 0, 64)
+    queue = cl.CommandQueue(context)
+    cl.enqueue_fill_buffer(queue, buffer, b"1", 0, 64)
+    stuck = remotecl.drain(cluster.addresses[1])
+    assert [entry.buffer for entry in stuck] == [buffer.int_ptr]
+    try:
+        cluster.scale(1)
+        raise SystemExit("it was stopped")
+    except remotecl.RemoteCLError as error:
+        assert "1 of the program's buffers" in str(error)
+    assert len(cluster) == 2 and last.available
+    buffer.release()
+    cluster.scale(1)
+    assert not last.available
+""")
+
+
+def test_wrong_numbers_are_refused(cluster):
+    with pytest.raises(ValueError, match="at least 1 server"):
+        cluster.scale(0)
+    with pytest.raises(ValueError, match="name at least one server"):
+        remotecl.drain()
+
