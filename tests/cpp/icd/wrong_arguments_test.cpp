@@ -106,7 +106,13 @@ TEST_F(WrongArgumentsTest, ImagesOfAnotherTypeAreRefused) {
   for (const char* options : {"", "-cl-kernel-arg-info"}) {
     const auto program = build(context_, kKinds, options);
     const auto kinds = make_kernel(program, "kinds");
-    EXPECT_EQ(set_arg(kinds, kImage, line), CL_INVALID_ARG_VALUE) << options;
+    // A driver need not tell the types of arguments unless it is asked to; then it judges itself, at the launch.
+    std::size_t size = 0;
+    const bool tells = clGetKernelArgInfo(kinds, kImage, CL_KERNEL_ARG_TYPE_NAME, 0, nullptr, &size) == CL_SUCCESS;
+    EXPECT_TRUE(tells || *options == '\0');
+    if (tells) {
+      EXPECT_EQ(set_arg(kinds, kImage, line), CL_INVALID_ARG_VALUE) << options;
+    }
     EXPECT_EQ(set_arg(kinds, kImage, image_), CL_SUCCESS) << options;
   }
 }
