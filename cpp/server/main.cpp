@@ -52,6 +52,7 @@ struct Options {
   bool exit_on_stdin_eof = false;
   bool isolate = false;
   bool is_session_process = false;
+  bool lists_devices = false;
 };
 
 // This program, for one session.
@@ -74,6 +75,12 @@ void require_protection(const Address& address, const Options& options, const se
         "the devices");
   }
   server::log_warning("--insecure: whoever reaches {} can use these devices", address.text());
+}
+
+void print_devices(const server::NativeDriver& driver) {
+  for (const auto& device : driver.devices()) {
+    std::printf("device %u: %s (%s)\n", device->index(), device->name().c_str(), device->platform_name().c_str());
+  }
 }
 
 void write_new_file(const std::string& path, const std::string& text, mode_t mode) {
@@ -184,9 +191,7 @@ int run(const Options& options) {
   if (options.isolate) isolation = session_process(options);
   auto server = std::make_unique<server::Server>(address, options.devices, std::move(token), std::move(tls),
                                                  std::move(limits), std::move(isolation));
-  for (const auto& device : server->driver().devices()) {
-    std::printf("device %u: %s (%s)\n", device->index(), device->name().c_str(), device->platform_name().c_str());
-  }
+  print_devices(server->driver());
   if (!pin.empty()) std::printf("TLS with pin=%s\n", pin.c_str());
   for (const auto& device : server->driver().devices()) {
     const server::LogScope scope({}, device->index());
@@ -214,6 +219,7 @@ int main(int argc, char** argv) {
   app.add_option("--listen", options.listen, "HOST[:PORT] to listen on; port 0: any free one")->capture_default_str();
   app.add_option("--devices", options.devices, "all, or a comma-separated list of indices and parts of names")
       ->capture_default_str();
+  app.add_flag("--list-devices", options.lists_devices, "print the devices that it would serve, and end");
   app.add_option("--token-file", options.token_file,
                  "let in only clients that know the token in this file; -: the first line of the standard input");
   CLI::Option* const tls =
@@ -255,6 +261,10 @@ int main(int argc, char** argv) {
   server::start_log(options.log_format == "json" ? server::LogFormat::kJson : server::LogFormat::kText,
                     server::log_level(options.log_level));
   try {
+    if (options.lists_devices) {
+      print_devices(server::NativeDriver(options.devices));
+      return 0;
+    }
     if (options.is_session_process) {
       settings::tell_through([](const std::string&) {});  // the daemon has told
       return server::run_session_process(options.devices);

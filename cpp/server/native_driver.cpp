@@ -7,7 +7,9 @@
 
 #include "runtime/protocol/frames.h"
 #include "runtime/protocol/messages.h"
+#include "server/driver_search.h"
 #include "server/info_views.h"
+#include "server/log.h"
 
 namespace remotecl::server {
 namespace {
@@ -18,6 +20,12 @@ struct Candidate {
   std::string name;
 };
 
+std::string device_text(cl_device_id device, cl_device_info name) {
+  char text[512] = {};
+  clGetDeviceInfo(device, name, sizeof text - 1, text, nullptr);
+  return text;
+}
+
 std::string platform_name(cl_platform_id platform) {
   char name[256] = {};
   clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof name - 1, name, nullptr);
@@ -25,6 +33,7 @@ std::string platform_name(cl_platform_id platform) {
 }
 
 std::vector<Candidate> all_devices() {
+  const DriverSearch search;
   // Our own ICD may be registered on this machine: it must not answer, or the daemon would serve other
   // daemons.
   ::setenv("REMOTECL_DISABLE", "1", 1);
@@ -39,13 +48,21 @@ std::vector<Candidate> all_devices() {
     if (clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, nullptr, &count) != CL_SUCCESS) continue;
     std::vector<cl_device_id> ids(count);
     clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, count, ids.data(), nullptr);
-    for (const cl_device_id id : ids) {
-      char name[512] = {};
-      clGetDeviceInfo(id, CL_DEVICE_NAME, sizeof name - 1, name, nullptr);
-      candidates.push_back({platform, id, name});
-    }
+    for (const cl_device_id id : ids) candidates.push_back({platform, id, device_text(id, CL_DEVICE_NAME)});
   }
   return candidates;
+}
+
+// GPUs of this machine that are no candidates, as text for people.
+std::vector<std::string> missing_gpus(const std::vector<Candidate>& candidates) {
+  std::vector<std::string> drivers;
+  for (const Candidate& candidate : candidates) {
+    cl_device_type type = 0;
+    clGetDeviceInfo(candidate.id, CL_DEVICE_TYPE, sizeof type, &type, nullptr);
+    if ((type & CL_DEVICE_TYPE_GPU) == 0) continue;
+    drivers.push_back(platform_name(candidate.platform) + ", " + device_text(candidate.id, CL_DEVICE_VENDOR));
+  }
+  return unserved(visible_gpus(), drivers);
 }
 
 bool matches(std::string_view entry, std::size_t index, const std::string& name) {
@@ -98,6 +115,7 @@ std::vector<Candidate> select(std::string_view selection, const std::vector<Cand
 
 NativeDriver::NativeDriver(std::string_view selection) {
   const auto candidates = all_devices();
+  for (const std::string& text : missing_gpus(candidates)) log_warning("{}", text);
   if (candidates.empty()) {
     throw NoDevice(
         "no OpenCL driver with a device was found; install one (the GPU maker's, or for a CPU device "

@@ -25,14 +25,17 @@ def daemon_environment(environment: Mapping[str, str]) -> dict[str, str]:
     if not drivers and _vendors.wheel_pocl():
         raise RemoteCLError(f"no OpenCL driver can be used: {NO_LINKER}; {LINKER_REMEDY}")
     result = dict(environment)
-    if drivers != _vendors.drivers_in(_vendors.vendors_setting(environment)):
-        result["OCL_ICD_VENDORS"] = _vendors.directory_with(drivers)
+    # The daemon itself finds the drivers of the system, and those of GPUs that nothing names.
+    added = [driver for driver in drivers if driver not in _vendors.drivers_in(_vendors.vendors_setting(environment))]
+    if added:
+        result["OCL_ICD_FILENAMES"] = ":".join(added)
     return result
 
 
 def native_drivers(environment: Mapping[str, str]) -> list[str]:
     """The drivers configured there but remotecl itself, and PoCL's wheel unless a PoCL is among them."""
     configured = _vendors.drivers_in(_vendors.vendors_setting(environment))
+    configured += filter(None, environment.get("OCL_ICD_FILENAMES", "").split(":"))
     drivers = [driver for driver in configured if not _vendors.is_remotecl(driver)]
     pocl = _vendors.wheel_pocl()
     if pocl and not any(map(_vendors.is_pocl, drivers)) and wheel_pocl_can_link(environment):

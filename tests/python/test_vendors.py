@@ -110,20 +110,30 @@ def linker(tmp_path):
     return str(program.parent)
 
 
-def test_a_daemon_gets_no_remotecl_and_the_wheels_pocl_once(tmp_path, monkeypatch, linker):
+def test_a_daemon_gets_the_wheels_pocl_once_beside_the_drivers_of_the_system(tmp_path, monkeypatch, linker):
     monkeypatch.setattr(_vendors, "wheel_pocl", lambda: "/wheel/libpocl-1.so")
     vendors = tmp_path / "vendors"
     write_icd(vendors, "remotecl.icd", "/anywhere/libremotecl.so")
     write_icd(vendors, "gpu.icd", "libgpu.so")
 
-    def drivers() -> list[str]:
-        environment = _daemon.daemon_environment({"OCL_ICD_VENDORS": str(vendors), "KEPT": "1", "PATH": linker})
-        assert environment["KEPT"] == "1"
-        return _vendors.drivers_in(environment["OCL_ICD_VENDORS"])
-
-    assert drivers() == ["libgpu.so", "/wheel/libpocl-1.so"]
+    given = {"OCL_ICD_VENDORS": str(vendors), "OCL_ICD_FILENAMES": "/a/libfast.so", "KEPT": "1", "PATH": linker}
+    added = {**given, "OCL_ICD_FILENAMES": "/a/libfast.so:/wheel/libpocl-1.so"}
+    assert _daemon.daemon_environment(given) == added
+    assert _daemon.native_drivers(given) == ["libgpu.so", "/a/libfast.so", "/wheel/libpocl-1.so"]
     write_icd(vendors, "pocl.icd", "libpocl.so.2.10.0")
-    assert drivers() == ["libgpu.so", "libpocl.so.2.10.0"]
+    assert _daemon.daemon_environment(given) == given
+    assert _daemon.native_drivers(given) == ["libgpu.so", "libpocl.so.2.10.0", "/a/libfast.so"]
+
+
+def test_a_server_finds_drivers_that_only_khronos_loader_would(tmp_path):
+    """Containers of NVIDIA name theirs so."""
+    drivers = _daemon.native_drivers(remotecl._loader.original_environment())
+    empty = tmp_path / "vendors"
+    empty.mkdir()
+    with remotecl.Server(
+        "127.0.0.1:0", environment={"OCL_ICD_VENDORS": str(empty), "OCL_ICD_FILENAMES": ":".join(drivers)}
+    ) as server:
+        assert remotecl.status(server.address)
 
 
 def test_a_daemon_keeps_a_setting_that_needs_no_change(tmp_path, monkeypatch):

@@ -87,13 +87,13 @@ class LocalChecks:
     def drivers(self) -> Iterator[Finding]:
         """Every driver that a daemon here would use, each in a process of its own."""
         try:
-            settings = _daemon.daemon_environment(self._environment)
+            _daemon.daemon_environment(self._environment)
         except RemoteCLError:
             yield Finding("drivers", "problem", f"none can be used: {_daemon.NO_LINKER}", _daemon.LINKER_REMEDY)
             return
-        place = _vendors.vendors_setting(settings)
+        place = _vendors.vendors_setting(self._environment)
         yield from self._broken_files(_vendors.vendors_setting(self._environment))
-        drivers = [driver for driver in _vendors.drivers_in(place) if not _vendors.is_remotecl(driver)]
+        drivers = _daemon.native_drivers(self._environment)
         if not drivers:
             remedy = (
                 "to serve this machine's devices, install a driver: the GPU maker's, or for a CPU device "
@@ -155,6 +155,21 @@ class LocalChecks:
             yield Finding(name, "problem", f"is not of version {remotecl.__version__}; it says: {said}", REINSTALL)
             return
         yield Finding(name, "ok", f"{command[0]}, version {version}")
+        yield from self._unserved_gpus(command[0])
+
+    def _unserved_gpus(self, daemon: str) -> Iterator[Finding]:
+        settings = _daemon.daemon_environment(self._environment)
+        try:
+            ended = subprocess.run(
+                [daemon, "--list-devices"],
+                env=settings, capture_output=True, text=True, timeout=self._timeout_s, check=False,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            return  # the drivers' own checks say which one hangs
+        for line in ended.stderr.splitlines():
+            gpu, found, remedy = line.partition(" that no OpenCL driver serves: ")
+            if found:
+                yield Finding("GPUs", "problem", gpu.partition("warning: ")[2] + found.rstrip(": "), remedy)
 
 
 def device_finding(name: str, device: str, error: str) -> Finding:
