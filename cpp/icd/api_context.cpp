@@ -43,6 +43,7 @@ cl_context make_context(std::vector<Device*> devices, std::vector<cl_context_pro
   // ResidencyDirectory names at most 63 devices of a context.
   require(devices.size() <= kLocationMax, CL_OUT_OF_RESOURCES);
   for (const Device* device : devices) require(!device->session().lost(), CL_DEVICE_NOT_AVAILABLE);
+  Platform::instance().mark_used();
   return make_ref<Context>(std::move(devices), std::move(properties), notify, user_data).detach()->handle();
 }
 

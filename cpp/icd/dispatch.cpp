@@ -8,6 +8,7 @@
 #include "icd/extensions.h"
 #include "icd/unsupported.h"
 #include "runtime/client/platform.h"
+#include "runtime/client/wanted_servers.h"
 
 namespace {
 
@@ -183,6 +184,8 @@ extern "C" REMOTECL_VISIBLE cl_int CL_API_CALL clIcdGetPlatformIDsKHR(cl_uint nu
     Platform& platform = Platform::instance();
     platform.connect_configured();
     const bool configured = platform.configured();
+    if (!configured) wanted_servers::judge_unnamed();
+    platform.mark_listed();
     if (num_platforms != nullptr) *num_platforms = configured ? 1 : 0;
     icd::require(configured, CL_PLATFORM_NOT_FOUND_KHR);
     if (platforms != nullptr) *platforms = platform.handle();

@@ -7,8 +7,8 @@
 
 #include "runtime/base/settings.h"
 #include "runtime/client/fork.h"
-#include "runtime/client/notice.h"
 #include "runtime/client/operations.h"
+#include "runtime/client/wanted_servers.h"
 #include "runtime/transport/busy_poll.h"
 
 namespace remotecl {
@@ -36,14 +36,15 @@ void Platform::connect_configured() {
   const char* configured = std::getenv("REMOTECL_SERVERS");
   if (configured == nullptr) return;
   std::vector<ServerName> names;
+  std::vector<std::string> errors;
   try {
     names = parse_server_names(configured, kDefaultPort);
   } catch (const std::invalid_argument& error) {
-    notice(std::string("REMOTECL_SERVERS: ") + error.what());
+    errors.push_back(std::string("REMOTECL_SERVERS: ") + error.what());
   }
   if (names.size() > kServersMax) {
-    notice("REMOTECL_SERVERS names " + std::to_string(names.size()) + " servers; those after the first " +
-           std::to_string(kServersMax) + " are left out");
+    errors.push_back("REMOTECL_SERVERS names " + std::to_string(names.size()) + " servers; those after the first " +
+                     std::to_string(kServersMax) + " are left out");
     names.resize(kServersMax);
   }
   auto sessions = open(names);
@@ -52,9 +53,11 @@ void Platform::connect_configured() {
       add(names[i], sessions[i].get());
     } catch (const std::exception& error) {  // also for want of a descriptor or a thread
       servers_.push_back({names[i].address, nullptr, error.what(), names[i].text()});
-      notice(error.what());
+      errors.emplace_back(error.what());
     }
   }
+  wanted_servers::judge(errors, !sessions_.empty());
+  are_wanted_ = !sessions_.empty();
 }
 
 void Platform::connect(const std::string& servers) {
@@ -124,6 +127,7 @@ void Platform::leave_all() {
   Platform& platform = instance();
   const std::unique_lock lock(platform.mutex_, std::try_to_lock);
   if (!lock.owns_lock()) return;
+  if (platform.are_wanted_ && platform.is_listed_ && !platform.is_used_) wanted_servers::tell_unused();
   for (const auto& session : platform.sessions_) session->leave();
 }
 

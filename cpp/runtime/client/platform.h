@@ -25,7 +25,7 @@ class Platform final : public Handle<_cl_platform_id, HandleTag::kPlatform, CL_I
   static Platform& instance();
 
   // Connects to the servers of REMOTECL_SERVERS, once. What cannot be reached is said on stderr (unless REMOTECL_LOG is
-  // "off") and left out. Does nothing when REMOTECL_DISABLE is on.
+  // "off") and left out, or ends the process (wanted_servers). Does nothing when REMOTECL_DISABLE is on.
   void connect_configured();
   // Connects to more servers; throws ConnectionError or std::invalid_argument, and then none of them is added.
   // Servers that are connected already are skipped; the devices of one that was lost are replaced by new ones.
@@ -34,6 +34,9 @@ class Platform final : public Handle<_cl_platform_id, HandleTag::kPlatform, CL_I
   bool disconnect(const Address& address);
   // Whether any server has been configured or connected: without one, no platform is reported.
   bool configured();
+  // A loader has got the platform; the program has made a context.
+  void mark_listed() { is_listed_ = true; }
+  void mark_used() { is_used_ = true; }
 
   // Those that are lost, too, until their server is connected again.
   std::vector<Device*> devices();
@@ -49,6 +52,9 @@ class Platform final : public Handle<_cl_platform_id, HandleTag::kPlatform, CL_I
 
   std::mutex mutex_;
   bool read_environment_ = false;
+  bool are_wanted_ = false;  // servers of REMOTECL_SERVERS are connected
+  std::atomic<bool> is_listed_{false};
+  std::atomic<bool> is_used_{false};
   std::vector<ServerStatus> servers_;
   std::vector<std::unique_ptr<Session>> sessions_;  // lost ones, too
   std::vector<Device*> devices_;
