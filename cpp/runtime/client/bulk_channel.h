@@ -36,6 +36,7 @@ class BulkChannel {
     std::chrono::milliseconds timeout;
     std::chrono::milliseconds window;  // how long it is tried to connect again
     Reconnector* reconnector;          // null: what is lost stays so
+    unsigned streams;                  // over how many connections all channels together may go
   };
 
   BulkChannel(Session& session, unsigned number) : session_(session), number_(number) {}

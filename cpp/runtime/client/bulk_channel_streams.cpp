@@ -39,8 +39,8 @@ void BulkChannel::give_up_in_forks(int descriptor) {
 unsigned BulkChannel::connect(const Joining& joining) {
   const std::uint64_t resumable = joining.reconnector != nullptr ? kFeatureResumable : 0;
   const unsigned wanted = number_ == 0 ? bulk_channels(kBulkChannelsMax) : 1;
-  const std::uint64_t features = bulk_features() | stripes_features() | resumable | features_of_channel(number_) |
-                                 features_of_channel_count(wanted);
+  const std::uint64_t features = bulk_features() | stripes_features(joining.streams) | resumable |
+                                 features_of_channel(number_) | features_of_channel_count(wanted);
   auto first = joining.dialer.connect(joining.timeout);
   const Welcome welcome = greet_session(*first, joining.address, Role::kBulk, joining.invitation, features);
   const unsigned channels = std::clamp(channel_count_of(welcome.features), 1u, wanted);
@@ -89,7 +89,7 @@ void BulkChannel::make_resumable(const Joining& joining) {
   if (std::thread::hardware_concurrency() >= CopyHelper::kCoresMin) made->copy_beside();
   stream_ = made.get();
   connection_ = std::move(made);
-  joining.reconnector->add(*stream_, Role::kBulk, number_, stripes_features());
+  joining.reconnector->add(*stream_, Role::kBulk, number_, stripes_features(joining.streams));
 }
 
 // What is in the memory stays there while the connection beside it is made again.

@@ -14,6 +14,7 @@
 #include "runtime/client/tracer.h"
 #include "runtime/greeting/dialer.h"
 #include "runtime/greeting/greeting.h"
+#include "runtime/greeting/stripes.h"
 #include "runtime/transport/tcp.h"
 
 namespace remotecl {
@@ -22,7 +23,8 @@ Session::Session(const ServerName& server, std::uint32_t index)
       index_(index),
       window_(reconnect_window()),
       dialer_(server),
-      is_exclusive_(server.is_exclusive) {
+      is_exclusive_(server.is_exclusive),
+      bulk_streams_max_(server.streams != 0 ? server.streams : remotecl::bulk_streams()) {
   connect();
   receive_device_list();
   wake_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

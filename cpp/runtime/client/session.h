@@ -200,6 +200,7 @@ class Session {
   const std::chrono::milliseconds window_;  // how long it is tried to connect again
   const Dialer dialer_;
   const bool is_exclusive_;
+  const unsigned bulk_streams_max_;
   StreamPair streams_;  // the channels have their own
   std::shared_ptr<Connection> control_;
   std::shared_ptr<ControlWriter> writer_;  // the write side of control_

@@ -54,7 +54,7 @@ void Session::connect() {
     reconnector_->add(*streams_.control(), Role::kControl);
   }
   writer_ = std::make_shared<ControlWriter>(control_);
-  connect_channels({address_, invitation, dialer_, kConnectTimeout, window_, reconnector_.get()});
+  connect_channels({address_, invitation, dialer_, kConnectTimeout, window_, reconnector_.get(), bulk_streams_max_});
 }
 
 // The further ones side by side: each takes a few round trips.

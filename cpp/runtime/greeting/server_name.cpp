@@ -6,6 +6,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "runtime/protocol/frames.h"
+
 namespace remotecl {
 namespace {
 
@@ -61,6 +63,12 @@ std::string set_option(ServerName& name, std::string_view key, std::string_view 
     name.is_exclusive = text == "yes";
     return name.is_exclusive ? "" : quoted + "must be yes";
   }
+  if (key == "streams") {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), name.streams);
+    const bool is_number = error == std::errc{} && end == text.data() + text.size();
+    const bool is_possible = is_number && name.streams >= 1 && name.streams <= kStripesMax;
+    return is_possible ? "" : quoted + "must be a number from 1 to " + std::to_string(kStripesMax);
+  }
   const std::pair<std::string_view, std::string*> files[] = {{"token", &name.token_file},
                                                              {"ca", &name.trust.ca_file},
                                                              {"certificate", &name.trust.certificate_file},
@@ -94,6 +102,7 @@ std::string ServerName::text() const {
   add("certificate", trust.certificate_file);
   add("key", trust.key_file);
   add("exclusive", is_exclusive ? "yes" : "");
+  add("streams", streams != 0 ? std::to_string(streams) : "");
   return text;
 }
 
@@ -107,6 +116,9 @@ ServerName parse_server_name(std::string_view text, std::uint16_t default_port) 
     wrong = set_option(name, key, value);
   }
   if (wrong.empty()) wrong = what_is_missing(name.trust);
+  if (text.starts_with('@')) {
+    wrong = "groups are known to Python's remotecl and its command only; start the program by `remotecl run`";
+  }
   if (!wrong.empty()) {
     throw std::invalid_argument(
         "\"" + std::string(text) + "\" is not a server: " + wrong +

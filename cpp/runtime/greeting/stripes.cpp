@@ -40,7 +40,7 @@ unsigned bulk_streams() {
   return number ? static_cast<unsigned>(*number) : streams_of(std::thread::hardware_concurrency());
 }
 
-std::uint64_t stripes_features() { return features_of_stripes(bulk_streams()); }
+std::uint64_t stripes_features(unsigned wanted) { return features_of_stripes(wanted); }
 
 std::uint64_t taken_stripes(const Hello& hello, unsigned channels) {
   if (hello.role != Role::kBulk && hello.role != Role::kPeerBulk) return 0;

@@ -13,9 +13,9 @@ namespace remotecl {
 // smaller number is used.
 unsigned bulk_streams();
 
-// The features that ask for them in the Hello of a connection for bulk data, and what a server takes of those that a
-// Hello names, for one of so many channels.
-std::uint64_t stripes_features();
+// The features that ask for them, or for so many, in the Hello of a connection for bulk data, and what a server takes
+// of those that a Hello names, for one of so many channels.
+std::uint64_t stripes_features(unsigned wanted = bulk_streams());
 std::uint64_t taken_stripes(const Hello& hello, unsigned channels = 1);
 
 // Makes a connection, before any greeting; where it is TLS, that may take until the deadline. Throws ConnectionError.

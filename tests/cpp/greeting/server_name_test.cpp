@@ -51,6 +51,16 @@ TEST(ServerNames, AskForDevicesAlone) {
   EXPECT_THROW(parse_server_name("gpu1?exclusive=perhaps", 10990), std::invalid_argument);
 }
 
+TEST(ServerNames, SayOverHowManyConnectionsBulkDataGoes) {
+  EXPECT_EQ(parse_server_name("gpu1", 10990).streams, 0u);
+  const ServerName name = parse_server_name("gpu1?streams=8", 10990);
+  EXPECT_EQ(name.streams, 8u);
+  EXPECT_EQ(name.text(), "gpu1:10990?streams=8");
+  for (const char* const wrong : {"gpu1?streams=0", "gpu1?streams=9", "gpu1?streams=2x", "gpu1?streams=many"}) {
+    EXPECT_THROW(parse_server_name(wrong, 10990), std::invalid_argument) << wrong;
+  }
+}
+
 TEST(ServerNames, WhatIsWrongIsQuotedAndExplained) {
   const auto expect = [](const char* text, const char* words) {
     try {
