@@ -44,6 +44,7 @@ struct Options {
   unsigned drain_s = 0;
   std::string token_file;
   std::vector<std::string> tls;  // files of the certificate and of its key
+  bool has_new_tls = false;
   std::string client_ca;
   std::vector<std::string> new_certificate;
   std::string limits_file;
@@ -91,10 +92,14 @@ void write_new_file(const std::string& path, const std::string& text, mode_t mod
   ::close(descriptor);
 }
 
-int write_certificate(const std::vector<std::string>& files) {
+std::vector<std::string> host_names() {
   char host[HOST_NAME_MAX + 1] = {};
   const bool is_named = ::gethostname(host, sizeof host - 1) == 0 && host[0] != 0;
-  const NewCertificate made = make_certificate({is_named ? host : "localhost", "localhost"});
+  return {is_named ? host : "localhost", "localhost"};
+}
+
+int write_certificate(const std::vector<std::string>& files) {
+  const NewCertificate made = make_certificate(host_names());
   write_new_file(files[1], made.key, 0600);
   write_new_file(files[0], made.certificate, 0644);
   std::printf("pin=%s\n", pin_text(made.pin).c_str());
@@ -185,7 +190,11 @@ int run(const Options& options) {
   std::optional<AccessToken> token;
   if (!options.token_file.empty()) token = read_token(options.token_file);
   std::optional<TlsServer> tls;
+  if (!options.client_ca.empty() && options.tls.empty() && !options.has_new_tls) {
+    throw std::invalid_argument("--tls-client-ca needs --tls or --tls-new: certificates are shown by TLS");
+  }
   if (!options.tls.empty()) tls.emplace(TlsServerFiles{options.tls[0], options.tls[1], options.client_ca});
+  if (options.has_new_tls) tls.emplace(TlsServerFiles{"", "", options.client_ca, host_names()});
   const std::string pin = tls ? pin_text(tls->pin()) : "";
   std::optional<server::ProcessCommand> isolation;
   if (options.isolate) isolation = session_process(options);
@@ -227,9 +236,11 @@ int main(int argc, char** argv) {
                      "speak TLS only: PEM files of the certificate and of its key; `remotecl keygen` "
                      "makes both");
   tls->expected(2)->type_name("CERTIFICATE KEY");
+  app.add_flag("--tls-new", options.has_new_tls,
+               "speak TLS only, with a new key for this run; whoever starts it gets the pin that it prints")
+      ->excludes(tls);
   app.add_option("--tls-client-ca", options.client_ca,
-                 "let in only clients whose certificate is signed by one in this PEM file; they need no token then")
-      ->needs(tls);
+                 "let in only clients whose certificate is signed by one in this PEM file; they need no token then");
   app.add_option("--make-certificate", options.new_certificate,
                  "write a new key and a certificate that it has signed itself, print its pin, and end")
       ->expected(2)

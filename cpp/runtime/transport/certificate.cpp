@@ -81,6 +81,12 @@ Certificate certificate_for(EVP_PKEY* key, const std::vector<std::string>& host_
   return made;
 }
 
+Key new_key() {
+  Key key(EVP_PKEY_Q_keygen(crypto_library(), nullptr, "EC", "P-256"));
+  if (!key) throw std::runtime_error(crypto_error());
+  return key;
+}
+
 std::string content(BIO* bio) {
   char* bytes = nullptr;
   const long size = BIO_get_mem_data(bio, &bytes);
@@ -123,9 +129,19 @@ KeyPin use_certificate(ssl_ctx_st* context, const std::string& certificate_file,
   return pin;
 }
 
+KeyPin use_new_certificate(ssl_ctx_st* context, const std::vector<std::string>& host_names) {
+  const Key key = new_key();
+  const Certificate certificate = certificate_for(key.get(), host_names);
+  KeyPin pin{};
+  if (SSL_CTX_use_certificate(context, certificate.get()) != 1 || SSL_CTX_use_PrivateKey(context, key.get()) != 1 ||
+      !pin_of(*certificate, pin)) {
+    throw std::runtime_error(crypto_error());
+  }
+  return pin;
+}
+
 NewCertificate make_certificate(const std::vector<std::string>& host_names) {
-  const Key key(EVP_PKEY_Q_keygen(crypto_library(), nullptr, "EC", "P-256"));
-  if (!key) throw std::runtime_error(crypto_error());
+  const Key key = new_key();
   const Certificate certificate = certificate_for(key.get(), host_names);
   const Bio certificate_text(BIO_new(BIO_s_mem())), key_text(BIO_new(BIO_s_mem()));
   NewCertificate made{};

@@ -17,6 +17,10 @@ bool pin_of(const x509_st& certificate, KeyPin& pin);
 // key is in a file that nobody else may read. Gives the key's pin. Throws ConnectionError.
 KeyPin use_certificate(ssl_ctx_st* context, const std::string& certificate_file, const std::string& key_file);
 
+// The same with a new key, which is never written anywhere, and a certificate for it that it has signed itself, for
+// these names. Throws std::runtime_error.
+KeyPin use_new_certificate(ssl_ctx_st* context, const std::vector<std::string>& host_names);
+
 // A new key, and a certificate for it that it has signed itself, both PEM.
 struct NewCertificate {
   std::string certificate;

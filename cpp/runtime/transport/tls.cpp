@@ -69,7 +69,8 @@ std::unique_ptr<TlsConnection> TlsClient::wrap(std::unique_ptr<StreamConnection>
 
 TlsServer::TlsServer(const TlsServerFiles& files)
     : asks_for_certificates_(!files.client_ca.empty()), context_(make_context(TLS_server_method())) {
-  pin_ = use_certificate(context_.get(), files.certificate, files.key);
+  pin_ = files.certificate.empty() ? use_new_certificate(context_.get(), files.host_names)
+                                   : use_certificate(context_.get(), files.certificate, files.key);
   if (!asks_for_certificates_) return;
   SSL_CTX_set_max_cert_list(context_.get(), kClientsCertificatesMax);
   trust_issuer(context_.get(), files.client_ca);

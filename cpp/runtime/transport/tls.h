@@ -29,9 +29,10 @@ class TlsClient {
 };
 
 struct TlsServerFiles {
-  std::string certificate;
+  std::string certificate;  // empty: one for these names and a new key, as long as the server lives
   std::string key;
   std::string client_ca;  // PEM: whoever signs clients' certificates; empty: clients need none
+  std::vector<std::string> host_names = {};
 };
 
 // The accepting side. Any thread.
