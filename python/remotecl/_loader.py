@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable
 from pathlib import Path
 
-from . import _vendors
+from . import _config, _vendors
 from .errors import ActivationError, RemoteCLError
 
 # How activate() went; later calls repeat it. Once our library is mapped by remotecl._core, the question
@@ -48,7 +49,8 @@ def activate() -> None:
     at nothing else. The loader in PyOpenCL's own wheel finds remotecl without that. Calling it again has no further
     effect.
 
-    Where ``REMOTECL_SERVERS`` names servers, it also sets ``PYOPENCL_CTX=remotecl`` unless you have set that or
+    Short names and groups of the configuration file in ``REMOTECL_SERVERS`` become the servers that they stand for.
+    Where that names servers, it also sets ``PYOPENCL_CTX=remotecl`` unless you have set that or
     ``PYOPENCL_TEST``, so that ``pyopencl.create_some_context()`` takes a remote device and not the first local one.
 
     Raises:
@@ -65,6 +67,7 @@ def activate() -> None:
     global _done, _failure
     if not _done:
         _failure = _activate_once()
+        _resolve_servers()
         _prefer_remote_devices()
         _done = True
     if _failure:
@@ -80,6 +83,18 @@ def original_environment() -> dict[str, str]:
         else:
             environment[name] = value
     return environment
+
+
+def _resolve_servers() -> None:
+    """Short names and groups in ``REMOTECL_SERVERS`` become what the client library takes."""
+    named = os.environ.get("REMOTECL_SERVERS", "")
+    try:
+        resolved = ",".join(_config.resolve_all([named]))
+    except RemoteCLError as error:
+        warnings.warn(str(error), RuntimeWarning, stacklevel=4)
+        return
+    if resolved != ",".join(name.strip() for name in named.split(",") if name.strip()):
+        _change("REMOTECL_SERVERS", resolved)
 
 
 def _prefer_remote_devices() -> None:

@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import IO
 
 _READY = "listening on "
+_PIN = "TLS with pin="
 _LINES_KEPT = 200
 
 STOP_TIMEOUT_S = 10.0
@@ -67,6 +68,11 @@ class DaemonProcess:
     def address(self) -> str:
         """``host:port`` that the daemon says it listens on; empty until it does."""
         return self._output.address
+
+    @property
+    def pin(self) -> str:
+        """``sha256:...``, the key that the daemon shows; empty without TLS, and until it listens."""
+        return self._output.pin
 
     @property
     def pid(self) -> int:
@@ -147,13 +153,15 @@ def _loaded_core() -> ModuleType | None:
 class _Output:
     """Reads both outputs of a daemon for as long as it lives, so that it never blocks on a full pipe.
 
-    Owned by one DaemonProcess; its two threads end with the daemon. `address` is written before `_decided` is set.
+    Owned by one DaemonProcess; its two threads end with the daemon. `address` and `pin` are written before `_decided`
+    is set.
     """
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         assert process.stdout is not None
         assert process.stderr is not None
         self.address = ""
+        self.pin = ""
         self._decided = threading.Event()
         self._error_lines: deque[str] = deque(maxlen=_LINES_KEPT)
         self._threads = [
@@ -177,6 +185,8 @@ class _Output:
     def _read_output(self, stream: IO[str]) -> None:
         with stream:
             for line in stream:
+                if not self.address and line.startswith(_PIN):
+                    self.pin = line[len(_PIN) :].strip()
                 if not self.address and line.startswith(_READY):
                     self.address = line[len(_READY) :].strip()
                     self._decided.set()

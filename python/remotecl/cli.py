@@ -13,11 +13,20 @@ from types import ModuleType
 
 import remotecl
 
-from . import _loader, _vendors
-from .connection import configured_servers, connect_servers, find_platform, import_pyopencl, native
+from . import _config, _loader, _run, _vendors
+from .connection import (
+    configured_servers,
+    connect_servers,
+    find_platform,
+    import_pyopencl,
+    named_servers,
+    native,
+)
 from .errors import RemoteCLError, ServerUnreachable
 from .inspect import ServerInfo, links, native_platform_of, server_of, servers
-from .keygen import default_directory, keygen
+from .keygen import keygen, keygen_for
+
+CONFIGURED = "none takes those in REMOTECL_SERVERS, else the configuration's default"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -27,6 +36,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if further and options.run is not _bench:
         parser.error(f"unknown arguments: {' '.join(further)}")
     options.further = further
+    # It is for programs that compute. These commands say themselves what they cannot have, and go on where they can.
+    os.environ.pop("REMOTECL_REQUIRED", None)
     try:
         code: int = options.run(options)
     except RemoteCLError as error:
@@ -45,8 +56,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"remotecl {remotecl.__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
+    _add_run(commands)
     devices = commands.add_parser("devices", help="list servers and their devices")
-    _add_servers(devices, "none takes those in REMOTECL_SERVERS")
+    _add_servers(devices, CONFIGURED)
     devices.set_defaults(run=_devices)
 
     discover = commands.add_parser("discover", help="find servers on the local network and list their devices")
@@ -59,14 +71,15 @@ def _parser() -> argparse.ArgumentParser:
     doctor = commands.add_parser(
         "doctor", help="look for what is wrong with this installation and its servers, and say what helps"
     )
-    _add_servers(doctor, "none takes those in REMOTECL_SERVERS")
+    _add_servers(doctor, CONFIGURED)
     doctor.add_argument("--json", action="store_true", help="print a list of objects instead")
     doctor.add_argument(
         "--timeout", type=_seconds, default=30.0, metavar="SECONDS", help="how long one probe may take (default: 30)"
     )
     doctor.set_defaults(run=_doctor)
     top = commands.add_parser("top", help="watch servers: load, memory, sessions, traffic")
-    _add_servers(top, "none takes those in REMOTECL_SERVERS")
+    top.add_argument("names", nargs="*", metavar="SERVER", help=f"servers or groups to watch; {CONFIGURED}")
+    _add_servers(top, "the same")
     top.add_argument("--interval", type=_seconds, default=1.0, metavar="SECONDS", help="between two looks (default: 1)")
     top.add_argument("--once", action="store_true", help="look once, which takes one interval, and end")
     top.add_argument("--json", action="store_true", help="print a line of JSON for each look")
@@ -75,6 +88,12 @@ def _parser() -> argparse.ArgumentParser:
         "keygen", help="make a token and a certificate, so that a server and its clients can be sure of each other"
     )
     keys.add_argument("directory", nargs="?", type=Path, metavar="DIRECTORY", help="default: ~/.config/remotecl")
+    keys.add_argument(
+        "--for",
+        dest="server",
+        metavar="NAME",
+        help="for one server: both sides' parts, and its section in the configuration",
+    )
     keys.set_defaults(run=_keygen)
 
     icd_path = commands.add_parser("icd-path", help="print the path of the ICD, for other loaders and programs")
@@ -103,14 +122,41 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _add_servers(parser: argparse.ArgumentParser, otherwise: str) -> None:
+def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    run = commands.add_parser(
+        "run",
+        help="run any OpenCL program on servers, or not at all",
+        description="Runs any OpenCL program, in whatever language, with the devices of servers and no others. Where "
+        "one of them cannot be had, the program is not started, and the exit code is 1; else it is the program's.",
+    )
+    which = run.add_mutually_exclusive_group()
+    _add_servers(which, CONFIGURED)
+    which.add_argument("--local", type=_count, metavar="N", help="start N servers on this machine for the program")
+    which.add_argument(
+        "--auto",
+        action="store_true",
+        help="those in REMOTECL_SERVERS or of the configuration, else those announced on the local network",
+    )
+    run.add_argument("--with-local", action="store_true", help="show the program this machine's own drivers, too")
+    run.add_argument("program", nargs=argparse.REMAINDER, metavar="PROGRAM ARGUMENT...", help="what to run")
+    run.set_defaults(run=_run_program)
+
+
+def _add_servers(parser: argparse._ActionsContainer, otherwise: str) -> None:
     parser.add_argument(
         "--servers",
         type=lambda text: [name.strip() for name in text.split(",") if name.strip()],
         default=[],
         metavar="HOST[:PORT],...",
-        help=f"servers to use; {otherwise}",
+        help=f"servers to use, or names and @groups of the configuration; {otherwise}",
     )
+
+
+def _count(text: str) -> int:
+    count = int(text)
+    if count < 1:
+        raise argparse.ArgumentTypeError("it must be at least 1")
+    return count
 
 
 def _matrix_size(text: str) -> int:
@@ -128,15 +174,29 @@ def _seconds(text: str) -> float:
 
 
 def _named_servers(options: argparse.Namespace) -> list[str]:
-    names: list[str] = options.servers or configured_servers()
+    names = named_servers(options.servers) or configured_servers()
     if not names:
-        raise RemoteCLError("no server is named: use --servers host[:port],... or set REMOTECL_SERVERS")
+        raise RemoteCLError(
+            "no server is named: use --servers host[:port],... or set REMOTECL_SERVERS, or have a default in "
+            f"{_config.config_file()}"
+        )
     return names
+
+
+def _run_program(options: argparse.Namespace) -> int:
+    program = options.program[1:] if options.program[:1] == ["--"] else options.program
+    if not program:
+        raise RemoteCLError("no program is named: remotecl run --servers gpu1 PROGRAM ARGUMENT...")
+    if options.local:
+        return _run.run_locally(program, options.local, with_local=options.with_local)
+    servers = _run.found_servers() if options.auto else _named_servers(options)
+    return _run.run(program, servers, with_local=options.with_local)
 
 
 def _top(options: argparse.Namespace) -> int:
     from . import top
 
+    options.servers = [*options.servers, *options.names]
     names = _named_servers(options)
     return top.run(names, interval_s=options.interval, once=options.once, as_json=options.json)
 
@@ -224,7 +284,12 @@ def _doctor(options: argparse.Namespace) -> int:
 
 
 def _keygen(options: argparse.Namespace) -> int:
-    print(keygen(options.directory or default_directory()))
+    if options.server is not None:
+        if options.directory:
+            raise RemoteCLError("keygen --for writes beside the configuration; name no other directory")
+        print(keygen_for(options.server))
+        return 0
+    print(keygen(options.directory or _config.default_folder()))
     return 0
 
 
@@ -241,7 +306,7 @@ def _icd_path(options: argparse.Namespace) -> int:
 def _bench(options: argparse.Namespace) -> int:
     from . import bench
 
-    return bench.run(options.servers, options.further, rows=options.rows, json_file=options.json)
+    return bench.run(named_servers(options.servers), options.further, rows=options.rows, json_file=options.json)
 
 
 def _demo(options: argparse.Namespace) -> int:
@@ -251,7 +316,7 @@ def _demo(options: argparse.Namespace) -> int:
             raise RemoteCLError(f"the demo needs {module}, which is not installed: pip install 'remotecl[demo]'")
     from . import demo
 
-    return demo.main(options.servers, options.platform, options.size)
+    return demo.main(named_servers(options.servers), options.platform, options.size)
 
 
 def _connect_each(names: Sequence[str]) -> list[str]:

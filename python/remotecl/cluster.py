@@ -25,6 +25,10 @@ class ClusterServer(Protocol):
         """``host:port`` that this process reaches the daemon by."""
 
     @property
+    def pin(self) -> str:
+        """``sha256:...``, the key that the daemon shows by TLS; empty without TLS."""
+
+    @property
     def where(self) -> str:
         """Where the daemon runs, in words."""
 
@@ -72,12 +76,12 @@ class Cluster(Stoppable, Generic[ServerT]):
 
     @property
     def names(self) -> list[str]:
-        """What ``REMOTECL_SERVERS`` and `remotecl.connect` take for every daemon: its address, and a file of its token.
+        """What ``REMOTECL_SERVERS`` and `remotecl.connect` take for every daemon: its address, token file and pin.
 
-        The file is only there as long as the cluster is. Without a token these are the `addresses`.
+        The file is only there as long as the cluster is. Without a token and TLS these are the `addresses`.
         """
         file = None if self._token is None else self._token.file
-        return [server_name(address, file) for address in self.addresses]
+        return [server_name(server.address, file, pin=server.pin or None) for server in self._servers]
 
     def connect(self) -> Connection:
         """Connects this process to all daemons; see `remotecl.connect`."""

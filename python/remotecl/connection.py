@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
-from . import _loader, _vendors
+from . import _config, _loader, _vendors
 from ._html import table
 from .errors import ActivationError, RemoteCLError, ServerUnreachable
 
@@ -101,7 +100,10 @@ class Connection:
 
 
 def connect(
-    *servers: str, token_file: str | Path | None = None, pin: str | None = None, ca_file: str | Path | None = None
+    *servers: str | Sequence[str],
+    token_file: str | Path | None = None,
+    pin: str | None = None,
+    ca_file: str | Path | None = None,
 ) -> Connection:
     """Connects this process to servers and gives their devices as PyOpenCL objects.
 
@@ -110,19 +112,21 @@ def connect(
     Servers named in ``REMOTECL_SERVERS`` are connected as well.
 
     Args:
-        servers: one ``"host"``, ``"host:port"`` or ``"[ipv6]:port"`` each; the default port is 10990. A server that
-            asks for a token or speaks TLS has ``"?token=FILE&pin=sha256:..."`` behind it, as in ``REMOTECL_SERVERS``.
+        servers: one ``"host"``, ``"host:port"`` or ``"[ipv6]:port"`` each, or lists of these; the default port is
+            10990. A server that asks for a token or speaks TLS has ``"?token=FILE&pin=sha256:..."`` behind it, as in
+            ``REMOTECL_SERVERS``. Short names and groups (``"@lab"``) are those of the configuration file.
         token_file: the same for all of these servers. Such a server has to prove that it knows the token, too.
         pin: ``"sha256:..."``, the key that all of these servers have to show by TLS; ``remotecl keygen`` and
             ``remotecl-server`` print it.
         ca_file: PEM file of certificates: whoever has signed these servers', which have to be for their names.
 
     Raises:
+        TypeError: a server is named by something else than a text.
         ValueError: no server is named.
         ServerUnreachable: a server cannot be reached, speaks another version, does not know the same token, or has
             another key or certificate than it should.
         ActivationError: the OpenCL loader of this process has run already and cannot see remotecl.
-        RemoteCLError: PyOpenCL is not installed.
+        RemoteCLError: PyOpenCL is not installed, or the configuration file is wrong.
 
     Example::
 
@@ -130,8 +134,7 @@ def connect(
         queue = pyopencl.CommandQueue(connection.context(), connection.devices[0])
         connection = remotecl.connect("gpu3", token_file="/home/me/.config/remotecl/token", pin="sha256:...")
     """
-    names = [part.strip() for server in servers for part in server.split(",") if part.strip()]
-    names = [server_name(name, token_file, pin=pin, ca_file=ca_file) for name in names]
+    names = [server_name(name, token_file, pin=pin, ca_file=ca_file) for name in named_servers(*servers)]
     if not names:
         raise ValueError('name at least one server: remotecl.connect("host[:port]")')
     _loader.activate()
@@ -151,8 +154,19 @@ def connect_servers(names: Sequence[str]) -> None:
 
 
 def configured_servers() -> list[str]:
-    """What ``REMOTECL_SERVERS`` names."""
-    return [name.strip() for name in os.environ.get("REMOTECL_SERVERS", "").split(",") if name.strip()]
+    """What ``REMOTECL_SERVERS`` names, else what the configuration file has as ``default``."""
+    return _config.resolve_all([os.environ.get("REMOTECL_SERVERS", "")]) or _config.default_servers()
+
+
+def named_servers(*servers: str | Sequence[str]) -> list[str]:
+    """The names of servers, from what a user may write: texts, lists of them, short names, groups."""
+    names: list[object] = []
+    for server in servers:
+        names += server if isinstance(server, (list, tuple, set)) else [server]
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f'a server is named by a text, "host[:port]", not by {type(name).__name__}')
+    return _config.resolve_all([str(name) for name in names])
 
 
 def error_text(error: str) -> str:
@@ -187,11 +201,11 @@ def server_name(
     address: str, token_file: str | Path | None, *, pin: str | None = None, ca_file: str | Path | None = None
 ) -> str:
     """How ``REMOTECL_SERVERS`` and `connect` name a server: its address, and how both can be sure of each other."""
-    name = address
-    for option, value in (("token", token_file), ("pin", pin), ("ca", ca_file)):
-        if value is not None:
-            name += f"{'&' if '?' in name else '?'}{option}={quote(str(value), safe='/~:')}"
-    return name
+    options = {"token": token_file, "pin": pin, "ca": ca_file}
+    return _config.with_options(
+        address,
+        "&".join(f"{option}={_config.escaped(str(value))}" for option, value in options.items() if value is not None),
+    )
 
 
 def full_address(name: str) -> str:
@@ -208,8 +222,16 @@ def full_address(name: str) -> str:
 
 def server_of_device(device: pyopencl.Device) -> str:
     """``host:port`` of the server that a device of the platform ``remotecl`` is on."""
-    address: str = native().device_server(device.int_ptr)
+    address: str = native().device_server(device_handle(device))
     return address
+
+
+def device_handle(device: pyopencl.Device) -> int:
+    """What names the device in C. Raises TypeError where it is none."""
+    if not isinstance(device, import_pyopencl().Device):
+        raise TypeError(f"device must be a pyopencl.Device, not {type(device).__name__}")
+    handle: int = device.int_ptr
+    return handle
 
 
 def import_pyopencl() -> ModuleType:

@@ -36,11 +36,20 @@ class DaskServer:
     """
 
     def __init__(
-        self, client: distributed.Client, worker: str, name: str, host: str, devices: DevicesOfWorker, token: str
+        self,
+        client: distributed.Client,
+        worker: str,
+        name: str,
+        host: str,
+        devices: DevicesOfWorker,
+        token: str,
+        *,
+        tls: bool,
     ) -> None:
         self.worker = worker
         self.name = name
         self._address = ""
+        self._pin = ""
         self._actor: Any = None  # a proxy, whose methods give futures
         self._stopping: Any = None
         # Dask keeps the actor, and so the daemon, as long as somebody has this future: the worker lets go of it when
@@ -51,6 +60,7 @@ class DaskServer:
             name,
             devices,
             token,
+            tls,
             actor=True,
             workers=[worker],
             allow_other_workers=False,
@@ -62,6 +72,11 @@ class DaskServer:
     def address(self) -> str:
         """``host:port`` that the daemon listens on, with the host as Dask reaches the worker."""
         return self._address
+
+    @property
+    def pin(self) -> str:
+        """``sha256:...``, the key that the daemon shows by TLS, as Dask has told it; empty without TLS."""
+        return self._pin
 
     @property
     def where(self) -> str:
@@ -94,7 +109,7 @@ class DaskServer:
     def _await_ready(self, deadline: float) -> None:
         try:
             self._actor = self._future.result(timeout=max(deadline - time.monotonic(), 0.0))
-            self._address = self._actor.address().result(_REPLY_TIMEOUT_S)
+            self._address, self._pin = self._actor.address().result(_REPLY_TIMEOUT_S)
         except (TimeoutError, asyncio.TimeoutError) as error:  # the same from Python 3.11 on
             raise ServerStartError(
                 f"{self.where} did not start a daemon in time. Is it busy with long tasks? Start the cluster before "
@@ -125,14 +140,16 @@ class DaskCluster(Cluster[DaskServer]):
     ``CUDA_VISIBLE_DEVICES`` holds for it, too. It ends with `stop()`, with the end of a ``with`` block, with its
     worker, and when this process ends or loses Dask's scheduler.
 
-    The daemons let in only who knows a token that is made for this cluster. It travels through Dask: who can read that
-    (anybody on the network, unless Dask uses TLS) can use them, too.
+    The daemons let in only who knows a token that is made for this cluster, and speak TLS with keys of their own. Token
+    and pins travel through Dask: who can read that (anybody on the network, unless Dask uses TLS) can use the daemons,
+    too, and who can change it can pose as one.
 
     Args:
         client: a synchronous ``distributed.Client``. Its scheduler and workers need ``remotecl`` installed, too.
         devices: which devices a daemon serves, see `Server`; or a mapping to that from each worker's name or address
             (or host, with ``per="host"``); or a function of the worker's name, which runs on the worker.
         per: ``"worker"``, or ``"host"`` for one daemon on each machine, beside one of its workers.
+        tls: whether what moves between this process and the daemons, and between these, is encrypted.
         startup_timeout_s: seconds that it may take until all daemons listen.
 
     Raises:
@@ -157,6 +174,7 @@ class DaskCluster(Cluster[DaskServer]):
         *,
         devices: DevicesOfWorker = "all",
         per: str = "worker",
+        tls: bool = True,
         startup_timeout_s: float = 60.0,
     ) -> None:
         if importlib.util.find_spec("distributed") is None:
@@ -170,6 +188,7 @@ class DaskCluster(Cluster[DaskServer]):
         self._client = client
         self._devices = devices
         self._per = per
+        self._tls = tls
         super().__init__([], FreshToken())
         self._servers += _start_many(self._launches(len(_workers(client, per))), startup_timeout_s)
 
@@ -186,7 +205,7 @@ class DaskCluster(Cluster[DaskServer]):
         return [
             partial(
                 DaskServer, self._client, worker, name, host,
-                _devices_of(self._devices, worker, name, host), self._token.text,
+                _devices_of(self._devices, worker, name, host), self._token.text, tls=self._tls,
             )
             for worker, name, host in free
         ]  # fmt: skip
@@ -195,13 +214,15 @@ class DaskCluster(Cluster[DaskServer]):
 class _WorkerDaemon:
     """The actor on a worker: it owns the daemon there, which ends with it."""
 
-    def __init__(self, host: str, name: str, devices: Devices | Callable[[str], Devices], token: str) -> None:
+    def __init__(
+        self, host: str, name: str, devices: Devices | Callable[[str], Devices], token: str, tls: bool
+    ) -> None:
         chosen = devices(name) if callable(devices) else devices
-        self._server = Server._launched(f"[{host}]:0" if ":" in host else f"{host}:0", chosen, token=token)
+        self._server = Server._launched(f"[{host}]:0" if ":" in host else f"{host}:0", chosen, token=token, tls=tls)
         self._server._await_ready(time.monotonic() + _START_TIMEOUT_S)
 
-    def address(self) -> str:
-        return self._server.address
+    def address(self) -> tuple[str, str]:
+        return self._server.address, self._server.pin
 
     def running(self) -> bool:
         return self._server.running

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from . import _table
 from ._html import Markup, table
-from .connection import decoded, find_platform, import_pyopencl, native, server_of_device
+from .connection import decoded, device_handle, find_platform, import_pyopencl, native, server_of_device
 
 if TYPE_CHECKING:
     import pyopencl
@@ -115,7 +115,8 @@ def server_of(device: pyopencl.Device) -> str:
         device: a ``pyopencl.Device``.
 
     Raises:
-        ValueError: `device` is not a device of the platform ``remotecl``.
+        TypeError: `device` is no ``pyopencl.Device``.
+        ValueError: it is not one of the platform ``remotecl``.
 
     Example::
 
@@ -131,13 +132,14 @@ def native_platform_of(device: pyopencl.Device) -> str:
         device: a ``pyopencl.Device``.
 
     Raises:
-        ValueError: `device` is not a device of the platform ``remotecl``.
+        TypeError: `device` is no ``pyopencl.Device``.
+        ValueError: it is not one of the platform ``remotecl``.
 
     Example::
 
         remotecl.native_platform_of(queue.device)  # "NVIDIA CUDA"
     """
-    name: str = native().device_platform(device.int_ptr)
+    name: str = native().device_platform(device_handle(device))
     return name
 
 

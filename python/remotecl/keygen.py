@@ -7,14 +7,16 @@ import secrets
 import subprocess
 from pathlib import Path
 
-from . import _daemon
+from . import _config, _daemon
 from .connection import server_name
 from .errors import RemoteCLError
 
-
-def default_directory() -> Path:
-    """``~/.config/remotecl``, or where ``XDG_CONFIG_HOME`` puts it."""
-    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "remotecl"
+_NAMES = ("token", "certificate.pem", "key.pem")
+_SERVE = """\
+#!/bin/sh
+cd "$(dirname "$0")" || exit 1
+exec remotecl-server --listen "${LISTEN:-0.0.0.0}" --token-file token --tls certificate.pem key.pem "$@"
+"""
 
 
 def write_token(file: Path) -> str:
@@ -24,13 +26,7 @@ def write_token(file: Path) -> str:
         RemoteCLError: the file exists already, or cannot be written.
     """
     token = secrets.token_hex(32)
-    try:
-        with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as stream:
-            stream.write(f"{token}\n")
-    except FileExistsError:
-        raise _is_there(file) from None
-    except OSError as error:
-        raise RemoteCLError(f"cannot write {file}: {error.strerror}") from error
+    _write_private(file, f"{token}\n")
     return token
 
 
@@ -57,20 +53,16 @@ def write_certificate(certificate: Path, key: Path) -> str:
 def keygen(directory: Path) -> str:
     """Makes a token and a certificate with its key in a directory, and says how a server and its clients use them.
 
+    The file ``pin`` beside them is for scripts.
+
     A token that is there already, without a certificate beside it, is kept.
 
     Raises:
         RemoteCLError: there is a certificate already, or something cannot be written.
     """
-    try:
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise RemoteCLError(f"cannot make {directory}: {error.strerror}") from error
-    directory = directory.resolve()
-    token, certificate, key = (directory / name for name in ("token", "certificate.pem", "key.pem"))
-    pin = write_certificate(certificate, key)
-    if not token.exists():
-        write_token(token)
+    directory = _made(directory)
+    token, certificate, key = (directory / name for name in _NAMES)
+    pin = _write_keys(directory)
     return f"""\
 {token}  only you can read it; copy it to the server and to its clients, for example with scp -p
 {certificate}
@@ -78,6 +70,72 @@ def keygen(directory: Path) -> str:
 Server:  remotecl-server --listen 0.0.0.0 --token-file {token} --tls {certificate} {key}
 Client:  export REMOTECL_SERVERS='{server_name("HOST", token, pin=pin)}'
 Python:  remotecl.connect("HOST", token_file="{token}", pin="{pin}")"""
+
+
+def keygen_for(name: str) -> str:
+    """Makes what a server and its clients need, each side's in a folder, and a section for it in the configuration.
+
+    Args:
+        name: the server's short name, and its host's unless the configuration is changed later.
+
+    Raises:
+        RemoteCLError: there is such a section or folder already, the name is none, or something cannot be written.
+    """
+    config = _config.load()
+    if name in config.servers:
+        raise RemoteCLError(f"{config.file} has [servers.{name}] already; remove it first, or take another name")
+    if not _config.is_short_name(name):
+        raise RemoteCLError(f"{name!r} is no short name of a server; write letters, digits, - and _, like gpu1")
+    own = config.file.parent / name
+    if own.exists():
+        raise _is_there(own)
+    server = _made(own / "server")
+    pin = _write_keys(server)
+    _write_private(own / "token", (server / "token").read_text())
+    (server / "serve.sh").write_text(_SERVE)
+    header = f'servers."{name}"' if "." in name else f"servers.{name}"
+    section = f'[{header}]\ntoken-file = "{name}/token"\npin = "{pin}"\n'
+    try:
+        with config.file.open("a", encoding="utf-8") as stream:
+            stream.write(f"\n{section}" if stream.tell() else section)
+    except OSError as error:
+        raise RemoteCLError(f"cannot write {config.file}: {error.strerror}") from error
+    return f"""\
+{config.file}  has a section [{header}] now; put address = "host:port" there if {name} is not its host's name
+{own}/token  for clients; only you can read it
+{server}  for the server: copy it there, and remove it here, as it has the server's key
+Copy:    scp -pr {server} {name}:remotecl-server
+Server:  sh remotecl-server/serve.sh     (on {name}; LISTEN=HOST:PORT in front, options of remotecl-server behind)
+Client:  remotecl doctor --servers {name}
+Python:  remotecl.connect("{name}")"""
+
+
+def _made(directory: Path) -> Path:
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise RemoteCLError(f"cannot make {directory}: {error.strerror}") from error
+    return directory.resolve()
+
+
+def _write_keys(directory: Path) -> str:
+    """Certificate, key and pin, and a token unless there is one; gives the pin."""
+    token, certificate, key = (directory / name for name in _NAMES)
+    pin = write_certificate(certificate, key)
+    (directory / "pin").write_text(f"{pin}\n")
+    if not token.exists():
+        write_token(token)
+    return pin
+
+
+def _write_private(file: Path, text: str) -> None:
+    try:
+        with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as stream:
+            stream.write(text)
+    except FileExistsError:
+        raise _is_there(file) from None
+    except OSError as error:
+        raise RemoteCLError(f"cannot write {file}: {error.strerror}") from error
 
 
 def _is_there(file: Path) -> RemoteCLError:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import importlib
 import sys
 import threading
+from collections.abc import Sequence
 from typing import Any
 
 from . import _live
 from ._stoppable import Stoppable
 from ._watch import Watch
-from .connection import configured_servers
+from .connection import configured_servers, named_servers
 from .errors import RemoteCLError
 from .status import known_servers
 
@@ -89,14 +90,14 @@ class _View:
         return _live.html(self._servers)
 
 
-def monitor(*servers: str, interval_s: float = 1.0) -> Monitor:
+def monitor(*servers: str | Sequence[str], interval_s: float = 1.0) -> Monitor:
     """Shows servers, their devices and their sessions below the cell, and refreshes that until it is stopped.
 
     It ends with ``.stop()``, or when a cell is interrupted (Kernel, Interrupt). Servers that are lost are shown as lost
     until they are there again. Outside of notebooks it prints plain text. Does not use the servers' devices.
 
     Args:
-        servers: ``"host[:port]"`` each; none takes those of this process, else those in ``REMOTECL_SERVERS``.
+        servers: named as for `connect`; none takes those of this process, else those in ``REMOTECL_SERVERS``.
         interval_s: seconds between two looks.
 
     Raises:
@@ -109,7 +110,7 @@ def monitor(*servers: str, interval_s: float = 1.0) -> Monitor:
         ...  # work
         view.stop()
     """
-    names = list(servers) or known_servers() or configured_servers()
+    names = named_servers(*servers) or known_servers() or configured_servers()
     if not names:
         raise RemoteCLError('no server is known: remotecl.monitor("host[:port]"), or connect to servers before')
     return Monitor(names, interval_s)

@@ -31,7 +31,7 @@ class Server(Stoppable):
             ``{"OCL_ICD_VENDORS": directory}`` to choose its drivers.
         token_file: file of the token that clients have to know; see ``remotecl keygen``.
         tls: PEM files of a certificate and of its key, as ``remotecl keygen`` makes them: the daemon speaks TLS only,
-            and clients name it with ``?pin=`` or ``?ca=``.
+            and clients name it with ``?pin=`` or ``?ca=``. True: with a new key of its own, whose `pin` it tells.
         tls_client_ca: PEM file; clients have to show a certificate that is signed by one in it.
         isolate: whether each session has a process of its own, so that a driver that crashes takes one session with it.
         startup_timeout_s: seconds that it may take until the daemon listens.
@@ -52,7 +52,7 @@ class Server(Stoppable):
         *,
         environment: Mapping[str, str] | None = None,
         token_file: str | Path | None = None,
-        tls: tuple[str | Path, str | Path] | None = None,
+        tls: tuple[str | Path, str | Path] | bool | None = None,
         tls_client_ca: str | Path | None = None,
         isolate: bool = False,
         startup_timeout_s: float = 30.0,
@@ -60,7 +60,9 @@ class Server(Stoppable):
         options: list[str] = []
         if token_file is not None:
             options += ["--token-file", str(token_file)]
-        if tls is not None:
+        if tls is True:
+            options.append("--tls-new")
+        elif tls:
             options += ["--tls", *map(str, tls)]
         if tls_client_ca is not None:
             options += ["--tls-client-ca", str(tls_client_ca)]
@@ -70,16 +72,22 @@ class Server(Stoppable):
         self._await_ready(time.monotonic() + startup_timeout_s)
 
     @classmethod
-    def _launched(cls, listen: str, devices: Devices, *, token: str | None = None) -> Server:
+    def _launched(cls, listen: str, devices: Devices, *, token: str | None = None, tls: bool = False) -> Server:
         """One that may not listen yet: `_await_ready` has to be called. For several at once, or with a token."""
         server = cls.__new__(cls)
-        server._launch(listen, devices, None, [] if token is None else ["--token-file", "-"], token)
+        options = [] if token is None else ["--token-file", "-"]
+        server._launch(listen, devices, None, [*options, *["--tls-new"] * tls], token)
         return server
 
     @property
     def address(self) -> str:
         """``host:port`` that the daemon listens on."""
         return self._daemon.address
+
+    @property
+    def pin(self) -> str:
+        """``sha256:...``, the key that the daemon shows by TLS; empty without TLS."""
+        return self._daemon.pin
 
     @property
     def pid(self) -> int:

@@ -59,13 +59,21 @@ class SSHServer:
     """
 
     def __init__(
-        self, host: str, command: str, devices: Devices, ssh_options: Sequence[str], token: str, *, tunnel: bool
+        self,
+        host: str,
+        command: str,
+        devices: Devices,
+        ssh_options: Sequence[str],
+        token: str,
+        *,
+        tunnel: bool,
+        tls: bool,
     ) -> None:
         self.host = host
         self._address = ""
         self._tunnel = _Tunnel(host, ssh_options) if tunnel else None
         control = self._tunnel.master_options if self._tunnel else _JOIN_MASTER
-        words = ["ssh", *control, *ssh_options, *_SSH_DEFAULTS, host, _remote_command(command, devices, tunnel)]
+        words = ["ssh", *control, *ssh_options, *_SSH_DEFAULTS, host, _remote_command(command, devices, tunnel, tls)]
         try:
             self._daemon = DaemonProcess(words, terminate=False, token=token)
         except FileNotFoundError:
@@ -80,6 +88,11 @@ class SSHServer:
     def remote_address(self) -> str:
         """``host:port`` that the daemon listens on, as its own machine sees it."""
         return self._daemon.address
+
+    @property
+    def pin(self) -> str:
+        """``sha256:...``, the key that the daemon shows by TLS, as ssh has told it; empty without TLS."""
+        return self._daemon.pin
 
     @property
     def where(self) -> str:
@@ -130,15 +143,16 @@ class SSHCluster(Cluster[SSHServer]):
     when the object is collected, and with its ssh connection, thus also when this process ends in whatever way.
 
     The daemons let in only who knows a token that is made for this cluster and travels over ssh. Without a tunnel a
-    daemon listens on the address that ssh has reached its machine by, and **what moves between it and its clients can
-    be read and changed by whoever controls the network between. Where you do not trust that, take** ``tunnel=True``:
-    then it listens on its machine's loopback only. Servers that are reached through tunnels do not reach each other:
-    what moves between them goes through this computer.
+    daemon listens on the address that ssh has reached its machine by and speaks TLS, with a key of its own that ssh
+    tells of. With one it listens on its machine's loopback only; servers that are reached through tunnels do not reach
+    each other: what moves between them goes through this computer.
 
     Args:
         hosts: the machines, as ssh takes them: aliases, ``user@host``.
         devices: which devices a daemon serves, see `Server`; or a mapping from each host to that.
         tunnel: whether to reach the daemons through ssh.
+        tls: whether what moves is encrypted by TLS; None: where there is no tunnel. **Without both, whoever controls
+            the network between can read and change it.**
         command: what runs the daemon there, for the shell there; its options are put behind it. Looked for in
             ``PATH`` and ``~/.local/bin``.
         python: a Python there whose ``remotecl`` is used instead of `command`, such as ``"~/venv/bin/python"``.
@@ -163,6 +177,7 @@ class SSHCluster(Cluster[SSHServer]):
         *,
         devices: Devices | Mapping[str, Devices] = "all",
         tunnel: bool = False,
+        tls: bool | None = None,
         command: str | None = None,
         python: str | None = None,
         ssh_options: Sequence[str] = (),
@@ -175,10 +190,11 @@ class SSHCluster(Cluster[SSHServer]):
         run = command or (f"{python} -c {shlex.quote(_RUN_DAEMON)}" if python else "remotecl-server")
 
         token = FreshToken()
+        has_tls = not tunnel if tls is None else tls
 
         def launch(host: str) -> SSHServer:
             chosen = devices[host] if isinstance(devices, Mapping) else devices
-            return SSHServer(host, run, chosen, ssh_options, token.text, tunnel=tunnel)
+            return SSHServer(host, run, chosen, ssh_options, token.text, tunnel=tunnel, tls=has_tls)
 
         self._hosts = names
         self._launch = launch
@@ -268,7 +284,7 @@ def _free_port() -> int:
         return port
 
 
-def _remote_command(command: str, devices: Devices, tunnel: bool) -> str:
+def _remote_command(command: str, devices: Devices, tunnel: bool, tls: bool) -> str:
     """For the login shell there, whichever that is: a command for sh."""
     # SSH_CONNECTION: client's address and port, and those that it has reached the machine by.
     listen = "set -- _ _ 127.0.0.1" if tunnel else "set -- $SSH_CONNECTION"
@@ -276,7 +292,7 @@ def _remote_command(command: str, devices: Devices, tunnel: bool) -> str:
         f'PATH="$PATH:$HOME/.local/bin"; {listen}; '
         'case $3 in *:*) listen="[$3]:0";; *) listen="$3:0";; esac; '
         f'{command} --listen "$listen" --devices {shlex.quote(devices_option(devices))} '
-        "--token-file - --exit-on-stdin-eof"
+        f"--token-file - {'--tls-new ' * tls}--exit-on-stdin-eof"
     )
     return f"exec sh -c {shlex.quote(script)}"
 

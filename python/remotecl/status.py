@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from . import _table
 from ._table import Table
-from .connection import decoded, error_text, full_address, native
+from .connection import decoded, error_text, full_address, named_servers, native
 from .errors import ServerUnreachable
 from .traffic import Traffic
 
@@ -148,11 +149,11 @@ class ServerStatus:
         return [device_table(title, [self]), session_table("sessions", [self])]
 
 
-def status(*servers: str) -> list[ServerStatus]:
+def status(*servers: str | Sequence[str]) -> list[ServerStatus]:
     """Asks servers how they are, without a session: their devices are not used, nor this process's platform.
 
     Args:
-        servers: ``"host[:port]"`` each. None of them takes those that this process has connected to or tried to.
+        servers: named as for `connect`. None of them takes those that this process has connected to or tried to.
 
     Raises:
         ServerUnreachable: one of them cannot be asked.
@@ -163,7 +164,7 @@ def status(*servers: str) -> list[ServerStatus]:
             print(device.name, device.queue_depth, device.memory_used)
     """
     found = []
-    for server in servers or known_servers():
+    for server in named_servers(*servers) or known_servers():
         with contextlib.closing(Asker(server)) as asker:
             found.append(asker.ask())
     return found

@@ -38,7 +38,9 @@ exit "${code:-0}"
 PROGRAM = """
 import os, pyopencl
 platform = next(p for p in pyopencl.get_platforms() if p.name == "remotecl")
-print(len(os.environ["REMOTECL_SERVERS"].split(",")), len(platform.get_devices()))
+names = os.environ["REMOTECL_SERVERS"].split(",")
+assert all("&pin=sha256:" in name for name in names) and os.environ["REMOTECL_REQUIRED"] == "1"
+print(len(names), len(platform.get_devices()))
 """
 
 
@@ -128,10 +130,13 @@ def test_the_manifests_parts_fit_together(manifest):
     assert rule["ports"] == [{"port": port["containerPort"], "protocol": "TCP"}]
 
     (program,) = job["spec"]["template"]["spec"]["containers"]
-    setting = {variable["name"]: variable["value"] for variable in program["env"]}["REMOTECL_SERVERS"]
+    setting = {variable["name"]: variable.get("value") for variable in program["env"]}["REMOTECL_SERVERS"]
+    pin, servers_setting = program["env"]
+    assert pin["valueFrom"]["secretKeyRef"]["key"] == "pin", "as keygen calls it"
+    assert servers_setting["name"] == "REMOTECL_SERVERS", "Kubernetes expands what stands before it"
     name = servers["metadata"]["name"]
     assert setting.split(",") == [
-        f"{name}-{index}.{service['metadata']['name']}:{port['containerPort']}?token=/keys/token"
+        f"{name}-{index}.{service['metadata']['name']}:{port['containerPort']}?token=/keys/token&pin=$(PIN)"
         for index in range(servers["spec"]["replicas"])
     ]
 
@@ -146,8 +151,7 @@ def test_the_manifests_pods_have_the_token(manifest):
 
 
 def test_the_manifests_commands_exist(manifest, run_remotecl, tmp_path):
-    (tmp_path / "token").write_text("of sixteen bytes")
-    (tmp_path / "token").chmod(0o400)
+    assert run_remotecl("keygen", str(tmp_path)).returncode == 0
     (container,) = manifest["StatefulSet"]["spec"]["template"]["spec"]["containers"]
     program, *arguments = container["command"]
     assert program == "remotecl-server"
@@ -156,6 +160,7 @@ def test_the_manifests_commands_exist(manifest, run_remotecl, tmp_path):
     done = subprocess.run(start, env=CLEAN_ENVIRONMENT, input="", capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "listening on 127.0.0.1:" in done.stdout
+    assert f"TLS with pin={(tmp_path / 'pin').read_text().strip()}" in done.stdout
 
     (client,) = manifest["Job"]["spec"]["template"]["spec"]["containers"]
     program, *arguments = client["command"]

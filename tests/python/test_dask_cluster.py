@@ -85,6 +85,8 @@ def test_daemons_belong_to_their_workers_and_stop_with_the_cluster(client, run_r
         friend = run_remotecl("devices", "--servers", ",".join(cluster.names))
         assert friend.returncode == 0, friend.stderr
         stranger = run_remotecl("devices", "--servers", cluster.addresses[0])
+        assert "it speaks TLS only" in stranger.stderr
+        stranger = run_remotecl("devices", "--servers", f"{cluster.addresses[0]}?pin={cluster.servers[0].pin}")
         assert "asks for a token" in stranger.stderr
         owners = daemons_of(client)
         assert [len(owners[server.worker]) for server in cluster.servers] == [1] * WORKERS

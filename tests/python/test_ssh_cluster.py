@@ -87,6 +87,20 @@ def test_only_who_has_the_clusters_token_is_let_in(sshd, run_remotecl):
     assert "asks for a token" in stranger.stderr
 
 
+def test_without_a_tunnel_it_speaks_tls_with_a_key_that_ssh_has_told(sshd, run_remotecl):
+    def devices(tls: bool | None, hide_pin: bool) -> str:
+        options = {"python": sys.executable, "ssh_options": sshd.options, "tls": tls}
+        with remotecl.SSHCluster(["one"], **options) as cluster:
+            name = cluster.names[0].partition("&pin=")[0] if hide_pin else cluster.names[0]
+            assert ("&pin=sha256:" in cluster.names[0]) == (tls is not False)
+            done = run_remotecl("devices", "--servers", name)
+            return done.stderr or done.stdout.split()[1].rstrip(",")
+
+    assert devices(None, hide_pin=False) == "connected"
+    assert "it speaks TLS only" in devices(None, hide_pin=True)
+    assert devices(False, hide_pin=True) == "connected"
+
+
 def test_a_job_through_tunnels(sshd):
     report, errors = run_job(ssh_options=sshd.options, tunnel=True)
     assert not set(report["addresses"]) & set(report["remote"])

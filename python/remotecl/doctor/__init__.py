@@ -19,7 +19,7 @@ def examine(servers: Sequence[str] = (), timeout_s: float = 30.0) -> Iterator[Fi
     Drivers and connections are tried in processes of their own: one that crashes is a finding. Nothing is changed.
 
     Args:
-        servers: ``host[:port]`` each; those in ``REMOTECL_SERVERS`` when there are none.
+        servers: named as for `connect`; those in ``REMOTECL_SERVERS``, or the configuration's, when there are none.
         timeout_s: seconds that one probe may take.
 
     Example::
@@ -28,12 +28,13 @@ def examine(servers: Sequence[str] = (), timeout_s: float = 30.0) -> Iterator[Fi
             print(finding.status, finding.check, finding.text, finding.remedy)
     """
     settings = _loader.original_environment()
-    configured = [name.strip() for name in settings.get("REMOTECL_SERVERS", "").split(",") if name.strip()]
     local = LocalChecks(settings, timeout_s)
-    remote = ServerChecks(list(servers) or configured, settings, timeout_s)
+    configuration = environment.Configuration(servers)
+    remote = ServerChecks(configuration.servers, settings, timeout_s)
     for name, check in (
         ("packages", environment.packages),
         ("variables", lambda: environment.variables(settings)),
+        ("configuration", configuration.findings),
         ("limits", environment.limits),
         ("ICD", local.icd),
         ("loader of PyOpenCL", local.pyopencl_loader),

@@ -8,12 +8,14 @@ import multiprocessing
 import os
 import platform
 import resource
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import remotecl
 
-from .. import _daemon, _settings, _vendors
+from .. import _config, _daemon, _settings, _vendors
+from ..connection import configured_servers, named_servers
+from ..errors import RemoteCLError
 from .finding import Finding
 from .variables import VARIABLES
 
@@ -37,6 +39,29 @@ def variables(environment: Mapping[str, str]) -> Iterator[Finding]:
         yield _filenames_variable(files)
     if choice := environment.get("PYOPENCL_CTX"):
         yield _pyopencl_choice(choice)
+
+
+class Configuration:
+    """The configuration file, and the servers that names stand for by it; as they are where it is wrong."""
+
+    def __init__(self, servers: Sequence[str]) -> None:
+        self._error = ""
+        self._config: _config.Config | None = None
+        try:
+            self._config = _config.load()
+            self.servers = named_servers(servers) or configured_servers()
+        except RemoteCLError as error:
+            self._error = str(error)
+            self.servers = [name for name in servers if not name.startswith("@")]
+
+    def findings(self) -> Iterator[Finding]:
+        """Nothing where there is no file."""
+        name = "configuration"
+        if self._error:
+            yield Finding(name, "problem", self._error, "correct it; docs/configuration.md has all keys")
+        elif self._config is not None and self._config.file.is_file():
+            known = [*self._config.servers, *(f"@{group}" for group in self._config.groups)]
+            yield Finding(name, "ok", f"{self._config.file}: {', '.join(known) or 'no servers'}")
 
 
 def _own_variable(name: str, value: str) -> Finding:

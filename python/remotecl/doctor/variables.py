@@ -54,6 +54,8 @@ def _anything(_: str) -> bool:
 
 VARIABLES = {
     "REMOTECL_SERVERS": Variable("servers that programs connect to", "host[:port],...", _anything),
+    "REMOTECL_REQUIRED": Variable("on: a program that cannot have its servers ends", "on or off", _switch),
+    "REMOTECL_CONFIG": Variable("the configuration file", "a file's name", _anything),
     "REMOTECL_LOG": Variable("off: no line on stderr when a server or a link is lost", "on or off", _switch),
     "REMOTECL_PEERS": Variable("off: data between servers goes through the client", "on or off", _switch),
     "REMOTECL_SHARED_MEMORY": Variable("off: no shared memory within a host", "on or off", _switch),
