@@ -6,8 +6,10 @@ import atexit
 import hashlib
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterable, Mapping
+from importlib.machinery import PathFinder
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -17,6 +19,8 @@ PACKAGE = Path(__file__).resolve().parent
 ICD_LIBRARY = PACKAGE / "lib" / "libremotecl.so"
 # For the daemon and other programs of ours, on machines that have no loader.
 LOADER = PACKAGE / "lib" / "libOpenCL.so.1"
+# What stands there when PyOpenCL is not installed beside us.
+PYOPENCL_STUB = PACKAGE.parent / "pyopencl.py"
 REGISTRATION_NAME = "libremotecl-icd.so"
 
 
@@ -69,7 +73,9 @@ def bundled_vendors() -> Path | None:
 def pyopencl_package() -> Path | None:
     """The folder of the installed PyOpenCL, found without importing it; None when it is not installed."""
     spec = find_spec("pyopencl")
-    # Our own registration file alone makes a folder `pyopencl`, which Python takes for a namespace package.
+    if spec is not None and spec.origin and Path(spec.origin).resolve() == PYOPENCL_STUB:
+        elsewhere = [entry for entry in sys.path if Path(entry).resolve() != PYOPENCL_STUB.parent]
+        spec = PathFinder.find_spec("pyopencl", elsewhere)
     if spec is None or spec.origin is None:
         return None
     return Path(spec.origin).resolve().parent

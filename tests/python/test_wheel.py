@@ -25,10 +25,12 @@ EXPECTED = [
     "remotecl/lib/libOpenCL.so.1",
     "remotecl/bin/remotecl-server",
     "remotecl/bin/remotecl-bench",
+    "pyopencl.py",
     "pyopencl/.libs/remotecl.icd",
     "pyopencl/.libs/libremotecl-icd.so",
 ]
 PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
+NO_PYOPENCL = "try: import pyopencl\nexcept ModuleNotFoundError as error: print(error)"
 PLATFORMS = "import pyopencl; print([platform.name for platform in pyopencl.get_platforms()].count('remotecl'))"
 
 
@@ -118,6 +120,7 @@ def test_without_compiler_pyopencl_and_driver_everything_answers(clean, wheel, c
     clean.pip("install", "--no-index", wheel)
     clean.run_bare("remotecl", "info")
     clean.run_bare("remotecl", "icd-path")
+    assert clean.run_bare("python", "-c", NO_PYOPENCL).strip() == "No module named 'pyopencl'"
     message = clean.run_bare(
         "python", "-c",
         "import remotecl\ntry: remotecl.connect('127.0.0.1:1')\nexcept remotecl.RemoteCLError as e: print(e)",
@@ -149,6 +152,9 @@ def test_installing_and_removing_beside_pyopencl(clean, wheel, cluster, order):
     connect = f"import remotecl; print(len(remotecl.connect({address!r}).devices) > 0)"
     assert clean.run_bare("python", "-c", connect).strip() == "True"
 
+    clean.pip("uninstall", "--yes", "pyopencl")
+    assert clean.run_bare("python", "-c", NO_PYOPENCL).strip() == "No module named 'pyopencl'"
+    clean.add_pyopencl()
     clean.pip("uninstall", "--yes", "remotecl")
     assert not list(clean.packages.glob("**/*remotecl*"))
     assert clean.run_bare("python", "-c", "import pyopencl.cltypes").strip() == ""
