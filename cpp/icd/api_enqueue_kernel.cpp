@@ -137,7 +137,7 @@ namespace remotecl::icd {
 NDRange checked_range(CommandQueue& queue, Kernel& kernel, cl_uint dimensions, const std::size_t* offset,
                       const std::size_t* global, const std::size_t* local) {
   // "CL_INVALID_PROGRAM_EXECUTABLE if there is no successfully built program executable available for device."
-  require(kernel.program().built(queue.device()), CL_INVALID_PROGRAM_EXECUTABLE);
+  require(kernel.program().ready_on(queue.device()), CL_INVALID_PROGRAM_EXECUTABLE);
   NDRange range = make_range(queue.device(), dimensions, offset, global, local);
   check_arguments(queue, kernel);
   if (is_empty(range)) return range;
@@ -198,7 +198,7 @@ void suggest_range(cl_command_queue command_queue, cl_kernel kernel_handle, cl_u
   CommandQueue& queue = object<CommandQueue>(command_queue);
   Kernel& kernel = object<Kernel>(kernel_handle);
   require(&kernel.context() == &queue.context(), CL_INVALID_CONTEXT);
-  require(kernel.program().built(queue.device()), CL_INVALID_PROGRAM_EXECUTABLE);
+  require(kernel.program().ready_on(queue.device()), CL_INVALID_PROGRAM_EXECUTABLE);
   require(kernel.arguments_complete(), CL_INVALID_KERNEL_ARGS);
   require(suggested != nullptr, CL_INVALID_VALUE);
   const NDRange range = make_range(queue.device(), dimensions, offset, global, nullptr);

@@ -122,6 +122,7 @@ CL_API_ENTRY cl_int CL_API_CALL clGetProgramBuildInfo(cl_program program, cl_dev
     Device* on = from_handle<Device>(device);
     require(on != nullptr && std::find(of.devices().begin(), of.devices().end(), on) != of.devices().end(),
             CL_INVALID_DEVICE);
+    if (name == CL_PROGRAM_BUILD_GLOBAL_VARIABLE_TOTAL_SIZE) of.ready_on(*on);
     DeviceBuildInfo build = of.build_info(*on);
     icd::answer(kBuildInfo, build, name, InfoSink(size, value, size_ret));
   });

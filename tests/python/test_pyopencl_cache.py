@@ -50,3 +50,57 @@ def test_a_second_run_moves_no_more_than_the_first(run_program, cluster, tmp_pat
     assert second["moved"] == first["moved"]
     # Each of the two arrays once to the other server, besides what the results are made of.
     assert first["moved"]["between_servers"] >= 2 * (1 << 18)
+
+
+ONE_SERVER = '''
+import json
+import numpy as np, pyopencl as cl, pyopencl.array
+import remotecl
+
+context = remotecl.connect(*ADDRESSES).context()
+queue = cl.CommandQueue(context, context.devices[0])
+source = """kernel void twice(global const int* in, global int* out) {
+  out[get_global_id(0)] = 2 * in[get_global_id(0)];
+}"""
+program = cl.Program(context, source).build()
+twice = cl.Kernel(program, "twice")
+numbers = cl.array.to_device(queue, np.arange(64, dtype=np.int32))
+out = cl.array.empty_like(numbers)
+
+
+def sent():
+    return {server.address: server.bytes_sent for server in remotecl.stats()}[idle]
+
+
+def computed(queue):
+    twice(queue, numbers.shape, None, numbers.data, out.data).wait()
+    return out.get(queue).tolist() == [2 * number for number in range(64)]
+
+
+idle = remotecl.server_of(context.devices[-1])
+infos = [program.get_build_info(device, cl.program_build_info.STATUS) for device in context.devices]
+ran = [computed(queue)]
+before = sent()
+binary = program.get_info(cl.program_info.BINARIES)[-1]
+assert sent() - before < len(binary), "the binary is asked for, which costs nothing to send"
+unused = sent()
+other = cl.CommandQueue(context, context.devices[-1])
+limit = twice.get_work_group_info(cl.kernel_work_group_info.WORK_GROUP_SIZE, context.devices[-1])
+ran.append(computed(other))
+print(json.dumps({"unused": unused, "used": sent(), "ran": ran, "binary": len(binary), "limit": limit,
+                  "built": infos == [0] * len(infos)}))
+'''
+
+
+def test_a_server_that_is_not_used_gets_no_binaries_until_it_is(run_program, cluster, tmp_path):
+    program = ONE_SERVER.replace("*ADDRESSES", ", ".join(map(repr, cluster.addresses)))
+    first, second = (
+        json.loads(run_program(program, XDG_CACHE_HOME=str(tmp_path), PYOPENCL_NO_CACHE=None).stdout) for _ in range(2)
+    )
+    for run in (first, second):
+        assert run["ran"] == [True, True]
+        assert run["built"]
+        assert run["limit"] == first["limit"] > 0
+    assert second["binary"] > 1000
+    assert second["unused"] < second["binary"]
+    assert second["used"] >= second["binary"]

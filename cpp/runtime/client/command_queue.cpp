@@ -12,6 +12,7 @@ CommandQueue::CommandQueue(Context& context, Device& device, cl_command_queue_pr
       property_list_(std::move(property_list)) {
   session().register_queue(*this, id_);
   session().send(CreateQueue{id_, device.index(), properties});
+  if (!internal) context.queue_made_on(session().index());
 }
 
 CommandQueue::~CommandQueue() {

@@ -32,6 +32,10 @@ class Context final : public Handle<_cl_context, HandleTag::kContext, CL_INVALID
   void notify(const std::string& text) const;
   void add_destructor(Destructor function, void* user_data);
 
+  // The servers on which the application has made queues of this context: a bit for each session's index.
+  std::uint64_t sessions_with_queues() const { return sessions_with_queues_.load(); }
+  void queue_made_on(std::uint32_t session_index) { sessions_with_queues_ |= std::uint64_t{1} << session_index; }
+
   // Whether the program has user events that it has not set yet, which its commands may be waiting for.
   bool has_open_user_events() const { return open_user_events_.load() != 0; }
   void user_event_opened() { open_user_events_.fetch_add(1); }
@@ -52,6 +56,7 @@ class Context final : public Handle<_cl_context, HandleTag::kContext, CL_INVALID
   const Notify notify_;
   void* const user_data_;
   std::atomic<int> open_user_events_{0};
+  std::atomic<std::uint64_t> sessions_with_queues_{0};
   std::mutex memory_mutex_;
   std::unordered_map<Device*, CommandQueue*> transfer_queues_;  // they do not hold the context back
   std::mutex destructors_mutex_;

@@ -69,6 +69,7 @@ void Kernel::create_on(Session& session) {
 }
 
 const KernelInfo& Kernel::info_on(const Device& device) {
+  program_->ready_on(device);
   const std::lock_guard lock(mutex_);
   const auto at = per_device_.find(&device);
   if (at != per_device_.end()) return at->second;

@@ -23,6 +23,7 @@ Answer take_answer(const NativeAnswer& report) {
 cl_int Kernel::query(Device& device, KernelQuery query, cl_uint name, Bytes input, std::size_t size, void* value,
                      std::size_t* size_ret) {
   Session& session = device.session();
+  program_->ready_on(device);
   const auto answer = ask<NativeAnswer>(
       session,
       [&](Token token) {

@@ -86,7 +86,7 @@ std::vector<std::string> Program::kernel_names() const {
   const std::lock_guard lock(mutex_);
   std::vector<std::string> names;
   for (const auto& [device, build] : builds_) {
-    if (!build.executable) continue;
+    if (!build.executable || build.kernels.empty()) continue;
     for (const auto& [name, kernel] : build.kernels) names.push_back(name);
     break;
   }
@@ -96,7 +96,7 @@ std::vector<std::string> Program::kernel_names() const {
 cl_int Program::binary(Device& device, std::vector<std::byte>& binary) {
   binary.clear();
   const DeviceBuildInfo build = build_info(device);
-  if (build.status != CL_BUILD_SUCCESS) {
+  if (build.status != CL_BUILD_SUCCESS || is_put_off(device)) {
     const auto at = std::find(devices_.begin(), devices_.end(), &device);
     if (code_.origin == ProgramOrigin::kBinaries && at != devices_.end()) {
       const auto index = static_cast<std::size_t>(at - devices_.begin());

@@ -100,6 +100,8 @@ class Program final : public Handle<_cl_program, HandleTag::kProgram, CL_INVALID
 
   DeviceBuildInfo build_info(const Device& device) const;  // a copy: a build may be running
   bool built(const Device& device) const;
+  // The same, once the device's server has what was put off; blocks. For whatever needs the server's own program.
+  bool ready_on(const Device& device);
   // Whether the last work-groups of a range may be smaller than the others: a property of the language version that the
   // program was built for, and of its options. True when that is not known here.
   bool allows_remainder(const Device& device) const;
@@ -126,12 +128,25 @@ class Program final : public Handle<_cl_program, HandleTag::kProgram, CL_INVALID
     bool allows_remainder;
     cl_int failure;                  // the error of a device that failed without one
     std::vector<Ref<Program>> uses;  // other programs, kept until the servers have answered
+    bool is_late = false;            // it was put off: kernels may exist already
+  };
+  // A server gets its binary when it first needs it, where the binary is one of ours, of which there is little doubt.
+  struct PutOff {
+    std::vector<Device*> built;  // by the application's account
+    std::string options;
+    bool allows_remainder = true;
   };
   struct Progress;
   ~Program() override;
   // `send` sends the message to one server: send(session, token, indices of its devices).
   template <class Send>
   cl_int run(Build build, Send&& send);
+  cl_int build_now(Build build);
+  // Of `devices`, those that cannot be put off; puts the others off.
+  std::vector<Device*> inspected_now(const std::vector<Device*>& devices);
+  std::vector<Device*> built_now(const std::vector<Device*>& devices, const std::string& options);
+  void make_up_for(Session& session);
+  bool is_put_off(const Device& device) const;
   bool allows_remainder_by(const std::string& options) const;
   cl_int result_of(const Build& build) const;
   // What the device's binary says of its kernels, if the program was made from binaries of ours; else null.
@@ -146,8 +161,10 @@ class Program final : public Handle<_cl_program, HandleTag::kProgram, CL_INVALID
   std::atomic<int> kernels_{0};
   mutable std::mutex mutex_;
   std::uint64_t created_on_ = 0;  // bit per session
-  bool building_ = false;
+  unsigned building_ = 0;         // calls on the way
   std::map<const Device*, DeviceBuildInfo> builds_;
+  std::map<Session*, PutOff> put_off_;
+  std::atomic<bool> has_put_off_{false};
 };
 
 }  // namespace remotecl

@@ -63,8 +63,8 @@ cl_int Program::run(Build build, Send&& send) {
     const std::lock_guard lock(mutex_);
     // "CL_INVALID_OPERATION if the build of a program executable for any of the devices listed in device_list by a
     // previous call ... has not completed", "if there are kernel objects attached to program."
-    if (building_ || attached_kernels() != 0) return CL_INVALID_OPERATION;
-    building_ = true;
+    if (!build.is_late && (building_ != 0 || attached_kernels() != 0)) return CL_INVALID_OPERATION;
+    ++building_;
     for (Device* device : build.devices) {
       builds_[device] = {};
       builds_[device].status = CL_BUILD_IN_PROGRESS;
@@ -89,7 +89,7 @@ cl_int Program::run(Build build, Send&& send) {
         store(*session, of_session, payload);
         last = --progress->servers_left == 0;
         progress->running.advance();
-        if (last) building_ = false;
+        if (last) --building_;
       }
       const Notify notify = progress->build.notify;
       if (notify.callback == nullptr) return;
@@ -129,20 +129,23 @@ cl_int Program::result_of(const Build& build) const {
 }
 
 cl_int Program::build(const std::vector<Device*>& devices, const std::string& options, Notify notify) {
+  return build_now(
+      {built_now(devices, options), options, notify, allows_remainder_by(options), CL_BUILD_PROGRAM_FAILURE, {}});
+}
+
+cl_int Program::build_now(Build build) {
   IncludeFiles files;
   try {
-    files = find_include_files(code_.origin == ProgramOrigin::kSource ? code_.text : "", options);
+    files = find_include_files(code_.origin == ProgramOrigin::kSource ? code_.text : "", build.options);
   } catch (const std::invalid_argument&) {
     return CL_INVALID_BUILD_OPTIONS;
   }
   const EncodedFiles encoded(files);
-  return run(
-      {devices, options, notify, allows_remainder_by(options), CL_BUILD_PROGRAM_FAILURE, {}},
-      [&](Session& session, Token token, Array<std::uint32_t> indices) {
-        create_on(session);
-        session.send(BuildProgram{id_, token, indices, files.options, std::span<const IncludeFolder>(encoded.folders),
-                                  std::span<const HeaderFile>(encoded.headers)});
-      });
+  return run(std::move(build), [&](Session& session, Token token, Array<std::uint32_t> indices) {
+    create_on(session);
+    session.send(BuildProgram{id_, token, indices, files.options, std::span<const IncludeFolder>(encoded.folders),
+                              std::span<const HeaderFile>(encoded.headers)});
+  });
 }
 
 cl_int Program::compile(const std::vector<Device*>& devices, const std::string& options, std::vector<Included> included,
@@ -190,7 +193,7 @@ cl_int Program::link(const std::vector<Device*>& devices, const std::string& opt
 }
 
 cl_int Program::inspect(const std::vector<Device*>& devices) {
-  return run({devices, {}, {}, true, CL_OUT_OF_RESOURCES, {}},
+  return run({inspected_now(devices), {}, {}, true, CL_OUT_OF_RESOURCES, {}},
              [&](Session& session, Token token, Array<std::uint32_t> indices) {
                create_on(session);
                session.send(InspectProgram{id_, token, indices});
