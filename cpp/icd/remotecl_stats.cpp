@@ -75,6 +75,8 @@ const char* name_of(Operation::Kind kind) {
       return "upload";
     case Operation::Kind::kDownload:
       return "download";
+    case Operation::Kind::kBetweenServers:
+      return "between_servers";
     case Operation::Kind::kBuild:
       return "build";
     default:

@@ -21,14 +21,21 @@ from .errors import RemoteCLError
 _PERIOD_S = 0.1
 # What is over before that is no news.
 _PATIENCE_S = 0.5
-_NAMES = {"upload": "to", "download": "from", "build": "building on", "connect": "connecting to"}
+_NAMES = {
+    "upload": "to",
+    "download": "from",
+    "between_servers": "between servers,",
+    "build": "building on",
+    "connect": "connecting to",
+}
+_OF_BYTES = ("upload", "download", "between_servers")
 
 
 def progress(enabled: bool | None = None) -> bool:
     """Whether things that last show a progress bar; turns that on or off.
 
-    Large uploads and downloads, builds, connecting and starting clusters get a bar when they take longer than half a
-    second. It is on in interactive sessions (notebooks, IPython, the Python prompt) and off in scripts, unless
+    Large uploads, downloads and transfers between servers, builds, connecting and starting clusters get a bar when they
+    take longer than half a second. It is on in interactive sessions (notebooks, IPython, the Python prompt) and off in scripts, unless
     ``REMOTECL_PROGRESS`` is set to ``1`` or ``0``. The bars are tqdm's: without tqdm (``pip install
     'remotecl[progress]'``) there are none.
 
@@ -129,19 +136,44 @@ class _Group:
     """All operations of one kind with the same servers, as one bar: large data often travels in pieces."""
 
     def __init__(self, kind: str, where: str) -> None:
-        unit = "B" if kind in ("upload", "download") else "server"
-        self._shown = _Shown(f"{_NAMES[kind]} {where}", unit)
+        self._shown = _Shown(f"{_NAMES[kind]} {where}", "B" if kind in _OF_BYTES else "server")
         self._totals: dict[int, int] = {}
+        self._link = _Link(*where.split(" to ")) if kind == "between_servers" else None
 
     def update(self, running: list[dict[str, Any]]) -> None:
         for operation in running:
             self._totals[operation["id"]] = operation["total"]
         left = sum(operation["total"] - operation["done"] for operation in running)
         total = sum(self._totals.values())
+        if self._link is not None:  # what is left is known to the servers only
+            left = max(total - self._link.received(), 0)
         self._shown.update(total - left, total)
 
     def close(self) -> None:
         self._shown.close(complete=True)
+
+
+class _Link:
+    """The bytes that one server has got from another one, for this process, since somebody began to look."""
+
+    def __init__(self, sender: str, receiver: str) -> None:
+        self._sender = sender
+        self._receiver = receiver
+        self._before = self._count()
+
+    def received(self) -> int:
+        now = self._count()
+        return 0 if now is None or self._before is None else now - self._before
+
+    def _count(self) -> int | None:
+        """Costs the servers a question each."""
+        for entry in json.loads(native().status_json() or "[]"):
+            if entry["address"] != self._receiver or entry["state"] != "connected":
+                continue
+            for link in entry["status"]["links"]:
+                if link["is_own"] and link["server"] == self._sender:
+                    return int(link["traffic"]["bulk"]["received"]["bytes"])
+        return None
 
 
 class _Watcher:

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+import remotecl
 from notebook import run_notebook
 from throttled_relay import ThrottledRelay
 
@@ -128,3 +129,29 @@ except remotecl.RemoteCLError as error:
     print(error)
 """
     assert "pip install 'remotecl[progress]'" in run_program(program, REMOTECL_PROGRESS="1").stdout
+
+
+BETWEEN = """
+import numpy as np, pyopencl as cl, remotecl
+context = remotecl.connect({first!r}, {second!r}).context()
+one, other = (cl.CommandQueue(context, device) for device in (context.devices[0], context.devices[-1]))
+buffer = cl.Buffer(context, cl.mem_flags.READ_WRITE, {size})
+cl.enqueue_copy(one, buffer, np.zeros({size}, np.uint8))
+one.finish()
+cl.enqueue_migrate_mem_objects(other, [buffer]).wait()
+"""
+
+
+def test_what_goes_from_server_to_server_shows_a_bar_that_grows(run_program):
+    alone = {"REMOTECL_SHARED_MEMORY": "off"}
+    with (
+        remotecl.Server(environment=alone) as one,
+        remotecl.Server(environment=alone) as other,
+        ThrottledRelay(other.address, bytes_per_s=16 * MIB) as relay,
+    ):
+        program = BETWEEN.format(first=one.address, second=relay.address, size=64 * MIB)
+        result = run_program(program, REMOTECL_PROGRESS="1", **alone)
+    shown = re.findall(rf"between servers, {one.address} to {relay.address}: +(\d+)%", result.stderr)
+    shares = [int(share) for share in shown]
+    assert len(set(shares)) >= 3, result.stderr
+    assert shares == sorted(shares)

@@ -3,6 +3,7 @@
 
 #include "runtime/client/fetch_counts.h"
 #include "runtime/client/fetcher.h"
+#include "runtime/client/operations.h"
 #include "runtime/protocol/frames.h"
 
 namespace remotecl {
@@ -77,6 +78,11 @@ void Fetcher::push(MemoryObject& root, const Missing& missing, Location from) {
   sending.submit_now();
 
   arrival->report_is_awaited(range.size > kInlineDataMax && content_size == 0);
+  if (range.size >= Operations::kTransferSizeMin) {
+    const std::string where = sending.address().text() + " to " + session().address().text();
+    const auto seen = std::make_shared<Operations::Running>(Operation::Kind::kBetweenServers, where, range.size);
+    arrival->at_end([seen] {});
+  }
   if (range.size > kInlineDataMax) {
     sending.begin_sending();
     if (!arrival->at_end([&sending] { sending.end_sending(); })) sending.end_sending();

@@ -13,16 +13,16 @@ class Session;
 
 // One thing that takes its time, as somebody who watches sees it.
 struct Operation {
-  enum class Kind { kUpload, kDownload, kBuild, kConnect };
+  enum class Kind { kUpload, kDownload, kBetweenServers, kBuild, kConnect };
 
   std::uint64_t id;
   Kind kind;
-  std::string where;       // "host:port", or several
-  std::uint64_t done = 0;  // bytes of a transfer, else servers
+  std::string where;       // "host:port", or several; between servers "host:port to host:port"
+  std::uint64_t done = 0;  // bytes of a transfer, else servers; between servers 0, as these know it
   std::uint64_t total = 0;
 };
 
-// What lasts: bulk transfers, builds, connecting. It is there to be looked at now and then and tells nobody, so that it
+// What lasts: bulk transfers, also between servers, builds, connecting. It is there to be looked at now and then and tells nobody, so that it
 // costs those who do the work next to nothing. One for the process; any thread.
 class Operations {
  public:

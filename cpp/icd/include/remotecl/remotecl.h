@@ -104,7 +104,9 @@ REMOTECL_EXPORT char* remotecl_monitor_status_json(remotecl_monitor* monitor, ch
 REMOTECL_EXPORT void remotecl_monitor_close(remotecl_monitor* monitor);
 
 /* What lasts, and is under way in this process: transfers of a MiB and more that have begun, builds, connecting.
- * [{"id","kind":"upload"|"download"|"build"|"connect","where","done","total"}], in bytes, or servers. */
+ * [{"id","kind":"upload"|"download"|"between_servers"|"build"|"connect","where","done","total"}], in bytes, or servers.
+ * Between servers "where" is "host:port to host:port", and "done" 0: the receiving server's status has the link's
+ * bytes. */
 REMOTECL_EXPORT char* remotecl_operations_json(void);
 
 /* Begins to record every command and transfer of this process, at most records_max of them (about 400 bytes each; 0
