@@ -106,12 +106,14 @@ int write_certificate(const std::vector<std::string>& files) {
   return 0;
 }
 
-// Signals arrive through this descriptor and nowhere else; every later thread inherits the mask.
-int block_signals() {
+// Signals arrive through this descriptor and nowhere else; every later thread inherits the mask. SIGHUP, which a
+// terminal sends when it is closed, ends a server that has no file to read again.
+int block_signals(bool takes_hangup) {
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGINT);
   sigaddset(&signals, SIGTERM);
+  if (takes_hangup) sigaddset(&signals, SIGHUP);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);
   return signalfd(-1, &signals, SFD_CLOEXEC);
@@ -141,13 +143,27 @@ int wait_for_end(int signals, bool watch_stdin, int event = -1, std::optional<Cl
   }
 }
 
+// A file that is wrong changes nothing.
+void renew_limits(server::Server& server, const Options& options) {
+  try {
+    server::LimitsTable limits = server::read_limits(options.limits_file, options.limits);
+    require_protection(server.address(), options, limits);
+    server.renew(std::move(limits));
+    server::log_warning("has read {} again; its limits hold for sessions that begin now", options.limits_file);
+  } catch (const std::exception& error) {
+    server::log_error("keeps its former limits: {}", error.what());
+  }
+}
+
 // Lets sessions go on until all have left, the time is over or something else ends the daemon.
 void drain(server::Server& server, int signals, const Options& options) {
   const int is_empty = eventfd(0, EFD_CLOEXEC);
   server::log_info("takes no new sessions; {} may go on for {} s", server.sessions(), options.drain_s);
   // The descriptor stays open: a session may leave at any time.
   server.drain([is_empty] { eventfd_write(is_empty, 1); });
-  wait_for_end(signals, options.exit_on_stdin_eof, is_empty, Clock::now() + std::chrono::seconds(options.drain_s));
+  const auto end = Clock::now() + std::chrono::seconds(options.drain_s);
+  while (wait_for_end(signals, options.exit_on_stdin_eof, is_empty, end) == SIGHUP) {
+  }
   if (const std::size_t left = server.sessions(); left != 0)
     server::log_warning("{} sessions have not left and end now", left);
 }
@@ -181,7 +197,7 @@ void read_settings() {
 }
 
 int run(const Options& options) {
-  const int signals = block_signals();
+  const int signals = block_signals(!options.limits_file.empty());
   settings::tell_through([](const std::string& line) { server::log_warning("{}", line); });
   read_settings();
   const Address address = tcp::resolve_local(parse_address(options.listen, kDefaultPort));
@@ -210,7 +226,8 @@ int run(const Options& options) {
   std::printf("listening on %s\n", server->address().text().c_str());
   std::fflush(stdout);
   server::tell_service_manager();
-  const int signal = wait_for_end(signals, options.exit_on_stdin_eof);
+  int signal = wait_for_end(signals, options.exit_on_stdin_eof);
+  for (; signal == SIGHUP; signal = wait_for_end(signals, options.exit_on_stdin_eof)) renew_limits(*server, options);
   if (signal == SIGTERM && options.drain_s != 0) drain(*server, signals, options);
   if (!server->stop(std::chrono::milliseconds(700))) {
     // Native work that cannot be cancelled is still running; it ends with the process.
@@ -245,7 +262,8 @@ int main(int argc, char** argv) {
                  "write a new key and a certificate that it has signed itself, print its pin, and end")
       ->expected(2)
       ->type_name("CERTIFICATE KEY");
-  app.add_option("--limits", options.limits_file, "TOML file: what sessions and users may have, and users' tokens");
+  app.add_option("--limits", options.limits_file,
+                 "TOML file: what sessions and users may have, and users' tokens; read again on SIGHUP");
   app.add_option("--limit", options.limits,
                  "SECTION.KEY=VALUE, as in that file, like session.device-memory=8GiB; as often as needed")
       ->allow_extra_args(false);

@@ -57,8 +57,8 @@ Server::Server(const Address& address, std::string_view devices, std::optional<A
     : tls_(std::move(tls)),
       isolates_(isolation.has_value()),
       driver_(devices),
-      users_(std::move(token), std::move(limits), driver_,
-             isolates_ ? Counters::For::kSeveralProcesses : Counters::For::kThisProcess) {
+      users_(std::make_shared<Users>(std::move(token), std::move(limits), driver_,
+                                     isolates_ ? Counters::For::kSeveralProcesses : Counters::For::kThisProcess)) {
   fill_random(std::as_writable_bytes(std::span(&epoch_, 1)));
   if (isolation) {
     host_ = std::make_unique<Warden>(*std::move(isolation), driver_, refusals_, epoch_);
@@ -91,7 +91,18 @@ bool Server::stop(std::chrono::milliseconds timeout) {
 
 std::string Server::metrics() {
   const StatusReport report = host_->report(Address{"127.0.0.1", 0}, kMetricsPatience);
-  return server::metrics(report, host_->crashes(), identity_, driver_, users_, refusals_);
+  return server::metrics(report, host_->crashes(), identity_, driver_, *users(), refusals_);
+}
+
+std::shared_ptr<const Users> Server::users() const {
+  MutexLock lock(mutex_);
+  return users_;
+}
+
+void Server::renew(LimitsTable limits) {
+  std::shared_ptr<const Users> renewed = users()->renewed(std::move(limits), driver_);
+  MutexLock lock(mutex_);
+  users_.swap(renewed);
 }
 
 void Server::drain(std::function<void()> empty) {
@@ -148,11 +159,12 @@ void Server::end_session() {
 }
 
 void Server::serve_control(Arrival& arrival) {
+  const auto users = this->users();
   const auto admission =
-      admit(*arrival.connection, arrival.hello, epoch_, users_.tokens(), arrival.deadline, refusals_);
+      admit(*arrival.connection, arrival.hello, epoch_, users->tokens(), arrival.deadline, refusals_);
   if (!admission) return log_info("a client at {} was not let in", arrival.from.text());
   const LogScope scope(admission->session);
-  std::unique_ptr<Grant> granted = grant(*arrival.connection, *admission);
+  std::unique_ptr<Grant> granted = grant(*arrival.connection, *admission, *users);
   if (granted == nullptr) return;
   Claims claims(admission->session);
   const std::optional<bool> may_be_alone = granted->user().limits().exclusive;
@@ -185,8 +197,8 @@ void Server::serve_control(Arrival& arrival) {
   end_session();
 }
 
-std::unique_ptr<Grant> Server::grant(Connection& connection, const Admission& admission) {
-  const Ref<User>& user = users_.owner_of(admission.token);
+std::unique_ptr<Grant> Server::grant(Connection& connection, const Admission& admission, const Users& users) {
+  const Ref<User>& user = users.owner_of(admission.token);
   if (!user->begin_session()) {
     refuse(connection, Refusal::kSessions, WelcomeStatus::kBusy,
            fmt::format("user {} has {} sessions there, and may not have more at a time; end one of them (remotecl top "
@@ -194,7 +206,7 @@ std::unique_ptr<Grant> Server::grant(Connection& connection, const Admission& ad
                        user->name(), user->sessions()));
     return nullptr;
   }
-  auto granted = users_.grant(user, driver_);
+  auto granted = users.grant(user, driver_);
   if (granted->sees_none()) {
     refuse(connection, Refusal::kNoDevice, WelcomeStatus::kBusy,
            fmt::format(
@@ -208,7 +220,7 @@ std::unique_ptr<Grant> Server::grant(Connection& connection, const Admission& ad
 
 void Server::serve_monitor(Arrival& arrival) {
   Connection& connection = *arrival.connection;
-  const auto admission = admit(connection, arrival.hello, epoch_, users_.tokens(), arrival.deadline, refusals_);
+  const auto admission = admit(connection, arrival.hello, epoch_, users()->tokens(), arrival.deadline, refusals_);
   if (!admission) return;
   bool is_taken = false;
   {

@@ -41,6 +41,8 @@ class Server {
   std::size_t sessions() const EXCLUDES(mutex_);
   std::size_t connections() const { return reception_->connections(); }
 
+  // For sessions that begin from now on; the others keep what they have. Throws LimitsError.
+  void renew(LimitsTable limits) EXCLUDES(mutex_);
   // From now on no session begins. Calls `empty` once, on any thread, when there is none: at once, or when the last one
   // has left.
   void drain(std::function<void()> empty) EXCLUDES(mutex_);
@@ -60,7 +62,8 @@ class Server {
   void answer_monitor(Connection& connection, const Address& from);
   void forget_monitor(Connection& connection) EXCLUDES(mutex_);
   // What the session may have; null when it was refused.
-  std::unique_ptr<Grant> grant(Connection& connection, const Admission& admission);
+  std::unique_ptr<Grant> grant(Connection& connection, const Admission& admission, const Users& users);
+  std::shared_ptr<const Users> users() const EXCLUDES(mutex_);
   bool begin_session(Arrival& arrival) EXCLUDES(mutex_);
   void end_session() EXCLUDES(mutex_);
   void refuse(Connection& connection, Refusal why, WelcomeStatus status, std::string_view text);
@@ -69,13 +72,13 @@ class Server {
   const std::optional<TlsServer> tls_;
   const bool isolates_;
   NativeDriver driver_;
-  const Users users_;
   const DaemonIdentity identity_ = DaemonIdentity::own();
   Refusals refusals_;
   std::uint64_t epoch_ = 0;
   std::unique_ptr<Host> host_;
 
   mutable Mutex mutex_;
+  std::shared_ptr<const Users> users_ GUARDED_BY(mutex_);
   bool stopping_ GUARDED_BY(mutex_) = false;
   bool draining_ GUARDED_BY(mutex_) = false;
   std::function<void()> empty_ GUARDED_BY(mutex_);  // who waits for the last session to leave

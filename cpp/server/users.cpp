@@ -36,15 +36,25 @@ std::optional<std::uint64_t> smaller(std::optional<std::uint64_t> one, std::opti
 User::User(std::string name, Limits limits, std::size_t devices, Ref<Counters> counters)
     : name_(std::move(name)),
       limits_(std::move(limits)),
-      memory_(make_ref<MemoryQuota>(devices, counters, limits_.device_memory, nullptr)),
-      pace_(pace_of(limits_, counters, devices)) {}
+      counters_(std::move(counters)),
+      memory_(make_ref<MemoryQuota>(devices, counters_, limits_.device_memory, nullptr)),
+      pace_(pace_of(limits_, counters_, devices)),
+      sessions_(std::make_shared<std::atomic<std::uint64_t>>(0)) {}
+
+User::User(const User& former, Limits limits, std::size_t devices)
+    : name_(former.name_),
+      limits_(std::move(limits)),
+      counters_(former.counters_),
+      memory_(make_ref<MemoryQuota>(devices, counters_, limits_.device_memory, nullptr)),
+      pace_(pace_of(limits_, counters_, devices)),
+      sessions_(former.sessions_) {}
 
 bool User::begin_session() {
   const std::uint64_t max = limits_.sessions.value_or(UINT64_MAX);
-  std::uint64_t now = sessions_.load(std::memory_order_relaxed);
+  std::uint64_t now = sessions_->load(std::memory_order_relaxed);
   do {
     if (now >= max) return false;
-  } while (!sessions_.compare_exchange_weak(now, now + 1, std::memory_order_relaxed));
+  } while (!sessions_->compare_exchange_weak(now, now + 1, std::memory_order_relaxed));
   return true;
 }
 
@@ -86,20 +96,35 @@ void Grant::end() {
   if (!ended_.exchange(true)) user_->end_session();
 }
 
-Users::Users(std::optional<AccessToken> common, LimitsTable limits, const NativeDriver& driver, Counters::For whom)
+Users::Users(std::optional<AccessToken> common, LimitsTable limits, const NativeDriver& driver, Counters::For whom,
+             const Users* former)
     : whom_(whom),
+      common_(std::move(common)),
       of_session_(std::move(limits.session)),
-      everybody_(make_user("default", limits.standard, driver.devices().size())) {
+      everybody_(make_user("default", limits.standard, driver.devices().size(), former)) {
   check_devices("session", of_session_, driver);
   check_devices("default", limits.standard, driver);
-  if (common) add(*std::move(common), everybody_);
+  if (common_) add(*common_, everybody_);
   for (NamedUser& user : limits.users) {
     check_devices("users." + user.name, user.limits, driver);
-    add(std::move(user.token), make_user(user.name, user.limits.or_else(limits.standard), driver.devices().size()));
+    add(std::move(user.token),
+        make_user(user.name, user.limits.or_else(limits.standard), driver.devices().size(), former));
   }
 }
 
-Ref<User> Users::make_user(std::string name, Limits limits, std::size_t devices) const {
+std::unique_ptr<Users> Users::renewed(LimitsTable limits, const NativeDriver& driver) const {
+  return std::make_unique<Users>(common_, std::move(limits), driver, whom_, this);
+}
+
+Ref<User> Users::named(const std::string& name) const {
+  const std::vector<Ref<User>> known = all();
+  const auto at = std::find_if(known.begin(), known.end(), [&](const Ref<User>& user) { return user->name() == name; });
+  return at == known.end() ? Ref<User>() : *at;
+}
+
+Ref<User> Users::make_user(std::string name, Limits limits, std::size_t devices, const Users* former) const {
+  const Ref<User> known = former != nullptr ? former->named(name) : Ref<User>();
+  if (known) return make_ref<User>(*known, std::move(limits), devices);
   return make_ref<User>(std::move(name), std::move(limits), devices,
                         make_ref<Counters>(User::counters_of_user(devices), whom_));
 }

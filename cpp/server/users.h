@@ -21,24 +21,27 @@ class User final : public RefCounted {
  public:
   // `counters`: as many as counters_of_user() says, of all processes that this user has sessions in.
   User(std::string name, Limits limits, std::size_t devices, Ref<Counters> counters);
+  // The same one with other limits, for sessions to come: what the former sessions have counts on.
+  User(const User& former, Limits limits, std::size_t devices);
   static std::size_t counters_of_user(std::size_t devices) { return devices + 1; }
 
   const std::string& name() const { return name_; }
   const Limits& limits() const { return limits_; }
   const Ref<MemoryQuota>& memory() const { return memory_; }
   const Ref<Pace>& pace() const { return pace_; }  // null: as fast as it goes
-  std::uint64_t sessions() const { return sessions_.load(std::memory_order_relaxed); }
+  std::uint64_t sessions() const { return sessions_->load(std::memory_order_relaxed); }
 
   // False when there are as many sessions as may be.
   bool begin_session();
-  void end_session() { sessions_.fetch_sub(1, std::memory_order_relaxed); }
+  void end_session() { sessions_->fetch_sub(1, std::memory_order_relaxed); }
 
  private:
   const std::string name_;
   const Limits limits_;
+  const Ref<Counters> counters_;
   const Ref<MemoryQuota> memory_;
   const Ref<Pace> pace_;
-  std::atomic<std::uint64_t> sessions_{0};
+  const std::shared_ptr<std::atomic<std::uint64_t>> sessions_;
 };
 
 // What one session may have. It is among its user's sessions until it ends. Owned by the session.
@@ -84,7 +87,11 @@ class Grant {
 class Users {
  public:
   // `common`: the token of those who have none of their own. `whom`: where sessions live. Throws LimitsError.
-  Users(std::optional<AccessToken> common, LimitsTable limits, const NativeDriver& driver, Counters::For whom);
+  // With `former`: users of the same name go on with what they have.
+  Users(std::optional<AccessToken> common, LimitsTable limits, const NativeDriver& driver, Counters::For whom,
+        const Users* former = nullptr);
+  // The same ones by other limits. Throws LimitsError.
+  std::unique_ptr<Users> renewed(LimitsTable limits, const NativeDriver& driver) const;
 
   // Empty: nobody is asked for one.
   std::span<const AccessToken> tokens() const { return tokens_; }
@@ -99,9 +106,11 @@ class Users {
  private:
   void add(AccessToken token, const Ref<User>& owner);
 
-  Ref<User> make_user(std::string name, Limits limits, std::size_t devices) const;
+  Ref<User> make_user(std::string name, Limits limits, std::size_t devices, const Users* former) const;
+  Ref<User> named(const std::string& name) const;  // null: nobody
 
   const Counters::For whom_;
+  const std::optional<AccessToken> common_;
   const Limits of_session_;
   const Ref<User> everybody_;
   std::vector<AccessToken> tokens_;
