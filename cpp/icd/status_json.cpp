@@ -23,9 +23,16 @@ json device_json(const DeviceStatus& device) {
 json session_json(const SessionStatus& session) {
   json memory = json::array();
   for (std::size_t i = 0; i < session.memory.size(); ++i) memory.push_back(session.memory[i]);
-  return {{"is_own", session.is_own != 0}, {"address", session.address}, {"host", session.host},
-          {"program", session.program},    {"process", session.process}, {"age_s", seconds(session.age_ms)},
-          {"commands", session.commands},  {"memory", memory},           {"traffic", traffic_json(session.traffic)}};
+  return {{"is_own", session.is_own != 0},
+          {"address", session.address},
+          {"host", session.host},
+          {"program", session.program},
+          {"user", session.user},
+          {"process", session.process},
+          {"age_s", seconds(session.age_ms)},
+          {"commands", session.commands},
+          {"memory", memory},
+          {"traffic", traffic_json(session.traffic)}};
 }
 
 }  // namespace

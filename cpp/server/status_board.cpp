@@ -30,6 +30,7 @@ StatusReport::OfSession told(Session& session, bool is_own) {
           session.address().text(),
           client.host,
           client.program,
+          session.grant().user().name().substr(0, kStatusTextMax),
           client.process,
           milliseconds_since(session.begun()),
           session.counters().commands(),

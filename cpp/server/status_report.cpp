@@ -53,8 +53,8 @@ StatusReport StatusReport::past() const {
 std::vector<SessionStatus> views(const std::vector<StatusReport::OfSession>& sessions) {
   std::vector<SessionStatus> views;
   for (const auto& each : sessions) {
-    views.push_back({each.is_own, each.address, each.host, each.program, each.process, each.age_ms, each.commands,
-                     each.traffic, std::span<const std::uint64_t>(each.memory)});
+    views.push_back({each.is_own, each.address, each.host, each.program, each.user, each.process, each.age_ms,
+                     each.commands, each.traffic, std::span<const std::uint64_t>(each.memory)});
   }
   return views;
 }
@@ -90,6 +90,7 @@ bool decode(Bytes bytes, std::size_t devices, StatusReport& report) {
                                                                          std::string(each.address),
                                                                          std::string(each.host),
                                                                          std::string(each.program),
+                                                                         std::string(each.user),
                                                                          each.process,
                                                                          each.age_ms,
                                                                          each.commands,

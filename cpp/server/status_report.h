@@ -28,7 +28,7 @@ struct StatusReport {
   };
   struct OfSession {
     bool is_own = false;
-    std::string address, host, program;
+    std::string address, host, program, user;
     std::uint64_t process = 0, age_ms = 0, commands = 0;
     Traffic traffic;
     std::vector<std::uint64_t> memory;

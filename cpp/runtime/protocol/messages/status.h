@@ -55,13 +55,13 @@ struct DeviceStatus {
 
 struct SessionStatus {
   std::uint32_t is_own;  // the asker's
-  std::string_view address, host, program;
+  std::string_view address, host, program, user;
   std::uint64_t process;
   std::uint64_t age_ms;
   std::uint64_t commands;
   Traffic traffic;
   Array<std::uint64_t> memory;  // bytes on each device, in the order of `devices`
-  REMOTECL_FIELDS(is_own, address, host, program, process, age_ms, commands, traffic, memory)
+  REMOTECL_FIELDS(is_own, address, host, program, user, process, age_ms, commands, traffic, memory)
 };
 
 // A link between two servers, of one session.
