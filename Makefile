@@ -17,7 +17,7 @@ export CCACHE_NOHASHDIR := 1
 .PHONY: help setup build package wheel docs demo test bench instructions faults soak namespaces asan tsan fuzz check-all format lint clean distclean
 
 help:
-	@echo "demo       a real job on two daemons over loopback, checked"
+	@echo "demo       a real job on two daemons over loopback, checked; installs only what that needs"
 	@echo "test       C++ and Python tests"
 	@echo "bench      native driver, raw TCP and remotecl side by side"
 	@echo "asan tsan  the tests with address and undefined-behaviour, or thread sanitizer"
@@ -35,7 +35,7 @@ help:
 	@echo "clean      remove what was built; distclean: .venv too"
 
 setup:
-	@scripts/setup.sh
+	@scripts/setup.sh $(FOR)
 
 build: setup
 	@test -e build/build.ninja || cmake -G Ninja -S . -B build -DREMOTECL_WERROR=ON
@@ -43,9 +43,8 @@ build: setup
 
 package: $(PACKAGE)
 
-$(PACKAGE): $(PACKAGE_SOURCES) scripts/requirements.txt | setup
-	$(PYTHON) -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --no-index \
-	  --force-reinstall --config-settings=build-dir=build-wheel .
+$(PACKAGE): $(PACKAGE_SOURCES) scripts/requirements.txt scripts/requirements-demo.txt | setup
+	@scripts/install.sh
 	@touch $@
 
 wheel: setup
@@ -55,7 +54,9 @@ docs: package
 	PATH=$$PWD/$(VENV)/bin:$$PATH sphinx-build --quiet --fail-on-warning --keep-going -b html docs build-docs
 	@echo "build-docs/index.html"
 
-demo: package
+# Only what it needs is installed.
+demo:
+	@$(MAKE) --no-print-directory package FOR=demo
 	@$(VENV)/bin/remotecl demo
 
 test: build package

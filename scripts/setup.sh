@@ -1,20 +1,29 @@
 #!/usr/bin/env bash
-# Installs what is missing: Debian packages (as root or through sudo), and the virtual environment .venv.
+# Installs what is missing: Debian packages (as root or through sudo), and the virtual environment .venv. With the
+# argument "demo" what building and the demo need, else also what tests, documentation and wheels need.
 # Does nothing, and needs no network, when everything is there. PYTHON chooses the interpreter for .venv.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
+readonly purpose=${1:-all}
+case $purpose in demo) requirements=scripts/requirements-demo.txt ;; *) requirements=scripts/requirements.txt ;; esac
 packages=(
-  g++ cmake ninja-build ccache pkg-config git
-  libasio-dev libcli11-dev libspdlog-dev libssl-dev nlohmann-json3-dev libtomlplusplus-dev libgtest-dev libgmock-dev
+  g++ cmake ninja-build pkg-config
+  libasio-dev libcli11-dev libspdlog-dev libssl-dev nlohmann-json3-dev libtomlplusplus-dev
   ocl-icd-opencl-dev ocl-icd-libopencl1 opencl-headers pocl-opencl-icd
   python3-venv python3-dev
-  openssh-client
-  graphviz # the tests have it draw
-  python3-pyopencl # for the tests: a PyOpenCL that uses the system's loader
 )
-# The tests of SSHCluster run an sshd of their own. Where systemd runs, the package would start another one for everybody.
-[[ -d /run/systemd/system ]] || packages+=(openssh-server)
+if [[ $purpose != demo ]]; then
+  packages+=(
+    ccache git libgtest-dev libgmock-dev
+    openssh-client
+    graphviz # the tests have it draw
+    python3-pyopencl # for the tests: a PyOpenCL that uses the system's loader
+  )
+  # The tests of SSHCluster run an sshd of their own. Where systemd runs, the package would start another one for
+  # everybody.
+  [[ -d /run/systemd/system ]] || packages+=(openssh-server)
+fi
 
 fail() { echo "setup: $*" >&2; exit 1; }
 
@@ -39,7 +48,8 @@ install_packages() {
   fi
   echo "setup: installing ${missing[*]}"
   "${as_root[@]}" apt-get update -qq
-  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${missing[@]}" |
+    { grep --line-buffered -E '^(Get:|Setting up )' || true; } || fail "apt-get could not install them"
 }
 
 # An interpreter that can build extension modules: recent enough, with venv and with its header files.
@@ -64,16 +74,21 @@ find_python() {
 
 create_venv() {
   local stamp=.venv/.setup-stamp wanted python
-  wanted=$(sha256sum scripts/setup.sh scripts/requirements.txt)
-  if [[ -x .venv/bin/python && -e $stamp && $(<"$stamp") == "$wanted" ]]; then return; fi
+  wanted=$(sha256sum scripts/setup.sh scripts/requirements*.txt)
+  # Who has all has what the demo needs.
+  if [[ -x .venv/bin/python && -e $stamp ]]; then
+    [[ $(<"$stamp") != "all $wanted" && $(<"$stamp") != "$purpose $wanted" ]] || return 0
+  fi
   if [[ ! -x .venv/bin/python ]]; then
     python=$(find_python)
     echo "setup: making .venv with $("$python" --version)"
     "$python" -m venv --clear .venv
   fi
   echo "setup: installing Python packages into .venv"
-  .venv/bin/python -m pip install --quiet --disable-pip-version-check --requirement scripts/requirements.txt
-  echo "$wanted" > "$stamp"
+  .venv/bin/python -m pip install --disable-pip-version-check --requirement "$requirements" |
+    { grep --line-buffered -E '^(Downloading|Installing|Successfully)' || true; } ||
+    fail "pip could not install what $requirements lists"
+  echo "$purpose $wanted" > "$stamp"
 }
 
 install_packages

@@ -69,3 +69,15 @@ def test_no_tie_decides_a_vote():
             for chosen in itertools.combinations(tied, free)
         }
         assert len(winners) == 1
+
+
+def test_it_ends_with_a_comparison_and_what_to_try(run_remotecl):
+    result = run_remotecl("demo", "--size", "64")
+    assert result.returncode == 0, result.stderr
+    table, rest = result.stdout.split("From arrays to results")[1].split("What to try next:")
+    heading, digits, product = table.splitlines()[1:4]
+    assert "2 servers" in heading
+    assert "this machine's" in heading
+    assert digits.count(" ms") == product.count(" ms") == 2
+    assert "run --local 2" in rest
+    assert result.stdout.rstrip().endswith("Everything is right.")
