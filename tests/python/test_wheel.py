@@ -95,6 +95,8 @@ def test_the_wheel_has_every_part(wheel):
             if name.startswith("remotecl/bin/"):
                 assert archive.getinfo(name).external_attr >> 16 & 0o111, f"{name} is not executable"
     assert wheel.stat().st_size < 10_000_000
+    (told,) = re.findall(r"has 10 MB or more; it has (\d+)\.", (ROOT / "docs" / "install.md").read_text())
+    assert abs(wheel.stat().st_size / 1e6 - int(told)) < 1
     # What wheel.sh has from auditwheel: a system that is named, not just the machine that it was made on.
     assert re.search(r"-manylinux_2_\d+_\w+\.whl$", wheel.name)
 
