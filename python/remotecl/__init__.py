@@ -22,12 +22,13 @@ from .buffers import BufferResidency, ResidencyList, ResidentCopy, ResidentRange
 from .cluster import Cluster, LocalCluster
 from .connection import Connection, connect
 from .dask_cluster import DaskCluster, DaskServer
-from .discovery import DiscoveredServer, discover
+from .discovery import DiscoveredList, DiscoveredServer, discover
 from .drain import drain
 from .errors import ActivationError, RemoteCLError, ServerStartError, ServerUnreachable
 from .event_graph import EventEdge, EventGraph, EventGraphError, EventNode, event_graph
 from .inspect import (
     DeviceList,
+    LinkList,
     ServerInfo,
     ServerLink,
     ServerList,
@@ -42,8 +43,8 @@ from .monitor import Monitor, monitor
 from .server import Server
 from .ssh_cluster import SSHCluster, SSHServer
 from .stats import CacheStats, DeviceMemory, LinkStats, ServerStats, Stats, TransferCount, TransferStats, stats
-from .status import DeviceStatus, LinkStatus, ServerStatus, SessionStatus, status
-from .trace import LaneSummary, Trace, TraceDevice, TraceError, TraceRecord, trace
+from .status import DeviceStatus, LinkStatus, ServerStatus, SessionStatus, StatusList, status
+from .trace import LaneList, LaneSummary, Trace, TraceDevice, TraceError, TraceRecord, trace
 from .traffic import Amount, Flow, Traffic
 
 __version__ = "0.1.0"
@@ -60,13 +61,16 @@ __all__ = [
     "DeviceList",
     "DeviceMemory",
     "DeviceStatus",
+    "DiscoveredList",
     "DiscoveredServer",
     "EventEdge",
     "EventGraph",
     "EventGraphError",
     "EventNode",
     "Flow",
+    "LaneList",
     "LaneSummary",
+    "LinkList",
     "LinkStats",
     "LinkStatus",
     "LocalCluster",
@@ -87,6 +91,7 @@ __all__ = [
     "ServerUnreachable",
     "SessionStatus",
     "Stats",
+    "StatusList",
     "Trace",
     "TraceDevice",
     "TraceError",

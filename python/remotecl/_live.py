@@ -26,16 +26,20 @@ def tables(servers: Sequence[WatchedServer]) -> list[Table]:
         ">sent",
         ">from servers",
     )
+    rows = tuple(_server_row(server) for server in servers)
     return [
-        Table("servers", columns, tuple(_server_row(server) for server in servers)),
+        Table("servers", columns, rows, optional=("from servers", "up", "round trip", "commands/s")),
         device_table("devices", known),
         session_table("sessions", known),
     ]
 
 
-def text(servers: Sequence[WatchedServer]) -> str:
-    """The tables as plain text."""
-    return _table.text_of(tables(servers))
+def text(servers: Sequence[WatchedServer], width: int | None = None) -> str:
+    """The tables as plain text, in lines of at most `width` characters."""
+    shown = tables(servers)
+    if width is not None:
+        shown = [table.fitted(width - 2) for table in shown]  # rows are indented
+    return _table.text_of(shown)
 
 
 def html(servers: Sequence[WatchedServer]) -> str:

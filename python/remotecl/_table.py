@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from . import _html
 from ._html import Markup
 
+# Of what a text that is cut off must keep.
+_SHORTEST = 12
 _BYTE_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of text under a title. Columns whose name begins with ``>`` are aligned to the right."""
+    """Rows of text under a title. Columns whose name begins with ``>`` are aligned to the right.
+
+    `optional` names columns that are left out where there is no room for them, the first one first.
+    """
 
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+    optional: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -28,8 +35,51 @@ class Table:
         """Whether a column is aligned to the right."""
         return self.columns[column].startswith(">")
 
+    def fitted(self, width: int, gap: int = 2) -> Table:
+        """As much of it as has room in lines of `width` characters, with `gap` of them between two columns."""
+        table = self
+        for name in self.optional:
+            if table._width(gap) <= width:
+                return table
+            table = table._without(name)
+        return table._shortened(width, gap)
+
+    def _widths(self) -> list[int]:
+        return [max(len(line[column]) for line in [self.names, *self.rows]) for column in range(len(self.columns))]
+
+    def _width(self, gap: int) -> int:
+        return sum(self._widths()) + gap * len(self.columns)
+
+    def _without(self, name: str) -> Table:
+        """Without this column; the server's only where all rows have the same."""
+        if name not in self.names or (name == "server" and len({row[self.names.index(name)] for row in self.rows}) > 1):
+            return self
+        left = [column for column, other in enumerate(self.names) if other != name]
+        rows = tuple(tuple(row[column] for column in left) for row in self.rows)
+        return replace(self, columns=tuple(self.columns[column] for column in left), rows=rows)
+
+    def _shortened(self, width: int, gap: int) -> Table:
+        """With an ellipsis in the longest texts."""
+        table = self
+        while (excess := table._width(gap) - width) > 0:
+            widths = [0 if table.is_right(column) else size for column, size in enumerate(table._widths())]
+            longest = widths.index(max(widths))
+            room = max(widths[longest] - excess, _SHORTEST, *(size for size in widths if size < widths[longest]))
+            if room >= widths[longest]:
+                room = widths[longest] - 1
+            if room < _SHORTEST:
+                break
+            rows = (
+                tuple(_cut(cell, room) if column == longest else cell for column, cell in enumerate(row))
+                for row in table.rows
+            )
+            table = replace(table, rows=tuple(rows))
+        return table
+
     def text(self) -> str:
         """Lines of equal columns; the title comes first."""
+        if not self.rows:
+            return self.title
         lines = [self.names, *self.rows]
         widths = [max(len(line[column]) for line in lines) for column in range(len(self.columns))]
         aligned = [
@@ -47,14 +97,43 @@ class Table:
         return _html.table(self.title, self.names, self.rows, right=right, wrap=False)
 
 
+class Shown(ABC):
+    """What shows itself as tables: as text at a prompt and by ``print()``, as HTML in Jupyter."""
+
+    @abstractmethod
+    def _tables(self) -> list[Table]:
+        """What there is to see."""
+
+    def __repr__(self) -> str:
+        return text_of(self._tables())
+
+    __str__ = __repr__
+
+    def _repr_html_(self) -> str:
+        return html_of(self._tables())
+
+
 def text_of(tables: Sequence[Table]) -> str:
-    """Those that have rows, one below the other."""
-    return "\n".join(table.text() for table in tables if table.rows)
+    """Those that have rows, one below the other; titles only where none has."""
+    return "\n".join(table.text() for table in _filled(tables))
 
 
 def html_of(tables: Sequence[Table]) -> str:
-    """Those that have rows, one below the other."""
-    return "".join(table.html() for table in tables if table.rows)
+    """The same as HTML."""
+    return "".join(table.html() for table in _filled(tables))
+
+
+def _filled(tables: Sequence[Table]) -> Sequence[Table]:
+    return [table for table in tables if table.rows] or tables[:1]
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else f"{text[: width - 1]}…"
+
+
+def count(number: int, what: str) -> str:
+    """How many there are of something, for example ``1 buffer`` or ``2 buffers``."""
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
 def size(count: float) -> str:
@@ -87,4 +166,4 @@ def duration(seconds: float) -> str:
 
 def microseconds(time_us: float | None) -> str:
     """A round trip, or a dash when nobody knows."""
-    return "-" if time_us is None else f"{time_us:.0f} us"
+    return "-" if time_us is None else f"{time_us:,.0f} us"

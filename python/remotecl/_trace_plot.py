@@ -11,9 +11,17 @@ if TYPE_CHECKING:
 
     from .trace import Trace, TraceRecord
 
-ARROWS_MAX = 500
-_NAMES_IN_LEGEND = 12
+# More than that cross each other.
+ARROWS_MAX = 40
+_OUTLINED_MAX = 300
+_COLORED_NAMES = 10
+_NAME_LENGTH_MAX = 32
 _HALF_HEIGHT = 0.4
+# Less than a pixel of a wide figure.
+_SHORTEST_SHARE = 1 / 3000
+_OTHERS = "others"
+# A figure brings its own background, so that it can be read on dark pages, too.
+_BACKGROUND = "white"
 
 
 def draw(trace: Trace, axes: matplotlib.axes.Axes | None, arrows: bool | None) -> matplotlib.axes.Axes:
@@ -21,16 +29,19 @@ def draw(trace: Trace, axes: matplotlib.axes.Axes | None, arrows: bool | None) -
     drawn = [record for record in trace.records if not (math.isnan(record.start) or math.isnan(record.end))]
     places = _places(trace, drawn)
     if axes is None:
-        height = 1.0 + 0.5 * max(1, len(places))
-        _, axes = importlib.import_module("matplotlib.pyplot").subplots(figsize=(10, height), layout="constrained")
+        height = 1.2 + 0.5 * max(1, len(places))
+        plots = importlib.import_module("matplotlib.pyplot")
+        with plots.style.context("default"):
+            _, axes = plots.subplots(figsize=(10, height), layout="constrained", facecolor=_BACKGROUND)
     _draw_bars(axes, drawn, places)
     dependencies = [(trace.records[before], record) for record in drawn for before in record.depends_on]
     if arrows or (arrows is None and len(dependencies) <= ARROWS_MAX):
         _draw_arrows(axes, dependencies, places)
     axes.set_yticks(range(len(places)), list(places))
-    axes.invert_yaxis()
+    axes.set_ylim(len(places) - 0.5, -0.5)
     axes.set_xlabel("time since the trace began [ms]")
     axes.grid(axis="x", alpha=0.3)
+    axes.set_axisbelow(True)
     return axes
 
 
@@ -41,27 +52,61 @@ def _places(trace: Trace, drawn: list[TraceRecord]) -> dict[str, int]:
 
 
 def _draw_bars(axes: matplotlib.axes.Axes, drawn: list[TraceRecord], places: dict[str, int]) -> None:
-    colors = importlib.import_module("matplotlib").colormaps["tab20"]
-    names = list(dict.fromkeys(record.name for record in drawn))
+    names = _names(drawn)
+    colors = importlib.import_module("matplotlib").colormaps["tab10"]
+    shortest = _SHORTEST_SHARE * 1e3 * _extent(drawn)
     bars: dict[tuple[str, str, bool], list[tuple[float, float]]] = {}
     for record in drawn:
-        bar = (record.start * 1e3, (record.until - record.start) * 1e3)
-        bars.setdefault((record.name, record.lane, record.status < 0), []).append(bar)
+        name = record.name if record.name in names else _OTHERS
+        bars.setdefault((name, record.lane, record.status < 0), []).append((record.start * 1e3, record.until * 1e3))
+    outline = 0.3 if len(drawn) <= _OUTLINED_MAX else 0.0
     labelled: set[str] = set()
-    for (name, lane, failed), spans in bars.items():
-        label = name if name not in labelled and len(labelled) < _NAMES_IN_LEGEND else None
+    for (name, lane, failed), spans in sorted(bars.items(), key=lambda bar: _rank(names, bar[0][0])):
+        label = None if name in labelled else _short(name)
         labelled.add(name)
+        color = "lightgrey" if name == _OTHERS else colors(names.index(name))
         axes.broken_barh(
-            spans,
+            _merged(spans, shortest),
             (places[lane] - _HALF_HEIGHT, 2 * _HALF_HEIGHT),
-            facecolor=colors(names.index(name) % 20),
-            edgecolor="red" if failed else "black",
-            linewidth=1.5 if failed else 0.3,
-            alpha=0.8,
+            facecolor=color,
+            edgecolor="red" if failed else "black" if outline else color,
+            linewidth=1.5 if failed else outline,
             label=label,
         )
     if bars:
         axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize="small")
+
+
+def _names(drawn: list[TraceRecord]) -> list[str]:
+    """Those that get a color of their own: the ones that took the longest in all."""
+    spent: dict[str, float] = {}
+    for record in drawn:
+        spent[record.name] = spent.get(record.name, 0.0) + record.until - record.start
+    return sorted(spent, key=lambda name: -spent[name])[:_COLORED_NAMES]
+
+
+def _rank(names: list[str], name: str) -> int:
+    """The longest first, the others last."""
+    return names.index(name) if name in names else len(names)
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _NAME_LENGTH_MAX else f"{name[: _NAME_LENGTH_MAX - 1]}…"
+
+
+def _extent(drawn: list[TraceRecord]) -> float:
+    return max((record.until for record in drawn), default=0.0) - min((record.start for record in drawn), default=0.0)
+
+
+def _merged(spans: list[tuple[float, float]], shortest: float) -> list[tuple[float, float]]:
+    """As begins and lengths: none shorter than can be seen, and one for those that nobody could tell apart."""
+    merged: list[tuple[float, float]] = []
+    for begin, end in sorted(spans):
+        if merged and len(spans) > _OUTLINED_MAX and begin - sum(merged[-1]) < shortest:
+            merged[-1] = (merged[-1][0], max(end, sum(merged[-1])) - merged[-1][0])
+        else:
+            merged.append((begin, max(end - begin, shortest)))
+    return merged
 
 
 def _draw_arrows(

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from . import _table
-from ._html import Markup, table
 from ._objects import memory_object
+from ._table import Shown, Table
 from .connection import decoded, find_platform, import_pyopencl, native
 from .errors import ActivationError
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pyopencl
     import pyopencl.array
 
-_COLUMNS = ("bytes", "version", "place", "state")
+_COLUMNS = ("bytes", ">version", "place", "state")
 
 
 @dataclass(frozen=True)
@@ -64,9 +64,9 @@ class ResidentRange:
     copies: tuple[ResidentCopy, ...]
 
 
-@dataclass(frozen=True)
-class BufferResidency:
-    """Where a buffer's bytes are. A table in Jupyter; ``print()`` shows the same as text.
+@dataclass(frozen=True, repr=False)
+class BufferResidency(Shown):
+    """Where a buffer's bytes are. Shows itself as a table.
 
     Attributes:
         buffer: the handle that PyOpenCL calls ``int_ptr``.
@@ -88,32 +88,29 @@ class BufferResidency:
             for copy in part.copies:
                 yield f"{part.offset}..{part.offset + part.size}", part.version, copy.place, copy.state
 
-    def __str__(self) -> str:
-        lines = (f"  {span}  version {version}  {place}: {state}" for span, version, place, state in self.rows())
-        return "\n".join([self._title(), *lines])
-
-    def _repr_html_(self) -> str:
-        return table(self._title(), _COLUMNS, self.rows())
+    def _tables(self) -> list[Table]:
+        rows = tuple((span, str(version), place, state) for span, version, place, state in self.rows())
+        return [Table(self._title(), _COLUMNS, rows)]
 
     def _title(self) -> str:
         return f"buffer {self.buffer:#x}, {_table.size(self.size)}"
 
 
-class ResidencyList(list[BufferResidency]):
-    """What `residency` returns: a list that is a table in Jupyter and readable with ``print()``.
+class ResidencyList(Shown, list[BufferResidency]):
+    """What `residency` returns: a list that shows itself as a table.
 
     Example::
 
         print(remotecl.residency())
     """
 
-    def __str__(self) -> str:
-        return "\n".join(map(str, self))
-
-    def _repr_html_(self) -> str:
-        rows = [(f"{entry.buffer:#x}", _table.size(entry.size), *row) for entry in self for row in entry.rows()]
-        shown: Markup = table(f"{len(self)} buffers", ("buffer", "size", *_COLUMNS), rows)
-        return shown
+    def _tables(self) -> list[Table]:
+        rows = tuple(
+            (f"{entry.buffer:#x}", _table.size(entry.size), span, str(version), place, state)
+            for entry in self
+            for span, version, place, state in entry.rows()
+        )
+        return [Table(_table.count(len(self), "buffer"), ("buffer", ">size", *_COLUMNS), rows)]
 
 
 def residency(

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any
 
-from . import _config, _loader, _vendors
+from . import _config, _loader, _table, _vendors
 from ._html import table
 from .errors import ActivationError, RemoteCLError, ServerUnreachable
 
@@ -91,12 +91,12 @@ class Connection:
         self.close()
 
     def __repr__(self) -> str:
-        state = "closed" if self._closed else f"{len(self._devices)} devices"
+        state = "closed" if self._closed else _table.count(len(self._devices), "device")
         return f"<remotecl.Connection to {', '.join(self._servers)}: {state}>"
 
     def _repr_html_(self) -> str:
         rows = [(server_of_device(device), device.name.strip()) for device in self._devices]
-        return table(f"connection to {len(self._servers)} servers", ("server", "device"), rows)
+        return table(f"connection to {_table.count(len(self._servers), 'server')}", ("server", "device"), rows)
 
 
 def connect(

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from . import _table
+from ._table import Shown, Table
 from .errors import RemoteCLError
 
 if TYPE_CHECKING:
@@ -43,7 +45,21 @@ class DiscoveredServer:
     devices: tuple[str, ...]
 
 
-def discover(timeout_s: float = 2.0, *, interfaces: Sequence[str] | None = None) -> list[DiscoveredServer]:
+class DiscoveredList(Shown, list[DiscoveredServer]):
+    """What `discover` returns: a list of `DiscoveredServer` that shows itself as a table.
+
+    Example::
+
+        remotecl.discover()  # the last line of a cell
+    """
+
+    def _tables(self) -> list[Table]:
+        rows = tuple((server.name, server.address, server.version, ", ".join(server.devices)) for server in self)
+        title = f"{_table.count(len(self), 'server')} found"
+        return [Table(title, ("name", "address", "version", "devices"), rows)]
+
+
+def discover(timeout_s: float = 2.0, *, interfaces: Sequence[str] | None = None) -> DiscoveredList:
     """Servers on the local network that were started with ``remotecl-server --advertise NAME``, sorted by name.
 
     Anybody on the network can announce anything; connect to servers of networks that you trust.
@@ -67,7 +83,7 @@ def discover(timeout_s: float = 2.0, *, interfaces: Sequence[str] | None = None)
         names = _names(network, timeout_s)
         details = [service(network, name) for name in names]
     found = [_server(information) for information in details if information and information.parsed_addresses()]
-    return sorted(found, key=lambda server: (server.name, server.address))
+    return DiscoveredList(sorted(found, key=lambda server: (server.name, server.address)))
 
 
 def open_zeroconf(interfaces: Sequence[str] | None) -> zeroconf.Zeroconf:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+from . import _table
 from .connection import decoded, native
 from .errors import RemoteCLError
 from .trace import Trace, TraceRecord, status_text
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
 
 # Graphviz takes minutes for graphs that nobody can read.
 NODES_MAX = 500
+# From so many commands in a row on, they stand below each other: pages are scrolled down, not aside.
+_ROW_MAX = 5
+# Inches: a cell of a notebook. A graph is made smaller to fit, never larger.
+_CELL = "9.5,30"
 
 
 class EventGraphError(RemoteCLError):
@@ -99,7 +104,13 @@ class EventGraph:
     @property
     def source(self) -> str:
         """The graph in graphviz' language, DOT: one box for each server. Needs nothing installed."""
-        lines = ["digraph events {", "  rankdir=LR;", '  node [shape=box, style=rounded, fontname="sans-serif"];']
+        direction = "LR" if self._depth() <= _ROW_MAX else "TB"
+        lines = [
+            "digraph events {",
+            # A background of its own, so that it can be read on dark pages, too.
+            f'  rankdir={direction}; size="{_CELL}"; bgcolor=white;',
+            '  node [shape=box, style="rounded,filled", fillcolor=white, fontname="sans-serif"];',
+        ]
         servers = dict.fromkeys(node.server for node in self.nodes)
         for number, server in enumerate(servers):
             lines.append(f"  subgraph cluster_{number} {{")
@@ -109,6 +120,24 @@ class EventGraph:
         styles = {"event": "", "queue": " [style=dotted]"}
         lines += [f"  n{edge.before} -> n{edge.after}{styles[edge.kind]};" for edge in self.edges]
         return "\n".join([*lines, "}", ""])
+
+    def _depth(self) -> int:
+        """Commands in the longest chain of those that waited for each other."""
+        after: dict[int, list[int]] = {}
+        waits = dict.fromkeys((node.id for node in self.nodes), 0)
+        for edge in self.edges:
+            after.setdefault(edge.before, []).append(edge.after)
+            waits[edge.after] += 1
+        depth = dict.fromkeys(waits, 1)
+        free = [node for node, count in waits.items() if count == 0]
+        while free:
+            node = free.pop()
+            for other in after.get(node, ()):
+                depth[other] = max(depth[other], depth[node] + 1)
+                waits[other] -= 1
+                if waits[other] == 0:
+                    free.append(other)
+        return max(depth.values(), default=0)
 
     def to_graphviz(self) -> graphviz.Source:
         """The graph as an object of the package graphviz, to be rendered to files.
@@ -148,7 +177,8 @@ class EventGraph:
             ) from error
 
     def __repr__(self) -> str:
-        lines = [f"<remotecl.EventGraph: {len(self.nodes)} commands, {len(self.edges)} dependencies>"]
+        dependencies = f"{len(self.edges):,} {'dependency' if len(self.edges) == 1 else 'dependencies'}"
+        lines = [f"<remotecl.EventGraph: {_table.count(len(self.nodes), 'command')}, {dependencies}>"]
         before: dict[int, list[int]] = {}
         for edge in self.edges:
             before.setdefault(edge.after, []).append(edge.before)

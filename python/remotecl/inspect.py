@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from . import _table
-from ._html import Markup, table
+from ._table import Shown, Table
 from .connection import decoded, device_handle, find_platform, import_pyopencl, native, server_of_device
 
 if TYPE_CHECKING:
     import pyopencl
 
 
-@dataclass(frozen=True)
-class ServerInfo:
-    """One server and its state. A table in Jupyter.
+@dataclass(frozen=True, repr=False)
+class ServerInfo(Shown):
+    """One server and its state, which shows itself as a table.
 
     Attributes:
         address: ``host:port``.
@@ -37,8 +37,8 @@ class ServerInfo:
     devices: tuple[str, ...]
     round_trip_us: float | None
 
-    def _repr_html_(self) -> str:
-        return servers_table(self.address, [self])
+    def _tables(self) -> list[Table]:
+        return [servers_table(self.address, [self])]
 
 
 @dataclass(frozen=True)
@@ -62,35 +62,47 @@ class ServerLink:
     reason: str
 
 
-class DeviceList(list["pyopencl.Device"]):
-    """What `devices` returns: a list of ``pyopencl.Device`` that is a table in Jupyter.
+class DeviceList(Shown, list["pyopencl.Device"]):
+    """What `devices` returns: a list of ``pyopencl.Device`` that shows itself as a table.
 
     Example::
 
         remotecl.devices()  # the last line of a cell
     """
 
-    def _repr_html_(self) -> str:
-        rows = [
-            (device.name.strip(), server_of(device), native_platform_of(device), device.max_compute_units,
-             _table.size(device.global_mem_size), device.version.strip())
-            for device in self
-        ]  # fmt: skip
-        columns = ("device", "server", "its platform", "compute units", "memory", "version")
-        shown: Markup = table(f"{len(self)} devices", columns, rows)
-        return shown
+    def _tables(self) -> list[Table]:
+        columns = (">", "server", "device", "its platform", ">compute units", ">memory", "version")
+        rows = tuple(
+            (str(number), server_of(device), device.name.strip(), native_platform_of(device),
+             str(device.max_compute_units), _table.size(device.global_mem_size), device.version.strip())
+            for number, device in enumerate(self)
+        )  # fmt: skip
+        return [Table(_table.count(len(self), "device"), columns, rows)]
 
 
-class ServerList(list[ServerInfo]):
-    """What `servers` returns: a list of `ServerInfo` that is a table in Jupyter.
+class ServerList(Shown, list[ServerInfo]):
+    """What `servers` returns: a list of `ServerInfo` that shows itself as a table.
 
     Example::
 
         remotecl.servers()  # the last line of a cell
     """
 
-    def _repr_html_(self) -> str:
-        return servers_table(f"{len(self)} servers", self)
+    def _tables(self) -> list[Table]:
+        return [servers_table(_table.count(len(self), "server"), self)]
+
+
+class LinkList(Shown, list[ServerLink]):
+    """What `links` returns: a list of `ServerLink` that shows itself as a table.
+
+    Example::
+
+        remotecl.links()  # the last line of a cell
+    """
+
+    def _tables(self) -> list[Table]:
+        rows = tuple((*link.servers, link.state, link.reason) for link in self)
+        return [Table(_table.count(len(self), "link"), ("server", "other", "state", "reason"), rows)]
 
 
 def devices() -> DeviceList:
@@ -163,7 +175,7 @@ def servers() -> ServerList:
     )
 
 
-def links() -> list[ServerLink]:
+def links() -> LinkList:
     """The links between servers. They are made when a context spans several servers.
 
     Example::
@@ -172,10 +184,15 @@ def links() -> list[ServerLink]:
             print(*link.servers, link.state, link.reason)
     """
     found = decoded(native().stats_json())["links"]
-    return [ServerLink((link["servers"][0], link["servers"][1]), link["state"], link["reason"]) for link in found]
+    return LinkList(
+        ServerLink((link["servers"][0], link["servers"][1]), link["state"], link["reason"]) for link in found
+    )
 
 
-def servers_table(caption: str, found: Iterable[ServerInfo]) -> Markup:
-    """Servers and their states as an HTML table."""
-    rows = [(info.address, info.status, info.devices, info.round_trip_us, info.error) for info in found]
-    return table(caption, ("server", "status", "devices", "round trip (us)", "error"), rows)
+def servers_table(title: str, found: Iterable[ServerInfo]) -> Table:
+    """Servers and their states."""
+    rows = tuple(
+        (info.address, info.status, ", ".join(info.devices), _table.microseconds(info.round_trip_us), info.error)
+        for info in found
+    )
+    return Table(title, ("server", "status", "devices", ">round trip", "error"), rows)

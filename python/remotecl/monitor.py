@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 import threading
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +15,18 @@ from ._watch import Watch
 from .connection import configured_servers, named_servers
 from .errors import RemoteCLError
 from .status import known_servers
+
+_REPLACED = "A later remotecl.monitor() has taken the place of this view."
+_current: weakref.ref[Monitor] | None = None
+
+
+def _replace(later: Monitor) -> None:
+    """There is one view at a time: a cell that is run again replaces what it has shown."""
+    global _current
+    former = _current() if _current is not None else None
+    _current = weakref.ref(later)
+    if former is not None and former.running:
+        former._give_way()
 
 
 class Monitor(Stoppable):
@@ -30,6 +43,8 @@ class Monitor(Stoppable):
     """
 
     def __init__(self, servers: list[str], interval_s: float) -> None:
+        _replace(self)
+        self._is_replaced = False
         self._watch = Watch(servers, interval_s)
         self._interval_s = interval_s
         self._stopped = threading.Event()
@@ -58,6 +73,11 @@ class Monitor(Stoppable):
         if self._display is not None:
             self._display.update(_View(self))
 
+    def _give_way(self) -> None:
+        """To a later view, which shows the same and more."""
+        self._is_replaced = True
+        self.stop()
+
     def __repr__(self) -> str:
         return _live.text(self._watch.latest())
 
@@ -82,19 +102,21 @@ class _View:
 
     def __init__(self, monitor: Monitor) -> None:
         self._servers = monitor._watch.latest()
+        self._is_replaced = monitor._is_replaced
 
     def __repr__(self) -> str:
-        return _live.text(self._servers)
+        return _REPLACED if self._is_replaced else _live.text(self._servers)
 
     def _repr_html_(self) -> str:
-        return _live.html(self._servers)
+        return _REPLACED if self._is_replaced else _live.html(self._servers)
 
 
 def monitor(*servers: str | Sequence[str], interval_s: float = 1.0) -> Monitor:
     """Shows servers, their devices and their sessions below the cell, and refreshes that until it is stopped.
 
-    It ends with ``.stop()``, or when a cell is interrupted (Kernel, Interrupt). Servers that are lost are shown as lost
-    until they are there again. Outside of notebooks it prints plain text. Does not use the servers' devices.
+    There is one view at a time: a later one takes the place of this one. It ends with ``.stop()``, or when a cell is
+    interrupted (Kernel, Interrupt). Servers that are lost are shown as lost until they are there again. Outside of
+    notebooks it prints plain text. Does not use the servers' devices.
 
     Args:
         servers: named as for `connect`; none takes those of this process, else those in ``REMOTECL_SERVERS``.

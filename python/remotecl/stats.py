@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from . import _table
-from ._table import Table
+from ._table import Shown, Table
 from .connection import decoded, native
 from .status import ServerStatus, server_status
 from .traffic import Traffic
@@ -143,8 +143,8 @@ class CacheStats:
     misses: int
 
 
-@dataclass(frozen=True)
-class Stats:
+@dataclass(frozen=True, repr=False)
+class Stats(Shown):
     """What `remotecl.stats` gives. Iterating over it gives the `ServerStats`.
 
     Attributes:
@@ -173,12 +173,6 @@ class Stats:
 
     def __getitem__(self, index: int) -> ServerStats:
         return self.servers[index]
-
-    def __repr__(self) -> str:
-        return _table.text_of(self._tables())
-
-    def _repr_html_(self) -> str:
-        return _table.html_of(self._tables())
 
     def _tables(self) -> list[Table]:
         transfers = tuple(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import _table
-from ._table import Table
+from ._table import Shown, Table
 from .connection import decoded, error_text, full_address, named_servers, native
 from .errors import ServerUnreachable
 from .traffic import Traffic
@@ -53,6 +53,7 @@ class SessionStatus:
         is_own: whether it is the asker's.
         address: ``host:port`` that the client connected from.
         host, program, process: who the client says it is; empty and 0 when it says nothing.
+        user: the name of whose token it proved, as the server's limits call them; ``default`` without one.
         age_s: seconds since it connected.
         commands: how many it has enqueued.
         memory: bytes of its buffers and images on each device of the server.
@@ -68,6 +69,7 @@ class SessionStatus:
     address: str
     host: str
     program: str
+    user: str
     process: int
     age_s: float
     commands: int
@@ -97,8 +99,8 @@ class LinkStatus:
     traffic: Traffic
 
 
-@dataclass(frozen=True)
-class ServerStatus:
+@dataclass(frozen=True, repr=False)
+class ServerStatus(Shown):
     """What a server tells of itself.
 
     Attributes:
@@ -138,18 +140,24 @@ class ServerStatus:
     round_trip_us: float | None = None
     epoch: int | None = None
 
-    def __repr__(self) -> str:
-        return _table.text_of(self._tables())
-
-    def _repr_html_(self) -> str:
-        return _table.html_of(self._tables())
-
     def _tables(self) -> list[Table]:
         title = f"{self.address}: remotecl {self.version} on {self.host}, up {_table.duration(self.uptime_s)}"
         return [device_table(title, [self]), session_table("sessions", [self])]
 
 
-def status(*servers: str | Sequence[str]) -> list[ServerStatus]:
+class StatusList(Shown, list[ServerStatus]):
+    """What `status` returns: a list of `ServerStatus` that shows itself as tables.
+
+    Example::
+
+        remotecl.status()  # the last line of a cell
+    """
+
+    def _tables(self) -> list[Table]:
+        return [table for server in self for table in server._tables()] or [Table("0 servers", (), ())]
+
+
+def status(*servers: str | Sequence[str]) -> StatusList:
     """Asks servers how they are, without a session: their devices are not used, nor this process's platform.
 
     Args:
@@ -163,7 +171,7 @@ def status(*servers: str | Sequence[str]) -> list[ServerStatus]:
         for device in remotecl.status("gpu1")[0].devices:
             print(device.name, device.queue_depth, device.memory_used)
     """
-    found = []
+    found = StatusList()
     for server in named_servers(*servers) or known_servers():
         with contextlib.closing(Asker(server)) as asker:
             found.append(asker.ask())
@@ -232,15 +240,16 @@ def device_table(title: str, servers: list[ServerStatus]) -> Table:
         for server in servers
         for device in server.devices
     )
-    return Table(title, columns, rows)
+    return Table(title, columns, rows, optional=("server", "of"))
 
 
 def session_table(title: str, servers: list[ServerStatus]) -> Table:
     """Every session of the servers that may be seen."""
-    columns = ("server", "client", "from", ">age", ">commands", ">memory", ">received", ">sent")
+    columns = ("server", "user", "client", "from", ">age", ">commands", ">memory", ">received", ">sent")
     rows = tuple(
         (
             server.address,
+            session.user,
             f"{session.host} {session.program} {session.process}" if session.process else "(says nothing)",
             session.address,
             _table.duration(session.age_s),
@@ -252,4 +261,4 @@ def session_table(title: str, servers: list[ServerStatus]) -> Table:
         for server in servers
         for session in server.sessions
     )
-    return Table(title, columns, rows)
+    return Table(title, columns, rows, optional=("from", "server", "commands"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -25,7 +26,7 @@ def run(servers: Sequence[str], *, interval_s: float = 1.0, once: bool = False, 
         # Rates and utilisation are about the time between two questions.
         watch.wait(answers=2 if once else 1, timeout_s=_PATIENCE_S)
         if once:
-            print(_live.json_line(watch.latest()) if as_json else _live.text(watch.latest()), flush=True)
+            print(_live.json_line(watch.latest()) if as_json else _text(watch.latest()), flush=True)
         else:
             with contextlib.suppress(KeyboardInterrupt):
                 _show(watch, interval_s, as_json)
@@ -38,7 +39,11 @@ def _show(watch: Watch, interval_s: float, as_json: bool) -> None:
     elif sys.stdout.isatty() and importlib.util.find_spec("rich") is not None:
         _show_live(watch, interval_s)
     else:
-        _print_each(_every(watch, interval_s), lambda servers: _live.text(servers) + "\n")
+        _print_each(_every(watch, interval_s), lambda servers: _text(servers) + "\n")
+
+
+def _text(servers: Sequence[WatchedServer]) -> str:
+    return _live.text(servers, shutil.get_terminal_size().columns if sys.stdout.isatty() else None)
 
 
 def _every(watch: Watch, interval_s: float) -> Iterator[list[WatchedServer]]:
@@ -55,22 +60,22 @@ def _print_each(views: Iterator[list[WatchedServer]], text: Callable[[Sequence[W
 def _show_live(watch: Watch, interval_s: float) -> None:
     from rich.live import Live
 
-    with Live(_drawn(watch.latest()), screen=True, auto_refresh=False) as live:
+    with Live(screen=True, auto_refresh=False) as live:
         for servers in _every(watch, interval_s):
-            live.update(_drawn(servers), refresh=True)
+            live.update(_drawn(servers, live.console.width), refresh=True)
 
 
-def _drawn(servers: Sequence[WatchedServer]) -> Group:
+def _drawn(servers: Sequence[WatchedServer], width: int) -> Group:
     from rich import box
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
 
     drawn = []
-    for source in _live.tables(servers):
-        table = Table(title=source.title, title_justify="left", box=box.SIMPLE_HEAD, expand=True)
+    for source in (table.fitted(width - 2, gap=3) for table in _live.tables(servers)):
+        table = Table(title=source.title, title_justify="left", box=box.SIMPLE_HEAD, expand=True, pad_edge=False)
         for column, name in enumerate(source.names):
-            table.add_column(name, justify="right" if source.is_right(column) else "left")
+            table.add_column(name, justify="right" if source.is_right(column) else "left", no_wrap=True)
         for row in source.rows:
             lost = any(cell.startswith("lost") for cell in row)
             table.add_row(*(Text(cell, style="red" if lost else "") for cell in row))

@@ -5,14 +5,14 @@ from __future__ import annotations
 import importlib
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any
 
-from . import _trace_chrome, _trace_plot
-from ._html import cell_text, table
+from . import _table, _trace_chrome, _trace_plot
+from ._table import Shown, Table
 from .connection import native
 from .errors import RemoteCLError
 
@@ -148,7 +148,28 @@ class LaneSummary:
     bytes: int
 
 
-class Trace:
+class LaneList(Shown, list[LaneSummary]):
+    """What `Trace.summary` returns: a list of `LaneSummary` that shows itself as a table.
+
+    Example::
+
+        t.summary()  # the last line of a cell
+    """
+
+    def __init__(self, lanes: Iterable[LaneSummary], title: str = "") -> None:
+        super().__init__(lanes)
+        self._title = title
+
+    def _tables(self) -> list[Table]:
+        columns = ("device or link", ">records", ">busy", ">bytes", ">failed")
+        rows = tuple(
+            (lane.lane, f"{lane.records:,}", f"{lane.busy * 1e3:,.3f} ms", _table.size(lane.bytes), str(lane.failed))
+            for lane in self
+        )
+        return [Table(self._title or _table.count(len(self), "lane"), columns, rows)]
+
+
+class Trace(Shown):
     """What was recorded between the begin and the end of a ``with`` block; see `trace`.
 
     Attributes:
@@ -248,9 +269,12 @@ class Trace:
     def plot(self, axes: matplotlib.axes.Axes | None = None, arrows: bool | None = None) -> matplotlib.axes.Axes:
         """Draws a timeline with matplotlib: one lane per device, one per link, arrows for dependencies.
 
+        Of thousands of records, those that would share a pixel are drawn as one; the names that took the longest have
+        colors of their own. ``to_dataframe`` and ``save`` have all of them.
+
         Args:
             axes: where to draw; default: a new figure.
-            arrows: whether to draw dependencies; default: when there are at most 500.
+            arrows: whether to draw dependencies; default: when there are at most 40.
 
         Returns:
             The axes. Time is in milliseconds since the trace began.
@@ -276,7 +300,7 @@ class Trace:
         """
         Path(path).write_text(json.dumps(_trace_chrome.events(self)), encoding="utf-8")
 
-    def summary(self) -> list[LaneSummary]:
+    def summary(self) -> LaneList:
         """What each device and each link did.
 
         Example::
@@ -287,31 +311,17 @@ class Trace:
         lanes: dict[str, list[TraceRecord]] = {}
         for record in self.records:
             lanes.setdefault(record.lane, []).append(record)
-        return [_summary(lane, records) for lane, records in lanes.items()]
+        return LaneList((_summary(lane, records) for lane, records in lanes.items()), f"Trace: {self._headline()}")
 
-    def __repr__(self) -> str:
+    def _tables(self) -> list[Table]:
         if self._state != "ended":
-            return f"<remotecl.Trace, {self._state}>"
-        lines = [f"<remotecl.Trace: {self._headline()}>"]
-        lines += [
-            f"  {lane.lane}: {lane.records} records, {lane.busy * 1e3:.3f} ms busy, {lane.bytes} bytes"
-            + (f", {lane.failed} failed" if lane.failed else "")
-            for lane in self.summary()
-        ]
-        return "\n".join(lines)
-
-    def _repr_html_(self) -> str:
-        if self._state != "ended":
-            return cell_text(repr(self))
-        rows = [
-            (lane.lane, lane.records, f"{lane.busy * 1e3:.3f} ms", lane.bytes, lane.failed) for lane in self.summary()
-        ]
-        names = ("device or link", "records", "busy", "bytes", "failed")
-        return table(f"Trace: {self._headline()}", names, rows, right=range(1, len(names)))
+            return [Table(f"<remotecl.Trace, {self._state}>", (), ())]
+        return self.summary()._tables()
 
     def _headline(self) -> str:
-        text = f"{len(self._records)} records in {self._duration * 1e3:.3f} ms on {len(self._devices)} devices"
-        return text + (f"; {self._dropped} more did not fit" if self._dropped else "")
+        records = _table.count(len(self._records), "record")
+        text = f"{records} in {self._duration * 1e3:,.3f} ms on {_table.count(len(self._devices), 'device')}"
+        return text + (f"; {self._dropped:,} more did not fit" if self._dropped else "")
 
     def _require_end(self) -> None:
         if self._state != "ended":

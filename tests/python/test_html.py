@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from remotecl._html import Markup, cell_text, table
-from remotecl._table import size
+from remotecl._table import Table, count, html_of, size, text_of
 
 
 def test_text_is_escaped_wherever_it_stands():
@@ -42,3 +42,35 @@ def test_a_row_must_fit():
 )
 def test_sizes_are_shown_for_people(count, shown):
     assert size(count) == shown
+
+
+def test_what_has_no_room_is_left_out_and_cut_off():
+    columns = ("server", "client", "from", ">memory")
+    rows = tuple(
+        ("gpu1:10990", f"workstation{number} python3.11 12345", "192.168.100.100:41233", "10.1 GiB")
+        for number in (1, 2)
+    )
+    whole = Table("sessions", columns, rows, optional=("from", "server"))
+    assert whole.fitted(200) == whole
+    assert whole.fitted(72).names == ("server", "client", "memory")
+    assert whole.fitted(52).names == ("client", "memory"), "one server for all"
+    narrow = whole.fitted(30)
+    assert max(map(len, narrow.text().splitlines()[1:])) <= 30 + 2
+    assert narrow.rows[0][0].endswith("…")
+    two = Table("sessions", columns, (rows[0], ("gpu2:10990", *rows[1][1:])), optional=("from", "server"))
+    assert "server" in two.fitted(52).names
+    assert Table("x", (">n",), (("1" * 50,),)).fitted(20).rows == (("1" * 50,),), "numbers are never cut off"
+
+
+def test_one_is_not_many():
+    assert [count(number, "buffer") for number in (0, 1, 2, 1234)] == [
+        "0 buffers",
+        "1 buffer",
+        "2 buffers",
+        "1,234 buffers",
+    ]
+
+
+def test_an_empty_table_is_its_title():
+    assert text_of([Table("0 links", ("server",), ())]) == "0 links"
+    assert "0 links" in html_of([Table("0 links", ("server",), ())])

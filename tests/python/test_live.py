@@ -1,6 +1,7 @@
 """Live views: a server that is lost and comes back, in the terminal and in a real notebook."""
 
 import contextlib
+import io
 import os
 import pty
 import subprocess
@@ -10,11 +11,12 @@ import time
 import numpy as np
 import pyopencl as cl
 import pytest
+from rich.console import Console
 
 import remotecl
 from conftest import CLEAN_ENVIRONMENT
 from notebook import run_notebook
-from remotecl import _watch
+from remotecl import _live, _watch, top
 from remotecl.status import Asker
 
 PATIENCE_S = 30
@@ -97,6 +99,30 @@ def test_a_monitor_in_a_notebook_refreshes_itself_and_ends_with_an_interrupt(clu
     (shown,) = [output for output in cells[0].outputs if "text/html" in output.get("data", {})]
     assert "connected" in shown.data["text/html"]
     assert address in shown.data["text/plain"]
+
+
+def test_a_second_monitor_takes_the_place_of_the_first(cluster):
+    begin = f"import remotecl\nview = remotecl.monitor({cluster.addresses[0]!r}, interval_s=0.1)"
+    cells = run_notebook([begin, "former = view", begin, "print(former.running, view.running)", "view.stop()"])
+    assert cells[3].outputs[0].text.strip() == "False True"
+    first, second = ("".join(str(output.get("data")) for output in cells[index].outputs) for index in (0, 2))
+    assert "has taken the place" in first
+    assert "has taken the place" not in second
+
+
+def test_top_fits_a_terminal_of_80_columns(cluster, connection):
+    pytest.importorskip("rich")
+    with _watch.Watch(cluster.addresses, interval_s=0.05) as watch:
+        watch.wait(answers=2, timeout_s=PATIENCE_S)
+        found = watch.latest()
+    console = Console(width=80, record=True, file=io.StringIO())
+    console.print(top._drawn(found, 80))
+    shown = console.export_text()
+    assert max(map(len, shown.splitlines())) <= 80
+    for word in ("user", "default", "busy", "memory", "received", *cluster.addresses):
+        assert word in shown
+    assert "…" not in shown.split("sessions")[0].split("devices")[0], "servers and their states are whole"
+    assert max(map(len, _live.text(found, 80).splitlines())) <= 80
 
 
 def test_top_in_a_terminal_redraws_and_ends_with_ctrl_c(cluster):
