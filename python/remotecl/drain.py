@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .buffers import BufferResidency, ResidencyList, residency
-from .connection import full_address, import_pyopencl, server_of_device
+from .connection import full_address, import_pyopencl, named_servers, server_of_device
 from .memory import prefetch
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ def drain(*servers: str) -> ResidencyList:
     afterwards is not moved. `remotecl.Cluster.scale` does this before it stops servers.
 
     Args:
-        servers: one ``"host"`` or ``"host:port"`` each.
+        servers: as in `remotecl.connect`.
 
     Returns:
         what could not be moved, because its context has no device of another server that is there: a list of
@@ -37,7 +37,7 @@ def drain(*servers: str) -> ResidencyList:
     """
     if not servers:
         raise ValueError('name at least one server: remotecl.drain("host[:port]")')
-    leaving = {full_address(server) for server in servers}
+    leaving = {full_address(name) for name in named_servers(*servers)}
     stuck = ResidencyList()
     moves = []
     for entry in residency():
