@@ -1,11 +1,13 @@
 """What sessions and users may have: the file, the options, and what who wants more gets."""
 
 import re
+import signal
 from pathlib import Path
 
 import pytest
 
 import remotecl
+from client import Client
 from daemon import Daemon
 from remotecl.connection import server_name
 
@@ -309,3 +311,53 @@ print("newcomer:", subprocess.run(look, capture_output=True, text=True).stderr)
     with Daemon("--limit", "default.exclusive=false") as daemon:
         refused = run_remotecl("devices", "--servers", f"{daemon.address}?exclusive=yes")
         assert "user default may not have devices alone; take exclusive=yes out" in refused.stderr + refused.stdout
+
+
+SESSION = """
+import sys, remotecl
+connection = remotecl.connect(sys.argv[1])
+print("there", flush=True)
+sys.stdin.readline()
+print(len(connection.devices), flush=True)
+"""
+
+
+def renewed(daemon: Daemon) -> str:
+    """Has the daemon read its limits again; what it says."""
+    daemon.process.send_signal(signal.SIGHUP)
+    return daemon.process.stderr.readline()
+
+
+def test_limits_are_read_again_and_what_is_there_counts_on(run_remotecl, users):
+    def name(who: str) -> str:
+        return server_name(daemon.address, users.parent / f"{who}.token")
+
+    def refusal(who: str) -> str:
+        return run_remotecl("devices", "--servers", name(who)).stderr
+
+    text = users.read_text()
+    with Daemon("--limits", str(users), "--token-file", str(users.parent / "common.token")) as daemon:
+        with Client(SESSION, name("alice")) as client:
+            assert refusal("alice") == ""
+            users.write_text(text.replace("sessions = 2", "sessions = 1"))
+            assert "has read" in renewed(daemon)
+            assert "may not have more at a time" in refusal("alice"), "the session from before counts"
+            users.write_text(text.replace("sessions = 2", "sessions = many"))
+            assert "keeps its former limits" in renewed(daemon)
+            assert "may not have more at a time" in refusal("alice")
+            users.write_text(text[: text.index("[users.bob]")])
+            assert "has read" in renewed(daemon)
+            assert "the token is not the server's" in refusal("bob")
+            assert client.tell() != "", "who is there stays"
+        assert daemon.end()[0] == 0
+
+
+def test_limits_that_would_let_everybody_in_are_not_taken(users):
+    with Daemon("--limits", str(users), "--listen", "0.0.0.0:0") as daemon:
+        users.write_text("[session]\nqueued-commands = 7\n")
+        assert "keeps its former limits: refusing to listen" in renewed(daemon)
+
+
+def test_without_a_file_a_hangup_ends_the_server():
+    with Daemon() as daemon:
+        assert daemon.end(signal.SIGHUP)[0] == -signal.SIGHUP
