@@ -35,8 +35,8 @@ def progress(enabled: bool | None = None) -> bool:
     """Whether things that last show a progress bar; turns that on or off.
 
     Large uploads, downloads and transfers between servers, builds, connecting and starting clusters get a bar when they
-    take longer than half a second. It is on in interactive sessions (notebooks, IPython, the Python prompt) and off in scripts, unless
-    ``REMOTECL_PROGRESS`` is set to ``1`` or ``0``. The bars are tqdm's: without tqdm (``pip install
+    take longer than half a second. It is on in interactive sessions (notebooks, IPython, the Python prompt) and off in
+    scripts, unless ``REMOTECL_PROGRESS`` is set to ``1`` or ``0``. The bars are tqdm's: without tqdm (``pip install
     'remotecl[progress]'``) there are none.
 
     Args:

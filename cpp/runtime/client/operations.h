@@ -22,8 +22,8 @@ struct Operation {
   std::uint64_t total = 0;
 };
 
-// What lasts: bulk transfers, also between servers, builds, connecting. It is there to be looked at now and then and tells nobody, so that it
-// costs those who do the work next to nothing. One for the process; any thread.
+// What lasts: bulk transfers, also between servers, builds, connecting. It is there to be looked at now and then and
+// tells nobody, so that it costs those who do the work next to nothing. One for the process; any thread.
 class Operations {
  public:
   // Lasts as long as somebody holds it.
