@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import importlib.util
+import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -50,18 +51,17 @@ class DaskServer:
         self.name = name
         self._address = ""
         self._pin = ""
-        self._actor: Any = None  # a proxy, whose methods give futures
-        self._stopping: Any = None
-        # Dask keeps the actor, and so the daemon, as long as somebody has this future: the worker lets go of it when
-        # this process ends in whatever way.
+        self._client = client
+        # The worker keeps the task's result, and so the daemon, as long as somebody has this future: it lets go of it
+        # when this process ends in whatever way. Retiring the worker moves the result, which is no more than a text,
+        # to another one. An actor would keep Dask from retiring its worker.
         self._future = client.submit(
-            _WorkerDaemon,
+            _start_daemon,
             host,
             name,
             devices,
             token,
             tls,
-            actor=True,
             workers=[worker],
             allow_other_workers=False,
             pure=False,
@@ -86,20 +86,13 @@ class DaskServer:
     @property
     def running(self) -> bool:
         """Whether the daemon runs and its worker answers."""
-        if self._actor is None or self._future.status != "finished":
-            return False
-        try:
-            return bool(self._actor.running().result(_REPLY_TIMEOUT_S))
-        except Exception:  # whatever Dask makes of a worker that is gone
-            return False
+        return self._future.status == "finished" and self._ask(_is_running) is True
 
     def stop(self) -> None:
         """Stops the daemon and waits for its end. Calling it again does nothing."""
-        self._begin_stop()
-        stopping, self._stopping = self._stopping, None
-        if stopping is not None:
-            with suppress(Exception):  # where the worker is gone, the daemon is, too
-                stopping.result(_REPLY_TIMEOUT_S)
+        if self._future.status == "finished":
+            expect_shutdown(self.address)
+            self._ask(_stop_daemon)
         self._future.release()
         disconnect(self.address)
 
@@ -108,8 +101,7 @@ class DaskServer:
 
     def _await_ready(self, deadline: float) -> None:
         try:
-            self._actor = self._future.result(timeout=max(deadline - time.monotonic(), 0.0))
-            self._address, self._pin = self._actor.address().result(_REPLY_TIMEOUT_S)
+            self._address, self._pin = self._future.result(timeout=max(deadline - time.monotonic(), 0.0))
         except (TimeoutError, asyncio.TimeoutError) as error:  # the same from Python 3.11 on
             raise ServerStartError(
                 f"{self.where} did not start a daemon in time. Is it busy with long tasks? Start the cluster before "
@@ -124,11 +116,19 @@ class DaskServer:
         )
 
     def _begin_stop(self) -> None:
-        if self._actor is None or self._future.status != "finished":
-            return
-        expect_shutdown(self.address)
-        actor, self._actor = self._actor, None
-        self._stopping = actor.stop()
+        if self._future.status == "finished":
+            expect_shutdown(self.address)
+            with suppress(Exception):
+                self._client.run(_begin_stop, self._future.key, workers=[self.worker], wait=False)
+
+    def _ask(self, function: Callable[[str], Any]) -> object:
+        """What a function says on the worker; None where that is gone, and the daemon with it."""
+        try:
+            answers = self._client.run(function, self._future.key, workers=[self.worker], on_error="return")
+        except Exception:  # whatever Dask makes of a worker that is gone
+            return None
+        answer = answers.get(self.worker)
+        return None if isinstance(answer, Exception) else answer
 
 
 class DaskCluster(Cluster[DaskServer]):
@@ -211,24 +211,58 @@ class DaskCluster(Cluster[DaskServer]):
         ]  # fmt: skip
 
 
-class _WorkerDaemon:
-    """The actor on a worker: it owns the daemon there, which ends with it."""
+# Of this process, a worker, by the key of the task that has started each.
+_daemons: dict[str, Server] = {}
 
-    def __init__(
-        self, host: str, name: str, devices: Devices | Callable[[str], Devices], token: str, tls: bool
-    ) -> None:
-        chosen = devices(name) if callable(devices) else devices
-        self._server = Server._launched(f"[{host}]:0" if ":" in host else f"{host}:0", chosen, token=token, tls=tls)
-        self._server._await_ready(time.monotonic() + _START_TIMEOUT_S)
 
-    def address(self) -> tuple[str, str]:
-        return self._server.address, self._server.pin
+class _Keeper:
+    """What a worker's plugin does: its daemon ends with the task's result there, and with the worker."""
 
-    def running(self) -> bool:
-        return self._server.running
+    def __init__(self, key: str) -> None:
+        self._key = key
 
-    def stop(self) -> int:
-        return self._server.stop()
+    def transition(self, key: str, start: str, finish: str, **_: object) -> None:
+        if key == self._key and start == "memory" and finish != "memory":
+            self.teardown(None)
+
+    def teardown(self, worker: object) -> None:
+        server = _daemons.pop(self._key, None)
+        if server is not None:
+            # Not on the worker's event loop, which its end would hold up.
+            threading.Thread(target=server.stop, name="remotecl stop").start()
+
+
+def _start_daemon(
+    host: str, name: str, devices: Devices | Callable[[str], Devices], token: str, tls: bool
+) -> tuple[str, str]:
+    """The task on a worker. Gives the daemon's address and pin."""
+    dask = importlib.import_module("distributed")
+    worker = dask.get_worker()
+    key = str(worker.get_current_task())
+    chosen = devices(name) if callable(devices) else devices
+    server = Server._launched(f"[{host}]:0" if ":" in host else f"{host}:0", chosen, token=token, tls=tls)
+    server._await_ready(time.monotonic() + _START_TIMEOUT_S)
+    _daemons[key] = server
+    # Dask is imported nowhere but where it is used, so the class is made here.
+    keeper = type("Keeper", (_Keeper, dask.WorkerPlugin), {})(key)
+    adding = worker.plugin_add(plugin=keeper, name=f"remotecl-{key}")
+    asyncio.run_coroutine_threadsafe(adding, worker.loop.asyncio_loop).result(_REPLY_TIMEOUT_S)
+    return server.address, server.pin
+
+
+def _is_running(key: str) -> bool:
+    return key in _daemons and _daemons[key].running
+
+
+def _begin_stop(key: str) -> None:
+    if key in _daemons:
+        _daemons[key]._begin_stop()
+
+
+async def _stop_daemon(key: str) -> None:
+    server = _daemons.pop(key, None)
+    if server is not None:
+        await asyncio.to_thread(server.stop)
 
 
 def _workers(client: distributed.Client, per: str) -> list[tuple[str, str, str]]:

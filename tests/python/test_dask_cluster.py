@@ -227,3 +227,19 @@ def test_a_busy_worker_is_told(client):
     finally:
         release.set()
         distributed.wait(tasks)
+
+
+def test_a_worker_can_be_retired_and_takes_its_server_along():
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as workers,
+        distributed.Client(workers) as client,
+        remotecl.DaskCluster(client) as cluster,
+    ):
+        owners = daemons_of(client)
+        first, second = cluster.servers
+        retired = client.retire_workers([first.worker], close_workers=False, remove=False)
+        assert first.worker in retired, "Dask does not retire workers that hold actors"
+        wait_until_gone(owners[first.worker])
+        assert not first.running
+        assert second.running
+    assert not any(is_alive(pid) for pids in owners.values() for pid in pids)

@@ -153,4 +153,3 @@ def test_wrong_numbers_are_refused(cluster):
         cluster.scale(0)
     with pytest.raises(ValueError, match="name at least one server"):
         remotecl.drain()
-
