@@ -69,6 +69,10 @@ def activate() -> None:
         _failure = _activate_once()
         _resolve_servers()
         _prefer_remote_devices()
+        # Where a build fails for anything but its source, such as a lost server, PyOpenCL's cache asks for this
+        # variable as if it were always set, and its KeyError would hide the error.
+        if "PYOPENCL_CACHE_FAILURE_FATAL" not in os.environ:
+            _change("PYOPENCL_CACHE_FAILURE_FATAL", "")
         _done = True
     if _failure:
         raise ActivationError(_failure)

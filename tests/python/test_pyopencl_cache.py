@@ -104,3 +104,33 @@ def test_a_server_that_is_not_used_gets_no_binaries_until_it_is(run_program, clu
     assert second["binary"] > 1000
     assert second["unused"] < second["binary"]
     assert second["used"] >= second["binary"]
+
+
+LOST = """
+import os, signal, time, warnings
+import numpy as np, pyopencl as cl, remotecl
+
+warnings.simplefilter("ignore")
+cluster = remotecl.LocalCluster(servers=2)
+context = cluster.connect().context()
+lost, living = sorted(context.devices, key=lambda device: cluster.addresses.index(remotecl.server_of(device)))
+os.kill(cluster.servers[0].pid, signal.SIGKILL)
+while all(server.status == "connected" for server in remotecl.servers()):
+    time.sleep(0.01)
+queue = cl.CommandQueue(context, living)
+out = cl.array.zeros(queue, 16, np.int32)
+for _ in range(2):  # the second time from the cache
+    program = cl.Program(context, "kernel void five(global int* out) { out[get_global_id(0)] = 5; }")
+    cl.Kernel(program.build(devices=[living]), "five")(queue, (16,), None, out.data).wait()
+    assert (out.get() == 5).all()
+try:
+    cl.Program(context, "kernel void six(global int* out) { out[get_global_id(0)] = 6; }").build()
+except cl.Error as error:
+    print(error)
+"""
+
+
+def test_a_lost_server_breaks_no_build_for_the_others_and_is_told_by_its_own_error(run_program, tmp_path):
+    program = LOST.replace("remotecl\n", "remotecl, pyopencl.array\n", 1)
+    environment = {"XDG_CACHE_HOME": str(tmp_path), "PYOPENCL_NO_CACHE": None, "REMOTECL_RECONNECT": "0"}
+    assert "DEVICE_NOT_AVAILABLE" in run_program(program, **environment).stdout
