@@ -193,6 +193,13 @@ cl_program BuildReport::inspect(const Program& program, Device& device) {
   return native;
 }
 
+cl_program BuildReport::refuse(const Device& device, cl_int error, std::string_view log) {
+  BuildRecord& record = begin(device);
+  record.values.error = error;
+  record.log = log;
+  return nullptr;
+}
+
 ProgramTraits BuildReport::traits(std::size_t index) const {
   ProgramTraits all;
   for (const KernelRecord& kernel : records_[index].kernels) {

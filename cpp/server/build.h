@@ -59,6 +59,8 @@ class BuildReport {
                      const std::vector<IncludedSource>& included);
   cl_program link(Device& device, const std::string& options, const std::vector<cl_program>& inputs);
   cl_program inspect(const Program& program, Device& device);
+  // Builds nothing: the server does not take what the client has sent, and says so in the log.
+  cl_program refuse(const Device& device, cl_int error, std::string_view log);
 
   bool executable(std::size_t index) const { return records_[index].values.executable != 0; }
   ProgramTraits traits(std::size_t index) const;

@@ -1,6 +1,9 @@
+#include <optional>
 #include <set>
+#include <utility>
 
 #include "server/build.h"
+#include "server/foreign_files.h"
 #include "server/protocol_error.h"
 #include "server/session.h"
 
@@ -74,6 +77,37 @@ void Session::work(const SpecializeProgram& message, const ProgramWork& work) {
   outbox_.send(NativeAnswer{message.token, error, 0, {}});
 }
 
+namespace {
+
+struct Objection {
+  cl_int error;
+  std::string words;
+};
+
+// To what a build would read of this machine. `errors`: for its options, and for its sources.
+std::optional<Objection> objection_to(const Program& program, const std::vector<Ref<Program>>& included,
+                                      const ClientFiles& files, std::pair<cl_int, cl_int> errors) {
+  if (std::string words = foreign_option(files.options); !words.empty()) return Objection{errors.first, words};
+  std::string words;
+  const auto look_at = [&](std::string_view source) {
+    if (words.empty()) words = foreign_include(source, files);
+  };
+  if (program.origin() == ProgramOrigin::kSource) look_at(program.code());
+  for (const Ref<Program>& part : included) {
+    if (part->origin() == ProgramOrigin::kSource) look_at(part->code());
+  }
+  files.headers.for_each([&](const HeaderFile& header) { look_at(as_text(header.content)); });
+  return words.empty() ? std::nullopt : std::optional(Objection{errors.second, words});
+}
+
+auto refusal(const Objection& objection) {
+  return [&objection](BuildReport& report, const Device& on) -> cl_program {
+    return report.refuse(on, objection.error, objection.words);
+  };
+}
+
+}  // namespace
+
 template <class Build>
 void Session::build_each(const Array<std::uint32_t>& devices, Token token, Program& program, Build&& build) {
   // All must exist before anything is built, and each is built for once: a log costs more than a name.
@@ -102,7 +136,12 @@ void Session::work(const InspectProgram& message, const ProgramWork& work) {
 void Session::work(const BuildProgram& message, const ProgramWork& work) {
   work.program->look_for_prints(message.options);
   message.headers.for_each([&](const HeaderFile& header) { work.program->look_for_prints(as_text(header.content)); });
-  const auto files = shared_.files.place({message.options, message.include_folders, message.headers});
+  const ClientFiles sent{message.options, message.include_folders, message.headers};
+  if (const auto objection =
+          objection_to(*work.program, {}, sent, {CL_INVALID_BUILD_OPTIONS, CL_BUILD_PROGRAM_FAILURE})) {
+    return build_each(message.devices, message.token, *work.program, refusal(*objection));
+  }
+  const auto files = shared_.files.place(sent);
   const std::string key = BuiltPrograms::key(*work.program, message);
   build_each(message.devices, message.token, *work.program, [&](BuildReport& report, Device& on) {
     return report.build(*work.program, on, files, shared_.built, key);
@@ -113,7 +152,12 @@ void Session::work(const CompileProgram& message, const ProgramWork& work) {
   work.program->look_for_prints(message.options);
   message.headers.for_each([&](const HeaderFile& header) { work.program->look_for_prints(as_text(header.content)); });
   for (const Ref<Program>& included : work.others) work.program->take_prints(*included);
-  const auto files = shared_.files.place({message.options, message.include_folders, message.headers});
+  const ClientFiles sent{message.options, message.include_folders, message.headers};
+  if (const auto objection =
+          objection_to(*work.program, work.others, sent, {CL_INVALID_COMPILER_OPTIONS, CL_COMPILE_PROGRAM_FAILURE})) {
+    return build_each(message.devices, message.token, *work.program, refusal(*objection));
+  }
+  const auto files = shared_.files.place(sent);
   std::vector<IncludedSource> included;
   message.included.for_each([&](const IncludedProgram& source) {
     included.push_back({work.others[included.size()], std::string(source.name)});
@@ -124,6 +168,9 @@ void Session::work(const CompileProgram& message, const ProgramWork& work) {
 
 void Session::work(const LinkProgram& message, const ProgramWork& work) {
   for (const Ref<Program>& input : work.others) work.program->take_prints(*input);
+  if (const Objection objection{CL_INVALID_LINKER_OPTIONS, foreign_option(message.options)}; !objection.words.empty()) {
+    return build_each(message.devices, message.token, *work.program, refusal(objection));
+  }
   build_each(message.devices, message.token, *work.program, [&](BuildReport& report, Device& on) {
     std::vector<cl_program> inputs;
     {
