@@ -11,6 +11,7 @@
 #include <system_error>
 
 #include "fmt/format.h"
+#include "server/session_environment.h"
 
 namespace remotecl::server {
 namespace {
@@ -22,6 +23,13 @@ sigset_t blocked_signals() {
   sigaddset(&signals, SIGINT);
   sigaddset(&signals, SIGTERM);
   return signals;
+}
+
+std::vector<char*> pointers_to(std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (std::string& text : texts) pointers.push_back(text.data());
+  pointers.push_back(nullptr);
+  return pointers;
 }
 
 }  // namespace
@@ -36,9 +44,8 @@ ChildProcess::ChildProcess(const ProcessCommand& command) : ChildProcess(command
 ChildProcess::ChildProcess(const ProcessCommand& command, std::pair<SessionChannel, SessionChannel> ends)
     : channel_(std::move(ends.first)) {
   std::vector<std::string> arguments = command.arguments;
-  std::vector<char*> pointers;
-  for (std::string& argument : arguments) pointers.push_back(argument.data());
-  pointers.push_back(nullptr);
+  arguments.insert(arguments.end(), {"--session-folder", folder_.path()});
+  std::vector<std::string> environment = session_environment(folder_.path());
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
   posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
@@ -47,8 +54,10 @@ ChildProcess::ChildProcess(const ProcessCommand& command, std::pair<SessionChann
   posix_spawnattr_init(&attributes);
   const sigset_t blocked = blocked_signals();
   posix_spawnattr_setsigmask(&attributes, &blocked);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-  const int error = ::posix_spawn(&id_, command.program.c_str(), &files, &attributes, pointers.data(), environ);
+  // A group of its own, which it cannot leave: see filter_system_calls().
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
+  const int error = ::posix_spawn(&id_, command.program.c_str(), &files, &attributes, pointers_to(arguments).data(),
+                                  pointers_to(environment).data());
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&files);
   if (error != 0) {
@@ -62,6 +71,10 @@ ProcessEnd ChildProcess::end() {
   // One that is ending for another reason keeps it.
   ::kill(id_, SIGKILL);
   siginfo_t info{};
+  // While its number cannot be given to another group.
+  while (::waitid(P_PID, static_cast<id_t>(id_), &info, WEXITED | WNOWAIT) != 0 && errno == EINTR) {
+  }
+  ::kill(-id_, SIGKILL);
   while (::waitid(P_PID, static_cast<id_t>(id_), &info, WEXITED) != 0 && errno == EINTR) {
   }
   end_ = info.si_code == CLD_EXITED ? ProcessEnd{0, info.si_status} : ProcessEnd{info.si_status, 0};

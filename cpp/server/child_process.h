@@ -6,11 +6,13 @@
 #include <string>
 #include <vector>
 
+#include "server/private_folder.h"
 #include "server/session_channel.h"
 
 namespace remotecl::server {
 
-// How to start the process of a session: a program and its arguments, the first of which is its name.
+// How to start the process of a session: a program and its arguments, the first of which is its name. It also gets
+// --session-folder, the path of a folder of its own.
 struct ProcessCommand {
   std::string program;
   std::vector<std::string> arguments;
@@ -24,8 +26,9 @@ struct ProcessEnd {
   std::string text() const;  // as in "it ..."
 };
 
-// A process that this one has started, with a channel to it. It ends with this object, and with the thread that has
-// started it, in whatever way that ends. One thread, but for the channel.
+// A process that this one has started, with a channel to it, a folder of its own, and an environment for that. It, and
+// all that it has started, ends with this object, and the process also with the thread that has started it, in whatever
+// way that ends. One thread, but for the channel.
 class ChildProcess {
  public:
   static constexpr int kChannelDescriptor = 3;  // in the process that is started
@@ -38,12 +41,13 @@ class ChildProcess {
 
   pid_t id() const { return id_; }
   SessionChannel& channel() { return channel_; }
-  // Kills it, unless it has ended, and waits for that.
+  // Kills it and what it has started, unless they have ended, and waits for that.
   ProcessEnd end();
 
  private:
   ChildProcess(const ProcessCommand& command, std::pair<SessionChannel, SessionChannel> ends);
 
+  const PrivateFolder folder_;
   SessionChannel channel_;
   pid_t id_ = -1;
   std::optional<ProcessEnd> end_;

@@ -1,14 +1,23 @@
 #include "server/isolated_session.h"
 
+#include <fcntl.h>
+
+#include <algorithm>
 #include <utility>
 
+#include "runtime/transport/process_watch.h"
+#include "runtime/transport/shared_memory_segment.h"
 #include "runtime/transport/stream_connection.h"
+#include "runtime/transport/tcp.h"
+#include "server/peer_table.h"
 
 namespace remotecl::server {
 namespace {
 
 // How long a client may take to read the last words of its session.
 constexpr std::chrono::seconds kLastWordsTime{1};
+
+constexpr std::chrono::milliseconds kDialTimeMax{30'000};
 
 // A socket can be given away; what is encrypted can be read here only.
 bool is_socket(const Connection& connection) { return dynamic_cast<const StreamConnection*>(&connection) != nullptr; }
@@ -79,8 +88,18 @@ void IsolatedSession::leave(Relay& relay) {
 }
 
 ProcessEnd IsolatedSession::run() {
-  while (const auto packet = process_->channel().receive()) take(*packet);
+  SessionChannel& channel = process_->channel();
+  {
+    // What a kernel has started keeps the process's end of the channel: its closing may not come by itself.
+    const ProcessWatch watch(static_cast<std::uint64_t>(process_->id()));
+    while (channel.await(watch.handle())) {
+      const auto packet = channel.receive();
+      if (!packet) break;
+      take(*packet);
+    }
+  }
   const ProcessEnd end = process_->end();
+  while (const auto packet = channel.receive()) take(*packet);
   {
     MutexLock lock(mutex_);
     gone_ = true;
@@ -100,7 +119,45 @@ void IsolatedSession::end_relays() {
   while (!relays_.empty()) changed_.wait(mutex_);
 }
 
+void IsolatedSession::answer(std::uint64_t number, const std::string& failure, const Descriptor& descriptor) {
+  ++errands_left_;
+  const DoneWords words{number, failure};
+  if (!descriptor.valid()) {
+    process_->channel().send(ChannelWord::kDone, words);
+  } else {
+    process_->channel().send(ChannelWord::kDone, words, {descriptor.get()});
+  }
+}
+
+void IsolatedSession::dial(const SessionChannel::Packet& packet) {
+  DialWords words;
+  if (!packet.read(words) || words.host.size() > PeerTable::kHostMax) return;
+  const auto timeout = std::min(std::chrono::milliseconds(words.timeout_ms), kDialTimeMax);
+  errands_.post([this, number = words.number, address = Address{std::string(words.host), words.port}, timeout] {
+    try {
+      const auto connection = tcp::connect(address, timeout);
+      answer(number, "", Descriptor(::fcntl(connection->wait_handle(), F_DUPFD_CLOEXEC, 0)));
+    } catch (const std::exception& error) {
+      answer(number, error.what(), Descriptor());
+    }
+  });
+}
+
+void IsolatedSession::open(const SessionChannel::Packet& packet) {
+  OpenWords words;
+  if (!packet.read(words)) return;
+  errands_.post(
+      [this, number = words.number, offer = SharedMemoryOffer{words.process, words.descriptor, words.cookie}] {
+        answer(number, "", Descriptor(SharedMemorySegment::find(offer)));
+      });
+}
+
 void IsolatedSession::take(const SessionChannel::Packet& packet) {
+  if (packet.word == ChannelWord::kDial || packet.word == ChannelWord::kOpen) {
+    if (errands_left_ == 0) return;  // more than it ever has, so it means harm
+    --errands_left_;
+    return packet.word == ChannelWord::kDial ? dial(packet) : open(packet);
+  }
   ReportWords words;
   StatusReport report;
   MutexLock lock(mutex_);

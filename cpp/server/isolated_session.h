@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -11,6 +12,7 @@
 #include "server/child_process.h"
 #include "server/relay.h"
 #include "server/status_report.h"
+#include "server/worker.h"
 
 namespace remotecl::server {
 
@@ -41,8 +43,13 @@ class IsolatedSession {
   StatusReport report(std::uint64_t number, Deadline deadline) EXCLUDES(mutex_);
 
  private:
+  static constexpr std::size_t kErrandsMax = 128;  // at a time
+
   bool send_further(Arrival& arrival, int descriptor);
   void take(const SessionChannel::Packet& packet) EXCLUDES(mutex_);
+  void dial(const SessionChannel::Packet& packet);
+  void open(const SessionChannel::Packet& packet);
+  void answer(std::uint64_t number, const std::string& failure, const Descriptor& descriptor);
   bool enter(Relay& relay) EXCLUDES(mutex_);
   void leave(Relay& relay) EXCLUDES(mutex_);
   void end_relays() EXCLUDES(mutex_);
@@ -59,6 +66,8 @@ class IsolatedSession {
   std::uint64_t reported_ GUARDED_BY(mutex_) = 0;  // the number of the last report
   StatusReport report_ GUARDED_BY(mutex_);
   std::set<Relay*> relays_ GUARDED_BY(mutex_);
+  std::atomic<std::size_t> errands_left_{kErrandsMax};
+  Worker errands_{4};  // what the process may not do itself
 };
 
 }  // namespace remotecl::server

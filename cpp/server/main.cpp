@@ -25,10 +25,12 @@
 #include "runtime/transport/certificate.h"
 #include "runtime/transport/shared_memory.h"
 #include "runtime/transport/vanished_peers.h"
+#include "server/isolation.h"
 #include "server/log.h"
 #include "server/metrics_port.h"
 #include "server/server.h"
 #include "server/service_manager.h"
+#include "server/session_environment.h"
 #include "server/session_process.h"
 
 namespace {
@@ -52,15 +54,40 @@ struct Options {
   bool insecure = false;
   bool exit_on_stdin_eof = false;
   bool isolate = false;
+  bool no_isolate = false;
   bool is_session_process = false;
   bool lists_devices = false;
+  bool prints_containment = false;
+  server::Containment containment;  // of a session's process
 };
 
 // This program, for one session.
 server::ProcessCommand session_process(const Options& options) {
-  return {"/proc/self/exe",
-          {"remotecl-server", "--session-process", "--devices", options.devices, "--log-level", options.log_level,
-           "--log-format", options.log_format}};
+  server::ProcessCommand command{"/proc/self/exe",
+                                 {"remotecl-server", "--session-process", "--devices", options.devices, "--log-level",
+                                  options.log_level, "--log-format", options.log_format}};
+  const auto add = [&command](const char* option, const std::string& value) {
+    command.arguments.insert(command.arguments.end(), {option, value});
+  };
+  if (!options.containment.user.empty()) add("--session-user", options.containment.user);
+  for (const std::string& path : server::driver_paths()) add("--session-path", path);
+  for (const std::string& path : options.containment.paths) add("--session-path", path);
+  return command;
+}
+
+// Whether others than the server's user can have sessions.
+bool is_open(const Address& address, const Options& options, const server::LimitsTable& limits) {
+  return !address.is_loopback() || !options.token_file.empty() || !options.client_ca.empty() || !limits.users.empty();
+}
+
+std::optional<server::ProcessCommand> isolation(const Options& options, bool is_open,
+                                                const server::NativeDriver& driver) {
+  const bool is_said = options.isolate || options.no_isolate;
+  const auto choice =
+      server::choose_isolation(is_said ? std::optional(options.isolate) : std::nullopt, is_open, driver);
+  std::printf("%s\n", choice.words.c_str());
+  server::log_info("{}", choice.words);
+  return choice.isolates ? std::optional(session_process(options)) : std::nullopt;
 }
 
 // Whoever reaches the address could use the devices: that must have been meant.
@@ -212,10 +239,10 @@ int run(const Options& options) {
   if (!options.tls.empty()) tls.emplace(TlsServerFiles{options.tls[0], options.tls[1], options.client_ca});
   if (options.has_new_tls) tls.emplace(TlsServerFiles{"", "", options.client_ca, host_names()});
   const std::string pin = tls ? pin_text(tls->pin()) : "";
-  std::optional<server::ProcessCommand> isolation;
-  if (options.isolate) isolation = session_process(options);
-  auto server = std::make_unique<server::Server>(address, options.devices, std::move(token), std::move(tls),
-                                                 std::move(limits), std::move(isolation));
+  const bool is_for_others = is_open(address, options, limits);
+  auto server = std::make_unique<server::Server>(
+      address, options.devices, std::move(token), std::move(tls), std::move(limits),
+      [&](const server::NativeDriver& driver) { return isolation(options, is_for_others, driver); });
   print_devices(server->driver());
   if (!pin.empty()) std::printf("TLS with pin=%s\n", pin.c_str());
   for (const auto& device : server->driver().devices()) {
@@ -268,9 +295,21 @@ int main(int argc, char** argv) {
                  "SECTION.KEY=VALUE, as in that file, like session.device-memory=8GiB; as often as needed")
       ->allow_extra_args(false);
   app.add_flag("--insecure", options.insecure, "listen beyond loopback although everybody can use the devices");
-  app.add_flag("--isolate", options.isolate,
-               "a process for each session, so that a driver that crashes takes one session with it and no other");
-  app.add_flag("--session-process", options.is_session_process)->group("");  // what --isolate starts
+  CLI::Option* const isolate = app.add_flag(
+      "--isolate", options.isolate,
+      "a process for each session, contained, so that neither a driver that crashes nor a kernel that means harm "
+      "takes more than its session with it; the default where others than the server's user may use CPU devices");
+  app.add_flag("--no-isolate", options.no_isolate, "one process for all sessions")->excludes(isolate);
+  app.add_option("--session-user", options.containment.user,
+                 "whose these processes are, where the server is root's; without: each is a user's of its own");
+  app.add_option("--session-path", options.containment.paths,
+                 "what they may read beside the system's own folders and the drivers; as often as needed")
+      ->allow_extra_args(false);
+  app.add_flag("--containment", options.prints_containment,
+               "say what cannot be kept from these processes here, and end");
+  // What --isolate starts, and what it is told.
+  app.add_flag("--session-process", options.is_session_process)->group("");
+  app.add_option("--session-folder", options.containment.folder)->group("");
   app.add_flag("--exit-on-stdin-eof", options.exit_on_stdin_eof, "end when the standard input ends");
   app.add_option("--log-level", options.log_level, "trace, debug, info, warning, error or off")
       ->check(CLI::IsMember({"trace", "debug", "info", "warning", "error", "off"}))
@@ -296,8 +335,9 @@ int main(int argc, char** argv) {
     }
     if (options.is_session_process) {
       settings::tell_through([](const std::string&) {});  // the daemon has told
-      return server::run_session_process(options.devices);
+      return server::run_session_process(options.devices, options.containment);
     }
+    if (options.prints_containment) return server::print_containment(options.containment.user);
     return options.new_certificate.empty() ? run(options) : write_certificate(options.new_certificate);
   } catch (const std::exception& error) {
     server::log_end(error.what());

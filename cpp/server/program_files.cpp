@@ -127,11 +127,6 @@ fs::path private_folder(const fs::path& parent) {
   return scratch_folder(parent);
 }
 
-fs::path temporary_folder() {
-  const char* folder = std::getenv("TMPDIR");
-  return folder != nullptr && *folder == '/' && !needs_link(folder) ? folder : "/tmp";
-}
-
 void replace_all(std::string& text, const std::string& from, const std::string& to) {
   for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) {
     text.replace(at, from.size(), to);
@@ -139,6 +134,11 @@ void replace_all(std::string& text, const std::string& from, const std::string& 
 }
 
 }  // namespace
+
+fs::path temporary_folder() {
+  const char* folder = std::getenv("TMPDIR");
+  return folder != nullptr && *folder == '/' && !needs_link(folder) ? folder : "/tmp";
+}
 
 PlacedFiles::PlacedFiles(std::string options, std::string folder, int lock)
     : options_(std::move(options)), folder_(std::move(folder)), lock_(lock) {}

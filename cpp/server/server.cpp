@@ -54,14 +54,19 @@ class Claims {
 
 Server::Server(const Address& address, std::string_view devices, std::optional<AccessToken> token,
                std::optional<TlsServer> tls, LimitsTable limits, std::optional<ProcessCommand> isolation)
+    : Server(address, devices, std::move(token), std::move(tls), std::move(limits),
+             [&isolation](const NativeDriver&) { return std::move(isolation); }) {}
+
+Server::Server(const Address& address, std::string_view devices, std::optional<AccessToken> token,
+               std::optional<TlsServer> tls, LimitsTable limits, const ChooseIsolation& choose)
     : tls_(std::move(tls)),
-      isolates_(isolation.has_value()),
       driver_(devices),
+      isolation_(choose(driver_)),
       users_(std::make_shared<Users>(std::move(token), std::move(limits), driver_,
                                      isolates_ ? Counters::For::kSeveralProcesses : Counters::For::kThisProcess)) {
   fill_random(std::as_writable_bytes(std::span(&epoch_, 1)));
-  if (isolation) {
-    host_ = std::make_unique<Warden>(*std::move(isolation), driver_, refusals_, epoch_);
+  if (isolates_) {
+    host_ = std::make_unique<Warden>(*std::move(isolation_), driver_, refusals_, epoch_);
   } else {
     host_ = std::make_unique<SessionHost>(driver_, refusals_, epoch_);
   }

@@ -28,10 +28,14 @@ namespace remotecl::server {
 class Server {
  public:
   // Starts listening and accepting. With tokens, this one or users', clients have to prove that they know one; with
-  // `tls` nothing else is spoken. With `isolation` each session has a process of its own, started like that. Throws
+  // `tls` nothing else is spoken. With an `isolation` each session has a process of its own, started like that. Throws
   // NoDevice, ConnectionError, LimitsError.
   Server(const Address& address, std::string_view devices, std::optional<AccessToken> token = {},
          std::optional<TlsServer> tls = {}, LimitsTable limits = {}, std::optional<ProcessCommand> isolation = {});
+  // The same, where that depends on the devices.
+  using ChooseIsolation = std::function<std::optional<ProcessCommand>(const NativeDriver&)>;
+  Server(const Address& address, std::string_view devices, std::optional<AccessToken> token,
+         std::optional<TlsServer> tls, LimitsTable limits, const ChooseIsolation& choose);
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
@@ -70,8 +74,9 @@ class Server {
   void tell_empty() REQUIRES(mutex_);
 
   const std::optional<TlsServer> tls_;
-  const bool isolates_;
   NativeDriver driver_;
+  std::optional<ProcessCommand> isolation_;
+  const bool isolates_ = isolation_.has_value();
   const DaemonIdentity identity_ = DaemonIdentity::own();
   Refusals refusals_;
   std::uint64_t epoch_ = 0;

@@ -109,6 +109,13 @@ bool SessionChannel::await(Deadline deadline) const {
   }
 }
 
+bool SessionChannel::await(int other) const {
+  for (;;) {
+    pollfd waits[2] = {{end_.get(), POLLIN, 0}, {other, POLLIN, 0}};
+    if (::poll(waits, 2, -1) >= 0) return waits[0].revents != 0;
+  }
+}
+
 void SessionChannel::end_sending() { ::shutdown(end_.get(), SHUT_WR); }
 
 }  // namespace remotecl::server

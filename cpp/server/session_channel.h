@@ -18,12 +18,15 @@ namespace remotecl::server {
 
 // What a daemon that isolates sessions and the process of one say to each other. Both are the same program.
 enum class ChannelWord : std::uint32_t {
-  kReady = 1,  // the process has opened its driver
+  kReady = 1,  // the process is contained, and has opened its driver
   kBegin,      // a session, with its control connection and the counters of its user and its own
   kFurther,    // another connection of it
   kAsk,        // for a report
   kReport,
   kEnded,  // in order; with the last report
+  kDial,   // the daemon is to connect to somebody: the process cannot
+  kOpen,   // the daemon is to open memory that somebody offers to share
+  kDone,   // the daemon's answer to these two, with a descriptor unless it has failed
 };
 
 // A connection that is handed over, in words.
@@ -60,6 +63,33 @@ struct BeginWords {
   REMOTECL_FIELDS(guest, epoch, session, features, secret, shown, user, of_user, of_session, devices)
 };
 
+// What could not be done of contain(): lines, or empty.
+struct ReadyWords {
+  std::string_view failures;
+  REMOTECL_FIELDS(failures)
+};
+
+struct DialWords {
+  std::uint64_t number;  // the answer has it, too
+  std::string_view host;
+  std::uint16_t port;
+  std::uint32_t timeout_ms;
+  REMOTECL_FIELDS(number, host, port, timeout_ms)
+};
+
+struct OpenWords {
+  std::uint64_t number;
+  std::uint32_t process, descriptor;
+  std::uint64_t cookie;
+  REMOTECL_FIELDS(number, process, descriptor, cookie)
+};
+
+struct DoneWords {
+  std::uint64_t number;
+  std::string_view failure;  // for people
+  REMOTECL_FIELDS(number, failure)
+};
+
 struct AskWords {
   std::uint64_t number;      // the answer has it, too
   std::uint32_t patience_s;  // whoever asks will have asked again by then
@@ -70,11 +100,6 @@ struct ReportWords {
   std::uint64_t number;
   Bytes report;  // of StatusReport
   REMOTECL_FIELDS(number, report)
-};
-
-struct NoWords {
-  std::uint8_t nothing = 0;
-  REMOTECL_FIELDS(nothing)
 };
 
 // One end of what connects the two: packets that come whole and in order, and may carry descriptors. One thread may
@@ -111,6 +136,8 @@ class SessionChannel {
   std::optional<Packet> receive();
   // Whether there is something to receive, or its end, in time.
   bool await(Deadline deadline) const;
+  // False when `other` becomes readable instead.
+  bool await(int other) const;
   // The other side receives no more than what was sent; what it sends still comes.
   void end_sending();
 

@@ -9,12 +9,14 @@
 #include <cstdlib>
 #include <memory>
 #include <optional>
+#include <string>
 #include <system_error>
 #include <thread>
 #include <utility>
 
 #include "runtime/transport/tcp.h"
 #include "server/child_process.h"
+#include "server/errands.h"
 #include "server/load_sampler.h"
 #include "server/log.h"
 #include "server/session_channel.h"
@@ -28,12 +30,15 @@ const Address kDaemon{"127.0.0.1", 0};  // which sees everything
 // One session, as the daemon says on the channel. The channel's thread hands each connection to a thread of its own.
 class SessionProcess {
  public:
-  SessionProcess(SessionChannel& channel, NativeDriver& driver) : channel_(channel), driver_(driver) {}
+  SessionProcess(SessionChannel& channel, Errands& errands, NativeDriver& driver)
+      : channel_(channel), errands_(errands), driver_(driver) {}
 
-  void run() {
-    channel_.send(ChannelWord::kReady, NoWords{});
+  // `failures` of contain(), in lines.
+  void run(std::string_view failures) {
+    channel_.send(ChannelWord::kReady, ReadyWords{failures});
     while (auto packet = channel_.receive()) take(*packet);
     // The daemon ends, or has ended.
+    errands_.stop();
     if (!host_) std::_Exit(0);
     host_->close();
     session_.join();
@@ -45,6 +50,7 @@ class SessionProcess {
     if (!host_) return;
     if (packet.word == ChannelWord::kFurther) further(std::move(packet));
     if (packet.word == ChannelWord::kAsk) answer(packet);
+    if (packet.word == ChannelWord::kDone) errands_.done(std::move(packet));
   }
 
   // Empty when there are too many connections whose other side has not proved who it is.
@@ -112,6 +118,7 @@ class SessionProcess {
   }
 
   SessionChannel& channel_;
+  Errands& errands_;
   NativeDriver& driver_;
   Refusals refusals_;
   Greetings greetings_;
@@ -135,14 +142,19 @@ void make_contexts(const NativeDriver& driver) {
 
 }  // namespace
 
-int run_session_process(std::string_view devices) {
+int run_session_process(std::string_view devices, const Containment& containment) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   ::prctl(PR_SET_NAME, "remotecl-session");
   close_all_else();
+  std::string failures;
+  for (const std::string& failure : contain(containment)) failures += failure + "\n";
   SessionChannel channel{Descriptor(ChildProcess::kChannelDescriptor)};
+  Errands errands(channel);
+  tcp::connect_through([&errands](const Address& to, auto timeout) { return errands.connect(to, timeout); });
+  SharedMemorySegment::find_through([&errands](const SharedMemoryOffer& offer) { return errands.open(offer); });
   NativeDriver driver(devices);
   make_contexts(driver);
-  SessionProcess(channel, driver).run();
+  SessionProcess(channel, errands, driver).run(failures);
   return 0;
 }
 

@@ -1,5 +1,7 @@
 #include "server/spare_processes.h"
 
+#include <algorithm>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -62,6 +64,19 @@ std::unique_ptr<ChildProcess> SpareProcesses::next(Deadline deadline) {
   return process;
 }
 
+// Once: it is the same for all of them.
+void SpareProcesses::tell_failures(std::string_view failures) {
+  {
+    MutexLock lock(mutex_);
+    if (std::exchange(has_told_, true)) return;
+  }
+  while (!failures.empty()) {
+    const std::size_t end = std::min(failures.find('\n'), failures.size());
+    log_warning("processes of sessions are not contained as they should be: {}", failures.substr(0, end));
+    failures.remove_prefix(std::min(end + 1, failures.size()));
+  }
+}
+
 std::unique_ptr<ChildProcess> SpareProcesses::take(Deadline deadline) {
   for (int tries = 0; tries < kTries; ++tries) {
     auto process = next(deadline);
@@ -71,7 +86,10 @@ std::unique_ptr<ChildProcess> SpareProcesses::take(Deadline deadline) {
       return nullptr;
     }
     const auto packet = process->channel().receive();
-    if (packet && packet->word == ChannelWord::kReady) return process;
+    if (ReadyWords words; packet && packet->word == ChannelWord::kReady && packet->read(words)) {
+      tell_failures(words.failures);
+      return process;
+    }
     const auto id = process->id();
     log_error("process {}, which was to serve the next session, {}", id, process->end().text());
   }

@@ -30,11 +30,14 @@ class SpareProcesses {
   // In the order in which they were started.
   std::unique_ptr<ChildProcess> next(Deadline deadline) EXCLUDES(mutex_);
 
+  void tell_failures(std::string_view failures) EXCLUDES(mutex_);
+
   const ProcessCommand command_;
   Mutex mutex_;
   ConditionVariable changed_;
   bool stopped_ GUARDED_BY(mutex_) = false;
   bool ended_ GUARDED_BY(mutex_) = false;
+  bool has_told_ GUARDED_BY(mutex_) = false;
   std::size_t waiting_ GUARDED_BY(mutex_) = 0;  // who wants one
   std::deque<std::unique_ptr<ChildProcess>> spares_ GUARDED_BY(mutex_);
   std::thread thread_;

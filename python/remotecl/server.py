@@ -33,7 +33,9 @@ class Server(Stoppable):
         tls: PEM files of a certificate and of its key, as ``remotecl keygen`` makes them: the daemon speaks TLS only,
             and clients name it with ``?pin=`` or ``?ca=``. True: with a new key of its own, whose `pin` it tells.
         tls_client_ca: PEM file; clients have to show a certificate that is signed by one in it.
-        isolate: whether each session has a process of its own, so that a driver that crashes takes one session with it.
+        isolate: whether each session has a contained process of its own, so that neither a driver that crashes nor a
+            kernel that means harm takes more than its session with it. None: where others than this user may use CPU
+            devices, that is with a token, with `tls_client_ca`, or beyond loopback.
         startup_timeout_s: seconds that it may take until the daemon listens.
 
     Raises:
@@ -54,7 +56,7 @@ class Server(Stoppable):
         token_file: str | Path | None = None,
         tls: tuple[str | Path, str | Path] | bool | None = None,
         tls_client_ca: str | Path | None = None,
-        isolate: bool = False,
+        isolate: bool | None = None,
         startup_timeout_s: float = 30.0,
     ) -> None:
         options: list[str] = []
@@ -66,16 +68,19 @@ class Server(Stoppable):
             options += ["--tls", *map(str, tls)]
         if tls_client_ca is not None:
             options += ["--tls-client-ca", str(tls_client_ca)]
-        if isolate:
-            options.append("--isolate")
+        if isolate is not None:
+            options.append("--isolate" if isolate else "--no-isolate")
         self._launch(listen, devices, environment, options)
         self._await_ready(time.monotonic() + startup_timeout_s)
 
     @classmethod
     def _launched(cls, listen: str, devices: Devices, *, token: str | None = None, tls: bool = False) -> Server:
-        """One that may not listen yet: `_await_ready` has to be called. For several at once, or with a token."""
+        """One that may not listen yet: `_await_ready` has to be called. For several at once, or with a token.
+
+        Nobody but this user has that token, so sessions need not be kept apart.
+        """
         server = cls.__new__(cls)
-        options = [] if token is None else ["--token-file", "-"]
+        options = [] if token is None else ["--token-file", "-", "--no-isolate"]
         server._launch(listen, devices, None, [*options, *["--tls-new"] * tls], token)
         return server
 

@@ -292,7 +292,7 @@ def _remote_command(command: str, devices: Devices, tunnel: bool, tls: bool) -> 
         f'PATH="$PATH:$HOME/.local/bin"; {listen}; '
         'case $3 in *:*) listen="[$3]:0";; *) listen="$3:0";; esac; '
         f'{command} --listen "$listen" --devices {shlex.quote(devices_option(devices))} '
-        f"--token-file - {'--tls-new ' * tls}--exit-on-stdin-eof"
+        f"--token-file - --no-isolate {'--tls-new ' * tls}--exit-on-stdin-eof"
     )
     return f"exec sh -c {shlex.quote(script)}"
 

@@ -3,6 +3,7 @@
 import signal
 import subprocess
 import urllib.request
+from collections.abc import Mapping
 
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -15,20 +16,23 @@ WITHIN_S = 60.0
 class Daemon:
     """A daemon with options, until the end of the block."""
 
-    def __init__(self, *options: str) -> None:
-        environment = remotecl._daemon.daemon_environment(CLEAN_ENVIRONMENT)
+    def __init__(self, *options: str, user: int | None = None, environment: Mapping[str, str] | None = None) -> None:
+        settings = remotecl._daemon.daemon_environment(CLEAN_ENVIRONMENT) | dict(environment or {})
         listen = () if "--listen" in options else ("--listen", "127.0.0.1:0")
         command = [remotecl._daemon.binary_path(), *listen, *options]
         self.process = subprocess.Popen(
             command,
-            env=environment,
+            env=settings,
+            user=user,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
         )
         self.metrics_url = ""
+        self.told: list[str] = []  # before it listens
         for line in self.process.stdout:
+            self.told.append(line.rstrip("\n"))
             if line.startswith("metrics on "):
                 self.metrics_url = line.removeprefix("metrics on ").strip()
             if line.startswith("listening on "):

@@ -169,6 +169,17 @@ def test_a_daemon_that_is_not_there_is_a_problem(package):
     assert "remotecl-server is missing" in of_damaged(package, "daemon")
 
 
+def test_what_sessions_are_kept_from_is_said():
+    findings = doctor()[1]
+    told = subprocess.run(
+        [remotecl._daemon.binary_path(), "--containment"],
+        env=remotecl._daemon.daemon_environment(CLEAN_ENVIRONMENT), capture_output=True, text=True, check=True,
+    ).stdout.splitlines()  # fmt: skip
+    finding = findings["containment of sessions"]
+    assert finding["status"] == ("note" if told else "ok")
+    assert (told[-1] if told else "sockets and other processes are kept from") in finding["text"]
+
+
 # Loaders and drivers
 
 

@@ -246,7 +246,7 @@ def test_who_has_devices_alone_keeps_others_out(run_remotecl, run_program, users
     users.write_text(
         '[users.alice]\ntoken-file = "alice.token"\nexclusive = true\n[users.bob]\ntoken-file = "bob.token"\n'
     )
-    with Daemon("--limits", str(users), "--metrics", "0") as daemon:
+    with Daemon("--limits", str(users), "--metrics", "0", "--no-isolate") as daemon:
         alice, bob = (server_name(daemon.address, users.parent / f"{name}.token") for name in ("alice", "bob"))
         # Bob is there first, and has no queue yet; alice comes; bob wants one.
         code = """

@@ -133,7 +133,7 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
     made.close()
 
 
-@pytest.mark.parametrize("option", ["", "--isolate"])
+@pytest.mark.parametrize("option", ["", "--no-isolate"])
 def test_it_serves_and_drains(machine, option):
     start = re.search(r"\nExecStart=(.*?) *\n(?! )", UNIT.read_text(), re.DOTALL)[1]
     changed = f"[Service]\nExecStart=\nExecStart={start} {option}\n"

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "runtime/base/bytes.h"
@@ -31,6 +32,11 @@ class SharedMemorySegment {
   static std::unique_ptr<SharedMemorySegment> create(std::size_t ring_bytes = kRingBytes);
   // Null when the offer does not lead to memory of its maker, that nobody else has opened.
   static std::unique_ptr<SharedMemorySegment> open(const SharedMemoryOffer& offer);
+  // A descriptor of what open() would open, for another process that may not look for it itself; -1: there is none.
+  // Whoever made the offer has told its cookie, so nobody gets at memory that was offered to somebody else.
+  static int find(const SharedMemoryOffer& offer);
+  // Makes open() get its descriptors elsewhere. Before other threads.
+  static void find_through(std::function<int(const SharedMemoryOffer&)> finder);
   ~SharedMemorySegment();
   SharedMemorySegment(const SharedMemorySegment&) = delete;
   SharedMemorySegment& operator=(const SharedMemorySegment&) = delete;

@@ -32,9 +32,17 @@ std::string failure(const Address& address, const std::error_code& error) {
   return "cannot connect to " + address.text() + " (" + error.message() + "); " + remedy;
 }
 
+Connector& other_connector() {
+  static Connector connector;
+  return connector;
+}
+
 }  // namespace
 
+void connect_through(Connector connector) { other_connector() = std::move(connector); }
+
 std::unique_ptr<StreamConnection> connect(const Address& address, std::chrono::milliseconds timeout) {
+  if (const Connector& connector = other_connector()) return adopt(connector(address, timeout));
   asio::io_context io;
   Socket::resolver resolver(io);
   std::error_code error;

@@ -13,6 +13,11 @@ namespace remotecl::tcp {
 // cause and the remedy.
 std::unique_ptr<StreamConnection> connect(const Address& address, std::chrono::milliseconds timeout);
 
+// Makes connect() get its sockets elsewhere, in a process that may make none itself: a connected one, or a
+// ConnectionError. Before other threads.
+using Connector = std::function<int(const Address&, std::chrono::milliseconds)>;
+void connect_through(Connector connector);
+
 // Sets a connected or accepted socket for latency (no delay, keep-alive) and wraps it; takes the descriptor over.
 std::unique_ptr<StreamConnection> adopt(int descriptor);
 

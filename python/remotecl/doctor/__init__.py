@@ -41,6 +41,7 @@ def examine(servers: Sequence[str] = (), timeout_s: float = 30.0) -> Iterator[Fi
         ("loader of the system", local.system_loader),
         ("drivers", local.drivers),
         ("remotecl-server", local.daemon),
+        ("containment of sessions", local.containment),
         ("servers", remote.all),
     ):
         yield from findings_of(name, check)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -17,6 +18,9 @@ from .finding import Finding
 
 REINSTALL = "install the package again, from its wheel or its checkout: pip install --force-reinstall ..."
 POCL_REMEDY = "this PoCL is older than this processor; install the system's (Debian: apt-get install pocl-opencl-icd)"
+CONTAINMENT_REMEDY = (
+    "only if others use a server here: docs/operating.md says what the kernel and the server need for it"
+)
 IMPORT_FIRST = (
     "import remotecl before the first OpenCL call, or set OCL_ICD_VENDORS=$(remotecl icd-path --vendors), for the "
     "loader of the CUDA toolkit OCL_ICD_FILENAMES=$(remotecl icd-path)"
@@ -170,6 +174,27 @@ class LocalChecks:
             gpu, found, remedy = line.partition(" that no OpenCL driver serves: ")
             if found:
                 yield Finding("GPUs", "problem", gpu.partition("warning: ")[2] + found.rstrip(": "), remedy)
+
+    def containment(self) -> Iterator[Finding]:
+        """What a daemon of this user, here, could not keep from clients' kernels and from the compiler."""
+        name = "containment of sessions"
+        try:
+            settings = _daemon.daemon_environment(self._environment)
+            command = [_daemon.binary_path(), "--containment"]
+            ended = subprocess.run(
+                command, env=settings, capture_output=True, text=True, timeout=self._timeout_s, check=False
+            )
+        except (RemoteCLError, OSError, subprocess.TimeoutExpired):
+            return  # said of the program and of the drivers
+        failures = ended.stdout.splitlines()
+        if ended.returncode != 0:
+            failures.append("nothing of it can be tried here: " + (ended.stderr.strip() or "the program crashed"))
+        for failure in failures:
+            yield Finding(name, "note", f"processes that serve others' sessions: {failure}", CONTAINMENT_REMEDY)
+        if not failures:
+            user = "users of their own" if os.geteuid() == 0 else "this user"
+            text = f"files, sockets and other processes are kept from processes of sessions; they are {user}'s"
+            yield Finding(name, "ok", text)
 
 
 def device_finding(name: str, device: str, error: str) -> Finding:
