@@ -7,8 +7,11 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <asio.hpp>
+#include <cerrno>
 #include <utility>
+#include <vector>
 
 namespace remotecl::tcp {
 namespace {
@@ -37,25 +40,23 @@ Connector& other_connector() {
   return connector;
 }
 
+Socket::endpoint endpoint_of(const Address& number) { return {asio::ip::make_address(number.host), number.port}; }
+
 }  // namespace
 
 void connect_through(Connector connector) { other_connector() = std::move(connector); }
 
 std::unique_ptr<StreamConnection> connect(const Address& address, std::chrono::milliseconds timeout) {
   if (const Connector& connector = other_connector()) return adopt(connector(address, timeout));
+  const auto end = std::chrono::steady_clock::now() + timeout;
+  std::vector<Socket::endpoint> endpoints;
+  for (const Address& each : resolve(address, timeout)) endpoints.push_back(endpoint_of(each));
   asio::io_context io;
-  Socket::resolver resolver(io);
-  std::error_code error;
-  const auto endpoints = resolver.resolve(address.host, std::to_string(address.port), error);
-  if (error) {
-    throw ConnectionError("cannot resolve the host name \"" + address.host + "\" (" + error.message() +
-                          "); check the spelling, or use the server's IP address");
-  }
   Socket::socket socket(io);
-  error = asio::error::timed_out;
+  std::error_code error = asio::error::timed_out;
   asio::async_connect(socket, endpoints,
                       [&error](const std::error_code& result, const Socket::endpoint&) { error = result; });
-  io.run_for(timeout);
+  io.run_until(end);
   if (!io.stopped()) {  // still connecting: closing the socket ends the operation
     socket.close();
     io.run();
@@ -81,6 +82,11 @@ std::unique_ptr<StreamConnection> adopt(int descriptor) {
 
 namespace {
 
+// Of the name server, when a daemon starts.
+constexpr std::chrono::milliseconds kNameTimeout{5000};
+// After running out of descriptors: long enough to cost nothing, and no longer than a client notices.
+constexpr std::chrono::milliseconds kFirstPause{10}, kLongestPause{500};
+
 ConnectionError cannot_listen(const Address& address, const std::error_code& why) {
   std::string remedy = "choose an address of this machine";
   if (why == asio::error::address_in_use) remedy = "another program uses the port; stop it or choose another port";
@@ -88,20 +94,20 @@ ConnectionError cannot_listen(const Address& address, const std::error_code& why
   return ConnectionError("cannot listen on " + address.text() + " (" + why.message() + "); " + remedy);
 }
 
-Socket::endpoint local_endpoint(const Address& address) {
-  asio::io_context io;
-  std::error_code error;
-  const auto endpoints =
-      Socket::resolver(io).resolve(address.host, std::to_string(address.port), asio::ip::resolver_base::passive, error);
-  if (error) throw cannot_listen(address, error);
-  return endpoints.begin()->endpoint();
+// And not a connection that its other side has given up meanwhile.
+bool is_want_of_resources(const std::error_code& error) {
+  const int number = error.value();
+  return number == EMFILE || number == ENFILE || number == ENOBUFS || number == ENOMEM;
 }
 
 }  // namespace
 
 Address resolve_local(const Address& address) {
-  const Socket::endpoint endpoint = local_endpoint(address);
-  return {endpoint.address().to_string(), endpoint.port()};
+  try {
+    return resolve(address, kNameTimeout, Purpose::kListen).front();
+  } catch (const ConnectionError& error) {
+    throw ConnectionError("cannot listen on " + address.text() + ": " + error.what());
+  }
 }
 
 struct Listener::State {
@@ -114,7 +120,7 @@ struct Listener::State {
 Listener::Listener(const Address& address) : state_(std::make_unique<State>()) {
   std::error_code error;
   const auto fail = [&address](const std::error_code& why) { throw cannot_listen(address, why); };
-  const Socket::endpoint endpoint = local_endpoint(address);
+  const Socket::endpoint endpoint = endpoint_of(resolve_local(address));
   auto& acceptor = state_->acceptor;
   if (acceptor.open(endpoint.protocol(), error)) fail(error);
   ::fcntl(acceptor.native_handle(), F_SETFD, FD_CLOEXEC);
@@ -143,8 +149,8 @@ Address Listener::address() const {
   return {endpoint.address().to_string(), endpoint.port()};
 }
 
-std::unique_ptr<StreamConnection> Listener::accept() {
-  for (;;) {
+std::unique_ptr<StreamConnection> Listener::accept(const Trouble& trouble) {
+  for (auto pause = kFirstPause;;) {
     pollfd waits[2] = {{state_->acceptor.native_handle(), POLLIN, 0}, {state_->closing, POLLIN, 0}};
     if (::poll(waits, 2, -1) < 0 && errno != EINTR) return nullptr;
     if (waits[1].revents != 0) return nullptr;
@@ -153,9 +159,11 @@ std::unique_ptr<StreamConnection> Listener::accept() {
     Socket::socket socket(state_->io);
     state_->acceptor.accept(socket, error);
     if (!error) return adopt(socket.release());
-    // Out of descriptors or a peer that gave up already: later connections must still find us, without a busy loop.
-    pollfd pause{state_->closing, POLLIN, 0};
-    ::poll(&pause, 1, 10);
+    if (trouble && is_want_of_resources(error)) trouble(error);
+    // Later connections must still find us, without a busy loop.
+    pollfd closing{state_->closing, POLLIN, 0};
+    ::poll(&closing, 1, static_cast<int>(pause.count()));
+    pause = std::min(2 * pause, kLongestPause);
   }
 }
 

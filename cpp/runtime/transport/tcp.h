@@ -3,14 +3,15 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <system_error>
 
-#include "runtime/transport/address.h"
+#include "runtime/transport/resolver.h"
 #include "runtime/transport/stream_connection.h"
 
 namespace remotecl::tcp {
 
-// Connects, trying every address that the name resolves to. Throws ConnectionError whose text names the address, the
-// cause and the remedy.
+// Connects, trying every address that the name resolves to; looking that up counts as a part of the time. Throws
+// ConnectionError whose text names the address, the cause and the remedy.
 std::unique_ptr<StreamConnection> connect(const Address& address, std::chrono::milliseconds timeout);
 
 // Makes connect() get its sockets elsewhere, in a process that may make none itself: a connected one, or a
@@ -37,8 +38,10 @@ class Listener {
   Listener& operator=(const Listener&) = delete;
 
   Address address() const;  // with the real port
-  // Blocks for the next connection; null once close() was called. Survives running out of descriptors.
-  std::unique_ptr<StreamConnection> accept();
+  // Blocks for the next connection; null once close() was called. Goes on when it is out of descriptors, or of memory,
+  // and tells `trouble` so at each attempt.
+  using Trouble = std::function<void(const std::error_code&)>;
+  std::unique_ptr<StreamConnection> accept(const Trouble& trouble = {});
   void close();
 
  private:
