@@ -7,6 +7,34 @@
 #include "server/log.h"
 
 namespace remotecl::server {
+namespace {
+
+// Tells the log once that nothing can be accepted, and once that it can be again.
+class AcceptTrouble {
+ public:
+  void note(const std::error_code& why) {
+    const auto now = std::chrono::steady_clock::now();
+    if (is_told_ || now < next_) return;
+    is_told_ = true;
+    next_ = now + kSilence;
+    log_error(
+        "no connection can be accepted: {}; who comes has to wait until others leave. Raise the limit of open files "
+        "(ulimit -n; in a systemd unit LimitNOFILE=), or give clients less (sessions in --limits)",
+        why.message());
+  }
+  void end() {
+    if (std::exchange(is_told_, false)) log_warning("connections are accepted again");
+  }
+
+ private:
+  // A daemon at its limit may get there again with each connection.
+  static constexpr std::chrono::minutes kSilence{1};
+
+  bool is_told_ = false;
+  std::chrono::steady_clock::time_point next_;
+};
+
+}  // namespace
 
 Reception::Reception(const Address& address, const TlsServer* tls, std::uint64_t epoch, Refusals& refusals, Serve serve)
     : tls_(tls), epoch_(epoch), refusals_(refusals), serve_(std::move(serve)), listener_(address) {
@@ -40,7 +68,9 @@ void Reception::refuse(Connection& connection, Refusal why, WelcomeStatus status
 }
 
 void Reception::accept_all() {
-  while (auto stream = listener_.accept()) {
+  AcceptTrouble trouble;
+  while (auto stream = listener_.accept([&trouble](const std::error_code& why) { trouble.note(why); })) {
+    trouble.end();
     if (tls_ != nullptr) {
       begin(tls_->wrap(std::move(stream)));
     } else {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -74,7 +75,28 @@ class Daemon {
     }
     return text;
   }
+  // Its log up to a line that contains `words`; all of it when none comes in time.
+  std::string errors_until(std::string_view words, Clock::duration time) {
+    std::string text;
+    char bytes[512];
+    for (const auto end = Clock::now() + time; Clock::now() < end;) {
+      pollfd wait{err_, POLLIN, 0};
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now()).count();
+      if (::poll(&wait, 1, static_cast<int>(left)) <= 0) break;
+      const ssize_t count = ::read(err_, bytes, sizeof bytes);
+      if (count <= 0) break;
+      text.append(bytes, static_cast<std::size_t>(count));
+      if (const std::size_t at = text.find(words); at != text.npos && text.find('\n', at) != text.npos) break;
+    }
+    return text;
+  }
+  // How many descriptors it may have.
+  void limit_descriptors(rlim_t count) {
+    const rlimit limit{count, kDescriptorsMax};
+    ASSERT_EQ(::prlimit(process_, RLIMIT_NOFILE, &limit, nullptr), 0);
+  }
   void write(std::string_view text) { ASSERT_EQ(::write(in_, text.data(), text.size()), ssize_t(text.size())); }
+  static constexpr rlim_t kDescriptorsMax = 1024;
   void signal(int number) { ::kill(process_, number); }
   void close_stdin() {
     if (in_ >= 0) ::close(in_);
@@ -228,6 +250,27 @@ TEST(Daemon, TakesATokenFromItsStandardInputAndGoesOnWatchingThat) {
   daemon.close_stdin();
   EXPECT_EQ(daemon.wait(), 0);
   EXPECT_EQ(daemon.errors(), "");
+}
+
+TEST(Daemon, TellsOnceThatItIsOutOfDescriptorsAndGoesOnWhenItHasSomeAgain) {
+  Daemon daemon({"--listen", "127.0.0.1:0"});
+  const Address address = daemon.start();
+  daemon.limit_descriptors(3);
+  std::vector<std::unique_ptr<Connection>> waiting;
+  for (int i = 0; i < 3; ++i) waiting.push_back(tcp::connect(address, 5s));
+  const std::string told = daemon.errors_until("no connection can be accepted", 10s);
+  EXPECT_NE(told.find("Too many open files"), std::string::npos) << told;
+  EXPECT_NE(told.find("ulimit -n"), std::string::npos) << told;
+  daemon.limit_descriptors(Daemon::kDescriptorsMax);
+  EXPECT_EQ(greet(*waiting.front(), hello_of(Role::kControl))->status, WelcomeStatus::kAccepted);
+  RawClient client(address);
+  client.ping();
+  daemon.signal(SIGTERM);
+  EXPECT_EQ(daemon.wait(), 0);
+  const std::string log = told + daemon.errors();
+  const std::size_t first = log.find("no connection can be accepted");
+  EXPECT_EQ(log.find("no connection can be accepted", first + 1), std::string::npos) << log;
+  EXPECT_NE(log.find("connections are accepted again"), std::string::npos) << log;
 }
 
 TEST(Daemon, TokenThatIsNoneIsRefused) {
