@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <asio.hpp>
+#include <list>
 #include <thread>
 #include <utility>
 
-#include "runtime/transport/connection.h"
+#include "runtime/transport/tcp.h"
 #include "server/log.h"
 
 namespace remotecl::server {
@@ -15,7 +17,8 @@ namespace {
 using Socket = asio::ip::tcp;
 
 constexpr std::size_t kRequestSizeMax = 8u << 10;
-constexpr int kClientsMax = 8;
+constexpr std::size_t kClientsMax = 32;
+constexpr int kBacklog = 128;
 constexpr std::chrono::seconds kPatience{5};
 
 std::string answer(std::string_view status, std::string_view type, std::string_view body) {
@@ -30,16 +33,21 @@ std::string plain(std::string_view status, std::string_view body) {
 // One request and its answer. Keeps itself until it has ended.
 class Exchange : public std::enable_shared_from_this<Exchange> {
  public:
-  Exchange(Socket::socket socket, const std::function<std::string()>& text, std::function<void()> ended)
-      : socket_(std::move(socket)), deadline_(socket_.get_executor()), text_(text), ended_(std::move(ended)) {}
-  ~Exchange() { ended_(); }
+  Exchange(Socket::socket socket, const std::function<std::string()>& text)
+      : socket_(std::move(socket)), deadline_(socket_.get_executor()), text_(text) {}
+
+  // It has not been asked for anything yet.
+  bool is_silent() const { return answer_.empty(); }
+  void give_up() {
+    std::error_code ignored;
+    socket_.close(ignored);
+  }
 
   void begin() {
     deadline_.expires_after(kPatience);
     deadline_.async_wait([weak = weak_from_this()](const std::error_code& error) {
       const auto self = weak.lock();
-      std::error_code ignored;
-      if (self && !error) self->socket_.close(ignored);
+      if (self && !error) self->give_up();
     });
     asio::async_read_until(socket_, asio::dynamic_buffer(request_, kRequestSizeMax), "\r\n\r\n",
                            [self = shared_from_this()](const std::error_code& error, std::size_t) {
@@ -72,21 +80,13 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   Socket::socket socket_;
   asio::steady_timer deadline_;
   const std::function<std::string()>& text_;
-  const std::function<void()> ended_;
   std::string request_;
   std::string answer_;
 };
 
 Socket::endpoint endpoint_of(const Address& address) {
-  std::error_code error;
-  asio::io_context io;
-  Socket::resolver resolver(io);
-  const auto found = resolver.resolve(address.host, std::to_string(address.port), error);
-  if (error || found.empty()) {
-    throw ConnectionError("cannot resolve the host name \"" + address.host +
-                          "\" of --metrics; use the address of one " + "of this machine's interfaces");
-  }
-  return found.begin()->endpoint();
+  const Address number = tcp::resolve_local(address);
+  return {asio::ip::make_address(number.host), number.port};
 }
 
 }  // namespace
@@ -98,7 +98,7 @@ struct MetricsPort::State {
     acceptor.open(endpoint.protocol(), error);
     if (!error) acceptor.set_option(Socket::acceptor::reuse_address(true), error);
     if (!error) acceptor.bind(endpoint, error);
-    if (!error) acceptor.listen(kClientsMax, error);
+    if (!error) acceptor.listen(kBacklog, error);
     if (error) {
       throw ConnectionError("cannot listen on " + address.text() + " for --metrics (" + error.message() +
                             "); choose a free port of an address of this machine");
@@ -109,41 +109,44 @@ struct MetricsPort::State {
   ~State() {
     io.stop();
     thread.join();
-    stopping = true;  // what is left of the exchanges ends with `io`
   }
 
   void accept() {
     acceptor.async_accept([this](const std::error_code& error, Socket::socket socket) {
-      accepting = false;
       if (error == asio::error::operation_aborted) return;
       if (error) {
         log_warning("no connection for metrics: {}", error.message());
         return retry();
       }
-      ++clients;
-      std::make_shared<Exchange>(std::move(socket), text, [this] {
-        --clients;
-        accept_if_room();
-      })->begin();
-      accept_if_room();
+      make_room();
+      const auto exchange = std::make_shared<Exchange>(std::move(socket), text);
+      exchanges.push_back(exchange);
+      exchange->begin();
+      accept();
     });
-    accepting = true;
   }
-  void accept_if_room() {
-    if (!accepting && clients < kClientsMax && !stopping) accept();
+  // Who has waited longest gives way, and first those who ask for nothing: nobody keeps others out by saying nothing.
+  void make_room() {
+    std::erase_if(exchanges, [](const auto& exchange) { return exchange.expired(); });
+    if (exchanges.size() < kClientsMax) return;
+    auto first = std::find_if(exchanges.begin(), exchanges.end(), [](const auto& weak) {
+      const auto exchange = weak.lock();
+      return exchange && exchange->is_silent();
+    });
+    if (first == exchanges.end()) first = exchanges.begin();
+    if (const auto exchange = first->lock()) exchange->give_up();
+    exchanges.erase(first);
   }
   // For want of descriptors, say.
   void retry() {
     pause.expires_after(std::chrono::seconds(1));
     pause.async_wait([this](const std::error_code& error) {
-      if (!error) accept_if_room();
+      if (!error) accept();
     });
   }
 
   const std::function<std::string()> text;
-  int clients = 0;
-  bool accepting = false;
-  bool stopping = false;
+  std::list<std::weak_ptr<Exchange>> exchanges;  // in the order in which they came
   asio::io_context io{1};
   asio::steady_timer pause{io};
   Socket::acceptor acceptor;

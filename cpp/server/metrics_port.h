@@ -9,7 +9,7 @@
 namespace remotecl::server {
 
 // Answers GET /metrics on a port of its own, over HTTP/1.0, on a thread of its own. A few clients at a time, each for a
-// few seconds: who else comes waits. Owned by main() or a test.
+// few seconds: for who else comes the oldest one gives way. Owned by main() or a test.
 class MetricsPort {
  public:
   // `text` is called on the port's thread. Throws ConnectionError.
