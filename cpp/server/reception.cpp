@@ -80,7 +80,7 @@ void Reception::accept_all() {
 }
 
 void Reception::begin(std::unique_ptr<Connection> connection) {
-  auto place = greetings_.enter(*connection);
+  auto place = greetings_.enter(*connection, tcp::peer_address(*connection));
   if (!place) {
     return refuse(plain(*connection), Refusal::kBusy, WelcomeStatus::kBusy,
                   "too many connections are being made; try again");

@@ -147,7 +147,7 @@ bool Server::begin_session(Arrival& arrival) {
     if (stopping_) return false;
     if (!draining_) {
       ++sessions_;
-      arrival.place.leave();
+      arrival.place.leave_proved();
       return true;
     }
   }
@@ -233,7 +233,7 @@ void Server::serve_monitor(Arrival& arrival) {
     if (stopping_) return;
     is_taken = monitors_.size() < kMonitorsMax && monitors_.insert(&connection).second;
   }
-  arrival.place.leave();
+  arrival.place.leave_proved();
   if (!is_taken) {
     return refuse(connection, Refusal::kBusy, WelcomeStatus::kBusy, "too many monitors look at this server");
   }

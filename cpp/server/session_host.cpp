@@ -118,8 +118,8 @@ void SessionHost::serve_return(Arrival& arrival) {
   const unsigned channels = role == Role::kBulk ? session->channels() : 1;
   const std::uint64_t features = kFeatureResume | taken_stripes(arrival.hello, channels);
   const auto back = readmit(*arrival.connection, arrival.hello, epoch_, secrets, features, arrival.deadline);
-  arrival.place.leave();
   if (!back) return;
+  arrival.place.leave_proved();
   ResumableConnection& stream = *streams[back->secret].connection;
   const ResumableConnection::Attempt attempt = stream.detach();
   if (const auto fit = stream.fit(back->received); fit != ResumableConnection::Fit::kFits) {
@@ -160,7 +160,7 @@ void SessionHost::serve_peer(Arrival& arrival) {
     return refuse(*arrival.connection, Refusal::kUnknownSession, WelcomeStatus::kUnknownSession,
                   "there is no such session, or it expects no such peer");
   }
-  arrival.place.leave();
+  arrival.place.leave_proved();
   auto connection = std::move(arrival.connection);
   const std::uint64_t possible = kFeatureResumable | (hello.role == Role::kPeerBulk ? bulk_features() : 0);
   const std::uint64_t features = (hello.features & possible) | taken_stripes(hello);
@@ -184,7 +184,7 @@ void SessionHost::serve_bulk(Arrival& arrival) {
     return refuse(*arrival.connection, Refusal::kUnknownSession, WelcomeStatus::kUnknownSession,
                   "there is no such session, or the secret is wrong");
   }
-  arrival.place.leave();
+  arrival.place.leave_proved();
   auto connection = std::move(arrival.connection);
   const unsigned number = channel_of(hello.features);
   BulkChannel* const channel = session->channel(number);

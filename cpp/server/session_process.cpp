@@ -56,7 +56,7 @@ class SessionProcess {
   // Empty when there are too many connections whose other side has not proved who it is.
   std::optional<Arrival> arrival(const GuestWords& words, Descriptor& socket) {
     auto connection = tcp::adopt(socket.release());
-    auto place = greetings_.enter(*connection);
+    auto place = greetings_.enter(*connection, words.from());
     if (!place) return std::nullopt;
     return Arrival{std::move(connection), std::move(*place), words.deadline(), words.from(), words.hello};
   }
