@@ -39,10 +39,7 @@ void refuse_tls(Connection& connection, std::uint64_t epoch) {
 std::optional<Hello> read_hello(Connection& connection, std::uint64_t epoch, Deadline deadline) {
   std::array<std::byte, kHelloSize> bytes;
   for (std::size_t have = 0; have < bytes.size();) {
-    const auto now = std::chrono::steady_clock::now();
-    if (now >= deadline) return std::nullopt;
-    connection.set_read_timeout(std::chrono::ceil<std::chrono::milliseconds>(deadline - now));
-    const std::size_t count = connection.read_some(MutableBytes(bytes).subspan(have));
+    const std::size_t count = read_some_before(connection, MutableBytes(bytes).subspan(have), deadline);
     if (count == 0) return std::nullopt;
     have += count;
     // A peer that speaks something else is recognised by its first bytes, however few it sends.

@@ -124,7 +124,7 @@ PeerEnd PeerTable::open(const Attempt& attempt, const Address& address, Role rol
   if (session_.window().count() != 0) features |= kFeatureResumable;
   Welcome welcome{};
   try {
-    dialer.secure(*connection);
+    dialer.secure(*connection, Patience::of().first_word);
     welcome = greet_session(*connection, address, role, attempt.invitation, features);
   } catch (...) {
     leave();
@@ -132,7 +132,7 @@ PeerEnd PeerTable::open(const Attempt& attempt, const Address& address, Role rol
   }
   leave();
   const Connection* const stream = connection.get();
-  if (role == Role::kPeerBulk) connection = share_memory(std::move(connection), address, welcome);
+  if (role == Role::kPeerBulk) connection = share_memory(std::move(connection), address, welcome, session_.window());
   const bool is_resumable = (welcome.features & kFeatureResumable) != 0;
   auto* const memory = connection.get() == stream ? nullptr : static_cast<SharedMemoryConnection*>(connection.get());
   if (memory == nullptr) {

@@ -121,7 +121,7 @@ void Reception::greet(std::unique_ptr<Connection> connection, Greetings::Place p
   Arrival arrival{std::move(connection), std::move(place), deadline, std::move(from)};
   if (tls_ != nullptr && !secure(static_cast<TlsConnection&>(*arrival.connection), epoch_, deadline)) return;
   const auto hello = read_hello(*arrival.connection, epoch_, deadline);
-  if (!hello) return;
+  if (!hello) return log_info("a connection from {} ended before it said what it is", arrival.from.text());
   if (hello->version != kProtocolVersion) {
     return refuse(*arrival.connection, Refusal::kVersion, WelcomeStatus::kVersionMismatch,
                   version_mismatch_text(hello->version));

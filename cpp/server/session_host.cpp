@@ -38,9 +38,9 @@ void SessionHost::serve_session(Arrival& arrival, const Admission& admission, st
     MutexLock lock(mutex_);
     if (closed_) return;
     auto paced = pace(std::move(arrival.connection), grant->paces());
-    session =
-        make_ref<Session>(Shared{driver_, files_, built_, output_, board_, activity_}, std::move(paced), arrival.from,
-                          id, admission.secret, std::move(grant), (admission.features & kFeatureResumable) != 0);
+    session = make_ref<Session>(Shared{driver_, files_, built_, output_, board_, activity_}, std::move(paced),
+                                arrival.from, id, admission.secret, std::move(grant),
+                                (admission.features & kFeatureResumable) != 0);
     sessions_.emplace(id, session);
   }
   board_.add(session);
@@ -90,10 +90,17 @@ void SessionHost::refuse(Connection& connection, Refusal why, WelcomeStatus stat
 }
 
 // Null when the other side is gone or did not behave.
-std::unique_ptr<Connection> SessionHost::share_memory(std::unique_ptr<Connection> connection, std::uint64_t session) {
-  connection->set_read_timeout(std::chrono::milliseconds(kHandshakeTimeoutMs));
-  connection = shared_memory::accept(std::move(connection), [this, session] { return activity_.others(session); });
-  if (connection != nullptr) connection->set_read_timeout(std::chrono::milliseconds(0));
+std::unique_ptr<Connection> SessionHost::share_memory(std::unique_ptr<Connection> connection, const Session& session) {
+  // It has proved who it is: it is slow, if anything.
+  const std::chrono::milliseconds patience{kFirstWordTimeoutMs};
+  connection->set_read_timeout(std::max(patience, session.window()));
+  connection = shared_memory::accept(std::move(connection), [this, id = session.id()] { return activity_.others(id); });
+  if (connection != nullptr) {
+    connection->set_read_timeout(std::chrono::milliseconds(0));
+  } else {
+    const LogScope scope(session.id());
+    log_warning("a connection for bulk data was lost, or nothing came through it, before memory could be shared");
+  }
   return connection;
 }
 
@@ -168,7 +175,7 @@ void SessionHost::serve_peer(Arrival& arrival) {
                       stripes_key({hello.session, epoch_, invited->secret}, hello.role, hello.features, features));
   welcome(*connection, epoch_, hello, invited->secret, features);
   const Connection* const stream = connection.get();
-  if ((features & kFeatureSharedMemory) != 0) connection = share_memory(std::move(connection), hello.session);
+  if ((features & kFeatureSharedMemory) != 0) connection = share_memory(std::move(connection), *session);
   if (connection == nullptr) return;
   auto* const memory = connection.get() == stream ? nullptr : static_cast<SharedMemoryConnection*>(connection.get());
   if (memory == nullptr) connection = stripes.join(std::move(connection));
@@ -202,7 +209,7 @@ void SessionHost::serve_bulk(Arrival& arrival) {
                       stripes_key({hello.session, epoch_, session->secret()}, hello.role, hello.features, features));
   welcome(*connection, epoch_, hello, session->secret(), features);
   const Connection* const stream = connection.get();
-  if ((features & kFeatureSharedMemory) != 0) connection = share_memory(std::move(connection), hello.session);
+  if ((features & kFeatureSharedMemory) != 0) connection = share_memory(std::move(connection), *session);
   if (connection == nullptr && number != 0) return channel->leave();  // the client tries further ones again
   if (connection == nullptr) return session->close("the bulk connection was lost");
   auto* const memory = connection.get() == stream ? nullptr : static_cast<SharedMemoryConnection*>(connection.get());

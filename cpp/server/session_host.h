@@ -33,7 +33,7 @@ class SessionHost final : public Host {
   }
 
  private:
-  std::unique_ptr<Connection> share_memory(std::unique_ptr<Connection> connection, std::uint64_t session);
+  std::unique_ptr<Connection> share_memory(std::unique_ptr<Connection> connection, const Session& session);
   void serve_return(Arrival& arrival);
   void serve_bulk(Arrival& arrival);
   void serve_peer(Arrival& arrival);

@@ -41,12 +41,13 @@ unsigned BulkChannel::connect(const Joining& joining) {
   const unsigned wanted = number_ == 0 ? bulk_channels(kBulkChannelsMax) : 1;
   const std::uint64_t features = bulk_features() | stripes_features(joining.streams) | resumable |
                                  features_of_channel(number_) | features_of_channel_count(wanted);
-  auto first = joining.dialer.connect(joining.timeout);
-  const Welcome welcome = greet_session(*first, joining.address, Role::kBulk, joining.invitation, features);
+  const Deadline deadline = Patience::of_server(joining.window);
+  auto first = joining.dialer.connect(joining.timeout, deadline);
+  const Welcome welcome = greet_session(*first, joining.address, Role::kBulk, joining.invitation, features, deadline);
   const unsigned channels = std::clamp(channel_count_of(welcome.features), 1u, wanted);
   const Connection* const stream = first.get();
   const int descriptor = first->wait_handle();
-  first = share_memory(std::move(first), joining.address, welcome);
+  first = share_memory(std::move(first), joining.address, welcome, joining.window);
   const bool is_resumable = (welcome.features & resumable) != 0;
   if (first.get() != stream) {
     give_up_in_forks(first->wait_handle());

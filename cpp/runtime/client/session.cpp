@@ -53,7 +53,8 @@ Session::~Session() {
 }
 
 void Session::receive_device_list() {
-  control_->set_read_timeout(std::chrono::milliseconds(kHandshakeTimeoutMs));
+  const Deadline deadline = Patience::of_server(window_);
+  control_->set_read_timeout(std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now()));
   for (;;) {
     std::uint16_t code = 0;
     Bytes payload;
@@ -70,7 +71,10 @@ void Session::receive_device_list() {
     if (count == 0) break;
     inbox_.commit(count);
   }
-  throw ConnectionError(address_.text() + " accepted the connection but did not list its devices; see its log");
+  const bool is_late = std::chrono::steady_clock::now() >= deadline;
+  throw ConnectionError(
+      address_.text() + " accepted the connection but did not list its devices; " +
+      (is_late ? "it is stopped, or very busy: look after its machine, and try again" : "see its log"));
 }
 
 std::string Session::lost_reason() const {

@@ -41,7 +41,7 @@ void Session::connect() {
   auto control = dialer_.connect(kConnectTimeout);
   if (const PeerCertificate* const shown = control->peer_certificate()) key_ = shown->key;
   const std::uint64_t features = resumable | (is_exclusive_ ? kFeatureExclusive : 0);
-  welcome_ = greet_server(*control, address_, dialer_.token(), Role::kControl, features);
+  welcome_ = greet_server(*control, address_, dialer_.token(), Role::kControl, features, Patience::of(window_));
   const Invitation invitation{welcome_.session, welcome_.epoch, welcome_.secret};
   numeric_address_ = tcp::peer_address(*control);
   if ((welcome_.features & kFeatureResumable) == 0) {

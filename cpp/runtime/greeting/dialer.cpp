@@ -31,7 +31,7 @@ Dialer::Dialer(const ServerName& server) : address_(server.address) {
 
 std::unique_ptr<Connection> Dialer::connect(std::chrono::milliseconds timeout) const {
   auto connection = open(timeout);
-  secure(*connection);
+  secure(*connection, Patience::of().first_word);
   return connection;
 }
 
@@ -46,8 +46,6 @@ std::unique_ptr<Connection> Dialer::open(std::chrono::milliseconds timeout) cons
   if (tls_) return tls_->wrap(std::move(stream), address_);
   return stream;
 }
-
-void Dialer::secure(Connection& connection) const { secure(connection, greeting_deadline()); }
 
 void Dialer::secure(Connection& connection, Deadline deadline) const {
   if (!tls_) return;

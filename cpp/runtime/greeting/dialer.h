@@ -28,7 +28,6 @@ class Dialer {
                                       std::chrono::steady_clock::time_point deadline) const;
   // The same in two steps, so that the second one can be ended by shutdown().
   std::unique_ptr<Connection> open(std::chrono::milliseconds timeout) const;
-  void secure(Connection& connection) const;
   void secure(Connection& connection, std::chrono::steady_clock::time_point deadline) const;
 
  private:

@@ -104,7 +104,7 @@ void Reconnector::run() {
       std::string failure;
       try {
         for (const Stream& stream : streams) {
-          failure = carry_on(stream);
+          failure = carry_on(stream, end_of_attempt(since));
           if (!failure.empty()) break;
         }
       } catch (const StreamGone& gone) {
@@ -160,13 +160,19 @@ bool Reconnector::found_nobody() const {
   return found_nobody_;
 }
 
-std::shared_ptr<Connection> Reconnector::dial() {
+// A server that is stopped or very busy has long, and much is left where its answer was lost on the way.
+Deadline Reconnector::end_of_attempt(Clock::time_point since) const {
+  const auto now = Clock::now();
+  return std::max(now + std::chrono::milliseconds(kHandshakeTimeoutMs), now + (since + window_ - now) / 2);
+}
+
+std::shared_ptr<Connection> Reconnector::dial(Deadline deadline) {
   const auto note = [this](bool found_nobody) {
     MutexLock lock(mutex_);
     found_nobody_ = found_nobody;
   };
   try {
-    auto connection = dial_(connect_timeout_, greeting_deadline());
+    auto connection = dial_(connect_timeout_, deadline);
     note(false);
     return connection;
   } catch (...) {
@@ -175,11 +181,11 @@ std::shared_ptr<Connection> Reconnector::dial() {
   }
 }
 
-std::string Reconnector::carry_on(const Stream& stream) {
+std::string Reconnector::carry_on(const Stream& stream, Deadline deadline) {
   const ResumableConnection::Attempt attempt = stream.connection->detach();
   std::string failure;
   try {
-    std::shared_ptr<Connection> connection = dial();
+    std::shared_ptr<Connection> connection = dial(deadline);
     {
       MutexLock lock(mutex_);
       if (stopping_) return "the session ends";
@@ -191,7 +197,7 @@ std::string Reconnector::carry_on(const Stream& stream) {
     };
     Resumption there{};
     try {
-      there = greet_again(*connection, address_, stream.role, invitation_, attempt.received, stream.features);
+      there = greet_again(*connection, address_, stream.role, invitation_, attempt.received, stream.features, deadline);
       auto further = open_stripes(*connection, address_, {invitation_.session, invitation_.epoch, there.stripes_key},
                                   there.stripes, dial_);
       if (!further.empty()) {

@@ -64,9 +64,11 @@ class Reconnector {
   bool rest(std::chrono::milliseconds& pause, std::chrono::steady_clock::time_point until) EXCLUDES(mutex_);
   bool is_in_vain(const std::vector<Stream>& streams);
   bool came_to_nothing(const Stream& stream, std::uint64_t bytes);
-  std::shared_ptr<Connection> dial() EXCLUDES(mutex_);
+  // When an attempt has taken long enough, of streams that are broken since then.
+  Deadline end_of_attempt(std::chrono::steady_clock::time_point since) const;
+  std::shared_ptr<Connection> dial(Deadline deadline) EXCLUDES(mutex_);
   // Empty, or why it cannot be carried on now.
-  std::string carry_on(const Stream& stream) EXCLUDES(mutex_);
+  std::string carry_on(const Stream& stream, Deadline deadline) EXCLUDES(mutex_);
   void give_up(const std::string& reason) EXCLUDES(mutex_);
   std::vector<Stream> broken_streams() EXCLUDES(mutex_);
 

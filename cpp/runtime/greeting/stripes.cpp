@@ -66,7 +66,8 @@ std::vector<std::shared_ptr<Connection>> open_stripes(Connection& first, const A
   opened.erase(std::find(opened.begin(), opened.end(), nullptr), opened.end());
   const StripesJoined joined{1 + opened.size()};
   if (!first.write(Bytes(encode_frame<StripesJoined, kStripesJoinedSize>(joined)))) {
-    throw ConnectionError(address.text() + " ended the connection; see its log");
+    throw ConnectionError(address.text() +
+                          " ended the connection in the midst of the handshake; its log (--log-level info) says why");
   }
   return opened;
 }

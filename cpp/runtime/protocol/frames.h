@@ -18,7 +18,9 @@ inline constexpr std::uint32_t kBulkChunkMax = 4u << 20;     // one chunk on the
 inline constexpr std::uint32_t kPushMax = 1u << 20;          // bytes of a write that come unasked
 inline constexpr std::uint64_t kPushedBytesMax = 8u << 20;   // such bytes of a channel, on their way or waiting
 inline constexpr std::uint32_t kWelcomeTextMax = 1024;
-inline constexpr std::uint32_t kHandshakeTimeoutMs = 5000;
+inline constexpr std::uint32_t kHandshakeTimeoutMs = 5000;  // of whoever connects, until it has proved who it is
+inline constexpr std::uint32_t kFirstWordTimeoutMs =
+    10'000;                                               // of who is connected to, until it says that it is a server
 inline constexpr unsigned kBulkChannelsMax = 8;           // of a session
 inline constexpr unsigned kStripesMax = 8;                // connections of one stream
 inline constexpr std::uint32_t kStripesTimeoutMs = 5000;  // from the first one's Welcome until all are there

@@ -31,8 +31,8 @@ TEST(Handshake, SilentServerIsGivenUpAfterItsTime) {
   const auto took = Clock::now() - begin;
   EXPECT_NE(text.find(server.address().text()), std::string::npos) << text;
   EXPECT_NE(text.find("another program"), std::string::npos) << text;
-  EXPECT_GE(took, std::chrono::milliseconds(kHandshakeTimeoutMs) - 100ms);
-  EXPECT_LT(took, std::chrono::milliseconds(kHandshakeTimeoutMs) + 3s);
+  EXPECT_GE(took, std::chrono::milliseconds(kFirstWordTimeoutMs) - 100ms);
+  EXPECT_LT(took, std::chrono::milliseconds(kFirstWordTimeoutMs) + 3s);
 }
 
 TEST(Handshake, OtherProgramIsNamedAsThat) {
@@ -139,7 +139,7 @@ TEST_F(ImpostorTest, SlowServerIsGivenUpAfterItsTime) {
   });
   const auto begin = Clock::now();
   EXPECT_NE(refusal(), "");
-  EXPECT_LT(Clock::now() - begin, std::chrono::milliseconds(kHandshakeTimeoutMs) + 3s);
+  EXPECT_LT(Clock::now() - begin, std::chrono::milliseconds(kFirstWordTimeoutMs) + 3s);
 }
 
 class HostileServerTest : public ::testing::Test {

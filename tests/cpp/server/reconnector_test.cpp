@@ -41,6 +41,8 @@ class FakeServer {
   }
   // Sends a byte to each who comes back, before it ends the connection.
   void send_something() { sends_ = true; }
+  // Answers each who comes back only after a while.
+  void answer_after(std::chrono::milliseconds time) { answers_after_ = time; }
   // Ends each connection only after a while.
   void keep_for(std::chrono::milliseconds time) { kept_for_ = time; }
 
@@ -49,6 +51,7 @@ class FakeServer {
     const Deadline deadline = Clock::now() + 10s;
     const auto hello = server::read_hello(connection, invitation_.epoch, deadline);
     if (!hello) return;  // the test has ended, and counts those who come back
+    std::this_thread::sleep_for(answers_after_.load());
     const auto back =
         server::readmit(connection, *hello, invitation_.epoch, {&invitation_.secret, 1}, kFeatureResume, deadline);
     if (!back) return;
@@ -66,7 +69,7 @@ class FakeServer {
   std::condition_variable changed_;
   int returns_ = 0;
   std::atomic<bool> sends_{false};
-  std::atomic<std::chrono::milliseconds> kept_for_{0ms};
+  std::atomic<std::chrono::milliseconds> kept_for_{0ms}, answers_after_{0ms};
   std::thread thread_;
 };
 
@@ -77,6 +80,9 @@ class ReconnectorTest : public ::testing::Test {
     reader_ = std::thread([this] {
       std::byte byte;
       while (stream_.read_some({&byte, 1}) != 0) {
+        const std::lock_guard lock(mutex_);
+        ++bytes_;
+        changed_.notify_all();
       }
     });
   }
@@ -86,6 +92,10 @@ class ReconnectorTest : public ::testing::Test {
     reader_.join();
   }
 
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::string news_;
+  int bytes_ = 0;  // of the stream
   const Invitation invitation_{7, 8, random_secret()};
   FakeServer server_{invitation_};
   Reconnector reconnector_{server_.address(),
@@ -93,12 +103,26 @@ class ReconnectorTest : public ::testing::Test {
                            30s,
                            5s,
                            [this](std::chrono::milliseconds, Deadline) { return server_.dial(); },
-                           [](const std::string&) {}};
+                           [this](const std::string& news) {
+                             const std::lock_guard lock(mutex_);
+                             news_ += news + "\n";
+                           }};
   std::pair<std::unique_ptr<Connection>, std::unique_ptr<Connection>> first_ = loopback::make_pair();
   ResumableConnection stream_{
       std::move(first_.first), 30s, {[this] { reconnector_.broken(); }, [](std::uint64_t /*received*/) {}, {}}};
   std::thread reader_;
 };
+
+TEST_F(ReconnectorTest, AServerThatIsSlowWithItsAnswerIsWaitedFor) {
+  server_.answer_after(std::chrono::milliseconds(kHandshakeTimeoutMs) + 1s);
+  server_.send_something();
+  server_.keep_for(1s);
+  first_.second->shutdown();
+  std::unique_lock lock(mutex_);
+  EXPECT_TRUE(changed_.wait_for(lock, 15s, [this] { return bytes_ != 0; })) << news_;
+  server_.answer_after(0ms);
+  EXPECT_EQ(news_.find("another program"), std::string::npos) << news_;
+}
 
 TEST_F(ReconnectorTest, ConnectionsOverWhichNothingComesAreMadeMoreAndMoreSlowly) {
   const auto begin = Clock::now();

@@ -111,7 +111,7 @@ TEST_F(TlsGreetingTest, StrangersHoldLittleAndNotForLong) {
   const Dialer dialer({secured_.address(), {}, pinned(files_.pin)});
   for (std::size_t i = 0; i < kStrangers / 2; ++i) strangers.push_back(dialer.open(5s));
   const std::size_t before = resident_kib();
-  for (const auto& stranger : strangers) dialer.secure(*stranger);
+  for (const auto& stranger : strangers) dialer.secure(*stranger, greeting_deadline());
   for (std::size_t i = 0; i < kStrangers / 2; ++i) {
     strangers.push_back(tcp::connect(secured_.address(), 5s));
     strangers.back()->write(std::as_bytes(std::span(much)), most_of_it);
