@@ -1,29 +1,19 @@
 #include "server/greetings.h"
 
-#include <arpa/inet.h>
-
 #include <algorithm>
-#include <cstring>
-#include <string>
 
 namespace remotecl::server {
 
-Greetings::Origin Greetings::origin_of(const Address& address) {
-  Origin origin{};
-  in_addr v4{};
-  in6_addr v6{};
-  const std::string host = address.host.substr(0, address.host.find('%'));
-  if (::inet_pton(AF_INET, host.c_str(), &v4) == 1) {
-    std::memcpy(origin.data() + 12, &v4, sizeof v4);
-  } else if (::inet_pton(AF_INET6, host.c_str(), &v6) == 1) {
-    const bool is_v4 = IN6_IS_ADDR_V4MAPPED(&v6);
-    std::memcpy(origin.data() + (is_v4 ? 12 : 0), v6.s6_addr + (is_v4 ? 12 : 0), is_v4 ? 4 : 8);
-  }
+// An address, or of IPv6 the network that somebody may have many addresses of.
+IpNumber Greetings::origin_of(const Address& address) {
+  constexpr std::size_t kNetworkBytes = 8;
+  IpNumber origin = ip_number(address.host).value_or(IpNumber{});
+  if (!is_v4(origin)) std::fill(origin.begin() + kNetworkBytes, origin.end(), 0);
   return origin;
 }
 
 std::optional<Greetings::Place> Greetings::enter(Connection& connection, const Address& from, Clock::time_point now) {
-  const Origin origin = origin_of(from);
+  const IpNumber origin = origin_of(from);
   MutexLock lock(mutex_);
   if (entries_.size() >= kMax && !make_room(origin, now)) return std::nullopt;
   entries_.push_back({++last_number_, &connection, origin, now});
@@ -31,8 +21,8 @@ std::optional<Greetings::Place> Greetings::enter(Connection& connection, const A
 }
 
 // Whether there is a place for one more.
-bool Greetings::make_room(const Origin& newcomer, Clock::time_point now) {
-  std::map<Origin, std::size_t> counts;
+bool Greetings::make_room(const IpNumber& newcomer, Clock::time_point now) {
+  std::map<IpNumber, std::size_t> counts;
   for (const Entry& entry : entries_) ++counts[entry.from];
   const std::size_t own = counts[newcomer];
   std::size_t most = 0;
@@ -57,7 +47,7 @@ void Greetings::leave(std::uint64_t number, bool is_proved) {
   entries_.erase(at);
 }
 
-void Greetings::note_known(const Origin& from) {
+void Greetings::note_known(const IpNumber& from) {
   known_[from] = Clock::now();
   if (known_.size() <= kKnownMax) return;
   known_.erase(std::min_element(known_.begin(), known_.end(),

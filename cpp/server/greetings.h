@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -12,6 +11,7 @@
 #include "runtime/base/mutex.h"
 #include "runtime/transport/address.h"
 #include "runtime/transport/connection.h"
+#include "server/ip_number.h"
 
 namespace remotecl::server {
 
@@ -54,26 +54,24 @@ class Greetings {
   void shutdown_all() EXCLUDES(mutex_);
 
  private:
-  // An address, or of IPv6 the network that somebody may have many addresses of.
-  using Origin = std::array<std::uint8_t, 16>;
   struct Entry {
     std::uint64_t number;
     Connection* connection;
-    Origin from;
+    IpNumber from;
     Clock::time_point since;
   };
   using Entries = std::vector<Entry>;
   static constexpr std::size_t kKnownMax = 1024;
 
-  static Origin origin_of(const Address& address);
+  static IpNumber origin_of(const Address& address);
   void leave(std::uint64_t number, bool is_proved) EXCLUDES(mutex_);
-  void note_known(const Origin& from) REQUIRES(mutex_);
-  bool make_room(const Origin& newcomer, Clock::time_point now) REQUIRES(mutex_);
+  void note_known(const IpNumber& from) REQUIRES(mutex_);
+  bool make_room(const IpNumber& newcomer, Clock::time_point now) REQUIRES(mutex_);
 
   Mutex mutex_;
   std::uint64_t last_number_ GUARDED_BY(mutex_) = 0;
-  Entries entries_ GUARDED_BY(mutex_);                            // in the order in which they came
-  std::map<Origin, Clock::time_point> known_ GUARDED_BY(mutex_);  // and since when
+  Entries entries_ GUARDED_BY(mutex_);                              // in the order in which they came
+  std::map<IpNumber, Clock::time_point> known_ GUARDED_BY(mutex_);  // and since when
 };
 
 }  // namespace remotecl::server

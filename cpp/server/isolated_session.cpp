@@ -24,8 +24,9 @@ bool is_socket(const Connection& connection) { return dynamic_cast<const StreamC
 
 }  // namespace
 
-IsolatedSession::IsolatedSession(std::unique_ptr<ChildProcess> process, Address client, std::size_t devices)
-    : process_(std::move(process)), client_(std::move(client)) {
+IsolatedSession::IsolatedSession(std::unique_ptr<ChildProcess> process, Address client, std::size_t devices,
+                                 const PeerRules& peers)
+    : process_(std::move(process)), client_(std::move(client)), peers_(peers) {
   report_.totals.sessions = report_.totals.begun = 1;
   report_.devices.resize(devices);
 }
@@ -129,13 +130,30 @@ void IsolatedSession::answer(std::uint64_t number, const std::string& failure, c
   }
 }
 
+// The process has judged the address, too; but somebody may have taken it over.
+std::unique_ptr<StreamConnection> IsolatedSession::connect(const Address& to, std::chrono::milliseconds timeout) const {
+  const auto end = std::chrono::steady_clock::now() + timeout;
+  std::string failure;
+  for (const Address& number : tcp::resolve(to, timeout)) {
+    failure = peers_.objection(number, client_);
+    if (!failure.empty()) continue;
+    try {
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
+      return tcp::connect(number, std::max(left, std::chrono::milliseconds(1)));
+    } catch (const ConnectionError& error) {
+      failure = error.what();
+    }
+  }
+  throw ConnectionError(failure);
+}
+
 void IsolatedSession::dial(const SessionChannel::Packet& packet) {
   DialWords words;
   if (!packet.read(words) || words.host.size() > PeerTable::kHostMax) return;
   const auto timeout = std::min(std::chrono::milliseconds(words.timeout_ms), kDialTimeMax);
   errands_.post([this, number = words.number, address = Address{std::string(words.host), words.port}, timeout] {
     try {
-      const auto connection = tcp::connect(address, timeout);
+      const auto connection = connect(address, timeout);
       answer(number, "", Descriptor(::fcntl(connection->wait_handle(), F_DUPFD_CLOEXEC, 0)));
     } catch (const std::exception& error) {
       answer(number, error.what(), Descriptor());

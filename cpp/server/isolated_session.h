@@ -10,6 +10,7 @@
 
 #include "runtime/base/mutex.h"
 #include "server/child_process.h"
+#include "server/peer_rules.h"
 #include "server/relay.h"
 #include "server/status_report.h"
 #include "server/worker.h"
@@ -20,7 +21,8 @@ namespace remotecl::server {
 // connections; any thread where nothing else is said.
 class IsolatedSession {
  public:
-  IsolatedSession(std::unique_ptr<ChildProcess> process, Address client, std::size_t devices);
+  // `peers` outlives it.
+  IsolatedSession(std::unique_ptr<ChildProcess> process, Address client, std::size_t devices, const PeerRules& peers);
 
   const Address& client() const { return client_; }
   pid_t process() const { return process_->id(); }
@@ -48,6 +50,7 @@ class IsolatedSession {
   bool send_further(Arrival& arrival, int descriptor);
   void take(const SessionChannel::Packet& packet) EXCLUDES(mutex_);
   void dial(const SessionChannel::Packet& packet);
+  std::unique_ptr<StreamConnection> connect(const Address& to, std::chrono::milliseconds timeout) const;
   void open(const SessionChannel::Packet& packet);
   void answer(std::uint64_t number, const std::string& failure, const Descriptor& descriptor);
   bool enter(Relay& relay) EXCLUDES(mutex_);
@@ -56,6 +59,7 @@ class IsolatedSession {
 
   const std::unique_ptr<ChildProcess> process_;
   const Address client_;
+  const PeerRules& peers_;
   bool ended_in_order_ = false;
   std::unique_ptr<Relay> first_;  // of the first connection
   std::thread first_thread_;

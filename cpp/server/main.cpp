@@ -51,6 +51,7 @@ struct Options {
   std::vector<std::string> new_certificate;
   std::string limits_file;
   std::vector<std::string> limits;
+  std::vector<std::string> peers;
   bool insecure = false;
   bool exit_on_stdin_eof = false;
   bool isolate = false;
@@ -72,6 +73,7 @@ server::ProcessCommand session_process(const Options& options) {
   if (!options.containment.user.empty()) add("--session-user", options.containment.user);
   for (const std::string& path : server::driver_paths()) add("--session-path", path);
   for (const std::string& path : options.containment.paths) add("--session-path", path);
+  for (const std::string& rule : options.peers) add("--peers", rule);
   return command;
 }
 
@@ -242,7 +244,8 @@ int run(const Options& options) {
   const bool is_for_others = is_open(address, options, limits);
   auto server = std::make_unique<server::Server>(
       address, options.devices, std::move(token), std::move(tls), std::move(limits),
-      [&](const server::NativeDriver& driver) { return isolation(options, is_for_others, driver); });
+      [&](const server::NativeDriver& driver) { return isolation(options, is_for_others, driver); },
+      server::PeerRules(options.peers));
   print_devices(server->driver());
   if (!pin.empty()) std::printf("TLS with pin=%s\n", pin.c_str());
   for (const auto& device : server->driver().devices()) {
@@ -294,6 +297,11 @@ int main(int argc, char** argv) {
   app.add_option("--limit", options.limits,
                  "SECTION.KEY=VALUE, as in that file, like session.device-memory=8GiB; as often as needed")
       ->allow_extra_args(false);
+  app.add_option(
+         "--peers", options.peers,
+         "where clients' other servers may be, with which this one is linked: NETWORK[:PORT[-PORT]], any or none; "
+         "as often as needed. Without it: any, on ports from 1024 on")
+      ->allow_extra_args(false);
   app.add_flag("--insecure", options.insecure, "listen beyond loopback although everybody can use the devices");
   CLI::Option* const isolate = app.add_flag(
       "--isolate", options.isolate,
@@ -335,7 +343,7 @@ int main(int argc, char** argv) {
     }
     if (options.is_session_process) {
       settings::tell_through([](const std::string&) {});  // the daemon has told
-      return server::run_session_process(options.devices, options.containment);
+      return server::run_session_process(options.devices, options.containment, server::PeerRules(options.peers));
     }
     if (options.prints_containment) return server::print_containment(options.containment.user);
     return options.new_certificate.empty() ? run(options) : write_certificate(options.new_certificate);

@@ -6,6 +6,7 @@
 #include "runtime/greeting/greeting.h"
 #include "runtime/greeting/secret.h"
 #include "runtime/greeting/stripes.h"
+#include "runtime/transport/resolver.h"
 #include "runtime/transport/striped_connection.h"
 #include "server/log.h"
 #include "server/protocol_error.h"
@@ -14,14 +15,40 @@
 namespace remotecl::server {
 namespace {
 
-// Of an address that does not answer at all; others may be tried after it.
-constexpr std::chrono::milliseconds kConnectTimeout{1500};
+// Of an address where no server has answered yet; others may be tried after it. Enough for the client's AcceptPeer to
+// come to the server there.
+constexpr std::chrono::milliseconds kStrangerTimeout{3000};
+
+std::chrono::milliseconds left_until(Deadline deadline) {
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+  return std::clamp(left, std::chrono::milliseconds(1), kStrangerTimeout);
+}
 
 ServerName name_of(const PeerTable::Attempt& attempt, const Address& address) {
   return {address, {}, {attempt.pin, {}, {}, {}}};
 }
 
 }  // namespace
+
+// A connection that stop() ends as long as this lives.
+class PeerTable::Approach {
+ public:
+  Approach(PeerTable& table, Connection& connection) : table_(table), connection_(connection) {
+    MutexLock lock(table_.mutex_);
+    if (table_.stopped_) throw ConnectionError("the session ends");
+    table_.greeting_.insert(&connection_);
+  }
+  ~Approach() {
+    MutexLock lock(table_.mutex_);
+    table_.greeting_.erase(&connection_);
+  }
+  Approach(const Approach&) = delete;
+  Approach& operator=(const Approach&) = delete;
+
+ private:
+  PeerTable& table_;
+  Connection& connection_;
+};
 
 void PeerTable::accept(PeerId peer, LinkId link, const Secret& secret) {
   MutexLock lock(mutex_);
@@ -108,38 +135,32 @@ void PeerTable::connect(Attempt attempt) {
   });
 }
 
-PeerEnd PeerTable::open(const Attempt& attempt, const Address& address, Role role) {
-  const Dialer dialer(name_of(attempt, address));
-  std::unique_ptr<Connection> connection = dialer.open(kConnectTimeout);
-  {
-    MutexLock lock(mutex_);
-    if (stopped_) throw ConnectionError("the session ends");
-    greeting_.insert(connection.get());
-  }
-  const auto leave = [&] {
-    MutexLock lock(mutex_);
-    greeting_.erase(connection.get());
-  };
-  std::uint64_t features = role == Role::kPeerBulk ? bulk_features() | stripes_features() : 0;
+PeerEnd PeerTable::open(const Attempt& attempt, const Address& number, Role role, Deadline deadline) {
+  const Dialer dialer(name_of(attempt, number));
+  const bool is_bulk = role == Role::kPeerBulk;
+  std::uint64_t features = is_bulk ? bulk_features() | stripes_features() : 0;
   if (session_.window().count() != 0) features |= kFeatureResumable;
-  Welcome welcome{};
+  std::unique_ptr<Connection> connection;
+  std::optional<Approach> approach;
   try {
-    dialer.secure(*connection, Patience::of().first_word);
-    welcome = greet_session(*connection, address, role, attempt.invitation, features);
-  } catch (...) {
-    leave();
-    throw;
+    connection = dialer.open(left_until(deadline));
+    approach.emplace(*this, *connection);
+    dialer.secure(*connection, deadline);
+  } catch (const ConnectionError& error) {
+    throw NoServer(error.what());
   }
-  leave();
+  const auto greet = is_bulk ? greet_session : greet_stranger;  // the other connection comes first
+  const Welcome welcome = greet(*connection, number, role, attempt.invitation, features, deadline);
+  approach.reset();
   const Connection* const stream = connection.get();
-  if (role == Role::kPeerBulk) connection = share_memory(std::move(connection), address, welcome, session_.window());
+  if (is_bulk) connection = share_memory(std::move(connection), number, welcome, session_.window());
   const bool is_resumable = (welcome.features & kFeatureResumable) != 0;
   auto* const memory = connection.get() == stream ? nullptr : static_cast<SharedMemoryConnection*>(connection.get());
   if (memory == nullptr) {
     const Secret key = stripes_key(attempt.invitation, role, features, welcome.features);
     auto further = open_stripes(
-        *connection, address, {attempt.invitation.session, attempt.invitation.epoch, key}, stripes_of(welcome.features),
-        [&dialer](std::chrono::milliseconds timeout, Deadline deadline) { return dialer.connect(timeout, deadline); });
+        *connection, number, {attempt.invitation.session, attempt.invitation.epoch, key}, stripes_of(welcome.features),
+        [&dialer](std::chrono::milliseconds timeout, Deadline end) { return dialer.connect(timeout, end); });
     if (!further.empty()) {
       further.insert(further.begin(), std::move(connection));
       connection = std::make_unique<StripedConnection>(std::move(further));
@@ -148,24 +169,73 @@ PeerEnd PeerTable::open(const Attempt& attempt, const Address& address, Role rol
   return {pace(std::move(connection), session_.grant().paces()), is_resumable, memory};
 }
 
-void PeerTable::try_addresses(const Attempt& attempt) {
-  std::string reasons;
-  for (const Address& address : attempt.addresses) {
+void PeerTable::link(const Attempt& attempt, const Address& number, Deadline deadline) {
+  auto control = open(attempt, number, Role::kPeerControl, deadline);
+  auto bulk = open(attempt, number, Role::kPeerBulk, Patience::of_server(session_.window()));
+  auto link = make_ref<PeerLink>(session_, attempt.peer, attempt.link, attempt.invitation.secret, std::move(control),
+                                 std::move(bulk));
+  link->reconnect_to(name_of(attempt, number), attempt.invitation);
+  MutexLock lock(mutex_);
+  if (!stopped_) begin(attempt.peer, attempt.link, number.text(), std::move(link));
+}
+
+PeerTable::Outcome PeerTable::try_address(const Attempt& attempt, const Address& address, std::set<std::string>& tried,
+                                          Deadline deadline) {
+  const LogScope scope(session_.id());
+  const auto note = [&attempt](std::string_view why) { log_info("no link to peer {}: {}", attempt.peer, why); };
+  Outcome outcome{false, true,
+                  "no server that is to be linked has answered at " + address.text() +
+                      "; can this server's machine reach that address? Its log (--log-level info) says more"};
+  std::vector<Address> numbers{address};
+  try {
+    if (!tcp::connects_elsewhere()) numbers = tcp::resolve(address, left_until(deadline));
+  } catch (const ConnectionError& error) {
+    note(error.what());
+    numbers.clear();
+  }
+  for (const Address& number : numbers) {
+    if (!tried.insert(number.text()).second) continue;
+    std::string objection;  // to a name: of whoever looks it up
+    if (ip_number(number.host)) objection = session_.peer_rules().objection(number, session_.address());
+    if (!objection.empty()) {
+      note(objection);
+      // What a name stands for is not for the client to know.
+      if (number == address) outcome = {false, false, objection};
+      continue;
+    }
     try {
-      auto control = open(attempt, address, Role::kPeerControl);
-      auto bulk = open(attempt, address, Role::kPeerBulk);
-      auto link = make_ref<PeerLink>(session_, attempt.peer, attempt.link, attempt.invitation.secret,
-                                     std::move(control), std::move(bulk));
-      link->reconnect_to(name_of(attempt, address), attempt.invitation);
-      MutexLock lock(mutex_);
-      if (!stopped_) begin(attempt.peer, attempt.link, address.text(), std::move(link));
-      return;
-    } catch (const std::exception& error) {
-      if (!reasons.empty()) reasons += "; ";
-      reasons += error.what();
+      link(attempt, number, deadline);
+      return {true, false, ""};
+    } catch (const NoServer& error) {
+      note(error.what());
+    } catch (const std::exception& error) {  // of a server
+      note(error.what());
+      outcome = {false, false, error.what()};
     }
   }
+  return outcome;
+}
+
+void PeerTable::try_addresses(const Attempt& attempt) {
+  // How long it takes would tell whether a port is open. Who is on this machine can look by itself.
+  const bool is_local = session_.address().is_loopback();
+  std::string reasons;
+  std::set<std::string> tried;
+  for (const Address& address : attempt.addresses) {
+    const Deadline deadline = std::chrono::steady_clock::now() + kStrangerTimeout;
+    const Outcome outcome = try_address(attempt, address, tried, deadline);
+    if (outcome.is_linked) return;
+    if (outcome.is_stranger && !is_local) rest_until(deadline);
+    if (!reasons.empty()) reasons += "; ";
+    reasons += outcome.told;
+  }
   session_.outbox().send(PeerState{attempt.peer, attempt.link, 0, reasons});
+}
+
+void PeerTable::rest_until(Deadline deadline) {
+  MutexLock lock(mutex_);
+  while (!stopped_ && accepts_more_.wait_until(mutex_, deadline) == std::cv_status::no_timeout) {
+  }
 }
 
 void PeerTable::close(PeerId peer, bool gone) {

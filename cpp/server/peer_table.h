@@ -87,10 +87,25 @@ class PeerTable {
     Traffic past;         // of former links
   };
 
+  class Approach;
+  // What has become of an address that the client has named.
+  struct Outcome {
+    bool is_linked = false;
+    bool is_stranger = false;  // no server has answered: what is there instead is not for the client to know
+    std::string told;          // why there is no link
+  };
+
   void begin(PeerId peer, LinkId id, const std::string& address, Ref<PeerLink> made) REQUIRES(mutex_);
   void end(const Ref<PeerLink>& former) EXCLUDES(mutex_);
   void try_addresses(const Attempt& attempt) EXCLUDES(mutex_);
-  PeerEnd open(const Attempt& attempt, const Address& address, Role role) EXCLUDES(mutex_);
+  // `tried`: the numbers of all addresses so far.
+  Outcome try_address(const Attempt& attempt, const Address& address, std::set<std::string>& tried, Deadline deadline)
+      EXCLUDES(mutex_);
+  // Addresses are numbers from here on. Throws NoServer, ConnectionError.
+  void link(const Attempt& attempt, const Address& number, Deadline deadline) EXCLUDES(mutex_);
+  PeerEnd open(const Attempt& attempt, const Address& number, Role role, Deadline deadline) EXCLUDES(mutex_);
+  // Or until the session ends.
+  void rest_until(Deadline deadline) EXCLUDES(mutex_);
 
   Session& session_;
   Mutex mutex_;

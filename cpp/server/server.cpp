@@ -53,22 +53,25 @@ class Claims {
 }  // namespace
 
 Server::Server(const Address& address, std::string_view devices, std::optional<AccessToken> token,
-               std::optional<TlsServer> tls, LimitsTable limits, std::optional<ProcessCommand> isolation)
-    : Server(address, devices, std::move(token), std::move(tls), std::move(limits),
-             [&isolation](const NativeDriver&) { return std::move(isolation); }) {}
+               std::optional<TlsServer> tls, LimitsTable limits, std::optional<ProcessCommand> isolation,
+               PeerRules peers)
+    : Server(
+          address, devices, std::move(token), std::move(tls), std::move(limits),
+          [&isolation](const NativeDriver&) { return std::move(isolation); }, std::move(peers)) {}
 
 Server::Server(const Address& address, std::string_view devices, std::optional<AccessToken> token,
-               std::optional<TlsServer> tls, LimitsTable limits, const ChooseIsolation& choose)
+               std::optional<TlsServer> tls, LimitsTable limits, const ChooseIsolation& choose, PeerRules peers)
     : tls_(std::move(tls)),
       driver_(devices),
       isolation_(choose(driver_)),
+      peers_(std::move(peers)),
       users_(std::make_shared<Users>(std::move(token), std::move(limits), driver_,
                                      isolates_ ? Counters::For::kSeveralProcesses : Counters::For::kThisProcess)) {
   fill_random(std::as_writable_bytes(std::span(&epoch_, 1)));
   if (isolates_) {
-    host_ = std::make_unique<Warden>(*std::move(isolation_), driver_, refusals_, epoch_);
+    host_ = std::make_unique<Warden>(*std::move(isolation_), driver_, refusals_, epoch_, peers_);
   } else {
-    host_ = std::make_unique<SessionHost>(driver_, refusals_, epoch_);
+    host_ = std::make_unique<SessionHost>(driver_, refusals_, epoch_, peers_);
   }
   prepare_proofs();  // so that the first client need not wait for it
   reception_ = std::make_unique<Reception>(address, tls_ ? &*tls_ : nullptr, epoch_, refusals_,

@@ -16,6 +16,7 @@
 #include "server/host.h"
 #include "server/metrics.h"
 #include "server/native_driver.h"
+#include "server/peer_rules.h"
 #include "server/reception.h"
 #include "server/refusals.h"
 #include "server/status_board.h"
@@ -28,14 +29,15 @@ namespace remotecl::server {
 class Server {
  public:
   // Starts listening and accepting. With tokens, this one or users', clients have to prove that they know one; with
-  // `tls` nothing else is spoken. With an `isolation` each session has a process of its own, started like that. Throws
-  // NoDevice, ConnectionError, LimitsError.
+  // `tls` nothing else is spoken. With an `isolation` each session has a process of its own, started like that. `peers`
+  // says where other servers may be. Throws NoDevice, ConnectionError, LimitsError.
   Server(const Address& address, std::string_view devices, std::optional<AccessToken> token = {},
-         std::optional<TlsServer> tls = {}, LimitsTable limits = {}, std::optional<ProcessCommand> isolation = {});
+         std::optional<TlsServer> tls = {}, LimitsTable limits = {}, std::optional<ProcessCommand> isolation = {},
+         PeerRules peers = {});
   // The same, where that depends on the devices.
   using ChooseIsolation = std::function<std::optional<ProcessCommand>(const NativeDriver&)>;
   Server(const Address& address, std::string_view devices, std::optional<AccessToken> token,
-         std::optional<TlsServer> tls, LimitsTable limits, const ChooseIsolation& choose);
+         std::optional<TlsServer> tls, LimitsTable limits, const ChooseIsolation& choose, PeerRules peers = {});
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
@@ -77,6 +79,7 @@ class Server {
   NativeDriver driver_;
   std::optional<ProcessCommand> isolation_;
   const bool isolates_ = isolation_.has_value();
+  const PeerRules peers_;
   const DaemonIdentity identity_ = DaemonIdentity::own();
   Refusals refusals_;
   std::uint64_t epoch_ = 0;

@@ -30,6 +30,7 @@
 #include "server/object_table.h"
 #include "server/outbox.h"
 #include "server/output_capture.h"
+#include "server/peer_rules.h"
 #include "server/peer_table.h"
 #include "server/program.h"
 #include "server/program_files.h"
@@ -53,6 +54,7 @@ struct Shared {
   OutputCapture& output;
   StatusBoard& board;
   SessionActivity& activity;
+  const PeerRules& peers;  // where clients' other servers may be
 };
 
 // What a message for the worker is about: the program that it names, and those that it includes or links.
@@ -98,6 +100,7 @@ class Session final : public RefCounted {
   std::vector<OpenStream> streams(Role role, unsigned channel);
   // How long the other end of a lost connection is waited for.
   std::chrono::milliseconds window() const { return window_; }
+  const PeerRules& peer_rules() const { return shared_.peers; }
 
   // Ends the session, with last words for the client unless they are empty. Any thread.
   void close(const std::string& text);

@@ -38,7 +38,7 @@ void SessionHost::serve_session(Arrival& arrival, const Admission& admission, st
     MutexLock lock(mutex_);
     if (closed_) return;
     auto paced = pace(std::move(arrival.connection), grant->paces());
-    session = make_ref<Session>(Shared{driver_, files_, built_, output_, board_, activity_}, std::move(paced),
+    session = make_ref<Session>(Shared{driver_, files_, built_, output_, board_, activity_, peers_}, std::move(paced),
                                 arrival.from, id, admission.secret, std::move(grant),
                                 (admission.features & kFeatureResumable) != 0);
     sessions_.emplace(id, session);

@@ -21,8 +21,8 @@ namespace remotecl::server {
 class SessionHost final : public Host {
  public:
   // All of these outlive it.
-  SessionHost(NativeDriver& driver, Refusals& refusals, std::uint64_t epoch)
-      : driver_(driver), refusals_(refusals), epoch_(epoch), board_(driver) {}
+  SessionHost(NativeDriver& driver, Refusals& refusals, std::uint64_t epoch, const PeerRules& peers)
+      : driver_(driver), refusals_(refusals), epoch_(epoch), peers_(peers), board_(driver) {}
 
   void serve_session(Arrival& arrival, const Admission& admission, std::unique_ptr<Grant> grant) override
       EXCLUDES(mutex_);
@@ -44,6 +44,7 @@ class SessionHost final : public Host {
   NativeDriver& driver_;
   Refusals& refusals_;
   const std::uint64_t epoch_;
+  const PeerRules& peers_;
   ProgramFiles files_;
   BuiltPrograms built_;
   OutputCapture output_;

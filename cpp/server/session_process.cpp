@@ -30,8 +30,8 @@ const Address kDaemon{"127.0.0.1", 0};  // which sees everything
 // One session, as the daemon says on the channel. The channel's thread hands each connection to a thread of its own.
 class SessionProcess {
  public:
-  SessionProcess(SessionChannel& channel, Errands& errands, NativeDriver& driver)
-      : channel_(channel), errands_(errands), driver_(driver) {}
+  SessionProcess(SessionChannel& channel, Errands& errands, NativeDriver& driver, const PeerRules& peers)
+      : channel_(channel), errands_(errands), driver_(driver), peers_(peers) {}
 
   // `failures` of contain(), in lines.
   void run(std::string_view failures) {
@@ -64,7 +64,7 @@ class SessionProcess {
   void begin(SessionChannel::Packet packet) {
     BeginWords words;
     if (!packet.read(words) || packet.descriptors.size() != 3) return;
-    host_ = std::make_unique<SessionHost>(driver_, refusals_, words.epoch);
+    host_ = std::make_unique<SessionHost>(driver_, refusals_, words.epoch, peers_);
     session_ = std::thread([this, packet = std::move(packet)]() mutable { serve(packet); });
   }
 
@@ -120,6 +120,7 @@ class SessionProcess {
   SessionChannel& channel_;
   Errands& errands_;
   NativeDriver& driver_;
+  const PeerRules& peers_;
   Refusals refusals_;
   Greetings greetings_;
   std::unique_ptr<SessionHost> host_;
@@ -142,7 +143,7 @@ void make_contexts(const NativeDriver& driver) {
 
 }  // namespace
 
-int run_session_process(std::string_view devices, const Containment& containment) {
+int run_session_process(std::string_view devices, const Containment& containment, const PeerRules& peers) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   ::prctl(PR_SET_NAME, "remotecl-session");
   close_all_else();
@@ -154,7 +155,7 @@ int run_session_process(std::string_view devices, const Containment& containment
   SharedMemorySegment::find_through([&errands](const SharedMemoryOffer& offer) { return errands.open(offer); });
   NativeDriver driver(devices);
   make_contexts(driver);
-  SessionProcess(channel, errands, driver).run(failures);
+  SessionProcess(channel, errands, driver, peers).run(failures);
   return 0;
 }
 

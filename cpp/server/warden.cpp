@@ -47,15 +47,17 @@ BeginWords begin_words(const Arrival& arrival, const Admission& admission, const
 
 }  // namespace
 
-Warden::Warden(ProcessCommand command, const NativeDriver& driver, Refusals& refusals, std::uint64_t epoch)
-    : driver_(driver), refusals_(refusals), epoch_(epoch), spares_(std::move(command)) {
+Warden::Warden(ProcessCommand command, const NativeDriver& driver, Refusals& refusals, std::uint64_t epoch,
+               const PeerRules& peers)
+    : driver_(driver), refusals_(refusals), epoch_(epoch), peers_(peers), spares_(std::move(command)) {
   past_.devices.resize(driver.devices().size());
 }
 
 void Warden::serve_session(Arrival& arrival, const Admission& admission, std::unique_ptr<Grant> grant) {
   auto process = spares_.take(arrival.deadline);
   if (process == nullptr) return refuse_without_process(*arrival.connection);
-  const auto session = std::make_shared<IsolatedSession>(std::move(process), arrival.from, driver_.devices().size());
+  const auto session =
+      std::make_shared<IsolatedSession>(std::move(process), arrival.from, driver_.devices().size(), peers_);
   if (!add(admission.session, session)) return;
   const std::vector<std::uint32_t> devices = grant->devices();
   const bool begun =

@@ -13,6 +13,7 @@
 #include "server/host.h"
 #include "server/isolated_session.h"
 #include "server/native_driver.h"
+#include "server/peer_rules.h"
 #include "server/refusals.h"
 #include "server/spare_processes.h"
 
@@ -23,7 +24,8 @@ namespace remotecl::server {
 class Warden final : public Host {
  public:
   // `driver` and `refusals` outlive it.
-  Warden(ProcessCommand command, const NativeDriver& driver, Refusals& refusals, std::uint64_t epoch);
+  Warden(ProcessCommand command, const NativeDriver& driver, Refusals& refusals, std::uint64_t epoch,
+         const PeerRules& peers);
 
   void serve_session(Arrival& arrival, const Admission& admission, std::unique_ptr<Grant> grant) override
       EXCLUDES(mutex_);
@@ -51,6 +53,7 @@ class Warden final : public Host {
   const NativeDriver& driver_;
   Refusals& refusals_;
   const std::uint64_t epoch_;
+  const PeerRules& peers_;
   std::atomic<std::uint64_t> questions_{0};
   SpareProcesses spares_;
 

@@ -46,6 +46,8 @@ Socket::endpoint endpoint_of(const Address& number) { return {asio::ip::make_add
 
 void connect_through(Connector connector) { other_connector() = std::move(connector); }
 
+bool connects_elsewhere() { return static_cast<bool>(other_connector()); }
+
 std::unique_ptr<StreamConnection> connect(const Address& address, std::chrono::milliseconds timeout) {
   if (const Connector& connector = other_connector()) return adopt(connector(address, timeout));
   const auto end = std::chrono::steady_clock::now() + timeout;

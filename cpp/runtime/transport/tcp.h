@@ -18,6 +18,8 @@ std::unique_ptr<StreamConnection> connect(const Address& address, std::chrono::m
 // ConnectionError. Before other threads.
 using Connector = std::function<int(const Address&, std::chrono::milliseconds)>;
 void connect_through(Connector connector);
+// Whether somebody does, who then looks names up, too.
+bool connects_elsewhere();
 
 // Sets a connected or accepted socket for latency (no delay, keep-alive) and wraps it; takes the descriptor over.
 std::unique_ptr<StreamConnection> adopt(int descriptor);
