@@ -8,6 +8,7 @@
 #include "runtime/greeting/stripes.h"
 #include "runtime/transport/resolver.h"
 #include "runtime/transport/striped_connection.h"
+#include "runtime/transport/tcp.h"
 #include "server/log.h"
 #include "server/protocol_error.h"
 #include "server/session.h"
