@@ -135,6 +135,84 @@ def test_goes_on_when_the_network_comes_back(pair, memory):
     assert "is lost; trying to connect again" in err and "again" in err.splitlines()[-1], err
 
 
+# The program's own way to both servers stands; between these there is memory, and a connection beside it that is cut.
+RELAYED = """
+import time
+import numpy as np
+import pyopencl as cl
+import remotecl
+
+context = cl.Context(remotecl.devices()[:1] + remotecl.devices()[-1:])
+queues = [cl.CommandQueue(context, device) for device in context.devices]
+buffer = cl.Buffer(context, cl.mem_flags.READ_WRITE, 4 << 20)
+program = cl.Program(context, "kernel void add(global uint* x) { x[get_global_id(0)] += 1; }").build()
+add = cl.Kernel(program, "add")
+cl.enqueue_copy(queues[0], buffer, np.zeros(1 << 20, np.uint32))
+rounds = 0
+
+def pass_on():
+    global rounds
+    for queue in queues:
+        add(queue, (1 << 20,), None, buffer)
+        queue.finish()
+    rounds += 1
+
+pass_on()
+assert [link.state for link in remotecl.links()] == ["connected"], remotecl.links()
+print("ready", flush=True)
+end = time.monotonic() + 12
+while time.monotonic() < end:
+    pass_on()
+read = np.empty(1 << 20, np.uint32)
+cl.enqueue_copy(queues[0], read, buffer)
+assert (read == 2 * rounds).all()
+print("done", [link.state for link in remotecl.links()], flush=True)
+"""
+
+
+class Trio(Namespaces):
+    """Two servers with a network between them that the client has no part in."""
+
+    def __init__(self) -> None:
+        super().__init__("client", "one", "two")
+        self.client, self.one, self.two = self.names
+        self.link(self.client, "to-one", "10.93.1.1", self.one, "to-client", "10.93.1.2")
+        self.link(self.client, "to-two", "10.93.2.1", self.two, "to-client", "10.93.2.2")
+        self.link(self.one, "to-two", "10.93.3.1", self.two, "to-one", "10.93.3.2")
+        self.add_routes()
+
+    def add_routes(self) -> None:
+        """By the addresses that the client knows the servers by."""
+        run("ip", "-n", self.one, "route", "replace", "10.93.2.2/32", "via", "10.93.3.2", "dev", "to-two")
+        run("ip", "-n", self.two, "route", "replace", "10.93.1.2/32", "via", "10.93.3.1", "dev", "to-one")
+
+
+def test_servers_that_share_memory_stay_linked_across_a_cut():
+    with namespaces_or_skip(Trio) as trio:
+        for server in (trio.one, trio.two):
+            trio.start_server(server, {"REMOTECL_HEARTBEAT": str(HEARTBEAT_S)})
+        process = subprocess.Popen(
+            ["ip", "netns", "exec", trio.client, sys.executable, "-c", RELAYED],
+            env={
+                **CLEAN_ENVIRONMENT,
+                "REMOTECL_SERVERS": f"10.93.1.2:{PORT},10.93.2.2:{PORT}",
+                "REMOTECL_HEARTBEAT": str(HEARTBEAT_S),
+            },
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n", process.communicate()
+        run("ip", "-n", trio.one, "link", "set", "to-two", "down")
+        time.sleep(NOTICED_S + 1)
+        run("ip", "-n", trio.one, "link", "set", "to-two", "up")
+        trio.add_routes()
+        out, err = process.communicate(timeout=60)
+        assert out == "done ['connected']\n", out + err
+        assert "was lost" not in err, err
+
+
 def test_long_kernel_is_no_failure(pair):
     out, err = start(pair, "compute", reconnect_s=0).communicate(timeout=120)
     assert out == "done\n", out + err
