@@ -3,13 +3,13 @@
 #include <fcntl.h>
 
 #include <algorithm>
+#include <system_error>
 #include <utility>
 
 #include "runtime/transport/process_watch.h"
 #include "runtime/transport/shared_memory_segment.h"
 #include "runtime/transport/stream_connection.h"
 #include "runtime/transport/tcp.h"
-#include "server/peer_table.h"
 
 namespace remotecl::server {
 namespace {
@@ -120,8 +120,7 @@ void IsolatedSession::end_relays() {
   while (!relays_.empty()) changed_.wait(mutex_);
 }
 
-void IsolatedSession::answer(std::uint64_t number, const std::string& failure, const Descriptor& descriptor) {
-  ++errands_left_;
+void IsolatedSession::answer(std::uint64_t number, std::string_view failure, const Descriptor& descriptor) {
   const DoneWords words{number, failure};
   if (!descriptor.valid()) {
     process_->channel().send(ChannelWord::kDone, words);
@@ -147,35 +146,42 @@ std::unique_ptr<StreamConnection> IsolatedSession::connect(const Address& to, st
   throw ConnectionError(failure);
 }
 
-void IsolatedSession::dial(const SessionChannel::Packet& packet) {
-  DialWords words;
-  if (!packet.read(words) || words.host.size() > PeerTable::kHostMax) return;
-  const auto timeout = std::min(std::chrono::milliseconds(words.timeout_ms), kDialTimeMax);
-  errands_.post([this, number = words.number, address = Address{std::string(words.host), words.port}, timeout] {
+void IsolatedSession::run_errand(std::uint64_t number, std::function<Descriptor()> work) {
+  if (errands_running_ >= kErrandsMax) return answer(number, "too many connections at a time", Descriptor());
+  ++errands_running_;
+  const auto run = [this, number, work = std::move(work)] {
     try {
-      const auto connection = connect(address, timeout);
-      answer(number, "", Descriptor(::fcntl(connection->wait_handle(), F_DUPFD_CLOEXEC, 0)));
+      answer(number, "", work());
     } catch (const std::exception& error) {
       answer(number, error.what(), Descriptor());
     }
+    --errands_running_;
+  };
+  try {
+    errands_.post(run);
+  } catch (const std::system_error& error) {
+    --errands_running_;
+    answer(number, error.what(), Descriptor());
+  }
+}
+
+void IsolatedSession::dial(const DialWords& words) {
+  const auto timeout = std::min(std::chrono::milliseconds(words.timeout_ms), kDialTimeMax);
+  run_errand(words.number, [this, address = Address{std::string(words.host), words.port}, timeout] {
+    const auto connection = connect(address, timeout);
+    return Descriptor(::fcntl(connection->wait_handle(), F_DUPFD_CLOEXEC, 0));
   });
 }
 
-void IsolatedSession::open(const SessionChannel::Packet& packet) {
-  OpenWords words;
-  if (!packet.read(words)) return;
-  errands_.post(
-      [this, number = words.number, offer = SharedMemoryOffer{words.process, words.descriptor, words.cookie}] {
-        answer(number, "", Descriptor(SharedMemorySegment::find(offer)));
-      });
+void IsolatedSession::open(const OpenWords& words) {
+  run_errand(words.number, [offer = SharedMemoryOffer{words.process, words.descriptor, words.cookie}] {
+    return Descriptor(SharedMemorySegment::find(offer));
+  });
 }
 
 void IsolatedSession::take(const SessionChannel::Packet& packet) {
-  if (packet.word == ChannelWord::kDial || packet.word == ChannelWord::kOpen) {
-    if (errands_left_ == 0) return;  // more than it ever has, so it means harm
-    --errands_left_;
-    return packet.word == ChannelWord::kDial ? dial(packet) : open(packet);
-  }
+  if (DialWords wanted; packet.word == ChannelWord::kDial && packet.read(wanted)) return dial(wanted);
+  if (OpenWords wanted; packet.word == ChannelWord::kOpen && packet.read(wanted)) return open(wanted);
   ReportWords words;
   StatusReport report;
   MutexLock lock(mutex_);

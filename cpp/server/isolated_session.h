@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <set>
 #include <thread>
@@ -49,10 +50,11 @@ class IsolatedSession {
 
   bool send_further(Arrival& arrival, int descriptor);
   void take(const SessionChannel::Packet& packet) EXCLUDES(mutex_);
-  void dial(const SessionChannel::Packet& packet);
   std::unique_ptr<StreamConnection> connect(const Address& to, std::chrono::milliseconds timeout) const;
-  void open(const SessionChannel::Packet& packet);
-  void answer(std::uint64_t number, const std::string& failure, const Descriptor& descriptor);
+  void dial(const DialWords& words);
+  void open(const OpenWords& words);
+  void run_errand(std::uint64_t number, std::function<Descriptor()> work);
+  void answer(std::uint64_t number, std::string_view failure, const Descriptor& descriptor);
   bool enter(Relay& relay) EXCLUDES(mutex_);
   void leave(Relay& relay) EXCLUDES(mutex_);
   void end_relays() EXCLUDES(mutex_);
@@ -70,7 +72,7 @@ class IsolatedSession {
   std::uint64_t reported_ GUARDED_BY(mutex_) = 0;  // the number of the last report
   StatusReport report_ GUARDED_BY(mutex_);
   std::set<Relay*> relays_ GUARDED_BY(mutex_);
-  std::atomic<std::size_t> errands_left_{kErrandsMax};
+  std::atomic<std::size_t> errands_running_{0};
   Worker errands_{4};  // what the process may not do itself
 };
 
