@@ -104,5 +104,13 @@ char* remotecl_monitor_status_json(remotecl_monitor* monitor, char** error) {
   });
 }
 
+char* remotecl_monitor_kick(remotecl_monitor* monitor, uint64_t session, char** error) {
+  return or_error(error, [=] {
+    static constexpr const char* kNames[] = {"ended", "ending", "unknown", "refused"};
+    const Monitor::Kicked kicked = monitor->monitor.kick(session);
+    return copy_json(json{{"result", kNames[static_cast<std::size_t>(kicked.result)]}, {"text", kicked.text}});
+  });
+}
+
 void remotecl_monitor_close(remotecl_monitor* monitor) { delete monitor; }
 }

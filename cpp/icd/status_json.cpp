@@ -1,5 +1,7 @@
 #include "icd/status_json.h"
 
+#include <cstdio>
+
 namespace remotecl {
 namespace {
 
@@ -8,6 +10,12 @@ using nlohmann::json;
 json direction_json(std::uint64_t bytes, std::uint64_t messages) { return {{"bytes", bytes}, {"messages", messages}}; }
 
 double seconds(std::uint64_t milliseconds) { return static_cast<double>(milliseconds) * 1e-3; }
+
+std::string session_number(std::uint64_t session) {
+  char text[17];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(session));
+  return text;
+}
 
 json device_json(const DeviceStatus& device) {
   const bool is_observed = device.observed_ms != 0;
@@ -24,12 +32,14 @@ json session_json(const SessionStatus& session) {
   json memory = json::array();
   for (std::size_t i = 0; i < session.memory.size(); ++i) memory.push_back(session.memory[i]);
   return {{"is_own", session.is_own != 0},
+          {"session", session_number(session.session)},
           {"address", session.address},
           {"host", session.host},
           {"program", session.program},
           {"user", session.user},
           {"process", session.process},
           {"age_s", seconds(session.age_ms)},
+          {"over_s", session.over_ms == 0 ? json() : json(seconds(session.over_ms))},
           {"commands", session.commands},
           {"memory", memory},
           {"traffic", traffic_json(session.traffic)}};

@@ -61,20 +61,27 @@ ChildProcess::ChildProcess(const ProcessCommand& command, std::pair<SessionChann
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&files);
   if (error != 0) {
-    end_ = ProcessEnd{};
     throw std::system_error(error, std::system_category(), "cannot start " + command.program);
   }
 }
 
+void ChildProcess::kill() {
+  MutexLock lock(mutex_);
+  if (!end_) ::kill(id_, SIGKILL);
+}
+
 ProcessEnd ChildProcess::end() {
-  if (end_) return *end_;
-  // One that is ending for another reason keeps it.
-  ::kill(id_, SIGKILL);
+  {
+    MutexLock lock(mutex_);
+    if (end_) return *end_;
+    ::kill(id_, SIGKILL);  // one that is ending for another reason keeps it
+  }
   siginfo_t info{};
-  // While its number cannot be given to another group.
+  // While its number cannot be given to another process, or group.
   while (::waitid(P_PID, static_cast<id_t>(id_), &info, WEXITED | WNOWAIT) != 0 && errno == EINTR) {
   }
   ::kill(-id_, SIGKILL);
+  MutexLock lock(mutex_);
   while (::waitid(P_PID, static_cast<id_t>(id_), &info, WEXITED) != 0 && errno == EINTR) {
   }
   end_ = info.si_code == CLD_EXITED ? ProcessEnd{0, info.si_status} : ProcessEnd{info.si_status, 0};

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/mutex.h"
 #include "server/private_folder.h"
 #include "server/session_channel.h"
 
@@ -42,7 +43,9 @@ class ChildProcess {
   pid_t id() const { return id_; }
   SessionChannel& channel() { return channel_; }
   // Kills it and what it has started, unless they have ended, and waits for that.
-  ProcessEnd end();
+  ProcessEnd end() EXCLUDES(mutex_);
+  // Kills it. Any thread.
+  void kill() EXCLUDES(mutex_);
 
  private:
   ChildProcess(const ProcessCommand& command, std::pair<SessionChannel, SessionChannel> ends);
@@ -50,7 +53,8 @@ class ChildProcess {
   const PrivateFolder folder_;
   SessionChannel channel_;
   pid_t id_ = -1;
-  std::optional<ProcessEnd> end_;
+  Mutex mutex_;  // as long as it is held, the id is no other process's
+  std::optional<ProcessEnd> end_ GUARDED_BY(mutex_);
 };
 
 }  // namespace remotecl::server

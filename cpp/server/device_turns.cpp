@@ -36,15 +36,28 @@ void DeviceTurns::let_go() {
   }
 }
 
-Ref<DeviceTurn> DeviceTurns::join(std::uint64_t session, double weight, std::optional<std::uint64_t> commands_max) {
+Ref<DeviceTurn> DeviceTurns::join(std::uint64_t session, double weight, std::optional<std::uint64_t> commands_max,
+                                  bool is_timed) {
   MutexLock lock(mutex_);
   if (owner_ != 0 && owner_ != session) return nullptr;
   const std::optional<double> units = commands_max ? std::optional(static_cast<double>(*commands_max)) : std::nullopt;
   const FairShare::Member member = share_.join(weight, units);
-  auto turn = Ref<DeviceTurn>::adopt(new DeviceTurn(Ref<DeviceTurns>(this), member, commands_max.value_or(0)));
+  auto turn = Ref<DeviceTurn>::adopt(
+      new DeviceTurn(Ref<DeviceTurns>(this), session, member, commands_max.value_or(0), is_timed));
   members_.emplace(member, turn.get());
   shared_.store(members_.size() > 1, std::memory_order_relaxed);
   return turn;
+}
+
+// With the mutex: another name of that of the turns, as in grant().
+std::optional<DeviceTurns::Longest> DeviceTurns::longest() const NO_THREAD_SAFETY_ANALYSIS {
+  MutexLock lock(mutex_);
+  std::optional<Longest> longest;
+  for (const auto& [member, turn] : members_) {
+    if (turn->under_way_ == 0 || (longest && longest->since <= turn->progress_)) continue;
+    longest = Longest{turn->session_, turn->progress_};
+  }
+  return longest;
 }
 
 void DeviceTurn::leave() {
@@ -77,7 +90,9 @@ bool DeviceTurn::began(double cost, cl_event event) {
   {
     MutexLock lock(turns_->mutex_);
     FairShare& share = turns_->share_;
-    share.began(member_, cost, Clock::now());
+    const auto now = Clock::now();
+    if (under_way_++ == 0) progress_ = now;
+    share.began(member_, cost, now);
     is_full = !share.may_go(member_);
     double batch = std::clamp(share.window() / 8, 1.0, kBatchMax);
     if (commands_max_ != 0) batch = std::clamp(static_cast<double>(commands_max_) / 4, 1.0, batch);
@@ -89,7 +104,10 @@ bool DeviceTurn::began(double cost, cl_event event) {
 
 void DeviceTurn::ended(double cost) {
   MutexLock lock(turns_->mutex_);
-  turns_->share_.ended(member_, cost, Clock::now());
+  const auto now = Clock::now();
+  --under_way_;
+  progress_ = now;
+  turns_->share_.ended(member_, cost, now);
   turns_->let_go();
 }
 

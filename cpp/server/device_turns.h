@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -29,8 +30,17 @@ class DeviceTurns final : public RefCounted {
   bool is_taken_from(std::uint64_t session) const EXCLUDES(mutex_);
   // A place for the session; null when another one has the device alone. `commands_max`: the most that it may have
   // there.
-  Ref<DeviceTurn> join(std::uint64_t session, double weight, std::optional<std::uint64_t> commands_max)
-      EXCLUDES(mutex_);
+  // `is_timed`: the end of each of its commands is to be known.
+  Ref<DeviceTurn> join(std::uint64_t session, double weight, std::optional<std::uint64_t> commands_max,
+                       bool is_timed = false) EXCLUDES(mutex_);
+
+  // Whose command the device has had for longest while nothing else of theirs has ended, as far as that is counted, and
+  // since when: what others wait for there.
+  struct Longest {
+    std::uint64_t session;
+    std::chrono::steady_clock::time_point since;
+  };
+  std::optional<Longest> longest() const EXCLUDES(mutex_);
 
  private:
   friend class DeviceTurn;
@@ -53,10 +63,10 @@ class DeviceTurn final : public RefCounted {
   ~DeviceTurn() override { leave(); }
 
   // Whether its work is counted: nothing is when it has the device to itself. Any thread.
-  bool counts() const { return turns_->is_shared() || commands_max_ != 0; }
+  bool counts() const { return turns_->is_shared() || commands_max_ != 0 || is_timed_; }
 
   // With the session's lock: whether a command of this cost needs an event, to be counted with those before it.
-  bool is_due(double cost) const { return uncounted_ + cost >= batch_.load(std::memory_order_relaxed); }
+  bool is_due(double cost) const { return is_timed_ || uncounted_ + cost >= batch_.load(std::memory_order_relaxed); }
   // The driver was given that command; `event`: where it was due. True when wait() has to come before the next one.
   bool add(double cost, cl_event event) EXCLUDES(turns_->mutex_);
 
@@ -73,8 +83,13 @@ class DeviceTurn final : public RefCounted {
  private:
   friend class DeviceTurns;
 
-  DeviceTurn(Ref<DeviceTurns> turns, FairShare::Member member, std::uint64_t commands_max)
-      : turns_(std::move(turns)), member_(member), commands_max_(commands_max) {}
+  DeviceTurn(Ref<DeviceTurns> turns, std::uint64_t session, FairShare::Member member, std::uint64_t commands_max,
+             bool is_timed)
+      : turns_(std::move(turns)),
+        session_(session),
+        member_(member),
+        commands_max_(commands_max),
+        is_timed_(is_timed) {}
 
   static constexpr double kBytesPerUnit = 64 << 10;
   static constexpr double kBatchMax = 8;
@@ -84,8 +99,12 @@ class DeviceTurn final : public RefCounted {
   void ended(double cost) EXCLUDES(turns_->mutex_);
 
   const Ref<DeviceTurns> turns_;
+  const std::uint64_t session_;
   const FairShare::Member member_;
   const std::uint64_t commands_max_;  // 0: as many as it likes
+  const bool is_timed_;
+  std::uint64_t under_way_ GUARDED_BY(turns_->mutex_) = 0;                       // counts that began and have not ended
+  std::chrono::steady_clock::time_point progress_ GUARDED_BY(turns_->mutex_){};  // the first began, or one has ended
   bool left_ GUARDED_BY(turns_->mutex_) = false;
   std::uint64_t granted_ GUARDED_BY(turns_->mutex_) = 0;  // how often
   ConditionVariable wake_;

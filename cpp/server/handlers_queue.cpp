@@ -112,7 +112,10 @@ Queue& Session::queue(ObjectId id) {
 
 Ref<DeviceTurn> Session::turn_on(Device& device) {
   Ref<DeviceTurn>& turn = turns_[device.root().index()];
-  if (!turn) turn = device.turns()->join(id_, grant_->weight(), grant_->queued_commands_max());
+  if (!turn) {
+    turn = device.turns()->join(id_, grant_->weight(), grant_->queued_commands_max(),
+                                grant_->command_time_max().has_value());
+  }
   return turn;
 }
 

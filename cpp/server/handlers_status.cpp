@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "server/protocol_error.h"
 #include "server/session.h"
 
 namespace remotecl::server {
@@ -14,6 +15,8 @@ void Session::handle(const Introduce& message) {
 }
 
 void Session::handle(const GetStatus& message) { outbox_.add_encoded(shared_.board.answer(message.token, *this)); }
+
+void Session::handle(const KickSession&) { throw ProtocolError("only a monitor may end sessions"); }
 
 Session::Client Session::client() const {
   MutexLock lock(client_mutex_);

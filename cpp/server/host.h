@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <memory>
+#include <string>
 
 #include "server/arrival.h"
 #include "server/handshake.h"
@@ -29,6 +30,9 @@ class Host {
   // For a monitor at `from`, which asks again within `patience`: it sees the sessions of its own address, on loopback
   // all of them.
   virtual StatusReport report(const Address& from, std::chrono::seconds patience) = 0;
+  // Ends a session of `user`, null: of anybody, and tells its client `words`. Waits for its end, though not for long:
+  // native work can take any time.
+  virtual KickResult kick(std::uint64_t session, const User* user, const std::string& words) = 0;
   // How many sessions have ended because what served them crashed, and this did not.
   virtual std::uint64_t crashes() const { return 0; }
 };

@@ -24,9 +24,9 @@ bool is_socket(const Connection& connection) { return dynamic_cast<const StreamC
 
 }  // namespace
 
-IsolatedSession::IsolatedSession(std::unique_ptr<ChildProcess> process, Address client, std::size_t devices,
-                                 const PeerRules& peers)
-    : process_(std::move(process)), client_(std::move(client)), peers_(peers) {
+IsolatedSession::IsolatedSession(std::unique_ptr<ChildProcess> process, Address client, const User& user,
+                                 std::size_t devices, const PeerRules& peers)
+    : process_(std::move(process)), client_(std::move(client)), user_(user), peers_(peers) {
   report_.totals.sessions = report_.totals.begun = 1;
   report_.devices.resize(devices);
 }
@@ -191,6 +191,19 @@ void IsolatedSession::take(const SessionChannel::Packet& packet) {
   reported_ = words.number;
   report_ = std::move(report);
   changed_.notify_all();
+}
+
+void IsolatedSession::kick(std::uint64_t session, const std::string& words) {
+  {
+    MutexLock lock(mutex_);
+    if (kicked_.empty()) kicked_ = words;
+  }
+  process_->channel().send(ChannelWord::kKick, KickWords{session, words});
+}
+
+std::string IsolatedSession::kicked() const {
+  MutexLock lock(mutex_);
+  return kicked_;
 }
 
 void IsolatedSession::ask(std::uint64_t number, std::chrono::seconds patience) {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <set>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "server/peer_rules.h"
 #include "server/relay.h"
 #include "server/status_report.h"
+#include "server/users.h"
 #include "server/worker.h"
 
 namespace remotecl::server {
@@ -22,10 +24,12 @@ namespace remotecl::server {
 // connections; any thread where nothing else is said.
 class IsolatedSession {
  public:
-  // `peers` outlives it.
-  IsolatedSession(std::unique_ptr<ChildProcess> process, Address client, std::size_t devices, const PeerRules& peers);
+  // `user` and `peers` outlive it.
+  IsolatedSession(std::unique_ptr<ChildProcess> process, Address client, const User& user, std::size_t devices,
+                  const PeerRules& peers);
 
   const Address& client() const { return client_; }
+  const User& user() const { return user_; }
   pid_t process() const { return process_->id(); }
 
   // Hands the first connection over, with counters of its user's and its own, or another one. False when the process
@@ -40,6 +44,11 @@ class IsolatedSession {
 
   // The process is to end its session.
   void close() { process_->channel().end_sending(); }
+  // The same, at once; its client is told these words. kill() is for one that does not.
+  void kick(std::uint64_t session, const std::string& words) EXCLUDES(mutex_);
+  void kill() { process_->kill(); }
+  // The words of kick(); empty: it was not called.
+  std::string kicked() const EXCLUDES(mutex_);
   // Asks for a report with this number, higher than any before. What it has told, with that number or, if that does not
   // come in time, with another one.
   void ask(std::uint64_t number, std::chrono::seconds patience);
@@ -61,13 +70,15 @@ class IsolatedSession {
 
   const std::unique_ptr<ChildProcess> process_;
   const Address client_;
+  const User& user_;
   const PeerRules& peers_;
   bool ended_in_order_ = false;
   std::unique_ptr<Relay> first_;  // of the first connection
   std::thread first_thread_;
 
-  Mutex mutex_;
+  mutable Mutex mutex_;
   ConditionVariable changed_;
+  std::string kicked_ GUARDED_BY(mutex_);
   bool gone_ GUARDED_BY(mutex_) = false;
   std::uint64_t reported_ GUARDED_BY(mutex_) = 0;  // the number of the last report
   StatusReport report_ GUARDED_BY(mutex_);

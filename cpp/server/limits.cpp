@@ -13,7 +13,8 @@ namespace remotecl::server {
 namespace {
 
 constexpr std::string_view kKnownKeys =
-    "device-memory, queued-commands, bandwidth, devices; for users also sessions, weight, exclusive and token-file";
+    "device-memory, queued-commands, bandwidth, command-seconds, devices; for users also sessions, weight, exclusive, "
+    "operator and token-file";
 
 std::string place_of(const toml::source_region& source) {
   const std::string path = source.path == nullptr ? "--limit" : *source.path;
@@ -62,6 +63,8 @@ class Section {
         limits.queued_commands = count(name, value);
       } else if (name == "bandwidth") {
         limits.bandwidth = size(name, value, "/s");
+      } else if (name == "command-seconds") {
+        limits.command_seconds = count(name, value);
       } else if (name == "devices") {
         limits.devices = indices(name, value);
       } else if (is_of_user && name == "sessions") {
@@ -69,8 +72,9 @@ class Section {
       } else if (is_of_user && name == "weight") {
         limits.weight = weight(name, value);
       } else if (is_of_user && name == "exclusive") {
-        if (!value.is_boolean()) throw mismatch(name, value, "true or false");
-        limits.exclusive = value.as_boolean()->get();
+        limits.exclusive = yes_or_no(name, value);
+      } else if (is_of_user && name == "operator") {
+        limits.is_operator = yes_or_no(name, value);
       } else if (!is_of_user || name != "token-file") {
         throw wrong(key.source(),
                     "[" + name_ + "] has no key " + std::string(name) + "; there are " + std::string(kKnownKeys));
@@ -109,6 +113,11 @@ class Section {
     const auto* number = value.as_integer();
     if (number == nullptr || number->get() < 1) throw mismatch(key, value, "a whole number from 1 on");
     return static_cast<std::uint64_t>(number->get());
+  }
+
+  bool yes_or_no(std::string_view key, const toml::node& value) const {
+    if (!value.is_boolean()) throw mismatch(key, value, "true or false");
+    return value.as_boolean()->get();
   }
 
   double weight(std::string_view key, const toml::node& value) const {
@@ -207,6 +216,7 @@ Limits Limits::or_else(const Limits& others) const {
   if (!all.sessions) all.sessions = others.sessions;
   if (!all.queued_commands) all.queued_commands = others.queued_commands;
   if (!all.bandwidth) all.bandwidth = others.bandwidth;
+  if (!all.command_seconds) all.command_seconds = others.command_seconds;
   if (!all.devices) all.devices = others.devices;
   if (!all.weight) all.weight = others.weight;
   if (!all.exclusive) all.exclusive = others.exclusive;
@@ -229,6 +239,9 @@ LimitsTable read_limits(const std::string& file, const std::vector<std::string>&
                     "[default] is for those who have no token of their own; --token-file names theirs");
       }
       limits.standard = Section(table, name).read(true);
+      if (const toml::node* right = table.get("operator")) {
+        throw wrong(right->source(), "[default] may not be operator: it is everybody who has no token of their own");
+      }
     } else if (name == "users") {
       for (const auto& [user, section] : table_of(node, name)) {
         const std::string whose(user.str());

@@ -22,9 +22,11 @@ struct Limits {
   std::optional<std::uint64_t> sessions;         // at a time
   std::optional<std::uint64_t> queued_commands;  // of a session, on each device
   std::optional<std::uint64_t> bandwidth;        // bytes per second, both directions together
+  std::optional<std::uint64_t> command_seconds;  // that a command may run
   std::optional<std::vector<std::uint32_t>> devices;
   std::optional<double> weight;
-  std::optional<bool> exclusive;  // has devices alone; false: not even when it asks for that
+  std::optional<bool> exclusive;    // has devices alone; false: not even when it asks for that
+  std::optional<bool> is_operator;  // may end everybody's sessions
 
   // These, and what they do not say from `others`.
   Limits or_else(const Limits& others) const;

@@ -65,7 +65,8 @@ class Server {
   void serve(Arrival& arrival);
   void serve_control(Arrival& arrival);
   void serve_monitor(Arrival& arrival);
-  void answer_monitor(Connection& connection, const Address& from);
+  void answer_monitor(Connection& connection, const Address& from, const User& user);
+  bool answer_kick(Connection& connection, const KickSession& question, const User& user);
   void forget_monitor(Connection& connection) EXCLUDES(mutex_);
   // What the session may have; null when it was refused.
   std::unique_ptr<Grant> grant(Connection& connection, const Admission& admission, const Users& users);

@@ -116,6 +116,7 @@ void Session::run() {
     outbox_.close_with(SessionError{last_words});
     linger(*control_);
   }
+  note_over();
   tear_down();
 }
 
@@ -206,6 +207,31 @@ void Session::close(const std::string& text) {
     outbox_.close_with(SessionError{text});
   }
   control_->shutdown();
+}
+
+void Session::end_with(const std::string& text) {
+  {
+    MutexLock lock(client_mutex_);
+    if (end_words_.empty()) end_words_ = text;
+  }
+  note_over();
+  close(text);
+}
+
+std::string Session::end_words() const {
+  MutexLock lock(client_mutex_);
+  return end_words_;
+}
+
+void Session::note_over() {
+  std::chrono::steady_clock::time_point never{};
+  over_since_.compare_exchange_strong(never, std::chrono::steady_clock::now());
+  shared_.watch.look_at_end();
+}
+
+std::optional<std::chrono::steady_clock::time_point> Session::over_since() const {
+  const auto since = over_since_.load();
+  return since == std::chrono::steady_clock::time_point{} ? std::nullopt : std::optional(since);
 }
 
 void Session::use_channels(unsigned wanted) {

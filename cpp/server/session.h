@@ -6,6 +6,7 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -38,6 +39,7 @@
 #include "server/sampler.h"
 #include "server/session_activity.h"
 #include "server/session_counters.h"
+#include "server/session_watch.h"
 #include "server/status_board.h"
 #include "server/stripes.h"
 #include "server/sub_device_table.h"
@@ -55,6 +57,7 @@ struct Shared {
   StatusBoard& board;
   SessionActivity& activity;
   const PeerRules& peers;  // where clients' other servers may be
+  SessionWatch& watch;
 };
 
 // What a message for the worker is about: the program that it names, and those that it includes or links.
@@ -104,6 +107,12 @@ class Session final : public RefCounted {
 
   // Ends the session, with last words for the client unless they are empty. Any thread.
   void close(const std::string& text);
+  // The same; the client is told so, too, when it misses these words and comes back for the session.
+  void end_with(const std::string& text) EXCLUDES(client_mutex_);
+  // Of end_with(); empty: it was not called.
+  std::string end_words() const EXCLUDES(client_mutex_);
+  // Since when it is over, and only gives back what it has; empty: it is not. Any thread.
+  std::optional<std::chrono::steady_clock::time_point> over_since() const;
   // Runs `job` with the lock on a thread where native commands may be enqueued. Any thread, a callback too.
   void later(std::function<void()> job);
   // All bytes of a transfer have moved. The threads of its channel.
@@ -169,6 +178,7 @@ class Session final : public RefCounted {
   void execute(std::uint16_t code, Bytes payload) REQUIRES(mutex_);
   void execute_traced(std::uint16_t code, std::uint16_t flags, Bytes payload) REQUIRES(mutex_);
   void settle() REQUIRES(mutex_);
+  void note_over();
   void tear_down();
 
   void handle(const Ping&);
@@ -176,6 +186,7 @@ class Session final : public RefCounted {
   void handle(const ClientReceived&);
   void handle(const Leave&);
   void handle(const GetStatus&);
+  void handle(const KickSession&);
   void handle(const CreateQueue&);
   void handle(const ReleaseQueue&);
   void handle(const CreateBuffer&);
@@ -302,13 +313,15 @@ class Session final : public RefCounted {
   const Ref<SessionCounters> counters_;
   mutable Mutex client_mutex_;
   Client client_ GUARDED_BY(client_mutex_);
+  std::string end_words_ GUARDED_BY(client_mutex_);
   ProcessWatch client_process_ GUARDED_BY(client_mutex_);  // where it runs on this machine
   Outbox outbox_;
-  std::vector<std::unique_ptr<BulkChannel>> channels_;  // as many as this side wants
-  std::atomic<unsigned> channel_count_{1};              // of these, in use
-  std::atomic<bool> trace_hurried_{false};              // somebody waits for the times of traced commands
-  std::atomic<std::uint64_t> kept_bytes_{0};            // inline data of commands that wait
-  SubDeviceTable sub_devices_;                          // before everything that may refer to one
+  std::vector<std::unique_ptr<BulkChannel>> channels_;               // as many as this side wants
+  std::atomic<unsigned> channel_count_{1};                           // of these, in use
+  std::atomic<std::chrono::steady_clock::time_point> over_since_{};  // the epoch: it is not over
+  std::atomic<bool> trace_hurried_{false};                           // somebody waits for the times of traced commands
+  std::atomic<std::uint64_t> kept_bytes_{0};                         // inline data of commands that wait
+  SubDeviceTable sub_devices_;                                       // before everything that may refer to one
   const Ref<BlockPool> blocks_ = make_ref<BlockPool>();
 
   Mutex mutex_;

@@ -27,6 +27,7 @@ enum class ChannelWord : std::uint32_t {
   kDial,   // the daemon is to connect to somebody: the process cannot
   kOpen,   // the daemon is to open memory that somebody offers to share
   kDone,   // the daemon's answer to these two, with a descriptor unless it has failed
+  kKick,   // ends the session
 };
 
 // A connection that is handed over, in words.
@@ -46,8 +47,8 @@ inline constexpr std::uint64_t kNoLimit = UINT64_MAX;
 
 // Those limits that a session's process keeps.
 struct LimitWords {
-  std::uint64_t device_memory, queued_commands, bandwidth, weight;
-  REMOTECL_FIELDS(device_memory, queued_commands, bandwidth, weight)
+  std::uint64_t device_memory, queued_commands, bandwidth, command_seconds, weight;
+  REMOTECL_FIELDS(device_memory, queued_commands, bandwidth, command_seconds, weight)
 
   static LimitWords of(const Limits& limits);
   Limits limits() const;
@@ -100,6 +101,12 @@ struct ReportWords {
   std::uint64_t number;
   Bytes report;  // of StatusReport
   REMOTECL_FIELDS(number, report)
+};
+
+struct KickWords {
+  std::uint64_t session;
+  std::string_view text;  // for the client
+  REMOTECL_FIELDS(session, text)
 };
 
 // One end of what connects the two: packets that come whole and in order, and may carry descriptors. One thread may

@@ -28,7 +28,25 @@ void give_back_free_memory() {
 #endif
 }
 
+// Where its process is others' as well.
+void tell_stuck(Session& session) {
+  log_warning(
+      "is over, and does not end: a command or a build of user {} goes on after {} s. Its memory and its place among "
+      "the user's sessions stay taken until that ends; where it never does, start the server anew. With --isolate the "
+      "session's own process would have been ended",
+      session.grant().user().name(), SessionWatch::kEndPatience.count());
+}
+
 }  // namespace
+
+SessionHost::SessionHost(NativeDriver& driver, Refusals& refusals, std::uint64_t epoch, const PeerRules& peers,
+                         std::function<void(Session&)> stuck)
+    : driver_(driver),
+      refusals_(refusals),
+      epoch_(epoch),
+      peers_(peers),
+      board_(driver),
+      watch_(driver, stuck == nullptr ? tell_stuck : std::move(stuck)) {}
 
 void SessionHost::serve_session(Arrival& arrival, const Admission& admission, std::unique_ptr<Grant> grant) {
   const std::uint64_t id = admission.session;
@@ -38,12 +56,13 @@ void SessionHost::serve_session(Arrival& arrival, const Admission& admission, st
     MutexLock lock(mutex_);
     if (closed_) return;
     auto paced = pace(std::move(arrival.connection), grant->paces());
-    session = make_ref<Session>(Shared{driver_, files_, built_, output_, board_, activity_, peers_}, std::move(paced),
-                                arrival.from, id, admission.secret, std::move(grant),
+    session = make_ref<Session>(Shared{driver_, files_, built_, output_, board_, activity_, peers_, watch_},
+                                std::move(paced), arrival.from, id, admission.secret, std::move(grant),
                                 (admission.features & kFeatureResumable) != 0);
     sessions_.emplace(id, session);
   }
   board_.add(session);
+  watch_.add(session);
   activity_.add_session();
   welcome(*control, epoch_, admission);
   log_info("begins, from {}, for user {}", session->address().text(), session->grant().user().name());
@@ -51,9 +70,13 @@ void SessionHost::serve_session(Arrival& arrival, const Admission& admission, st
   log_info("ends");
   activity_.remove_session();
   board_.remove(*session);
+  watch_.remove(*session);
   {
+    std::string why = session->end_words();
     MutexLock lock(mutex_);
+    if (!why.empty()) ended_.add(id, std::move(why));
     sessions_.erase(id);
+    removed_.notify_all();
   }
   session = nullptr;
   give_back_free_memory();
@@ -84,6 +107,26 @@ Ref<Session> SessionHost::find_session(std::uint64_t id) const {
   return at == sessions_.end() ? nullptr : at->second;
 }
 
+KickResult SessionHost::kick(std::uint64_t id, const User* user, const std::string& words) {
+  const Ref<Session> session = find_session(id);
+  if (!session || (user != nullptr && session->grant().user().name() != user->name())) return KickResult::kUnknown;
+  session->end_with(words);
+  const auto end = std::chrono::steady_clock::now() + SessionWatch::kEndPatience;
+  MutexLock lock(mutex_);
+  while (sessions_.contains(id)) {
+    if (removed_.wait_until(mutex_, end) == std::cv_status::timeout) return KickResult::kEnding;
+  }
+  return KickResult::kEnded;
+}
+
+std::string SessionHost::what_became_of(const Session* session, std::uint64_t id) const {
+  const std::string words = session == nullptr ? std::string() : session->end_words();
+  if (!words.empty()) return words;
+  MutexLock lock(mutex_);
+  const std::string why = ended_.find(id);
+  return why.empty() ? "the session has ended here; it is kept only for a while when its connection is lost" : why;
+}
+
 void SessionHost::refuse(Connection& connection, Refusal why, WelcomeStatus status, std::string_view text) {
   refusals_.count(why);
   server::refuse(connection, epoch_, status, text);
@@ -111,14 +154,16 @@ void SessionHost::serve_return(Arrival& arrival) {
   const unsigned channel = channel_of(arrival.hello.features);
   auto streams = session ? session->streams(role, channel) : std::vector<OpenStream>();
   // It may be lost while it is put together. Nothing is proven yet: one that cannot be disturbs none of the others.
-  const bool can_be = session && (role != Role::kBulk || session->channel(channel) != nullptr);
+  const bool is_ended = session && !session->end_words().empty();
+  if (is_ended) streams.clear();
+  const bool can_be = session && !is_ended && (role != Role::kBulk || session->channel(channel) != nullptr);
   if (can_be && streams.empty()) {
     session->stripes().settle(arrival.deadline);
     streams = session->streams(role, channel);
   }
   if (streams.empty()) {
     return refuse(*arrival.connection, Refusal::kUnknownSession, WelcomeStatus::kUnknownSession,
-                  "the session has ended here; it is kept only for a while when its connection is lost");
+                  what_became_of(session.get(), arrival.hello.session));
   }
   std::vector<Secret> secrets;
   for (const OpenStream& stream : streams) secrets.push_back(stream.secret);

@@ -1,11 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 
 #include "runtime/base/mutex.h"
 #include "server/built_programs.h"
+#include "server/ended_sessions.h"
 #include "server/host.h"
 #include "server/native_driver.h"
 #include "server/output_capture.h"
@@ -21,8 +23,9 @@ namespace remotecl::server {
 class SessionHost final : public Host {
  public:
   // All of these outlive it.
-  SessionHost(NativeDriver& driver, Refusals& refusals, std::uint64_t epoch, const PeerRules& peers)
-      : driver_(driver), refusals_(refusals), epoch_(epoch), peers_(peers), board_(driver) {}
+  // `stuck`: what to do about a session that is over and does not end, if its process is not others' too; null: tell.
+  SessionHost(NativeDriver& driver, Refusals& refusals, std::uint64_t epoch, const PeerRules& peers,
+              std::function<void(Session&)> stuck = nullptr);
 
   void serve_session(Arrival& arrival, const Admission& admission, std::unique_ptr<Grant> grant) override
       EXCLUDES(mutex_);
@@ -31,6 +34,7 @@ class SessionHost final : public Host {
   StatusReport report(const Address& from, std::chrono::seconds patience) override {
     return board_.report(nullptr, from, patience);
   }
+  KickResult kick(std::uint64_t session, const User* user, const std::string& words) override EXCLUDES(mutex_);
 
  private:
   std::unique_ptr<Connection> share_memory(std::unique_ptr<Connection> connection, const Session& session);
@@ -39,6 +43,7 @@ class SessionHost final : public Host {
   void serve_peer(Arrival& arrival);
   void serve_stripe(Arrival& arrival);
   Ref<Session> find_session(std::uint64_t id) const EXCLUDES(mutex_);
+  std::string what_became_of(const Session* session, std::uint64_t id) const EXCLUDES(mutex_);
   void refuse(Connection& connection, Refusal why, WelcomeStatus status, std::string_view text);
 
   NativeDriver& driver_;
@@ -52,8 +57,11 @@ class SessionHost final : public Host {
   SessionActivity activity_;
 
   mutable Mutex mutex_;
+  ConditionVariable removed_;
   bool closed_ GUARDED_BY(mutex_) = false;
   std::map<std::uint64_t, Ref<Session>> sessions_ GUARDED_BY(mutex_);
+  EndedSessions ended_ GUARDED_BY(mutex_);
+  SessionWatch watch_;  // last: its thread uses the rest
 };
 
 }  // namespace remotecl::server

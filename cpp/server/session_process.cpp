@@ -51,6 +51,7 @@ class SessionProcess {
     if (packet.word == ChannelWord::kFurther) further(std::move(packet));
     if (packet.word == ChannelWord::kAsk) answer(packet);
     if (packet.word == ChannelWord::kDone) errands_.done(std::move(packet));
+    if (packet.word == ChannelWord::kKick) kick(packet);
   }
 
   // Empty when there are too many connections whose other side has not proved who it is.
@@ -64,7 +65,8 @@ class SessionProcess {
   void begin(SessionChannel::Packet packet) {
     BeginWords words;
     if (!packet.read(words) || packet.descriptors.size() != 3) return;
-    host_ = std::make_unique<SessionHost>(driver_, refusals_, words.epoch, peers_);
+    // What a driver does not end its process does.
+    host_ = std::make_unique<SessionHost>(driver_, refusals_, words.epoch, peers_, [this](Session&) { end(); });
     session_ = std::thread([this, packet = std::move(packet)]() mutable { serve(packet); });
   }
 
@@ -76,10 +78,19 @@ class SessionProcess {
     auto granted = grant(words, std::move(packet.descriptors[1]), std::move(packet.descriptors[2]));
     guest->place.leave();
     host_->serve_session(*guest, {words.session, words.secret, words.shown, words.features}, std::move(granted));
+    end();
+  }
+
+  [[noreturn]] void end() {
     tell(ChannelWord::kEnded, UINT64_MAX, LoadSampler::kPatience);
     flush_log();
     // What the driver would do at its end is of no use to anybody, and may take long.
     std::_Exit(0);
+  }
+
+  void kick(const SessionChannel::Packet& packet) {
+    KickWords words;
+    if (packet.read(words)) host_->kick(words.session, nullptr, std::string(words.text));
   }
 
   std::unique_ptr<Grant> grant(const BeginWords& words, Descriptor user_counters, Descriptor own_counters) {

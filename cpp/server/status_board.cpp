@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "runtime/protocol/frames.h"
 #include "server/session.h"
 
@@ -26,13 +28,16 @@ Traffic sum(const std::vector<PeerTable::LinkTraffic>& links) {
 
 StatusReport::OfSession told(Session& session, bool is_own) {
   Session::Client client = session.client();
+  const auto over = session.over_since();
   return {is_own,
+          session.id(),
           session.address().text(),
           client.host,
           client.program,
           session.grant().user().name().substr(0, kStatusTextMax),
           client.process,
           milliseconds_since(session.begun()),
+          over ? std::max<std::uint64_t>(1, milliseconds_since(*over)) : 0,
           session.counters().commands(),
           session.traffic(),
           session.counters().memory()};

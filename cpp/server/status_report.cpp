@@ -53,8 +53,9 @@ StatusReport StatusReport::past() const {
 std::vector<SessionStatus> views(const std::vector<StatusReport::OfSession>& sessions) {
   std::vector<SessionStatus> views;
   for (const auto& each : sessions) {
-    views.push_back({each.is_own, each.address, each.host, each.program, each.user, each.process, each.age_ms,
-                     each.commands, each.traffic, std::span<const std::uint64_t>(each.memory)});
+    views.push_back({each.is_own, each.session, each.address, each.host, each.program, each.user, each.process,
+                     each.age_ms, each.over_ms, each.commands, each.traffic,
+                     std::span<const std::uint64_t>(each.memory)});
   }
   return views;
 }
@@ -87,12 +88,14 @@ bool decode(Bytes bytes, std::size_t devices, StatusReport& report) {
   encoded.devices.for_each([&](const StatusReport::OfDevice& device) { report.devices.push_back(device); });
   encoded.sessions.for_each([&](const SessionStatus& each) {
     auto& session = report.sessions.emplace_back(StatusReport::OfSession{each.is_own != 0,
+                                                                         each.session,
                                                                          std::string(each.address),
                                                                          std::string(each.host),
                                                                          std::string(each.program),
                                                                          std::string(each.user),
                                                                          each.process,
                                                                          each.age_ms,
+                                                                         each.over_ms,
                                                                          each.commands,
                                                                          each.traffic,
                                                                          {}});

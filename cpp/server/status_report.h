@@ -28,8 +28,9 @@ struct StatusReport {
   };
   struct OfSession {
     bool is_own = false;
+    std::uint64_t session = 0;
     std::string address, host, program, user;
-    std::uint64_t process = 0, age_ms = 0, commands = 0;
+    std::uint64_t process = 0, age_ms = 0, over_ms = 0, commands = 0;
     Traffic traffic;
     std::vector<std::uint64_t> memory;
   };

@@ -5,6 +5,8 @@
 namespace remotecl::server {
 namespace {
 
+constexpr std::uint64_t kCommandSecondsMax = 1'000'000'000;
+
 Ref<Pace> pace_of(const Limits& limits, const Ref<Counters>& counters, std::size_t index) {
   return limits.bandwidth ? make_ref<Pace>(*limits.bandwidth, counters, index) : Ref<Pace>();
 }
@@ -66,6 +68,9 @@ Grant::Grant(Ref<User> user, const Limits& of_session, const NativeDriver& drive
       devices_(driver.devices().size(), true),
       device_memory_max_(smaller(of_session.device_memory, user_->limits().device_memory).value_or(UINT64_MAX)),
       queued_commands_max_(smaller(of_session.queued_commands, user_->limits().queued_commands)) {
+  if (const auto seconds = smaller(of_session.command_seconds, user_->limits().command_seconds)) {
+    command_time_max_ = std::chrono::seconds(std::min(*seconds, kCommandSecondsMax));
+  }
   if (user_->pace()) paces_.push_back(user_->pace());
   const auto own = make_ref<Counters>(1, Counters::For::kThisProcess);
   if (const Ref<Pace> pace = pace_of(of_session, own, 0)) paces_.push_back(pace);

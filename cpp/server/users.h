@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <span>
 #include <string>
@@ -65,6 +66,7 @@ class Grant {
   // The most that a program could allocate on a device; UINT64_MAX: what the device has.
   std::uint64_t device_memory_max() const { return device_memory_max_; }
   std::optional<std::uint64_t> queued_commands_max() const { return queued_commands_max_; }
+  std::optional<std::chrono::seconds> command_time_max() const { return command_time_max_; }
   double weight() const { return user_->limits().weight.value_or(1); }
   // The devices as the session is told of them: the encoded DeviceList.
   std::vector<std::byte> device_list(const NativeDriver& driver) const;
@@ -80,6 +82,7 @@ class Grant {
   std::vector<bool> devices_;
   std::uint64_t device_memory_max_ = UINT64_MAX;
   std::optional<std::uint64_t> queued_commands_max_;
+  std::optional<std::chrono::seconds> command_time_max_;
   std::atomic<bool> ended_{false};
 };
 
@@ -98,6 +101,8 @@ class Users {
   // Whose token that is, of those above; without any, everybody's.
   const Ref<User>& owner_of(std::size_t token) const { return tokens_.empty() ? everybody_ : owners_[token]; }
   const Limits& of_session() const { return of_session_; }
+  // Whether that user has a token that nobody else has.
+  bool is_named(const User& user) const { return user.name() != everybody_->name(); }
   // What one of their sessions may have. REQUIRES: user->begin_session() was true.
   std::unique_ptr<Grant> grant(const Ref<User>& user, const NativeDriver& driver) const;
   // Of those who may have come.

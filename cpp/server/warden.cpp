@@ -6,12 +6,15 @@
 
 #include "server/handshake.h"
 #include "server/log.h"
+#include "server/session_watch.h"
 
 namespace remotecl::server {
 namespace {
 
 // A process that does not answer for so long is told of as it was.
 constexpr std::chrono::seconds kReportTime{2};
+
+constexpr std::chrono::seconds kKillDelay{1};
 
 std::string remedy(const ProcessEnd& end) {
   if (end.signal == SIGKILL) {
@@ -56,8 +59,8 @@ Warden::Warden(ProcessCommand command, const NativeDriver& driver, Refusals& ref
 void Warden::serve_session(Arrival& arrival, const Admission& admission, std::unique_ptr<Grant> grant) {
   auto process = spares_.take(arrival.deadline);
   if (process == nullptr) return refuse_without_process(*arrival.connection);
-  const auto session =
-      std::make_shared<IsolatedSession>(std::move(process), arrival.from, driver_.devices().size(), peers_);
+  const auto session = std::make_shared<IsolatedSession>(std::move(process), arrival.from, grant->user(),
+                                                         driver_.devices().size(), peers_);
   if (!add(admission.session, session)) return;
   const std::vector<std::uint32_t> devices = grant->devices();
   const bool begun =
@@ -69,12 +72,13 @@ void Warden::serve_session(Arrival& arrival, const Admission& admission, std::un
   }
   const ProcessEnd end = session->run();
   grant->memory()->give_back_all();
-  const bool crashed = begun && !session->ended_in_order();
+  const std::string kicked = session->kicked();
+  const bool crashed = begun && !session->ended_in_order() && kicked.empty();
   if (crashed) {
     log_error("its process {}, of user {}, {}", session->process(), grant->user().name(), end.text());
   }
   grant->end();
-  remove(admission.session, crashed ? told(end) : "");
+  remove(admission.session, crashed ? told(end) : kicked, crashed);
 }
 
 void Warden::refuse_without_process(Connection& connection) {
@@ -89,29 +93,34 @@ bool Warden::add(std::uint64_t id, const SessionPointer& session) {
   return !closed_;
 }
 
-void Warden::remove(std::uint64_t id, std::string crash) {
+void Warden::remove(std::uint64_t id, std::string why, bool crashed) {
   const SessionPointer session = find(id);
   const StatusReport last = session->report(0, {});
   MutexLock lock(mutex_);
   past_.add(last.past());
-  if (!crash.empty()) {
-    ++crashes_;
-    crashed_.emplace(id, std::move(crash));
-    crash_order_.push_back(id);
-    if (crash_order_.size() > kCrashesKept) {
-      crashed_.erase(crash_order_.front());
-      crash_order_.pop_front();
-    }
-  }
+  if (crashed) ++crashes_;
+  if (!why.empty()) ended_.add(id, std::move(why));
   sessions_.erase(id);
   removed_.notify_all();
 }
 
-void Warden::await_removal(std::uint64_t id, Deadline deadline) {
+bool Warden::await_removal(std::uint64_t id, Deadline deadline) {
   MutexLock lock(mutex_);
   while (sessions_.contains(id)) {
-    if (removed_.wait_until(mutex_, deadline) == std::cv_status::timeout) return;
+    if (removed_.wait_until(mutex_, deadline) == std::cv_status::timeout) return false;
   }
+  return true;
+}
+
+KickResult Warden::kick(std::uint64_t id, const User* user, const std::string& words) {
+  const SessionPointer session = find(id);
+  if (session == nullptr || (user != nullptr && session->user() != user->name())) return KickResult::kUnknown;
+  session->kick(id, words);
+  using Clock = std::chrono::steady_clock;
+  // It ends itself in this time, unless the driver or whoever runs in it keeps it from that.
+  if (await_removal(id, Clock::now() + SessionWatch::kEndPatience + kKillDelay)) return KickResult::kEnded;
+  session->kill();
+  return await_removal(id, Clock::now() + kReportTime) ? KickResult::kEnded : KickResult::kEnding;
 }
 
 Warden::SessionPointer Warden::find(std::uint64_t id) const {
@@ -127,7 +136,7 @@ std::uint64_t Warden::crashes() const {
 
 std::string Warden::what_became_of(const Hello& hello) const {
   MutexLock lock(mutex_);
-  if (const auto at = crashed_.find(hello.session); at != crashed_.end()) return at->second;
+  if (const std::string why = ended_.find(hello.session); !why.empty()) return why;
   if ((hello.features & kFeatureResume) != 0) {
     return "the session has ended here; it is kept only for a while when its connection is lost";
   }

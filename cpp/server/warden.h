@@ -3,13 +3,13 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "runtime/base/mutex.h"
+#include "server/ended_sessions.h"
 #include "server/host.h"
 #include "server/isolated_session.h"
 #include "server/native_driver.h"
@@ -32,18 +32,17 @@ class Warden final : public Host {
   void serve_further(Arrival& arrival) override EXCLUDES(mutex_);
   void close() override EXCLUDES(mutex_);
   StatusReport report(const Address& from, std::chrono::seconds patience) override EXCLUDES(mutex_);
+  KickResult kick(std::uint64_t session, const User* user, const std::string& words) override EXCLUDES(mutex_);
   std::uint64_t crashes() const override EXCLUDES(mutex_);
 
  private:
   using SessionPointer = std::shared_ptr<IsolatedSession>;
 
-  static constexpr std::size_t kCrashesKept = 1024;
-
   bool add(std::uint64_t id, const SessionPointer& session) EXCLUDES(mutex_);
-  // `crash`: why it has not ended in order; empty: it has.
-  void remove(std::uint64_t id, std::string crash) EXCLUDES(mutex_);
-  // Waits for remove() where the process takes nothing in any more.
-  void await_removal(std::uint64_t id, Deadline deadline) EXCLUDES(mutex_);
+  // `why`: it has not ended in order; empty: it has.
+  void remove(std::uint64_t id, std::string why, bool crashed) EXCLUDES(mutex_);
+  // Waits for remove() where the process takes nothing in any more. False: that has not come in time.
+  bool await_removal(std::uint64_t id, Deadline deadline) EXCLUDES(mutex_);
   SessionPointer find(std::uint64_t id) const EXCLUDES(mutex_);
   // Of a session that is not there; as much as is known.
   std::string what_became_of(const Hello& hello) const EXCLUDES(mutex_);
@@ -63,8 +62,7 @@ class Warden final : public Host {
   std::map<std::uint64_t, SessionPointer> sessions_ GUARDED_BY(mutex_);
   StatusReport past_ GUARDED_BY(mutex_);
   std::uint64_t crashes_ GUARDED_BY(mutex_) = 0;
-  std::map<std::uint64_t, std::string> crashed_ GUARDED_BY(mutex_);  // why, by the session: the newest ones
-  std::deque<std::uint64_t> crash_order_ GUARDED_BY(mutex_);
+  EndedSessions ended_ GUARDED_BY(mutex_);  // but for those that ended in order
 };
 
 }  // namespace remotecl::server

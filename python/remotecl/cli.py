@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib.util
 import os
 import sys
@@ -13,7 +14,7 @@ from types import ModuleType
 
 import remotecl
 
-from . import _config, _loader, _run, _vendors
+from . import _config, _loader, _run, _table, _vendors
 from .connection import (
     configured_servers,
     connect_servers,
@@ -84,6 +85,12 @@ def _parser() -> argparse.ArgumentParser:
     top.add_argument("--once", action="store_true", help="look once, which takes one interval, and end")
     top.add_argument("--json", action="store_true", help="print a line of JSON for each look")
     top.set_defaults(run=_top)
+    kick = commands.add_parser(
+        "kick", help="end somebody's session; for those who run the server, and own sessions of users with a token"
+    )
+    kick.add_argument("server", metavar="SERVER", help="host[:port], with its options")
+    kick.add_argument("session", metavar="SESSION", help="its number, as remotecl top shows it")
+    kick.set_defaults(run=_kick)
     keys = commands.add_parser(
         "keygen", help="make a token and a certificate, so that a server and its clients can be sure of each other"
     )
@@ -201,6 +208,14 @@ def _top(options: argparse.Namespace) -> int:
     return top.run(names, interval_s=options.interval, once=options.once, as_json=options.json)
 
 
+def _kick(options: argparse.Namespace) -> int:
+    from .status import Asker
+
+    with contextlib.closing(Asker(options.server)) as asker:
+        print(asker.kick(options.session))
+    return 0
+
+
 def _devices(options: argparse.Namespace) -> int:
     unreachable = _connect_each(_named_servers(options))
     for server in servers():
@@ -208,7 +223,7 @@ def _devices(options: argparse.Namespace) -> int:
             continue
         print(_server_line(server))
         for number, device in enumerate(server.devices):
-            print(f"  {number}: {device}")
+            print(f"  {number}: {_table.visible(str(device))}")
     for error in unreachable:
         print(f"remotecl: {error}", file=sys.stderr)
     return 1 if unreachable else 0

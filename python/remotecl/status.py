@@ -11,7 +11,7 @@ from typing import Any
 from . import _table
 from ._table import Shown, Table
 from .connection import decoded, error_text, full_address, named_servers, native
-from .errors import ServerUnreachable
+from .errors import RemoteCLError, ServerUnreachable
 from .traffic import Traffic
 
 
@@ -51,10 +51,12 @@ class SessionStatus:
 
     Attributes:
         is_own: whether it is the asker's.
+        session: its number, as in the server's log and for ``remotecl kick``.
         address: ``host:port`` that the client connected from.
         host, program, process: who the client says it is; empty and 0 when it says nothing.
         user: the name of whose token it proved, as the server's limits call them; ``default`` without one.
         age_s: seconds since it connected.
+        over_s: seconds since the session is over, where the server's driver still has work of it; None while it goes on.
         commands: how many it has enqueued.
         memory: bytes of its buffers and images on each device of the server.
         traffic: seen from the server.
@@ -66,12 +68,14 @@ class SessionStatus:
     """
 
     is_own: bool
+    session: str
     address: str
     host: str
     program: str
     user: str
     process: int
     age_s: float
+    over_s: float | None
     commands: int
     memory: tuple[int, ...]
     traffic: Traffic
@@ -200,6 +204,25 @@ class Asker:
         except RuntimeError as error:
             raise ServerUnreachable(error_text(str(error))) from None
 
+    def kick(self, session: str) -> str:
+        """Ends a session, and says what became of that. Raises RemoteCLError when it has not ended."""
+        try:
+            number = int(session, 16)
+        except ValueError:
+            number = -1
+        if not 0 <= number < 1 << 64:
+            raise RemoteCLError(f"{session!r} is no session's number; remotecl top shows them, with 16 digits each")
+        try:
+            answer = json.loads(self._monitor.kick(number))
+        except RuntimeError as error:
+            raise ServerUnreachable(error_text(str(error))) from None
+        whose = f"session {number:016x} of {self._address}"
+        if answer["result"] == "unknown":
+            raise RemoteCLError(f"{whose}: there is none that you may end; remotecl top shows what there is")
+        if answer["result"] != "ended":
+            raise RemoteCLError(f"{whose}: {answer['text']}")
+        return f"{whose} has ended"
+
     def close(self) -> None:
         """Closes the connection."""
         self._monitor.close()
@@ -245,14 +268,15 @@ def device_table(title: str, servers: list[ServerStatus]) -> Table:
 
 def session_table(title: str, servers: list[ServerStatus]) -> Table:
     """Every session of the servers that may be seen."""
-    columns = ("server", "user", "client", "from", ">age", ">commands", ">memory", ">received", ">sent")
+    columns = ("server", ">session", "user", "client", "from", ">age", ">commands", ">memory", ">received", ">sent")
     rows = tuple(
         (
             server.address,
+            session.session,
             session.user,
             f"{session.host} {session.program} {session.process}" if session.process else "(says nothing)",
             session.address,
-            _table.duration(session.age_s),
+            _table.duration(session.age_s) if session.over_s is None else f"over {_table.duration(session.over_s)}",
             str(session.commands),
             _table.size(sum(session.memory)),
             _table.size(session.traffic.bytes_received),

@@ -29,6 +29,13 @@ class Monitor {
     if (text == nullptr) fail(error);
     return take_text(text);
   }
+  std::string kick(std::uint64_t session) {
+    if (monitor_ == nullptr) throw std::runtime_error("\"the monitor is closed\"");
+    char* error = nullptr;
+    char* text = remotecl_monitor_kick(monitor_.get(), session, &error);
+    if (text == nullptr) fail(error);
+    return take_text(text);
+  }
   void close() { monitor_.reset(); }
 
  private:
@@ -48,6 +55,7 @@ void bind_status(py::module_& module) {
   py::class_<Monitor>(module, "Monitor", "Asks one server for its status, without a session. Errors are JSON texts.")
       .def(py::init<const std::string&>(), py::arg("server"), release_gil())
       .def("status_json", &Monitor::status_json, release_gil(), "One round trip.")
+      .def("kick", &Monitor::kick, py::arg("session"), release_gil(), "Ends a session; what became of that, as JSON.")
       .def("close", &Monitor::close, release_gil(), "Closes the connection.");
 }
 

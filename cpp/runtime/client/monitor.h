@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "runtime/greeting/server_name.h"
@@ -27,9 +29,17 @@ class Monitor {
   const Welcome& welcome() const { return welcome_; }
   // Throws ConnectionError when the server is lost, or says nothing for some seconds; then this is of no more use.
   StatusAnswer ask();
+  // What became of ending a session. Throws likewise.
+  struct Kicked {
+    KickResult result;
+    std::string text;
+  };
+  Kicked kick(std::uint64_t session);
 
  private:
   void receive(MutableBytes to);
+  // The next message, of which `code` is wanted; its payload.
+  std::vector<std::byte> receive_answer(std::uint16_t code);
 
   const Address address_;
   std::unique_ptr<Connection> connection_;

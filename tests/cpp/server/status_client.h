@@ -34,6 +34,13 @@ class RawMonitor {
     welcome_ = greet(*connection_, hello_of(Role::kMonitor));
   }
 
+  // With a token.
+  RawMonitor(const Address& address, const AccessToken& token)
+      : connection_(tcp::connect(address, std::chrono::seconds(5))) {
+    connection_->set_read_timeout(std::chrono::seconds(20));
+    welcome_ = greet_server(*connection_, address, &token, Role::kMonitor);
+  }
+
   Connection& connection() { return *connection_; }
   const std::optional<Welcome>& welcome() const { return welcome_; }
 
@@ -45,6 +52,16 @@ class RawMonitor {
     Status status{};
     if (receive(status) != Status::kCode || status.token != token) throw std::runtime_error("no status");
     return KnownStatus(status);
+  }
+  // The text is valid until the next question.
+  SessionKicked kick(std::uint64_t session) {
+    const Token token = ++last_token_;
+    ByteBuffer question;
+    append_message(question, KickSession{token, session});
+    connection_->write(question.bytes());
+    SessionKicked answer{};
+    if (receive(answer) != SessionKicked::kCode || answer.token != token) throw std::runtime_error("no answer");
+    return answer;
   }
   // The code of the next message; 0 when the server closes instead.
   template <class Message>

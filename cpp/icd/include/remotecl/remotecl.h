@@ -87,7 +87,8 @@ REMOTECL_EXPORT cl_int remotecl_prefetch(cl_device_id device, cl_uint count, con
  * STATUS: {"version","host","process","uptime_s","session_count","commands","clients":TRAFFIC,"peers":TRAFFIC,
  *  "devices":[{"index","name","memory_used","memory_total","queue_depth","utilisation": 0 to 1, null when nobody has
  *              asked for a while,"observed_s"}],
- *  "sessions":[{"is_own","address","host","program","process","age_s","commands","memory":[bytes by device],
+ *  "sessions":[{"is_own","session": its number as 16 hexadecimal digits,"user","over_s": null while it goes on; since
+ *               its client has gone, and what the driver has of it goes on,"address","host","program","process","age_s","commands","memory":[bytes by device],
  *               "traffic":TRAFFIC}],
  *  "links":[{"is_own","server","is_connected","traffic":TRAFFIC}],"round_trip_us"}
  * Numbers of the server count sessions that have ended, too, and its traffic is seen from the server. Only sessions of
@@ -101,6 +102,8 @@ REMOTECL_EXPORT remotecl_monitor* remotecl_monitor_open(const char* server, char
 /* STATUS, with "epoch", which differs between two runs of a daemon. NULL and *error when the
  * server is lost or does not answer within 3 s; then the monitor is only good for being closed. */
 REMOTECL_EXPORT char* remotecl_monitor_status_json(remotecl_monitor* monitor, char** error);
+/* Ends the session with this number: {"result":"ended"|"ending"|"unknown"|"refused","text"}. NULL and *error as above. */
+REMOTECL_EXPORT char* remotecl_monitor_kick(remotecl_monitor* monitor, uint64_t session, char** error);
 REMOTECL_EXPORT void remotecl_monitor_close(remotecl_monitor* monitor);
 
 /* What lasts, and is under way in this process: transfers of a MiB and more that have begun, builds, connecting.

@@ -24,6 +24,29 @@ struct GetStatus {
   REMOTECL_FIELDS(token)
 };
 
+// Ends somebody's session.
+struct KickSession {
+  REMOTECL_MESSAGE(KickSession);
+  Token token;
+  std::uint64_t session;
+  REMOTECL_FIELDS(token, session)
+};
+
+enum class KickResult : std::uint32_t {
+  kEnded,    // it has ended
+  kEnding,   // it is over, but what the driver has of it goes on
+  kUnknown,  // there is none with this number
+  kRefused,  // the asker may not end it; the text says who may
+};
+
+struct SessionKicked {
+  REMOTECL_MESSAGE(SessionKicked);
+  Token token;
+  KickResult result;
+  std::string_view text;  // for people
+  REMOTECL_FIELDS(token, result, text)
+};
+
 // What has passed two connections, seen from the server that says so. The numbers of `bulk_...` count whole transfers.
 struct Traffic {
   std::uint64_t bytes_sent = 0, messages_sent = 0;
@@ -54,14 +77,16 @@ struct DeviceStatus {
 };
 
 struct SessionStatus {
-  std::uint32_t is_own;  // the asker's
+  std::uint32_t is_own;   // the asker's
+  std::uint64_t session;  // its number
   std::string_view address, host, program, user;
   std::uint64_t process;
   std::uint64_t age_ms;
+  std::uint64_t over_ms;  // since it is over, and what the driver has of it goes on; 0: it is not
   std::uint64_t commands;
   Traffic traffic;
   Array<std::uint64_t> memory;  // bytes on each device, in the order of `devices`
-  REMOTECL_FIELDS(is_own, address, host, program, user, process, age_ms, commands, traffic, memory)
+  REMOTECL_FIELDS(is_own, session, address, host, program, user, process, age_ms, over_ms, commands, traffic, memory)
 };
 
 // A link between two servers, of one session.
