@@ -5,6 +5,7 @@
 
 #include "runtime/protocol/image_types.h"
 #include "server/built_programs.h"
+#include "server/printf_search.h"
 
 namespace remotecl::server {
 namespace {
@@ -126,7 +127,10 @@ cl_program BuildReport::build(const Program& program, Device& device, const Plac
   const std::string options = asks ? files.options() + " " + kArgumentInfo : files.options();
   record.values.error = clBuildProgram(native, 1, &id, options.c_str(), nullptr, nullptr);
   finish(record, native, device, &files);
-  if (record.values.status == CL_BUILD_SUCCESS) finish_executable(record, native, device, asks);
+  if (record.values.status == CL_BUILD_SUCCESS) {
+    finish_executable(record, native, device, asks);
+    record.prints = program.may_hide_prints() && compiler_finds_printf(device, program.code(), files.options());
+  }
   if (is_shared) before.keep(device, key, native, record);
   return native;
 }
@@ -151,6 +155,8 @@ cl_program BuildReport::compile(const Program& program, Device& device, const Pl
     record.values.error =
         clCompileProgram(native, 1, &id, files.options().c_str(), static_cast<cl_uint>(headers.size()),
                          includes ? headers.data() : nullptr, includes ? names.data() : nullptr, nullptr, nullptr);
+    record.prints = record.values.error == CL_SUCCESS && program.may_hide_prints() &&
+                    compiler_finds_printf(device, program.code(), files.options(), headers, names);
   }
   for (const cl_program header : headers) clReleaseProgram(header);
   finish(record, native, device, &files);
@@ -198,6 +204,10 @@ cl_program BuildReport::refuse(const Device& device, cl_int error, std::string_v
   record.values.error = error;
   record.log = log;
   return nullptr;
+}
+
+bool BuildReport::prints() const {
+  return std::any_of(records_.begin(), records_.end(), [](const BuildRecord& record) { return record.prints; });
 }
 
 ProgramTraits BuildReport::traits(std::size_t index) const {

@@ -45,6 +45,7 @@ struct BuildRecord {
   DeviceBuild values;
   std::string log;
   std::vector<KernelRecord> kernels;
+  bool prints = false;  // as its compiler has found, which is asked only where the text does not tell
 };
 
 // Builds, compiles or links a program for devices, one after another, and tells the client of all of them. One
@@ -62,6 +63,7 @@ class BuildReport {
   // Builds nothing: the server does not take what the client has sent, and says so in the log.
   cl_program refuse(const Device& device, cl_int error, std::string_view log);
 
+  bool prints() const;
   bool executable(std::size_t index) const { return records_[index].values.executable != 0; }
   ProgramTraits traits(std::size_t index) const;
   void send(Outbox& outbox, Token token) const;

@@ -1,5 +1,6 @@
 #include <optional>
 #include <set>
+#include <stdexcept>
 #include <utility>
 
 #include "server/build.h"
@@ -77,6 +78,11 @@ void Session::work(const SpecializeProgram& message, const ProgramWork& work) {
   outbox_.send(NativeAnswer{message.token, error, 0, {}});
 }
 
+// Nobody waits for what the worker is doing.
+void Session::stop_if_over() const {
+  if (over_since()) throw std::runtime_error("the session is over");
+}
+
 namespace {
 
 struct Objection {
@@ -118,7 +124,18 @@ void Session::build_each(const Array<std::uint32_t>& devices, Token token, Progr
   }
   BuildReport report;
   std::vector<std::pair<Device*, cl_program>> built;
-  for (Device* on : different) built.emplace_back(on, build(report, *on));
+  try {
+    for (Device* on : different) {
+      stop_if_over();
+      built.emplace_back(on, build(report, *on));
+    }
+  } catch (...) {
+    for (const auto& [on, native] : built) {
+      if (native != nullptr) clReleaseProgram(native);
+    }
+    throw;
+  }
+  if (report.prints()) program.note_prints();
   {
     MutexLock lock(mutex_);
     for (std::size_t i = 0; i < built.size(); ++i) {
@@ -172,6 +189,8 @@ void Session::work(const LinkProgram& message, const ProgramWork& work) {
     return build_each(message.devices, message.token, *work.program, refusal(objection));
   }
   build_each(message.devices, message.token, *work.program, [&](BuildReport& report, Device& on) {
+    const FileLock alone =
+        on.links_disturb_each_other() ? shared_.files.lock_links([this] { stop_if_over(); }) : FileLock();
     std::vector<cl_program> inputs;
     {
       MutexLock lock(mutex_);
@@ -180,7 +199,6 @@ void Session::work(const LinkProgram& message, const ProgramWork& work) {
         if (inputs.back() != nullptr) clRetainProgram(inputs.back());
       }
     }
-    const FileLock alone = on.links_disturb_each_other() ? shared_.files.lock_links() : FileLock();
     const cl_program linked = report.link(on, std::string(message.options), inputs);
     for (const cl_program input : inputs) {
       if (input != nullptr) clReleaseProgram(input);

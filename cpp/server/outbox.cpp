@@ -92,14 +92,13 @@ void Outbox::run_flusher() {
   }
 }
 
-bool Outbox::wait_for_room(std::size_t bytes_max, std::chrono::milliseconds patience) {
+std::size_t Outbox::wait_for_room(std::size_t bytes_max, std::chrono::milliseconds patience) {
+  const auto end = std::chrono::steady_clock::now() + patience;
   MutexLock lock(mutex_);
   while (!closed_ && pending_.size() - written_ > bytes_max) {
-    const std::size_t before = pending_.size() - written_;
-    const bool silent = written_some_.wait_for(mutex_, patience) == std::cv_status::timeout;
-    if (silent && pending_.size() - written_ >= before) return false;
+    if (written_some_.wait_until(mutex_, end) == std::cv_status::timeout) break;
   }
-  return !closed_;
+  return closed_ ? 0 : pending_.size() - written_;
 }
 
 void Outbox::close() {

@@ -75,9 +75,9 @@ class Outbox {
   // So much is promised and unwritten that small data should take the road of bulk data, where who receives it sets the
   // pace.
   bool is_crowded() EXCLUDES(mutex_);
-  // Waits until at most `bytes_max` are unwritten; false when the client takes nothing for `patience`, or the outbox is
-  // closed.
-  bool wait_for_room(std::size_t bytes_max, std::chrono::milliseconds patience) EXCLUDES(mutex_);
+  // Waits until at most `bytes_max` are unwritten, but not longer than `patience`. How many are unwritten then; none
+  // when the outbox is closed.
+  std::size_t wait_for_room(std::size_t bytes_max, std::chrono::milliseconds patience) EXCLUDES(mutex_);
 
   // From now on everything is dropped. stop() also ends the flushing thread.
   void close() EXCLUDES(mutex_);

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdint>
 #include <cstdio>
+#include <exception>
 #include <thread>
 
 #include "server/descriptor.h"
@@ -33,8 +34,37 @@ void pass_on(int pipe, int done, const OutputCapture::Sink& sink) {
 
 }  // namespace
 
+// From when all who came before are done, until it goes.
+class OutputCapture::Turn {
+ public:
+  explicit Turn(OutputCapture& capture) : capture_(capture) {
+    MutexLock lock(capture_.mutex_);
+    const std::uint64_t turn = capture_.came_++;
+    while (capture_.done_ != turn) capture_.next_.wait(capture_.mutex_);
+  }
+  ~Turn() {
+    MutexLock lock(capture_.mutex_);
+    ++capture_.done_;
+    capture_.next_.notify_all();
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+ private:
+  OutputCapture& capture_;
+};
+
 void OutputCapture::run(const std::function<void()>& work, const Sink& sink) {
+  const Turn turn(*this);
+  capture(work, sink);
+}
+
+bool OutputCapture::is_awaited() const {
   MutexLock lock(mutex_);
+  return came_ - done_ > 1;
+}
+
+void OutputCapture::capture(const std::function<void()>& work, const Sink& sink) {
   std::fflush(stdout);
   int ends[2] = {-1, -1};
   const bool piped = ::pipe2(ends, O_CLOEXEC) == 0;
@@ -47,25 +77,21 @@ void OutputCapture::run(const std::function<void()>& work, const Sink& sink) {
     return work();
   }
   ::fcntl(out.get(), F_SETFL, O_NONBLOCK);
+  std::thread reader([&] { pass_on(out.get(), done.get(), sink); });
   ::dup2(in.get(), STDOUT_FILENO);
   in.close();
-  std::thread reader([&] { pass_on(out.get(), done.get(), sink); });
-  work();
+  std::exception_ptr failure;
+  try {
+    work();
+  } catch (...) {
+    failure = std::current_exception();
+  }
   std::fflush(stdout);
   ::dup2(real.get(), STDOUT_FILENO);
   const std::uint64_t one = 1;
   [[maybe_unused]] const auto written = ::write(done.get(), &one, sizeof one);
   reader.join();
-}
-
-bool mentions_printf(std::string_view code) {
-  // PoCL's binaries have these names in them whatever their kernels do.
-  constexpr std::string_view kAlwaysAfter = "printf_buffer";
-  constexpr std::string_view kAlwaysBefore = "__const.__pocl_";
-  for (std::size_t at = code.find("printf"); at != std::string_view::npos; at = code.find("printf", at + 1)) {
-    if (!code.substr(at).starts_with(kAlwaysAfter) && !code.substr(0, at).ends_with(kAlwaysBefore)) return true;
-  }
-  return false;
+  if (failure) std::rethrow_exception(failure);
 }
 
 }  // namespace remotecl::server

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string_view>
 
@@ -15,14 +16,20 @@ class OutputCapture {
   using Sink = std::function<void(std::string_view text)>;
 
   // Runs `work`, which must end what it starts, while standard output goes to `sink`: piece by piece, on another
-  // thread, and all of it before this returns. Waits for whoever is at it already.
+  // thread, and all of it before this returns. Waits for those who came before.
   void run(const std::function<void()>& work, const Sink& sink) EXCLUDES(mutex_);
+  // Whether somebody waits for whoever is at it. Any thread.
+  bool is_awaited() const EXCLUDES(mutex_);
 
  private:
-  Mutex mutex_;
-};
+  class Turn;
 
-// Whether a program made of this text, or in this binary, may print. Never wrong when it says no.
-bool mentions_printf(std::string_view code);
+  static void capture(const std::function<void()>& work, const Sink& sink);
+
+  mutable Mutex mutex_;
+  ConditionVariable next_;
+  std::uint64_t came_ GUARDED_BY(mutex_) = 0;  // how many have come, and have had their turn
+  std::uint64_t done_ GUARDED_BY(mutex_) = 0;
+};
 
 }  // namespace remotecl::server

@@ -1,30 +1,78 @@
 // How a session runs a command that prints.
-#include <chrono>
+#include <fmt/format.h>
+
 #include <memory>
 #include <vector>
 
+#include "server/completion_notifier.h"
+#include "server/log.h"
 #include "server/session.h"
 
 namespace remotecl::server {
 namespace {
 
-constexpr std::size_t kUnreadTextMax = 4u << 20;
-constexpr std::chrono::seconds kPatience{10};
-
-// Sends text as fast as the client takes it. One that takes nothing at all loses the rest: other sessions wait for
-// their turn.
+// Sends text as fast as the client takes it, or as others' turns allow.
 class OutputSender {
  public:
-  explicit OutputSender(Outbox& outbox) : outbox_(outbox) {}
-  void operator()(std::string_view text) {
-    if (!gone_) gone_ = !outbox_.wait_for_room(kUnreadTextMax, kPatience);
-    if (!gone_) outbox_.send(KernelOutput{as_bytes(text)});
+  OutputSender(Outbox& outbox, PrintingPatience& patience, const OutputCapture& capture)
+      : outbox_(outbox), patience_(patience), capture_(capture) {}
+  // The client is told what it has missed.
+  ~OutputSender() {
+    if (lost_ == 0) return;
+    log_warning("does not read what its kernels print; {} bytes of it are lost", lost_);
+    outbox_.send(KernelOutput{as_bytes(fmt::format(
+        "\nremotecl: {} bytes that kernels printed are missing here; this program did not read them in time\n",
+        lost_))});
+  }
+  OutputSender(const OutputSender&) = delete;
+  OutputSender& operator=(const OutputSender&) = delete;
+
+  void take(std::string_view text) {
+    if (lost_ == 0 && patience_.await_room(outbox_, capture_)) return outbox_.send(KernelOutput{as_bytes(text)});
+    lost_ += text.size();
   }
 
  private:
   Outbox& outbox_;
-  bool gone_ = false;
+  PrintingPatience& patience_;
+  const OutputCapture& capture_;
+  std::uint64_t lost_ = 0;
 };
+
+// Waits on this thread for events, without being in the driver meanwhile: there, NVIDIA's keeps a lock that it needs
+// for every other command of the session, too.
+void await(std::span<const cl_event> events) {
+  struct Ends {
+    Mutex mutex;
+    ConditionVariable changed;
+    std::size_t left GUARDED_BY(mutex) = 0;
+  };
+  const auto ends = std::make_shared<Ends>();
+  {
+    MutexLock lock(ends->mutex);
+    ends->left = events.size();
+  }
+  for (const cl_event event : events) {
+    CompletionNotifier::notify_apart(event, [ends](cl_int) {
+      MutexLock lock(ends->mutex);
+      --ends->left;
+      ends->changed.notify_all();
+    });
+  }
+  MutexLock lock(ends->mutex);
+  while (ends->left != 0) ends->changed.wait(ends->mutex);
+}
+
+// The same for all that the driver has of a queue; it need not find the ends of commands that have been flushed.
+void await_all(cl_command_queue queue) {
+  cl_event marker = nullptr;
+  if (clEnqueueMarkerWithWaitList(queue, 0, nullptr, &marker) == CL_SUCCESS) {
+    clFlush(queue);
+    await({&marker, 1});
+    clReleaseEvent(marker);
+  }
+  clFinish(queue);
+}
 
 // Native events that a command waits for; owns a reference to each.
 class KeptEvents {
@@ -53,24 +101,38 @@ void Session::print(Issue& issue, std::function<cl_int(Issue&)> command) {
     try {
       Issue later{*queue, event.get(), waits->get(), hold};
       // Whatever comes before ends before others are kept waiting.
-      if (queue->in_order()) clFinish(queue->native());
-      if (!waits->get().empty()) clWaitForEvents(later.wait_count(), later.wait_list());
+      if (queue->in_order()) await_all(queue->native());
+      await(waits->get());
       cl_int error = CL_SUCCESS;
-      shared_.output.run(
-          [&] {
-            {
-              MutexLock lock(mutex_);
-              if (closed_) return;
-              error = command(later);
-            }
-            clFinish(queue->native());
-          },
-          OutputSender(outbox_));
+      const LogScope scope(id_);
+      {
+        OutputSender sender(outbox_, printing_patience_, shared_.output);
+        printing_patience_.begin(outbox_);
+        shared_.output.run([&] { error = run_printing(later, command); },
+                           [&sender](std::string_view text) { sender.take(text); });
+      }
       printed(later, error);
     } catch (const std::exception& error) {
       close(error.what());
     }
   });
+}
+
+// Until it has ended, and the driver has written what it printed.
+cl_int Session::run_printing(Issue& issue, const std::function<cl_int(Issue&)>& command) {
+  cl_int error = CL_SUCCESS;
+  {
+    MutexLock lock(mutex_);
+    if (closed_) return CL_SUCCESS;
+    issue.due = true;
+    error = command(issue);
+    DeviceTurn& turn = issue.queue.turn();
+    if (error == CL_SUCCESS && issue.native != nullptr && turn.counts()) turn.add(1, issue.native);
+  }
+  clFlush(issue.queue.native());
+  if (issue.native != nullptr) await({&issue.native, 1});
+  clFinish(issue.queue.native());
+  return error;
 }
 
 // All that the command printed is on its way: now its end may be known.

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "server/output_capture.h"
+#include "server/printf_search.h"
 
 namespace remotecl::server {
 
@@ -37,6 +37,7 @@ void Program::keep(std::string& code, Bytes bytes) {
   *session_bytes_ -= code.size();
   code = as_text(bytes);
   look_for_prints(code);
+  if (origin_ == ProgramOrigin::kIl && &code == &code_ && spirv_may_print(code)) note_prints();
 }
 
 void Program::set_code(Bytes code) { keep(code_, code); }
@@ -108,11 +109,15 @@ cl_int Program::make(Device& device, cl_program& program) const {
 }
 
 void Program::look_for_prints(std::string_view text) {
-  if (!prints() && mentions_printf(text)) prints_.store(true, std::memory_order_relaxed);
+  if (prints()) return;
+  if (mentions_printf(text)) return note_prints();
+  const bool is_text = origin_ == ProgramOrigin::kSource;
+  if (is_text && may_hide_printf(text)) may_hide_prints_.store(true, std::memory_order_relaxed);
 }
 
 void Program::take_prints(const Program& part) {
-  if (part.prints()) prints_.store(true, std::memory_order_relaxed);
+  if (part.prints()) note_prints();
+  if (part.may_hide_prints()) may_hide_prints_.store(true, std::memory_order_relaxed);
 }
 
 void Program::set_native(const Device& device, cl_program program, bool executable, ProgramTraits traits) {

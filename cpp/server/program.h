@@ -57,6 +57,9 @@ class Program final : public RefCounted {
   bool prints() const { return prints_.load(std::memory_order_relaxed); }
   void look_for_prints(std::string_view text);
   void take_prints(const Program& part);
+  // Only its compiler can tell whether they do.
+  bool may_hide_prints() const { return !prints() && may_hide_prints_.load(std::memory_order_relaxed); }
+  void note_prints() { prints_.store(true, std::memory_order_relaxed); }
 
   // The result of the last build, compilation or link, also of one that failed; or a program that is not built.
   // Takes the reference.
@@ -85,6 +88,7 @@ class Program final : public RefCounted {
   std::map<std::uint32_t, std::string> constants_;  // specialization constants
   std::map<const Device*, Native> native_;
   std::atomic<bool> prints_{false};
+  std::atomic<bool> may_hide_prints_{false};
 };
 
 }  // namespace remotecl::server

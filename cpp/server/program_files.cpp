@@ -5,14 +5,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <set>
 #include <stdexcept>
 #include <system_error>
+#include <thread>
 #include <vector>
 
+#include "server/descriptor.h"
 #include "server/protocol_error.h"
 
 namespace remotecl::server {
@@ -168,10 +171,15 @@ std::string PlacedFiles::client_log(std::string log) const {
   return log;
 }
 
-FileLock::FileLock(const fs::path& path)
-    : descriptor_(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)) {
-  while (descriptor_ >= 0 && ::flock(descriptor_, LOCK_EX) != 0 && errno == EINTR) {
+// Nothing but a blocking call tells when somebody gives such a lock back, and that waits for longer than its session.
+FileLock::FileLock(const fs::path& path, const std::function<void()>& while_waiting) {
+  constexpr std::chrono::milliseconds kPause{5};
+  Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  while (file.valid() && ::flock(file.get(), LOCK_EX | LOCK_NB) != 0 && (errno == EINTR || errno == EWOULDBLOCK)) {
+    while_waiting();
+    std::this_thread::sleep_for(kPause);
   }
+  descriptor_ = file.release();
 }
 
 FileLock::~FileLock() {

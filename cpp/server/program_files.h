@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -42,8 +43,8 @@ class PlacedFiles {
 class FileLock {
  public:
   FileLock() = default;
-  // Waits for the lock; holds none when the file cannot be opened.
-  explicit FileLock(const std::filesystem::path& path);
+  // Waits for the lock; holds none when the file cannot be opened. Calls `while_waiting` now and then, which may throw.
+  FileLock(const std::filesystem::path& path, const std::function<void()>& while_waiting);
   ~FileLock();
   FileLock(FileLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
   FileLock& operator=(FileLock&&) = delete;
@@ -66,7 +67,9 @@ class ProgramFiles {
   // the disk is full or the like.
   PlacedFiles place(const ClientFiles& files);
   // To be held while a program is linked by a driver whose processes disturb each other.
-  FileLock lock_links() const { return FileLock(base_ / "link.lock"); }
+  FileLock lock_links(const std::function<void()>& while_waiting) const {
+    return FileLock(base_ / "link.lock", while_waiting);
+  }
 
  private:
   const std::filesystem::path base_;

@@ -33,6 +33,7 @@
 #include "server/output_capture.h"
 #include "server/peer_rules.h"
 #include "server/peer_table.h"
+#include "server/printing_patience.h"
 #include "server/program.h"
 #include "server/program_files.h"
 #include "server/region.h"
@@ -293,10 +294,12 @@ class Session final : public RefCounted {
   template <class Message>
   cl_int record(const RecordedCommand& command, Device& device, std::vector<RecordedStep>& steps, RecordedOrder& order);
   void end_transfer(Transfer& transfer);
+  cl_int run_printing(Issue& issue, const std::function<cl_int(Issue&)>& command) EXCLUDES(mutex_);
   void printed(Issue& issue, cl_int error);
   Ref<Program> add_program(ObjectId id, ProgramOrigin origin);
   Ref<Program> existing_program(ObjectId id);
   void check_program_bytes() const;
+  void stop_if_over() const;
   template <class Build>
   void build_each(const Array<std::uint32_t>& devices, Token token, Program& program, Build&& build);
 
@@ -354,6 +357,7 @@ class Session final : public RefCounted {
   Worker continuations_;
   Worker finishers_{16};
   Worker searchers_{4};
+  PrintingPatience printing_patience_;  // of the printing worker, and of who waits for it
   Worker printers_;
 };
 

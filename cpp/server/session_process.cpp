@@ -138,8 +138,11 @@ class SessionProcess {
   std::thread session_;
 };
 
-// Nothing of the daemon's but its log, its standard output and the channel.
+// Nothing of the daemon's but its log and the channel. What the driver writes to standard output while nobody takes it
+// for the client is nobody's.
 void close_all_else() {
+  const Descriptor nowhere(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+  ::dup2(nowhere.get(), STDOUT_FILENO);
   ::syscall(SYS_close_range, static_cast<unsigned>(ChildProcess::kChannelDescriptor + 1), ~0u, 0u);
   ::fcntl(ChildProcess::kChannelDescriptor, F_SETFD, FD_CLOEXEC);
 }

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import sysconfig
 
 import pytest
 
@@ -69,9 +70,11 @@ SHOWN = r"python3\x1b[2J\n  gpu1:10990  0000000000000000  root\x9b\u202e"
 
 
 def test_names_of_clients_write_no_lines(run_remotecl):
+    # Python finds its packages by its name.
+    environment = CLEAN_ENVIRONMENT | {"PYTHONPATH": sysconfig.get_path("purelib")}
     with Daemon() as daemon:
         client = subprocess.Popen(
-            [FORGED, "-c", HAS_A_SESSION, daemon.address], executable=sys.executable, env=CLEAN_ENVIRONMENT,
+            [FORGED, "-c", HAS_A_SESSION, daemon.address], executable=sys.executable, env=environment,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
         assert client.stdout.readline() == "there\n"

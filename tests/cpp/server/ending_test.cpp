@@ -1,4 +1,8 @@
 // Sessions whose kernels do not end.
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
 #include "endless.h"
 #include "status_client.h"
 
@@ -52,6 +56,29 @@ TEST(EndingTest, WithoutOneWhatGoesOnIsToldToWhoAsks) {
     return seen.sessions.size() == 1 && seen.sessions[0].over_ms > 0;
   }));
   EXPECT_TRUE(is_empty(server));
+}
+
+// Links of one user's daemons take turns. The lock is that of the daemon.
+TEST(EndingTest, WhoWaitsForAnothersLinkEndsWithItsClient) {
+  const char* const temporary = std::getenv("TMPDIR");
+  server::Server server(Address{"127.0.0.1", 0}, "0");
+  const std::string path = std::string(temporary != nullptr ? temporary : "/tmp") + "/remotecl-" +
+                           std::to_string(::geteuid()) + "/link.lock";
+  const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  ASSERT_GE(file, 0);
+  ASSERT_EQ(::flock(file, LOCK_EX), 0);
+  {
+    RawClient client(server.address());
+    const ObjectId program = client.id(), linked = client.id();
+    const std::uint32_t device = 0;
+    client.add(CreateProgramWithSource{program, as_bytes("kernel void k() {}")});
+    client.send(CompileProgram{program, client.id(), Array<std::uint32_t>(&device, 1), "", {}, {}, {}});
+    client.wait<BuildDone>();
+    client.send(LinkProgram{linked, client.id(), Array<std::uint32_t>(&device, 1), "", Array<ObjectId>(&program, 1)});
+    client.ping();
+  }
+  EXPECT_TRUE(is_empty(server));
+  ::close(file);
 }
 
 class CommandTimeTest : public ::testing::TestWithParam<bool> {

@@ -79,14 +79,5 @@ TEST(OutputCaptureTest, ThreadsTakeTurns) {
   }
 }
 
-TEST(OutputCaptureTest, FindsPrintf) {
-  EXPECT_TRUE(mentions_printf("kernel void k() { printf(\"\"); }"));
-  EXPECT_TRUE(mentions_printf(std::string_view("\0\1vprintf\0", 10)));
-  EXPECT_FALSE(mentions_printf("kernel void k() { print(); }"));
-  // As in PoCL's binaries of kernels that do not print.
-  EXPECT_FALSE(mentions_printf("_printf_buffer_printf_buffer_capacity__const.__pocl_printf_float_libc.str.L"));
-  EXPECT_TRUE(mentions_printf("_printf_buffer_capacity__pocl_printf_ulong"));
-}
-
 }  // namespace
 }  // namespace remotecl::server
