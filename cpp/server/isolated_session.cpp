@@ -24,9 +24,9 @@ bool is_socket(const Connection& connection) { return dynamic_cast<const StreamC
 
 }  // namespace
 
-IsolatedSession::IsolatedSession(std::unique_ptr<ChildProcess> process, Address client, const User& user,
+IsolatedSession::IsolatedSession(std::unique_ptr<ChildProcess> process, Address client, std::string user,
                                  std::size_t devices, const PeerRules& peers)
-    : process_(std::move(process)), client_(std::move(client)), user_(user), peers_(peers) {
+    : process_(std::move(process)), client_(std::move(client)), user_(std::move(user)), peers_(peers) {
   report_.totals.sessions = report_.totals.begun = 1;
   report_.devices.resize(devices);
 }

@@ -15,7 +15,6 @@
 #include "server/peer_rules.h"
 #include "server/relay.h"
 #include "server/status_report.h"
-#include "server/users.h"
 #include "server/worker.h"
 
 namespace remotecl::server {
@@ -24,12 +23,12 @@ namespace remotecl::server {
 // connections; any thread where nothing else is said.
 class IsolatedSession {
  public:
-  // `user` and `peers` outlive it.
-  IsolatedSession(std::unique_ptr<ChildProcess> process, Address client, const User& user, std::size_t devices,
+  // `peers` outlives it.
+  IsolatedSession(std::unique_ptr<ChildProcess> process, Address client, std::string user, std::size_t devices,
                   const PeerRules& peers);
 
   const Address& client() const { return client_; }
-  const User& user() const { return user_; }
+  const std::string& user() const { return user_; }
   pid_t process() const { return process_->id(); }
 
   // Hands the first connection over, with counters of its user's and its own, or another one. False when the process
@@ -70,7 +69,7 @@ class IsolatedSession {
 
   const std::unique_ptr<ChildProcess> process_;
   const Address client_;
-  const User& user_;
+  const std::string user_;
   const PeerRules& peers_;
   bool ended_in_order_ = false;
   std::unique_ptr<Relay> first_;  // of the first connection

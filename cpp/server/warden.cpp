@@ -59,7 +59,7 @@ Warden::Warden(ProcessCommand command, const NativeDriver& driver, Refusals& ref
 void Warden::serve_session(Arrival& arrival, const Admission& admission, std::unique_ptr<Grant> grant) {
   auto process = spares_.take(arrival.deadline);
   if (process == nullptr) return refuse_without_process(*arrival.connection);
-  const auto session = std::make_shared<IsolatedSession>(std::move(process), arrival.from, grant->user(),
+  const auto session = std::make_shared<IsolatedSession>(std::move(process), arrival.from, grant->user().name(),
                                                          driver_.devices().size(), peers_);
   if (!add(admission.session, session)) return;
   const std::vector<std::uint32_t> devices = grant->devices();
