@@ -11,6 +11,14 @@
 
 namespace remotecl::server {
 
+BulkReceiver::BulkReceiver(Session& session, Outbox& outbox, Pushes pushes, unsigned channel)
+    : session_(session), outbox_(outbox), pushes_(pushes), channel_(channel), held_(session.counters()) {}
+
+void BulkReceiver::count_expected() {
+  constexpr std::uint64_t kEach = 128;  // about
+  held_.follow(expected_.size() * kEach + pushed_);
+}
+
 void BulkReceiver::announce_push(TransferId id, std::uint64_t size) {
   MutexLock lock(mutex_);
   if (id == 0 || size == 0 || size > kPushMax || pushed_ + size > kPushedBytesMax) {
@@ -22,6 +30,7 @@ void BulkReceiver::announce_push(TransferId id, std::uint64_t size) {
     throw ProtocolError("transfer id " + std::to_string(id) + " is in use");
   }
   pushed_ += size;
+  count_expected();
   changed_.notify_all();
 }
 
@@ -97,6 +106,7 @@ void BulkReceiver::forget(std::unordered_map<TransferId, Expected>::iterator at)
   pushed_ -= at->second.pushed;
   taken_ += at->second.pushed;
   expected_.erase(at);
+  count_expected();
   if (taken_ - told_ < kPushedBytesMax / 4) return;
   told_ = taken_;
   outbox_.add(PushesTaken{channel_, taken_});

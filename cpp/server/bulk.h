@@ -28,10 +28,9 @@ class BulkReceiver {
   enum class Pushes { kTaken, kRefused };
 
   // `outbox`: where it asks for bytes. `channel`: of the session, where pushes are taken.
-  BulkReceiver(Session& session, Outbox& outbox, Pushes pushes, unsigned channel = 0)
-      : session_(session), outbox_(outbox), pushes_(pushes), channel_(channel) {}
+  BulkReceiver(Session& session, Outbox& outbox, Pushes pushes, unsigned channel = 0);
 
-  // The bytes of a write will come without being pulled. Throws ProtocolError.
+  // The bytes of a write will come without being pulled. Throws ProtocolError, HeldTooMuch.
   void announce_push(TransferId id, std::uint64_t size) EXCLUDES(mutex_);
   // The command of a pushed write has failed before it began: what comes is thrown away. Else nothing happens.
   void drop_push(TransferId id) EXCLUDES(mutex_);
@@ -66,6 +65,7 @@ class BulkReceiver {
   bool receive_chunk(Connection& connection, const BulkHeader& header, IncomingTransfer& transfer, StagingSet& staging)
       EXCLUDES(mutex_);
   void finish(IncomingTransfer& transfer) EXCLUDES(mutex_);
+  void count_expected() REQUIRES(mutex_);
   void forget(std::unordered_map<TransferId, Expected>::iterator at) REQUIRES(mutex_);
 
   Session& session_;
@@ -78,6 +78,7 @@ class BulkReceiver {
   std::uint64_t pushed_ GUARDED_BY(mutex_) = 0;  // bytes of pushed writes in expected_
   std::uint64_t taken_ GUARDED_BY(mutex_) = 0;   // those before
   std::uint64_t told_ GUARDED_BY(mutex_) = 0;    // of these, what the client knows of
+  HeldMemory held_ GUARDED_BY(mutex_);           // by expected_ and pushed bytes that are here
   bool stopped_ GUARDED_BY(mutex_) = false;
   std::atomic<std::uint64_t> transfers_{0};
 };

@@ -18,21 +18,19 @@ void release_all(std::vector<cl_event>& events) {
 }  // namespace
 
 CommandBuffer::CommandBuffer(Device& device, std::vector<RecordedStep> steps, RecordedOrder order, bool prints,
-                             cl_int error, std::shared_ptr<std::atomic<std::uint64_t>> session_commands)
+                             cl_int error, HeldMemory held)
     : device_(device),
       steps_(std::move(steps)),
       order_(std::move(order)),
       prints_(prints),
       error_(error),
-      session_commands_(std::move(session_commands)) {
-  *session_commands_ += steps_.size();
+      held_memory_(std::move(held)) {
   for (std::uint32_t place = 0; place < steps_.size(); ++place) {
     if (!std::holds_alternative<RecordedPoint>(steps_[place])) steps_in_order_.push_back(place);
   }
 }
 
 CommandBuffer::~CommandBuffer() {
-  *session_commands_ -= steps_.size();
   for (const Replay& replay : replays_) clReleaseEvent(replay.end);
 }
 

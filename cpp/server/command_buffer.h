@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "runtime/base/ref_counted.h"
+#include "server/held_memory.h"
 #include "server/issuer.h"
 #include "server/recorded_command.h"
 #include "server/recorded_order.h"
@@ -17,11 +18,8 @@ namespace remotecl::server {
 // session's lock.
 class CommandBuffer final : public RefCounted {
  public:
-  // Of the commands in all command buffers of a session.
-  static constexpr std::uint64_t kSessionCommandsMax = std::uint64_t{1} << 20;
-
   CommandBuffer(Device& device, std::vector<RecordedStep> steps, RecordedOrder order, bool prints, cl_int error,
-                std::shared_ptr<std::atomic<std::uint64_t>> session_commands);
+                HeldMemory held);
   ~CommandBuffer() override;
 
   std::size_t size() const { return steps_.size(); }
@@ -59,7 +57,7 @@ class CommandBuffer final : public RefCounted {
   const RecordedOrder order_;
   const bool prints_;   // some of its kernels do
   const cl_int error_;  // why it cannot be carried out
-  const std::shared_ptr<std::atomic<std::uint64_t>> session_commands_;
+  const HeldMemory held_memory_;
   std::vector<std::uint32_t> steps_in_order_;  // without those that only say what waits for what
 
   // Ends of replays; in order, the newest stands for all of its queue. Retained.

@@ -63,6 +63,8 @@ class Event final : public RefCounted {
   EventId issued = 0;         // kHeld: the graph's event that ends when the state changes
   cl_event native = nullptr;  // owned; stays after the end
   cl_event first = nullptr;   // owned; of several native commands the first one's, else null
+  // Its command is being submitted.
+  bool is_new() const { return state == State::kHeld && issued == 0; }
   cl_event start() const { return first != nullptr ? first : native; }
 };
 

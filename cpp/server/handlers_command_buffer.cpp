@@ -13,12 +13,15 @@ using Sizes = std::array<std::size_t, 3>;
 
 Sizes sizes_of(const Extent& extent) { return {extent[0], extent[1], extent[2]}; }
 
+constexpr std::uint64_t kRecordedSize = 512;  // of a recorded command, about
+
 struct ReplayCommand {
   static constexpr bool kLong = false;
 
   Ref<CommandBuffer> commands;
   std::shared_ptr<CommandBuffer::Held> held;  // where it cannot begin at once
 
+  std::uint64_t commands_given() const { return commands->size(); }
   double cost() const { return static_cast<double>(commands->size()); }
   void keep(Session&) { held = std::make_shared<CommandBuffer::Held>(commands); }
   cl_int issue(Issue& issue) {
@@ -197,38 +200,40 @@ void Session::handle(const CreateCommandBuffer& message) {
   Device& on = device(message.device);
   std::vector<RecordedStep> steps;
   RecordedOrder order;
-  const bool fits = message.commands.size() <= CommandBuffer::kSessionCommandsMax - *recorded_commands_;
-  cl_int first_error = fits ? CL_SUCCESS : CL_OUT_OF_RESOURCES;
+  HeldMemory held(counters_, HeldMemory::For::kCommand);
+  bool fits = held.try_resize(message.commands.size() * kRecordedSize);
+  cl_int first_error = fits ? CL_SUCCESS : CL_OUT_OF_HOST_MEMORY;
+  const auto record_one = [&](const RecordedCommand& command) -> cl_int {
+    switch (command.code) {
+      case Code::kEnqueueKernel:
+        return record<EnqueueKernel>(command, on, steps, order);
+      case Code::kEnqueueCopy:
+        return record<EnqueueCopy>(command, on, steps, order);
+      case Code::kEnqueueCopyRect:
+        return record<EnqueueCopyRect>(command, on, steps, order);
+      case Code::kEnqueueFill:
+        return record<EnqueueFill>(command, on, steps, order);
+      case Code::kEnqueueCopyImage:
+        return record<EnqueueCopyImage>(command, on, steps, order);
+      case Code::kEnqueueCopyImageBuffer:
+        return record<EnqueueCopyImageBuffer>(command, on, steps, order);
+      case Code::kEnqueueFillImage:
+        return record<EnqueueFillImage>(command, on, steps, order);
+      case Code::kEnqueueMarker:
+        return record<EnqueueMarker>(command, on, steps, order);
+      default:
+        throw ProtocolError("message " + std::to_string(command.code) + " cannot be recorded");
+    }
+  };
   message.commands.for_each([&](const RecordedCommand& command) {
     if (!fits) return;
     cl_int error = CL_SUCCESS;
-    switch (command.code) {
-      case Code::kEnqueueKernel:
-        error = record<EnqueueKernel>(command, on, steps, order);
-        break;
-      case Code::kEnqueueCopy:
-        error = record<EnqueueCopy>(command, on, steps, order);
-        break;
-      case Code::kEnqueueCopyRect:
-        error = record<EnqueueCopyRect>(command, on, steps, order);
-        break;
-      case Code::kEnqueueFill:
-        error = record<EnqueueFill>(command, on, steps, order);
-        break;
-      case Code::kEnqueueCopyImage:
-        error = record<EnqueueCopyImage>(command, on, steps, order);
-        break;
-      case Code::kEnqueueCopyImageBuffer:
-        error = record<EnqueueCopyImageBuffer>(command, on, steps, order);
-        break;
-      case Code::kEnqueueFillImage:
-        error = record<EnqueueFillImage>(command, on, steps, order);
-        break;
-      case Code::kEnqueueMarker:
-        error = record<EnqueueMarker>(command, on, steps, order);
-        break;
-      default:
-        throw ProtocolError("message " + std::to_string(command.code) + " cannot be recorded");
+    try {
+      held.resize(held.size() + command.message.size());
+      error = record_one(command);
+    } catch (const HeldTooMuch& refusal) {
+      fits = false;
+      error = issuer_.refused(refusal);
     }
     if (first_error == CL_SUCCESS) first_error = error;
   });
@@ -237,8 +242,7 @@ void Session::handle(const CreateCommandBuffer& message) {
     const auto* kernel = std::get_if<RecordedKernel>(&step);
     return kernel != nullptr && kernel->prints;
   });
-  auto commands =
-      make_ref<CommandBuffer>(on, std::move(steps), std::move(order), prints, first_error, recorded_commands_);
+  auto commands = make_ref<CommandBuffer>(on, std::move(steps), std::move(order), prints, first_error, std::move(held));
   if (!command_buffers_.insert(message.command_buffer, std::move(commands))) {
     throw ProtocolError("command buffer id " + std::to_string(message.command_buffer) + " cannot be used or is in use");
   }

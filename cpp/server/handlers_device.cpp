@@ -11,6 +11,7 @@ namespace remotecl::server {
 namespace {
 
 constexpr std::size_t kPropertiesMax = 4096;
+constexpr std::uint64_t kDeviceSize = 16384;  // of a sub-device with its answers, about
 
 std::vector<cl_device_partition_property> properties_of(const CreateSubDevices& message) {
   if (message.properties.size() > kPropertiesMax) throw ProtocolError("a partition has too many properties");
@@ -51,6 +52,10 @@ void Session::handle(const CreateSubDevices& message) {
   const auto room = static_cast<cl_uint>(message.indices.size());
   std::vector<cl_device_id> ids(room);
   cl_uint count = 0;
+  if (!sub_device_memory_.try_follow((sub_devices_.ever() + room) * kDeviceSize)) {
+    outbox_.add(SubDevices{message.token, CL_OUT_OF_HOST_MEMORY, 0, {}});
+    return;
+  }
   const cl_int error = parent.partition(properties.data(), ids, count);
   if (error != CL_SUCCESS || room == 0) {
     outbox_.add(SubDevices{message.token, error, count, {}});
@@ -60,7 +65,7 @@ void Session::handle(const CreateSubDevices& message) {
   for (cl_uint i = 0; i < count; ++i) {
     auto part = std::make_unique<Device>(message.indices[i], parent, ids[i]);
     made.push_back(part.get());
-    if (!sub_devices_.add(std::move(part))) throw ProtocolError("too many sub-devices were made");
+    sub_devices_.add(std::move(part));
   }
   std::deque<InfoViews> infos;
   std::vector<DeviceDescription> descriptions;
@@ -85,7 +90,7 @@ void Session::handle(const ReleaseSubDevice& message) {
 void Session::handle(const ReadClock& message) {
   if (message.device == kServerClock) return outbox_.add(Clock{message.token, CL_SUCCESS, host_time_ns()});
   Device& on = device(message.device);
-  const auto answer = [this, &on, token = message.token] {
+  const auto answer = [this, &on, token = message.token, held = hold_answer()] {
     cl_ulong time_ns = 0;
     const cl_int error = on.clock().read(time_ns);
     outbox_.add(Clock{token, error, time_ns});

@@ -62,7 +62,7 @@ void Session::handle(const CreateKernel& message) {
   Ref<Program> program(programs_.find(message.program));
   if (!program)
     throw ProtocolError("a kernel names program " + std::to_string(message.program) + ", which does not exist");
-  if (!kernels_.insert(message.kernel, make_ref<Kernel>(std::move(program), message.name))) {
+  if (!kernels_.insert(message.kernel, make_ref<Kernel>(std::move(program), message.name, counters_))) {
     throw ProtocolError("kernel id " + std::to_string(message.kernel) + " is in use");
   }
 }
@@ -106,7 +106,12 @@ cl_int Session::set_arguments(DeviceKernel& kernel, Device& device, const Sequen
       error = CL_INVALID_ARG_INDEX;
       return;
     }
-    kernel.arguments[argument.index].set(argument);
+    try {
+      kernel.set(argument);
+    } catch (const HeldTooMuch& refusal) {
+      error = issuer_.refused(refusal);
+      return;
+    }
     if (!kernel.stale && error == CL_SUCCESS) error = set_argument(kernel, device, argument.index);
   });
   if (error == CL_SUCCESS) error = check_arguments(kernel);
@@ -177,10 +182,7 @@ cl_int Session::check_arguments(DeviceKernel& kernel) {
 }
 
 std::shared_ptr<ArgumentSnapshot> Session::snapshot(const DeviceKernel& kernel) {
-  auto snapshot = std::make_shared<ArgumentSnapshot>();
-  snapshot->arguments = kernel.arguments;
-  snapshot->memory.resize(kernel.arguments.size());
-  snapshot->samplers.resize(kernel.arguments.size());
+  auto snapshot = std::make_shared<ArgumentSnapshot>(counters_, kernel.arguments);
   for (std::size_t index = 0; index < kernel.arguments.size(); ++index) {
     const StoredArgument& argument = kernel.arguments[index];
     if (!argument.is_set()) continue;

@@ -1,23 +1,19 @@
 #include <optional>
 #include <set>
 #include <stdexcept>
+#include <system_error>
 #include <utility>
 
 #include "server/build.h"
 #include "server/foreign_files.h"
+#include "server/log.h"
 #include "server/protocol_error.h"
 #include "server/session.h"
 
 namespace remotecl::server {
 
-void Session::check_program_bytes() const {
-  constexpr std::uint64_t kSessionMax = std::uint64_t{1} << 30;
-  if (*program_bytes_ > kSessionMax) throw ProtocolError("more than 1 GiB of program sources and binaries");
-}
-
 Ref<Program> Session::add_program(ObjectId id, ProgramOrigin origin) {
-  check_program_bytes();
-  auto program = make_ref<Program>(origin, program_bytes_);
+  auto program = make_ref<Program>(origin, counters_);
   if (!programs_.insert(id, program)) {
     throw ProtocolError("program id " + std::to_string(id) + " cannot be used or is in use");
   }
@@ -68,12 +64,10 @@ ProgramWork Session::work_of(const LinkProgram& message) {
 void Session::work(const AddProgramBinary& message, const ProgramWork& work) {
   if (work.program->origin() != ProgramOrigin::kBinaries)
     throw ProtocolError("a binary for a program without binaries");
-  check_program_bytes();
   work.program->set_code(device(message.device), message.binary);
 }
 
 void Session::work(const SpecializeProgram& message, const ProgramWork& work) {
-  check_program_bytes();
   const cl_int error = work.program->specialize(device(message.device), message.constant, message.value);
   outbox_.send(NativeAnswer{message.token, error, 0, {}});
 }
@@ -145,6 +139,24 @@ void Session::build_each(const Array<std::uint32_t>& devices, Token token, Progr
   report.send(outbox_, token);
 }
 
+// With the client's files where the compiler finds them; where they cannot be written, the build fails.
+template <class Message, class Build>
+void Session::with_files(const Message& message, Program& program, Build&& build) {
+  std::optional<PlacedFiles> files;
+  std::string trouble;
+  try {
+    files.emplace(shared_.files.place({message.options, message.include_folders, message.headers}));
+  } catch (const std::system_error& error) {
+    trouble =
+        std::string("remotecl: the server could not write the program's headers to its temporary folder (TMPDIR): ") +
+        error.code().message();
+    log_warning("{}", error.what());
+  }
+  build_each(message.devices, message.token, program, [&](BuildReport& report, Device& on) {
+    return files ? build(*files, report, on) : report.refuse(on, CL_OUT_OF_RESOURCES, trouble);
+  });
+}
+
 void Session::work(const InspectProgram& message, const ProgramWork& work) {
   build_each(message.devices, message.token, *work.program,
              [&](BuildReport& report, Device& on) { return report.inspect(*work.program, on); });
@@ -158,9 +170,8 @@ void Session::work(const BuildProgram& message, const ProgramWork& work) {
           objection_to(*work.program, {}, sent, {CL_INVALID_BUILD_OPTIONS, CL_BUILD_PROGRAM_FAILURE})) {
     return build_each(message.devices, message.token, *work.program, refusal(*objection));
   }
-  const auto files = shared_.files.place(sent);
   const std::string key = BuiltPrograms::key(*work.program, message);
-  build_each(message.devices, message.token, *work.program, [&](BuildReport& report, Device& on) {
+  with_files(message, *work.program, [&](const PlacedFiles& files, BuildReport& report, Device& on) {
     return report.build(*work.program, on, files, shared_.built, key);
   });
 }
@@ -174,13 +185,13 @@ void Session::work(const CompileProgram& message, const ProgramWork& work) {
           objection_to(*work.program, work.others, sent, {CL_INVALID_COMPILER_OPTIONS, CL_COMPILE_PROGRAM_FAILURE})) {
     return build_each(message.devices, message.token, *work.program, refusal(*objection));
   }
-  const auto files = shared_.files.place(sent);
   std::vector<IncludedSource> included;
   message.included.for_each([&](const IncludedProgram& source) {
     included.push_back({work.others[included.size()], std::string(source.name)});
   });
-  build_each(message.devices, message.token, *work.program,
-             [&](BuildReport& report, Device& on) { return report.compile(*work.program, on, files, included); });
+  with_files(message, *work.program, [&](const PlacedFiles& files, BuildReport& report, Device& on) {
+    return report.compile(*work.program, on, files, included);
+  });
 }
 
 void Session::work(const LinkProgram& message, const ProgramWork& work) {

@@ -37,6 +37,7 @@ struct MarkerCommand {
 
 struct FinishCommand {
   static constexpr bool kLong = false;
+  static constexpr bool kAnswers = true;
 
   Session* session;
   Token token;
@@ -86,8 +87,17 @@ cl_int Session::when_ended(Queue& queue, Then then, Worker& worker) {
 }
 
 cl_int Session::tell_finished(Queue& queue, Token token) {
-  const auto then = [session = Ref<Session>(this), token] { session->outbox_.send(Finished{token}); };
+  const auto then = [session = Ref<Session>(this), token, held = hold_answer()] {
+    session->outbox_.send(Finished{token});
+  };
   return when_ended(queue, then, finishers_);
+}
+
+bool Session::count_backlog(Queue& queue, std::uint64_t size) {
+  const bool is_far_ahead = backlog_->add(size);
+  const auto then = [backlog = backlog_, size] { backlog->remove(size); };
+  if (when_ended(queue, then, searchers_) != CL_SUCCESS) then();
+  return is_far_ahead;
 }
 
 void Session::find_ends() {

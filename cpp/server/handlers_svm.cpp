@@ -13,8 +13,9 @@ constexpr std::size_t kAllocationsMax = 1u << 14;
 // Waits for all that was sent before it; then memory that kernels may have used can go away.
 struct LetGoCommand {
   static constexpr bool kLong = false;
+  static constexpr bool kAnswers = true;  // buffers would be kept until the session ends
 
-  using Kept = std::list<std::vector<Ref<Buffer>>>;
+  using Kept = std::list<KeptBuffers>;
 
   Session* session;
   Kept::iterator kept;
@@ -60,7 +61,9 @@ void Session::handle(const AllocateSvm& message) {
 void Session::handle(const SetKernelSvm& message) {
   Kernel* kernel = kernels_.find(message.kernel);
   if (kernel == nullptr) return;  // its commands will say so
-  auto list = std::make_shared<SvmPointers>();
+  // Three of each: of the kernel, of the command that uses it first, and of the driver.
+  HeldMemory held(counters_, sizeof(SvmPointers) + 3 * sizeof(void*) * std::uint64_t{message.pointers.size()});
+  auto list = std::make_shared<SvmPointers>(std::move(held));
   for (std::size_t i = 0; i < message.pointers.size(); ++i) {
     Buffer* buffer = find_svm(message.pointers[i]);
     if (buffer == nullptr) continue;
@@ -96,10 +99,11 @@ void Session::keep_svm(Queue& queue) {
 
 void Session::keep_svm(Queue& queue, std::vector<Ref<Buffer>> buffers) {
   if (queue.native() == nullptr) return;
-  letting_go_.push_front(std::move(buffers));
+  HeldMemory held(counters_, sizeof(KeptBuffers) + buffers.size() * sizeof buffers.front());
+  letting_go_.push_front({std::move(buffers), std::move(held)});
   issuer_.submit(queue, nullptr, {}, LetGoCommand{this, letting_go_.begin()}, true);
 }
 
-void Session::let_go(std::list<std::vector<Ref<Buffer>>>::iterator kept) { letting_go_.erase(kept); }
+void Session::let_go(std::list<KeptBuffers>::iterator kept) { letting_go_.erase(kept); }
 
 }  // namespace remotecl::server

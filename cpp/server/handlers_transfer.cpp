@@ -20,7 +20,7 @@ class SmallWriteCommand {
   SmallWriteCommand(Region to, Bytes from) : region_(std::move(to)), data_(from) {}
 
   void keep(Session& session) {
-    kept_ = std::make_shared<KeptBytes>(session, data_);
+    kept_ = std::make_shared<KeptBytes>(session.counters(), data_);
     data_ = kept_->bytes();
   }
   cl_int issue(Issue& issue) {

@@ -4,6 +4,7 @@
 
 #include "runtime/base/host_time.h"
 #include "server/event_status.h"
+#include "server/log.h"
 #include "server/protocol_error.h"
 #include "server/session.h"
 
@@ -81,15 +82,23 @@ void Issuer::close_span(Queue& queue) {
 }
 
 void Issuer::clear_collected() {
+  // Of an unusually long wait list.
+  constexpr std::size_t kKeptMax = 8192;
+  if (native_waits_.capacity() + graph_waits_.capacity() > kKeptMax) {
+    native_waits_ = {};
+    graph_waits_ = {};
+  }
   native_waits_.clear();
   graph_waits_.clear();
   dependency_failed_ = false;
+  waits_for_itself_ = false;
 }
 
 void Issuer::collect(Queue& queue, const Array<EventId>& wait_list, std::vector<Ref<Event>>* kept) {
   for (std::size_t i = 0; i < wait_list.size(); ++i) {
     Event* event = events_.find(wait_list[i]);
     if (event == nullptr) continue;  // the client let go of it after its end
+    waits_for_itself_ = waits_for_itself_ || event->is_new();
     depend(queue, *event);
     if (kept != nullptr) kept->push_back(Ref<Event>(event));
   }
@@ -226,9 +235,8 @@ void Issuer::publish(Queue& queue, Event& event, cl_event native) {
 
 void Issuer::forward_end(Event& event, Ref<PeerLink> link) {
   CompletionNotifier::notify(event.native, session_,
-                             [session = Ref<Session>(&session_), link = std::move(link), id = event.id](cl_int status) {
-                               link->signal(id, status);
-                             });
+                             [session = Ref<Session>(&session_), link = std::move(link), id = event.id,
+                              held = session_.hold_answer()](cl_int status) { link->signal(id, status); });
 }
 
 void Issuer::forward(EventId id, const Ref<PeerLink>& link) {
@@ -272,7 +280,6 @@ void Issuer::finish_hold(EventId hold) {
 }
 
 EventId Issuer::make_hold(Queue& queue, Event* event, bool blocks_later) {
-  if (graph_.deferred_actions() >= kHeldCommandsMax) throw ProtocolError("too many commands wait for events");
   const EventId hold = ++last_hold_;
   queue.progress()->hold();
   holds_.emplace(hold, queue.progress());
@@ -337,6 +344,8 @@ void Issuer::expect(EventId id, PeerId peer) {
   if (early == by_peer->second.end()) return;
   const std::int32_t status = early->second;
   by_peer->second.erase(early);
+  --early_count_;
+  count_early();
   signal(id, status);
 }
 
@@ -364,9 +373,24 @@ void Issuer::signal_by(PeerId peer, EventId id, std::int32_t status) {
     }
     return signal(id, status);
   }
-  auto& early = early_signals_[peer];
-  if (early.size() >= kEarlySignalsMax) throw ProtocolError("a peer signals too many events that are not expected");
-  early.emplace(id, status);
+  if (early_signals_[peer].emplace(id, status).second) ++early_count_;
+  count_early();
+}
+
+void Issuer::count_early() {
+  constexpr std::uint64_t kEarlySize = 64;  // about
+  early_memory_.follow(early_count_ * kEarlySize);
+}
+
+std::uint64_t Issuer::table_size() const {
+  // About, with their places in the tables, and those of the graph; of events with the driver's.
+  constexpr std::uint64_t kEventSize = sizeof(Event) + 512, kGraphSize = 128, kHoldSize = 128;
+  return events_.size() * kEventSize + graph_.pending_events() * kGraphSize + holds_.size() * kHoldSize;
+}
+
+cl_int Issuer::refused(const HeldTooMuch& refusal) {
+  if (!std::exchange(has_refused_, true)) log_warning("commands fail: {}", refusal.what());
+  return CL_OUT_OF_HOST_MEMORY;
 }
 
 void Issuer::fail_expected(PeerId peer, std::int32_t status) {
@@ -375,7 +399,11 @@ void Issuer::fail_expected(PeerId peer, std::int32_t status) {
     if (event.state == Event::State::kExpected && event.expected_of == peer) expected.push_back(event.id);
   });
   for (const EventId id : expected) signal(id, status);
-  early_signals_.erase(peer);
+  const auto early = early_signals_.find(peer);
+  if (early == early_signals_.end()) return;
+  early_count_ -= early->second.size();
+  early_signals_.erase(early);
+  count_early();
 }
 
 void Issuer::run_ready() {
@@ -384,6 +412,11 @@ void Issuer::run_ready() {
     batch.swap(ready_);
     for (auto& ready : batch) ready.action(ready.status);
   }
+}
+
+void Issuer::count_backlog(Queue& queue) {
+  const std::uint64_t size = std::exchange(queue.uncounted, 0) * DriverBacklog::kCommandSize;
+  if (session_.count_backlog(queue, size)) is_far_ahead_ = true;
 }
 
 void Issuer::touch(Queue& queue) {

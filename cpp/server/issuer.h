@@ -11,7 +11,9 @@
 #include "runtime/graph/event_graph.h"
 #include "runtime/protocol/messages.h"
 #include "server/completion_notifier.h"
+#include "server/driver_backlog.h"
 #include "server/event.h"
+#include "server/held_memory.h"
 #include "server/object_table.h"
 #include "server/outbox.h"
 #include "server/peer_link.h"
@@ -58,13 +60,15 @@ struct Issue {
 //   void keep(Session&)    called once when it has to wait: from then on it may not refer to the received
 //   message
 //   void failed(cl_int)    optional; it will not be carried out
+//   static constexpr bool kAnswers  optional; who waits for it would wait for ever if it failed: the session ends where
+//   it cannot be held
 //   static constexpr bool kLong
 // A long command moves bulk data: it ends with Session::finish_transfer and holds back what comes after it
 // until then.
 class Issuer {
  public:
-  Issuer(Session& session, Outbox& outbox, SessionCounters& counters)
-      : session_(session), outbox_(outbox), counters_(counters) {}
+  Issuer(Session& session, Outbox& outbox, const Ref<SessionCounters>& counters)
+      : session_(session), outbox_(outbox), counters_(counters), early_memory_(counters) {}
   Issuer(const Issuer&) = delete;
   Issuer& operator=(const Issuer&) = delete;
 
@@ -72,7 +76,7 @@ class Issuer {
   // used before. `reports_unasked`: EventDone is sent without ObserveEvent; `unhurried`: when other messages are, or
   // ObserveEvent comes.
   Event* begin_event(EventId id, Queue& queue, bool reports_unasked, bool unhurried = false) {
-    counters_.count_command();
+    counters_->count_command();
     if (id == 0 && next_trace_ == 0) return nullptr;
     return make_event(id, queue, reports_unasked, unhurried);
   }
@@ -121,16 +125,22 @@ class Issuer {
   void flush_queues();
   void touch(Queue& queue);
   // Where the session has so much work that it must wait() before it gives more; null: nowhere.
-  bool is_full() const { return static_cast<bool>(full_); }
+  bool is_full() const { return static_cast<bool>(full_) || is_far_ahead_; }
+  // Whether it is to wait for its DriverBacklog.
+  bool take_far_ahead() { return std::exchange(is_far_ahead_, false); }
   Ref<DeviceTurn> take_full() { return std::move(full_); }
+
+  // What events and commands that wait take in tables, about.
+  std::uint64_t table_size() const;
+  // A command cannot be held: the error that it gets.
+  cl_int refused(const HeldTooMuch& refusal);
 
   // The session ends: nothing that waits will run.
   void drop_all();
 
  private:
   static constexpr EventId kInternal = EventId{1} << 63;
-  static constexpr std::size_t kHeldCommandsMax = 1u << 20;
-  static constexpr std::size_t kEarlySignalsMax = 1u << 18;  // of one peer
+  static constexpr std::uint64_t kHeldSize = 512;  // of a command that waits, about
 
   Event* make_event(EventId id, Queue& queue, bool reports_unasked, bool unhurried);
   void collect(Queue& queue, const Array<EventId>& wait_list, std::vector<Ref<Event>>* kept);
@@ -154,6 +164,8 @@ class Issuer {
   // Later commands of the queue come after what the failed one waits for: a transfer may still be on its way.
   void keep_order(Queue& queue);
   void clear_collected();
+  void count_backlog(Queue& queue);
+  void count_early();
 
   template <class Command>
   void run(Queue& queue, Event* event, EventId hold, Command& command);
@@ -161,6 +173,14 @@ class Issuer {
   static double cost_of(const Command& command) {
     if constexpr (requires { command.cost(); }) {
       return command.cost();
+    } else {
+      return 1;
+    }
+  }
+  template <class Command>
+  static std::uint64_t commands_of(const Command& command) {
+    if constexpr (requires { command.commands_given(); }) {
+      return command.commands_given();
     } else {
       return 1;
     }
@@ -175,24 +195,34 @@ class Issuer {
   }
   template <class Command>
   void hold(Queue& queue, Event* event, const Array<EventId>& wait_list, Command command, bool blocks_later);
+  template <class Command>
+  void fail_command(Queue& queue, Event* event, Command& command, cl_int error) {
+    if constexpr (requires { command.failed(error); }) command.failed(error);
+    fail(queue, event, error, transfer_of(command));
+  }
 
   Session& session_;
   Outbox& outbox_;
-  SessionCounters& counters_;
+  const Ref<SessionCounters> counters_;
   EventGraph graph_;
   ObjectTable<Event> events_;
   std::unordered_map<PeerId, std::unordered_map<EventId, std::int32_t>> early_signals_;  // of unexpected events
+  std::size_t early_count_ = 0;
+  HeldMemory early_memory_;
+  bool has_refused_ = false;
   EventId last_hold_ = kInternal;
   std::unordered_map<EventId, Ref<QueueProgress>> holds_;  // of commands: whose queue's they are
   std::uint64_t next_trace_ = 0;
   Ref<Event> traced_;  // of the command that is being handled, where it has no event of its own
   std::vector<Ref<Queue>> touched_;
   Ref<DeviceTurn> full_;
+  bool is_far_ahead_ = false;
   std::vector<EventGraph::Ready> ready_;
   // What the command being submitted waits for.
   std::vector<cl_event> native_waits_;
   std::vector<EventId> graph_waits_;
   bool dependency_failed_ = false;
+  bool waits_for_itself_ = false;
 };
 
 template <class Command>
@@ -202,6 +232,8 @@ void Issuer::submit(Queue& queue, Event* event, const Array<EventId>& wait_list,
   if (hidden != 0) graph_waits_.push_back(hidden);
   collect_order(queue, waits_for_all);
   collect(queue, wait_list, nullptr);
+  if (waits_for_itself_) [[unlikely]]
+    return fail_command(queue, event, command, CL_INVALID_EVENT_WAIT_LIST);
   if (graph_waits_.empty()) {
     run(queue, event, 0, command);
   } else {
@@ -217,14 +249,26 @@ void Issuer::hold(Queue& queue, Event* event, const Array<EventId>& wait_list, C
     std::vector<Ref<Event>> waits;
     EventId hold;
     Command command;
+    HeldMemory memory;
   };
   if (event != nullptr && event->trace.number != 0) {
     event->trace.received_ns = host_time_ns();
     interrupt_span(queue);
   }
+  // Thrice: here, in the graph, and there among those that wait for the event.
+  const std::uint64_t size = sizeof(Held) + kHeldSize + (3 * graph_waits_.size() + wait_list.size()) * sizeof(EventId);
+  constexpr bool kMayFail = !requires { Command::kAnswers; };
+  HeldMemory memory(counters_, kMayFail ? HeldMemory::For::kCommand : HeldMemory::For::kSession);
+  try {
+    memory.resize(size);
+    command.keep(session_);
+  } catch (const HeldTooMuch& refusal) {
+    if constexpr (!kMayFail) throw;
+    return fail_command(queue, event, command, refused(refusal));
+  }
   std::vector<EventId> dependencies = graph_waits_;
-  auto held = std::make_shared<Held>(Held{Ref<Queue>(&queue), Ref<Event>(event), {}, 0, std::move(command)});
-  held->command.keep(session_);
+  auto held =
+      std::make_shared<Held>(Held{Ref<Queue>(&queue), Ref<Event>(event), {}, 0, std::move(command), std::move(memory)});
   clear_collected();
   collect(queue, wait_list, &held->waits);
   held->hold = make_hold(queue, event, blocks_later);
@@ -256,6 +300,8 @@ void Issuer::run(Queue& queue, Event* event, EventId hold, Command& command) {
       if (issue.enqueued) {
         queue.count_native_command();
         touch(queue);
+        if ((queue.uncounted += commands_of(command)) >= DriverBacklog::kCountedTogether) [[unlikely]]
+          count_backlog(queue);
         if (counts && queue.turn().add(cost, issue.due ? issue.native : nullptr))
           full_ = Ref<DeviceTurn>(&queue.turn());
       }
@@ -270,8 +316,7 @@ void Issuer::run(Queue& queue, Event* event, EventId hold, Command& command) {
   }
   if (error != CL_SUCCESS) {
     keep_order(queue);
-    if constexpr (requires { command.failed(error); }) command.failed(error);
-    fail(queue, event, error, transfer_of(command));
+    fail_command(queue, event, command, error);
   }
   if (hold != 0) finish_hold(hold);
 }

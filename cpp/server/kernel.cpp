@@ -17,6 +17,15 @@ void StoredArgument::set(const KernelArgument& argument) {
   }
 }
 
+void DeviceKernel::set(const KernelArgument& argument) {
+  StoredArgument& stored = arguments[argument.index];
+  // The driver keeps a copy.
+  if (!stored.fits(argument.value.size())) {
+    held.resize(held.size() + 2 * (argument.value.size() - stored.large_size()));
+  }
+  stored.set(argument);
+}
+
 bool DeviceKernel::fits(const Device& device) const {
   std::uint64_t size = traits.local_memory_size;
   for (const StoredArgument& argument : arguments) {
@@ -39,6 +48,23 @@ cl_int DeviceKernel::use_svm(const std::shared_ptr<const SvmPointers>& list, Dev
   svm = list;
   return CL_SUCCESS;
 }
+
+namespace {
+
+std::uint64_t snapshot_size(const std::vector<StoredArgument>& arguments) {
+  constexpr std::uint64_t kEach = sizeof(StoredArgument) + sizeof(Ref<Memory>) + sizeof(Ref<Sampler>);
+  std::uint64_t size = sizeof(ArgumentSnapshot) + arguments.size() * kEach;
+  for (const StoredArgument& argument : arguments) size += argument.large_size();
+  return size;
+}
+
+}  // namespace
+
+ArgumentSnapshot::ArgumentSnapshot(const Ref<SessionCounters>& counters, const std::vector<StoredArgument>& stored)
+    : held(counters, snapshot_size(stored), HeldMemory::For::kCommand),
+      arguments(stored),
+      memory(stored.size()),
+      samplers(stored.size()) {}
 
 cl_int ArgumentSnapshot::apply(cl_kernel kernel, Device& device) {
   for (std::uint32_t index = 0; index < arguments.size(); ++index) {
@@ -81,15 +107,16 @@ cl_int Kernel::make(Device& device, std::unique_ptr<DeviceKernel>& kernel) const
   const cl_program program = program_->executable(device);
   if (program == nullptr) return CL_INVALID_PROGRAM_EXECUTABLE;
   cl_int error = CL_SUCCESS;
-  auto made = std::make_unique<DeviceKernel>();
-  made->native = clCreateKernel(program, name_.c_str(), &error);
+  const cl_kernel native = clCreateKernel(program, name_.c_str(), &error);
   if (error != CL_SUCCESS) return error;
+  const std::unique_ptr<_cl_kernel, decltype(&clReleaseKernel)> owned(native, clReleaseKernel);
   cl_uint count = 0;
-  error = clGetKernelInfo(made->native, CL_KERNEL_NUM_ARGS, sizeof count, &count, nullptr);
+  error = clGetKernelInfo(native, CL_KERNEL_NUM_ARGS, sizeof count, &count, nullptr);
   if (error != CL_SUCCESS) return error;
-  made->traits = program_->kernel_traits(device, name_);
-  made->arguments.resize(count);
-  kernel = std::move(made);
+  kernel = std::make_unique<DeviceKernel>(counters_, count);
+  clRetainKernel(native);
+  kernel->native = native;
+  kernel->traits = program_->kernel_traits(device, name_);
   return CL_SUCCESS;
 }
 

@@ -11,6 +11,7 @@
 #include "runtime/protocol/messages.h"
 #include "server/buffer.h"
 #include "server/cl.h"
+#include "server/held_memory.h"
 #include "server/kernel_pace.h"
 #include "server/memory.h"
 #include "server/program.h"
@@ -26,6 +27,9 @@ class StoredArgument {
   bool is_set() const { return is_set_; }
   ArgumentKind kind() const { return kind_; }
   std::uint64_t number() const { return number_; }
+  // Memory beside this object.
+  std::size_t large_size() const { return large_.capacity(); }
+  bool fits(std::size_t size) const { return size <= small_.size() || size <= large_.capacity(); }
   Bytes value() const { return {size_ <= small_.size() ? small_.data() : large_.data(), size_}; }
 
  private:
@@ -39,18 +43,25 @@ class StoredArgument {
 
 // The shared virtual memory that a kernel may touch besides its arguments, and what keeps it.
 struct SvmPointers {
+  explicit SvmPointers(HeldMemory memory) : held(std::move(memory)) {}
+
+  const HeldMemory held;
   std::vector<void*> pointers;
   std::vector<Ref<Buffer>> buffers;  // one for each
 };
 
 // A kernel on one device. Needs the session's lock.
 struct DeviceKernel {
-  DeviceKernel() = default;
+  // A native kernel with so many arguments. Throws HeldTooMuch.
+  DeviceKernel(const Ref<SessionCounters>& counters, std::size_t count)
+      : arguments(count), held(counters, kNativeSize + count * kArgumentSize, HeldMemory::For::kCommand) {}
   DeviceKernel(const DeviceKernel&) = delete;
   DeviceKernel& operator=(const DeviceKernel&) = delete;
   ~DeviceKernel() {
     if (native != nullptr) clReleaseKernel(native);
   }
+
+  static constexpr std::uint64_t kNativeSize = 4096, kArgumentSize = 256;  // about
 
   cl_kernel native = nullptr;
   KernelTraits traits;                     // as the client was told
@@ -59,7 +70,10 @@ struct DeviceKernel {
   std::uint64_t checked_at = 0;            // Session's count of released objects when they all existed
   std::shared_ptr<const SvmPointers> svm;  // as the native kernel has them
   const Ref<KernelPace> pace = make_ref<KernelPace>();
+  HeldMemory held;
 
+  // Stores what the client gives. Throws HeldTooMuch.
+  void set(const KernelArgument& argument);
   bool takes(std::uint32_t index, ArgumentKind kind) const {
     return index < traits.arguments.size() && traits.arguments[index].takes(kind);
   }
@@ -70,6 +84,10 @@ struct DeviceKernel {
 
 // All arguments of one command that waits, with the objects that it will use.
 struct ArgumentSnapshot {
+  // Throws HeldTooMuch.
+  ArgumentSnapshot(const Ref<SessionCounters>& counters, const std::vector<StoredArgument>& stored);
+
+  const HeldMemory held;
   std::vector<StoredArgument> arguments;
   // One for each argument; null where it is none.
   std::vector<Ref<Memory>> memory;
@@ -83,8 +101,11 @@ struct ArgumentSnapshot {
 // session's table and by commands in flight. Needs the session's lock.
 class Kernel final : public RefCounted {
  public:
-  Kernel(Ref<Program> program, std::string_view name) : program_(std::move(program)), name_(name) {}
+  // Throws HeldTooMuch.
+  Kernel(Ref<Program> program, std::string_view name, const Ref<SessionCounters>& counters)
+      : held_(counters, sizeof(Kernel) + name.size()), counters_(counters), program_(std::move(program)), name_(name) {}
 
+  // Throws HeldTooMuch, as make() does.
   cl_int on(Device& device, DeviceKernel*& kernel);
   // One more native kernel, without arguments, for the caller alone to use.
   cl_int make(Device& device, std::unique_ptr<DeviceKernel>& kernel) const;
@@ -93,6 +114,8 @@ class Kernel final : public RefCounted {
   bool prints() const { return program_->prints(); }
 
  private:
+  const HeldMemory held_;
+  const Ref<SessionCounters> counters_;
   const Ref<Program> program_;
   const std::string name_;
   std::map<const Device*, std::unique_ptr<DeviceKernel>> native_;

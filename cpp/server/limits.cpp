@@ -13,8 +13,8 @@ namespace remotecl::server {
 namespace {
 
 constexpr std::string_view kKnownKeys =
-    "device-memory, queued-commands, bandwidth, command-seconds, devices; for users also sessions, weight, exclusive, "
-    "operator and token-file";
+    "device-memory, host-memory, queued-commands, bandwidth, command-seconds, devices; for users also sessions, weight, "
+    "exclusive, operator and token-file";
 
 std::string place_of(const toml::source_region& source) {
   const std::string path = source.path == nullptr ? "--limit" : *source.path;
@@ -59,6 +59,8 @@ class Section {
       const std::string_view name = key.str();
       if (name == "device-memory") {
         limits.device_memory = size(name, value, "");
+      } else if (name == "host-memory") {
+        limits.host_memory = size(name, value, "");
       } else if (name == "queued-commands") {
         limits.queued_commands = count(name, value);
       } else if (name == "bandwidth") {
@@ -213,6 +215,7 @@ NamedUser read_user(const std::string& name, const toml::table& table, const std
 Limits Limits::or_else(const Limits& others) const {
   Limits all = *this;
   if (!all.device_memory) all.device_memory = others.device_memory;
+  if (!all.host_memory) all.host_memory = others.host_memory;
   if (!all.sessions) all.sessions = others.sessions;
   if (!all.queued_commands) all.queued_commands = others.queued_commands;
   if (!all.bandwidth) all.bandwidth = others.bandwidth;

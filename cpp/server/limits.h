@@ -16,9 +16,10 @@ class LimitsError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// What somebody may have; what is not said has no limit. A value.
+// What somebody may have; what is not said has no limit, but for the host's memory. A value.
 struct Limits {
   std::optional<std::uint64_t> device_memory;    // bytes on each device
+  std::optional<std::uint64_t> host_memory;      // bytes of this machine for what messages leave behind
   std::optional<std::uint64_t> sessions;         // at a time
   std::optional<std::uint64_t> queued_commands;  // of a session, on each device
   std::optional<std::uint64_t> bandwidth;        // bytes per second, both directions together

@@ -65,6 +65,11 @@ void add_users(MetricsText& text, const Users& users) {
       text.add(user->memory()->used(device), {{"user", user->name()}, {"device", std::to_string(device)}});
     }
   }
+  text.begin("remotecl_user_host_memory_used_bytes", "gauge",
+             "Memory of this machine that the messages of each user's sessions have left behind, about.");
+  for (const auto& user : users.all()) {
+    text.add(user->memory()->used(user->memory()->host()), {{"user", user->name()}});
+  }
 }
 
 }  // namespace

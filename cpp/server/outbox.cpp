@@ -37,8 +37,11 @@ void Outbox::flush() {
 void Outbox::flush_locked() {
   if (closed_ || pending_.empty() || !urgent_) return;
   if (!blocked_) write_some();
-  if (pending_.size() - written_ > kPendingBytesMax) {
-    log_warning("a client does not read its replies; its session is closed");
+  const bool is_unread = pending_.size() - written_ > kPendingBytesMax;
+  if (is_unread || !count_pending()) {
+    log_warning("{}; its session is closed", is_unread
+                                                 ? "a client does not read its replies"
+                                                 : "replies that a client does not read are more than host-memory");
     closed_ = true;
     connection_.shutdown();
   }
@@ -55,6 +58,8 @@ void Outbox::flush_locked() {
   }
   wake_.notify_one();
 }
+
+bool Outbox::count_pending() { return held_.try_follow(pending_.capacity() > kKeptBytesMax ? pending_.capacity() : 0); }
 
 void Outbox::write_some() {
   while (written_ < pending_.size()) {
@@ -89,6 +94,7 @@ void Outbox::run_flusher() {
       written_ = 0;
     }
     if (pending_.empty()) blocked_ = false;
+    count_pending();
   }
 }
 

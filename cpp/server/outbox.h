@@ -10,6 +10,7 @@
 #include "runtime/base/mutex.h"
 #include "runtime/protocol/frames.h"
 #include "runtime/transport/connection.h"
+#include "server/held_memory.h"
 
 namespace remotecl::server {
 
@@ -18,7 +19,7 @@ namespace remotecl::server {
 // written by a thread that is made for that case. Owned by a session; the connection outlives it.
 class Outbox {
  public:
-  explicit Outbox(Connection& connection) : connection_(connection) {}
+  Outbox(Connection& connection, const Ref<SessionCounters>& counters) : connection_(connection), held_(counters) {}
   ~Outbox() { stop(); }
   Outbox(const Outbox&) = delete;
   Outbox& operator=(const Outbox&) = delete;
@@ -31,6 +32,7 @@ class Outbox {
     append_message(pending_, message);
     count_message();
     urgent_ = true;
+    if (pending_.size() > kPendingBytesMax) flush_locked();
   }
   // As add(), but flush() may leave it until it has something better to do.
   template <class Message>
@@ -96,6 +98,8 @@ class Outbox {
     messages_.store(messages_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
   void flush_locked() REQUIRES(mutex_);
+  // False: it is too much.
+  bool count_pending() REQUIRES(mutex_);
   void write_some() REQUIRES(mutex_);
   void run_flusher() EXCLUDES(mutex_);
 
@@ -106,6 +110,7 @@ class Outbox {
   ConditionVariable wake_;
   ConditionVariable written_some_;
   ByteBuffer pending_ GUARDED_BY(mutex_);
+  HeldMemory held_ GUARDED_BY(mutex_);          // by pending_, while the client does not take it
   std::size_t written_ GUARDED_BY(mutex_) = 0;  // of pending_
   bool urgent_ GUARDED_BY(mutex_) = false;      // not all of it was added lazily
   bool blocked_ GUARDED_BY(mutex_) = false;     // the flusher has the word

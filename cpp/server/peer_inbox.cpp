@@ -1,13 +1,17 @@
 #include "server/peer_inbox.h"
 
 #include "server/kept_bytes.h"
+#include "server/session.h"
 
 namespace remotecl::server {
+
+PeerInbox::PeerInbox(Session& session) : session_(session), held_(session.counters()) {}
 
 std::shared_ptr<PeerArrival> PeerInbox::await(TransferId transfer) {
   if (const auto at = early_.find(transfer); at != early_.end()) {
     std::shared_ptr<PeerArrival> arrival = std::move(at->second);
     early_.erase(at);
+    count_unmatched();
     return arrival;
   }
   auto arrival = std::make_shared<PeerArrival>();
@@ -20,8 +24,8 @@ std::shared_ptr<PeerArrival> PeerInbox::await(TransferId transfer) {
 
 void PeerInbox::discard(TransferId transfer) {
   if (early_.erase(transfer) != 0) return;
-  if (discarded_.size() >= kEarlyMax) throw ProtocolError("too many transfers that cannot be received");
   discarded_.insert(transfer);
+  count_unmatched();
 }
 
 bool PeerInbox::awaits(TransferId transfer) const { return awaited_.contains(transfer); }
@@ -33,8 +37,14 @@ std::shared_ptr<PeerArrival> PeerInbox::arrival_of(TransferId transfer) {
     awaited_.erase(at);
     return arrival;
   }
-  if (early_.size() >= kEarlyMax) throw ProtocolError("too many transfers that nobody asked for");
-  return early_.emplace(transfer, std::make_shared<PeerArrival>()).first->second;
+  auto& arrival = early_.emplace(transfer, std::make_shared<PeerArrival>()).first->second;
+  count_unmatched();
+  return arrival;
+}
+
+void PeerInbox::count_unmatched() {
+  constexpr std::uint64_t kEarlySize = 128, kDiscardedSize = 64;  // about
+  held_.follow(early_.size() * kEarlySize + discarded_.size() * kDiscardedSize);
 }
 
 void PeerInbox::wake(PeerArrival& arrival) {
@@ -44,7 +54,7 @@ void PeerInbox::wake(PeerArrival& arrival) {
 void PeerInbox::arrived(TransferId transfer, std::int32_t status, Bytes data) {
   // First, because it may be refused: then the command still waits, for the end of the link.
   std::shared_ptr<KeptBytes> bytes;
-  if (status == 0 && !discarded_.contains(transfer)) bytes = std::make_shared<KeptBytes>(session_, data);
+  if (status == 0 && !discarded_.contains(transfer)) bytes = std::make_shared<KeptBytes>(session_.counters(), data);
   const std::shared_ptr<PeerArrival> arrival = arrival_of(transfer);
   if (!arrival) return;
   arrival->status = status;
@@ -71,6 +81,7 @@ void PeerInbox::clear() {
   awaited_.clear();
   early_.clear();
   discarded_.clear();
+  count_unmatched();
 }
 
 }  // namespace remotecl::server

@@ -6,6 +6,7 @@
 
 #include "runtime/base/ref_counted.h"
 #include "runtime/protocol/messages.h"
+#include "server/held_memory.h"
 
 namespace remotecl::server {
 
@@ -23,10 +24,7 @@ struct PeerArrival {
 // Small transfers of one link whose bytes or whose commands are not here yet. Needs the session's lock.
 class PeerInbox {
  public:
-  // Bytes that no command has asked for yet.
-  static constexpr std::size_t kEarlyMax = 1u << 20;
-
-  explicit PeerInbox(Session& session) : session_(session) {}
+  explicit PeerInbox(Session& session);
 
   // What a command waits for.
   std::shared_ptr<PeerArrival> await(TransferId transfer);
@@ -44,11 +42,14 @@ class PeerInbox {
  private:
   std::shared_ptr<PeerArrival> arrival_of(TransferId transfer);
   void wake(PeerArrival& arrival);
+  // What only one side has spoken of. Throws HeldTooMuch.
+  void count_unmatched();
 
   Session& session_;
   std::unordered_map<TransferId, std::shared_ptr<PeerArrival>> awaited_;
   std::unordered_map<TransferId, std::shared_ptr<PeerArrival>> early_;
   std::unordered_set<TransferId> discarded_;
+  HeldMemory held_;  // by early_ and discarded_; their bytes not included
 };
 
 }  // namespace remotecl::server

@@ -32,10 +32,11 @@ PeerLink::PeerLink(Session& session, PeerId peer, LinkId id, const Secret& secre
       secret_(secret),
       control_(make_stream(std::move(control), StreamKind::kControl)),
       bulk_(make_stream(std::move(bulk), StreamKind::kBulk)),
-      outbox_(*control_),
+      outbox_(*control_, session.counters()),
       bulk_receiver_(session, outbox_, BulkReceiver::Pushes::kRefused),
       bulk_sender_(session, [this] { close(); }),
-      inbox_(session) {}
+      inbox_(session),
+      unmatched_(session.counters()) {}
 
 bool PeerLink::lost() const {
   MutexLock lock(mutex_);
@@ -91,9 +92,13 @@ void PeerLink::fail(const std::exception& error) {
 
 void PeerLink::serve() {
   MessageBuffer buffer;
+  HeldMemory received(session_.counters());
   EventPoller poller;
   bool broken = false;
   while (!broken) {
+    if (!received.try_follow(buffer.next_excess())) {
+      return fail(HeldTooMuch("a peer's message is longer than the limit host-memory allows"));
+    }
     const std::size_t count = poller.read_some(*control_, buffer.space());
     if (count == 0) return;
     buffer.commit(count);
@@ -158,9 +163,9 @@ void PeerLink::execute(std::uint16_t code, Bytes payload) {
   }
 }
 
-template <class Table>
-void PeerLink::check_unmatched(const Table& table) {
-  if (table.size() >= kUnmatchedMax) throw ProtocolError("a peer speaks of too many transfers that are not known");
+std::uint64_t PeerLink::unmatched_size() const {
+  constexpr std::uint64_t kEach = 64;  // about
+  return kEach * (pulled_early_.size() + dropped_early_.size() + refused_.size() + unacknowledged_.size());
 }
 
 void PeerLink::take(const PeerSignal& message) {
@@ -174,6 +179,7 @@ void PeerLink::take(const PeerAck& message) {
     throw ProtocolError("a peer acknowledges signals that it did not get");
   }
   for (; acknowledged_ < message.signals; ++acknowledged_) unacknowledged_.pop_front();
+  unmatched_.follow(unmatched_size());
 }
 
 void PeerLink::take(const PeerData& message) {
@@ -184,8 +190,8 @@ void PeerLink::take(const PeerData& message) {
     MutexLock lock(mutex_);
     failed = bulk_receiver_.cancel(message.transfer);
     if (!failed) {
-      check_unmatched(refused_);
       refused_.emplace(message.transfer, status);
+      unmatched_.follow(unmatched_size());
       return;
     }
   }
@@ -198,8 +204,8 @@ void PeerLink::take(const PullTransfer& message) {
   MutexLock lock(mutex_);
   const auto at = offers_.find(message.transfer);
   if (at == offers_.end()) {
-    check_unmatched(pulled_early_);
     pulled_early_.insert(message.transfer);
+    unmatched_.follow(unmatched_size());
     return;
   }
   bulk_sender_.post(std::move(at->second));
@@ -212,8 +218,8 @@ void PeerLink::take(const DropTransfer& message) {
     MutexLock lock(mutex_);
     const auto at = offers_.find(message.transfer);
     if (at == offers_.end()) {
-      check_unmatched(dropped_early_);
       dropped_early_.insert(message.transfer);
+      unmatched_.follow(unmatched_size());
       return;
     }
     dropped = std::move(at->second);
@@ -228,7 +234,7 @@ void PeerLink::signal(EventId event, std::int32_t status) {
     if (!lost_) {
       unacknowledged_.push_back({event, status});
       outbox_.send(PeerSignal{event, status});
-      if (unacknowledged_.size() > kUnmatchedMax) close();
+      if (!unmatched_.try_follow(unmatched_size())) close();
       return;
     }
   }
@@ -318,6 +324,7 @@ void PeerLink::give_up() {
     unacknowledged.swap(unacknowledged_);
     for (auto& [id, transfer] : offers_) failed.push_back(std::move(transfer));
     offers_.clear();
+    unmatched_.follow(0);
   }
   for (auto& transfer : bulk_sender_.stop()) failed.push_back(std::move(transfer));
   for (auto& transfer : bulk_receiver_.take_all()) failed.push_back(std::move(transfer));

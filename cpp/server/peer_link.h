@@ -81,8 +81,6 @@ class PeerLink final : public RefCounted {
   std::int32_t take_refusal(TransferId transfer) EXCLUDES(mutex_);
 
  private:
-  // Transfers that only one side has heard of, and signals that the peer has not acknowledged.
-  static constexpr std::size_t kUnmatchedMax = 1u << 20;
   static constexpr std::uint64_t kSignalsPerAck = 64;
 
   struct Signal {
@@ -107,8 +105,7 @@ class PeerLink final : public RefCounted {
   void take(const DropTransfer&) EXCLUDES(mutex_);
   void give_up() EXCLUDES(mutex_);
   std::string end_of_streams() const;
-  template <class Table>
-  static void check_unmatched(const Table& table);
+  std::uint64_t unmatched_size() const REQUIRES(mutex_);
 
   Session& session_;
   const PeerId peer_;
@@ -134,6 +131,7 @@ class PeerLink final : public RefCounted {
   std::unordered_set<TransferId> pulled_early_ GUARDED_BY(mutex_);   // before the offer
   std::unordered_set<TransferId> dropped_early_ GUARDED_BY(mutex_);  // before the offer
   std::unordered_map<TransferId, std::int32_t> refused_ GUARDED_BY(mutex_);
+  HeldMemory unmatched_ GUARDED_BY(mutex_);  // by these three and unacknowledged_
 
   std::thread reader_;
   std::thread bulk_reader_;

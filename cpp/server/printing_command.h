@@ -20,7 +20,11 @@ struct PrintingCommand {
     kept = true;
   }
   cl_int issue(Issue& issue) {
-    if (!kept) keep(*session);
+    try {
+      if (!kept) keep(*session);
+    } catch (const HeldTooMuch& refusal) {
+      return session->issuer().refused(refusal);
+    }
     session->print(issue, [command = command](Issue& later) mutable { return command.issue(later); });
     return CL_SUCCESS;
   }

@@ -20,21 +20,31 @@ bool ArgumentTraits::takes(ArgumentKind given) const {
   }
 }
 
-Program::Program(ProgramOrigin origin, std::shared_ptr<std::atomic<std::uint64_t>> session_bytes)
-    : origin_(origin), session_bytes_(std::move(session_bytes)) {}
+namespace {
+
+constexpr std::uint64_t kNativeSize = 64u << 10;  // of a native program, about
+
+std::uint64_t size_of(const ProgramTraits& traits) {
+  std::uint64_t size = 0;
+  for (const auto& [name, kernel] : traits) {
+    size += name.size() + sizeof name + sizeof kernel + kernel.arguments.size() * sizeof(ArgumentTraits);
+  }
+  return size;
+}
+
+}  // namespace
+
+Program::Program(ProgramOrigin origin, const Ref<SessionCounters>& counters)
+    : origin_(origin), held_(counters, sizeof(Program)), held_native_(counters) {}
 
 Program::~Program() {
-  *session_bytes_ -= code_.size();
-  for (const auto& [device, code] : codes_) *session_bytes_ -= code.size();
-  for (const auto& [constant, value] : constants_) *session_bytes_ -= value.size();
   for (const auto& [device, native] : native_) {
     if (native.program != nullptr) clReleaseProgram(native.program);
   }
 }
 
 void Program::keep(std::string& code, Bytes bytes) {
-  *session_bytes_ += bytes.size();
-  *session_bytes_ -= code.size();
+  held_.resize(held_.size() + bytes.size() - code.size());
   code = as_text(bytes);
   look_for_prints(code);
   if (origin_ == ProgramOrigin::kIl && &code == &code_ && spirv_may_print(code)) note_prints();
@@ -124,6 +134,9 @@ void Program::set_native(const Device& device, cl_program program, bool executab
   Native& native = native_[&device];
   if (native.program != nullptr) clReleaseProgram(native.program);
   native = {program, executable, std::move(traits)};
+  std::uint64_t size = 0;
+  for (const auto& [each, of_device] : native_) size += kNativeSize + size_of(of_device.traits);
+  held_native_.resize(size);
 }
 
 cl_program Program::native(const Device& device) const {

@@ -12,6 +12,7 @@
 #include "runtime/protocol/messages.h"
 #include "server/cl.h"
 #include "server/device.h"
+#include "server/held_memory.h"
 
 namespace remotecl::server {
 
@@ -37,11 +38,11 @@ enum class ProgramOrigin { kSource, kBinaries, kIl, kBuiltInKernels, kLink };
 // builds, once the session has the program; the native programs need the session's lock.
 class Program final : public RefCounted {
  public:
-  // `session_bytes` counts what programs of a session keep.
-  Program(ProgramOrigin origin, std::shared_ptr<std::atomic<std::uint64_t>> session_bytes);
+  // Throws HeldTooMuch.
+  Program(ProgramOrigin origin, const Ref<SessionCounters>& counters);
   ~Program() override;
 
-  // The source or IL, for all devices.
+  // The source or IL, for all devices. Throws HeldTooMuch, as the next two do.
   void set_code(Bytes code);
   // The binary, or the names of built-in kernels, for one device.
   void set_code(const Device& device, Bytes code);
@@ -62,7 +63,7 @@ class Program final : public RefCounted {
   void note_prints() { prints_.store(true, std::memory_order_relaxed); }
 
   // The result of the last build, compilation or link, also of one that failed; or a program that is not built.
-  // Takes the reference.
+  // Takes the reference. Throws HeldTooMuch.
   void set_native(const Device& device, cl_program program, bool executable, ProgramTraits traits);
   // That program, still owned by this object; null when there was none.
   cl_program native(const Device& device) const;
@@ -82,7 +83,8 @@ class Program final : public RefCounted {
   cl_program make_native(cl_context context, const Device& device, cl_int& error) const;
 
   const ProgramOrigin origin_;
-  const std::shared_ptr<std::atomic<std::uint64_t>> session_bytes_;
+  HeldMemory held_;         // on the thread that builds
+  HeldMemory held_native_;  // by native_; needs the session's lock
   std::string code_;
   std::map<const Device*, std::string> codes_;
   std::map<std::uint32_t, std::string> constants_;  // specialization constants

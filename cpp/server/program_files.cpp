@@ -23,6 +23,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t kPathSizeMax = 4096;
+constexpr int kAttemptsMax = 800;  // to get a folder that others make and remove, or a hundred other ones
 
 // FNV-1a. Names a folder only: that its content is the right one is compared.
 class Hash {
@@ -209,6 +210,9 @@ PlacedFiles ProgramFiles::place(const ClientFiles& files) {
   fs::path folder;
   int lock = -1;
   for (int attempt = 0; lock < 0; ++attempt) {
+    if (attempt > kAttemptsMax) {
+      throw fs::filesystem_error("cannot use a folder", folder, std::error_code(EBUSY, std::generic_category()));
+    }
     folder = base_ / (hash.text() + "-" + std::to_string(attempt / 8));
     if (!fs::is_directory(folder)) {
       const fs::path made = scratch_folder(base_);

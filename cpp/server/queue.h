@@ -58,9 +58,10 @@ class Queue final : public RefCounted {
   // Out of order: the last held barrier, and everything held for those commands that wait for all.
   EventId tail = 0;
   std::vector<EventId> held;
-  std::size_t sweep_at = 64;  // size of `held` at which ended ones are removed
-  bool touched = false;       // has commands since its last flush
-  TraceSpan span;             // of traced commands since then whose end nobody has asked for
+  std::size_t sweep_at = 64;    // size of `held` at which ended ones are removed
+  std::uint64_t uncounted = 0;  // commands that the driver was given and DriverBacklog does not know of
+  bool touched = false;         // has commands since its last flush
+  TraceSpan span;               // of traced commands since then whose end nobody has asked for
 
  private:
   const ObjectId id_;

@@ -9,6 +9,7 @@
 
 #include "runtime/greeting/channels.h"
 #include "server/event_poller.h"
+#include "server/kept_bytes.h"
 #include "server/log.h"
 #include "server/protocol_error.h"
 
@@ -36,10 +37,10 @@ struct Dispatch {
       session.handle(message);
     } else {
       ProgramWork work = session.work_of(message);
-      auto copy = std::make_shared<std::vector<std::byte>>(payload.begin(), payload.end());
+      auto copy = std::make_shared<KeptBytes>(session.counters_, payload);
       session.builds_.post([&session, work = std::move(work), copy] {
         try {
-          session.work(decode<Message>(*copy), work);
+          session.work(decode<Message>(copy->bytes()), work);
         } catch (const std::exception& error) {
           session.close(error.what());
         }
@@ -87,8 +88,8 @@ Session::Session(const Shared& shared, std::unique_ptr<Connection> control, cons
       grant_(std::move(grant)),
       address_(address),
       counters_(make_ref<SessionCounters>(grant_->memory())),
-      outbox_(*control_),
-      issuer_(*this, outbox_, *counters_) {
+      outbox_(*control_, counters_),
+      issuer_(*this, outbox_, counters_) {
   const unsigned channels = bulk_channels(static_cast<unsigned>(grant_->devices().size()));
   for (unsigned number = 0; number < channels; ++number) {
     channels_.push_back(std::make_unique<BulkChannel>(*this, outbox_, number));
@@ -122,24 +123,30 @@ void Session::run() {
 
 void Session::serve() {
   MessageBuffer buffer;
+  HeldMemory received(counters_);
   EventPoller poller;
   for (;;) {
+    received.follow(buffer.next_excess());
     const std::size_t count = poller.read_some(*control_, buffer.space());
     if (count == 0) return;
     buffer.commit(count);
     shared_.activity.note(id_);
     for (bool has_more = true; has_more;) {
       Ref<DeviceTurn> full;
+      bool is_far_ahead = false;
       {
         LeavingLock lock(mutex_);
         has_more = execute_some(buffer, poller);
+        count_tables();
         settle();
         full = issuer_.take_full();
+        is_far_ahead = issuer_.take_far_ahead();
       }
       outbox_.flush();
-      if (!full) continue;
+      if (!full && !is_far_ahead) continue;
       poller.leave();
-      full->wait();
+      if (full) full->wait();
+      if (is_far_ahead) backlog_->wait();
     }
   }
 }
@@ -156,7 +163,10 @@ bool Session::execute_some(MessageBuffer& buffer, EventPoller& poller) {
     } else {
       execute_traced(code, flags, payload);
     }
-    if (i % EventPoller::kMessagesPerLook == 0) poller.leave();
+    if (i % EventPoller::kMessagesPerLook == 0) {
+      poller.leave();
+      count_tables();
+    }
     if (issuer_.is_full()) return true;
   }
 }
@@ -175,6 +185,14 @@ void Session::execute_traced(std::uint16_t code, std::uint16_t flags, Bytes payl
   issuer_.trace_next(++traced_commands_);
   execute(code, payload);
   if (!issuer_.trace_taken()) throw ProtocolError("a message that is no command asks for its times");
+}
+
+void Session::count_tables() {
+  // About, with their places in the tables. A queue may have a block for small writes.
+  constexpr std::uint64_t kObjectSize = 256, kQueueSize = BlockPool::kBlockSize + 16384;
+  const std::uint64_t objects = buffers_.size() + images_.size() + samplers_.size() + programs_.size() +
+                                kernels_.size() + command_buffers_.size() + progress_.size();
+  tables_.follow(objects * kObjectSize + queues_.size() * kQueueSize + issuer_.table_size());
 }
 
 void Session::settle() {

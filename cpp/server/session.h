@@ -24,6 +24,7 @@
 #include "server/bulk_channel.h"
 #include "server/command_buffer.h"
 #include "server/event_poller.h"
+#include "server/held_memory.h"
 #include "server/image.h"
 #include "server/issuer.h"
 #include "server/kernel.h"
@@ -65,6 +66,12 @@ struct Shared {
 struct ProgramWork {
   Ref<Program> program;
   std::vector<Ref<Program>> others;
+};
+
+// Buffers that commands may still use.
+struct KeptBuffers {
+  std::vector<Ref<Buffer>> buffers;
+  HeldMemory held;
 };
 
 // One client. The server and whoever has work of it in flight own it. Threads: the control connection's reads
@@ -155,19 +162,26 @@ class Session final : public RefCounted {
   // For the daemon's status. Any thread.
   const Address& address() const { return address_; }
   std::chrono::steady_clock::time_point begun() const { return begun_; }
-  SessionCounters& counters() const { return *counters_; }
+  const Ref<SessionCounters>& counters() const { return counters_; }
   Client client() const EXCLUDES(client_mutex_);
   Traffic traffic() const;
   // Sees to it that it becomes known when what the driver has now has ended; not at once when the lock is in use.
   void find_ends();
+  // The driver has so much of what the queue was given, until that has ended. True: the session is to wait. With the
+  // lock.
+  bool count_backlog(Queue& queue, std::uint64_t size);
+  // What keeps an answer that comes later takes until it goes. Throws HeldTooMuch. Any thread.
+  std::shared_ptr<const HeldMemory> hold_answer() const {
+    constexpr std::uint64_t kSize = 1024;  // with the driver's part, about
+    return std::make_shared<const HeldMemory>(counters_, kSize);
+  }
 
   Outbox& outbox() { return outbox_; }                                     // any thread
   StripeTable& stripes() { return stripes_; }                              // any thread
   PeerTable& peers() { return peers_; }                                    // any thread
   Issuer& issuer() { return issuer_; }                                     // with the lock
   std::shared_ptr<ArgumentSnapshot> snapshot(const DeviceKernel& kernel);  // with the lock
-  void let_go(std::list<std::vector<Ref<Buffer>>>::iterator kept);         // with the lock
-  std::atomic<std::uint64_t>& kept_bytes() { return kept_bytes_; }         // any thread
+  void let_go(std::list<KeptBuffers>::iterator kept);                      // with the lock
 
  private:
   friend struct Dispatch;
@@ -180,6 +194,8 @@ class Session final : public RefCounted {
   void execute_traced(std::uint16_t code, std::uint16_t flags, Bytes payload) REQUIRES(mutex_);
   void settle() REQUIRES(mutex_);
   void note_over();
+  // Counts what the messages so far have left in the tables. Throws HeldTooMuch.
+  void count_tables();
   void tear_down();
 
   void handle(const Ping&);
@@ -298,8 +314,9 @@ class Session final : public RefCounted {
   void printed(Issue& issue, cl_int error);
   Ref<Program> add_program(ObjectId id, ProgramOrigin origin);
   Ref<Program> existing_program(ObjectId id);
-  void check_program_bytes() const;
   void stop_if_over() const;
+  template <class Message, class Build>
+  void with_files(const Message& message, Program& program, Build&& build);
   template <class Build>
   void build_each(const Array<std::uint32_t>& devices, Token token, Program& program, Build&& build);
 
@@ -323,8 +340,8 @@ class Session final : public RefCounted {
   std::atomic<unsigned> channel_count_{1};                           // of these, in use
   std::atomic<std::chrono::steady_clock::time_point> over_since_{};  // the epoch: it is not over
   std::atomic<bool> trace_hurried_{false};                           // somebody waits for the times of traced commands
-  std::atomic<std::uint64_t> kept_bytes_{0};                         // inline data of commands that wait
   SubDeviceTable sub_devices_;                                       // before everything that may refer to one
+  HeldMemory sub_device_memory_{counters_};                          // with the lock
   const Ref<BlockPool> blocks_ = make_ref<BlockPool>();
 
   Mutex mutex_;
@@ -334,21 +351,18 @@ class Session final : public RefCounted {
   std::uint64_t traced_commands_ = 0;  // so far
   ObjectTable<Queue> queues_;
   ObjectTable<Buffer> buffers_;
-  std::map<std::uint64_t, Ref<Buffer>> svm_;        // allocations by address; they are in buffers_, too
-  std::list<std::vector<Ref<Buffer>>> letting_go_;  // kept for commands that were sent before their release
+  std::map<std::uint64_t, Ref<Buffer>> svm_;  // allocations by address; they are in buffers_, too
+  std::list<KeptBuffers> letting_go_;         // kept for commands that were sent before their release
   std::unordered_map<TransferId, Ref<TransferProgress>> progress_;
   ObjectTable<Image> images_;
   ObjectTable<Sampler> samplers_;
   ObjectTable<Program> programs_;
   ObjectTable<Kernel> kernels_;
-  // In all command buffers; shared with them, as a waiting replay may outlive the session for a moment.
-  const std::shared_ptr<std::atomic<std::uint64_t>> recorded_commands_ =
-      std::make_shared<std::atomic<std::uint64_t>>(0);
   ObjectTable<CommandBuffer> command_buffers_;
   // Buffers, images and samplers so far: kernel arguments are checked again when it has changed.
   std::uint64_t released_arguments_ = 0;
-  // Of program sources and binaries. Shared with the programs, which may outlive the session for a moment.
-  const std::shared_ptr<std::atomic<std::uint64_t>> program_bytes_ = std::make_shared<std::atomic<std::uint64_t>>(0);
+  const Ref<DriverBacklog> backlog_ = make_ref<DriverBacklog>(counters_);
+  HeldMemory tables_{counters_};  // what the tables above, the issuer's and what they name take
 
   PeerTable peers_{*this};
   StagingPool rings_;

@@ -37,14 +37,15 @@ GuestWords GuestWords::of(const Arrival& arrival) {
 }
 
 LimitWords LimitWords::of(const Limits& limits) {
-  return {limits.device_memory.value_or(kNoLimit), limits.queued_commands.value_or(kNoLimit),
-          limits.bandwidth.value_or(kNoLimit), limits.command_seconds.value_or(kNoLimit),
-          std::bit_cast<std::uint64_t>(limits.weight.value_or(1))};
+  return {limits.device_memory.value_or(kNoLimit),   limits.host_memory.value_or(kNoLimit),
+          limits.queued_commands.value_or(kNoLimit), limits.bandwidth.value_or(kNoLimit),
+          limits.command_seconds.value_or(kNoLimit), std::bit_cast<std::uint64_t>(limits.weight.value_or(1))};
 }
 
 Limits LimitWords::limits() const {
   Limits limits;
   limits.device_memory = limit(device_memory);
+  limits.host_memory = limit(host_memory);
   limits.queued_commands = limit(queued_commands);
   limits.bandwidth = limit(bandwidth);
   limits.command_seconds = limit(command_seconds);

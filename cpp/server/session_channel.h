@@ -47,8 +47,8 @@ inline constexpr std::uint64_t kNoLimit = UINT64_MAX;
 
 // Those limits that a session's process keeps.
 struct LimitWords {
-  std::uint64_t device_memory, queued_commands, bandwidth, command_seconds, weight;
-  REMOTECL_FIELDS(device_memory, queued_commands, bandwidth, command_seconds, weight)
+  std::uint64_t device_memory, host_memory, queued_commands, bandwidth, command_seconds, weight;
+  REMOTECL_FIELDS(device_memory, host_memory, queued_commands, bandwidth, command_seconds, weight)
 
   static LimitWords of(const Limits& limits);
   Limits limits() const;

@@ -30,6 +30,8 @@ class SessionCounters final : public RefCounted {
     for (std::size_t device = 0; device < memory_->devices(); ++device) memory.push_back(memory_->used(device));
     return memory;
   }
+  // For HeldMemory.
+  MemoryQuota& quota() const { return *memory_; }
 
  private:
   // There is one writer at a time: no need for the price of an atomic addition.

@@ -102,7 +102,7 @@ class SessionProcess {
                                make_ref<Counters>(User::counters_of_user(devices), std::move(user_counters)));
     user->begin_session();
     return std::make_unique<Grant>(std::move(user), of_session, driver_,
-                                   make_ref<Counters>(devices, std::move(own_counters)));
+                                   make_ref<Counters>(MemoryQuota::counters(devices), std::move(own_counters)));
   }
 
   void further(SessionChannel::Packet packet) {

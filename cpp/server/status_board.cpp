@@ -38,9 +38,9 @@ StatusReport::OfSession told(Session& session, bool is_own) {
           client.process,
           milliseconds_since(session.begun()),
           over ? std::max<std::uint64_t>(1, milliseconds_since(*over)) : 0,
-          session.counters().commands(),
+          session.counters()->commands(),
           session.traffic(),
-          session.counters().memory()};
+          session.counters()->memory()};
 }
 
 StatusReport::OfDevice told(Device& device) {
@@ -88,7 +88,7 @@ void StatusBoard::remove(Session& session) {
   const Traffic peers = sum(session.peers().traffic());
   MutexLock lock(mutex_);
   past_.begun += 1;
-  past_.commands += session.counters().commands();
+  past_.commands += session.counters()->commands();
   past_.clients += session.traffic();
   past_.peers += peers;
   sessions_.erase(&session);
@@ -106,7 +106,7 @@ StatusReport::Totals StatusBoard::totals() const {
   totals.sessions = sessions_.size();
   totals.begun += sessions_.size();
   for (const auto& [key, session] : sessions_) {
-    totals.commands += session->counters().commands();
+    totals.commands += session->counters()->commands();
     totals.clients += session->traffic();
     totals.peers += sum(session->peers().traffic());
   }

@@ -10,11 +10,15 @@ Device* SubDeviceTable::find(std::uint32_t index) const {
   return at == live_.end() ? nullptr : at->second;
 }
 
-bool SubDeviceTable::add(std::unique_ptr<Device> device) {
+void SubDeviceTable::add(std::unique_ptr<Device> device) {
   MutexLock lock(mutex_);
-  if (all_.size() >= kEverMax || !live_.emplace(device->index(), device.get()).second) return false;
+  live_.emplace(device->index(), device.get());
   all_.push_back(std::move(device));
-  return true;
+}
+
+std::size_t SubDeviceTable::ever() const {
+  MutexLock lock(mutex_);
+  return all_.size();
 }
 
 Device* SubDeviceTable::take(std::uint32_t index) {

@@ -16,14 +16,14 @@ namespace remotecl::server {
 class SubDeviceTable {
  public:
   Device* find(std::uint32_t index) const EXCLUDES(mutex_);
-  // False when the index is in use, or when the session has had too many already.
-  bool add(std::unique_ptr<Device> device) EXCLUDES(mutex_);
+  // REQUIRES: the index is not in use.
+  void add(std::unique_ptr<Device> device) EXCLUDES(mutex_);
+  // How many there have been.
+  std::size_t ever() const EXCLUDES(mutex_);
   // The device that was there, or null. The caller closes it.
   Device* take(std::uint32_t index) EXCLUDES(mutex_);
 
  private:
-  static constexpr std::size_t kEverMax = 1u << 18;
-
   mutable Mutex mutex_;
   std::map<std::uint32_t, Device*> live_ GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<Device>> all_ GUARDED_BY(mutex_);

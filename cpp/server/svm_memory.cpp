@@ -9,6 +9,8 @@
 namespace remotecl::server {
 namespace {
 
+// Nothing lies below where pointers that are null, and something beyond, point to: as root it could.
+constexpr std::uint64_t kUserSpaceBegin = std::uint64_t{1} << 32;
 constexpr std::uint64_t kUserSpaceEnd = std::uint64_t{1} << 47;
 
 bool is_sound(const SvmRequest& request) {
@@ -21,7 +23,8 @@ bool is_sound(const SvmRequest& request) {
 
 std::byte* map_pages(std::uint64_t address, std::uint64_t size) {
   const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-  if (address == 0 || address % page != 0 || address >= kUserSpaceEnd || size > kUserSpaceEnd - address) return nullptr;
+  if (address < kUserSpaceBegin || address % page != 0) return nullptr;
+  if (address >= kUserSpaceEnd || size > kUserSpaceEnd - address) return nullptr;
   void* const wanted = reinterpret_cast<void*>(address);
   void* const pages = ::mmap(wanted, size, PROT_READ | PROT_WRITE,
                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);

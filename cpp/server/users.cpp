@@ -6,6 +6,14 @@ namespace remotecl::server {
 namespace {
 
 constexpr std::uint64_t kCommandSecondsMax = 1'000'000'000;
+// Of who is given no limit of the host's memory: enough for programs that have much under way, and too little to bring
+// a machine down.
+constexpr std::uint64_t kSessionHostMemory = std::uint64_t{1} << 30;
+constexpr std::uint64_t kUserHostMemory = std::uint64_t{4} << 30;
+
+MemoryLimits memory_limits(const Limits& limits, std::uint64_t host) {
+  return {limits.device_memory.value_or(UINT64_MAX), limits.host_memory.value_or(host)};
+}
 
 Ref<Pace> pace_of(const Limits& limits, const Ref<Counters>& counters, std::size_t index) {
   return limits.bandwidth ? make_ref<Pace>(*limits.bandwidth, counters, index) : Ref<Pace>();
@@ -39,16 +47,16 @@ User::User(std::string name, Limits limits, std::size_t devices, Ref<Counters> c
     : name_(std::move(name)),
       limits_(std::move(limits)),
       counters_(std::move(counters)),
-      memory_(make_ref<MemoryQuota>(devices, counters_, limits_.device_memory, nullptr)),
-      pace_(pace_of(limits_, counters_, devices)),
+      memory_(make_ref<MemoryQuota>(devices, counters_, memory_limits(limits_, kUserHostMemory), nullptr)),
+      pace_(pace_of(limits_, counters_, MemoryQuota::counters(devices))),
       sessions_(std::make_shared<std::atomic<std::uint64_t>>(0)) {}
 
 User::User(const User& former, Limits limits, std::size_t devices)
     : name_(former.name_),
       limits_(std::move(limits)),
       counters_(former.counters_),
-      memory_(make_ref<MemoryQuota>(devices, counters_, limits_.device_memory, nullptr)),
-      pace_(pace_of(limits_, counters_, devices)),
+      memory_(make_ref<MemoryQuota>(devices, counters_, memory_limits(limits_, kUserHostMemory), nullptr)),
+      pace_(pace_of(limits_, counters_, MemoryQuota::counters(devices))),
       sessions_(former.sessions_) {}
 
 bool User::begin_session() {
@@ -63,8 +71,8 @@ bool User::begin_session() {
 Grant::Grant(Ref<User> user, const Limits& of_session, const NativeDriver& driver, Ref<Counters> counters)
     : user_(std::move(user)),
       of_session_(of_session),
-      memory_(make_ref<MemoryQuota>(driver.devices().size(), std::move(counters), of_session.device_memory,
-                                    user_->memory())),
+      memory_(make_ref<MemoryQuota>(driver.devices().size(), std::move(counters),
+                                    memory_limits(of_session, kSessionHostMemory), user_->memory())),
       devices_(driver.devices().size(), true),
       device_memory_max_(smaller(of_session.device_memory, user_->limits().device_memory).value_or(UINT64_MAX)),
       queued_commands_max_(smaller(of_session.queued_commands, user_->limits().queued_commands)) {
@@ -136,7 +144,8 @@ Ref<User> Users::make_user(std::string name, Limits limits, std::size_t devices,
 
 std::unique_ptr<Grant> Users::grant(const Ref<User>& user, const NativeDriver& driver) const {
   try {
-    return std::make_unique<Grant>(user, of_session_, driver, make_ref<Counters>(driver.devices().size(), whom_));
+    const std::size_t counters = MemoryQuota::counters(driver.devices().size());
+    return std::make_unique<Grant>(user, of_session_, driver, make_ref<Counters>(counters, whom_));
   } catch (...) {
     user->end_session();
     throw;

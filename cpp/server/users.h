@@ -24,7 +24,7 @@ class User final : public RefCounted {
   User(std::string name, Limits limits, std::size_t devices, Ref<Counters> counters);
   // The same one with other limits, for sessions to come: what the former sessions have counts on.
   User(const User& former, Limits limits, std::size_t devices);
-  static std::size_t counters_of_user(std::size_t devices) { return devices + 1; }
+  static std::size_t counters_of_user(std::size_t devices) { return MemoryQuota::counters(devices) + 1; }
 
   const std::string& name() const { return name_; }
   const Limits& limits() const { return limits_; }
@@ -48,7 +48,7 @@ class User final : public RefCounted {
 // What one session may have. It is among its user's sessions until it ends. Owned by the session.
 class Grant {
  public:
-  // `counters`: of the session's memory, one for each device. REQUIRES: user->begin_session() was true.
+  // `counters`: of the session's memory, as many as MemoryQuota says. REQUIRES: user->begin_session() was true.
   Grant(Ref<User> user, const Limits& of_session, const NativeDriver& driver, Ref<Counters> counters);
   ~Grant() { end(); }
   Grant(const Grant&) = delete;

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <algorithm>
+#include <bit>
+
 #include "runtime/base/bytes.h"
 #include "runtime/protocol/frames.h"
 
@@ -22,6 +25,15 @@ class MessageBuffer {
     return {buffer_.reserve(wanted), wanted};
   }
   void commit(std::size_t count) { buffer_.commit(count); }
+
+  // Memory that the next space() takes for a message longer than usual.
+  std::size_t next_excess() const {
+    const std::size_t left = buffer_.size() - begin_;
+    // It grows in powers of two.
+    const std::size_t size = std::max(buffer_.capacity(), std::bit_ceil(left + std::max(left, kReadSize)));
+    if (left == 0) return 0;
+    return size > kKeptBytesMax ? size : 0;
+  }
 
   // The next whole message, a view into the buffer that lasts until space(). kBroken: the length is out of bounds.
   Next next(std::uint16_t& code, Bytes& payload, std::uint16_t* flags = nullptr) {

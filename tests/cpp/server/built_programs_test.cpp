@@ -10,13 +10,19 @@ namespace {
 
 using server::BuildRecord;
 using server::BuiltPrograms;
+using server::Counters;
+using server::MemoryLimits;
+using server::MemoryQuota;
 using server::Program;
 using server::ProgramOrigin;
+using server::SessionCounters;
 
 constexpr char kSource[] = "kernel void f(global int* data, int value) { data[0] += value; }";
 
 Ref<Program> make_program(std::string_view source, ProgramOrigin origin = ProgramOrigin::kSource) {
-  auto program = make_ref<Program>(origin, std::make_shared<std::atomic<std::uint64_t>>(0));
+  const auto used = make_ref<Counters>(MemoryQuota::counters(0), Counters::For::kThisProcess);
+  const auto quota = make_ref<MemoryQuota>(0, used, MemoryLimits{}, nullptr);
+  auto program = make_ref<Program>(origin, make_ref<SessionCounters>(quota));
   program->set_code(as_bytes(source));
   return program;
 }

@@ -145,11 +145,11 @@ TEST_F(HostilePeerTest, FloodsAreBounded) {
   constexpr std::uint64_t kMany = (1u << 20) + 1000;
   const std::size_t before = resident_kib();
   using Out = ByteBuffer&;
-  flood([](Out out, auto id) { append_message(out, PeerSignal{id, 0}); }, kMany, "too many events");
-  flood([](Out out, auto id) { append_message(out, PullTransfer{id}); }, kMany, "too many transfers");
-  flood([](Out out, auto id) { append_message(out, DropTransfer{id}); }, kMany, "too many transfers");
-  flood([](Out out, auto id) { append_message(out, PeerData{id, -5, {}}); }, kMany, "too many transfers");
-  flood([](Out out, auto id) { append_message(out, PeerData{id, 0, {}}); }, kMany, "nobody asked for");
+  flood([](Out out, auto id) { append_message(out, PeerSignal{id, 0}); }, kMany, "host-memory");
+  flood([](Out out, auto id) { append_message(out, PullTransfer{id}); }, kMany, "host-memory");
+  flood([](Out out, auto id) { append_message(out, DropTransfer{id}); }, kMany, "host-memory");
+  flood([](Out out, auto id) { append_message(out, PeerData{id, -5, {}}); }, kMany, "host-memory");
+  flood([](Out out, auto id) { append_message(out, PeerData{id, 0, {}}); }, kMany, "host-memory");
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   constexpr std::size_t kGrowthKibMax = 3000 * 1024;  // they keep freed memory, and notes about it
 #else
@@ -157,7 +157,7 @@ TEST_F(HostilePeerTest, FloodsAreBounded) {
 #endif
   EXPECT_LT(resident_kib(), before + kGrowthKibMax);
   const std::vector<std::byte> data(kInlineDataMax);
-  flood([&data](Out out, auto id) { append_message(out, PeerData{id, 0, data}); }, 16500, "1 GiB");
+  flood([&data](Out out, auto id) { append_message(out, PeerData{id, 0, data}); }, 16500, "host-memory");
   // Only possible when the GiB is not counted any more.
   expect_usable();
 }

@@ -192,15 +192,15 @@ TEST_F(IsolationTest, SessionsEndWithTheServer) {
 
 // As two processes do, each of which has the memory at another address.
 TEST(IsolationCountersTest, ProcessesShareAQuotaAndAPace) {
-  const auto made = make_ref<server::Counters>(2, server::Counters::For::kSeveralProcesses);
-  const auto opened = make_ref<server::Counters>(2, server::Descriptor(::dup(made->descriptor())));
-  server::MemoryQuota here(1, made, 1000, nullptr), there(1, opened, 1000, nullptr);
+  const auto made = make_ref<server::Counters>(3, server::Counters::For::kSeveralProcesses);
+  const auto opened = make_ref<server::Counters>(3, server::Descriptor(::dup(made->descriptor())));
+  server::MemoryQuota here(1, made, {1000}, nullptr), there(1, opened, {1000}, nullptr);
   EXPECT_TRUE(here.reserve(0, 600));
   EXPECT_FALSE(there.reserve(0, 600));
   EXPECT_EQ(there.used(0), 600u);
   here.give_back_all();
   EXPECT_TRUE(there.reserve(0, 600));
-  server::Pace ours(1000, made, 1), theirs(1000, opened, 1);
+  server::Pace ours(1000, made, 2), theirs(1000, opened, 2);
   EXPECT_EQ(theirs.debt(), 0s);
   ours.take(100'000);
   EXPECT_GT(theirs.debt(), 90s);
