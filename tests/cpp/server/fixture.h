@@ -26,6 +26,8 @@ inline std::optional<server::ProcessCommand> isolation() {
 // A daemon in this process, on a port of its own, over the machine's OpenCL driver.
 class ServerTest : public ::testing::Test {
  protected:
+  explicit ServerTest(LimitsTable limits = {}) : limits_(std::move(limits)) {}
+
   Address address() const { return server_.address(); }
   std::unique_ptr<Connection> connect() { return tcp::connect(address(), std::chrono::seconds(5)); }
 
@@ -56,12 +58,13 @@ class ServerTest : public ::testing::Test {
     EXPECT_THROW(client.ping(), std::runtime_error);
   }
 
+  LimitsTable limits_;
   // With REMOTECL_TEST_ISOLATE in the environment sessions have processes of their own.
   server::Server server_{Address{"127.0.0.1", 0},
                          "0",
                          {},
                          {},
-                         {},
+                         limits_,
                          std::getenv("REMOTECL_TEST_ISOLATE") != nullptr ? isolation() : std::nullopt};
 };
 

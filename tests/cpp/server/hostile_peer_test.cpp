@@ -124,7 +124,17 @@ TEST_F(HostilePeerTest, AcknowledgementOfWhatWasNotSent) {
   expect_only_link_ends("acknowledges");
 }
 
-TEST_F(HostilePeerTest, FloodsAreBounded) {
+class HostilePeerFloodTest : public HostilePeerTest {
+ protected:
+  HostilePeerFloodTest() : HostilePeerTest(limits()) {}
+  static LimitsTable limits() {
+    LimitsTable limits;
+    limits.session.host_memory = 48u << 20;
+    return limits;
+  }
+};
+
+TEST_F(HostilePeerFloodTest, FloodsAreBounded) {
   // Nobody takes the rest once the link has ended.
   const auto flood = [this](auto&& add, std::uint64_t count, const std::string& words) {
     join();
@@ -153,12 +163,12 @@ TEST_F(HostilePeerTest, FloodsAreBounded) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   constexpr std::size_t kGrowthKibMax = 3000 * 1024;  // they keep freed memory, and notes about it
 #else
-  constexpr std::size_t kGrowthKibMax = 600 * 1024;
+  constexpr std::size_t kGrowthKibMax = 300 * 1024;
 #endif
   EXPECT_LT(resident_kib(), before + kGrowthKibMax);
   const std::vector<std::byte> data(kInlineDataMax);
   flood([&data](Out out, auto id) { append_message(out, PeerData{id, 0, data}); }, 16500, "host-memory");
-  // Only possible when the GiB is not counted any more.
+  // Only possible when those bytes are not counted any more.
   expect_usable();
 }
 

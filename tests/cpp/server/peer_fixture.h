@@ -9,7 +9,7 @@ class PeerTest : public ServerTest {
  protected:
   static constexpr PeerId kFirst = 1, kSecond = 2;
 
-  PeerTest() {
+  explicit PeerTest(LimitsTable limits = {}) : ServerTest(std::move(limits)) {
     for (RawClient* client : {&a_, &b_}) client->control().set_read_timeout(std::chrono::seconds(20));
     a_queue_ = a_.make_queue();
     b_queue_ = b_.make_queue();
@@ -94,6 +94,8 @@ class PeerTest : public ServerTest {
 // A test that plays the other server: A is real, this end of the link is not.
 class HostilePeerTest : public PeerTest {
  protected:
+  explicit HostilePeerTest(LimitsTable limits = {}) : PeerTest(std::move(limits)) {}
+
   // A accepts, the test connects with both connections.
   void join(Secret secret = secret_of(9)) {
     const LinkId id = ++links_;
