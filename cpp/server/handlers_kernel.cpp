@@ -106,11 +106,16 @@ cl_int Session::set_arguments(DeviceKernel& kernel, Device& device, const Sequen
       error = CL_INVALID_ARG_INDEX;
       return;
     }
-    try {
-      kernel.set(argument);
-    } catch (const HeldTooMuch& refusal) {
-      error = issuer_.refused(refusal);
-      return;
+    StoredArgument& stored = kernel.arguments[argument.index];
+    if (stored.fits(argument.value.size())) [[likely]] {
+      stored.set(argument);
+    } else {
+      try {
+        kernel.set(argument);
+      } catch (const HeldTooMuch& refusal) {
+        error = issuer_.refused(refusal);
+        return;
+      }
     }
     if (!kernel.stale && error == CL_SUCCESS) error = set_argument(kernel, device, argument.index);
   });

@@ -82,12 +82,6 @@ void Issuer::close_span(Queue& queue) {
 }
 
 void Issuer::clear_collected() {
-  // Of an unusually long wait list.
-  constexpr std::size_t kKeptMax = 8192;
-  if (native_waits_.capacity() + graph_waits_.capacity() > kKeptMax) {
-    native_waits_ = {};
-    graph_waits_ = {};
-  }
   native_waits_.clear();
   graph_waits_.clear();
   dependency_failed_ = false;
@@ -432,6 +426,12 @@ void Issuer::flush_queues() {
     if (queue->native() != nullptr) clFlush(queue->native());
   }
   touched_.clear();
+  // Of an unusually long wait list.
+  constexpr std::size_t kKeptMax = 8192;
+  if (native_waits_.capacity() + graph_waits_.capacity() > kKeptMax) {
+    native_waits_ = {};
+    graph_waits_ = {};
+  }
 }
 
 void Issuer::drop_all() {
