@@ -367,8 +367,17 @@ void Issuer::signal_by(PeerId peer, EventId id, std::int32_t status) {
     }
     return signal(id, status);
   }
-  if (early_signals_[peer].emplace(id, status).second) ++early_count_;
-  count_early();
+  auto& early = early_signals_[peer];
+  if (early.emplace(id, status).second) ++early_count_;
+  try {
+    count_early();
+  } catch (const HeldTooMuch&) {
+    // Its link ends; the session, which goes on, needs the room.
+    early_count_ -= early.size();
+    early_signals_.erase(peer);
+    count_early();
+    throw;
+  }
 }
 
 void Issuer::count_early() {
