@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 from client import Client
 
-# System calls, one after the other. A word from TEXT on is the address of a byte in `bytes`, from RESULT on what an earlier
-# call has given. FORK makes a child that does nothing but stay.
+# System calls, one after the other. A word from TEXT on is the address of a byte in `bytes`, from RESULT on what an
+# earlier call has given. FORK makes a child that does nothing but stay.
 TEXT, RESULT, FORK = 1 << 40, 1 << 41, -1
 
 PROGRAM = """
