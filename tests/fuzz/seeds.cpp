@@ -50,7 +50,7 @@ void write_reports(const std::filesystem::path& corpus) {
   const DeviceBuild builds[] = {{0, 0, 0, 1, 4, 0, 0, 0, "log", std::span<const KernelDescription>(kernels)}};
   const DeviceStatus device_status[] = {{0, "name", 1, 2, 3, 4, 5}};
   const SessionStatus sessions[] = {
-      {1, "address", "host", "program", "user", 2, 3, 4, {}, std::span<const std::uint64_t>(&bytes, 1)}};
+      {1, 2, "address", "host", "program", "user", 3, 4, 5, 6, {}, std::span<const std::uint64_t>(&bytes, 1)}};
   const LinkStatus links[] = {{1, 2, "address", 1, {}}};
   Script script;
   script.add(DeviceList{std::span<const DeviceDescription>(devices)})

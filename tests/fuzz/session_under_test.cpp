@@ -24,7 +24,9 @@ struct Everything {
   server::OutputCapture output;
   server::StatusBoard board{driver};
   server::SessionActivity activity;
-  server::Shared shared{driver, files, built, output, board, activity};
+  server::PeerRules peers;
+  server::SessionWatch watch{driver, [](server::Session&) {}};
+  server::Shared shared{driver, files, built, output, board, activity, peers, watch};
 };
 
 [[noreturn]] void complain(const std::string& what) {

@@ -114,7 +114,8 @@ TEST_F(ConnectPeerTest, ConnectsOthersThanItsOwnMachineNotToItself) {
 
 TEST_F(ConnectPeerTest, ConnectsOnlyWhereItsOperatorAllows) {
   const auto port = std::to_string(address().port);
-  server::Server server({"127.0.0.1", 0}, "0", {}, {}, {}, {}, server::PeerRules({"127.0.0.1:" + port}));
+  server::Server server({"127.0.0.1", 0}, "0", {}, {}, {}, std::optional<server::ProcessCommand>(),
+                        server::PeerRules({"127.0.0.1:" + port}));
   RawClient client(server.address());
   EXPECT_NE(ask(client, server.address(), "there").text.find("--peers"), std::string::npos);
   EXPECT_NE(ask(client, address(), "there").text.find("refused"), std::string::npos) << "a server, and no such session";
