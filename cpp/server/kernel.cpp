@@ -107,15 +107,14 @@ cl_int Kernel::make(Device& device, std::unique_ptr<DeviceKernel>& kernel) const
   const cl_program program = program_->executable(device);
   if (program == nullptr) return CL_INVALID_PROGRAM_EXECUTABLE;
   cl_int error = CL_SUCCESS;
-  const cl_kernel native = clCreateKernel(program, name_.c_str(), &error);
+  std::unique_ptr<_cl_kernel, decltype(&clReleaseKernel)> native(clCreateKernel(program, name_.c_str(), &error),
+                                                                 clReleaseKernel);
   if (error != CL_SUCCESS) return error;
-  const std::unique_ptr<_cl_kernel, decltype(&clReleaseKernel)> owned(native, clReleaseKernel);
   cl_uint count = 0;
-  error = clGetKernelInfo(native, CL_KERNEL_NUM_ARGS, sizeof count, &count, nullptr);
+  error = clGetKernelInfo(native.get(), CL_KERNEL_NUM_ARGS, sizeof count, &count, nullptr);
   if (error != CL_SUCCESS) return error;
   kernel = std::make_unique<DeviceKernel>(counters_, count);
-  clRetainKernel(native);
-  kernel->native = native;
+  kernel->native = native.release();
   kernel->traits = program_->kernel_traits(device, name_);
   return CL_SUCCESS;
 }

@@ -83,11 +83,11 @@ bool is_open(const Address& address, const Options& options, const server::Limit
 }
 
 std::optional<server::ProcessCommand> isolation(const Options& options, bool is_open,
-                                                const server::NativeDriver& driver) {
+                                                const server::NativeDriver& driver, std::string& words) {
   const bool is_said = options.isolate || options.no_isolate;
   const auto choice =
       server::choose_isolation(is_said ? std::optional(options.isolate) : std::nullopt, is_open, driver);
-  std::printf("%s\n", choice.words.c_str());
+  words = choice.words;
   server::log_info("{}", choice.words);
   return choice.isolates ? std::optional(session_process(options)) : std::nullopt;
 }
@@ -241,12 +241,14 @@ int run(const Options& options) {
   if (!options.tls.empty()) tls.emplace(TlsServerFiles{options.tls[0], options.tls[1], options.client_ca});
   if (options.has_new_tls) tls.emplace(TlsServerFiles{"", "", options.client_ca, host_names()});
   const std::string pin = tls ? pin_text(tls->pin()) : "";
+  std::string isolation_words;
   const bool is_for_others = is_open(address, options, limits);
   auto server = std::make_unique<server::Server>(
       address, options.devices, std::move(token), std::move(tls), std::move(limits),
-      [&](const server::NativeDriver& driver) { return isolation(options, is_for_others, driver); },
+      [&](const server::NativeDriver& driver) { return isolation(options, is_for_others, driver, isolation_words); },
       server::PeerRules(options.peers));
   print_devices(server->driver());
+  std::printf("%s\n", isolation_words.c_str());
   if (!pin.empty()) std::printf("TLS with pin=%s\n", pin.c_str());
   for (const auto& device : server->driver().devices()) {
     const server::LogScope scope({}, device->index());
