@@ -8,6 +8,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "runtime/base/printable.h"
+
 namespace remotecl::server {
 namespace {
 
@@ -51,7 +53,8 @@ class TextFormatter final : public spdlog::formatter {
       if (device) fmt::format_to(out, "device {}", *device);
       if (session || device) fmt::format_to(out, ": ");
     }
-    fmt::format_to(out, "{}\n", std::string_view(line.payload.data(), line.payload.size()));
+    // Clients choose some of the words, and may not write lines of their own.
+    fmt::format_to(out, "{}\n", printable({line.payload.data(), line.payload.size()}));
   }
   std::unique_ptr<formatter> clone() const override { return std::make_unique<TextFormatter>(); }
 };
@@ -73,8 +76,8 @@ class JsonFormatter final : public spdlog::formatter {
       if (const auto device = this_threads->device()) object["device"] = *device;
     }
     object["message"] = std::string(line.payload.data(), line.payload.size());
-    // What clients say of themselves need not be UTF-8.
-    const std::string text = object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+    // What clients say of themselves need not be UTF-8, and may be read on a terminal.
+    const std::string text = object.dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace);
     to.append(text.data(), text.data() + text.size());
     to.push_back('\n');
   }

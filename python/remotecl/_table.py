@@ -26,6 +26,11 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
     optional: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        # Clients choose their names, and servers theirs: none of them may write a line of its own.
+        object.__setattr__(self, "title", visible(self.title))
+        object.__setattr__(self, "rows", tuple(tuple(visible(cell) for cell in row) for row in self.rows))
+
     @property
     def names(self) -> tuple[str, ...]:
         """The columns' names for people."""
@@ -111,6 +116,13 @@ class Shown(ABC):
 
     def _repr_html_(self) -> str:
         return html_of(self._tables())
+
+
+def visible(text: str) -> str:
+    """The same with everything that could control a terminal, or turn the direction of a line, as an escape sequence."""
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
 
 
 def text_of(tables: Sequence[Table]) -> str:

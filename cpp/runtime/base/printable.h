@@ -6,14 +6,26 @@
 namespace remotecl {
 
 // What somebody else says, for people: nothing in it controls a terminal, neither control characters nor those that
-// UTF-8 makes two bytes of (U+0080 to U+009F).
+// UTF-8 makes two bytes of (U+0080 to U+009F). They are shown as \x1b, so that nothing is hidden.
 inline std::string printable(std::string_view text) {
-  std::string result(text);
-  for (std::size_t i = 0; i < result.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(result[i]);
-    const auto next = i + 1 < result.size() ? static_cast<unsigned char>(result[i + 1]) : 0;
-    if (byte < 0x20 || byte == 0x7f) result[i] = ' ';
-    if (byte == 0xc2 && next >= 0x80 && next < 0xa0) result[i] = result[i + 1] = ' ';
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string result;
+  const auto show = [&](unsigned char byte) {
+    result += "\\x";
+    result += kDigits[byte >> 4];
+    result += kDigits[byte & 15];
+  };
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const auto next = i + 1 < text.size() ? static_cast<unsigned char>(text[i + 1]) : 0;
+    if (byte < 0x20 || byte == 0x7f) {
+      show(byte);
+    } else if (byte == 0xc2 && next >= 0x80 && next < 0xa0) {
+      show(next);
+      ++i;
+    } else {
+      result += text[i];
+    }
   }
   return result;
 }

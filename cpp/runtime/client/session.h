@@ -17,6 +17,7 @@
 #include "runtime/client/control_writer.h"
 #include "runtime/client/device_indices.h"
 #include "runtime/client/fork.h"
+#include "runtime/client/kernel_text.h"
 #include "runtime/client/operations.h"
 #include "runtime/client/transfer.h"
 #include "runtime/greeting/dialer.h"
@@ -223,6 +224,7 @@ class Session {
   std::condition_variable inbox_changed_;
   std::condition_variable background_wanted_;
   bool reading_ = false;
+  KernelText kernel_text_;  // who reads
   bool background_reads_ = false;
   std::atomic<bool> stopping_{false};
   int waiters_ = 0;

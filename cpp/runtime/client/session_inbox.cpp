@@ -244,10 +244,7 @@ void Session::handle(std::uint16_t code, Bytes payload) {
       return with(SignalUndelivered{},
                   [&](const SignalUndelivered& report) { PeerLinks::instance().undelivered(*this, report); });
     case Code::kKernelOutput:
-      return with(KernelOutput{}, [](const KernelOutput& report) {
-        std::fwrite(report.text.data(), 1, report.text.size(), stdout);
-        std::fflush(stdout);
-      });
+      return with(KernelOutput{}, [&](const KernelOutput& report) { kernel_text_.write(report.text); });
     case Code::kSessionError:
       return with(SessionError{},
                   [&](const SessionError& report) { lose("the server said: " + printable(report.text)); });
