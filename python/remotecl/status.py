@@ -285,4 +285,4 @@ def session_table(title: str, servers: list[ServerStatus]) -> Table:
         for server in servers
         for session in server.sessions
     )
-    return Table(title, columns, rows, optional=("from", "server", "commands"))
+    return Table(title, columns, rows, optional=("from", "server", "commands", "sent", "received"))

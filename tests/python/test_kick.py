@@ -97,7 +97,7 @@ def test_the_live_view_shows_control_characters():
     rich = pytest.importorskip("rich.console")
     server = WatchedServer(address=FORGED, state="lost", error=FORGED)
     console = rich.Console(width=400, file=open(os.devnull, "w"), force_terminal=True, record=True)  # noqa: SIM115
-    console.print(top._drawn([server]))
+    console.print(top._drawn([server], 400))
     assert SHOWN in console.export_text()
     assert SHOWN in _live.text([server])
     assert json.loads(_live.json_line([server]))[0]["address"] == FORGED
