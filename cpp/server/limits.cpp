@@ -13,7 +13,8 @@ namespace remotecl::server {
 namespace {
 
 constexpr std::string_view kKnownKeys =
-    "device-memory, host-memory, queued-commands, bandwidth, command-seconds, devices; for users also sessions, weight, "
+    "device-memory, host-memory, queued-commands, bandwidth, command-seconds, devices; for users also sessions, "
+    "weight, "
     "exclusive, operator and token-file";
 
 std::string place_of(const toml::source_region& source) {

@@ -119,7 +119,7 @@ class Shown(ABC):
 
 
 def visible(text: str) -> str:
-    """The same with everything that could control a terminal, or turn the direction of a line, as an escape sequence."""
+    """The same with everything that could control a terminal, or turn a line around, as an escape sequence."""
     if text.isprintable():
         return text
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)

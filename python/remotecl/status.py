@@ -56,7 +56,7 @@ class SessionStatus:
         host, program, process: who the client says it is; empty and 0 when it says nothing.
         user: the name of whose token it proved, as the server's limits call them; ``default`` without one.
         age_s: seconds since it connected.
-        over_s: seconds since the session is over, where the server's driver still has work of it; None while it goes on.
+        over_s: seconds since the session is over, where the driver still has work of it; None while it goes on.
         commands: how many it has enqueued.
         memory: bytes of its buffers and images on each device of the server.
         traffic: seen from the server.

@@ -1,7 +1,7 @@
 """Ending somebody's session; and names of clients that would like to write lines of their own."""
 
+import io
 import json
-import os
 import subprocess
 import sys
 import sysconfig
@@ -96,7 +96,7 @@ def test_tables_show_control_characters():
 def test_the_live_view_shows_control_characters():
     rich = pytest.importorskip("rich.console")
     server = WatchedServer(address=FORGED, state="lost", error=FORGED)
-    console = rich.Console(width=400, file=open(os.devnull, "w"), force_terminal=True, record=True)  # noqa: SIM115
+    console = rich.Console(width=400, file=io.StringIO(), force_terminal=True, record=True)
     console.print(top._drawn([server], 400))
     assert SHOWN in console.export_text()
     assert SHOWN in _live.text([server])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import re
 
 import numpy as np
 import pyopencl as cl
@@ -266,8 +267,8 @@ class TestResidency:
     def test_text_and_table(self, queues):
         array = cl.array.to_device(queues[0], np.zeros(1024, np.int32))
         found = remotecl.residency(array)
-        assert f"{array.data.int_ptr:#x}, 4.0 KiB" in str(found)
-        assert f"0..4096  version 1  {remotecl.server_of(queues[0].device)}/" in str(found)
+        row = rf"{array.data.int_ptr:#x} +4.0 KiB +0\.\.4096 +1 +{re.escape(remotecl.server_of(queues[0].device))}/"
+        assert re.search(row, str(found))
         assert found._repr_html_().count("<tr>") == 2 + len(queues[0].context.devices)
         assert "0..4096" in found[0]._repr_html_()
 

@@ -30,8 +30,8 @@ REMOTECL_EXPORT unsigned remotecl_protocol_version(void);
 
 /* Adds servers ("host[:port]", comma separated; default port 10990) and connects to them now.
  * Returns 0, or -1 with *error set to a JSON string (free it) that says which server failed, why, and the remedy.
- * At any time: clGetDeviceIDs finds more devices then. Servers that are connected already are skipped. One that was lost
- * and is there again has new devices, in place of the lost ones. */
+ * At any time: clGetDeviceIDs finds more devices then. Servers that are connected already are skipped. One that was
+ * lost and is there again has new devices, in place of the lost ones. */
 REMOTECL_EXPORT int remotecl_connect(const char* servers, char** error);
 
 /* The platform's handle, NULL when no server is configured. It works with any loader, also one that was initialised
@@ -87,9 +87,9 @@ REMOTECL_EXPORT cl_int remotecl_prefetch(cl_device_id device, cl_uint count, con
  * STATUS: {"version","host","process","uptime_s","session_count","commands","clients":TRAFFIC,"peers":TRAFFIC,
  *  "devices":[{"index","name","memory_used","memory_total","queue_depth","utilisation": 0 to 1, null when nobody has
  *              asked for a while,"observed_s"}],
- *  "sessions":[{"is_own","session": its number as 16 hexadecimal digits,"user","over_s": null while it goes on; since
- *               its client has gone, and what the driver has of it goes on,"address","host","program","process","age_s","commands","memory":[bytes by device],
- *               "traffic":TRAFFIC}],
+ *  "sessions":[{"is_own","session": its number as 16 hexadecimal digits,"user","over_s": since its client has gone, and
+ *               what the driver has of it goes on; null before,"address","host","program","process","age_s","commands",
+ *               "memory":[bytes by device],"traffic":TRAFFIC}],
  *  "links":[{"is_own","server","is_connected","traffic":TRAFFIC}],"round_trip_us"}
  * Numbers of the server count sessions that have ended, too, and its traffic is seen from the server. Only sessions of
  * the asker's own address are listed, all of them when it asks by loopback. */
@@ -102,7 +102,8 @@ REMOTECL_EXPORT remotecl_monitor* remotecl_monitor_open(const char* server, char
 /* STATUS, with "epoch", which differs between two runs of a daemon. NULL and *error when the
  * server is lost or does not answer within 3 s; then the monitor is only good for being closed. */
 REMOTECL_EXPORT char* remotecl_monitor_status_json(remotecl_monitor* monitor, char** error);
-/* Ends the session with this number: {"result":"ended"|"ending"|"unknown"|"refused","text"}. NULL and *error as above. */
+/* Ends the session with this number: {"result":"ended"|"ending"|"unknown"|"refused","text"}. NULL and *error as above.
+ */
 REMOTECL_EXPORT char* remotecl_monitor_kick(remotecl_monitor* monitor, uint64_t session, char** error);
 REMOTECL_EXPORT void remotecl_monitor_close(remotecl_monitor* monitor);
 
