@@ -20,11 +20,13 @@ class PeerTest : public ServerTest {
     secret.fill(seed);
     return secret;
   }
-  // B accepts, A connects.
+  // B accepts, A connects. Each link has a secret of its own, as clients make them: what a former link loses must not go
+  // on over this one.
   void link() {
     const LinkId id = ++links_;
-    b_.send(AcceptPeer{kFirst, id, secret_of(7)});
-    connect(id, secret_of(7));
+    const Secret secret = secret_of(static_cast<std::uint8_t>(id));
+    b_.send(AcceptPeer{kFirst, id, secret});
+    connect(id, secret);
     EXPECT_EQ(state(a_, id), 1u);
     EXPECT_EQ(state(b_, id), 1u);
   }
