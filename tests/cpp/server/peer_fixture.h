@@ -20,8 +20,8 @@ class PeerTest : public ServerTest {
     secret.fill(seed);
     return secret;
   }
-  // B accepts, A connects. Each link has a secret of its own, as clients make them: what a former link loses must not go
-  // on over this one.
+  // B accepts, A connects. Each link has a secret of its own, as clients make them: what a former link loses must not
+  // go on over this one.
   void link() {
     const LinkId id = ++links_;
     const Secret secret = secret_of(static_cast<std::uint8_t>(id));
