@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 
 #include "icd/boundary.h"
 #include "icd/json_answer.h"
@@ -82,22 +83,16 @@ json residency_json(MemoryObject& memory) {
           {"ranges", ranges}};
 }
 
-}  // namespace
-
-extern "C" {
-
-const char* remotecl_version(void) { return REMOTECL_VERSION; }
-
-unsigned remotecl_protocol_version(void) { return kProtocolVersion; }
-
-int remotecl_connect(const char* servers, char** error) {
+// 0, or -1 and in `error` why `action` has thrown, as JSON.
+template <class Action>
+int succeed(Action&& action, char** error) {
   std::string text;
   if (in_forked_child()) {
     if (error != nullptr) *error = copy_json(json(forked_text()));
     return -1;
   }
   try {
-    Platform::instance().connect(servers == nullptr ? "" : servers);
+    action();
     return 0;
   } catch (const std::exception& failure) {
     text = failure.what();
@@ -108,21 +103,28 @@ int remotecl_connect(const char* servers, char** error) {
   return -1;
 }
 
+}  // namespace
+
+extern "C" {
+
+const char* remotecl_version(void) { return REMOTECL_VERSION; }
+
+unsigned remotecl_protocol_version(void) { return kProtocolVersion; }
+
+int remotecl_connect(const char* servers, char** error) {
+  return succeed([servers] { Platform::instance().connect(servers == nullptr ? "" : servers); }, error);
+}
+
 int remotecl_disconnect(const char* server, char** error) {
-  std::string text;
-  if (in_forked_child()) {
-    if (error != nullptr) *error = copy_json(json(forked_text()));
-    return -1;
-  }
-  try {
-    const std::vector<ServerName> names = parse_server_names(server == nullptr ? "" : server, kDefaultPort);
-    if (names.size() == 1 && Platform::instance().disconnect(names[0].address)) return 0;
-    text = names.size() == 1 ? names[0].address.text() + " is not connected" : "name one server: \"host[:port]\"";
-  } catch (const std::exception& failure) {
-    text = failure.what();
-  }
-  if (error != nullptr) *error = answer_json([&] { return json(text); });
-  return -1;
+  return succeed(
+      [server] {
+        const std::vector<ServerName> names = parse_server_names(server == nullptr ? "" : server, kDefaultPort);
+        if (names.size() != 1) throw std::invalid_argument("name one server: \"host[:port]\"");
+        if (!Platform::instance().disconnect(names[0].address)) {
+          throw std::invalid_argument(names[0].address.text() + " is not connected");
+        }
+      },
+      error);
 }
 
 cl_platform_id remotecl_platform(void) {

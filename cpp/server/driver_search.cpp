@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "server/log.h"
+#include "server/program_files.h"
 
 namespace remotecl::server {
 namespace {
@@ -166,7 +167,7 @@ DriverSearch::DriverSearch(const std::string& root)
 }
 
 void DriverSearch::make_folder(const std::vector<std::string>& drivers) {
-  std::string name = (fs::temp_directory_path() / "remotecl-drivers-XXXXXX").string();
+  std::string name = (temporary_folder() / "remotecl-drivers-XXXXXX").string();
   if (::mkdtemp(name.data()) == nullptr) {
     log_warning("cannot make {}, so these OpenCL drivers are not used: {}; {}", name, added_.front(),
                 std::strerror(errno));
