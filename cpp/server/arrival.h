@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "runtime/greeting/greeting.h"
+#include "runtime/handshake/handshake.h"
 #include "runtime/protocol/frames.h"
 #include "runtime/transport/address.h"
 #include "runtime/transport/connection.h"

@@ -7,8 +7,8 @@
 #include "runtime/base/mutex.h"
 #include "runtime/protocol/messages.h"
 #include "runtime/transport/connection.h"
-#include "runtime/transport/resumable_connection.h"
-#include "runtime/transport/shared_memory_connection.h"
+#include "runtime/transport/shm/shared_memory_connection.h"
+#include "runtime/transport/stream/resumable_connection.h"
 #include "server/bulk.h"
 #include "server/outbox.h"
 

@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <system_error>
 
-#include "runtime/transport/sealed_memory.h"
+#include "runtime/base/sealed_memory.h"
 
 namespace remotecl::server {
 namespace {

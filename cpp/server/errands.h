@@ -6,7 +6,7 @@
 #include <string>
 
 #include "runtime/base/mutex.h"
-#include "runtime/transport/shared_memory_segment.h"
+#include "runtime/transport/shm/shared_memory_segment.h"
 #include "server/session_channel.h"
 
 namespace remotecl::server {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "runtime/transport/busy_poll.h"
+#include "runtime/transport/threads/busy_poll.h"
 #include "server/event_waiters.h"
 
 namespace remotecl::server {

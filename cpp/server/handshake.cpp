@@ -4,9 +4,9 @@
 #include <array>
 #include <cstring>
 
-#include "runtime/greeting/proof.h"
-#include "runtime/greeting/secret.h"
-#include "runtime/transport/tcp.h"
+#include "runtime/crypto/secret.h"
+#include "runtime/handshake/proof.h"
+#include "runtime/transport/tcp/tcp.h"
 #include "server/log.h"
 
 namespace remotecl::server {

@@ -4,8 +4,8 @@
 #include <span>
 #include <string>
 
-#include "runtime/greeting/greeting.h"
-#include "runtime/transport/tls.h"
+#include "runtime/handshake/handshake.h"
+#include "runtime/transport/tls/tls.h"
 #include "server/refusals.h"
 
 namespace remotecl::server {

@@ -6,10 +6,10 @@
 #include <system_error>
 #include <utility>
 
-#include "runtime/transport/process_watch.h"
-#include "runtime/transport/shared_memory_segment.h"
-#include "runtime/transport/stream_connection.h"
-#include "runtime/transport/tcp.h"
+#include "runtime/base/process_watch.h"
+#include "runtime/transport/shm/shared_memory_segment.h"
+#include "runtime/transport/tcp/stream_connection.h"
+#include "runtime/transport/tcp/tcp.h"
 
 namespace remotecl::server {
 namespace {

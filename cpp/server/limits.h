@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/greeting/access_token.h"
+#include "runtime/handshake/access_token.h"
 
 namespace remotecl::server {
 

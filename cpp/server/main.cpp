@@ -19,12 +19,12 @@
 #include <vector>
 
 #include "runtime/base/settings.h"
-#include "runtime/greeting/stripes.h"
+#include "runtime/handshake/stripes.h"
 #include "runtime/transport/address.h"
-#include "runtime/transport/busy_poll.h"
-#include "runtime/transport/certificate.h"
-#include "runtime/transport/shared_memory.h"
-#include "runtime/transport/vanished_peers.h"
+#include "runtime/transport/shm/shared_memory.h"
+#include "runtime/transport/tcp/vanished_peers.h"
+#include "runtime/transport/threads/busy_poll.h"
+#include "runtime/transport/tls/certificate.h"
 #include "server/isolation.h"
 #include "server/log.h"
 #include "server/metrics_port.h"

@@ -8,7 +8,7 @@
 #include <thread>
 #include <utility>
 
-#include "runtime/transport/tcp.h"
+#include "runtime/transport/tcp/tcp.h"
 #include "server/log.h"
 
 namespace remotecl::server {

@@ -9,11 +9,11 @@
 #include <unordered_set>
 
 #include "runtime/base/mutex.h"
-#include "runtime/greeting/reconnector.h"
-#include "runtime/greeting/server_name.h"
-#include "runtime/greeting/stream_pair.h"
+#include "runtime/handshake/reconnector.h"
+#include "runtime/handshake/server_name.h"
+#include "runtime/handshake/stream_pair.h"
 #include "runtime/transport/connection.h"
-#include "runtime/transport/shared_memory_connection.h"
+#include "runtime/transport/shm/shared_memory_connection.h"
 #include "server/bulk.h"
 #include "server/outbox.h"
 #include "server/peer_inbox.h"

@@ -1,6 +1,6 @@
 // What lets a link go on over other connections when it loses its own.
-#include "runtime/greeting/dialer.h"
-#include "runtime/greeting/stripes.h"
+#include "runtime/handshake/dialer.h"
+#include "runtime/handshake/stripes.h"
 #include "server/log.h"
 #include "server/peer_link.h"
 #include "server/protocol_error.h"

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 
-#include "runtime/greeting/dialer.h"
-#include "runtime/greeting/greeting.h"
-#include "runtime/greeting/secret.h"
-#include "runtime/greeting/stripes.h"
-#include "runtime/transport/resolver.h"
-#include "runtime/transport/striped_connection.h"
-#include "runtime/transport/tcp.h"
+#include "runtime/crypto/secret.h"
+#include "runtime/handshake/dialer.h"
+#include "runtime/handshake/handshake.h"
+#include "runtime/handshake/stripes.h"
+#include "runtime/transport/stream/striped_connection.h"
+#include "runtime/transport/tcp/resolver.h"
+#include "runtime/transport/tcp/tcp.h"
 #include "server/log.h"
 #include "server/protocol_error.h"
 #include "server/session.h"

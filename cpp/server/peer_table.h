@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "runtime/base/mutex.h"
-#include "runtime/greeting/greeting.h"
+#include "runtime/crypto/key_pin.h"
+#include "runtime/handshake/handshake.h"
 #include "runtime/protocol/frames.h"
 #include "runtime/transport/address.h"
-#include "runtime/transport/key_pin.h"
 #include "server/peer_link.h"
 #include "server/worker.h"
 

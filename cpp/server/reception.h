@@ -7,8 +7,8 @@
 #include <thread>
 
 #include "runtime/base/mutex.h"
-#include "runtime/transport/tcp.h"
-#include "runtime/transport/tls.h"
+#include "runtime/transport/tcp/tcp.h"
+#include "runtime/transport/tls/tls.h"
 #include "server/arrival.h"
 #include "server/refusals.h"
 

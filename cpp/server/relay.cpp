@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/transport/stream_connection.h"
+#include "runtime/transport/tcp/stream_connection.h"
 
 namespace remotecl::server {
 namespace {

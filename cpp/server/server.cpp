@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "runtime/greeting/proof.h"
-#include "runtime/greeting/secret.h"
+#include "runtime/crypto/secret.h"
+#include "runtime/handshake/proof.h"
 #include "server/log.h"
 #include "server/protocol_error.h"
 #include "server/session_host.h"

@@ -8,8 +8,8 @@
 #include <string>
 
 #include "runtime/base/mutex.h"
-#include "runtime/greeting/access_token.h"
-#include "runtime/transport/tls.h"
+#include "runtime/handshake/access_token.h"
+#include "runtime/transport/tls/tls.h"
 #include "server/arrival.h"
 #include "server/child_process.h"
 #include "server/handshake.h"

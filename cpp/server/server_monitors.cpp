@@ -1,7 +1,7 @@
 // How the daemon serves those who have no session.
 #include <unistd.h>
 
-#include "runtime/transport/peer_user.h"
+#include "runtime/transport/tcp/peer_user.h"
 #include "server/log.h"
 #include "server/protocol_error.h"
 #include "server/server.h"

@@ -7,7 +7,7 @@
 #include <system_error>
 #include <vector>
 
-#include "runtime/greeting/channels.h"
+#include "runtime/handshake/channels.h"
 #include "server/event_poller.h"
 #include "server/kept_bytes.h"
 #include "server/log.h"

@@ -12,13 +12,13 @@
 #include <vector>
 
 #include "runtime/base/mutex.h"
+#include "runtime/base/process_watch.h"
 #include "runtime/base/ref_counted.h"
 #include "runtime/protocol/frames.h"
 #include "runtime/protocol/message_buffer.h"
 #include "runtime/protocol/messages.h"
 #include "runtime/transport/connection.h"
-#include "runtime/transport/process_watch.h"
-#include "runtime/transport/resumable_connection.h"
+#include "runtime/transport/stream/resumable_connection.h"
 #include "server/buffer.h"
 #include "server/built_programs.h"
 #include "server/bulk_channel.h"

@@ -8,9 +8,9 @@
 
 #include <vector>
 
-#include "runtime/greeting/secret.h"
-#include "runtime/greeting/stripes.h"
-#include "runtime/transport/shared_memory.h"
+#include "runtime/crypto/secret.h"
+#include "runtime/handshake/stripes.h"
+#include "runtime/transport/shm/shared_memory.h"
 #include "server/handshake.h"
 #include "server/log.h"
 

@@ -14,7 +14,7 @@
 #include <thread>
 #include <utility>
 
-#include "runtime/transport/tcp.h"
+#include "runtime/transport/tcp/tcp.h"
 #include "server/child_process.h"
 #include "server/errands.h"
 #include "server/load_sampler.h"

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 
-#include "runtime/greeting/secret.h"
-#include "runtime/transport/loopback.h"
-#include "runtime/transport/striped_connection.h"
+#include "runtime/crypto/secret.h"
+#include "runtime/transport/stream/striped_connection.h"
+#include "runtime/transport/tcp/loopback.h"
 
 namespace remotecl::server {
 

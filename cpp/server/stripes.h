@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "runtime/base/mutex.h"
-#include "runtime/greeting/greeting.h"
+#include "runtime/handshake/handshake.h"
 
 namespace remotecl::server {
 

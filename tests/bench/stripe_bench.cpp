@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "measure.h"
-#include "runtime/transport/striped_connection.h"
-#include "runtime/transport/tcp.h"
-#include "runtime/transport/tls.h"
+#include "runtime/transport/stream/striped_connection.h"
+#include "runtime/transport/tcp/tcp.h"
+#include "runtime/transport/tls/tls.h"
 #include "support/certificates.h"
 
 namespace remotecl::bench {

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "measure.h"
-#include "runtime/transport/tcp.h"
-#include "runtime/transport/tls.h"
+#include "runtime/transport/tcp/tcp.h"
+#include "runtime/transport/tls/tls.h"
 #include "stream_peer.h"
 #include "support/certificates.h"
 

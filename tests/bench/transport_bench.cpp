@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "measure.h"
-#include "runtime/transport/shared_memory.h"
-#include "runtime/transport/shared_memory_connection.h"
-#include "runtime/transport/tcp.h"
+#include "runtime/transport/shm/shared_memory.h"
+#include "runtime/transport/shm/shared_memory_connection.h"
+#include "runtime/transport/tcp/tcp.h"
 #include "stream_peer.h"
 
 namespace remotecl::bench {

@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "runtime/base/printable.h"
-#include "runtime/greeting/greeting.h"
-#include "runtime/greeting/proof.h"
-#include "runtime/greeting/secret.h"
+#include "runtime/crypto/secret.h"
+#include "runtime/handshake/handshake.h"
+#include "runtime/handshake/proof.h"
 #include "server/handshake.h"
 #include "server/stripes.h"
 #include "support/memory_connection.h"

@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "honest_answers.h"
-#include "runtime/greeting/greeting.h"
+#include "runtime/handshake/handshake.h"
 
 namespace remotecl::fuzz {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "runtime/protocol/message_buffer.h"
-#include "runtime/transport/tcp.h"
+#include "runtime/transport/tcp/tcp.h"
 #include "support/records.h"
 
 namespace remotecl::fuzz {

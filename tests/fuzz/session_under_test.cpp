@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "runtime/greeting/greeting.h"
+#include "runtime/handshake/handshake.h"
 #include "server/log.h"
 #include "server/program_files.h"
 

@@ -9,9 +9,9 @@
 #include <memory>
 #include <vector>
 
-#include "runtime/transport/shared_memory.h"
-#include "runtime/transport/shared_memory_connection.h"
-#include "runtime/transport/stream_connection.h"
+#include "runtime/transport/shm/shared_memory.h"
+#include "runtime/transport/shm/shared_memory_connection.h"
+#include "runtime/transport/tcp/stream_connection.h"
 #include "support/memory_connection.h"
 
 using namespace remotecl;

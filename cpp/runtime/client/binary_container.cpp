@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "runtime/greeting/digest.h"
+#include "runtime/crypto/digest.h"
 #include "runtime/protocol/codec.h"
 
 namespace remotecl {

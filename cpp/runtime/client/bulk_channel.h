@@ -10,8 +10,8 @@
 
 #include "runtime/base/mutex.h"
 #include "runtime/client/transfer.h"
-#include "runtime/greeting/dialer.h"
-#include "runtime/greeting/reconnector.h"
+#include "runtime/handshake/dialer.h"
+#include "runtime/handshake/reconnector.h"
 #include "runtime/protocol/frames.h"
 #include "runtime/transport/connection.h"
 

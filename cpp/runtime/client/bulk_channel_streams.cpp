@@ -4,12 +4,12 @@
 #include "runtime/client/bulk_channel.h"
 #include "runtime/client/fork.h"
 #include "runtime/client/session.h"
-#include "runtime/greeting/channels.h"
-#include "runtime/greeting/greeting.h"
-#include "runtime/greeting/stripes.h"
-#include "runtime/transport/copy_helper.h"
-#include "runtime/transport/shared_memory_connection.h"
-#include "runtime/transport/striped_connection.h"
+#include "runtime/handshake/channels.h"
+#include "runtime/handshake/handshake.h"
+#include "runtime/handshake/stripes.h"
+#include "runtime/transport/shm/shared_memory_connection.h"
+#include "runtime/transport/stream/striped_connection.h"
+#include "runtime/transport/threads/copy_helper.h"
 
 namespace remotecl {
 

@@ -8,7 +8,7 @@
 #include <atomic>
 
 #include "runtime/client/notice.h"
-#include "runtime/greeting/dialer.h"
+#include "runtime/handshake/dialer.h"
 
 namespace remotecl {
 namespace {

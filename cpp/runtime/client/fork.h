@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "runtime/greeting/stripes.h"
+#include "runtime/handshake/stripes.h"
 
 // A process that was forked off shares its parent's sockets but none of its threads: two processes that write into one
 // connection would ruin it for both. The child keeps its hands off, and says so.

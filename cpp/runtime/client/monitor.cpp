@@ -4,8 +4,8 @@
 #include <chrono>
 
 #include "runtime/base/printable.h"
-#include "runtime/greeting/dialer.h"
-#include "runtime/greeting/greeting.h"
+#include "runtime/handshake/dialer.h"
+#include "runtime/handshake/handshake.h"
 
 namespace remotecl {
 namespace {

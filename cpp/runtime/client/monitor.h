@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/greeting/server_name.h"
+#include "runtime/handshake/server_name.h"
 #include "runtime/protocol/frames.h"
 #include "runtime/protocol/messages.h"
 #include "runtime/transport/address.h"

@@ -5,7 +5,7 @@
 #include "runtime/client/handle.h"
 #include "runtime/client/notice.h"
 #include "runtime/client/session.h"
-#include "runtime/greeting/secret.h"
+#include "runtime/crypto/secret.h"
 
 namespace remotecl {
 namespace {

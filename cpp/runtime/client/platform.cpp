@@ -9,7 +9,7 @@
 #include "runtime/client/fork.h"
 #include "runtime/client/operations.h"
 #include "runtime/client/wanted_servers.h"
-#include "runtime/transport/busy_poll.h"
+#include "runtime/transport/threads/busy_poll.h"
 
 namespace remotecl {
 namespace {

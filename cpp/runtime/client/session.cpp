@@ -12,10 +12,10 @@
 #include "runtime/client/notice.h"
 #include "runtime/client/peer_links.h"
 #include "runtime/client/tracer.h"
-#include "runtime/greeting/dialer.h"
-#include "runtime/greeting/greeting.h"
-#include "runtime/greeting/stripes.h"
-#include "runtime/transport/tcp.h"
+#include "runtime/handshake/dialer.h"
+#include "runtime/handshake/handshake.h"
+#include "runtime/handshake/stripes.h"
+#include "runtime/transport/tcp/tcp.h"
 
 namespace remotecl {
 Session::Session(const ServerName& server, std::uint32_t index)

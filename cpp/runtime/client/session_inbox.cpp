@@ -12,7 +12,7 @@
 #include "runtime/client/peer_links.h"
 #include "runtime/client/session.h"
 #include "runtime/client/tracer.h"
-#include "runtime/transport/busy_poll.h"
+#include "runtime/transport/threads/busy_poll.h"
 
 namespace remotecl {
 namespace {

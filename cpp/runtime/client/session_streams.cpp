@@ -6,7 +6,7 @@
 #include "runtime/client/fork.h"
 #include "runtime/client/notice.h"
 #include "runtime/client/session.h"
-#include "runtime/transport/tcp.h"
+#include "runtime/transport/tcp/tcp.h"
 
 namespace remotecl {
 namespace {

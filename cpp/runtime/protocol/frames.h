@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 
+#include "runtime/crypto/secret.h"
 #include "runtime/protocol/codec.h"
 
 // What frames every connection: the greeting, the header of control messages, the header of bulk chunks.
@@ -24,8 +25,6 @@ inline constexpr std::uint32_t kFirstWordTimeoutMs =
 inline constexpr unsigned kBulkChannelsMax = 8;           // of a session
 inline constexpr unsigned kStripesMax = 8;                // connections of one stream
 inline constexpr std::uint32_t kStripesTimeoutMs = 5000;  // from the first one's Welcome until all are there
-
-using Secret = std::array<std::uint8_t, 16>;
 
 enum class Role : std::uint32_t { kControl = 0, kBulk = 1, kPeerControl = 2, kPeerBulk = 3, kMonitor = 4, kStripe = 5 };
 

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "runtime/base/bytes.h"
-#include "runtime/transport/key_pin.h"
+#include "runtime/crypto/key_pin.h"
 
 namespace remotecl {
 

@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "runtime/base/bytes.h"
-#include "runtime/greeting/greeting.h"
+#include "runtime/handshake/handshake.h"
 #include "runtime/protocol/frames.h"
 #include "runtime/protocol/message_buffer.h"
 #include "runtime/protocol/messages.h"
-#include "runtime/transport/tcp.h"
+#include "runtime/transport/tcp/tcp.h"
 
 namespace remotecl::testing {
 

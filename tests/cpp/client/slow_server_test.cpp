@@ -7,9 +7,9 @@
 #include <thread>
 
 #include "runtime/client/session.h"
-#include "runtime/greeting/proof.h"
+#include "runtime/handshake/proof.h"
 #include "runtime/protocol/message_buffer.h"
-#include "runtime/transport/tcp.h"
+#include "runtime/transport/tcp/tcp.h"
 
 namespace remotecl::testing {
 namespace {

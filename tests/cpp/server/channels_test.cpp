@@ -1,5 +1,5 @@
 // The bulk channels of a session, as clients that behave and others ask for them.
-#include "runtime/greeting/channels.h"
+#include "runtime/handshake/channels.h"
 
 #include "fixture.h"
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <thread>
 
-#include "runtime/transport/loopback.h"
+#include "runtime/transport/tcp/loopback.h"
 #include "told_events.h"
 
 namespace remotecl::server {

@@ -5,7 +5,7 @@
 #include <deque>
 #include <string>
 
-#include "runtime/transport/loopback.h"
+#include "runtime/transport/tcp/loopback.h"
 
 namespace remotecl::testing {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/transport/tcp.h"
+#include "runtime/transport/tcp/tcp.h"
 
 namespace remotecl::testing {
 namespace {

@@ -11,11 +11,11 @@
 #include <string>
 #include <vector>
 
-#include "runtime/greeting/greeting.h"
+#include "runtime/handshake/handshake.h"
 #include "runtime/protocol/frames.h"
 #include "runtime/protocol/message_buffer.h"
 #include "runtime/protocol/messages.h"
-#include "runtime/transport/tcp.h"
+#include "runtime/transport/tcp/tcp.h"
 
 namespace remotecl::testing {
 

@@ -1,13 +1,13 @@
 // A stream that is carried on again and again, by a server that may end each connection at once.
-#include "runtime/greeting/reconnector.h"
+#include "runtime/handshake/reconnector.h"
 
 #include <gtest/gtest.h>
 
 #include <thread>
 
-#include "runtime/greeting/secret.h"
-#include "runtime/transport/loopback.h"
-#include "runtime/transport/tcp.h"
+#include "runtime/crypto/secret.h"
+#include "runtime/transport/tcp/loopback.h"
+#include "runtime/transport/tcp/tcp.h"
 #include "server/handshake.h"
 
 namespace remotecl::testing {

@@ -3,8 +3,8 @@
 #include <unistd.h>
 
 #include "fixture.h"
-#include "runtime/greeting/proof.h"
-#include "runtime/greeting/secret.h"
+#include "runtime/crypto/secret.h"
+#include "runtime/handshake/proof.h"
 
 namespace remotecl::testing {
 namespace {

@@ -1,10 +1,10 @@
 // A stream of bulk data over several connections, as clients that behave and others ask for it.
-#include "runtime/greeting/stripes.h"
+#include "runtime/handshake/stripes.h"
 
 #include <random>
 
 #include "fixture.h"
-#include "runtime/transport/striped_connection.h"
+#include "runtime/transport/stream/striped_connection.h"
 
 namespace remotecl::testing {
 namespace {

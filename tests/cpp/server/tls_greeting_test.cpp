@@ -1,6 +1,6 @@
 // A server that speaks TLS, met by those who do and those who do not.
 #include "fixture.h"
-#include "runtime/greeting/dialer.h"
+#include "runtime/handshake/dialer.h"
 #include "support/certificates.h"
 
 namespace remotecl::testing {

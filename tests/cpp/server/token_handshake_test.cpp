@@ -1,7 +1,7 @@
 // A server with an access token, met by those who know it and those who do not.
 #include "fixture.h"
-#include "runtime/greeting/proof.h"
-#include "runtime/greeting/secret.h"
+#include "runtime/crypto/secret.h"
+#include "runtime/handshake/proof.h"
 
 namespace remotecl::testing {
 namespace {

@@ -11,7 +11,7 @@
 #include <fstream>
 #include <stdexcept>
 
-#include "runtime/transport/certificate.h"
+#include "runtime/transport/tls/certificate.h"
 
 namespace remotecl::testing {
 namespace {

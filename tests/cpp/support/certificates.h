@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include "runtime/transport/key_pin.h"
+#include "runtime/crypto/key_pin.h"
 
 namespace remotecl::testing {
 

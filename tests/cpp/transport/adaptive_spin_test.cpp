@@ -1,4 +1,4 @@
-#include "runtime/transport/adaptive_spin.h"
+#include "runtime/transport/threads/adaptive_spin.h"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,7 @@
 
 #include "failing_send.h"
 #include "pattern.h"
-#include "runtime/transport/resumable_connection.h"
+#include "runtime/transport/stream/resumable_connection.h"
 #include "striped_pair.h"
 #include "tls_pair.h"
 

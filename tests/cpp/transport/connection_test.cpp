@@ -7,8 +7,8 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/transport/loopback.h"
-#include "runtime/transport/tcp.h"
+#include "runtime/transport/tcp/loopback.h"
+#include "runtime/transport/tcp/tcp.h"
 #include "shared_memory_peer.h"
 #include "tls_pair.h"
 

@@ -1,4 +1,4 @@
-#include "runtime/transport/copy_helper.h"
+#include "runtime/transport/threads/copy_helper.h"
 
 #include <gtest/gtest.h>
 

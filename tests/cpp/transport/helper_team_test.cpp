@@ -1,4 +1,4 @@
-#include "runtime/transport/helper_team.h"
+#include "runtime/transport/threads/helper_team.h"
 
 #include <gtest/gtest.h>
 

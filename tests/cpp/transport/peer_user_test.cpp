@@ -1,12 +1,12 @@
-#include "runtime/transport/peer_user.h"
+#include "runtime/transport/tcp/peer_user.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <memory>
 
-#include "runtime/transport/loopback.h"
-#include "runtime/transport/tcp.h"
+#include "runtime/transport/tcp/loopback.h"
+#include "runtime/transport/tcp/tcp.h"
 #include "support/other_user.h"
 
 namespace remotecl {

@@ -1,5 +1,5 @@
 // What a stream keeps to send it again, against a string that keeps everything.
-#include "runtime/transport/replay_buffer.h"
+#include "runtime/transport/stream/replay_buffer.h"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <thread>
 
-#include "runtime/transport/tcp.h"
+#include "runtime/transport/tcp/tcp.h"
 
 namespace {
 

@@ -1,5 +1,5 @@
 // A stream that goes on over one connection after another, whenever and wherever the former one breaks.
-#include "runtime/transport/resumable_connection.h"
+#include "runtime/transport/stream/resumable_connection.h"
 
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/transport/loopback.h"
+#include "runtime/transport/tcp/loopback.h"
 
 namespace remotecl {
 namespace {

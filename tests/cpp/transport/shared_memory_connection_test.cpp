@@ -1,5 +1,5 @@
 // What a connection through memory promises beyond what every transport does (connection_test.cpp).
-#include "runtime/transport/shared_memory_connection.h"
+#include "runtime/transport/shm/shared_memory_connection.h"
 
 #include <gtest/gtest.h>
 #include <poll.h>

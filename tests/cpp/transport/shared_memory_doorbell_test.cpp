@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "pattern.h"
-#include "runtime/transport/shared_memory_connection.h"
+#include "runtime/transport/shm/shared_memory_connection.h"
 #include "shared_memory_peer.h"
 #include "tls_pair.h"
 

@@ -4,8 +4,8 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/transport/loopback.h"
-#include "runtime/transport/shared_memory_connection.h"
+#include "runtime/transport/shm/shared_memory_connection.h"
+#include "runtime/transport/tcp/loopback.h"
 
 namespace remotecl {
 namespace {

@@ -7,9 +7,9 @@
 #include <csignal>
 #include <stdexcept>
 
-#include "runtime/transport/shared_memory.h"
-#include "runtime/transport/shared_memory_connection.h"
-#include "runtime/transport/tcp.h"
+#include "runtime/transport/shm/shared_memory.h"
+#include "runtime/transport/shm/shared_memory_connection.h"
+#include "runtime/transport/tcp/tcp.h"
 
 namespace remotecl {
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "runtime/transport/connection.h"
-#include "runtime/transport/shared_memory_segment.h"
+#include "runtime/transport/shm/shared_memory_segment.h"
 
 namespace remotecl {
 

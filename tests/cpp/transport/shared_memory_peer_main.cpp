@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/transport/shared_memory.h"
-#include "runtime/transport/tcp.h"
+#include "runtime/transport/shm/shared_memory.h"
+#include "runtime/transport/tcp/tcp.h"
 
 int main(int argc, char** argv) {
   using namespace std::chrono_literals;

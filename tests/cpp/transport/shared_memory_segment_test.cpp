@@ -1,4 +1,4 @@
-#include "runtime/transport/shared_memory_segment.h"
+#include "runtime/transport/shm/shared_memory_segment.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -1,12 +1,12 @@
-#include "runtime/transport/shared_memory.h"
+#include "runtime/transport/shm/shared_memory.h"
 
 #include <gtest/gtest.h>
 
 #include <span>
 #include <thread>
 
-#include "runtime/transport/loopback.h"
-#include "runtime/transport/shared_memory_connection.h"
+#include "runtime/transport/shm/shared_memory_connection.h"
+#include "runtime/transport/tcp/loopback.h"
 
 namespace remotecl {
 namespace {

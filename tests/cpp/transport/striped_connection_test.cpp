@@ -1,5 +1,5 @@
 // Runs of all sizes, written and read in all ways, over several connections that may break.
-#include "runtime/transport/striped_connection.h"
+#include "runtime/transport/stream/striped_connection.h"
 
 #include <gtest/gtest.h>
 #include <poll.h>

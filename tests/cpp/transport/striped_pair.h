@@ -3,7 +3,7 @@
 #include <memory>
 #include <vector>
 
-#include "runtime/transport/striped_connection.h"
+#include "runtime/transport/stream/striped_connection.h"
 #include "tls_pair.h"
 
 namespace remotecl {

@@ -5,7 +5,7 @@
 #include <random>
 
 #include "pattern.h"
-#include "runtime/transport/resumable_connection.h"
+#include "runtime/transport/stream/resumable_connection.h"
 #include "striped_pair.h"
 
 namespace remotecl {

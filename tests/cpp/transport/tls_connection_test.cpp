@@ -1,6 +1,6 @@
 // What TLS adds to what every transport promises (connection_test.cpp): records, keys that change, and peers that do
 // something else.
-#include "runtime/transport/tls_connection.h"
+#include "runtime/transport/tls/tls_connection.h"
 
 #include <gtest/gtest.h>
 #include <openssl/ssl.h>
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "pattern.h"
-#include "runtime/transport/vanished_peers.h"
+#include "runtime/transport/tcp/vanished_peers.h"
 #include "tls_pair.h"
 
 namespace remotecl {

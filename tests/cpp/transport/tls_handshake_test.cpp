@@ -5,7 +5,7 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/transport/certificate.h"
+#include "runtime/transport/tls/certificate.h"
 #include "tls_pair.h"
 
 namespace remotecl {

@@ -4,8 +4,8 @@
 #include <memory>
 #include <utility>
 
-#include "runtime/transport/tcp.h"
-#include "runtime/transport/tls.h"
+#include "runtime/transport/tcp/tcp.h"
+#include "runtime/transport/tls/tls.h"
 #include "support/certificates.h"
 
 namespace remotecl {

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+
+#include "runtime/handshake/access_token.h"
+#include "runtime/handshake/server_name.h"
+#include "runtime/transport/connection.h"
+#include "runtime/transport/tls/tls.h"
+
+namespace remotecl {
+
+// Makes connections to one server as its name says: in plain text, or through TLS and then never otherwise. Any thread.
+class Dialer {
+ public:
+  // Reads the files that are named. Throws ConnectionError.
+  explicit Dialer(const ServerName& server);
+
+  const Address& address() const { return address_; }
+  // Null: none is named.
+  const AccessToken* token() const { return token_ ? &*token_ : nullptr; }
+
+  // Ready for the greeting. Throws ConnectionError that names the server, the cause and the remedy.
+  std::unique_ptr<Connection> connect(std::chrono::milliseconds timeout) const;
+  // The same; TLS may take until then.
+  std::unique_ptr<Connection> connect(std::chrono::milliseconds timeout,
+                                      std::chrono::steady_clock::time_point deadline) const;
+  // The same in two steps, so that the second one can be ended by shutdown().
+  std::unique_ptr<Connection> open(std::chrono::milliseconds timeout) const;
+  void secure(Connection& connection, std::chrono::steady_clock::time_point deadline) const;
+
+ private:
+  const Address address_;
+  std::optional<AccessToken> token_;
+  std::optional<TlsClient> tls_;
+};
+
+}  // namespace remotecl

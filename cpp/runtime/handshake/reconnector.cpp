@@ -1,0 +1,236 @@
+#include "runtime/handshake/reconnector.h"
+
+#include <algorithm>
+#include <random>
+#include <string_view>
+#include <system_error>
+
+#include "runtime/base/settings.h"
+#include "runtime/transport/stream/striped_connection.h"
+
+namespace remotecl {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds kDefaultWindow{30'000};
+constexpr std::chrono::milliseconds kFirstPause{20};
+constexpr std::chrono::milliseconds kLongestPause{2000};
+// A connection that has lasted for so long was one: that of a doorbell, or of an idle device, may carry nothing.
+constexpr std::chrono::milliseconds kLastsMin{100};
+
+std::string seconds_text(std::chrono::milliseconds time) {
+  const auto tenths = time.count() / 100;
+  return std::to_string(tenths / 10) + (tenths % 10 == 0 ? "" : "." + std::to_string(tenths % 10)) + " s";
+}
+
+}  // namespace
+
+std::chrono::milliseconds reconnect_window() {
+  const auto seconds = settings::seconds("REMOTECL_RECONNECT", 0, 86'400);
+  return seconds ? std::chrono::milliseconds(static_cast<std::int64_t>(*seconds * 1000)) : kDefaultWindow;
+}
+
+Reconnector::Reconnector(Address address, Invitation invitation, std::chrono::milliseconds window,
+                         std::chrono::milliseconds connect_timeout, Dial dial, News news)
+    : address_(std::move(address)),
+      invitation_(invitation),
+      window_(window),
+      connect_timeout_(connect_timeout),
+      dial_(std::move(dial)),
+      news_(std::move(news)),
+      pause_(kFirstPause),
+      vain_pause_(kFirstPause) {}
+
+void Reconnector::add(ResumableConnection& stream, Role role, unsigned channel, std::uint64_t features) {
+  MutexLock lock(mutex_);
+  streams_.push_back({&stream, role, features | features_of_channel(channel)});
+}
+
+void Reconnector::broken() {
+  MutexLock lock(mutex_);
+  ++breaks_;
+  changed_.notify_all();
+  if (stopping_ || thread_.joinable()) return;
+  try {
+    thread_ = std::thread([this] { run(); });
+  } catch (const std::system_error&) {
+    // Its reader ends it when the window has passed.
+  }
+}
+
+void Reconnector::stop() {
+  std::thread thread;
+  {
+    MutexLock lock(mutex_);
+    stopping_ = true;
+    thread.swap(thread_);
+    changed_.notify_all();
+    if (greeting_) greeting_->shutdown();
+  }
+  if (thread.joinable()) thread.join();
+}
+
+std::string Reconnector::reason() const {
+  MutexLock lock(mutex_);
+  return reason_;
+}
+
+std::vector<Reconnector::Stream> Reconnector::broken_streams() {
+  std::vector<Stream> streams;
+  {
+    MutexLock lock(mutex_);
+    streams = streams_;
+  }
+  std::erase_if(streams, [](const Stream& stream) { return !stream.connection->broken(); });
+  return streams;
+}
+
+void Reconnector::run() {
+  bool is_news = false;  // people have been told that it is lost
+  for (std::uint64_t seen = 0;;) {
+    {
+      MutexLock lock(mutex_);
+      while (!stopping_ && breaks_ == seen) changed_.wait(mutex_);
+      if (stopping_) return;
+      seen = breaks_;
+    }
+    bool carried_on = false;  // or they have ended meanwhile
+    for (auto streams = broken_streams(); !streams.empty(); streams = broken_streams()) {
+      Clock::time_point since = Clock::time_point::max();
+      for (const Stream& stream : streams) since = std::min(since, stream.connection->broken_since());
+      // Much of the window is left for attempts after it.
+      if (is_in_vain(streams) && !rest(vain_pause_, since + window_ / 4)) return;
+      std::string failure;
+      try {
+        for (const Stream& stream : streams) {
+          failure = carry_on(stream, end_of_attempt(since));
+          if (!failure.empty()) break;
+        }
+      } catch (const StreamGone& gone) {
+        give_up(gone.what());
+        return;
+      }
+      carried_on = failure.empty();
+      if (carried_on) {
+        pause_ = kFirstPause;
+        if (!is_in_vain(streams)) vain_pause_ = kFirstPause;
+        continue;
+      }
+      if (Clock::now() - since >= window_) {
+        give_up("it could not be reached again within " + seconds_text(window_) + ": " + failure);
+        return;
+      }
+      if (!std::exchange(is_news, true)) {
+        news_("the connection to " + address_.text() + " is lost; trying to connect again for " +
+              seconds_text(window_) + " (" + failure + ")");
+      }
+      if (!rest(pause_, since + window_)) return;
+    }
+    if (std::exchange(is_news, false) && carried_on) news_("connected to " + address_.text() + " again");
+  }
+}
+
+bool Reconnector::rest(std::chrono::milliseconds& pause, Clock::time_point until) {
+  const auto jitter = std::chrono::milliseconds(random_() % static_cast<unsigned>(pause.count()));
+  until = std::min(until, Clock::now() + pause / 2 + jitter);
+  pause = std::min(2 * pause, kLongestPause);
+  MutexLock lock(mutex_);
+  while (!stopping_ && changed_.wait_until(mutex_, until) == std::cv_status::no_timeout) {
+  }
+  return !stopping_;
+}
+
+// Whether one of them has been carried on before, and twice nothing came through.
+bool Reconnector::is_in_vain(const std::vector<Stream>& streams) {
+  return std::any_of(streams.begin(), streams.end(), [this](const Stream& stream) {
+    const std::uint64_t bytes = stream.connection->bytes_received() + stream.connection->acknowledged_bytes();
+    return flows_[stream.connection].was_in_vain && came_to_nothing(stream, bytes);
+  });
+}
+
+// Of the connection that has carried it last, with so many bytes of the stream after it.
+bool Reconnector::came_to_nothing(const Stream& stream, std::uint64_t bytes) {
+  const Flow& flow = flows_[stream.connection];
+  return flow.is_carried && bytes == flow.bytes && stream.connection->broken_since() - flow.since < kLastsMin;
+}
+
+bool Reconnector::found_nobody() const {
+  MutexLock lock(mutex_);
+  return found_nobody_;
+}
+
+// A server that is stopped or very busy has long, and much is left where its answer was lost on the way.
+Deadline Reconnector::end_of_attempt(Clock::time_point since) const {
+  const auto now = Clock::now();
+  return std::max(now + std::chrono::milliseconds(kHandshakeTimeoutMs), now + (since + window_ - now) / 2);
+}
+
+std::shared_ptr<Connection> Reconnector::dial(Deadline deadline) {
+  const auto note = [this](bool found_nobody) {
+    MutexLock lock(mutex_);
+    found_nobody_ = found_nobody;
+  };
+  try {
+    auto connection = dial_(connect_timeout_, deadline);
+    note(false);
+    return connection;
+  } catch (...) {
+    note(true);
+    throw;
+  }
+}
+
+std::string Reconnector::carry_on(const Stream& stream, Deadline deadline) {
+  const ResumableConnection::Attempt attempt = stream.connection->detach();
+  std::string failure;
+  try {
+    std::shared_ptr<Connection> connection = dial(deadline);
+    {
+      MutexLock lock(mutex_);
+      if (stopping_) return "the session ends";
+      greeting_ = connection;
+    }
+    const auto leave = [this] {
+      MutexLock lock(mutex_);
+      greeting_ = nullptr;
+    };
+    Resumption there{};
+    try {
+      there = greet_again(*connection, address_, stream.role, invitation_, attempt.received, stream.features, deadline);
+      auto further = open_stripes(*connection, address_, {invitation_.session, invitation_.epoch, there.stripes_key},
+                                  there.stripes, dial_);
+      if (!further.empty()) {
+        further.insert(further.begin(), std::move(connection));
+        connection = std::make_shared<StripedConnection>(std::move(further));
+      }
+    } catch (...) {
+      leave();
+      throw;
+    }
+    leave();
+    const std::uint64_t bytes = attempt.received + there.received;
+    const bool was_in_vain = came_to_nothing(stream, bytes);
+    if (!stream.connection->resume(attempt, connection, there.received) && !stream.connection->ended()) {
+      throw StreamGone(address_.text() + " says that it has received what was not sent, or not what it had received");
+    }
+    flows_[stream.connection] = {bytes, Clock::now(), true, was_in_vain};
+  } catch (const StreamGone&) {
+    throw;
+  } catch (const std::exception& error) {
+    failure = error.what();
+  }
+  return failure;
+}
+
+void Reconnector::give_up(const std::string& reason) {
+  std::vector<Stream> streams;
+  {
+    MutexLock lock(mutex_);
+    reason_ = reason;
+    streams = streams_;
+  }
+  for (const Stream& stream : streams) stream.connection->end(reason);
+}
+
+}  // namespace remotecl

@@ -1,0 +1,75 @@
+#include "runtime/handshake/stripes.h"
+
+#include <algorithm>
+#include <future>
+#include <system_error>
+#include <thread>
+
+#include "runtime/base/settings.h"
+#include "runtime/transport/stream/striped_connection.h"
+
+namespace remotecl {
+namespace {
+
+static_assert(kStripesMax == StripedConnection::kCarriersMax);
+
+// Less than the other side waits (kStripesTimeoutMs), and no longer than it is worth.
+constexpr std::chrono::milliseconds kOpenTimeout{2000};
+
+// Each core that sends or receives has one at the other end, perhaps of the same machine, and the application has work
+// of its own.
+unsigned streams_of(unsigned cores) { return cores >= 16 ? 4 : 1; }
+
+// Null when it cannot be had, which is no reason to go without the others.
+std::shared_ptr<Connection> open_stripe(const Address& address, const Invitation& group, unsigned index,
+                                        const Dial& dial) {
+  const Deadline deadline = std::chrono::steady_clock::now() + kOpenTimeout;
+  try {
+    std::shared_ptr<Connection> connection = dial(kOpenTimeout, deadline);
+    greet_session(*connection, address, Role::kStripe, group, features_of_stripes(index), deadline);
+    return connection;
+  } catch (const std::exception&) {
+    return nullptr;
+  }
+}
+
+}  // namespace
+
+unsigned bulk_streams() {
+  const auto number = settings::number("REMOTECL_BULK_STREAMS", "connections", 1, kStripesMax);
+  return number ? static_cast<unsigned>(*number) : streams_of(std::thread::hardware_concurrency());
+}
+
+std::uint64_t stripes_features(unsigned wanted) { return features_of_stripes(wanted); }
+
+std::uint64_t taken_stripes(const Hello& hello, unsigned channels) {
+  if (hello.role != Role::kBulk && hello.role != Role::kPeerBulk) return 0;
+  const unsigned count = std::min(stripes_of(hello.features), bulk_streams()) / channels;
+  return count < 2 ? 0 : features_of_stripes(count);
+}
+
+std::vector<std::shared_ptr<Connection>> open_stripes(Connection& first, const Address& address,
+                                                      const Invitation& group, unsigned count, const Dial& dial) {
+  std::vector<std::shared_ptr<Connection>> opened;
+  if (count < 2) return opened;
+  // Side by side: each takes a few round trips.
+  std::vector<std::future<std::shared_ptr<Connection>>> opening;
+  try {
+    for (unsigned index = 1; index < std::min(count, kStripesMax); ++index) {
+      opening.push_back(
+          std::async(std::launch::async, [&, index] { return open_stripe(address, group, index, dial); }));
+    }
+  } catch (const std::system_error&) {  // no thread; those that there are will do
+  }
+  for (auto& each : opening) opened.push_back(each.get());
+  // There is no gap between those that carry.
+  opened.erase(std::find(opened.begin(), opened.end(), nullptr), opened.end());
+  const StripesJoined joined{1 + opened.size()};
+  if (!first.write(Bytes(encode_frame<StripesJoined, kStripesJoinedSize>(joined)))) {
+    throw ConnectionError(address.text() +
+                          " ended the connection in the midst of the handshake; its log (--log-level info) says why");
+  }
+  return opened;
+}
+
+}  // namespace remotecl

@@ -1,0 +1,57 @@
+#include "runtime/transport/shm/shared_memory.h"
+
+#include <span>
+#include <system_error>
+#include <utility>
+
+#include "runtime/base/settings.h"
+#include "runtime/transport/shm/shared_memory_connection.h"
+
+namespace remotecl::shared_memory {
+namespace {
+
+// The values travel as they lie in memory: hosts that differ in that need not understand each other here.
+template <class T>
+Bytes as_sent(const T& value) {
+  return std::as_bytes(std::span(&value, 1));
+}
+template <class T>
+MutableBytes as_received(T& value) {
+  return std::as_writable_bytes(std::span(&value, 1));
+}
+
+constexpr std::uint64_t kNo = 0;  // no segment's answer
+
+std::unique_ptr<Connection> connect(std::unique_ptr<SharedMemorySegment> segment, std::unique_ptr<Connection> stream,
+                                    std::function<bool()> crowded = {}) {
+  try {
+    return std::make_unique<SharedMemoryConnection>(std::move(segment), std::move(stream), std::move(crowded));
+  } catch (const std::system_error&) {  // out of descriptors: the peer sees the stream's end
+    return nullptr;
+  }
+}
+
+}  // namespace
+
+bool wanted() { return settings::on_or_off("REMOTECL_SHARED_MEMORY").value_or(true); }
+
+std::unique_ptr<Connection> offer(std::unique_ptr<Connection> stream, std::size_t ring_bytes) {
+  auto segment = SharedMemorySegment::create(ring_bytes);
+  const SharedMemoryOffer offer = segment ? segment->offer() : SharedMemoryOffer{};
+  std::uint64_t answer = kNo;
+  if (!stream->write(as_sent(offer)) || !stream->read_exactly(as_received(answer))) return nullptr;
+  if (answer == kNo) return stream;
+  if (!segment || !segment->confirm(answer)) return nullptr;
+  return connect(std::move(segment), std::move(stream));
+}
+
+std::unique_ptr<Connection> accept(std::unique_ptr<Connection> stream, std::function<bool()> crowded) {
+  SharedMemoryOffer offer;
+  if (!stream->read_exactly(as_received(offer))) return nullptr;
+  auto segment = SharedMemorySegment::open(offer);
+  if (!stream->write(as_sent(segment ? segment->answer() : kNo))) return nullptr;
+  if (!segment) return stream;
+  return connect(std::move(segment), std::move(stream), std::move(crowded));
+}
+
+}  // namespace remotecl::shared_memory

@@ -1,0 +1,177 @@
+#include "runtime/transport/tcp/tcp.h"
+
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <asio.hpp>
+#include <cerrno>
+#include <utility>
+#include <vector>
+
+namespace remotecl::tcp {
+namespace {
+
+using Socket = asio::ip::tcp;
+
+// What happened, and what to do about it.
+std::string failure(const Address& address, const std::error_code& error) {
+  if (error == asio::error::connection_refused) {
+    return address.text() +
+           " refused the connection; is remotecl-server running there, on this port, and with --listen on an address "
+           "that other machines reach? Without --listen it is on loopback";
+  }
+  if (error == asio::error::timed_out) {
+    return address.text() + " does not answer; is the machine up, and does a firewall let this port through?";
+  }
+  std::string remedy = "check the address and the network";
+  if (error == asio::error::host_unreachable || error == asio::error::network_unreachable) {
+    remedy = "is this machine's network up, and is there a route to the server?";
+  }
+  return "cannot connect to " + address.text() + " (" + error.message() + "); " + remedy;
+}
+
+Connector& other_connector() {
+  static Connector connector;
+  return connector;
+}
+
+Socket::endpoint endpoint_of(const Address& number) { return {asio::ip::make_address(number.host), number.port}; }
+
+}  // namespace
+
+void connect_through(Connector connector) { other_connector() = std::move(connector); }
+
+bool connects_elsewhere() { return static_cast<bool>(other_connector()); }
+
+std::unique_ptr<StreamConnection> connect(const Address& address, std::chrono::milliseconds timeout) {
+  if (const Connector& connector = other_connector()) return adopt(connector(address, timeout));
+  const auto end = std::chrono::steady_clock::now() + timeout;
+  std::vector<Socket::endpoint> endpoints;
+  for (const Address& each : resolve(address, timeout)) endpoints.push_back(endpoint_of(each));
+  asio::io_context io;
+  Socket::socket socket(io);
+  std::error_code error = asio::error::timed_out;
+  asio::async_connect(socket, endpoints,
+                      [&error](const std::error_code& result, const Socket::endpoint&) { error = result; });
+  io.run_until(end);
+  if (!io.stopped()) {  // still connecting: closing the socket ends the operation
+    socket.close();
+    io.run();
+    error = asio::error::timed_out;
+  }
+  if (error) throw ConnectionError(failure(address, error));
+  socket.non_blocking(false);
+  socket.native_non_blocking(false);
+  return adopt(socket.release());
+}
+
+std::unique_ptr<StreamConnection> adopt(int descriptor) {
+  // A program that has closed its standard streams may still write to them.
+  if (descriptor <= STDERR_FILENO) {
+    const int higher = ::fcntl(descriptor, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    if (higher >= 0) ::close(std::exchange(descriptor, higher));
+  }
+  const int on = 1;
+  ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
+  ::setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  return std::make_unique<StreamConnection>(descriptor);
+}
+
+namespace {
+
+// Of the name server, when a daemon starts.
+constexpr std::chrono::milliseconds kNameTimeout{5000};
+// After running out of descriptors: long enough to cost nothing, and no longer than a client notices.
+constexpr std::chrono::milliseconds kFirstPause{10}, kLongestPause{500};
+
+ConnectionError cannot_listen(const Address& address, const std::error_code& why) {
+  std::string remedy = "choose an address of this machine";
+  if (why == asio::error::address_in_use) remedy = "another program uses the port; stop it or choose another port";
+  if (why == asio::error::access_denied) remedy = "ports below 1024 need root; choose a higher one";
+  return ConnectionError("cannot listen on " + address.text() + " (" + why.message() + "); " + remedy);
+}
+
+// And not a connection that its other side has given up meanwhile.
+bool is_want_of_resources(const std::error_code& error) {
+  const int number = error.value();
+  return number == EMFILE || number == ENFILE || number == ENOBUFS || number == ENOMEM;
+}
+
+}  // namespace
+
+Address resolve_local(const Address& address) {
+  try {
+    return resolve(address, kNameTimeout, Purpose::kListen).front();
+  } catch (const ConnectionError& error) {
+    throw ConnectionError("cannot listen on " + address.text() + ": " + error.what());
+  }
+}
+
+struct Listener::State {
+  asio::io_context io;
+  Socket::acceptor acceptor{io};
+  int closing = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  ~State() { ::close(closing); }
+};
+
+Listener::Listener(const Address& address) : state_(std::make_unique<State>()) {
+  std::error_code error;
+  const auto fail = [&address](const std::error_code& why) { throw cannot_listen(address, why); };
+  const Socket::endpoint endpoint = endpoint_of(resolve_local(address));
+  auto& acceptor = state_->acceptor;
+  if (acceptor.open(endpoint.protocol(), error)) fail(error);
+  ::fcntl(acceptor.native_handle(), F_SETFD, FD_CLOEXEC);
+  acceptor.set_option(Socket::acceptor::reuse_address(true), error);
+  if (acceptor.bind(endpoint, error)) fail(error);
+  if (acceptor.listen(128, error)) fail(error);
+}
+
+Address peer_address(const Connection& connection) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  char host[NI_MAXHOST] = {};
+  char port[NI_MAXSERV] = {};
+  auto* const generic = reinterpret_cast<sockaddr*>(&address);
+  if (::getpeername(connection.wait_handle(), generic, &size) != 0 ||
+      ::getnameinfo(generic, size, host, sizeof host, port, sizeof port, NI_NUMERICHOST | NI_NUMERICSERV) != 0) {
+    return {};
+  }
+  return {host, static_cast<std::uint16_t>(std::stoi(port))};
+}
+
+Listener::~Listener() = default;
+
+Address Listener::address() const {
+  const auto endpoint = state_->acceptor.local_endpoint();
+  return {endpoint.address().to_string(), endpoint.port()};
+}
+
+std::unique_ptr<StreamConnection> Listener::accept(const Trouble& trouble) {
+  for (auto pause = kFirstPause;;) {
+    pollfd waits[2] = {{state_->acceptor.native_handle(), POLLIN, 0}, {state_->closing, POLLIN, 0}};
+    if (::poll(waits, 2, -1) < 0 && errno != EINTR) return nullptr;
+    if (waits[1].revents != 0) return nullptr;
+    if (waits[0].revents == 0) continue;
+    std::error_code error;
+    Socket::socket socket(state_->io);
+    state_->acceptor.accept(socket, error);
+    if (!error) return adopt(socket.release());
+    if (trouble && is_want_of_resources(error)) trouble(error);
+    // Later connections must still find us, without a busy loop.
+    pollfd closing{state_->closing, POLLIN, 0};
+    ::poll(&closing, 1, static_cast<int>(pause.count()));
+    pause = std::min(2 * pause, kLongestPause);
+  }
+}
+
+void Listener::close() {
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const auto written = ::write(state_->closing, &one, sizeof one);
+}
+
+}  // namespace remotecl::tcp

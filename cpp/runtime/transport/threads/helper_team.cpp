@@ -1,0 +1,105 @@
+#include "runtime/transport/threads/helper_team.h"
+
+#include <chrono>
+#include <system_error>
+
+#include "runtime/base/futex.h"
+
+namespace remotecl {
+
+template <class Condition>
+void HelperTeam::Sleeper::until(Condition condition) {
+  while (!condition() && !spin.until(condition)) {
+    sleeps.store(1, std::memory_order_seq_cst);
+    if (!condition()) futex_wait(sleeps, 1, std::chrono::hours(1));
+    sleeps.store(0, std::memory_order_seq_cst);
+  }
+}
+
+void HelperTeam::Sleeper::wake() {
+  if (sleeps.exchange(0, std::memory_order_seq_cst) != 0) futex_wake(sleeps);
+}
+
+HelperTeam::~HelperTeam() { dismiss(); }
+
+void HelperTeam::dismiss() {
+  for (const auto& helper : helpers_) {
+    helper->state.store(kLeave, std::memory_order_seq_cst);
+    helper->helper.wake();
+  }
+  for (const auto& helper : helpers_) {
+    if (helper->thread.joinable()) helper->thread.join();
+  }
+  helpers_.clear();
+}
+
+bool HelperTeam::is_there() {
+  if (!helpers_.empty() || has_failed_) return !has_failed_;
+  try {
+    for (unsigned part = 1; part <= size_; ++part) {
+      Helper& helper = *helpers_.emplace_back(std::make_unique<Helper>());
+      helper.thread = std::thread([this, &helper, part] { serve(helper, part); });
+    }
+  } catch (const std::system_error&) {
+    dismiss();
+    has_failed_ = true;
+  }
+  return !has_failed_;
+}
+
+void HelperTeam::run(const std::function<void(unsigned)>& work) {
+  work_ = &work;
+  for (const auto& helper : helpers_) {
+    helper->state.store(kOffered, std::memory_order_seq_cst);
+    helper->helper.wake();
+  }
+  do_part(0);
+  for (unsigned part = 1; part <= helpers_.size(); ++part) {
+    Helper& helper = *helpers_[part - 1];
+    std::uint32_t state = kOffered;
+    if (helper.state.compare_exchange_strong(state, kNothing, std::memory_order_seq_cst)) do_part(part);
+  }
+  for (const auto& helper : helpers_) {
+    const auto is_over = [&] {
+      const auto state = helper->state.load(std::memory_order_seq_cst);
+      return state == kDone || state == kNothing;
+    };
+    helper->caller.until(is_over);
+    helper->state.store(kNothing, std::memory_order_relaxed);
+  }
+  std::exception_ptr failure;
+  {
+    MutexLock lock(failure_mutex_);
+    failure.swap(failure_);
+  }
+  if (failure) std::rethrow_exception(failure);
+}
+
+void HelperTeam::do_part(unsigned part) {
+  try {
+    (*work_)(part);
+  } catch (...) {
+    MutexLock lock(failure_mutex_);
+    failure_ = std::current_exception();
+  }
+}
+
+void HelperTeam::serve(Helper& helper, unsigned part) {
+  const auto is_called = [&] {
+    const auto state = helper.state.load(std::memory_order_seq_cst);
+    return state == kOffered || state == kLeave;
+  };
+  for (;;) {
+    helper.helper.until(is_called);
+    std::uint32_t state = kOffered;
+    if (helper.state.compare_exchange_strong(state, kTaken, std::memory_order_seq_cst)) {
+      do_part(part);
+      helper.state.store(kDone, std::memory_order_seq_cst);
+      helper.caller.wake();
+    } else if (state == kLeave) {
+      return;
+    }
+  }
+}
+
+}  // namespace remotecl

@@ -1,0 +1,62 @@
+#include "runtime/handshake/proof.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "runtime/crypto/secret.h"
+
+namespace remotecl {
+namespace {
+
+const Bytes kKey = as_bytes("a token of some length");
+
+Transcript transcript() { return {Role::kControl, kFeatureToken, 0, 4711, 99, Secret{1, 2, 3}, Secret{4, 5, 6}}; }
+
+TEST(Proof, DependsOnEverythingThatWasSaid) {
+  const auto half = [](const Transcript& of) { return prove_briefly(kKey, Claim::kConnecting, of); };
+  std::set<Secret> proofs{half(transcript()),
+                          prove_briefly(as_bytes("another token altogether"), Claim::kConnecting, transcript())};
+  proofs.insert(prove_briefly(kKey, Claim::kAccepting, transcript()));
+  proofs.insert(prove_briefly(kKey, Claim::kSessionSecret, transcript()));
+  proofs.insert(prove_briefly(kKey, Claim::kStripes, transcript()));
+  const auto changed = [&](auto change) {
+    Transcript other = transcript();
+    change(other);
+    proofs.insert(half(other));
+  };
+  changed([](Transcript& other) { other.role = Role::kBulk; });
+  changed([](Transcript& other) { other.offered = 0; });
+  changed([](Transcript& other) { other.taken = 1; });
+  changed([](Transcript& other) { ++other.session; });
+  changed([](Transcript& other) { ++other.epoch; });
+  changed([](Transcript& other) { ++other.client_nonce[15]; });
+  changed([](Transcript& other) { ++other.server_nonce[15]; });
+  EXPECT_EQ(proofs.size(), 12u);
+  EXPECT_EQ(half(transcript()), half(transcript()));
+}
+
+// By another implementation: Python's hmac over the bytes of heading and transcript.
+TEST(Proof, IsHmacSha256) {
+  const Proof proof = prove(kKey, Claim::kConnecting, transcript());
+  const Proof expected = {0xb0, 0xae, 0x6a, 0x38, 0x4a, 0xfe, 0xc5, 0xa9, 0x63, 0x43, 0x1c,
+                          0xd7, 0xe6, 0x6e, 0x77, 0x86, 0xbc, 0x13, 0x2d, 0xf6, 0x16, 0x37,
+                          0x6d, 0x2e, 0xf5, 0xd0, 0xec, 0x2b, 0xcc, 0x69, 0x60, 0x81};
+  EXPECT_EQ(proof, expected);
+}
+
+TEST(Secrets, AreComparedAsAWhole) {
+  const Secret one = random_secret();
+  Secret other = one;
+  EXPECT_TRUE(same_secret(one, other));
+  for (auto& byte : other) {
+    byte ^= 0x80;
+    EXPECT_FALSE(same_secret(one, other));
+    byte ^= 0x80;
+  }
+  EXPECT_FALSE(same_bytes(kKey, kKey.first(3)));
+  EXPECT_NE(random_secret(), random_secret());
+}
+
+}  // namespace
+}  // namespace remotecl
