@@ -2,7 +2,7 @@
 // is in api_command_buffer_record.cpp.
 #include "icd/info.h"
 #include "icd/wait_list.h"
-#include "runtime/client/command_buffer.h"
+#include "runtime/client/commands/command_buffer.h"
 
 namespace {
 

@@ -1,7 +1,7 @@
 // What can be recorded into a command buffer.
 #include "icd/enqueue_checks.h"
 #include "icd/image_checks.h"
-#include "runtime/client/command_buffer.h"
+#include "runtime/client/commands/command_buffer.h"
 
 namespace {
 

@@ -1,7 +1,7 @@
 #include "icd/boundary.h"
 #include "icd/extensions.h"
 #include "remotecl/remotecl.h"
-#include "runtime/client/memory_object.h"
+#include "runtime/client/objects/memory_object.h"
 
 namespace remotecl::icd {
 

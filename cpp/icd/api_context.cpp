@@ -1,8 +1,8 @@
 #include <algorithm>
 
 #include "icd/info.h"
-#include "runtime/client/context.h"
-#include "runtime/client/platform.h"
+#include "runtime/client/objects/context.h"
+#include "runtime/client/objects/platform.h"
 #include "runtime/memory/residency_directory.h"
 
 namespace {

@@ -8,8 +8,8 @@
 #include "icd/extensions.h"
 #include "icd/info.h"
 #include "remotecl/remotecl.h"
-#include "runtime/client/platform.h"
-#include "runtime/client/svm.h"
+#include "runtime/client/objects/platform.h"
+#include "runtime/client/objects/svm.h"
 
 namespace {
 

@@ -1,7 +1,7 @@
 #include "icd/enqueue_checks.h"
 #include "icd/image_checks.h"
 #include "icd/wait_list.h"
-#include "runtime/client/commands_image.h"
+#include "runtime/client/commands/image_commands.h"
 
 namespace {
 

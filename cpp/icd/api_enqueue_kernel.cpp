@@ -5,7 +5,7 @@
 #include "icd/enqueue_checks.h"
 #include "icd/image_checks.h"
 #include "icd/wait_list.h"
-#include "runtime/client/svm.h"
+#include "runtime/client/objects/svm.h"
 
 namespace {
 

@@ -1,6 +1,6 @@
 // What no device of ours offers, with the errors that come before "not supported".
 #include "icd/wait_list.h"
-#include "runtime/client/memory_object.h"
+#include "runtime/client/objects/memory_object.h"
 
 namespace {
 

@@ -1,7 +1,7 @@
 #include "icd/info.h"
 #include "icd/wait_list.h"
-#include "runtime/client/coherent_host_memory.h"
-#include "runtime/client/commands.h"
+#include "runtime/client/commands/coherent_host_memory.h"
+#include "runtime/client/commands/commands.h"
 
 namespace {
 

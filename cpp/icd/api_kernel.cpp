@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "icd/info.h"
-#include "runtime/client/kernel.h"
+#include "runtime/client/program/kernel.h"
 
 namespace {
 

@@ -2,8 +2,8 @@
 #include <bit>
 
 #include "icd/info.h"
-#include "runtime/client/memory_object.h"
-#include "runtime/client/svm.h"
+#include "runtime/client/objects/memory_object.h"
+#include "runtime/client/objects/svm.h"
 
 namespace {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "icd/info.h"
-#include "runtime/client/platform.h"
+#include "runtime/client/objects/platform.h"
 
 namespace {
 

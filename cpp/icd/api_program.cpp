@@ -2,7 +2,7 @@
 #include <sstream>
 
 #include "icd/info.h"
-#include "runtime/client/program.h"
+#include "runtime/client/program/program.h"
 
 namespace {
 

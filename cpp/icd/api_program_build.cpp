@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "icd/boundary.h"
-#include "runtime/client/platform.h"
-#include "runtime/client/program.h"
+#include "runtime/client/objects/platform.h"
+#include "runtime/client/program/program.h"
 
 namespace {
 

@@ -3,9 +3,9 @@
 #include <sstream>
 
 #include "icd/boundary.h"
-#include "runtime/client/binary_container.h"
-#include "runtime/client/notice.h"
-#include "runtime/client/program.h"
+#include "runtime/client/program/binary_container.h"
+#include "runtime/client/program/program.h"
+#include "runtime/client/support/notice.h"
 
 namespace {
 

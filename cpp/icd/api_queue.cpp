@@ -1,8 +1,8 @@
 #include <CL/cl_ext.h>
 
 #include "icd/info.h"
-#include "runtime/client/coherent_host_memory.h"
-#include "runtime/client/command_queue.h"
+#include "runtime/client/commands/coherent_host_memory.h"
+#include "runtime/client/objects/command_queue.h"
 
 namespace {
 

@@ -1,6 +1,6 @@
 #include "icd/info.h"
-#include "runtime/client/image_formats.h"
-#include "runtime/client/sampler.h"
+#include "runtime/client/objects/image_formats.h"
+#include "runtime/client/objects/sampler.h"
 
 #include <algorithm>
 

@@ -2,7 +2,7 @@
 #include <vector>
 
 #include "icd/boundary.h"
-#include "runtime/client/device.h"
+#include "runtime/client/objects/device.h"
 
 namespace {
 

@@ -3,8 +3,8 @@
 #include <bit>
 
 #include "icd/boundary.h"
-#include "runtime/client/kernel.h"
-#include "runtime/client/svm.h"
+#include "runtime/client/objects/svm.h"
+#include "runtime/client/program/kernel.h"
 
 namespace {
 

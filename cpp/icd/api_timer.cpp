@@ -1,5 +1,5 @@
 #include "icd/boundary.h"
-#include "runtime/client/device.h"
+#include "runtime/client/objects/device.h"
 
 namespace {
 

@@ -5,8 +5,8 @@
 #include <new>
 #include <utility>
 
-#include "runtime/client/fork.h"
-#include "runtime/client/handle.h"
+#include "runtime/client/objects/handle.h"
+#include "runtime/client/support/fork.h"
 
 // Where C meets C++: no exception leaves an entry point, handles become objects, and a failed check becomes the error
 // code that it names.

@@ -7,8 +7,8 @@
 #include "icd/boundary.h"
 #include "icd/extensions.h"
 #include "icd/unsupported.h"
-#include "runtime/client/platform.h"
-#include "runtime/client/wanted_servers.h"
+#include "runtime/client/objects/platform.h"
+#include "runtime/client/support/wanted_servers.h"
 
 namespace {
 

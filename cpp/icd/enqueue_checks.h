@@ -3,7 +3,7 @@
 #include <array>
 
 #include "icd/boundary.h"
-#include "runtime/client/commands.h"
+#include "runtime/client/commands/commands.h"
 
 // Checks that several buffer commands share.
 namespace remotecl::icd {

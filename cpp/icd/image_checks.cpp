@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "runtime/client/image_formats.h"
+#include "runtime/client/objects/image_formats.h"
 
 namespace remotecl::icd {
 namespace {

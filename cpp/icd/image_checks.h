@@ -3,10 +3,10 @@
 #include <vector>
 
 #include "icd/boundary.h"
-#include "runtime/client/command_queue.h"
-#include "runtime/client/context.h"
-#include "runtime/client/image_layout.h"
-#include "runtime/client/memory_object.h"
+#include "runtime/client/objects/command_queue.h"
+#include "runtime/client/objects/context.h"
+#include "runtime/client/objects/image_layout.h"
+#include "runtime/client/objects/memory_object.h"
 
 // What clCreateImage and its kin check, and commands of the images that they use.
 namespace remotecl::icd {

@@ -7,8 +7,8 @@
 
 #include "icd/boundary.h"
 #include "icd/json_answer.h"
-#include "runtime/client/memory_object.h"
-#include "runtime/client/platform.h"
+#include "runtime/client/objects/memory_object.h"
+#include "runtime/client/objects/platform.h"
 
 namespace {
 

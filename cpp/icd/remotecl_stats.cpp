@@ -2,11 +2,11 @@
 #include "icd/json_answer.h"
 #include "icd/status_json.h"
 #include "remotecl/remotecl.h"
-#include "runtime/client/fetch_counts.h"
-#include "runtime/client/image_formats.h"
-#include "runtime/client/operations.h"
-#include "runtime/client/peer_links.h"
-#include "runtime/client/platform.h"
+#include "runtime/client/objects/image_formats.h"
+#include "runtime/client/objects/platform.h"
+#include "runtime/client/session/operations.h"
+#include "runtime/client/session/peer_links.h"
+#include "runtime/client/support/fetch_counts.h"
 
 namespace {
 

@@ -8,9 +8,9 @@
 #include "icd/json_answer.h"
 #include "icd/status_json.h"
 #include "remotecl/remotecl.h"
-#include "runtime/client/ask.h"
-#include "runtime/client/monitor.h"
-#include "runtime/client/platform.h"
+#include "runtime/client/objects/platform.h"
+#include "runtime/client/session/ask.h"
+#include "runtime/client/session/monitor.h"
 
 struct remotecl_monitor {
   remotecl::Monitor monitor;

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "icd/wait_list.h"
-#include "runtime/client/svm.h"
+#include "runtime/client/objects/svm.h"
 
 // What commands share whose pointers may be shared virtual memory.
 namespace remotecl::icd {

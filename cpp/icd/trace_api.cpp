@@ -4,9 +4,9 @@
 #include "icd/command_names.h"
 #include "icd/json_answer.h"
 #include "remotecl/remotecl.h"
-#include "runtime/client/event.h"
-#include "runtime/client/fork.h"
-#include "runtime/client/tracer.h"
+#include "runtime/client/objects/event.h"
+#include "runtime/client/support/fork.h"
+#include "runtime/client/trace/tracer.h"
 
 namespace {
 

@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "icd/boundary.h"
-#include "runtime/client/coherent_host_memory.h"
-#include "runtime/client/commands.h"
+#include "runtime/client/commands/coherent_host_memory.h"
+#include "runtime/client/commands/commands.h"
 
 namespace remotecl::icd {
 

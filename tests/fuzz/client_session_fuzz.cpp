@@ -7,9 +7,9 @@
 #include "client_programs.h"
 #include "hostile_server.h"
 #include "runtime/base/printable.h"
-#include "runtime/client/device.h"
-#include "runtime/client/platform.h"
-#include "runtime/client/session.h"
+#include "runtime/client/objects/device.h"
+#include "runtime/client/objects/platform.h"
+#include "runtime/client/session/session.h"
 
 using namespace remotecl;
 

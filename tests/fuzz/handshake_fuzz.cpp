@@ -10,8 +10,8 @@
 #include "runtime/crypto/secret.h"
 #include "runtime/handshake/handshake.h"
 #include "runtime/handshake/proof.h"
-#include "server/handshake.h"
-#include "server/stripes.h"
+#include "server/admission/handshake.h"
+#include "server/wire/stripes.h"
 #include "support/memory_connection.h"
 
 using namespace remotecl;

@@ -5,8 +5,8 @@
 #include <filesystem>
 
 #include "runtime/handshake/handshake.h"
-#include "server/log.h"
-#include "server/program_files.h"
+#include "server/program/program_files.h"
+#include "server/util/log.h"
 
 namespace remotecl::fuzz {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "runtime/base/mutex.h"
 #include "runtime/protocol/message_buffer.h"
-#include "server/session.h"
+#include "server/session/session.h"
 #include "support/memory_connection.h"
 #include "support/records.h"
 

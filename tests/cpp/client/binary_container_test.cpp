@@ -1,4 +1,4 @@
-#include "runtime/client/binary_container.h"
+#include "runtime/client/program/binary_container.h"
 
 #include <gtest/gtest.h>
 

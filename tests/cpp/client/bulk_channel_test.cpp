@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "client/fake_server.h"
-#include "runtime/client/session.h"
+#include "runtime/client/session/session.h"
 
 namespace remotecl::testing {
 namespace {

@@ -1,4 +1,4 @@
-#include "runtime/client/clock_estimate.h"
+#include "runtime/client/support/clock_estimate.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "runtime/client/clock_line.h"
+#include "runtime/client/support/clock_line.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "runtime/client/control_writer.h"
+#include "runtime/client/session/control_writer.h"
 
 #include <gtest/gtest.h>
 

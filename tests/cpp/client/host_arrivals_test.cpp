@@ -1,4 +1,4 @@
-#include "runtime/client/host_arrivals.h"
+#include "runtime/client/support/host_arrivals.h"
 
 #include <gtest/gtest.h>
 

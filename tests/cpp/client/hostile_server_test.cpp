@@ -6,7 +6,7 @@
 #include <random>
 
 #include "client/fake_server.h"
-#include "runtime/client/session.h"
+#include "runtime/client/session/session.h"
 
 namespace remotecl::testing {
 namespace {

@@ -1,5 +1,5 @@
 // Where an image's pixels lie in the application's memory.
-#include "runtime/client/image_layout.h"
+#include "runtime/client/objects/image_layout.h"
 
 #include <gtest/gtest.h>
 

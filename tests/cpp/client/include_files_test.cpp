@@ -1,4 +1,4 @@
-#include "runtime/client/include_files.h"
+#include "runtime/client/program/include_files.h"
 
 #include <gtest/gtest.h>
 

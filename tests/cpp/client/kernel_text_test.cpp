@@ -1,4 +1,4 @@
-#include "runtime/client/kernel_text.h"
+#include "runtime/client/support/kernel_text.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

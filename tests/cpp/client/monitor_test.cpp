@@ -1,5 +1,5 @@
 // A client that looks at a server which may say anything.
-#include "runtime/client/monitor.h"
+#include "runtime/client/session/monitor.h"
 
 #include <gtest/gtest.h>
 

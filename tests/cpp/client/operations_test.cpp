@@ -1,5 +1,5 @@
 // What a process that looks sees of its own transfers and other work.
-#include "runtime/client/operations.h"
+#include "runtime/client/session/operations.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "client/fake_server.h"
-#include "runtime/client/session.h"
+#include "runtime/client/session/session.h"
 
 namespace remotecl::testing {
 namespace {

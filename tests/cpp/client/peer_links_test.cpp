@@ -1,5 +1,5 @@
 // How a client has its servers linked, against servers that say what a test wants.
-#include "runtime/client/peer_links.h"
+#include "runtime/client/session/peer_links.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "client/fake_server.h"
-#include "runtime/client/session.h"
+#include "runtime/client/session/session.h"
 
 namespace remotecl::testing {
 namespace {

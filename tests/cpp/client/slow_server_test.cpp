@@ -6,7 +6,7 @@
 #include <future>
 #include <thread>
 
-#include "runtime/client/session.h"
+#include "runtime/client/session/session.h"
 #include "runtime/handshake/proof.h"
 #include "runtime/protocol/message_buffer.h"
 #include "runtime/transport/tcp/tcp.h"

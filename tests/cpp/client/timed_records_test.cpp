@@ -1,7 +1,7 @@
 // How the times of a trace are put in order, from what servers and devices have told.
 #include <gtest/gtest.h>
 
-#include "runtime/client/trace.h"
+#include "runtime/client/trace/trace.h"
 
 namespace remotecl {
 namespace {

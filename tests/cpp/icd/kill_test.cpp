@@ -12,7 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "icd/kill_plan.h"
-#include "runtime/client/monitor.h"
+#include "runtime/client/session/monitor.h"
 #include "support/daemon.h"
 
 namespace remotecl::testing {

@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "icd/fixture.h"
-#include "runtime/client/monitor.h"
+#include "runtime/client/session/monitor.h"
 #include "support/child_process.h"
 
 namespace remotecl::testing {

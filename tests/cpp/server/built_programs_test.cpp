@@ -1,4 +1,4 @@
-#include "server/built_programs.h"
+#include "server/program/built_programs.h"
 
 #include <algorithm>
 #include <set>

@@ -4,7 +4,7 @@
 #include <deque>
 
 #include "fixture.h"
-#include "server/start_gate.h"
+#include "server/execution/start_gate.h"
 
 namespace remotecl::testing {
 namespace {

@@ -1,4 +1,4 @@
-#include "server/driver_search.h"
+#include "server/driver/driver_search.h"
 
 #include <gtest/gtest.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "server/event_poller.h"
+#include "server/completion/event_poller.h"
 
 #include <array>
 #include <future>

@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "raw_client.h"
-#include "server/server.h"
+#include "server/daemon/server.h"
 
 namespace remotecl::testing {
 

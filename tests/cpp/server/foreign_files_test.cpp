@@ -1,9 +1,9 @@
-#include "server/foreign_files.h"
+#include "server/program/foreign_files.h"
 
 #include <gtest/gtest.h>
 
 #include "fixture.h"
-#include "server/cl.h"
+#include "server/completion/cl.h"
 
 namespace remotecl::testing {
 namespace {

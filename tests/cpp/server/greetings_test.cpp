@@ -1,4 +1,4 @@
-#include "server/greetings.h"
+#include "server/admission/greetings.h"
 
 #include <gtest/gtest.h>
 

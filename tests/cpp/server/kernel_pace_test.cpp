@@ -1,8 +1,8 @@
-#include "server/kernel_pace.h"
+#include "server/program/kernel_pace.h"
 
 #include <gtest/gtest.h>
 
-#include "server/trace_span.h"
+#include "server/execution/trace_span.h"
 
 namespace remotecl::server {
 namespace {

@@ -1,4 +1,4 @@
-#include "server/metrics_port.h"
+#include "server/daemon/metrics_port.h"
 
 #include <gtest/gtest.h>
 

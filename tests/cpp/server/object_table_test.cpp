@@ -1,4 +1,4 @@
-#include "server/object_table.h"
+#include "server/util/object_table.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "server/output_capture.h"
+#include "server/driver/output_capture.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

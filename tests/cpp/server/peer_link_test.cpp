@@ -2,7 +2,7 @@
 #include <thread>
 
 #include "peer_fixture.h"
-#include "server/peer_table.h"
+#include "server/peer/peer_table.h"
 
 namespace remotecl::testing {
 namespace {

@@ -1,4 +1,4 @@
-#include "server/peer_rules.h"
+#include "server/admission/peer_rules.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Which programs print: what their text says, and what only their compiler knows.
-#include "server/printf_search.h"
+#include "server/program/printf_search.h"
 
 #include "fixture.h"
 

@@ -8,7 +8,7 @@
 #include "runtime/crypto/secret.h"
 #include "runtime/transport/tcp/loopback.h"
 #include "runtime/transport/tcp/tcp.h"
-#include "server/handshake.h"
+#include "server/admission/handshake.h"
 
 namespace remotecl::testing {
 namespace {

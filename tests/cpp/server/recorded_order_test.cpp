@@ -1,4 +1,4 @@
-#include "server/recorded_order.h"
+#include "server/execution/recorded_order.h"
 
 #include <gtest/gtest.h>
 

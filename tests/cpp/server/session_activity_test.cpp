@@ -1,4 +1,4 @@
-#include "server/session_activity.h"
+#include "server/session/session_activity.h"
 
 #include <gtest/gtest.h>
 

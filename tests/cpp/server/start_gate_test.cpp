@@ -1,7 +1,7 @@
-#include "server/start_gate.h"
+#include "server/execution/start_gate.h"
 
 #include "fixture.h"
-#include "server/event_status.h"
+#include "server/completion/event_status.h"
 
 namespace remotecl::testing {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <cstdlib>
 
-#include "server/log.h"
+#include "server/util/log.h"
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/event_waiters.h"
+#include "server/completion/event_waiters.h"
 
 namespace remotecl::server {
 

@@ -1,7 +1,7 @@
 // What a daemon tells of commands that are traced.
 #include "fixture.h"
 #include "runtime/base/host_time.h"
-#include "server/trace_span.h"
+#include "server/execution/trace_span.h"
 
 namespace remotecl::testing {
 namespace {

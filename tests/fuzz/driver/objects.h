@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/cl.h"
+#include "server/completion/cl.h"
 
 // An OpenCL driver that trusts its caller, in place of a native one. What it is given it uses as it is, so that a
 // sanitizer sees what the daemon has let through: a pointer that is none, a range outside of its buffer, memory that is

@@ -1,0 +1,125 @@
+// The life of a command buffer: from the end of its recording to its replays.
+#include "runtime/client/commands/command_buffer.h"
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+
+#include "runtime/client/commands/pending_command.h"
+
+namespace remotecl {
+
+CommandBuffer::CommandBuffer(Ref<CommandQueue> queue, cl_command_buffer_flags_khr flags,
+                             std::vector<cl_command_buffer_properties_khr> properties)
+    : queue_(std::move(queue)),
+      simultaneous_((flags & CL_COMMAND_BUFFER_SIMULTANEOUS_USE_KHR) != 0),
+      properties_(std::move(properties)) {}
+
+CommandBuffer::~CommandBuffer() {
+  if (recording_ended_) queue_->session().send(ReleaseCommandBuffer{id_});
+}
+
+bool CommandBuffer::has_points(SyncPoints points) {
+  const std::lock_guard lock(mutex_);
+  return std::all_of(points.begin(), points.end(),
+                     [this](cl_sync_point_khr point) { return point != 0 && point <= records_.size(); });
+}
+
+bool CommandBuffer::is_recording() {
+  const std::lock_guard lock(mutex_);
+  return !recording_ended_;
+}
+
+cl_int CommandBuffer::end_recording() {
+  const std::lock_guard lock(mutex_);
+  if (recording_ended_) return CL_INVALID_OPERATION;
+  std::vector<RecordedCommand> commands;
+  for (const Record& record : records_) {
+    commands.push_back({record.code, recording_.bytes().subspan(record.offset, record.size)});
+  }
+  {
+    Session& session = queue_->session();
+    const std::lock_guard memory_lock(queue_->context().memory_mutex());
+    for (const auto& [buffer, reference] : buffers_) buffer->create_on(session);
+    for (const auto& [kernel, reference] : kernels_) {
+      const std::lock_guard kernel_lock(kernel->mutex());
+      kernel->program().create_on(session);
+      kernel->create_on(session);
+      kernel->send_svm_pointers(session);
+    }
+    for (const auto& [sampler, reference] : samplers_) sampler->create_on(session);
+    session.send(CreateCommandBuffer{id_, queue_->device().index(), std::span<const RecordedCommand>(commands)});
+  }
+  recording_ended_ = true;
+  recording_ = ByteBuffer();
+  records_ = {};
+  return CL_SUCCESS;
+}
+
+void CommandBuffer::bring_and_mark(PendingCommand& command) {
+  for (auto& [root, access] : accesses_) {
+    for (const ByteRange& range : access.reads.ranges()) command.reads(*root, range);
+    for (const ByteRange& range : access.writes.ranges()) command.writes(*root, range);
+  }
+}
+
+cl_int CommandBuffer::enqueue(CommandQueue& queue, WaitList wait, Event** event) {
+  Ref<Event> own;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!recording_ended_) return CL_INVALID_OPERATION;
+    if (!simultaneous_ && is_pending()) return CL_INVALID_OPERATION;
+    PendingCommand command(queue, CL_COMMAND_COMMAND_BUFFER_KHR, wait, event != nullptr);
+    bring_and_mark(command);
+    if (command.error() != CL_SUCCESS) return command.error();
+    const std::uint64_t sequence = command.sequence();
+    command.send(EnqueueCommandBuffer{queue.id(), command.event_id(), id_, command.wait_list()});
+    own = command.sent(true);
+    remember(queue, sequence, own);
+  }
+  queue.session().submit();  // which may wait
+  if (event != nullptr) *event = own.detach();
+  return CL_SUCCESS;
+}
+
+void CommandBuffer::remember(CommandQueue& queue, std::uint64_t sequence, Ref<Event> event) {
+  const bool covers_last = newest_.queue.get() == &queue && queue.in_order();
+  if (simultaneous_ && newest_.queue && !covers_last) others_may_be_pending_ = true;
+  newest_ = {Ref<CommandQueue>(&queue), sequence, std::move(event)};
+}
+
+bool CommandBuffer::is_pending() {
+  if (!newest_.queue) return false;
+  const bool newest_ended = (newest_.event && newest_.event->ended()) ||
+                            newest_.queue->ended_sequence() >= newest_.sequence || newest_.queue->session().lost();
+  if (newest_ended && !others_may_be_pending_) return false;
+  if (ask_pending()) return true;
+  newest_ = {};
+  others_may_be_pending_ = false;
+  return false;
+}
+
+bool CommandBuffer::ask_pending() {
+  Session& session = queue_->session();
+  struct Answer {
+    std::atomic<bool> there{false};
+    bool is_pending = false;
+  };
+  const auto answer = std::make_shared<Answer>();
+  const Token token = session.expect_reply([answer](std::uint16_t, const Bytes* payload) {
+    CommandBufferState state{};
+    if (payload != nullptr) answer->is_pending = Decoder(*payload).read(state) && state.is_pending != 0;
+    answer->there.store(true);
+  });
+  session.send(QueryCommandBuffer{id_, token});
+  session.wait([&] { return answer->there.load(); });
+  return answer->there.load() && answer->is_pending;
+}
+
+cl_command_buffer_state_khr CommandBuffer::state() {
+  const std::lock_guard lock(mutex_);
+  if (!recording_ended_) return CL_COMMAND_BUFFER_STATE_RECORDING_KHR;
+  return is_pending() ? CL_COMMAND_BUFFER_STATE_PENDING_KHR : CL_COMMAND_BUFFER_STATE_EXECUTABLE_KHR;
+}
+
+}  // namespace remotecl

@@ -1,0 +1,113 @@
+#pragma once
+
+#include <CL/cl_ext.h>
+
+#include <map>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "runtime/base/bytes.h"
+#include "runtime/client/commands/commands.h"
+#include "runtime/client/objects/handle.h"
+#include "runtime/memory/range_set.h"
+
+struct _cl_command_buffer_khr : remotecl::HandleBase {};
+
+namespace remotecl {
+
+class PendingCommand;
+
+using SyncPoints = std::span<const cl_sync_point_khr>;
+
+// Commands that are recorded here, sent to the server of their queue once, when the recording ends, and replayed by one
+// message. Keeps the queue, buffers and kernels that it was given. Any thread.
+class CommandBuffer final
+    : public Handle<_cl_command_buffer_khr, HandleTag::kCommandBuffer, CL_INVALID_COMMAND_BUFFER_KHR> {
+ public:
+  CommandBuffer(Ref<CommandQueue> queue, cl_command_buffer_flags_khr flags,
+                std::vector<cl_command_buffer_properties_khr> properties);
+
+  CommandQueue& queue() const { return *queue_; }
+  const std::vector<cl_command_buffer_properties_khr>& properties() const { return properties_; }
+
+  // Whether all of them have been given out.
+  bool has_points(SyncPoints points);
+  // Adds a command whose arguments have been checked, `wait` by has_points(). CL_SUCCESS; CL_INVALID_OPERATION after
+  // the recording has ended; CL_OUT_OF_RESOURCES when it gets too long. `sync_point`, where not null, receives the
+  // command's.
+  cl_int record_kernel(Kernel& kernel, const NDRange& range, SyncPoints wait, cl_sync_point_khr* sync_point);
+  cl_int record_copy(MemoryObject& source, MemoryObject& destination, std::uint64_t source_offset,
+                     std::uint64_t destination_offset, std::uint64_t size, SyncPoints wait,
+                     cl_sync_point_khr* sync_point);
+  cl_int record_copy_rect(MemoryObject& source, MemoryObject& destination, const Rectangle& source_rectangle,
+                          const Rectangle& destination_rectangle, const Extent& region, SyncPoints wait,
+                          cl_sync_point_khr* sync_point);
+  cl_int record_fill(MemoryObject& buffer, Bytes pattern, std::uint64_t offset, std::uint64_t size, SyncPoints wait,
+                     cl_sync_point_khr* sync_point);
+  cl_int record_copy_image(MemoryObject& source, MemoryObject& destination, const Extent& source_origin,
+                           const Extent& destination_origin, const Extent& region, SyncPoints wait,
+                           cl_sync_point_khr* sync_point);
+  cl_int record_fill_image(MemoryObject& image, const std::array<std::uint32_t, 4>& color, const Extent& origin,
+                           const Extent& region, SyncPoints wait, cl_sync_point_khr* sync_point);
+  // Between an image and the packed pixels at an offset of a buffer.
+  cl_int record_copy_pixels(MemoryObject& image, MemoryObject& buffer, bool to_buffer, const Extent& origin,
+                            const Extent& region, std::uint64_t offset, SyncPoints wait, cl_sync_point_khr* sync_point);
+  // A barrier, or a command that does nothing.
+  cl_int record_point(bool is_barrier, SyncPoints wait, cl_sync_point_khr* sync_point);
+
+  bool is_recording();
+  // CL_INVALID_OPERATION when it has ended before.
+  cl_int end_recording();
+  // CL_INVALID_OPERATION before the recording has ended, or while a replay has not ended and only one is allowed.
+  // `queue` is compatible with queue().
+  cl_int enqueue(CommandQueue& queue, WaitList wait, Event** event);
+  cl_command_buffer_state_khr state();
+
+ private:
+  struct Record {
+    std::uint16_t code;
+    std::size_t offset, size;  // in recording_
+  };
+  // Of one root buffer, by all commands together.
+  struct Access {
+    Ref<MemoryObject> root;
+    RangeSet reads;  // what a replay reads before it writes it
+    RangeSet writes;
+  };
+  struct Replay {
+    Ref<CommandQueue> queue;
+    std::uint64_t sequence = 0;
+    Ref<Event> event;  // null: the application did not ask for one
+  };
+
+  ~CommandBuffer() override;
+  template <class Message>
+  cl_int append(Message message, SyncPoints wait, cl_sync_point_khr* sync_point);
+  Access& access(MemoryObject& buffer);
+  void reads(MemoryObject& buffer, ByteRange range);
+  void writes(MemoryObject& buffer, ByteRange range);
+  void writes_region(MemoryObject& image, const Extent& region);
+  void bring_and_mark(PendingCommand& command);
+  void remember(CommandQueue& queue, std::uint64_t sequence, Ref<Event> event);
+  bool is_pending();
+  bool ask_pending();
+
+  const Ref<CommandQueue> queue_;
+  const bool simultaneous_;
+  const std::vector<cl_command_buffer_properties_khr> properties_;
+  const ObjectId id_ = next_id();
+
+  std::mutex mutex_;  // taken before the context's memory_mutex; protects what follows
+  bool recording_ended_ = false;
+  ByteBuffer recording_;
+  std::vector<Record> records_;
+  std::map<MemoryObject*, Access> accesses_;  // by root
+  std::map<MemoryObject*, Ref<MemoryObject>> buffers_;
+  std::map<Kernel*, Ref<Kernel>> kernels_;
+  std::map<Sampler*, Ref<Sampler>> samplers_;
+  Replay newest_;
+  bool others_may_be_pending_ = false;  // older replays than the newest one
+};
+
+}  // namespace remotecl

@@ -1,0 +1,129 @@
+#include "runtime/client/commands/pending_command.h"
+
+#include "runtime/client/commands/coherent_host_memory.h"
+#include "runtime/client/commands/command_order.h"
+#include "runtime/client/support/host_arrivals.h"
+
+namespace remotecl {
+
+PendingCommand::PendingCommand(CommandQueue& queue, cl_command_type type, WaitList wait, bool wants_event)
+    : queue_(queue), lock_(queue.context().memory_mutex()), fetcher_(queue) {
+  if (error() != CL_SUCCESS) return;
+  if (Tracer::on()) [[unlikely]]
+    make_record(type, wait);
+  const std::shared_ptr<CommandOrder> order = CoherentHostMemory::order(queue.context());
+  // Nothing else tells that it has ended.
+  if (order && !queue.in_order()) wants_event = true;
+  for (Event* event : wait) {
+    waits_for(*event);
+    if (event->is_held()) await_bytes(*event);
+  }
+  if (wants_event) {
+    event_ = make_ref<Event>(queue, type, true);
+    if (!wait.empty()) {
+      std::vector<EventId> waits;
+      for (const Event* event : wait) waits.push_back(event->id());
+      event_->set_waits(std::move(waits));
+    }
+    PendingReads& reads = queue.pending_reads();
+    if (!reads.none()) queue.in_order() ? reads.hold(*event_) : reads.hold(*event_, awaited_);
+  }
+  sequence_ = event_ ? event_->sequence() : queue.next_sequence();
+  fetcher_.set_sequence(sequence_);
+  if (order) [[unlikely]] {
+    for (Event* event : wait) order->add(queue, sequence_, event_.get(), *event);
+  }
+}
+
+PendingCommand::~PendingCommand() {
+  if (lock_.owns_lock()) fetcher_.abandon();
+}
+
+void PendingCommand::make_record(cl_command_type type, WaitList wait) {
+  record_ = Tracer::instance().make(queue_, type, false);
+  for (const Event* event : wait) record_->waits_for(event->id());
+  fetcher_.set_record(record_.get());
+}
+
+std::uint64_t PendingCommand::commit_record() {
+  return record_ == nullptr ? 0 : Tracer::instance().commit(take_record());
+}
+
+TraceRecordOwner PendingCommand::take_record() {
+  if (record_->event == 0) record_->event = event_id();
+  record_->place = sequence_;
+  fetcher_.set_record(nullptr);
+  return std::move(record_);
+}
+
+// Its server goes on when it has read; the application when the bytes are here.
+void PendingCommand::await_bytes(Event& event) {
+  const PendingReads::Ticket ticket = queue_.pending_reads().begin();
+  const auto end = [queue = Ref<CommandQueue>(&queue_), ticket] {
+    queue->pending_reads().end(ticket);
+    queue->session().wake();  // another session's thread may be the one that has read them
+  };
+  if (event.at_end(end)) {
+    awaited_.push_back(ticket);
+  } else {
+    end();
+  }
+}
+
+bool PendingCommand::touches_host(const std::byte* memory, std::uint64_t size, std::function<void()> then) {
+  if (HostArrivals::instance().none()) return false;
+  const auto there = make_ref<Event>(Ref<Context>(&queue_.context()));
+  const auto go_on = [there, then = std::move(then)] {
+    if (then) then();
+    there->complete(CL_COMPLETE);
+  };
+  if (!HostArrivals::instance().when_there(memory, size, go_on)) return false;
+  waits_for(*there);
+  return true;
+}
+
+void PendingCommand::waits_for_host_readers(BufferStorage& storage) {
+  std::erase_if(storage.host_readers, [](const Ref<Event>& reader) { return reader->ended(); });
+  for (const Ref<Event>& reader : storage.host_readers) {
+    if (reader->session() == &session()) {
+      waits_for(*reader);
+      continue;
+    }
+    // Another server may be lost meanwhile: that it reads no more is all that is waited for.
+    fetcher_.waits_for_end(*reader);
+  }
+}
+
+void PendingCommand::waits_for_all() {
+  if (event_ && !queue_.in_order()) queue_.pending_reads().hold(*event_);
+  if (queue_.in_order()) return;
+  if (const auto order = CoherentHostMemory::order(queue_.context())) [[unlikely]]
+    order->add_all_before(queue_, sequence_, event_.get());
+}
+
+void PendingCommand::is_barrier(bool for_all) {
+  PendingReads& reads = queue_.pending_reads();
+  if (queue_.in_order() || reads.none()) return;
+  for_all ? reads.barrier() : reads.barrier(awaited_);
+}
+
+void PendingCommand::writes(MemoryObject& buffer, ByteRange range) {
+  fetcher_.overwrites(buffer, range);
+  writes_.push_back({&buffer, range});
+}
+
+void PendingCommand::record_writes() {
+  if (writes_.empty()) return;
+  const Location location = queue_.context().location(queue_.device());
+  for (const Write& write : writes_) {
+    BufferStorage& storage = write.buffer->storage();
+    storage.residency.write(write.range, location);
+    fetcher_.overwritten(storage, write.range);
+    ++storage.writes;
+    storage.site(location).used_by(queue_, sequence_, true);
+    if (storage.coherent) [[unlikely]]
+      storage.coherent->written(queue_, sequence_, event_.get(), write.range);
+  }
+}
+
+}  // namespace remotecl

@@ -1,0 +1,235 @@
+// Reads and writes of buffers, plain and rectangular.
+#include <algorithm>
+#include <cstring>
+#include <memory>
+
+#include "runtime/client/commands/transfer_steps.h"
+#include "runtime/client/support/host_arrivals.h"
+#include "runtime/protocol/frames.h"
+
+namespace remotecl {
+namespace {
+
+void give(Ref<Event> own, Event** event) {
+  if (event != nullptr) *event = own.detach();
+}
+
+// What a blocking call says once its command has ended.
+cl_int outcome(CommandQueue& queue, const TransferRef& transfer, const Event* event) {
+  const bool moved = transfer->state.load() == Transfer::State::kDone;
+  if (moved && (event == nullptr || event->status() >= 0)) return CL_SUCCESS;
+  if (queue.session().lost()) return CL_DEVICE_NOT_AVAILABLE;
+  if (event != nullptr) return moved ? event->status() : transfer->failure;
+  const cl_int first = queue.take_failure();
+  return first != CL_SUCCESS ? first : transfer->failure;
+}
+
+// Registers where the bytes of a read go: into `span` bytes at `memory` at last, by `then`, which runs when they have
+// come.
+TransferRef expect_bytes(PendingCommand& command, bool blocking, std::byte* to, std::uint64_t size,
+                         std::shared_ptr<void> keep_alive, const std::byte* memory, std::uint64_t span,
+                         std::function<void()> then = {}) {
+  command.touches_host(memory, span);
+  const HostArrivals::Ticket arrival = HostArrivals::instance().begin(memory, span);
+  Ref<Event> event(command.event());
+  if (event) {
+    event->add_hold();
+    event->reported_unasked();
+  }
+  Session& session = command.session();
+  if (!blocking) session.add_interest();
+  Ref<CommandQueue> queue(&command.queue());
+  const PendingReads::Ticket ticket = queue->pending_reads().begin();
+  const std::uint64_t sequence = queue->last_sequence();
+  const auto finished = [event, queue, ticket, arrival, sequence, blocking, &session,
+                         then = std::move(then)](cl_int status) {
+    const bool ok = status == CL_COMPLETE;
+    if (ok && then) then();
+    HostArrivals::instance().end(arrival);
+    if (ok && queue->in_order()) queue->ended_up_to(sequence);
+    queue->pending_reads().end(ticket);
+    if (event) event->release_hold(status);
+    if (!blocking) session.drop_interest();
+  };
+  TransferRef transfer = session.begin_receive(queue->device().index(), to, size, finished, std::move(keep_alive));
+  transfer->ticket = ticket;
+  transfer->trace = command.record_id();
+  command.moves(size, &queue->device(), nullptr);
+  return transfer;
+}
+
+TransferRef offer_bytes(PendingCommand& command, bool blocking, const std::byte* from, std::uint64_t size,
+                        std::shared_ptr<void> keep_alive) {
+  Session& session = command.session();
+  if (Event* event = command.event()) event->reported_unasked();
+  std::function<void(cl_int)> finished;
+  if (!blocking) {
+    session.add_interest();
+    finished = [&session](cl_int) { session.drop_interest(); };
+  }
+  return session.begin_send(command.queue().device().index(), from, size, std::move(finished), std::move(keep_alive),
+                            blocking);
+}
+
+// The same for bytes that are sent without being asked for; null when they have to be.
+TransferRef push_bytes(PendingCommand& command, const std::byte* from, std::uint64_t size) {
+  TransferRef transfer = command.session().begin_push(command.queue().device().index(), from, size);
+  if (transfer && command.event() != nullptr) command.event()->reported_unasked();
+  return transfer;
+}
+
+std::uint64_t volume(const Extent& region) { return region[0] * region[1] * region[2]; }
+
+bool is_packed(const Rectangle& rectangle, const Extent& region) { return rectangle.extent(region) == volume(region); }
+
+// As a rectangle.
+Rectangle packed(const Extent& rows) { return {{}, rows[0], rows[0] * rows[1]}; }
+
+}  // namespace
+
+cl_int await_read(CommandQueue& queue, const TransferRef& transfer, Event* event) {
+  // In order, the reads before it have ended for the application as well.
+  queue.session().wait([&] {
+    return transfer->ended() && (event == nullptr || event->ended()) &&
+           (!queue.in_order() || queue.pending_reads().ended_through(transfer->ticket));
+  });
+  return outcome(queue, transfer, event);
+}
+
+cl_int send_bytes(CommandQueue& queue, const TransferRef& transfer, const Event* event) {
+  queue.session().wait([&] { return transfer->state.load() != Transfer::State::kPending; });
+  if (transfer->state.load() == Transfer::State::kPulled) transfer->channel->send(transfer);
+  return outcome(queue, transfer, event);
+}
+
+TransferRef expect_rows(PendingCommand& command, bool blocking, std::byte* to, const Rectangle& rectangle,
+                        const Extent& rows, std::shared_ptr<void> keep_alive) {
+  if (is_packed(rectangle, rows)) {
+    std::byte* const memory = to + rectangle.begin();
+    return expect_bytes(command, blocking, memory, volume(rows), std::move(keep_alive), memory, volume(rows));
+  }
+  const std::shared_ptr<std::byte[]> bytes(new std::byte[volume(rows)]);
+  return expect_bytes(command, blocking, bytes.get(), volume(rows), bytes, to + rectangle.begin(),
+                      rectangle.extent(rows),
+                      [from = bytes.get(), to, rectangle, rows, keep_alive = std::move(keep_alive)] {
+                        copy_rows(packed(rows), from, rectangle, to, rows);
+                      });
+}
+
+PackedRows pack_rows(PendingCommand& command, const std::byte* from, const Rectangle& rectangle, const Extent& rows,
+                     std::shared_ptr<void> keep_alive) {
+  const std::uint64_t size = volume(rows);
+  const std::byte* const memory = from + rectangle.begin();
+  if (is_packed(rectangle, rows)) return {memory, size, std::move(keep_alive), command.touches_host(memory, size)};
+  const std::shared_ptr<std::byte[]> bytes(new std::byte[size]);
+  const auto pack = [=] { copy_rows(rectangle, from, packed(rows), bytes.get(), rows); };
+  const bool late = command.touches_host(memory, rectangle.extent(rows), pack);
+  if (!late) pack();
+  return {bytes.get(), size, bytes, late};
+}
+
+TransferRef offer_rows(PendingCommand& command, bool blocking, const PackedRows& rows) {
+  return offer_bytes(command, blocking, rows.bytes, rows.size, rows.keep_alive);
+}
+
+cl_int enqueue_read(CommandQueue& queue, MemoryObject& buffer, bool blocking, std::uint64_t offset, std::uint64_t size,
+                    void* to, WaitList wait, Event** event, cl_command_type type, std::shared_ptr<void> keep_alive) {
+  PendingCommand command(queue, type, wait, event != nullptr);
+  ByteRange range = buffer.range(offset, size);
+  command.reads(buffer, range);
+  const ObjectId content_size = size > kInlineDataMax ? command.limit_to_content(buffer, range) : 0;
+  size = std::max<std::uint64_t>(range.size, 1);  // there are no reads of nothing
+  if (command.error() != CL_SUCCESS) return command.error();
+  auto* const memory = static_cast<std::byte*>(to);
+  const TransferRef transfer = expect_bytes(command, blocking, memory, size, std::move(keep_alive), memory, size);
+  EnqueueRead message{queue.id(), command.event_id(), buffer.id(), offset, size, transfer->id, command.wait_list()};
+  if (content_size != 0) {
+    transfer->may_be_short = true;
+    message.buffer = buffer.root().id();  // content is counted from its begin
+    message.offset = range.offset;
+    message.content_size = content_size;
+  }
+  command.send(message);
+  Ref<Event> own = command.sent(blocking);
+  const cl_int result = blocking ? await_read(queue, transfer, own.get()) : CL_SUCCESS;
+  if (result == CL_SUCCESS) give(std::move(own), event);
+  return result;
+}
+
+cl_int enqueue_write(CommandQueue& queue, MemoryObject& buffer, bool blocking, std::uint64_t offset, std::uint64_t size,
+                     const void* from, WaitList wait, Event** event, cl_command_type type) {
+  PendingCommand command(queue, type, wait, event != nullptr);
+  command.writes(buffer, buffer.range(offset, size));
+  if (command.error() != CL_SUCCESS) return command.error();
+  const auto* bytes = static_cast<const std::byte*>(from);
+  const bool late = command.touches_host(bytes, size);
+  command.moves(size, nullptr, &queue.device());
+  EnqueueWrite message{queue.id(), command.event_id(), buffer.id(), offset, size, 0, {}, command.wait_list()};
+  TransferRef transfer;
+  if (size <= kInlineDataMax && !late) {
+    message.data = Bytes(bytes, size);
+  } else {
+    // With a wait list, a blocking call says how that ended.
+    if (blocking && !late && wait.empty()) transfer = push_bytes(command, bytes, size);
+    message.is_pushed = transfer ? 1 : 0;
+    if (!transfer) transfer = offer_bytes(command, blocking, bytes, size, nullptr);
+    message.transfer = transfer->id;
+  }
+  command.send(message);
+  Ref<Event> own = command.sent(blocking && transfer);
+  const cl_int result = blocking && transfer ? send_bytes(queue, transfer, own.get()) : CL_SUCCESS;
+  if (result == CL_SUCCESS) give(std::move(own), event);
+  return result;
+}
+
+cl_int enqueue_read_rect(CommandQueue& queue, MemoryObject& buffer, bool blocking, const Rectangle& buffer_rectangle,
+                         const Rectangle& host_rectangle, const Extent& region, void* to, WaitList wait,
+                         Event** event) {
+  PendingCommand command(queue, CL_COMMAND_READ_BUFFER_RECT, wait, event != nullptr);
+  command.reads(buffer, buffer.range(buffer_rectangle.begin(), buffer_rectangle.extent(region)));
+  if (command.error() != CL_SUCCESS) return command.error();
+  const TransferRef transfer = expect_rows(command, blocking, static_cast<std::byte*>(to), host_rectangle, region);
+  command.send(EnqueueReadRect{queue.id(), command.event_id(), buffer.id(), buffer_rectangle.origin, region,
+                               buffer_rectangle.row_pitch, buffer_rectangle.slice_pitch, transfer->id,
+                               command.wait_list()});
+  Ref<Event> own = command.sent(blocking);
+  const cl_int result = blocking ? await_read(queue, transfer, own.get()) : CL_SUCCESS;
+  if (result == CL_SUCCESS) give(std::move(own), event);
+  return result;
+}
+
+cl_int enqueue_write_rect(CommandQueue& queue, MemoryObject& buffer, bool blocking, const Rectangle& buffer_rectangle,
+                          const Rectangle& host_rectangle, const Extent& region, const void* from, WaitList wait,
+                          Event** event) {
+  PendingCommand command(queue, CL_COMMAND_WRITE_BUFFER_RECT, wait, event != nullptr);
+  const ByteRange range = buffer.range(buffer_rectangle.begin(), buffer_rectangle.extent(region));
+  if (!is_packed(buffer_rectangle, region)) command.reads(buffer, range);  // the gaps keep what they hold
+  command.writes(buffer, range);
+  if (command.error() != CL_SUCCESS) return command.error();
+  const PackedRows rows = pack_rows(command, static_cast<const std::byte*>(from), host_rectangle, region);
+  command.moves(rows.size, nullptr, &queue.device());
+  EnqueueWriteRect message{queue.id(),
+                           command.event_id(),
+                           buffer.id(),
+                           buffer_rectangle.origin,
+                           region,
+                           buffer_rectangle.row_pitch,
+                           buffer_rectangle.slice_pitch,
+                           0,
+                           {},
+                           command.wait_list()};
+  TransferRef transfer;
+  if (rows.size <= kInlineDataMax && !rows.late) {
+    message.data = Bytes(rows.bytes, rows.size);
+  } else {
+    transfer = offer_rows(command, blocking, rows);
+    message.transfer = transfer->id;
+  }
+  command.send(message);
+  Ref<Event> own = command.sent(blocking && transfer);
+  const cl_int result = blocking && transfer ? send_bytes(queue, transfer, own.get()) : CL_SUCCESS;
+  if (result == CL_SUCCESS) give(std::move(own), event);
+  return result;
+}
+
+}  // namespace remotecl

@@ -1,0 +1,64 @@
+#include "runtime/client/objects/command_queue.h"
+
+namespace remotecl {
+
+CommandQueue::CommandQueue(Context& context, Device& device, cl_command_queue_properties properties,
+                           std::vector<cl_queue_properties> property_list, bool internal)
+    : context_(context),
+      keep_context_(internal ? nullptr : &context),
+      device_(device),
+      keep_device_(&device),
+      properties_(properties),
+      property_list_(std::move(property_list)) {
+  session().register_queue(*this, id_);
+  session().send(CreateQueue{id_, device.index(), properties});
+  if (!internal) context.queue_made_on(session().index());
+}
+
+CommandQueue::~CommandQueue() {
+  session().unregister_queue(id_);
+  session().send(ReleaseQueue{id_});
+  session().submit_now();
+}
+
+cl_int CommandQueue::finish() {
+  auto finished = std::make_shared<std::atomic<bool>>(false);
+  std::uint64_t last = 0;
+  {
+    // No command may take its place in the queue before the Finish and be sent after it.
+    const std::lock_guard lock(context_.memory_mutex());
+    last = last_sequence_.load();
+    session().append(
+        Finish{id_, session().expect_reply([finished](std::uint16_t, const Bytes*) { finished->store(true); })});
+  }
+  session().wait([&] { return finished->load(std::memory_order_acquire) && pending_reads_.none(); });
+  if (session().lost()) return CL_DEVICE_NOT_AVAILABLE;
+  finished_through(last);
+  for (int left = host_work_.load(); left != 0; left = host_work_.load()) host_work_.wait(left);
+  return take_failure();
+}
+
+void CommandQueue::ended_up_to(std::uint64_t sequence) {
+  std::uint64_t known = ended_sequence_.load();
+  while (known < sequence && !ended_sequence_.compare_exchange_weak(known, sequence)) {
+  }
+}
+
+void CommandQueue::host_work_ended() {
+  host_work_.fetch_sub(1);
+  host_work_.notify_all();
+}
+
+void CommandQueue::finished_through(std::uint64_t sequence) {
+  std::uint64_t known = finished_sequence_.load();
+  while (known < sequence && !finished_sequence_.compare_exchange_weak(known, sequence)) {
+  }
+}
+
+void CommandQueue::command_failed(cl_int status) {
+  has_failed_.store(true, std::memory_order_release);
+  cl_int none = CL_SUCCESS;
+  failure_.compare_exchange_strong(none, status);
+}
+
+}  // namespace remotecl

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <vector>
+
+#include "runtime/client/objects/context.h"
+#include "runtime/client/objects/device.h"
+#include "runtime/client/objects/pending_reads.h"
+#include "runtime/client/session/session.h"
+
+namespace remotecl {
+
+class Event;
+
+// A command queue: a name for a native queue on the device's server. Any thread.
+class CommandQueue final : public Handle<_cl_command_queue, HandleTag::kQueue, CL_INVALID_COMMAND_QUEUE> {
+ public:
+  // `internal`: the runtime's own, does not keep the context alive.
+  CommandQueue(Context& context, Device& device, cl_command_queue_properties properties,
+               std::vector<cl_queue_properties> property_list, bool internal = false);
+
+  Context& context() const { return context_; }
+  Device& device() const { return device_; }
+  Session& session() const { return device_.session(); }
+  ObjectId id() const { return id_; }
+  cl_command_queue_properties properties() const { return properties_; }
+  const std::vector<cl_queue_properties>& property_list() const { return property_list_; }
+  // The application does not know it: it does not keep its context alive.
+  bool is_internal() const { return !keep_context_; }
+  bool in_order() const { return (properties_ & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) == 0; }
+  bool profiling() const { return (properties_ & CL_QUEUE_PROFILING_ENABLE) != 0; }
+
+  PendingReads& pending_reads() { return pending_reads_; }
+
+  void flush() { session().flush(); }
+  // Blocks until every command has ended. CL_SUCCESS, or the error of the first command without an event that failed
+  // since the last call (one with an event tells through it), or CL_DEVICE_NOT_AVAILABLE when the server is lost.
+  cl_int finish();
+
+  std::uint64_t next_sequence() { return last_sequence_.fetch_add(1, std::memory_order_relaxed) + 1; }
+  // Every command up to this one is known to have ended.
+  std::uint64_t finished_sequence() const { return finished_sequence_.load(std::memory_order_acquire); }
+  void finished_through(std::uint64_t sequence);
+  // Work of this process in the queue's order (enqueue_host_work), which finish() waits for, too.
+  void host_work_begins() { host_work_.fetch_add(1); }
+  void host_work_ended();
+  std::uint64_t last_sequence() const { return last_sequence_.load(std::memory_order_relaxed); }
+  // Every command up to this one has ended, well or badly: the bytes of a later read of an in-order queue say so too,
+  // but do not tell which.
+  std::uint64_t ended_sequence() const {
+    return std::max(finished_sequence(), ended_sequence_.load(std::memory_order_acquire));
+  }
+  void ended_up_to(std::uint64_t sequence);
+  // Remembers the first failure for the next blocking call.
+  void command_failed(cl_int status);
+  // Whether there has ever been one.
+  bool has_failed() const { return has_failed_.load(std::memory_order_acquire); }
+  cl_int take_failure() { return failure_.exchange(CL_SUCCESS); }
+
+ private:
+  ~CommandQueue() override;
+  void last_handle_released() override { flush(); }
+
+  Context& context_;
+  const Ref<Context> keep_context_;
+  Device& device_;
+  const Ref<Device> keep_device_;
+  const cl_command_queue_properties properties_;
+  const std::vector<cl_queue_properties> property_list_;
+  const ObjectId id_ = next_id();
+  std::atomic<std::uint64_t> last_sequence_{0};
+  std::atomic<std::uint64_t> finished_sequence_{0};
+  std::atomic<std::uint64_t> ended_sequence_{0};
+  std::atomic<cl_int> failure_{CL_SUCCESS};
+  std::atomic<bool> has_failed_{false};
+  PendingReads pending_reads_;
+  std::atomic<int> host_work_{0};
+};
+
+}  // namespace remotecl

@@ -1,0 +1,95 @@
+#include "runtime/client/objects/device.h"
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+
+#include "runtime/client/session/session.h"
+
+namespace remotecl {
+namespace {
+
+void copy_info(const Sequence<InfoValue>& from, std::unordered_map<std::uint32_t, std::vector<std::byte>>& to) {
+  from.for_each([&to](const InfoValue& value) { to[value.name].assign(value.value.begin(), value.value.end()); });
+}
+
+}  // namespace
+
+Device::Device(Platform& platform, Session& session, const DeviceDescription& description)
+    : platform_(platform), session_(session), index_(description.index) {
+  copy_info(description.info, info_);
+  copy_info(description.platform_info, platform_info_);
+}
+
+Device::Device(Ref<Device> parent, const DeviceDescription& description)
+    : parent_(std::move(parent)),
+      platform_(parent_->platform_),
+      session_(parent_->session_),
+      index_(description.index),
+      platform_info_(parent_->platform_info_) {
+  copy_info(description.info, info_);
+}
+
+Device::~Device() {
+  if (!parent_) return;
+  session_.send(ReleaseSubDevice{index_});
+  session_.device_indices().give_back(index_);
+}
+
+cl_int Device::partition(std::span<const cl_device_partition_property> properties, cl_uint room,
+                         std::vector<Ref<Device>>& parts, cl_uint& count) {
+  struct Answer {
+    std::atomic<bool> done{false};
+    cl_int error = CL_DEVICE_NOT_AVAILABLE;
+    cl_uint count = 0;
+    std::vector<Ref<Device>> parts;
+  };
+  const auto answer = std::make_shared<Answer>();
+  const std::vector<std::uint32_t> indices = session_.device_indices().take(std::min(room, kSubDevicesMax));
+  if (room != 0 && indices.empty()) return CL_OUT_OF_RESOURCES;
+  const std::vector<std::int64_t> values(properties.begin(), properties.end());
+  const Token token = session_.expect_reply([this, answer, indices](std::uint16_t, const Bytes* payload) {
+    SubDevices report{};
+    if (payload != nullptr && Decoder(*payload).read(report)) {
+      answer->error = report.error;
+      answer->count = report.count;
+      report.devices.for_each([&](const DeviceDescription& description) {
+        // Only what was asked for, in its order: nothing else may be used or given back.
+        if (answer->parts.size() < indices.size() && description.index == indices[answer->parts.size()]) {
+          answer->parts.push_back(make_ref<Device>(Ref<Device>(this), description));
+        }
+      });
+    }
+    answer->done = true;
+  });
+  session_.send(
+      CreateSubDevices{index_, token, std::span<const std::int64_t>(values), std::span<const std::uint32_t>(indices)});
+  session_.wait([&] { return answer->done.load(); });
+  for (std::size_t unused = answer->parts.size(); unused < indices.size(); ++unused) {
+    session_.device_indices().give_back(indices[unused]);
+  }
+  count = answer->count;
+  parts = std::move(answer->parts);
+  if (answer->error == CL_SUCCESS && room != 0 && parts.size() != count) return CL_OUT_OF_RESOURCES;
+  return answer->error;
+}
+
+const std::vector<std::byte>* Device::info(cl_device_info name) const {
+  const auto at = info_.find(name);
+  return at == info_.end() ? nullptr : &at->second;
+}
+
+const std::vector<std::byte>* Device::platform_info(cl_platform_info name) const {
+  const auto at = platform_info_.find(name);
+  return at == platform_info_.end() ? nullptr : &at->second;
+}
+
+std::string Device::text(cl_device_info name) const {
+  const auto* value = info(name);
+  if (value == nullptr) return {};
+  std::string text(as_text(*value));
+  if (const std::size_t end = text.find('\0'); end != std::string::npos) text.resize(end);
+  return text;
+}
+
+}  // namespace remotecl

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstring>
+#include <mutex>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "runtime/client/objects/handle.h"
+#include "runtime/client/support/clock_estimate.h"
+#include "runtime/protocol/messages.h"
+
+namespace remotecl {
+
+class Platform;
+class Session;
+
+// A device of a server, owned by the platform; or a part of another device, which lives as long as the application,
+// a context or a part of it refers to it. Any thread may use it.
+class Device final : public Handle<_cl_device_id, HandleTag::kDevice, CL_INVALID_DEVICE> {
+ public:
+  Device(Platform& platform, Session& session, const DeviceDescription& description);
+
+  // A sub-device.
+  Device(Ref<Device> parent, const DeviceDescription& description);
+
+  // clCreateSubDevices. Asks the server. `room`: how many the application takes; with 0 only `count` is found out.
+  cl_int partition(std::span<const cl_device_partition_property> properties, cl_uint room,
+                   std::vector<Ref<Device>>& parts, cl_uint& count);
+
+  // To be added to the times of its profiled commands, so that those of all servers count in this host's. Measured when
+  // first asked for, which takes some round trips, and the same from then on.
+  std::uint64_t clock_offset_ns();
+  // Its clock, with the offset, and the host's at the same time. CL_DEVICE_NOT_AVAILABLE.
+  cl_int timers(std::uint64_t& device_ns, std::uint64_t& host_ns);
+
+  Platform& platform() const { return platform_; }
+  Device* parent() const { return parent_.get(); }
+  // The device that it is, or is a part of.
+  Device& root() { return parent_ ? parent_->root() : *this; }
+  Session& session() const { return session_; }
+  std::uint32_t index() const { return index_; }  // names the device in messages to its server
+
+  // What the native driver answered to a query at connect, byte for byte; null when it knows no such query.
+  const std::vector<std::byte>* info(cl_device_info name) const;
+  const std::vector<std::byte>* platform_info(cl_platform_info name) const;
+  // The same as a number or text; the fallback when the driver knows no such query.
+  template <class T>
+  T number(cl_device_info name, T fallback = {}) const {
+    const auto* value = info(name);
+    T result = fallback;
+    if (value != nullptr && value->size() == sizeof(T)) std::memcpy(&result, value->data(), sizeof(T));
+    return result;
+  }
+  std::string text(cl_device_info name) const;
+  cl_device_type type() const { return number<cl_device_type>(CL_DEVICE_TYPE); }
+
+ private:
+  ~Device() override;
+
+  const Ref<Device> parent_;
+  Platform& platform_;
+  Session& session_;
+  const std::uint32_t index_;
+  std::once_flag clock_read_;
+  std::uint64_t clock_offset_ns_ = 0;
+  std::unordered_map<std::uint32_t, std::vector<std::byte>> info_;
+  std::unordered_map<std::uint32_t, std::vector<std::byte>> platform_info_;
+};
+
+// What the clock of a device of that server shows, by its index, or the server's own (kServerClock). Unknown when the
+// server is lost.
+ClockEstimate estimate_clock(Session& session, std::uint32_t device);
+
+}  // namespace remotecl

@@ -1,0 +1,7 @@
+#include "runtime/client/objects/handle.h"
+
+namespace remotecl {
+
+const void* g_dispatch_table = nullptr;
+
+}  // namespace remotecl

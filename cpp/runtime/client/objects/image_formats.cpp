@@ -1,0 +1,84 @@
+#include "runtime/client/objects/image_formats.h"
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <tuple>
+
+#include "runtime/client/session/session.h"
+#include "runtime/protocol/image_shape.h"
+
+namespace remotecl {
+namespace {
+
+struct Answer {
+  std::atomic<bool> done{false};
+  cl_int error = CL_DEVICE_NOT_AVAILABLE;
+  std::vector<cl_image_format> formats;
+};
+
+using Question = std::tuple<const Device*, cl_mem_flags, cl_mem_object_type>;
+
+CacheCounts g_counts;
+
+std::mutex g_mutex;
+std::map<Question, std::shared_ptr<const Answer>>& answers() {
+  static auto& map = *new std::map<Question, std::shared_ptr<const Answer>>;
+  return map;
+}
+
+// Of the flags these decide; the server's images have no others.
+constexpr cl_mem_flags kAsked = CL_MEM_READ_WRITE | CL_MEM_READ_ONLY | CL_MEM_WRITE_ONLY | CL_MEM_KERNEL_READ_AND_WRITE;
+
+std::shared_ptr<const Answer> ask(Device& device, cl_mem_flags flags, cl_mem_object_type type) {
+  const auto answer = std::make_shared<Answer>();
+  Session& session = device.session();
+  const Token token = session.expect_reply([answer](std::uint16_t, const Bytes* payload) {
+    ImageFormats report{};
+    if (payload != nullptr && Decoder(*payload).read(report)) {
+      answer->error = report.error;
+      for (std::size_t i = 0; i + 1 < report.formats.size(); i += 2) {
+        const cl_image_format format{report.formats[i], report.formats[i + 1]};
+        if (pixel_size(format.image_channel_order, format.image_channel_data_type) != 0) {
+          answer->formats.push_back(format);
+        }
+      }
+    }
+    answer->done = true;
+  });
+  session.send(GetImageFormats{token, device.index(), flags, type});
+  session.wait([&] { return answer->done.load(); });
+  return answer;
+}
+
+}  // namespace
+
+cl_int image_formats(Device& device, cl_mem_flags flags, cl_mem_object_type type,
+                     std::vector<cl_image_format>& formats) {
+  flags &= kAsked;
+  const Question question{&device, flags, type};
+  std::shared_ptr<const Answer> answer;
+  {
+    const std::lock_guard lock(g_mutex);
+    const auto at = answers().find(question);
+    if (at != answers().end()) answer = at->second;
+  }
+  ++(answer ? g_counts.hits : g_counts.misses);
+  if (!answer) {
+    answer = ask(device, flags, type);
+    if (!answer->done) return CL_DEVICE_NOT_AVAILABLE;
+    if (answer->error != CL_DEVICE_NOT_AVAILABLE) {
+      const std::lock_guard lock(g_mutex);
+      answers().emplace(question, answer);
+    }
+  }
+  formats = answer->formats;
+  return answer->error;
+}
+
+const CacheCounts& image_format_cache() { return g_counts; }
+
+bool has_images(const Device& device) { return device.number<cl_bool>(CL_DEVICE_IMAGE_SUPPORT, CL_FALSE) == CL_TRUE; }
+
+}  // namespace remotecl

@@ -1,0 +1,324 @@
+#include "runtime/client/objects/memory_object.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <unordered_set>
+
+#include "runtime/client/commands/coherent_host_memory.h"
+#include "runtime/client/objects/opaque_handles.h"
+#include "runtime/client/trace/tracer.h"
+
+namespace remotecl {
+namespace {
+
+std::mutex g_live_mutex;
+std::mutex g_content_size_mutex;
+std::unordered_set<MemoryObject*>& live_set() {
+  static auto& set = *new std::unordered_set<MemoryObject*>;
+  return set;
+}
+
+constexpr cl_mem_flags kAccess = CL_MEM_READ_WRITE | CL_MEM_READ_ONLY | CL_MEM_WRITE_ONLY;
+constexpr cl_mem_flags kHostAccess = CL_MEM_HOST_WRITE_ONLY | CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_NO_ACCESS;
+constexpr cl_mem_flags kHostPointer = CL_MEM_USE_HOST_PTR | CL_MEM_ALLOC_HOST_PTR | CL_MEM_COPY_HOST_PTR;
+
+// Memory of this size is not kept on a device until something else is sent.
+constexpr std::size_t kLarge = 1u << 20;
+
+cl_mem_flags inherit(cl_mem_flags own, cl_mem_flags parent) {
+  if ((own & kAccess) == 0) own |= parent & kAccess;
+  if ((own & kHostAccess) == 0) own |= parent & kHostAccess;
+  return own | (parent & kHostPointer);
+}
+
+}  // namespace
+
+BufferStorage::BufferStorage(std::uint64_t size, void* application_memory)
+    : residency(size),
+      size_(size),
+      host_(static_cast<std::byte*>(application_memory)),
+      owns_host_(application_memory == nullptr) {}
+
+BufferStorage::~BufferStorage() {
+  if (owns_host_ && host_ != nullptr) ::munmap(host_, size_);
+}
+
+std::byte* BufferStorage::host() {
+  if (host_ == nullptr) {
+    void* pages = ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (pages == MAP_FAILED) throw std::bad_alloc();
+    host_ = static_cast<std::byte*>(pages);
+  }
+  return host_;
+}
+
+Site& BufferStorage::site(Location location) {
+  if (location >= sites_.size()) sites_.resize(location + 1);
+  return sites_[location];
+}
+
+void BufferStorage::settle_arrivals() {
+  for (Location location = 0; location < sites_.size(); ++location) {
+    std::erase_if(sites_[location].arrivals, [&](const Arrival& arrival) {
+      const cl_int status = arrival.event->status();
+      if (status > CL_COMPLETE) return false;
+      // Of a server that is lost it is not known: what was written after it may have been seen to end well.
+      const bool has_failed = status < CL_COMPLETE && !arrival.event->session()->lost();
+      if (has_failed) residency.restore(arrival.range, location, arrival.holders_before);
+      return true;
+    });
+  }
+}
+
+void Site::take_from_arrival(std::size_t index, ByteRange written) {
+  const ByteRange whole = arrivals[index].range;
+  const std::uint64_t end = whole.offset + whole.size, written_end = written.offset + written.size;
+  ByteRange before{}, after{};
+  if (whole.offset < written.offset) before = {whole.offset, written.offset - whole.offset};
+  if (written_end < end) after = {written_end, end - written_end};
+  arrivals[index].range = before.size != 0 ? before : after;
+  if (before.size == 0 || after.size == 0) return;
+  Arrival rest = arrivals[index];
+  rest.range = after;
+  arrivals.push_back(std::move(rest));
+}
+
+void Site::used_by(CommandQueue& queue, std::uint64_t sequence, bool writes) {
+  for (User& user : users) {
+    if (user.queue.get() != &queue) continue;
+    user.last_use = sequence;
+    if (writes) user.last_write = sequence;
+    return;
+  }
+  users.push_back({Ref<CommandQueue>(&queue), sequence, writes ? sequence : 0});
+}
+
+MemoryObject::MemoryObject(Ref<Context> context, cl_mem_flags flags, std::size_t size, void* host_ptr,
+                           std::vector<cl_mem_properties> properties)
+    : context_(std::move(context)),
+      flags_((flags & kAccess) == 0 ? flags | CL_MEM_READ_WRITE : flags),
+      offset_(0),
+      size_(size),
+      host_ptr_((flags & CL_MEM_USE_HOST_PTR) != 0 ? host_ptr : nullptr),
+      properties_(std::move(properties)),
+      storage_(std::make_shared<BufferStorage>(size, host_ptr_)) {
+  if ((flags & CL_MEM_COPY_HOST_PTR) != 0) std::memcpy(storage_->host(), host_ptr, size);
+  if ((flags & (CL_MEM_COPY_HOST_PTR | CL_MEM_USE_HOST_PTR)) != 0) storage_->residency.write({0, size}, kHost);
+  if (host_ptr_ != nullptr && CoherentHostMemory::wanted()) {
+    storage_->coherent = std::make_unique<CoherentHostMemory>(storage_->host(), size);
+    CoherentHostMemory::add(*this);
+  }
+  const std::lock_guard lock(g_live_mutex);
+  live_set().insert(this);
+}
+
+MemoryObject::MemoryObject(Ref<MemoryObject> parent, cl_mem_flags flags, std::size_t offset, std::size_t size)
+    : context_(parent->context_),
+      parent_(parent),
+      flags_(inherit(flags, parent->flags())),
+      offset_(offset),
+      size_(size),
+      host_ptr_(parent->host_ptr_ == nullptr ? nullptr : static_cast<std::byte*>(parent->host_ptr_) + offset),
+      storage_(parent->storage_),
+      storage_offset_(parent->storage_offset_ + offset) {
+  const std::lock_guard lock(g_live_mutex);
+  live_set().insert(this);
+}
+
+MemoryObject::MemoryObject(Ref<Context> context, cl_mem_flags flags, std::size_t size, void* address,
+                           std::shared_ptr<void> owner, ObjectId id, std::uint64_t created_on)
+    : context_(std::move(context)),
+      flags_((flags & kAccess) == 0 ? flags | CL_MEM_READ_WRITE : flags),
+      offset_(0),
+      size_(size),
+      host_ptr_(address),
+      id_(id),
+      storage_(std::make_shared<BufferStorage>(size, address)),
+      created_on_(created_on) {
+  storage_->application_memory_owner = std::move(owner);
+  const std::lock_guard lock(g_live_mutex);
+  live_set().insert(this);
+}
+
+MemoryObject::MemoryObject(Ref<MemoryObject> svm, std::size_t svm_offset, cl_mem_flags flags, std::size_t size,
+                           std::vector<cl_mem_properties> properties)
+    : context_(svm->context_),
+      svm_(svm),
+      flags_((flags & kAccess) == 0 ? flags | CL_MEM_READ_WRITE : flags),
+      offset_(0),
+      size_(size),
+      host_ptr_(static_cast<std::byte*>(svm->host_ptr_) + svm_offset),
+      properties_(std::move(properties)),
+      storage_(svm->storage_),
+      storage_offset_(svm_offset) {
+  const std::lock_guard lock(g_live_mutex);
+  live_set().insert(this);
+}
+
+MemoryObject::MemoryObject(Ref<Context> context, cl_mem_flags flags, const ImageLayout& layout, void* host_ptr,
+                           std::vector<cl_mem_properties> properties)
+    : context_(std::move(context)),
+      flags_((flags & kAccess) == 0 ? flags | CL_MEM_READ_WRITE : flags),
+      offset_(0),
+      size_(*layout.shape.packed_size()),
+      image_(std::make_unique<const ImageLayout>(layout)),
+      host_ptr_((flags & CL_MEM_USE_HOST_PTR) != 0 ? host_ptr : nullptr),
+      properties_(std::move(properties)),
+      storage_(std::make_shared<BufferStorage>(size_, layout.is_packed() ? host_ptr_ : nullptr)) {
+  if (host_ptr != nullptr) {
+    if (host_ptr_ == nullptr || !layout.is_packed()) {
+      const Extent rows = layout.bytes(layout.shape.whole());
+      copy_rows(layout.at({}, layout.pitches), static_cast<const std::byte*>(host_ptr),
+                layout.at({}, layout.packed_pitches()), storage_->host(), rows);
+    }
+    storage_->residency.write({0, size_}, kHost);
+  }
+  OpaqueHandles::add(handle());
+  const std::lock_guard lock(g_live_mutex);
+  live_set().insert(this);
+}
+
+MemoryObject::MemoryObject(Ref<MemoryObject> buffer, cl_mem_flags flags, const ImageLayout& layout,
+                           std::vector<cl_mem_properties> properties)
+    : context_(buffer->context_),
+      parent_(buffer),
+      flags_(inherit(flags, buffer->flags())),
+      offset_(buffer->offset_),
+      size_(layout.size()),
+      image_(std::make_unique<const ImageLayout>(layout)),
+      host_ptr_(buffer->host_ptr_),
+      properties_(std::move(properties)),
+      storage_(buffer->storage_),
+      storage_offset_(buffer->storage_offset_) {
+  OpaqueHandles::add(handle());
+  const std::lock_guard lock(g_live_mutex);
+  live_set().insert(this);
+}
+
+MemoryObject::~MemoryObject() {
+  link_->store(nullptr, std::memory_order_release);
+  if (image_) OpaqueHandles::remove(handle());
+  if (storage_->coherent && &root() == this) CoherentHostMemory::remove(*this);
+  {
+    const std::lock_guard lock(g_live_mutex);
+    live_set().erase(this);
+  }
+  std::uint64_t sessions = created_on_.load();
+  for (Device* device : context_->devices()) {
+    const std::uint64_t bit = std::uint64_t{1} << device->session().index();
+    if ((sessions & bit) == 0) continue;
+    sessions &= ~bit;
+    if (image_) {
+      device->session().send(ReleaseImage{id_});
+    } else {
+      device->session().send(ReleaseBuffer{id_});
+    }
+    if (size_ >= kLarge && !parent_) device->session().submit_now();
+  }
+  for (auto at = destructors_.rbegin(); at != destructors_.rend(); ++at) at->first(handle(), at->second);
+}
+
+void MemoryObject::create_on(Session& session) {
+  const std::uint64_t bit = std::uint64_t{1} << session.index();
+  if ((created_on_.load() & bit) != 0) return;
+  created_on_.fetch_or(bit);
+  MemoryObject& whole = root();
+  if (image_) {
+    if (parent_) parent_->create_on(session);
+    const ImageShape& shape = image_->shape;
+    session.send(CreateImage{id_, parent_ ? parent_->id() : 0, flags_ & kAccess, image_->format.image_channel_order,
+                             image_->format.image_channel_data_type, shape.type, shape.width, shape.height, shape.depth,
+                             shape.array_size,
+                             parent_ && shape.type == CL_MEM_OBJECT_IMAGE2D ? image_->pitches.row : 0});
+  } else if (&whole != this) {
+    whole.create_on(session);
+    session.send(CreateSubBuffer{id_, whole.id(), flags_ & kAccess, storage_offset_, size_});
+  } else {
+    session.send(CreateBuffer{id_, flags_ & kAccess, size_});
+  }
+}
+
+void MemoryObject::send_read(Session& session, ObjectId queue, EventId event, ByteRange range, TransferId transfer,
+                             Array<EventId> wait_list, std::uint64_t record) const {
+  Tracer& tracer = Tracer::instance();
+  if (image_) {
+    tracer.send(session, record, EnqueueReadImage{queue, event, id_, {}, image_->shape.whole(), transfer, wait_list});
+  } else {
+    tracer.send(session, record, EnqueueRead{queue, event, id_, range.offset, range.size, transfer, wait_list});
+  }
+}
+
+void MemoryObject::send_write(Session& session, ObjectId queue, EventId event, ByteRange range, TransferId transfer,
+                              Bytes data, Array<EventId> wait_list, std::uint64_t record) const {
+  Tracer& tracer = Tracer::instance();
+  if (image_) {
+    tracer.send(session, record,
+                EnqueueWriteImage{queue, event, id_, {}, image_->shape.whole(), transfer, data, wait_list});
+  } else {
+    tracer.send(session, record, EnqueueWrite{queue, event, id_, range.offset, range.size, transfer, data, wait_list});
+  }
+}
+
+std::byte* MemoryObject::image_memory() {
+  return maps_host_copy() ? storage_->host() + offset_ : static_cast<std::byte*>(host_ptr_);
+}
+
+void MemoryObject::add_destructor(Destructor function, void* user_data) {
+  const std::lock_guard lock(destructors_mutex_);
+  destructors_.emplace_back(function, user_data);
+}
+
+void MemoryObject::set_content_size_buffer(MemoryObject* size) {
+  Ref<MemoryObject> next(size);
+  Ref<MemoryObject> its_own;  // no chains, so no cycles
+  const std::lock_guard lock(g_content_size_mutex);
+  std::swap(content_size_buffer_, next);
+  if (size != nullptr) std::swap(size->content_size_buffer_, its_own);
+}
+
+Ref<MemoryObject> MemoryObject::content_size_buffer() const {
+  const std::lock_guard lock(g_content_size_mutex);
+  return content_size_buffer_;
+}
+
+void* MemoryObject::add_mapping(std::uint64_t offset, std::uint64_t size, cl_map_flags flags) {
+  std::byte* pointer = storage_->host() + storage_offset_ + offset;
+  add_mapping({offset, size, flags, pointer});
+  return pointer;
+}
+
+void MemoryObject::add_mapping(const Mapping& mapping) {
+  mappings_.push_back(mapping);
+  map_count_.fetch_add(1);
+}
+
+bool MemoryObject::remove_mapping(void* pointer, Mapping& removed) {
+  for (auto at = mappings_.rbegin(); at != mappings_.rend(); ++at) {
+    if (at->pointer != pointer) continue;
+    removed = *at;
+    mappings_.erase(std::next(at).base());
+    map_count_.fetch_sub(1);
+    return true;
+  }
+  return false;
+}
+
+bool MemoryObject::is_mapped(std::uint64_t offset, std::uint64_t size) const {
+  return std::any_of(mappings_.begin(), mappings_.end(), [&](const Mapping& mapping) {
+    return mapping.offset < offset + size && offset < mapping.offset + mapping.size;
+  });
+}
+
+std::vector<Ref<MemoryObject>> live_memory_objects() {
+  const std::lock_guard lock(g_live_mutex);
+  std::vector<Ref<MemoryObject>> objects;
+  for (MemoryObject* object : live_set()) {
+    if (object->try_retain()) objects.push_back(Ref<MemoryObject>::adopt(object));
+  }
+  return objects;
+}
+
+}  // namespace remotecl

@@ -1,0 +1,189 @@
+#include "runtime/client/objects/platform.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <stdexcept>
+#include <utility>
+
+#include "runtime/base/settings.h"
+#include "runtime/client/session/operations.h"
+#include "runtime/client/support/fork.h"
+#include "runtime/client/support/wanted_servers.h"
+#include "runtime/transport/threads/busy_poll.h"
+
+namespace remotecl {
+namespace {
+
+constexpr std::size_t kServersMax = 64;  // a bit each in what an object remembers
+
+std::string texts(const std::vector<ServerName>& names) {
+  std::string texts;
+  for (const ServerName& name : names) texts += (texts.empty() ? "" : ", ") + name.address.text();
+  return texts;
+}
+
+}  // namespace
+
+Platform& Platform::instance() {
+  static Platform& platform = *new Platform;  // never destroyed: other static objects may release handles at exit
+  return platform;
+}
+
+void Platform::connect_configured() {
+  const std::lock_guard lock(mutex_);
+  if (std::exchange(read_environment_, true)) return;
+  if (settings::on_or_off("REMOTECL_DISABLE").value_or(false)) return;
+  const char* configured = std::getenv("REMOTECL_SERVERS");
+  if (configured == nullptr) return;
+  std::vector<ServerName> names;
+  std::vector<std::string> errors;
+  try {
+    names = parse_server_names(configured, kDefaultPort);
+  } catch (const std::invalid_argument& error) {
+    errors.push_back(std::string("REMOTECL_SERVERS: ") + error.what());
+  }
+  if (names.size() > kServersMax) {
+    errors.push_back("REMOTECL_SERVERS names " + std::to_string(names.size()) + " servers; those after the first " +
+                     std::to_string(kServersMax) + " are left out");
+    names.resize(kServersMax);
+  }
+  auto sessions = open(names);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    try {
+      add(names[i], sessions[i].get());
+    } catch (const std::exception& error) {  // also for want of a descriptor or a thread
+      servers_.push_back({names[i].address, nullptr, error.what(), names[i].text()});
+      errors.emplace_back(error.what());
+    }
+  }
+  wanted_servers::judge(errors, !sessions_.empty());
+  are_wanted_ = !sessions_.empty();
+}
+
+void Platform::connect(const std::string& servers) {
+  connect_configured();
+  const std::vector<ServerName> names = parse_server_names(servers, kDefaultPort);
+  if (names.empty()) throw std::invalid_argument("no server is named; write \"host[:port][,host2[:port]]\"");
+  const std::lock_guard lock(mutex_);
+  std::vector<ServerName> missing;
+  for (const ServerName& name : names) {
+    const auto same = [&name](const auto& other) { return other.address == name.address; };
+    const auto is_connected = [&same](const ServerStatus& server) {
+      return same(server) && server.session != nullptr && !server.session->lost();
+    };
+    if (std::any_of(servers_.begin(), servers_.end(), is_connected)) continue;
+    if (std::none_of(missing.begin(), missing.end(), same)) missing.push_back(name);
+  }
+  if (missing.empty()) return;
+  if (free_indices().size() < missing.size()) {
+    throw ConnectionError("cannot add " + texts(missing) + ": at most " + std::to_string(kServersMax) +
+                          " servers can be connected");
+  }
+  std::vector<std::unique_ptr<Session>> sessions;
+  for (auto& opened : open(missing)) sessions.push_back(opened.get());
+  for (std::size_t i = 0; i < missing.size(); ++i) add(missing[i], std::move(sessions[i]));
+}
+
+// All at the same time: what it takes is round trips, and the servers' work.
+std::vector<std::future<std::unique_ptr<Session>>> Platform::open(const std::vector<ServerName>& names) {
+  busy_poll_time();  // a value that means nothing is told of now
+  const auto running = std::make_shared<Operations::Running>(Operation::Kind::kConnect, texts(names), names.size());
+  const std::vector<std::uint32_t> indices = free_indices();
+  std::vector<std::future<std::unique_ptr<Session>>> sessions;
+  for (const ServerName& name : names) {
+    const auto open_one = [running, name, index = indices[sessions.size()]] {
+      auto session = std::make_unique<Session>(name, index);
+      Decoder decoder(session->device_list());
+      DeviceList list{};
+      if (!decoder.read(list)) throw ConnectionError(name.address.text() + " sent a malformed list of devices");
+      running->advance();
+      return session;
+    };
+    // The last one on this thread.
+    const bool is_last = sessions.size() + 1 == names.size();
+    sessions.push_back(std::async(is_last ? std::launch::deferred : std::launch::async, open_one));
+  }
+  if (!sessions.empty()) sessions.back().wait();
+  return sessions;
+}
+
+// A context has no device of a lost session but those that it has lost: what it remembers by index is never about
+// another session.
+std::vector<std::uint32_t> Platform::free_indices() const {
+  std::vector<bool> used(kServersMax);
+  for (const auto& session : sessions_) {
+    if (!session->lost()) used[session->index()] = true;
+  }
+  std::vector<std::uint32_t> indices;
+  for (std::uint32_t index = 0; index < kServersMax; ++index) {
+    if (!used[index]) indices.push_back(index);
+  }
+  return indices;
+}
+
+// At the end of the process, where its other threads may be anywhere.
+void Platform::leave_all() {
+  if (in_forked_child()) return;
+  Platform& platform = instance();
+  const std::unique_lock lock(platform.mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return;
+  if (platform.are_wanted_ && platform.is_listed_ && !platform.is_used_) wanted_servers::tell_unused();
+  for (const auto& session : platform.sessions_) session->leave();
+}
+
+void Platform::add(const ServerName& name, std::unique_ptr<Session> session) {
+  [[maybe_unused]] static const int registered = std::atexit(leave_all);
+  remove(name.address);
+  Decoder decoder(session->device_list());
+  DeviceList list{};
+  decoder.read(list);
+  // A server need not show all of its devices: indices may be missing.
+  std::uint32_t indices = 0;
+  list.devices.for_each([&](const DeviceDescription& description) {
+    devices_.push_back(new Device(*this, *session, description));
+    indices = std::max(indices, std::min(description.index, kDeviceIndexMax - 1) + 1);
+  });
+  session->device_indices().reserve(indices);
+  servers_.push_back({name.address, session.get(), {}, name.text()});
+  sessions_.push_back(std::move(session));
+}
+
+void Platform::remove(const Address& address) {
+  std::erase_if(devices_, [&address](const Device* device) { return device->session().address() == address; });
+  std::erase_if(servers_, [&address](const ServerStatus& server) { return server.address == address; });
+}
+
+bool Platform::disconnect(const Address& address) {
+  Session* session = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto at = std::find_if(servers_.begin(), servers_.end(),
+                                 [&address](const ServerStatus& server) { return server.address == address; });
+    if (at == servers_.end()) return false;
+    session = at->session;
+    remove(address);
+  }
+  if (session != nullptr) session->close();
+  return true;
+}
+
+bool Platform::configured() {
+  const std::lock_guard lock(mutex_);
+  return !servers_.empty();
+}
+
+std::vector<Device*> Platform::devices() {
+  const std::lock_guard lock(mutex_);
+  return devices_;
+}
+
+std::vector<ServerStatus> Platform::servers() {
+  const std::lock_guard lock(mutex_);
+  std::vector<ServerStatus> servers = servers_;
+  for (ServerStatus& server : servers) {
+    if (server.session != nullptr && server.session->lost()) server.error = server.session->lost_reason();
+  }
+  return servers;
+}
+
+}  // namespace remotecl

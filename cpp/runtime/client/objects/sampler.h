@@ -1,0 +1,45 @@
+#pragma once
+
+#include <atomic>
+#include <vector>
+
+#include "runtime/client/objects/context.h"
+#include "runtime/client/objects/handle.h"
+#include "runtime/client/session/session.h"
+
+struct _cl_sampler : remotecl::HandleBase {};
+
+namespace remotecl {
+
+// How a sampler reads.
+struct SamplerState {
+  cl_bool normalized_coordinates = CL_TRUE;
+  cl_addressing_mode addressing = CL_ADDRESS_CLAMP;
+  cl_filter_mode filter = CL_FILTER_NEAREST;
+};
+
+// A sampler; immutable. Any thread.
+class Sampler final : public Handle<_cl_sampler, HandleTag::kSampler, CL_INVALID_SAMPLER> {
+ public:
+  // `properties`: the list that CL_SAMPLER_PROPERTIES answers with.
+  Sampler(Ref<Context> context, const SamplerState& state, std::vector<cl_sampler_properties> properties);
+
+  Context& context() const { return *context_; }
+  ObjectId id() const { return id_; }
+  const SamplerState& state() const { return state_; }
+  const std::vector<cl_sampler_properties>& properties() const { return properties_; }
+
+  // Makes the server of `session` know the sampler. Requires the context's memory_mutex.
+  void create_on(Session& session);
+
+ private:
+  ~Sampler() override;
+
+  const Ref<Context> context_;
+  const SamplerState state_;
+  const std::vector<cl_sampler_properties> properties_;
+  const ObjectId id_ = next_id();
+  std::atomic<std::uint64_t> created_on_{0};  // bit per session
+};
+
+}  // namespace remotecl

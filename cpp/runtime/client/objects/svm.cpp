@@ -1,0 +1,229 @@
+#include "runtime/client/objects/svm.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <random>
+#include <shared_mutex>
+
+#include "runtime/client/objects/platform.h"
+
+namespace remotecl {
+namespace {
+
+// Where neither programs nor libraries, heaps or sanitizers of this system put anything.
+constexpr std::uint64_t kRegionBegin = 0x6800'0000'0000;
+constexpr std::uint64_t kRegionSize = 0x0700'0000'0000;
+constexpr std::uint64_t kGranule = 64u << 10;  // a multiple of every usual page size
+constexpr int kAttempts = 8;
+#ifdef __SANITIZE_THREAD__
+constexpr int kProposals = 0;  // the thread sanitizer has that region for itself
+#else
+constexpr int kProposals = kAttempts - 2;
+#endif
+
+// Pages of this process at a given address, until the end of its life.
+class Pages {
+ public:
+  // `address` 0: wherever the system likes. Null when something else is there.
+  static std::shared_ptr<Pages> map(std::uint64_t address, std::uint64_t size) {
+    const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+    const std::uint64_t begin = address / page * page;
+    const std::uint64_t length = (address - begin + size + page - 1) / page * page;
+    void* const wanted = reinterpret_cast<void*>(begin);
+    const int fixed = address == 0 ? 0 : MAP_FIXED_NOREPLACE;
+    void* const got =
+        ::mmap(wanted, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | fixed, -1, 0);
+    if (got == MAP_FAILED) return nullptr;
+    auto pages = std::make_shared<Pages>(got, length);
+    return address == 0 || got == wanted ? pages : nullptr;
+  }
+
+  Pages(void* begin, std::uint64_t length) : begin_(begin), length_(length) {}
+  ~Pages() { ::munmap(begin_, length_); }
+  Pages(const Pages&) = delete;
+  Pages& operator=(const Pages&) = delete;
+
+  std::uint64_t address() const { return reinterpret_cast<std::uintptr_t>(begin_); }
+
+ private:
+  void* const begin_;
+  const std::uint64_t length_;
+};
+
+std::uint64_t random_number() {
+  static std::mutex mutex;
+  static std::mt19937_64 generator{std::random_device{}()};
+  const std::lock_guard lock(mutex);
+  return generator();
+}
+
+// An address that is free here and probably everywhere. The last attempts let the system choose: some environments use
+// nearly the whole address space for purposes of their own.
+std::shared_ptr<Pages> propose(int attempt, std::uint64_t size, std::uint64_t alignment) {
+  if (attempt >= kProposals) {
+    auto pages = Pages::map(0, size + alignment);
+    if (!pages) return nullptr;
+    const std::uint64_t address = (pages->address() + alignment - 1) / alignment * alignment;
+    pages.reset();
+    return Pages::map(address, size);
+  }
+  const std::uint64_t step = std::max(alignment, kGranule);
+  if (size >= kRegionSize || step >= kRegionSize) return nullptr;
+  const std::uint64_t address = kRegionBegin + random_number() % (kRegionSize - size);
+  return Pages::map(address / step * step, size);
+}
+
+struct SvmDevices {
+  Session* session;
+  std::vector<std::uint32_t> indices;
+};
+
+std::vector<SvmDevices> devices_by_session(Context& context) {
+  std::vector<SvmDevices> result;
+  for (Device* device : context.devices()) {
+    if (svm_capabilities(*device) == 0 || device->session().lost()) continue;
+    const auto same = [device](const SvmDevices& entry) { return entry.session == &device->session(); };
+    auto at = std::find_if(result.begin(), result.end(), same);
+    if (at == result.end()) at = result.insert(at, SvmDevices{&device->session(), {}});
+    at->indices.push_back(device->index());
+  }
+  return result;
+}
+
+// The address that the server gave, or 0.
+std::uint64_t ask(const SvmDevices& devices, ObjectId id, cl_mem_flags flags, std::uint64_t size,
+                  std::uint64_t alignment, std::uint64_t address) {
+  struct Answer {
+    std::atomic<bool> there{false};
+    std::uint64_t address = 0;
+  };
+  auto answer = std::make_shared<Answer>();
+  const Token token = devices.session->expect_reply([answer](std::uint16_t, const Bytes* payload) {
+    SvmAllocated report{};
+    if (payload != nullptr && Decoder(*payload).read(report) && report.error == CL_SUCCESS) {
+      answer->address = report.address;
+    }
+    answer->there.store(true, std::memory_order_release);
+  });
+  devices.session->send(
+      AllocateSvm{id, token, std::span<const std::uint32_t>(devices.indices), flags, size, alignment, address});
+  devices.session->wait([&] { return answer->there.load(std::memory_order_acquire); });
+  return answer->there.load() ? answer->address : 0;
+}
+
+// One attempt to have the memory at the same address everywhere. What it got and cannot use is kept until the end of
+// all attempts, so that the next one gets something else.
+struct Attempt {
+  const ObjectId id = next_id();
+  std::vector<Session*> granted;
+  std::shared_ptr<Pages> pages;
+  std::uint64_t address = 0;
+
+  ~Attempt() {
+    for (Session* session : granted) session->send(ReleaseBuffer{id});
+  }
+  std::uint64_t keep() {
+    std::uint64_t created_on = 0;
+    for (Session* session : granted) created_on |= std::uint64_t{1} << session->index();
+    granted.clear();
+    return created_on;
+  }
+};
+
+// True when it has succeeded. A server whose driver insists on an address of its own is put first for the next attempt.
+bool try_everywhere(Attempt& attempt, std::vector<SvmDevices>& servers, cl_mem_flags flags, std::uint64_t size,
+                    std::uint64_t alignment) {
+  attempt.address = attempt.pages->address();
+  for (std::size_t i = 0; i < servers.size(); ++i) {
+    const std::uint64_t got = ask(servers[i], attempt.id, flags, size, alignment, attempt.address);
+    if (got == 0) return false;
+    attempt.granted.push_back(servers[i].session);
+    if (got == attempt.address) continue;
+    if (i != 0) {
+      std::rotate(servers.begin(), servers.begin() + static_cast<std::ptrdiff_t>(i),
+                  servers.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+      return false;
+    }
+    attempt.address = got;
+    attempt.pages = Pages::map(got, size);
+    if (!attempt.pages) return false;
+  }
+  return true;
+}
+
+bool takes_any_address(const Device& device) {
+  const auto native = device.number<cl_device_svm_capabilities>(CL_DEVICE_SVM_CAPABILITIES);
+  return (native & CL_DEVICE_SVM_FINE_GRAIN_SYSTEM) != 0 ||
+         ((device.type() & CL_DEVICE_TYPE_CPU) != 0 &&
+          device.number<cl_bool>(CL_DEVICE_HOST_UNIFIED_MEMORY) == CL_TRUE);
+}
+
+struct Table {
+  std::atomic<std::size_t> size{0};  // so that programs without shared virtual memory never take the mutex
+  std::shared_mutex mutex;
+  std::map<std::uint64_t, Ref<MemoryObject>> by_address;
+};
+Table& table() {
+  static auto& table = *new Table;
+  return table;
+}
+
+}  // namespace
+
+cl_device_svm_capabilities svm_capabilities(const Device& device) {
+  if (device.number<cl_uint>(CL_DEVICE_ADDRESS_BITS) != 8 * sizeof(void*)) return 0;
+  const auto native = device.number<cl_device_svm_capabilities>(CL_DEVICE_SVM_CAPABILITIES);
+  if (takes_any_address(device)) return native & CL_DEVICE_SVM_COARSE_GRAIN_BUFFER;
+  // Its driver chooses the addresses: another that does so, too, would never agree in a context of both.
+  const std::vector<Device*> all = Platform::instance().devices();
+  const auto chooses = [](const Device* one) {
+    return !takes_any_address(*one) && one->number<cl_device_svm_capabilities>(CL_DEVICE_SVM_CAPABILITIES) != 0;
+  };
+  return std::count_if(all.begin(), all.end(), chooses) == 1 ? native & CL_DEVICE_SVM_COARSE_GRAIN_BUFFER : 0;
+}
+
+void* allocate_svm(Context& context, cl_mem_flags flags, std::size_t size, std::size_t alignment) {
+  std::vector<SvmDevices> servers = devices_by_session(context);
+  if (servers.empty()) return nullptr;
+  std::vector<std::unique_ptr<Attempt>> attempts;
+  for (int i = 0; i < kAttempts; ++i) {
+    Attempt& attempt = *attempts.emplace_back(std::make_unique<Attempt>());
+    attempt.pages = propose(i, size, alignment);
+    if (!attempt.pages || !try_everywhere(attempt, servers, flags, size, alignment)) continue;
+    void* const address = reinterpret_cast<void*>(attempt.address);
+    auto memory = make_ref<MemoryObject>(Ref<Context>(&context), flags, size, address, std::move(attempt.pages),
+                                         attempt.id, attempt.keep());
+    const std::unique_lock lock(table().mutex);
+    table().by_address.emplace(attempt.address, std::move(memory));
+    table().size.store(table().by_address.size());
+    return address;
+  }
+  return nullptr;
+}
+
+void free_svm(const Context& context, void* pointer) {
+  Ref<MemoryObject> memory;  // ends without the lock
+  const std::unique_lock lock(table().mutex);
+  const auto at = table().by_address.find(reinterpret_cast<std::uintptr_t>(pointer));
+  if (at == table().by_address.end() || &at->second->context() != &context) return;
+  memory = std::move(at->second);
+  table().by_address.erase(at);
+  table().size.store(table().by_address.size());
+}
+
+SvmPlace find_svm(const Context& context, const void* pointer) {
+  if (table().size.load(std::memory_order_relaxed) == 0) return {};
+  const auto address = reinterpret_cast<std::uintptr_t>(pointer);
+  const std::shared_lock lock(table().mutex);
+  auto after = table().by_address.upper_bound(address);
+  if (after == table().by_address.begin()) return {};
+  const auto& [begin, memory] = *std::prev(after);
+  if (address - begin > memory->size() || &memory->context() != &context) return {};
+  return {memory, address - begin};
+}
+
+}  // namespace remotecl

@@ -1,0 +1,123 @@
+#include "runtime/client/program/binary_container.h"
+
+#include <algorithm>
+#include <array>
+
+#include "runtime/crypto/digest.h"
+#include "runtime/protocol/codec.h"
+
+namespace remotecl {
+namespace {
+
+constexpr std::array<std::uint8_t, 8> kBinaryMagic = {0x7F, 'r', 'e', 'm', 'o', 't', 'e', '\n'};
+constexpr std::uint32_t kVersion = 1;
+
+struct Heading {
+  std::array<std::uint8_t, 8> magic;
+  std::uint32_t version;
+  Digest digest;
+  REMOTECL_FIELDS(magic, version, digest)
+};
+constexpr std::size_t kHeadingSize = 44;
+
+struct ArgumentFacts {
+  ArgumentKind kind;
+  std::uint32_t address;
+  std::uint32_t access;
+  std::uint64_t type_qualifier;
+  REMOTECL_FIELDS(kind, address, access, type_qualifier)
+};
+struct KernelFacts {
+  std::string_view name;
+  Sequence<ArgumentFacts> arguments;
+  REMOTECL_FIELDS(name, arguments)
+};
+struct Content {
+  Sequence<KernelFacts> kernels;
+  Bytes native;
+  REMOTECL_FIELDS(kernels, native)
+};
+
+bool tells_something(const KernelInfo& kernel) {
+  return std::any_of(kernel.arguments.begin(), kernel.arguments.end(),
+                     [](const ArgumentInfo& argument) { return argument.address != 0; });
+}
+
+// Images and samplers of a binary look like values of the size of a handle where the driver tells nothing.
+bool may_be(const ArgumentInfo& found, ArgumentKind kind) {
+  const bool is_opaque = kind == ArgumentKind::kImage || kind == ArgumentKind::kSampler;
+  return found.kind == kind || (is_opaque && found.kind == ArgumentKind::kValue && found.size % sizeof(void*) == 0);
+}
+
+}  // namespace
+
+std::vector<std::byte> pack_binary(Bytes native, const std::map<std::string, KernelInfo>& kernels) {
+  std::vector<const KernelInfo*> known;
+  for (const auto& [name, kernel] : kernels) {
+    if (tells_something(kernel)) known.push_back(&kernel);
+  }
+  if (known.empty() || native.empty()) return {native.begin(), native.end()};
+  std::vector<std::vector<ArgumentFacts>> arguments(known.size());
+  std::vector<KernelFacts> facts;
+  for (std::size_t i = 0; i < known.size(); ++i) {
+    for (const ArgumentInfo& argument : known[i]->arguments) {
+      arguments[i].push_back({argument.kind, argument.address, argument.access, argument.type_qualifier});
+    }
+    facts.push_back({known[i]->name, std::span<const ArgumentFacts>(arguments[i])});
+  }
+  const Content content{std::span<const KernelFacts>(facts), native};
+  std::vector<std::byte> binary(kHeadingSize + wire::encoded_size(content));
+  std::byte* at = binary.data() + kHeadingSize;
+  wire::encode(at, content);
+  at = binary.data();
+  wire::encode(at, Heading{kBinaryMagic, kVersion, sha256(Bytes(binary).subspan(kHeadingSize))});
+  return binary;
+}
+
+BinaryContainer unpack_binary(Bytes binary) {
+  const bool is_ours =
+      binary.size() >= kBinaryMagic.size() && std::memcmp(binary.data(), kBinaryMagic.data(), kBinaryMagic.size()) == 0;
+  if (!is_ours) return {{binary.begin(), binary.end()}, {}};
+  Decoder decoder(binary);
+  Heading heading{};
+  if (!decoder.read(heading)) throw BinaryError("it is cut off");
+  if (heading.version != kVersion) {
+    throw BinaryError("its format has version " + std::to_string(heading.version) + ", this remotecl reads version " +
+                      std::to_string(kVersion) + ": build the program from source");
+  }
+  if (heading.digest != sha256(binary.subspan(kHeadingSize))) throw BinaryError("it has been changed or cut off");
+  Content content;
+  if (!decoder.read(content) || !decoder.at_end()) throw BinaryError("its content is not what its format says");
+  if (content.native.empty()) throw BinaryError("there is no binary in it");
+  BinaryContainer container{{content.native.begin(), content.native.end()}, {}};
+  content.kernels.for_each([&container](const KernelFacts& facts) {
+    KernelInfo& kernel = container.kernels[std::string(facts.name)];
+    kernel.name = facts.name;
+    kernel.arguments.clear();
+    facts.arguments.for_each([&kernel](const ArgumentFacts& argument) {
+      ArgumentInfo& info = kernel.arguments.emplace_back();
+      info.kind = argument.kind;
+      info.address = argument.address;
+      info.access = argument.access;
+      info.type_qualifier = argument.type_qualifier;
+    });
+  });
+  return container;
+}
+
+void complete(KernelInfo& found, const KernelInfo& contained) {
+  const bool fits =
+      std::equal(found.arguments.begin(), found.arguments.end(), contained.arguments.begin(), contained.arguments.end(),
+                 [](const ArgumentInfo& argument, const ArgumentInfo& other) { return may_be(argument, other.kind); });
+  if (!fits) return;
+  for (std::size_t i = 0; i < found.arguments.size(); ++i) {
+    ArgumentInfo& to = found.arguments[i];
+    const ArgumentInfo& from = contained.arguments[i];
+    if (to.address != 0) continue;  // the driver has told
+    to.address = from.address;
+    to.access = from.access;
+    to.type_qualifier = from.type_qualifier;
+  }
+}
+
+}  // namespace remotecl

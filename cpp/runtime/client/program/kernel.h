@@ -1,0 +1,93 @@
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "runtime/client/objects/memory_object.h"
+#include "runtime/client/objects/sampler.h"
+#include "runtime/client/program/program.h"
+
+namespace remotecl {
+
+// A kernel and its arguments. The arguments live here and travel with the next command that needs them. Any thread may
+// enqueue it; OpenCL asks the application not to set arguments from two threads at once.
+class Kernel final : public Handle<_cl_kernel, HandleTag::kKernel, CL_INVALID_KERNEL> {
+ public:
+  Kernel(Ref<Program> program, KernelInfo info);
+  // clCloneKernel: a copy with the same arguments.
+  explicit Kernel(Kernel& other);
+
+  Program& program() const { return *program_; }
+  Context& context() const { return program_->context(); }
+  ObjectId id() const { return id_; }
+  const KernelInfo& info() const { return info_; }  // of the first built device: names and arguments
+  // Work-group limits on one device.
+  const KernelInfo& info_on(const Device& device);
+  // The largest work-group that the device is known to have launched although it is larger than its limit; 0: none.
+  std::size_t launched_group(const Device& device);
+  void set_launched_group(const Device& device, std::size_t size);
+
+  // What only the native driver of `device` can answer, with the last parameters of the native call; blocks.
+  cl_int query(Device& device, KernelQuery query, cl_uint name, Bytes input, std::size_t size, void* value,
+               std::size_t* size_ret);
+
+  // `size` and `value` as clSetKernelArg takes them. CL_INVALID_ARG_INDEX, _ARG_VALUE, _ARG_SIZE,
+  // CL_INVALID_MEM_OBJECT, CL_INVALID_SAMPLER.
+  cl_int set_argument(cl_uint index, std::size_t size, const void* value);
+  // A pointer to shared virtual memory as clSetKernelArgSVMPointer takes it. CL_INVALID_ARG_INDEX, _ARG_VALUE.
+  cl_int set_svm_argument(cl_uint index, const void* pointer);
+  // The shared virtual memory that its commands may touch besides their arguments.
+  void set_svm_pointers(std::vector<void*> pointers, std::vector<Ref<MemoryObject>> memory);
+  bool arguments_complete();
+  bool takes_local_memory() const { return takes_local_memory_; }  // as an argument
+  // Bytes of __local arguments set so far; the largest number where their sum is larger than that.
+  cl_ulong local_argument_bytes();
+
+  struct Argument {
+    bool set = false;
+    ArgumentKind kind = ArgumentKind::kValue;
+    std::vector<std::byte> value;
+    std::uint64_t number = 0;  // bytes of local memory; address in shared virtual memory
+    // None for a NULL pointer. "Implementations shall not allow cl_kernel objects to hold reference counts to cl_kernel
+    // arguments".
+    WeakMemory memory;  // buffer or image
+    Ref<Sampler> sampler;
+    std::uint64_t version = 0;
+  };
+  // For the command that is being sent: requires mutex().
+  std::mutex& mutex() { return mutex_; }
+  std::vector<Argument>& arguments() { return arguments_; }
+  // The last version sent to `device`, to be updated by the sender.
+  std::vector<std::uint64_t>& sent_versions(const Device& device);
+  const std::vector<Ref<MemoryObject>>& svm_memory() const { return svm_memory_; }
+  // Tells the server of svm_memory() what it does not know yet.
+  void send_svm_pointers(Session& session);
+  void create_on(Session& session);
+  // Whether the kernel may write through this argument.
+  bool may_write(std::size_t index) const;
+
+ private:
+  ~Kernel() override;
+  cl_int find_memory(const ArgumentInfo& info, ArgumentKind kind, std::size_t size, const void* value,
+                     MemoryObject*& memory) const;
+  cl_int find_sampler(std::size_t size, const void* value, Sampler*& sampler) const;
+
+  const Ref<Program> program_;
+  const KernelInfo info_;
+  const bool takes_local_memory_;
+  const ObjectId id_ = next_id();
+  std::mutex mutex_;
+  std::vector<Argument> arguments_;
+  std::uint64_t last_version_ = 0;
+  std::map<const Device*, std::vector<std::uint64_t>> sent_;
+  std::map<const Device*, KernelInfo> per_device_;
+  std::map<const Device*, std::size_t> launched_groups_;
+  std::uint64_t created_on_ = 0;
+  std::vector<void*> svm_pointers_;
+  std::vector<Ref<MemoryObject>> svm_memory_;  // one for each
+  std::uint64_t svm_unsent_ = 0;               // bit per session
+};
+
+}  // namespace remotecl

@@ -1,0 +1,155 @@
+#include "runtime/client/program/program.h"
+
+#include <algorithm>
+
+#include "runtime/client/program/binary_container.h"
+#include "runtime/client/session/ask.h"
+
+namespace remotecl {
+
+Program::Program(Ref<Context> context, std::vector<Device*> devices, ProgramCode code)
+    : context_(std::move(context)), devices_(std::move(devices)), code_(std::move(code)) {}
+
+Program::~Program() {
+  for (Device* device : context_->devices()) {
+    const std::uint64_t bit = std::uint64_t{1} << device->session().index();
+    if ((created_on_ & bit) != 0) device->session().send(ReleaseProgram{id_});
+    created_on_ &= ~bit;
+  }
+}
+
+void Program::create_on(Session& session) {
+  const std::lock_guard lock(mutex_);
+  const std::uint64_t bit = std::uint64_t{1} << session.index();
+  if ((created_on_ & bit) != 0) return;
+  created_on_ |= bit;
+  std::vector<BuiltInKernels> built_in;
+  bool first = true;
+  switch (code_.origin) {
+    case ProgramOrigin::kSource:
+      return session.send(CreateProgramWithSource{id_, as_bytes(code_.text)});
+    case ProgramOrigin::kIl:
+      return session.send(CreateProgramWithIL{id_, as_bytes(code_.text)});
+    case ProgramOrigin::kBinaries:
+      for (std::size_t i = 0; i < devices_.size(); ++i) {
+        if (&devices_[i]->session() != &session) continue;
+        if (std::exchange(first, false)) {
+          session.send(CreateProgramWithBinary{id_, devices_[i]->index(), Bytes(code_.parts[i])});
+        } else {
+          session.send(AddProgramBinary{id_, devices_[i]->index(), Bytes(code_.parts[i])});
+        }
+      }
+      return;
+    case ProgramOrigin::kBuiltInKernels:
+      for (std::size_t i = 0; i < devices_.size(); ++i) {
+        if (&devices_[i]->session() == &session) built_in.push_back({devices_[i]->index(), as_text(code_.parts[i])});
+      }
+      return session.send(CreateProgramWithBuiltInKernels{id_, std::span<const BuiltInKernels>(built_in)});
+    case ProgramOrigin::kLink:
+      return;  // LinkProgram makes it
+  }
+}
+
+DeviceBuildInfo Program::build_info(const Device& device) const {
+  const std::lock_guard lock(mutex_);
+  const auto at = builds_.find(&device);
+  return at == builds_.end() ? DeviceBuildInfo{} : at->second;
+}
+
+bool Program::built(const Device& device) const {
+  const std::lock_guard lock(mutex_);
+  const auto at = builds_.find(&device);
+  return at != builds_.end() && at->second.executable;
+}
+
+bool Program::allows_remainder(const Device& device) const {
+  const std::lock_guard lock(mutex_);
+  const auto at = builds_.find(&device);
+  return at == builds_.end() || at->second.allows_remainder;
+}
+
+bool Program::any_built() const {
+  return std::any_of(devices_.begin(), devices_.end(), [this](Device* device) { return built(*device); });
+}
+
+std::optional<KernelInfo> Program::kernel_info(const std::string& name, const Device* device) const {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [at, build] : builds_) {
+    if (!build.executable || (device != nullptr && device != at)) continue;
+    const auto kernel = build.kernels.find(name);
+    if (kernel != build.kernels.end()) return kernel->second;
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> Program::kernel_names() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::string> names;
+  for (const auto& [device, build] : builds_) {
+    if (!build.executable || build.kernels.empty()) continue;
+    for (const auto& [name, kernel] : build.kernels) names.push_back(name);
+    break;
+  }
+  return names;
+}
+
+cl_int Program::binary(Device& device, std::vector<std::byte>& binary) {
+  binary.clear();
+  const DeviceBuildInfo build = build_info(device);
+  if (build.status != CL_BUILD_SUCCESS || is_put_off(device)) {
+    const auto at = std::find(devices_.begin(), devices_.end(), &device);
+    if (code_.origin == ProgramOrigin::kBinaries && at != devices_.end()) {
+      const auto index = static_cast<std::size_t>(at - devices_.begin());
+      binary = pack_binary(code_.parts[index], code_.contained[index]);
+    }
+    return CL_SUCCESS;
+  }
+  if (build.binary != nullptr) {
+    binary = *build.binary;
+    return CL_SUCCESS;
+  }
+  struct Answer {
+    cl_int error = CL_DEVICE_NOT_AVAILABLE;
+    std::vector<std::byte> binary;
+  };
+  const auto answer = ask<ProgramBinary>(
+      device.session(),
+      [&](Token token) {
+        device.session().send(GetProgramBinary{id_, device.index(), token});
+      },
+      [](const ProgramBinary& report) {
+        return Answer{report.error, {report.binary.begin(), report.binary.end()}};
+      });
+  if (!answer) return CL_DEVICE_NOT_AVAILABLE;
+  if (answer->error != CL_SUCCESS) return answer->error;
+  binary = pack_binary(answer->binary, build.kernels);
+  const std::lock_guard lock(mutex_);
+  DeviceBuildInfo& now = builds_[&device];
+  if (now.status != CL_BUILD_SUCCESS) return CL_SUCCESS;  // it is being built anew
+  if (now.binary == nullptr) now.binary = std::make_shared<const std::vector<std::byte>>(binary);
+  binary = *now.binary;
+  return CL_SUCCESS;
+}
+
+const std::map<std::string, KernelInfo>* Program::contained(const Device& device) const {
+  const auto at = std::find(devices_.begin(), devices_.end(), &device);
+  const bool has_any = code_.origin == ProgramOrigin::kBinaries && at != devices_.end();
+  return has_any ? &code_.contained[static_cast<std::size_t>(at - devices_.begin())] : nullptr;
+}
+
+cl_int Program::specialize(cl_uint constant, Bytes value) {
+  for (Device* device : devices_) {
+    create_on(device->session());
+    const auto error = ask<NativeAnswer>(
+        device->session(),
+        [&](Token token) {
+          device->session().send(SpecializeProgram{id_, token, device->index(), constant, value});
+        },
+        [](const NativeAnswer& report) { return report.error; });
+    if (!error) return CL_DEVICE_NOT_AVAILABLE;
+    if (*error != CL_SUCCESS) return *error;
+  }
+  return CL_SUCCESS;
+}
+
+}  // namespace remotecl

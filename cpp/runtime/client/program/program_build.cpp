@@ -1,0 +1,238 @@
+// Builds, compilations and links: one message to each server, and what comes back.
+#include <algorithm>
+#include <memory>
+#include <stdexcept>
+
+#include "runtime/client/program/binary_container.h"
+#include "runtime/client/program/include_files.h"
+#include "runtime/client/program/program.h"
+#include "runtime/client/session/operations.h"
+#include "runtime/client/session/session.h"
+#include "runtime/client/support/callback_thread.h"
+
+namespace remotecl {
+namespace {
+
+ArgumentInfo argument_info(const ArgumentDescription& from) {
+  return {from.kind,           may_be_opaque(from),         from.size,
+          from.info_status,    from.address_qualifier,      from.access_qualifier,
+          from.type_qualifier, std::string(from.type_name), std::string(from.name)};
+}
+
+KernelInfo kernel_info(const KernelDescription& from) {
+  KernelInfo info;
+  info.name = from.name;
+  info.attributes = from.attributes;
+  info.work_group_size = from.work_group_size;
+  std::copy(from.compile_work_group_size.begin(), from.compile_work_group_size.end(),
+            info.compile_work_group_size.begin());
+  info.local_memory_size = from.local_memory_size;
+  info.preferred_multiple = from.preferred_multiple;
+  info.private_memory_size = from.private_memory_size;
+  from.arguments.for_each(
+      [&info](const ArgumentDescription& argument) { info.arguments.push_back(argument_info(argument)); });
+  return info;
+}
+
+// What a message says of this machine's files; views into `files`, which must stay.
+struct EncodedFiles {
+  explicit EncodedFiles(const IncludeFiles& files) {
+    for (const std::string& folder : files.folders) folders.push_back({folder});
+    for (const IncludeFiles::File& file : files.files) headers.push_back({file.path, as_bytes(file.content)});
+  }
+  std::vector<IncludeFolder> folders;
+  std::vector<HeaderFile> headers;
+};
+
+bool has_option(const std::string& options, const char* option) { return options.find(option) != std::string::npos; }
+
+}  // namespace
+
+// A call on the way: the last server to answer ends it.
+struct Program::Progress {
+  std::size_t servers_left;  // requires mutex_
+  const Build build;
+  Operations::Running running;
+};
+
+template <class Send>
+cl_int Program::run(Build build, Send&& send) {
+  std::map<Session*, std::vector<Device*>> servers;
+  for (Device* device : build.devices) servers[&device->session()].push_back(device);
+  {
+    const std::lock_guard lock(mutex_);
+    // "CL_INVALID_OPERATION if the build of a program executable for any of the devices listed in device_list by a
+    // previous call ... has not completed", "if there are kernel objects attached to program."
+    if (!build.is_late && (building_ != 0 || attached_kernels() != 0)) return CL_INVALID_OPERATION;
+    ++building_;
+    for (Device* device : build.devices) {
+      builds_[device] = {};
+      builds_[device].status = CL_BUILD_IN_PROGRESS;
+      builds_[device].options = build.options;
+      builds_[device].allows_remainder = build.allows_remainder;
+    }
+  }
+  const bool calls_back = build.notify.callback != nullptr;
+  std::string where;
+  for (const auto& [session, of_session] : servers) where += (where.empty() ? "" : ", ") + session->address().text();
+  const std::shared_ptr<Progress> progress(
+      new Progress{servers.size(), std::move(build), {Operation::Kind::kBuild, where, servers.size()}});
+  for (auto& [session, of_session] : servers) {
+    std::vector<std::uint32_t> indices;
+    for (Device* device : of_session) indices.push_back(device->index());
+    if (calls_back) session->add_interest();
+    const Token token = session->expect_reply([this, keep = Ref<Program>(this), progress, session = session,
+                                               of_session = of_session](std::uint16_t, const Bytes* payload) {
+      bool last = false;
+      {
+        const std::lock_guard lock(mutex_);
+        store(*session, of_session, payload);
+        last = --progress->servers_left == 0;
+        progress->running.advance();
+        if (last) --building_;
+      }
+      const Notify notify = progress->build.notify;
+      if (notify.callback == nullptr) return;
+      session->drop_interest();
+      if (last) {
+        post_callback([keep, notify] { notify.callback(keep->handle(), notify.user_data); });
+      }
+    });
+    send(*session, token, Array<std::uint32_t>(std::span<const std::uint32_t>(indices)));
+    session->flush();
+  }
+  if (calls_back) return CL_SUCCESS;
+  for (auto& [session, of_session] : servers) {
+    session->wait([this, &of_session = of_session] {
+      const std::lock_guard lock(mutex_);
+      return std::none_of(of_session.begin(), of_session.end(),
+                          [this](Device* device) { return builds_[device].status == CL_BUILD_IN_PROGRESS; });
+    });
+  }
+  return result_of(progress->build);
+}
+
+// Before OpenCL C 2.0, which is never the default, all work-groups are of one size. A binary may come from anywhere.
+bool Program::allows_remainder_by(const std::string& options) const {
+  if (has_option(options, "-cl-uniform-work-group-size")) return false;
+  return code_.origin != ProgramOrigin::kSource || has_option(options, "-cl-std=CL2") ||
+         has_option(options, "-cl-std=CL3") || has_option(options, "-cl-std=CLC++");
+}
+
+cl_int Program::result_of(const Build& build) const {
+  for (Device* device : build.devices) {
+    const DeviceBuildInfo info = build_info(*device);
+    if (info.error != CL_SUCCESS) return info.error;
+    if (info.status == CL_BUILD_ERROR) return build.failure;
+  }
+  return CL_SUCCESS;
+}
+
+cl_int Program::build(const std::vector<Device*>& devices, const std::string& options, Notify notify) {
+  return build_now(
+      {built_now(devices, options), options, notify, allows_remainder_by(options), CL_BUILD_PROGRAM_FAILURE, {}});
+}
+
+cl_int Program::build_now(Build build) {
+  IncludeFiles files;
+  try {
+    files = find_include_files(code_.origin == ProgramOrigin::kSource ? code_.text : "", build.options);
+  } catch (const std::invalid_argument&) {
+    return CL_INVALID_BUILD_OPTIONS;
+  }
+  const EncodedFiles encoded(files);
+  return run(std::move(build), [&](Session& session, Token token, Array<std::uint32_t> indices) {
+    create_on(session);
+    session.send(BuildProgram{id_, token, indices, files.options, std::span<const IncludeFolder>(encoded.folders),
+                              std::span<const HeaderFile>(encoded.headers)});
+  });
+}
+
+cl_int Program::compile(const std::vector<Device*>& devices, const std::string& options, std::vector<Included> included,
+                        Notify notify) {
+  // What an included program includes may lie in this machine's files too.
+  std::string sources = code_.origin == ProgramOrigin::kSource ? code_.text : "";
+  std::vector<IncludedProgram> named;
+  std::vector<Ref<Program>> uses;
+  for (const Included& other : included) {
+    if (other.program->code().origin == ProgramOrigin::kSource) sources += "\n" + other.program->code().text;
+    named.push_back({other.program->id(), other.name});
+    uses.push_back(other.program);
+  }
+  IncludeFiles files;
+  try {
+    files = find_include_files(sources, options);
+  } catch (const std::invalid_argument&) {
+    return CL_INVALID_COMPILER_OPTIONS;
+  }
+  const EncodedFiles encoded(files);
+  return run({devices, options, notify, allows_remainder_by(options), CL_COMPILE_PROGRAM_FAILURE, std::move(uses)},
+             [&](Session& session, Token token, Array<std::uint32_t> indices) {
+               create_on(session);
+               for (const Included& other : included) other.program->create_on(session);
+               session.send(CompileProgram{
+                   id_, token, indices, files.options, std::span<const IncludeFolder>(encoded.folders),
+                   std::span<const HeaderFile>(encoded.headers), std::span<const IncludedProgram>(named)});
+             });
+}
+
+cl_int Program::link(const std::vector<Device*>& devices, const std::string& options, std::vector<Ref<Program>> inputs,
+                     Notify notify) {
+  std::vector<ObjectId> ids;
+  bool remainder = !has_option(options, "-cl-uniform-work-group-size");
+  for (const Ref<Program>& input : inputs) {
+    ids.push_back(input->id());
+    for (const Device* device : devices) remainder = remainder && input->allows_remainder(*device);
+  }
+  return run({devices, options, notify, remainder, CL_LINK_PROGRAM_FAILURE, std::move(inputs)},
+             [&](Session& session, Token token, Array<std::uint32_t> indices) {
+               const std::lock_guard lock(mutex_);
+               created_on_ |= std::uint64_t{1} << session.index();
+               session.send(LinkProgram{id_, token, indices, options, std::span<const ObjectId>(ids)});
+             });
+}
+
+cl_int Program::inspect(const std::vector<Device*>& devices) {
+  return run({inspected_now(devices), {}, {}, true, CL_OUT_OF_RESOURCES, {}},
+             [&](Session& session, Token token, Array<std::uint32_t> indices) {
+               create_on(session);
+               session.send(InspectProgram{id_, token, indices});
+             });
+}
+
+void Program::store(Session& session, const std::vector<Device*>& devices, const Bytes* payload) {
+  BuildDone report{};
+  if (payload != nullptr) {
+    Decoder decoder(*payload);
+    decoder.read(report);  // checked by the session already
+  }
+  report.builds.for_each([&](const DeviceBuild& from) {
+    for (Device* device : devices) {
+      if (device->index() != from.device) continue;
+      DeviceBuildInfo& to = builds_[device];
+      to.error = from.error;
+      to.status = from.status;
+      to.executable = from.executable != 0;
+      to.log = from.log;
+      to.binary_type = from.binary_type;
+      to.global_variables_size = from.global_variables_size;
+      to.has_constructors = from.has_constructors != 0;
+      to.has_destructors = from.has_destructors != 0;
+      const auto* const facts = contained(*device);
+      from.kernels.for_each([&to, facts](const KernelDescription& kernel) {
+        KernelInfo& info = to.kernels[std::string(kernel.name)] = remotecl::kernel_info(kernel);
+        if (facts == nullptr) return;
+        if (const auto at = facts->find(info.name); at != facts->end()) complete(info, at->second);
+      });
+    }
+  });
+  for (Device* device : devices) {
+    DeviceBuildInfo& build = builds_[device];
+    if (build.status != CL_BUILD_IN_PROGRESS) continue;
+    build.status = CL_BUILD_ERROR;
+    build.error = CL_DEVICE_NOT_AVAILABLE;
+    build.log = "remotecl: no answer from " + session.address().text() + ": " + session.lost_reason();
+  }
+}
+
+}  // namespace remotecl

@@ -1,0 +1,105 @@
+// Binaries that a server gets when it first needs them. Programs that keep binaries (PyOpenCL does) make them for all
+// devices of a context, though most of their kernels run on one.
+#include <algorithm>
+
+#include "runtime/client/program/program.h"
+#include "runtime/client/session/session.h"
+#include "runtime/client/support/notice.h"
+
+namespace remotecl {
+
+// Where a queue is, kernels will run. One server at least has to say what its driver makes of the binary, and what is
+// known of its kernels.
+std::vector<Device*> Program::inspected_now(const std::vector<Device*>& devices) {
+  if (code_.origin != ProgramOrigin::kBinaries) return devices;
+  std::uint64_t needed = context_->sessions_with_queues();
+  const auto is_needed = [&needed](const Device* device) { return (needed >> device->session().index() & 1) != 0; };
+  if (std::none_of(devices.begin(), devices.end(), is_needed)) {
+    needed |= std::uint64_t{1} << devices.front()->session().index();
+  }
+  for (const Device* device : devices) {
+    // Of a binary that is not ours nobody knows whether it is one.
+    if (contained(*device)->empty()) needed |= std::uint64_t{1} << device->session().index();
+  }
+  std::vector<Device*> now;
+  const std::lock_guard lock(mutex_);
+  for (Device* device : devices) {
+    if (is_needed(device)) {
+      now.push_back(device);
+      continue;
+    }
+    put_off_.try_emplace(&device->session());
+    builds_[device].binary_type = CL_PROGRAM_BINARY_TYPE_EXECUTABLE;
+  }
+  has_put_off_ = !put_off_.empty();
+  return now;
+}
+
+std::vector<Device*> Program::built_now(const std::vector<Device*>& devices, const std::string& options) {
+  if (!has_put_off_) return devices;
+  const std::lock_guard lock(mutex_);
+  const auto is_now = [this](Device* device) { return !put_off_.contains(&device->session()); };
+  if (building_ != 0 || attached_kernels() != 0) return devices;  // it will be refused
+  std::vector<Device*> now;
+  std::copy_if(devices.begin(), devices.end(), std::back_inserter(now), is_now);
+  if (now.empty()) {
+    for (Device* device : devices) put_off_.erase(&device->session());
+    return devices;
+  }
+  for (Device* device : devices) {
+    if (is_now(device)) continue;
+    PutOff& later = put_off_[&device->session()];
+    if (std::find(later.built.begin(), later.built.end(), device) == later.built.end()) later.built.push_back(device);
+    later.options = options;
+    later.allows_remainder = allows_remainder_by(options);
+    DeviceBuildInfo& info = builds_[device] = {};
+    info.status = CL_BUILD_SUCCESS;
+    info.executable = true;
+    info.options = options;
+    info.binary_type = CL_PROGRAM_BINARY_TYPE_EXECUTABLE;
+    info.allows_remainder = later.allows_remainder;
+  }
+  return now;
+}
+
+bool Program::is_put_off(const Device& device) const {
+  const std::lock_guard lock(mutex_);
+  return put_off_.contains(&device.session());
+}
+
+bool Program::ready_on(const Device& device) {
+  if (has_put_off_) {
+    make_up_for(device.session());
+    // Another thread may be at it.
+    device.session().wait([this, &device] {
+      const std::lock_guard lock(mutex_);
+      return builds_[&device].status != CL_BUILD_IN_PROGRESS;
+    });
+  }
+  return built(device);
+}
+
+void Program::make_up_for(Session& session) {
+  PutOff late;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto at = put_off_.find(&session);
+    if (at == put_off_.end()) return;
+    late = std::move(at->second);
+    put_off_.erase(at);
+    for (Device* device : late.built) {
+      builds_[device].status = CL_BUILD_IN_PROGRESS;  // nobody else takes it for built
+      builds_[device].executable = false;
+    }
+  }
+  if (late.built.empty()) return;
+  Build build{late.built, late.options, {}, late.allows_remainder, CL_BUILD_PROGRAM_FAILURE, {}};
+  build.is_late = true;
+  if (build_now(std::move(build)) == CL_SUCCESS || session.lost()) return;
+  const std::string text = "a program binary cannot be used: the driver of " + session.address().text() +
+                           " refuses what it has made before; build the program from source";
+  context_->notify(text);
+  notice(text);
+}
+
+}  // namespace remotecl

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <type_traits>
+
+#include "runtime/client/session/session.h"
+
+namespace remotecl {
+
+// Calls send(token), which sends a message with that token, and waits for its answer, a Report, of which `take` keeps
+// what outlives the received bytes. Empty when the server is lost. Any thread that may block.
+template <class Report, class Send, class Take>
+auto ask(Session& session, Send&& send, Take take) {
+  using Taken = std::invoke_result_t<Take, const Report&>;
+  struct Reply {
+    std::atomic<bool> done{false};
+    std::optional<Taken> taken;
+  };
+  const auto reply = std::make_shared<Reply>();
+  const Token token = session.expect_reply([reply, take](std::uint16_t, const Bytes* payload) {
+    Report report{};
+    if (payload != nullptr && Decoder(*payload).read(report)) reply->taken = take(report);
+    reply->done = true;
+  });
+  send(token);
+  session.wait([&] { return reply->done.load(); });
+  return reply->done ? std::move(reply->taken) : std::optional<Taken>();
+}
+
+}  // namespace remotecl

@@ -1,0 +1,205 @@
+#include "runtime/client/session/bulk_channel.h"
+
+#include <algorithm>
+#include <system_error>
+
+#include "runtime/client/session/session.h"
+
+namespace remotecl {
+
+void BulkChannel::shutdown() {
+  ended_ = true;
+  connection_->shutdown();
+  {
+    const MutexLock lock(sender_mutex_);
+    sender_wanted_.notify_all();
+  }
+  const MutexLock lock(reader_mutex_);
+  reader_changed_.notify_all();
+}
+
+bool BulkChannel::take_push_room(std::uint64_t size) {
+  const std::uint64_t taken = pushed_bytes_taken_.load(std::memory_order_relaxed);
+  if (pushed_bytes_.fetch_add(size, std::memory_order_relaxed) + size - taken <= kPushedBytesMax) return true;
+  pushed_bytes_.fetch_sub(size, std::memory_order_relaxed);
+  return false;
+}
+
+bool BulkChannel::pushes_taken(std::uint64_t bytes) {
+  if (bytes < pushed_bytes_taken_.load() || bytes > pushed_bytes_.load()) return false;
+  pushed_bytes_taken_.store(bytes, std::memory_order_relaxed);
+  return true;
+}
+
+// What is pushed is copied, so that the caller can go on without the server. Anything else stays the session's until
+// the server has received it.
+bool BulkChannel::send(const TransferRef& transfer) {
+  const bool lends = connection_->keeps_lent() && !transfer->is_pushed;
+  const std::int32_t status = transfer->is_pushed ? kPushedChunk : 0;
+  bool ok = true;
+  while (ok && transfer->moved < transfer->size) {
+    const std::uint64_t left = transfer->size - transfer->moved;
+    const auto size = static_cast<std::uint32_t>(std::min<std::uint64_t>(left, kBulkChunkMax));
+    const auto header = encode_frame<BulkHeader, kBulkHeaderSize>(BulkHeader{transfer->id, size, status});
+    const Bytes bytes(transfer->memory + transfer->moved, size);
+    const MutexLock lock(write_mutex_);
+    ok = lends ? connection_->write_lent(header, bytes) : connection_->write(header, bytes);
+    transfer->advance(size);
+    if (!lends || !ok || left != size) continue;
+    const MutexLock lent_lock(lent_mutex_);
+    lent_.push_back({connection_->bytes_sent(), transfer});
+  }
+  if (ok) sent_.fetch_add(1, std::memory_order_relaxed);
+  if (!lends || !ok) {
+    session_.end_transfer(transfer, ok ? CL_COMPLETE : CL_DEVICE_NOT_AVAILABLE);
+    return ok;
+  }
+  end_received();
+  return !transfer->sender_waits || session_.wait([&] { return transfer->ended(); });
+}
+
+void BulkChannel::end_received() {
+  std::vector<TransferRef> received;
+  {
+    const MutexLock lock(lent_mutex_);
+    while (!lent_.empty() && lent_.front().end <= stream_->acknowledged_bytes()) {
+      received.push_back(std::move(lent_.front().transfer));
+      lent_.pop_front();
+    }
+  }
+  for (const TransferRef& transfer : received) session_.end_transfer(transfer, CL_COMPLETE);
+}
+
+void BulkChannel::post(TransferRef transfer) {
+  {
+    const MutexLock lock(sender_mutex_);
+    try {
+      if (!sender_.joinable()) sender_ = std::thread([this] { run_sender(); });
+      to_send_.push_back(std::move(transfer));
+      return sender_wanted_.notify_one();
+    } catch (const std::system_error&) {  // no thread
+    }
+  }
+  // The server waits for bytes.
+  const BulkHeader failure{transfer->id, 0, CL_OUT_OF_HOST_MEMORY};
+  {
+    const MutexLock lock(write_mutex_);
+    connection_->write(Bytes(encode_frame<BulkHeader, kBulkHeaderSize>(failure)));
+  }
+  session_.end_transfer(transfer, CL_OUT_OF_HOST_MEMORY);
+}
+
+void BulkChannel::run_sender() {
+  for (;;) {
+    TransferRef transfer;
+    {
+      const MutexLock lock(sender_mutex_);
+      while (!ended_ && to_send_.empty()) sender_wanted_.wait(sender_mutex_);
+      if (ended_) return;
+      transfer = std::move(to_send_.front());
+      to_send_.pop_front();
+    }
+    send(transfer);
+  }
+}
+
+bool BulkChannel::read() {
+  for (std::uint64_t taken = 0; taken < kTurn || session_.has_one_channel();) {
+    if (chunk_left_ == 0) {
+      const std::ptrdiff_t count = connection_->try_read_some(MutableBytes(header_).subspan(header_have_));
+      acknowledge();
+      if (count <= 0) return count < 0;
+      header_have_ += static_cast<std::size_t>(count);
+      if (header_have_ < kBulkHeaderSize) continue;
+      header_have_ = 0;
+      const auto header = decode_frame<BulkHeader>(header_);
+      if (header.size == 0 && header.status < 0) {
+        note_failure(header.transfer);
+        continue;
+      }
+      if (!begin_chunk(header)) return false;
+    }
+    connection_->await_briefly();
+    bool is_complete = false;
+    const std::ptrdiff_t count = read_piece(is_complete);
+    if (count > 0 && is_complete) connection_->tell_received();
+    acknowledge();
+    if (count <= 0) return count < 0;
+    taken += static_cast<std::uint64_t>(count);
+    if (!is_complete) continue;
+    received_.fetch_add(1, std::memory_order_relaxed);
+    session_.end_transfer(transfer_, CL_COMPLETE);
+    transfer_.reset();
+    return true;  // whoever waits for it can go on
+  }
+  return true;
+}
+
+// CommandFailed comes on another connection, perhaps long before the bytes that were sent ahead of it.
+void BulkChannel::expect_rest(const TransferRef& failed) {
+  const MutexLock lock(failed_mutex_);
+  if (failed_.size() == kFailedMax) failed_.pop_front();
+  failed_.push_back(failed);
+}
+
+void BulkChannel::forget_failed(TransferId id) {
+  const MutexLock lock(failed_mutex_);
+  std::erase_if(failed_, [id](const TransferRef& failed) { return failed->id == id; });
+}
+
+// A receive on this channel, which may have failed. Null when there is none such.
+TransferRef BulkChannel::find_transfer(TransferId id) {
+  TransferRef transfer = session_.find_transfer(id, false);
+  if (transfer) return transfer->channel == this ? transfer : nullptr;
+  const MutexLock lock(failed_mutex_);
+  const auto at = std::find_if(failed_.begin(), failed_.end(), [id](const TransferRef& t) { return t->id == id; });
+  return at == failed_.end() ? nullptr : *at;
+}
+
+// The end of a transfer that has failed; CommandFailed says so, too.
+void BulkChannel::note_failure(TransferId id) {
+  const TransferRef transfer = find_transfer(id);
+  if (!transfer) return;
+  const MutexLock lock(transfer->mutex);
+  transfer->has_no_more = true;
+  forget_failed(id);
+}
+
+// What a malicious server announces must fit what we asked for.
+bool BulkChannel::begin_chunk(const BulkHeader& header) {
+  transfer_ = find_transfer(header.transfer);
+  if (!transfer_) return false;
+  const MutexLock lock(transfer_->mutex);
+  if (transfer_->has_no_more || header.size == 0) return false;
+  if (header.size > transfer_->size - transfer_->announced) return false;
+  transfer_->announced += header.size;
+  chunk_left_ = header.size;
+  if (transfer_->announced == transfer_->size) forget_failed(header.transfer);
+  return true;
+}
+
+// As try_read_some(), of the chunk that is coming. Its command may fail in the midst of it: the memory is the
+// application's again.
+std::ptrdiff_t BulkChannel::read_piece(bool& is_complete) {
+  std::array<std::byte, 4096> unwanted;
+  const MutexLock lock(transfer_->mutex);
+  const bool is_wanted = !transfer_->is_over;
+  const MutableBytes to = is_wanted
+                              ? MutableBytes(transfer_->memory + transfer_->moved, chunk_left_)
+                              : MutableBytes(unwanted).first(std::min<std::uint64_t>(chunk_left_, unwanted.size()));
+  const std::ptrdiff_t count = is_wanted ? connection_->try_read_ahead(to) : connection_->try_read_some(to);
+  if (count <= 0) return count;
+  transfer_->advance(static_cast<std::uint64_t>(count));
+  chunk_left_ -= static_cast<std::uint64_t>(count);
+  is_complete = is_wanted && transfer_->moved == transfer_->size;
+  return count;
+}
+
+// Not where the stream asks for it: there a transfer's lock may be held, and this writes.
+void BulkChannel::acknowledge() {
+  if (!std::exchange(is_due_, false)) return;
+  session_.send(ClientReceived{StreamKind::kBulk, number_, received_bytes_});
+  session_.submit_now();
+}
+
+}  // namespace remotecl

@@ -1,0 +1,150 @@
+#include "runtime/client/session/control_writer.h"
+
+#include <algorithm>
+
+namespace remotecl {
+namespace {
+
+std::int64_t ns_of(std::chrono::microseconds time) { return std::chrono::nanoseconds(time).count(); }
+
+}  // namespace
+
+void ControlWriter::note_filled(bool is_filled) {
+  if (is_filled_.exchange(is_filled) == is_filled) return;
+  is_filled ? Submitter::instance().writer_filled() : Submitter::instance().writer_emptied();
+}
+
+void ControlWriter::wake_submitter(std::chrono::microseconds delay) {
+  Submitter::instance().wake_by(Submitter::now_ns() + ns_of(delay));
+}
+
+void ControlWriter::submit_slowly() {
+  const std::int64_t now_ns = Submitter::now_ns();
+  std::chrono::microseconds delay{0};
+  bool is_too_much = false;
+  {
+    const MutexLock lock(mutex_);
+    if (submitted_ns_ == 0) submitted_ns_ = now_ns;
+    const std::size_t size = gathered_.size();
+    is_too_much = size >= kGatheredMax;
+    // What gathers while a thread writes, or the socket is full, the Submitter sends.
+    if (size == 0 || ((is_writing_ || is_blocked_) && !is_too_much)) return;
+    const bool expects_wait = prompt_waits_ == kPromptWaits;
+    if (size < kWorthSending && (expects_wait || now_ns - written_ns_ < ns_of(kQuiet))) {
+      if (gathers_.exchange(true)) return;
+      is_awaited_ = true;
+      delay = expects_wait ? Submitter::instance().cheap_delay() : delay_;
+    }
+  }
+  if (delay.count() != 0) return wake_submitter(delay);
+  is_too_much ? await_room() : write(How::kNow);
+}
+
+void ControlWriter::submit_now() {
+  if (is_filled_.load()) write(How::kNow);
+}
+
+void ControlWriter::submit_beside() {
+  if (!is_filled_.load()) return;
+  {
+    const MutexLock lock(mutex_);
+    if (is_blocked_) return;
+  }
+  write(How::kNow);
+}
+
+void ControlWriter::submit_due() {
+  if (!is_filled_.load()) return;
+  {
+    const MutexLock lock(mutex_);
+    const std::int64_t retry_ns = written_ns_ + ns_of(retry_);
+    if (is_blocked_ && Submitter::now_ns() < retry_ns) return Submitter::instance().wake_by(retry_ns);
+    if (submitted_ns_ != 0) prompt_waits_ = 0;
+  }
+  write(How::kNow);
+  const MutexLock lock(mutex_);
+  delay_ = gathered_.empty() ? kDelayMin : std::min(2 * delay_, Submitter::instance().cheap_delay());
+}
+
+void ControlWriter::flush() {
+  {
+    const MutexLock lock(mutex_);
+    note_wait();
+  }
+  if (is_filled_.load()) write(How::kBlocking);
+}
+
+void ControlWriter::note_wait() {
+  if (submitted_ns_ == 0) return;
+  const bool is_prompt = Submitter::now_ns() - submitted_ns_ < ns_of(kPrompt);
+  prompt_waits_ = is_prompt ? std::min(prompt_waits_ + 1, kPromptWaits) : 0;
+  submitted_ns_ = 0;
+}
+
+void ControlWriter::await_room() {
+  flush();
+  const MutexLock lock(mutex_);
+  while (is_writing_ && gathered_.size() >= kGatheredMax) written_.wait(mutex_);
+}
+
+void ControlWriter::take_gathered() {
+  leaving_.clear();
+  leaving_.shrink(kBufferKeptMax);
+  left_ = 0;
+  std::swap(leaving_, gathered_);
+  gathered_size_.store(0, std::memory_order_relaxed);
+  gathers_.store(false, std::memory_order_relaxed);
+  is_awaited_ = false;
+}
+
+void ControlWriter::write(How how) {
+  bool is_blocked = false;
+  mutex_.lock();
+  is_wanted_ = true;
+  // A thread that does not block may leave before everything is sent, and soon will have.
+  while (is_writing_ && how == How::kBlocking && writes_ == How::kNow) written_.wait(mutex_);
+  if (is_writing_) return mutex_.unlock();
+  is_writing_ = true;
+  writes_ = how;
+  for (int round = 0; round < kRoundsMax && !is_blocked && is_wanted_; ++round) {
+    if (left_ == leaving_.size()) {
+      take_gathered();
+      is_wanted_ = false;
+    }
+    if (leaving_.empty()) break;
+    mutex_.unlock();
+    is_blocked = !write_some(how);
+    mutex_.lock();
+    written_ns_ = Submitter::now_ns();
+  }
+  is_writing_ = false;
+  retry_ = is_blocked_ && is_blocked ? std::min(2 * retry_, kRetryMax) : kRetryMin;
+  is_blocked_ = is_blocked;
+  const bool is_left = !gathered_.empty() || left_ != leaving_.size();
+  note_filled(is_left);
+  if (is_left) is_awaited_ = true;
+  const std::chrono::microseconds delay = is_blocked ? retry_ : delay_;
+  written_.notify_all();
+  mutex_.unlock();
+  if (is_left) wake_submitter(delay);
+}
+
+// By the thread that writes. False when the socket is full.
+bool ControlWriter::write_some(How how) {
+  const Bytes bytes = leaving_.bytes().subspan(left_);
+  std::ptrdiff_t count = 0;
+  if (how == How::kBlocking) {
+    count = connection_->write(bytes) ? static_cast<std::ptrdiff_t>(bytes.size()) : -1;
+  } else {
+    count = connection_->try_write(bytes);
+  }
+  if (count < 0) {
+    // The reader finds the connection closed and does the rest.
+    connection_->shutdown();
+    count = static_cast<std::ptrdiff_t>(bytes.size());
+  }
+  left_ += static_cast<std::size_t>(count);
+  return left_ == leaving_.size();
+}
+
+}  // namespace remotecl

@@ -1,0 +1,147 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "runtime/base/bytes.h"
+#include "runtime/base/mutex.h"
+#include "runtime/client/session/submitter.h"
+#include "runtime/protocol/frames.h"
+#include "runtime/transport/connection.h"
+
+namespace remotecl {
+
+// The writing side of a session's control connection. Messages gather here until they are worth a system call:
+//
+// - a command that is submitted while nothing has gone out for a moment goes out at once;
+// - later ones gather until there are many, until somebody flushes, or until a thread of the process begins to wait;
+// - what nothing of this sends the Submitter does, soon after the application has stopped adding to it;
+// - a program that waits right after its commands, again and again, is expected to do so again: all of its commands
+//   gather, and each wait costs one system call. The Submitter finds out where that was wrong.
+//
+// Shared by the session and the Submitter. Any thread. One thread at a time writes, without a lock, and others append
+// meanwhile; what they want to be sent at once it writes, too.
+class ControlWriter {
+ public:
+  explicit ControlWriter(std::shared_ptr<Connection> connection) : connection_(std::move(connection)) {}
+  ~ControlWriter() {
+    if (is_filled_.load()) Submitter::instance().writer_emptied();
+  }
+  ControlWriter(const ControlWriter&) = delete;
+  ControlWriter& operator=(const ControlWriter&) = delete;
+
+  // Adds a message, which stays here until submit(), flush() or a wait follows. Never blocks.
+  template <class Message>
+  void append(const Message& message, std::uint16_t flags = 0) EXCLUDES(mutex_) {
+    const MutexLock lock(mutex_);
+    add(message, flags);
+  }
+  // Adds a message that the Submitter sends, if nobody else does before. Never blocks.
+  template <class Message>
+  void send(const Message& message, std::uint16_t flags = 0) EXCLUDES(mutex_) {
+    bool is_news = false, is_much = false;
+    {
+      const MutexLock lock(mutex_);
+      add(message, flags);
+      is_much = gathered_.size() >= kWorthSending && !is_blocked_;
+      is_news = !std::exchange(is_awaited_, true);
+    }
+    if (is_much) return submit_now();
+    if (is_news) wake_submitter(Submitter::instance().cheap_delay());
+  }
+  // After a command, by the thread that has appended it. Waits only where far too much has gathered.
+  void submit() {
+    const bool is_gathering = gathers_.load(std::memory_order_relaxed);
+    if (!is_gathering || gathered_size_.load(std::memory_order_relaxed) >= kWorthSending) [[unlikely]]
+      submit_slowly();
+  }
+  // The process is about to end: sends this and what lies here, or does nothing rather than wait.
+  template <class Message>
+  void send_last(const Message& message) EXCLUDES(mutex_) {
+    if (!mutex_.try_lock()) return;
+    add(message, 0);
+    mutex_.unlock();
+    submit_now();
+  }
+  // Sends what the socket takes without blocking.
+  void submit_now() EXCLUDES(mutex_);
+  // The same for a thread that waits for something else, which leaves a full socket to the Submitter.
+  void submit_beside() EXCLUDES(mutex_);
+  // The same for the Submitter, which leaves a socket that is full alone for a while.
+  void submit_due() EXCLUDES(mutex_);
+  // The application flushes or waits: sends all that has been appended, blocking as needed, or leaves that to a thread
+  // that is writing.
+  void flush() EXCLUDES(mutex_);
+
+  std::uint64_t messages() const EXCLUDES(mutex_) {
+    const MutexLock lock(mutex_);
+    return messages_;
+  }
+
+ private:
+  // From here on another system call costs less than the server's waiting.
+  static constexpr std::size_t kWorthSending = 16u << 10;
+  // Whoever submits more waits for the socket.
+  static constexpr std::size_t kGatheredMax = 1u << 20;
+  static constexpr std::size_t kBufferKeptMax = 1u << 20;
+  // How long nothing must have gone out for a command to go at once.
+  static constexpr std::chrono::microseconds kQuiet{50};
+  // How long commands gather at most when the application does nothing; what the Submitter's thread needs to wake up
+  // comes on top. Grows to Submitter::cheap_delay() while it does go on.
+  static constexpr std::chrono::microseconds kDelayMin{30};
+  // A wait that follows its first command so soon is prompt, and after so many another one is expected.
+  static constexpr std::chrono::microseconds kPrompt{50};
+  static constexpr int kPromptWaits = 8;
+  // How long after it was found full a socket is tried again.
+  static constexpr std::chrono::microseconds kRetryMin{1000}, kRetryMax{64'000};
+  // How often a thread goes on writing what others want to be written meanwhile.
+  static constexpr int kRoundsMax = 4;
+
+  enum class How { kBlocking, kNow };
+
+  template <class Message>
+  void add(const Message& message, std::uint16_t flags) REQUIRES(mutex_) {
+    append_message(gathered_, message, flags);
+    ++messages_;
+    gathered_size_.store(gathered_.size(), std::memory_order_relaxed);
+    if (!is_filled_.load(std::memory_order_relaxed)) note_filled(true);
+  }
+  void submit_slowly() EXCLUDES(mutex_);
+  void write(How how) EXCLUDES(mutex_);
+  bool write_some(How how) EXCLUDES(mutex_);
+  void take_gathered() REQUIRES(mutex_);
+  void note_filled(bool is_filled) REQUIRES(mutex_);
+  void await_room() EXCLUDES(mutex_);
+  void note_wait() REQUIRES(mutex_);
+  static void wake_submitter(std::chrono::microseconds delay);
+
+  const std::shared_ptr<Connection> connection_;
+
+  mutable Mutex mutex_;
+  ConditionVariable written_;
+  ByteBuffer gathered_ GUARDED_BY(mutex_);
+  std::uint64_t messages_ GUARDED_BY(mutex_) = 0;
+  bool is_awaited_ GUARDED_BY(mutex_) = false;  // the Submitter looks at what has gathered
+  bool is_writing_ GUARDED_BY(mutex_) = false;
+  How writes_ GUARDED_BY(mutex_) = How::kNow;   // while it is
+  bool is_wanted_ GUARDED_BY(mutex_) = false;   // what has gathered is to be written now
+  bool is_blocked_ GUARDED_BY(mutex_) = false;  // the socket is full; the Submitter looks again
+  std::int64_t written_ns_ GUARDED_BY(mutex_) = 0;
+  std::int64_t submitted_ns_ GUARDED_BY(mutex_) = 0;  // the first command since the application waited; 0: none
+  int prompt_waits_ GUARDED_BY(mutex_) = 0;           // the last ones in a row
+  std::chrono::microseconds delay_ GUARDED_BY(mutex_) = kDelayMin;
+  std::chrono::microseconds retry_ GUARDED_BY(mutex_) = kRetryMin;
+  // Of the thread that writes: what it writes, and how much of it has been written.
+  ByteBuffer leaving_;
+  std::size_t left_ = 0;
+
+  // For threads without the lock; written with it.
+  std::atomic<bool> is_filled_{false};  // there is something to write
+  std::atomic<std::size_t> gathered_size_{0};
+  std::atomic<bool> gathers_{false};  // commands that come now wait with those before
+};
+
+}  // namespace remotecl

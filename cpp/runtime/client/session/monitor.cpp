@@ -1,0 +1,76 @@
+#include "runtime/client/session/monitor.h"
+
+#include <array>
+#include <chrono>
+
+#include "runtime/base/printable.h"
+#include "runtime/handshake/dialer.h"
+#include "runtime/handshake/handshake.h"
+
+namespace remotecl {
+namespace {
+
+constexpr std::chrono::milliseconds kConnectTimeout{2000};
+constexpr std::chrono::milliseconds kAnswerTimeout{3000};
+constexpr std::chrono::milliseconds kKickTimeout{20'000};  // the server waits for the session's end
+constexpr std::uint32_t kAnswerSizeMax = 16u << 20;
+
+}  // namespace
+
+Monitor::Monitor(const ServerName& server) : address_(server.address) {
+  const Dialer dialer(server);
+  connection_ = dialer.connect(kConnectTimeout);
+  welcome_ = greet_server(*connection_, address_, dialer.token(), Role::kMonitor);
+  connection_->set_read_timeout(kAnswerTimeout);
+}
+
+void Monitor::receive(MutableBytes to) {
+  if (!connection_->read_exactly(to)) {
+    throw ConnectionError("lost " + address_.text() + ": it closed the connection, or does not answer");
+  }
+}
+
+std::vector<std::byte> Monitor::receive_answer(std::uint16_t code) {
+  std::array<std::byte, kMessageHeaderSize> bytes;
+  receive(bytes);
+  const auto header = decode_frame<MessageHeader>(bytes);
+  if (header.size > kAnswerSizeMax) throw ConnectionError(address_.text() + " sent an answer of impossible size");
+  std::vector<std::byte> payload(header.size);
+  receive(payload);
+  SessionError error{};
+  if (header.code == Code::kSessionError && Decoder(payload).read(error)) {
+    throw ConnectionError(address_.text() + " said: " + printable(error.text));
+  }
+  if (header.code != code) throw ConnectionError(address_.text() + " sent a malformed status");
+  return payload;
+}
+
+StatusAnswer Monitor::ask() {
+  const auto begin = std::chrono::steady_clock::now();
+  ByteBuffer question;
+  append_message(question, GetStatus{++last_token_});
+  connection_->write(question.bytes());  // a broken connection is noticed when it is read
+  StatusAnswer answer;
+  answer.payload = receive_answer(Code::kStatus);
+  if (!Decoder(answer.payload).read(answer.status) || answer.status.token != last_token_) {
+    throw ConnectionError(address_.text() + " sent a malformed status");
+  }
+  answer.round_trip_us = std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count();
+  return answer;
+}
+
+Monitor::Kicked Monitor::kick(std::uint64_t session) {
+  ByteBuffer question;
+  append_message(question, KickSession{++last_token_, session});
+  connection_->write(question.bytes());
+  connection_->set_read_timeout(kKickTimeout);
+  const std::vector<std::byte> payload = receive_answer(Code::kSessionKicked);
+  connection_->set_read_timeout(kAnswerTimeout);
+  SessionKicked answer{};
+  if (!Decoder(payload).read(answer) || answer.token != last_token_ || answer.result > KickResult::kRefused) {
+    throw ConnectionError(address_.text() + " sent a malformed answer");
+  }
+  return {answer.result, printable(answer.text)};
+}
+
+}  // namespace remotecl

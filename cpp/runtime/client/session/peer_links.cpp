@@ -1,0 +1,190 @@
+#include "runtime/client/session/peer_links.h"
+
+#include "runtime/base/printable.h"
+#include "runtime/base/settings.h"
+#include "runtime/client/objects/handle.h"
+#include "runtime/client/session/session.h"
+#include "runtime/client/support/notice.h"
+#include "runtime/crypto/secret.h"
+
+namespace remotecl {
+namespace {
+
+// Servers that could not be linked, or whose link was lost, are tried again when they are needed, but not all the time.
+constexpr std::chrono::seconds kRetryPause{5};
+// Servers give up on addresses sooner; this is for one that does not answer at all.
+constexpr std::chrono::seconds kDecisionMax{10};
+
+}  // namespace
+
+PeerLinks::PeerLinks() : enabled_(settings::on_or_off("REMOTECL_PEERS").value_or(true)) {}
+
+PeerLinks& PeerLinks::instance() {
+  static PeerLinks& links = *new PeerLinks;  // never destroyed, as the platform
+  return links;
+}
+
+PeerLinks::Key PeerLinks::key(Session& one, Session& other) {
+  return one.index() < other.index() ? Key{&one, &other} : Key{&other, &one};
+}
+
+void PeerLinks::connect(const std::vector<Session*>& sessions) {
+  if (!enabled_) return;
+  const std::lock_guard lock(mutex_);
+  for (std::size_t i = 0; i < sessions.size(); ++i) {
+    for (std::size_t j = i + 1; j < sessions.size(); ++j) {
+      if (sessions[i] == sessions[j] || sessions[i]->lost() || sessions[j]->lost()) continue;
+      const Key both = key(*sessions[i], *sessions[j]);
+      Entry& entry = links_[both];
+      if (entry.state == State::kNone) begin(both, entry);
+    }
+  }
+}
+
+void PeerLinks::begin(const Key& key, Entry& entry) {
+  // Their reports have to be read although nobody waits for them.
+  key.first->add_interest();
+  key.second->add_interest();
+  entry.state = State::kConnecting;
+  entry.both_tried = false;
+  entry.begun_at = std::chrono::steady_clock::now();
+  entry.reason.clear();
+  attempt(key, entry);
+}
+
+void PeerLinks::attempt(const Key& key, Entry& entry) {
+  Session& connecting = entry.reversed ? *key.second : *key.first;
+  Session& accepting = entry.reversed ? *key.first : *key.second;
+  entry.reported = 0;
+  entry.id = next_id();
+  const Secret secret = random_secret();
+  accepting.send(AcceptPeer{connecting.peer_id(), entry.id, secret});
+  accepting.submit_now();
+  std::vector<PeerAddress> addresses;
+  const Address& known = accepting.address();
+  const Address& numeric = accepting.numeric_address();
+  addresses.push_back({numeric.host, numeric.port});
+  if (known != numeric) addresses.push_back({known.host, known.port});
+  const Welcome& welcome = accepting.welcome();
+  connecting.send(ConnectPeer{accepting.peer_id(), entry.id, welcome.session, welcome.epoch, secret,
+                              std::span<const PeerAddress>(addresses),
+                              accepting.key() ? std::as_bytes(std::span(*accepting.key())) : Bytes()});
+  connecting.submit_now();
+}
+
+void PeerLinks::decided(const Key& key, Entry& entry, State state) {
+  if (entry.state == State::kConnecting) {
+    key.first->drop_interest();
+    key.second->drop_interest();
+  }
+  entry.state = state;
+  if (state == State::kFailed) {
+    entry.failed_at = std::chrono::steady_clock::now();
+    entry.failed_before = true;
+  }
+  changed_.notify_all();
+}
+
+// Neither can reach the other.
+void PeerLinks::fail(const Key& key, Entry& entry) {
+  decided(key, entry, State::kFailed);
+  if (std::exchange(entry.told, true)) return;
+  notice(key.first->address().text() + " and " + key.second->address().text() +
+         " cannot reach each other; data between them goes through this computer (" + entry.reason + ")");
+}
+
+bool PeerLinks::connected(Session& one, Session& other) {
+  if (!enabled_ || &one == &other) return false;
+  std::unique_lock lock(mutex_);
+  const Key both = key(one, other);
+  Entry& entry = links_[both];
+  const auto now = std::chrono::steady_clock::now();
+  const bool again = entry.state == State::kFailed && now - entry.failed_at > kRetryPause;
+  if ((entry.state == State::kNone || again) && !one.lost() && !other.lost()) begin(both, entry);
+  // A link that failed before keeps nobody waiting.
+  const auto decision = entry.begun_at + kDecisionMax;
+  if (entry.state == State::kConnecting && !entry.failed_before) {
+    changed_.wait_until(lock, decision, [&entry] { return entry.state != State::kConnecting; });
+  }
+  if (entry.state == State::kConnecting && std::chrono::steady_clock::now() >= decision) {
+    entry.reason = "no answer within " + std::to_string(kDecisionMax.count()) + " s";
+    fail(both, entry);
+  }
+  return entry.state == State::kConnected;
+}
+
+std::vector<PeerLinks::Link> PeerLinks::links() {
+  const std::lock_guard lock(mutex_);
+  std::vector<Link> result;
+  for (const auto& [both, entry] : links_) result.push_back({both.first, both.second, entry.state, entry.reason});
+  return result;
+}
+
+Session* PeerLinks::find(PeerId peer) {
+  for (const auto& [both, entry] : links_) {
+    for (Session* const session : {both.first, both.second}) {
+      if (session->peer_id() == peer && !session->lost()) return session;  // that of a lost one may be given again
+    }
+  }
+  return nullptr;
+}
+
+void PeerLinks::report(Session& from, const PeerState& state) {
+  const std::lock_guard lock(mutex_);
+  Session* const peer = find(state.peer);
+  if (peer == nullptr) return;
+  const Key both = key(from, *peer);
+  const auto at = links_.find(both);
+  if (at == links_.end() || at->second.id != state.link) return;  // of a former link
+  Entry& entry = at->second;
+  if (state.is_connected != 0) {
+    entry.reported |= &from == both.first ? 1 : 2;
+    if (entry.state == State::kConnecting && entry.reported == 3) {
+      entry.reason.clear();
+      entry.failed_before = entry.told = false;
+      decided(both, entry, State::kConnected);
+    }
+    return;
+  }
+  if (entry.state == State::kConnected) {
+    // The other end may not have noticed.
+    peer->send(ClosePeer{from.peer_id(), 0});
+    peer->submit_now();
+    entry.reason = from.address().text() + ": " + printable(state.text);
+    decided(both, entry, State::kFailed);
+    if (from.expects_shutdown() || peer->expects_shutdown()) return;
+    notice("the link between " + both.first->address().text() + " and " + both.second->address().text() +
+           " was lost; data between them goes through this computer (" + printable(state.text) + ")");
+    return;
+  }
+  if (entry.state != State::kConnecting) return;
+  entry.reason += (entry.reason.empty() ? "" : "; ") + from.address().text() + ": " + printable(state.text);
+  if (!std::exchange(entry.both_tried, true)) {
+    entry.reversed = !entry.reversed;
+    attempt(both, entry);
+    return;
+  }
+  fail(both, entry);
+}
+
+void PeerLinks::undelivered(Session& from, const SignalUndelivered& signal) {
+  const std::lock_guard lock(mutex_);
+  Session* const peer = find(signal.peer);
+  if (peer == nullptr || !links_.contains(key(from, *peer))) return;
+  peer->send(SignalEvent{signal.event, signal.status, from.peer_id()});
+  peer->submit_now();
+}
+
+void PeerLinks::lost(Session& session) {
+  const std::lock_guard lock(mutex_);
+  for (auto& [both, entry] : links_) {
+    if (both.first != &session && both.second != &session) continue;
+    Session& other = both.first == &session ? *both.second : *both.first;
+    other.send(ClosePeer{session.peer_id(), 1});
+    other.submit_now();
+    entry.reason = session.address().text() + " was lost";
+    decided(both, entry, State::kFailed);
+  }
+}
+
+}  // namespace remotecl

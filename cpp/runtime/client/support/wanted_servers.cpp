@@ -1,0 +1,51 @@
+#include "runtime/client/support/wanted_servers.h"
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "runtime/base/settings.h"
+#include "runtime/client/support/notice.h"
+
+namespace remotecl::wanted_servers {
+namespace {
+
+// REMOTECL_LOG does not silence this: a process that ends without a word helps nobody. No destructor and no exit
+// handler runs, as the loader's locks and ours are held here.
+[[noreturn]] void end_process(const std::string& reason) {
+  std::fflush(stdout);
+  std::fprintf(stderr, "remotecl: REMOTECL_REQUIRED is on, so the program ends here: %s\n", reason.c_str());
+  std::_Exit(1);
+}
+
+}  // namespace
+
+bool are_required() {
+  const bool is_disabled = settings::on_or_off("REMOTECL_DISABLE").value_or(false);
+  return !is_disabled && settings::on_or_off("REMOTECL_REQUIRED").value_or(false);
+}
+
+void judge(const std::vector<std::string>& errors, bool can_use_any) {
+  if (errors.empty()) return;
+  if (are_required()) {
+    std::string reasons;
+    for (const std::string& error : errors) reasons += (reasons.empty() ? "" : "; ") + error;
+    end_process(reasons);
+  }
+  for (const std::string& error : errors) notice(error);
+  if (can_use_any) return;
+  notice(
+      "none of the servers in REMOTECL_SERVERS can be used: this program gets this machine's devices only "
+      "(REMOTECL_REQUIRED=1 would end it here)");
+}
+
+void judge_unnamed() {
+  if (are_required()) end_process("REMOTECL_SERVERS names no server");
+}
+
+void tell_unused() {
+  notice(
+      "the program has made no context on the servers in REMOTECL_SERVERS; what it computed, it computed on other "
+      "devices (`remotecl run` shows a program no others)");
+}
+
+}  // namespace remotecl::wanted_servers

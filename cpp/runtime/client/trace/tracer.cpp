@@ -1,0 +1,278 @@
+#include "runtime/client/trace/tracer.h"
+
+#include <algorithm>
+
+#include "runtime/client/objects/command_queue.h"
+#include "runtime/client/objects/platform.h"
+
+namespace remotecl {
+
+namespace {
+
+TraceRecord::Times times_of(const CommandTraced& told) {
+  return {told.received_ns, told.submitted_ns, told.ended_ns, told.start_ns, told.end_ns, true, told.has_profile != 0};
+}
+
+}  // namespace
+
+std::atomic<bool> Tracer::on_{false};
+
+Tracer& Tracer::instance() {
+  static Tracer& tracer = *new Tracer;  // sessions may tell of commands as long as the process lives
+  return tracer;
+}
+
+bool Tracer::start(std::uint64_t records_max) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (state_ != State::kIdle) return false;
+    state_ = State::kStarting;
+  }
+  std::vector<Server> servers;
+  for (const ServerStatus& status : Platform::instance().servers()) {
+    if (status.session == nullptr || status.session->lost()) continue;
+    const ClockEstimate clock = estimate_clock(*status.session, kServerClock);
+    servers.push_back({status.session, 0, {}, {clock.host_ns(), clock.offset_ns()}, clock.known()});
+  }
+  const std::lock_guard lock(mutex_);
+  trace_ = std::make_unique<Trace>();
+  trace_->begin_ns = host_time_ns();
+  records_max_ = records_max;
+  lanes_.clear();
+  for (const Server& known : servers) {
+    Server& entry = server(*known.session);
+    entry.at_begin = known.at_begin;
+    entry.has_begin = known.has_begin;
+  }
+  first_ = next_.fetch_add(1) + 1;
+  {
+    const std::lock_guard reports_lock(reports_mutex_);
+    reports_max_ = 2 * records_max;  // both halves of transfers
+  }
+  state_ = State::kRunning;
+  on_ = true;
+  return true;
+}
+
+std::unique_ptr<Trace> Tracer::stop(std::chrono::duration<double> patience) {
+  std::vector<Server> servers;
+  {
+    const std::lock_guard lock(mutex_);
+    if (state_ != State::kRunning) return nullptr;
+    state_ = State::kStopping;  // nothing is added from now on
+    on_ = false;
+    trace_->end_ns = host_time_ns();
+    for (auto& [session, entry] : servers_) servers.push_back(std::move(entry));
+    servers_.clear();
+  }
+  for (const Server& entry : servers) {
+    entry.session->send(FlushTrace{});
+    entry.session->submit_now();
+  }
+  {
+    std::unique_lock lock(reports_mutex_);
+    is_stopping_ = true;
+    changed_.wait_for(lock, patience, [&] { return all_told(servers); });
+    is_stopping_ = false;
+  }
+  std::unique_ptr<Trace> trace;
+  {
+    const std::lock_guard lock(mutex_);
+    take_reports(servers);
+    trace = std::move(trace_);
+    first_ = ~std::uint64_t{0};
+    indices_ = {};
+  }
+  for (const auto& record : trace->records) {
+    const bool is_lost = trace->lanes[record->lane].device->session().lost();
+    if (record->status == CL_QUEUED && is_lost) record->status = CL_DEVICE_NOT_AVAILABLE;
+  }
+  for (const Server& entry : servers) entry.session->drop_interest();
+  measure_clocks(*trace, servers);
+  const std::lock_guard lock(mutex_);
+  state_ = State::kIdle;
+  return trace;
+}
+
+bool Tracer::all_told(const std::vector<Server>& servers) {
+  return std::all_of(servers.begin(), servers.end(), [this](const Server& entry) {
+    return told_[entry.session] >= entry.asked.size() || entry.session->lost();
+  });
+}
+
+// What was told of single commands first: spans are made of the others.
+void Tracer::take_reports(const std::vector<Server>& servers) {
+  std::vector<Report> reports;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> arrivals;
+  {
+    const std::lock_guard lock(reports_mutex_);
+    reports.swap(reports_);
+    arrivals.swap(arrivals_);
+    told_.clear();
+    told_before_ = asked_;
+    reports_max_ = 0;
+  }
+  std::unordered_map<const Session*, const Server*> by_session;
+  for (const Server& entry : servers) by_session.emplace(entry.session, &entry);
+  std::stable_sort(reports.begin(), reports.end(), [](const Report& one, const Report& other) {
+    return std::pair(one.times.others != 0, one.times.number) < std::pair(other.times.others != 0, other.times.number);
+  });
+  for (const Report& report : reports) {
+    const auto server = by_session.find(report.session);
+    if (server != by_session.end()) take_span(*server->second, report.times);
+  }
+  for (const auto& [id, time_ns] : arrivals) {
+    if (TraceRecord* const record = find(id)) record->arrived_ns = time_ns;
+  }
+}
+
+void Tracer::take_span(const Server& server, const CommandTraced& told) {
+  if (told.number <= server.asked_before || told.number - server.asked_before > server.asked.size()) return;
+  std::vector<TraceRecord*> span;
+  std::uint64_t before = 0;  // the end of the command before in the queue
+  ObjectId queue = 0;
+  for (std::size_t at = told.number - server.asked_before; at-- > 0;) {
+    const Asked& asked = server.asked[at];
+    TraceRecord* const record = find(asked.record);
+    if (record == nullptr) return;
+    if (asked.sends) {
+      if (!span.empty()) continue;
+      record->sending = std::make_unique<TraceRecord::Times>(times_of(told));
+      if (told.status < 0) record->status = told.status;
+      return;
+    }
+    if (span.empty()) {
+      queue = record->queue;
+    } else if (told.others == 0) {
+      break;
+    }
+    if (record->queue != queue) continue;
+    if (record->times.told || span.size() > told.others) {
+      before = record->times.ended;
+      break;
+    }
+    span.push_back(record);
+  }
+  // Nobody has looked at the single ones' ends: as if all took the same time.
+  const std::uint64_t begun = std::clamp(before, std::min(told.submitted_ns, told.ended_ns), told.ended_ns);
+  for (std::size_t i = 0; i < span.size(); ++i) {
+    span[i]->times = times_of(told);
+    span[i]->times.ended = told.ended_ns - (told.ended_ns - begun) * i / span.size();
+    span[i]->status = told.status;
+  }
+}
+
+// How the clocks have drifted since the begin. That of a device is taken to drift as its server's does.
+void Tracer::measure_clocks(Trace& trace, const std::vector<Server>& servers) {
+  for (const Server& entry : servers) {
+    ClockLine line(entry.at_begin);
+    if (!entry.session->lost()) {
+      const ClockEstimate clock = estimate_clock(*entry.session, kServerClock);
+      const ClockLine::Point now{clock.host_ns(), clock.offset_ns()};
+      if (clock.known()) line = entry.has_begin ? ClockLine(entry.at_begin, now) : ClockLine(now);
+    }
+    for (Trace::Lane& lane : trace.lanes) {
+      if (&lane.device->session() != entry.session) continue;
+      lane.server_clock = lane.device_clock = line;
+    }
+  }
+  std::vector<bool> is_profiled(trace.lanes.size());
+  for (const auto& record : trace.records) {
+    if (record->times.has_profile) is_profiled[record->lane] = true;
+  }
+  for (std::size_t i = 0; i < trace.lanes.size(); ++i) {
+    Device& device = *trace.lanes[i].device;
+    if (!is_profiled[i]) continue;
+    const ClockEstimate clock =
+        device.session().lost() ? ClockEstimate() : estimate_clock(device.session(), device.root().index());
+    if (!clock.known()) {
+      trace.lanes[i].device_clock = ClockLine({0, device.clock_offset_ns()});
+    } else {
+      trace.lanes[i].device_clock = trace.lanes[i].server_clock.through({clock.host_ns(), clock.offset_ns()});
+    }
+  }
+}
+
+TraceRecordOwner Tracer::make(CommandQueue& queue, cl_command_type type, bool is_transfer) {
+  TraceRecordOwner record(new TraceRecord);
+  record->id = next_.fetch_add(1, std::memory_order_relaxed);
+  record->queued_ns = host_time_ns();
+  record->type = type;
+  record->is_transfer = is_transfer;
+  record->device = &queue.device();
+  if (!queue.is_internal()) record->queue_handle = reinterpret_cast<std::uintptr_t>(queue.handle());
+  record->queue = queue.id();
+  record->in_order = queue.in_order();
+  return record;
+}
+
+std::uint64_t Tracer::commit(TraceRecordOwner record) {
+  if (record == nullptr) return 0;
+  const std::lock_guard lock(mutex_);
+  return add(std::move(record));
+}
+
+std::uint64_t Tracer::add(TraceRecordOwner record) {
+  if (state_ != State::kRunning || record->id < first_) return 0;
+  if (trace_->records.size() >= records_max_) {
+    ++trace_->dropped;
+    return 0;
+  }
+  record->lane = lane_of(record->device);
+  if (record->is_move) {
+    record->from_lane = lane_of(record->from);
+    record->to_lane = lane_of(record->to);
+  }
+  const std::uint64_t id = record->id, offset = id - first_;
+  if (indices_.size() <= offset) indices_.resize(offset + 1, kNoIndex);
+  indices_[offset] = static_cast<std::uint32_t>(trace_->records.size());
+  trace_->records.push_back(std::move(record));
+  return id;
+}
+
+std::uint16_t Tracer::flags_of(Session& session, std::uint64_t record, bool sends) {
+  if (state_ != State::kRunning || record < first_ || session.lost()) return 0;
+  server(session).asked.push_back({record, sends});
+  ++asked_[&session];
+  return kTracedMessage;
+}
+
+Tracer::Server& Tracer::server(Session& session) {
+  const auto [at, is_new] = servers_.try_emplace(&session, Server{&session, asked_[&session], {}, {}, false});
+  if (is_new) session.add_interest();  // somebody has to read what it tells
+  return at->second;
+}
+
+std::uint32_t Tracer::lane_of(Device* device) {
+  if (device == nullptr) return TraceRecord::kClient;
+  const auto [at, is_new] = lanes_.try_emplace(device, static_cast<std::uint32_t>(trace_->lanes.size()));
+  if (is_new) trace_->lanes.push_back({Ref<Device>(device), {}, {}});
+  return at->second;
+}
+
+TraceRecord* Tracer::find(std::uint64_t id) {
+  if (trace_ == nullptr || id < first_ || id - first_ >= indices_.size()) return nullptr;
+  const std::uint32_t index = indices_[id - first_];
+  return index == kNoIndex ? nullptr : trace_->records[index].get();
+}
+
+void Tracer::report(Session& session, const CommandTraced& report) {
+  const std::lock_guard lock(reports_mutex_);
+  if (report.number <= told_before_[&session]) return;  // of a trace that has ended
+  if (reports_.size() >= reports_max_) return;          // nobody has asked for so many
+  reports_.push_back({&session, report});
+  told_[&session] += 1 + std::uint64_t{report.others};
+  if (is_stopping_) changed_.notify_all();
+}
+
+void Tracer::arrived(std::uint64_t id) {
+  const std::lock_guard lock(reports_mutex_);
+  if (reports_max_ != 0) arrivals_.emplace_back(id, host_time_ns());
+}
+
+void Tracer::lost() {
+  const std::lock_guard lock(reports_mutex_);
+  changed_.notify_all();
+}
+
+}  // namespace remotecl

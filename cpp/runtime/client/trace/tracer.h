@@ -1,0 +1,117 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "runtime/client/session/session.h"
+#include "runtime/client/trace/trace.h"
+
+namespace remotecl {
+
+class CommandQueue;
+
+// Records the commands and transfers of this process while a trace is running; costs a look at a flag otherwise. One
+// for the process; any thread.
+//
+// A record is made by whoever enqueues, and committed when the command is sent, with a flag that asks the server for
+// its times. Servers answer in their own time; the end of the trace waits for that, and only then looks at the answers.
+class Tracer {
+ public:
+  static Tracer& instance();
+
+  // Whether a trace is running, or was a moment ago: what is recorded too late is thrown away.
+  static bool on() { return on_.load(std::memory_order_relaxed); }
+  // Begins a trace of at most so many records. False when there is one.
+  bool start(std::uint64_t records_max);
+  // Ends it, after waiting so long at most for what has not ended yet. Null when none is running.
+  std::unique_ptr<Trace> stop(std::chrono::duration<double> patience);
+
+  TraceRecordOwner make(CommandQueue& queue, cl_command_type type, bool is_transfer);
+  // Takes a record that is complete; returns its id, or 0 when it is null, or no more of them fit.
+  std::uint64_t commit(TraceRecordOwner record);
+  // Sends the message that a record is about; with id 0, of no record. `sends`: the half of a transfer that sends.
+  template <class Message>
+  void send(Session& session, std::uint64_t record, const Message& message, bool sends = false) {
+    if (record == 0) return session.send(message);
+    const std::lock_guard lock(mutex_);
+    session.send(message, flags_of(session, record, sends));
+  }
+  // The same with what commit() does.
+  template <class Message>
+  void send(Session& session, TraceRecordOwner record, const Message& message) {
+    const std::lock_guard lock(mutex_);
+    const std::uint64_t id = add(std::move(record));
+    session.send(message, id == 0 ? std::uint16_t{0} : flags_of(session, id, false));
+  }
+
+  // What sessions hear and find.
+  void report(Session& session, const CommandTraced& report);
+  void arrived(std::uint64_t record);
+  void lost();
+
+ private:
+  enum class State { kIdle, kStarting, kRunning, kStopping };
+  // Half of a transfer between servers is one, too.
+  struct Asked {
+    std::uint64_t record;
+    bool sends;
+  };
+  struct Server {
+    Session* session;
+    std::uint64_t asked_before;  // in earlier traces
+    std::vector<Asked> asked;    // commands whose times are wanted, as they were sent
+    ClockLine::Point at_begin;
+    bool has_begin;
+  };
+  struct Report {
+    const Session* session;
+    CommandTraced times;
+  };
+  // Of each session, a number of commands. Lost sessions stay, and their index may be another one's.
+  using Counts = std::unordered_map<const Session*, std::uint64_t>;
+
+  // These five require mutex_.
+  std::uint64_t add(TraceRecordOwner record);
+  std::uint16_t flags_of(Session& session, std::uint64_t record, bool sends);
+  Server& server(Session& session);
+  std::uint32_t lane_of(Device* device);
+  TraceRecord* find(std::uint64_t id);
+  // Requires reports_mutex_.
+  bool all_told(const std::vector<Server>& servers);
+  void take_reports(const std::vector<Server>& servers);
+  void take_span(const Server& server, const CommandTraced& times);
+  void measure_clocks(Trace& trace, const std::vector<Server>& servers);
+
+  static constexpr std::uint32_t kNoIndex = ~std::uint32_t{0};
+
+  static std::atomic<bool> on_;
+  std::atomic<std::uint64_t> next_{1};
+
+  // Who reads must not wait for who sends: what is heard is kept by itself.
+  std::mutex reports_mutex_;
+  std::condition_variable changed_;
+  bool is_stopping_ = false;
+  std::uint64_t reports_max_ = 0;  // 0: no trace is running
+  Counts told_before_;             // numbers of earlier traces
+  std::vector<Report> reports_;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> arrivals_;  // record, time
+  Counts told_;                                                    // of this trace
+
+  std::mutex mutex_;  // protects the rest; comes before the other one
+  State state_ = State::kIdle;
+  std::unique_ptr<Trace> trace_;
+  std::uint64_t first_ = ~std::uint64_t{0};  // id of the trace's first record
+  std::uint64_t records_max_ = 0;
+  std::vector<std::uint32_t> indices_;  // of the trace's records, by id from first_ on
+  std::unordered_map<Device*, std::uint32_t> lanes_;
+  std::unordered_map<const Session*, Server> servers_;
+  Counts asked_;  // in all traces
+};
+
+}  // namespace remotecl

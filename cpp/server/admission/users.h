@@ -1,0 +1,125 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/base/ref_counted.h"
+#include "server/admission/limits.h"
+#include "server/driver/native_driver.h"
+#include "server/quota/counters.h"
+#include "server/quota/memory_quota.h"
+#include "server/wire/pace.h"
+
+namespace remotecl::server {
+
+// Somebody whose clients the server lets in: who proves a token of their own, or all others together. What they have at
+// the moment, and may have. Any thread.
+class User final : public RefCounted {
+ public:
+  // `counters`: as many as counters_of_user() says, of all processes that this user has sessions in.
+  User(std::string name, Limits limits, std::size_t devices, Ref<Counters> counters);
+  // The same one with other limits, for sessions to come: what the former sessions have counts on.
+  User(const User& former, Limits limits, std::size_t devices);
+  static std::size_t counters_of_user(std::size_t devices) { return MemoryQuota::counters(devices) + 1; }
+
+  const std::string& name() const { return name_; }
+  const Limits& limits() const { return limits_; }
+  const Ref<MemoryQuota>& memory() const { return memory_; }
+  const Ref<Pace>& pace() const { return pace_; }  // null: as fast as it goes
+  std::uint64_t sessions() const { return sessions_->load(std::memory_order_relaxed); }
+
+  // False when there are as many sessions as may be.
+  bool begin_session();
+  void end_session() { sessions_->fetch_sub(1, std::memory_order_relaxed); }
+
+ private:
+  const std::string name_;
+  const Limits limits_;
+  const Ref<Counters> counters_;
+  const Ref<MemoryQuota> memory_;
+  const Ref<Pace> pace_;
+  const std::shared_ptr<std::atomic<std::uint64_t>> sessions_;
+};
+
+// What one session may have. It is among its user's sessions until it ends. Owned by the session.
+class Grant {
+ public:
+  // `counters`: of the session's memory, as many as MemoryQuota says. REQUIRES: user->begin_session() was true.
+  Grant(Ref<User> user, const Limits& of_session, const NativeDriver& driver, Ref<Counters> counters);
+  ~Grant() { end(); }
+  Grant(const Grant&) = delete;
+  Grant& operator=(const Grant&) = delete;
+
+  const User& user() const { return *user_; }
+  const Limits& of_session() const { return of_session_; }
+  const Ref<MemoryQuota>& memory() const { return memory_; }
+  // How fast its connections may be.
+  const std::vector<Ref<Pace>>& paces() const { return paces_; }
+  // The server's devices that it may use.
+  std::vector<std::uint32_t> devices() const;
+  bool sees(std::uint32_t device) const { return device < devices_.size() && devices_[device]; }
+  bool sees_none() const;
+  // The most that a program could allocate on a device; UINT64_MAX: what the device has.
+  std::uint64_t device_memory_max() const { return device_memory_max_; }
+  std::optional<std::uint64_t> queued_commands_max() const { return queued_commands_max_; }
+  std::optional<std::chrono::seconds> command_time_max() const { return command_time_max_; }
+  double weight() const { return user_->limits().weight.value_or(1); }
+  // The devices as the session is told of them: the encoded DeviceList.
+  std::vector<std::byte> device_list(const NativeDriver& driver) const;
+
+  // The session has ended; once.
+  void end();
+
+ private:
+  const Ref<User> user_;
+  const Limits of_session_;
+  const Ref<MemoryQuota> memory_;
+  std::vector<Ref<Pace>> paces_;
+  std::vector<bool> devices_;
+  std::uint64_t device_memory_max_ = UINT64_MAX;
+  std::optional<std::uint64_t> queued_commands_max_;
+  std::optional<std::chrono::seconds> command_time_max_;
+  std::atomic<bool> ended_{false};
+};
+
+// Everybody whom the server knows. Constant; any thread.
+class Users {
+ public:
+  // `common`: the token of those who have none of their own. `whom`: where sessions live. Throws LimitsError.
+  // With `former`: users of the same name go on with what they have.
+  Users(std::optional<AccessToken> common, LimitsTable limits, const NativeDriver& driver, Counters::For whom,
+        const Users* former = nullptr);
+  // The same ones by other limits. Throws LimitsError.
+  std::unique_ptr<Users> renewed(LimitsTable limits, const NativeDriver& driver) const;
+
+  // Empty: nobody is asked for one.
+  std::span<const AccessToken> tokens() const { return tokens_; }
+  // Whose token that is, of those above; without any, everybody's.
+  const Ref<User>& owner_of(std::size_t token) const { return tokens_.empty() ? everybody_ : owners_[token]; }
+  const Limits& of_session() const { return of_session_; }
+  // Whether that user has a token that nobody else has.
+  bool is_named(const User& user) const { return user.name() != everybody_->name(); }
+  // What one of their sessions may have. REQUIRES: user->begin_session() was true.
+  std::unique_ptr<Grant> grant(const Ref<User>& user, const NativeDriver& driver) const;
+  // Of those who may have come.
+  std::vector<Ref<User>> all() const;
+
+ private:
+  void add(AccessToken token, const Ref<User>& owner);
+
+  Ref<User> make_user(std::string name, Limits limits, std::size_t devices, const Users* former) const;
+  Ref<User> named(const std::string& name) const;  // null: nobody
+
+  const Counters::For whom_;
+  const std::optional<AccessToken> common_;
+  const Limits of_session_;
+  const Ref<User> everybody_;
+  std::vector<AccessToken> tokens_;
+  std::vector<Ref<User>> owners_;  // one for each token
+};
+
+}  // namespace remotecl::server

@@ -1,0 +1,14 @@
+#pragma once
+
+#include "server/completion/cl.h"
+
+namespace remotecl::server {
+
+// The native events that an enqueue waits for and, where not null, where its own goes.
+struct EventArguments {
+  cl_uint count;
+  const cl_event* list;
+  cl_event* event;
+};
+
+}  // namespace remotecl::server

@@ -1,0 +1,356 @@
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/base/settings.h"
+#include "runtime/handshake/stripes.h"
+#include "runtime/transport/address.h"
+#include "runtime/transport/shm/shared_memory.h"
+#include "runtime/transport/tcp/vanished_peers.h"
+#include "runtime/transport/threads/busy_poll.h"
+#include "runtime/transport/tls/certificate.h"
+#include "server/daemon/metrics_port.h"
+#include "server/daemon/server.h"
+#include "server/daemon/service_manager.h"
+#include "server/isolation/isolation.h"
+#include "server/isolation/session_environment.h"
+#include "server/isolation/session_process.h"
+#include "server/util/log.h"
+
+namespace {
+
+using namespace remotecl;
+
+struct Options {
+  std::string listen = "127.0.0.1:10990";
+  std::string devices = "all";
+  std::string log_level = "warning";
+  std::string log_format = "text";
+  std::string metrics;
+  unsigned drain_s = 0;
+  std::string token_file;
+  std::vector<std::string> tls;  // files of the certificate and of its key
+  bool has_new_tls = false;
+  std::string client_ca;
+  std::vector<std::string> new_certificate;
+  std::string limits_file;
+  std::vector<std::string> limits;
+  std::vector<std::string> peers;
+  bool insecure = false;
+  bool exit_on_stdin_eof = false;
+  bool isolate = false;
+  bool no_isolate = false;
+  bool is_session_process = false;
+  bool lists_devices = false;
+  bool prints_containment = false;
+  server::Containment containment;  // of a session's process
+};
+
+// This program, for one session.
+server::ProcessCommand session_process(const Options& options) {
+  server::ProcessCommand command{"/proc/self/exe",
+                                 {"remotecl-server", "--session-process", "--devices", options.devices, "--log-level",
+                                  options.log_level, "--log-format", options.log_format}};
+  const auto add = [&command](const char* option, const std::string& value) {
+    command.arguments.insert(command.arguments.end(), {option, value});
+  };
+  if (!options.containment.user.empty()) add("--session-user", options.containment.user);
+  for (const std::string& path : server::driver_paths()) add("--session-path", path);
+  for (const std::string& path : options.containment.paths) add("--session-path", path);
+  for (const std::string& rule : options.peers) add("--peers", rule);
+  return command;
+}
+
+// Whether others than the server's user can have sessions.
+bool is_open(const Address& address, const Options& options, const server::LimitsTable& limits) {
+  return !address.is_loopback() || !options.token_file.empty() || !options.client_ca.empty() || !limits.users.empty();
+}
+
+std::optional<server::ProcessCommand> isolation(const Options& options, bool is_open,
+                                                const server::NativeDriver& driver, std::string& words) {
+  const bool is_said = options.isolate || options.no_isolate;
+  const auto choice =
+      server::choose_isolation(is_said ? std::optional(options.isolate) : std::nullopt, is_open, driver);
+  words = choice.words;
+  server::log_info("{}", choice.words);
+  return choice.isolates ? std::optional(session_process(options)) : std::nullopt;
+}
+
+// Whoever reaches the address could use the devices: that must have been meant.
+void require_protection(const Address& address, const Options& options, const server::LimitsTable& limits) {
+  const bool keeps_out = !options.token_file.empty() || !options.client_ca.empty() || !limits.users.empty();
+  if (address.is_loopback() || keeps_out) return;
+  if (!options.insecure) {
+    throw ConnectionError(
+        "refusing to listen on " + address.text() +
+        ": other machines can reach it, and nothing keeps strangers out. Give clients a token and the "
+        "server --token-file FILE (`remotecl keygen` makes one), or clients certificates and the server "
+        "--tls-client-ca FILE; or listen on loopback; or say --insecure, if everybody who reaches this port may use "
+        "the devices");
+  }
+  server::log_warning("--insecure: whoever reaches {} can use these devices", address.text());
+}
+
+void print_devices(const server::NativeDriver& driver) {
+  for (const auto& device : driver.devices()) {
+    std::printf("device %u: %s (%s)\n", device->index(), device->name().c_str(), device->platform_name().c_str());
+  }
+}
+
+void write_new_file(const std::string& path, const std::string& text, mode_t mode) {
+  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+  if (descriptor < 0 || ::write(descriptor, text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
+    throw std::runtime_error("cannot write " + path + ": " + std::strerror(errno));
+  }
+  ::close(descriptor);
+}
+
+std::vector<std::string> host_names() {
+  char host[HOST_NAME_MAX + 1] = {};
+  const bool is_named = ::gethostname(host, sizeof host - 1) == 0 && host[0] != 0;
+  return {is_named ? host : "localhost", "localhost"};
+}
+
+int write_certificate(const std::vector<std::string>& files) {
+  const NewCertificate made = make_certificate(host_names());
+  write_new_file(files[1], made.key, 0600);
+  write_new_file(files[0], made.certificate, 0644);
+  std::printf("pin=%s\n", pin_text(made.pin).c_str());
+  return 0;
+}
+
+// Signals arrive through this descriptor and nowhere else; every later thread inherits the mask. SIGHUP, which a
+// terminal sends when it is closed, ends a server that has no file to read again.
+int block_signals(bool takes_hangup) {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGTERM);
+  if (takes_hangup) sigaddset(&signals, SIGHUP);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+  return signalfd(-1, &signals, SFD_CLOEXEC);
+}
+
+using Clock = std::chrono::steady_clock;
+
+// Waits for a signal, whose number it gives; 0: for the end of stdin, for `event`, or until `end`.
+int wait_for_end(int signals, bool watch_stdin, int event = -1, std::optional<Clock::time_point> end = {}) {
+  char ignored[4096];
+  for (;;) {
+    int patience_ms = -1;
+    if (end) {
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(*end - Clock::now()).count();
+      if (left <= 0) return 0;
+      patience_ms = static_cast<int>(std::min<std::int64_t>(left, 3'600'000));
+    }
+    // Descriptors below 0 are passed over.
+    pollfd waits[3] = {{signals, POLLIN, 0}, {watch_stdin ? STDIN_FILENO : -1, POLLIN, 0}, {event, POLLIN, 0}};
+    if (poll(waits, 3, patience_ms) < 0) continue;
+    if (waits[0].revents != 0) {
+      signalfd_siginfo signal{};
+      if (read(signals, &signal, sizeof signal) == sizeof signal) return static_cast<int>(signal.ssi_signo);
+    }
+    if (waits[1].revents != 0 && read(STDIN_FILENO, ignored, sizeof ignored) <= 0) return 0;
+    if (waits[2].revents != 0) return 0;
+  }
+}
+
+// A file that is wrong changes nothing.
+void renew_limits(server::Server& server, const Options& options) {
+  try {
+    server::LimitsTable limits = server::read_limits(options.limits_file, options.limits);
+    require_protection(server.address(), options, limits);
+    server.renew(std::move(limits));
+    server::log_warning("has read {} again; its limits hold for sessions that begin now", options.limits_file);
+  } catch (const std::exception& error) {
+    server::log_error("keeps its former limits: {}", error.what());
+  }
+}
+
+// Lets sessions go on until all have left, the time is over or something else ends the daemon.
+void drain(server::Server& server, int signals, const Options& options) {
+  const int is_empty = eventfd(0, EFD_CLOEXEC);
+  server::log_info("takes no new sessions; {} may go on for {} s", server.sessions(), options.drain_s);
+  // The descriptor stays open: a session may leave at any time.
+  server.drain([is_empty] { eventfd_write(is_empty, 1); });
+  const auto end = Clock::now() + std::chrono::seconds(options.drain_s);
+  while (wait_for_end(signals, options.exit_on_stdin_eof, is_empty, end) == SIGHUP) {
+  }
+  if (const std::size_t left = server.sessions(); left != 0)
+    server::log_warning("{} sessions have not left and end now", left);
+}
+
+// "[HOST:]PORT"
+Address parse_metrics_address(const std::string& text) {
+  const bool is_port = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+  const Address address = parse_address(is_port ? "127.0.0.1:" + text : text, kDefaultPort);
+  if (!is_port && text.find(':') == std::string::npos) {
+    throw std::invalid_argument("--metrics " + text + " names no port; write PORT or HOST:PORT");
+  }
+  return address;
+}
+
+std::unique_ptr<server::MetricsPort> open_metrics(server::Server& server, const Options& options) {
+  if (options.metrics.empty()) return nullptr;
+  const Address wanted = parse_metrics_address(options.metrics);
+  if (!wanted.is_loopback())
+    server::log_warning("--metrics: whoever reaches {} can read how busy this server is", wanted.text());
+  auto port = std::make_unique<server::MetricsPort>(wanted, [&server] { return server.metrics(); });
+  std::printf("metrics on http://%s/metrics\n", port->address().text().c_str());
+  return port;
+}
+
+// What they are set to is judged now, and not when the first client comes.
+void read_settings() {
+  shared_memory::wanted();
+  bulk_streams();
+  busy_poll_time();
+  heartbeat_interval();
+}
+
+int run(const Options& options) {
+  const int signals = block_signals(!options.limits_file.empty());
+  settings::tell_through([](const std::string& line) { server::log_warning("{}", line); });
+  read_settings();
+  const Address address = tcp::resolve_local(parse_address(options.listen, kDefaultPort));
+  server::LimitsTable limits = server::read_limits(options.limits_file, options.limits);
+  require_protection(address, options, limits);
+  std::optional<AccessToken> token;
+  if (!options.token_file.empty()) token = read_token(options.token_file);
+  std::optional<TlsServer> tls;
+  if (!options.client_ca.empty() && options.tls.empty() && !options.has_new_tls) {
+    throw std::invalid_argument("--tls-client-ca needs --tls or --tls-new: certificates are shown by TLS");
+  }
+  if (!options.tls.empty()) tls.emplace(TlsServerFiles{options.tls[0], options.tls[1], options.client_ca});
+  if (options.has_new_tls) tls.emplace(TlsServerFiles{"", "", options.client_ca, host_names()});
+  const std::string pin = tls ? pin_text(tls->pin()) : "";
+  std::string isolation_words;
+  const bool is_for_others = is_open(address, options, limits);
+  auto server = std::make_unique<server::Server>(
+      address, options.devices, std::move(token), std::move(tls), std::move(limits),
+      [&](const server::NativeDriver& driver) { return isolation(options, is_for_others, driver, isolation_words); },
+      server::PeerRules(options.peers));
+  print_devices(server->driver());
+  std::printf("%s\n", isolation_words.c_str());
+  if (!pin.empty()) std::printf("TLS with pin=%s\n", pin.c_str());
+  for (const auto& device : server->driver().devices()) {
+    const server::LogScope scope({}, device->index());
+    server::log_info("serves {}", device->name());
+  }
+  const auto metrics = open_metrics(*server, options);
+  std::printf("listening on %s\n", server->address().text().c_str());
+  std::fflush(stdout);
+  server::tell_service_manager();
+  int signal = wait_for_end(signals, options.exit_on_stdin_eof);
+  for (; signal == SIGHUP; signal = wait_for_end(signals, options.exit_on_stdin_eof)) renew_limits(*server, options);
+  if (signal == SIGTERM && options.drain_s != 0) drain(*server, signals, options);
+  if (!server->stop(std::chrono::milliseconds(700))) {
+    // Native work that cannot be cancelled is still running; it ends with the process.
+    server::flush_log();
+    std::_Exit(0);
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  CLI::App app{"Serves this machine's OpenCL devices to remotecl clients."};
+  app.add_option("--listen", options.listen, "HOST[:PORT] to listen on; port 0: any free one")->capture_default_str();
+  app.add_option("--devices", options.devices, "all, or a comma-separated list of indices and parts of names")
+      ->capture_default_str();
+  app.add_flag("--list-devices", options.lists_devices, "print the devices that it would serve, and end");
+  app.add_option("--token-file", options.token_file,
+                 "let in only clients that know the token in this file; -: the first line of the standard input");
+  CLI::Option* const tls =
+      app.add_option("--tls", options.tls,
+                     "speak TLS only: PEM files of the certificate and of its key; `remotecl keygen` "
+                     "makes both");
+  tls->expected(2)->type_name("CERTIFICATE KEY");
+  app.add_flag("--tls-new", options.has_new_tls,
+               "speak TLS only, with a new key for this run; whoever starts it gets the pin that it prints")
+      ->excludes(tls);
+  app.add_option("--tls-client-ca", options.client_ca,
+                 "let in only clients whose certificate is signed by one in this PEM file; they need no token then");
+  app.add_option("--make-certificate", options.new_certificate,
+                 "write a new key and a certificate that it has signed itself, print its pin, and end")
+      ->expected(2)
+      ->type_name("CERTIFICATE KEY");
+  app.add_option("--limits", options.limits_file,
+                 "TOML file: what sessions and users may have, and users' tokens; read again on SIGHUP");
+  app.add_option("--limit", options.limits,
+                 "SECTION.KEY=VALUE, as in that file, like session.device-memory=8GiB; as often as needed")
+      ->allow_extra_args(false);
+  app.add_option(
+         "--peers", options.peers,
+         "where clients' other servers may be, with which this one is linked: NETWORK[:PORT[-PORT]], any or none; "
+         "as often as needed. Without it: any, on ports from 1024 on")
+      ->allow_extra_args(false);
+  app.add_flag("--insecure", options.insecure, "listen beyond loopback although everybody can use the devices");
+  CLI::Option* const isolate = app.add_flag(
+      "--isolate", options.isolate,
+      "a process for each session, contained, so that neither a driver that crashes nor a kernel that means harm "
+      "takes more than its session with it; the default where others than the server's user may use CPU devices");
+  app.add_flag("--no-isolate", options.no_isolate, "one process for all sessions")->excludes(isolate);
+  app.add_option("--session-user", options.containment.user,
+                 "whose these processes are, where the server is root's; without: each is a user's of its own");
+  app.add_option("--session-path", options.containment.paths,
+                 "what they may read beside the system's own folders and the drivers; as often as needed")
+      ->allow_extra_args(false);
+  app.add_flag("--containment", options.prints_containment,
+               "say what cannot be kept from these processes here, and end");
+  // What --isolate starts, and what it is told.
+  app.add_flag("--session-process", options.is_session_process)->group("");
+  app.add_option("--session-folder", options.containment.folder)->group("");
+  app.add_flag("--exit-on-stdin-eof", options.exit_on_stdin_eof, "end when the standard input ends");
+  app.add_option("--log-level", options.log_level, "trace, debug, info, warning, error or off")
+      ->check(CLI::IsMember({"trace", "debug", "info", "warning", "error", "off"}))
+      ->capture_default_str();
+  app.add_option("--log-format", options.log_format, "text, or json: one object per line")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str();
+  app.add_option("--metrics", options.metrics,
+                 "[HOST:]PORT where Prometheus reads counters; on loopback unless a host is named");
+  app.add_option("--drain", options.drain_s,
+                 "on SIGTERM take no new sessions, and end when the others have left, after so many seconds, or on a "
+                 "second signal")
+      ->capture_default_str();
+  app.set_version_flag("--version", REMOTECL_VERSION);
+  app.footer("As installed with the Python package it also takes --advertise NAME: announce it on the local network.");
+  CLI11_PARSE(app, argc, argv);
+  server::start_log(options.log_format == "json" ? server::LogFormat::kJson : server::LogFormat::kText,
+                    server::log_level(options.log_level));
+  try {
+    if (options.lists_devices) {
+      print_devices(server::NativeDriver(options.devices));
+      return 0;
+    }
+    if (options.is_session_process) {
+      settings::tell_through([](const std::string&) {});  // the daemon has told
+      return server::run_session_process(options.devices, options.containment, server::PeerRules(options.peers));
+    }
+    if (options.prints_containment) return server::print_containment(options.containment.user);
+    return options.new_certificate.empty() ? run(options) : write_certificate(options.new_certificate);
+  } catch (const std::exception& error) {
+    server::log_end(error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,105 @@
+#include "server/daemon/metrics.h"
+
+#include <chrono>
+
+#include "server/admission/refusals.h"
+#include "server/admission/users.h"
+#include "server/daemon/metrics_text.h"
+#include "server/status/status_board.h"
+
+namespace remotecl::server {
+namespace {
+
+double seconds(std::chrono::steady_clock::duration time) { return std::chrono::duration<double>(time).count(); }
+
+void add_traffic(MetricsText& text, const std::string& who, const std::string& whose, const Traffic& traffic) {
+  const auto add = [&text](double value, const char* channel, const char* direction) {
+    text.add(value, {{"channel", channel}, {"direction", direction}});
+  };
+  text.begin("remotecl_" + who + "_bytes_total", "counter", "Bytes on " + whose + ".");
+  add(traffic.bytes_received, "control", "received");
+  add(traffic.bytes_sent, "control", "sent");
+  add(traffic.bulk_bytes_received, "bulk", "received");
+  add(traffic.bulk_bytes_sent, "bulk", "sent");
+  text.begin("remotecl_" + who + "_messages_total", "counter",
+             "Messages on " + whose + "; on bulk connections whole transfers.");
+  add(traffic.messages_received, "control", "received");
+  add(traffic.messages_sent, "control", "sent");
+  add(traffic.bulk_received, "bulk", "received");
+  add(traffic.bulk_sent, "bulk", "sent");
+}
+
+// One family for one number of each device.
+template <class Value>
+void add_devices(MetricsText& text, const NativeDriver& driver, std::string_view name, std::string_view type,
+                 std::string_view help, Value&& value_of) {
+  text.begin(name, type, help);
+  for (const auto& device : driver.devices()) {
+    text.add(value_of(*device), {{"device", std::to_string(device->index())}, {"name", device->name()}});
+  }
+}
+
+void add_all_devices(MetricsText& text, const NativeDriver& driver, const StatusReport& report) {
+  const auto told = [&report](const Device& device) { return report.devices[device.index()]; };
+  add_devices(text, driver, "remotecl_device_memory_used_bytes", "gauge", "Memory of all sessions' objects.",
+              [&told](const Device& device) { return told(device).memory_used; });
+  add_devices(text, driver, "remotecl_device_memory_bytes", "gauge", "Memory that the device has.",
+              [](const Device& device) { return device.memory_total(); });
+  add_devices(text, driver, "remotecl_device_queued_commands", "gauge", "Commands that were taken and have not ended.",
+              [&told](const Device& device) { return told(device).queue_depth; });
+  add_devices(text, driver, "remotecl_device_busy_ratio", "gauge",
+              "Part of the last second in which the driver had commands; 0 at the first look.",
+              [&told](const Device& device) { return told(device).busy_permille / 1000.0; });
+  add_devices(text, driver, "remotecl_device_busy_seconds_total", "counter",
+              "Time in which the driver had commands, since somebody began to look at these metrics.",
+              [&told](const Device& device) { return static_cast<double>(told(device).busy_us) / 1e6; });
+}
+
+void add_users(MetricsText& text, const Users& users) {
+  text.begin("remotecl_user_sessions", "gauge",
+             "Sessions of each user; default: of all who have no token of their own.");
+  for (const auto& user : users.all()) text.add(user->sessions(), {{"user", user->name()}});
+  text.begin("remotecl_user_device_memory_used_bytes", "gauge", "Memory of each user's objects.");
+  for (const auto& user : users.all()) {
+    for (std::size_t device = 0; device < user->memory()->devices(); ++device) {
+      text.add(user->memory()->used(device), {{"user", user->name()}, {"device", std::to_string(device)}});
+    }
+  }
+  text.begin("remotecl_user_host_memory_used_bytes", "gauge",
+             "Memory of this machine that the messages of each user's sessions have left behind, about.");
+  for (const auto& user : users.all()) {
+    text.add(user->memory()->used(user->memory()->host()), {{"user", user->name()}});
+  }
+}
+
+}  // namespace
+
+std::string metrics(const StatusReport& report, std::uint64_t crashes, const DaemonIdentity& daemon,
+                    const NativeDriver& driver, const Users& users, const Refusals& refusals) {
+  const StatusReport::Totals& totals = report.totals;
+  MetricsText text;
+  text.begin("remotecl_build_info", "gauge", "1, for the release that runs.");
+  text.add(1, {{"version", REMOTECL_VERSION}});
+  text.begin("remotecl_uptime_seconds", "gauge", "Time since the daemon began.");
+  text.add(seconds(std::chrono::steady_clock::now() - daemon.begun));
+  text.begin("remotecl_sessions", "gauge", "Sessions that there are.");
+  text.add(totals.sessions);
+  text.begin("remotecl_sessions_total", "counter", "Sessions that have begun.");
+  text.add(totals.begun);
+  text.begin("remotecl_sessions_crashed_total", "counter",
+             "Sessions that have ended because their process crashed; 0 where they have none of their own.");
+  text.add(crashes);
+  text.begin("remotecl_connections_refused_total", "counter", "Connections that were refused, by the reason.");
+  for (std::size_t why = 0; why < Refusals::kNames.size(); ++why) {
+    text.add(refusals.count_of(why), {{"reason", std::string(Refusals::kNames[why])}});
+  }
+  text.begin("remotecl_commands_total", "counter", "Commands that were taken.");
+  text.add(totals.commands);
+  add_traffic(text, "client", "connections of clients", totals.clients);
+  add_traffic(text, "peer", "links to other servers", totals.peers);
+  add_all_devices(text, driver, report);
+  add_users(text, users);
+  return text.text();
+}
+
+}  // namespace remotecl::server

@@ -1,0 +1,229 @@
+#include "server/daemon/server.h"
+
+#include <fmt/format.h>
+
+#include "runtime/crypto/secret.h"
+#include "runtime/handshake/proof.h"
+#include "server/isolation/warden.h"
+#include "server/session/session_host.h"
+#include "server/util/log.h"
+#include "server/util/protocol_error.h"
+
+namespace remotecl::server {
+namespace {
+
+// The devices that a session has alone, or sees where nobody can look into it, as long as this lives.
+class Claims {
+ public:
+  explicit Claims(std::uint64_t session) : session_(session) {}
+  ~Claims() {
+    for (const auto& turns : claimed_) turns->unclaim(session_);
+    for (const auto& turn : seen_) turn->leave();
+  }
+  Claims(const Claims&) = delete;
+  Claims& operator=(const Claims&) = delete;
+
+  // Nobody can have alone what the session sees. Else one that somebody has; null: none.
+  const Device* see_all(const NativeDriver& driver, const Grant& grant) {
+    for (const auto& device : driver.devices()) {
+      if (!grant.sees(device->index())) continue;
+      auto turn = device->turns()->join(session_, grant.weight(), std::nullopt);
+      if (!turn) return device.get();
+      seen_.push_back(std::move(turn));
+    }
+    return nullptr;
+  }
+
+  // All that the session sees. Else one that others use; null: none.
+  const Device* add_all(const NativeDriver& driver, const Grant& grant) {
+    for (const auto& device : driver.devices()) {
+      if (!grant.sees(device->index())) continue;
+      if (!device->turns()->claim(session_)) return device.get();
+      claimed_.push_back(device->turns());
+    }
+    return nullptr;
+  }
+
+ private:
+  const std::uint64_t session_;
+  std::vector<Ref<DeviceTurns>> claimed_;
+  std::vector<Ref<DeviceTurn>> seen_;
+};
+
+}  // namespace
+
+Server::Server(const Address& address, std::string_view devices, std::optional<AccessToken> token,
+               std::optional<TlsServer> tls, LimitsTable limits, std::optional<ProcessCommand> isolation,
+               PeerRules peers)
+    : Server(
+          address, devices, std::move(token), std::move(tls), std::move(limits),
+          [&isolation](const NativeDriver&) { return std::move(isolation); }, std::move(peers)) {}
+
+Server::Server(const Address& address, std::string_view devices, std::optional<AccessToken> token,
+               std::optional<TlsServer> tls, LimitsTable limits, const ChooseIsolation& choose, PeerRules peers)
+    : tls_(std::move(tls)),
+      driver_(devices),
+      isolation_(choose(driver_)),
+      peers_(std::move(peers)),
+      users_(std::make_shared<Users>(std::move(token), std::move(limits), driver_,
+                                     isolates_ ? Counters::For::kSeveralProcesses : Counters::For::kThisProcess)) {
+  fill_random(std::as_writable_bytes(std::span(&epoch_, 1)));
+  if (isolates_) {
+    host_ = std::make_unique<Warden>(*std::move(isolation_), driver_, refusals_, epoch_, peers_);
+  } else {
+    host_ = std::make_unique<SessionHost>(driver_, refusals_, epoch_, peers_);
+  }
+  prepare_proofs();  // so that the first client need not wait for it
+  reception_ = std::make_unique<Reception>(address, tls_ ? &*tls_ : nullptr, epoch_, refusals_,
+                                           [this](Arrival& arrival) { serve(arrival); });
+}
+
+Server::~Server() { stop(std::chrono::hours(24)); }
+
+std::size_t Server::sessions() const {
+  MutexLock lock(mutex_);
+  return sessions_;
+}
+
+bool Server::stop(std::chrono::milliseconds timeout) {
+  const auto end = std::chrono::steady_clock::now() + timeout;
+  reception_->close();
+  {
+    MutexLock lock(mutex_);
+    stopping_ = true;
+    for (Connection* connection : monitors_) connection->shutdown();
+  }
+  host_->close();
+  return reception_->wait(end);
+}
+
+std::string Server::metrics() {
+  const StatusReport report = host_->report(Address{"127.0.0.1", 0}, kMetricsPatience);
+  return server::metrics(report, host_->crashes(), identity_, driver_, *users(), refusals_);
+}
+
+std::shared_ptr<const Users> Server::users() const {
+  MutexLock lock(mutex_);
+  return users_;
+}
+
+void Server::renew(LimitsTable limits) {
+  std::shared_ptr<const Users> renewed = users()->renewed(std::move(limits), driver_);
+  MutexLock lock(mutex_);
+  users_.swap(renewed);
+}
+
+void Server::drain(std::function<void()> empty) {
+  MutexLock lock(mutex_);
+  draining_ = true;
+  empty_ = std::move(empty);
+  tell_empty();
+}
+
+void Server::tell_empty() {
+  if (draining_ && sessions_ == 0 && empty_) std::exchange(empty_, nullptr)();
+}
+
+void Server::refuse(Connection& connection, Refusal why, WelcomeStatus status, std::string_view text) {
+  refusals_.count(why);
+  server::refuse(connection, epoch_, status, text);
+}
+
+void Server::serve(Arrival& arrival) {
+  const bool is_client = arrival.hello.role == Role::kControl || arrival.hello.role == Role::kMonitor;
+  // Further connections of a session, and peers, prove to know a secret.
+  if (!is_client || (arrival.hello.features & kFeatureResume) != 0) {
+    host_->serve_further(arrival);
+  } else if (tls_ && tls_->asks_for_certificates() && !has_certificate(*arrival.connection, epoch_)) {
+    log_info("a client at {} was not let in: no certificate", arrival.from.text());
+  } else if (arrival.hello.role == Role::kControl) {
+    serve_control(arrival);
+  } else {
+    serve_monitor(arrival);
+  }
+}
+
+// False, and the client knows, when none may begin.
+bool Server::begin_session(Arrival& arrival) {
+  {
+    MutexLock lock(mutex_);
+    if (stopping_) return false;
+    if (!draining_) {
+      ++sessions_;
+      arrival.place.leave_proved();
+      return true;
+    }
+  }
+  refuse(*arrival.connection, Refusal::kDraining, WelcomeStatus::kBusy,
+         "the server is about to end and takes no new sessions; name another server, or try again when it has been "
+         "started anew");
+  return false;
+}
+
+void Server::end_session() {
+  MutexLock lock(mutex_);
+  --sessions_;
+  tell_empty();
+}
+
+void Server::serve_control(Arrival& arrival) {
+  const auto users = this->users();
+  const auto admission =
+      admit(*arrival.connection, arrival.hello, epoch_, users->tokens(), arrival.deadline, refusals_);
+  if (!admission) return log_info("a client at {} was not let in", arrival.from.text());
+  const LogScope scope(admission->session);
+  std::unique_ptr<Grant> granted = grant(*arrival.connection, *admission, *users);
+  if (granted == nullptr) return;
+  Claims claims(admission->session);
+  const std::optional<bool> may_be_alone = granted->user().limits().exclusive;
+  const bool asks = (admission->features & kFeatureExclusive) != 0;
+  if (asks && !may_be_alone.value_or(true)) {
+    return refuse(*arrival.connection, Refusal::kNoDevice, WelcomeStatus::kBusy,
+                  fmt::format("user {} may not have devices alone; take exclusive=yes out of the server's name here",
+                              granted->user().name()));
+  }
+  if (asks || may_be_alone.value_or(false)) {
+    if (const Device* const used = claims.add_all(driver_, *granted)) {
+      return refuse(
+          *arrival.connection, Refusal::kNoDevice, WelcomeStatus::kBusy,
+          fmt::format("user {} is to have devices alone, and others use device {} now; try again when they have left "
+                      "(remotecl top shows them)",
+                      granted->user().name(), used->index()));
+    }
+  } else if (isolates_ && claims.see_all(driver_, *granted) != nullptr) {
+    // Taken at this moment.
+    return refuse(*arrival.connection, Refusal::kBusy, WelcomeStatus::kBusy,
+                  "somebody has just got a device alone; try again");
+  }
+  if (!begin_session(arrival)) return;
+  try {
+    host_->serve_session(arrival, *admission, std::move(granted));
+  } catch (...) {
+    end_session();
+    throw;
+  }
+  end_session();
+}
+
+std::unique_ptr<Grant> Server::grant(Connection& connection, const Admission& admission, const Users& users) {
+  const Ref<User>& user = users.owner_of(admission.token);
+  if (!user->begin_session()) {
+    refuse(connection, Refusal::kSessions, WelcomeStatus::kBusy,
+           fmt::format("user {} has {} sessions there, and may not have more at a time; end one of them (remotecl top "
+                       "shows them)",
+                       user->name(), user->sessions()));
+    return nullptr;
+  }
+  auto granted = users.grant(user, driver_);
+  if (granted->sees_none()) {
+    refuse(connection, Refusal::kNoDevice, WelcomeStatus::kBusy,
+           fmt::format(
+               "there is no device that user {} may use now: its limits allow none, or others have them alone; ask "
+               "whoever runs the server",
+               user->name()));
+    return nullptr;
+  }
+  return granted;
+}
+
+}  // namespace remotecl::server

@@ -1,0 +1,99 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "runtime/base/mutex.h"
+#include "runtime/handshake/access_token.h"
+#include "runtime/transport/tls/tls.h"
+#include "server/admission/arrival.h"
+#include "server/admission/handshake.h"
+#include "server/admission/peer_rules.h"
+#include "server/admission/reception.h"
+#include "server/admission/refusals.h"
+#include "server/admission/users.h"
+#include "server/daemon/metrics.h"
+#include "server/driver/native_driver.h"
+#include "server/isolation/child_process.h"
+#include "server/session/host.h"
+#include "server/status/status_board.h"
+
+namespace remotecl::server {
+
+// The daemon: says which of those who come to its Reception may have a session, and lets its Host have these. Owned by
+// main() or a test, which also calls stop().
+class Server {
+ public:
+  // Starts listening and accepting. With tokens, this one or users', clients have to prove that they know one; with
+  // `tls` nothing else is spoken. With an `isolation` each session has a process of its own, started like that. `peers`
+  // says where other servers may be. Throws NoDevice, ConnectionError, LimitsError.
+  Server(const Address& address, std::string_view devices, std::optional<AccessToken> token = {},
+         std::optional<TlsServer> tls = {}, LimitsTable limits = {}, std::optional<ProcessCommand> isolation = {},
+         PeerRules peers = {});
+  // The same, where that depends on the devices.
+  using ChooseIsolation = std::function<std::optional<ProcessCommand>(const NativeDriver&)>;
+  Server(const Address& address, std::string_view devices, std::optional<AccessToken> token,
+         std::optional<TlsServer> tls, LimitsTable limits, const ChooseIsolation& choose, PeerRules peers = {});
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  Address address() const { return reception_->address(); }
+  const NativeDriver& driver() const { return driver_; }
+  std::size_t sessions() const EXCLUDES(mutex_);
+  std::size_t connections() const { return reception_->connections(); }
+
+  // For sessions that begin from now on; the others keep what they have. Throws LimitsError.
+  void renew(LimitsTable limits) EXCLUDES(mutex_);
+  // From now on no session begins. Calls `empty` once, on any thread, when there is none: at once, or when the last one
+  // has left.
+  void drain(std::function<void()> empty) EXCLUDES(mutex_);
+  // What Prometheus gets to read.
+  std::string metrics();
+
+  // Accepts no more, ends all sessions and waits for their threads, but not longer than `timeout`: native
+  // work can take any time. False when some are left; then the process must end without destroying this.
+  bool stop(std::chrono::milliseconds timeout) EXCLUDES(mutex_);
+
+ private:
+  static constexpr std::size_t kMonitorsMax = 64;
+
+  void serve(Arrival& arrival);
+  void serve_control(Arrival& arrival);
+  void serve_monitor(Arrival& arrival);
+  void answer_monitor(Connection& connection, const Address& from, const User& user);
+  bool answer_kick(Connection& connection, const KickSession& question, const User& user);
+  void forget_monitor(Connection& connection) EXCLUDES(mutex_);
+  // What the session may have; null when it was refused.
+  std::unique_ptr<Grant> grant(Connection& connection, const Admission& admission, const Users& users);
+  std::shared_ptr<const Users> users() const EXCLUDES(mutex_);
+  bool begin_session(Arrival& arrival) EXCLUDES(mutex_);
+  void end_session() EXCLUDES(mutex_);
+  void refuse(Connection& connection, Refusal why, WelcomeStatus status, std::string_view text);
+  void tell_empty() REQUIRES(mutex_);
+
+  const std::optional<TlsServer> tls_;
+  NativeDriver driver_;
+  std::optional<ProcessCommand> isolation_;
+  const bool isolates_ = isolation_.has_value();
+  const PeerRules peers_;
+  const DaemonIdentity identity_ = DaemonIdentity::own();
+  Refusals refusals_;
+  std::uint64_t epoch_ = 0;
+  std::unique_ptr<Host> host_;
+
+  mutable Mutex mutex_;
+  std::shared_ptr<const Users> users_ GUARDED_BY(mutex_);
+  bool stopping_ GUARDED_BY(mutex_) = false;
+  bool draining_ GUARDED_BY(mutex_) = false;
+  std::function<void()> empty_ GUARDED_BY(mutex_);  // who waits for the last session to leave
+  std::size_t sessions_ GUARDED_BY(mutex_) = 0;
+  std::set<Connection*> monitors_ GUARDED_BY(mutex_);
+  std::unique_ptr<Reception> reception_;  // last: its threads use the rest
+};
+
+}  // namespace remotecl::server

@@ -1,0 +1,109 @@
+// How the daemon serves those who have no session.
+#include <unistd.h>
+
+#include "runtime/transport/tcp/peer_user.h"
+#include "server/daemon/server.h"
+#include "server/util/log.h"
+#include "server/util/protocol_error.h"
+
+namespace remotecl::server {
+namespace {
+
+constexpr std::string_view kKicked =
+    "this session was ended by hand (remotecl kick); ask whoever runs the server why, and start the program again";
+constexpr std::string_view kWhoMayKick =
+    "only an operator may end others' sessions: log in to the server's machine as the user that the server runs as, or "
+    "as "
+    "root, and name the server there by loopback; or have whoever runs it write operator = true for the user of your "
+    "token (--limits)";
+constexpr std::string_view kStillBusy =
+    "its client has been told, but a command or a build of it goes on on the server, and keeps what the session had "
+    "until it ends; where it never does, start the server anew. A server with --isolate would have ended its process";
+
+}  // namespace
+
+void Server::serve_monitor(Arrival& arrival) {
+  Connection& connection = *arrival.connection;
+  const auto users = this->users();
+  const auto admission = admit(connection, arrival.hello, epoch_, users->tokens(), arrival.deadline, refusals_);
+  if (!admission) return;
+  bool is_taken = false;
+  {
+    MutexLock lock(mutex_);
+    if (stopping_) return;
+    is_taken = monitors_.size() < kMonitorsMax && monitors_.insert(&connection).second;
+  }
+  arrival.place.leave_proved();
+  if (!is_taken) {
+    return refuse(connection, Refusal::kBusy, WelcomeStatus::kBusy, "too many monitors look at this server");
+  }
+  try {
+    welcome(connection, epoch_, *admission);
+    answer_monitor(connection, arrival.from, *users->owner_of(admission->token));
+  } catch (const ProtocolError& error) {
+    ByteBuffer last_words;
+    append_message(last_words, SessionError{error.what()});
+    connection.try_write(last_words.bytes());
+  } catch (...) {
+    forget_monitor(connection);
+    throw;
+  }
+  forget_monitor(connection);
+}
+
+void Server::forget_monitor(Connection& connection) {
+  MutexLock lock(mutex_);
+  monitors_.erase(&connection);
+}
+
+// Who has no session may ask for the status and, if it is entitled to that, end sessions.
+void Server::answer_monitor(Connection& connection, const Address& from, const User& user) {
+  std::array<std::byte, kMessageHeaderSize> header_bytes;
+  std::array<std::byte, sizeof(Token) + sizeof(std::uint64_t)> buffer;
+  while (connection.read_exactly(header_bytes)) {
+    const auto header = decode_frame<MessageHeader>(header_bytes);
+    const bool kicks = header.code == Code::kKickSession;
+    if (!kicks && header.code != Code::kGetStatus) {
+      throw ProtocolError("a monitor sent message code " + std::to_string(header.code) +
+                          "; it may only ask for status, and end sessions");
+    }
+    const MutableBytes bytes = MutableBytes(buffer).first(kicks ? buffer.size() : sizeof(Token));
+    if (header.size != bytes.size()) {
+      throw ProtocolError("a " + std::string(message_name(header.code)) + " message is malformed");
+    }
+    if (!connection.read_exactly(bytes)) return;
+    if (kicks) {
+      KickSession question{};
+      Decoder(bytes).read(question);
+      if (!answer_kick(connection, question, user)) return;
+      continue;
+    }
+    const StatusReport report = host_->report(from, LoadSampler::kPatience);
+    GetStatus question{};
+    Decoder(bytes).read(question);
+    if (!connection.write(encode_status(question.token, identity_, driver_, report))) return;
+  }
+}
+
+// Whoever runs the server may end any session: a user who was made an operator, and on its own machine whoever could
+// end its process. Who has a token of their own may end what came with that token.
+bool Server::answer_kick(Connection& connection, const KickSession& question, const User& user) {
+  bool is_operator = user.limits().is_operator.value_or(false);
+  if (!is_operator) {
+    const std::optional<uid_t> who = tcp::peer_user(connection);
+    is_operator = who && (*who == 0 || *who == ::geteuid());
+  }
+  SessionKicked answer{question.token, KickResult::kRefused, kWhoMayKick};
+  if (is_operator || users()->is_named(user)) {
+    answer.result = host_->kick(question.session, is_operator ? nullptr : &user, std::string(kKicked));
+    answer.text = answer.result == KickResult::kEnding ? kStillBusy : "";
+    const LogScope scope(question.session);
+    if (answer.result != KickResult::kUnknown)
+      log_info("was ended by {} (remotecl kick)", is_operator ? "an operator" : user.name());
+  }
+  ByteBuffer bytes;
+  append_message(bytes, answer);
+  return connection.write(bytes.bytes());
+}
+
+}  // namespace remotecl::server

@@ -1,0 +1,35 @@
+#pragma once
+
+#include "runtime/base/mutex.h"
+#include "server/completion/cl.h"
+
+namespace remotecl::server {
+
+class Device;
+
+// Reads the clock that the times of a device's profiled commands come from. Owned by the device; any thread.
+class DeviceClock {
+ public:
+  // `has_timer`: the driver has clGetDeviceAndHostTimer.
+  DeviceClock(Device& device, bool has_timer) : device_(device), has_timer_(has_timer) {}
+  ~DeviceClock() { close(); }
+  DeviceClock(const DeviceClock&) = delete;
+  DeviceClock& operator=(const DeviceClock&) = delete;
+
+  // Whether read() has to wait for a command of the device.
+  bool reads_slowly() const { return !has_timer_; }
+  cl_int read(cl_ulong& time_ns) EXCLUDES(mutex_);
+  void close() EXCLUDES(mutex_);
+
+ private:
+  cl_int prepare() REQUIRES(mutex_);
+  cl_int run(cl_ulong& time_ns) REQUIRES(mutex_);
+
+  Device& device_;
+  const bool has_timer_;
+  Mutex mutex_;
+  cl_command_queue queue_ GUARDED_BY(mutex_) = nullptr;
+  cl_mem memory_ GUARDED_BY(mutex_) = nullptr;
+};
+
+}  // namespace remotecl::server

@@ -1,0 +1,128 @@
+#include "server/driver/device_turns.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "server/completion/completion_notifier.h"
+#include "server/completion/event_poller.h"
+
+namespace remotecl::server {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+}  // namespace
+
+bool DeviceTurns::claim(std::uint64_t session) {
+  MutexLock lock(mutex_);
+  if (owner_ != 0 || !members_.empty()) return owner_ == session;
+  owner_ = session;
+  return true;
+}
+
+void DeviceTurns::unclaim(std::uint64_t session) {
+  MutexLock lock(mutex_);
+  if (owner_ == session) owner_ = 0;
+}
+
+bool DeviceTurns::is_taken_from(std::uint64_t session) const {
+  MutexLock lock(mutex_);
+  return owner_ != 0 && owner_ != session;
+}
+
+void DeviceTurns::let_go() {
+  while (const auto next = share_.take_next()) {
+    members_.find(*next)->second->grant();
+  }
+}
+
+Ref<DeviceTurn> DeviceTurns::join(std::uint64_t session, double weight, std::optional<std::uint64_t> commands_max,
+                                  bool is_timed) {
+  MutexLock lock(mutex_);
+  if (owner_ != 0 && owner_ != session) return nullptr;
+  const std::optional<double> units = commands_max ? std::optional(static_cast<double>(*commands_max)) : std::nullopt;
+  const FairShare::Member member = share_.join(weight, units);
+  auto turn = Ref<DeviceTurn>::adopt(
+      new DeviceTurn(Ref<DeviceTurns>(this), session, member, commands_max.value_or(0), is_timed));
+  members_.emplace(member, turn.get());
+  shared_.store(members_.size() > 1, std::memory_order_relaxed);
+  return turn;
+}
+
+// With the mutex: another name of that of the turns, as in grant().
+std::optional<DeviceTurns::Longest> DeviceTurns::longest() const NO_THREAD_SAFETY_ANALYSIS {
+  MutexLock lock(mutex_);
+  std::optional<Longest> longest;
+  for (const auto& [member, turn] : members_) {
+    if (turn->under_way_ == 0 || (longest && longest->since <= turn->progress_)) continue;
+    longest = Longest{turn->session_, turn->progress_};
+  }
+  return longest;
+}
+
+void DeviceTurn::leave() {
+  MutexLock lock(turns_->mutex_);
+  if (std::exchange(left_, true)) return;
+  turns_->share_.leave(member_);
+  turns_->members_.erase(member_);
+  turns_->shared_.store(turns_->members_.size() > 1, std::memory_order_relaxed);
+  turns_->let_go();
+}
+
+// With the mutex of the turns that this is one of: two names of one mutex, which the analysis takes for two.
+void DeviceTurn::grant() NO_THREAD_SAFETY_ANALYSIS {
+  ++granted_;
+  wake_.notify_all();
+}
+
+bool DeviceTurn::add(double cost, cl_event event) {
+  uncounted_ += cost;
+  if (event == nullptr) return false;
+  return began(std::exchange(uncounted_, 0), event);
+}
+
+void DeviceTurn::add_bytes(std::uint64_t size, cl_event event) {
+  if (counts() && began(cost_of_bytes(size), event)) wait();
+}
+
+bool DeviceTurn::began(double cost, cl_event event) {
+  bool is_full = false;
+  {
+    MutexLock lock(turns_->mutex_);
+    FairShare& share = turns_->share_;
+    const auto now = Clock::now();
+    if (under_way_++ == 0) progress_ = now;
+    share.began(member_, cost, now);
+    is_full = !share.may_go(member_);
+    double batch = std::clamp(share.window() / 8, 1.0, kBatchMax);
+    if (commands_max_ != 0) batch = std::clamp(static_cast<double>(commands_max_) / 4, 1.0, batch);
+    batch_.store(batch, std::memory_order_relaxed);
+  }
+  CompletionNotifier::notify_apart(event, [turn = Ref<DeviceTurn>(this), cost](cl_int) { turn->ended(cost); });
+  return is_full;
+}
+
+void DeviceTurn::ended(double cost) {
+  MutexLock lock(turns_->mutex_);
+  const auto now = Clock::now();
+  --under_way_;
+  progress_ = now;
+  turns_->share_.ended(member_, cost, now);
+  turns_->let_go();
+}
+
+void DeviceTurn::wait() {
+  EventPoller::leave_all();  // others wait for what this thread knows of
+  MutexLock lock(turns_->mutex_);
+  if (left_) return;
+  const std::uint64_t before = granted_;
+  if (turns_->share_.ask(member_)) {
+    // For whoever else waits in this session.
+    ++granted_;
+    wake_.notify_all();
+    return;
+  }
+  while (granted_ == before && !left_) wake_.wait(turns_->mutex_);
+}
+
+}  // namespace remotecl::server

@@ -1,0 +1,146 @@
+#include "server/driver/native_driver.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <deque>
+
+#include "runtime/protocol/frames.h"
+#include "runtime/protocol/messages.h"
+#include "server/driver/driver_search.h"
+#include "server/driver/info_views.h"
+#include "server/util/log.h"
+
+namespace remotecl::server {
+namespace {
+
+struct Candidate {
+  cl_platform_id platform;
+  cl_device_id id;
+  std::string name;
+};
+
+std::string device_text(cl_device_id device, cl_device_info name) {
+  char text[512] = {};
+  clGetDeviceInfo(device, name, sizeof text - 1, text, nullptr);
+  return text;
+}
+
+std::string platform_name(cl_platform_id platform) {
+  char name[256] = {};
+  clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof name - 1, name, nullptr);
+  return name;
+}
+
+std::vector<Candidate> all_devices() {
+  const DriverSearch search;
+  // Our own ICD may be registered on this machine: it must not answer, or the daemon would serve other
+  // daemons.
+  ::setenv("REMOTECL_DISABLE", "1", 1);
+  ::unsetenv("REMOTECL_SERVERS");
+  std::vector<Candidate> candidates;
+  cl_uint count = 0;
+  if (clGetPlatformIDs(0, nullptr, &count) != CL_SUCCESS) return candidates;
+  std::vector<cl_platform_id> platforms(count);
+  if (count != 0) clGetPlatformIDs(count, platforms.data(), nullptr);
+  for (const cl_platform_id platform : platforms) {
+    if (platform_name(platform) == "remotecl") continue;
+    if (clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, nullptr, &count) != CL_SUCCESS) continue;
+    std::vector<cl_device_id> ids(count);
+    clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, count, ids.data(), nullptr);
+    for (const cl_device_id id : ids) candidates.push_back({platform, id, device_text(id, CL_DEVICE_NAME)});
+  }
+  return candidates;
+}
+
+// GPUs of this machine that are no candidates, as text for people.
+std::vector<std::string> missing_gpus(const std::vector<Candidate>& candidates) {
+  std::vector<std::string> drivers;
+  for (const Candidate& candidate : candidates) {
+    cl_device_type type = 0;
+    clGetDeviceInfo(candidate.id, CL_DEVICE_TYPE, sizeof type, &type, nullptr);
+    if ((type & CL_DEVICE_TYPE_GPU) == 0) continue;
+    drivers.push_back(platform_name(candidate.platform) + ", " + device_text(candidate.id, CL_DEVICE_VENDOR));
+  }
+  return unserved(visible_gpus(), drivers);
+}
+
+bool matches(std::string_view entry, std::size_t index, const std::string& name) {
+  std::size_t number = 0;
+  const auto [end, error] = std::from_chars(entry.data(), entry.data() + entry.size(), number);
+  if (error == std::errc{} && end == entry.data() + entry.size()) return number == index;
+  return name.find(entry) != std::string::npos;
+}
+
+std::vector<std::string_view> split(std::string_view list) {
+  std::vector<std::string_view> entries;
+  while (!list.empty()) {
+    const std::size_t comma = list.find(',');
+    std::string_view entry = list.substr(0, comma);
+    list = comma == std::string_view::npos ? std::string_view{} : list.substr(comma + 1);
+    while (entry.starts_with(' ')) entry.remove_prefix(1);
+    while (entry.ends_with(' ')) entry.remove_suffix(1);
+    if (!entry.empty()) entries.push_back(entry);
+  }
+  return entries;
+}
+
+std::vector<Candidate> select(std::string_view selection, const std::vector<Candidate>& candidates) {
+  if (selection == "all") return candidates;
+  std::vector<bool> chosen(candidates.size());
+  const auto entries = split(selection);
+  bool complete = !entries.empty();
+  for (const std::string_view entry : entries) {
+    bool found = false;
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      if (matches(entry, i, candidates[i].name)) found = chosen[i] = true;
+    }
+    complete = complete && found;
+  }
+  if (!complete) {
+    std::string text = "no device matches \"" + std::string(selection) + "\"; this machine has:";
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      text += (i == 0 ? " " : ", ") + std::to_string(i) + " (" + candidates[i].name + ")";
+    }
+    throw NoDevice(text);
+  }
+  std::vector<Candidate> result;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    if (chosen[i]) result.push_back(candidates[i]);
+  }
+  return result;
+}
+
+}  // namespace
+
+NativeDriver::NativeDriver(std::string_view selection) {
+  const auto candidates = all_devices();
+  for (const std::string& text : missing_gpus(candidates)) log_warning("{}", text);
+  if (candidates.empty()) {
+    throw NoDevice(
+        "no OpenCL driver with a device was found; install one (the GPU maker's, or for a CPU device "
+        "pocl-opencl-icd or pip install 'remotecl[local]') and check that /etc/OpenCL/vendors, or the folder in "
+        "OCL_ICD_VENDORS, names it; remotecl doctor looks for what is wrong");
+  }
+  for (const auto& candidate : select(selection, candidates)) {
+    const auto index = static_cast<std::uint32_t>(devices_.size());
+    devices_.push_back(std::make_unique<Device>(index, candidate.platform, candidate.id));
+  }
+}
+
+std::vector<std::byte> NativeDriver::device_list(const std::function<bool(const Device&)>& is_visible,
+                                                 std::uint64_t memory_max) const {
+  std::deque<InfoViews> infos, platform_infos;
+  std::vector<DeviceDescription> descriptions;
+  for (const auto& device : devices_) {
+    if (!is_visible(*device)) continue;
+    const auto& platform = platform_infos.emplace_back(device->platform_info(), UINT64_MAX);
+    const auto& info = infos.emplace_back(device->info(), memory_max);
+    descriptions.push_back({device->index(), platform.values(), info.values()});
+  }
+  ByteBuffer bytes;
+  append_message(bytes, DeviceList{std::span<const DeviceDescription>(descriptions)});
+  return {bytes.bytes().begin(), bytes.bytes().end()};
+}
+
+}  // namespace remotecl::server

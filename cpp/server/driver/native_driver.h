@@ -1,0 +1,39 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/bytes.h"
+#include "server/driver/device.h"
+
+namespace remotecl::server {
+
+// No driver, or no device that was asked for; what() names cause and remedy.
+class NoDevice : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// The OpenCL drivers of this machine, reduced to the devices that the daemon serves. Constant after
+// construction; any thread may use it. It outlives all sessions.
+class NativeDriver {
+ public:
+  // `selection`: "all", or a comma-separated list of indices and parts of names. Throws NoDevice.
+  explicit NativeDriver(std::string_view selection);
+
+  const std::vector<std::unique_ptr<Device>>& devices() const { return devices_; }
+  Device* device(std::uint32_t index) const { return index < devices_.size() ? devices_[index].get() : nullptr; }
+  // The encoded DeviceList, the first message of a session, with those devices that it sees. It is told that they have
+  // no more memory than it may have.
+  std::vector<std::byte> device_list(const std::function<bool(const Device&)>& is_visible,
+                                     std::uint64_t memory_max) const;
+
+ private:
+  std::vector<std::unique_ptr<Device>> devices_;
+};
+
+}  // namespace remotecl::server

@@ -1,0 +1,139 @@
+#include "server/execution/command_buffer.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "server/completion/event_status.h"
+
+namespace remotecl::server {
+namespace {
+
+void release_all(std::vector<cl_event>& events) {
+  for (const cl_event event : events) {
+    if (event != nullptr) clReleaseEvent(event);
+  }
+  events.clear();
+}
+
+}  // namespace
+
+CommandBuffer::CommandBuffer(Device& device, std::vector<RecordedStep> steps, RecordedOrder order, bool prints,
+                             cl_int error, HeldMemory held)
+    : device_(device),
+      steps_(std::move(steps)),
+      order_(std::move(order)),
+      prints_(prints),
+      error_(error),
+      held_memory_(std::move(held)) {
+  for (std::uint32_t place = 0; place < steps_.size(); ++place) {
+    if (!std::holds_alternative<RecordedPoint>(steps_[place])) steps_in_order_.push_back(place);
+  }
+}
+
+CommandBuffer::~CommandBuffer() {
+  for (const Replay& replay : replays_) clReleaseEvent(replay.end);
+}
+
+cl_int CommandBuffer::replay(Issue& issue) {
+  if (&issue.queue.device() != &device_) return CL_INCOMPATIBLE_COMMAND_QUEUE_KHR;
+  if (error_ != CL_SUCCESS) return error_;
+  StartGate gate(device_, steps_in_order_.size(), issue.waits);
+  const auto waits = std::exchange(issue.waits, gate.waits());
+  const cl_int error = issue.queue.in_order() ? replay_in_order(issue, gate) : replay_by_events(issue, gate);
+  gate.open();
+  issue.waits = waits;
+  if (error == CL_SUCCESS) {
+    remember(issue.queue, issue.native);
+  } else if (gate.commands() != 0) {
+    clFinish(issue.queue.native());  // so that nothing goes on after the replay has ended with its error
+  }
+  return error;
+}
+
+cl_int CommandBuffer::enqueue(std::uint32_t place, cl_command_queue queue, const EventArguments& events) const {
+  return std::visit([&](const auto& step) { return step.enqueue(queue, events); }, steps_[place]);
+}
+
+cl_int CommandBuffer::replay_in_order(Issue& issue, StartGate& gate) const {
+  const cl_command_queue queue = issue.queue.native();
+  if (steps_in_order_.empty()) {
+    return clEnqueueMarkerWithWaitList(queue, issue.wait_count(), issue.wait_list(), &issue.native);
+  }
+  const bool wants_first = issue.event != nullptr && issue.queue.profiling() && steps_in_order_.size() > 1;
+  EventArguments events{issue.wait_count(), issue.wait_list(), wants_first ? &issue.first : nullptr};
+  for (const std::uint32_t place : steps_in_order_) {
+    if (place == steps_in_order_.back()) events.event = &issue.native;
+    const cl_int error = enqueue(place, queue, events);
+    if (error != CL_SUCCESS) return error;
+    gate.add_command();
+    events = {0, nullptr, nullptr};
+  }
+  return CL_SUCCESS;
+}
+
+cl_int CommandBuffer::replay_by_events(Issue& issue, StartGate& gate) const {
+  const cl_command_queue queue = issue.queue.native();
+  std::vector<cl_event> made(steps_.size());
+  std::vector<cl_event> waits;
+  cl_int error = CL_SUCCESS;
+  const auto wait_for = [&](const std::vector<std::uint32_t>& places) -> EventArguments {
+    if (places.empty()) return {issue.wait_count(), issue.wait_list(), nullptr};
+    waits.clear();
+    for (const std::uint32_t place : places) waits.push_back(made[place]);
+    return {static_cast<cl_uint>(waits.size()), waits.data(), nullptr};
+  };
+  for (std::uint32_t place = 0; place < steps_.size() && error == CL_SUCCESS; ++place) {
+    const RecordedOrder::Place& order = order_.places()[place];
+    if (order.is_idle) continue;
+    EventArguments events = wait_for(order.after);
+    events.event = &made[place];
+    error = enqueue(place, queue, events);
+    if (error == CL_SUCCESS) gate.add_command();
+  }
+  if (error == CL_SUCCESS) {
+    if (issue.event != nullptr && issue.queue.profiling() && !steps_in_order_.empty()) {
+      issue.first = made[steps_in_order_.front()];
+      clRetainEvent(issue.first);
+    }
+    if (order_.last().size() == 1) {
+      std::swap(issue.native, made[order_.last().front()]);
+    } else {
+      EventArguments events = wait_for(order_.last());
+      events.event = &issue.native;
+      error = RecordedPoint{}.enqueue(queue, events);
+    }
+  }
+  release_all(made);
+  return error;
+}
+
+void CommandBuffer::remember(const Queue& queue, cl_event end) {
+  clRetainEvent(end);
+  if (queue.in_order()) {
+    for (Replay& replay : replays_) {
+      if (replay.queue != queue.id()) continue;
+      clReleaseEvent(std::exchange(replay.end, end));
+      return;
+    }
+  }
+  if (replays_.size() >= sweep_at_) {
+    forget_ended();
+    sweep_at_ = std::max<std::size_t>(16, 2 * replays_.size());
+  }
+  replays_.push_back({queue.id(), end});
+}
+
+void CommandBuffer::forget_ended() {
+  std::erase_if(replays_, [](const Replay& replay) {
+    const bool ended = execution_status(replay.end) <= CL_COMPLETE;
+    if (ended) clReleaseEvent(replay.end);
+    return ended;
+  });
+}
+
+bool CommandBuffer::is_pending() {
+  forget_ended();
+  return held_ != 0 || !replays_.empty();
+}
+
+}  // namespace remotecl::server

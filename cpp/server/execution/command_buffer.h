@@ -1,0 +1,73 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "runtime/base/ref_counted.h"
+#include "server/execution/issuer.h"
+#include "server/execution/recorded_command.h"
+#include "server/execution/recorded_order.h"
+#include "server/execution/start_gate.h"
+#include "server/quota/held_memory.h"
+
+namespace remotecl::server {
+
+// Commands that a client has recorded for one device. Owned by the session's table and by replays that wait. Needs the
+// session's lock.
+class CommandBuffer final : public RefCounted {
+ public:
+  CommandBuffer(Device& device, std::vector<RecordedStep> steps, RecordedOrder order, bool prints, cl_int error,
+                HeldMemory held);
+  ~CommandBuffer() override;
+
+  std::size_t size() const { return steps_.size(); }
+  // Hands all commands to the driver. When it refuses one of them, those before it have ended.
+  cl_int replay(Issue& issue);
+  bool prints() const { return prints_; }
+  // Whether a replay has not ended yet.
+  bool is_pending();
+
+  // A replay that was not handed to the driver yet. Any thread may destroy it.
+  class Held {
+   public:
+    explicit Held(Ref<CommandBuffer> of) : of_(std::move(of)) { ++of_->held_; }
+    ~Held() { end(); }
+    Held(const Held&) = delete;
+    Held& operator=(const Held&) = delete;
+    void end() {
+      if (!std::exchange(ended_, true)) --of_->held_;
+    }
+
+   private:
+    const Ref<CommandBuffer> of_;
+    bool ended_ = false;
+  };
+
+ private:
+  cl_int enqueue(std::uint32_t place, cl_command_queue queue, const EventArguments& events) const;
+  cl_int replay_in_order(Issue& issue, StartGate& gate) const;
+  cl_int replay_by_events(Issue& issue, StartGate& gate) const;
+  void remember(const Queue& queue, cl_event end);
+  void forget_ended();
+
+  Device& device_;
+  const std::vector<RecordedStep> steps_;
+  const RecordedOrder order_;
+  const bool prints_;   // some of its kernels do
+  const cl_int error_;  // why it cannot be carried out
+  const HeldMemory held_memory_;
+  std::vector<std::uint32_t> steps_in_order_;  // without those that only say what waits for what
+
+  // Ends of replays; in order, the newest stands for all of its queue. Retained.
+  struct Replay {
+    ObjectId queue;
+    cl_event end;
+  };
+  std::vector<Replay> replays_;
+  std::size_t sweep_at_ = 16;  // how many replays there are when ended ones are removed
+  std::atomic<std::size_t> held_{0};
+};
+
+}  // namespace remotecl::server

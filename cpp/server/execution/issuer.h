@@ -1,0 +1,324 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <span>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "runtime/base/host_time.h"
+#include "runtime/graph/event_graph.h"
+#include "runtime/protocol/messages.h"
+#include "server/completion/completion_notifier.h"
+#include "server/execution/driver_backlog.h"
+#include "server/execution/event.h"
+#include "server/execution/queue.h"
+#include "server/peer/peer_link.h"
+#include "server/quota/held_memory.h"
+#include "server/quota/session_counters.h"
+#include "server/util/object_table.h"
+#include "server/wire/outbox.h"
+
+namespace remotecl::server {
+
+class Session;
+
+// What a command needs to know when it is handed to the native driver.
+struct Issue {
+  Queue& queue;
+  Event* event;  // null: nobody asked for one
+  std::span<const cl_event> waits;
+  EventId hold = 0;  // the graph's event that ends when this returns; of a long command, when it has ended
+  cl_event native = nullptr;
+  cl_event first = nullptr;  // of several native commands the first one's, where its start is the command's
+  bool enqueued = true;      // false: the driver got nothing after all
+  bool goes_on = false;      // of a long command: it has not ended with issue()
+  bool ended = false;        // carried out already, without the driver
+  bool due = false;          // its end is to be known: DeviceTurn counts by it
+
+  cl_uint wait_count() const { return static_cast<cl_uint>(waits.size()); }
+  const cl_event* wait_list() const { return waits.empty() ? nullptr : waits.data(); }
+  void ended_directly() {
+    enqueued = goes_on = false;
+    ended = true;
+  }
+  // In a span nobody asks for the end of each.
+  bool needs_event() const {
+    if (event == nullptr) return false;
+    if (event->id != 0 || !event->trace.in_span) return true;
+    return queue.span.needs_event(queue.in_order(), event->trace.expected_ns);
+  }
+  cl_event* out() { return needs_event() || due || queue.wants_events() ? &native : nullptr; }
+};
+
+// Decides when a command may go to the native driver: at once where native events and queue order suffice,
+// else when the graph says so; and what its event is worth at any time. Owned by a session; needs its lock.
+//
+// A command is a copyable type with
+//   cl_int issue(Issue&)   hands it to the driver; on failure nothing was enqueued
+//   void keep(Session&)    called once when it has to wait: from then on it may not refer to the received
+//   message
+//   void failed(cl_int)    optional; it will not be carried out
+//   static constexpr bool kAnswers  optional; who waits for it would wait for ever if it failed: the session ends where
+//   it cannot be held
+//   static constexpr bool kLong
+// A long command moves bulk data: it ends with Session::finish_transfer and holds back what comes after it
+// until then.
+class Issuer {
+ public:
+  Issuer(Session& session, Outbox& outbox, const Ref<SessionCounters>& counters)
+      : session_(session), outbox_(outbox), counters_(counters), early_memory_(counters) {}
+  Issuer(const Issuer&) = delete;
+  Issuer& operator=(const Issuer&) = delete;
+
+  // Makes the event of a command; null for id 0, unless the command is traced. Throws ProtocolError for an id that was
+  // used before. `reports_unasked`: EventDone is sent without ObserveEvent; `unhurried`: when other messages are, or
+  // ObserveEvent comes.
+  Event* begin_event(EventId id, Queue& queue, bool reports_unasked, bool unhurried = false) {
+    counters_->count_command();
+    if (id == 0 && next_trace_ == 0) return nullptr;
+    return make_event(id, queue, reports_unasked, unhurried);
+  }
+
+  // The times of the next command are wanted, even if it has no event.
+  void trace_next(std::uint64_t number) { next_trace_ = number; }
+  // False: that was none.
+  bool trace_taken() const { return next_trace_ == 0; }
+  // What the traced command runs.
+  void trace_kernel(Queue& queue, Event& event, KernelPace& pace, std::uint64_t work_items);
+
+  template <class Command>
+  void submit(Queue& queue, Event* event, const Array<EventId>& wait_list, Command&& command,
+              bool waits_for_all = false, bool blocks_later = false, EventId hidden = 0);
+
+  // The command cannot be carried out: the client learns it, and so do its dependents.
+  // `transfer`: the command's, so that whoever waits for its bytes stops waiting; 0: it has none.
+  void fail(Queue& queue, Event* event, std::int32_t status, TransferId transfer = 0);
+  // The same for a command that the driver accepted earlier; its queue may be gone.
+  void fail(ObjectId queue, Event* event, std::int32_t status, TransferId transfer = 0);
+  void finish_hold(EventId hold);
+  // The command has ended without anything native.
+  void finish(Event& event);
+  // A native command has the event `native`, whose reference is taken; `event` may be null.
+  void accepted(Queue& queue, Event* event, cl_event native);
+
+  void observe(EventId id);
+  void release(EventId id);
+  // `peer`: who will signal it; 0: the client.
+  void expect(EventId id, PeerId peer);
+  void signal(EventId id, std::int32_t status);
+  // The same for an event that the peer should have signalled, and may have.
+  void signal_for(PeerId peer, EventId id, std::int32_t status);
+  // The same from that peer, which may be faster than the client is with expect().
+  void signal_by(PeerId peer, EventId id, std::int32_t status);
+  // What is expected of the peer fails: it is gone.
+  void fail_expected(PeerId peer, std::int32_t status);
+  // Tells the peer when the event ends.
+  void forward(EventId id, const Ref<PeerLink>& link);
+  // An event of the graph that the client does not know, for submit(); ends with finish_hold().
+  EventId expect_hidden();
+
+  // Hands commands over that nothing holds back any more, and those that follow from that.
+  void run_ready();
+  // Flushes every native queue that got commands since the last call.
+  void flush_queues();
+  void touch(Queue& queue);
+  // Where the session has so much work that it must wait() before it gives more; null: nowhere.
+  bool is_full() const { return static_cast<bool>(full_) || is_far_ahead_; }
+  // Whether it is to wait for its DriverBacklog.
+  bool take_far_ahead() { return std::exchange(is_far_ahead_, false); }
+  Ref<DeviceTurn> take_full() { return std::move(full_); }
+
+  // What events and commands that wait take in tables, about.
+  std::uint64_t table_size() const;
+  // A command cannot be held: the error that it gets.
+  cl_int refused(const HeldTooMuch& refusal);
+
+  // The session ends: nothing that waits will run.
+  void drop_all();
+
+ private:
+  static constexpr EventId kInternal = EventId{1} << 63;
+  static constexpr std::uint64_t kHeldSize = 512;  // of a command that waits, about
+
+  Event* make_event(EventId id, Queue& queue, bool reports_unasked, bool unhurried);
+  void collect(Queue& queue, const Array<EventId>& wait_list, std::vector<Ref<Event>>* kept);
+  void collect_order(Queue& queue, bool waits_for_all);
+  void depend(Queue& queue, Event& event);
+  void track(Event& event);
+  void end(Event& event, std::int32_t status);
+  void publish(Queue& queue, Event& event, cl_event native);
+  void report(Event& event, decltype(CompletionNotifier::notify)& notify);
+  void submitted(Queue& queue, Event& event, bool was_held);
+  void extend_span(Queue& queue, Event& event);
+  // Asks for the end of its last command.
+  void close_span(Queue& queue);
+  // A traced command of the queue is none of its span's, whose commands must follow one another.
+  void interrupt_span(Queue& queue) {
+    if (queue.span.count != 0) close_span(queue);
+  }
+  void notify_end(Event& event);
+  void forward_end(Event& event, Ref<PeerLink> link);
+  EventId make_hold(Queue& queue, Event* event, bool blocks_later);
+  // Later commands of the queue come after what the failed one waits for: a transfer may still be on its way.
+  void keep_order(Queue& queue);
+  void clear_collected();
+  void count_backlog(Queue& queue);
+  void count_early();
+
+  template <class Command>
+  void run(Queue& queue, Event* event, EventId hold, Command& command);
+  template <class Command>
+  static double cost_of(const Command& command) {
+    if constexpr (requires { command.cost(); }) {
+      return command.cost();
+    } else {
+      return 1;
+    }
+  }
+  template <class Command>
+  static std::uint64_t commands_of(const Command& command) {
+    if constexpr (requires { command.commands_given(); }) {
+      return command.commands_given();
+    } else {
+      return 1;
+    }
+  }
+  template <class Command>
+  static TransferId transfer_of(const Command& command) {
+    if constexpr (requires { command.transfer; }) {
+      return command.transfer;
+    } else {
+      return 0;
+    }
+  }
+  template <class Command>
+  void hold(Queue& queue, Event* event, const Array<EventId>& wait_list, Command command, bool blocks_later);
+  template <class Command>
+  void fail_command(Queue& queue, Event* event, Command& command, cl_int error) {
+    if constexpr (requires { command.failed(error); }) command.failed(error);
+    fail(queue, event, error, transfer_of(command));
+  }
+
+  Session& session_;
+  Outbox& outbox_;
+  const Ref<SessionCounters> counters_;
+  EventGraph graph_;
+  ObjectTable<Event> events_;
+  std::unordered_map<PeerId, std::unordered_map<EventId, std::int32_t>> early_signals_;  // of unexpected events
+  std::size_t early_count_ = 0;
+  HeldMemory early_memory_;
+  bool has_refused_ = false;
+  EventId last_hold_ = kInternal;
+  std::unordered_map<EventId, Ref<QueueProgress>> holds_;  // of commands: whose queue's they are
+  std::uint64_t next_trace_ = 0;
+  Ref<Event> traced_;  // of the command that is being handled, where it has no event of its own
+  std::vector<Ref<Queue>> touched_;
+  Ref<DeviceTurn> full_;
+  bool is_far_ahead_ = false;
+  std::vector<EventGraph::Ready> ready_;
+  // What the command being submitted waits for.
+  std::vector<cl_event> native_waits_;
+  std::vector<EventId> graph_waits_;
+  bool dependency_failed_ = false;
+  bool waits_for_itself_ = false;
+};
+
+template <class Command>
+void Issuer::submit(Queue& queue, Event* event, const Array<EventId>& wait_list, Command&& command, bool waits_for_all,
+                    bool blocks_later, EventId hidden) {
+  clear_collected();
+  if (hidden != 0) graph_waits_.push_back(hidden);
+  collect_order(queue, waits_for_all);
+  collect(queue, wait_list, nullptr);
+  if (waits_for_itself_) [[unlikely]]
+    return fail_command(queue, event, command, CL_INVALID_EVENT_WAIT_LIST);
+  if (graph_waits_.empty()) {
+    run(queue, event, 0, command);
+  } else {
+    hold(queue, event, wait_list, std::forward<Command>(command), blocks_later);
+  }
+}
+
+template <class Command>
+void Issuer::hold(Queue& queue, Event* event, const Array<EventId>& wait_list, Command command, bool blocks_later) {
+  struct Held {
+    Ref<Queue> queue;
+    Ref<Event> event;
+    std::vector<Ref<Event>> waits;
+    EventId hold;
+    Command command;
+    HeldMemory memory;
+  };
+  if (event != nullptr && event->trace.number != 0) {
+    event->trace.received_ns = host_time_ns();
+    interrupt_span(queue);
+  }
+  // Thrice: here, in the graph, and there among those that wait for the event.
+  const std::uint64_t size = sizeof(Held) + kHeldSize + (3 * graph_waits_.size() + wait_list.size()) * sizeof(EventId);
+  constexpr bool kMayFail = !requires { Command::kAnswers; };
+  HeldMemory memory(counters_, kMayFail ? HeldMemory::For::kCommand : HeldMemory::For::kSession);
+  try {
+    memory.resize(size);
+    command.keep(session_);
+  } catch (const HeldTooMuch& refusal) {
+    if constexpr (!kMayFail) throw;
+    return fail_command(queue, event, command, refused(refusal));
+  }
+  std::vector<EventId> dependencies = graph_waits_;
+  auto held =
+      std::make_shared<Held>(Held{Ref<Queue>(&queue), Ref<Event>(event), {}, 0, std::move(command), std::move(memory)});
+  clear_collected();
+  collect(queue, wait_list, &held->waits);
+  held->hold = make_hold(queue, event, blocks_later);
+  EventGraph::Action action = [this, held](std::int32_t) {
+    clear_collected();
+    for (const auto& wait : held->waits) depend(*held->queue, *wait);
+    run(*held->queue, held->event.get(), held->hold, held->command);
+  };
+  graph_.defer(dependencies, std::move(action));
+}
+
+template <class Command>
+void Issuer::run(Queue& queue, Event* event, EventId hold, Command& command) {
+  using Type = std::remove_reference_t<Command>;
+  if (event != nullptr && event->trace.number != 0) submitted(queue, *event, hold != 0);
+  cl_int error = CL_SUCCESS;
+  if (queue.native() == nullptr) error = CL_INVALID_COMMAND_QUEUE;
+  if (dependency_failed_) error = CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
+  if (error == CL_SUCCESS) {
+    if (Type::kLong && hold == 0) hold = make_hold(queue, event, false);
+    Issue issue{queue, event, native_waits_, hold};
+    issue.goes_on = Type::kLong;
+    const bool counts = !Type::kLong && queue.turn().counts();
+    const double cost = counts ? cost_of(command) : 0;
+    issue.due = counts && queue.turn().is_due(cost);
+    error = command.issue(issue);
+    if (issue.first != nullptr) event->first = issue.first;
+    if (error == CL_SUCCESS) {
+      if (issue.enqueued) {
+        queue.count_native_command();
+        touch(queue);
+        if ((queue.uncounted += commands_of(command)) >= DriverBacklog::kCountedTogether) [[unlikely]]
+          count_backlog(queue);
+        if (counts && queue.turn().add(cost, issue.due ? issue.native : nullptr))
+          full_ = Ref<DeviceTurn>(&queue.turn());
+      }
+      if (issue.goes_on) return;
+      if (issue.ended && event != nullptr) finish(*event);
+      if (issue.native != nullptr) {
+        accepted(queue, event, issue.native);
+      } else if (event != nullptr && event->trace.in_span) {
+        extend_span(queue, *event);
+      }
+    }
+  }
+  if (error != CL_SUCCESS) {
+    keep_order(queue);
+    fail_command(queue, event, command, error);
+  }
+  if (hold != 0) finish_hold(hold);
+}
+
+}  // namespace remotecl::server

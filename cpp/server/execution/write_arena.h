@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "runtime/base/bytes.h"
+#include "runtime/base/mutex.h"
+#include "runtime/base/ref_counted.h"
+#include "server/completion/cl.h"
+
+namespace remotecl::server {
+
+// Blocks of host memory for the bytes of small writes. Bounded: a client that is far ahead of its device
+// waits. Shared by the queues of a session; any thread may use it.
+class BlockPool final : public RefCounted {
+ public:
+  static constexpr std::size_t kBlockSize = 128u << 10;
+
+  using Block = std::unique_ptr<std::byte[]>;
+
+  // Waits while too many blocks are with the native driver. These come back by themselves.
+  Block take() EXCLUDES(mutex_);
+  void give(Block block) EXCLUDES(mutex_);       // was never lent
+  void lend() EXCLUDES(mutex_);                  // a block is now with the driver
+  void give_back(Block block) EXCLUDES(mutex_);  // and has come back
+
+ private:
+  static constexpr std::size_t kLentBlocksMax = 512;
+  static constexpr std::size_t kFreeBlocksMax = 8;
+
+  Mutex mutex_;
+  ConditionVariable returned_;
+  std::vector<Block> free_ GUARDED_BY(mutex_);
+  std::size_t lent_ GUARDED_BY(mutex_) = 0;
+};
+
+// Copies of what small writes of one queue write, alive until the driver has read them. One native event for
+// a whole block: a callback for every small write would cost more than the write. Owned by its queue.
+class WriteArena {
+ public:
+  explicit WriteArena(Ref<BlockPool> pool) : pool_(std::move(pool)) {}
+
+  bool fits(std::size_t size) const { return block_ != nullptr && BlockPool::kBlockSize - used_ >= size; }
+  // Copies data of at most kInlineDataMax bytes to where it stays until the block is retired and its marker
+  // has ended. If it does not fit, the current block must be retired first.
+  const std::byte* add(Bytes data);
+  // The driver has read everything so far.
+  void reset() { used_ = 0; }
+  bool empty() const { return block_ == nullptr; }
+  // Leaves the current block to the commands that use it. `marker` ends after them; its reference is taken.
+  // Null when there are none.
+  void retire(cl_event marker);
+
+ private:
+  Ref<BlockPool> pool_;
+  BlockPool::Block block_;
+  std::size_t used_ = 0;
+};
+
+}  // namespace remotecl::server

@@ -1,0 +1,165 @@
+// Images and samplers, but for reads and writes of images.
+#include <array>
+#include <vector>
+
+#include "server/memory/pixels.h"
+#include "server/session/session.h"
+#include "server/util/protocol_error.h"
+
+namespace remotecl::server {
+namespace {
+
+using Sizes = std::array<std::size_t, 3>;
+
+Sizes sizes_of(const Extent& extent) { return {extent[0], extent[1], extent[2]}; }
+
+struct CopyPixelsCommand {
+  static constexpr bool kLong = false;
+
+  Place source, destination;
+  Sizes region;
+  std::uint64_t size;  // bytes
+
+  void keep(Session&) {}
+  cl_int issue(Issue& issue) {
+    const cl_command_queue queue = issue.queue.native();
+    cl_mem from = nullptr, to = nullptr;
+    cl_int error = source.memory->native(issue.queue.device(), from);
+    if (error == CL_SUCCESS) error = destination.memory->native(issue.queue.device(), to);
+    if (error != CL_SUCCESS) return error;
+    return copy_pixels(queue, source, from, destination, to, region, size,
+                       {issue.wait_count(), issue.wait_list(), issue.out()});
+  }
+};
+
+struct FillImageCommand {
+  static constexpr bool kLong = false;
+
+  Ref<Image> image;
+  Sizes origin, region;
+  std::array<std::uint32_t, 4> color;
+
+  void keep(Session&) {}
+  cl_int issue(Issue& issue) {
+    // It would take the daemon and everybody's sessions with it.
+    if (image->bytes() != nullptr && issue.queue.device().crashes_filling_buffer_images()) return CL_INVALID_OPERATION;
+    cl_mem memory = nullptr;
+    const cl_int error = image->native(issue.queue.device(), memory);
+    if (error != CL_SUCCESS) return error;
+    return clEnqueueFillImage(issue.queue.native(), memory, color.data(), origin.data(), region.data(),
+                              issue.wait_count(), issue.wait_list(), issue.out());
+  }
+};
+
+std::string in_use(const char* noun, ObjectId id) {
+  return std::string(noun) + " id " + std::to_string(id) + " cannot be used or is in use";
+}
+
+// Whether the pixels of an image made from a buffer lie in it.
+bool fits(const Buffer& buffer, const ImageShape& shape, std::uint64_t row_pitch) {
+  const std::uint64_t row = shape.width * shape.pixel;
+  if (shape.type == CL_MEM_OBJECT_IMAGE1D_BUFFER) return buffer.contains(0, row);
+  if (shape.type != CL_MEM_OBJECT_IMAGE2D || row_pitch < row) return false;
+  std::uint64_t end = 0;
+  if (__builtin_mul_overflow(row_pitch, shape.height - 1, &end) || __builtin_add_overflow(end, row, &end)) return false;
+  return buffer.contains(0, end);
+}
+
+}  // namespace
+
+// Commands that name an image that cannot be find no such image.
+void Session::handle(const CreateImage& message) {
+  const cl_image_format format{message.channel_order, message.channel_type};
+  const ImageShape shape{message.type,  pixel_size(message.channel_order, message.channel_type),
+                         message.width, message.height,
+                         message.depth, message.array_size};
+  if (!shape.packed_size()) return;
+  Ref<Buffer> buffer;
+  if (message.buffer != 0) {
+    buffer = Ref<Buffer>(buffers_.find(message.buffer));
+    if (!buffer || !fits(*buffer, shape, message.row_pitch)) return;
+  }
+  auto image = make_ref<Image>(shape, format, message.flags, buffer, buffer ? message.row_pitch : 0, counters_);
+  if (!images_.insert(message.image, std::move(image))) throw ProtocolError(in_use("image", message.image));
+}
+
+void Session::handle(const ReleaseImage& message) {
+  images_.take(message.image);
+  ++released_arguments_;
+}
+
+void Session::handle(const CreateSampler& message) {
+  auto sampler = make_ref<Sampler>(message.normalized_coordinates != 0 ? CL_TRUE : CL_FALSE, message.addressing_mode,
+                                   message.filter_mode);
+  if (!samplers_.insert(message.sampler, std::move(sampler))) throw ProtocolError(in_use("sampler", message.sampler));
+}
+
+void Session::handle(const ReleaseSampler& message) {
+  samplers_.take(message.sampler);
+  ++released_arguments_;
+}
+
+void Session::handle(const EnqueueCopyImage& message) {
+  Queue& on = queue(message.queue);
+  Event* event = issuer_.begin_event(message.event, on, false);
+  Ref<Image> source(images_.find(message.source)), destination(images_.find(message.destination));
+  if (!source || !destination) return issuer_.fail(on, event, CL_INVALID_MEM_OBJECT);
+  if (source->shape().pixel != destination->shape().pixel) return issuer_.fail(on, event, CL_IMAGE_FORMAT_MISMATCH);
+  if (!source->shape().contains(message.source_origin, message.region) ||
+      !destination->shape().contains(message.destination_origin, message.region)) {
+    return issuer_.fail(on, event, CL_INVALID_VALUE);
+  }
+  issuer_.submit(on, event, message.wait_list,
+                 CopyPixelsCommand{Place::of(source, message.source_origin, on.device()),
+                                   Place::of(destination, message.destination_origin, on.device()),
+                                   sizes_of(message.region), source->shape().packed_size(message.region)});
+}
+
+void Session::handle(const EnqueueFillImage& message) {
+  Queue& on = queue(message.queue);
+  Event* event = issuer_.begin_event(message.event, on, false);
+  Ref<Image> image(images_.find(message.image));
+  if (!image) return issuer_.fail(on, event, CL_INVALID_MEM_OBJECT);
+  if (!image->shape().contains(message.origin, message.region)) return issuer_.fail(on, event, CL_INVALID_VALUE);
+  issuer_.submit(on, event, message.wait_list,
+                 FillImageCommand{std::move(image), sizes_of(message.origin), sizes_of(message.region), message.color});
+}
+
+void Session::handle(const EnqueueCopyImageBuffer& message) {
+  Queue& on = queue(message.queue);
+  Event* event = issuer_.begin_event(message.event, on, false);
+  Ref<Image> image(images_.find(message.image));
+  Ref<Buffer> buffer(buffers_.find(message.buffer));
+  if (!image || !buffer) return issuer_.fail(on, event, CL_INVALID_MEM_OBJECT);
+  if (!image->shape().contains(message.origin, message.region)) return issuer_.fail(on, event, CL_INVALID_VALUE);
+  const std::uint64_t size = image->shape().packed_size(message.region);
+  if (!buffer->contains(message.offset, size)) return issuer_.fail(on, event, CL_INVALID_VALUE);
+  Place pixels = Place::of(image, message.origin, on.device()), bytes = Place::of(buffer, message.offset, on.device());
+  if (message.to_buffer == 0) std::swap(pixels, bytes);
+  issuer_.submit(on, event, message.wait_list,
+                 CopyPixelsCommand{std::move(pixels), std::move(bytes), sizes_of(message.region), size});
+}
+
+void Session::handle(const GetImageFormats& message) {
+  std::vector<cl_image_format> formats;
+  cl_int error = CL_SUCCESS;
+  const cl_context context = device(message.device).context(error);
+  cl_uint count = 0;
+  if (context != nullptr) {
+    error = clGetSupportedImageFormats(context, message.flags, message.type, 0, nullptr, &count);
+  }
+  if (error == CL_SUCCESS && count != 0) {
+    formats.resize(count);
+    error = clGetSupportedImageFormats(context, message.flags, message.type, count, formats.data(), nullptr);
+  }
+  std::vector<std::uint32_t> pairs;
+  if (error == CL_SUCCESS) {
+    for (const cl_image_format& format : formats) {
+      pairs.push_back(format.image_channel_order);
+      pairs.push_back(format.image_channel_data_type);
+    }
+  }
+  outbox_.add(ImageFormats{message.token, error, std::span<const std::uint32_t>(pairs)});
+}
+
+}  // namespace remotecl::server

@@ -1,0 +1,322 @@
+#include <cstring>
+#include <memory>
+
+#include "server/completion/completion_notifier.h"
+#include "server/memory/rect.h"
+#include "server/session/session.h"
+#include "server/transfer/bulk_commands.h"
+#include "server/transfer/direct_access.h"
+#include "server/transfer/kept_bytes.h"
+#include "server/transfer/limited_send.h"
+#include "server/util/protocol_error.h"
+
+namespace remotecl::server {
+namespace {
+
+class SmallWriteCommand {
+ public:
+  static constexpr bool kLong = false;
+
+  SmallWriteCommand(Region to, Bytes from) : region_(std::move(to)), data_(from) {}
+
+  void keep(Session& session) {
+    kept_ = std::make_shared<KeptBytes>(session.counters(), data_);
+    data_ = kept_->bytes();
+  }
+  cl_int issue(Issue& issue) {
+    if (std::byte* const to = direct_access(issue, region_)) {
+      std::memcpy(to, data_.data(), data_.size());
+      issue.ended_directly();
+      return CL_SUCCESS;
+    }
+    if (issue.queue.marks_slowly()) return issue_with_copy(issue);
+    const std::byte* from = issue.queue.stage(data_);
+    return region_.write(issue.queue.device(), issue.queue.native(), from, issue.wait_count(), issue.wait_list(),
+                         issue.out());
+  }
+
+ private:
+  Region region_;
+  Bytes data_;
+  std::shared_ptr<KeptBytes> kept_;
+
+  // A copy of its own, where one marker for many copies would cost more.
+  cl_int issue_with_copy(Issue& issue) {
+    auto copy = std::make_shared<std::vector<std::byte>>(data_.begin(), data_.end());
+    const cl_int error = region_.write(issue.queue.device(), issue.queue.native(), copy->data(), issue.wait_count(),
+                                       issue.wait_list(), &issue.native);
+    if (error == CL_SUCCESS) CompletionNotifier::notify_apart(issue.native, [copy](cl_int) {});
+    return error;
+  }
+};
+
+struct SmallReadCommand {
+  static constexpr bool kLong = false;
+
+  Session* session;
+  Region region;
+  TransferId transfer;
+  Outbox::Promise promise;
+
+  void keep(Session&) {}
+  cl_int issue(Issue& issue) {
+    if (const std::byte* const from = direct_access(issue, region)) {
+      session->outbox().add(ReadData{transfer, {from, region.size}});
+      issue.ended_directly();
+      return CL_SUCCESS;
+    }
+    const std::shared_ptr<std::byte[]> bytes = issue.queue.device().pinned_memory().take(region.size);
+    cl_event read = nullptr;
+    const cl_int error = region.read(issue.queue.device(), issue.queue.native(), bytes.get(), issue.wait_count(),
+                                     issue.wait_list(), &read);
+    if (error != CL_SUCCESS) return error;
+    if (issue.event != nullptr) issue.event->reported = true;
+    // In order, everything before the read has ended with it.
+    const std::uint64_t count = issue.queue.in_order() ? issue.queue.native_commands() + 1 : 0;
+    CompletionNotifier::notify(
+        read, *session,
+        [session = Ref<Session>(session), event = Ref<Event>(issue.event), progress = issue.queue.progress(), count,
+         bytes, size = region.size, id = transfer, queue = issue.queue.id(), read, promise = promise](cl_int status) {
+          progress->ended(count);
+          if (status == CL_COMPLETE) {
+            session->outbox().add(ReadData{id, {bytes.get(), size}});
+          } else {
+            session->outbox().add(CommandFailed{queue, event ? event->id : 0, status, id});
+          }
+          if (event) session->report_end(*event, status, read, read);
+          session->outbox().flush();
+        });
+    issue.native = read;
+    return CL_SUCCESS;
+  }
+};
+
+template <class Message>
+Region rect_of(Ref<Buffer> buffer, const Message& message, std::uint64_t size) {
+  Region region{std::move(buffer)};
+  region.is_rect = true;
+  region.size = size;
+  for (int i = 0; i < 3; ++i) {
+    region.origin[i] = message.origin[i];
+    region.extent[i] = message.region[i];
+  }
+  region.row_pitch = message.row_pitch;
+  region.slice_pitch = message.slice_pitch;
+  return region;
+}
+
+template <class Message>
+cl_int make_region(Ref<Buffer> buffer, const Message& message, Region& region) {
+  if (!buffer) return CL_INVALID_MEM_OBJECT;
+  if (message.size == 0 || !buffer->contains(message.offset, message.size)) return CL_INVALID_VALUE;
+  region = {std::move(buffer), false, message.offset, message.size};
+  return CL_SUCCESS;
+}
+
+template <class Message>
+cl_int make_rect(Ref<Buffer> buffer, const Message& message, Region& region) {
+  if (!buffer) return CL_INVALID_MEM_OBJECT;
+  const auto size = packed_size(message.region);
+  if (!size || !rect_inside(*buffer, message.origin, message.region, message.row_pitch, message.slice_pitch)) {
+    return CL_INVALID_VALUE;
+  }
+  region = rect_of(std::move(buffer), message, *size);
+  return CL_SUCCESS;
+}
+
+template <class Message>
+cl_int make_pixels(Ref<Image> image, const Message& message, Region& region) {
+  if (!image) return CL_INVALID_MEM_OBJECT;
+  if (!image->shape().contains(message.origin, message.region)) return CL_INVALID_VALUE;
+  region = {};
+  region.size = image->shape().packed_size(message.region);
+  for (int i = 0; i < 3; ++i) {
+    region.origin[i] = message.origin[i];
+    region.extent[i] = message.region[i];
+  }
+  region.image = std::move(image);
+  return CL_SUCCESS;
+}
+
+cl_int region_of(Ref<Buffer> buffer, const EnqueueRead& message, Region& region) {
+  return make_region(std::move(buffer), message, region);
+}
+cl_int region_of(Ref<Buffer> buffer, const EnqueueWrite& message, Region& region) {
+  return make_region(std::move(buffer), message, region);
+}
+cl_int region_of(Ref<Buffer> buffer, const EnqueueReadRect& message, Region& region) {
+  return make_rect(std::move(buffer), message, region);
+}
+cl_int region_of(Ref<Buffer> buffer, const EnqueueWriteRect& message, Region& region) {
+  return make_rect(std::move(buffer), message, region);
+}
+
+cl_int region_of(Ref<Image> image, const EnqueueReadImage& message, Region& region) {
+  return make_pixels(std::move(image), message, region);
+}
+cl_int region_of(Ref<Image> image, const EnqueueWriteImage& message, Region& region) {
+  return make_pixels(std::move(image), message, region);
+}
+
+template <class Object, class Message>
+void submit_read(Session& session, Issuer& issuer, Queue& queue, Event* event, Ref<Object> object,
+                 const Message& message) {
+  Region region;
+  const cl_int error = region_of(std::move(object), message, region);
+  if (error != CL_SUCCESS) return issuer.fail(queue, event, error, message.transfer);
+  if (region.size <= kInlineDataMax && !session.outbox().is_crowded()) {
+    Outbox::Promise promise = session.outbox().promise(region.size);
+    issuer.submit(queue, event, message.wait_list,
+                  SmallReadCommand{&session, std::move(region), message.transfer, std::move(promise)});
+  } else {
+    issuer.submit(queue, event, message.wait_list, BulkReadCommand{&session, std::move(region), message.transfer});
+  }
+}
+
+template <class Object, class Message>
+void submit_write(Session& session, Issuer& issuer, Queue& queue, Event* event, Ref<Object> object,
+                  const Message& message) {
+  Region region;
+  const cl_int error = region_of(std::move(object), message, region);
+  if (error != CL_SUCCESS) {
+    session.channel_of(queue).receiver().drop_push(message.transfer);
+    return issuer.fail(queue, event, error, message.transfer);
+  }
+  if (message.transfer != 0) {
+    issuer.submit(queue, event, message.wait_list,
+                  BulkWriteCommand{&session,
+                                   std::move(region),
+                                   message.transfer,
+                                   {},
+                                   session.begin_progress(message.transfer),
+                                   &session.channel_of(queue)});
+    return;
+  }
+  if (message.data.size() != region.size || message.data.size() > kInlineDataMax) {
+    throw ProtocolError("a write of " + std::to_string(region.size) + " bytes carries " +
+                        std::to_string(message.data.size()));
+  }
+  issuer.submit(queue, event, message.wait_list, SmallWriteCommand(std::move(region), message.data));
+}
+
+}  // namespace
+
+void Session::handle(const EnqueueRead& message) {
+  Queue& on = queue(message.queue);
+  Event* event = issuer_.begin_event(message.event, on, true);
+  Ref<Buffer> buffer(buffers_.find(message.buffer));
+  if (message.content_size == 0) return submit_read(*this, issuer_, on, event, std::move(buffer), message);
+  Ref<Buffer> content_size(buffers_.find(message.content_size));
+  Region region;
+  cl_int error = make_region(std::move(buffer), message, region);
+  if (!content_size || !content_size->contains(0, sizeof(std::uint64_t))) error = CL_INVALID_MEM_OBJECT;
+  if (error != CL_SUCCESS) return issuer_.fail(on, event, error, message.transfer);
+  issuer_.submit(on, event, message.wait_list,
+                 LimitedSendCommand{this, std::move(region), std::move(content_size), message.transfer});
+}
+
+void Session::handle(const EnqueueReadRect& message) {
+  Queue& on = queue(message.queue);
+  Event* event = issuer_.begin_event(message.event, on, true);
+  submit_read(*this, issuer_, on, event, Ref<Buffer>(buffers_.find(message.buffer)), message);
+}
+
+void Session::handle(const EnqueueWrite& message) {
+  Queue& on = queue(message.queue);
+  if (message.is_pushed != 0) channel_of(on).receiver().announce_push(message.transfer, message.size);
+  Event* event = issuer_.begin_event(message.event, on, message.transfer != 0);
+  submit_write(*this, issuer_, on, event, Ref<Buffer>(buffers_.find(message.buffer)), message);
+}
+
+void Session::handle(const EnqueueWriteRect& message) {
+  Queue& on = queue(message.queue);
+  Event* event = issuer_.begin_event(message.event, on, message.transfer != 0);
+  submit_write(*this, issuer_, on, event, Ref<Buffer>(buffers_.find(message.buffer)), message);
+}
+
+void Session::handle(const EnqueueReadImage& message) {
+  Queue& on = queue(message.queue);
+  Event* event = issuer_.begin_event(message.event, on, true);
+  submit_read(*this, issuer_, on, event, Ref<Image>(images_.find(message.image)), message);
+}
+
+void Session::handle(const EnqueueWriteImage& message) {
+  Queue& on = queue(message.queue);
+  Event* event = issuer_.begin_event(message.event, on, message.transfer != 0);
+  submit_write(*this, issuer_, on, event, Ref<Image>(images_.find(message.image)), message);
+}
+
+// Takes what is native of a transfer; the session's lock is held.
+void Session::end_transfer(Transfer& transfer) {
+  cl_event native = nullptr;
+  cl_int error = transfer.error();
+  if (error == CL_SUCCESS) error = transfer.finish(&native);
+  transfer.ended(error);
+  progress_.erase(transfer.id());
+  if (error != CL_SUCCESS) {
+    issuer_.fail(transfer.queue(), transfer.event(), error, transfer.id());
+  } else if (native == nullptr) {
+    if (transfer.event() != nullptr) issuer_.finish(*transfer.event());
+  } else {
+    transfer.queue().count_native_command();
+    issuer_.touch(transfer.queue());
+    if (Event* event = transfer.event(); event != nullptr && event->trace.number != 0 && transfer.first() != nullptr) {
+      event->first = transfer.first();
+      clRetainEvent(event->first);
+    }
+    if (transfer.event() != nullptr) transfer.event()->reported = true;
+    // The callback keeps the transfer, whose memory the driver may still be reading.
+    CompletionNotifier::notify(
+        native, *this, [session = Ref<Session>(this), kept = Ref<Transfer>(&transfer), native](cl_int status) {
+          if (kept->event() == nullptr) return;
+          session->report_end(*kept->event(), status, kept->first() != nullptr ? kept->first() : native, native);
+          session->outbox().flush();
+        });
+    issuer_.accepted(transfer.queue(), transfer.event(), native);
+  }
+  issuer_.finish_hold(transfer.hold());
+}
+
+Ref<TransferProgress> Session::begin_progress(TransferId transfer) {
+  auto progress = make_ref<TransferProgress>();
+  if (!progress_.emplace(transfer, progress).second) {
+    throw ProtocolError("transfer id " + std::to_string(transfer) + " is in use");
+  }
+  return progress;
+}
+
+void Session::forget_progress(TransferId transfer) { progress_.erase(transfer); }
+
+Ref<TransferProgress> Session::find_progress(TransferId transfer) {
+  const auto at = progress_.find(transfer);
+  if (at == progress_.end()) return nullptr;
+  if (!at->second->ended()) return at->second;
+  progress_.erase(at);
+  return nullptr;
+}
+
+void Session::finish_transfer(Transfer& transfer) {
+  {
+    LeavingLock lock(mutex_);
+    if (closed_) return;
+    end_transfer(transfer);
+    settle();
+  }
+  outbox_.flush();
+}
+
+void Session::finish_transfer_with(Ref<IncomingTransfer> transfer, std::shared_ptr<std::byte[]> bytes) {
+  later([this, transfer, bytes] {
+    transfer->take(bytes);
+    end_transfer(*transfer);
+  });
+}
+
+void Session::fail_transfer(Ref<Transfer> transfer, cl_int error) {
+  later([this, transfer, error] {
+    transfer->set_error(error);
+    end_transfer(*transfer);
+  });
+}
+
+}  // namespace remotecl::server

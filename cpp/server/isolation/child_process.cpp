@@ -1,0 +1,91 @@
+#include "server/isolation/child_process.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+
+#include "fmt/format.h"
+#include "server/isolation/session_environment.h"
+
+namespace remotecl::server {
+namespace {
+
+// Signals that are meant for the daemon, and come to all of its group, are the daemon's to act on.
+sigset_t blocked_signals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGTERM);
+  return signals;
+}
+
+std::vector<char*> pointers_to(std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (std::string& text : texts) pointers.push_back(text.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+}  // namespace
+
+std::string ProcessEnd::text() const {
+  if (signal != 0) return fmt::format("was ended by signal {} ({})", signal, ::strsignal(signal));
+  return fmt::format("ended by itself with exit code {}", exit_code);
+}
+
+ChildProcess::ChildProcess(const ProcessCommand& command) : ChildProcess(command, SessionChannel::make()) {}
+
+ChildProcess::ChildProcess(const ProcessCommand& command, std::pair<SessionChannel, SessionChannel> ends)
+    : channel_(std::move(ends.first)) {
+  std::vector<std::string> arguments = command.arguments;
+  arguments.insert(arguments.end(), {"--session-folder", folder_.path()});
+  std::vector<std::string> environment = session_environment(folder_.path());
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(&files, ends.second.descriptor(), kChannelDescriptor);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  const sigset_t blocked = blocked_signals();
+  posix_spawnattr_setsigmask(&attributes, &blocked);
+  // A group of its own, which it cannot leave: see filter_system_calls().
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
+  const int error = ::posix_spawn(&id_, command.program.c_str(), &files, &attributes, pointers_to(arguments).data(),
+                                  pointers_to(environment).data());
+  posix_spawnattr_destroy(&attributes);
+  posix_spawn_file_actions_destroy(&files);
+  if (error != 0) {
+    throw std::system_error(error, std::system_category(), "cannot start " + command.program);
+  }
+}
+
+void ChildProcess::kill() {
+  MutexLock lock(mutex_);
+  if (!end_) ::kill(id_, SIGKILL);
+}
+
+ProcessEnd ChildProcess::end() {
+  {
+    MutexLock lock(mutex_);
+    if (end_) return *end_;
+    ::kill(id_, SIGKILL);  // one that is ending for another reason keeps it
+  }
+  siginfo_t info{};
+  // While its number cannot be given to another process, or group.
+  while (::waitid(P_PID, static_cast<id_t>(id_), &info, WEXITED | WNOWAIT) != 0 && errno == EINTR) {
+  }
+  ::kill(-id_, SIGKILL);
+  MutexLock lock(mutex_);
+  while (::waitid(P_PID, static_cast<id_t>(id_), &info, WEXITED) != 0 && errno == EINTR) {
+  }
+  end_ = info.si_code == CLD_EXITED ? ProcessEnd{0, info.si_status} : ProcessEnd{info.si_status, 0};
+  return *end_;
+}
+
+}  // namespace remotecl::server

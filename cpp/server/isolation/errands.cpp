@@ -1,0 +1,57 @@
+#include "server/isolation/errands.h"
+
+#include <utility>
+
+#include "runtime/transport/connection.h"
+
+namespace remotecl::server {
+
+std::uint64_t Errands::begin() {
+  MutexLock lock(mutex_);
+  answers_[++last_];
+  return last_;
+}
+
+Errands::Answer Errands::await(std::uint64_t number, bool is_sent) {
+  MutexLock lock(mutex_);
+  while (is_sent && !stopped_ && !answers_[number].is_there) changed_.wait(mutex_);
+  Answer answer = std::move(answers_[number]);
+  answers_.erase(number);
+  return answer;
+}
+
+int Errands::connect(const Address& address, std::chrono::milliseconds timeout) {
+  const std::uint64_t number = begin();
+  const auto timeout_ms = static_cast<std::uint32_t>(timeout.count());
+  Answer answer =
+      await(number, channel_.send(ChannelWord::kDial, DialWords{number, address.host, address.port, timeout_ms}));
+  if (answer.descriptor.valid()) return answer.descriptor.release();
+  throw ConnectionError(!answer.failure.empty() ? answer.failure
+                                                : "cannot connect to " + address.text() + ": the server is ending");
+}
+
+int Errands::open(const SharedMemoryOffer& offer) {
+  const std::uint64_t number = begin();
+  const OpenWords words{number, offer.process, offer.descriptor, offer.cookie};
+  return await(number, channel_.send(ChannelWord::kOpen, words)).descriptor.release();
+}
+
+void Errands::done(SessionChannel::Packet packet) {
+  DoneWords words;
+  if (!packet.read(words)) return;
+  MutexLock lock(mutex_);
+  const auto at = answers_.find(words.number);
+  if (at == answers_.end()) return;
+  at->second.is_there = true;
+  at->second.failure = words.failure;
+  if (!packet.descriptors.empty()) at->second.descriptor = std::move(packet.descriptors.front());
+  changed_.notify_all();
+}
+
+void Errands::stop() {
+  MutexLock lock(mutex_);
+  stopped_ = true;
+  changed_.notify_all();
+}
+
+}  // namespace remotecl::server

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "runtime/base/mutex.h"
+#include "runtime/transport/shm/shared_memory_segment.h"
+#include "server/isolation/session_channel.h"
+
+namespace remotecl::server {
+
+// What the daemon does for a session's process, which may not do it itself: connecting to other servers, and opening
+// memory that a client or another server offers to share. Any thread but that which receives from the channel.
+class Errands {
+ public:
+  explicit Errands(SessionChannel& channel) : channel_(channel) {}
+
+  // A connected socket. Throws ConnectionError.
+  int connect(const Address& address, std::chrono::milliseconds timeout) EXCLUDES(mutex_);
+  // -1: nobody offers that.
+  int open(const SharedMemoryOffer& offer) EXCLUDES(mutex_);
+
+  // On the channel's thread: an answer, or that there will be none any more.
+  void done(SessionChannel::Packet packet) EXCLUDES(mutex_);
+  void stop() EXCLUDES(mutex_);
+
+ private:
+  struct Answer {
+    bool is_there = false;
+    std::string failure;
+    Descriptor descriptor;
+  };
+
+  std::uint64_t begin() EXCLUDES(mutex_);
+  Answer await(std::uint64_t number, bool is_sent) EXCLUDES(mutex_);
+
+  SessionChannel& channel_;
+  Mutex mutex_;
+  ConditionVariable changed_;
+  bool stopped_ GUARDED_BY(mutex_) = false;
+  std::uint64_t last_ GUARDED_BY(mutex_) = 0;
+  std::map<std::uint64_t, Answer> answers_ GUARDED_BY(mutex_);  // also those that are awaited
+};
+
+}  // namespace remotecl::server

@@ -1,0 +1,148 @@
+#include "server/isolation/session_environment.h"
+
+#include <pwd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string_view>
+
+namespace remotecl::server {
+namespace fs = std::filesystem;
+namespace {
+
+// Of names. What is not here is not passed on.
+constexpr auto kPassedOn = std::to_array<std::string_view>({"PATH=",    "LANG=",     "LC_",
+                                                            "TZ=",      "LD_",       "OCL_",
+                                                            "OPENCL_",  "OPEN_CL_",  "CL_",
+                                                            "POCL_",    "PYOPENCL_", "CUDA_",
+                                                            "NVIDIA_",  "NV_",       "__GL_",
+                                                            "HSA_",     "ROC_",      "AMD_",
+                                                            "GPU_",     "HIP_",      "ZE_",
+                                                            "SYCL_",    "NEO",       "IGC_",
+                                                            "INTEL_",   "LIBVA_",    "MESA_",
+                                                            "RUSTICL_", "LIBGL_",    "GALLIUM_",
+                                                            "LP_",      "CLVK_",     "VK_",
+                                                            "OMP_",     "TBB_",      "HWLOC_",
+                                                            "LLVM_",    "MALLOC_",   "GLIBC_TUNABLES=",
+                                                            "ASAN_",    "TSAN_",     "UBSAN_",
+                                                            "LSAN_",    "REMOTECL_"});
+// Which say where somebody's secrets are.
+constexpr auto kKept = std::to_array<std::string_view>({"REMOTECL_SERVERS="});
+
+bool begins_with_one(std::string_view text, const auto& prefixes) {
+  return std::any_of(prefixes.begin(), prefixes.end(),
+                     [text](std::string_view each) { return text.starts_with(each); });
+}
+
+std::vector<std::string> folders_of(const std::string& folder) {
+  return {"HOME=" + folder, "TMPDIR=" + folder, "XDG_CACHE_HOME=" + folder + "/cache",
+          "POCL_CACHE_DIR=" + folder + "/cache/pocl", "CUDA_CACHE_PATH=" + folder + "/cache/cuda",
+          // hwloc, on which PoCL stands, wants to open the root of all files. This one has /proc and /sys only.
+          "HWLOC_FSROOT=" + folder + "/root", "HWLOC_THISSYSTEM=1"};
+}
+
+std::string setting(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+std::vector<std::string> split(const std::string& list) {
+  std::vector<std::string> parts;
+  for (std::size_t at = 0; at < list.size();) {
+    const std::size_t end = std::min(list.find(':', at), list.size());
+    if (end != at) parts.push_back(list.substr(at, end - at));
+    at = end + 1;
+  }
+  return parts;
+}
+
+fs::path real_path(const fs::path& path) {
+  std::error_code error;
+  const fs::path real = fs::canonical(path, error);
+  return error ? fs::path() : real;
+}
+
+bool lies_in(const fs::path& path, const fs::path& folder) {
+  return std::mismatch(folder.begin(), folder.end(), path.begin(), path.end()).first == folder.end();
+}
+
+bool is_too_much(const fs::path& folder) {
+  const passwd* const account = ::getpwuid(::getuid());
+  const fs::path homes[] = {real_path(setting("HOME")), real_path(account == nullptr ? "" : account->pw_dir), "/tmp"};
+  return std::any_of(std::begin(homes), std::end(homes),
+                     [&folder](const fs::path& home) { return !home.empty() && lies_in(home, folder); });
+}
+
+// Packages of Python put a driver's parts into several folders.
+fs::path package_folder(const fs::path& folder) {
+  fs::path path;
+  for (const fs::path& part : folder) {
+    path /= part;
+    if (part == "site-packages" || part == "dist-packages") return path;
+  }
+  return folder;
+}
+
+void add_folder(std::vector<std::string>& paths, const fs::path& folder) {
+  const fs::path real = real_path(folder);
+  if (!real.empty() && !is_too_much(real)) paths.push_back(real.string());
+}
+
+void add_library(std::vector<std::string>& paths, const fs::path& library) {
+  const fs::path real = real_path(library);
+  if (real.empty() || !library.is_absolute()) return;
+  paths.push_back(real.string());
+  add_folder(paths, package_folder(real.parent_path()));
+}
+
+void add_registration(std::vector<std::string>& paths, const fs::path& file) {
+  std::ifstream lines(file);
+  std::string library;
+  if (std::getline(lines, library)) add_library(paths, library);
+  paths.push_back(file.string());
+}
+
+}  // namespace
+
+std::vector<std::string> session_environment(const std::string& folder) {
+  std::vector<std::string> environment = folders_of(folder);
+  std::vector<std::string> names;
+  for (const std::string& each : environment) names.push_back(each.substr(0, each.find('=') + 1));
+  for (char** at = environ; *at != nullptr; ++at) {
+    if (begins_with_one(*at, kPassedOn) && !begins_with_one(*at, kKept) && !begins_with_one(*at, names)) {
+      environment.emplace_back(*at);
+    }
+  }
+  return environment;
+}
+
+std::vector<std::string> driver_paths() {
+  std::vector<std::string> paths;
+  for (const char* const name : {"OCL_ICD_VENDORS", "OPENCL_VENDOR_PATH"}) {
+    const std::string place = setting(name);
+    std::error_code error;
+    if (!place.starts_with('/')) continue;
+    paths.push_back(place);
+    if (fs::path(place).extension() == ".icd") add_registration(paths, place);
+    for (fs::directory_iterator at(place, error), end; !error && at != end; at.increment(error)) {
+      if (at->path().extension() == ".icd") add_registration(paths, at->path());
+    }
+  }
+  std::error_code error;
+  for (fs::directory_iterator at("/etc/OpenCL/vendors", error), end; !error && at != end; at.increment(error)) {
+    if (at->path().extension() == ".icd") add_registration(paths, at->path());
+  }
+  for (const char* const name : {"OCL_ICD_FILENAMES", "LD_PRELOAD"}) {
+    for (const std::string& library : split(setting(name))) add_library(paths, library);
+  }
+  for (const std::string& folder : split(setting("LD_LIBRARY_PATH"))) add_folder(paths, folder);
+  std::sort(paths.begin(), paths.end());
+  paths.erase(std::unique(paths.begin(), paths.end()), paths.end());
+  return paths;
+}
+
+}  // namespace remotecl::server

@@ -1,0 +1,176 @@
+#include "server/isolation/session_process.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "runtime/transport/tcp/tcp.h"
+#include "server/isolation/child_process.h"
+#include "server/isolation/errands.h"
+#include "server/isolation/session_channel.h"
+#include "server/session/session_host.h"
+#include "server/status/load_sampler.h"
+#include "server/util/log.h"
+
+namespace remotecl::server {
+namespace {
+
+const Address kDaemon{"127.0.0.1", 0};  // which sees everything
+
+// One session, as the daemon says on the channel. The channel's thread hands each connection to a thread of its own.
+class SessionProcess {
+ public:
+  SessionProcess(SessionChannel& channel, Errands& errands, NativeDriver& driver, const PeerRules& peers)
+      : channel_(channel), errands_(errands), driver_(driver), peers_(peers) {}
+
+  // `failures` of contain(), in lines.
+  void run(std::string_view failures) {
+    channel_.send(ChannelWord::kReady, ReadyWords{failures});
+    while (auto packet = channel_.receive()) take(*packet);
+    // The daemon ends, or has ended.
+    errands_.stop();
+    if (!host_) std::_Exit(0);
+    host_->close();
+    session_.join();
+  }
+
+ private:
+  void take(SessionChannel::Packet& packet) {
+    if (packet.word == ChannelWord::kBegin && !host_) return begin(std::move(packet));
+    if (!host_) return;
+    if (packet.word == ChannelWord::kFurther) further(std::move(packet));
+    if (packet.word == ChannelWord::kAsk) answer(packet);
+    if (packet.word == ChannelWord::kDone) errands_.done(std::move(packet));
+    if (packet.word == ChannelWord::kKick) kick(packet);
+  }
+
+  // Empty when there are too many connections whose other side has not proved who it is.
+  std::optional<Arrival> arrival(const GuestWords& words, Descriptor& socket) {
+    auto connection = tcp::adopt(socket.release());
+    auto place = greetings_.enter(*connection, words.from());
+    if (!place) return std::nullopt;
+    return Arrival{std::move(connection), std::move(*place), words.deadline(), words.from(), words.hello};
+  }
+
+  void begin(SessionChannel::Packet packet) {
+    BeginWords words;
+    if (!packet.read(words) || packet.descriptors.size() != 3) return;
+    // What a driver does not end its process does.
+    host_ = std::make_unique<SessionHost>(driver_, refusals_, words.epoch, peers_, [this](Session&) { end(); });
+    session_ = std::thread([this, packet = std::move(packet)]() mutable { serve(packet); });
+  }
+
+  void serve(SessionChannel::Packet& packet) {
+    BeginWords words;
+    packet.read(words);
+    const LogScope scope(words.session);
+    auto guest = arrival(words.guest, packet.descriptors[0]);
+    auto granted = grant(words, std::move(packet.descriptors[1]), std::move(packet.descriptors[2]));
+    guest->place.leave();
+    host_->serve_session(*guest, {words.session, words.secret, words.shown, words.features}, std::move(granted));
+    end();
+  }
+
+  [[noreturn]] void end() {
+    tell(ChannelWord::kEnded, UINT64_MAX, LoadSampler::kPatience);
+    flush_log();
+    // What the driver would do at its end is of no use to anybody, and may take long.
+    std::_Exit(0);
+  }
+
+  void kick(const SessionChannel::Packet& packet) {
+    KickWords words;
+    if (packet.read(words)) host_->kick(words.session, nullptr, std::string(words.text));
+  }
+
+  std::unique_ptr<Grant> grant(const BeginWords& words, Descriptor user_counters, Descriptor own_counters) {
+    const std::size_t devices = driver_.devices().size();
+    Limits of_session = words.of_session.limits();
+    of_session.devices.emplace();
+    for (std::size_t i = 0; i < words.devices.size(); ++i) of_session.devices->push_back(words.devices[i]);
+    auto user = make_ref<User>(std::string(words.user), words.of_user.limits(), devices,
+                               make_ref<Counters>(User::counters_of_user(devices), std::move(user_counters)));
+    user->begin_session();
+    return std::make_unique<Grant>(std::move(user), of_session, driver_,
+                                   make_ref<Counters>(MemoryQuota::counters(devices), std::move(own_counters)));
+  }
+
+  void further(SessionChannel::Packet packet) {
+    std::thread([this, packet = std::move(packet)]() mutable {
+      GuestWords words;
+      if (!packet.read(words) || packet.descriptors.size() != 1) return;
+      auto guest = arrival(words, packet.descriptors[0]);
+      if (!guest) return;
+      try {
+        host_->serve_further(*guest);
+      } catch (const std::exception& error) {
+        log_error("a connection ended: {}", error.what());
+      }
+    }).detach();
+  }
+
+  void answer(const SessionChannel::Packet& packet) {
+    AskWords words;
+    if (packet.read(words)) tell(ChannelWord::kReport, words.number, std::chrono::seconds(words.patience_s));
+  }
+
+  void tell(ChannelWord word, std::uint64_t number, std::chrono::seconds patience) {
+    channel_.send(word, ReportWords{number, encode(host_->report(kDaemon, patience))});
+  }
+
+  SessionChannel& channel_;
+  Errands& errands_;
+  NativeDriver& driver_;
+  const PeerRules& peers_;
+  Refusals refusals_;
+  Greetings greetings_;
+  std::unique_ptr<SessionHost> host_;
+  std::thread session_;
+};
+
+// Nothing of the daemon's but its log and the channel. What the driver writes to standard output while nobody takes it
+// for the client is nobody's.
+void close_all_else() {
+  const Descriptor nowhere(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+  ::dup2(nowhere.get(), STDOUT_FILENO);
+  ::syscall(SYS_close_range, static_cast<unsigned>(ChildProcess::kChannelDescriptor + 1), ~0u, 0u);
+  ::fcntl(ChildProcess::kChannelDescriptor, F_SETFD, FD_CLOEXEC);
+}
+
+// What costs a processor's driver a moment, and a GPU's driver memory of the device.
+void make_contexts(const NativeDriver& driver) {
+  cl_int error = CL_SUCCESS;
+  for (const auto& device : driver.devices()) {
+    if (device->maps_in_place()) device->context(error);
+  }
+}
+
+}  // namespace
+
+int run_session_process(std::string_view devices, const Containment& containment, const PeerRules& peers) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  ::prctl(PR_SET_NAME, "remotecl-session");
+  close_all_else();
+  std::string failures;
+  for (const std::string& failure : contain(containment)) failures += failure + "\n";
+  SessionChannel channel{Descriptor(ChildProcess::kChannelDescriptor)};
+  Errands errands(channel);
+  tcp::connect_through([&errands](const Address& to, auto timeout) { return errands.connect(to, timeout); });
+  SharedMemorySegment::find_through([&errands](const SharedMemoryOffer& offer) { return errands.open(offer); });
+  NativeDriver driver(devices);
+  make_contexts(driver);
+  SessionProcess(channel, errands, driver, peers).run(failures);
+  return 0;
+}
+
+}  // namespace remotecl::server

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+
+#include "server/memory/memory.h"
+#include "server/memory/svm_memory.h"
+
+namespace remotecl::server {
+
+// A client's buffer or sub-buffer.
+class Buffer final : public Memory {
+ public:
+  Buffer(std::uint64_t flags, std::uint64_t size, Ref<SessionCounters> counters);
+  Buffer(const Ref<Buffer>& parent, std::uint64_t flags, std::uint64_t offset, std::uint64_t size);
+  Buffer(Ref<SvmMemory> svm, std::uint64_t flags, std::uint64_t size, Ref<SessionCounters> counters);
+
+  std::uint64_t size() const { return size_; }
+  // True when `size` bytes at `offset` lie in the buffer.
+  bool contains(std::uint64_t offset, std::uint64_t size) const { return size <= size_ && offset <= size_ - size; }
+  // What a copy of a rectangle or of pixels on `device` names in its place: the buffer that it is a part of, where the
+  // driver would crash, with `offset` in that.
+  Ref<Buffer> copied(const Device& device, std::uint64_t& offset);
+  // The shared virtual memory that it lies in, or null.
+  const SvmMemory* svm() const { return svm_.get(); }
+
+ private:
+  cl_int make(Device& device, Native& native) override;
+
+  const Ref<SvmMemory> svm_;
+  const std::uint64_t flags_;
+  const std::uint64_t offset_ = 0;      // in the parent
+  const std::uint64_t svm_offset_ = 0;  // in svm_
+  const std::uint64_t size_;
+};
+
+}  // namespace remotecl::server

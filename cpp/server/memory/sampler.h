@@ -1,0 +1,29 @@
+#pragma once
+
+#include <map>
+
+#include "runtime/base/ref_counted.h"
+#include "server/completion/cl.h"
+#include "server/driver/device.h"
+
+namespace remotecl::server {
+
+// A client's sampler: a native one for each device, made when that device first needs it. Owned by the session's
+// table and by commands in flight. Needs the session's lock.
+class Sampler final : public RefCounted {
+ public:
+  Sampler(cl_bool normalized_coordinates, cl_addressing_mode addressing, cl_filter_mode filter)
+      : normalized_coordinates_(normalized_coordinates), addressing_(addressing), filter_(filter) {}
+  ~Sampler() override;
+
+  // The sampler on `device`, still owned by this object.
+  cl_int native(Device& device, cl_sampler& sampler);
+
+ private:
+  const cl_bool normalized_coordinates_;
+  const cl_addressing_mode addressing_;
+  const cl_filter_mode filter_;
+  std::map<const Device*, cl_sampler> native_;
+};
+
+}  // namespace remotecl::server

@@ -1,0 +1,87 @@
+#include "server/peer/peer_inbox.h"
+
+#include "server/session/session.h"
+#include "server/transfer/kept_bytes.h"
+
+namespace remotecl::server {
+
+PeerInbox::PeerInbox(Session& session) : session_(session), held_(session.counters()) {}
+
+std::shared_ptr<PeerArrival> PeerInbox::await(TransferId transfer) {
+  if (const auto at = early_.find(transfer); at != early_.end()) {
+    std::shared_ptr<PeerArrival> arrival = std::move(at->second);
+    early_.erase(at);
+    count_unmatched();
+    return arrival;
+  }
+  auto arrival = std::make_shared<PeerArrival>();
+  arrival->awaited = session_.issuer().expect_hidden();
+  if (!awaited_.emplace(transfer, arrival).second) {
+    throw ProtocolError("transfer id " + std::to_string(transfer) + " is in use");
+  }
+  return arrival;
+}
+
+void PeerInbox::discard(TransferId transfer) {
+  if (early_.erase(transfer) != 0) return;
+  discarded_.insert(transfer);
+  count_unmatched();
+}
+
+bool PeerInbox::awaits(TransferId transfer) const { return awaited_.contains(transfer); }
+
+std::shared_ptr<PeerArrival> PeerInbox::arrival_of(TransferId transfer) {
+  if (discarded_.erase(transfer) != 0) return nullptr;
+  if (const auto at = awaited_.find(transfer); at != awaited_.end()) {
+    std::shared_ptr<PeerArrival> arrival = std::move(at->second);
+    awaited_.erase(at);
+    return arrival;
+  }
+  auto& arrival = early_.emplace(transfer, std::make_shared<PeerArrival>()).first->second;
+  count_unmatched();
+  return arrival;
+}
+
+void PeerInbox::count_unmatched() {
+  constexpr std::uint64_t kEarlySize = 128, kDiscardedSize = 64;  // about
+  held_.follow(early_.size() * kEarlySize + discarded_.size() * kDiscardedSize);
+}
+
+void PeerInbox::wake(PeerArrival& arrival) {
+  if (arrival.awaited != 0) session_.issuer().finish_hold(std::exchange(arrival.awaited, 0));
+}
+
+void PeerInbox::arrived(TransferId transfer, std::int32_t status, Bytes data) {
+  // First, because it may be refused: then the command still waits, for the end of the link.
+  std::shared_ptr<KeptBytes> bytes;
+  if (status == 0 && !discarded_.contains(transfer)) bytes = std::make_shared<KeptBytes>(session_.counters(), data);
+  const std::shared_ptr<PeerArrival> arrival = arrival_of(transfer);
+  if (!arrival) return;
+  arrival->status = status;
+  arrival->bytes = std::move(bytes);
+  wake(*arrival);
+}
+
+void PeerInbox::announced(TransferId transfer, std::uint64_t size) {
+  const std::shared_ptr<PeerArrival> arrival = arrival_of(transfer);
+  if (!arrival) return;
+  arrival->announced = size;
+  wake(*arrival);
+}
+
+void PeerInbox::fail_all(std::int32_t status) {
+  for (auto& [transfer, arrival] : awaited_) {
+    arrival->status = status;
+    session_.issuer().finish_hold(std::exchange(arrival->awaited, 0));
+  }
+  clear();
+}
+
+void PeerInbox::clear() {
+  awaited_.clear();
+  early_.clear();
+  discarded_.clear();
+  count_unmatched();
+}
+
+}  // namespace remotecl::server

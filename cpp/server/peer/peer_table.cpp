@@ -1,0 +1,307 @@
+#include "server/peer/peer_table.h"
+
+#include <algorithm>
+
+#include "runtime/crypto/secret.h"
+#include "runtime/handshake/dialer.h"
+#include "runtime/handshake/handshake.h"
+#include "runtime/handshake/stripes.h"
+#include "runtime/transport/stream/striped_connection.h"
+#include "runtime/transport/tcp/resolver.h"
+#include "runtime/transport/tcp/tcp.h"
+#include "server/session/session.h"
+#include "server/util/log.h"
+#include "server/util/protocol_error.h"
+
+namespace remotecl::server {
+namespace {
+
+// Of an address where no server has answered yet; others may be tried after it. Enough for the client's AcceptPeer to
+// come to the server there.
+constexpr std::chrono::milliseconds kStrangerTimeout{3000};
+
+std::chrono::milliseconds left_until(Deadline deadline) {
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+  return std::clamp(left, std::chrono::milliseconds(1), kStrangerTimeout);
+}
+
+ServerName name_of(const PeerTable::Attempt& attempt, const Address& address) {
+  return {address, {}, {attempt.pin, {}, {}, {}}};
+}
+
+}  // namespace
+
+// A connection that stop() ends as long as this lives.
+class PeerTable::Approach {
+ public:
+  Approach(PeerTable& table, Connection& connection) : table_(table), connection_(connection) {
+    MutexLock lock(table_.mutex_);
+    if (table_.stopped_) throw ConnectionError("the session ends");
+    table_.greeting_.insert(&connection_);
+  }
+  ~Approach() {
+    MutexLock lock(table_.mutex_);
+    table_.greeting_.erase(&connection_);
+  }
+  Approach(const Approach&) = delete;
+  Approach& operator=(const Approach&) = delete;
+
+ private:
+  PeerTable& table_;
+  Connection& connection_;
+};
+
+void PeerTable::accept(PeerId peer, LinkId link, const Secret& secret) {
+  MutexLock lock(mutex_);
+  Peer& entry = peers_[peer];
+  entry.accepted = link;
+  entry.secret = secret;
+  entry.accepts = true;
+  entry.gone = false;
+  entry.control = {};
+  entry.bulk = {};
+  accepts_more_.notify_all();
+}
+
+std::optional<PeerTable::Invited> PeerTable::find(const Hello& hello, Deadline deadline) {
+  MutexLock lock(mutex_);
+  for (;;) {
+    if (stopped_) return std::nullopt;
+    for (const auto& [id, peer] : peers_) {
+      if (peer.accepts && same_secret(connecting_proof(peer.secret, hello), hello.secret)) {
+        return Invited{id, peer.secret};
+      }
+    }
+    if (accepts_more_.wait_until(mutex_, deadline) == std::cv_status::timeout) return std::nullopt;
+  }
+}
+
+void PeerTable::attach(const Invited& invited, Role role, PeerEnd end, const Address& from) {
+  MutexLock lock(mutex_);
+  Peer& entry = peers_[invited.peer];
+  if (stopped_ || !entry.accepts || !same_secret(entry.secret, invited.secret)) return;
+  (role == Role::kPeerControl ? entry.control : entry.bulk) = std::move(end);
+  if (entry.control.connection == nullptr || entry.bulk.connection == nullptr) return;
+  entry.accepts = false;
+  begin(invited.peer, entry.accepted, from.host,
+        make_ref<PeerLink>(session_, invited.peer, entry.accepted, invited.secret, std::move(entry.control),
+                           std::move(entry.bulk)));
+}
+
+std::vector<OpenStream> PeerTable::streams(Role role) {
+  MutexLock lock(mutex_);
+  std::vector<OpenStream> streams;
+  for (const auto& [id, peer] : peers_) {
+    ResumableConnection* const stream = peer.link && !peer.link->lost() ? peer.link->stream(role) : nullptr;
+    if (stream != nullptr) streams.push_back({peer.link->secret(), stream, peer.link});
+  }
+  return streams;
+}
+
+void PeerTable::begin(PeerId peer, LinkId id, const std::string& address, Ref<PeerLink> made) {
+  Peer& entry = peers_[peer];
+  entry.address = address;
+  Ref<PeerLink>& link = entry.link;
+  if (link) {
+    entry.past += link->traffic();
+    link->close();
+    formers_.push_back(link);
+    connectors_.post([this, former = link] { end(former); });
+  }
+  link = std::move(made);
+  // Before the link can say that it has ended.
+  session_.outbox().send(PeerState{peer, id, 1, {}});
+  link->start();
+  const LogScope scope(session_.id());
+  log_info("linked to peer {}", peer);
+}
+
+void PeerTable::end(const Ref<PeerLink>& former) {
+  former->stop();
+  MutexLock lock(mutex_);
+  std::erase(formers_, former);
+}
+
+void PeerTable::connect(Attempt attempt) {
+  {
+    MutexLock lock(mutex_);
+    if (attempts_ >= kPeersMax) throw ProtocolError("too many peers are being connected to");
+    ++attempts_;
+    peers_[attempt.peer].gone = false;
+  }
+  connectors_.post([this, attempt = std::move(attempt)] {
+    try_addresses(attempt);
+    MutexLock lock(mutex_);
+    --attempts_;
+  });
+}
+
+PeerEnd PeerTable::open(const Attempt& attempt, const Address& number, Role role, Deadline deadline) {
+  const Dialer dialer(name_of(attempt, number));
+  const bool is_bulk = role == Role::kPeerBulk;
+  std::uint64_t features = is_bulk ? bulk_features() | stripes_features() : 0;
+  if (session_.window().count() != 0) features |= kFeatureResumable;
+  std::unique_ptr<Connection> connection;
+  std::optional<Approach> approach;
+  try {
+    connection = dialer.open(left_until(deadline));
+    approach.emplace(*this, *connection);
+    dialer.secure(*connection, deadline);
+  } catch (const ConnectionError& error) {
+    throw NoServer(error.what());
+  }
+  const auto greet = is_bulk ? greet_session : greet_stranger;  // the other connection comes first
+  const Welcome welcome = greet(*connection, number, role, attempt.invitation, features, deadline);
+  approach.reset();
+  const Connection* const stream = connection.get();
+  if (is_bulk) connection = share_memory(std::move(connection), number, welcome, session_.window());
+  const bool is_resumable = (welcome.features & kFeatureResumable) != 0;
+  auto* const memory = connection.get() == stream ? nullptr : static_cast<SharedMemoryConnection*>(connection.get());
+  if (memory == nullptr) {
+    const Secret key = stripes_key(attempt.invitation, role, features, welcome.features);
+    auto further = open_stripes(
+        *connection, number, {attempt.invitation.session, attempt.invitation.epoch, key}, stripes_of(welcome.features),
+        [&dialer](std::chrono::milliseconds timeout, Deadline end) { return dialer.connect(timeout, end); });
+    if (!further.empty()) {
+      further.insert(further.begin(), std::move(connection));
+      connection = std::make_unique<StripedConnection>(std::move(further));
+    }
+  }
+  return {pace(std::move(connection), session_.grant().paces()), is_resumable, memory};
+}
+
+void PeerTable::link(const Attempt& attempt, const Address& number, Deadline deadline) {
+  auto control = open(attempt, number, Role::kPeerControl, deadline);
+  auto bulk = open(attempt, number, Role::kPeerBulk, Patience::of_server(session_.window()));
+  auto link = make_ref<PeerLink>(session_, attempt.peer, attempt.link, attempt.invitation.secret, std::move(control),
+                                 std::move(bulk));
+  link->reconnect_to(name_of(attempt, number), attempt.invitation);
+  MutexLock lock(mutex_);
+  if (!stopped_) begin(attempt.peer, attempt.link, number.text(), std::move(link));
+}
+
+PeerTable::Outcome PeerTable::try_address(const Attempt& attempt, const Address& address, std::set<std::string>& tried,
+                                          Deadline deadline) {
+  const LogScope scope(session_.id());
+  const auto note = [&attempt](std::string_view why) { log_info("no link to peer {}: {}", attempt.peer, why); };
+  Outcome outcome{false, true,
+                  "no server that is to be linked has answered at " + address.text() +
+                      "; can this server's machine reach that address? Its log (--log-level info) says more"};
+  std::vector<Address> numbers{address};
+  try {
+    if (!tcp::connects_elsewhere()) numbers = tcp::resolve(address, left_until(deadline));
+  } catch (const ConnectionError& error) {
+    note(error.what());
+    numbers.clear();
+  }
+  for (const Address& number : numbers) {
+    if (!tried.insert(number.text()).second) continue;
+    std::string objection;  // to a name: of whoever looks it up
+    if (ip_number(number.host)) objection = session_.peer_rules().objection(number, session_.address());
+    if (!objection.empty()) {
+      note(objection);
+      // What a name stands for is not for the client to know.
+      if (number == address) outcome = {false, false, objection};
+      continue;
+    }
+    try {
+      link(attempt, number, deadline);
+      return {true, false, ""};
+    } catch (const NoServer& error) {
+      note(error.what());
+    } catch (const std::exception& error) {  // of a server
+      note(error.what());
+      outcome = {false, false, error.what()};
+    }
+  }
+  return outcome;
+}
+
+void PeerTable::try_addresses(const Attempt& attempt) {
+  // How long it takes would tell whether a port is open. Who is on this machine can look by itself.
+  const bool is_local = session_.address().is_loopback();
+  std::string reasons;
+  std::set<std::string> tried;
+  for (const Address& address : attempt.addresses) {
+    const Deadline deadline = std::chrono::steady_clock::now() + kStrangerTimeout;
+    const Outcome outcome = try_address(attempt, address, tried, deadline);
+    if (outcome.is_linked) return;
+    if (outcome.is_stranger && !is_local) rest_until(deadline);
+    if (!reasons.empty()) reasons += "; ";
+    reasons += outcome.told;
+  }
+  session_.outbox().send(PeerState{attempt.peer, attempt.link, 0, reasons});
+}
+
+void PeerTable::rest_until(Deadline deadline) {
+  MutexLock lock(mutex_);
+  while (!stopped_ && accepts_more_.wait_until(mutex_, deadline) == std::cv_status::no_timeout) {
+  }
+}
+
+void PeerTable::close(PeerId peer, bool gone) {
+  MutexLock lock(mutex_);
+  Peer& entry = peers_[peer];
+  entry.accepts = false;
+  entry.gone = gone;
+  entry.control = {};
+  entry.bulk = {};
+  if (entry.link) entry.link->close();
+}
+
+Ref<PeerLink> PeerTable::find(PeerId peer, Which which) {
+  MutexLock lock(mutex_);
+  const auto at = peers_.find(peer);
+  if (at == peers_.end() || !at->second.link) return nullptr;
+  return which == kConnected && at->second.link->lost() ? nullptr : at->second.link;
+}
+
+std::vector<PeerTable::LinkTraffic> PeerTable::traffic() {
+  MutexLock lock(mutex_);
+  std::vector<LinkTraffic> links;
+  for (const auto& [id, peer] : peers_) {
+    if (!peer.link) continue;
+    LinkTraffic& link = links.emplace_back(LinkTraffic{id, peer.address, !peer.link->lost(), peer.past});
+    link.traffic += peer.link->traffic();
+  }
+  return links;
+}
+
+bool PeerTable::gone(PeerId peer) {
+  MutexLock lock(mutex_);
+  const auto at = peers_.find(peer);
+  return at != peers_.end() && at->second.gone;
+}
+
+void PeerTable::stop() {
+  {
+    MutexLock lock(mutex_);
+    stopped_ = true;
+    accepts_more_.notify_all();
+    for (Connection* connection : greeting_) connection->shutdown();
+    for (auto& [id, peer] : peers_) {
+      if (peer.link) peer.link->close();
+    }
+  }
+  connectors_.stop();
+  std::vector<Ref<PeerLink>> links;
+  {
+    MutexLock lock(mutex_);
+    links = formers_;
+    for (auto& [id, peer] : peers_) {
+      if (peer.link) links.push_back(peer.link);
+    }
+  }
+  for (const auto& link : links) link->stop();
+}
+
+void PeerTable::clear() {
+  MutexLock lock(mutex_);
+  for (const auto& former : formers_) former->inbox().clear();
+  for (auto& [id, peer] : peers_) {
+    if (peer.link) peer.link->inbox().clear();
+  }
+  formers_.clear();
+}
+
+}  // namespace remotecl::server

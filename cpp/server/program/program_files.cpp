@@ -1,0 +1,251 @@
+#include "server/program/program_files.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <set>
+#include <stdexcept>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "server/util/descriptor.h"
+#include "server/util/protocol_error.h"
+
+namespace remotecl::server {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::size_t kPathSizeMax = 4096;
+constexpr int kAttemptsMax = 800;  // to get a folder that others make and remove, or a hundred other ones
+
+// FNV-1a. Names a folder only: that its content is the right one is compared.
+class Hash {
+ public:
+  void add(Bytes bytes) {
+    const std::uint64_t size = bytes.size();
+    add_raw(std::as_bytes(std::span(&size, 1)));
+    add_raw(bytes);
+  }
+  std::string text() const {
+    char text[17];
+    std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(value_));
+    return text;
+  }
+
+ private:
+  void add_raw(Bytes bytes) {
+    for (const std::byte byte : bytes) value_ = (value_ ^ static_cast<std::uint8_t>(byte)) * 0x100000001B3u;
+  }
+  std::uint64_t value_ = 0xCBF29CE484222325u;
+};
+
+// What the client calls a path, as one beneath our folder.
+fs::path relative_path(std::string_view text) {
+  const fs::path path(text);
+  bool plain = path.is_absolute() && text.size() <= kPathSizeMax && text.find('\0') == std::string_view::npos;
+  for (const auto& part : path) plain = plain && part != "..";
+  if (!plain) throw ProtocolError("\"" + std::string(text.substr(0, 200)) + "\" is no plain absolute path");
+  return path.lexically_normal().relative_path();
+}
+
+void write_file(const fs::path& path, Bytes content) {
+  fs::create_directories(path.parent_path());
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  file.write(reinterpret_cast<const char*>(content.data()), static_cast<std::streamsize>(content.size()));
+  file.close();
+  if (!file) throw fs::filesystem_error("cannot write", path, std::make_error_code(std::errc::io_error));
+}
+
+bool has_content(const fs::path& path, Bytes content) {
+  std::error_code error;
+  if (fs::file_size(path, error) != content.size() || error) return false;
+  std::ifstream file(path, std::ios::binary);
+  std::vector<char> found(content.size());
+  file.read(found.data(), static_cast<std::streamsize>(found.size()));
+  return file && std::memcmp(found.data(), content.data(), content.size()) == 0;
+}
+
+// A compiler that splits its options at blanks could not be given such a path.
+bool needs_link(std::string_view path) { return path.find_first_of(" \t\"'\\") != std::string_view::npos; }
+
+std::string link_name(std::size_t index) { return ".include-" + std::to_string(index); }
+
+void write_tree(const fs::path& root, const ClientFiles& files) {
+  files.headers.for_each(
+      [&](const HeaderFile& header) { write_file(root / relative_path(header.path), header.content); });
+  std::size_t index = 0;
+  files.include_folders.for_each([&](const IncludeFolder& folder) {
+    fs::create_directories(root / relative_path(folder.path));
+    if (needs_link(folder.path)) fs::create_directory_symlink(relative_path(folder.path), root / link_name(index));
+    ++index;
+  });
+}
+
+bool holds_tree(const fs::path& root, const ClientFiles& files) {
+  bool same = true;
+  files.headers.for_each(
+      [&](const HeaderFile& header) { same = same && has_content(root / relative_path(header.path), header.content); });
+  files.include_folders.for_each(
+      [&](const IncludeFolder& folder) { same = same && fs::is_directory(root / relative_path(folder.path)); });
+  return same;
+}
+
+// Locks the folder against removal; -1 when it does not exist (any more).
+int lock_folder(const fs::path& folder) {
+  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+  if (descriptor < 0) return -1;
+  struct stat opened {
+  }, named{};
+  if (::flock(descriptor, LOCK_SH) == 0 && ::fstat(descriptor, &opened) == 0 && ::lstat(folder.c_str(), &named) == 0 &&
+      opened.st_ino == named.st_ino && opened.st_dev == named.st_dev) {
+    return descriptor;
+  }
+  ::close(descriptor);
+  return -1;
+}
+
+fs::path scratch_folder(const fs::path& base) {
+  std::string name = (base / "new-XXXXXX").string();
+  if (::mkdtemp(name.data()) == nullptr) {
+    throw fs::filesystem_error("cannot make a folder", base, std::error_code(errno, std::generic_category()));
+  }
+  return name;
+}
+
+// A folder below `parent` that nobody else can have prepared.
+fs::path private_folder(const fs::path& parent) {
+  const fs::path folder = parent / ("remotecl-" + std::to_string(::geteuid()));
+  struct stat status {};
+  ::mkdir(folder.c_str(), 0700);
+  if (::lstat(folder.c_str(), &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == ::geteuid() &&
+      (status.st_mode & 077) == 0) {
+    return folder;
+  }
+  return scratch_folder(parent);
+}
+
+void replace_all(std::string& text, const std::string& from, const std::string& to) {
+  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) {
+    text.replace(at, from.size(), to);
+  }
+}
+
+}  // namespace
+
+fs::path temporary_folder() {
+  const char* folder = std::getenv("TMPDIR");
+  return folder != nullptr && *folder == '/' && !needs_link(folder) ? folder : "/tmp";
+}
+
+PlacedFiles::PlacedFiles(std::string options, std::string folder, int lock)
+    : options_(std::move(options)), folder_(std::move(folder)), lock_(lock) {}
+
+PlacedFiles::PlacedFiles(PlacedFiles&& other) noexcept
+    : options_(std::move(other.options_)),
+      folder_(std::move(other.folder_)),
+      lock_(std::exchange(other.lock_, -1)),
+      links_(std::move(other.links_)) {}
+
+PlacedFiles::~PlacedFiles() {
+  if (lock_ < 0) return;
+  // The last one that uses the folder removes it, out of sight of those who look for it meanwhile.
+  if (::flock(lock_, LOCK_EX | LOCK_NB) == 0) {
+    std::error_code error;
+    const fs::path removed = folder_ + ".old-" + std::to_string(::getpid()) + "-" + std::to_string(lock_);
+    fs::rename(folder_, removed, error);
+    if (!error) fs::remove_all(removed, error);
+  }
+  ::close(lock_);
+}
+
+std::string PlacedFiles::client_log(std::string log) const {
+  if (folder_.empty()) return log;
+  for (const auto& [ours, theirs] : links_) replace_all(log, ours, theirs);
+  replace_all(log, folder_, "");
+  return log;
+}
+
+// Nothing but a blocking call tells when somebody gives such a lock back, and that waits for longer than its session.
+FileLock::FileLock(const fs::path& path, const std::function<void()>& while_waiting) {
+  constexpr std::chrono::milliseconds kPause{5};
+  Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  while (file.valid() && ::flock(file.get(), LOCK_EX | LOCK_NB) != 0 && (errno == EINTR || errno == EWOULDBLOCK)) {
+    while_waiting();
+    std::this_thread::sleep_for(kPause);
+  }
+  descriptor_ = file.release();
+}
+
+FileLock::~FileLock() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+ProgramFiles::ProgramFiles(fs::path folder)
+    : base_(private_folder(folder.empty() ? temporary_folder() : std::move(folder))) {}
+
+PlacedFiles ProgramFiles::place(const ClientFiles& files) {
+  std::string options(files.options);
+  if (files.headers.empty() && files.include_folders.empty()) return {std::move(options), {}, -1};
+  Hash hash;
+  std::set<fs::path> paths;
+  files.headers.for_each([&](const HeaderFile& header) {
+    // With two contents no folder would ever hold them all.
+    if (!paths.insert(relative_path(header.path)).second) {
+      throw ProtocolError("the header \"" + std::string(header.path.substr(0, 200)) + "\" is sent twice");
+    }
+    hash.add(as_bytes(header.path));
+    hash.add(header.content);
+  });
+  files.include_folders.for_each([&hash](const IncludeFolder& folder) {
+    relative_path(folder.path);
+    hash.add(as_bytes(folder.path));
+  });
+  fs::path folder;
+  int lock = -1;
+  for (int attempt = 0; lock < 0; ++attempt) {
+    if (attempt > kAttemptsMax) {
+      throw fs::filesystem_error("cannot use a folder", folder, std::error_code(EBUSY, std::generic_category()));
+    }
+    folder = base_ / (hash.text() + "-" + std::to_string(attempt / 8));
+    if (!fs::is_directory(folder)) {
+      const fs::path made = scratch_folder(base_);
+      std::error_code error;
+      try {
+        write_tree(made, files);
+        fs::rename(made, folder, error);  // fails when somebody else was faster
+      } catch (...) {
+        fs::remove_all(made, error);
+        throw;
+      }
+      if (error) fs::remove_all(made, error);
+    }
+    lock = lock_folder(folder);
+    if (lock < 0 || holds_tree(folder, files)) continue;
+    ::close(lock);
+    lock = -1;
+    attempt += 7;  // other files of the same hash: another name
+  }
+  PlacedFiles placed({}, folder.string(), lock);
+  std::size_t index = 0;
+  files.include_folders.for_each([&](const IncludeFolder& include) {
+    std::string path = (folder / relative_path(include.path)).string();
+    if (needs_link(include.path)) {
+      path = (folder / link_name(index)).string();
+      placed.links_.emplace_back(path, std::string(include.path));
+    }
+    if (!options.empty()) options += ' ';
+    options += "-I " + path;
+    ++index;
+  });
+  placed.options_ = std::move(options);
+  return placed;
+}
+
+}  // namespace remotecl::server

@@ -1,0 +1,159 @@
+// How a session runs a command that prints.
+#include <fmt/format.h>
+
+#include <memory>
+#include <vector>
+
+#include "server/completion/completion_notifier.h"
+#include "server/session/session.h"
+#include "server/util/log.h"
+
+namespace remotecl::server {
+namespace {
+
+// Sends text as fast as the client takes it, or as others' turns allow.
+class OutputSender {
+ public:
+  OutputSender(Outbox& outbox, PrintingPatience& patience, const OutputCapture& capture)
+      : outbox_(outbox), patience_(patience), capture_(capture) {}
+  // The client is told what it has missed.
+  ~OutputSender() {
+    if (lost_ == 0) return;
+    log_warning("does not read what its kernels print; {} bytes of it are lost", lost_);
+    outbox_.send(KernelOutput{as_bytes(fmt::format(
+        "\nremotecl: {} bytes that kernels printed are missing here; this program did not read them in time\n",
+        lost_))});
+  }
+  OutputSender(const OutputSender&) = delete;
+  OutputSender& operator=(const OutputSender&) = delete;
+
+  void take(std::string_view text) {
+    if (lost_ == 0 && patience_.await_room(outbox_, capture_)) return outbox_.send(KernelOutput{as_bytes(text)});
+    lost_ += text.size();
+  }
+
+ private:
+  Outbox& outbox_;
+  PrintingPatience& patience_;
+  const OutputCapture& capture_;
+  std::uint64_t lost_ = 0;
+};
+
+// Waits on this thread for events, without being in the driver meanwhile: there, NVIDIA's keeps a lock that it needs
+// for every other command of the session, too.
+void await(std::span<const cl_event> events) {
+  struct Ends {
+    Mutex mutex;
+    ConditionVariable changed;
+    std::size_t left GUARDED_BY(mutex) = 0;
+  };
+  const auto ends = std::make_shared<Ends>();
+  {
+    MutexLock lock(ends->mutex);
+    ends->left = events.size();
+  }
+  for (const cl_event event : events) {
+    CompletionNotifier::notify_apart(event, [ends](cl_int) {
+      MutexLock lock(ends->mutex);
+      --ends->left;
+      ends->changed.notify_all();
+    });
+  }
+  MutexLock lock(ends->mutex);
+  while (ends->left != 0) ends->changed.wait(ends->mutex);
+}
+
+// The same for all that the driver has of a queue; it need not find the ends of commands that have been flushed.
+void await_all(cl_command_queue queue) {
+  cl_event marker = nullptr;
+  if (clEnqueueMarkerWithWaitList(queue, 0, nullptr, &marker) == CL_SUCCESS) {
+    clFlush(queue);
+    await({&marker, 1});
+    clReleaseEvent(marker);
+  }
+  clFinish(queue);
+}
+
+// Native events that a command waits for; owns a reference to each.
+class KeptEvents {
+ public:
+  explicit KeptEvents(std::span<const cl_event> events) : events_(events.begin(), events.end()) {
+    for (const cl_event event : events_) clRetainEvent(event);
+  }
+  ~KeptEvents() {
+    for (const cl_event event : events_) clReleaseEvent(event);
+  }
+  KeptEvents(const KeptEvents&) = delete;
+  KeptEvents& operator=(const KeptEvents&) = delete;
+  std::span<const cl_event> get() const { return events_; }
+
+ private:
+  std::vector<cl_event> events_;
+};
+
+}  // namespace
+
+void Session::print(Issue& issue, std::function<cl_int(Issue&)> command) {
+  issue.enqueued = false;
+  issue.queue.count_native_command();
+  printers_.post([this, queue = Ref<Queue>(&issue.queue), event = Ref<Event>(issue.event), hold = issue.hold,
+                  waits = std::make_shared<KeptEvents>(issue.waits), command = std::move(command)] {
+    try {
+      Issue later{*queue, event.get(), waits->get(), hold};
+      // Whatever comes before ends before others are kept waiting.
+      if (queue->in_order()) await_all(queue->native());
+      await(waits->get());
+      cl_int error = CL_SUCCESS;
+      const LogScope scope(id_);
+      {
+        OutputSender sender(outbox_, printing_patience_, shared_.output);
+        printing_patience_.begin(outbox_);
+        shared_.output.run([&] { error = run_printing(later, command); },
+                           [&sender](std::string_view text) { sender.take(text); });
+      }
+      printed(later, error);
+    } catch (const std::exception& error) {
+      close(error.what());
+    }
+  });
+}
+
+// Until it has ended, and the driver has written what it printed.
+cl_int Session::run_printing(Issue& issue, const std::function<cl_int(Issue&)>& command) {
+  cl_int error = CL_SUCCESS;
+  {
+    MutexLock lock(mutex_);
+    if (closed_) return CL_SUCCESS;
+    issue.due = true;
+    error = command(issue);
+    DeviceTurn& turn = issue.queue.turn();
+    if (error == CL_SUCCESS && issue.native != nullptr && turn.counts()) turn.add(1, issue.native);
+  }
+  clFlush(issue.queue.native());
+  if (issue.native != nullptr) await({&issue.native, 1});
+  clFinish(issue.queue.native());
+  return error;
+}
+
+// All that the command printed is on its way: now its end may be known.
+void Session::printed(Issue& issue, cl_int error) {
+  {
+    MutexLock lock(mutex_);
+    if (closed_) {
+      if (issue.native != nullptr) clReleaseEvent(issue.native);
+      if (issue.first != nullptr) clReleaseEvent(issue.first);
+      return;
+    }
+    if (issue.first != nullptr) issue.event->first = issue.first;
+    if (error != CL_SUCCESS) {
+      issuer_.fail(issue.queue, issue.event, error);
+    } else if (issue.native != nullptr) {
+      issuer_.accepted(issue.queue, issue.event, issue.native);
+    }
+    issuer_.finish_hold(issue.hold);
+    settle();
+  }
+  outbox_.flush();
+}
+
+}  // namespace remotecl::server

@@ -1,0 +1,269 @@
+#include "server/session/session_host.h"
+
+#include <fmt/format.h>
+
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
+#include <vector>
+
+#include "runtime/crypto/secret.h"
+#include "runtime/handshake/stripes.h"
+#include "runtime/transport/shm/shared_memory.h"
+#include "server/admission/handshake.h"
+#include "server/util/log.h"
+
+namespace remotecl::server {
+namespace {
+
+// What the allocator keeps of a session that is gone, for others that may never come: a hundred clients left 370 MB
+// where 90 were in use.
+void give_back_free_memory() {
+#ifdef __GLIBC__
+  static Mutex mutex;
+  if (!mutex.try_lock()) return;
+  ::malloc_trim(0);
+  mutex.unlock();
+#endif
+}
+
+// Where its process is others' as well.
+void tell_stuck(Session& session) {
+  log_warning(
+      "is over, and does not end: a command or a build of user {} goes on after {} s. Its memory and its place among "
+      "the user's sessions stay taken until that ends; where it never does, start the server anew. With --isolate the "
+      "session's own process would have been ended",
+      session.grant().user().name(), SessionWatch::kEndPatience.count());
+}
+
+}  // namespace
+
+SessionHost::SessionHost(NativeDriver& driver, Refusals& refusals, std::uint64_t epoch, const PeerRules& peers,
+                         std::function<void(Session&)> stuck)
+    : driver_(driver),
+      refusals_(refusals),
+      epoch_(epoch),
+      peers_(peers),
+      board_(driver),
+      watch_(driver, stuck == nullptr ? tell_stuck : std::move(stuck)) {}
+
+void SessionHost::serve_session(Arrival& arrival, const Admission& admission, std::unique_ptr<Grant> grant) {
+  const std::uint64_t id = admission.session;
+  Connection* const control = arrival.connection.get();
+  Ref<Session> session;
+  {
+    MutexLock lock(mutex_);
+    if (closed_) return;
+    auto paced = pace(std::move(arrival.connection), grant->paces());
+    session = make_ref<Session>(Shared{driver_, files_, built_, output_, board_, activity_, peers_, watch_},
+                                std::move(paced), arrival.from, id, admission.secret, std::move(grant),
+                                (admission.features & kFeatureResumable) != 0);
+    sessions_.emplace(id, session);
+  }
+  board_.add(session);
+  watch_.add(session);
+  activity_.add_session();
+  welcome(*control, epoch_, admission);
+  log_info("begins, from {}, for user {}", session->address().text(), session->grant().user().name());
+  session->run();
+  log_info("ends");
+  activity_.remove_session();
+  board_.remove(*session);
+  watch_.remove(*session);
+  {
+    std::string why = session->end_words();
+    MutexLock lock(mutex_);
+    if (!why.empty()) ended_.add(id, std::move(why));
+    sessions_.erase(id);
+    removed_.notify_all();
+  }
+  session = nullptr;
+  give_back_free_memory();
+}
+
+void SessionHost::serve_further(Arrival& arrival) {
+  const Role role = arrival.hello.role;
+  if ((arrival.hello.features & kFeatureResume) != 0) {
+    serve_return(arrival);
+  } else if (role == Role::kBulk) {
+    serve_bulk(arrival);
+  } else if (role == Role::kPeerControl || role == Role::kPeerBulk) {
+    serve_peer(arrival);
+  } else if (role == Role::kStripe) {
+    serve_stripe(arrival);
+  }
+}
+
+void SessionHost::close() {
+  MutexLock lock(mutex_);
+  closed_ = true;
+  for (const auto& [id, session] : sessions_) session->close("the server is shutting down");
+}
+
+Ref<Session> SessionHost::find_session(std::uint64_t id) const {
+  MutexLock lock(mutex_);
+  const auto at = sessions_.find(id);
+  return at == sessions_.end() ? nullptr : at->second;
+}
+
+KickResult SessionHost::kick(std::uint64_t id, const User* user, const std::string& words) {
+  const Ref<Session> session = find_session(id);
+  if (!session || (user != nullptr && session->grant().user().name() != user->name())) return KickResult::kUnknown;
+  session->end_with(words);
+  const auto end = std::chrono::steady_clock::now() + SessionWatch::kEndPatience;
+  MutexLock lock(mutex_);
+  while (sessions_.contains(id)) {
+    if (removed_.wait_until(mutex_, end) == std::cv_status::timeout) return KickResult::kEnding;
+  }
+  return KickResult::kEnded;
+}
+
+std::string SessionHost::what_became_of(const Session* session, std::uint64_t id) const {
+  const std::string words = session == nullptr ? std::string() : session->end_words();
+  if (!words.empty()) return words;
+  MutexLock lock(mutex_);
+  const std::string why = ended_.find(id);
+  return why.empty() ? "the session has ended here; it is kept only for a while when its connection is lost" : why;
+}
+
+void SessionHost::refuse(Connection& connection, Refusal why, WelcomeStatus status, std::string_view text) {
+  refusals_.count(why);
+  server::refuse(connection, epoch_, status, text);
+}
+
+// Null when the other side is gone or did not behave.
+std::unique_ptr<Connection> SessionHost::share_memory(std::unique_ptr<Connection> connection, const Session& session) {
+  // It has proved who it is: it is slow, if anything.
+  const std::chrono::milliseconds patience{kFirstWordTimeoutMs};
+  connection->set_read_timeout(std::max(patience, session.window()));
+  connection = shared_memory::accept(std::move(connection), [this, id = session.id()] { return activity_.others(id); });
+  if (connection != nullptr) {
+    connection->set_read_timeout(std::chrono::milliseconds(0));
+  } else {
+    const LogScope scope(session.id());
+    log_warning("a connection for bulk data was lost, or nothing came through it, before memory could be shared");
+  }
+  return connection;
+}
+
+// A client, or a peer, that has lost its connection.
+void SessionHost::serve_return(Arrival& arrival) {
+  const Ref<Session> session = find_session(arrival.hello.session);
+  const Role role = arrival.hello.role;
+  const unsigned channel = channel_of(arrival.hello.features);
+  auto streams = session ? session->streams(role, channel) : std::vector<OpenStream>();
+  // It may be lost while it is put together. Nothing is proven yet: one that cannot be disturbs none of the others.
+  const bool is_ended = session && !session->end_words().empty();
+  if (is_ended) streams.clear();
+  const bool can_be = session && !is_ended && (role != Role::kBulk || session->channel(channel) != nullptr);
+  if (can_be && streams.empty()) {
+    session->stripes().settle(arrival.deadline);
+    streams = session->streams(role, channel);
+  }
+  if (streams.empty()) {
+    return refuse(*arrival.connection, Refusal::kUnknownSession, WelcomeStatus::kUnknownSession,
+                  what_became_of(session.get(), arrival.hello.session));
+  }
+  std::vector<Secret> secrets;
+  for (const OpenStream& stream : streams) secrets.push_back(stream.secret);
+  const unsigned channels = role == Role::kBulk ? session->channels() : 1;
+  const std::uint64_t features = kFeatureResume | taken_stripes(arrival.hello, channels);
+  const auto back = readmit(*arrival.connection, arrival.hello, epoch_, secrets, features, arrival.deadline);
+  if (!back) return;
+  arrival.place.leave_proved();
+  ResumableConnection& stream = *streams[back->secret].connection;
+  const ResumableConnection::Attempt attempt = stream.detach();
+  if (const auto fit = stream.fit(back->received); fit != ResumableConnection::Fit::kFits) {
+    const bool is_late = fit == ResumableConnection::Fit::kOutdated;  // the stream may have gone on since
+    refuse(*arrival.connection, Refusal::kUnknownSession, WelcomeStatus::kUnknownSession,
+           is_late ? "this side says that it has received less than it has acknowledged"
+                   : "this side says that it has received more than was sent; the session, or link, ends here");
+    // After the refusal: a session's process may end with it.
+    if (!is_late) stream.end("the other side says that it has received more than was sent");
+    return;
+  }
+  StripeGroup stripes(session->stripes(), stripes_of(features), back->stripes_key);
+  welcome_back(*arrival.connection, epoch_, arrival.hello, *back, features, attempt.received);
+  auto connection = pace(stripes.join(std::move(arrival.connection)), session->grant().paces());
+  if (!stream.resume(attempt, std::move(connection), back->received)) return;
+  const LogScope scope(session->id());
+  log_info("goes on over another connection");
+}
+
+// One more connection of a stream that is being put together.
+void SessionHost::serve_stripe(Arrival& arrival) {
+  arrival.place.leave();
+  const std::shared_ptr<Connection> connection = std::move(arrival.connection);
+  const Ref<Session> session = find_session(arrival.hello.session);
+  if (const auto key = session ? session->stripes().add(arrival.hello, connection) : std::nullopt) {
+    return welcome(*connection, epoch_, arrival.hello, *key, arrival.hello.features);
+  }
+  refuse(*connection, Refusal::kUnknownSession, WelcomeStatus::kUnknownSession,
+         "there is no such session, or it expects no such connection");
+}
+
+void SessionHost::serve_peer(Arrival& arrival) {
+  const Hello& hello = arrival.hello;
+  const Ref<Session> session = find_session(hello.session);
+  // The client tells both servers of a link at the same time, and the other one may be the faster.
+  const auto invited = session ? session->peers().find(hello, arrival.deadline) : std::nullopt;
+  if (!invited) {
+    return refuse(*arrival.connection, Refusal::kUnknownSession, WelcomeStatus::kUnknownSession,
+                  "there is no such session, or it expects no such peer");
+  }
+  arrival.place.leave_proved();
+  auto connection = std::move(arrival.connection);
+  const std::uint64_t possible = kFeatureResumable | (hello.role == Role::kPeerBulk ? bulk_features() : 0);
+  const std::uint64_t features = (hello.features & possible) | taken_stripes(hello);
+  StripeGroup stripes(session->stripes(), stripes_of(features),
+                      stripes_key({hello.session, epoch_, invited->secret}, hello.role, hello.features, features));
+  welcome(*connection, epoch_, hello, invited->secret, features);
+  const Connection* const stream = connection.get();
+  if ((features & kFeatureSharedMemory) != 0) connection = share_memory(std::move(connection), *session);
+  if (connection == nullptr) return;
+  auto* const memory = connection.get() == stream ? nullptr : static_cast<SharedMemoryConnection*>(connection.get());
+  if (memory == nullptr) connection = stripes.join(std::move(connection));
+  const bool is_resumable = (features & kFeatureResumable) != 0;
+  connection = pace(std::move(connection), session->grant().paces());
+  session->peers().attach(*invited, hello.role, {std::move(connection), is_resumable, memory}, arrival.from);
+}
+
+void SessionHost::serve_bulk(Arrival& arrival) {
+  const Hello& hello = arrival.hello;
+  const Ref<Session> session = find_session(hello.session);
+  if (!session || !same_secret(connecting_proof(session->secret(), hello), hello.secret)) {
+    return refuse(*arrival.connection, Refusal::kUnknownSession, WelcomeStatus::kUnknownSession,
+                  "there is no such session, or the secret is wrong");
+  }
+  arrival.place.leave_proved();
+  auto connection = std::move(arrival.connection);
+  const unsigned number = channel_of(hello.features);
+  BulkChannel* const channel = session->channel(number);
+  if (channel == nullptr || !channel->claim()) {
+    return refuse(*connection, Refusal::kBusy, WelcomeStatus::kBusy,
+                  fmt::format("the session has {} bulk channel{}, and {} {}", session->channels(),
+                              session->channels() == 1 ? "" : "s", number,
+                              channel == nullptr ? "is none of them" : "has its connection already"));
+  }
+  if (number == 0) session->use_channels(channel_count_of(hello.features));
+  const std::uint64_t features = (hello.features & (bulk_features() | kFeatureResumable)) |
+                                 taken_stripes(hello, session->channels()) |
+                                 (number == 0 ? features_of_channel_count(session->channels()) : 0);
+  StripeGroup stripes(session->stripes(), stripes_of(features),
+                      stripes_key({hello.session, epoch_, session->secret()}, hello.role, hello.features, features));
+  welcome(*connection, epoch_, hello, session->secret(), features);
+  const Connection* const stream = connection.get();
+  if ((features & kFeatureSharedMemory) != 0) connection = share_memory(std::move(connection), *session);
+  if (connection == nullptr && number != 0) return channel->leave();  // the client tries further ones again
+  if (connection == nullptr) return session->close("the bulk connection was lost");
+  auto* const memory = connection.get() == stream ? nullptr : static_cast<SharedMemoryConnection*>(connection.get());
+  if (memory == nullptr) connection = stripes.join(std::move(connection));
+  const bool is_resumable = (features & kFeatureResumable) != 0;
+  connection = pace(std::move(connection), session->grant().paces());
+  if (!channel->attach(std::move(connection), is_resumable, memory)) return;
+  stripes.leave();
+  channel->run();
+}
+
+}  // namespace remotecl::server

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+
+#include "runtime/base/mutex.h"
+#include "server/admission/refusals.h"
+#include "server/driver/native_driver.h"
+#include "server/driver/output_capture.h"
+#include "server/program/built_programs.h"
+#include "server/program/program_files.h"
+#include "server/session/ended_sessions.h"
+#include "server/session/host.h"
+#include "server/session/session.h"
+#include "server/session/session_activity.h"
+#include "server/status/status_board.h"
+
+namespace remotecl::server {
+
+// Sessions in this process. Any thread.
+class SessionHost final : public Host {
+ public:
+  // All of these outlive it.
+  // `stuck`: what to do about a session that is over and does not end, if its process is not others' too; null: tell.
+  SessionHost(NativeDriver& driver, Refusals& refusals, std::uint64_t epoch, const PeerRules& peers,
+              std::function<void(Session&)> stuck = nullptr);
+
+  void serve_session(Arrival& arrival, const Admission& admission, std::unique_ptr<Grant> grant) override
+      EXCLUDES(mutex_);
+  void serve_further(Arrival& arrival) override;
+  void close() override EXCLUDES(mutex_);
+  StatusReport report(const Address& from, std::chrono::seconds patience) override {
+    return board_.report(nullptr, from, patience);
+  }
+  KickResult kick(std::uint64_t session, const User* user, const std::string& words) override EXCLUDES(mutex_);
+
+ private:
+  std::unique_ptr<Connection> share_memory(std::unique_ptr<Connection> connection, const Session& session);
+  void serve_return(Arrival& arrival);
+  void serve_bulk(Arrival& arrival);
+  void serve_peer(Arrival& arrival);
+  void serve_stripe(Arrival& arrival);
+  Ref<Session> find_session(std::uint64_t id) const EXCLUDES(mutex_);
+  std::string what_became_of(const Session* session, std::uint64_t id) const EXCLUDES(mutex_);
+  void refuse(Connection& connection, Refusal why, WelcomeStatus status, std::string_view text);
+
+  NativeDriver& driver_;
+  Refusals& refusals_;
+  const std::uint64_t epoch_;
+  const PeerRules& peers_;
+  ProgramFiles files_;
+  BuiltPrograms built_;
+  OutputCapture output_;
+  StatusBoard board_;
+  SessionActivity activity_;
+
+  mutable Mutex mutex_;
+  ConditionVariable removed_;
+  bool closed_ GUARDED_BY(mutex_) = false;
+  std::map<std::uint64_t, Ref<Session>> sessions_ GUARDED_BY(mutex_);
+  EndedSessions ended_ GUARDED_BY(mutex_);
+  SessionWatch watch_;  // last: its thread uses the rest
+};
+
+}  // namespace remotecl::server

@@ -1,0 +1,119 @@
+#include "server/session/session_watch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <system_error>
+#include <utility>
+
+#include "server/session/session.h"
+#include "server/util/log.h"
+
+namespace remotecl::server {
+
+SessionWatch::SessionWatch(const NativeDriver& driver, std::function<void(Session&)> stuck)
+    : driver_(driver), stuck_(std::move(stuck)) {}
+
+SessionWatch::~SessionWatch() {
+  std::thread thread;
+  {
+    MutexLock lock(mutex_);
+    stopped_ = true;
+    thread.swap(thread_);
+    wake_.notify_one();
+  }
+  if (thread.joinable()) thread.join();
+}
+
+void SessionWatch::add(const Ref<Session>& session) {
+  MutexLock lock(mutex_);
+  sessions_.emplace(session.get(), Watched{session});
+  wake();
+}
+
+void SessionWatch::look_at_end() {
+  MutexLock lock(mutex_);
+  wake();
+}
+
+void SessionWatch::wake() {
+  if (stopped_ || !has_work()) return;
+  wake_.notify_one();
+  if (thread_.joinable()) return;
+  try {
+    thread_ = std::thread([this] { run(); });
+  } catch (const std::system_error& error) {
+    log_warning("no thread to look after sessions: {}; the next one tries again", error.what());
+  }
+}
+
+void SessionWatch::remove(Session& session) {
+  Watched last;  // destroyed without the lock
+  MutexLock lock(mutex_);
+  const auto at = sessions_.find(&session);
+  if (at == sessions_.end()) return;
+  last = std::move(at->second);
+  sessions_.erase(at);
+}
+
+bool SessionWatch::has_work() const {
+  return std::any_of(sessions_.begin(), sessions_.end(), [](const auto& each) {
+    const Watched& watched = each.second;
+    if (watched.session->over_since()) return !watched.is_told;
+    return watched.session->grant().command_time_max().has_value();
+  });
+}
+
+void SessionWatch::run() {
+  for (;;) {
+    {
+      MutexLock lock(mutex_);
+      while (!stopped_ && !has_work()) wake_.wait(mutex_);
+      if (!stopped_) wake_.wait_for(mutex_, kPeriod);
+      if (stopped_) return;
+    }
+    look();
+  }
+}
+
+void SessionWatch::look() {
+  std::vector<Ref<Session>> limited, stuck;
+  {
+    const auto now = std::chrono::steady_clock::now();
+    MutexLock lock(mutex_);
+    for (auto& [key, watched] : sessions_) {
+      const auto over = watched.session->over_since();
+      if (!over) {
+        if (watched.session->grant().command_time_max()) limited.push_back(watched.session);
+      } else if (!watched.is_told && now - *over >= kEndPatience) {
+        watched.is_told = true;
+        stuck.push_back(watched.session);
+      }
+    }
+  }
+  for (const auto& session : limited) end_if_overdue(*session);
+  for (const auto& session : stuck) {
+    const LogScope scope(session->id());
+    stuck_(*session);
+  }
+}
+
+// A session whose command has not begun, because another session's runs, has done nothing wrong.
+void SessionWatch::end_if_overdue(Session& session) const {
+  const auto limit = *session.grant().command_time_max();
+  for (const auto& device : driver_.devices()) {
+    const auto longest = device->turns()->longest();
+    if (!longest || longest->session != session.id()) continue;
+    if (std::chrono::steady_clock::now() - longest->since <= limit) continue;
+    const LogScope scope(session.id(), device->index());
+    log_warning("a command of user {} has run for more than {} s; the session ends", session.grant().user().name(),
+                limit.count());
+    session.end_with(fmt::format(
+        "a command has run on device {} for more than {} s, which is as long as one may there (command-seconds). Give "
+        "the device less work with each command, or ask whoever runs the server for a higher limit",
+        device->index(), limit.count()));
+    return;
+  }
+}
+
+}  // namespace remotecl::server

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "runtime/base/mutex.h"
+#include "runtime/protocol/messages.h"
+#include "runtime/transport/address.h"
+#include "server/driver/native_driver.h"
+#include "server/status/load_sampler.h"
+#include "server/status/status_report.h"
+
+namespace remotecl::server {
+
+class Session;
+
+// Of what process a Status tells. A value.
+struct DaemonIdentity {
+  std::string host;  // the machine's name
+  std::uint64_t process = 0;
+  std::chrono::steady_clock::time_point begun;
+
+  static DaemonIdentity own();
+};
+
+// The encoded Status.
+std::vector<std::byte> encode_status(Token token, const DaemonIdentity& daemon, const NativeDriver& driver,
+                                     const StatusReport& report);
+
+// What can be told of the sessions of this process, also of those that have ended. Owned by their host; any thread.
+// Takes no session's lock, so that no session's work delays an answer.
+class StatusBoard {
+ public:
+  explicit StatusBoard(const NativeDriver& driver);
+  ~StatusBoard();
+
+  void add(const Ref<Session>& session) EXCLUDES(mutex_);
+  void remove(Session& session) EXCLUDES(mutex_);
+
+  // For `asker`, null for a monitor, that asks from the address `from` and again within `patience`. It sees the
+  // sessions of its own address, on loopback all of them.
+  StatusReport report(const Session* asker, const Address& from, std::chrono::seconds patience) EXCLUDES(mutex_);
+  // The encoded Status of a session that asks.
+  std::vector<std::byte> answer(Token token, const Session& asker) EXCLUDES(mutex_);
+
+  // Ends the thread that looks at the devices.
+  void stop() { sampler_.stop(); }
+
+  const DaemonIdentity& daemon() const { return daemon_; }
+
+ private:
+  std::vector<Ref<Session>> sessions() const EXCLUDES(mutex_);
+  void find_ends() EXCLUDES(mutex_);
+  StatusReport::Totals totals() const REQUIRES(mutex_);
+
+  const NativeDriver& driver_;
+  const DaemonIdentity daemon_;
+  mutable Mutex mutex_;
+  std::map<Session*, Ref<Session>> sessions_ GUARDED_BY(mutex_);
+  StatusReport::Totals past_ GUARDED_BY(mutex_);  // of sessions that have ended
+  LoadSampler sampler_;                           // last: its thread uses the rest
+};
+
+}  // namespace remotecl::server

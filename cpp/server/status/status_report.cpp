@@ -1,0 +1,111 @@
+#include "server/status/status_report.h"
+
+#include <algorithm>
+
+namespace remotecl::server {
+namespace {
+
+// As it travels.
+struct EncodedReport {
+  StatusReport::Totals totals;
+  Sequence<StatusReport::OfDevice> devices;
+  Sequence<SessionStatus> sessions;
+  Sequence<LinkStatus> links;
+  REMOTECL_FIELDS(totals, devices, sessions, links)
+};
+
+}  // namespace
+
+StatusReport::Totals& StatusReport::Totals::operator+=(const Totals& other) {
+  sessions += other.sessions;
+  begun += other.begun;
+  commands += other.commands;
+  clients += other.clients;
+  peers += other.peers;
+  return *this;
+}
+
+void StatusReport::add(const StatusReport& other) {
+  totals += other.totals;
+  devices.resize(std::max(devices.size(), other.devices.size()));
+  for (std::size_t i = 0; i < other.devices.size(); ++i) {
+    OfDevice& device = devices[i];
+    const OfDevice& more = other.devices[i];
+    device.memory_used += more.memory_used;
+    device.queue_depth += more.queue_depth;
+    device.busy_permille += (1000 - std::min(1000u, device.busy_permille)) * std::min(1000u, more.busy_permille) / 1000;
+    device.observed_ms = std::max(device.observed_ms, more.observed_ms);
+    device.busy_us += more.busy_us;
+  }
+  sessions.insert(sessions.end(), other.sessions.begin(), other.sessions.end());
+  links.insert(links.end(), other.links.begin(), other.links.end());
+  if (sessions.size() > kStatusSessionsMax) sessions.resize(kStatusSessionsMax);
+}
+
+StatusReport StatusReport::past() const {
+  StatusReport past;
+  past.totals = totals;
+  past.totals.sessions = 0;
+  for (const OfDevice& device : devices) past.devices.push_back({0, 0, 0, 0, device.busy_us});
+  return past;
+}
+
+std::vector<SessionStatus> views(const std::vector<StatusReport::OfSession>& sessions) {
+  std::vector<SessionStatus> views;
+  for (const auto& each : sessions) {
+    views.push_back({each.is_own, each.session, each.address, each.host, each.program, each.user, each.process,
+                     each.age_ms, each.over_ms, each.commands, each.traffic,
+                     std::span<const std::uint64_t>(each.memory)});
+  }
+  return views;
+}
+
+std::vector<LinkStatus> views(const std::vector<StatusReport::OfLink>& links) {
+  std::vector<LinkStatus> views;
+  for (const auto& each : links) {
+    views.push_back({each.is_own, each.peer, each.address, each.is_connected, each.traffic});
+  }
+  return views;
+}
+
+std::vector<std::byte> encode(const StatusReport& report) {
+  const auto sessions = views(report.sessions);
+  const auto links = views(report.links);
+  const EncodedReport encoded{report.totals, std::span<const StatusReport::OfDevice>(report.devices),
+                              std::span<const SessionStatus>(sessions), std::span<const LinkStatus>(links)};
+  std::vector<std::byte> bytes(wire::encoded_size(encoded));
+  std::byte* at = bytes.data();
+  wire::encode(at, encoded);
+  return bytes;
+}
+
+bool decode(Bytes bytes, std::size_t devices, StatusReport& report) {
+  EncodedReport encoded;
+  Decoder decoder(bytes);
+  if (!decoder.read(encoded) || !decoder.at_end() || encoded.devices.size() != devices) return false;
+  report = {};
+  report.totals = encoded.totals;
+  encoded.devices.for_each([&](const StatusReport::OfDevice& device) { report.devices.push_back(device); });
+  encoded.sessions.for_each([&](const SessionStatus& each) {
+    auto& session = report.sessions.emplace_back(StatusReport::OfSession{each.is_own != 0,
+                                                                         each.session,
+                                                                         std::string(each.address),
+                                                                         std::string(each.host),
+                                                                         std::string(each.program),
+                                                                         std::string(each.user),
+                                                                         each.process,
+                                                                         each.age_ms,
+                                                                         each.over_ms,
+                                                                         each.commands,
+                                                                         each.traffic,
+                                                                         {}});
+    for (std::size_t i = 0; i < each.memory.size(); ++i) session.memory.push_back(each.memory[i]);
+  });
+  encoded.links.for_each([&](const LinkStatus& each) {
+    report.links.push_back(
+        {each.is_own != 0, each.peer, std::string(each.address), each.is_connected != 0, each.traffic});
+  });
+  return true;
+}
+
+}  // namespace remotecl::server

@@ -1,0 +1,286 @@
+#include "server/transfer/bulk.h"
+
+#include <algorithm>
+#include <array>
+#include <system_error>
+
+#include "server/completion/event_poller.h"
+#include "server/session/session.h"
+#include "server/util/log.h"
+#include "server/util/protocol_error.h"
+
+namespace remotecl::server {
+
+BulkReceiver::BulkReceiver(Session& session, Outbox& outbox, Pushes pushes, unsigned channel)
+    : session_(session), outbox_(outbox), pushes_(pushes), channel_(channel), held_(session.counters()) {}
+
+void BulkReceiver::count_expected() {
+  constexpr std::uint64_t kEach = 128;  // about
+  held_.follow(expected_.size() * kEach + pushed_);
+}
+
+void BulkReceiver::announce_push(TransferId id, std::uint64_t size) {
+  MutexLock lock(mutex_);
+  if (id == 0 || size == 0 || size > kPushMax || pushed_ + size > kPushedBytesMax) {
+    throw ProtocolError("a write of " + std::to_string(size) + " bytes is pushed, which is nothing or too much");
+  }
+  Expected expected;
+  expected.pushed = size;
+  if (!expected_.try_emplace(id, std::move(expected)).second) {
+    throw ProtocolError("transfer id " + std::to_string(id) + " is in use");
+  }
+  pushed_ += size;
+  count_expected();
+  changed_.notify_all();
+}
+
+void BulkReceiver::drop_push(TransferId id) {
+  MutexLock lock(mutex_);
+  const auto at = expected_.find(id);
+  if (at == expected_.end() || at->second.pushed == 0 || at->second.transfer) return;
+  if (at->second.early != nullptr) return forget(at);
+  at->second.dropped = true;
+  changed_.notify_all();
+}
+
+bool BulkReceiver::pull(Ref<IncomingTransfer> transfer) {
+  const TransferId id = transfer->id();
+  std::shared_ptr<std::byte[]> early;
+  {
+    MutexLock lock(mutex_);
+    const auto [at, is_new] = expected_.try_emplace(id);
+    Expected& expected = at->second;
+    if (!is_new && (expected.pushed == 0 || expected.transfer)) return false;
+    if (expected.early != nullptr) {
+      early = std::move(expected.early);
+      forget(at);
+    } else {
+      expected.transfer = transfer;
+      if (!is_new) changed_.notify_all();
+      if (!is_new) return true;
+    }
+  }
+  if (early != nullptr) {
+    session_.finish_transfer_with(std::move(transfer), std::move(early));
+  } else {
+    outbox_.send(PullTransfer{id});
+  }
+  return true;
+}
+
+Ref<IncomingTransfer> BulkReceiver::begin(const BulkHeader& header) {
+  if (header.status == kPushedChunk && pushes_ == Pushes::kTaken) return begin_pushed(header);
+  MutexLock lock(mutex_);
+  const auto at = expected_.find(header.transfer);
+  if (at == expected_.end() || at->second.pushed != 0) {
+    throw ProtocolError("bulk data for transfer " + std::to_string(header.transfer) + ", which was not pulled");
+  }
+  at->second.begun = true;
+  return at->second.transfer;
+}
+
+// The announcement was sent before the bytes, but on another connection. Null when the bytes must not wait for their
+// command, or nobody wants them.
+Ref<IncomingTransfer> BulkReceiver::begin_pushed(const BulkHeader& header) {
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  MutexLock lock(mutex_);
+  for (;;) {
+    const auto at = expected_.find(header.transfer);
+    if (stopped_) return nullptr;
+    if (at == expected_.end()) {
+      changed_.wait(mutex_);
+      continue;
+    }
+    Expected& expected = at->second;
+    if (expected.pushed != header.size || expected.begun) {
+      throw ProtocolError("transfer " + std::to_string(header.transfer) + " is not pushed, or not in this size");
+    }
+    const bool is_over = expected.transfer || expected.dropped;
+    if (!is_over && changed_.wait_until(mutex_, end) == std::cv_status::no_timeout) continue;
+    expected.begun = true;
+    return expected.transfer;
+  }
+}
+
+void BulkReceiver::forget(std::unordered_map<TransferId, Expected>::iterator at) {
+  pushed_ -= at->second.pushed;
+  taken_ += at->second.pushed;
+  expected_.erase(at);
+  count_expected();
+  if (taken_ - told_ < kPushedBytesMax / 4) return;
+  told_ = taken_;
+  outbox_.add(PushesTaken{channel_, taken_});
+}
+
+Ref<IncomingTransfer> BulkReceiver::cancel(TransferId id) {
+  MutexLock lock(mutex_);
+  const auto at = expected_.find(id);
+  if (at == expected_.end() || at->second.begun) return nullptr;
+  Ref<IncomingTransfer> transfer = std::move(at->second.transfer);
+  forget(at);
+  return transfer;
+}
+
+void BulkReceiver::stop() {
+  MutexLock lock(mutex_);
+  stopped_ = true;
+  changed_.notify_all();
+}
+
+std::vector<Ref<IncomingTransfer>> BulkReceiver::take_all() {
+  std::vector<Ref<IncomingTransfer>> taken;
+  MutexLock lock(mutex_);
+  for (auto& [id, expected] : expected_) {
+    if (expected.transfer) taken.push_back(std::move(expected.transfer));
+  }
+  expected_.clear();
+  return taken;
+}
+
+void BulkReceiver::finish(IncomingTransfer& transfer) {
+  {
+    MutexLock lock(mutex_);
+    forget(expected_.find(transfer.id()));
+  }
+  session_.finish_transfer(transfer);
+}
+
+bool BulkReceiver::receive_early(Connection& connection, const BulkHeader& header) {
+  std::shared_ptr<std::byte[]> bytes(new std::byte[header.size]);
+  if (!connection.read_exactly({bytes.get(), header.size})) return false;
+  transfers_.fetch_add(1, std::memory_order_relaxed);
+  Ref<IncomingTransfer> transfer;
+  {
+    MutexLock lock(mutex_);
+    const auto at = expected_.find(header.transfer);
+    if (at == expected_.end()) return false;  // stopped
+    transfer = at->second.transfer;
+    if (!transfer && !at->second.dropped) {
+      at->second.early = std::move(bytes);
+      return true;
+    }
+    forget(at);
+  }
+  if (transfer) session_.finish_transfer_with(std::move(transfer), std::move(bytes));
+  return true;
+}
+
+bool BulkReceiver::receive_chunk(Connection& connection, const BulkHeader& header, IncomingTransfer& transfer,
+                                 StagingSet& staging) {
+  if (header.size > kBulkChunkMax || header.size > transfer.left()) {
+    throw ProtocolError("a bulk chunk of " + std::to_string(header.size) + " bytes for transfer " +
+                        std::to_string(header.transfer) + ", of which " + std::to_string(transfer.left()) +
+                        " bytes are left");
+  }
+  if (header.size == 0) {
+    if (header.status >= 0) {
+      throw ProtocolError("transfer " + std::to_string(header.transfer) + " ends early without an error");
+    }
+    transfer.set_error(header.status);
+    finish(transfer);
+    return true;
+  }
+  for (std::uint32_t left = header.size; left != 0;) {
+    const auto piece = std::min<std::uint32_t>(left, StagingRing::kSlotSize);
+    if (!transfer.receive(connection, piece, staging)) return false;
+    transfer.count(piece);
+    left -= piece;
+  }
+  if (transfer.left() != 0) return true;
+  transfers_.fetch_add(1, std::memory_order_relaxed);
+  finish(transfer);
+  connection.tell_received();  // costs a system call, and the command should end
+  return true;
+}
+
+void BulkReceiver::run(Connection& connection) {
+  StagingSet staging;
+  EventPoller poller;
+  std::array<std::byte, kBulkHeaderSize> bytes;
+  for (;; poller.look_for_a_while()) {
+    if (!connection.read_exactly(bytes)) return;
+    const auto header = decode_frame<BulkHeader>(bytes);
+    const Ref<IncomingTransfer> transfer = begin(header);
+    const bool goes_on =
+        transfer ? receive_chunk(connection, header, *transfer, staging) : receive_early(connection, header);
+    if (!goes_on) return;
+  }
+}
+
+namespace {
+
+bool send(OutgoingTransfer& transfer, Connection& connection, StagingSet& staging) {
+  if (!transfer.send(connection, staging)) return false;
+  connection.reclaim(connection.bytes_sent());
+  if (transfer.error() == CL_SUCCESS) return true;
+  // Some bytes may have gone already.
+  return connection.write(Bytes(encode_frame<BulkHeader, kBulkHeaderSize>({transfer.id(), 0, transfer.error()})));
+}
+
+}  // namespace
+
+void BulkSender::connect(Connection& connection) {
+  MutexLock lock(mutex_);
+  connection_ = &connection;
+  wake_.notify_one();
+}
+
+void BulkSender::post(Ref<OutgoingTransfer> transfer) {
+  try {
+    MutexLock lock(mutex_);
+    if (stopped_) return;
+    waiting_.push_back(std::move(transfer));
+    if (!thread_.joinable()) {
+      thread_ = std::thread([this] { run(); });
+    }
+    return wake_.notify_one();
+  } catch (const std::system_error& error) {
+    log_warning("no thread to send bulk data: {}", error.what());
+  }
+  lost_();
+}
+
+std::vector<Ref<OutgoingTransfer>> BulkSender::stop() {
+  std::thread thread;
+  {
+    MutexLock lock(mutex_);
+    stopped_ = true;
+    thread.swap(thread_);
+    wake_.notify_one();
+  }
+  if (thread.joinable()) thread.join();
+  std::vector<Ref<OutgoingTransfer>> unsent;
+  MutexLock lock(mutex_);
+  if (broken_) unsent.push_back(std::move(broken_));
+  for (auto& transfer : waiting_) unsent.push_back(std::move(transfer));
+  waiting_.clear();
+  return unsent;
+}
+
+void BulkSender::run() {
+  StagingSet staging;
+  for (;;) {
+    Ref<OutgoingTransfer> transfer;
+    Connection* connection = nullptr;
+    {
+      MutexLock lock(mutex_);
+      while ((waiting_.empty() || connection_ == nullptr) && !stopped_) wake_.wait(mutex_);
+      if (stopped_) return;
+      transfer = std::move(waiting_.front());
+      waiting_.pop_front();
+      connection = connection_;
+    }
+    if (!send(*transfer, *connection, staging)) {
+      {
+        MutexLock lock(mutex_);
+        broken_ = std::move(transfer);
+      }
+      lost_();
+      return;
+    }
+    if (transfer->error() == CL_SUCCESS) transfers_.fetch_add(1, std::memory_order_relaxed);
+    session_.finish_transfer(*transfer);
+  }
+}
+
+}  // namespace remotecl::server

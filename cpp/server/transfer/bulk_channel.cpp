@@ -1,0 +1,111 @@
+#include "server/transfer/bulk_channel.h"
+
+#include <utility>
+
+#include "server/session/session.h"
+#include "server/util/log.h"
+
+namespace remotecl::server {
+namespace {
+
+constexpr const char* kLost = "the bulk connection was lost";
+
+}  // namespace
+
+BulkChannel::BulkChannel(Session& session, Outbox& outbox, unsigned number)
+    : session_(session),
+      outbox_(outbox),
+      number_(number),
+      receiver_(session, outbox, BulkReceiver::Pushes::kTaken, number),
+      sender_(session, [&session] { session.close(kLost); }) {}
+
+bool BulkChannel::claim() {
+  MutexLock lock(mutex_);
+  return !std::exchange(claimed_, true);
+}
+
+void BulkChannel::leave() {
+  MutexLock lock(mutex_);
+  claimed_ = false;
+}
+
+bool BulkChannel::attach(std::unique_ptr<Connection> connection, bool is_resumable, SharedMemoryConnection* memory) {
+  MutexLock lock(mutex_);
+  if (closed_) return false;
+  connection_ = is_resumable ? make_stream(std::move(connection), memory) : std::move(connection);
+  running_ = true;
+  return true;
+}
+
+// Of one through memory only the doorbell can be lost.
+std::unique_ptr<Connection> BulkChannel::make_stream(std::unique_ptr<Connection> carrier,
+                                                     SharedMemoryConnection* memory) {
+  auto hooks = session_.stream_hooks("bulk", [this](std::uint64_t received) {
+    outbox_.send(ServerReceived{StreamKind::kBulk, number_, received});
+  });
+  if (memory != nullptr) {
+    stream_.store(&memory->keep_doorbell(session_.window(), std::move(hooks)), std::memory_order_release);
+    return carrier;
+  }
+  auto made = std::make_unique<ResumableConnection>(std::move(carrier), session_.window(), std::move(hooks));
+  made->make_writers_wait();
+  stream_.store(made.get(), std::memory_order_release);
+  return made;
+}
+
+void BulkChannel::run() {
+  const LogScope scope(session_.id());
+  Connection* connection = nullptr;
+  {
+    MutexLock lock(mutex_);
+    connection = connection_.get();
+  }
+  sender_.connect(*connection);
+  try {
+    receiver_.run(*connection);
+    std::string words = kLost;
+    const std::string reason = stream() != nullptr ? stream()->reason() : "";
+    if (!reason.empty()) words.append(": ").append(reason);
+    session_.close(words);
+  } catch (const std::exception& error) {
+    log_warning("{}", error.what());
+    session_.close(error.what());
+  }
+  MutexLock lock(mutex_);
+  running_ = false;
+  left_.notify_all();
+}
+
+// Whoever attaches the stream has either put it there, or sees the new window.
+void BulkChannel::set_window(std::chrono::milliseconds window) {
+  MutexLock lock(mutex_);
+  if (ResumableConnection* const made = stream()) made->set_window(window);
+}
+
+void BulkChannel::shutdown() {
+  MutexLock lock(mutex_);
+  closed_ = true;
+  if (connection_ != nullptr) connection_->shutdown();
+  receiver_.stop();
+}
+
+void BulkChannel::close() {
+  {
+    MutexLock lock(mutex_);
+    while (running_) left_.wait(mutex_);
+  }
+  sender_.stop();
+}
+
+Traffic BulkChannel::traffic() const {
+  Traffic traffic;
+  traffic.bulk_sent = sender_.transfers();
+  traffic.bulk_received = receiver_.transfers();
+  MutexLock lock(mutex_);
+  if (connection_ == nullptr) return traffic;
+  traffic.bulk_bytes_sent = connection_->bytes_sent();
+  traffic.bulk_bytes_received = connection_->bytes_received();
+  return traffic;
+}
+
+}  // namespace remotecl::server

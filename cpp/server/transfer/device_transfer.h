@@ -1,0 +1,22 @@
+#pragma once
+
+#include "server/execution/issuer.h"
+#include "server/memory/region.h"
+
+namespace remotecl::server {
+
+// Brings bytes from a device to that of the queue. Devices have native contexts of their own, so the bytes pass host
+// memory: in pieces and pinned, or where a device maps its memory in place, with one copy. On one of the session's
+// threads, because only waiting tells one context of the other's progress; several transfers run side by side.
+struct DeviceTransferCommand {
+  static constexpr bool kLong = true;
+
+  Session* session;
+  Region region;
+  Device* source;
+
+  void keep(Session&) {}
+  cl_int issue(Issue& issue);
+};
+
+}  // namespace remotecl::server

@@ -1,0 +1,102 @@
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/base/ref_counted.h"
+#include "runtime/protocol/messages.h"
+#include "runtime/transport/connection.h"
+#include "server/driver/staging.h"
+#include "server/execution/event.h"
+#include "server/execution/queue.h"
+#include "server/transfer/transfer_progress.h"
+
+namespace remotecl::server {
+
+// Bytes that travel on the bulk connection, and the command that they belong to. Made under the session's
+// lock, then used by one thread at a time: the bulk receiver or sender while bytes move, else whoever holds
+// the session's lock.
+class Transfer : public RefCounted {
+ public:
+  Transfer(TransferId id, Queue& queue, Event* event, EventId hold, std::uint64_t size)
+      : id_(id), queue_(&queue), event_(event), hold_(hold), size_(size) {}
+  ~Transfer() override {
+    if (first_ != nullptr) clReleaseEvent(first_);
+  }
+
+  TransferId id() const { return id_; }
+  Queue& queue() const { return *queue_; }
+  Event* event() const { return event_.get(); }
+  EventId hold() const { return hold_; }
+  std::uint64_t size() const { return size_; }
+
+  // The command has ended. Session's lock.
+  virtual void ended(cl_int) {}
+
+  // All bytes have moved: makes the native event that ends the command, leaves it null if nothing native is left to
+  // wait for, or returns why it failed. Session's lock.
+  virtual cl_int finish(cl_event* native) = 0;
+
+  // The native event of the first step, for profiling. Taken over.
+  void set_first(cl_event event) { first_ = event; }
+  cl_event first() const { return first_; }
+  // Set once, when the whole transfer has failed on its way.
+  void set_error(cl_int error) { error_ = error; }
+  cl_int error() const { return error_; }
+
+ private:
+  const TransferId id_;
+  const Ref<Queue> queue_;
+  const Ref<Event> event_;
+  const EventId hold_;
+  const std::uint64_t size_;
+  cl_event first_ = nullptr;
+  cl_int error_ = CL_SUCCESS;
+};
+
+// From the client.
+class IncomingTransfer : public Transfer {
+ public:
+  using Transfer::Transfer;
+  // Receives the next `size` bytes; false when the connection ends.
+  virtual bool receive(Connection& connection, std::uint32_t size, StagingSet& staging) = 0;
+  // Takes all bytes, which came before the command could begin. Session's lock.
+  void take(std::shared_ptr<std::byte[]> bytes) {
+    put(std::move(bytes));
+    count(static_cast<std::uint32_t>(size()));
+  }
+
+  std::uint64_t left() const { return size() - received_; }
+  void count(std::uint32_t size) {
+    received_ += size;
+    if (progress_) progress_->advance(*this, received_);
+  }
+
+  // For those that pass the bytes on while they arrive. Where they lie, as long as the transfer lives; or null, and
+  // they have to be read from the device, after `written`, the caller's reference, has ended: the first so many bytes.
+  // Any thread, of bytes that have been counted.
+  virtual const std::byte* host_memory() const { return nullptr; }
+  virtual cl_event written(std::uint64_t) { return nullptr; }
+  void reports_to(Ref<TransferProgress> progress) { progress_ = std::move(progress); }
+  void ended(cl_int status) override {
+    if (const Ref<TransferProgress> progress = std::exchange(progress_, nullptr)) progress->end(status);
+  }
+
+ private:
+  virtual void put(std::shared_ptr<std::byte[]> bytes) = 0;
+
+  std::uint64_t received_ = 0;
+  Ref<TransferProgress> progress_;
+};
+
+// To the client.
+class OutgoingTransfer : public Transfer {
+ public:
+  using Transfer::Transfer;
+  // Sends all bytes, in chunks, which it lends; false when the connection ends.
+  virtual bool send(Connection& connection, StagingSet& staging) = 0;
+};
+
+// Lends `bytes` as chunks of a transfer.
+bool send_chunks(Connection& connection, TransferId id, Bytes bytes);
+
+}  // namespace remotecl::server

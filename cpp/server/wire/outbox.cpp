@@ -1,0 +1,128 @@
+#include "server/wire/outbox.h"
+
+#include <system_error>
+
+#include "server/util/log.h"
+
+namespace remotecl::server {
+
+void Outbox::add_encoded(Bytes message) {
+  MutexLock lock(mutex_);
+  if (closed_) return;
+  pending_.append(message);
+  count_message();
+  urgent_ = true;
+}
+
+Outbox::Promise Outbox::promise(std::uint64_t size) {
+  *promised_ += size;
+  return {promised_.get(), [promised = promised_, size](const void*) { *promised -= size; }};
+}
+
+bool Outbox::is_crowded() {
+  MutexLock lock(mutex_);
+  return *promised_ + pending_.size() - written_ > kSmallBytesMax;
+}
+
+void Outbox::hurry() {
+  MutexLock lock(mutex_);
+  urgent_ = !pending_.empty();
+}
+
+void Outbox::flush() {
+  MutexLock lock(mutex_);
+  flush_locked();
+}
+
+void Outbox::flush_locked() {
+  if (closed_ || pending_.empty() || !urgent_) return;
+  if (!blocked_) write_some();
+  const bool is_unread = pending_.size() - written_ > kPendingBytesMax;
+  if (is_unread || !count_pending()) {
+    log_warning("{}; its session is closed", is_unread
+                                                 ? "a client does not read its replies"
+                                                 : "replies that a client does not read are more than host-memory");
+    closed_ = true;
+    connection_.shutdown();
+  }
+  if (closed_ || pending_.empty() || blocked_) return;
+  blocked_ = true;
+  if (!flusher_.joinable()) {
+    try {
+      flusher_ = std::thread([this] { run_flusher(); });
+    } catch (const std::system_error& error) {
+      log_warning("no thread to send replies: {}; a session is closed", error.what());
+      closed_ = true;
+      return connection_.shutdown();
+    }
+  }
+  wake_.notify_one();
+}
+
+bool Outbox::count_pending() { return held_.try_follow(pending_.capacity() > kKeptBytesMax ? pending_.capacity() : 0); }
+
+void Outbox::write_some() {
+  while (written_ < pending_.size()) {
+    const std::ptrdiff_t count = connection_.try_write(pending_.bytes().subspan(written_));
+    if (count < 0) {
+      closed_ = true;  // the control thread sees the broken connection and ends the session
+      return;
+    }
+    if (count == 0) return;
+    written_ += static_cast<std::size_t>(count);
+  }
+  pending_.clear();
+  pending_.shrink(kKeptBytesMax);
+  written_ = 0;
+  urgent_ = false;
+}
+
+void Outbox::run_flusher() {
+  for (;;) {
+    {
+      MutexLock lock(mutex_);
+      while (!blocked_ && !closed_) wake_.wait(mutex_);
+      if (closed_) return;
+    }
+    connection_.await_writable(std::chrono::milliseconds(1000));  // shutdown() ends this wait too
+    MutexLock lock(mutex_);
+    if (closed_) return;
+    write_some();
+    written_some_.notify_all();
+    if (written_ > pending_.size() / 2) {
+      pending_.consume(written_);
+      written_ = 0;
+    }
+    if (pending_.empty()) blocked_ = false;
+    count_pending();
+  }
+}
+
+std::size_t Outbox::wait_for_room(std::size_t bytes_max, std::chrono::milliseconds patience) {
+  const auto end = std::chrono::steady_clock::now() + patience;
+  MutexLock lock(mutex_);
+  while (!closed_ && pending_.size() - written_ > bytes_max) {
+    if (written_some_.wait_until(mutex_, end) == std::cv_status::timeout) break;
+  }
+  return closed_ ? 0 : pending_.size() - written_;
+}
+
+void Outbox::close() {
+  MutexLock lock(mutex_);
+  closed_ = true;
+  written_some_.notify_all();
+  wake_.notify_all();
+}
+
+void Outbox::stop() {
+  std::thread flusher;
+  {
+    MutexLock lock(mutex_);
+    closed_ = true;
+    flusher.swap(flusher_);
+    wake_.notify_all();
+  }
+  if (flusher.joinable()) flusher.join();
+}
+
+}  // namespace remotecl::server
