@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "runtime/handshake/handshake.h"
+#include "server/handlers/dispatch.h"
 #include "server/program/program_files.h"
 #include "server/util/log.h"
 
@@ -26,7 +27,7 @@ struct Everything {
   server::SessionActivity activity;
   server::PeerRules peers;
   server::SessionWatch watch{driver, [](server::Session&) {}};
-  server::Shared shared{driver, files, built, output, board, activity, peers, watch};
+  server::Shared shared{server::handler_table(), driver, files, built, output, board, activity, peers, watch};
 };
 
 [[noreturn]] void complain(const std::string& what) {

@@ -35,12 +35,12 @@ void notify_in(cl_event event, const void* order, CompletionNotifier::Function f
 
 }  // namespace
 
-void CompletionNotifier::notify(cl_event event, const Session& session, Function function) {
-  notify_in(event, &session, std::move(function), false);
+void CompletionNotifier::notify(cl_event event, const void* order, Function function) {
+  notify_in(event, order, std::move(function), false);
 }
 
-void CompletionNotifier::notify_asked(cl_event event, const Session& session, Function function) {
-  notify_in(event, &session, std::move(function), true);
+void CompletionNotifier::notify_asked(cl_event event, const void* order, Function function) {
+  notify_in(event, order, std::move(function), true);
 }
 
 void CompletionNotifier::notify_apart(cl_event event, Function function) {

@@ -6,6 +6,7 @@
 #include "runtime/handshake/proof.h"
 #include "server/isolation/warden.h"
 #include "server/session/session_host.h"
+#include "server/handlers/dispatch.h"
 #include "server/util/log.h"
 #include "server/util/protocol_error.h"
 
@@ -71,7 +72,7 @@ Server::Server(const Address& address, std::string_view devices, std::optional<A
   if (isolates_) {
     host_ = std::make_unique<Warden>(*std::move(isolation_), driver_, refusals_, epoch_, peers_);
   } else {
-    host_ = std::make_unique<SessionHost>(driver_, refusals_, epoch_, peers_);
+    host_ = std::make_unique<SessionHost>(handler_table(), driver_, refusals_, epoch_, peers_);
   }
   prepare_proofs();  // so that the first client need not wait for it
   reception_ = std::make_unique<Reception>(address, tls_ ? &*tls_ : nullptr, epoch_, refusals_,

@@ -11,8 +11,8 @@
 #include <sstream>
 #include <string_view>
 
-#include "server/program/program_files.h"
 #include "server/util/log.h"
+#include "server/util/temporary_folder.h"
 
 namespace remotecl::server {
 namespace {

@@ -1,7 +1,5 @@
 #include "server/execution/event.h"
 
-#include "server/peer/peer_link.h"
-
 namespace remotecl::server {
 
 Event::Event(EventId event_id, ObjectId queue_id, Device* on_device, bool with_profile)

@@ -8,12 +8,12 @@
 #include "runtime/protocol/messages.h"
 #include "server/completion/cl.h"
 #include "server/driver/queue_progress.h"
+#include "server/execution/event_sink.h"
 #include "server/program/kernel_pace.h"
 
 namespace remotecl::server {
 
 class Device;
-class PeerLink;
 
 // One event of a session. Owned by the session's event table and by whatever still waits for it. Constant
 // members may be read by any thread, the others need the session's lock.
@@ -46,9 +46,9 @@ class Event final : public RefCounted {
   std::atomic<bool> told{false};  // any thread
   bool tracked = false;           // its end is an event of the graph
   std::int32_t status = 0;
-  PeerId expected_of = 0;               // kExpected: who tells; 0: the client
-  bool released = false;                // kExpected: the client does not name it any more
-  std::vector<Ref<PeerLink>> forwards;  // kHeld, kExpected: who is told of the end
+  PeerId expected_of = 0;                // kExpected: who tells; 0: the client
+  bool released = false;                 // kExpected: the client does not name it any more
+  std::vector<Ref<EventSink>> forwards;  // kHeld, kExpected: who is told of the end
   // Of a command whose times the client wants; `number` 0: of no other one. Constant once it has been issued.
   struct Trace {
     std::uint64_t number = 0;

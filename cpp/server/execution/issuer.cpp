@@ -4,7 +4,6 @@
 
 #include "runtime/base/host_time.h"
 #include "server/completion/event_status.h"
-#include "server/session/session.h"
 #include "server/util/log.h"
 #include "server/util/protocol_error.h"
 
@@ -74,10 +73,10 @@ void Issuer::close_span(Queue& queue) {
   } else {
     error = queue.mark(end);
   }
-  if (error != CL_SUCCESS) return session_.report_trace(span, error);
-  CompletionNotifier::notify(end, session_, [session = Ref<Session>(&session_), span = std::move(span)](cl_int status) {
-    session->report_trace(span, status);
-  });
+  if (error != CL_SUCCESS) return reporter_.trace(span, error);
+  CompletionNotifier::notify(
+      end, &strand_,
+      [this, strand = Ref<Strand>(&strand_), span = std::move(span)](cl_int status) { reporter_.trace(span, status); });
   clReleaseEvent(end);
 }
 
@@ -161,19 +160,19 @@ void Issuer::track(Event& event) {
 }
 
 void Issuer::notify_end(Event& event) {
-  CompletionNotifier::notify(event.native, session_,
-                             [session = Ref<Session>(&session_), event = Ref<Event>(&event)](cl_int status) {
-                               session->later([session, event, status] { session->issuer().end(*event, status); });
+  CompletionNotifier::notify(event.native, &strand_,
+                             [this, strand = Ref<Strand>(&strand_), event = Ref<Event>(&event)](cl_int status) {
+                               strand->later([this, event, status] { end(*event, status); });
                              });
 }
 
 void Issuer::end(Event& event, std::int32_t status) {
   event.state = Event::State::kEnded;
   event.status = status;
-  for (const auto& link : event.forwards) link->signal(event.id, status);
+  for (const auto& sink : event.forwards) sink->signal(event.id, status);
   event.forwards.clear();
   if (event.told_by_callback && !event.told.exchange(true)) {
-    session_.report_end(event, status, event.native, event.native);
+    reporter_.end(event, status, event.native, event.native);
   }
   if (!event.tracked) return;
   graph_.complete(event.id, status, ready_);
@@ -190,7 +189,7 @@ void Issuer::fail(ObjectId queue, Event* event, std::int32_t status, TransferId 
   outbox_.add(CommandFailed{queue, event == nullptr ? 0 : event->id, status, transfer});
   if (event == nullptr) return;
   end(*event, status);
-  if (event->trace.number != 0) session_.report_trace(*event, status);
+  if (event->trace.number != 0) reporter_.trace(*event, status);
   if (event->observed && !event->reported) outbox_.add(EventDone{event->id, status, 0, {}});
 }
 
@@ -205,8 +204,8 @@ void Issuer::accepted(Queue& queue, Event* event, cl_event native) {
 
 void Issuer::finish(Event& event) {
   end(event, CL_COMPLETE);
-  if (event.trace.number != 0) session_.report_trace(event, CL_COMPLETE);
-  if (event.observed && !event.reported) session_.report_end(event, CL_COMPLETE, nullptr, nullptr);
+  if (event.trace.number != 0) reporter_.trace(event, CL_COMPLETE);
+  if (event.observed && !event.reported) reporter_.end(event, CL_COMPLETE, nullptr, nullptr);
   event.reported = event.observed;
 }
 
@@ -216,35 +215,35 @@ void Issuer::publish(Queue& queue, Event& event, cl_event native) {
   if (event.trace.in_span) {
     extend_span(queue, event);
   } else if (event.trace.number != 0) {
-    CompletionNotifier::notify(native, session_,
-                               [session = Ref<Session>(&session_), event = Ref<Event>(&event)](cl_int status) {
-                                 session->report_trace(*event, status);
+    CompletionNotifier::notify(native, &strand_,
+                               [this, strand = Ref<Strand>(&strand_), event = Ref<Event>(&event)](cl_int status) {
+                                 reporter_.trace(*event, status);
                                });
   }
   if (event.observed && !event.reported) report(event, CompletionNotifier::notify);
   if (event.tracked) notify_end(event);
-  for (auto& link : event.forwards) forward_end(event, std::move(link));
+  for (auto& sink : event.forwards) forward_end(event, std::move(sink));
   event.forwards.clear();
 }
 
-void Issuer::forward_end(Event& event, Ref<PeerLink> link) {
-  CompletionNotifier::notify(event.native, session_,
-                             [session = Ref<Session>(&session_), link = std::move(link), id = event.id,
-                              held = session_.hold_answer()](cl_int status) { link->signal(id, status); });
+void Issuer::forward_end(Event& event, Ref<EventSink> sink) {
+  CompletionNotifier::notify(event.native, &strand_,
+                             [strand = Ref<Strand>(&strand_), sink = std::move(sink), id = event.id,
+                              held = hold_answer(counters_)](cl_int status) { sink->signal(id, status); });
 }
 
-void Issuer::forward(EventId id, const Ref<PeerLink>& link) {
+void Issuer::forward(EventId id, const Ref<EventSink>& sink) {
   Event* event = events_.find(id);
-  if (event == nullptr) return link->signal(id, CL_COMPLETE);
+  if (event == nullptr) return sink->signal(id, CL_COMPLETE);
   switch (event->state) {
     case Event::State::kEnded:
-      return link->signal(id, event->status);
+      return sink->signal(id, event->status);
     case Event::State::kNative:
-      return forward_end(*event, link);
+      return forward_end(*event, sink);
     case Event::State::kHeld:
     case Event::State::kExpected:
-      if (std::find(event->forwards.begin(), event->forwards.end(), link) == event->forwards.end()) {
-        event->forwards.push_back(link);
+      if (std::find(event->forwards.begin(), event->forwards.end(), sink) == event->forwards.end()) {
+        event->forwards.push_back(sink);
       }
   }
 }
@@ -257,10 +256,10 @@ EventId Issuer::expect_hidden() {
 void Issuer::report(Event& event, decltype(CompletionNotifier::notify)& notify) {
   event.reported = true;
   event.told_by_callback = true;
-  notify(event.native, session_, [session = Ref<Session>(&session_), event = Ref<Event>(&event)](cl_int status) {
+  notify(event.native, &strand_, [this, strand = Ref<Strand>(&strand_), event = Ref<Event>(&event)](cl_int status) {
     if (event->told.exchange(true)) return;
-    session->report_end(*event, status, event->start(), event->native);
-    session->outbox().flush();
+    reporter_.end(*event, status, event->start(), event->native);
+    outbox_.flush();
   });
 }
 
@@ -307,7 +306,7 @@ void Issuer::observe(EventId id) {
   if (event->state != Event::State::kEnded) return;
   event->reported = true;
   if (event->native != nullptr) {
-    session_.report_end(*event, event->status, event->start(), event->native);
+    reporter_.end(*event, event->status, event->start(), event->native);
   } else {
     outbox_.add(EventDone{id, event->status, 0, {}});
   }
@@ -419,7 +418,8 @@ void Issuer::run_ready() {
 
 void Issuer::count_backlog(Queue& queue) {
   const std::uint64_t size = std::exchange(queue.uncounted, 0) * DriverBacklog::kCommandSize;
-  if (session_.count_backlog(queue, size)) is_far_ahead_ = true;
+  if (queue_watch_.count_backlog(queue, size)) is_far_ahead_ = true;
+  touch(queue);
 }
 
 void Issuer::touch(Queue& queue) {

@@ -13,16 +13,16 @@
 #include "server/completion/completion_notifier.h"
 #include "server/execution/driver_backlog.h"
 #include "server/execution/event.h"
+#include "server/execution/event_reporter.h"
 #include "server/execution/queue.h"
-#include "server/peer/peer_link.h"
+#include "server/execution/queue_watch.h"
+#include "server/execution/strand.h"
 #include "server/quota/held_memory.h"
 #include "server/quota/session_counters.h"
 #include "server/util/object_table.h"
 #include "server/wire/outbox.h"
 
 namespace remotecl::server {
-
-class Session;
 
 // What a command needs to know when it is handed to the native driver.
 struct Issue {
@@ -57,18 +57,24 @@ struct Issue {
 //
 // A command is a copyable type with
 //   cl_int issue(Issue&)   hands it to the driver; on failure nothing was enqueued
-//   void keep(Session&)    called once when it has to wait: from then on it may not refer to the received
+//   void keep()            optional; called once when it has to wait: from then on it may not refer to the received
 //   message
 //   void failed(cl_int)    optional; it will not be carried out
 //   static constexpr bool kAnswers  optional; who waits for it would wait for ever if it failed: the session ends where
 //   it cannot be held
 //   static constexpr bool kLong
-// A long command moves bulk data: it ends with Session::finish_transfer and holds back what comes after it
+// A long command moves bulk data: it ends with TransferTable::finish and holds back what comes after it
 // until then.
 class Issuer {
  public:
-  Issuer(Session& session, Outbox& outbox, const Ref<SessionCounters>& counters)
-      : session_(session), outbox_(outbox), counters_(counters), early_memory_(counters) {}
+  Issuer(Strand& strand, Outbox& outbox, EventReporter& reporter, QueueWatch& queue_watch,
+         const Ref<SessionCounters>& counters)
+      : strand_(strand),
+        outbox_(outbox),
+        reporter_(reporter),
+        queue_watch_(queue_watch),
+        counters_(counters),
+        early_memory_(counters) {}
   Issuer(const Issuer&) = delete;
   Issuer& operator=(const Issuer&) = delete;
 
@@ -82,7 +88,7 @@ class Issuer {
   }
 
   // The times of the next command are wanted, even if it has no event.
-  void trace_next(std::uint64_t number) { next_trace_ = number; }
+  void trace_next() { next_trace_ = ++traced_commands_; }
   // False: that was none.
   bool trace_taken() const { return next_trace_ == 0; }
   // What the traced command runs.
@@ -115,7 +121,7 @@ class Issuer {
   // What is expected of the peer fails: it is gone.
   void fail_expected(PeerId peer, std::int32_t status);
   // Tells the peer when the event ends.
-  void forward(EventId id, const Ref<PeerLink>& link);
+  void forward(EventId id, const Ref<EventSink>& sink);
   // An event of the graph that the client does not know, for submit(); ends with finish_hold().
   EventId expect_hidden();
 
@@ -159,7 +165,7 @@ class Issuer {
     if (queue.span.count != 0) close_span(queue);
   }
   void notify_end(Event& event);
-  void forward_end(Event& event, Ref<PeerLink> link);
+  void forward_end(Event& event, Ref<EventSink> sink);
   EventId make_hold(Queue& queue, Event* event, bool blocks_later);
   // Later commands of the queue come after what the failed one waits for: a transfer may still be on its way.
   void keep_order(Queue& queue);
@@ -201,8 +207,10 @@ class Issuer {
     fail(queue, event, error, transfer_of(command));
   }
 
-  Session& session_;
+  Strand& strand_;
   Outbox& outbox_;
+  EventReporter& reporter_;
+  QueueWatch& queue_watch_;
   const Ref<SessionCounters> counters_;
   EventGraph graph_;
   ObjectTable<Event> events_;
@@ -212,6 +220,7 @@ class Issuer {
   bool has_refused_ = false;
   EventId last_hold_ = kInternal;
   std::unordered_map<EventId, Ref<QueueProgress>> holds_;  // of commands: whose queue's they are
+  std::uint64_t traced_commands_ = 0;                      // so far
   std::uint64_t next_trace_ = 0;
   Ref<Event> traced_;  // of the command that is being handled, where it has no event of its own
   std::vector<Ref<Queue>> touched_;
@@ -261,7 +270,7 @@ void Issuer::hold(Queue& queue, Event* event, const Array<EventId>& wait_list, C
   HeldMemory memory(counters_, kMayFail ? HeldMemory::For::kCommand : HeldMemory::For::kSession);
   try {
     memory.resize(size);
-    command.keep(session_);
+    if constexpr (requires { command.keep(); }) command.keep();
   } catch (const HeldTooMuch& refusal) {
     if constexpr (!kMayFail) throw;
     return fail_command(queue, event, command, refused(refusal));

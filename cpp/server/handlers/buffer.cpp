@@ -1,8 +1,9 @@
 #include <algorithm>
 #include <array>
 
+#include "server/handlers/handlers.h"
+#include "server/handlers/svm.h"
 #include "server/memory/rect.h"
-#include "server/session/session.h"
 #include "server/util/protocol_error.h"
 
 namespace remotecl::server {
@@ -17,7 +18,6 @@ struct CopyCommand {
   std::uint64_t source_offset, destination_offset, size;
 
   double cost() const { return DeviceTurn::cost_of_bytes(size); }
-  void keep(Session&) {}
   cl_int issue(Issue& issue) {
     cl_mem from = nullptr, to = nullptr;
     cl_int error = source->native(issue.queue.device(), from);
@@ -35,7 +35,6 @@ struct CopyRectCommand {
   Sizes source_origin, destination_origin, region;
   std::uint64_t source_row_pitch, source_slice_pitch, destination_row_pitch, destination_slice_pitch;
 
-  void keep(Session&) {}
   cl_int issue(Issue& issue) {
     cl_mem from = nullptr, to = nullptr;
     cl_int error = source->native(issue.queue.device(), from);
@@ -57,7 +56,6 @@ struct FillCommand {
   std::size_t pattern_size;
 
   double cost() const { return DeviceTurn::cost_of_bytes(size); }
-  void keep(Session&) {}
   cl_int issue(Issue& issue) {
     cl_mem memory = nullptr;
     const cl_int error = buffer->native(issue.queue.device(), memory);
@@ -73,72 +71,76 @@ std::string in_use(ObjectId id) { return "buffer id " + std::to_string(id) + " c
 
 }  // namespace
 
-void Session::handle(const CreateBuffer& message) {
-  if (!buffers_.insert(message.buffer, make_ref<Buffer>(message.flags, message.size, counters_))) {
+void handle(Session& session, const CreateBuffer& message) {
+  if (!session.objects().buffers.insert(message.buffer,
+                                        make_ref<Buffer>(message.flags, message.size, session.counters()))) {
     throw ProtocolError(in_use(message.buffer));
   }
 }
 
-void Session::handle(const CreateSubBuffer& message) {
-  Ref<Buffer> parent(buffers_.find(message.parent));
+void handle(Session& session, const CreateSubBuffer& message) {
+  Ref<Buffer> parent(session.objects().buffers.find(message.parent));
   // Commands that name a sub-buffer outside of its parent find no such buffer.
   if (!parent || !parent->contains(message.offset, message.size)) return;
   auto buffer = make_ref<Buffer>(parent, message.flags, message.offset, message.size);
-  if (!buffers_.insert(message.buffer, std::move(buffer))) throw ProtocolError(in_use(message.buffer));
+  if (!session.objects().buffers.insert(message.buffer, std::move(buffer))) throw ProtocolError(in_use(message.buffer));
 }
 
-void Session::handle(const ReleaseBuffer& message) {
-  Ref<Buffer> buffer = buffers_.take(message.buffer);
-  if (buffer && buffer->svm() != nullptr) release_svm(std::move(buffer));
-  ++released_arguments_;
+void handle(Session& session, const ReleaseBuffer& message) {
+  Ref<Buffer> buffer = session.objects().buffers.take(message.buffer);
+  if (buffer && buffer->svm() != nullptr) release_svm(session, buffer);
+  ++session.objects().released_arguments;
 }
 
-void Session::handle(const EnqueueCopy& message) {
-  Queue& on = queue(message.queue);
-  Event* event = issuer_.begin_event(message.event, on, false);
-  Ref<Buffer> source(buffers_.find(message.source)), destination(buffers_.find(message.destination));
-  if (!source || !destination) return issuer_.fail(on, event, CL_INVALID_MEM_OBJECT);
+void handle(Session& session, const EnqueueCopy& message) {
+  Queue& on = session.objects().queue(message.queue);
+  Event* event = session.issuer().begin_event(message.event, on, false);
+  Ref<Buffer> source(session.objects().buffers.find(message.source)),
+      destination(session.objects().buffers.find(message.destination));
+  if (!source || !destination) return session.issuer().fail(on, event, CL_INVALID_MEM_OBJECT);
   if (!source->contains(message.source_offset, message.size) ||
       !destination->contains(message.destination_offset, message.size)) {
-    return issuer_.fail(on, event, CL_INVALID_VALUE);
+    return session.issuer().fail(on, event, CL_INVALID_VALUE);
   }
-  issuer_.submit(on, event, message.wait_list,
-                 CopyCommand{std::move(source), std::move(destination), message.source_offset,
-                             message.destination_offset, message.size});
+  session.issuer().submit(on, event, message.wait_list,
+                          CopyCommand{std::move(source), std::move(destination), message.source_offset,
+                                      message.destination_offset, message.size});
 }
 
-void Session::handle(const EnqueueCopyRect& message) {
-  Queue& on = queue(message.queue);
-  Event* event = issuer_.begin_event(message.event, on, false);
-  Ref<Buffer> source(buffers_.find(message.source)), destination(buffers_.find(message.destination));
-  if (!source || !destination) return issuer_.fail(on, event, CL_INVALID_MEM_OBJECT);
+void handle(Session& session, const EnqueueCopyRect& message) {
+  Queue& on = session.objects().queue(message.queue);
+  Event* event = session.issuer().begin_event(message.event, on, false);
+  Ref<Buffer> source(session.objects().buffers.find(message.source)),
+      destination(session.objects().buffers.find(message.destination));
+  if (!source || !destination) return session.issuer().fail(on, event, CL_INVALID_MEM_OBJECT);
   if (!rect_inside(*source, message.source_origin, message.region, message.source_row_pitch,
                    message.source_slice_pitch) ||
       !rect_inside(*destination, message.destination_origin, message.region, message.destination_row_pitch,
                    message.destination_slice_pitch)) {
-    return issuer_.fail(on, event, CL_INVALID_VALUE);
+    return session.issuer().fail(on, event, CL_INVALID_VALUE);
   }
   Extent from = message.source_origin, to = message.destination_origin;
   source = source->copied(on.device(), from[0]);
   destination = destination->copied(on.device(), to[0]);
-  issuer_.submit(on, event, message.wait_list,
-                 CopyRectCommand{std::move(source), std::move(destination), sizes_of(from), sizes_of(to),
-                                 sizes_of(message.region), message.source_row_pitch, message.source_slice_pitch,
-                                 message.destination_row_pitch, message.destination_slice_pitch});
+  session.issuer().submit(
+      on, event, message.wait_list,
+      CopyRectCommand{std::move(source), std::move(destination), sizes_of(from), sizes_of(to), sizes_of(message.region),
+                      message.source_row_pitch, message.source_slice_pitch, message.destination_row_pitch,
+                      message.destination_slice_pitch});
 }
 
-void Session::handle(const EnqueueFill& message) {
-  Queue& on = queue(message.queue);
-  Event* event = issuer_.begin_event(message.event, on, false);
-  Ref<Buffer> buffer(buffers_.find(message.buffer));
-  if (!buffer) return issuer_.fail(on, event, CL_INVALID_MEM_OBJECT);
+void handle(Session& session, const EnqueueFill& message) {
+  Queue& on = session.objects().queue(message.queue);
+  Event* event = session.issuer().begin_event(message.event, on, false);
+  Ref<Buffer> buffer(session.objects().buffers.find(message.buffer));
+  if (!buffer) return session.issuer().fail(on, event, CL_INVALID_MEM_OBJECT);
   if (!buffer->contains(message.offset, message.size) || message.pattern.empty() ||
       message.pattern.size() > FillCommand::kPatternSizeMax) {
-    return issuer_.fail(on, event, CL_INVALID_VALUE);
+    return session.issuer().fail(on, event, CL_INVALID_VALUE);
   }
   FillCommand command{std::move(buffer), message.offset, message.size, {}, message.pattern.size()};
   std::copy(message.pattern.begin(), message.pattern.end(), command.pattern.begin());
-  issuer_.submit(on, event, message.wait_list, std::move(command));
+  session.issuer().submit(on, event, message.wait_list, std::move(command));
 }
 
 }  // namespace remotecl::server

@@ -1,9 +1,10 @@
 #include <algorithm>
 #include <memory>
 
+#include "server/handlers/handlers.h"
+#include "server/handlers/kernel_arguments.h"
 #include "server/memory/rect.h"
-#include "server/session/printing_command.h"
-#include "server/session/session.h"
+#include "server/session/printf_command.h"
 #include "server/util/protocol_error.h"
 
 namespace remotecl::server {
@@ -23,7 +24,7 @@ struct ReplayCommand {
 
   std::uint64_t commands_given() const { return commands->size(); }
   double cost() const { return static_cast<double>(commands->size()); }
-  void keep(Session&) { held = std::make_shared<CommandBuffer::Held>(commands); }
+  void keep() { held = std::make_shared<CommandBuffer::Held>(commands); }
   cl_int issue(Issue& issue) {
     const cl_int error = commands->replay(issue);
     if (held) held->end();
@@ -50,10 +51,8 @@ std::vector<std::uint32_t> places_of(const Array<EventId>& wait_list, std::size_
   return places;
 }
 
-}  // namespace
-
-cl_int Session::record(const EnqueueKernel& message, Device& device, RecordedStep& step) {
-  const Kernel* kernel = kernels_.find(message.kernel);
+cl_int record(Session& session, const EnqueueKernel& message, Device& device, RecordedStep& step) {
+  const Kernel* kernel = session.objects().kernels.find(message.kernel);
   if (kernel == nullptr) return CL_INVALID_KERNEL;
   if (message.dimensions < 1 || message.dimensions > 3) return CL_INVALID_WORK_DIMENSION;
   RecordedKernel recorded{nullptr,
@@ -65,11 +64,11 @@ cl_int Session::record(const EnqueueKernel& message, Device& device, RecordedSte
                           sizes_of(message.global),
                           sizes_of(message.local)};
   cl_int error = kernel->make(device, recorded.kernel);
-  if (error == CL_SUCCESS) error = set_arguments(*recorded.kernel, device, message.arguments);
+  if (error == CL_SUCCESS) error = set_arguments(session, *recorded.kernel, device, message.arguments);
   if (error == CL_SUCCESS) error = recorded.kernel->use_svm(kernel->svm(), device);
   if (error == CL_SUCCESS && !recorded.kernel->fits(device)) error = CL_OUT_OF_RESOURCES;
   if (error != CL_SUCCESS) return error;
-  recorded.arguments = snapshot(*recorded.kernel);
+  recorded.arguments = snapshot(session.objects(), *recorded.kernel);
   recorded.arguments->svm = kernel->svm();
   // The native kernel has the values.
   recorded.arguments->arguments.clear();
@@ -78,8 +77,9 @@ cl_int Session::record(const EnqueueKernel& message, Device& device, RecordedSte
   return CL_SUCCESS;
 }
 
-cl_int Session::record(const EnqueueCopy& message, Device& device, RecordedStep& step) {
-  const Ref<Buffer> source(buffers_.find(message.source)), destination(buffers_.find(message.destination));
+cl_int record(Session& session, const EnqueueCopy& message, Device& device, RecordedStep& step) {
+  const Ref<Buffer> source(session.objects().buffers.find(message.source)),
+      destination(session.objects().buffers.find(message.destination));
   if (!source || !destination) return CL_INVALID_MEM_OBJECT;
   if (!source->contains(message.source_offset, message.size) ||
       !destination->contains(message.destination_offset, message.size)) {
@@ -93,8 +93,9 @@ cl_int Session::record(const EnqueueCopy& message, Device& device, RecordedStep&
   return error;
 }
 
-cl_int Session::record(const EnqueueCopyRect& message, Device& device, RecordedStep& step) {
-  const Ref<Buffer> source(buffers_.find(message.source)), destination(buffers_.find(message.destination));
+cl_int record(Session& session, const EnqueueCopyRect& message, Device& device, RecordedStep& step) {
+  const Ref<Buffer> source(session.objects().buffers.find(message.source)),
+      destination(session.objects().buffers.find(message.destination));
   if (!source || !destination) return CL_INVALID_MEM_OBJECT;
   if (!rect_inside(*source, message.source_origin, message.region, message.source_row_pitch,
                    message.source_slice_pitch) ||
@@ -120,8 +121,8 @@ cl_int Session::record(const EnqueueCopyRect& message, Device& device, RecordedS
   return error;
 }
 
-cl_int Session::record(const EnqueueFill& message, Device& device, RecordedStep& step) {
-  const Ref<Buffer> buffer(buffers_.find(message.buffer));
+cl_int record(Session& session, const EnqueueFill& message, Device& device, RecordedStep& step) {
+  const Ref<Buffer> buffer(session.objects().buffers.find(message.buffer));
   if (!buffer) return CL_INVALID_MEM_OBJECT;
   if (!buffer->contains(message.offset, message.size) || message.pattern.empty() ||
       message.pattern.size() > RecordedFill::kPatternSizeMax) {
@@ -134,8 +135,9 @@ cl_int Session::record(const EnqueueFill& message, Device& device, RecordedStep&
   return error;
 }
 
-cl_int Session::record(const EnqueueCopyImage& message, Device& device, RecordedStep& step) {
-  const Ref<Image> source(images_.find(message.source)), destination(images_.find(message.destination));
+cl_int record(Session& session, const EnqueueCopyImage& message, Device& device, RecordedStep& step) {
+  const Ref<Image> source(session.objects().images.find(message.source)),
+      destination(session.objects().images.find(message.destination));
   if (!source || !destination) return CL_INVALID_MEM_OBJECT;
   if (source->shape().pixel != destination->shape().pixel) return CL_IMAGE_FORMAT_MISMATCH;
   if (!source->shape().contains(message.source_origin, message.region) ||
@@ -148,9 +150,9 @@ cl_int Session::record(const EnqueueCopyImage& message, Device& device, Recorded
       device, step);
 }
 
-cl_int Session::record(const EnqueueCopyImageBuffer& message, Device& device, RecordedStep& step) {
-  const Ref<Image> image(images_.find(message.image));
-  const Ref<Buffer> buffer(buffers_.find(message.buffer));
+cl_int record(Session& session, const EnqueueCopyImageBuffer& message, Device& device, RecordedStep& step) {
+  const Ref<Image> image(session.objects().images.find(message.image));
+  const Ref<Buffer> buffer(session.objects().buffers.find(message.buffer));
   if (!image || !buffer) return CL_INVALID_MEM_OBJECT;
   if (!image->shape().contains(message.origin, message.region)) return CL_INVALID_VALUE;
   const std::uint64_t size = image->shape().packed_size(message.region);
@@ -161,8 +163,8 @@ cl_int Session::record(const EnqueueCopyImageBuffer& message, Device& device, Re
                        step);
 }
 
-cl_int Session::record(const EnqueueFillImage& message, Device& device, RecordedStep& step) {
-  const Ref<Image> image(images_.find(message.image));
+cl_int record(Session& session, const EnqueueFillImage& message, Device& device, RecordedStep& step) {
+  const Ref<Image> image(session.objects().images.find(message.image));
   if (!image) return CL_INVALID_MEM_OBJECT;
   if (!image->shape().contains(message.origin, message.region)) return CL_INVALID_VALUE;
   // It would take the daemon and everybody's sessions with it.
@@ -174,14 +176,14 @@ cl_int Session::record(const EnqueueFillImage& message, Device& device, Recorded
   return error;
 }
 
-cl_int Session::record(const EnqueueMarker&, Device&, RecordedStep& step) {
+cl_int record(Session&, const EnqueueMarker&, Device&, RecordedStep& step) {
   step = RecordedPoint{};
   return CL_SUCCESS;
 }
 
 template <class Message>
-cl_int Session::record(const RecordedCommand& command, Device& device, std::vector<RecordedStep>& steps,
-                       RecordedOrder& order) {
+cl_int record(Session& session, const RecordedCommand& command, Device& device, std::vector<RecordedStep>& steps,
+              RecordedOrder& order) {
   Message message{};
   Decoder decoder(command.message);
   if (!decoder.read(message) || !decoder.at_end()) {
@@ -193,34 +195,36 @@ cl_int Session::record(const RecordedCommand& command, Device& device, std::vect
   } else {
     order.add_command(waits);
   }
-  return record(message, device, steps.emplace_back());
+  return record(session, message, device, steps.emplace_back());
 }
 
-void Session::handle(const CreateCommandBuffer& message) {
-  Device& on = device(message.device);
+}  // namespace
+
+void handle(Session& session, const CreateCommandBuffer& message) {
+  Device& on = session.objects().device(message.device);
   std::vector<RecordedStep> steps;
   RecordedOrder order;
-  HeldMemory held(counters_, HeldMemory::For::kCommand);
+  HeldMemory held(session.counters(), HeldMemory::For::kCommand);
   bool fits = held.try_resize(message.commands.size() * kRecordedSize);
   cl_int first_error = fits ? CL_SUCCESS : CL_OUT_OF_HOST_MEMORY;
   const auto record_one = [&](const RecordedCommand& command) -> cl_int {
     switch (command.code) {
       case Code::kEnqueueKernel:
-        return record<EnqueueKernel>(command, on, steps, order);
+        return record<EnqueueKernel>(session, command, on, steps, order);
       case Code::kEnqueueCopy:
-        return record<EnqueueCopy>(command, on, steps, order);
+        return record<EnqueueCopy>(session, command, on, steps, order);
       case Code::kEnqueueCopyRect:
-        return record<EnqueueCopyRect>(command, on, steps, order);
+        return record<EnqueueCopyRect>(session, command, on, steps, order);
       case Code::kEnqueueFill:
-        return record<EnqueueFill>(command, on, steps, order);
+        return record<EnqueueFill>(session, command, on, steps, order);
       case Code::kEnqueueCopyImage:
-        return record<EnqueueCopyImage>(command, on, steps, order);
+        return record<EnqueueCopyImage>(session, command, on, steps, order);
       case Code::kEnqueueCopyImageBuffer:
-        return record<EnqueueCopyImageBuffer>(command, on, steps, order);
+        return record<EnqueueCopyImageBuffer>(session, command, on, steps, order);
       case Code::kEnqueueFillImage:
-        return record<EnqueueFillImage>(command, on, steps, order);
+        return record<EnqueueFillImage>(session, command, on, steps, order);
       case Code::kEnqueueMarker:
-        return record<EnqueueMarker>(command, on, steps, order);
+        return record<EnqueueMarker>(session, command, on, steps, order);
       default:
         throw ProtocolError("message " + std::to_string(command.code) + " cannot be recorded");
     }
@@ -233,7 +237,7 @@ void Session::handle(const CreateCommandBuffer& message) {
       error = record_one(command);
     } catch (const HeldTooMuch& refusal) {
       fits = false;
-      error = issuer_.refused(refusal);
+      error = session.issuer().refused(refusal);
     }
     if (first_error == CL_SUCCESS) first_error = error;
   });
@@ -243,30 +247,33 @@ void Session::handle(const CreateCommandBuffer& message) {
     return kernel != nullptr && kernel->prints;
   });
   auto commands = make_ref<CommandBuffer>(on, std::move(steps), std::move(order), prints, first_error, std::move(held));
-  if (!command_buffers_.insert(message.command_buffer, std::move(commands))) {
+  if (!session.objects().command_buffers.insert(message.command_buffer, std::move(commands))) {
     throw ProtocolError("command buffer id " + std::to_string(message.command_buffer) + " cannot be used or is in use");
   }
 }
 
-void Session::handle(const ReleaseCommandBuffer& message) { command_buffers_.take(message.command_buffer); }
+void handle(Session& session, const ReleaseCommandBuffer& message) {
+  session.objects().command_buffers.take(message.command_buffer);
+}
 
-void Session::handle(const EnqueueCommandBuffer& message) {
-  Queue& on = queue(message.queue);
-  Event* event = issuer_.begin_event(message.event, on, false);
-  Ref<CommandBuffer> commands(command_buffers_.find(message.command_buffer));
-  if (!commands) return issuer_.fail(on, event, CL_INVALID_COMMAND_BUFFER_KHR);
+void handle(Session& session, const EnqueueCommandBuffer& message) {
+  Queue& on = session.objects().queue(message.queue);
+  Event* event = session.issuer().begin_event(message.event, on, false);
+  Ref<CommandBuffer> commands(session.objects().command_buffers.find(message.command_buffer));
+  if (!commands) return session.issuer().fail(on, event, CL_INVALID_COMMAND_BUFFER_KHR);
   const bool prints = commands->prints();
   ReplayCommand replay{std::move(commands), nullptr};
   if (prints) {
-    issuer_.submit(on, event, message.wait_list, PrintingCommand<ReplayCommand>{this, std::move(replay)});
+    session.issuer().submit(on, event, message.wait_list,
+                            PrintfCommand<ReplayCommand>{&session.printf_execution(), std::move(replay)});
   } else {
-    issuer_.submit(on, event, message.wait_list, std::move(replay));
+    session.issuer().submit(on, event, message.wait_list, std::move(replay));
   }
 }
 
-void Session::handle(const QueryCommandBuffer& message) {
-  CommandBuffer* commands = command_buffers_.find(message.command_buffer);
-  outbox_.add(CommandBufferState{message.token, commands != nullptr && commands->is_pending() ? 1u : 0u});
+void handle(Session& session, const QueryCommandBuffer& message) {
+  CommandBuffer* commands = session.objects().command_buffers.find(message.command_buffer);
+  session.outbox().add(CommandBufferState{message.token, commands != nullptr && commands->is_pending() ? 1u : 0u});
 }
 
 }  // namespace remotecl::server

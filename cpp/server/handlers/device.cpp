@@ -1,10 +1,9 @@
 #include <deque>
-#include <set>
 #include <vector>
 
 #include "runtime/base/host_time.h"
 #include "server/driver/info_views.h"
-#include "server/session/session.h"
+#include "server/handlers/handlers.h"
 #include "server/util/protocol_error.h"
 
 namespace remotecl::server {
@@ -26,79 +25,60 @@ std::vector<cl_device_partition_property> properties_of(const CreateSubDevices& 
 
 }  // namespace
 
-Device& Session::device(std::uint32_t index) {
-  Device* device = grant_->sees(index) ? shared_.driver.device(index) : nullptr;
-  if (device == nullptr) device = sub_devices_.find(index);
-  if (device == nullptr) throw ProtocolError("device " + std::to_string(index) + " does not exist");
-  return *device;
-}
-
-void Session::check_indices(const Array<std::uint32_t>& indices) {
-  if (indices.size() > kSubDevicesMax) throw ProtocolError("more sub-devices are asked for than the protocol allows");
-  std::set<std::uint32_t> seen;
-  for (std::size_t i = 0; i < indices.size(); ++i) {
-    const std::uint32_t index = indices[i];
-    if (index >= kDeviceIndexMax || shared_.driver.device(index) != nullptr || sub_devices_.find(index) != nullptr ||
-        !seen.insert(index).second) {
-      throw ProtocolError("device index " + std::to_string(index) + " cannot be used or is in use");
-    }
-  }
-}
-
-void Session::handle(const CreateSubDevices& message) {
-  Device& parent = device(message.device);
-  check_indices(message.indices);
+void handle(Session& session, const CreateSubDevices& message) {
+  Device& parent = session.objects().device(message.device);
+  session.objects().check_new_devices(message.indices);
   const auto properties = properties_of(message);
   const auto room = static_cast<cl_uint>(message.indices.size());
   std::vector<cl_device_id> ids(room);
   cl_uint count = 0;
-  if (!sub_device_memory_.try_follow((sub_devices_.ever() + room) * kDeviceSize)) {
-    outbox_.add(SubDevices{message.token, CL_OUT_OF_HOST_MEMORY, 0, {}});
+  if (!session.objects().sub_device_memory.try_follow((session.objects().sub_devices.ever() + room) * kDeviceSize)) {
+    session.outbox().add(SubDevices{message.token, CL_OUT_OF_HOST_MEMORY, 0, {}});
     return;
   }
   const cl_int error = parent.partition(properties.data(), ids, count);
   if (error != CL_SUCCESS || room == 0) {
-    outbox_.add(SubDevices{message.token, error, count, {}});
+    session.outbox().add(SubDevices{message.token, error, count, {}});
     return;
   }
   std::vector<Device*> made;
   for (cl_uint i = 0; i < count; ++i) {
     auto part = std::make_unique<Device>(message.indices[i], parent, ids[i]);
     made.push_back(part.get());
-    sub_devices_.add(std::move(part));
+    session.objects().sub_devices.add(std::move(part));
   }
   std::deque<InfoViews> infos;
   std::vector<DeviceDescription> descriptions;
   for (const Device* part : made) {
-    const auto& info = infos.emplace_back(part->info(), grant_->device_memory_max());
+    const auto& info = infos.emplace_back(part->info(), session.grant().device_memory_max());
     descriptions.push_back({part->index(), {}, info.values()});
   }
-  outbox_.add(SubDevices{message.token, error, count, std::span<const DeviceDescription>(descriptions)});
+  session.outbox().add(SubDevices{message.token, error, count, std::span<const DeviceDescription>(descriptions)});
 }
 
-void Session::handle(const ReleaseSubDevice& message) {
-  Device* device = sub_devices_.take(message.device);
+void handle(Session& session, const ReleaseSubDevice& message) {
+  Device* device = session.objects().sub_devices.take(message.device);
   if (device == nullptr) throw ProtocolError("sub-device " + std::to_string(message.device) + " does not exist");
   // Behind the builds that were sent before: they use its context.
-  builds_.post([this, device] {
-    rings_.drop(*device);
-    MutexLock lock(mutex_);
+  session.builds().post([&session, device] {
+    session.transfers().drop_staging(*device);
+    MutexLock lock(session.mutex());
     device->close();
   });
 }
 
-void Session::handle(const ReadClock& message) {
-  if (message.device == kServerClock) return outbox_.add(Clock{message.token, CL_SUCCESS, host_time_ns()});
-  Device& on = device(message.device);
-  const auto answer = [this, &on, token = message.token, held = hold_answer()] {
+void handle(Session& session, const ReadClock& message) {
+  if (message.device == kServerClock) return session.outbox().add(Clock{message.token, CL_SUCCESS, host_time_ns()});
+  Device& on = session.objects().device(message.device);
+  const auto answer = [&session, &on, token = message.token, held = hold_answer(session.counters())] {
     cl_ulong time_ns = 0;
     const cl_int error = on.clock().read(time_ns);
-    outbox_.add(Clock{token, error, time_ns});
+    session.outbox().add(Clock{token, error, time_ns});
   };
   if (!on.clock().reads_slowly()) return answer();
-  finishers_.post([this, answer] {
+  session.queue_watch().post([&session, answer] {
     answer();
-    outbox_.flush();
+    session.outbox().flush();
   });
 }
 

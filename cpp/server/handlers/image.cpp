@@ -2,8 +2,8 @@
 #include <array>
 #include <vector>
 
+#include "server/handlers/handlers.h"
 #include "server/memory/pixels.h"
-#include "server/session/session.h"
 #include "server/util/protocol_error.h"
 
 namespace remotecl::server {
@@ -20,7 +20,6 @@ struct CopyPixelsCommand {
   Sizes region;
   std::uint64_t size;  // bytes
 
-  void keep(Session&) {}
   cl_int issue(Issue& issue) {
     const cl_command_queue queue = issue.queue.native();
     cl_mem from = nullptr, to = nullptr;
@@ -39,7 +38,6 @@ struct FillImageCommand {
   Sizes origin, region;
   std::array<std::uint32_t, 4> color;
 
-  void keep(Session&) {}
   cl_int issue(Issue& issue) {
     // It would take the daemon and everybody's sessions with it.
     if (image->bytes() != nullptr && issue.queue.device().crashes_filling_buffer_images()) return CL_INVALID_OPERATION;
@@ -68,7 +66,7 @@ bool fits(const Buffer& buffer, const ImageShape& shape, std::uint64_t row_pitch
 }  // namespace
 
 // Commands that name an image that cannot be find no such image.
-void Session::handle(const CreateImage& message) {
+void handle(Session& session, const CreateImage& message) {
   const cl_image_format format{message.channel_order, message.channel_type};
   const ImageShape shape{message.type,  pixel_size(message.channel_order, message.channel_type),
                          message.width, message.height,
@@ -76,74 +74,82 @@ void Session::handle(const CreateImage& message) {
   if (!shape.packed_size()) return;
   Ref<Buffer> buffer;
   if (message.buffer != 0) {
-    buffer = Ref<Buffer>(buffers_.find(message.buffer));
+    buffer = Ref<Buffer>(session.objects().buffers.find(message.buffer));
     if (!buffer || !fits(*buffer, shape, message.row_pitch)) return;
   }
-  auto image = make_ref<Image>(shape, format, message.flags, buffer, buffer ? message.row_pitch : 0, counters_);
-  if (!images_.insert(message.image, std::move(image))) throw ProtocolError(in_use("image", message.image));
+  auto image =
+      make_ref<Image>(shape, format, message.flags, buffer, buffer ? message.row_pitch : 0, session.counters());
+  if (!session.objects().images.insert(message.image, std::move(image)))
+    throw ProtocolError(in_use("image", message.image));
 }
 
-void Session::handle(const ReleaseImage& message) {
-  images_.take(message.image);
-  ++released_arguments_;
+void handle(Session& session, const ReleaseImage& message) {
+  session.objects().images.take(message.image);
+  ++session.objects().released_arguments;
 }
 
-void Session::handle(const CreateSampler& message) {
+void handle(Session& session, const CreateSampler& message) {
   auto sampler = make_ref<Sampler>(message.normalized_coordinates != 0 ? CL_TRUE : CL_FALSE, message.addressing_mode,
                                    message.filter_mode);
-  if (!samplers_.insert(message.sampler, std::move(sampler))) throw ProtocolError(in_use("sampler", message.sampler));
+  if (!session.objects().samplers.insert(message.sampler, std::move(sampler)))
+    throw ProtocolError(in_use("sampler", message.sampler));
 }
 
-void Session::handle(const ReleaseSampler& message) {
-  samplers_.take(message.sampler);
-  ++released_arguments_;
+void handle(Session& session, const ReleaseSampler& message) {
+  session.objects().samplers.take(message.sampler);
+  ++session.objects().released_arguments;
 }
 
-void Session::handle(const EnqueueCopyImage& message) {
-  Queue& on = queue(message.queue);
-  Event* event = issuer_.begin_event(message.event, on, false);
-  Ref<Image> source(images_.find(message.source)), destination(images_.find(message.destination));
-  if (!source || !destination) return issuer_.fail(on, event, CL_INVALID_MEM_OBJECT);
-  if (source->shape().pixel != destination->shape().pixel) return issuer_.fail(on, event, CL_IMAGE_FORMAT_MISMATCH);
+void handle(Session& session, const EnqueueCopyImage& message) {
+  Queue& on = session.objects().queue(message.queue);
+  Event* event = session.issuer().begin_event(message.event, on, false);
+  Ref<Image> source(session.objects().images.find(message.source)),
+      destination(session.objects().images.find(message.destination));
+  if (!source || !destination) return session.issuer().fail(on, event, CL_INVALID_MEM_OBJECT);
+  if (source->shape().pixel != destination->shape().pixel)
+    return session.issuer().fail(on, event, CL_IMAGE_FORMAT_MISMATCH);
   if (!source->shape().contains(message.source_origin, message.region) ||
       !destination->shape().contains(message.destination_origin, message.region)) {
-    return issuer_.fail(on, event, CL_INVALID_VALUE);
+    return session.issuer().fail(on, event, CL_INVALID_VALUE);
   }
-  issuer_.submit(on, event, message.wait_list,
-                 CopyPixelsCommand{Place::of(source, message.source_origin, on.device()),
-                                   Place::of(destination, message.destination_origin, on.device()),
-                                   sizes_of(message.region), source->shape().packed_size(message.region)});
+  session.issuer().submit(on, event, message.wait_list,
+                          CopyPixelsCommand{Place::of(source, message.source_origin, on.device()),
+                                            Place::of(destination, message.destination_origin, on.device()),
+                                            sizes_of(message.region), source->shape().packed_size(message.region)});
 }
 
-void Session::handle(const EnqueueFillImage& message) {
-  Queue& on = queue(message.queue);
-  Event* event = issuer_.begin_event(message.event, on, false);
-  Ref<Image> image(images_.find(message.image));
-  if (!image) return issuer_.fail(on, event, CL_INVALID_MEM_OBJECT);
-  if (!image->shape().contains(message.origin, message.region)) return issuer_.fail(on, event, CL_INVALID_VALUE);
-  issuer_.submit(on, event, message.wait_list,
-                 FillImageCommand{std::move(image), sizes_of(message.origin), sizes_of(message.region), message.color});
+void handle(Session& session, const EnqueueFillImage& message) {
+  Queue& on = session.objects().queue(message.queue);
+  Event* event = session.issuer().begin_event(message.event, on, false);
+  Ref<Image> image(session.objects().images.find(message.image));
+  if (!image) return session.issuer().fail(on, event, CL_INVALID_MEM_OBJECT);
+  if (!image->shape().contains(message.origin, message.region))
+    return session.issuer().fail(on, event, CL_INVALID_VALUE);
+  session.issuer().submit(
+      on, event, message.wait_list,
+      FillImageCommand{std::move(image), sizes_of(message.origin), sizes_of(message.region), message.color});
 }
 
-void Session::handle(const EnqueueCopyImageBuffer& message) {
-  Queue& on = queue(message.queue);
-  Event* event = issuer_.begin_event(message.event, on, false);
-  Ref<Image> image(images_.find(message.image));
-  Ref<Buffer> buffer(buffers_.find(message.buffer));
-  if (!image || !buffer) return issuer_.fail(on, event, CL_INVALID_MEM_OBJECT);
-  if (!image->shape().contains(message.origin, message.region)) return issuer_.fail(on, event, CL_INVALID_VALUE);
+void handle(Session& session, const EnqueueCopyImageBuffer& message) {
+  Queue& on = session.objects().queue(message.queue);
+  Event* event = session.issuer().begin_event(message.event, on, false);
+  Ref<Image> image(session.objects().images.find(message.image));
+  Ref<Buffer> buffer(session.objects().buffers.find(message.buffer));
+  if (!image || !buffer) return session.issuer().fail(on, event, CL_INVALID_MEM_OBJECT);
+  if (!image->shape().contains(message.origin, message.region))
+    return session.issuer().fail(on, event, CL_INVALID_VALUE);
   const std::uint64_t size = image->shape().packed_size(message.region);
-  if (!buffer->contains(message.offset, size)) return issuer_.fail(on, event, CL_INVALID_VALUE);
+  if (!buffer->contains(message.offset, size)) return session.issuer().fail(on, event, CL_INVALID_VALUE);
   Place pixels = Place::of(image, message.origin, on.device()), bytes = Place::of(buffer, message.offset, on.device());
   if (message.to_buffer == 0) std::swap(pixels, bytes);
-  issuer_.submit(on, event, message.wait_list,
-                 CopyPixelsCommand{std::move(pixels), std::move(bytes), sizes_of(message.region), size});
+  session.issuer().submit(on, event, message.wait_list,
+                          CopyPixelsCommand{std::move(pixels), std::move(bytes), sizes_of(message.region), size});
 }
 
-void Session::handle(const GetImageFormats& message) {
+void handle(Session& session, const GetImageFormats& message) {
   std::vector<cl_image_format> formats;
   cl_int error = CL_SUCCESS;
-  const cl_context context = device(message.device).context(error);
+  const cl_context context = session.objects().device(message.device).context(error);
   cl_uint count = 0;
   if (context != nullptr) {
     error = clGetSupportedImageFormats(context, message.flags, message.type, 0, nullptr, &count);
@@ -159,7 +165,7 @@ void Session::handle(const GetImageFormats& message) {
       pairs.push_back(format.image_channel_data_type);
     }
   }
-  outbox_.add(ImageFormats{message.token, error, std::span<const std::uint32_t>(pairs)});
+  session.outbox().add(ImageFormats{message.token, error, std::span<const std::uint32_t>(pairs)});
 }
 
 }  // namespace remotecl::server

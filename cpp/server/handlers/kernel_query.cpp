@@ -2,7 +2,8 @@
 #include <algorithm>
 #include <array>
 
-#include "server/session/session.h"
+#include "server/handlers/handlers.h"
+#include "server/handlers/kernel_arguments.h"
 #include "server/util/protocol_error.h"
 
 namespace remotecl::server {
@@ -50,23 +51,23 @@ Answer ask(const Device& device, cl_kernel kernel, const QueryKernel& message) {
 
 }  // namespace
 
-void Session::handle(const QueryKernel& message) {
-  Device& on = device(message.device);
-  Kernel* kernel = kernels_.find(message.kernel);
+void handle(Session& session, const QueryKernel& message) {
+  Device& on = session.objects().device(message.device);
+  Kernel* kernel = session.objects().kernels.find(message.kernel);
   Answer answer{kernel == nullptr ? CL_INVALID_KERNEL : CL_SUCCESS, 0, {}};
   DeviceKernel* native = nullptr;
   if (kernel != nullptr) answer.error = kernel->on(on, native);
   if (answer.error == CL_SUCCESS) answer = ask(on, native->native, message);
-  outbox_.send(NativeAnswer{message.token, answer.error, answer.size, answer.value});
+  session.outbox().send(NativeAnswer{message.token, answer.error, answer.size, answer.value});
 }
 
-void Session::handle(const SuggestLocalSize& message) {
+void handle(Session& session, const SuggestLocalSize& message) {
   using Sizes = std::array<std::size_t, 3>;
-  Queue& on = queue(message.queue);
-  Kernel* kernel = kernels_.find(message.kernel);
+  Queue& on = session.objects().queue(message.queue);
+  Kernel* kernel = session.objects().kernels.find(message.kernel);
   DeviceKernel* native = nullptr;
   cl_int error = kernel == nullptr ? CL_INVALID_KERNEL : kernel->on(on.device(), native);
-  if (error == CL_SUCCESS) error = set_arguments(*native, on.device(), message.arguments);
+  if (error == CL_SUCCESS) error = set_arguments(session, *native, on.device(), message.arguments);
   if (error == CL_SUCCESS) error = on.error();
   const auto function =
       on.device().extension<clGetKernelSuggestedLocalWorkSizeKHR_fn>("clGetKernelSuggestedLocalWorkSizeKHR");
@@ -78,7 +79,7 @@ void Session::handle(const SuggestLocalSize& message) {
     const Sizes global{message.global[0], message.global[1], message.global[2]};
     error = function(on.native(), native->native, message.dimensions, offset.data(), global.data(), local.data());
   }
-  outbox_.send(NativeAnswer{message.token, error, sizeof local, std::as_bytes(std::span(local))});
+  session.outbox().send(NativeAnswer{message.token, error, sizeof local, std::as_bytes(std::span(local))});
 }
 
 }  // namespace remotecl::server

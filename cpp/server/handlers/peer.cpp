@@ -1,7 +1,7 @@
 #include <cstring>
 
 #include "server/completion/completion_notifier.h"
-#include "server/session/session.h"
+#include "server/handlers/handlers.h"
 #include "server/transfer/bulk_commands.h"
 #include "server/transfer/direct_access.h"
 #include "server/transfer/follow.h"
@@ -27,7 +27,6 @@ struct SmallSendCommand {
   Ref<PeerLink> peer;
   Outbox::Promise promise;
 
-  void keep(Session&) {}
   void failed(cl_int error) { peer->refuse(transfer, error); }
   cl_int issue(Issue& issue) {
     if (const std::byte* const from = direct_access(issue, region)) {
@@ -39,7 +38,7 @@ struct SmallSendCommand {
     const cl_int error = region.read(issue.queue.device(), issue.queue.native(), bytes.get(), issue.wait_count(),
                                      issue.wait_list(), &issue.native);
     if (error != CL_SUCCESS) return error;
-    CompletionNotifier::notify(issue.native, *session,
+    CompletionNotifier::notify(issue.native, static_cast<const Strand*>(session),
                                [session = Ref<Session>(session), peer = peer, bytes, size = region.size, id = transfer,
                                 queue = issue.queue.id(), promise = promise](cl_int status) {
                                  if (status == CL_COMPLETE) return peer->send(id, {bytes.get(), size});
@@ -51,7 +50,7 @@ struct SmallSendCommand {
 };
 
 // Writes bytes that have come with a message.
-cl_int write_arrived(Issue& issue, const Session& session, const Region& region,
+cl_int write_arrived(Issue& issue, const Strand& order, const Region& region,
                      const std::shared_ptr<PeerArrival>& arrival) {
   const Bytes bytes = arrival->bytes->bytes();
   if (std::byte* const to = direct_access(issue, region)) {
@@ -61,7 +60,7 @@ cl_int write_arrived(Issue& issue, const Session& session, const Region& region,
   }
   const cl_int error = region.write(issue.queue.device(), issue.queue.native(), bytes.data(), issue.wait_count(),
                                     issue.wait_list(), &issue.native);
-  if (error == CL_SUCCESS) CompletionNotifier::notify(issue.native, session, [arrival](cl_int) {});
+  if (error == CL_SUCCESS) CompletionNotifier::notify(issue.native, &order, [arrival](cl_int) {});
   return error;
 }
 
@@ -70,14 +69,13 @@ cl_int write_arrived(Issue& issue, const Session& session, const Region& region,
 struct LimitedReceiveCommand {
   static constexpr bool kLong = true;
 
-  Session* session;
+  TransferTable* transfers;
   Region region;
   std::shared_ptr<PeerArrival> arrival;
   TransferId transfer;
   Ref<PeerLink> peer;
   bool is_limited;
 
-  void keep(Session&) {}
   void failed(cl_int) {
     if (arrival->announced != 0) peer->drop(transfer);
   }
@@ -86,9 +84,9 @@ struct LimitedReceiveCommand {
     const std::uint64_t size = arrival->bytes ? arrival->bytes->bytes().size() : arrival->announced;
     if (size > region.size || (size < region.size && !is_limited)) return CL_INVALID_VALUE;
     region.size = size;
-    if (!arrival->bytes && size != 0) return BulkWriteCommand{session, region, transfer, peer}.issue(issue);
+    if (!arrival->bytes && size != 0) return BulkWriteCommand{transfers, region, transfer, peer}.issue(issue);
     issue.goes_on = false;
-    if (region.size != 0) return write_arrived(issue, *session, region, arrival);
+    if (region.size != 0) return write_arrived(issue, transfers->strand(), region, arrival);
     if (issue.waits.empty()) return issue.queue.device().ended_event(&issue.native);
     return clEnqueueMarkerWithWaitList(issue.queue.native(), issue.wait_count(), issue.wait_list(), &issue.native);
   }
@@ -100,7 +98,6 @@ struct SmallReceiveCommand {
 
   LimitedReceiveCommand receive;
 
-  void keep(Session&) {}
   void failed(cl_int error) { receive.failed(error); }
   cl_int issue(Issue& issue) {
     issue.goes_on = true;
@@ -110,12 +107,12 @@ struct SmallReceiveCommand {
 
 }  // namespace
 
-void Session::handle(const AcceptPeer& message) {
+void handle(Session& session, const AcceptPeer& message) {
   check(message.peer);
-  peers_.accept(message.peer, message.link, message.secret);
+  session.peers().accept(message.peer, message.link, message.secret);
 }
 
-void Session::handle(const ConnectPeer& message) {
+void handle(Session& session, const ConnectPeer& message) {
   check(message.peer);
   PeerTable::Attempt attempt{message.peer, message.link, {message.session, message.epoch, message.secret}, {}, {}};
   if (!message.key_pin.empty()) {
@@ -130,97 +127,102 @@ void Session::handle(const ConnectPeer& message) {
       attempt.addresses.push_back({std::string(address.host), address.port});
     }
   });
-  peers_.connect(std::move(attempt));
+  session.peers().connect(std::move(attempt));
 }
 
-void Session::handle(const ClosePeer& message) {
+void handle(Session& session, const ClosePeer& message) {
   check(message.peer);
-  peers_.close(message.peer, message.is_gone != 0);
-  if (message.is_gone != 0) issuer_.fail_expected(message.peer, CL_DEVICE_NOT_AVAILABLE);
+  session.peers().close(message.peer, message.is_gone != 0);
+  if (message.is_gone != 0) session.issuer().fail_expected(message.peer, CL_DEVICE_NOT_AVAILABLE);
 }
 
-void Session::handle(const ForwardEvent& message) {
-  if (const Ref<PeerLink> link = peers_.find(message.peer, PeerTable::kOrLost)) {
-    issuer_.forward(message.event, link);
+void handle(Session& session, const ForwardEvent& message) {
+  if (const Ref<PeerLink> link = session.peers().find(message.peer, PeerTable::kOrLost)) {
+    session.issuer().forward(message.event, link);
   } else {
     throw ProtocolError("an event is forwarded to peer " + std::to_string(message.peer) + ", which never was linked");
   }
 }
 
-void Session::handle(const EnqueueSend& message) {
-  Queue& on = queue(message.queue);
-  Event* event = issuer_.begin_event(message.event, on, false);
-  Ref<PeerLink> peer = peers_.find(message.peer);
-  if (!peer) return issuer_.fail(on, event, CL_OUT_OF_RESOURCES, message.transfer);
+void handle(Session& session, const EnqueueSend& message) {
+  Queue& on = session.objects().queue(message.queue);
+  Event* event = session.issuer().begin_event(message.event, on, false);
+  Ref<PeerLink> peer = session.peers().find(message.peer);
+  if (!peer) return session.issuer().fail(on, event, CL_OUT_OF_RESOURCES, message.transfer);
   Region region;
-  const cl_int error = region_of(message, region);
+  const cl_int error = session.objects().region_of(message, region);
   if (error != CL_SUCCESS) {
     peer->refuse(message.transfer, error);
-    return issuer_.fail(on, event, error, message.transfer);
+    return session.issuer().fail(on, event, error, message.transfer);
   }
   std::vector<EventId> waits;
   for (std::size_t i = 0; i < message.wait_list.size(); ++i) waits.push_back(message.wait_list[i]);
   if (message.followed != 0) {
-    Ref<TransferProgress> progress = find_progress(message.followed);
+    Ref<TransferProgress> progress = session.transfers().find_progress(message.followed);
     if (progress && region.size > kInlineDataMax) {
-      return issuer_.submit(
+      return session.issuer().submit(
           on, event, message.wait_list,
-          FollowCommand{this, std::move(region), message.transfer, std::move(peer), std::move(progress)});
+          FollowCommand{std::move(region), message.transfer, std::move(peer), std::move(progress)});
     }
     waits.push_back(message.followed_event);
   }
   const Array<EventId> wait_list{std::span<const EventId>(waits)};
   if (message.content_size != 0) {
-    Ref<Buffer> size(buffers_.find(message.content_size));
+    Ref<Buffer> size(session.objects().buffers.find(message.content_size));
     if (!size || !region.is_range() || !size->contains(0, sizeof(std::uint64_t))) {
       peer->refuse(message.transfer, CL_INVALID_MEM_OBJECT);
-      return issuer_.fail(on, event, CL_INVALID_MEM_OBJECT, message.transfer);
+      return session.issuer().fail(on, event, CL_INVALID_MEM_OBJECT, message.transfer);
     }
-    issuer_.submit(on, event, wait_list,
-                   LimitedSendCommand{this, std::move(region), std::move(size), message.transfer, std::move(peer)});
+    session.issuer().submit(on, event, wait_list,
+                            LimitedSendCommand{&session.transfers(), std::move(region), std::move(size),
+                                               message.transfer, std::move(peer)});
   } else if (region.size <= kInlineDataMax && !peer->is_crowded()) {
     Outbox::Promise promise = peer->promise(region.size);
-    issuer_.submit(on, event, wait_list,
-                   SmallSendCommand{this, std::move(region), message.transfer, std::move(peer), std::move(promise)});
+    session.issuer().submit(
+        on, event, wait_list,
+        SmallSendCommand{&session, std::move(region), message.transfer, std::move(peer), std::move(promise)});
   } else {
     if (region.size <= kInlineDataMax) peer->announce(message.transfer, region.size);
-    issuer_.submit(on, event, wait_list, BulkReadCommand{this, std::move(region), message.transfer, std::move(peer)});
+    session.issuer().submit(
+        on, event, wait_list,
+        BulkReadCommand{&session.transfers(), std::move(region), message.transfer, std::move(peer)});
   }
 }
 
-void Session::handle(const EnqueueReceive& message) {
-  Queue& on = queue(message.queue);
+void handle(Session& session, const EnqueueReceive& message) {
+  Queue& on = session.objects().queue(message.queue);
   const bool is_small = message.size <= kInlineDataMax || message.is_limited != 0;
-  Event* event = issuer_.begin_event(message.event, on, true, is_small);
-  Ref<PeerLink> peer = peers_.find(message.peer);
-  if (!peer) return issuer_.fail(on, event, CL_OUT_OF_RESOURCES, message.transfer);
+  Event* event = session.issuer().begin_event(message.event, on, true, is_small);
+  Ref<PeerLink> peer = session.peers().find(message.peer);
+  if (!peer) return session.issuer().fail(on, event, CL_OUT_OF_RESOURCES, message.transfer);
   Region region;
   cl_int error = peer->take_refusal(message.transfer);
-  if (error != CL_SUCCESS) return issuer_.fail(on, event, error, message.transfer);
-  error = region_of(message, region);
+  if (error != CL_SUCCESS) return session.issuer().fail(on, event, error, message.transfer);
+  error = session.objects().region_of(message, region);
   if (error != CL_SUCCESS) {
     if (is_small) {
       peer->inbox().discard(message.transfer);
     } else {
       peer->drop(message.transfer);
     }
-    return issuer_.fail(on, event, error, message.transfer);
+    return session.issuer().fail(on, event, error, message.transfer);
   }
   if (is_small) {
     std::shared_ptr<PeerArrival> arrival = peer->inbox().await(message.transfer);
     const EventId awaited = arrival->awaited;
     const bool is_limited = message.is_limited != 0, is_announced = arrival->announced != 0;
-    LimitedReceiveCommand command{this,      std::move(region), std::move(arrival), message.transfer, std::move(peer),
-                                  is_limited};
+    LimitedReceiveCommand command{&session.transfers(), std::move(region), std::move(arrival),
+                                  message.transfer,     std::move(peer),   is_limited};
     if (is_limited || is_announced) {
-      issuer_.submit(on, event, message.wait_list, std::move(command), false, false, awaited);
+      session.issuer().submit(on, event, message.wait_list, std::move(command), false, false, awaited);
     } else {
-      issuer_.submit(on, event, message.wait_list, SmallReceiveCommand{std::move(command)}, false, false, awaited);
+      session.issuer().submit(on, event, message.wait_list, SmallReceiveCommand{std::move(command)}, false, false,
+                              awaited);
     }
   } else {
-    issuer_.submit(
-        on, event, message.wait_list,
-        BulkWriteCommand{this, std::move(region), message.transfer, std::move(peer), begin_progress(message.transfer)});
+    session.issuer().submit(on, event, message.wait_list,
+                            BulkWriteCommand{&session.transfers(), std::move(region), message.transfer, std::move(peer),
+                                             session.transfers().begin_progress(message.transfer)});
   }
 }
 

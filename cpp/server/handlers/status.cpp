@@ -1,32 +1,32 @@
-#include <algorithm>
+#include <string>
+#include <utility>
 
-#include "server/session/session.h"
+#include "server/handlers/handlers.h"
 #include "server/util/protocol_error.h"
 
 namespace remotecl::server {
 
-void Session::handle(const Ping& message) { outbox_.add(Pong{message.token}); }
+void handle(Session& session, const Ping& message) { session.outbox().add(Pong{message.token}); }
 
-void Session::handle(const Introduce& message) {
+void handle(Session& session, const Introduce& message) {
   const auto name = [](std::string_view text) { return std::string(text.substr(0, kStatusTextMax)); };
-  expect_back(message, shared_.board.daemon().host);
-  MutexLock lock(client_mutex_);
-  client_ = {message.process, name(message.host), name(message.program)};
+  session.introduce({message.process, name(message.host), name(message.program)},
+                    std::chrono::milliseconds(message.window_ms));
 }
 
-void Session::handle(const GetStatus& message) { outbox_.add_encoded(shared_.board.answer(message.token, *this)); }
-
-void Session::handle(const KickSession&) { throw ProtocolError("only a monitor may end sessions"); }
-
-Session::Client Session::client() const {
-  MutexLock lock(client_mutex_);
-  return client_;
+void handle(Session& session, const ClientReceived& message) {
+  ResumableConnection* const stream = session.stream(message.stream, message.channel);
+  if (stream == nullptr || !stream->acknowledged(message.bytes)) {
+    throw ProtocolError("the client has received more than was sent");
+  }
 }
 
-Traffic Session::traffic() const {
-  Traffic traffic{control_->bytes_sent(), outbox_.messages(), control_->bytes_received(), counters_->messages()};
-  for (const auto& channel : channels_) traffic += channel->traffic();
-  return traffic;
+void handle(Session& session, const Leave&) { session.expect_end(); }
+
+void handle(Session& session, const GetStatus& message) {
+  session.outbox().add_encoded(session.shared().board.answer(message.token, session));
 }
+
+void handle(Session&, const KickSession&) { throw ProtocolError("only a monitor may end sessions"); }
 
 }  // namespace remotecl::server

@@ -2,8 +2,8 @@
 #include <memory>
 
 #include "server/completion/completion_notifier.h"
+#include "server/handlers/handlers.h"
 #include "server/memory/rect.h"
-#include "server/session/session.h"
 #include "server/transfer/bulk_commands.h"
 #include "server/transfer/direct_access.h"
 #include "server/transfer/kept_bytes.h"
@@ -17,10 +17,11 @@ class SmallWriteCommand {
  public:
   static constexpr bool kLong = false;
 
-  SmallWriteCommand(Region to, Bytes from) : region_(std::move(to)), data_(from) {}
+  SmallWriteCommand(const Ref<SessionCounters>& counters, Region to, Bytes from)
+      : counters_(&counters), region_(std::move(to)), data_(from) {}
 
-  void keep(Session& session) {
-    kept_ = std::make_shared<KeptBytes>(session.counters(), data_);
+  void keep() {
+    kept_ = std::make_shared<KeptBytes>(*counters_, data_);
     data_ = kept_->bytes();
   }
   cl_int issue(Issue& issue) {
@@ -36,6 +37,7 @@ class SmallWriteCommand {
   }
 
  private:
+  const Ref<SessionCounters>* counters_;  // the session's
   Region region_;
   Bytes data_;
   std::shared_ptr<KeptBytes> kept_;
@@ -58,7 +60,6 @@ struct SmallReadCommand {
   TransferId transfer;
   Outbox::Promise promise;
 
-  void keep(Session&) {}
   cl_int issue(Issue& issue) {
     if (const std::byte* const from = direct_access(issue, region)) {
       session->outbox().add(ReadData{transfer, {from, region.size}});
@@ -74,7 +75,7 @@ struct SmallReadCommand {
     // In order, everything before the read has ended with it.
     const std::uint64_t count = issue.queue.in_order() ? issue.queue.native_commands() + 1 : 0;
     CompletionNotifier::notify(
-        read, *session,
+        read, static_cast<const Strand*>(session),
         [session = Ref<Session>(session), event = Ref<Event>(issue.event), progress = issue.queue.progress(), count,
          bytes, size = region.size, id = transfer, queue = issue.queue.id(), read, promise = promise](cl_int status) {
           progress->ended(count);
@@ -83,7 +84,7 @@ struct SmallReadCommand {
           } else {
             session->outbox().add(CommandFailed{queue, event ? event->id : 0, status, id});
           }
-          if (event) session->report_end(*event, status, read, read);
+          if (event) session->reporter().end(*event, status, read, read);
           session->outbox().flush();
         });
     issue.native = read;
@@ -159,8 +160,8 @@ cl_int region_of(Ref<Image> image, const EnqueueWriteImage& message, Region& reg
 }
 
 template <class Object, class Message>
-void submit_read(Session& session, Issuer& issuer, Queue& queue, Event* event, Ref<Object> object,
-                 const Message& message) {
+void submit_read(Session& session, Queue& queue, Event* event, Ref<Object> object, const Message& message) {
+  Issuer& issuer = session.issuer();
   Region region;
   const cl_int error = region_of(std::move(object), message, region);
   if (error != CL_SUCCESS) return issuer.fail(queue, event, error, message.transfer);
@@ -169,13 +170,15 @@ void submit_read(Session& session, Issuer& issuer, Queue& queue, Event* event, R
     issuer.submit(queue, event, message.wait_list,
                   SmallReadCommand{&session, std::move(region), message.transfer, std::move(promise)});
   } else {
-    issuer.submit(queue, event, message.wait_list, BulkReadCommand{&session, std::move(region), message.transfer});
+    issuer.submit(queue, event, message.wait_list,
+                  BulkReadCommand{&session.transfers(), std::move(region), message.transfer,
+                                  Ref<BulkRoute>(&session.channel_of(queue))});
   }
 }
 
 template <class Object, class Message>
-void submit_write(Session& session, Issuer& issuer, Queue& queue, Event* event, Ref<Object> object,
-                  const Message& message) {
+void submit_write(Session& session, Queue& queue, Event* event, Ref<Object> object, const Message& message) {
+  Issuer& issuer = session.issuer();
   Region region;
   const cl_int error = region_of(std::move(object), message, region);
   if (error != CL_SUCCESS) {
@@ -184,139 +187,65 @@ void submit_write(Session& session, Issuer& issuer, Queue& queue, Event* event, 
   }
   if (message.transfer != 0) {
     issuer.submit(queue, event, message.wait_list,
-                  BulkWriteCommand{&session,
-                                   std::move(region),
-                                   message.transfer,
-                                   {},
-                                   session.begin_progress(message.transfer),
-                                   &session.channel_of(queue)});
+                  BulkWriteCommand{&session.transfers(), std::move(region), message.transfer,
+                                   Ref<BulkRoute>(&session.channel_of(queue)),
+                                   session.transfers().begin_progress(message.transfer)});
     return;
   }
   if (message.data.size() != region.size || message.data.size() > kInlineDataMax) {
     throw ProtocolError("a write of " + std::to_string(region.size) + " bytes carries " +
                         std::to_string(message.data.size()));
   }
-  issuer.submit(queue, event, message.wait_list, SmallWriteCommand(std::move(region), message.data));
+  issuer.submit(queue, event, message.wait_list,
+                SmallWriteCommand(session.counters(), std::move(region), message.data));
 }
 
 }  // namespace
 
-void Session::handle(const EnqueueRead& message) {
-  Queue& on = queue(message.queue);
-  Event* event = issuer_.begin_event(message.event, on, true);
-  Ref<Buffer> buffer(buffers_.find(message.buffer));
-  if (message.content_size == 0) return submit_read(*this, issuer_, on, event, std::move(buffer), message);
-  Ref<Buffer> content_size(buffers_.find(message.content_size));
+void handle(Session& session, const EnqueueRead& message) {
+  Queue& on = session.objects().queue(message.queue);
+  Event* event = session.issuer().begin_event(message.event, on, true);
+  Ref<Buffer> buffer(session.objects().buffers.find(message.buffer));
+  if (message.content_size == 0) return submit_read(session, on, event, std::move(buffer), message);
+  Ref<Buffer> content_size(session.objects().buffers.find(message.content_size));
   Region region;
   cl_int error = make_region(std::move(buffer), message, region);
   if (!content_size || !content_size->contains(0, sizeof(std::uint64_t))) error = CL_INVALID_MEM_OBJECT;
-  if (error != CL_SUCCESS) return issuer_.fail(on, event, error, message.transfer);
-  issuer_.submit(on, event, message.wait_list,
-                 LimitedSendCommand{this, std::move(region), std::move(content_size), message.transfer});
+  if (error != CL_SUCCESS) return session.issuer().fail(on, event, error, message.transfer);
+  session.issuer().submit(on, event, message.wait_list,
+                          LimitedSendCommand{&session.transfers(), std::move(region), std::move(content_size),
+                                             message.transfer, Ref<BulkRoute>(&session.channel_of(on))});
 }
 
-void Session::handle(const EnqueueReadRect& message) {
-  Queue& on = queue(message.queue);
-  Event* event = issuer_.begin_event(message.event, on, true);
-  submit_read(*this, issuer_, on, event, Ref<Buffer>(buffers_.find(message.buffer)), message);
+void handle(Session& session, const EnqueueReadRect& message) {
+  Queue& on = session.objects().queue(message.queue);
+  Event* event = session.issuer().begin_event(message.event, on, true);
+  submit_read(session, on, event, Ref<Buffer>(session.objects().buffers.find(message.buffer)), message);
 }
 
-void Session::handle(const EnqueueWrite& message) {
-  Queue& on = queue(message.queue);
-  if (message.is_pushed != 0) channel_of(on).receiver().announce_push(message.transfer, message.size);
-  Event* event = issuer_.begin_event(message.event, on, message.transfer != 0);
-  submit_write(*this, issuer_, on, event, Ref<Buffer>(buffers_.find(message.buffer)), message);
+void handle(Session& session, const EnqueueWrite& message) {
+  Queue& on = session.objects().queue(message.queue);
+  if (message.is_pushed != 0) session.channel_of(on).receiver().announce_push(message.transfer, message.size);
+  Event* event = session.issuer().begin_event(message.event, on, message.transfer != 0);
+  submit_write(session, on, event, Ref<Buffer>(session.objects().buffers.find(message.buffer)), message);
 }
 
-void Session::handle(const EnqueueWriteRect& message) {
-  Queue& on = queue(message.queue);
-  Event* event = issuer_.begin_event(message.event, on, message.transfer != 0);
-  submit_write(*this, issuer_, on, event, Ref<Buffer>(buffers_.find(message.buffer)), message);
+void handle(Session& session, const EnqueueWriteRect& message) {
+  Queue& on = session.objects().queue(message.queue);
+  Event* event = session.issuer().begin_event(message.event, on, message.transfer != 0);
+  submit_write(session, on, event, Ref<Buffer>(session.objects().buffers.find(message.buffer)), message);
 }
 
-void Session::handle(const EnqueueReadImage& message) {
-  Queue& on = queue(message.queue);
-  Event* event = issuer_.begin_event(message.event, on, true);
-  submit_read(*this, issuer_, on, event, Ref<Image>(images_.find(message.image)), message);
+void handle(Session& session, const EnqueueReadImage& message) {
+  Queue& on = session.objects().queue(message.queue);
+  Event* event = session.issuer().begin_event(message.event, on, true);
+  submit_read(session, on, event, Ref<Image>(session.objects().images.find(message.image)), message);
 }
 
-void Session::handle(const EnqueueWriteImage& message) {
-  Queue& on = queue(message.queue);
-  Event* event = issuer_.begin_event(message.event, on, message.transfer != 0);
-  submit_write(*this, issuer_, on, event, Ref<Image>(images_.find(message.image)), message);
-}
-
-// Takes what is native of a transfer; the session's lock is held.
-void Session::end_transfer(Transfer& transfer) {
-  cl_event native = nullptr;
-  cl_int error = transfer.error();
-  if (error == CL_SUCCESS) error = transfer.finish(&native);
-  transfer.ended(error);
-  progress_.erase(transfer.id());
-  if (error != CL_SUCCESS) {
-    issuer_.fail(transfer.queue(), transfer.event(), error, transfer.id());
-  } else if (native == nullptr) {
-    if (transfer.event() != nullptr) issuer_.finish(*transfer.event());
-  } else {
-    transfer.queue().count_native_command();
-    issuer_.touch(transfer.queue());
-    if (Event* event = transfer.event(); event != nullptr && event->trace.number != 0 && transfer.first() != nullptr) {
-      event->first = transfer.first();
-      clRetainEvent(event->first);
-    }
-    if (transfer.event() != nullptr) transfer.event()->reported = true;
-    // The callback keeps the transfer, whose memory the driver may still be reading.
-    CompletionNotifier::notify(
-        native, *this, [session = Ref<Session>(this), kept = Ref<Transfer>(&transfer), native](cl_int status) {
-          if (kept->event() == nullptr) return;
-          session->report_end(*kept->event(), status, kept->first() != nullptr ? kept->first() : native, native);
-          session->outbox().flush();
-        });
-    issuer_.accepted(transfer.queue(), transfer.event(), native);
-  }
-  issuer_.finish_hold(transfer.hold());
-}
-
-Ref<TransferProgress> Session::begin_progress(TransferId transfer) {
-  auto progress = make_ref<TransferProgress>();
-  if (!progress_.emplace(transfer, progress).second) {
-    throw ProtocolError("transfer id " + std::to_string(transfer) + " is in use");
-  }
-  return progress;
-}
-
-void Session::forget_progress(TransferId transfer) { progress_.erase(transfer); }
-
-Ref<TransferProgress> Session::find_progress(TransferId transfer) {
-  const auto at = progress_.find(transfer);
-  if (at == progress_.end()) return nullptr;
-  if (!at->second->ended()) return at->second;
-  progress_.erase(at);
-  return nullptr;
-}
-
-void Session::finish_transfer(Transfer& transfer) {
-  {
-    LeavingLock lock(mutex_);
-    if (closed_) return;
-    end_transfer(transfer);
-    settle();
-  }
-  outbox_.flush();
-}
-
-void Session::finish_transfer_with(Ref<IncomingTransfer> transfer, std::shared_ptr<std::byte[]> bytes) {
-  later([this, transfer, bytes] {
-    transfer->take(bytes);
-    end_transfer(*transfer);
-  });
-}
-
-void Session::fail_transfer(Ref<Transfer> transfer, cl_int error) {
-  later([this, transfer, error] {
-    transfer->set_error(error);
-    end_transfer(*transfer);
-  });
+void handle(Session& session, const EnqueueWriteImage& message) {
+  Queue& on = session.objects().queue(message.queue);
+  Event* event = session.issuer().begin_event(message.event, on, message.transfer != 0);
+  submit_write(session, on, event, Ref<Image>(session.objects().images.find(message.image)), message);
 }
 
 }  // namespace remotecl::server

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <system_error>
 
-#include "fmt/format.h"
+#include <fmt/format.h>
 #include "server/isolation/session_environment.h"
 
 namespace remotecl::server {

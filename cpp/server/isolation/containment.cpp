@@ -12,7 +12,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "fmt/format.h"
+#include <fmt/format.h>
 #include "server/isolation/file_rules.h"
 #include "server/isolation/private_folder.h"
 #include "server/isolation/session_environment.h"

@@ -12,6 +12,7 @@
 #include <system_error>
 
 #include "server/program/program_files.h"
+#include "server/util/temporary_folder.h"
 
 namespace remotecl::server {
 namespace fs = std::filesystem;

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "runtime/transport/tcp/tcp.h"
+#include "server/handlers/dispatch.h"
 #include "server/isolation/child_process.h"
 #include "server/isolation/errands.h"
 #include "server/isolation/session_channel.h"
@@ -66,7 +67,8 @@ class SessionProcess {
     BeginWords words;
     if (!packet.read(words) || packet.descriptors.size() != 3) return;
     // What a driver does not end its process does.
-    host_ = std::make_unique<SessionHost>(driver_, refusals_, words.epoch, peers_, [this](Session&) { end(); });
+    host_ = std::make_unique<SessionHost>(handler_table(), driver_, refusals_, words.epoch, peers_,
+                                          [this](Session&) { end(); });
     session_ = std::thread([this, packet = std::move(packet)]() mutable { serve(packet); });
   }
 

@@ -15,7 +15,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "fmt/format.h"
+#include <fmt/format.h>
 #include "server/isolation/containment.h"
 
 namespace remotecl::server {

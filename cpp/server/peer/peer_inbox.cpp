@@ -1,11 +1,12 @@
 #include "server/peer/peer_inbox.h"
 
-#include "server/session/session.h"
+#include "server/execution/issuer.h"
 #include "server/transfer/kept_bytes.h"
 
 namespace remotecl::server {
 
-PeerInbox::PeerInbox(Session& session) : session_(session), held_(session.counters()) {}
+PeerInbox::PeerInbox(Issuer& issuer, const Ref<SessionCounters>& counters)
+    : issuer_(issuer), counters_(counters), held_(counters) {}
 
 std::shared_ptr<PeerArrival> PeerInbox::await(TransferId transfer) {
   if (const auto at = early_.find(transfer); at != early_.end()) {
@@ -15,7 +16,7 @@ std::shared_ptr<PeerArrival> PeerInbox::await(TransferId transfer) {
     return arrival;
   }
   auto arrival = std::make_shared<PeerArrival>();
-  arrival->awaited = session_.issuer().expect_hidden();
+  arrival->awaited = issuer_.expect_hidden();
   if (!awaited_.emplace(transfer, arrival).second) {
     throw ProtocolError("transfer id " + std::to_string(transfer) + " is in use");
   }
@@ -48,13 +49,13 @@ void PeerInbox::count_unmatched() {
 }
 
 void PeerInbox::wake(PeerArrival& arrival) {
-  if (arrival.awaited != 0) session_.issuer().finish_hold(std::exchange(arrival.awaited, 0));
+  if (arrival.awaited != 0) issuer_.finish_hold(std::exchange(arrival.awaited, 0));
 }
 
 void PeerInbox::arrived(TransferId transfer, std::int32_t status, Bytes data) {
   // First, because it may be refused: then the command still waits, for the end of the link.
   std::shared_ptr<KeptBytes> bytes;
-  if (status == 0 && !discarded_.contains(transfer)) bytes = std::make_shared<KeptBytes>(session_.counters(), data);
+  if (status == 0 && !discarded_.contains(transfer)) bytes = std::make_shared<KeptBytes>(counters_, data);
   const std::shared_ptr<PeerArrival> arrival = arrival_of(transfer);
   if (!arrival) return;
   arrival->status = status;
@@ -72,7 +73,7 @@ void PeerInbox::announced(TransferId transfer, std::uint64_t size) {
 void PeerInbox::fail_all(std::int32_t status) {
   for (auto& [transfer, arrival] : awaited_) {
     arrival->status = status;
-    session_.issuer().finish_hold(std::exchange(arrival->awaited, 0));
+    issuer_.finish_hold(std::exchange(arrival->awaited, 0));
   }
   clear();
 }

@@ -11,7 +11,7 @@
 namespace remotecl::server {
 
 class KeptBytes;
-class Session;
+class Issuer;
 
 // The bytes of a small transfer from a peer, for the command that writes them.
 struct PeerArrival {
@@ -24,7 +24,7 @@ struct PeerArrival {
 // Small transfers of one link whose bytes or whose commands are not here yet. Needs the session's lock.
 class PeerInbox {
  public:
-  explicit PeerInbox(Session& session);
+  PeerInbox(Issuer& issuer, const Ref<SessionCounters>& counters);
 
   // What a command waits for.
   std::shared_ptr<PeerArrival> await(TransferId transfer);
@@ -45,7 +45,8 @@ class PeerInbox {
   // What only one side has spoken of. Throws HeldTooMuch.
   void count_unmatched();
 
-  Session& session_;
+  Issuer& issuer_;
+  const Ref<SessionCounters> counters_;
   std::unordered_map<TransferId, std::shared_ptr<PeerArrival>> awaited_;
   std::unordered_map<TransferId, std::shared_ptr<PeerArrival>> early_;
   std::unordered_set<TransferId> discarded_;

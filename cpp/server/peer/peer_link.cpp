@@ -4,7 +4,6 @@
 
 #include "runtime/protocol/message_buffer.h"
 #include "server/completion/event_poller.h"
-#include "server/session/session.h"
 #include "server/util/log.h"
 #include "server/util/protocol_error.h"
 
@@ -25,18 +24,19 @@ Message decode(Bytes payload) {
 
 }  // namespace
 
-PeerLink::PeerLink(Session& session, PeerId peer, LinkId id, const Secret& secret, PeerEnd control, PeerEnd bulk)
-    : session_(session),
+PeerLink::PeerLink(const PeerContext& context, PeerId peer, LinkId id, const Secret& secret, PeerEnd control,
+                   PeerEnd bulk)
+    : context_(context),
       peer_(peer),
       id_(id),
       secret_(secret),
       control_(make_stream(std::move(control), StreamKind::kControl)),
       bulk_(make_stream(std::move(bulk), StreamKind::kBulk)),
-      outbox_(*control_, session.counters()),
-      bulk_receiver_(session, outbox_, BulkReceiver::Pushes::kRefused),
-      bulk_sender_(session, [this] { close(); }),
-      inbox_(session),
-      unmatched_(session.counters()) {}
+      outbox_(*control_, context.transfers.counters()),
+      bulk_receiver_(context.transfers, outbox_, BulkReceiver::Pushes::kRefused),
+      bulk_sender_(context.transfers, [this] { close(); }),
+      inbox_(context.issuer, context.transfers.counters()),
+      unmatched_(context.transfers.counters()) {}
 
 bool PeerLink::lost() const {
   MutexLock lock(mutex_);
@@ -71,7 +71,7 @@ void PeerLink::run() {
   } catch (const std::exception& error) {
     fail(error);
     // Of a command of this session that became ready, not of the peer.
-    session_.close(error.what());
+    context_.strand.close(error.what());
   }
   close();
   bulk_reader_.join();
@@ -79,12 +79,12 @@ void PeerLink::run() {
   try {
     give_up();
   } catch (const std::exception& error) {
-    session_.close(error.what());
+    context_.strand.close(error.what());
   }
 }
 
 void PeerLink::fail(const std::exception& error) {
-  const LogScope scope(session_.id());
+  const LogScope scope(context_.strand.id());
   log_warning("peer {}: {}", peer_, error.what());
   MutexLock lock(mutex_);
   if (reason_.empty()) reason_ = error.what();
@@ -92,7 +92,7 @@ void PeerLink::fail(const std::exception& error) {
 
 void PeerLink::serve() {
   MessageBuffer buffer;
-  HeldMemory received(session_.counters());
+  HeldMemory received(context_.transfers.counters());
   EventPoller poller;
   bool broken = false;
   while (!broken) {
@@ -102,7 +102,7 @@ void PeerLink::serve() {
     const std::size_t count = poller.read_some(*control_, buffer.space());
     if (count == 0) return;
     buffer.commit(count);
-    const bool goes_on = session_.with_lock([&] {
+    const bool goes_on = context_.strand.with_lock([&] {
       // What the messages before a wrong one have caused still happens.
       try {
         std::uint16_t code = 0;
@@ -129,7 +129,7 @@ void PeerLink::receive_bulk() {
     fail(error);
   } catch (const std::exception& error) {
     fail(error);
-    session_.close(error.what());
+    context_.strand.close(error.what());
   }
   close();
 }
@@ -169,7 +169,7 @@ std::uint64_t PeerLink::unmatched_size() const {
 }
 
 void PeerLink::take(const PeerSignal& message) {
-  session_.issuer().signal_by(peer_, message.event, message.status);
+  context_.issuer.signal_by(peer_, message.event, message.status);
   if (++signals_taken_ % kSignalsPerAck == 0) outbox_.send(PeerAck{signals_taken_});
 }
 
@@ -195,7 +195,7 @@ void PeerLink::take(const PeerData& message) {
       return;
     }
   }
-  session_.fail_transfer(std::move(failed), status);
+  context_.transfers.fail(std::move(failed), status);
 }
 
 void PeerLink::take(const PeerSize& message) { inbox_.announced(message.transfer, message.size); }
@@ -225,7 +225,7 @@ void PeerLink::take(const DropTransfer& message) {
     dropped = std::move(at->second);
     offers_.erase(at);
   }
-  session_.fail_transfer(std::move(dropped), CL_OUT_OF_RESOURCES);
+  context_.transfers.fail(std::move(dropped), CL_OUT_OF_RESOURCES);
 }
 
 void PeerLink::signal(EventId event, std::int32_t status) {
@@ -238,7 +238,7 @@ void PeerLink::signal(EventId event, std::int32_t status) {
       return;
     }
   }
-  session_.outbox().send(SignalUndelivered{peer_, event, status});
+  context_.client.send(SignalUndelivered{peer_, event, status});
 }
 
 void PeerLink::send(TransferId transfer, Bytes data) { outbox_.send(PeerData{transfer, 0, data}); }
@@ -272,7 +272,7 @@ void PeerLink::offer(Ref<OutgoingTransfer> transfer) {
       return;
     }
   }
-  session_.fail_transfer(std::move(transfer), kLinkLost);
+  context_.transfers.fail(std::move(transfer), kLinkLost);
 }
 
 void PeerLink::pull(Ref<IncomingTransfer> transfer) {
@@ -287,7 +287,7 @@ void PeerLink::pull(Ref<IncomingTransfer> transfer) {
       return;
     }
   }
-  session_.fail_transfer(std::move(transfer), status);
+  context_.transfers.fail(std::move(transfer), status);
 }
 
 std::int32_t PeerLink::take_refusal(TransferId transfer) {
@@ -302,7 +302,7 @@ std::int32_t PeerLink::take_refusal(TransferId transfer) {
 std::string PeerLink::end_of_streams() const {
   std::string reason = streams_.reason();
   if (!reason.empty()) {
-    const LogScope scope(session_.id());
+    const LogScope scope(context_.strand.id());
     log_warning("gives up the link to peer {}: {}", peer_, reason);
     return reason;
   }
@@ -328,12 +328,12 @@ void PeerLink::give_up() {
   }
   for (auto& transfer : bulk_sender_.stop()) failed.push_back(std::move(transfer));
   for (auto& transfer : bulk_receiver_.take_all()) failed.push_back(std::move(transfer));
-  for (auto& transfer : failed) session_.fail_transfer(std::move(transfer), kLinkLost);
-  session_.with_lock([this] { inbox_.fail_all(kLinkLost); });
+  for (auto& transfer : failed) context_.transfers.fail(std::move(transfer), kLinkLost);
+  context_.strand.with_lock([this] { inbox_.fail_all(kLinkLost); });
   for (const Signal& signal : unacknowledged) {
-    session_.outbox().add(SignalUndelivered{peer_, signal.event, signal.status});
+    context_.client.add(SignalUndelivered{peer_, signal.event, signal.status});
   }
-  session_.outbox().send(PeerState{peer_, id_, 0, reason});
+  context_.client.send(PeerState{peer_, id_, 0, reason});
 }
 
 }  // namespace remotecl::server

@@ -14,13 +14,14 @@
 #include "runtime/handshake/stream_pair.h"
 #include "runtime/transport/connection.h"
 #include "runtime/transport/shm/shared_memory_connection.h"
+#include "server/execution/event_sink.h"
+#include "server/peer/peer_context.h"
 #include "server/peer/peer_inbox.h"
 #include "server/transfer/bulk.h"
+#include "server/transfer/bulk_route.h"
 #include "server/wire/outbox.h"
 
 namespace remotecl::server {
-
-class Session;
 
 // A connection between servers that has been greeted.
 struct PeerEnd {
@@ -35,9 +36,9 @@ struct PeerEnd {
 //
 // Threads: one reads messages, and when either connection ends, fails what has not moved; one receives bulk data; a
 // lazily made one sends it.
-class PeerLink final : public RefCounted {
+class PeerLink final : public EventSink, public BulkRoute {
  public:
-  PeerLink(Session& session, PeerId peer, LinkId id, const Secret& secret, PeerEnd control, PeerEnd bulk);
+  PeerLink(const PeerContext& context, PeerId peer, LinkId id, const Secret& secret, PeerEnd control, PeerEnd bulk);
   ~PeerLink() override { stop(); }
 
   // Before start(): when a connection is lost, this side makes another one, to that server.
@@ -55,22 +56,18 @@ class PeerLink final : public RefCounted {
   void stop();
 
   // Tells the peer that an event has ended; through the client when the link is lost.
-  void signal(EventId event, std::int32_t status) EXCLUDES(mutex_);
-  // Bytes of a small transfer.
-  void send(TransferId transfer, Bytes data);
+  void signal(EventId event, std::int32_t status) override EXCLUDES(mutex_);
+  void send(TransferId transfer, Bytes data) override;
   // Bytes of a small transfer that will be sent; whether too many are.
   Outbox::Promise promise(std::uint64_t size) { return outbox_.promise(size); }
   bool is_crowded() { return outbox_.is_crowded(); }
-  // How many bytes of a transfer that could be small will be offered.
-  void announce(TransferId transfer, std::uint64_t size);
-  // No bytes of the transfer will come: its command has failed here.
-  void refuse(TransferId transfer, std::int32_t status);
-  // No bytes of the transfer are wanted: its command has failed here.
-  void drop(TransferId transfer);
+  void announce(TransferId transfer, std::uint64_t size) override;
+  void refuse(TransferId transfer, std::int32_t status) override EXCLUDES(mutex_);
+  void drop(TransferId transfer) override EXCLUDES(mutex_);
   // Sends the bytes when the peer asks for them.
-  void offer(Ref<OutgoingTransfer> transfer) EXCLUDES(mutex_);
+  void offer(Ref<OutgoingTransfer> transfer) override EXCLUDES(mutex_);
   // Asks the peer for the bytes.
-  void pull(Ref<IncomingTransfer> transfer) EXCLUDES(mutex_);
+  void pull(Ref<IncomingTransfer> transfer) override EXCLUDES(mutex_);
 
   // What has passed both connections.
   Traffic traffic() const;
@@ -107,7 +104,7 @@ class PeerLink final : public RefCounted {
   std::string end_of_streams() const;
   std::uint64_t unmatched_size() const REQUIRES(mutex_);
 
-  Session& session_;
+  const PeerContext context_;
   const PeerId peer_;
   const LinkId id_;
   const Secret secret_;

@@ -2,7 +2,6 @@
 #include "runtime/handshake/dialer.h"
 #include "runtime/handshake/stripes.h"
 #include "server/peer/peer_link.h"
-#include "server/session/session.h"
 #include "server/util/log.h"
 #include "server/util/protocol_error.h"
 
@@ -17,16 +16,17 @@ std::unique_ptr<Connection> PeerLink::make_stream(PeerEnd end, StreamKind kind) 
   if (!end.is_resumable) return std::move(end.connection);
   ResumableConnection::Hooks hooks;
   hooks.broken = [this] {
-    const LogScope scope(session_.id());
+    const LogScope scope(context_.strand.id());
     log_info("has lost a connection to peer {}", peer_);
     if (reconnector_) reconnector_->broken();
   };
   hooks.acknowledge = [this, kind](std::uint64_t received) { outbox_.send(ServerReceived{kind, 0, received}); };
   if (end.memory != nullptr) {  // of which only the doorbell can be lost
-    streams_.add(kind, end.memory->keep_doorbell(session_.window(), std::move(hooks)));
+    streams_.add(kind, end.memory->keep_doorbell(context_.recovery.window(), std::move(hooks)));
     return std::move(end.connection);
   }
-  auto made = std::make_unique<ResumableConnection>(std::move(end.connection), session_.window(), std::move(hooks));
+  auto made =
+      std::make_unique<ResumableConnection>(std::move(end.connection), context_.recovery.window(), std::move(hooks));
   if (kind == StreamKind::kBulk) made->make_writers_wait();
   return streams_.add(kind, std::move(made));
 }
@@ -36,12 +36,12 @@ void PeerLink::reconnect_to(const ServerName& server, const Invitation& invitati
   ResumableConnection* const bulk = streams_.bulk();
   if (control == nullptr && bulk == nullptr) return;
   reconnector_ = std::make_unique<Reconnector>(
-      server.address, invitation, session_.window(), kConnectTimeout,
+      server.address, invitation, context_.recovery.window(), kConnectTimeout,
       [this, dialer = std::make_shared<const Dialer>(server)](std::chrono::milliseconds timeout, Deadline deadline) {
-        return pace(dialer->connect(timeout, deadline), session_.grant().paces());
+        return pace(dialer->connect(timeout, deadline), context_.grant.paces());
       },
       [this](const std::string& news) {
-        const LogScope scope(session_.id());
+        const LogScope scope(context_.strand.id());
         log_info("{}", news);
       });
   if (control != nullptr) reconnector_->add(*control, Role::kPeerControl);

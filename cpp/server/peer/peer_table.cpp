@@ -9,7 +9,6 @@
 #include "runtime/transport/stream/striped_connection.h"
 #include "runtime/transport/tcp/resolver.h"
 #include "runtime/transport/tcp/tcp.h"
-#include "server/session/session.h"
 #include "server/util/log.h"
 #include "server/util/protocol_error.h"
 
@@ -84,7 +83,7 @@ void PeerTable::attach(const Invited& invited, Role role, PeerEnd end, const Add
   if (entry.control.connection == nullptr || entry.bulk.connection == nullptr) return;
   entry.accepts = false;
   begin(invited.peer, entry.accepted, from.host,
-        make_ref<PeerLink>(session_, invited.peer, entry.accepted, invited.secret, std::move(entry.control),
+        make_ref<PeerLink>(context_, invited.peer, entry.accepted, invited.secret, std::move(entry.control),
                            std::move(entry.bulk)));
 }
 
@@ -110,9 +109,9 @@ void PeerTable::begin(PeerId peer, LinkId id, const std::string& address, Ref<Pe
   }
   link = std::move(made);
   // Before the link can say that it has ended.
-  session_.outbox().send(PeerState{peer, id, 1, {}});
+  context_.client.send(PeerState{peer, id, 1, {}});
   link->start();
-  const LogScope scope(session_.id());
+  const LogScope scope(context_.strand.id());
   log_info("linked to peer {}", peer);
 }
 
@@ -140,7 +139,7 @@ PeerEnd PeerTable::open(const Attempt& attempt, const Address& number, Role role
   const Dialer dialer(name_of(attempt, number));
   const bool is_bulk = role == Role::kPeerBulk;
   std::uint64_t features = is_bulk ? bulk_features() | stripes_features() : 0;
-  if (session_.window().count() != 0) features |= kFeatureResumable;
+  if (context_.recovery.window().count() != 0) features |= kFeatureResumable;
   std::unique_ptr<Connection> connection;
   std::optional<Approach> approach;
   try {
@@ -154,7 +153,7 @@ PeerEnd PeerTable::open(const Attempt& attempt, const Address& number, Role role
   const Welcome welcome = greet(*connection, number, role, attempt.invitation, features, deadline);
   approach.reset();
   const Connection* const stream = connection.get();
-  if (is_bulk) connection = share_memory(std::move(connection), number, welcome, session_.window());
+  if (is_bulk) connection = share_memory(std::move(connection), number, welcome, context_.recovery.window());
   const bool is_resumable = (welcome.features & kFeatureResumable) != 0;
   auto* const memory = connection.get() == stream ? nullptr : static_cast<SharedMemoryConnection*>(connection.get());
   if (memory == nullptr) {
@@ -167,13 +166,13 @@ PeerEnd PeerTable::open(const Attempt& attempt, const Address& number, Role role
       connection = std::make_unique<StripedConnection>(std::move(further));
     }
   }
-  return {pace(std::move(connection), session_.grant().paces()), is_resumable, memory};
+  return {pace(std::move(connection), context_.grant.paces()), is_resumable, memory};
 }
 
 void PeerTable::link(const Attempt& attempt, const Address& number, Deadline deadline) {
   auto control = open(attempt, number, Role::kPeerControl, deadline);
-  auto bulk = open(attempt, number, Role::kPeerBulk, Patience::of_server(session_.window()));
-  auto link = make_ref<PeerLink>(session_, attempt.peer, attempt.link, attempt.invitation.secret, std::move(control),
+  auto bulk = open(attempt, number, Role::kPeerBulk, Patience::of_server(context_.recovery.window()));
+  auto link = make_ref<PeerLink>(context_, attempt.peer, attempt.link, attempt.invitation.secret, std::move(control),
                                  std::move(bulk));
   link->reconnect_to(name_of(attempt, number), attempt.invitation);
   MutexLock lock(mutex_);
@@ -182,7 +181,7 @@ void PeerTable::link(const Attempt& attempt, const Address& number, Deadline dea
 
 PeerTable::Outcome PeerTable::try_address(const Attempt& attempt, const Address& address, std::set<std::string>& tried,
                                           Deadline deadline) {
-  const LogScope scope(session_.id());
+  const LogScope scope(context_.strand.id());
   const auto note = [&attempt](std::string_view why) { log_info("no link to peer {}: {}", attempt.peer, why); };
   Outcome outcome{false, true,
                   "no server that is to be linked has answered at " + address.text() +
@@ -197,7 +196,7 @@ PeerTable::Outcome PeerTable::try_address(const Attempt& attempt, const Address&
   for (const Address& number : numbers) {
     if (!tried.insert(number.text()).second) continue;
     std::string objection;  // to a name: of whoever looks it up
-    if (ip_number(number.host)) objection = session_.peer_rules().objection(number, session_.address());
+    if (ip_number(number.host)) objection = context_.rules.objection(number, context_.address);
     if (!objection.empty()) {
       note(objection);
       // What a name stands for is not for the client to know.
@@ -219,7 +218,7 @@ PeerTable::Outcome PeerTable::try_address(const Attempt& attempt, const Address&
 
 void PeerTable::try_addresses(const Attempt& attempt) {
   // How long it takes would tell whether a port is open. Who is on this machine can look by itself.
-  const bool is_local = session_.address().is_loopback();
+  const bool is_local = context_.address.is_loopback();
   std::string reasons;
   std::set<std::string> tried;
   for (const Address& address : attempt.addresses) {
@@ -230,7 +229,7 @@ void PeerTable::try_addresses(const Attempt& attempt) {
     if (!reasons.empty()) reasons += "; ";
     reasons += outcome.told;
   }
-  session_.outbox().send(PeerState{attempt.peer, attempt.link, 0, reasons});
+  context_.client.send(PeerState{attempt.peer, attempt.link, 0, reasons});
 }
 
 void PeerTable::rest_until(Deadline deadline) {

@@ -34,7 +34,7 @@ class PeerTable {
     std::optional<KeyPin> pin;  // of its key, if it speaks TLS
   };
 
-  explicit PeerTable(Session& session) : session_(session) {}
+  explicit PeerTable(const PeerContext& context) : context_(context) {}
 
   // Whoever knows `secret` may become the link to `peer`.
   void accept(PeerId peer, LinkId link, const Secret& secret) EXCLUDES(mutex_);
@@ -107,7 +107,7 @@ class PeerTable {
   // Or until the session ends.
   void rest_until(Deadline deadline) EXCLUDES(mutex_);
 
-  Session& session_;
+  const PeerContext context_;
   Mutex mutex_;
   ConditionVariable accepts_more_;
   bool stopped_ GUARDED_BY(mutex_) = false;

@@ -17,6 +17,7 @@
 
 #include "server/util/descriptor.h"
 #include "server/util/protocol_error.h"
+#include "server/util/temporary_folder.h"
 
 namespace remotecl::server {
 namespace fs = std::filesystem;
@@ -72,9 +73,6 @@ bool has_content(const fs::path& path, Bytes content) {
   return file && std::memcmp(found.data(), content.data(), content.size()) == 0;
 }
 
-// A compiler that splits its options at blanks could not be given such a path.
-bool needs_link(std::string_view path) { return path.find_first_of(" \t\"'\\") != std::string_view::npos; }
-
 std::string link_name(std::size_t index) { return ".include-" + std::to_string(index); }
 
 void write_tree(const fs::path& root, const ClientFiles& files) {
@@ -83,7 +81,7 @@ void write_tree(const fs::path& root, const ClientFiles& files) {
   std::size_t index = 0;
   files.include_folders.for_each([&](const IncludeFolder& folder) {
     fs::create_directories(root / relative_path(folder.path));
-    if (needs_link(folder.path)) fs::create_directory_symlink(relative_path(folder.path), root / link_name(index));
+    if (breaks_options(folder.path)) fs::create_directory_symlink(relative_path(folder.path), root / link_name(index));
     ++index;
   });
 }
@@ -138,11 +136,6 @@ void replace_all(std::string& text, const std::string& from, const std::string& 
 }
 
 }  // namespace
-
-fs::path temporary_folder() {
-  const char* folder = std::getenv("TMPDIR");
-  return folder != nullptr && *folder == '/' && !needs_link(folder) ? folder : "/tmp";
-}
 
 PlacedFiles::PlacedFiles(std::string options, std::string folder, int lock)
     : options_(std::move(options)), folder_(std::move(folder)), lock_(lock) {}
@@ -236,7 +229,7 @@ PlacedFiles ProgramFiles::place(const ClientFiles& files) {
   std::size_t index = 0;
   files.include_folders.for_each([&](const IncludeFolder& include) {
     std::string path = (folder / relative_path(include.path)).string();
-    if (needs_link(include.path)) {
+    if (breaks_options(include.path)) {
       path = (folder / link_name(index)).string();
       placed.links_.emplace_back(path, std::string(include.path));
     }

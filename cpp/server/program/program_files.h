@@ -53,9 +53,6 @@ class FileLock {
   int descriptor_ = -1;
 };
 
-// TMPDIR or /tmp; a path without blanks.
-std::filesystem::path temporary_folder();
-
 // Writes what a client's program includes to where the native compiler finds it. Equal files get equal paths,
 // also in another run of a daemon: drivers key their caches on the options. Any thread.
 class ProgramFiles {

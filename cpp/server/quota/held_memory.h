@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <utility>
 
 #include "runtime/base/ref_counted.h"
@@ -70,5 +71,11 @@ class HeldMemory {
   const bool for_command_;
   std::uint64_t size_ = 0;
 };
+
+// What keeps an answer that comes later takes until it goes. Throws HeldTooMuch. Any thread.
+inline std::shared_ptr<const HeldMemory> hold_answer(const Ref<SessionCounters>& counters) {
+  constexpr std::uint64_t kSize = 1024;  // with the driver's part, about
+  return std::make_shared<const HeldMemory>(counters, kSize);
+}
 
 }  // namespace remotecl::server

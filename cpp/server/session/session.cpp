@@ -9,59 +9,12 @@
 
 #include "runtime/handshake/channels.h"
 #include "server/completion/event_poller.h"
-#include "server/transfer/kept_bytes.h"
+#include "server/util/age.h"
 #include "server/util/log.h"
 #include "server/util/protocol_error.h"
 
 namespace remotecl::server {
-
-// From the code of a command to what decodes and handles it. commands.def makes the table.
-struct Dispatch {
-  using Handler = void (*)(Session&, Bytes);
-  enum class Place { kInline, kWorker };
-
-  template <class Message>
-  static Message decode(Bytes payload) {
-    Message message{};
-    Decoder decoder(payload);
-    if (!decoder.read(message) || !decoder.at_end()) {
-      throw ProtocolError("a " + std::string(message_name(Message::kCode)) + " message is malformed");
-    }
-    return message;
-  }
-
-  template <class Message, Place place>
-  static void handle(Session& session, Bytes payload) {
-    const auto message = decode<Message>(payload);
-    if constexpr (place == Place::kInline) {
-      session.handle(message);
-    } else {
-      ProgramWork work = session.work_of(message);
-      auto copy = std::make_shared<KeptBytes>(session.counters_, payload);
-      session.builds_.post([&session, work = std::move(work), copy] {
-        try {
-          session.work(decode<Message>(copy->bytes()), work);
-        } catch (const std::exception& error) {
-          session.close(error.what());
-        }
-      });
-    }
-  }
-
-  static constexpr std::size_t kCodes = 128;
-  static constexpr std::array<Handler, kCodes> make_table() {
-    std::array<Handler, kCodes> table{};
-#define REMOTECL_COMMAND(name, number, place) table[number] = &handle<name, Place::place>;
-#define REMOTECL_REPORT(name, number)
-#define REMOTECL_PEER_MESSAGE(name, number)
-#include "runtime/protocol/commands.def"
-    return table;
-  }
-};
-
 namespace {
-
-constexpr auto kHandlers = Dispatch::make_table();
 
 // Reads on for a moment after the last words: closing a socket with unread bytes would take them back.
 void linger(Connection& connection) {
@@ -81,18 +34,25 @@ void linger(Connection& connection) {
 
 Session::Session(const Shared& shared, std::unique_ptr<Connection> control, const Address& address, std::uint64_t id,
                  const Secret& secret, std::unique_ptr<Grant> grant, bool is_resumable)
-    : shared_(shared),
+    : Strand(id),
+      shared_(shared),
+      recovery_(id),
       control_(make_control(std::move(control), is_resumable)),
-      id_(id),
       secret_(secret),
       grant_(std::move(grant)),
       address_(address),
       counters_(make_ref<SessionCounters>(grant_->memory())),
       outbox_(*control_, counters_),
-      issuer_(*this, outbox_, counters_) {
+      objects_(shared.driver, *grant_, id, counters_),
+      reporter_(outbox_),
+      queue_watch_(*this, outbox_, counters_),
+      issuer_(*this, outbox_, reporter_, queue_watch_, counters_),
+      transfers_(*this, issuer_, reporter_, outbox_, counters_),
+      peers_({*this, issuer_, transfers_, outbox_, recovery_, *grant_, shared.peers, address_}),
+      printf_execution_(*this, issuer_, outbox_, shared.output) {
   const unsigned channels = bulk_channels(static_cast<unsigned>(grant_->devices().size()));
   for (unsigned number = 0; number < channels; ++number) {
-    channels_.push_back(std::make_unique<BulkChannel>(*this, outbox_, number));
+    channels_.push_back(make_ref<BulkChannel>(transfers_, recovery_, number));
   }
 }
 
@@ -130,7 +90,7 @@ void Session::serve() {
     const std::size_t count = poller.read_some(*control_, buffer.space());
     if (count == 0) return;
     buffer.commit(count);
-    shared_.activity.note(id_);
+    shared_.activity.note(id());
     for (bool has_more = true; has_more;) {
       Ref<DeviceTurn> full;
       bool is_far_ahead = false;
@@ -146,7 +106,7 @@ void Session::serve() {
       if (!full && !is_far_ahead) continue;
       poller.leave();
       if (full) full->wait();
-      if (is_far_ahead) backlog_->wait();
+      if (is_far_ahead) queue_watch_.wait_for_backlog();
     }
   }
 }
@@ -172,27 +132,24 @@ bool Session::execute_some(MessageBuffer& buffer, EventPoller& poller) {
 }
 
 void Session::execute(std::uint16_t code, Bytes payload) {
-  if (code >= kHandlers.size() || kHandlers[code] == nullptr) {
+  if (code >= shared_.handlers.size() || shared_.handlers[code] == nullptr) {
     throw ProtocolError("message code " + std::to_string(code) + " is not known");
   }
   counters_->count_message();
-  kHandlers[code](*this, payload);
+  shared_.handlers[code](*this, payload);
 }
 
 void Session::execute_traced(std::uint16_t code, std::uint16_t flags, Bytes payload) {
   if (flags != kTracedMessage) throw ProtocolError("a message has flags that are not known");
-  trace_hurried_.store(false, std::memory_order_relaxed);
-  issuer_.trace_next(++traced_commands_);
+  reporter_.relax_traces();
+  issuer_.trace_next();
   execute(code, payload);
   if (!issuer_.trace_taken()) throw ProtocolError("a message that is no command asks for its times");
 }
 
 void Session::count_tables() {
-  // About, with their places in the tables. A queue may have a block for small writes.
-  constexpr std::uint64_t kObjectSize = 256, kQueueSize = BlockPool::kBlockSize + 16384;
-  const std::uint64_t objects = buffers_.size() + images_.size() + samplers_.size() + programs_.size() +
-                                kernels_.size() + command_buffers_.size() + progress_.size();
-  tables_.follow(objects * kObjectSize + queues_.size() * kQueueSize + issuer_.table_size());
+  constexpr std::uint64_t kTransferSize = 256;  // about
+  objects_.count(transfers_.size() * kTransferSize + issuer_.table_size());
 }
 
 void Session::settle() {
@@ -200,21 +157,30 @@ void Session::settle() {
   issuer_.flush_queues();
 }
 
+bool Session::run_locked(const std::function<void()>& job) {
+  {
+    LeavingLock lock(mutex_);
+    if (closed_) return false;
+    job();
+    settle();
+  }
+  outbox_.flush();
+  return true;
+}
+
 void Session::later(std::function<void()> job) {
-  auto run_it = [session = Ref<Session>(this), job = std::move(job)] { session->run(job); };
+  auto run_it = [session = Ref<Session>(this), job = std::move(job)] {
+    try {
+      session->with_lock(job);
+    } catch (const std::exception& error) {
+      session->close(error.what());
+    }
+  };
   if (EventPoller::is_telling()) return EventPoller::after_telling(std::move(run_it));
   try {
     continuations_.post(std::move(run_it));
   } catch (const std::system_error& error) {  // no thread
     close(std::string("the server cannot go on with this session: ") + error.what());
-  }
-}
-
-void Session::run(const std::function<void()>& job) {
-  try {
-    with_lock(job);
-  } catch (const std::exception& error) {
-    close(error.what());
   }
 }
 
@@ -261,12 +227,59 @@ BulkChannel* Session::channel(unsigned number) const { return number < channels(
 
 BulkChannel& Session::channel_of(const Queue& queue) const { return *channels_[queue.device().index() % channels()]; }
 
+void Session::find_ends() {
+  // Whoever works with the session goes first.
+  if (!mutex_.try_lock()) return;
+  if (!closed_) {
+    objects_.queues.for_each([this](Queue& queue) {
+      if (queue_watch_.find_end(queue)) issuer_.touch(queue);
+    });
+    issuer_.flush_queues();
+  }
+  mutex_.unlock();
+}
+
+Traffic Session::traffic() const {
+  Traffic traffic{control_->bytes_sent(), outbox_.messages(), control_->bytes_received(), counters_->messages()};
+  for (const auto& channel : channels_) traffic += channel->traffic();
+  return traffic;
+}
+
+StatusReport::OfSession Session::status() const {
+  const auto over = over_since();
+  Client client;
+  {
+    MutexLock lock(client_mutex_);
+    client = client_;
+  }
+  return {false,
+          id(),
+          address_.text(),
+          client.host,
+          client.program,
+          grant_->user().name().substr(0, kStatusTextMax),
+          client.process,
+          milliseconds_since(begun_),
+          over ? std::max<std::uint64_t>(1, milliseconds_since(*over)) : 0,
+          counters_->commands(),
+          traffic(),
+          counters_->memory()};
+}
+
+std::vector<StatusReport::OfLink> Session::links() {
+  std::vector<StatusReport::OfLink> links;
+  for (const auto& link : peers_.traffic()) {
+    links.push_back({false, link.peer, link.address, link.connected, link.traffic});
+  }
+  return links;
+}
+
 void Session::tear_down() {
   {
     MutexLock lock(mutex_);
     closed_ = true;
     // Who follows a transfer must not go on waiting: its thread is joined below.
-    for (const auto& [id, progress] : progress_) progress->end(CL_DEVICE_NOT_AVAILABLE);
+    transfers_.end_followers();
   }
   outbox_.close();
   control_->shutdown();
@@ -274,41 +287,26 @@ void Session::tear_down() {
   for (const auto& channel : channels_) channel->shutdown();
   for (const auto& channel : channels_) channel->close();
   peers_.stop();
-  movers_.stop();
-  rings_.clear();
+  transfers_.stop();
   builds_.stop();
   continuations_.stop();
-  finishers_.stop();
-  searchers_.stop();
-  printers_.stop();
+  queue_watch_.stop();
+  printf_execution_.stop();
   outbox_.stop();
   MutexLock lock(mutex_);
   peers_.clear();
   issuer_.drop_all();
-  command_buffers_.clear();
-  kernels_.clear();
-  programs_.clear();
+  objects_.clear_programs();
   // Mapped buffers are unmapped once the driver has nothing to do with them; that is one more command to wait
   // for.
   const auto finish = [](const Queue& queue) {
     if (queue.native() != nullptr) clFinish(queue.native());
   };
-  queues_.for_each(finish);
+  objects_.queues.for_each(finish);
   for (const auto& channel : channels_) channel->receiver().take_all();
-  for (const auto& [id, progress] : progress_) {
-    if (const Ref<IncomingTransfer> transfer = progress->transfer()) transfer->ended(CL_DEVICE_NOT_AVAILABLE);
-  }
-  progress_.clear();
-  queues_.for_each(finish);
-  images_.clear();
-  samplers_.clear();
-  buffers_.clear();
-  svm_.clear();
-  letting_go_.clear();
-  queues_.clear();
-  for (const auto& [device, turn] : turns_) {
-    if (turn) turn->leave();
-  }
+  transfers_.clear();
+  objects_.queues.for_each(finish);
+  objects_.clear_memory();
   grant_->end();
 }
 

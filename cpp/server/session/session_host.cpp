@@ -39,9 +39,10 @@ void tell_stuck(Session& session) {
 
 }  // namespace
 
-SessionHost::SessionHost(NativeDriver& driver, Refusals& refusals, std::uint64_t epoch, const PeerRules& peers,
-                         std::function<void(Session&)> stuck)
-    : driver_(driver),
+SessionHost::SessionHost(const HandlerTable& handlers, NativeDriver& driver, Refusals& refusals, std::uint64_t epoch,
+                         const PeerRules& peers, std::function<void(Session&)> stuck)
+    : handlers_(handlers),
+      driver_(driver),
       refusals_(refusals),
       epoch_(epoch),
       peers_(peers),
@@ -56,7 +57,7 @@ void SessionHost::serve_session(Arrival& arrival, const Admission& admission, st
     MutexLock lock(mutex_);
     if (closed_) return;
     auto paced = pace(std::move(arrival.connection), grant->paces());
-    session = make_ref<Session>(Shared{driver_, files_, built_, output_, board_, activity_, peers_, watch_},
+    session = make_ref<Session>(Shared{handlers_, driver_, files_, built_, output_, board_, activity_, peers_, watch_},
                                 std::move(paced), arrival.from, id, admission.secret, std::move(grant),
                                 (admission.features & kFeatureResumable) != 0);
     sessions_.emplace(id, session);

@@ -24,8 +24,8 @@ class SessionHost final : public Host {
  public:
   // All of these outlive it.
   // `stuck`: what to do about a session that is over and does not end, if its process is not others' too; null: tell.
-  SessionHost(NativeDriver& driver, Refusals& refusals, std::uint64_t epoch, const PeerRules& peers,
-              std::function<void(Session&)> stuck = nullptr);
+  SessionHost(const HandlerTable& handlers, NativeDriver& driver, Refusals& refusals, std::uint64_t epoch,
+              const PeerRules& peers, std::function<void(Session&)> stuck = nullptr);
 
   void serve_session(Arrival& arrival, const Admission& admission, std::unique_ptr<Grant> grant) override
       EXCLUDES(mutex_);
@@ -46,6 +46,7 @@ class SessionHost final : public Host {
   std::string what_became_of(const Session* session, std::uint64_t id) const EXCLUDES(mutex_);
   void refuse(Connection& connection, Refusal why, WelcomeStatus status, std::string_view text);
 
+  const HandlerTable& handlers_;
   NativeDriver& driver_;
   Refusals& refusals_;
   const std::uint64_t epoch_;

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "runtime/protocol/frames.h"
-#include "server/session/session.h"
+#include "server/util/age.h"
 
 namespace remotecl::server {
 namespace {
@@ -15,32 +15,10 @@ std::string host_name() {
   return ::gethostname(name, sizeof name - 1) == 0 ? name : "";
 }
 
-std::uint64_t milliseconds_since(std::chrono::steady_clock::time_point begin) {
-  const auto passed = std::chrono::steady_clock::now() - begin;
-  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(passed).count());
-}
-
-Traffic sum(const std::vector<PeerTable::LinkTraffic>& links) {
+Traffic sum(const std::vector<StatusReport::OfLink>& links) {
   Traffic sum;
   for (const auto& link : links) sum += link.traffic;
   return sum;
-}
-
-StatusReport::OfSession told(Session& session, bool is_own) {
-  Session::Client client = session.client();
-  const auto over = session.over_since();
-  return {is_own,
-          session.id(),
-          session.address().text(),
-          client.host,
-          client.program,
-          session.grant().user().name().substr(0, kStatusTextMax),
-          client.process,
-          milliseconds_since(session.begun()),
-          over ? std::max<std::uint64_t>(1, milliseconds_since(*over)) : 0,
-          session.counters()->commands(),
-          session.traffic(),
-          session.counters()->memory()};
 }
 
 StatusReport::OfDevice told(Device& device) {
@@ -79,63 +57,62 @@ StatusBoard::StatusBoard(const NativeDriver& driver)
 
 StatusBoard::~StatusBoard() { stop(); }
 
-void StatusBoard::add(const Ref<Session>& session) {
+void StatusBoard::add(const Ref<StatusSource>& session) {
   MutexLock lock(mutex_);
   sessions_.emplace(session.get(), session);
 }
 
-void StatusBoard::remove(Session& session) {
-  const Traffic peers = sum(session.peers().traffic());
+void StatusBoard::remove(StatusSource& session) {
+  const StatusReport::OfSession last = session.status();
+  const Traffic peers = sum(session.links());
   MutexLock lock(mutex_);
   past_.begun += 1;
-  past_.commands += session.counters()->commands();
-  past_.clients += session.traffic();
+  past_.commands += last.commands;
+  past_.clients += last.traffic;
   past_.peers += peers;
   sessions_.erase(&session);
 }
 
-std::vector<Ref<Session>> StatusBoard::sessions() const {
+std::vector<Ref<StatusSource>> StatusBoard::sessions() const {
   MutexLock lock(mutex_);
-  std::vector<Ref<Session>> sessions;
+  std::vector<Ref<StatusSource>> sessions;
   for (const auto& [key, session] : sessions_) sessions.push_back(session);
   return sessions;
-}
-
-StatusReport::Totals StatusBoard::totals() const {
-  StatusReport::Totals totals = past_;
-  totals.sessions = sessions_.size();
-  totals.begun += sessions_.size();
-  for (const auto& [key, session] : sessions_) {
-    totals.commands += session->counters()->commands();
-    totals.clients += session->traffic();
-    totals.peers += sum(session->peers().traffic());
-  }
-  return totals;
 }
 
 void StatusBoard::find_ends() {
   for (const auto& session : sessions()) session->find_ends();
 }
 
-StatusReport StatusBoard::report(const Session* asker, const Address& from, std::chrono::seconds patience) {
+StatusReport StatusBoard::report(const StatusSource* asker, const Address& from, std::chrono::seconds patience) {
   sampler_.watch(patience);
   StatusReport report;
   for (const auto& device : driver_.devices()) report.devices.push_back(told(*device));
   MutexLock lock(mutex_);
-  report.totals = totals();
+  report.totals = past_;
+  report.totals.sessions = sessions_.size();
+  report.totals.begun += sessions_.size();
   for (const auto& [key, session] : sessions_) {
     const bool is_own = key == asker;
-    if (!is_own && !from.is_loopback() && session->address().host != from.host) continue;
-    if (report.sessions.size() >= kStatusSessionsMax) break;
-    report.sessions.push_back(told(*session, is_own));
-    for (const auto& link : session->peers().traffic()) {
-      report.links.push_back({is_own, is_own ? link.peer : 0, link.address, link.connected, link.traffic});
+    StatusReport::OfSession status = session->status();
+    std::vector<StatusReport::OfLink> links = session->links();
+    report.totals.commands += status.commands;
+    report.totals.clients += status.traffic;
+    report.totals.peers += sum(links);
+    const bool is_visible = is_own || from.is_loopback() || session->address().host == from.host;
+    if (!is_visible || report.sessions.size() >= kStatusSessionsMax) continue;
+    status.is_own = is_own;
+    report.sessions.push_back(std::move(status));
+    for (auto& link : links) {
+      link.is_own = is_own;
+      if (!is_own) link.peer = 0;
+      report.links.push_back(std::move(link));
     }
   }
   return report;
 }
 
-std::vector<std::byte> StatusBoard::answer(Token token, const Session& asker) {
+std::vector<std::byte> StatusBoard::answer(Token token, const StatusSource& asker) {
   return encode_status(token, daemon_, driver_, report(&asker, asker.address(), LoadSampler::kPatience));
 }
 

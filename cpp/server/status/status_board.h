@@ -11,10 +11,9 @@
 #include "server/driver/native_driver.h"
 #include "server/status/load_sampler.h"
 #include "server/status/status_report.h"
+#include "server/status/status_source.h"
 
 namespace remotecl::server {
-
-class Session;
 
 // Of what process a Status tells. A value.
 struct DaemonIdentity {
@@ -36,14 +35,14 @@ class StatusBoard {
   explicit StatusBoard(const NativeDriver& driver);
   ~StatusBoard();
 
-  void add(const Ref<Session>& session) EXCLUDES(mutex_);
-  void remove(Session& session) EXCLUDES(mutex_);
+  void add(const Ref<StatusSource>& session) EXCLUDES(mutex_);
+  void remove(StatusSource& session) EXCLUDES(mutex_);
 
   // For `asker`, null for a monitor, that asks from the address `from` and again within `patience`. It sees the
   // sessions of its own address, on loopback all of them.
-  StatusReport report(const Session* asker, const Address& from, std::chrono::seconds patience) EXCLUDES(mutex_);
+  StatusReport report(const StatusSource* asker, const Address& from, std::chrono::seconds patience) EXCLUDES(mutex_);
   // The encoded Status of a session that asks.
-  std::vector<std::byte> answer(Token token, const Session& asker) EXCLUDES(mutex_);
+  std::vector<std::byte> answer(Token token, const StatusSource& asker) EXCLUDES(mutex_);
 
   // Ends the thread that looks at the devices.
   void stop() { sampler_.stop(); }
@@ -51,14 +50,13 @@ class StatusBoard {
   const DaemonIdentity& daemon() const { return daemon_; }
 
  private:
-  std::vector<Ref<Session>> sessions() const EXCLUDES(mutex_);
+  std::vector<Ref<StatusSource>> sessions() const EXCLUDES(mutex_);
   void find_ends() EXCLUDES(mutex_);
-  StatusReport::Totals totals() const REQUIRES(mutex_);
 
   const NativeDriver& driver_;
   const DaemonIdentity daemon_;
   mutable Mutex mutex_;
-  std::map<Session*, Ref<Session>> sessions_ GUARDED_BY(mutex_);
+  std::map<const StatusSource*, Ref<StatusSource>> sessions_ GUARDED_BY(mutex_);
   StatusReport::Totals past_ GUARDED_BY(mutex_);  // of sessions that have ended
   LoadSampler sampler_;                           // last: its thread uses the rest
 };

@@ -5,14 +5,14 @@
 #include <system_error>
 
 #include "server/completion/event_poller.h"
-#include "server/session/session.h"
+#include "server/transfer/transfer_table.h"
 #include "server/util/log.h"
 #include "server/util/protocol_error.h"
 
 namespace remotecl::server {
 
-BulkReceiver::BulkReceiver(Session& session, Outbox& outbox, Pushes pushes, unsigned channel)
-    : session_(session), outbox_(outbox), pushes_(pushes), channel_(channel), held_(session.counters()) {}
+BulkReceiver::BulkReceiver(TransferTable& table, Outbox& outbox, Pushes pushes, unsigned channel)
+    : table_(table), outbox_(outbox), pushes_(pushes), channel_(channel), held_(table.counters()) {}
 
 void BulkReceiver::count_expected() {
   constexpr std::uint64_t kEach = 128;  // about
@@ -61,7 +61,7 @@ bool BulkReceiver::pull(Ref<IncomingTransfer> transfer) {
     }
   }
   if (early != nullptr) {
-    session_.finish_transfer_with(std::move(transfer), std::move(early));
+    table_.finish_with(std::move(transfer), std::move(early));
   } else {
     outbox_.send(PullTransfer{id});
   }
@@ -142,7 +142,7 @@ void BulkReceiver::finish(IncomingTransfer& transfer) {
     MutexLock lock(mutex_);
     forget(expected_.find(transfer.id()));
   }
-  session_.finish_transfer(transfer);
+  table_.finish(transfer);
 }
 
 bool BulkReceiver::receive_early(Connection& connection, const BulkHeader& header) {
@@ -161,7 +161,7 @@ bool BulkReceiver::receive_early(Connection& connection, const BulkHeader& heade
     }
     forget(at);
   }
-  if (transfer) session_.finish_transfer_with(std::move(transfer), std::move(bytes));
+  if (transfer) table_.finish_with(std::move(transfer), std::move(bytes));
   return true;
 }
 
@@ -279,7 +279,7 @@ void BulkSender::run() {
       return;
     }
     if (transfer->error() == CL_SUCCESS) transfers_.fetch_add(1, std::memory_order_relaxed);
-    session_.finish_transfer(*transfer);
+    table_.finish(*transfer);
   }
 }
 

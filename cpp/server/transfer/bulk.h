@@ -16,7 +16,7 @@
 
 namespace remotecl::server {
 
-class Session;
+class TransferTable;
 
 // The reading side of a bulk connection, from the client or from a peer. Owned by the session or the link; any thread
 // where nothing else is said.
@@ -28,7 +28,7 @@ class BulkReceiver {
   enum class Pushes { kTaken, kRefused };
 
   // `outbox`: where it asks for bytes. `channel`: of the session, where pushes are taken.
-  BulkReceiver(Session& session, Outbox& outbox, Pushes pushes, unsigned channel = 0);
+  BulkReceiver(TransferTable& table, Outbox& outbox, Pushes pushes, unsigned channel = 0);
 
   // The bytes of a write will come without being pulled. Throws ProtocolError, HeldTooMuch.
   void announce_push(TransferId id, std::uint64_t size) EXCLUDES(mutex_);
@@ -68,7 +68,7 @@ class BulkReceiver {
   void count_expected() REQUIRES(mutex_);
   void forget(std::unordered_map<TransferId, Expected>::iterator at) REQUIRES(mutex_);
 
-  Session& session_;
+  TransferTable& table_;
   Outbox& outbox_;
   const Pushes pushes_;
   const unsigned channel_;
@@ -89,7 +89,7 @@ class BulkSender {
  public:
   // `lost` is called on the sending thread when the connection is found broken, and by post() when there can be no
   // such thread.
-  BulkSender(Session& session, std::function<void()> lost) : session_(session), lost_(std::move(lost)) {}
+  BulkSender(TransferTable& table, std::function<void()> lost) : table_(table), lost_(std::move(lost)) {}
   ~BulkSender() { stop(); }
 
   void connect(Connection& connection) EXCLUDES(mutex_);
@@ -102,7 +102,7 @@ class BulkSender {
  private:
   void run() EXCLUDES(mutex_);
 
-  Session& session_;
+  TransferTable& table_;
   const std::function<void()> lost_;
   Mutex mutex_;
   ConditionVariable wake_;

@@ -1,8 +1,9 @@
 #include "server/transfer/bulk_channel.h"
 
+#include <string>
 #include <utility>
 
-#include "server/session/session.h"
+#include "server/transfer/transfer_table.h"
 #include "server/util/log.h"
 
 namespace remotecl::server {
@@ -12,12 +13,18 @@ constexpr const char* kLost = "the bulk connection was lost";
 
 }  // namespace
 
-BulkChannel::BulkChannel(Session& session, Outbox& outbox, unsigned number)
-    : session_(session),
-      outbox_(outbox),
+BulkChannel::BulkChannel(TransferTable& transfers, StreamRecovery& recovery, unsigned number)
+    : strand_(transfers.strand()),
+      outbox_(transfers.outbox()),
+      recovery_(recovery),
       number_(number),
-      receiver_(session, outbox, BulkReceiver::Pushes::kTaken, number),
-      sender_(session, [&session] { session.close(kLost); }) {}
+      receiver_(transfers, outbox_, BulkReceiver::Pushes::kTaken, number),
+      sender_(transfers, [this] { strand_.close(kLost); }) {}
+
+void BulkChannel::pull(Ref<IncomingTransfer> transfer) {
+  const TransferId id = transfer->id();
+  if (!receiver_.pull(std::move(transfer))) strand_.close("transfer id " + std::to_string(id) + " is in use");
+}
 
 bool BulkChannel::claim() {
   MutexLock lock(mutex_);
@@ -40,21 +47,21 @@ bool BulkChannel::attach(std::unique_ptr<Connection> connection, bool is_resumab
 // Of one through memory only the doorbell can be lost.
 std::unique_ptr<Connection> BulkChannel::make_stream(std::unique_ptr<Connection> carrier,
                                                      SharedMemoryConnection* memory) {
-  auto hooks = session_.stream_hooks("bulk", [this](std::uint64_t received) {
+  auto hooks = recovery_.hooks("bulk", [this](std::uint64_t received) {
     outbox_.send(ServerReceived{StreamKind::kBulk, number_, received});
   });
   if (memory != nullptr) {
-    stream_.store(&memory->keep_doorbell(session_.window(), std::move(hooks)), std::memory_order_release);
+    stream_.store(&memory->keep_doorbell(recovery_.window(), std::move(hooks)), std::memory_order_release);
     return carrier;
   }
-  auto made = std::make_unique<ResumableConnection>(std::move(carrier), session_.window(), std::move(hooks));
+  auto made = std::make_unique<ResumableConnection>(std::move(carrier), recovery_.window(), std::move(hooks));
   made->make_writers_wait();
   stream_.store(made.get(), std::memory_order_release);
   return made;
 }
 
 void BulkChannel::run() {
-  const LogScope scope(session_.id());
+  const LogScope scope(strand_.id());
   Connection* connection = nullptr;
   {
     MutexLock lock(mutex_);
@@ -66,10 +73,10 @@ void BulkChannel::run() {
     std::string words = kLost;
     const std::string reason = stream() != nullptr ? stream()->reason() : "";
     if (!reason.empty()) words.append(": ").append(reason);
-    session_.close(words);
+    strand_.close(words);
   } catch (const std::exception& error) {
     log_warning("{}", error.what());
-    session_.close(error.what());
+    strand_.close(error.what());
   }
   MutexLock lock(mutex_);
   running_ = false;

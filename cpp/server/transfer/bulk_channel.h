@@ -9,19 +9,30 @@
 #include "runtime/transport/connection.h"
 #include "runtime/transport/shm/shared_memory_connection.h"
 #include "runtime/transport/stream/resumable_connection.h"
+#include "server/execution/strand.h"
 #include "server/transfer/bulk.h"
+#include "server/transfer/bulk_route.h"
 #include "server/wire/outbox.h"
+#include "server/wire/stream_recovery.h"
 
 namespace remotecl::server {
 
-class Session;
+class TransferTable;
 
 // A stream of a session's bulk data, in both directions: of the devices whose index, modulo the number of channels, is
-// the channel's number. Owned by the session; any thread where nothing else is said.
-// Threads: the connection's own receives, and a lazily made one sends.
-class BulkChannel {
+// the channel's number. Owned by the session, and by commands in flight, which own the session, too; any thread where
+// nothing else is said. Threads: the connection's own receives, and a lazily made one sends.
+class BulkChannel final : public BulkRoute {
  public:
-  BulkChannel(Session& session, Outbox& outbox, unsigned number);
+  // Both outlive its threads.
+  BulkChannel(TransferTable& transfers, StreamRecovery& recovery, unsigned number);
+
+  void pull(Ref<IncomingTransfer> transfer) override;
+  void offer(Ref<OutgoingTransfer> transfer) override { sender_.post(std::move(transfer)); }
+  void drop(TransferId transfer) override { receiver_.drop_push(transfer); }
+  void refuse(TransferId, std::int32_t) override {}  // CommandFailed has told the client
+  void send(TransferId transfer, Bytes data) override { outbox_.send(ReadData{transfer, data}); }
+  void announce(TransferId transfer, std::uint64_t size) override { outbox_.send(TransferSize{transfer, size}); }
 
   // One after the other, on the connection's thread: there is only one of them; it is made, unless the session has
   // ended meanwhile; it is served. `memory`: what it is or goes through, if it is that.
@@ -48,8 +59,9 @@ class BulkChannel {
  private:
   std::unique_ptr<Connection> make_stream(std::unique_ptr<Connection> carrier, SharedMemoryConnection* memory);
 
-  Session& session_;
+  Strand& strand_;
   Outbox& outbox_;
+  StreamRecovery& recovery_;
   const unsigned number_;
   BulkReceiver receiver_;
   BulkSender sender_;

@@ -8,8 +8,6 @@
 #include "runtime/protocol/frames.h"
 #include "server/completion/completion_notifier.h"
 #include "server/driver/mapping.h"
-#include "server/peer/peer_link.h"
-#include "server/session/session.h"
 #include "server/transfer/direct_access.h"
 
 namespace remotecl::server {
@@ -269,43 +267,29 @@ class StagedRead final : public OutgoingTransfer {
 // ---- when they may start
 // ---------------------------------------------------------------------------------------------
 
-// Where the bytes of a command go or come from.
+// What a transfer that may begin later needs for that, and keeps.
 struct Road {
-  Ref<Session> session;
-  Ref<PeerLink> peer;  // null: the client
+  TransferTable* transfers;
+  Ref<BulkRoute> route;
+  Ref<Strand> strand{&transfers->strand()};
 
-  void start(Ref<IncomingTransfer> transfer) const {
-    if (peer) return peer->pull(std::move(transfer));
-    const TransferId id = transfer->id();
-    BulkChannel& channel = session->channel_of(transfer->queue());
-    if (!channel.receiver().pull(std::move(transfer))) {
-      session->close("transfer id " + std::to_string(id) + " is in use");
-    }
-  }
-  void start(Ref<OutgoingTransfer> transfer) const {
-    if (peer) return peer->offer(std::move(transfer));
-    BulkChannel& channel = session->channel_of(transfer->queue());
-    channel.sender().post(std::move(transfer));
-  }
+  void start(Ref<IncomingTransfer> transfer) const { route->pull(std::move(transfer)); }
+  void start(Ref<OutgoingTransfer> transfer) const { route->offer(std::move(transfer)); }
   void fail(const Ref<IncomingTransfer>& transfer, cl_int status) const {
-    if (peer) {
-      peer->drop(transfer->id());
-    } else {
-      session->channel_of(transfer->queue()).receiver().drop_push(transfer->id());
-    }
-    session->fail_transfer(transfer, status);
+    route->drop(transfer->id());
+    transfers->fail(transfer, status);
   }
   void fail(const Ref<OutgoingTransfer>& transfer, cl_int status) const {
-    if (peer) peer->refuse(transfer->id(), status);
-    session->fail_transfer(transfer, status);
+    route->refuse(transfer->id(), status);
+    transfers->fail(transfer, status);
   }
 };
 
 // Starts the transfer when `event`, whose reference is taken, has ended.
 template <class Direction>
 void start_after(cl_event event, Road road, Ref<Direction> transfer) {
-  const Session& session = *road.session;
-  CompletionNotifier::notify(event, session, [road = std::move(road), transfer](cl_int status) {
+  const Strand* const order = road.strand.get();
+  CompletionNotifier::notify(event, order, [road = std::move(road), transfer](cl_int status) {
     if (status == CL_COMPLETE) {
       road.start(transfer);
     } else {
@@ -363,18 +347,14 @@ cl_int start_in_place(Issue& issue, Road road, const Region& region, cl_map_flag
 void BulkWriteCommand::failed(cl_int error) {
   if (progress) {
     progress->end(error);
-    session->forget_progress(transfer);
+    transfers->forget_progress(transfer);
   }
-  if (peer) {
-    peer->drop(transfer);
-  } else {
-    channel->receiver().drop_push(transfer);
-  }
+  route->drop(transfer);
 }
 
 cl_int BulkWriteCommand::issue(Issue& issue) {
   Device& device = issue.queue.device();
-  Road road{Ref<Session>(session), peer};
+  Road road{transfers, route};
   if (!region.is_range()) {
     PackedBytes bytes = allocate_packed(region.size);
     if (bytes == nullptr) return CL_OUT_OF_HOST_MEMORY;
@@ -408,20 +388,19 @@ cl_int BulkReadCommand::issue(Issue& issue) {
     if (error != CL_SUCCESS) return error;
     clRetainEvent(read);
     packed->set_first(read);
-    start_after<OutgoingTransfer>(read, {Ref<Session>(session), peer}, std::move(packed));
+    start_after<OutgoingTransfer>(read, {transfers, route}, std::move(packed));
     return CL_SUCCESS;
   }
   if (device.maps_in_place()) {
     return start_in_place<OutgoingTransfer>(
-        issue, {Ref<Session>(session), peer}, region, CL_MAP_READ,
+        issue, {transfers, route}, region, CL_MAP_READ,
         make_ref<InPlaceRead>(transfer, issue.queue, issue.event, issue.hold, region.size));
   }
   cl_mem memory = nullptr;
   const cl_int error = region.buffer->native(device, memory);
   if (error != CL_SUCCESS) return error;
   return start_in_order<OutgoingTransfer>(
-      issue, {Ref<Session>(session), peer},
-      make_ref<StagedRead>(transfer, issue.queue, issue.event, issue.hold, region, memory));
+      issue, {transfers, route}, make_ref<StagedRead>(transfer, issue.queue, issue.event, issue.hold, region, memory));
 }
 
 }  // namespace remotecl::server

@@ -3,38 +3,33 @@
 #include "runtime/protocol/messages.h"
 #include "server/execution/issuer.h"
 #include "server/memory/region.h"
-#include "server/peer/peer_link.h"
-#include "server/transfer/bulk_channel.h"
+#include "server/transfer/bulk_route.h"
+#include "server/transfer/transfer_table.h"
 
 namespace remotecl::server {
 
-// Commands whose bytes travel on a bulk connection: the client's, or where there is a `peer`, that one's.
+// Commands whose bytes travel on a bulk connection.
 struct BulkReadCommand {
   static constexpr bool kLong = true;
 
-  Session* session;
+  TransferTable* transfers;
   Region region;
   TransferId transfer;
-  Ref<PeerLink> peer{};
+  Ref<BulkRoute> route;
 
-  void keep(Session&) {}
   cl_int issue(Issue& issue);
-  void failed(cl_int error) {
-    if (peer) peer->refuse(transfer, error);
-  }
+  void failed(cl_int error) { route->refuse(transfer, error); }
 };
 
 struct BulkWriteCommand {
   static constexpr bool kLong = true;
 
-  Session* session;
+  TransferTable* transfers;
   Region region;
   TransferId transfer;
-  Ref<PeerLink> peer{};
+  Ref<BulkRoute> route;
   Ref<TransferProgress> progress{};  // of who may follow it; may be null
-  BulkChannel* channel = nullptr;    // where there is no peer
 
-  void keep(Session&) {}
   cl_int issue(Issue& issue);
   void failed(cl_int error);
 };

@@ -5,7 +5,6 @@
 #include <memory>
 
 #include "server/driver/mapping.h"
-#include "server/session/session.h"
 
 namespace remotecl::server {
 namespace {
@@ -186,8 +185,8 @@ cl_int DeviceTransferCommand::issue(Issue& issue) {
   if (error == CL_SUCCESS) error = region.native(issue.queue.device(), to);
   if (error != CL_SUCCESS) return error;
   issue.enqueued = false;
-  session->move(make_ref<DeviceTransfer>(*this, issue, from, to),
-                [](Transfer& transfer, StagingPool& rings) { static_cast<DeviceTransfer&>(transfer).move(rings); });
+  transfers->move(make_ref<DeviceTransfer>(*this, issue, from, to),
+                  [](Transfer& transfer, StagingPool& rings) { static_cast<DeviceTransfer&>(transfer).move(rings); });
   return CL_SUCCESS;
 }
 

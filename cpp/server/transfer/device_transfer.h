@@ -2,6 +2,7 @@
 
 #include "server/execution/issuer.h"
 #include "server/memory/region.h"
+#include "server/transfer/transfer_table.h"
 
 namespace remotecl::server {
 
@@ -11,11 +12,10 @@ namespace remotecl::server {
 struct DeviceTransferCommand {
   static constexpr bool kLong = true;
 
-  Session* session;
+  TransferTable* transfers;
   Region region;
   Device* source;
 
-  void keep(Session&) {}
   cl_int issue(Issue& issue);
 };
 

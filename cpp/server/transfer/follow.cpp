@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "server/session/session.h"
-
 namespace remotecl::server {
 namespace {
 
@@ -81,7 +79,7 @@ cl_int FollowCommand::issue(Issue& issue) {
   if (error != CL_SUCCESS) return error;
   issue.enqueued = false;
   const auto following = make_ref<FollowingRead>(*this, issue, memory);
-  progress->when_begun([peer = peer, following] { peer->offer(following); });
+  progress->when_begun([route = route, following] { route->offer(following); });
   return CL_SUCCESS;
 }
 

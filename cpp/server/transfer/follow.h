@@ -1,6 +1,8 @@
 #pragma once
 
-#include "server/transfer/bulk_commands.h"
+#include "server/execution/issuer.h"
+#include "server/memory/region.h"
+#include "server/transfer/bulk_route.h"
 #include "server/transfer/transfer_progress.h"
 
 namespace remotecl::server {
@@ -10,15 +12,13 @@ namespace remotecl::server {
 struct FollowCommand {
   static constexpr bool kLong = true;
 
-  Session* session;
   Region region;
   TransferId transfer;
-  Ref<PeerLink> peer;
+  Ref<BulkRoute> route;
   Ref<TransferProgress> progress;
 
-  void keep(Session&) {}
   cl_int issue(Issue& issue);
-  void failed(cl_int error) { peer->refuse(transfer, error); }
+  void failed(cl_int error) { route->refuse(transfer, error); }
 };
 
 }  // namespace remotecl::server

@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "server/completion/completion_notifier.h"
-#include "server/session/session.h"
 #include "server/transfer/direct_access.h"
 
 namespace remotecl::server {
@@ -15,7 +14,7 @@ class LimitedSend final : public RefCounted {
  public:
   LimitedSend(const LimitedSendCommand& command, Issue& issue)
       : command_(command),
-        session_(command.session),
+        strand_(&command.transfers->strand()),
         queue_(&issue.queue),
         event_(issue.event),
         hold_(issue.hold),
@@ -41,12 +40,12 @@ class LimitedSend final : public RefCounted {
                        ordered ? nullptr : &size_read, &native_);
     if (error != CL_SUCCESS) {
       // The driver still writes to this.
-      CompletionNotifier::notify(size_read, *session_, [self = Ref<LimitedSend>(this)](cl_int) {});
+      CompletionNotifier::notify(size_read, strand_.get(), [self = Ref<LimitedSend>(this)](cl_int) {});
       clReleaseEvent(size_read);
       return error;
     }
     clReleaseEvent(size_read);
-    CompletionNotifier::notify(native_, *session_,
+    CompletionNotifier::notify(native_, strand_.get(),
                                [self = Ref<LimitedSend>(this)](cl_int status) { self->go_on(status); });
     return CL_SUCCESS;
   }
@@ -56,13 +55,13 @@ class LimitedSend final : public RefCounted {
     const std::uint64_t content = command_.meaningful(content_.get());
     const bool is_small = content <= begin_;
     if (status < 0) {
-      if (command_.peer) command_.peer->refuse(command_.transfer, status);
+      command_.route->refuse(command_.transfer, status);
     } else if (is_small) {
-      command_.send({bytes_.get(), content});
+      command_.route->send(command_.transfer, {bytes_.get(), content});
     } else {
-      command_.announce(content);
+      command_.route->announce(command_.transfer, content);
     }
-    session_->later([self = Ref<LimitedSend>(this), status, is_small, content] {
+    strand_->later([self = Ref<LimitedSend>(this), status, is_small, content] {
       if (status < 0 || is_small) {
         self->end(status);
       } else {
@@ -72,7 +71,7 @@ class LimitedSend final : public RefCounted {
   }
 
   void end(cl_int status) {
-    Issuer& issuer = session_->issuer();
+    Issuer& issuer = command_.transfers->issuer();
     if (status < 0) {
       issuer.fail(*queue_, event_.get(), status, command_.transfer);
     } else {
@@ -82,14 +81,14 @@ class LimitedSend final : public RefCounted {
   }
 
   void send_bulk(std::uint64_t content) {
-    BulkReadCommand rest{command_.session, command_.region, command_.transfer, command_.peer};
+    BulkReadCommand rest{command_.transfers, command_.region, command_.transfer, command_.route};
     rest.region.size = content;
     Issue issue{*queue_, event_.get(), {}, hold_};
     const cl_int error = rest.issue(issue);
     if (error == CL_SUCCESS) {
       if (issue.enqueued) {
         queue_->count_native_command();
-        session_->issuer().touch(*queue_);
+        command_.transfers->issuer().touch(*queue_);
       }
       return;
     }
@@ -98,7 +97,7 @@ class LimitedSend final : public RefCounted {
   }
 
   const LimitedSendCommand command_;
-  const Ref<Session> session_;
+  const Ref<Strand> strand_;
   const Ref<Queue> queue_;
   const Ref<Event> event_;
   const EventId hold_;
@@ -116,34 +115,18 @@ std::uint64_t LimitedSendCommand::meaningful(const std::byte* content) const {
   return size > region.offset ? std::min(region.size, size - region.offset) : 0;
 }
 
-void LimitedSendCommand::send(Bytes bytes) const {
-  if (peer) {
-    peer->send(transfer, bytes);
-  } else {
-    session->outbox().send(ReadData{transfer, bytes});
-  }
-}
-
-void LimitedSendCommand::announce(std::uint64_t size) const {
-  if (peer) {
-    peer->announce(transfer, size);
-  } else {
-    session->outbox().send(TransferSize{transfer, size});
-  }
-}
-
 cl_int LimitedSendCommand::issue(Issue& issue) {
   const std::byte* const content = direct_access(issue, {content_size, false, 0, sizeof(std::uint64_t)});
   const std::byte* const bytes = direct_access(issue, region);
   if (content == nullptr || bytes == nullptr) return make_ref<LimitedSend>(*this, issue)->read(issue);
   const std::uint64_t size = meaningful(content);
   if (size <= kInlineDataMax) {
-    send({bytes, size});
+    route->send(transfer, {bytes, size});
     issue.ended_directly();
     return CL_SUCCESS;
   }
-  announce(size);
-  BulkReadCommand rest{session, region, transfer, peer};
+  route->announce(transfer, size);
+  BulkReadCommand rest{transfers, region, transfer, route};
   rest.region.size = size;
   return rest.issue(issue);
 }

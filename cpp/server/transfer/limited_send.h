@@ -9,22 +9,17 @@ namespace remotecl::server {
 struct LimitedSendCommand {
   static constexpr bool kLong = true;
 
-  Session* session;
+  TransferTable* transfers;
   Region region;  // a range of a buffer
   Ref<Buffer> content_size;
   TransferId transfer;
-  Ref<PeerLink> peer{};
+  Ref<BulkRoute> route;
 
-  void keep(Session&) {}
   cl_int issue(Issue& issue);
-  void failed(cl_int error) {
-    if (peer) peer->refuse(transfer, error);
-  }
+  void failed(cl_int error) { route->refuse(transfer, error); }
 
   // How many bytes of the region mean anything, by what the content-size buffer holds.
   std::uint64_t meaningful(const std::byte* content) const;
-  void send(Bytes bytes) const;
-  void announce(std::uint64_t size) const;
 };
 
 }  // namespace remotecl::server

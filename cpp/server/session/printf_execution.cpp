@@ -1,11 +1,11 @@
-// How a session runs a command that prints.
+#include "server/session/printf_execution.h"
+
 #include <fmt/format.h>
 
 #include <memory>
 #include <vector>
 
 #include "server/completion/completion_notifier.h"
-#include "server/session/session.h"
 #include "server/util/log.h"
 
 namespace remotecl::server {
@@ -93,42 +93,40 @@ class KeptEvents {
 
 }  // namespace
 
-void Session::print(Issue& issue, std::function<cl_int(Issue&)> command) {
+void PrintfExecution::start(Issue& issue, std::function<cl_int(Issue&)> command) {
   issue.enqueued = false;
   issue.queue.count_native_command();
-  printers_.post([this, queue = Ref<Queue>(&issue.queue), event = Ref<Event>(issue.event), hold = issue.hold,
-                  waits = std::make_shared<KeptEvents>(issue.waits), command = std::move(command)] {
+  worker_.post([this, queue = Ref<Queue>(&issue.queue), event = Ref<Event>(issue.event), hold = issue.hold,
+                waits = std::make_shared<KeptEvents>(issue.waits), command = std::move(command)] {
     try {
       Issue later{*queue, event.get(), waits->get(), hold};
       // Whatever comes before ends before others are kept waiting.
       if (queue->in_order()) await_all(queue->native());
       await(waits->get());
       cl_int error = CL_SUCCESS;
-      const LogScope scope(id_);
+      const LogScope scope(strand_.id());
       {
-        OutputSender sender(outbox_, printing_patience_, shared_.output);
-        printing_patience_.begin(outbox_);
-        shared_.output.run([&] { error = run_printing(later, command); },
-                           [&sender](std::string_view text) { sender.take(text); });
+        OutputSender sender(outbox_, patience_, output_);
+        patience_.begin(outbox_);
+        output_.run([&] { error = run(later, command); }, [&sender](std::string_view text) { sender.take(text); });
       }
-      printed(later, error);
+      finish(later, error);
     } catch (const std::exception& error) {
-      close(error.what());
+      strand_.close(error.what());
     }
   });
 }
 
 // Until it has ended, and the driver has written what it printed.
-cl_int Session::run_printing(Issue& issue, const std::function<cl_int(Issue&)>& command) {
+cl_int PrintfExecution::run(Issue& issue, const std::function<cl_int(Issue&)>& command) {
   cl_int error = CL_SUCCESS;
-  {
-    MutexLock lock(mutex_);
-    if (closed_) return CL_SUCCESS;
+  const bool goes_on = strand_.with_lock([&] {
     issue.due = true;
     error = command(issue);
     DeviceTurn& turn = issue.queue.turn();
     if (error == CL_SUCCESS && issue.native != nullptr && turn.counts()) turn.add(1, issue.native);
-  }
+  });
+  if (!goes_on) return CL_SUCCESS;
   clFlush(issue.queue.native());
   if (issue.native != nullptr) await({&issue.native, 1});
   clFinish(issue.queue.native());
@@ -136,14 +134,8 @@ cl_int Session::run_printing(Issue& issue, const std::function<cl_int(Issue&)>& 
 }
 
 // All that the command printed is on its way: now its end may be known.
-void Session::printed(Issue& issue, cl_int error) {
-  {
-    MutexLock lock(mutex_);
-    if (closed_) {
-      if (issue.native != nullptr) clReleaseEvent(issue.native);
-      if (issue.first != nullptr) clReleaseEvent(issue.first);
-      return;
-    }
+void PrintfExecution::finish(Issue& issue, cl_int error) {
+  const bool goes_on = strand_.with_lock([&] {
     if (issue.first != nullptr) issue.event->first = issue.first;
     if (error != CL_SUCCESS) {
       issuer_.fail(issue.queue, issue.event, error);
@@ -151,9 +143,10 @@ void Session::printed(Issue& issue, cl_int error) {
       issuer_.accepted(issue.queue, issue.event, issue.native);
     }
     issuer_.finish_hold(issue.hold);
-    settle();
-  }
-  outbox_.flush();
+  });
+  if (goes_on) return;
+  if (issue.native != nullptr) clReleaseEvent(issue.native);
+  if (issue.first != nullptr) clReleaseEvent(issue.first);
 }
 
 }  // namespace remotecl::server

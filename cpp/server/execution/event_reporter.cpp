@@ -1,0 +1,78 @@
+#include "server/execution/event_reporter.h"
+
+#include <algorithm>
+
+#include "runtime/base/host_time.h"
+
+namespace remotecl::server {
+
+void EventReporter::end(const Event& event, std::int32_t status, cl_event first, cl_event last) {
+  if (event.id == 0) return;  // of a command that is traced and has no other event
+  EventDone done{event.id, status, 0, {}};
+  if (status < 0) {
+    outbox_.add(CommandFailed{event.queue, event.id, status});
+  } else if (event.profiled && last != nullptr) {
+    static constexpr cl_profiling_info kTimes[] = {CL_PROFILING_COMMAND_QUEUED, CL_PROFILING_COMMAND_SUBMIT,
+                                                   CL_PROFILING_COMMAND_START, CL_PROFILING_COMMAND_END};
+    done.has_profile = 1;
+    for (int i = 0; i < 4; ++i) {
+      cl_ulong time = 0;
+      if (clGetEventProfilingInfo(i < 3 ? first : last, kTimes[i], sizeof time, &time, nullptr) != CL_SUCCESS) {
+        done.has_profile = 0;
+      }
+      done.profile[i] = time;
+    }
+    // NVIDIA's driver leaves some times of markers out: those are the next ones, and none is before the one before it.
+    for (int i = 2; i >= 0; --i) {
+      if (done.profile[i] == 0) done.profile[i] = done.profile[i + 1];
+    }
+    for (int i = 1; i < 4; ++i) done.profile[i] = std::max(done.profile[i], done.profile[i - 1]);
+  }
+  if (event.unhurried && status >= 0) {
+    outbox_.add_lazily(done);
+  } else {
+    outbox_.add(done);
+  }
+}
+
+void EventReporter::trace(const Event& event, std::int32_t status) {
+  const Event::Trace& traced = event.trace;
+  const std::uint64_t now = host_time_ns();
+  CommandTraced report{traced.number, 0, status, 0, traced.received_ns, traced.submitted_ns, now, 0, 0};
+  if (report.received_ns == 0) report.received_ns = now;  // refused
+  if (event.profiled && status >= 0 && event.native != nullptr) {
+    const auto read = [](cl_event native, cl_profiling_info name, std::uint64_t& time_ns) {
+      return clGetEventProfilingInfo(native, name, sizeof time_ns, &time_ns, nullptr) == CL_SUCCESS && time_ns != 0;
+    };
+    const bool known = read(event.start(), CL_PROFILING_COMMAND_START, report.start_ns) &&
+                       read(event.native, CL_PROFILING_COMMAND_END, report.end_ns);
+    report.has_profile = known ? 1 : 0;
+  }
+  if (traced.past) {
+    const std::uint64_t begun = std::max(traced.submitted_ns, traced.past->told_end(now));
+    if (traced.pace && status >= 0) traced.pace->ended(now - std::min(now, begun), traced.work_items, 1);
+  }
+  send_trace(report);
+}
+
+void EventReporter::trace(const TraceSpan& span, std::int32_t status) {
+  const std::uint64_t now = host_time_ns();
+  const std::uint64_t begun = std::max(span.begun_ns, span.progress->told_end(now));
+  for (const Ref<KernelPace>& pace : span.paces) {
+    if (pace) pace->ended((now - std::min(now, begun)) / span.count, 0, span.count);
+  }
+  send_trace({span.last, span.count - 1, status, 0, span.begun_ns, span.begun_ns, now, 0, 0});
+}
+
+void EventReporter::send_trace(const CommandTraced& report) {
+  outbox_.add_lazily(report);
+  if (traces_hurried_) outbox_.hurry();  // looked at after the report is there: FlushTrace sees one or the other
+  outbox_.flush();
+}
+
+void EventReporter::hurry_traces() {
+  traces_hurried_ = true;
+  outbox_.hurry();
+}
+
+}  // namespace remotecl::server

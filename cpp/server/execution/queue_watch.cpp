@@ -1,0 +1,63 @@
+#include "server/execution/queue_watch.h"
+
+#include <memory>
+#include <utility>
+
+#include "server/completion/completion_notifier.h"
+#include "server/quota/held_memory.h"
+
+namespace remotecl::server {
+
+template <class Then>
+cl_int QueueWatch::when_ended(Queue& queue, Then then, Worker& worker) {
+  const std::uint64_t count = queue.native_commands();
+  if (queue.marks_slowly()) {
+    clRetainCommandQueue(queue.native());
+    // Given back where the worker drops this, too.
+    const std::shared_ptr<_cl_command_queue> native(queue.native(), clReleaseCommandQueue);
+    worker.post([native, progress = queue.progress(), count, then = std::move(then)] {
+      clFinish(native.get());
+      progress->ended(count);
+      then();
+    });
+    return CL_SUCCESS;
+  }
+  cl_event marker = nullptr;
+  const cl_int error = queue.mark(marker);
+  if (error != CL_SUCCESS) return error;
+  CompletionNotifier::notify(marker, &strand_, [progress = queue.progress(), count, then = std::move(then)](cl_int) {
+    progress->ended(count);
+    then();
+  });
+  clReleaseEvent(marker);
+  return CL_SUCCESS;
+}
+
+cl_int QueueWatch::report_finished(Queue& queue, Token token) {
+  const auto then = [strand = Ref<Strand>(&strand_), &outbox = outbox_, token, held = hold_answer(counters_)] {
+    outbox.send(Finished{token});
+  };
+  return when_ended(queue, then, finishers_);
+}
+
+bool QueueWatch::count_backlog(Queue& queue, std::uint64_t size) {
+  const bool is_far_ahead = backlog_->add(size);
+  const auto then = [backlog = backlog_, size] { backlog->remove(size); };
+  if (when_ended(queue, then, searchers_) != CL_SUCCESS) then();
+  return is_far_ahead;
+}
+
+bool QueueWatch::find_end(Queue& queue) {
+  if (queue.native() == nullptr || queue.has_become_idle() || queue.progress()->begin_search()) return false;
+  const auto then = [progress = queue.progress()] { progress->end_search(); };
+  if (when_ended(queue, then, searchers_) == CL_SUCCESS) return true;
+  then();
+  return false;
+}
+
+void QueueWatch::stop() {
+  finishers_.stop();
+  searchers_.stop();
+}
+
+}  // namespace remotecl::server

@@ -1,0 +1,58 @@
+#include "server/handlers/dispatch.h"
+
+#include <exception>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "server/handlers/handlers.h"
+#include "server/transfer/kept_bytes.h"
+#include "server/util/protocol_error.h"
+
+namespace remotecl::server {
+namespace {
+
+template <class Message>
+Message decode(Bytes payload) {
+  Message message{};
+  Decoder decoder(payload);
+  if (!decoder.read(message) || !decoder.at_end()) {
+    throw ProtocolError("a " + std::string(message_name(Message::kCode)) + " message is malformed");
+  }
+  return message;
+}
+
+template <class Message>
+void kInline(Session& session, Bytes payload) {
+  handle(session, decode<Message>(payload));
+}
+
+template <class Message>
+void kWorker(Session& session, Bytes payload) {
+  ProgramWork named = work_of(session, decode<Message>(payload));
+  auto copy = std::make_shared<KeptBytes>(session.counters(), payload);
+  session.builds().post([&session, named = std::move(named), copy] {
+    try {
+      work(session, decode<Message>(copy->bytes()), named);
+    } catch (const std::exception& error) {
+      session.close(error.what());
+    }
+  });
+}
+
+constexpr HandlerTable make_table() {
+  HandlerTable table{};
+#define REMOTECL_COMMAND(name, number, place) table[number] = &place<name>;
+#define REMOTECL_REPORT(name, number)
+#define REMOTECL_PEER_MESSAGE(name, number)
+#include "runtime/protocol/commands.def"
+  return table;
+}
+
+constexpr HandlerTable kTable = make_table();
+
+}  // namespace
+
+const HandlerTable& handler_table() { return kTable; }
+
+}  // namespace remotecl::server

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <vector>
+
+#include "runtime/protocol/messages.h"
+#include "server/program/program.h"
+#include "server/session/session.h"
+
+// What becomes of each message of commands.def. Handlers need the session's lock; those whose place is the worker run
+// there without it, after work_of() has looked up, with the lock, what their messages name: it may be released before.
+namespace remotecl::server {
+
+// The program that a message is about, and those that it includes or links.
+struct ProgramWork {
+  Ref<Program> program;
+  std::vector<Ref<Program>> others;
+};
+
+template <class Message>
+ProgramWork work_of(Session& session, const Message& message) {
+  return {session.objects().program(message.program), {}};
+}
+ProgramWork work_of(Session& session, const CompileProgram& message);
+ProgramWork work_of(Session& session, const LinkProgram& message);
+
+#define REMOTECL_HANDLER_kInline(name) void handle(Session& session, const name& message);
+#define REMOTECL_HANDLER_kWorker(name) void work(Session& session, const name& message, const ProgramWork& work);
+#define REMOTECL_COMMAND(name, number, place) REMOTECL_HANDLER_##place(name)
+#define REMOTECL_REPORT(name, number)
+#define REMOTECL_PEER_MESSAGE(name, number)
+#include "runtime/protocol/commands.def"
+#undef REMOTECL_HANDLER_kInline
+#undef REMOTECL_HANDLER_kWorker
+
+}  // namespace remotecl::server

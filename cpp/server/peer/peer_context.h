@@ -1,0 +1,26 @@
+#pragma once
+
+#include "runtime/transport/address.h"
+#include "server/admission/peer_rules.h"
+#include "server/admission/users.h"
+#include "server/execution/issuer.h"
+#include "server/execution/strand.h"
+#include "server/transfer/transfer_table.h"
+#include "server/wire/outbox.h"
+#include "server/wire/stream_recovery.h"
+
+namespace remotecl::server {
+
+// What a session's links work with. All of it outlives their threads.
+struct PeerContext {
+  Strand& strand;
+  Issuer& issuer;  // with the session's lock
+  TransferTable& transfers;
+  Outbox& client;
+  const StreamRecovery& recovery;
+  const Grant& grant;
+  const PeerRules& rules;  // where clients' other servers may be
+  const Address& address;  // the client's
+};
+
+}  // namespace remotecl::server

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <utility>
+
+#include "server/session/printf_execution.h"
+
+namespace remotecl::server {
+
+// A command that runs a kernel of a program that prints: the same command, through PrintfExecution.
+template <class Command>
+struct PrintfCommand {
+  static constexpr bool kLong = true;
+
+  PrintfExecution* execution;
+  Command command;
+  bool kept = false;
+
+  void keep() {
+    command.keep();
+    kept = true;
+  }
+  cl_int issue(Issue& issue) {
+    try {
+      if (!kept) keep();
+    } catch (const HeldTooMuch& refusal) {
+      return execution->issuer().refused(refusal);
+    }
+    execution->start(issue, [command = command](Issue& later) mutable { return command.issue(later); });
+    return CL_SUCCESS;
+  }
+};
+
+}  // namespace remotecl::server

@@ -1,0 +1,102 @@
+#include "server/transfer/transfer_table.h"
+
+#include <string>
+#include <utility>
+
+#include "server/completion/completion_notifier.h"
+#include "server/util/protocol_error.h"
+
+namespace remotecl::server {
+
+// Takes what is native of a transfer; the session's lock is held.
+void TransferTable::end(Transfer& transfer) {
+  cl_event native = nullptr;
+  cl_int error = transfer.error();
+  if (error == CL_SUCCESS) error = transfer.finish(&native);
+  transfer.ended(error);
+  progress_.erase(transfer.id());
+  if (error != CL_SUCCESS) {
+    issuer_.fail(transfer.queue(), transfer.event(), error, transfer.id());
+  } else if (native == nullptr) {
+    if (transfer.event() != nullptr) issuer_.finish(*transfer.event());
+  } else {
+    transfer.queue().count_native_command();
+    issuer_.touch(transfer.queue());
+    if (Event* event = transfer.event(); event != nullptr && event->trace.number != 0 && transfer.first() != nullptr) {
+      event->first = transfer.first();
+      clRetainEvent(event->first);
+    }
+    if (transfer.event() != nullptr) transfer.event()->reported = true;
+    // The callback keeps the transfer, whose memory the driver may still be reading.
+    CompletionNotifier::notify(
+        native, &strand_,
+        [this, strand = Ref<Strand>(&strand_), kept = Ref<Transfer>(&transfer), native](cl_int status) {
+          if (kept->event() == nullptr) return;
+          reporter_.end(*kept->event(), status, kept->first() != nullptr ? kept->first() : native, native);
+          outbox_.flush();
+        });
+    issuer_.accepted(transfer.queue(), transfer.event(), native);
+  }
+  issuer_.finish_hold(transfer.hold());
+}
+
+void TransferTable::finish(Transfer& transfer) {
+  strand_.with_lock([&] { end(transfer); });
+}
+
+void TransferTable::finish_with(Ref<IncomingTransfer> transfer, std::shared_ptr<std::byte[]> bytes) {
+  strand_.later([this, transfer, bytes] {
+    transfer->take(bytes);
+    end(*transfer);
+  });
+}
+
+void TransferTable::fail(Ref<Transfer> transfer, cl_int error) {
+  strand_.later([this, transfer, error] {
+    transfer->set_error(error);
+    end(*transfer);
+  });
+}
+
+void TransferTable::move(Ref<Transfer> transfer, void (*work)(Transfer&, StagingPool&)) {
+  movers_.post([this, strand = Ref<Strand>(&strand_), transfer = std::move(transfer), work] {
+    work(*transfer, rings_);
+    finish(*transfer);
+  });
+}
+
+Ref<TransferProgress> TransferTable::begin_progress(TransferId transfer) {
+  auto progress = make_ref<TransferProgress>();
+  if (!progress_.emplace(transfer, progress).second) {
+    throw ProtocolError("transfer id " + std::to_string(transfer) + " is in use");
+  }
+  return progress;
+}
+
+void TransferTable::forget_progress(TransferId transfer) { progress_.erase(transfer); }
+
+Ref<TransferProgress> TransferTable::find_progress(TransferId transfer) {
+  const auto at = progress_.find(transfer);
+  if (at == progress_.end()) return nullptr;
+  if (!at->second->ended()) return at->second;
+  progress_.erase(at);
+  return nullptr;
+}
+
+void TransferTable::end_followers() {
+  for (const auto& [id, progress] : progress_) progress->end(CL_DEVICE_NOT_AVAILABLE);
+}
+
+void TransferTable::stop() {
+  movers_.stop();
+  rings_.clear();
+}
+
+void TransferTable::clear() {
+  for (const auto& [id, progress] : progress_) {
+    if (const Ref<IncomingTransfer> transfer = progress->transfer()) transfer->ended(CL_DEVICE_NOT_AVAILABLE);
+  }
+  progress_.clear();
+}
+
+}  // namespace remotecl::server
