@@ -24,10 +24,9 @@ struct Everything {
   server::BuiltPrograms built;
   server::OutputCapture output;
   server::StatusBoard board{driver};
-  server::SessionActivity activity;
   server::PeerRules peers;
   server::SessionWatch watch{driver, [](server::Session&) {}};
-  server::Shared shared{server::handler_table(), driver, files, built, output, board, activity, peers, watch};
+  server::Shared shared{server::handler_table(), driver, files, built, output, board, peers, watch};
 };
 
 [[noreturn]] void complain(const std::string& what) {

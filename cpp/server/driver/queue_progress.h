@@ -28,9 +28,6 @@ class QueueProgress final : public RefCounted {
   void release_hold() { held_.fetch_sub(1, std::memory_order_relaxed); }
   std::uint64_t held() const { return held_.load(std::memory_order_relaxed); }
 
-  // A traced command has ended now; tells when the one before did. 0: none has.
-  std::uint64_t told_end(std::uint64_t now_ns) { return told_end_ns_.exchange(now_ns, std::memory_order_relaxed); }
-
   // Somebody finds out when what it has now will have ended. True: that is so already.
   bool begin_search() { return searched_.exchange(true, std::memory_order_relaxed); }
   void end_search() { searched_.store(false, std::memory_order_relaxed); }
@@ -40,7 +37,6 @@ class QueueProgress final : public RefCounted {
   std::atomic<std::uint64_t> ended_{0};
   std::atomic<std::uint64_t> held_{0};
   std::atomic<bool> searched_{false};
-  std::atomic<std::uint64_t> told_end_ns_{0};
 };
 
 }  // namespace remotecl::server

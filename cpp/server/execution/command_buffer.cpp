@@ -37,14 +37,10 @@ CommandBuffer::~CommandBuffer() {
 cl_int CommandBuffer::replay(Issue& issue) {
   if (&issue.queue.device() != &device_) return CL_INCOMPATIBLE_COMMAND_QUEUE_KHR;
   if (error_ != CL_SUCCESS) return error_;
-  StartGate gate(device_, steps_in_order_.size(), issue.waits);
-  const auto waits = std::exchange(issue.waits, gate.waits());
-  const cl_int error = issue.queue.in_order() ? replay_in_order(issue, gate) : replay_by_events(issue, gate);
-  gate.open();
-  issue.waits = waits;
+  const cl_int error = issue.queue.in_order() ? replay_in_order(issue) : replay_by_events(issue);
   if (error == CL_SUCCESS) {
     remember(issue.queue, issue.native);
-  } else if (gate.commands() != 0) {
+  } else {
     clFinish(issue.queue.native());  // so that nothing goes on after the replay has ended with its error
   }
   return error;
@@ -54,7 +50,7 @@ cl_int CommandBuffer::enqueue(std::uint32_t place, cl_command_queue queue, const
   return std::visit([&](const auto& step) { return step.enqueue(queue, events); }, steps_[place]);
 }
 
-cl_int CommandBuffer::replay_in_order(Issue& issue, StartGate& gate) const {
+cl_int CommandBuffer::replay_in_order(Issue& issue) const {
   const cl_command_queue queue = issue.queue.native();
   if (steps_in_order_.empty()) {
     return clEnqueueMarkerWithWaitList(queue, issue.wait_count(), issue.wait_list(), &issue.native);
@@ -65,13 +61,12 @@ cl_int CommandBuffer::replay_in_order(Issue& issue, StartGate& gate) const {
     if (place == steps_in_order_.back()) events.event = &issue.native;
     const cl_int error = enqueue(place, queue, events);
     if (error != CL_SUCCESS) return error;
-    gate.add_command();
     events = {0, nullptr, nullptr};
   }
   return CL_SUCCESS;
 }
 
-cl_int CommandBuffer::replay_by_events(Issue& issue, StartGate& gate) const {
+cl_int CommandBuffer::replay_by_events(Issue& issue) const {
   const cl_command_queue queue = issue.queue.native();
   std::vector<cl_event> made(steps_.size());
   std::vector<cl_event> waits;
@@ -88,7 +83,6 @@ cl_int CommandBuffer::replay_by_events(Issue& issue, StartGate& gate) const {
     EventArguments events = wait_for(order.after);
     events.event = &made[place];
     error = enqueue(place, queue, events);
-    if (error == CL_SUCCESS) gate.add_command();
   }
   if (error == CL_SUCCESS) {
     if (issue.event != nullptr && issue.queue.profiling() && !steps_in_order_.empty()) {

@@ -9,7 +9,6 @@
 #include "server/execution/issuer.h"
 #include "server/execution/recorded_command.h"
 #include "server/execution/recorded_order.h"
-#include "server/execution/start_gate.h"
 #include "server/quota/held_memory.h"
 
 namespace remotecl::server {
@@ -47,8 +46,8 @@ class CommandBuffer final : public RefCounted {
 
  private:
   cl_int enqueue(std::uint32_t place, cl_command_queue queue, const EventArguments& events) const;
-  cl_int replay_in_order(Issue& issue, StartGate& gate) const;
-  cl_int replay_by_events(Issue& issue, StartGate& gate) const;
+  cl_int replay_in_order(Issue& issue) const;
+  cl_int replay_by_events(Issue& issue) const;
   void remember(const Queue& queue, cl_event end);
   void forget_ended();
 

@@ -7,9 +7,7 @@
 #include "runtime/base/ref_counted.h"
 #include "runtime/protocol/messages.h"
 #include "server/completion/cl.h"
-#include "server/driver/queue_progress.h"
 #include "server/execution/event_sink.h"
-#include "server/program/kernel_pace.h"
 
 namespace remotecl::server {
 
@@ -54,11 +52,6 @@ class Event final : public RefCounted {
     std::uint64_t number = 0;
     std::uint64_t received_ns = 0;
     std::uint64_t submitted_ns = 0;
-    bool in_span = false;           // its times will be those of a span,
-    std::uint64_t expected_ns = 0;  // and so long it will take
-    Ref<KernelPace> pace;           // else of its kernel, if that is what it runs,
-    Ref<QueueProgress> past;        // and its queue's
-    std::uint64_t work_items = 0;
   } trace;
   EventId issued = 0;         // kHeld: the graph's event that ends when the state changes
   cl_event native = nullptr;  // owned; stays after the end

@@ -38,7 +38,7 @@ void EventReporter::end(const Event& event, std::int32_t status, cl_event first,
 void EventReporter::trace(const Event& event, std::int32_t status) {
   const Event::Trace& traced = event.trace;
   const std::uint64_t now = host_time_ns();
-  CommandTraced report{traced.number, 0, status, 0, traced.received_ns, traced.submitted_ns, now, 0, 0};
+  CommandTraced report{traced.number, status, 0, traced.received_ns, traced.submitted_ns, now, 0, 0};
   if (report.received_ns == 0) report.received_ns = now;  // refused
   if (event.profiled && status >= 0 && event.native != nullptr) {
     const auto read = [](cl_event native, cl_profiling_info name, std::uint64_t& time_ns) {
@@ -48,23 +48,6 @@ void EventReporter::trace(const Event& event, std::int32_t status) {
                        read(event.native, CL_PROFILING_COMMAND_END, report.end_ns);
     report.has_profile = known ? 1 : 0;
   }
-  if (traced.past) {
-    const std::uint64_t begun = std::max(traced.submitted_ns, traced.past->told_end(now));
-    if (traced.pace && status >= 0) traced.pace->ended(now - std::min(now, begun), traced.work_items, 1);
-  }
-  send_trace(report);
-}
-
-void EventReporter::trace(const TraceSpan& span, std::int32_t status) {
-  const std::uint64_t now = host_time_ns();
-  const std::uint64_t begun = std::max(span.begun_ns, span.progress->told_end(now));
-  for (const Ref<KernelPace>& pace : span.paces) {
-    if (pace) pace->ended((now - std::min(now, begun)) / span.count, 0, span.count);
-  }
-  send_trace({span.last, span.count - 1, status, 0, span.begun_ns, span.begun_ns, now, 0, 0});
-}
-
-void EventReporter::send_trace(const CommandTraced& report) {
   outbox_.add_lazily(report);
   if (traces_hurried_) outbox_.hurry();  // looked at after the report is there: FlushTrace sees one or the other
   outbox_.flush();

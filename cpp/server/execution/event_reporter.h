@@ -4,7 +4,6 @@
 #include <cstdint>
 
 #include "server/execution/event.h"
-#include "server/execution/trace_span.h"
 #include "server/wire/outbox.h"
 
 namespace remotecl::server {
@@ -18,16 +17,13 @@ class EventReporter {
   // Adds EventDone, and CommandFailed for a failure, to the outbox.
   void end(const Event& event, std::int32_t status, cl_event first, cl_event last);
 
-  // CommandTraced of one command, and of the commands of a span.
+  // CommandTraced.
   void trace(const Event& event, std::int32_t status);
-  void trace(const TraceSpan& span, std::int32_t status);
   // Somebody waits for the times of traced commands: they are sent at once, until the next one is traced.
   void hurry_traces();
   void relax_traces() { traces_hurried_.store(false, std::memory_order_relaxed); }
 
  private:
-  void send_trace(const CommandTraced& report);
-
   Outbox& outbox_;
   std::atomic<bool> traces_hurried_{false};
 };

@@ -25,59 +25,9 @@ Event* Issuer::make_event(EventId id, Queue& queue, bool reports_unasked, bool u
   return result;
 }
 
-void Issuer::trace_kernel(Queue& queue, Event& event, KernelPace& pace, std::uint64_t work_items) {
-  Event::Trace& trace = event.trace;
-  trace.work_items = work_items;
-  trace.in_span = !queue.profiling() && pace.is_quick(work_items);
-  if (trace.in_span && queue.span.count != 0 && !queue.span.take(pace)) close_span(queue);
-  if (trace.in_span && queue.span.count == 0) queue.span.take(pace);
-  if (trace.in_span) {
-    trace.expected_ns = pace.expected_ns();
-  } else {
-    trace.pace = Ref<KernelPace>(&pace);
-  }
-}
-
-void Issuer::submitted(Queue& queue, Event& event, bool was_held) {
-  Event::Trace& trace = event.trace;
-  // What was held may have other times than its neighbours.
-  if (was_held) trace.in_span = false;
-  if (trace.in_span) return;
-  interrupt_span(queue);
-  trace.past = queue.progress();
-  trace.submitted_ns = host_time_ns();
-  if (!was_held) trace.received_ns = trace.submitted_ns;
-}
-
-void Issuer::extend_span(Queue& queue, Event& event) {
-  TraceSpan& span = queue.span;
-  const bool is_last = span.ends_with(event.trace.expected_ns);
-  if (span.count == 0) span.begun_ns = host_time_ns();
-  span.last = event.trace.number;
-  if (queue.in_order()) span.newest = nullptr;
-  if (event.native != nullptr) span.newest = Ref<Event>(&event);
-  ++span.count;
-  span.expected_ns += event.trace.expected_ns;
-  if (is_last) close_span(queue);
-}
-
-void Issuer::close_span(Queue& queue) {
-  TraceSpan span = std::exchange(queue.span, {});
-  span.progress = queue.progress();
-  cl_event end = nullptr;
-  cl_int error = CL_SUCCESS;
-  if (span.newest) {
-    end = span.newest->native;
-    error = clRetainEvent(end);
-    span.newest = nullptr;
-  } else {
-    error = queue.mark(end);
-  }
-  if (error != CL_SUCCESS) return reporter_.trace(span, error);
-  CompletionNotifier::notify(
-      end, &strand_,
-      [this, strand = Ref<Strand>(&strand_), span = std::move(span)](cl_int status) { reporter_.trace(span, status); });
-  clReleaseEvent(end);
+void Issuer::submitted(Event& event, bool was_held) {
+  event.trace.submitted_ns = host_time_ns();
+  if (!was_held) event.trace.received_ns = event.trace.submitted_ns;
 }
 
 void Issuer::clear_collected() {
@@ -180,7 +130,6 @@ void Issuer::end(Event& event, std::int32_t status) {
 }
 
 void Issuer::fail(Queue& queue, Event* event, std::int32_t status, TransferId transfer) {
-  if (event != nullptr && event->trace.number != 0) interrupt_span(queue);
   // A queue that the driver refused fails all its commands; the reason is worth more than the consequence.
   fail(queue.id(), event, queue.native() == nullptr ? queue.error() : status, transfer);
 }
@@ -196,7 +145,7 @@ void Issuer::fail(ObjectId queue, Event* event, std::int32_t status, TransferId 
 void Issuer::accepted(Queue& queue, Event* event, cl_event native) {
   queue.note(native);
   if (event != nullptr) {
-    publish(queue, *event, native);
+    publish(*event, native);
   } else {
     clReleaseEvent(native);
   }
@@ -209,12 +158,10 @@ void Issuer::finish(Event& event) {
   event.reported = event.observed;
 }
 
-void Issuer::publish(Queue& queue, Event& event, cl_event native) {
+void Issuer::publish(Event& event, cl_event native) {
   event.native = native;
   event.state = Event::State::kNative;
-  if (event.trace.in_span) {
-    extend_span(queue, event);
-  } else if (event.trace.number != 0) {
+  if (event.trace.number != 0) {
     CompletionNotifier::notify(native, &strand_,
                                [this, strand = Ref<Strand>(&strand_), event = Ref<Event>(&event)](cl_int status) {
                                  reporter_.trace(*event, status);
@@ -431,7 +378,6 @@ void Issuer::touch(Queue& queue) {
 void Issuer::flush_queues() {
   for (const auto& queue : touched_) {
     queue->touched = false;
-    if (queue->span.count != 0) close_span(*queue);
     if (queue->native() != nullptr) clFlush(queue->native());
   }
   touched_.clear();

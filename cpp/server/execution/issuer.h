@@ -43,13 +43,7 @@ struct Issue {
     enqueued = goes_on = false;
     ended = true;
   }
-  // In a span nobody asks for the end of each.
-  bool needs_event() const {
-    if (event == nullptr) return false;
-    if (event->id != 0 || !event->trace.in_span) return true;
-    return queue.span.needs_event(queue.in_order(), event->trace.expected_ns);
-  }
-  cl_event* out() { return needs_event() || due || queue.wants_events() ? &native : nullptr; }
+  cl_event* out() { return event != nullptr || due || queue.wants_events() ? &native : nullptr; }
 };
 
 // Decides when a command may go to the native driver: at once where native events and queue order suffice,
@@ -91,8 +85,6 @@ class Issuer {
   void trace_next() { next_trace_ = ++traced_commands_; }
   // False: that was none.
   bool trace_taken() const { return next_trace_ == 0; }
-  // What the traced command runs.
-  void trace_kernel(Queue& queue, Event& event, KernelPace& pace, std::uint64_t work_items);
 
   template <class Command>
   void submit(Queue& queue, Event* event, const Array<EventId>& wait_list, Command&& command,
@@ -154,16 +146,10 @@ class Issuer {
   void depend(Queue& queue, Event& event);
   void track(Event& event);
   void end(Event& event, std::int32_t status);
-  void publish(Queue& queue, Event& event, cl_event native);
+  void publish(Event& event, cl_event native);
   void report(Event& event, decltype(CompletionNotifier::notify)& notify);
-  void submitted(Queue& queue, Event& event, bool was_held);
-  void extend_span(Queue& queue, Event& event);
-  // Asks for the end of its last command.
-  void close_span(Queue& queue);
-  // A traced command of the queue is none of its span's, whose commands must follow one another.
-  void interrupt_span(Queue& queue) {
-    if (queue.span.count != 0) close_span(queue);
-  }
+  // Of a traced command.
+  void submitted(Event& event, bool was_held);
   void notify_end(Event& event);
   void forward_end(Event& event, Ref<EventSink> sink);
   EventId make_hold(Queue& queue, Event* event, bool blocks_later);
@@ -260,10 +246,7 @@ void Issuer::hold(Queue& queue, Event* event, const Array<EventId>& wait_list, C
     Command command;
     HeldMemory memory;
   };
-  if (event != nullptr && event->trace.number != 0) {
-    event->trace.received_ns = host_time_ns();
-    interrupt_span(queue);
-  }
+  if (event != nullptr && event->trace.number != 0) event->trace.received_ns = host_time_ns();
   // Thrice: here, in the graph, and there among those that wait for the event.
   const std::uint64_t size = sizeof(Held) + kHeldSize + (3 * graph_waits_.size() + wait_list.size()) * sizeof(EventId);
   constexpr bool kMayFail = !requires { Command::kAnswers; };
@@ -292,7 +275,7 @@ void Issuer::hold(Queue& queue, Event* event, const Array<EventId>& wait_list, C
 template <class Command>
 void Issuer::run(Queue& queue, Event* event, EventId hold, Command& command) {
   using Type = std::remove_reference_t<Command>;
-  if (event != nullptr && event->trace.number != 0) submitted(queue, *event, hold != 0);
+  if (event != nullptr && event->trace.number != 0) submitted(*event, hold != 0);
   cl_int error = CL_SUCCESS;
   if (queue.native() == nullptr) error = CL_INVALID_COMMAND_QUEUE;
   if (dependency_failed_) error = CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
@@ -316,11 +299,7 @@ void Issuer::run(Queue& queue, Event* event, EventId hold, Command& command) {
       }
       if (issue.goes_on) return;
       if (issue.ended && event != nullptr) finish(*event);
-      if (issue.native != nullptr) {
-        accepted(queue, event, issue.native);
-      } else if (event != nullptr && event->trace.in_span) {
-        extend_span(queue, *event);
-      }
+      if (issue.native != nullptr) accepted(queue, event, issue.native);
     }
   }
   if (error != CL_SUCCESS) {

@@ -9,7 +9,6 @@
 #include "server/driver/device.h"
 #include "server/driver/device_turns.h"
 #include "server/driver/queue_progress.h"
-#include "server/execution/trace_span.h"
 #include "server/execution/write_arena.h"
 
 namespace remotecl::server {
@@ -61,7 +60,6 @@ class Queue final : public RefCounted {
   std::size_t sweep_at = 64;    // size of `held` at which ended ones are removed
   std::uint64_t uncounted = 0;  // commands that the driver was given and DriverBacklog does not know of
   bool touched = false;         // has commands since its last flush
-  TraceSpan span;               // of traced commands since then whose end nobody has asked for
 
  private:
   const ObjectId id_;

@@ -12,12 +12,6 @@ using Sizes = std::array<std::size_t, 3>;
 
 Sizes sizes_of(const Extent& extent) { return {extent[0], extent[1], extent[2]}; }
 
-std::uint64_t work_items(std::uint32_t dimensions, const Extent& global) {
-  std::uint64_t items = 1;
-  for (std::uint32_t i = 0; i < dimensions; ++i) items *= global[i];
-  return items;
-}
-
 struct KernelCommand {
   static constexpr bool kLong = false;
 
@@ -92,9 +86,6 @@ void handle(Session& session, const EnqueueKernel& message) {
     session.issuer().submit(on, event, message.wait_list,
                             PrintfCommand<KernelCommand>{&session.printf_execution(), std::move(command)});
   } else {
-    if (event != nullptr && event->trace.number != 0) {
-      session.issuer().trace_kernel(on, *event, *native->pace, work_items(message.dimensions, message.global));
-    }
     session.issuer().submit(on, event, message.wait_list, std::move(command));
   }
 }

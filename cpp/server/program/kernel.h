@@ -13,7 +13,6 @@
 #include "server/memory/buffer.h"
 #include "server/memory/memory.h"
 #include "server/memory/sampler.h"
-#include "server/program/kernel_pace.h"
 #include "server/program/program.h"
 #include "server/quota/held_memory.h"
 
@@ -69,7 +68,6 @@ struct DeviceKernel {
   bool stale = false;                      // the native kernel has other ones
   std::uint64_t checked_at = 0;            // Session's count of released objects when they all existed
   std::shared_ptr<const SvmPointers> svm;  // as the native kernel has them
-  const Ref<KernelPace> pace = make_ref<KernelPace>();
   HeldMemory held;
 
   // Stores what the client gives. Throws HeldTooMuch.

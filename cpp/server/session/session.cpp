@@ -90,7 +90,6 @@ void Session::serve() {
     const std::size_t count = poller.read_some(*control_, buffer.space());
     if (count == 0) return;
     buffer.commit(count);
-    shared_.activity.note(id());
     for (bool has_more = true; has_more;) {
       Ref<DeviceTurn> full;
       bool is_far_ahead = false;

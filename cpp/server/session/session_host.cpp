@@ -57,19 +57,17 @@ void SessionHost::serve_session(Arrival& arrival, const Admission& admission, st
     MutexLock lock(mutex_);
     if (closed_) return;
     auto paced = pace(std::move(arrival.connection), grant->paces());
-    session = make_ref<Session>(Shared{handlers_, driver_, files_, built_, output_, board_, activity_, peers_, watch_},
+    session = make_ref<Session>(Shared{handlers_, driver_, files_, built_, output_, board_, peers_, watch_},
                                 std::move(paced), arrival.from, id, admission.secret, std::move(grant),
                                 (admission.features & kFeatureResumable) != 0);
     sessions_.emplace(id, session);
   }
   board_.add(session);
   watch_.add(session);
-  activity_.add_session();
   welcome(*control, epoch_, admission);
   log_info("begins, from {}, for user {}", session->address().text(), session->grant().user().name());
   session->run();
   log_info("ends");
-  activity_.remove_session();
   board_.remove(*session);
   watch_.remove(*session);
   {
@@ -138,7 +136,7 @@ std::unique_ptr<Connection> SessionHost::share_memory(std::unique_ptr<Connection
   // It has proved who it is: it is slow, if anything.
   const std::chrono::milliseconds patience{kFirstWordTimeoutMs};
   connection->set_read_timeout(std::max(patience, session.window()));
-  connection = shared_memory::accept(std::move(connection), [this, id = session.id()] { return activity_.others(id); });
+  connection = shared_memory::accept(std::move(connection));
   if (connection != nullptr) {
     connection->set_read_timeout(std::chrono::milliseconds(0));
   } else {

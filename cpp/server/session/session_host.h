@@ -14,7 +14,6 @@
 #include "server/session/ended_sessions.h"
 #include "server/session/host.h"
 #include "server/session/session.h"
-#include "server/session/session_activity.h"
 #include "server/status/status_board.h"
 
 namespace remotecl::server {
@@ -55,7 +54,6 @@ class SessionHost final : public Host {
   BuiltPrograms built_;
   OutputCapture output_;
   StatusBoard board_;
-  SessionActivity activity_;
 
   mutable Mutex mutex_;
   ConditionVariable removed_;

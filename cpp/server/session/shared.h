@@ -6,7 +6,6 @@
 #include "server/program/built_programs.h"
 #include "server/program/program_files.h"
 #include "server/session/handler_table.h"
-#include "server/session/session_activity.h"
 #include "server/session/session_watch.h"
 #include "server/status/status_board.h"
 
@@ -20,7 +19,6 @@ struct Shared {
   BuiltPrograms& built;
   OutputCapture& output;
   StatusBoard& board;
-  SessionActivity& activity;
   const PeerRules& peers;  // where clients' other servers may be
   SessionWatch& watch;
 };

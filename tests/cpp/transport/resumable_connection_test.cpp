@@ -278,7 +278,6 @@ TEST(ResumableConnectionTest, EveryByteComesOnceThroughAHundredCuts) {
   constexpr std::uint64_t kSize = 60u << 20;
   constexpr unsigned kSeed = 7;
   Stream stream;
-  stream.near_end->copy_beside();
   std::atomic<int> running{4};
   const auto run = [&running](auto&& work, ResumableConnection& end, unsigned seed) {
     return std::thread([&running, work, &end, seed] {

@@ -15,8 +15,7 @@ namespace remotecl {
 
 using namespace std::chrono_literals;
 
-std::pair<std::unique_ptr<Connection>, std::unique_ptr<Connection>> make_memory_pair(std::size_t ring_bytes,
-                                                                                     std::function<bool()> crowded) {
+std::pair<std::unique_ptr<Connection>, std::unique_ptr<Connection>> make_memory_pair(std::size_t ring_bytes) {
   tcp::Listener listener({"127.0.0.1", 0});
   auto near_bell = tcp::connect(listener.address(), 5s);
   auto far_bell = listener.accept();
@@ -24,7 +23,7 @@ std::pair<std::unique_ptr<Connection>, std::unique_ptr<Connection>> make_memory_
   auto far = near ? SharedMemorySegment::open(near->offer()) : nullptr;
   if (!far || !near->confirm(far->answer())) throw std::runtime_error("no shared memory");
   return {std::make_unique<SharedMemoryConnection>(std::move(near), std::move(near_bell)),
-          std::make_unique<SharedMemoryConnection>(std::move(far), std::move(far_bell), std::move(crowded))};
+          std::make_unique<SharedMemoryConnection>(std::move(far), std::move(far_bell))};
 }
 
 MemoryPeer::MemoryPeer(const std::string& task, std::size_t ring_bytes) {

@@ -12,9 +12,9 @@
 
 namespace remotecl {
 
-// Two ends in this process; `crowded` is the second one's.
+// Two ends in this process.
 std::pair<std::unique_ptr<Connection>, std::unique_ptr<Connection>> make_memory_pair(
-    std::size_t ring_bytes = SharedMemorySegment::kRingBytes, std::function<bool()> crowded = {});
+    std::size_t ring_bytes = SharedMemorySegment::kRingBytes);
 
 // A process of its own, another program, at the other end of a connection through memory.
 class MemoryPeer {

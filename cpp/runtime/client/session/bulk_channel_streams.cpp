@@ -9,7 +9,6 @@
 #include "runtime/handshake/stripes.h"
 #include "runtime/transport/shm/shared_memory_connection.h"
 #include "runtime/transport/stream/striped_connection.h"
-#include "runtime/transport/threads/copy_helper.h"
 
 namespace remotecl {
 
@@ -87,7 +86,6 @@ ResumableConnection::Hooks BulkChannel::hooks_of(Reconnector& reconnector) {
 void BulkChannel::make_resumable(const Joining& joining) {
   ResumableConnection::Hooks hooks = hooks_of(*joining.reconnector);
   auto made = std::make_shared<ResumableConnection>(std::move(connection_), joining.window, std::move(hooks));
-  if (std::thread::hardware_concurrency() >= CopyHelper::kCoresMin) made->copy_beside();
   stream_ = made.get();
   connection_ = std::move(made);
   joining.reconnector->add(*stream_, Role::kBulk, number_, stripes_features(joining.streams));

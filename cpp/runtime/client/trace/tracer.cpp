@@ -100,7 +100,6 @@ bool Tracer::all_told(const std::vector<Server>& servers) {
   });
 }
 
-// What was told of single commands first: spans are made of the others.
 void Tracer::take_reports(const std::vector<Server>& servers) {
   std::vector<Report> reports;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> arrivals;
@@ -114,51 +113,26 @@ void Tracer::take_reports(const std::vector<Server>& servers) {
   }
   std::unordered_map<const Session*, const Server*> by_session;
   for (const Server& entry : servers) by_session.emplace(entry.session, &entry);
-  std::stable_sort(reports.begin(), reports.end(), [](const Report& one, const Report& other) {
-    return std::pair(one.times.others != 0, one.times.number) < std::pair(other.times.others != 0, other.times.number);
-  });
   for (const Report& report : reports) {
     const auto server = by_session.find(report.session);
-    if (server != by_session.end()) take_span(*server->second, report.times);
+    if (server != by_session.end()) take_report(*server->second, report.times);
   }
   for (const auto& [id, time_ns] : arrivals) {
     if (TraceRecord* const record = find(id)) record->arrived_ns = time_ns;
   }
 }
 
-void Tracer::take_span(const Server& server, const CommandTraced& told) {
+void Tracer::take_report(const Server& server, const CommandTraced& told) {
   if (told.number <= server.asked_before || told.number - server.asked_before > server.asked.size()) return;
-  std::vector<TraceRecord*> span;
-  std::uint64_t before = 0;  // the end of the command before in the queue
-  ObjectId queue = 0;
-  for (std::size_t at = told.number - server.asked_before; at-- > 0;) {
-    const Asked& asked = server.asked[at];
-    TraceRecord* const record = find(asked.record);
-    if (record == nullptr) return;
-    if (asked.sends) {
-      if (!span.empty()) continue;
-      record->sending = std::make_unique<TraceRecord::Times>(times_of(told));
-      if (told.status < 0) record->status = told.status;
-      return;
-    }
-    if (span.empty()) {
-      queue = record->queue;
-    } else if (told.others == 0) {
-      break;
-    }
-    if (record->queue != queue) continue;
-    if (record->times.told || span.size() > told.others) {
-      before = record->times.ended;
-      break;
-    }
-    span.push_back(record);
-  }
-  // Nobody has looked at the single ones' ends: as if all took the same time.
-  const std::uint64_t begun = std::clamp(before, std::min(told.submitted_ns, told.ended_ns), told.ended_ns);
-  for (std::size_t i = 0; i < span.size(); ++i) {
-    span[i]->times = times_of(told);
-    span[i]->times.ended = told.ended_ns - (told.ended_ns - begun) * i / span.size();
-    span[i]->status = told.status;
+  const Asked& asked = server.asked[told.number - server.asked_before - 1];
+  TraceRecord* const record = find(asked.record);
+  if (record == nullptr) return;
+  if (asked.sends) {
+    record->sending = std::make_unique<TraceRecord::Times>(times_of(told));
+    if (told.status < 0) record->status = told.status;
+  } else {
+    record->times = times_of(told);
+    record->status = told.status;
   }
 }
 
@@ -261,7 +235,7 @@ void Tracer::report(Session& session, const CommandTraced& report) {
   if (report.number <= told_before_[&session]) return;  // of a trace that has ended
   if (reports_.size() >= reports_max_) return;          // nobody has asked for so many
   reports_.push_back({&session, report});
-  told_[&session] += 1 + std::uint64_t{report.others};
+  ++told_[&session];
   if (is_stopping_) changed_.notify_all();
 }
 

@@ -85,7 +85,7 @@ class Tracer {
   // Requires reports_mutex_.
   bool all_told(const std::vector<Server>& servers);
   void take_reports(const std::vector<Server>& servers);
-  void take_span(const Server& server, const CommandTraced& times);
+  void take_report(const Server& server, const CommandTraced& times);
   void measure_clocks(Trace& trace, const std::vector<Server>& servers);
 
   static constexpr std::uint32_t kNoIndex = ~std::uint32_t{0};

@@ -13,8 +13,8 @@ std::size_t RingWriter::put(Bytes from) {
   const std::size_t count = sound_ ? std::min(from.size(), room()) : 0;
   const std::size_t at = static_cast<std::size_t>(written_) & (memory_.size() - 1);
   const std::size_t until_edge = std::min(count, memory_.size() - at);
-  helper_.copy(memory_.subspan(at), from.first(until_edge));
-  helper_.copy(memory_, from.subspan(until_edge, count - until_edge));
+  copiers_.copy(memory_.subspan(at), from.first(until_edge));
+  copiers_.copy(memory_, from.subspan(until_edge, count - until_edge));
   written_ += count;
   return count;
 }
@@ -27,11 +27,6 @@ void RingWriter::publish() {
 bool RingWriter::has_room() {
   look();
   return sound_ && room() != 0;
-}
-
-bool RingWriter::is_empty() {
-  look();
-  return taken_ == written_;
 }
 
 void RingWriter::look() {
@@ -49,8 +44,8 @@ std::size_t RingReader::take(MutableBytes to) {
   if (count == 0) return 0;
   const std::size_t at = static_cast<std::size_t>(taken_) & (memory_.size() - 1);
   const std::size_t until_edge = std::min(count, memory_.size() - at);
-  helper_.copy(to, memory_.subspan(at, until_edge));
-  helper_.copy(to.subspan(until_edge), memory_.first(count - until_edge));
+  copiers_.copy(to, memory_.subspan(at, until_edge));
+  copiers_.copy(to.subspan(until_edge), memory_.first(count - until_edge));
   taken_ += count;
   words_.taken.store(taken_, std::memory_order_seq_cst);
   return count;

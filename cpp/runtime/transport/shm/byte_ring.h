@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "runtime/base/bytes.h"
-#include "runtime/transport/threads/copy_helper.h"
+#include "runtime/transport/threads/helper_team.h"
 
 namespace remotecl {
 
@@ -20,7 +20,6 @@ struct RingWords {
   alignas(64) std::atomic<std::uint32_t> reader_sleeps;  // a RingSleep and a futex
   alignas(64) std::atomic<std::uint32_t> writer_sleeps;  // as well
   std::atomic<std::uint32_t> ended;                      // by the writer's side: it neither writes nor reads any more
-  std::atomic<std::uint32_t> by_turns;                   // by the writer's side: it asks both not to copy side by side
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<std::uint32_t>::is_always_lock_free);
 
@@ -36,7 +35,6 @@ class RingWriter {
   std::size_t unpublished() const { return static_cast<std::size_t>(written_ - published_); }
   // Looks at the reader's index.
   bool has_room();
-  bool is_empty();
   bool sound() const { return sound_; }  // false: the reader's index was impossible, and nothing fits any more
 
  private:
@@ -45,7 +43,7 @@ class RingWriter {
 
   RingWords& words_;
   const MutableBytes memory_;
-  CopyHelper helper_;
+  HelperTeam copiers_{1};
   std::uint64_t written_ = 0;
   std::uint64_t published_ = 0;
   std::uint64_t taken_ = 0;  // as last seen
@@ -63,7 +61,6 @@ class RingReader {
   bool has_data();
   // The writer has at least half of the ring for itself, as far as this end knows.
   bool half_empty() const { return written_ - taken_ <= memory_.size() / 2; }
-  bool empty() const { return written_ == taken_; }  // as well
   bool sound() const { return sound_; }  // false: the writer's index was impossible, and nothing comes any more
 
  private:
@@ -72,7 +69,7 @@ class RingReader {
 
   RingWords& words_;
   const Bytes memory_;
-  CopyHelper helper_;
+  HelperTeam copiers_{1};
   std::uint64_t taken_ = 0;
   std::uint64_t written_ = 0;  // as last seen
   bool sound_ = true;

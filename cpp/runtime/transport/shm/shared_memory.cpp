@@ -22,10 +22,9 @@ MutableBytes as_received(T& value) {
 
 constexpr std::uint64_t kNo = 0;  // no segment's answer
 
-std::unique_ptr<Connection> connect(std::unique_ptr<SharedMemorySegment> segment, std::unique_ptr<Connection> stream,
-                                    std::function<bool()> crowded = {}) {
+std::unique_ptr<Connection> connect(std::unique_ptr<SharedMemorySegment> segment, std::unique_ptr<Connection> stream) {
   try {
-    return std::make_unique<SharedMemoryConnection>(std::move(segment), std::move(stream), std::move(crowded));
+    return std::make_unique<SharedMemoryConnection>(std::move(segment), std::move(stream));
   } catch (const std::system_error&) {  // out of descriptors: the peer sees the stream's end
     return nullptr;
   }
@@ -45,13 +44,13 @@ std::unique_ptr<Connection> offer(std::unique_ptr<Connection> stream, std::size_
   return connect(std::move(segment), std::move(stream));
 }
 
-std::unique_ptr<Connection> accept(std::unique_ptr<Connection> stream, std::function<bool()> crowded) {
+std::unique_ptr<Connection> accept(std::unique_ptr<Connection> stream) {
   SharedMemoryOffer offer;
   if (!stream->read_exactly(as_received(offer))) return nullptr;
   auto segment = SharedMemorySegment::open(offer);
   if (!stream->write(as_sent(segment ? segment->answer() : kNo))) return nullptr;
   if (!segment) return stream;
-  return connect(std::move(segment), std::move(stream), std::move(crowded));
+  return connect(std::move(segment), std::move(stream));
 }
 
 }  // namespace remotecl::shared_memory

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <memory>
 
 #include "runtime/transport/connection.h"
@@ -21,7 +20,6 @@ bool wanted();
 
 std::unique_ptr<Connection> offer(std::unique_ptr<Connection> stream,
                                   std::size_t ring_bytes = SharedMemorySegment::kRingBytes);
-// `crowded`: see SharedMemoryConnection.
-std::unique_ptr<Connection> accept(std::unique_ptr<Connection> stream, std::function<bool()> crowded = {});
+std::unique_ptr<Connection> accept(std::unique_ptr<Connection> stream);
 
 }  // namespace remotecl::shared_memory

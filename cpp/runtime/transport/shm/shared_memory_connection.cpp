@@ -29,12 +29,6 @@ constexpr auto kWriterNap = 200ms;
 // A reader looks so often whether a doorbell that has broken was given up.
 constexpr auto kBrokenNap = 100ms;
 
-// What is copied in a turn. Whoever wants a core meanwhile may have to wait for the end of it: beside a stream the
-// longest of 100 no-op kernels took 125 us with turns of 256 KiB, 165 with 512 KiB, 300 with 1 MiB (2 cores).
-constexpr std::size_t kTurnBytes = 256u << 10;
-// Turns are kept to for the sake of others, not waited for.
-constexpr auto kTurnMax = 20ms;
-
 constexpr auto word_of(RingSleep sleep) { return static_cast<std::uint32_t>(sleep); }
 
 int checked(int descriptor, const char* what) {
@@ -45,15 +39,13 @@ int checked(int descriptor, const char* what) {
 }  // namespace
 
 SharedMemoryConnection::SharedMemoryConnection(std::unique_ptr<SharedMemorySegment> segment,
-                                               std::unique_ptr<Connection> doorbell, std::function<bool()> crowded)
+                                               std::unique_ptr<Connection> doorbell)
     : segment_(std::move(segment)),
       doorbell_(std::move(doorbell)),
-      crowded_(std::move(crowded)),
       in_words_(segment_->in_words()),
       out_words_(segment_->out_words()),
       in_(in_words_, segment_->in_memory()),
       out_(out_words_, segment_->out_memory()),
-      turn_(std::min(kTurnBytes, segment_->out_memory().size() / 2)),
       ready_(checked(::eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd")),
       handle_(::epoll_create1(EPOLL_CLOEXEC)) {
   epoll_event event{};
@@ -129,16 +121,9 @@ void SharedMemoryConnection::await_briefly() {
 bool SharedMemoryConnection::write(iovec* parts, int count) {
   std::size_t total = 0;
   for (int i = 0; i < count; ++i) total += parts[i].iov_len;
-  const std::size_t alone = piece_of(total);
-  std::size_t piece = alone;
+  const std::size_t piece = piece_of(total);
   while (count > 0) {
     if (over()) return false;
-    if (out_.unpublished() == 0) {
-      tell_if_crowded();
-      const bool turns = by_turns();
-      piece = turns ? turn_ : alone;
-      if (turns) await_turn();
-    }
     const std::size_t moved = out_.put(
         {static_cast<const std::byte*>(parts->iov_base), std::min(parts->iov_len, piece - out_.unpublished())});
     parts->iov_base = static_cast<std::byte*>(parts->iov_base) + moved;
@@ -194,21 +179,7 @@ std::size_t SharedMemoryConnection::piece_of(std::size_t size) const {
   return std::min(std::clamp(size / kPieces, kPieceBytesMin, kPieceBytesMax), segment_->out_memory().size() / 4);
 }
 
-void SharedMemoryConnection::tell_if_crowded() {
-  if (!crowded_) return;
-  const std::uint32_t wanted = crowded_() ? 1 : 0;
-  if (out_words_.by_turns.load(std::memory_order_relaxed) == wanted) return;
-  out_words_.by_turns.store(wanted, std::memory_order_relaxed);
-}
-
-bool SharedMemoryConnection::by_turns() const {
-  return (in_words_.by_turns.load(std::memory_order_relaxed) | out_words_.by_turns.load(std::memory_order_relaxed)) !=
-         0;
-}
-
 std::size_t SharedMemoryConnection::take(MutableBytes to) {
-  tell_if_crowded();
-  const bool turns = by_turns();
   const std::size_t piece = piece_of(to.size());
   std::size_t total = 0;
   while (total < to.size()) {
@@ -216,8 +187,7 @@ std::size_t SharedMemoryConnection::take(MutableBytes to) {
     if (count == 0) break;
     total += count;
     auto& sleeps = in_words_.writer_sleeps;
-    if (sleeps.load(std::memory_order_seq_cst) != word_of(RingSleep::kAwake) &&
-        (turns ? in_.empty() : in_.half_empty())) {
+    if (sleeps.load(std::memory_order_seq_cst) != word_of(RingSleep::kAwake) && in_.half_empty()) {
       sleeps.store(word_of(RingSleep::kAwake), std::memory_order_seq_cst);
       futex_wake(sleeps);
     }
@@ -232,7 +202,7 @@ bool SharedMemoryConnection::nothing_to_read() { return !in_.has_data() && in_.s
 // False when nothing came within the read timeout.
 bool SharedMemoryConnection::wait_for_data() {
   set_ready();
-  if (!by_turns() && spin_.until([this] { return !nothing_to_read(); })) return true;
+  if (spin_.until([this] { return !nothing_to_read(); })) return true;
   const auto timeout = read_timeout_.load(std::memory_order_relaxed);
   const auto deadline = timeout.count() != 0 ? Clock::now() + timeout : Clock::time_point::max();
   auto& sleeps = in_words_.reader_sleeps;
@@ -338,13 +308,6 @@ bool SharedMemoryConnection::wait_for_room() {
     const bool woken = sleep_unless([this] { return out_.has_room() || over(); }, kWriterNap);
     if (!woken && peer_hung_up()) shutdown();
   }
-}
-
-// Until the reader has taken everything.
-void SharedMemoryConnection::await_turn() {
-  const auto is_over = [this] { return out_.is_empty() || !out_.sound() || over(); };
-  const auto end = Clock::now() + kTurnMax;
-  for (auto left = end - Clock::now(); !is_over() && left > 0ms; left = end - Clock::now()) sleep_unless(is_over, left);
 }
 
 bool SharedMemoryConnection::peer_hung_up() {

@@ -19,15 +19,10 @@ namespace remotecl {
 // Who blocks, spins for a moment where that has helped, then sleeps on a futex in the shared memory; a reader for whom
 // nothing comes moves to the doorbell, where it sleeps without a time limit. wait_handle() is for POLLIN only: room to
 // write is not announced there.
-//
-// Both sides copy at the same time, and keep a core busy each. While one of them finds the machine crowded they copy in
-// turns instead: a writer fills a part of the ring, then waits until the reader has taken all of it.
 class SharedMemoryConnection final : public Connection {
  public:
-  // Both ends have said that they see the segment. `crowded` tells whether others want this machine's cores; asked now
-  // and then by the threads that read and write. Throws std::system_error when the process is out of descriptors.
-  SharedMemoryConnection(std::unique_ptr<SharedMemorySegment> segment, std::unique_ptr<Connection> doorbell,
-                         std::function<bool()> crowded = {});
+  // Both ends have said that they see the segment. Throws std::system_error when the process is out of descriptors.
+  SharedMemoryConnection(std::unique_ptr<SharedMemorySegment> segment, std::unique_ptr<Connection> doorbell);
   ~SharedMemoryConnection() override;
 
   // From now on the doorbell may break; who is given it makes it again. Before this is read or written. `share`: makes
@@ -52,8 +47,6 @@ class SharedMemoryConnection final : public Connection {
 
   bool over() const;
   bool peer_hung_up();
-  void tell_if_crowded();
-  bool by_turns() const;
   // So much of `size` bytes is copied before the other side hears of it.
   std::size_t piece_of(std::size_t size) const;
 
@@ -72,18 +65,15 @@ class SharedMemoryConnection final : public Connection {
   template <class Condition>
   bool sleep_unless(Condition is_over, Clock::duration time);
   bool wait_for_room();
-  void await_turn();
 
   const std::unique_ptr<SharedMemorySegment> segment_;
   std::unique_ptr<Connection> doorbell_;
   ResumableConnection* resumable_ = nullptr;  // the doorbell, if it may break
   ProcessWatch peer_;                         // then
-  const std::function<bool()> crowded_;
   RingWords& in_words_;
   RingWords& out_words_;
-  RingReader in_;           // of the thread that reads
-  RingWriter out_;          // of the thread that writes
-  const std::size_t turn_;  // so much is copied before the other side hears of it, while both copy in turns
+  RingReader in_;   // of the thread that reads
+  RingWriter out_;  // of the thread that writes
 
   // The handle is readable while the doorbell or ready_ is. ready_ stays set until try_read_some finds nothing and asks
   // the peer to ring; who never polls, neither rings nor is rung for.

@@ -173,7 +173,7 @@ bool ResumableConnection::write(iovec* parts, int count) {
   std::array<iovec, 4> sent;  // sending changes them
   std::copy_n(parts, std::min<std::size_t>(count, sent.size()), sent.begin());
   for (int i = 0; i < count; ++i) size += parts[i].iov_len;
-  return write_kept(size, size, keep, [&]() REQUIRES(write_mutex_) { return writer_->write(sent.data(), count); });
+  return write_kept(size, keep, [&]() REQUIRES(write_mutex_) { return writer_->write(sent.data(), count); });
 }
 
 bool ResumableConnection::write_lent(Bytes header, Bytes lent) {
@@ -181,33 +181,21 @@ bool ResumableConnection::write_lent(Bytes header, Bytes lent) {
     kept_.append(header);
     kept_.lend(lent);
   };
-  return write_kept(header.size() + lent.size(), header.size(), keep,
+  return write_kept(header.size() + lent.size(), keep,
                     [&]() REQUIRES(write_mutex_) { return writer_->write(header, lent); });
 }
 
-// Sends first: the other side receives while this one copies. Much is copied by another thread meanwhile, which has the
-// lock as long as this one waits for it.
+// Sends first: the other side receives while this one copies.
 template <class Keep, class Send>
-bool ResumableConnection::write_kept(std::size_t size, std::size_t copied, Keep&& keep, Send&& send) {
+bool ResumableConnection::write_kept(std::size_t size, Keep&& keep, Send&& send) {
   if (writers_wait_ && !await_room()) return false;
   MutexLock lock(write_mutex_);
   if (ended()) return false;
   const bool is_next = adopt_writer() && sent_ == kept_.end();
   offer(size);
   kept_.drop_until(acknowledged_.load(std::memory_order_relaxed));
-  bool is_sent = false;
-  if (is_next && copied >= kWorthHelp && copier_ != nullptr && copier_->is_there()) {
-    copier_->run([&](unsigned part) {
-      if (part == 0) {
-        is_sent = send();
-      } else {
-        keep();
-      }
-    });
-  } else {
-    is_sent = is_next && send();
-    keep();
-  }
+  const bool is_sent = is_next && send();
+  keep();
   count_sent();
   if (kept_.owned() > kKeptMax) is_crowded();
   if (is_sent) {

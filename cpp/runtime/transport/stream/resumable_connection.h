@@ -8,7 +8,6 @@
 #include "runtime/base/mutex.h"
 #include "runtime/transport/connection.h"
 #include "runtime/transport/stream/replay_buffer.h"
-#include "runtime/transport/threads/helper_team.h"
 
 namespace remotecl {
 
@@ -58,8 +57,6 @@ class ResumableConnection final : public Connection {
 
   // write() and write_lent() await room, too, and wait while there is no carrier. Before the first of them.
   void make_writers_wait() { writers_wait_ = true; }
-  // What write() has to copy, where it is much, another thread copies while this one sends. Before the first write().
-  void copy_beside() { copier_ = std::make_unique<HelperTeam>(1); }
 
   // What is lent is not copied, but for what has not been acknowledged when it is wanted back, after a moment.
   bool keeps_lent() const override { return true; }
@@ -106,7 +103,6 @@ class ResumableConnection final : public Connection {
   static constexpr std::chrono::milliseconds kPatience{2};
   static constexpr int kImpatient = 64;
   static constexpr std::uint64_t kKeptMax = 32u << 20;
-  static constexpr std::size_t kWorthHelp = 128u << 10;
   static constexpr std::chrono::milliseconds kHopelessEvery{100};
   // Who makes room, or finds the end, must not wait for a writer's lock and may be missed: how long that matters.
   static constexpr std::chrono::milliseconds kMissedAfter{10};
@@ -124,7 +120,7 @@ class ResumableConnection final : public Connection {
   Fit fit_of(std::uint64_t peer_received) const REQUIRES(write_mutex_);
   // `copied`: what of `size` bytes keep() copies.
   template <class Keep, class Send>
-  bool write_kept(std::size_t size, std::size_t copied, Keep&& keep, Send&& send) EXCLUDES(write_mutex_);
+  bool write_kept(std::size_t size, Keep&& keep, Send&& send) EXCLUDES(write_mutex_);
   bool send_kept() REQUIRES(write_mutex_);
   void offer(std::size_t size) REQUIRES(write_mutex_);
   void count_sent() REQUIRES(write_mutex_);
@@ -164,7 +160,6 @@ class ResumableConnection final : public Connection {
   std::uint64_t writer_generation_ GUARDED_BY(write_mutex_) = 0;
   std::uint64_t sent_ GUARDED_BY(write_mutex_) = 0;  // by this writer, as a position of the stream
   ReplayBuffer kept_ GUARDED_BY(write_mutex_);
-  std::unique_ptr<HelperTeam> copier_;     // of the thread that writes; may be null
   std::atomic<std::uint64_t> offered_{0};  // may have been received; written with write_mutex_
   std::atomic<std::uint64_t> acknowledged_{0};
 };

@@ -1,11 +1,24 @@
 #include "runtime/transport/threads/helper_team.h"
 
+#include <atomic>
 #include <chrono>
+#include <cstring>
 #include <system_error>
 
 #include "runtime/base/futex.h"
 
 namespace remotecl {
+namespace {
+
+constexpr std::size_t kWorthHelp = 64u << 10;  // of a copy
+
+unsigned helped_copies_max() {
+  static const unsigned count = std::thread::hardware_concurrency() / 4;
+  return count;
+}
+std::atomic<unsigned> g_helped_copies{0};
+
+}  // namespace
 
 template <class Condition>
 void HelperTeam::Sleeper::until(Condition condition) {
@@ -73,6 +86,24 @@ void HelperTeam::run(const std::function<void(unsigned)>& work) {
     failure.swap(failure_);
   }
   if (failure) std::rethrow_exception(failure);
+}
+
+void HelperTeam::copy(MutableBytes to, Bytes from) {
+  if (from.empty() || (from.size() >= kWorthHelp && copy_together(to, from))) return;
+  std::memcpy(to.data(), from.data(), from.size());
+}
+
+bool HelperTeam::copy_together(MutableBytes to, Bytes from) {
+  const bool may = g_helped_copies.fetch_add(1, std::memory_order_relaxed) < helped_copies_max() && is_there();
+  if (may) {
+    const std::size_t parts = size_ + 1;
+    run([&](unsigned part) {
+      const std::size_t begin = from.size() * part / parts, end = from.size() * (part + 1) / parts;
+      std::memcpy(to.data() + begin, from.data() + begin, end - begin);
+    });
+  }
+  g_helped_copies.fetch_sub(1, std::memory_order_relaxed);
+  return may;
 }
 
 void HelperTeam::do_part(unsigned part) {

@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/base/bytes.h"
 #include "runtime/base/mutex.h"
 #include "runtime/transport/threads/adaptive_spin.h"
 
@@ -28,6 +29,10 @@ class HelperTeam {
   // Calls work(0) here and work(1) to work(size) beside it; returns when all have, and throws what one of them has
   // thrown. A part that its helper has not begun when the caller has done its own is the caller's. After is_there().
   void run(const std::function<void(unsigned)>& work);
+  // As memcpy(); bulk data by all. One core copies 8 to 10 GB/s, which is less than a memory bus and a GPU's link have.
+  // One of four cores can have a helped copy in this process, because both ends of a connection copy at a time: where
+  // more are under way the caller copies alone.
+  void copy(MutableBytes to, Bytes from);
 
  private:
   enum State : std::uint32_t { kNothing, kOffered, kTaken, kDone, kLeave };
@@ -50,6 +55,7 @@ class HelperTeam {
   void serve(Helper& helper, unsigned part);
   void do_part(unsigned part);
   void dismiss();
+  bool copy_together(MutableBytes to, Bytes from);
 
   const unsigned size_;
   bool has_failed_ = false;
