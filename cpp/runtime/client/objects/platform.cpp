@@ -30,8 +30,14 @@ Platform& Platform::instance() {
 }
 
 void Platform::connect_configured() {
-  const std::lock_guard lock(mutex_);
-  if (std::exchange(read_environment_, true)) return;
+  if (has_read_environment_.load(std::memory_order_acquire)) return;
+  const MutexLock connecting(connecting_);
+  if (has_read_environment_.load()) return;
+  connect_named_in_environment();
+  has_read_environment_.store(true, std::memory_order_release);
+}
+
+void Platform::connect_named_in_environment() {
   if (settings::on_or_off("REMOTECL_DISABLE").value_or(false)) return;
   const char* configured = std::getenv("REMOTECL_SERVERS");
   if (configured == nullptr) return;
@@ -48,6 +54,8 @@ void Platform::connect_configured() {
     names.resize(kServersMax);
   }
   auto sessions = open(names);
+  for (auto& session : sessions) session.wait();
+  const std::lock_guard lock(mutex_);
   for (std::size_t i = 0; i < names.size(); ++i) {
     try {
       add(names[i], sessions[i].get());
@@ -64,6 +72,21 @@ void Platform::connect(const std::string& servers) {
   connect_configured();
   const std::vector<ServerName> names = parse_server_names(servers, kDefaultPort);
   if (names.empty()) throw std::invalid_argument("no server is named; write \"host[:port][,host2[:port]]\"");
+  const MutexLock connecting(connecting_);
+  const std::vector<ServerName> missing = missing_of(names);
+  if (missing.empty()) return;
+  if (free_indices().size() < missing.size()) {
+    throw ConnectionError("cannot add " + texts(missing) + ": at most " + std::to_string(kServersMax) +
+                          " servers can be connected");
+  }
+  std::vector<std::unique_ptr<Session>> sessions;
+  for (auto& opened : open(missing)) sessions.push_back(opened.get());
+  const std::lock_guard lock(mutex_);
+  for (std::size_t i = 0; i < missing.size(); ++i) add(missing[i], std::move(sessions[i]));
+}
+
+// Those that are not connected, each once.
+std::vector<ServerName> Platform::missing_of(const std::vector<ServerName>& names) {
   const std::lock_guard lock(mutex_);
   std::vector<ServerName> missing;
   for (const ServerName& name : names) {
@@ -74,14 +97,7 @@ void Platform::connect(const std::string& servers) {
     if (std::any_of(servers_.begin(), servers_.end(), is_connected)) continue;
     if (std::none_of(missing.begin(), missing.end(), same)) missing.push_back(name);
   }
-  if (missing.empty()) return;
-  if (free_indices().size() < missing.size()) {
-    throw ConnectionError("cannot add " + texts(missing) + ": at most " + std::to_string(kServersMax) +
-                          " servers can be connected");
-  }
-  std::vector<std::unique_ptr<Session>> sessions;
-  for (auto& opened : open(missing)) sessions.push_back(opened.get());
-  for (std::size_t i = 0; i < missing.size(); ++i) add(missing[i], std::move(sessions[i]));
+  return missing;
 }
 
 // All at the same time: what it takes is round trips, and the servers' work.
@@ -109,7 +125,8 @@ std::vector<std::future<std::unique_ptr<Session>>> Platform::open(const std::vec
 
 // A context has no device of a lost session but those that it has lost: what it remembers by index is never about
 // another session.
-std::vector<std::uint32_t> Platform::free_indices() const {
+std::vector<std::uint32_t> Platform::free_indices() {
+  const std::lock_guard lock(mutex_);
   std::vector<bool> used(kServersMax);
   for (const auto& session : sessions_) {
     if (!session->lost()) used[session->index()] = true;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/mutex.h"
 #include "runtime/client/objects/device.h"
 #include "runtime/client/session/session.h"
 
@@ -45,13 +46,17 @@ class Platform final : public Handle<_cl_platform_id, HandleTag::kPlatform, CL_I
  private:
   Platform() = default;
   std::vector<std::future<std::unique_ptr<Session>>> open(const std::vector<ServerName>& names);
+  void connect_named_in_environment() REQUIRES(connecting_);
+  std::vector<ServerName> missing_of(const std::vector<ServerName>& names);
+  std::vector<std::uint32_t> free_indices();
   void add(const ServerName& name, std::unique_ptr<Session> session);
   void remove(const Address& address);
-  std::vector<std::uint32_t> free_indices() const;
   static void leave_all();
 
-  std::mutex mutex_;
-  bool read_environment_ = false;
+  // Held while servers are connected, one call after the other. What is there already can be used meanwhile.
+  Mutex connecting_;
+  std::atomic<bool> has_read_environment_{false};
+  std::mutex mutex_;         // the rest
   bool are_wanted_ = false;  // servers of REMOTECL_SERVERS are connected
   std::atomic<bool> is_listed_{false};
   std::atomic<bool> is_used_{false};
