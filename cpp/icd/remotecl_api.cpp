@@ -1,12 +1,14 @@
 #include "remotecl/remotecl.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "icd/boundary.h"
 #include "icd/json_answer.h"
+#include "runtime/client/objects/event.h"
 #include "runtime/client/objects/memory_object.h"
 #include "runtime/client/objects/platform.h"
 
@@ -14,6 +16,9 @@ namespace {
 
 using namespace remotecl;
 using nlohmann::json;
+
+// Longer ones would be beyond what the clock can tell.
+constexpr std::chrono::nanoseconds kWaitMax = std::chrono::hours(24);
 
 json server_json(const ServerStatus& server) {
   json result{
@@ -131,6 +136,16 @@ cl_platform_id remotecl_platform(void) {
   Platform& platform = Platform::instance();
   platform.connect_configured();
   return platform.configured() ? platform.handle() : nullptr;
+}
+
+unsigned remotecl_limit_waits(uint64_t nanoseconds) {
+  if (nanoseconds == 0) return WaitLimit::set({});
+  return WaitLimit::set(std::chrono::nanoseconds(std::min<std::uint64_t>(nanoseconds, kWaitMax.count())));
+}
+
+int remotecl_has_ended(cl_event event) {
+  const Event* const of = from_handle<Event>(event);
+  return of == nullptr || of->ended() ? 1 : 0;
 }
 
 void remotecl_expect_shutdown(const char* address) {

@@ -58,8 +58,8 @@ cl_int maybe_blocking(bool blocking, Dependencies& dependencies, Enqueue&& enque
   if (code != CL_SUCCESS) return code;
   Ref<Event> own = Ref<Event>::adopt(done);
   if (blocking) {
-    const cl_int status = own->wait();
-    if (status < 0) return status;
+    own->wait_in_call(dependencies.event());
+    if (own->status() < 0) return own->status();
   }
   if (dependencies.event() != nullptr) *dependencies.event() = own.detach();
   return dependencies.finish(CL_SUCCESS);
@@ -73,7 +73,10 @@ template <class Enqueue>
 cl_int maybe_blocking_write(CommandQueue& queue, bool blocking, Dependencies& dependencies, Enqueue&& enqueue) {
   const bool ends = queue.context().has_open_user_events() || CoherentHostMemory::any();
   if (blocking && ends) return maybe_blocking(true, dependencies, enqueue);
-  return dependencies.finish(enqueue(dependencies.event()));
+  const cl_int code = enqueue(dependencies.event());
+  if (code == CL_SUCCESS && blocking && dependencies.event() != nullptr && !(*dependencies.event())->ended())
+    WaitLimit::note(WaitLimit::kUnended);
+  return dependencies.finish(code);
 }
 
 }  // namespace remotecl::icd

@@ -1,8 +1,10 @@
 // The functions of remotecl.h that act on OpenCL objects.
 #include <dlfcn.h>
 
+#include <atomic>
 #include <fstream>
 #include <string>
+#include <thread>
 
 #include "icd/fixture.h"
 #include "remotecl/remotecl.h"
@@ -17,6 +19,8 @@ class OwnFunctionsTest : public RemoteTest {
     std::ifstream(Environment::get().folder() + "/remotecl.icd") >> path;
     library_ = ::dlopen(path.c_str(), RTLD_NOW | RTLD_NOLOAD);
     prefetch_ = reinterpret_cast<decltype(prefetch_)>(::dlsym(library_, "remotecl_prefetch"));
+    limit_waits_ = reinterpret_cast<decltype(limit_waits_)>(::dlsym(library_, "remotecl_limit_waits"));
+    has_ended_ = reinterpret_cast<decltype(has_ended_)>(::dlsym(library_, "remotecl_has_ended"));
     set_content_size_ = reinterpret_cast<decltype(set_content_size_)>(::dlsym(library_, "remotecl_set_content_size"));
   }
   ~OwnFunctionsTest() override { ::dlclose(library_); }
@@ -28,10 +32,57 @@ class OwnFunctionsTest : public RemoteTest {
 
   void* library_;
   decltype(&remotecl_prefetch) prefetch_;
+  decltype(&remotecl_limit_waits) limit_waits_;
+  decltype(&remotecl_has_ended) has_ended_;
   decltype(&remotecl_set_content_size) set_content_size_;
   Owned<cl_mem> buffer_ = make_buffer(context_, numbers(64));
   Owned<cl_event> event_;
 };
+
+TEST_F(OwnFunctionsTest, WaitsWithALimitEndBeforeTheirCommands) {
+  const Owned<cl_event> gate = make_user_event(context_);
+  const int value = 7;
+  check(clEnqueueFillBuffer(queue_, buffer_, &value, sizeof value, 0, 64 * sizeof value, 1, gate.pointer(),
+                            event_.out()));
+  constexpr std::uint64_t kLimitNs = 1'000'000;
+  const auto is_over = [&](cl_int code) {
+    EXPECT_EQ(code, CL_SUCCESS);
+    return limit_waits_(kLimitNs) == REMOTECL_WAIT_OVER;
+  };
+  std::vector<int> read(64);
+  Owned<cl_event> arrived;
+  limit_waits_(kLimitNs);
+  EXPECT_TRUE(is_over(clWaitForEvents(1, event_.pointer())));
+  EXPECT_TRUE(is_over(clFinish(queue_)));
+  EXPECT_TRUE(is_over(clFinish(queue_)));  // the same answer is awaited
+  EXPECT_TRUE(is_over(
+      clEnqueueReadBuffer(queue_, buffer_, CL_TRUE, 0, 64 * sizeof value, read.data(), 0, nullptr, arrived.out())));
+  EXPECT_EQ(has_ended_(arrived), 0);
+  limit_waits_(0);
+  check(clSetUserEventStatus(gate, CL_COMPLETE));
+  check(clFinish(queue_));
+  EXPECT_EQ(has_ended_(arrived), 1);
+  EXPECT_EQ(read, std::vector<int>(64, value));
+  EXPECT_EQ(limit_waits_(0), 0u);
+}
+
+TEST_F(OwnFunctionsTest, OneThreadsLimitIsNotAnothers) {
+  const Owned<cl_event> gate = make_user_event(context_);
+  check(clEnqueueMarkerWithWaitList(queue_, 1, gate.pointer(), event_.out()));
+  std::atomic<bool> has_waited{false};
+  limit_waits_(1);
+  std::thread other([&] {
+    EXPECT_EQ(clWaitForEvents(1, event_.pointer()), CL_SUCCESS);
+    EXPECT_EQ(limit_waits_(0), 0u);
+    has_waited = true;
+  });
+  EXPECT_EQ(clWaitForEvents(1, event_.pointer()), CL_SUCCESS);
+  EXPECT_EQ(limit_waits_(0), static_cast<unsigned>(REMOTECL_WAIT_OVER));
+  EXPECT_FALSE(has_waited);
+  check(clSetUserEventStatus(gate, CL_COMPLETE));
+  other.join();
+  EXPECT_TRUE(has_waited);
+}
 
 TEST_F(OwnFunctionsTest, PrefetchGoesAfterWhoWrites) {
   const Owned<cl_event> gate = make_user_event(context_);

@@ -46,6 +46,20 @@ REMOTECL_EXPORT void remotecl_expect_shutdown(const char* address);
  * connected. */
 REMOTECL_EXPORT int remotecl_disconnect(const char* server, char** error);
 
+/* For programs whose waits have to be interruptible, as Python's by Ctrl-C. From now on, blocking calls of this thread
+ * return when so much time has passed, counted from here, with CL_SUCCESS although their command goes on: clFinish,
+ * clWaitForEvents, and reads, writes and mappings that are asked for an event. 0: they wait for as long as it takes.
+ * Returns what has become of the calls since the last time, bits of these:
+ * REMOTECL_WAIT_OVER: the time was over. Wait for the event, or call clFinish or clWaitForEvents again; memory that the
+ *   call was given stays in use until then.
+ * REMOTECL_WRITE_GOES_ON: a write does not need its memory any more and has not ended. */
+#define REMOTECL_WAIT_OVER 1
+#define REMOTECL_WRITE_GOES_ON 2
+REMOTECL_EXPORT unsigned remotecl_limit_waits(uint64_t nanoseconds);
+
+/* Whether an event of remotecl's has ended, as far as this process knows: asks nobody. 1 for a handle that is none. */
+REMOTECL_EXPORT int remotecl_has_ended(cl_event event);
+
 /* [{"address","name": with its options, as for remotecl_connect,"status":"connected"|"lost"|"unreachable","error",
  *   "devices":[names],"round_trip_us"}] */
 REMOTECL_EXPORT char* remotecl_servers_json(void);

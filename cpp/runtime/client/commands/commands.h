@@ -71,7 +71,7 @@ cl_int enqueue_marker(CommandQueue& queue, bool is_barrier, cl_command_type type
 // A kernel argument as it travels.
 KernelArgument encode_argument(std::uint32_t index, const Kernel::Argument& argument);
 
-// clWaitForEvents: CL_SUCCESS or CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST.
+// clWaitForEvents: CL_SUCCESS or CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST. Heeds the thread's WaitLimit.
 cl_int wait_for_events(WaitList events);
 
 }  // namespace remotecl

@@ -139,7 +139,13 @@ cl_int wait_for_events(WaitList events) {
     if (Session* session = event->session()) session->flush();
   }
   bool failed = false;
-  for (Event* event : events) failed = event->wait() < 0 || failed;
+  for (Event* event : events) {
+    if (!event->wait_until(WaitLimit::deadline())) {
+      WaitLimit::note(WaitLimit::kInUse);
+      return CL_SUCCESS;
+    }
+    failed = event->status() < 0 || failed;
+  }
   return failed ? CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST : CL_SUCCESS;
 }
 

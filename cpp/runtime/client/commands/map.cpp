@@ -67,8 +67,8 @@ cl_int enqueue_map(CommandQueue& queue, MemoryObject& buffer, bool blocking, cl_
   }
   const std::uint64_t writes = storage.writes;
   Ref<Event> own = command.sent(blocking);
-  if (blocking) {
-    const cl_int status = own->wait();
+  if (blocking && own->wait_in_call(event)) {
+    const cl_int status = own->status();
     const std::lock_guard lock(queue.context().memory_mutex());
     if (status < 0) {
       MemoryObject::Mapping removed;

@@ -14,6 +14,9 @@ void give(Ref<Event> own, Event** event) {
   if (event != nullptr) *event = own.detach();
 }
 
+// Who may return early needs an event for what is left.
+OptionalDeadline limit_of(const Event* event) { return event == nullptr ? OptionalDeadline() : WaitLimit::deadline(); }
+
 // What a blocking call says once its command has ended.
 cl_int outcome(CommandQueue& queue, const TransferRef& transfer, const Event* event) {
   const bool moved = transfer->state.load() == Transfer::State::kDone;
@@ -67,13 +70,15 @@ TransferRef offer_bytes(PendingCommand& command, bool blocking, const std::byte*
     session.add_interest();
     finished = [&session](cl_int) { session.drop_interest(); };
   }
+  const bool sender_waits = blocking && !limit_of(command.event());
   return session.begin_send(command.queue().device().index(), from, size, std::move(finished), std::move(keep_alive),
-                            blocking);
+                            sender_waits);
 }
 
 // The same for bytes that are sent without being asked for; null when they have to be.
 TransferRef push_bytes(PendingCommand& command, const std::byte* from, std::uint64_t size) {
-  TransferRef transfer = command.session().begin_push(command.queue().device().index(), from, size);
+  const bool sender_waits = !limit_of(command.event());
+  TransferRef transfer = command.session().begin_push(command.queue().device().index(), from, size, sender_waits);
   if (transfer && command.event() != nullptr) command.event()->reported_unasked();
   return transfer;
 }
@@ -89,17 +94,28 @@ Rectangle packed(const Extent& rows) { return {{}, rows[0], rows[0] * rows[1]}; 
 
 cl_int await_read(CommandQueue& queue, const TransferRef& transfer, Event* event) {
   // In order, the reads before it have ended for the application as well.
-  queue.session().wait([&] {
+  const auto is_done = [&] {
     return transfer->ended() && (event == nullptr || event->ended()) &&
            (!queue.in_order() || queue.pending_reads().ended_through(transfer->ticket));
-  });
-  return outcome(queue, transfer, event);
+  };
+  if (queue.session().wait(is_done, limit_of(event)) || queue.session().lost()) return outcome(queue, transfer, event);
+  event->leave_unended();
+  return CL_SUCCESS;
 }
 
-cl_int send_bytes(CommandQueue& queue, const TransferRef& transfer, const Event* event) {
-  queue.session().wait([&] { return transfer->state.load() != Transfer::State::kPending; });
-  if (transfer->state.load() == Transfer::State::kPulled) transfer->channel->send(transfer);
-  return outcome(queue, transfer, event);
+cl_int send_bytes(CommandQueue& queue, const TransferRef& transfer, Event* event) {
+  Session& session = queue.session();
+  if (transfer->sender_waits) {
+    session.wait([&] { return transfer->state.load() != Transfer::State::kPending; });
+    if (transfer->state.load() == Transfer::State::kPulled) transfer->channel->send(transfer);
+    return outcome(queue, transfer, event);
+  }
+  if (transfer->is_pushed) transfer->channel->post(transfer);
+  if (session.wait([&] { return transfer->ended(); }, limit_of(event)) || session.lost()) {
+    return outcome(queue, transfer, event);
+  }
+  event->leave_unended();
+  return CL_SUCCESS;
 }
 
 TransferRef expect_rows(PendingCommand& command, bool blocking, std::byte* to, const Rectangle& rectangle,

@@ -11,7 +11,7 @@ namespace remotecl {
 // Registers that the packed bytes of a read go into a rectangle, which stays valid as long as `keep_alive`.
 TransferRef expect_rows(PendingCommand& command, bool blocking, std::byte* to, const Rectangle& rectangle,
                         const Extent& rows, std::shared_ptr<void> keep_alive = nullptr);
-// Blocks until the bytes are there; what a blocking call then says.
+// Blocks until the bytes are there, or as the thread's WaitLimit allows; what a blocking call then says.
 cl_int await_read(CommandQueue& queue, const TransferRef& transfer, Event* event);
 
 // Bytes that a write is to send, packed: the caller's own, or a copy. `late`: they are still on their way to this
@@ -26,7 +26,8 @@ PackedRows pack_rows(PendingCommand& command, const std::byte* from, const Recta
                      std::shared_ptr<void> keep_alive = nullptr);
 // Registers that the server will pull these bytes.
 TransferRef offer_rows(PendingCommand& command, bool blocking, const PackedRows& rows);
-// Sends the bytes of a large blocking write from this thread, when the server asks for them.
-cl_int send_bytes(CommandQueue& queue, const TransferRef& transfer, const Event* event);
+// Sends the bytes of a large blocking write from this thread, when the server asks for them. Where the thread's
+// WaitLimit counts, another thread does, and goes on with it.
+cl_int send_bytes(CommandQueue& queue, const TransferRef& transfer, Event* event);
 
 }  // namespace remotecl

@@ -22,17 +22,28 @@ CommandQueue::~CommandQueue() {
 }
 
 cl_int CommandQueue::finish() {
-  auto finished = std::make_shared<std::atomic<bool>>(false);
+  std::shared_ptr<std::atomic<bool>> finished;
   std::uint64_t last = 0;
   {
     // No command may take its place in the queue before the Finish and be sent after it.
     const std::lock_guard lock(context_.memory_mutex());
     last = last_sequence_.load();
-    session().append(
-        Finish{id_, session().expect_reply([finished](std::uint16_t, const Bytes*) { finished->store(true); })});
+    finished = std::exchange(unfinished_, {}).answered_for(last);
+    if (!finished) {
+      finished = std::make_shared<std::atomic<bool>>(false);
+      session().append(
+          Finish{id_, session().expect_reply([finished](std::uint16_t, const Bytes*) { finished->store(true); })});
+    }
   }
-  session().wait([&] { return finished->load(std::memory_order_acquire) && pending_reads_.none(); });
+  const auto is_done = [&] { return finished->load(std::memory_order_acquire) && pending_reads_.none(); };
+  const bool done = session().wait(is_done, WaitLimit::deadline());
   if (session().lost()) return CL_DEVICE_NOT_AVAILABLE;
+  if (!done) {
+    WaitLimit::note(WaitLimit::kInUse);
+    const std::lock_guard lock(context_.memory_mutex());
+    unfinished_ = {finished, last};
+    return CL_SUCCESS;
+  }
   finished_through(last);
   for (int left = host_work_.load(); left != 0; left = host_work_.load()) host_work_.wait(left);
   return take_failure();

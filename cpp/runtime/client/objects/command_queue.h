@@ -35,7 +35,8 @@ class CommandQueue final : public Handle<_cl_command_queue, HandleTag::kQueue, C
 
   void flush() { session().flush(); }
   // Blocks until every command has ended. CL_SUCCESS, or the error of the first command without an event that failed
-  // since the last call (one with an event tells through it), or CL_DEVICE_NOT_AVAILABLE when the server is lost.
+  // since the last call (one with an event tells through it), or CL_DEVICE_NOT_AVAILABLE when the server is lost. Heeds
+  // the thread's WaitLimit.
   cl_int finish();
 
   std::uint64_t next_sequence() { return last_sequence_.fetch_add(1, std::memory_order_relaxed) + 1; }
@@ -76,6 +77,17 @@ class CommandQueue final : public Handle<_cl_command_queue, HandleTag::kQueue, C
   std::atomic<bool> has_failed_{false};
   PendingReads pending_reads_;
   std::atomic<int> host_work_{0};
+  // A finish() whose time was over before the answer came: the next one need not ask again where nothing has been
+  // enqueued since. Requires the context's memory_mutex.
+  struct Unfinished {
+    std::shared_ptr<std::atomic<bool>> answered;
+    std::uint64_t last = 0;
+
+    std::shared_ptr<std::atomic<bool>> answered_for(std::uint64_t sequence) const {
+      return last == sequence ? answered : nullptr;
+    }
+  };
+  Unfinished unfinished_;
 };
 
 }  // namespace remotecl

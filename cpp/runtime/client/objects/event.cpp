@@ -63,16 +63,34 @@ cl_int Event::poll_status() {
 }
 
 cl_int Event::wait() {
-  if (ended()) return status();
+  wait_until({});
+  return status();
+}
+
+bool Event::wait_until(const OptionalDeadline& deadline) {
+  const auto has_ended = [this] { return ended(); };
+  if (has_ended()) return true;
   if (Session* server = session()) {
     if (!observed_.exchange(true)) server->append(ObserveEvent{id_});
-    server->wait([this] { return ended(); });
+    if (!server->wait(has_ended, deadline) && !server->lost()) return false;
     if (!ended()) complete(CL_DEVICE_NOT_AVAILABLE);
   }
   Submitter::instance().submit_all();
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return ended(); });
-  return status();
+  if (deadline) return changed_.wait_until(lock, *deadline, has_ended);
+  changed_.wait(lock, has_ended);
+  return true;
+}
+
+bool Event::wait_in_call(const void* wanted) {
+  if (wait_until(wanted == nullptr ? OptionalDeadline() : WaitLimit::deadline())) return true;
+  leave_unended();
+  return false;
+}
+
+void Event::leave_unended() {
+  WaitLimit::note(WaitLimit::kInUse);
+  report_is_awaited(false);  // or the bytes of a read would only be taken in when somebody waits again
 }
 
 void Event::observe() {

@@ -47,6 +47,14 @@ class Event final : public Handle<_cl_event, HandleTag::kEvent, CL_INVALID_EVENT
   cl_int poll_status();
   // Blocks until it has ended; returns the final status.
   cl_int wait();
+  // The same until the deadline; false when it has not ended by then.
+  bool wait_until(const OptionalDeadline& deadline);
+
+  // For a blocking call, which gives the event to its caller where `wanted` is not null: waits for it, in that case
+  // only as long as the thread's WaitLimit allows. False when it has not ended.
+  bool wait_in_call(const void* wanted);
+  // A blocking call has waited as long as it may, by other means.
+  void leave_unended();
 
   // Asks the server, once, to report the end.
   void observe();

@@ -100,6 +100,7 @@ void BulkChannel::run_sender() {
       to_send_.pop_front();
     }
     send(transfer);
+    session_.wake();  // a blocking call may wait for its end
   }
 }
 

@@ -59,6 +59,10 @@ class BulkChannel {
 
   // Room for a pushed write of this size. False when the server would have to keep too much.
   bool take_push_room(std::uint64_t size);
+  // Whether that of this size is all that has been pushed and not taken yet.
+  bool is_only_push(std::uint64_t size) const {
+    return pushed_bytes_.load(std::memory_order_relaxed) - pushed_bytes_taken_.load(std::memory_order_relaxed) <= size;
+  }
   // The server has taken so many pushed bytes. False when that cannot be.
   bool pushes_taken(std::uint64_t bytes);
   // Sends the bytes of a transfer from the calling thread, which waits until the server has them if the transfer says

@@ -148,10 +148,12 @@ TransferRef Session::begin_send(std::uint32_t device, const std::byte* from, std
   return begin_transfer(device, std::move(transfer), std::move(finished), std::move(keep_alive));
 }
 
-TransferRef Session::begin_push(std::uint32_t device, const std::byte* from, std::uint64_t size) {
+TransferRef Session::begin_push(std::uint32_t device, const std::byte* from, std::uint64_t size, bool sender_waits) {
   if (size > kPushMax || !channel_of(device).take_push_room(size)) return nullptr;
   auto transfer = std::make_shared<Transfer>();
-  transfer->sends = transfer->sender_waits = transfer->is_pushed = true;
+  transfer->sends = transfer->is_pushed = true;
+  // Where the server has taken all the others, there is room for this one: sending it needs no other thread.
+  transfer->sender_waits = sender_waits || channel_of(device).is_only_push(size);
   transfer->memory = const_cast<std::byte*>(from);
   transfer->size = size;
   transfer->state.store(Transfer::State::kPulled);

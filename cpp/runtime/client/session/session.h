@@ -20,6 +20,7 @@
 #include "runtime/client/session/transfer.h"
 #include "runtime/client/support/fork.h"
 #include "runtime/client/support/kernel_text.h"
+#include "runtime/client/support/wait_limit.h"
 #include "runtime/handshake/dialer.h"
 #include "runtime/handshake/reconnector.h"
 #include "runtime/handshake/server_name.h"
@@ -100,9 +101,10 @@ class Session {
     if (!lost()) writer_->flush();
   }
 
-  // Blocks until done() is true or the session is lost; false when lost before. `done` is called with inbox_mutex_
-  // held, after each batch of received messages. Sends first what lies here and in the process's other sessions.
-  bool wait(const std::function<bool()>& done);
+  // Blocks until done() is true, the session is lost, or it is too late; false when it was not true before. `done` is
+  // called with inbox_mutex_ held, after each batch of received messages. Sends first what lies here and in the
+  // process's other sessions.
+  bool wait(const std::function<bool()>& done, const OptionalDeadline& deadline = {});
   // Has those who wait look again: what they wait for may have been done by another session.
   void wake();
   // Takes in what has already arrived, without blocking.
@@ -119,9 +121,9 @@ class Session {
   TransferRef begin_send(std::uint32_t device, const std::byte* from, std::uint64_t size,
                          std::function<void(cl_int)> finished, std::shared_ptr<void> keep_alive,
                          bool sender_waits = false);
-  // The same for bytes that the calling thread sends as soon as the command that names them is sent: saves the round
-  // trip of a pull. Null when the server would have to keep too much.
-  TransferRef begin_push(std::uint32_t device, const std::byte* from, std::uint64_t size);
+  // The same for bytes that are sent as soon as the command that names them is, by the calling thread if it waits:
+  // saves the round trip of a pull. Null when the server would have to keep too much.
+  TransferRef begin_push(std::uint32_t device, const std::byte* from, std::uint64_t size, bool sender_waits);
   // A command that named the transfer failed: nothing will move.
   void fail_transfer(TransferId id, cl_int status);
 
@@ -161,8 +163,9 @@ class Session {
   void introduce();
   void background();
   enum class Pump { kTake, kSleep, kBusy };
-  // Reads and handles what is there. Waits for it, or for stop_polling(), first: not, asleep, or looking for a while.
-  void pump(Pump how);
+  // Reads and handles what is there. Waits for it, for stop_polling() or for the deadline first: not, asleep, or
+  // looking for a while.
+  void pump(Pump how, const OptionalDeadline& deadline = {});
   void lose_bulk(const BulkChannel& channel);
   void stop_polling();
   bool is_reading() const;  // this thread

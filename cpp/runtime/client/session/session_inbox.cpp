@@ -6,6 +6,7 @@
 #include <array>
 #include <chrono>
 #include <cstdio>
+#include <limits>
 
 #include "runtime/base/printable.h"
 #include "runtime/client/objects/event.h"
@@ -24,6 +25,13 @@ constexpr std::chrono::seconds kReasonTime{1};
 
 thread_local const Session* this_thread_reads = nullptr;
 
+// For poll().
+int milliseconds_until(const OptionalDeadline& deadline) {
+  if (!deadline) return -1;
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(*deadline - std::chrono::steady_clock::now());
+  return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, std::numeric_limits<int>::max()));
+}
+
 std::string end_of(const Connection& connection, const std::string& name, const Reconnector* reconnector) {
   const std::string reason = reconnector != nullptr ? reconnector->reason() : "";
   if (!reason.empty()) return reason;
@@ -33,21 +41,22 @@ std::string end_of(const Connection& connection, const std::string& name, const 
 
 }  // namespace
 
-bool Session::wait(const std::function<bool()>& done) {
+bool Session::wait(const std::function<bool()>& done, const OptionalDeadline& deadline) {
   flush();
   Submitter::instance().submit_all();
   std::unique_lock lock(inbox_mutex_);
   ++waiters_;
   ++waits_;
-  while (!done() && !lost()) {
+  const auto is_late = [&deadline] { return deadline && std::chrono::steady_clock::now() >= *deadline; };
+  while (!done() && !lost() && !is_late()) {
     if (reading_) {
       if (background_reads_) stop_polling();
-      inbox_changed_.wait(lock);
+      deadline ? void(inbox_changed_.wait_until(lock, *deadline)) : inbox_changed_.wait(lock);
       continue;
     }
     reading_ = true;
     lock.unlock();
-    pump(Pump::kBusy);
+    pump(Pump::kBusy, deadline);
     lock.lock();
     reading_ = false;
     if (waiters_ > 1) inbox_changed_.notify_all();
@@ -120,7 +129,7 @@ void Session::background() {
   }
 }
 
-void Session::pump(Pump how) {
+void Session::pump(Pump how, const OptionalDeadline& deadline) {
   std::array<pollfd, 2 + kBulkChannelsMax> waits;
   std::array<BulkChannel*, kBulkChannelsMax> entered;
   waits[0] = {control_->wait_handle(), POLLIN, 0};
@@ -133,7 +142,7 @@ void Session::pump(Pump how) {
   }
   const auto look = [&](int timeout) { return ::poll(waits.data(), count, timeout) > 0; };
   const bool is_there = how == Pump::kBusy && busy_poll([&look] { return look(0); });
-  if (is_there || look(how == Pump::kTake ? 0 : -1)) {
+  if (is_there || look(how == Pump::kTake ? 0 : milliseconds_until(deadline))) {
     if (waits[1].revents != 0) {
       std::uint64_t rings = 0;
       [[maybe_unused]] const auto taken = ::read(wake_, &rings, sizeof rings);
