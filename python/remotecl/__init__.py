@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import warnings
 
+from ._interrupts import make_interruptible
 from ._loader import activate, icd_path
 from ._progress import progress, start_by_default
 from .buffers import BufferResidency, ResidencyList, ResidentCopy, ResidentRange, residency
@@ -128,4 +129,5 @@ except RemoteCLError as error:
     # Much of the package works without a loader that sees remotecl, so the import must not fail.
     warnings.warn(str(error), RuntimeWarning, stacklevel=2)
 
+make_interruptible()
 start_by_default()

@@ -10,6 +10,7 @@ namespace remotecl::python {
 
 // One function per noun; each adds that noun's functions to the module.
 void bind_device(pybind11::module_& module);
+void bind_interrupts(pybind11::module_& module);
 void bind_memory(pybind11::module_& module);
 void bind_residency(pybind11::module_& module);
 void bind_servers(pybind11::module_& module);

@@ -5,6 +5,7 @@
 PYBIND11_MODULE(_core, module) {
   module.doc() = "libremotecl's own C interface. Use the functions of the package remotecl instead.";
   remotecl::python::bind_servers(module);
+  remotecl::python::bind_interrupts(module);
   remotecl::python::bind_memory(module);
   remotecl::python::bind_stats(module);
   remotecl::python::bind_status(module);

@@ -1,17 +1,20 @@
 #include "bindings.h"
+#include "interrupts.h"
 
 namespace py = pybind11;
 
 namespace remotecl::python {
 namespace {
 
-// Returns "" or the JSON text of the error. Waits for the network, so without the GIL.
+// Returns "" or the JSON text of the error. One that is interrupted goes on, and its servers may be connected at last.
 std::string connect(const std::string& servers) {
-  char* error = nullptr;
-  const int result = remotecl_connect(servers.c_str(), &error);
-  std::string text = take_text(error);
-  if (result != 0 && text.empty()) text = "\"connecting failed without a reason\"";
-  return result == 0 ? "" : text;
+  return interruptibly([servers] {
+    char* error = nullptr;
+    const int result = remotecl_connect(servers.c_str(), &error);
+    std::string text = take_text(error);
+    if (result != 0 && text.empty()) text = "\"connecting failed without a reason\"";
+    return result == 0 ? "" : text;
+  });
 }
 
 std::string disconnect(const std::string& server) {
@@ -21,7 +24,14 @@ std::string disconnect(const std::string& server) {
   return result == 0 ? "" : text;
 }
 
-std::string servers_json() { return take_text(remotecl_servers_json()); }
+std::string servers_json() {
+  return interruptibly([] { return take_text(remotecl_servers_json()); });
+}
+
+// PyOpenCL asks for platforms with the GIL held; who is connected already answers at once.
+void connect_configured() {
+  interruptibly([] { return remotecl_platform() != nullptr; });
+}
 
 }  // namespace
 
@@ -30,17 +40,15 @@ void bind_servers(py::module_& module) {
   module.def(
       "version", [] { return std::string(remotecl_version()); }, "Version of libremotecl.so.");
   module.def("protocol_version", &remotecl_protocol_version, "Version of the protocol that libremotecl.so speaks.");
-  module.def("connect", &connect, py::arg("servers"), release_gil(),
+  module.def("connect", &connect, py::arg("servers"),
              "Connects to \"host[:port],...\"; returns an empty string, or the error as JSON.");
-  // PyOpenCL asks for platforms with the GIL held; who is connected already answers at once.
-  module.def(
-      "connect_configured", [] { remotecl_platform(); }, release_gil(),
-      "Connects to the servers in REMOTECL_SERVERS, unless that has been tried.");
+  module.def("connect_configured", &connect_configured,
+             "Connects to the servers in REMOTECL_SERVERS, unless that has been tried.");
   module.def("disconnect", &disconnect, py::arg("server"), release_gil(),
              "Ends the connection to a server; returns an empty string, or the error as JSON.");
   module.def("expect_shutdown", &remotecl_expect_shutdown, py::arg("address"), release_gil(),
              "The caller is about to stop this server: its loss is no news.");
-  module.def("servers_json", &servers_json, release_gil(), "Every server and its state, as JSON.");
+  module.def("servers_json", &servers_json, "Every server and its state, as JSON.");
 }
 
 }  // namespace remotecl::python

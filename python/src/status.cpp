@@ -2,6 +2,7 @@
 #include <stdexcept>
 
 #include "bindings.h"
+#include "interrupts.h"
 
 namespace py = pybind11;
 
@@ -14,35 +15,49 @@ namespace {
   throw std::runtime_error(text);
 }
 
-// A connection that asks one server for its status. Waits for the network, so all of it without the GIL.
+// A connection that asks one server for its status. A question that is interrupted goes on; the next one waits for it.
 class Monitor {
  public:
-  explicit Monitor(const std::string& server) {
-    char* error = nullptr;
-    monitor_.reset(remotecl_monitor_open(server.c_str(), &error));
-    if (monitor_ == nullptr) fail(error);
-  }
+  explicit Monitor(const std::string& server)
+      : open_(interruptibly([server] {
+          char* error = nullptr;
+          remotecl_monitor* const monitor = remotecl_monitor_open(server.c_str(), &error);
+          if (monitor == nullptr) fail(error);
+          return std::make_shared<Open>(monitor);
+        })) {}
   std::string status_json() {
-    if (monitor_ == nullptr) throw std::runtime_error("\"the monitor is closed\"");
-    char* error = nullptr;
-    char* text = remotecl_monitor_status_json(monitor_.get(), &error);
-    if (text == nullptr) fail(error);
-    return take_text(text);
+    return ask([](remotecl_monitor* monitor, char** error) { return remotecl_monitor_status_json(monitor, error); });
   }
   std::string kick(std::uint64_t session) {
-    if (monitor_ == nullptr) throw std::runtime_error("\"the monitor is closed\"");
-    char* error = nullptr;
-    char* text = remotecl_monitor_kick(monitor_.get(), session, &error);
-    if (text == nullptr) fail(error);
-    return take_text(text);
+    return ask(
+        [session](remotecl_monitor* monitor, char** error) { return remotecl_monitor_kick(monitor, session, error); });
   }
-  void close() { monitor_.reset(); }
+  void close() { open_.reset(); }
 
  private:
-  struct Close {
-    void operator()(remotecl_monitor* monitor) const { remotecl_monitor_close(monitor); }
+  struct Open {
+    explicit Open(remotecl_monitor* monitor) : monitor(monitor) {}
+    ~Open() { remotecl_monitor_close(monitor); }
+    Open(const Open&) = delete;
+    Open& operator=(const Open&) = delete;
+
+    remotecl_monitor* const monitor;
+    std::mutex mutex;  // held while it is asked
   };
-  std::unique_ptr<remotecl_monitor, Close> monitor_;
+
+  template <class Question>
+  std::string ask(Question question) {
+    if (open_ == nullptr) throw std::runtime_error("\"the monitor is closed\"");
+    return interruptibly([open = open_, question] {
+      const std::lock_guard lock(open->mutex);
+      char* error = nullptr;
+      char* text = question(open->monitor, &error);
+      if (text == nullptr) fail(error);
+      return take_text(text);
+    });
+  }
+
+  std::shared_ptr<Open> open_;
 };
 
 }  // namespace
@@ -50,12 +65,12 @@ class Monitor {
 void bind_status(py::module_& module) {
   using release_gil = py::call_guard<py::gil_scoped_release>;
   module.def(
-      "status_json", [] { return take_text(remotecl_status_json()); }, release_gil(),
+      "status_json", [] { return interruptibly([] { return take_text(remotecl_status_json()); }); },
       "What the servers of this process tell of themselves, as JSON.");
   py::class_<Monitor>(module, "Monitor", "Asks one server for its status, without a session. Errors are JSON texts.")
-      .def(py::init<const std::string&>(), py::arg("server"), release_gil())
-      .def("status_json", &Monitor::status_json, release_gil(), "One round trip.")
-      .def("kick", &Monitor::kick, py::arg("session"), release_gil(), "Ends a session; what became of that, as JSON.")
+      .def(py::init<const std::string&>(), py::arg("server"))
+      .def("status_json", &Monitor::status_json, "One round trip.")
+      .def("kick", &Monitor::kick, py::arg("session"), "Ends a session; what became of that, as JSON.")
       .def("close", &Monitor::close, release_gil(), "Closes the connection.");
 }
 

@@ -1,0 +1,233 @@
+"""Ctrl-C while PyOpenCL waits for remotecl.
+
+PyOpenCL waits in C, where Python runs no signal handlers. Here its functions that may block are wrapped, so that
+handlers run some 20 times a second while the main thread waits for a device of remotecl. Other threads, and those who
+wait for other platforms, wait as before.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import functools
+import importlib.util
+import sys
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+from .connection import native
+
+# Of PyOpenCL, in its extension module or in the package: what gives an event and may block.
+_TRANSFERS = (
+    "_enqueue_read_buffer",
+    "_enqueue_read_buffer_rect",
+    "_enqueue_read_image",
+    "_enqueue_svm_map",
+    "_enqueue_svm_memcpy",
+    "_enqueue_write_buffer",
+    "_enqueue_write_buffer_rect",
+    "_enqueue_write_image",
+    "enqueue_map_buffer",
+    "enqueue_map_image",
+)
+
+
+def make_interruptible() -> None:
+    """Wraps PyOpenCL's waits, now or when it is imported."""
+    loaded = sys.modules.get("pyopencl")
+    if hasattr(loaded, "CommandQueue"):
+        _wrap_waits(loaded)
+    else:
+        sys.meta_path.insert(0, _Finder())
+
+
+class _Unended:
+    """Transfers that go on although nobody waits for them any more. The main thread only.
+
+    PyOpenCL's events of transfers wait in their destructors, where nothing can interrupt them. Here they stay until
+    there is nothing to wait for, and with them the host's memory.
+    """
+
+    _WRITES_MAX = 64
+    _SIZE_MAX = 256 << 20
+
+    def __init__(self) -> None:
+        self._interrupted: list[tuple[Any, object]] = []
+        self._writes: deque[tuple[Any, int]] = deque()
+        self._size = 0
+
+    def add_interrupted(self, event: object, memory: object = None) -> None:
+        """Keeps `event`, and whatever it needs in `memory`, until it has ended."""
+        self._interrupted.append((event, memory))
+
+    def add_write(self, event: object) -> None:
+        """Keeps the event of a write that does not need its memory any more, for its destructor's sake."""
+        size = _size_of(event)
+        self._writes.append((event, size))
+        self._size += size
+
+    def forget_ended(self) -> None:
+        """Lets go of what has ended: of writes in order, as they nearly always do."""
+        if self._interrupted:
+            self._interrupted = [entry for entry in self._interrupted if not _has_ended(entry[0])]
+        while self._writes and _has_ended(self._writes[0][0]):
+            self._size -= self._writes.popleft()[1]
+
+    def make_room(self, wait: Callable[[Any], None], failure: type[Exception]) -> None:
+        """Lets go of writes until they are not too much, whatever the newest one is; waits for them if need be.
+
+        Args:
+            wait: PyOpenCL's own wait for an event.
+            failure: what it raises for one that has failed, which is no news here, as in PyOpenCL's destructor.
+        """
+        while self._has_too_much():
+            self._forget_held_by_others()
+            if not self._has_too_much():
+                return
+            # In most queues those before it have ended then, too.
+            for event in (self._writes[len(self._writes) // 2][0], self._writes[0][0]):
+                with suppress(failure):
+                    _core().wait(wait, event)
+            self.forget_ended()
+
+    def leave(self) -> None:
+        """The process ends: what has not ended is not waited for, and its memory stays until the end."""
+        for kept in (*self._interrupted, *self._writes):
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
+
+    def _has_too_much(self) -> bool:
+        return len(self._writes) > 1 and (len(self._writes) > self._WRITES_MAX or self._size > self._SIZE_MAX)
+
+    def _forget_held_by_others(self) -> None:
+        """Of those that have not ended only the ones that the program has let go of would wait in a destructor."""
+        writes, self._writes, self._size = self._writes, deque(), 0
+        for event, size in writes:
+            # Of its references three are ours: in the entry, here, and in the call.
+            if sys.getrefcount(event) <= 3 and not _has_ended(event):
+                self._writes.append((event, size))
+                self._size += size
+
+
+class _Finder(MetaPathFinder):
+    """Wraps the waits when PyOpenCL has been imported."""
+
+    def __init__(self) -> None:
+        self._searching = False
+
+    def find_spec(self, name: str, _path: Sequence[str] | None, _target: ModuleType | None = None) -> ModuleSpec | None:
+        if name != "pyopencl" or self._searching:
+            return None
+        self._searching = True
+        try:
+            spec = importlib.util.find_spec(name)
+        finally:
+            self._searching = False
+        if spec is not None and spec.loader is not None:
+            spec.loader = _WrappingLoader(spec.loader)
+        return spec
+
+
+class _WrappingLoader(Loader):
+    """Loads as another one does, which is then the module's."""
+
+    def __init__(self, loader: Loader) -> None:
+        self._loader = loader
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        return self._loader.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__loader__ = self._loader
+        if module.__spec__ is not None:
+            module.__spec__.loader = self._loader
+        self._loader.exec_module(module)
+        _wrap_waits(module)
+
+
+def _wrap_waits(cl: Any) -> None:  # noqa: ANN401  PyOpenCL
+    atexit.register(_unended.leave)
+    make_room = functools.partial(_unended.make_room, cl.Event.wait, cl.Error)
+    cl.Event.wait = _of_event(cl.Event.wait, cl.NannyEvent)
+    cl.CommandQueue.finish = _interruptible(cl.CommandQueue.finish)
+    for module in (cl, cl._cl):
+        module.wait_for_events = _interruptible(cl._cl.wait_for_events)
+    for name in _TRANSFERS:
+        function = getattr(cl._cl, name, None)  # not in every version
+        if function is None:
+            continue
+        for module in (cl._cl, cl):
+            if hasattr(module, name):
+                setattr(module, name, _transfer(function, make_room))
+
+
+def _interruptible(wait: Callable[[Any], None]) -> Callable[[Any], None]:
+    @functools.wraps(wait)
+    def interruptible(what: Any) -> None:  # noqa: ANN401
+        _core().wait(wait, what)
+
+    return interruptible
+
+
+def _of_event(wait: Callable[[Any], None], of_transfers: type) -> Callable[[Any], None]:
+    @functools.wraps(wait)
+    def interruptible(self: Any) -> None:  # noqa: ANN401
+        try:
+            _core().wait(wait, self)
+        except KeyboardInterrupt:
+            if isinstance(self, of_transfers):
+                _unended.add_interrupted(self)
+            raise
+
+    return interruptible
+
+
+def _transfer(enqueue: Callable[..., Any], make_room: Callable[[], None]) -> Callable[..., Any]:
+    @functools.wraps(enqueue)
+    def interruptible(*arguments: Any, **options: Any) -> Any:  # noqa: ANN401
+        core = _core()
+        _unended.forget_ended()
+        result, left = core.enqueue(enqueue, arguments, options)
+        if left:
+            event = result[1] if isinstance(result, tuple) else result
+            if left & core.WAIT_OVER:
+                _finish(event, arguments)
+            else:
+                _unended.add_write(event)
+                make_room()
+        return result
+
+    return interruptible
+
+
+def _finish(event: Any, memory: object) -> None:  # noqa: ANN401
+    """Waits for a transfer on behalf of a blocking call. Interrupted, it goes on, and so does its memory."""
+    try:
+        event.wait()
+    except KeyboardInterrupt:
+        _unended.add_interrupted(event, memory)
+        raise
+
+
+@functools.cache
+def _core() -> Any:  # noqa: ANN401  the extension module
+    return native()
+
+
+def _has_ended(event: Any) -> bool:  # noqa: ANN401
+    """As far as this process knows."""
+    ended: bool = _core().has_ended(event.int_ptr)
+    return ended
+
+
+def _size_of(event: Any) -> int:  # noqa: ANN401
+    """Of the host's memory that an event keeps."""
+    memory = getattr(event, "get_ward", lambda: None)()
+    return 0 if memory is None else memoryview(memory).nbytes
+
+
+_unended = _Unended()
