@@ -45,6 +45,10 @@ def read_rooms() -> dict[str, Room]:
                 else:
                     lists[keyword].append(word)
             rooms[folder] = Room(folder, set(lists["SOURCES"]), set(lists["USES"]))
+    # A shared library, and no room's way to others.
+    client = {folder for folder in rooms if folder.startswith("runtime/client/")}
+    sources = re.findall(r"\w+\.cpp", (CPP / "icd/CMakeLists.txt").read_text())
+    rooms["icd"] = Room("icd", set(sources), client | {"runtime/base", "runtime/memory", "runtime/protocol"})
     return rooms
 
 

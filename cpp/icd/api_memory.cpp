@@ -2,6 +2,7 @@
 #include <bit>
 
 #include "icd/info.h"
+#include "runtime/client/commands/coherent_host_memory.h"
 #include "runtime/client/objects/memory_object.h"
 #include "runtime/client/objects/svm.h"
 
@@ -46,7 +47,9 @@ cl_mem make_buffer(cl_context context, std::vector<cl_mem_properties> properties
       return make_ref<MemoryObject>(place.memory, place.offset, flags, size, std::move(properties)).detach()->handle();
     }
   }
-  return make_ref<MemoryObject>(Ref<Context>(&in), flags, size, host_ptr, std::move(properties)).detach()->handle();
+  auto made = make_ref<MemoryObject>(Ref<Context>(&in), flags, size, host_ptr, std::move(properties));
+  CoherentHostMemory::attach(*made);
+  return made.detach()->handle();
 }
 
 cl_ulong base_alignment(const Device& device) { return device.number<cl_uint>(CL_DEVICE_MEM_BASE_ADDR_ALIGN, 8) / 8; }

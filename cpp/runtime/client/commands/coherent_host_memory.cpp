@@ -69,12 +69,12 @@ struct CoherentHostMemory::Fetch {
   RangeSet left_out{};  // requires the context's memory_mutex
 };
 
-bool CoherentHostMemory::wanted() {
-  static const bool wanted = settings::is_set_to("REMOTECL_HOST_POINTERS", "coherent");
-  return wanted;
-}
-
-void CoherentHostMemory::add(MemoryObject& buffer) {
+void CoherentHostMemory::attach(MemoryObject& buffer) {
+  static const bool is_wanted = settings::is_set_to("REMOTECL_HOST_POINTERS", "coherent");
+  if (!is_wanted || buffer.host_ptr() == nullptr) return;
+  BufferStorage& storage = buffer.storage();
+  storage.coherent = std::make_shared<CoherentHostMemory>(storage.host(), buffer.size());
+  storage.end_coherence = remove;
   MutexLock lock(live().mutex);
   live().contexts[&buffer.context()].buffers.insert(&buffer);
   ++count_;

@@ -26,12 +26,11 @@ class CoherentHostMemory {
   // Throws std::bad_alloc.
   CoherentHostMemory(std::byte* memory, std::uint64_t size) : memory_(memory), shadow_(memory, size), size_(size) {}
 
-  static bool wanted();
+  // Where the variable wants it: `buffer`, new and with memory of the application's, gets one until its end. Throws
+  // std::bad_alloc. Any thread.
+  static void attach(MemoryObject& buffer);
   // Whether there is any. Any thread.
   static bool any() { return count_.load(std::memory_order_relaxed) != 0; }
-  // `buffer`, which has one, from its first reference on until its end. Any thread.
-  static void add(MemoryObject& buffer);
-  static void remove(MemoryObject& buffer);
 
   // Commands' waits in this context; null without any of its memory.
   static std::shared_ptr<CommandOrder> order(const Context& context) { return any() ? find_order(context) : nullptr; }
@@ -50,6 +49,7 @@ class CoherentHostMemory {
   void unmapped(const Ranges& bytes);
 
  private:
+  static void remove(MemoryObject& buffer);
   [[gnu::cold]] static std::shared_ptr<CommandOrder> find_order(const Context& context);
   struct Write {
     Ref<CommandQueue> queue;

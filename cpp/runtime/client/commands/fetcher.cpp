@@ -1,4 +1,5 @@
 #include "runtime/client/commands/fetcher.h"
+#include "runtime/client/commands/memory_messages.h"
 
 #include <algorithm>
 #include <bit>
@@ -16,13 +17,13 @@ TransferId send_write(CommandQueue& queue, EventId event, const MemoryObject& ob
                       bool late, std::uint64_t record) {
   Session& session = queue.session();
   if (size <= kInlineDataMax && !late) {
-    object.send_write(session, queue.id(), event, {offset, size}, 0, Bytes(memory, size), wait_list, record);
+    send_write(object, session, queue.id(), event, {offset, size}, 0, Bytes(memory, size), wait_list, record);
     return 0;
   }
   session.add_interest();
   const TransferRef transfer = session.begin_send(
       queue.device().index(), memory, size, [&session](cl_int) { session.drop_interest(); }, std::move(keep_alive));
-  object.send_write(session, queue.id(), event, {offset, size}, transfer->id, {}, wait_list, record);
+  send_write(object, session, queue.id(), event, {offset, size}, transfer->id, {}, wait_list, record);
   return transfer->id;
 }
 

@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "runtime/client/commands/fetcher.h"
+#include "runtime/client/commands/memory_messages.h"
 #include "runtime/client/session/operations.h"
 #include "runtime/client/support/fetch_counts.h"
 #include "runtime/protocol/frames.h"
@@ -148,8 +149,8 @@ void Fetcher::relay(MemoryObject& root, const Missing& missing, Location from) {
     read_record->event = fetched->id();
     read->trace = read_record->id;
   }
-  root.send_read(holder, reader.id(), fetched->id(), range, read->id, std::span<const EventId>(written),
-                 Tracer::instance().commit(std::move(read_record)));
+  send_read(root, holder, reader.id(), fetched->id(), range, read->id, std::span<const EventId>(written),
+            Tracer::instance().commit(std::move(read_record)));
   fetched->announce_with_holds_to(session());
   holder.submit_now();
 
@@ -166,8 +167,8 @@ void Fetcher::relay(MemoryObject& root, const Missing& missing, Location from) {
   const TransferRef write = session().begin_send(
       queue_.device().index(), memory.get(), range.size, [&session = session()](cl_int) { session.drop_interest(); },
       memory);
-  root.send_write(session(), queue_.id(), arrival->id(), range, write->id, {}, std::span<const EventId>(after),
-                  Tracer::instance().commit(std::move(record)));
+  send_write(root, session(), queue_.id(), arrival->id(), range, write->id, {}, std::span<const EventId>(after),
+             Tracer::instance().commit(std::move(record)));
   arriving(root, missing,
            {.event = arrival,
             .range = missing.range,

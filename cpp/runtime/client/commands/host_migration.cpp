@@ -1,4 +1,5 @@
 // Migration to the host: later maps, and uploads to other servers, find the bytes in this process.
+#include "runtime/client/commands/memory_messages.h"
 #include "runtime/client/commands/pending_command.h"
 #include "runtime/client/support/host_arrivals.h"
 #include "runtime/protocol/frames.h"
@@ -60,8 +61,8 @@ cl_int enqueue_migrate_to_host(CommandQueue& queue, std::span<MemoryObject* cons
         whole_record->waits_for(read->id());
       }
     }
-    memory->send_read(session, queue.id(), read->id(), range, transfer->id, command.wait_list(),
-                      Tracer::instance().commit(std::move(record)));
+    send_read(*memory, session, queue.id(), read->id(), range, transfer->id, command.wait_list(),
+              Tracer::instance().commit(std::move(record)));
   }
   if (command.error() != CL_SUCCESS) return command.error();
   std::vector<EventId> waits(command.wait_list().size());

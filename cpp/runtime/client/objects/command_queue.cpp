@@ -10,7 +10,7 @@ CommandQueue::CommandQueue(Context& context, Device& device, cl_command_queue_pr
       keep_device_(&device),
       properties_(properties),
       property_list_(std::move(property_list)) {
-  session().register_queue(*this, id_);
+  session().register_queue(id_, *this, *this);
   session().send(CreateQueue{id_, device.index(), properties});
   if (!internal) context.queue_made_on(session().index());
 }

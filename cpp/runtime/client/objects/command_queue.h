@@ -14,7 +14,8 @@ namespace remotecl {
 class Event;
 
 // A command queue: a name for a native queue on the device's server. Any thread.
-class CommandQueue final : public Handle<_cl_command_queue, HandleTag::kQueue, CL_INVALID_COMMAND_QUEUE> {
+class CommandQueue final : public Handle<_cl_command_queue, HandleTag::kQueue, CL_INVALID_COMMAND_QUEUE>,
+                           public QueueSink {
  public:
   // `internal`: the runtime's own, does not keep the context alive.
   CommandQueue(Context& context, Device& device, cl_command_queue_properties properties,
@@ -54,7 +55,7 @@ class CommandQueue final : public Handle<_cl_command_queue, HandleTag::kQueue, C
   }
   void ended_up_to(std::uint64_t sequence);
   // Remembers the first failure for the next blocking call.
-  void command_failed(cl_int status);
+  void command_failed(cl_int status) override;
   // Whether there has ever been one.
   bool has_failed() const { return has_failed_.load(std::memory_order_acquire); }
   cl_int take_failure() { return failure_.exchange(CL_SUCCESS); }

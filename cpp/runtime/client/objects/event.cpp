@@ -25,7 +25,7 @@ Event::Event(CommandQueue& queue, cl_command_type type, bool on_server, bool asi
       sequence_(aside ? 0 : queue.next_sequence()),
       enqueued_ns_(queue.profiling() ? host_time_ns() : 0),
       status_(CL_QUEUED) {
-  if (on_server && !queue.session().register_event(*this)) complete(CL_DEVICE_NOT_AVAILABLE);
+  if (on_server && !queue.session().register_event(id_, *this, *this)) complete(CL_DEVICE_NOT_AVAILABLE);
 }
 
 Event::~Event() {

@@ -15,7 +15,7 @@
 namespace remotecl {
 
 // A command's event, or a user event (no queue). Any thread.
-class Event final : public Handle<_cl_event, HandleTag::kEvent, CL_INVALID_EVENT> {
+class Event final : public Handle<_cl_event, HandleTag::kEvent, CL_INVALID_EVENT>, public EventSink {
  public:
   using Callback = void(CL_CALLBACK*)(cl_event, cl_int, void*);
 
@@ -66,9 +66,9 @@ class Event final : public Handle<_cl_event, HandleTag::kEvent, CL_INVALID_EVENT
   // Calls the function when it has ended, on any thread. False, and nothing is called, if it has already.
   bool at_end(std::function<void()> function);
   // The end. Later calls are ignored. Runs callbacks (on the callback thread), tells other servers.
-  void complete(cl_int status, const std::array<std::uint64_t, 4>* profile = nullptr);
+  void complete(cl_int status, const std::array<std::uint64_t, 4>* profile = nullptr) override;
   // The server is gone: nothing more will be heard of it, neither here nor by other servers.
-  void lose();
+  void lose() override;
   // Holds complete() back until release_hold(), which may say why the event has failed: for commands whose data arrives
   // apart from the server's report.
   void add_hold() { holds_.fetch_add(1); }

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "runtime/base/ref_counted.h"
+#include "runtime/client/support/ids.h"
 
 // What an OpenCL handle points to: an ICD loader reads the dispatch table from its first word, we check the tag.
 namespace remotecl {
@@ -31,13 +32,6 @@ struct HandleBase {
 
 // The ICD sets this before the first handle is made.
 extern const void* g_dispatch_table;
-
-// The next id for an object, event, transfer or token: unique in this process, so that servers can be told of each
-// other's events, and never 0.
-inline std::uint64_t next_id() {
-  static std::atomic<std::uint64_t> last{0};
-  return last.fetch_add(1, std::memory_order_relaxed) + 1;
-}
 
 }  // namespace remotecl
 

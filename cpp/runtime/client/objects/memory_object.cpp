@@ -7,9 +7,7 @@
 #include <new>
 #include <unordered_set>
 
-#include "runtime/client/commands/coherent_host_memory.h"
 #include "runtime/client/objects/opaque_handles.h"
-#include "runtime/client/trace/tracer.h"
 
 namespace remotecl {
 namespace {
@@ -107,10 +105,6 @@ MemoryObject::MemoryObject(Ref<Context> context, cl_mem_flags flags, std::size_t
       storage_(std::make_shared<BufferStorage>(size, host_ptr_)) {
   if ((flags & CL_MEM_COPY_HOST_PTR) != 0) std::memcpy(storage_->host(), host_ptr, size);
   if ((flags & (CL_MEM_COPY_HOST_PTR | CL_MEM_USE_HOST_PTR)) != 0) storage_->residency.write({0, size}, kHost);
-  if (host_ptr_ != nullptr && CoherentHostMemory::wanted()) {
-    storage_->coherent = std::make_unique<CoherentHostMemory>(storage_->host(), size);
-    CoherentHostMemory::add(*this);
-  }
   const std::lock_guard lock(g_live_mutex);
   live_set().insert(this);
 }
@@ -201,7 +195,7 @@ MemoryObject::MemoryObject(Ref<MemoryObject> buffer, cl_mem_flags flags, const I
 MemoryObject::~MemoryObject() {
   link_->store(nullptr, std::memory_order_release);
   if (image_) OpaqueHandles::remove(handle());
-  if (storage_->coherent && &root() == this) CoherentHostMemory::remove(*this);
+  if (storage_->coherent && &root() == this) storage_->end_coherence(*this);
   {
     const std::lock_guard lock(g_live_mutex);
     live_set().erase(this);
@@ -238,27 +232,6 @@ void MemoryObject::create_on(Session& session) {
     session.send(CreateSubBuffer{id_, whole.id(), flags_ & kAccess, storage_offset_, size_});
   } else {
     session.send(CreateBuffer{id_, flags_ & kAccess, size_});
-  }
-}
-
-void MemoryObject::send_read(Session& session, ObjectId queue, EventId event, ByteRange range, TransferId transfer,
-                             Array<EventId> wait_list, std::uint64_t record) const {
-  Tracer& tracer = Tracer::instance();
-  if (image_) {
-    tracer.send(session, record, EnqueueReadImage{queue, event, id_, {}, image_->shape.whole(), transfer, wait_list});
-  } else {
-    tracer.send(session, record, EnqueueRead{queue, event, id_, range.offset, range.size, transfer, wait_list});
-  }
-}
-
-void MemoryObject::send_write(Session& session, ObjectId queue, EventId event, ByteRange range, TransferId transfer,
-                              Bytes data, Array<EventId> wait_list, std::uint64_t record) const {
-  Tracer& tracer = Tracer::instance();
-  if (image_) {
-    tracer.send(session, record,
-                EnqueueWriteImage{queue, event, id_, {}, image_->shape.whole(), transfer, data, wait_list});
-  } else {
-    tracer.send(session, record, EnqueueWrite{queue, event, id_, range.offset, range.size, transfer, data, wait_list});
   }
 }
 

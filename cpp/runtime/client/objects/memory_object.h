@@ -75,8 +75,9 @@ struct BufferStorage {
   std::uint64_t writes = 0;              // how many commands have written so far
   std::vector<Ref<Event>> host_readers;  // transfers that still read the host's copy
   std::vector<LimitedCopy> limited_copies;
-  std::shared_ptr<void> application_memory_owner;  // of what the runtime gave to the application
-  std::unique_ptr<CoherentHostMemory> coherent;    // null: the application maps what it touches
+  std::shared_ptr<void> application_memory_owner;         // of what the runtime gave to the application
+  std::shared_ptr<CoherentHostMemory> coherent;           // null: the application maps what it touches
+  void (*end_coherence)(MemoryObject& buffer) = nullptr;  // called when the buffer ends that has it
 
  private:
   const std::uint64_t size_;
@@ -137,11 +138,6 @@ class MemoryObject final : public Handle<_cl_mem, HandleTag::kMemory, CL_INVALID
 
   // Makes the server of `session` know the object. Requires the context's memory_mutex.
   void create_on(Session& session);
-  // Sends a read or write of these bytes of it; of an image's, they must be all. `record`: as Tracer::send() takes it.
-  void send_read(Session& session, ObjectId queue, EventId event, ByteRange range, TransferId transfer,
-                 Array<EventId> wait_list, std::uint64_t record) const;
-  void send_write(Session& session, ObjectId queue, EventId event, ByteRange range, TransferId transfer, Bytes data,
-                  Array<EventId> wait_list, std::uint64_t record) const;
   void add_destructor(Destructor function, void* user_data);
 
   // cl_pocl_content_size: a buffer whose first 8 bytes say how many of this one's bytes mean anything; null: all do. It

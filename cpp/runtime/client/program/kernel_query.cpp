@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "runtime/client/commands/commands.h"
+#include "runtime/client/program/kernel.h"
 #include "runtime/client/session/ask.h"
 
 namespace remotecl {
@@ -39,36 +39,6 @@ cl_int Kernel::query(Device& device, KernelQuery query, cl_uint name, Bytes inpu
   if (value != nullptr && (answer->size > size || answer->value.size() < answer->size)) return CL_OUT_OF_RESOURCES;
   if (value != nullptr) std::copy_n(answer->value.begin(), answer->size, static_cast<std::byte*>(value));
   if (size_ret != nullptr) *size_ret = answer->size;
-  return CL_SUCCESS;
-}
-
-cl_int suggest_local_size(CommandQueue& queue, Kernel& kernel, const NDRange& range, std::size_t* suggested) {
-  Session& session = queue.session();
-  const auto answer = ask<NativeAnswer>(
-      session,
-      [&](Token token) {
-        const std::lock_guard memory_lock(queue.context().memory_mutex());
-        const std::lock_guard lock(kernel.mutex());
-        kernel.program().create_on(session);
-        kernel.create_on(session);
-        std::vector<std::uint64_t>& sent = kernel.sent_versions(queue.device());
-        std::vector<KernelArgument> changed;
-        for (std::uint32_t i = 0; i < sent.size(); ++i) {
-          const Kernel::Argument& argument = kernel.arguments()[i];
-          if (argument.memory) argument.memory->create_on(session);
-          if (argument.version <= std::exchange(sent[i], argument.version)) continue;
-          changed.push_back(encode_argument(i, argument));
-        }
-        session.send(SuggestLocalSize{queue.id(), kernel.id(), token, range.dimensions, range.offset, range.global,
-                                      std::span<const KernelArgument>(changed)});
-      },
-      take_answer);
-  if (!answer) return CL_DEVICE_NOT_AVAILABLE;
-  if (answer->error != CL_SUCCESS) return answer->error;
-  Extent sizes{};
-  if (answer->value.size() != sizeof sizes) return CL_OUT_OF_RESOURCES;
-  std::memcpy(sizes.data(), answer->value.data(), sizeof sizes);
-  for (cl_uint i = 0; i < range.dimensions; ++i) suggested[i] = sizes[i];
   return CL_SUCCESS;
 }
 

@@ -1,7 +1,7 @@
 #include "runtime/client/session/operations.h"
 
-#include "runtime/client/objects/device.h"
 #include "runtime/client/session/session.h"
+#include "runtime/client/support/ids.h"
 
 namespace remotecl {
 

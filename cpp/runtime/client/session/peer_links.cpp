@@ -2,8 +2,8 @@
 
 #include "runtime/base/printable.h"
 #include "runtime/base/settings.h"
-#include "runtime/client/objects/handle.h"
 #include "runtime/client/session/session.h"
+#include "runtime/client/support/ids.h"
 #include "runtime/client/support/notice.h"
 #include "runtime/crypto/secret.h"
 

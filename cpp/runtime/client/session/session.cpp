@@ -7,11 +7,11 @@
 #include <cerrno>
 #include <chrono>
 
-#include "runtime/client/objects/event.h"
 #include "runtime/client/session/peer_links.h"
+#include "runtime/client/session/trace_sink.h"
 #include "runtime/client/support/fork.h"
+#include "runtime/client/support/ids.h"
 #include "runtime/client/support/notice.h"
-#include "runtime/client/trace/tracer.h"
 #include "runtime/handshake/dialer.h"
 #include "runtime/handshake/handshake.h"
 #include "runtime/handshake/stripes.h"
@@ -203,7 +203,9 @@ void Session::end_transfer(const TransferRef& transfer, cl_int status) {
   }
   if (transfer->is_expected) transfer->channel->stop_expecting();
   const bool ok = status == CL_COMPLETE;
-  if (transfer->trace != 0 && ok) Tracer::instance().arrived(transfer->trace);
+  if (TraceSink* const trace = TraceSink::current(); transfer->trace != 0 && ok && trace != nullptr) {
+    trace->arrived(transfer->trace);
+  }
   if (transfer->finished) std::exchange(transfer->finished, nullptr)(status);
   transfer->keep_alive.reset();
   transfer->failure = status;
@@ -215,40 +217,35 @@ void Session::fail_transfer(TransferId id, cl_int status) {
   if (transfer && !transfer->is_pushed) end_transfer(transfer, status);
 }
 
-bool Session::register_event(Event& event) {
+bool Session::register_event(EventId id, const RefCounted& owner, EventSink& event) {
   const std::lock_guard lock(tables_mutex_);
-  events_.emplace(event.id(), &event);
+  events_.add(id, owner, event);
   return !lost();
 }
 
 void Session::unregister_event(EventId id) {
   const std::lock_guard lock(tables_mutex_);
-  events_.erase(id);
+  events_.remove(id);
 }
 
-void Session::register_queue(CommandQueue& queue, ObjectId id) {
+void Session::register_queue(ObjectId id, const RefCounted& owner, QueueSink& queue) {
   const std::lock_guard lock(tables_mutex_);
-  queues_.emplace(id, &queue);
+  queues_.add(id, owner, queue);
 }
 
 void Session::unregister_queue(ObjectId id) {
   const std::lock_guard lock(tables_mutex_);
-  queues_.erase(id);
+  queues_.remove(id);
 }
 
-Ref<Event> Session::find_event(EventId id) {
+SinkTable<EventSink>::Found Session::find_event(EventId id) {
   const std::lock_guard lock(tables_mutex_);
-  const auto at = events_.find(id);
-  // The last reference may be going away right now, in a thread that waits for this lock to unregister the event.
-  if (at == events_.end() || !at->second->try_retain()) return nullptr;
-  return Ref<Event>::adopt(at->second);
+  return events_.find(id);
 }
 
-Ref<CommandQueue> Session::find_queue(ObjectId id) {
+SinkTable<QueueSink>::Found Session::find_queue(ObjectId id) {
   const std::lock_guard lock(tables_mutex_);
-  const auto at = queues_.find(id);
-  if (at == queues_.end() || !at->second->try_retain()) return nullptr;
-  return Ref<CommandQueue>::adopt(at->second);
+  return queues_.find(id);
 }
 
 Token Session::expect_reply(Reply reply) {
@@ -288,23 +285,21 @@ void Session::lose(const std::string& reason) {
   control_->shutdown();
   for (const auto& channel : channels_) channel->shutdown();
   std::vector<TransferRef> transfers;
-  std::vector<Ref<Event>> events;
+  std::vector<SinkTable<EventSink>::Found> events;
   std::vector<Reply> replies;
   {
     const std::lock_guard lock(tables_mutex_);
     lost_.store(true, std::memory_order_release);
     for (auto& [id, transfer] : transfers_) transfers.push_back(transfer);
-    for (auto& [id, event] : events_) {
-      if (event->try_retain()) events.push_back(Ref<Event>::adopt(event));
-    }
+    events = events_.all();
     for (auto& [token, reply] : replies_) replies.push_back(std::move(reply));
     replies_.clear();
   }
   for (const TransferRef& transfer : transfers) end_transfer(transfer, CL_DEVICE_NOT_AVAILABLE);
-  for (const Ref<Event>& event : events) event->lose();
+  for (const auto& event : events) event->lose();
   for (const Reply& reply : replies) reply(0, nullptr);
   PeerLinks::instance().lost(*this);
-  Tracer::instance().lost();
+  if (TraceSink* const trace = TraceSink::current()) trace->lost();
   const std::lock_guard lock(inbox_mutex_);
   inbox_changed_.notify_all();
 }

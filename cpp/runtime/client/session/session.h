@@ -17,6 +17,7 @@
 #include "runtime/client/session/control_writer.h"
 #include "runtime/client/session/device_indices.h"
 #include "runtime/client/session/operations.h"
+#include "runtime/client/session/report_sinks.h"
 #include "runtime/client/session/transfer.h"
 #include "runtime/client/support/fork.h"
 #include "runtime/client/support/kernel_text.h"
@@ -31,9 +32,6 @@
 #include "runtime/transport/connection.h"
 
 namespace remotecl {
-
-class CommandQueue;
-class Event;
 
 // The client's end of one server: a control connection for messages, channels for bulk data.
 //
@@ -137,9 +135,9 @@ class Session {
 
   // Events that EventDone and CommandFailed may name. The table does not own them. False when the session is lost:
   // nobody will end the event.
-  bool register_event(Event& event);
+  bool register_event(EventId id, const RefCounted& owner, EventSink& event);
   void unregister_event(EventId id);
-  void register_queue(CommandQueue& queue, ObjectId id);
+  void register_queue(ObjectId id, const RefCounted& owner, QueueSink& queue);
   void unregister_queue(ObjectId id);
 
   // A reply is delivered once to the function registered for its token, on the reading thread; on loss with nullptr.
@@ -193,8 +191,8 @@ class Session {
   TransferRef find_transfer(TransferId id);
   // Null for one of the other direction too: the server must not read what it may write, or the reverse.
   TransferRef find_transfer(TransferId id, bool sends);
-  Ref<Event> find_event(EventId id);
-  Ref<CommandQueue> find_queue(ObjectId id);
+  SinkTable<EventSink>::Found find_event(EventId id);
+  SinkTable<QueueSink>::Found find_queue(ObjectId id);
   void lose(const std::string& reason);
 
   const Address address_;
@@ -241,8 +239,8 @@ class Session {
 
   mutable std::mutex tables_mutex_;
   std::unordered_map<TransferId, TransferRef> transfers_;
-  std::unordered_map<EventId, Event*> events_;
-  std::unordered_map<ObjectId, CommandQueue*> queues_;
+  SinkTable<EventSink> events_;
+  SinkTable<QueueSink> queues_;
   std::unordered_map<Token, Reply> replies_;
 
   std::thread background_thread_;

@@ -9,10 +9,9 @@
 #include <limits>
 
 #include "runtime/base/printable.h"
-#include "runtime/client/objects/event.h"
 #include "runtime/client/session/peer_links.h"
 #include "runtime/client/session/session.h"
-#include "runtime/client/trace/tracer.h"
+#include "runtime/client/session/trace_sink.h"
 #include "runtime/transport/threads/busy_poll.h"
 
 namespace remotecl {
@@ -232,7 +231,9 @@ void Session::handle(std::uint16_t code, Bytes payload) {
     case Code::kCommandFailed:
       return with(CommandFailed{}, [&](const CommandFailed& report) { handle_command_failed(report); });
     case Code::kCommandTraced:
-      return with(CommandTraced{}, [&](const CommandTraced& report) { Tracer::instance().report(*this, report); });
+      return with(CommandTraced{}, [&](const CommandTraced& report) {
+        if (TraceSink* const trace = TraceSink::current()) trace->report(*this, report);
+      });
     case Code::kReadData:
       return with(ReadData{}, [&](const ReadData& report) { handle_read_data(report); });
     case Code::kTransferSize:
@@ -263,15 +264,15 @@ void Session::handle(std::uint16_t code, Bytes payload) {
 }
 
 void Session::handle_event_done(const EventDone& report) {
-  if (const Ref<Event> event = find_event(report.event)) {
+  if (const auto event = find_event(report.event)) {
     event->complete(report.status, report.has_profile != 0 ? &report.profile : nullptr);
   }
 }
 
 void Session::handle_command_failed(const CommandFailed& report) {
-  if (const Ref<Event> event = find_event(report.event)) {
-    event->complete(report.status);
-  } else if (const Ref<CommandQueue> queue = find_queue(report.queue)) {
+  if (const auto event = find_event(report.event)) {
+    event->complete(report.status, nullptr);
+  } else if (const auto queue = find_queue(report.queue)) {
     queue->command_failed(report.status);  // nobody has an event that would tell
   }
   if (report.transfer != 0) fail_transfer(report.transfer, report.status < 0 ? report.status : CL_OUT_OF_RESOURCES);

@@ -23,6 +23,7 @@ Tracer& Tracer::instance() {
 }
 
 bool Tracer::start(std::uint64_t records_max) {
+  TraceSink::set(*this);
   {
     const std::lock_guard lock(mutex_);
     if (state_ != State::kIdle) return false;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/client/session/session.h"
+#include "runtime/client/session/trace_sink.h"
 #include "runtime/client/trace/trace.h"
 
 namespace remotecl {
@@ -21,7 +22,7 @@ class CommandQueue;
 //
 // A record is made by whoever enqueues, and committed when the command is sent, with a flag that asks the server for
 // its times. Servers answer in their own time; the end of the trace waits for that, and only then looks at the answers.
-class Tracer {
+class Tracer final : public TraceSink {
  public:
   static Tracer& instance();
 
@@ -51,9 +52,9 @@ class Tracer {
   }
 
   // What sessions hear and find.
-  void report(Session& session, const CommandTraced& report);
-  void arrived(std::uint64_t record);
-  void lost();
+  void report(Session& session, const CommandTraced& report) override;
+  void arrived(std::uint64_t record) override;
+  void lost() override;
 
  private:
   enum class State { kIdle, kStarting, kRunning, kStopping };

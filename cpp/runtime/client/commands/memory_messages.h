@@ -1,0 +1,15 @@
+#pragma once
+
+#include "runtime/client/objects/memory_object.h"
+#include "runtime/protocol/messages.h"
+
+namespace remotecl {
+
+// Send a read or write of these bytes of a memory object; of an image's, they must be all. `record`: as Tracer::send()
+// takes it.
+void send_read(const MemoryObject& object, Session& session, ObjectId queue, EventId event, ByteRange range,
+               TransferId transfer, Array<EventId> wait_list, std::uint64_t record);
+void send_write(const MemoryObject& object, Session& session, ObjectId queue, EventId event, ByteRange range,
+                TransferId transfer, Bytes data, Array<EventId> wait_list, std::uint64_t record);
+
+}  // namespace remotecl

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "runtime/protocol/messages.h"
+
+namespace remotecl {
+
+class Session;
+
+// What hears of traced commands. Any thread.
+class TraceSink {
+ public:
+  virtual void report(Session& session, const CommandTraced& report) = 0;
+  // The bytes of the transfer that this record is about are here.
+  virtual void arrived(std::uint64_t record) = 0;
+  // A session is lost.
+  virtual void lost() = 0;
+
+  // Null until something is traced; set once.
+  static TraceSink* current() { return current_.load(std::memory_order_acquire); }
+  static void set(TraceSink& sink) { current_.store(&sink, std::memory_order_release); }
+
+ protected:
+  ~TraceSink() = default;
+
+ private:
+  inline static std::atomic<TraceSink*> current_{nullptr};
+};
+
+}  // namespace remotecl
