@@ -275,6 +275,7 @@ CL_API_ENTRY cl_int CL_API_CALL clGetDeviceInfo(cl_device_id device, cl_device_i
     if (answer_unsupported(of, name, sink)) return;
     const auto* native = of.info(name);
     require(native != nullptr, CL_INVALID_VALUE);
+    if (name == CL_DEVICE_NAME) Platform::instance().mark_used();
     sink.bytes(native->data(), native->size());
   });
 }

@@ -170,6 +170,11 @@ def test_a_program_that_computes_elsewhere_is_told_so(run_program, addresses):
     assert run_program("import remotecl\n" + COMPUTE, REMOTECL_SERVERS=addresses).stderr == ""
 
 
+def test_a_program_that_lists_devices_is_told_nothing(run_program, addresses):
+    program = "import pyopencl; print([d.name for p in pyopencl.get_platforms() for d in p.get_devices()])"
+    assert run_program(program, REMOTECL_SERVERS=addresses).stderr == ""
+
+
 def test_the_commands_do_not_end_for_want_of_servers(run_remotecl):
     result = run_remotecl("info", REMOTECL_SERVERS=NOBODY, REMOTECL_REQUIRED="1")
     assert "PyOpenCL" in result.stdout

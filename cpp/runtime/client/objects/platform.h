@@ -35,7 +35,7 @@ class Platform final : public Handle<_cl_platform_id, HandleTag::kPlatform, CL_I
   bool disconnect(const Address& address);
   // Whether any server has been configured or connected: without one, no platform is reported.
   bool configured();
-  // A loader has got the platform; the program has made a context.
+  // A loader has got the platform; the program has made a context, or knows of the devices by name.
   void mark_listed() { is_listed_ = true; }
   void mark_used() { is_used_ = true; }
 

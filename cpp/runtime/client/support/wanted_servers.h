@@ -17,7 +17,7 @@ void judge(const std::vector<std::string>& errors, bool can_use_any);
 // A loader lists platforms, and nobody has named a server. Ends the process where one is required.
 void judge_unnamed();
 
-// At the end of a program that had them and made no context on them.
+// At the end of a program that had them, made no context on them and did not so much as ask for a device's name.
 void tell_unused();
 
 }  // namespace remotecl::wanted_servers
