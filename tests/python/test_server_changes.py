@@ -153,3 +153,42 @@ def test_wrong_numbers_are_refused(cluster):
         cluster.scale(0)
     with pytest.raises(ValueError, match="name at least one server"):
         remotecl.drain()
+
+
+def test_lost_servers_keep_no_descriptors_and_no_threads(run_program):
+    result = run_program(f"""
+import os
+import time
+{PRELUDE}
+def count(kind):
+    return len(os.listdir(f"/proc/self/{{kind}}"))
+
+
+server = remotecl.Server("127.0.0.1:0")
+address, kept, limits = server.address, [], {{}}
+for i in range(10):
+    connection = remotecl.connect(address)
+    device = connection.devices[0]
+    assert computes([device])
+    context = cl.Context([device])
+    kept.append((context, cl.CommandQueue(context), cl.Buffer(context, 0, 4096)))
+    if i == 1:
+        limits = {{kind: count(kind) + 5 for kind in ("fd", "task")}}
+    server.stop()
+    server = remotecl.Server(address)
+    end = time.monotonic() + 30
+    while device.available and time.monotonic() < end:
+        time.sleep(0.01)
+    for kind, limit in limits.items():
+        while count(kind) > limit and time.monotonic() < end:
+            time.sleep(0.01)
+        assert count(kind) <= limit, (i, kind, limit, os.listdir("/proc/self/fd"))
+for context, queue, buffer in kept:
+    try:
+        cl.enqueue_fill_buffer(queue, buffer, b"1", 0, 64)
+        raise SystemExit("a lost server has computed")
+    except cl.Error as error:
+        assert "DEVICE_NOT_AVAILABLE" in str(error)
+server.stop()
+""")
+    assert result.stdout == result.stderr == ""

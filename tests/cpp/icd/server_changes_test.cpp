@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 
 #include "icd/fixture.h"
@@ -39,6 +40,15 @@ class ServerChangesTest : public ::testing::Test {
   }
   static bool is_available(cl_device_id device) {
     return value<cl_bool>(clGetDeviceInfo, device, CL_DEVICE_AVAILABLE) != CL_FALSE;
+  }
+  // Of this process: "fd" or "task".
+  static std::ptrdiff_t count_of(const char* kind) {
+    return std::distance(std::filesystem::directory_iterator(std::string("/proc/self/") + kind), {});
+  }
+  // Sessions that are lost let go of what they hold a moment later.
+  static std::ptrdiff_t count_at_most(const char* kind, std::ptrdiff_t wanted) {
+    for (int i = 0; count_of(kind) > wanted && i < 1000; ++i) ::usleep(10'000);
+    return count_of(kind);
   }
   static cl_device_id lasting() { return Environment::get().devices()[0]; }
 
@@ -151,6 +161,51 @@ TEST_F(ServerChangesTest, TheyComeAndGoForDays) {
   }
   for (std::size_t i = 0; i < buffers.size(); ++i) {
     EXPECT_EQ(read<int>(make_queue(contexts[i], lasting()), buffers[i], 16), std::vector<int>(16, static_cast<int>(i)));
+  }
+}
+
+// However they are lost, and though objects of theirs live on.
+TEST_F(ServerChangesTest, LostOnesKeepNeitherDescriptorsNorThreads) {
+  struct Remains {
+    cl_device_id device;
+    Owned<cl_context> context;
+    Owned<cl_command_queue> queue;
+    Owned<cl_mem> buffer;
+    Owned<cl_event> event;
+  };
+  // Some are the process's own, made when they are first needed.
+  compute_on_both(lasting(), lasting());
+  const std::ptrdiff_t descriptors = count_of("fd") + 4, threads = count_of("task") + 4;
+  std::vector<Remains> lost;
+  for (int i = 0; i < 12; ++i) {
+    Daemon daemon;
+    ASSERT_EQ(connect(daemon.address()), "") << i;
+    const cl_device_id device = devices_of(daemon.address()).at(0);
+    compute_on_both(lasting(), device);
+    Remains& left = lost.emplace_back(device, make_context({device, lasting()}));
+    left.queue = make_queue(left.context, device);
+    left.buffer = make_buffer(left.context, std::vector<int>(kCount, i));
+    EXPECT_EQ(read<int>(left.queue, left.buffer, kCount), std::vector<int>(kCount, i));
+    check(clEnqueueMarkerWithWaitList(left.queue, 0, nullptr, left.event.out()));
+    if (i % 2 == 0) {
+      ASSERT_EQ(disconnect(daemon.address()), "") << i;
+    } else {
+      daemon.kill();
+    }
+    for (int tries = 0; is_available(device) && tries < 1000; ++tries) ::usleep(10'000);
+    ASSERT_FALSE(is_available(device));
+  }
+  EXPECT_LE(count_at_most("fd", descriptors), descriptors);
+  EXPECT_LE(count_at_most("task", threads), threads);
+  const int value = 0;
+  for (Remains& left : lost) {
+    EXPECT_EQ(clFinish(left.queue), CL_DEVICE_NOT_AVAILABLE);
+    EXPECT_EQ(clEnqueueFillBuffer(left.queue, left.buffer, &value, sizeof value, 0, sizeof value, 0, nullptr, nullptr),
+              CL_DEVICE_NOT_AVAILABLE);
+    cl_int status = CL_QUEUED;
+    check(clGetEventInfo(left.event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr));
+    EXPECT_LE(status, CL_COMPLETE);
+    compute_on_both(lasting(), lasting());
   }
 }
 

@@ -150,6 +150,7 @@ void Platform::leave_all() {
 
 void Platform::add(const ServerName& name, std::unique_ptr<Session> session) {
   [[maybe_unused]] static const int registered = std::atexit(leave_all);
+  for (const auto& other : sessions_) other->reap();
   remove(name.address);
   Decoder decoder(session->device_list());
   DeviceList list{};

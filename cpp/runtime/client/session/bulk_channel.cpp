@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <system_error>
+#include <utility>
 
 #include "runtime/client/session/session.h"
+#include "runtime/client/support/fork.h"
 
 namespace remotecl {
 
@@ -16,6 +18,18 @@ void BulkChannel::shutdown() {
   }
   const MutexLock lock(reader_mutex_);
   reader_changed_.notify_all();
+}
+
+void BulkChannel::release() {
+  end_threads();
+  for (const int descriptor : std::exchange(given_up_in_forks_, {})) forget_in_child(descriptor);
+  std::shared_ptr<Connection> gone;
+  std::deque<Lent> lent;
+  const MutexLock write_lock(write_mutex_);
+  const MutexLock lock(lent_mutex_);
+  gone.swap(connection_);
+  lent.swap(lent_);
+  stream_ = nullptr;
 }
 
 bool BulkChannel::take_push_room(std::uint64_t size) {
@@ -34,7 +48,7 @@ bool BulkChannel::pushes_taken(std::uint64_t bytes) {
 // What is pushed is copied, so that the caller can go on without the server. Anything else stays the session's until
 // the server has received it.
 bool BulkChannel::send(const TransferRef& transfer) {
-  const bool lends = connection_->keeps_lent() && !transfer->is_pushed;
+  const bool lends = lends_ && !transfer->is_pushed;
   const std::int32_t status = transfer->is_pushed ? kPushedChunk : 0;
   bool ok = true;
   while (ok && transfer->moved < transfer->size) {
@@ -43,7 +57,7 @@ bool BulkChannel::send(const TransferRef& transfer) {
     const auto header = encode_frame<BulkHeader, kBulkHeaderSize>(BulkHeader{transfer->id, size, status});
     const Bytes bytes(transfer->memory + transfer->moved, size);
     const MutexLock lock(write_mutex_);
-    ok = lends ? connection_->write_lent(header, bytes) : connection_->write(header, bytes);
+    ok = connection_ != nullptr && (lends ? connection_->write_lent(header, bytes) : connection_->write(header, bytes));
     transfer->advance(size);
     if (!lends || !ok || left != size) continue;
     const MutexLock lent_lock(lent_mutex_);
@@ -62,7 +76,7 @@ void BulkChannel::end_received() {
   std::vector<TransferRef> received;
   {
     const MutexLock lock(lent_mutex_);
-    while (!lent_.empty() && lent_.front().end <= stream_->acknowledged_bytes()) {
+    while (stream_ != nullptr && !lent_.empty() && lent_.front().end <= stream_->acknowledged_bytes()) {
       received.push_back(std::move(lent_.front().transfer));
       lent_.pop_front();
     }
@@ -84,7 +98,7 @@ void BulkChannel::post(TransferRef transfer) {
   const BulkHeader failure{transfer->id, 0, CL_OUT_OF_HOST_MEMORY};
   {
     const MutexLock lock(write_mutex_);
-    connection_->write(Bytes(encode_frame<BulkHeader, kBulkHeaderSize>(failure)));
+    if (connection_ != nullptr) connection_->write(Bytes(encode_frame<BulkHeader, kBulkHeaderSize>(failure)));
   }
   session_.end_transfer(transfer, CL_OUT_OF_HOST_MEMORY);
 }

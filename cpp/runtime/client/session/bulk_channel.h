@@ -56,6 +56,8 @@ class BulkChannel {
   std::uint64_t received() const { return received_.load(std::memory_order_relaxed); }  // as well
   // The session is lost: nothing moves any more.
   void shutdown() EXCLUDES(sender_mutex_, reader_mutex_);
+  // After that, when the session's reader has left for good: ends the threads and lets go of the connection.
+  void release() EXCLUDES(sender_mutex_, reader_mutex_, write_mutex_, lent_mutex_);
 
   // Room for a pushed write of this size. False when the server would have to keep too much.
   bool take_push_room(std::uint64_t size);
@@ -94,6 +96,7 @@ class BulkChannel {
     TransferRef transfer;
   };
 
+  void end_threads() EXCLUDES(sender_mutex_, reader_mutex_);
   void give_up_in_forks(int descriptor);
   ResumableConnection::Hooks hooks_of(Reconnector& reconnector);
   void make_resumable(const Joining& joining);
@@ -115,8 +118,10 @@ class BulkChannel {
 
   Session& session_;
   const unsigned number_;
+  // Null when it was released: changed with write_mutex_ and lent_mutex_.
   std::shared_ptr<Connection> connection_;
   ResumableConnection* stream_ = nullptr;  // the same, or its doorbell
+  bool lends_ = false;                     // it keeps what is lent
   unsigned streams_ = 1;
   std::vector<int> given_up_in_forks_;
   std::atomic<std::uint64_t> sent_{0}, received_{0};

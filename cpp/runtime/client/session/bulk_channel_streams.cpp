@@ -13,6 +13,11 @@
 namespace remotecl {
 
 BulkChannel::~BulkChannel() {
+  end_threads();
+  for (const int descriptor : given_up_in_forks_) forget_in_child(descriptor);
+}
+
+void BulkChannel::end_threads() {
   ended_ = true;
   std::thread sender, reader;
   {
@@ -27,7 +32,6 @@ BulkChannel::~BulkChannel() {
   }
   if (sender.joinable()) sender.join();
   if (reader.joinable()) reader.join();
-  for (const int descriptor : given_up_in_forks_) forget_in_child(descriptor);
 }
 
 void BulkChannel::give_up_in_forks(int descriptor) {
@@ -88,6 +92,7 @@ void BulkChannel::make_resumable(const Joining& joining) {
   auto made = std::make_shared<ResumableConnection>(std::move(connection_), joining.window, std::move(hooks));
   stream_ = made.get();
   connection_ = std::move(made);
+  lends_ = true;
   joining.reconnector->add(*stream_, Role::kBulk, number_, stripes_features(joining.streams));
 }
 

@@ -10,6 +10,7 @@ std::int64_t ns_of(std::chrono::microseconds time) { return std::chrono::nanosec
 }  // namespace
 
 void ControlWriter::note_filled(bool is_filled) {
+  if (connection_ == nullptr) is_filled = false;
   if (is_filled_.exchange(is_filled) == is_filled) return;
   is_filled ? Submitter::instance().writer_filled() : Submitter::instance().writer_emptied();
 }
@@ -87,6 +88,21 @@ void ControlWriter::await_room() {
   while (is_writing_ && gathered_.size() >= kGatheredMax) written_.wait(mutex_);
 }
 
+void ControlWriter::close() {
+  std::shared_ptr<Connection> gone;
+  const MutexLock lock(mutex_);
+  while (is_writing_) written_.wait(mutex_);
+  gone.swap(connection_);
+  drop_gathered();
+}
+
+void ControlWriter::drop_gathered() {
+  take_gathered();
+  leaving_.clear();
+  leaving_.shrink(0);
+  note_filled(false);
+}
+
 void ControlWriter::take_gathered() {
   leaving_.clear();
   leaving_.shrink(kBufferKeptMax);
@@ -104,6 +120,10 @@ void ControlWriter::write(How how) {
   // A thread that does not block may leave before everything is sent, and soon will have.
   while (is_writing_ && how == How::kBlocking && writes_ == How::kNow) written_.wait(mutex_);
   if (is_writing_) return mutex_.unlock();
+  if (connection_ == nullptr) {
+    drop_gathered();
+    return mutex_.unlock();
+  }
   is_writing_ = true;
   writes_ = how;
   for (int round = 0; round < kRoundsMax && !is_blocked && is_wanted_; ++round) {

@@ -75,6 +75,8 @@ class ControlWriter {
   // The application flushes or waits: sends all that has been appended, blocking as needed, or leaves that to a thread
   // that is writing.
   void flush() EXCLUDES(mutex_);
+  // The connection has ended: lets go of it when nobody writes any more. What comes later is dropped.
+  void close() EXCLUDES(mutex_);
 
   std::uint64_t messages() const EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);
@@ -113,12 +115,13 @@ class ControlWriter {
   void write(How how) EXCLUDES(mutex_);
   bool write_some(How how) EXCLUDES(mutex_);
   void take_gathered() REQUIRES(mutex_);
+  void drop_gathered() REQUIRES(mutex_);
   void note_filled(bool is_filled) REQUIRES(mutex_);
   void await_room() EXCLUDES(mutex_);
   void note_wait() REQUIRES(mutex_);
   static void wake_submitter(std::chrono::microseconds delay);
 
-  const std::shared_ptr<Connection> connection_;
+  std::shared_ptr<Connection> connection_;  // of the thread that writes; null: closed
 
   mutable Mutex mutex_;
   ConditionVariable written_;

@@ -38,18 +38,9 @@ Session::Session(const ServerName& server, std::uint32_t index)
 
 Session::~Session() {
   Operations::instance().remove(*this);
-  Submitter::instance().remove(*writer_);
-  {
-    const std::lock_guard lock(inbox_mutex_);
-    stopping_ = true;
-  }
+  stopping_ = true;
   lose("the session was closed");
-  if (reconnector_) reconnector_->stop();
-  background_wanted_.notify_all();
   background_thread_.join();
-  channels_.clear();
-  for (const int descriptor : given_up_in_forks_) forget_in_child(descriptor);
-  ::close(wake_);
 }
 
 void Session::receive_device_list() {
@@ -83,6 +74,12 @@ std::string Session::lost_reason() const {
 }
 
 Traffic Session::traffic() const {
+  const std::lock_guard lock(lost_mutex_);
+  if (is_released_) return last_traffic_;
+  return traffic_so_far();
+}
+
+Traffic Session::traffic_so_far() const {
   Traffic traffic{control_->bytes_sent(), writer_->messages(), control_->bytes_received(), messages_received_.load()};
   for (const auto& channel : channels_) {
     const Connection& bulk = channel->connection();
@@ -278,18 +275,19 @@ void Session::lose(const std::string& reason) {
     const std::lock_guard lock(lost_mutex_);
     if (lost()) return;
     lost_reason_ = reason;
+    control_->shutdown();
+    for (const auto& channel : channels_) channel->shutdown();
+    const std::lock_guard tables_lock(tables_mutex_);
+    lost_.store(true, std::memory_order_release);
   }
   if (!stopping_ && !shutdown_expected_) {
     notice("lost " + address_.text() + ": " + reason + "; its devices are not available any more");
   }
-  control_->shutdown();
-  for (const auto& channel : channels_) channel->shutdown();
   std::vector<TransferRef> transfers;
   std::vector<SinkTable<EventSink>::Found> events;
   std::vector<Reply> replies;
   {
     const std::lock_guard lock(tables_mutex_);
-    lost_.store(true, std::memory_order_release);
     for (auto& [id, transfer] : transfers_) transfers.push_back(transfer);
     events = events_.all();
     for (auto& [token, reply] : replies_) replies.push_back(std::move(reply));
@@ -302,6 +300,32 @@ void Session::lose(const std::string& reason) {
   if (TraceSink* const trace = TraceSink::current()) trace->lost();
   const std::lock_guard lock(inbox_mutex_);
   inbox_changed_.notify_all();
+  background_wanted_.notify_all();
+}
+
+// The background thread's last act. Nobody reads any more; who still writes is waited for.
+void Session::release() {
+  {
+    const std::lock_guard lock(lost_mutex_);
+    last_traffic_ = traffic_so_far();
+    is_released_ = true;
+  }
+  Submitter::instance().remove(*writer_);
+  writer_->close();
+  if (reconnector_) reconnector_->stop();
+  for (const auto& channel : channels_) channel->release();
+  for (const int descriptor : given_up_in_forks_) forget_in_child(descriptor);
+  // The stream itself stays for threads that are just asking it whether there is room.
+  streams_.control() != nullptr ? streams_.control()->release() : control_.reset();
+  {
+    const MutexLock lock(wake_mutex_);
+    ::close(std::exchange(wake_, -1));
+  }
+  is_over_ = true;
+}
+
+void Session::reap() {
+  if (is_over_ && background_thread_.joinable()) background_thread_.join();
 }
 
 }  // namespace remotecl

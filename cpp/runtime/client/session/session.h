@@ -38,7 +38,7 @@ namespace remotecl {
 // Who reads: whoever waits. wait() makes the calling thread the reader, so that a blocking call costs no hand-off; a
 // background thread reads when nobody waits and something may arrive. Who writes: whoever enqueues, through a
 // ControlWriter. Any thread may call anything. Lives as long as the process: lost sessions stay, so that their objects
-// can answer.
+// can answer, but for what they would hold of the system: connections, descriptors and threads.
 class Session {
  public:
   // Connects and receives the devices. Throws ConnectionError.
@@ -59,6 +59,8 @@ class Session {
 
   // In a forked child, too: a lock that another thread had at the fork is never given back there.
   bool lost() const { return lost_.load(std::memory_order_acquire) || in_forked_child(); }
+  // Takes back what a lost session's last thread leaves behind. One thread at a time.
+  void reap();
   std::string lost_reason() const;
   // This process is about to stop the server itself: losing it is no news then, and final.
   void expect_shutdown();
@@ -160,12 +162,14 @@ class Session {
   void receive_device_list();
   void introduce();
   void background();
+  void release();
+  Traffic traffic_so_far() const;
   enum class Pump { kTake, kSleep, kBusy };
   // Reads and handles what is there. Waits for it, for stop_polling() or for the deadline first: not, asleep, or
   // looking for a while.
   void pump(Pump how, const OptionalDeadline& deadline = {});
   void lose_bulk(const BulkChannel& channel);
-  void stop_polling();
+  void stop_polling() EXCLUDES(wake_mutex_);
   bool is_reading() const;  // this thread
   bool read_control();
   // What a channel's own thread does.
@@ -219,6 +223,8 @@ class Session {
   std::atomic<bool> shutdown_expected_{false};
   mutable std::mutex lost_mutex_;
   std::string lost_reason_;
+  bool is_released_ = false;  // with lost_mutex_: the connections are not to be used any more
+  Traffic last_traffic_;      // then
 
   // The reader's role: one thread at a time, handed over under inbox_mutex_.
   std::mutex inbox_mutex_;
@@ -231,7 +237,8 @@ class Session {
   int waiters_ = 0;
   std::uint64_t waits_ = 0;  // how often a thread has waited: tells the background thread that it is not needed yet
   std::atomic<int> interest_{0};
-  int wake_ = -1;  // eventfd that takes the thread that reads out of poll
+  Mutex wake_mutex_;
+  int wake_ = -1;  // eventfd that takes the thread that reads out of poll; -1: nobody will read any more
 
   // Touched only by the reader.
   MessageBuffer inbox_;
@@ -244,6 +251,7 @@ class Session {
   std::unordered_map<Token, Reply> replies_;
 
   std::thread background_thread_;
+  std::atomic<bool> is_over_{false};  // all but its end
 };
 
 }  // namespace remotecl

@@ -79,6 +79,7 @@ void Session::wake() {
 
 void Session::stop_polling() {
   const std::uint64_t one = 1;
+  const MutexLock lock(wake_mutex_);
   [[maybe_unused]] const auto written = ::write(wake_, &one, sizeof one);
 }
 
@@ -105,7 +106,7 @@ void Session::drop_interest() { interest_.fetch_sub(1); }
 
 void Session::background() {
   std::unique_lock lock(inbox_mutex_);
-  while (!stopping_ && !lost()) {
+  while (!lost()) {
     if (waiters_ > 0 || reading_) {
       const std::uint64_t seen = waits_;
       background_wanted_.wait_for(lock, kBackgroundPause);
@@ -121,11 +122,15 @@ void Session::background() {
     if (waiters_ > 0) inbox_changed_.notify_all();
     // A program that blocks again and again reads by itself: stay away as long as it does.
     std::uint64_t last = seen;
-    while (!stopping_ && !lost() && waits_ != last && interest_.load() == 0) {
+    while (!lost() && waits_ != last && interest_.load() == 0) {
       last = waits_;
       background_wanted_.wait_for(lock, kBackgroundPause);
     }
   }
+  while (reading_) background_wanted_.wait_for(lock, kBackgroundPause);
+  reading_ = true;  // for good
+  lock.unlock();
+  release();
 }
 
 void Session::pump(Pump how, const OptionalDeadline& deadline) {

@@ -21,7 +21,9 @@ ResumableConnection::ResumableConnection(std::shared_ptr<Connection> carrier, st
   if (wake_ < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
 }
 
-ResumableConnection::~ResumableConnection() { ::close(wake_); }
+ResumableConnection::~ResumableConnection() {
+  if (wake_ >= 0) ::close(wake_);
+}
 
 bool ResumableConnection::adopt_reader() const {
   if (reader_generation_ != generation_.load(std::memory_order_acquire)) {
@@ -338,6 +340,25 @@ void ResumableConnection::end(const std::string& reason) {
   }
   if (carrier) carrier->shutdown();
   room_.notify_all();
+}
+
+void ResumableConnection::release() {
+  std::shared_ptr<Connection> reader, writer;
+  std::unique_ptr<HelperTeam> copier;
+  {
+    MutexLock lock(read_mutex_);
+    reader.swap(reader_);
+    detached_ = true;
+  }
+  {
+    MutexLock lock(write_mutex_);
+    writer.swap(writer_);
+    copier.swap(copier_);
+    kept_ = {};
+    may_be_crowded_ = false;
+  }
+  MutexLock lock(state_mutex_);
+  ::close(std::exchange(wake_, -1));
 }
 
 ResumableConnection::Attempt ResumableConnection::detach() {

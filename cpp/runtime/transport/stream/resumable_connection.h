@@ -47,6 +47,8 @@ class ResumableConnection final : public Connection {
   // For good.
   void shutdown() override { end({}); }
   void end(const std::string& reason) EXCLUDES(state_mutex_);
+  // After its end, when nobody reads any more: keeps no connection, no descriptor and no bytes.
+  void release() EXCLUDES(read_mutex_, write_mutex_, state_mutex_);
   std::size_t streams() const override;
   bool vanished() const override { return vanished_.load(std::memory_order_relaxed); }
 
@@ -131,7 +133,8 @@ class ResumableConnection final : public Connection {
   const Hooks hooks_;
   bool writers_wait_ = false;
   // For poll(), an eventfd: readable when there is a carrier that the reader has not taken, or never will be one.
-  const int wake_;
+  // -1 when it was released.
+  int wake_;
 
   mutable Mutex state_mutex_;  // innermost
   ConditionVariable changed_;
