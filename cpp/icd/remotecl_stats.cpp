@@ -1,4 +1,7 @@
 // What this process counts.
+#include <algorithm>
+#include <vector>
+
 #include "icd/json_answer.h"
 #include "icd/status_json.h"
 #include "remotecl/remotecl.h"
@@ -26,9 +29,15 @@ const char* name_of(PeerLinks::State state) {
   }
 }
 
+// Of servers that are known now: one that was restarted is another one under the same name.
 json links_json() {
   json result = json::array();
+  const std::vector<ServerStatus> servers = Platform::instance().servers();
+  const auto is_known = [&servers](const Session* session) {
+    return std::any_of(servers.begin(), servers.end(), [&](const auto& server) { return server.session == session; });
+  };
   for (const PeerLinks::Link& link : PeerLinks::instance().links()) {
+    if (!is_known(link.first) || !is_known(link.second)) continue;
     result.push_back({{"servers", {link.first->address().text(), link.second->address().text()}},
                       {"state", name_of(link.state)},
                       {"reason", link.reason}});

@@ -192,3 +192,27 @@ for context, queue, buffer in kept:
 server.stop()
 """)
     assert result.stdout == result.stderr == ""
+
+
+def test_what_people_are_told_does_not_contradict_itself(run_program):
+    result = run_program(f"""
+import os
+import signal
+import time
+{PRELUDE}
+with remotecl.LocalCluster(servers=2) as cluster:
+    connection = cluster.connect()
+    assert computes(connection.devices)
+    os.kill(cluster.servers[1].pid, signal.SIGKILL)
+    while connection.devices[1].available:
+        time.sleep(0.01)
+    assert "stopped" in repr(cluster)
+    server = remotecl.Server(cluster.addresses[1])
+    connection = remotecl.connect(cluster.addresses)
+    assert computes(connection.devices)
+    assert [link.state for link in remotecl.links()] == ["connected"]
+""")
+    assert [line for line in result.stderr.splitlines() if "connect again" not in line][-1].startswith(
+        "remotecl: lost "
+    )
+    assert "goes through this computer" not in result.stderr

@@ -88,6 +88,7 @@ void PeerLinks::decided(const Key& key, Entry& entry, State state) {
 // Neither can reach the other.
 void PeerLinks::fail(const Key& key, Entry& entry) {
   decided(key, entry, State::kFailed);
+  entry.untold.clear();
   if (std::exchange(entry.told, true)) return;
   notice(key.first->address().text() + " and " + key.second->address().text() +
          " cannot reach each other; data between them goes through this computer (" + entry.reason + ")");
@@ -110,7 +111,9 @@ bool PeerLinks::connected(Session& one, Session& other) {
     entry.reason = "no answer within " + std::to_string(kDecisionMax.count()) + " s";
     fail(both, entry);
   }
-  return entry.state == State::kConnected;
+  if (entry.state == State::kConnected) return true;
+  if (!entry.untold.empty() && !one.lost() && !other.lost()) notice(std::exchange(entry.untold, {}));
+  return false;
 }
 
 std::vector<PeerLinks::Link> PeerLinks::links() {
@@ -141,6 +144,7 @@ void PeerLinks::report(Session& from, const PeerState& state) {
     entry.reported |= &from == both.first ? 1 : 2;
     if (entry.state == State::kConnecting && entry.reported == 3) {
       entry.reason.clear();
+      entry.untold.clear();
       entry.failed_before = entry.told = false;
       decided(both, entry, State::kConnected);
     }
@@ -152,9 +156,9 @@ void PeerLinks::report(Session& from, const PeerState& state) {
     peer->submit_now();
     entry.reason = from.address().text() + ": " + printable(state.text);
     decided(both, entry, State::kFailed);
-    if (from.expects_shutdown() || peer->expects_shutdown()) return;
-    notice("the link between " + both.first->address().text() + " and " + both.second->address().text() +
-           " was lost; data between them goes through this computer (" + printable(state.text) + ")");
+    // It may be the first sign of a server that is lost, which is told then.
+    entry.untold = "the link between " + both.first->address().text() + " and " + both.second->address().text() +
+                   " was lost; data between them goes through this computer (" + printable(state.text) + ")";
     return;
   }
   if (entry.state != State::kConnecting) return;

@@ -53,6 +53,7 @@ class PeerLinks {
     std::chrono::steady_clock::time_point begun_at{};
     std::chrono::steady_clock::time_point failed_at{};
     std::string reason;
+    std::string untold;  // that it was lost: for people, when data has to go another way
   };
 
   PeerLinks();
