@@ -36,10 +36,7 @@ def tables(servers: Sequence[WatchedServer]) -> list[Table]:
 
 def text(servers: Sequence[WatchedServer], width: int | None = None) -> str:
     """The tables as plain text, in lines of at most `width` characters."""
-    shown = tables(servers)
-    if width is not None:
-        shown = [table.fitted(width - 2) for table in shown]  # rows are indented
-    return _table.text_of(shown)
+    return _table.text_of(tables(servers), width)
 
 
 def html(servers: Sequence[WatchedServer]) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,6 +13,9 @@ from ._html import Markup
 
 # Of what a text that is cut off must keep.
 _SHORTEST = 12
+# These columns are only left out where all rows have the same in them.
+_TELLING = ("server", "buffer")
+_INDENT = 2  # of rows
 _BYTE_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
@@ -56,8 +61,10 @@ class Table:
         return sum(self._widths()) + gap * len(self.columns)
 
     def _without(self, name: str) -> Table:
-        """Without this column; the server's only where all rows have the same."""
-        if name not in self.names or (name == "server" and len({row[self.names.index(name)] for row in self.rows}) > 1):
+        """Without this column, where it tells nothing that is needed."""
+        if name not in self.names:
+            return self
+        if name in _TELLING and len({row[self.names.index(name)] for row in self.rows}) > 1:
             return self
         left = [column for column, other in enumerate(self.names) if other != name]
         rows = tuple(tuple(row[column] for column in left) for row in self.rows)
@@ -94,10 +101,12 @@ class Table:
             ).rstrip()
             for line in lines
         ]
-        return "\n".join([self.title, *(f"  {line}" for line in aligned)])
+        return "\n".join([self.title, *(f"{' ' * _INDENT}{line}" for line in aligned)])
 
     def html(self) -> Markup:
-        """An HTML table; everything in it is escaped."""
+        """An HTML table, or the title where it would be empty; everything in it is escaped."""
+        if not self.rows:
+            return Markup(f"<div>{_html.cell_text(self.title)}</div>")
         right = [column for column in range(len(self.columns)) if self.is_right(column)]
         return _html.table(self.title, self.names, self.rows, right=right, wrap=False)
 
@@ -110,7 +119,7 @@ class Shown(ABC):
         """What there is to see."""
 
     def __repr__(self) -> str:
-        return text_of(self._tables())
+        return text_of(self._tables(), terminal_width())
 
     __str__ = __repr__
 
@@ -125,9 +134,18 @@ def visible(text: str) -> str:
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
 
 
-def text_of(tables: Sequence[Table]) -> str:
-    """Those that have rows, one below the other; titles only where none has."""
-    return "\n".join(table.text() for table in _filled(tables))
+def terminal_width() -> int | None:
+    """How long the lines of the terminal are that this process prints to; None where it is none."""
+    is_terminal = sys.stdout is not None and sys.stdout.isatty()
+    return shutil.get_terminal_size().columns if is_terminal else None
+
+
+def text_of(tables: Sequence[Table], width: int | None = None) -> str:
+    """Those that have rows, one below the other, in lines of at most `width`; titles only where none has."""
+    shown = _filled(tables)
+    if width is not None:
+        shown = [table.fitted(width - _INDENT) for table in shown]
+    return "\n".join(table.text() for table in shown)
 
 
 def html_of(tables: Sequence[Table]) -> str:

@@ -90,7 +90,7 @@ class BufferResidency(Shown):
 
     def _tables(self) -> list[Table]:
         rows = tuple((span, str(version), place, state) for span, version, place, state in self.rows())
-        return [Table(self._title(), _COLUMNS, rows)]
+        return [Table(self._title(), _COLUMNS, rows, optional=("version",))]
 
     def _title(self) -> str:
         return f"buffer {self.buffer:#x}, {_table.size(self.size)}"
@@ -110,7 +110,8 @@ class ResidencyList(Shown, list[BufferResidency]):
             for entry in self
             for span, version, place, state in entry.rows()
         )
-        return [Table(_table.count(len(self), "buffer"), ("buffer", ">size", *_COLUMNS), rows)]
+        columns = ("buffer", ">size", *_COLUMNS)
+        return [Table(_table.count(len(self), "buffer"), columns, rows, optional=("version", "buffer"))]
 
 
 def residency(

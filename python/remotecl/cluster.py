@@ -134,7 +134,8 @@ class Cluster(Stoppable, Generic[ServerT]):
         return len(self._servers)
 
     def __repr__(self) -> str:
-        return f"<remotecl.{type(self).__name__} {', '.join(self.addresses)}>"
+        servers = (server.address + ("" if server.running else " (stopped)") for server in self._servers)
+        return f"<remotecl.{type(self).__name__} {', '.join(servers)}>"
 
     def _repr_html_(self) -> str:
         title = f"remotecl.{type(self).__name__}, {len(self)} server{'s' if len(self) != 1 else ''}"

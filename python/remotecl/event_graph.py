@@ -108,8 +108,8 @@ class EventGraph:
         lines = [
             "digraph events {",
             # A background of its own, so that it can be read on dark pages, too.
-            f'  rankdir={direction}; size="{_CELL}"; bgcolor=white;',
-            '  node [shape=box, style="rounded,filled", fillcolor=white, fontname="sans-serif"];',
+            f'  rankdir={direction}; size="{_CELL}"; bgcolor=white; fontname="sans-serif";',
+            '  node [shape=box, style="rounded,filled", fillcolor=white, fontname="sans-serif", margin="0.2,0.1"];',
         ]
         servers = dict.fromkeys(node.server for node in self.nodes)
         for number, server in enumerate(servers):
@@ -225,7 +225,7 @@ def _of_records(records: list[TraceRecord]) -> EventGraph:
     nodes = [
         EventNode(
             id=one.id,
-            name=one.name if one.source is None else f"{one.name} {one.bytes} B",
+            name=one.name if one.source is None else f"{one.name} {_table.size(one.bytes or 0)}",
             server=one.device.server,
             device=one.device.name,
             status=one.error or "complete",

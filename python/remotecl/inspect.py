@@ -74,10 +74,10 @@ class DeviceList(Shown, list["pyopencl.Device"]):
         columns = (">", "server", "device", "its platform", ">compute units", ">memory", "version")
         rows = tuple(
             (str(number), server_of(device), device.name.strip(), native_platform_of(device),
-             str(device.max_compute_units), _table.size(device.global_mem_size), device.version.strip())
+             str(device.max_compute_units), _table.size(device.global_mem_size), _version(device))
             for number, device in enumerate(self)
         )  # fmt: skip
-        return [Table(_table.count(len(self), "device"), columns, rows)]
+        return [Table(_table.count(len(self), "device"), columns, rows, optional=("its platform", "compute units"))]
 
 
 class ServerList(Shown, list[ServerInfo]):
@@ -189,10 +189,15 @@ def links() -> LinkList:
     )
 
 
+def _version(device: pyopencl.Device) -> str:
+    """Without what the driver adds: ``OpenCL 3.0``."""
+    return " ".join(device.version.split()[:2])
+
+
 def servers_table(title: str, found: Iterable[ServerInfo]) -> Table:
     """Servers and their states."""
     rows = tuple(
         (info.address, info.status, ", ".join(info.devices), _table.microseconds(info.round_trip_us), info.error)
         for info in found
     )
-    return Table(title, ("server", "status", "devices", ">round trip", "error"), rows)
+    return Table(title, ("server", "status", "devices", ">round trip", "error"), rows, optional=("devices",))

@@ -11,6 +11,7 @@ from typing import Any
 
 from . import _live
 from ._stoppable import Stoppable
+from ._table import terminal_width
 from ._watch import Watch
 from .connection import configured_servers, named_servers
 from .errors import RemoteCLError
@@ -79,7 +80,7 @@ class Monitor(Stoppable):
         self.stop()
 
     def __repr__(self) -> str:
-        return _live.text(self._watch.latest())
+        return _live.text(self._watch.latest(), terminal_width())
 
     def _ipython_display_(self) -> None:
         """The view is on display already."""
@@ -105,7 +106,7 @@ class _View:
         self._is_replaced = monitor._is_replaced
 
     def __repr__(self) -> str:
-        return _REPLACED if self._is_replaced else _live.text(self._servers)
+        return _REPLACED if self._is_replaced else _live.text(self._servers, terminal_width())
 
     def _repr_html_(self) -> str:
         return _REPLACED if self._is_replaced else _live.html(self._servers)

@@ -186,8 +186,8 @@ class Stats(Shown):
             _traffic_table(self.servers),
             _link_table(self.links),
             _memory_table(self.servers),
-            Table("bytes that commands have read", ("from", ">ranges", ">bytes"), transfers),
-            Table("caches", ("of", ">hits", ">misses"), caches),
+            Table("how commands have got the bytes that they read", ("", ">ranges", ">bytes"), transfers),
+            Table("caches", ("", ">hits", ">misses"), caches),
         ]
 
 
@@ -248,7 +248,7 @@ def _traffic_table(servers: tuple[ServerStats, ...]) -> Table:
             received = (_table.size(flow.received.bytes), str(flow.received.messages))
             round_trip = _table.microseconds(server.round_trip_us) if name == "control" else ""
             rows.append((server.address, name, *sent, *received, round_trip))
-    return Table("between this process and its servers", columns, tuple(rows))
+    return Table("between this process and its servers", columns, tuple(rows), optional=("messages",))
 
 
 def _link_table(links: tuple[LinkStats, ...]) -> Table:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
-import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -43,7 +42,7 @@ def _show(watch: Watch, interval_s: float, as_json: bool) -> None:
 
 
 def _text(servers: Sequence[WatchedServer]) -> str:
-    return _live.text(servers, shutil.get_terminal_size().columns if sys.stdout.isatty() else None)
+    return _live.text(servers, terminal_width())
 
 
 def _every(watch: Watch, interval_s: float) -> Iterator[list[WatchedServer]]:

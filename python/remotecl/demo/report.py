@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pyopencl as cl
 
-from .._table import Table, size
+from .._table import Table, size, terminal_width, text_of
 from ..buffers import ResidentRange, residency
 from ..inspect import native_platform_of, server_of
 from ..stats import stats
@@ -32,17 +32,24 @@ class Traffic:
 
 def show_devices(devices: Sequence[cl.Device], remote: bool) -> None:
     """Prints every device, and the server it is on."""
-    for number, device in enumerate(devices):
-        where = f" on {server_of(device)} ({native_platform_of(device)})" if remote else ""
-        print(f"  device {number}: {device.name.strip()}{where}")
+    columns = ("device", "name", *(("server", "its platform") if remote else ()))
+    rows = tuple(
+        (str(number), device.name.strip(), *((server_of(device), native_platform_of(device)) if remote else ()))
+        for number, device in enumerate(devices)
+    )
+    print(_text(Table("Devices, all in one context:", columns, rows, optional=("its platform",))))
 
 
-def show_residency(buffers: Mapping[str, cl.Buffer]) -> None:
-    """Prints who holds the newest version of every buffer."""
-    for name, buffer in buffers.items():
-        for entry in residency(buffer):
-            where = "; ".join(_range_text(part, entry.size) for part in entry.ranges)
-            print(f"  {name:<22} {size(entry.size):>10}  {where}")
+def show_residency(buffers: Mapping[str, cl.Buffer], devices: Sequence[cl.Device]) -> None:
+    """Prints who holds the newest version of every buffer; devices as `show_devices` counts them."""
+    rows = tuple(
+        (name, size(entry.size), _range_text(part, entry.size), _holders_text(part, devices))
+        for name, buffer in buffers.items()
+        for entry in residency(buffer)
+        for part in entry.ranges
+    )
+    print()
+    print(_text(Table("Where every buffer is now:", ("buffer", ">size", "bytes", "newest version"), rows)))
 
 
 def show_times(seconds: Mapping[str, Mapping[str, float]]) -> None:
@@ -50,14 +57,12 @@ def show_times(seconds: Mapping[str, Mapping[str, float]]) -> None:
     jobs = next(iter(seconds.values()))
     rows = tuple((job, *(f"{times[job] * 1e3:,.1f} ms" for times in seconds.values())) for job in jobs)
     table = Table("From arrays to results, the best of three:", ("", *(f">{place}" for place in seconds)), rows)
-    print(f"\n{table.text()}")
+    print(f"\n{_text(table)}")
     if len(seconds) == 1:
         print("  (no driver of that kind here to compare with)")
     else:
-        print(
-            "  Servers of one machine share its processor; what they add is what remotecl costs. On machines of their"
-        )
-        print("  own they work side by side.")
+        print("  Servers of one machine share its processor: what they add is remotecl's cost.")
+        print("  On machines of their own they work side by side.")
 
 
 def show_next() -> None:
@@ -66,16 +71,30 @@ def show_next() -> None:
     python = "python" if command == "remotecl" else str(Path(command).with_name("python"))
     print(f"""
 What to try next:
-  {command} run --local 2 {python} program.py    any OpenCL program, on two servers of this machine
-  {command} keygen --for gpu1                    keys and a short name for a server of another machine
-  {command} run --servers gpu1 {python} program.py
-  {command} top gpu1                             who uses it, and how busy it is
-  {command} doctor                               when something does not work
+  any OpenCL program, on two servers of this machine:
+    {command} run --local 2 {python} program.py
+  keys and a short name for a server of another machine, and a program there:
+    {command} keygen --for gpu1
+    {command} run --servers gpu1 {python} program.py
+  who uses it, and how busy it is:
+    {command} top gpu1
+  when something does not work:
+    {command} doctor
   docs/quickstart.md, notebooks/01-first-steps.ipynb""")
 
 
+def _text(table: Table) -> str:
+    return text_of([table], terminal_width())
+
+
 def _range_text(part: ResidentRange, buffer_size: int) -> str:
-    holders = ", ".join(part.holders) or "nobody (never written)"
-    if part.size == buffer_size:
-        return holders
-    return f"bytes {part.offset}..{part.offset + part.size}: {holders}"
+    return "all" if part.size == buffer_size else f"{part.offset}..{part.offset + part.size}"
+
+
+def _holders_text(part: ResidentRange, devices: Sequence[cl.Device]) -> str:
+    holders = [
+        copy.place if copy.device is None else f"device {list(devices).index(copy.device)}"
+        for copy in part.copies
+        if copy.place in part.holders
+    ]
+    return ", ".join(holders) or "nobody (never written)"

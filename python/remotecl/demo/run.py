@@ -110,7 +110,6 @@ def _matrices(size: int) -> list[NDArray[np.float32]]:
 def _run(devices: Sequence[cl.Device], size: int, *, remote: bool) -> Outcome:
     context = cl.Context(list(dict.fromkeys(devices)))
     queues = [cl.CommandQueue(context, device) for device in devices]
-    print("Devices, all in one context:")
     show_devices(devices, remote)
     traffic = Traffic() if remote else None
 
@@ -120,8 +119,7 @@ def _run(devices: Sequence[cl.Device], size: int, *, remote: bool) -> Outcome:
     product_right, product_buffers = _multiply_matrices(context, queues, size)
     if traffic:
         traffic.show()
-        print("\nWhere every buffer is now:")
-        show_residency({**digits_buffers, **product_buffers})
+        show_residency({**digits_buffers, **product_buffers}, devices)
 
     again = _jobs(context, queues, size)
     right = digits_right and product_right and all(is_right for is_right, _ in again.values())
@@ -149,6 +147,6 @@ def _multiply_matrices(
     result = matmul.multiply(context, queues, a, b)
     error = matmul.worst_error(a, b, result.matrix)
     print(f"\nMatrix product: {size} x {size} float32, rows divided between {len(queues)} devices")
-    print(f"  largest error is {error:.1%} of what rounding may cost, compared with NumPy in float64")
+    print(f"  largest error is {error:.1%} of what rounding may cost, by NumPy in float64")
     print(f"  {result.seconds * 1e3:.1f} ms from arrays to the gathered product")
     return error <= 1.0, result.buffers
