@@ -38,7 +38,7 @@ def table(
         body += f"<tr>{_cells('td', row, right, wrap)}</tr>"
     head = _cells("th", columns, right, wrap)
     return Markup(
-        f"<table><caption style='text-align:left'>{cell_text(caption)}</caption>"
+        f"<table><caption style='text-align:left;white-space:nowrap'>{cell_text(caption)}</caption>"
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
     )
 

@@ -264,8 +264,38 @@ def _make_bar(total: int, description: str, unit: str) -> Any:  # noqa: ANN401  
         # Without widgets in the notebook a bar of text does.
         warnings.simplefilter("ignore")
         return importlib.import_module("tqdm.auto").tqdm(
-            total=total, desc=description, unit=unit, unit_scale=unit == "B", unit_divisor=1024, leave=False
+            total=total,
+            desc=description,
+            unit=unit,
+            unit_scale=unit == "B",
+            unit_divisor=1024,
+            leave=False,
+            file=_Cell() if _needs_cell() else None,
         )
+
+
+class _Cell:
+    """Where a notebook without widgets shows a bar: in an output of its own. On stderr it would leave a red line."""
+
+    def __init__(self) -> None:
+        self._text = ""
+        self._display = importlib.import_module("IPython.display").display({}, raw=True, display_id=True)
+
+    def write(self, text: str) -> None:
+        """What tqdm writes over what it has written before."""
+        text = text.strip()
+        if text != self._text:
+            self._text = text
+            self._display.update({"text/plain": text} if text else {}, raw=True)
+
+    def flush(self) -> None:
+        """Is done."""
+
+
+def _needs_cell() -> bool:
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    return getattr(shell, "kernel", None) is not None and importlib.util.find_spec("ipywidgets") is None
 
 
 def _has_tqdm() -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from . import _live
+from ._table import terminal_width
 from ._watch import Watch, WatchedServer
 
 if TYPE_CHECKING:

@@ -42,14 +42,21 @@ def test_a_notebook_shows_one_below_the_cell_that_works(cluster):
     with ThrottledRelay(cluster.addresses[0], bytes_per_s=8 * MIB) as relay:
         # Much more than sockets and relay hold, in steps of 4 MiB.
         program = UPLOAD.format(address=relay.address, size=32 * MIB)
+        displayed: list[tuple[int, str]] = []
         # The last state of a bar may appear below a cell that begins at that moment, and not below later ones.
         cells = run_notebook(
-            ["import remotecl", program, "import time; time.sleep(2)", "1 + 1"], {"REMOTECL_SHARED_MEMORY": "off"}
+            ["import remotecl", program, "import time; time.sleep(2)", "1 + 1"],
+            {"REMOTECL_SHARED_MEMORY": "off"},
+            displayed,
         )
-    shown = ["".join(output.get("text", "") for output in cell.outputs) for cell in cells]
-    assert "progress is on" in shown[1]
+    shown = [" ".join(text for number, text in displayed if number == cell) for cell in range(len(cells))]
     assert re.search(rf"to {relay.address}: +\d\d%", shown[1]), shown
     assert relay.address not in shown[0] + shown[3]
+    # Nothing of it stays, and no red line.
+    left = ["".join(output.get("text", str(output.get("data"))) for output in cell.outputs) for cell in cells]
+    assert "progress is on" in left[1]
+    assert relay.address not in "".join(left)
+    assert not any(output.get("name") == "stderr" for cell in cells for output in cell.outputs)
 
 
 def test_a_script_shows_none(run_program, slow_upload):
