@@ -14,7 +14,7 @@ CXX_FILES := $(shell find cpp tests python/src -name '*.h' -o -name '*.cpp')
 # comes from ccache, if ccache is told not to look at the folder's name.
 export CCACHE_NOHASHDIR := 1
 
-.PHONY: help setup build package wheel docs demo test bench instructions faults soak namespaces asan tsan fuzz check-all format lint clean distclean
+.PHONY: help setup build package wheel docs demo test bench instructions faults soak namespaces asan tsan browser fuzz check-all format lint clean distclean
 
 help:
 	@echo "demo       a real job on two daemons over loopback, checked; installs only what that needs"
@@ -27,7 +27,8 @@ help:
 	@echo "soak       100 clients with mixed work for SOAK_SECONDS (600), a third of them killed"
 	@echo "namespaces the tests that need root for network namespaces; skipped without"
 	@echo "instructions  what a kernel launch costs, counted by valgrind; fails when it has grown"
-	@echo "check-all  lint, test, docs, instructions, faults, soak, namespaces, asan and tsan"
+	@echo "browser    a session and the notebooks in JupyterLab and Chromium, with screenshots in build/browser, and at a prompt"
+	@echo "check-all  lint, test, browser, docs, instructions, faults, soak, namespaces, asan and tsan"
 	@echo "setup      only install what is missing; build, package: only build"
 	@echo "wheel      a wheel in dist, repaired and checked; PYTHON=python3.x for another Python"
 	@echo "docs       the documentation as HTML in build-docs; warnings are errors"
@@ -99,7 +100,13 @@ instructions: build
 	@command -v valgrind >/dev/null || { echo "valgrind is missing: apt-get install valgrind" >&2; exit 1; }
 	$(PYTHON) tests/bench/instruction_counts.py build
 
-check-all: lint test docs instructions faults soak namespaces asan tsan
+# tests/browser/README.md says what it is for.
+browser: package
+	@command -v chromium >/dev/null || { echo "chromium is missing: apt-get install chromium" >&2; exit 1; }
+	$(PYTHON) -m pip install --quiet --disable-pip-version-check --requirement tests/browser/requirements.txt
+	$(PYTHON) -m pytest tests/browser
+
+check-all: lint test browser docs instructions faults soak namespaces asan tsan
 
 format: $(VENV)/.lint-stamp
 	clang-format -i $(CXX_FILES)
