@@ -18,6 +18,8 @@ constexpr std::chrono::milliseconds kFirstPause{20};
 constexpr std::chrono::milliseconds kLongestPause{2000};
 // A connection that has lasted for so long was one: that of a doorbell, or of an idle device, may carry nothing.
 constexpr std::chrono::milliseconds kLastsMin{100};
+// What is over before is no news: it is there again, or it has been found out that the server itself has ended.
+constexpr std::chrono::milliseconds kNewsAfter{500};
 
 std::string seconds_text(std::chrono::milliseconds time) {
   const auto tenths = time.count() / 100;
@@ -121,7 +123,8 @@ void Reconnector::run() {
         give_up("it could not be reached again within " + seconds_text(window_) + ": " + failure);
         return;
       }
-      if (!std::exchange(is_news, true)) {
+      if (!is_news && Clock::now() - since >= std::min(kNewsAfter, window_ / 4)) {
+        is_news = true;
         news_("the connection to " + address_.text() + " is lost; trying to connect again for " +
               seconds_text(window_) + " (" + failure + ")");
       }
