@@ -254,7 +254,8 @@ def _is_running(key: str) -> bool:
     return key in _daemons and _daemons[key].running
 
 
-def _begin_stop(key: str) -> None:
+# Dask wants a coroutine where nobody waits for the answer.
+async def _begin_stop(key: str) -> None:
     if key in _daemons:
         _daemons[key]._begin_stop()
 

@@ -243,3 +243,15 @@ def test_a_worker_can_be_retired_and_takes_its_server_along():
         assert not first.running
         assert second.running
     assert not any(is_alive(pid) for pids in owners.values() for pid in pids)
+
+
+def test_nobody_complains_when_it_is_stopped(run_program):
+    result = run_program("""
+import distributed, remotecl
+if __name__ == "__main__":
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as dask:
+        with distributed.Client(dask) as client, remotecl.DaskCluster(client) as cluster:
+            cluster.connect()
+""")
+    assert "Exception" not in result.stderr
+    assert "remotecl: " not in result.stderr
