@@ -25,7 +25,7 @@ _SETTINGS = {
     # Or cells that cannot be seen are not there.
     "notebook-extension/tracker": {"windowingMode": "none"},
 }
-_CELL_TIMEOUT_S = 60
+_CELL_TIMEOUT_S = 180
 
 
 @dataclass(frozen=True)
