@@ -40,7 +40,8 @@ class Prompt:
         for line in step.source.strip().split("\n"):
             self._process.sendline(line)
             self._process.expect_exact([">>> ", "... "])
-            shown += str(self._process.before).partition("\n")[2]  # the line that was typed comes first
+            # The terminal shows what is typed; news may come before it.
+            shown += str(self._process.before).replace(f"{line}\r\n", "", 1)
         return visible(shown)
 
     def end(self) -> tuple[str, int | None]:
