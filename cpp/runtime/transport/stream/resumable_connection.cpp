@@ -344,7 +344,6 @@ void ResumableConnection::end(const std::string& reason) {
 
 void ResumableConnection::release() {
   std::shared_ptr<Connection> reader, writer;
-  std::unique_ptr<HelperTeam> copier;
   {
     MutexLock lock(read_mutex_);
     reader.swap(reader_);
@@ -353,7 +352,6 @@ void ResumableConnection::release() {
   {
     MutexLock lock(write_mutex_);
     writer.swap(writer_);
-    copier.swap(copier_);
     kept_ = {};
     may_be_crowded_ = false;
   }
