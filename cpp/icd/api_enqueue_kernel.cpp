@@ -117,7 +117,7 @@ NDRange make_range(const Device& device, cl_uint dimensions, const size_t* offse
 
 void check_arguments(CommandQueue& queue, Kernel& kernel) {
   require(kernel.arguments_complete(), CL_INVALID_KERNEL_ARGS);
-  const std::lock_guard lock(kernel.mutex());
+  const MutexLock lock(kernel.mutex());
   for (const Kernel::Argument& argument : kernel.arguments()) {
     // "CL_INVALID_OPERATION if SVM pointers are passed as arguments to a kernel and the device does not support SVM."
     require(argument.kind != ArgumentKind::kSvm || svm_capabilities(queue.device()) != 0, CL_INVALID_OPERATION);

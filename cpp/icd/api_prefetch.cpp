@@ -15,7 +15,7 @@ cl_int remotecl_prefetch(cl_device_id device, cl_uint count, const cl_mem* objec
     icd::require(context.contains(target), CL_INVALID_DEVICE);
     icd::Dependencies dependencies(context, wait_count, wait_list, event);
     CommandQueue& queue = [&]() -> CommandQueue& {
-      const std::lock_guard lock(context.memory_mutex());
+      const MutexLock lock(context.memory_mutex());
       return context.transfer_queue(target);
     }();
     const cl_int code =

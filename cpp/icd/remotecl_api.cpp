@@ -60,7 +60,7 @@ const char* state_at(MemoryObject& memory, const ResidencyDirectory::Entry& entr
 }
 
 json residency_json(MemoryObject& memory) {
-  const std::lock_guard lock(memory.context().memory_mutex());
+  const MutexLock lock(memory.context().memory_mutex());
   memory.storage().settle_arrivals();
   const json places = places_json(memory.context());
   json ranges = json::array();

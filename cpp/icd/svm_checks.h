@@ -12,7 +12,7 @@ inline SvmPlace unmapped_svm(Context& context, const void* pointer, std::uint64_
   SvmPlace place = find_svm(context, pointer);
   if (!place.memory || !place.holds(1)) return {};
   require(place.holds(size), CL_INVALID_VALUE);
-  const std::lock_guard lock(context.memory_mutex());
+  const MutexLock lock(context.memory_mutex());
   if (place.memory->is_mapped(place.offset, size)) return {};
   return place;
 }

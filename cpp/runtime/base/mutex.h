@@ -18,15 +18,32 @@ class REMOTECL_TSA(capability("mutex")) Mutex {
   std::mutex mutex_;
 };
 
+struct AdoptLock {};
+
+// Holds a mutex as long as it lives, or until unlock().
 class REMOTECL_TSA(scoped_lockable) MutexLock {
  public:
   explicit MutexLock(Mutex& mutex) ACQUIRE(mutex) : mutex_(mutex) { mutex_.lock(); }
-  ~MutexLock() RELEASE() { mutex_.unlock(); }
+  // The caller holds it: by try_lock().
+  MutexLock(Mutex& mutex, AdoptLock) REQUIRES(mutex) : mutex_(mutex) {}
+  ~MutexLock() RELEASE() {
+    if (is_held_) mutex_.unlock();
+  }
   MutexLock(const MutexLock&) = delete;
   MutexLock& operator=(const MutexLock&) = delete;
 
+  void unlock() RELEASE() {
+    is_held_ = false;
+    mutex_.unlock();
+  }
+  void lock() ACQUIRE() {
+    mutex_.lock();
+    is_held_ = true;
+  }
+
  private:
   Mutex& mutex_;
+  bool is_held_ = true;
 };
 
 using ConditionVariable = std::condition_variable_any;

@@ -55,11 +55,11 @@ std::atomic<std::size_t> CoherentHostMemory::count_{0};
 // Its buffer's memory knows it as long as it lives.
 struct CoherentHostMemory::Fetch {
   explicit Fetch(const Part& part) : part(part), bytes(new std::byte[part.range.size]) {
-    const std::lock_guard lock(part.buffer->context().memory_mutex());
+    const MutexLock lock(part.buffer->context().memory_mutex());
     part.buffer->storage().coherent->fetches_.push_back(this);
   }
   ~Fetch() {
-    const std::lock_guard lock(part.buffer->context().memory_mutex());
+    const MutexLock lock(part.buffer->context().memory_mutex());
     std::erase(part.buffer->storage().coherent->fetches_, this);
   }
 
@@ -207,7 +207,7 @@ void CoherentHostMemory::learn_ends(const Context& context, const Buffers& buffe
 
 std::vector<CoherentHostMemory::Part> CoherentHostMemory::missing_parts(Context& context, const Buffers& buffers) {
   std::vector<Part> parts;
-  const std::lock_guard lock(context.memory_mutex());
+  const MutexLock lock(context.memory_mutex());
   learn_ends(context, buffers);
   for (const Ref<MemoryObject>& buffer : buffers) buffer->storage().coherent->add_missing(*buffer, parts);
   return parts;
@@ -272,7 +272,7 @@ void CoherentHostMemory::fetch(const std::vector<Part>& parts) {
 bool CoherentHostMemory::send(Fetch& fetch) {
   const Part& part = fetch.part;
   if (part.buffer->content_size_buffer()) {  // not all of them may come
-    const std::lock_guard lock(part.buffer->context().memory_mutex());
+    const MutexLock lock(part.buffer->context().memory_mutex());
     part.buffer->storage().coherent->shadow_.copy(part.range, fetch.bytes.get());
   }
   struct IsFetching {
@@ -291,7 +291,7 @@ void CoherentHostMemory::arrived(const Fetch& fetch) {
   const cl_int status = fetch.event->wait();
   const Part& part = fetch.part;
   Context& context = part.buffer->context();
-  const std::lock_guard lock(context.memory_mutex());
+  const MutexLock lock(context.memory_mutex());
   BufferStorage& storage = part.buffer->storage();
   // Nothing has to wait for what has ended.
   std::erase_if(storage.site(context.location(part.queue->device())).users, [&](const Site::User& user) {

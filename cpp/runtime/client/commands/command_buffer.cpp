@@ -20,18 +20,18 @@ CommandBuffer::~CommandBuffer() {
 }
 
 bool CommandBuffer::has_points(SyncPoints points) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return std::all_of(points.begin(), points.end(),
-                     [this](cl_sync_point_khr point) { return point != 0 && point <= records_.size(); });
+                     [last = records_.size()](cl_sync_point_khr point) { return point != 0 && point <= last; });
 }
 
 bool CommandBuffer::is_recording() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return !recording_ended_;
 }
 
 cl_int CommandBuffer::end_recording() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (recording_ended_) return CL_INVALID_OPERATION;
   std::vector<RecordedCommand> commands;
   for (const Record& record : records_) {
@@ -39,10 +39,10 @@ cl_int CommandBuffer::end_recording() {
   }
   {
     Session& session = queue_->session();
-    const std::lock_guard memory_lock(queue_->context().memory_mutex());
+    const MutexLock memory_lock(queue_->context().memory_mutex());
     for (const auto& [buffer, reference] : buffers_) buffer->create_on(session);
     for (const auto& [kernel, reference] : kernels_) {
-      const std::lock_guard kernel_lock(kernel->mutex());
+      const MutexLock kernel_lock(kernel->mutex());
       kernel->program().create_on(session);
       kernel->create_on(session);
       kernel->send_svm_pointers(session);
@@ -66,7 +66,7 @@ void CommandBuffer::bring_and_mark(PendingCommand& command) {
 cl_int CommandBuffer::enqueue(CommandQueue& queue, WaitList wait, Event** event) {
   Ref<Event> own;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!recording_ended_) return CL_INVALID_OPERATION;
     if (!simultaneous_ && is_pending()) return CL_INVALID_OPERATION;
     PendingCommand command(queue, CL_COMMAND_COMMAND_BUFFER_KHR, wait, event != nullptr);
@@ -117,7 +117,7 @@ bool CommandBuffer::ask_pending() {
 }
 
 cl_command_buffer_state_khr CommandBuffer::state() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!recording_ended_) return CL_COMMAND_BUFFER_STATE_RECORDING_KHR;
   return is_pending() ? CL_COMMAND_BUFFER_STATE_PENDING_KHR : CL_COMMAND_BUFFER_STATE_EXECUTABLE_KHR;
 }

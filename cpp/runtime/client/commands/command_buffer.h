@@ -3,11 +3,11 @@
 #include <CL/cl_ext.h>
 
 #include <map>
-#include <mutex>
 #include <span>
 #include <vector>
 
 #include "runtime/base/bytes.h"
+#include "runtime/base/mutex.h"
 #include "runtime/client/commands/commands.h"
 #include "runtime/client/objects/handle.h"
 #include "runtime/memory/range_set.h"
@@ -83,31 +83,31 @@ class CommandBuffer final
 
   ~CommandBuffer() override;
   template <class Message>
-  cl_int append(Message message, SyncPoints wait, cl_sync_point_khr* sync_point);
-  Access& access(MemoryObject& buffer);
-  void reads(MemoryObject& buffer, ByteRange range);
-  void writes(MemoryObject& buffer, ByteRange range);
-  void writes_region(MemoryObject& image, const Extent& region);
-  void bring_and_mark(PendingCommand& command);
-  void remember(CommandQueue& queue, std::uint64_t sequence, Ref<Event> event);
-  bool is_pending();
-  bool ask_pending();
+  cl_int append(Message message, SyncPoints wait, cl_sync_point_khr* sync_point) REQUIRES(mutex_);
+  Access& access(MemoryObject& buffer) REQUIRES(mutex_);
+  void reads(MemoryObject& buffer, ByteRange range) REQUIRES(mutex_);
+  void writes(MemoryObject& buffer, ByteRange range) REQUIRES(mutex_);
+  void writes_region(MemoryObject& image, const Extent& region) REQUIRES(mutex_);
+  void bring_and_mark(PendingCommand& command) REQUIRES(mutex_);
+  void remember(CommandQueue& queue, std::uint64_t sequence, Ref<Event> event) REQUIRES(mutex_);
+  bool is_pending() REQUIRES(mutex_);
+  bool ask_pending() REQUIRES(mutex_);
 
   const Ref<CommandQueue> queue_;
   const bool simultaneous_;
   const std::vector<cl_command_buffer_properties_khr> properties_;
   const ObjectId id_ = next_id();
 
-  std::mutex mutex_;  // taken before the context's memory_mutex; protects what follows
-  bool recording_ended_ = false;
-  ByteBuffer recording_;
-  std::vector<Record> records_;
-  std::map<MemoryObject*, Access> accesses_;  // by root
-  std::map<MemoryObject*, Ref<MemoryObject>> buffers_;
-  std::map<Kernel*, Ref<Kernel>> kernels_;
-  std::map<Sampler*, Ref<Sampler>> samplers_;
-  Replay newest_;
-  bool others_may_be_pending_ = false;  // older replays than the newest one
+  Mutex mutex_;  // taken before the context's memory_mutex
+  bool recording_ended_ GUARDED_BY(mutex_) = false;
+  ByteBuffer recording_ GUARDED_BY(mutex_);
+  std::vector<Record> records_ GUARDED_BY(mutex_);
+  std::map<MemoryObject*, Access> accesses_ GUARDED_BY(mutex_);  // by root
+  std::map<MemoryObject*, Ref<MemoryObject>> buffers_ GUARDED_BY(mutex_);
+  std::map<Kernel*, Ref<Kernel>> kernels_ GUARDED_BY(mutex_);
+  std::map<Sampler*, Ref<Sampler>> samplers_ GUARDED_BY(mutex_);
+  Replay newest_ GUARDED_BY(mutex_);
+  bool others_may_be_pending_ GUARDED_BY(mutex_) = false;  // older replays than the newest one
 };
 
 }  // namespace remotecl

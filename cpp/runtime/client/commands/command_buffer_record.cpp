@@ -50,9 +50,9 @@ void CommandBuffer::writes_region(MemoryObject& image, const Extent& region) {
 
 cl_int CommandBuffer::record_kernel(Kernel& kernel, const NDRange& range, SyncPoints wait,
                                     cl_sync_point_khr* sync_point) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (recording_ended_) return CL_INVALID_OPERATION;
-  const std::lock_guard kernel_lock(kernel.mutex());
+  const MutexLock kernel_lock(kernel.mutex());
   const auto& arguments = kernel.arguments();
   std::vector<KernelArgument> all;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
@@ -91,7 +91,7 @@ cl_int CommandBuffer::record_kernel(Kernel& kernel, const NDRange& range, SyncPo
 cl_int CommandBuffer::record_copy(MemoryObject& source, MemoryObject& destination, std::uint64_t source_offset,
                                   std::uint64_t destination_offset, std::uint64_t size, SyncPoints wait,
                                   cl_sync_point_khr* sync_point) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (recording_ended_) return CL_INVALID_OPERATION;
   const cl_int error = append(
       EnqueueCopy{0, 0, source.id(), destination.id(), source_offset, destination_offset, size, {}}, wait, sync_point);
@@ -104,7 +104,7 @@ cl_int CommandBuffer::record_copy(MemoryObject& source, MemoryObject& destinatio
 cl_int CommandBuffer::record_copy_rect(MemoryObject& source, MemoryObject& destination,
                                        const Rectangle& source_rectangle, const Rectangle& destination_rectangle,
                                        const Extent& region, SyncPoints wait, cl_sync_point_khr* sync_point) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (recording_ended_) return CL_INVALID_OPERATION;
   const cl_int error = append(EnqueueCopyRect{0,
                                               0,
@@ -129,7 +129,7 @@ cl_int CommandBuffer::record_copy_rect(MemoryObject& source, MemoryObject& desti
 
 cl_int CommandBuffer::record_fill(MemoryObject& buffer, Bytes pattern, std::uint64_t offset, std::uint64_t size,
                                   SyncPoints wait, cl_sync_point_khr* sync_point) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (recording_ended_) return CL_INVALID_OPERATION;
   const cl_int error = append(EnqueueFill{0, 0, buffer.id(), offset, size, pattern, {}}, wait, sync_point);
   if (error != CL_SUCCESS) return error;
@@ -140,7 +140,7 @@ cl_int CommandBuffer::record_fill(MemoryObject& buffer, Bytes pattern, std::uint
 cl_int CommandBuffer::record_copy_image(MemoryObject& source, MemoryObject& destination, const Extent& source_origin,
                                         const Extent& destination_origin, const Extent& region, SyncPoints wait,
                                         cl_sync_point_khr* sync_point) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (recording_ended_) return CL_INVALID_OPERATION;
   const cl_int error =
       append(EnqueueCopyImage{0, 0, source.id(), destination.id(), source_origin, destination_origin, region, {}}, wait,
@@ -154,7 +154,7 @@ cl_int CommandBuffer::record_copy_image(MemoryObject& source, MemoryObject& dest
 cl_int CommandBuffer::record_fill_image(MemoryObject& image, const std::array<std::uint32_t, 4>& color,
                                         const Extent& origin, const Extent& region, SyncPoints wait,
                                         cl_sync_point_khr* sync_point) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (recording_ended_) return CL_INVALID_OPERATION;
   const cl_int error = append(EnqueueFillImage{0, 0, image.id(), origin, region, color, {}}, wait, sync_point);
   if (error != CL_SUCCESS) return error;
@@ -165,7 +165,7 @@ cl_int CommandBuffer::record_fill_image(MemoryObject& image, const std::array<st
 cl_int CommandBuffer::record_copy_pixels(MemoryObject& image, MemoryObject& buffer, bool to_buffer,
                                          const Extent& origin, const Extent& region, std::uint64_t offset,
                                          SyncPoints wait, cl_sync_point_khr* sync_point) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (recording_ended_) return CL_INVALID_OPERATION;
   const cl_int error =
       append(EnqueueCopyImageBuffer{0, 0, image.id(), buffer.id(), to_buffer ? 1u : 0u, origin, region, offset, {}},
@@ -183,7 +183,7 @@ cl_int CommandBuffer::record_copy_pixels(MemoryObject& image, MemoryObject& buff
 }
 
 cl_int CommandBuffer::record_point(bool is_barrier, SyncPoints wait, cl_sync_point_khr* sync_point) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (recording_ended_) return CL_INVALID_OPERATION;
   const bool waits_for_all = is_barrier && wait.empty();
   return append(EnqueueMarker{0, 0, is_barrier ? 1u : 0u, waits_for_all ? 1u : 0u, {}}, wait, sync_point);

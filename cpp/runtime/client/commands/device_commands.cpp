@@ -31,7 +31,7 @@ KernelArgument encode_argument(std::uint32_t index, const Kernel::Argument& argu
 cl_int enqueue_kernel(CommandQueue& queue, Kernel& kernel, const NDRange& range, cl_command_type type, WaitList wait,
                       Event** event) {
   PendingCommand command(queue, type, wait, event != nullptr);
-  std::unique_lock lock(kernel.mutex());
+  MutexLock lock(kernel.mutex());
   kernel.program().create_on(queue.session());
   kernel.create_on(queue.session());
   std::vector<std::uint64_t>& sent = kernel.sent_versions(queue.device());

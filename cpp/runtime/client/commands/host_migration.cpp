@@ -9,9 +9,11 @@ namespace {
 
 // The host's copy is the newest if nothing has written since; only a hint, so nobody waits to leave it.
 void note_host_copy(MemoryObject& memory, ByteRange range, std::uint64_t writes) {
-  const std::unique_lock lock(memory.context().memory_mutex(), std::try_to_lock);
+  Mutex& mutex = memory.context().memory_mutex();
+  if (!mutex.try_lock()) return;
+  const MutexLock lock(mutex, AdoptLock());
   BufferStorage& storage = memory.storage();
-  if (lock.owns_lock() && storage.writes == writes) storage.residency.add_holder(range, kHost);
+  if (storage.writes == writes) storage.residency.add_holder(range, kHost);
 }
 
 }  // namespace

@@ -69,7 +69,7 @@ cl_int enqueue_map(CommandQueue& queue, MemoryObject& buffer, bool blocking, cl_
   Ref<Event> own = command.sent(blocking);
   if (blocking && own->wait_in_call(event)) {
     const cl_int status = own->status();
-    const std::lock_guard lock(queue.context().memory_mutex());
+    const MutexLock lock(queue.context().memory_mutex());
     if (status < 0) {
       MemoryObject::Mapping removed;
       buffer.remove_mapping(pointer, removed);

@@ -71,7 +71,7 @@ cl_int enqueue_map_image(CommandQueue& queue, MemoryObject& image, bool blocking
   Ref<Event> own = command.sent(blocking);
   if (blocking && own->wait_in_call(event)) {
     const cl_int status = own->status();
-    const std::lock_guard lock(queue.context().memory_mutex());
+    const MutexLock lock(queue.context().memory_mutex());
     if (status < 0) {
       MemoryObject::Mapping removed;
       image.remove_mapping(pointer, removed);

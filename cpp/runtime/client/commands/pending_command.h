@@ -5,6 +5,7 @@
 #include <mutex>
 #include <vector>
 
+#include "runtime/base/mutex.h"
 #include "runtime/client/commands/commands.h"
 #include "runtime/client/commands/fetcher.h"
 #include "runtime/client/trace/tracer.h"
@@ -98,7 +99,7 @@ class PendingCommand {
   void await_bytes(Event& event);
 
   CommandQueue& queue_;
-  std::unique_lock<std::mutex> lock_;
+  std::unique_lock<Mutex> lock_;  // over several functions, which no analysis follows
   Fetcher fetcher_;
   std::uint64_t sequence_ = 0;
   Ref<Event> event_;

@@ -24,8 +24,8 @@ cl_int suggest_local_size(CommandQueue& queue, Kernel& kernel, const NDRange& ra
   const auto answer = ask<NativeAnswer>(
       session,
       [&](Token token) {
-        const std::lock_guard memory_lock(queue.context().memory_mutex());
-        const std::lock_guard lock(kernel.mutex());
+        const MutexLock memory_lock(queue.context().memory_mutex());
+        const MutexLock lock(kernel.mutex());
         kernel.program().create_on(session);
         kernel.create_on(session);
         std::vector<std::uint64_t>& sent = kernel.sent_versions(queue.device());

@@ -26,7 +26,7 @@ cl_int CommandQueue::finish() {
   std::uint64_t last = 0;
   {
     // No command may take its place in the queue before the Finish and be sent after it.
-    const std::lock_guard lock(context_.memory_mutex());
+    const MutexLock lock(context_.memory_mutex());
     last = last_sequence_.load();
     finished = std::exchange(unfinished_, {}).answered_for(last);
     if (!finished) {
@@ -40,7 +40,7 @@ cl_int CommandQueue::finish() {
   if (session().lost()) return CL_DEVICE_NOT_AVAILABLE;
   if (!done) {
     WaitLimit::note(WaitLimit::kInUse);
-    const std::lock_guard lock(context_.memory_mutex());
+    const MutexLock lock(context_.memory_mutex());
     unfinished_ = {finished, last};
     return CL_SUCCESS;
   }

@@ -50,7 +50,7 @@ void Context::notify(const std::string& text) const {
 }
 
 void Context::add_destructor(Destructor function, void* user_data) {
-  const std::lock_guard lock(destructors_mutex_);
+  const MutexLock lock(destructors_mutex_);
   destructors_.emplace_back(function, user_data);
 }
 

@@ -2,10 +2,10 @@
 
 #include <atomic>
 #include <functional>
-#include <mutex>
 #include <unordered_map>
 #include <vector>
 
+#include "runtime/base/mutex.h"
 #include "runtime/client/objects/device.h"
 
 namespace remotecl {
@@ -42,10 +42,10 @@ class Context final : public Handle<_cl_context, HandleTag::kContext, CL_INVALID
   void user_event_closed() { open_user_events_.fetch_sub(1); }
 
   // Held while a command decides what must move and is sent, so that this order is the same on every server.
-  std::mutex& memory_mutex() { return memory_mutex_; }
+  Mutex& memory_mutex() RETURN_CAPABILITY(memory_mutex_) { return memory_mutex_; }
   // A queue of the runtime's own on `device`, for transfers, which must not wait for one another. Requires
   // memory_mutex.
-  CommandQueue& transfer_queue(Device& device);
+  CommandQueue& transfer_queue(Device& device) NO_THREAD_SAFETY_ANALYSIS;  // PendingCommand has it
 
  private:
   ~Context() override;
@@ -57,10 +57,11 @@ class Context final : public Handle<_cl_context, HandleTag::kContext, CL_INVALID
   void* const user_data_;
   std::atomic<int> open_user_events_{0};
   std::atomic<std::uint64_t> sessions_with_queues_{0};
-  std::mutex memory_mutex_;
-  std::unordered_map<Device*, CommandQueue*> transfer_queues_;  // they do not hold the context back
-  std::mutex destructors_mutex_;
-  std::vector<std::pair<Destructor, void*>> destructors_;
+  Mutex memory_mutex_;
+  std::unordered_map<Device*, CommandQueue*> transfer_queues_
+      GUARDED_BY(memory_mutex_);  // they do not hold the context back
+  Mutex destructors_mutex_;
+  std::vector<std::pair<Destructor, void*>> destructors_ GUARDED_BY(destructors_mutex_);
 };
 
 }  // namespace remotecl

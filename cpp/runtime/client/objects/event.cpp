@@ -1,7 +1,9 @@
 #include "runtime/client/objects/event.h"
 
 #include <algorithm>
+#include <optional>
 
+#include "runtime/base/mutex.h"
 #include "runtime/client/session/peer_links.h"
 #include "runtime/client/support/callback_thread.h"
 
@@ -76,9 +78,9 @@ bool Event::wait_until(const OptionalDeadline& deadline) {
     if (!ended()) complete(CL_DEVICE_NOT_AVAILABLE);
   }
   Submitter::instance().submit_all();
-  std::unique_lock lock(mutex_);
-  if (deadline) return changed_.wait_until(lock, *deadline, has_ended);
-  changed_.wait(lock, has_ended);
+  MutexLock lock(mutex_);
+  if (deadline) return changed_.wait_until(mutex_, *deadline, has_ended);
+  changed_.wait(mutex_, has_ended);
   return true;
 }
 
@@ -99,7 +101,7 @@ void Event::observe() {
 }
 
 void Event::report_is_awaited(bool is_hurried) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (is_hurried) observed_.store(true);
   if (status_.load() > CL_COMPLETE) expect_end();
 }
@@ -111,31 +113,45 @@ void Event::expect_end() {
   if (Session* server = session()) server->add_interest();
 }
 
+struct Event::End {
+  cl_int status;
+  std::vector<Registered> callbacks;
+  std::vector<Announced> announced;
+  std::vector<std::function<void()>> at_end;
+  bool was_expected;
+};
+
 void Event::complete(cl_int status, const std::array<std::uint64_t, 4>* profile) {
-  std::unique_lock lock(mutex_);
-  if (reported_) return;
-  reported_ = true;
-  if (status >= CL_COMPLETE && on_server_ && queue_->in_order()) queue_->finished_through(sequence_);
-  if (held_status_ >= CL_COMPLETE) held_status_ = std::min(status, cl_int{CL_COMPLETE});
-  if (profile != nullptr) {
-    profile_ = *profile;
-    has_profile_ = true;
+  std::optional<End> end;
+  {
+    const MutexLock lock(mutex_);
+    if (reported_) return;
+    reported_ = true;
+    if (status >= CL_COMPLETE && on_server_ && queue_->in_order()) queue_->finished_through(sequence_);
+    if (held_status_ >= CL_COMPLETE) held_status_ = std::min(status, cl_int{CL_COMPLETE});
+    if (profile != nullptr) {
+      profile_ = *profile;
+      has_profile_ = true;
+    }
+    if (holds_.load() == 0) end = end_now();
   }
-  if (holds_.load() == 0) finish(lock);
+  if (end) report(*end);
 }
 
 void Event::lose() {
   const bool was_reported = reported_.load();
   complete(ended() ? status() : CL_DEVICE_NOT_AVAILABLE);
   std::vector<Announced> announced;
+  std::optional<End> end;
   {
-    std::unique_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     announced = announced_;
     if (!was_reported && status_.load() > CL_COMPLETE) {  // whatever bytes of other servers it was held for
       if (held_status_ >= CL_COMPLETE) held_status_ = CL_DEVICE_NOT_AVAILABLE;
-      finish(lock);
+      end = end_now();
     }
   }
+  if (end) report(*end);
   // Whoever was to hear it from the server hears what is known here, and may know more.
   for (const auto& [other, by_server] : announced) {
     if (by_server) other->send(SignalEvent{id_, status_.load(), session()->peer_id()});
@@ -143,34 +159,36 @@ void Event::lose() {
 }
 
 void Event::release_hold(cl_int status) {
-  std::unique_lock lock(mutex_);
-  if (held_status_ >= CL_COMPLETE) held_status_ = status;
-  if (holds_.fetch_sub(1) == 1 && reported_ && status_.load() > CL_COMPLETE) finish(lock);
+  std::optional<End> end;
+  {
+    const MutexLock lock(mutex_);
+    if (held_status_ >= CL_COMPLETE) held_status_ = status;
+    if (holds_.fetch_sub(1) == 1 && reported_ && status_.load() > CL_COMPLETE) end = end_now();
+  }
+  if (end) report(*end);
 }
 
-void Event::finish(std::unique_lock<std::mutex>& lock) {
+Event::End Event::end_now() {
   const cl_int status = held_status_;
   status_.store(status, std::memory_order_release);
   if (is_user_event()) context_->user_event_closed();
-  const std::vector<Registered> callbacks = std::move(callbacks_);
-  callbacks_.clear();
-  const std::vector<Announced> announced = announced_;
-  const bool expected = expected_;
-  const std::vector<std::function<void()>> at_end = std::exchange(at_end_, {});
   changed_.notify_all();
-  lock.unlock();
-  for (const auto& function : at_end) function();
-  for (const Registered& callback : callbacks) {
-    post_callback([keep = Ref<Event>(this), callback, status] {
+  return {status, std::exchange(callbacks_, {}), announced_, std::exchange(at_end_, {}), expected_};
+}
+
+void Event::report(End& end) {
+  for (const auto& function : end.at_end) function();
+  for (const Registered& callback : end.callbacks) {
+    post_callback([keep = Ref<Event>(this), callback, status = end.status] {
       callback.function(keep->handle(), status < 0 ? status : callback.state, callback.user_data);
     });
   }
-  for (const auto& [other, by_server] : announced) {
+  for (const auto& [other, by_server] : end.announced) {
     if (by_server) continue;
-    other->send(SignalEvent{id_, status});
+    other->send(SignalEvent{id_, end.status});
     other->submit_now();
   }
-  if (expected) {
+  if (end.was_expected) {
     if (Session* server = session()) server->drop_interest();
     release();
   }
@@ -178,7 +196,7 @@ void Event::finish(std::unique_lock<std::mutex>& lock) {
 
 bool Event::at_end(std::function<void()> function) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (status_.load() <= CL_COMPLETE) return false;
     at_end_.push_back(std::move(function));
     expect_end();
@@ -189,7 +207,7 @@ bool Event::at_end(std::function<void()> function) {
 
 void Event::add_callback(cl_int state, Callback function, void* user_data) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     // CL_SUBMITTED has been reached by every command that an application can name.
     if (status_.load() > CL_COMPLETE && state != CL_SUBMITTED) {
       callbacks_.push_back({state, function, user_data});
@@ -216,7 +234,7 @@ bool Event::profile(std::array<std::uint64_t, 4>& times) {
     server->wait([this] { return reported_.load(); });
   }
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!has_profile_) return false;
     times = profile_;
   }
@@ -231,7 +249,7 @@ bool Event::profile(std::array<std::uint64_t, 4>& times) {
 void Event::announce_to(Session& other, bool may_be_by_server) {
   const bool by_server = may_be_by_server && session() != nullptr && PeerLinks::instance().connected(*session(), other);
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto same = [&other](const Announced& announced) { return announced.session == &other; };
     if (std::any_of(announced_.begin(), announced_.end(), same)) return;
     if (by_server && status_.load() > CL_COMPLETE) {
@@ -257,7 +275,7 @@ void Event::announce_to(Session& other, bool may_be_by_server) {
 
 bool Event::set_user_status(cl_int status) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (reported_) return false;
   }
   complete(status);

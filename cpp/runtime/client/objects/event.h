@@ -1,12 +1,12 @@
 #pragma once
 
 #include <array>
-#include <condition_variable>
 #include <functional>
 #include <mutex>
 #include <string>
 #include <vector>
 
+#include "runtime/base/mutex.h"
 #include "runtime/client/objects/command_queue.h"
 #include "runtime/client/objects/context.h"
 #include "runtime/client/objects/handle.h"
@@ -95,9 +95,12 @@ class Event final : public Handle<_cl_event, HandleTag::kEvent, CL_INVALID_EVENT
     void* user_data;
   };
   ~Event() override;
-  void finish(std::unique_lock<std::mutex>& lock);
-  // Keeps this event and the background reader alive until it has ended. Requires mutex_.
-  void expect_end();
+  // What is to be done once it has ended, without the lock.
+  struct End;
+  End end_now() REQUIRES(mutex_);
+  void report(End& end) EXCLUDES(mutex_);
+  // Keeps this event and the background reader alive until it has ended.
+  void expect_end() REQUIRES(mutex_);
 
   const EventId id_ = next_id();
   const Ref<Context> context_;
@@ -111,21 +114,21 @@ class Event final : public Handle<_cl_event, HandleTag::kEvent, CL_INVALID_EVENT
   std::atomic<cl_int> status_;
   std::atomic<bool> observed_{false};
   std::atomic<int> holds_{0};
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  std::atomic<bool> reported_{false};  // complete() has been called; written under mutex_
-  bool expected_ = false;              // expect_end() has been called
+  mutable Mutex mutex_;
+  ConditionVariable changed_;
+  std::atomic<bool> reported_{false};         // complete() has been called; written under mutex_
+  bool expected_ GUARDED_BY(mutex_) = false;  // expect_end() has been called
   // What to end with once the holds are gone; written under mutex_.
   std::atomic<cl_int> held_status_{CL_COMPLETE};
-  bool has_profile_ = false;
-  std::array<std::uint64_t, 4> profile_{};
-  std::vector<Registered> callbacks_;
-  std::vector<std::function<void()>> at_end_;
+  bool has_profile_ GUARDED_BY(mutex_) = false;
+  std::array<std::uint64_t, 4> profile_ GUARDED_BY(mutex_){};
+  std::vector<Registered> callbacks_ GUARDED_BY(mutex_);
+  std::vector<std::function<void()>> at_end_ GUARDED_BY(mutex_);
   struct Announced {
     Session* session;
     bool by_server;  // this event's server tells it, and not this process
   };
-  std::vector<Announced> announced_;
+  std::vector<Announced> announced_ GUARDED_BY(mutex_);
 };
 
 }  // namespace remotecl

@@ -7,13 +7,14 @@
 #include <new>
 #include <unordered_set>
 
+#include "runtime/base/mutex.h"
 #include "runtime/client/objects/opaque_handles.h"
 
 namespace remotecl {
 namespace {
 
-std::mutex g_live_mutex;
-std::mutex g_content_size_mutex;
+Mutex g_live_mutex;
+Mutex g_content_size_mutex;
 std::unordered_set<MemoryObject*>& live_set() {
   static auto& set = *new std::unordered_set<MemoryObject*>;
   return set;
@@ -105,7 +106,7 @@ MemoryObject::MemoryObject(Ref<Context> context, cl_mem_flags flags, std::size_t
       storage_(std::make_shared<BufferStorage>(size, host_ptr_)) {
   if ((flags & CL_MEM_COPY_HOST_PTR) != 0) std::memcpy(storage_->host(), host_ptr, size);
   if ((flags & (CL_MEM_COPY_HOST_PTR | CL_MEM_USE_HOST_PTR)) != 0) storage_->residency.write({0, size}, kHost);
-  const std::lock_guard lock(g_live_mutex);
+  const MutexLock lock(g_live_mutex);
   live_set().insert(this);
 }
 
@@ -118,7 +119,7 @@ MemoryObject::MemoryObject(Ref<MemoryObject> parent, cl_mem_flags flags, std::si
       host_ptr_(parent->host_ptr_ == nullptr ? nullptr : static_cast<std::byte*>(parent->host_ptr_) + offset),
       storage_(parent->storage_),
       storage_offset_(parent->storage_offset_ + offset) {
-  const std::lock_guard lock(g_live_mutex);
+  const MutexLock lock(g_live_mutex);
   live_set().insert(this);
 }
 
@@ -133,7 +134,7 @@ MemoryObject::MemoryObject(Ref<Context> context, cl_mem_flags flags, std::size_t
       storage_(std::make_shared<BufferStorage>(size, address)),
       created_on_(created_on) {
   storage_->application_memory_owner = std::move(owner);
-  const std::lock_guard lock(g_live_mutex);
+  const MutexLock lock(g_live_mutex);
   live_set().insert(this);
 }
 
@@ -148,7 +149,7 @@ MemoryObject::MemoryObject(Ref<MemoryObject> svm, std::size_t svm_offset, cl_mem
       properties_(std::move(properties)),
       storage_(svm->storage_),
       storage_offset_(svm_offset) {
-  const std::lock_guard lock(g_live_mutex);
+  const MutexLock lock(g_live_mutex);
   live_set().insert(this);
 }
 
@@ -171,7 +172,7 @@ MemoryObject::MemoryObject(Ref<Context> context, cl_mem_flags flags, const Image
     storage_->residency.write({0, size_}, kHost);
   }
   OpaqueHandles::add(handle());
-  const std::lock_guard lock(g_live_mutex);
+  const MutexLock lock(g_live_mutex);
   live_set().insert(this);
 }
 
@@ -188,7 +189,7 @@ MemoryObject::MemoryObject(Ref<MemoryObject> buffer, cl_mem_flags flags, const I
       storage_(buffer->storage_),
       storage_offset_(buffer->storage_offset_) {
   OpaqueHandles::add(handle());
-  const std::lock_guard lock(g_live_mutex);
+  const MutexLock lock(g_live_mutex);
   live_set().insert(this);
 }
 
@@ -197,7 +198,7 @@ MemoryObject::~MemoryObject() {
   if (image_) OpaqueHandles::remove(handle());
   if (storage_->coherent && &root() == this) storage_->end_coherence(*this);
   {
-    const std::lock_guard lock(g_live_mutex);
+    const MutexLock lock(g_live_mutex);
     live_set().erase(this);
   }
   std::uint64_t sessions = created_on_.load();
@@ -240,20 +241,20 @@ std::byte* MemoryObject::image_memory() {
 }
 
 void MemoryObject::add_destructor(Destructor function, void* user_data) {
-  const std::lock_guard lock(destructors_mutex_);
+  const MutexLock lock(destructors_mutex_);
   destructors_.emplace_back(function, user_data);
 }
 
 void MemoryObject::set_content_size_buffer(MemoryObject* size) {
   Ref<MemoryObject> next(size);
   Ref<MemoryObject> its_own;  // no chains, so no cycles
-  const std::lock_guard lock(g_content_size_mutex);
+  const MutexLock lock(g_content_size_mutex);
   std::swap(content_size_buffer_, next);
   if (size != nullptr) std::swap(size->content_size_buffer_, its_own);
 }
 
 Ref<MemoryObject> MemoryObject::content_size_buffer() const {
-  const std::lock_guard lock(g_content_size_mutex);
+  const MutexLock lock(g_content_size_mutex);
   return content_size_buffer_;
 }
 
@@ -286,7 +287,7 @@ bool MemoryObject::is_mapped(std::uint64_t offset, std::uint64_t size) const {
 }
 
 std::vector<Ref<MemoryObject>> live_memory_objects() {
-  const std::lock_guard lock(g_live_mutex);
+  const MutexLock lock(g_live_mutex);
   std::vector<Ref<MemoryObject>> objects;
   for (MemoryObject* object : live_set()) {
     if (object->try_retain()) objects.push_back(Ref<MemoryObject>::adopt(object));

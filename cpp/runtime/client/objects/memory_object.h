@@ -2,9 +2,9 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <vector>
 
+#include "runtime/base/mutex.h"
 #include "runtime/client/objects/context.h"
 #include "runtime/client/objects/event.h"
 #include "runtime/client/objects/handle.h"
@@ -185,8 +185,8 @@ class MemoryObject final : public Handle<_cl_mem, HandleTag::kMemory, CL_INVALID
   std::atomic<cl_uint> map_count_{0};
   std::vector<Mapping> mappings_;
   Ref<MemoryObject> content_size_buffer_;  // protected by a mutex of all buffers
-  std::mutex destructors_mutex_;
-  std::vector<std::pair<Destructor, void*>> destructors_;
+  Mutex destructors_mutex_;
+  std::vector<std::pair<Destructor, void*>> destructors_ GUARDED_BY(destructors_mutex_);
 };
 
 // Knows a memory object without keeping it alive, as a kernel its arguments.

@@ -1,14 +1,14 @@
 #include "runtime/client/objects/opaque_handles.h"
+#include "runtime/base/mutex.h"
 
 #include <cstring>
-#include <mutex>
 #include <unordered_set>
 
 namespace remotecl {
 namespace {
 
 std::atomic<std::size_t> g_count{0};
-std::mutex g_mutex;
+Mutex g_mutex;
 // Never destroyed: other static objects may release handles at exit.
 std::unordered_set<HandleBase*>& handles() {
   static auto& set = *new std::unordered_set<HandleBase*>;
@@ -18,13 +18,13 @@ std::unordered_set<HandleBase*>& handles() {
 }  // namespace
 
 void OpaqueHandles::add(HandleBase* handle) {
-  const std::lock_guard lock(g_mutex);
+  const MutexLock lock(g_mutex);
   handles().insert(handle);
   g_count = handles().size();
 }
 
 void OpaqueHandles::remove(HandleBase* handle) {
-  const std::lock_guard lock(g_mutex);
+  const MutexLock lock(g_mutex);
   handles().erase(handle);
   g_count = handles().size();
 }
@@ -33,7 +33,7 @@ HandleBase* OpaqueHandles::find(const void* value) {
   if (g_count.load(std::memory_order_relaxed) == 0) return nullptr;
   HandleBase* handle = nullptr;
   std::memcpy(&handle, value, sizeof handle);
-  const std::lock_guard lock(g_mutex);
+  const MutexLock lock(g_mutex);
   return handles().contains(handle) ? handle : nullptr;
 }
 

@@ -10,7 +10,7 @@ PendingReads::PendingReads() = default;
 PendingReads::~PendingReads() = default;
 
 PendingReads::Ticket PendingReads::begin() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   reads_.push_back({++last_, {}, false});
   count_.fetch_add(1, std::memory_order_relaxed);
   return last_;
@@ -19,7 +19,7 @@ PendingReads::Ticket PendingReads::begin() {
 void PendingReads::end(Ticket ticket) {
   std::vector<Ref<Event>> held;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto at = std::find_if(reads_.begin(), reads_.end(), [&](const Read& read) { return read.ticket == ticket; });
     held = std::move(at->held);
     reads_.erase(at);
@@ -30,12 +30,12 @@ void PendingReads::end(Ticket ticket) {
 
 bool PendingReads::ended_through(Ticket ticket) {
   if (none()) return true;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return std::none_of(reads_.begin(), reads_.end(), [&](const Read& read) { return read.ticket <= ticket; });
 }
 
 void PendingReads::hold(Event& event) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (Read& read : reads_) {
     event.add_hold();
     read.held.emplace_back(&event);
@@ -43,7 +43,7 @@ void PendingReads::hold(Event& event) {
 }
 
 void PendingReads::hold(Event& event, const std::vector<Ticket>& tickets) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (Read& read : reads_) {
     if (!read.before_barrier && std::find(tickets.begin(), tickets.end(), read.ticket) == tickets.end()) continue;
     event.add_hold();
@@ -52,14 +52,14 @@ void PendingReads::hold(Event& event, const std::vector<Ticket>& tickets) {
 }
 
 void PendingReads::barrier(const std::vector<Ticket>& tickets) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (Read& read : reads_) {
     if (std::find(tickets.begin(), tickets.end(), read.ticket) != tickets.end()) read.before_barrier = true;
   }
 }
 
 void PendingReads::barrier() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (Read& read : reads_) read.before_barrier = true;
 }
 

@@ -2,9 +2,9 @@
 
 #include <atomic>
 #include <cstdint>
-#include <mutex>
 #include <vector>
 
+#include "runtime/base/mutex.h"
 #include "runtime/base/ref_counted.h"
 
 namespace remotecl {
@@ -42,9 +42,9 @@ class PendingReads {
   };
 
   std::atomic<int> count_{0};
-  std::mutex mutex_;
-  Ticket last_ = 0;
-  std::vector<Read> reads_;
+  Mutex mutex_;
+  Ticket last_ GUARDED_BY(mutex_) = 0;
+  std::vector<Read> reads_ GUARDED_BY(mutex_);
 };
 
 }  // namespace remotecl

@@ -55,7 +55,7 @@ void Platform::connect_named_in_environment() {
   }
   auto sessions = open(names);
   for (auto& session : sessions) session.wait();
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (std::size_t i = 0; i < names.size(); ++i) {
     try {
       add(names[i], sessions[i].get());
@@ -81,13 +81,13 @@ void Platform::connect(const std::string& servers) {
   }
   std::vector<std::unique_ptr<Session>> sessions;
   for (auto& opened : open(missing)) sessions.push_back(opened.get());
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (std::size_t i = 0; i < missing.size(); ++i) add(missing[i], std::move(sessions[i]));
 }
 
 // Those that are not connected, each once.
 std::vector<ServerName> Platform::missing_of(const std::vector<ServerName>& names) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::vector<ServerName> missing;
   for (const ServerName& name : names) {
     const auto same = [&name](const auto& other) { return other.address == name.address; };
@@ -126,7 +126,7 @@ std::vector<std::future<std::unique_ptr<Session>>> Platform::open(const std::vec
 // A context has no device of a lost session but those that it has lost: what it remembers by index is never about
 // another session.
 std::vector<std::uint32_t> Platform::free_indices() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::vector<bool> used(kServersMax);
   for (const auto& session : sessions_) {
     if (!session->lost()) used[session->index()] = true;
@@ -142,8 +142,8 @@ std::vector<std::uint32_t> Platform::free_indices() {
 void Platform::leave_all() {
   if (in_forked_child()) return;
   Platform& platform = instance();
-  const std::unique_lock lock(platform.mutex_, std::try_to_lock);
-  if (!lock.owns_lock()) return;
+  if (!platform.mutex_.try_lock()) return;
+  const MutexLock lock(platform.mutex_, AdoptLock());
   if (platform.are_wanted_ && platform.is_listed_ && !platform.is_used_) wanted_servers::tell_unused();
   for (const auto& session : platform.sessions_) session->leave();
 }
@@ -157,8 +157,9 @@ void Platform::add(const ServerName& name, std::unique_ptr<Session> session) {
   decoder.read(list);
   // A server need not show all of its devices: indices may be missing.
   std::uint32_t indices = 0;
+  std::vector<Device*>* const devices = &devices_;  // whose lock add() needs
   list.devices.for_each([&](const DeviceDescription& description) {
-    devices_.push_back(new Device(*this, *session, description));
+    devices->push_back(new Device(*this, *session, description));
     indices = std::max(indices, std::min(description.index, kDeviceIndexMax - 1) + 1);
   });
   session->device_indices().reserve(indices);
@@ -174,7 +175,7 @@ void Platform::remove(const Address& address) {
 bool Platform::disconnect(const Address& address) {
   Session* session = nullptr;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto at = std::find_if(servers_.begin(), servers_.end(),
                                  [&address](const ServerStatus& server) { return server.address == address; });
     if (at == servers_.end()) return false;
@@ -186,17 +187,17 @@ bool Platform::disconnect(const Address& address) {
 }
 
 bool Platform::configured() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return !servers_.empty();
 }
 
 std::vector<Device*> Platform::devices() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return devices_;
 }
 
 std::vector<ServerStatus> Platform::servers() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::vector<ServerStatus> servers = servers_;
   for (ServerStatus& server : servers) {
     if (server.session != nullptr && server.session->lost()) server.error = server.session->lost_reason();

@@ -2,7 +2,6 @@
 
 #include <future>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -49,20 +48,20 @@ class Platform final : public Handle<_cl_platform_id, HandleTag::kPlatform, CL_I
   void connect_named_in_environment() REQUIRES(connecting_);
   std::vector<ServerName> missing_of(const std::vector<ServerName>& names);
   std::vector<std::uint32_t> free_indices();
-  void add(const ServerName& name, std::unique_ptr<Session> session);
-  void remove(const Address& address);
+  void add(const ServerName& name, std::unique_ptr<Session> session) REQUIRES(mutex_);
+  void remove(const Address& address) REQUIRES(mutex_);
   static void leave_all();
 
   // Held while servers are connected, one call after the other. What is there already can be used meanwhile.
   Mutex connecting_;
   std::atomic<bool> has_read_environment_{false};
-  std::mutex mutex_;         // the rest
-  bool are_wanted_ = false;  // servers of REMOTECL_SERVERS are connected
+  Mutex mutex_;                                 // the rest
+  bool are_wanted_ GUARDED_BY(mutex_) = false;  // servers of REMOTECL_SERVERS are connected
   std::atomic<bool> is_listed_{false};
   std::atomic<bool> is_used_{false};
-  std::vector<ServerStatus> servers_;
-  std::vector<std::unique_ptr<Session>> sessions_;  // lost ones, too
-  std::vector<Device*> devices_;
+  std::vector<ServerStatus> servers_ GUARDED_BY(mutex_);
+  std::vector<std::unique_ptr<Session>> sessions_ GUARDED_BY(mutex_);  // lost ones, too
+  std::vector<Device*> devices_ GUARDED_BY(mutex_);
 };
 
 }  // namespace remotecl

@@ -7,8 +7,8 @@
 #include <map>
 #include <optional>
 #include <random>
-#include <shared_mutex>
 
+#include "runtime/base/mutex.h"
 #include "runtime/client/objects/platform.h"
 
 namespace remotecl {
@@ -55,9 +55,9 @@ class Pages {
 };
 
 std::uint64_t random_number() {
-  static std::mutex mutex;
+  static Mutex mutex;
   static std::mt19937_64 generator{std::random_device{}()};
-  const std::lock_guard lock(mutex);
+  const MutexLock lock(mutex);
   return generator();
 }
 
@@ -164,8 +164,8 @@ bool takes_any_address(const Device& device) {
 
 struct Table {
   std::atomic<std::size_t> size{0};  // so that programs without shared virtual memory never take the mutex
-  std::shared_mutex mutex;
-  std::map<std::uint64_t, Ref<MemoryObject>> by_address;
+  Mutex mutex;
+  std::map<std::uint64_t, Ref<MemoryObject>> by_address GUARDED_BY(mutex);
 };
 Table& table() {
   static auto& table = *new Table;
@@ -197,7 +197,7 @@ void* allocate_svm(Context& context, cl_mem_flags flags, std::size_t size, std::
     void* const address = reinterpret_cast<void*>(attempt.address);
     auto memory = make_ref<MemoryObject>(Ref<Context>(&context), flags, size, address, std::move(attempt.pages),
                                          attempt.id, attempt.keep());
-    const std::unique_lock lock(table().mutex);
+    const MutexLock lock(table().mutex);
     table().by_address.emplace(attempt.address, std::move(memory));
     table().size.store(table().by_address.size());
     return address;
@@ -207,7 +207,7 @@ void* allocate_svm(Context& context, cl_mem_flags flags, std::size_t size, std::
 
 void free_svm(const Context& context, void* pointer) {
   Ref<MemoryObject> memory;  // ends without the lock
-  const std::unique_lock lock(table().mutex);
+  const MutexLock lock(table().mutex);
   const auto at = table().by_address.find(reinterpret_cast<std::uintptr_t>(pointer));
   if (at == table().by_address.end() || &at->second->context() != &context) return;
   memory = std::move(at->second);
@@ -218,7 +218,7 @@ void free_svm(const Context& context, void* pointer) {
 SvmPlace find_svm(const Context& context, const void* pointer) {
   if (table().size.load(std::memory_order_relaxed) == 0) return {};
   const auto address = reinterpret_cast<std::uintptr_t>(pointer);
-  const std::shared_lock lock(table().mutex);
+  const MutexLock lock(table().mutex);
   auto after = table().by_address.upper_bound(address);
   if (after == table().by_address.begin()) return {};
   const auto& [begin, memory] = *std::prev(after);

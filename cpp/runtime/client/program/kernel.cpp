@@ -43,7 +43,7 @@ Kernel::Kernel(Ref<Program> program, KernelInfo info)
 
 Kernel::Kernel(Kernel& other)
     : program_(other.program_), info_(other.info_), takes_local_memory_(other.takes_local_memory_) {
-  const std::lock_guard lock(other.mutex_);
+  const MutexLock lock(other.mutex_);
   arguments_ = other.arguments_;
   last_version_ = other.last_version_;
   svm_pointers_ = other.svm_pointers_;
@@ -70,7 +70,7 @@ void Kernel::create_on(Session& session) {
 
 const KernelInfo& Kernel::info_on(const Device& device) {
   program_->ready_on(device);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto at = per_device_.find(&device);
   if (at != per_device_.end()) return at->second;
   const auto info = program_->kernel_info(info_.name, &device);
@@ -78,21 +78,21 @@ const KernelInfo& Kernel::info_on(const Device& device) {
 }
 
 std::size_t Kernel::launched_group(const Device& device) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto at = launched_groups_.find(&device);
   return at == launched_groups_.end() ? 0 : at->second;
 }
 
 void Kernel::set_launched_group(const Device& device, std::size_t size) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::size_t& known = launched_groups_[&device];
   known = std::max(known, size);
 }
 
 cl_int Kernel::set_argument(cl_uint index, std::size_t size, const void* value) {
-  if (index >= arguments_.size()) return CL_INVALID_ARG_INDEX;
+  if (index >= info_.arguments.size()) return CL_INVALID_ARG_INDEX;
   const ArgumentInfo& info = info_.arguments[index];
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Argument& argument = arguments_[index];
   const ArgumentKind kind = kind_of(info, size, value);
   // Not before the new value has been found good.
@@ -145,14 +145,14 @@ cl_int Kernel::set_argument(cl_uint index, std::size_t size, const void* value) 
 }
 
 cl_int Kernel::set_svm_argument(cl_uint index, const void* pointer) {
-  if (index >= arguments_.size()) return CL_INVALID_ARG_INDEX;
+  if (index >= info_.arguments.size()) return CL_INVALID_ARG_INDEX;
   if (info_.arguments[index].kind != ArgumentKind::kMemory) return CL_INVALID_ARG_VALUE;
   SvmPlace place;
   if (pointer != nullptr) {
     place = find_svm(context(), pointer);
     if (!place.memory) return CL_INVALID_ARG_VALUE;
   }
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Argument& argument = arguments_[index];
   argument.kind = pointer == nullptr ? ArgumentKind::kMemory : ArgumentKind::kSvm;
   argument.number = reinterpret_cast<std::uintptr_t>(pointer);
@@ -163,7 +163,7 @@ cl_int Kernel::set_svm_argument(cl_uint index, const void* pointer) {
 }
 
 void Kernel::set_svm_pointers(std::vector<void*> pointers, std::vector<Ref<MemoryObject>> memory) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   svm_pointers_ = std::move(pointers);
   svm_memory_ = std::move(memory);
   svm_unsent_ = ~std::uint64_t{0};
@@ -221,13 +221,13 @@ cl_int Kernel::find_sampler(std::size_t size, const void* value, Sampler*& sampl
 }
 
 bool Kernel::arguments_complete() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return std::all_of(arguments_.begin(), arguments_.end(),
                      [](const Argument& argument) { return argument.set && !argument.memory.is_gone(); });
 }
 
 cl_ulong Kernel::local_argument_bytes() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   cl_ulong bytes = 0;
   for (const Argument& argument : arguments_) {
     if (!argument.set || argument.kind != ArgumentKind::kLocal) continue;

@@ -1,10 +1,10 @@
 #pragma once
 
 #include <map>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "runtime/base/mutex.h"
 #include "runtime/client/objects/memory_object.h"
 #include "runtime/client/objects/sampler.h"
 #include "runtime/client/program/program.h"
@@ -56,17 +56,17 @@ class Kernel final : public Handle<_cl_kernel, HandleTag::kKernel, CL_INVALID_KE
     Ref<Sampler> sampler;
     std::uint64_t version = 0;
   };
-  // For the command that is being sent: requires mutex().
-  std::mutex& mutex() { return mutex_; }
-  std::vector<Argument>& arguments() { return arguments_; }
+  // For the command that is being sent.
+  Mutex& mutex() RETURN_CAPABILITY(mutex_) { return mutex_; }
+  std::vector<Argument>& arguments() REQUIRES(mutex_) { return arguments_; }
   // The last version sent to `device`, to be updated by the sender.
-  std::vector<std::uint64_t>& sent_versions(const Device& device);
-  const std::vector<Ref<MemoryObject>>& svm_memory() const { return svm_memory_; }
+  std::vector<std::uint64_t>& sent_versions(const Device& device) REQUIRES(mutex_);
+  const std::vector<Ref<MemoryObject>>& svm_memory() const REQUIRES(mutex_) { return svm_memory_; }
   // Tells the server of svm_memory() what it does not know yet.
-  void send_svm_pointers(Session& session);
-  void create_on(Session& session);
+  void send_svm_pointers(Session& session) REQUIRES(mutex_);
+  void create_on(Session& session) REQUIRES(mutex_);
   // Whether the kernel may write through this argument.
-  bool may_write(std::size_t index) const;
+  bool may_write(std::size_t index) const REQUIRES(mutex_);
 
  private:
   ~Kernel() override;
@@ -78,16 +78,16 @@ class Kernel final : public Handle<_cl_kernel, HandleTag::kKernel, CL_INVALID_KE
   const KernelInfo info_;
   const bool takes_local_memory_;
   const ObjectId id_ = next_id();
-  std::mutex mutex_;
-  std::vector<Argument> arguments_;
-  std::uint64_t last_version_ = 0;
-  std::map<const Device*, std::vector<std::uint64_t>> sent_;
-  std::map<const Device*, KernelInfo> per_device_;
-  std::map<const Device*, std::size_t> launched_groups_;
-  std::uint64_t created_on_ = 0;
-  std::vector<void*> svm_pointers_;
-  std::vector<Ref<MemoryObject>> svm_memory_;  // one for each
-  std::uint64_t svm_unsent_ = 0;               // bit per session
+  Mutex mutex_;
+  std::vector<Argument> arguments_ GUARDED_BY(mutex_);
+  std::uint64_t last_version_ GUARDED_BY(mutex_) = 0;
+  std::map<const Device*, std::vector<std::uint64_t>> sent_ GUARDED_BY(mutex_);
+  std::map<const Device*, KernelInfo> per_device_ GUARDED_BY(mutex_);
+  std::map<const Device*, std::size_t> launched_groups_ GUARDED_BY(mutex_);
+  std::uint64_t created_on_ GUARDED_BY(mutex_) = 0;
+  std::vector<void*> svm_pointers_ GUARDED_BY(mutex_);
+  std::vector<Ref<MemoryObject>> svm_memory_ GUARDED_BY(mutex_);  // one for each
+  std::uint64_t svm_unsent_ GUARDED_BY(mutex_) = 0;               // bit per session
 };
 
 }  // namespace remotecl

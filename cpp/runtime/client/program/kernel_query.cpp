@@ -27,7 +27,7 @@ cl_int Kernel::query(Device& device, KernelQuery query, cl_uint name, Bytes inpu
   const auto answer = ask<NativeAnswer>(
       session,
       [&](Token token) {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         program_->create_on(session);
         create_on(session);
         session.send(QueryKernel{id_, device.index(), token, query, name, input, value != nullptr ? 1u : 0u, size});

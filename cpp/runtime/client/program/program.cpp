@@ -19,7 +19,7 @@ Program::~Program() {
 }
 
 void Program::create_on(Session& session) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const std::uint64_t bit = std::uint64_t{1} << session.index();
   if ((created_on_ & bit) != 0) return;
   created_on_ |= bit;
@@ -51,19 +51,19 @@ void Program::create_on(Session& session) {
 }
 
 DeviceBuildInfo Program::build_info(const Device& device) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto at = builds_.find(&device);
   return at == builds_.end() ? DeviceBuildInfo{} : at->second;
 }
 
 bool Program::built(const Device& device) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto at = builds_.find(&device);
   return at != builds_.end() && at->second.executable;
 }
 
 bool Program::allows_remainder(const Device& device) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto at = builds_.find(&device);
   return at == builds_.end() || at->second.allows_remainder;
 }
@@ -73,7 +73,7 @@ bool Program::any_built() const {
 }
 
 std::optional<KernelInfo> Program::kernel_info(const std::string& name, const Device* device) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (const auto& [at, build] : builds_) {
     if (!build.executable || (device != nullptr && device != at)) continue;
     const auto kernel = build.kernels.find(name);
@@ -83,7 +83,7 @@ std::optional<KernelInfo> Program::kernel_info(const std::string& name, const De
 }
 
 std::vector<std::string> Program::kernel_names() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::vector<std::string> names;
   for (const auto& [device, build] : builds_) {
     if (!build.executable || build.kernels.empty()) continue;
@@ -123,7 +123,7 @@ cl_int Program::binary(Device& device, std::vector<std::byte>& binary) {
   if (!answer) return CL_DEVICE_NOT_AVAILABLE;
   if (answer->error != CL_SUCCESS) return answer->error;
   binary = pack_binary(answer->binary, build.kernels);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   DeviceBuildInfo& now = builds_[&device];
   if (now.status != CL_BUILD_SUCCESS) return CL_SUCCESS;  // it is being built anew
   if (now.binary == nullptr) now.binary = std::make_shared<const std::vector<std::byte>>(binary);

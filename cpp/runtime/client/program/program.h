@@ -2,11 +2,11 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "runtime/base/mutex.h"
 #include "runtime/client/objects/context.h"
 #include "runtime/client/objects/handle.h"
 #include "runtime/protocol/messages.h"
@@ -151,19 +151,18 @@ class Program final : public Handle<_cl_program, HandleTag::kProgram, CL_INVALID
   cl_int result_of(const Build& build) const;
   // What the device's binary says of its kernels, if the program was made from binaries of ours; else null.
   const std::map<std::string, KernelInfo>* contained(const Device& device) const;
-  // Requires mutex_.
-  void store(Session& session, const std::vector<Device*>& devices, const Bytes* payload);
+  void store(Session& session, const std::vector<Device*>& devices, const Bytes* payload) REQUIRES(mutex_);
 
   const Ref<Context> context_;
   const std::vector<Device*> devices_;
   const ProgramCode code_;
   const ObjectId id_ = next_id();
   std::atomic<int> kernels_{0};
-  mutable std::mutex mutex_;
-  std::uint64_t created_on_ = 0;  // bit per session
-  unsigned building_ = 0;         // calls on the way
-  std::map<const Device*, DeviceBuildInfo> builds_;
-  std::map<Session*, PutOff> put_off_;
+  mutable Mutex mutex_;
+  std::uint64_t created_on_ GUARDED_BY(mutex_) = 0;  // bit per session
+  unsigned building_ GUARDED_BY(mutex_) = 0;         // calls on the way
+  std::map<const Device*, DeviceBuildInfo> builds_ GUARDED_BY(mutex_);
+  std::map<Session*, PutOff> put_off_ GUARDED_BY(mutex_);
   std::atomic<bool> has_put_off_{false};
 };
 

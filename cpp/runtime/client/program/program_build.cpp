@@ -60,7 +60,7 @@ cl_int Program::run(Build build, Send&& send) {
   std::map<Session*, std::vector<Device*>> servers;
   for (Device* device : build.devices) servers[&device->session()].push_back(device);
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     // "CL_INVALID_OPERATION if the build of a program executable for any of the devices listed in device_list by a
     // previous call ... has not completed", "if there are kernel objects attached to program."
     if (!build.is_late && (building_ != 0 || attached_kernels() != 0)) return CL_INVALID_OPERATION;
@@ -85,7 +85,7 @@ cl_int Program::run(Build build, Send&& send) {
                                                of_session = of_session](std::uint16_t, const Bytes* payload) {
       bool last = false;
       {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         store(*session, of_session, payload);
         last = --progress->servers_left == 0;
         progress->running.advance();
@@ -104,9 +104,11 @@ cl_int Program::run(Build build, Send&& send) {
   if (calls_back) return CL_SUCCESS;
   for (auto& [session, of_session] : servers) {
     session->wait([this, &of_session = of_session] {
-      const std::lock_guard lock(mutex_);
-      return std::none_of(of_session.begin(), of_session.end(),
-                          [this](Device* device) { return builds_[device].status == CL_BUILD_IN_PROGRESS; });
+      const MutexLock lock(mutex_);
+      for (Device* const device : of_session) {
+        if (builds_[device].status == CL_BUILD_IN_PROGRESS) return false;
+      }
+      return true;
     });
   }
   return result_of(progress->build);
@@ -186,7 +188,7 @@ cl_int Program::link(const std::vector<Device*>& devices, const std::string& opt
   }
   return run({devices, options, notify, remainder, CL_LINK_PROGRAM_FAILURE, std::move(inputs)},
              [&](Session& session, Token token, Array<std::uint32_t> indices) {
-               const std::lock_guard lock(mutex_);
+               const MutexLock lock(mutex_);
                created_on_ |= std::uint64_t{1} << session.index();
                session.send(LinkProgram{id_, token, indices, options, std::span<const ObjectId>(ids)});
              });
@@ -206,10 +208,11 @@ void Program::store(Session& session, const std::vector<Device*>& devices, const
     Decoder decoder(*payload);
     decoder.read(report);  // checked by the session already
   }
+  std::map<const Device*, DeviceBuildInfo>* const builds = &builds_;  // whose lock store() has
   report.builds.for_each([&](const DeviceBuild& from) {
     for (Device* device : devices) {
       if (device->index() != from.device) continue;
-      DeviceBuildInfo& to = builds_[device];
+      DeviceBuildInfo& to = (*builds)[device];
       to.error = from.error;
       to.status = from.status;
       to.executable = from.executable != 0;

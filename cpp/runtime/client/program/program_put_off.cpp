@@ -22,7 +22,7 @@ std::vector<Device*> Program::inspected_now(const std::vector<Device*>& devices)
     if (contained(*device)->empty()) needed |= std::uint64_t{1} << device->session().index();
   }
   std::vector<Device*> now;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (Device* device : devices) {
     if (is_needed(device)) {
       now.push_back(device);
@@ -37,8 +37,8 @@ std::vector<Device*> Program::inspected_now(const std::vector<Device*>& devices)
 
 std::vector<Device*> Program::built_now(const std::vector<Device*>& devices, const std::string& options) {
   if (!has_put_off_) return devices;
-  const std::lock_guard lock(mutex_);
-  const auto is_now = [this](Device* device) { return !put_off_.contains(&device->session()); };
+  const MutexLock lock(mutex_);
+  const auto is_now = [this](Device* device) REQUIRES(mutex_) { return !put_off_.contains(&device->session()); };
   if (building_ != 0 || attached_kernels() != 0) return devices;  // it will be refused
   std::vector<Device*> now;
   std::copy_if(devices.begin(), devices.end(), std::back_inserter(now), is_now);
@@ -63,7 +63,7 @@ std::vector<Device*> Program::built_now(const std::vector<Device*>& devices, con
 }
 
 bool Program::is_put_off(const Device& device) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return put_off_.contains(&device.session());
 }
 
@@ -72,7 +72,7 @@ bool Program::ready_on(const Device& device) {
     make_up_for(device.session());
     // Another thread may be at it.
     device.session().wait([this, &device] {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       return builds_[&device].status != CL_BUILD_IN_PROGRESS;
     });
   }
@@ -82,7 +82,7 @@ bool Program::ready_on(const Device& device) {
 void Program::make_up_for(Session& session) {
   PutOff late;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto at = put_off_.find(&session);
     if (at == put_off_.end()) return;
     late = std::move(at->second);

@@ -1,9 +1,9 @@
 #pragma once
 
 #include <cstdint>
-#include <mutex>
 #include <vector>
 
+#include "runtime/base/mutex.h"
 #include "runtime/protocol/messages.h"
 
 namespace remotecl {
@@ -14,12 +14,12 @@ class DeviceIndices {
  public:
   // The first `count` are the server's own devices.
   void reserve(std::uint32_t count) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     used_.assign(count, true);
   }
   // As many as are wanted; none when there are not that many.
   std::vector<std::uint32_t> take(std::uint32_t count) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     std::vector<std::uint32_t> taken;
     for (std::uint32_t index = 0; taken.size() < count && index < kDeviceIndexMax; ++index) {
       if (index == used_.size()) used_.push_back(false);
@@ -30,13 +30,13 @@ class DeviceIndices {
     return taken;
   }
   void give_back(std::uint32_t index) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     used_[index] = false;
   }
 
  private:
-  std::mutex mutex_;
-  std::vector<bool> used_;
+  Mutex mutex_;
+  std::vector<bool> used_ GUARDED_BY(mutex_);
 };
 
 }  // namespace remotecl

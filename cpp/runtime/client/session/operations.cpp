@@ -13,29 +13,29 @@ Operations& Operations::instance() {
 Operations::Running::Running(Operation::Kind kind, std::string where, std::uint64_t total)
     : id_(next_id()), kind_(kind), where_(std::move(where)), total_(total) {
   Operations& all = instance();
-  const std::lock_guard lock(all.mutex_);
+  const MutexLock lock(all.mutex_);
   all.running_.push_back(this);
 }
 
 Operations::Running::~Running() {
   Operations& all = instance();
-  const std::lock_guard lock(all.mutex_);
+  const MutexLock lock(all.mutex_);
   std::erase(all.running_, this);
 }
 
 void Operations::add(const Session& session) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   sessions_.push_back(&session);
 }
 
 void Operations::remove(const Session& session) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::erase(sessions_, &session);
 }
 
 std::vector<Operation> Operations::list() const {
   std::vector<Operation> list;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (const Running* running : running_) {
     list.push_back({running->id_, running->kind_, running->where_, running->done_.load(std::memory_order_relaxed),
                     running->total_});

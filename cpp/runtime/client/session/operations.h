@@ -1,9 +1,10 @@
 #pragma once
 
+#include "runtime/base/mutex.h"
+
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -55,9 +56,9 @@ class Operations {
   std::vector<Operation> list() const;
 
  private:
-  mutable std::mutex mutex_;
-  std::vector<const Running*> running_;
-  std::vector<const Session*> sessions_;
+  mutable Mutex mutex_;
+  std::vector<const Running*> running_ GUARDED_BY(mutex_);
+  std::vector<const Session*> sessions_ GUARDED_BY(mutex_);
 };
 
 }  // namespace remotecl

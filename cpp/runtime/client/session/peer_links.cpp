@@ -30,7 +30,7 @@ PeerLinks::Key PeerLinks::key(Session& one, Session& other) {
 
 void PeerLinks::connect(const std::vector<Session*>& sessions) {
   if (!enabled_) return;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (std::size_t i = 0; i < sessions.size(); ++i) {
     for (std::size_t j = i + 1; j < sessions.size(); ++j) {
       if (sessions[i] == sessions[j] || sessions[i]->lost() || sessions[j]->lost()) continue;
@@ -96,7 +96,7 @@ void PeerLinks::fail(const Key& key, Entry& entry) {
 
 bool PeerLinks::connected(Session& one, Session& other) {
   if (!enabled_ || &one == &other) return false;
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   const Key both = key(one, other);
   Entry& entry = links_[both];
   const auto now = std::chrono::steady_clock::now();
@@ -105,7 +105,8 @@ bool PeerLinks::connected(Session& one, Session& other) {
   // A link that failed before keeps nobody waiting.
   const auto decision = entry.begun_at + kDecisionMax;
   if (entry.state == State::kConnecting && !entry.failed_before) {
-    changed_.wait_until(lock, decision, [&entry] { return entry.state != State::kConnecting; });
+    while (entry.state == State::kConnecting && changed_.wait_until(mutex_, decision) == std::cv_status::no_timeout) {
+    }
   }
   if (entry.state == State::kConnecting && std::chrono::steady_clock::now() >= decision) {
     entry.reason = "no answer within " + std::to_string(kDecisionMax.count()) + " s";
@@ -117,7 +118,7 @@ bool PeerLinks::connected(Session& one, Session& other) {
 }
 
 std::vector<PeerLinks::Link> PeerLinks::links() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::vector<Link> result;
   for (const auto& [both, entry] : links_) result.push_back({both.first, both.second, entry.state, entry.reason});
   return result;
@@ -133,7 +134,7 @@ Session* PeerLinks::find(PeerId peer) {
 }
 
 void PeerLinks::report(Session& from, const PeerState& state) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Session* const peer = find(state.peer);
   if (peer == nullptr) return;
   const Key both = key(from, *peer);
@@ -172,7 +173,7 @@ void PeerLinks::report(Session& from, const PeerState& state) {
 }
 
 void PeerLinks::undelivered(Session& from, const SignalUndelivered& signal) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Session* const peer = find(signal.peer);
   if (peer == nullptr || !links_.contains(key(from, *peer))) return;
   peer->send(SignalEvent{signal.event, signal.status, from.peer_id()});
@@ -180,7 +181,7 @@ void PeerLinks::undelivered(Session& from, const SignalUndelivered& signal) {
 }
 
 void PeerLinks::lost(Session& session) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (auto& [both, entry] : links_) {
     if (both.first != &session && both.second != &session) continue;
     Session& other = both.first == &session ? *both.second : *both.first;

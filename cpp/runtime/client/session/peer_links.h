@@ -3,11 +3,11 @@
 #include <chrono>
 #include <condition_variable>
 #include <map>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "runtime/base/mutex.h"
 #include "runtime/protocol/messages.h"
 
 namespace remotecl {
@@ -58,16 +58,16 @@ class PeerLinks {
 
   PeerLinks();
   static Key key(Session& one, Session& other);
-  void begin(const Key& key, Entry& entry);
-  void attempt(const Key& key, Entry& entry);
-  void fail(const Key& key, Entry& entry);
-  void decided(const Key& key, Entry& entry, State state);
-  Session* find(PeerId peer);
+  void begin(const Key& key, Entry& entry) REQUIRES(mutex_);
+  void attempt(const Key& key, Entry& entry) REQUIRES(mutex_);
+  void fail(const Key& key, Entry& entry) REQUIRES(mutex_);
+  void decided(const Key& key, Entry& entry, State state) REQUIRES(mutex_);
+  Session* find(PeerId peer) REQUIRES(mutex_);
 
   const bool enabled_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::map<Key, Entry> links_;
+  Mutex mutex_;
+  ConditionVariable changed_;
+  std::map<Key, Entry> links_ GUARDED_BY(mutex_);
 };
 
 }  // namespace remotecl

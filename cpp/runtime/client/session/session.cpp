@@ -69,12 +69,12 @@ void Session::receive_device_list() {
 }
 
 std::string Session::lost_reason() const {
-  const std::lock_guard lock(lost_mutex_);
+  const MutexLock lock(lost_mutex_);
   return lost_reason_;
 }
 
 Traffic Session::traffic() const {
-  const std::lock_guard lock(lost_mutex_);
+  const MutexLock lock(lost_mutex_);
   if (is_released_) return last_traffic_;
   return traffic_so_far();
 }
@@ -95,7 +95,7 @@ unsigned Session::bulk_streams() const {
 }
 
 void Session::list_transfers(std::vector<Operation>& list) const {
-  const std::lock_guard lock(tables_mutex_);
+  const MutexLock lock(tables_mutex_);
   for (const auto& [id, transfer] : transfers_) {
     const std::uint64_t size = transfer->size.load(std::memory_order_relaxed);
     const std::uint64_t moved = transfer->moved.load(std::memory_order_relaxed);
@@ -166,7 +166,7 @@ TransferRef Session::begin_transfer(std::uint32_t device, TransferRef transfer, 
   transfer->finished = std::move(finished);
   transfer->keep_alive = std::move(keep_alive);
   {
-    const std::lock_guard lock(tables_mutex_);
+    const MutexLock lock(tables_mutex_);
     if (!lost()) {
       transfers_.emplace(transfer->id, transfer);
       return transfer;
@@ -177,7 +177,7 @@ TransferRef Session::begin_transfer(std::uint32_t device, TransferRef transfer, 
 }
 
 TransferRef Session::find_transfer(TransferId id) {
-  const std::lock_guard lock(tables_mutex_);
+  const MutexLock lock(tables_mutex_);
   const auto at = transfers_.find(id);
   return at == transfers_.end() ? nullptr : at->second;
 }
@@ -195,7 +195,7 @@ void Session::end_transfer(const TransferRef& transfer, cl_int status) {
     if (status != CL_COMPLETE && !transfer->sends && has_more) transfer->channel->expect_rest(transfer);
   }
   {
-    const std::lock_guard lock(tables_mutex_);
+    const MutexLock lock(tables_mutex_);
     transfers_.erase(transfer->id);
   }
   if (transfer->is_expected) transfer->channel->stop_expecting();
@@ -215,40 +215,40 @@ void Session::fail_transfer(TransferId id, cl_int status) {
 }
 
 bool Session::register_event(EventId id, const RefCounted& owner, EventSink& event) {
-  const std::lock_guard lock(tables_mutex_);
+  const MutexLock lock(tables_mutex_);
   events_.add(id, owner, event);
   return !lost();
 }
 
 void Session::unregister_event(EventId id) {
-  const std::lock_guard lock(tables_mutex_);
+  const MutexLock lock(tables_mutex_);
   events_.remove(id);
 }
 
 void Session::register_queue(ObjectId id, const RefCounted& owner, QueueSink& queue) {
-  const std::lock_guard lock(tables_mutex_);
+  const MutexLock lock(tables_mutex_);
   queues_.add(id, owner, queue);
 }
 
 void Session::unregister_queue(ObjectId id) {
-  const std::lock_guard lock(tables_mutex_);
+  const MutexLock lock(tables_mutex_);
   queues_.remove(id);
 }
 
 SinkTable<EventSink>::Found Session::find_event(EventId id) {
-  const std::lock_guard lock(tables_mutex_);
+  const MutexLock lock(tables_mutex_);
   return events_.find(id);
 }
 
 SinkTable<QueueSink>::Found Session::find_queue(ObjectId id) {
-  const std::lock_guard lock(tables_mutex_);
+  const MutexLock lock(tables_mutex_);
   return queues_.find(id);
 }
 
 Token Session::expect_reply(Reply reply) {
   const Token token = next_id();
   {
-    const std::lock_guard lock(tables_mutex_);
+    const MutexLock lock(tables_mutex_);
     if (!lost()) {
       replies_.emplace(token, std::move(reply));
       return token;
@@ -261,7 +261,7 @@ Token Session::expect_reply(Reply reply) {
 void Session::deliver_reply(Token token, std::uint16_t code, Bytes payload) {
   Reply reply;
   {
-    const std::lock_guard lock(tables_mutex_);
+    const MutexLock lock(tables_mutex_);
     const auto at = replies_.find(token);
     if (at == replies_.end()) return;
     reply = std::move(at->second);
@@ -272,12 +272,12 @@ void Session::deliver_reply(Token token, std::uint16_t code, Bytes payload) {
 
 void Session::lose(const std::string& reason) {
   {
-    const std::lock_guard lock(lost_mutex_);
+    const MutexLock lock(lost_mutex_);
     if (lost()) return;
     lost_reason_ = reason;
     control_->shutdown();
     for (const auto& channel : channels_) channel->shutdown();
-    const std::lock_guard tables_lock(tables_mutex_);
+    const MutexLock tables_lock(tables_mutex_);
     lost_.store(true, std::memory_order_release);
   }
   if (!stopping_ && !shutdown_expected_) {
@@ -287,7 +287,7 @@ void Session::lose(const std::string& reason) {
   std::vector<SinkTable<EventSink>::Found> events;
   std::vector<Reply> replies;
   {
-    const std::lock_guard lock(tables_mutex_);
+    const MutexLock lock(tables_mutex_);
     for (auto& [id, transfer] : transfers_) transfers.push_back(transfer);
     events = events_.all();
     for (auto& [token, reply] : replies_) replies.push_back(std::move(reply));
@@ -298,7 +298,7 @@ void Session::lose(const std::string& reason) {
   for (const Reply& reply : replies) reply(0, nullptr);
   PeerLinks::instance().lost(*this);
   if (TraceSink* const trace = TraceSink::current()) trace->lost();
-  const std::lock_guard lock(inbox_mutex_);
+  const MutexLock lock(inbox_mutex_);
   inbox_changed_.notify_all();
   background_wanted_.notify_all();
 }
@@ -306,7 +306,7 @@ void Session::lose(const std::string& reason) {
 // The background thread's last act. Nobody reads any more; who still writes is waited for.
 void Session::release() {
   {
-    const std::lock_guard lock(lost_mutex_);
+    const MutexLock lock(lost_mutex_);
     last_traffic_ = traffic_so_far();
     is_released_ = true;
   }

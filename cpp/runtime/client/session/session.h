@@ -1,10 +1,8 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -170,6 +168,10 @@ class Session {
   void pump(Pump how, const OptionalDeadline& deadline = {});
   void lose_bulk(const BulkChannel& channel);
   void stop_polling() EXCLUDES(wake_mutex_);
+  int wake_handle() EXCLUDES(wake_mutex_) {
+    const MutexLock lock(wake_mutex_);
+    return wake_;
+  }
   bool is_reading() const;  // this thread
   bool read_control();
   // What a channel's own thread does.
@@ -221,34 +223,36 @@ class Session {
   std::atomic<unsigned> sending_{0};
   std::atomic<bool> lost_{false};
   std::atomic<bool> shutdown_expected_{false};
-  mutable std::mutex lost_mutex_;
-  std::string lost_reason_;
-  bool is_released_ = false;  // with lost_mutex_: the connections are not to be used any more
-  Traffic last_traffic_;      // then
+  mutable Mutex lost_mutex_;
+  std::string lost_reason_ GUARDED_BY(lost_mutex_);
+  bool is_released_ GUARDED_BY(lost_mutex_) = false;  // with lost_mutex_: the connections are not to be used any more
+  Traffic last_traffic_ GUARDED_BY(lost_mutex_);      // then
 
   // The reader's role: one thread at a time, handed over under inbox_mutex_.
-  std::mutex inbox_mutex_;
-  std::condition_variable inbox_changed_;
-  std::condition_variable background_wanted_;
-  bool reading_ = false;
+  Mutex inbox_mutex_;
+  ConditionVariable inbox_changed_;
+  ConditionVariable background_wanted_;
+  bool reading_ GUARDED_BY(inbox_mutex_) = false;
   KernelText kernel_text_;  // who reads
-  bool background_reads_ = false;
+  bool background_reads_ GUARDED_BY(inbox_mutex_) = false;
   std::atomic<bool> stopping_{false};
-  int waiters_ = 0;
-  std::uint64_t waits_ = 0;  // how often a thread has waited: tells the background thread that it is not needed yet
+  int waiters_ GUARDED_BY(inbox_mutex_) = 0;
+  std::uint64_t waits_ GUARDED_BY(inbox_mutex_) =
+      0;  // how often a thread has waited: tells the background thread that it is not needed yet
   std::atomic<int> interest_{0};
   Mutex wake_mutex_;
-  int wake_ = -1;  // eventfd that takes the thread that reads out of poll; -1: nobody will read any more
+  int wake_ GUARDED_BY(wake_mutex_) =
+      -1;  // eventfd that takes the thread that reads out of poll; -1: nobody will read any more
 
   // Touched only by the reader.
   MessageBuffer inbox_;
   std::atomic<std::uint64_t> messages_received_{0};
 
-  mutable std::mutex tables_mutex_;
-  std::unordered_map<TransferId, TransferRef> transfers_;
-  SinkTable<EventSink> events_;
-  SinkTable<QueueSink> queues_;
-  std::unordered_map<Token, Reply> replies_;
+  mutable Mutex tables_mutex_;
+  std::unordered_map<TransferId, TransferRef> transfers_ GUARDED_BY(tables_mutex_);
+  SinkTable<EventSink> events_ GUARDED_BY(tables_mutex_);
+  SinkTable<QueueSink> queues_ GUARDED_BY(tables_mutex_);
+  std::unordered_map<Token, Reply> replies_ GUARDED_BY(tables_mutex_);
 
   std::thread background_thread_;
   std::atomic<bool> is_over_{false};  // all but its end

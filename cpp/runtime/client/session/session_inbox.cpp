@@ -43,14 +43,14 @@ std::string end_of(const Connection& connection, const std::string& name, const 
 bool Session::wait(const std::function<bool()>& done, const OptionalDeadline& deadline) {
   flush();
   Submitter::instance().submit_all();
-  std::unique_lock lock(inbox_mutex_);
+  MutexLock lock(inbox_mutex_);
   ++waiters_;
   ++waits_;
   const auto is_late = [&deadline] { return deadline && std::chrono::steady_clock::now() >= *deadline; };
   while (!done() && !lost() && !is_late()) {
     if (reading_) {
       if (background_reads_) stop_polling();
-      deadline ? void(inbox_changed_.wait_until(lock, *deadline)) : inbox_changed_.wait(lock);
+      deadline ? void(inbox_changed_.wait_until(inbox_mutex_, *deadline)) : inbox_changed_.wait(inbox_mutex_);
       continue;
     }
     reading_ = true;
@@ -71,7 +71,7 @@ bool Session::wait(const std::function<bool()>& done, const OptionalDeadline& de
 }
 
 void Session::wake() {
-  const std::lock_guard lock(inbox_mutex_);
+  const MutexLock lock(inbox_mutex_);
   if (waiters_ == 0) return;
   inbox_changed_.notify_all();
   if (reading_) stop_polling();
@@ -86,30 +86,30 @@ void Session::stop_polling() {
 void Session::poll() {
   flush();
   {
-    const std::lock_guard lock(inbox_mutex_);
+    const MutexLock lock(inbox_mutex_);
     if (reading_ || lost()) return;  // whoever reads takes everything in
     reading_ = true;
   }
   pump(Pump::kTake);
-  const std::lock_guard lock(inbox_mutex_);
+  const MutexLock lock(inbox_mutex_);
   reading_ = false;
   if (waiters_ > 0) inbox_changed_.notify_all();
 }
 
 void Session::add_interest() {
   if (interest_.fetch_add(1) != 0) return;
-  const std::lock_guard lock(inbox_mutex_);
+  const MutexLock lock(inbox_mutex_);
   if (waiters_ == 0) background_wanted_.notify_one();
 }
 
 void Session::drop_interest() { interest_.fetch_sub(1); }
 
 void Session::background() {
-  std::unique_lock lock(inbox_mutex_);
+  MutexLock lock(inbox_mutex_);
   while (!lost()) {
     if (waiters_ > 0 || reading_) {
       const std::uint64_t seen = waits_;
-      background_wanted_.wait_for(lock, kBackgroundPause);
+      background_wanted_.wait_for(inbox_mutex_, kBackgroundPause);
       if (waits_ != seen && interest_.load() == 0) continue;
       if (waiters_ > 0 || reading_) continue;
     }
@@ -124,10 +124,10 @@ void Session::background() {
     std::uint64_t last = seen;
     while (!lost() && waits_ != last && interest_.load() == 0) {
       last = waits_;
-      background_wanted_.wait_for(lock, kBackgroundPause);
+      background_wanted_.wait_for(inbox_mutex_, kBackgroundPause);
     }
   }
-  while (reading_) background_wanted_.wait_for(lock, kBackgroundPause);
+  while (reading_) background_wanted_.wait_for(inbox_mutex_, kBackgroundPause);
   reading_ = true;  // for good
   lock.unlock();
   release();
@@ -137,7 +137,8 @@ void Session::pump(Pump how, const OptionalDeadline& deadline) {
   std::array<pollfd, 2 + kBulkChannelsMax> waits;
   std::array<BulkChannel*, kBulkChannelsMax> entered;
   waits[0] = {control_->wait_handle(), POLLIN, 0};
-  waits[1] = {wake_, POLLIN, 0};
+  const int wake = wake_handle();
+  waits[1] = {wake, POLLIN, 0};
   nfds_t count = 2;
   for (const auto& channel : channels_) {
     if (!channel->enter()) continue;
@@ -149,7 +150,7 @@ void Session::pump(Pump how, const OptionalDeadline& deadline) {
   if (is_there || look(how == Pump::kTake ? 0 : milliseconds_until(deadline))) {
     if (waits[1].revents != 0) {
       std::uint64_t rings = 0;
-      [[maybe_unused]] const auto taken = ::read(wake_, &rings, sizeof rings);
+      [[maybe_unused]] const auto taken = ::read(wake, &rings, sizeof rings);
     }
     const Session* const former = std::exchange(this_thread_reads, this);
     if (waits[0].revents != 0 && !read_control()) lose(end_of(*control_, "connection", reconnector_.get()));

@@ -100,7 +100,7 @@ void Session::wait_for_room() {
 
 void Session::expect_shutdown() {
   shutdown_expected_ = true;
-  const std::lock_guard lock(lost_mutex_);
+  const MutexLock lock(lost_mutex_);
   if (is_released_) return;
   streams_.end_when_broken();
   for (const auto& channel : channels_) {

@@ -1,4 +1,5 @@
 #include "runtime/client/support/callback_thread.h"
+#include "runtime/base/mutex.h"
 
 #include <condition_variable>
 #include <deque>
@@ -12,7 +13,7 @@ namespace {
 class CallbackThread {
  public:
   void post(std::function<void()> callback) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     queue_.push_back(std::move(callback));
     if (!started_) {
       try {
@@ -26,9 +27,9 @@ class CallbackThread {
 
  private:
   void run() {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     for (;;) {
-      wanted_.wait(lock, [this] { return !queue_.empty(); });
+      while (queue_.empty()) wanted_.wait(mutex_);
       std::function<void()> callback = std::move(queue_.front());
       queue_.pop_front();
       lock.unlock();
@@ -38,10 +39,10 @@ class CallbackThread {
     }
   }
 
-  std::mutex mutex_;
-  std::condition_variable wanted_;
-  std::deque<std::function<void()>> queue_;
-  bool started_ = false;
+  Mutex mutex_;
+  ConditionVariable wanted_;
+  std::deque<std::function<void()>> queue_ GUARDED_BY(mutex_);
+  bool started_ GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace

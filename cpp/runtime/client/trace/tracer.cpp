@@ -25,7 +25,7 @@ Tracer& Tracer::instance() {
 bool Tracer::start(std::uint64_t records_max) {
   TraceSink::set(*this);
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (state_ != State::kIdle) return false;
     state_ = State::kStarting;
   }
@@ -35,7 +35,7 @@ bool Tracer::start(std::uint64_t records_max) {
     const ClockEstimate clock = estimate_clock(*status.session, kServerClock);
     servers.push_back({status.session, 0, {}, {clock.host_ns(), clock.offset_ns()}, clock.known()});
   }
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   trace_ = std::make_unique<Trace>();
   trace_->begin_ns = host_time_ns();
   records_max_ = records_max;
@@ -47,7 +47,7 @@ bool Tracer::start(std::uint64_t records_max) {
   }
   first_ = next_.fetch_add(1) + 1;
   {
-    const std::lock_guard reports_lock(reports_mutex_);
+    const MutexLock reports_lock(reports_mutex_);
     reports_max_ = 2 * records_max;  // both halves of transfers
   }
   state_ = State::kRunning;
@@ -58,7 +58,7 @@ bool Tracer::start(std::uint64_t records_max) {
 std::unique_ptr<Trace> Tracer::stop(std::chrono::duration<double> patience) {
   std::vector<Server> servers;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (state_ != State::kRunning) return nullptr;
     state_ = State::kStopping;  // nothing is added from now on
     on_ = false;
@@ -71,14 +71,16 @@ std::unique_ptr<Trace> Tracer::stop(std::chrono::duration<double> patience) {
     entry.session->submit_now();
   }
   {
-    std::unique_lock lock(reports_mutex_);
+    MutexLock lock(reports_mutex_);
     is_stopping_ = true;
-    changed_.wait_for(lock, patience, [&] { return all_told(servers); });
+    const auto end = std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::nanoseconds>(patience);
+    while (!all_told(servers) && changed_.wait_until(reports_mutex_, end) == std::cv_status::no_timeout) {
+    }
     is_stopping_ = false;
   }
   std::unique_ptr<Trace> trace;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     take_reports(servers);
     trace = std::move(trace_);
     first_ = ~std::uint64_t{0};
@@ -90,13 +92,13 @@ std::unique_ptr<Trace> Tracer::stop(std::chrono::duration<double> patience) {
   }
   for (const Server& entry : servers) entry.session->drop_interest();
   measure_clocks(*trace, servers);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   state_ = State::kIdle;
   return trace;
 }
 
 bool Tracer::all_told(const std::vector<Server>& servers) {
-  return std::all_of(servers.begin(), servers.end(), [this](const Server& entry) {
+  return std::all_of(servers.begin(), servers.end(), [this](const Server& entry) REQUIRES(reports_mutex_) {
     return told_[entry.session] >= entry.asked.size() || entry.session->lost();
   });
 }
@@ -105,7 +107,7 @@ void Tracer::take_reports(const std::vector<Server>& servers) {
   std::vector<Report> reports;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> arrivals;
   {
-    const std::lock_guard lock(reports_mutex_);
+    const MutexLock lock(reports_mutex_);
     reports.swap(reports_);
     arrivals.swap(arrivals_);
     told_.clear();
@@ -183,7 +185,7 @@ TraceRecordOwner Tracer::make(CommandQueue& queue, cl_command_type type, bool is
 
 std::uint64_t Tracer::commit(TraceRecordOwner record) {
   if (record == nullptr) return 0;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return add(std::move(record));
 }
 
@@ -232,7 +234,7 @@ TraceRecord* Tracer::find(std::uint64_t id) {
 }
 
 void Tracer::report(Session& session, const CommandTraced& report) {
-  const std::lock_guard lock(reports_mutex_);
+  const MutexLock lock(reports_mutex_);
   if (report.number <= told_before_[&session]) return;  // of a trace that has ended
   if (reports_.size() >= reports_max_) return;          // nobody has asked for so many
   reports_.push_back({&session, report});
@@ -241,12 +243,12 @@ void Tracer::report(Session& session, const CommandTraced& report) {
 }
 
 void Tracer::arrived(std::uint64_t id) {
-  const std::lock_guard lock(reports_mutex_);
+  const MutexLock lock(reports_mutex_);
   if (reports_max_ != 0) arrivals_.emplace_back(id, host_time_ns());
 }
 
 void Tracer::lost() {
-  const std::lock_guard lock(reports_mutex_);
+  const MutexLock lock(reports_mutex_);
   changed_.notify_all();
 }
 

@@ -2,13 +2,12 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <unordered_map>
 #include <vector>
 
+#include "runtime/base/mutex.h"
 #include "runtime/client/session/session.h"
 #include "runtime/client/session/trace_sink.h"
 #include "runtime/client/trace/trace.h"
@@ -40,13 +39,13 @@ class Tracer final : public TraceSink {
   template <class Message>
   void send(Session& session, std::uint64_t record, const Message& message, bool sends = false) {
     if (record == 0) return session.send(message);
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     session.send(message, flags_of(session, record, sends));
   }
   // The same with what commit() does.
   template <class Message>
   void send(Session& session, TraceRecordOwner record, const Message& message) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const std::uint64_t id = add(std::move(record));
     session.send(message, id == 0 ? std::uint16_t{0} : flags_of(session, id, false));
   }
@@ -77,16 +76,14 @@ class Tracer final : public TraceSink {
   // Of each session, a number of commands. Lost sessions stay, and their index may be another one's.
   using Counts = std::unordered_map<const Session*, std::uint64_t>;
 
-  // These five require mutex_.
-  std::uint64_t add(TraceRecordOwner record);
-  std::uint16_t flags_of(Session& session, std::uint64_t record, bool sends);
-  Server& server(Session& session);
-  std::uint32_t lane_of(Device* device);
-  TraceRecord* find(std::uint64_t id);
-  // Requires reports_mutex_.
-  bool all_told(const std::vector<Server>& servers);
-  void take_reports(const std::vector<Server>& servers);
-  void take_report(const Server& server, const CommandTraced& times);
+  std::uint64_t add(TraceRecordOwner record) REQUIRES(mutex_);
+  std::uint16_t flags_of(Session& session, std::uint64_t record, bool sends) REQUIRES(mutex_);
+  Server& server(Session& session) REQUIRES(mutex_);
+  std::uint32_t lane_of(Device* device) REQUIRES(mutex_);
+  TraceRecord* find(std::uint64_t id) REQUIRES(mutex_);
+  bool all_told(const std::vector<Server>& servers) REQUIRES(reports_mutex_);
+  void take_reports(const std::vector<Server>& servers) REQUIRES(mutex_);
+  void take_report(const Server& server, const CommandTraced& times) REQUIRES(mutex_);
   void measure_clocks(Trace& trace, const std::vector<Server>& servers);
 
   static constexpr std::uint32_t kNoIndex = ~std::uint32_t{0};
@@ -95,24 +92,24 @@ class Tracer final : public TraceSink {
   std::atomic<std::uint64_t> next_{1};
 
   // Who reads must not wait for who sends: what is heard is kept by itself.
-  std::mutex reports_mutex_;
-  std::condition_variable changed_;
-  bool is_stopping_ = false;
-  std::uint64_t reports_max_ = 0;  // 0: no trace is running
-  Counts told_before_;             // numbers of earlier traces
-  std::vector<Report> reports_;
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> arrivals_;  // record, time
-  Counts told_;                                                    // of this trace
+  Mutex reports_mutex_;
+  ConditionVariable changed_;
+  bool is_stopping_ GUARDED_BY(reports_mutex_) = false;
+  std::uint64_t reports_max_ GUARDED_BY(reports_mutex_) = 0;  // 0: no trace is running
+  Counts told_before_ GUARDED_BY(reports_mutex_);             // numbers of earlier traces
+  std::vector<Report> reports_ GUARDED_BY(reports_mutex_);
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> arrivals_ GUARDED_BY(reports_mutex_);  // record, time
+  Counts told_ GUARDED_BY(reports_mutex_);                                                    // of this trace
 
-  std::mutex mutex_;  // protects the rest; comes before the other one
-  State state_ = State::kIdle;
-  std::unique_ptr<Trace> trace_;
-  std::uint64_t first_ = ~std::uint64_t{0};  // id of the trace's first record
-  std::uint64_t records_max_ = 0;
-  std::vector<std::uint32_t> indices_;  // of the trace's records, by id from first_ on
-  std::unordered_map<Device*, std::uint32_t> lanes_;
-  std::unordered_map<const Session*, Server> servers_;
-  Counts asked_;  // in all traces
+  Mutex mutex_;  // comes before the other one
+  State state_ GUARDED_BY(mutex_) = State::kIdle;
+  std::unique_ptr<Trace> trace_ GUARDED_BY(mutex_);
+  std::uint64_t first_ GUARDED_BY(mutex_) = ~std::uint64_t{0};  // id of the trace's first record
+  std::uint64_t records_max_ GUARDED_BY(mutex_) = 0;
+  std::vector<std::uint32_t> indices_ GUARDED_BY(mutex_);  // of the trace's records, by id from first_ on
+  std::unordered_map<Device*, std::uint32_t> lanes_ GUARDED_BY(mutex_);
+  std::unordered_map<const Session*, Server> servers_ GUARDED_BY(mutex_);
+  Counts asked_ GUARDED_BY(mutex_);  // in all traces
 };
 
 }  // namespace remotecl
