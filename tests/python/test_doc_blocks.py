@@ -48,8 +48,8 @@ assert any(platform.get_devices() for platform in pyopencl.get_platforms() if pl
 """
 
 
-def blocks(page: str) -> list[str]:
-    return re.findall(r"^```sh\n(.*?)^```", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL)
+def blocks(page: str, language: str = "sh") -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL)
 
 
 @pytest.mark.parametrize("page", IN_ORDER)
@@ -65,6 +65,8 @@ def test_a_readers_first_day(page, cluster, tmp_path):
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
     program.chmod(0o755)
+    for source in blocks(page, "c"):  # its first line names the file
+        (tmp_path / re.match(r"// (\w+\.c):", source)[1]).write_text(source)
     environment = CLEAN_ENVIRONMENT | {
         "HOME": str(tmp_path),
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
@@ -81,6 +83,14 @@ def test_a_readers_first_day(page, cluster, tmp_path):
     )
     assert result.returncode == 0, result.stdout + result.stderr
     assert "problem" not in re.findall(r"^(\w+) +server", result.stdout, re.MULTILINE)
+
+
+def test_every_c_block_is_run():
+    """The shell blocks of a reader's first day compile and run those of their pages."""
+    for page in PAGES:
+        for source in blocks(page, "c"):
+            assert page in IN_ORDER
+            assert f"cc {source.split()[1].rstrip(':')} " in "".join(blocks(page))
 
 
 def commands(page: str, program: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 import ast
 import re
+import runpy
 import sys
 from pathlib import Path
 
@@ -86,3 +87,8 @@ def test_help_answers(name):
     assert not thing.__doc__.startswith(f"{name}("), "what dataclass writes itself"
     if not isinstance(thing, type) or "Args:" in thing.__doc__:
         assert "Example::" in thing.__doc__
+
+
+def test_the_picture_is_what_the_script_draws():
+    drawn = runpy.run_path(str(ROOT / "scripts" / "draw_pictures.py"))["overview"]()
+    assert (ROOT / "docs" / "pictures" / "overview.svg").read_text() == drawn
