@@ -92,3 +92,55 @@ def test_help_answers(name):
 def test_the_picture_is_what_the_script_draws():
     drawn = runpy.run_path(str(ROOT / "scripts" / "draw_pictures.py"))["overview"]()
     assert (ROOT / "docs" / "pictures" / "overview.svg").read_text() == drawn
+
+
+ROOMS = runpy.run_path(str(ROOT / "scripts" / "layers.py"))
+ARCHITECTURE = ROOT / "docs" / "architecture.md"
+INSIDE = [ARCHITECTURE, ROOT / "python" / "README.md", *sorted((ROOT / "cpp").rglob("README.md"))]
+PUBLIC = [ROOT / "README.md", ROOT / "SECURITY.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+@pytest.fixture(scope="module")
+def words_of_the_code() -> set[str]:
+    files = [file for folder in ("cmake", "cpp", "python", "tests") for file in (ROOT / folder).rglob("*")]
+    files = [file for file in files if file.suffix in {".h", ".cpp", ".def", ".py", ".map", ".cmake", ".txt"}]
+    names = {file.name for file in files}
+    return names.union(*(re.findall(r"\w+", file.read_text()) for file in files))
+
+
+@pytest.mark.parametrize("page", INSIDE, ids=lambda page: str(page.relative_to(ROOT)))
+def test_what_a_page_names_is_in_the_code(page, words_of_the_code):
+    """Classes, functions and files; text between three back quotes is none."""
+    spans = re.findall(r"`([^`\n]+)`", re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL))
+    names = [name for span in spans for name in re.findall(r"^[\w.:]+(?=\(.*\)$|$)", span)]
+    files = [name for name in names if re.fullmatch(r"\w+\.(h|cpp|def|py|map)", name)]
+    others = [word for name in names if "." not in name for word in name.split("::")]
+    classes = [word for word in others if re.search(r"[a-z]", word) and re.search(r"[A-Z_]|^tcp$", word)]
+    of_opencl = ("cl_", "CL_", "__")
+    unknown = [name for name in files + classes if name not in words_of_the_code]
+    assert [name for name in unknown if not name.startswith(of_opencl)] == []
+
+
+@pytest.mark.parametrize("page", INSIDE + PUBLIC, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page):
+    text = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if target.startswith(("http:", "https:")):
+            continue
+        path, _, anchor = target.partition("#")
+        file = page.parent / path if path else page
+        assert file.exists(), target
+        if anchor:
+            heads = re.findall(r"^#+ (.*)$", file.read_text(), re.MULTILINE)
+            assert anchor in {re.sub(r"[^\w -]", "", head.lower()).replace(" ", "-") for head in heads}, target
+
+
+def test_every_room_has_a_readme_and_its_row():
+    """The row says what the room may include: what it names, and what these may include."""
+    rooms = ROOMS["read_rooms"]()
+    rows = dict(re.findall(r"^\| `([\w/]+)` \|[^|]*\|([^|]*)\|$", ARCHITECTURE.read_text(), re.MULTILINE))
+    for folder, room in rooms.items():
+        assert (ROOT / "cpp" / folder / "README.md").exists(), folder
+        through = {lower for use in room.uses for lower in ROOMS["all_below"](rooms[use], rooms)}
+        said = set(re.findall(r"[\w/]+", rows[folder])) if folder in rows else None
+        assert said == room.uses - through, folder
