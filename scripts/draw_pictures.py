@@ -14,6 +14,7 @@ OURS, OURS_LINE, THEIRS, THEIRS_LINE, LINK = "#dbeafe", "#2563eb", "#ffffff", "#
 
 
 def text(x: float, y: float, words: str, size: int = 14, colour: str = INK, weight: str = "normal") -> str:
+    """Words, centred at x."""
     return (
         f'<text x="{x}" y="{y}" font-size="{size}" fill="{colour}" font-weight="{weight}" '
         f'text-anchor="middle">{escape(words)}</text>'
@@ -42,6 +43,7 @@ def box(x: float, y: float, width: float, words: str, below: str = "", ours: boo
 
 
 def arrow(x1: float, y1: float, x2: float, y2: float, colour: str = INK, both: bool = False, width: float = 1.5) -> str:
+    """A straight arrow, with a tip at one end or at both."""
     marker = "wire" if colour == OURS_LINE else "call"
     start = f' marker-start="url(#{marker})"' if both else ""
     return (
