@@ -146,7 +146,8 @@ class _WrappingLoader(Loader):
         if module.__spec__ is not None:
             module.__spec__.loader = self._loader
         self._loader.exec_module(module)
-        _wrap_waits(module)
+        # Beside a PyOpenCL of the system's, what is found first is a module of ours, which puts that one in its place.
+        _wrap_waits(sys.modules[module.__name__])
 
 
 def _wrap_waits(cl: Any) -> None:  # noqa: ANN401  PyOpenCL
