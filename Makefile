@@ -14,7 +14,7 @@ CXX_FILES := $(shell find cpp tests python/src -name '*.h' -o -name '*.cpp')
 # comes from ccache, if ccache is told not to look at the folder's name.
 export CCACHE_NOHASHDIR := 1
 
-.PHONY: help setup build package wheel docs demo test bench instructions faults soak namespaces asan tsan browser fuzz check-all format lint clean distclean
+.PHONY: help setup build package wheel docs demo test bench instructions faults soak namespaces asan tsan browser fuzz check-all format lint tidy clean distclean
 
 help:
 	@echo "demo       a real job on two daemons over loopback, checked; installs only what that needs"
@@ -32,7 +32,8 @@ help:
 	@echo "setup      only install what is missing; build, package: only build"
 	@echo "wheel      a wheel in dist, repaired and checked; PYTHON=python3.x for another Python"
 	@echo "docs       the documentation as HTML in build-docs; warnings are errors"
-	@echo "format     format all sources; lint: check format, Python style and types"
+	@echo "format     format all sources; lint: check format, Python style and types, rooms, locks"
+	@echo "tidy       clang-tidy over the C++ of the product; takes a quarter of an hour"
 	@echo "clean      remove what was built; distclean: .venv too"
 
 setup:
@@ -118,10 +119,17 @@ lint: $(VENV)/.lint-stamp
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy
+	$(PYTHON) scripts/layers.py
+	scripts/check-locks.sh
+
+tidy: setup
+	@command -v clang-tidy >/dev/null || { echo "clang-tidy is missing: apt-get install clang-tidy" >&2; exit 1; }
+	scripts/check-locks.sh none >/dev/null || true  # only to configure build-lint
+	git ls-files 'cpp/*.cpp' | xargs -P $$(nproc) -n 8 clang-tidy --quiet -p build-lint
 
 $(VENV)/.lint-stamp: Makefile | setup
-	@command -v clang-format >/dev/null || { echo "clang-format is missing: apt-get install clang-format" >&2; exit 1; }
-	$(PYTHON) -m pip install --quiet --disable-pip-version-check ruff mypy
+	@{ command -v clang-format && command -v clang++; } >/dev/null || { echo "clang is missing: apt-get install clang clang-format" >&2; exit 1; }
+	$(PYTHON) -m pip install --quiet --disable-pip-version-check ruff==0.17.6 mypy==2.4.1
 	@touch $@
 
 clean:
