@@ -92,7 +92,6 @@ std::optional<Case> traced_application(const Bench& bench) {
   Case result;
   result.unit = Unit::kMilliseconds;
   result.ceiling = Ceiling::kBase;
-  result.target = Target{.rule = "1.05 x the same without a trace", .base = 1.05};
   result.plan = {.repetitions = bench.options.quick ? 2u : 15u, .block = 1, .warm_up = 1};
   auto program = std::make_shared<Application>(bench.remotecl);
   result.runners.remotecl = {[program] {
