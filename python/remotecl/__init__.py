@@ -16,18 +16,18 @@ from __future__ import annotations
 
 import warnings
 
-from ._interrupts import make_interruptible
-from ._loader import activate, icd_path
-from ._progress import progress, start_by_default
-from .buffers import BufferResidency, ResidencyList, ResidentCopy, ResidentRange, residency
-from .cluster import Cluster, LocalCluster
-from .connection import Connection, connect
-from .dask_cluster import DaskCluster, DaskServer
-from .discovery import DiscoveredList, DiscoveredServer, discover
-from .drain import drain
-from .errors import ActivationError, RemoteCLError, ServerStartError, ServerUnreachable
-from .event_graph import EventEdge, EventGraph, EventGraphError, EventNode, event_graph
-from .inspect import (
+from ._clusters.cluster import Cluster, LocalCluster
+from ._clusters.dask import DaskCluster, DaskServer
+from ._clusters.ssh import SSHCluster, SSHServer
+from ._connect.connection import Connection, connect
+from ._connect.discovery import DiscoveredList, DiscoveredServer, discover
+from ._connect.interrupts import make_interruptible
+from ._daemon.server import Server
+from ._loading.activation import activate, icd_path
+from ._memory.drain import drain
+from ._memory.operations import pinned_empty, prefetch, set_content_size
+from ._memory.residency import BufferResidency, ResidencyList, ResidentCopy, ResidentRange, residency
+from ._observe.inspect import (
     DeviceList,
     LinkList,
     ServerInfo,
@@ -39,16 +39,15 @@ from .inspect import (
     server_of,
     servers,
 )
-from .memory import pinned_empty, prefetch, set_content_size
-from .monitor import Monitor, monitor
-from .server import Server
-from .ssh_cluster import SSHCluster, SSHServer
-from .stats import CacheStats, DeviceMemory, LinkStats, ServerStats, Stats, TransferCount, TransferStats, stats
-from .status import DeviceStatus, LinkStatus, ServerStatus, SessionStatus, StatusList, status
-from .trace import LaneList, LaneSummary, Trace, TraceDevice, TraceError, TraceRecord, trace
-from .traffic import Amount, Flow, Traffic
-
-__version__ = "0.1.0"
+from ._observe.monitor import Monitor, monitor
+from ._observe.progress import progress, start_by_default
+from ._observe.stats import CacheStats, DeviceMemory, LinkStats, ServerStats, Stats, TransferCount, TransferStats, stats
+from ._observe.status import DeviceStatus, LinkStatus, ServerStatus, SessionStatus, StatusList, status
+from ._observe.traffic import Amount, Flow, Traffic
+from ._tracing.event_graph import EventEdge, EventGraph, EventGraphError, EventNode, event_graph
+from ._tracing.trace import LaneList, LaneSummary, Trace, TraceDevice, TraceError, TraceRecord, trace
+from ._version import __version__
+from .errors import ActivationError, RemoteCLError, ServerStartError, ServerUnreachable
 
 __all__ = [
     "ActivationError",

@@ -10,11 +10,12 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import IO
 
-from . import _daemon, _loader, _vendors
-from .cluster import LocalCluster
+from ._clusters.cluster import LocalCluster
+from ._daemon import launcher
+from ._loading import activation, vendors
 from .errors import RemoteCLError
 
-BINARY = _vendors.PACKAGE / "bin" / "remotecl-bench"
+BINARY = vendors.PACKAGE / "bin" / "remotecl-bench"
 
 # What the rows that need several servers take at most.
 _SEVERAL_SERVERS = 4
@@ -141,9 +142,9 @@ def run(
 
 def _run(servers: Sequence[str], arguments: Sequence[str], output: IO[str] | None) -> int:
     # The program compares with the native driver, so its loader must show that beside remotecl.
-    environment = _loader.original_environment()
-    native = _daemon.native_drivers(environment)
-    environment["OCL_ICD_VENDORS"] = _vendors.directory_with([*native, _loader.icd_path()])
+    environment = activation.original_environment()
+    native = launcher.native_drivers(environment)
+    environment["OCL_ICD_VENDORS"] = vendors.directory_with([*native, activation.icd_path()])
     command = [str(BINARY), *(["--servers", ",".join(servers)] if servers else []), *arguments]
     errors = None if output is None else subprocess.STDOUT
     return subprocess.run(command, env=environment, stdout=output, stderr=errors, check=False).returncode

@@ -21,8 +21,8 @@ def _command() -> tuple[list[str], dict[str, str]]:
         return [server], dict(os.environ)
     import remotecl  # only to find the server and its driver
 
-    environment = remotecl._daemon.daemon_environment(remotecl._loader.original_environment())
-    return [remotecl._daemon.binary_path()], environment
+    environment = remotecl._daemon.launcher.daemon_environment(remotecl._loading.activation.original_environment())
+    return [remotecl._daemon.launcher.binary_path()], environment
 
 
 class Victim:

@@ -12,7 +12,7 @@ import pytest
 import remotecl
 
 # Loader settings of the machine stay; what an importing process sets for itself must not leak into programs.
-CLEAN_ENVIRONMENT = remotecl._loader.original_environment()
+CLEAN_ENVIRONMENT = remotecl._loading.activation.original_environment()
 CLEAN_ENVIRONMENT.pop("REMOTECL_SERVERS", None)
 # A sanitized build is many times slower.
 PROGRAM_TIMEOUT_S = float(os.environ.get("REMOTECL_TEST_PROGRAM_TIMEOUT_S", "120"))

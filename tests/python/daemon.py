@@ -17,9 +17,9 @@ class Daemon:
     """A daemon with options, until the end of the block."""
 
     def __init__(self, *options: str, user: int | None = None, environment: Mapping[str, str] | None = None) -> None:
-        settings = remotecl._daemon.daemon_environment(CLEAN_ENVIRONMENT) | dict(environment or {})
+        settings = remotecl._daemon.launcher.daemon_environment(CLEAN_ENVIRONMENT) | dict(environment or {})
         listen = () if "--listen" in options else ("--listen", "127.0.0.1:0")
-        command = [remotecl._daemon.binary_path(), *listen, *options]
+        command = [remotecl._daemon.launcher.binary_path(), *listen, *options]
         self.process = subprocess.Popen(
             command,
             env=settings,

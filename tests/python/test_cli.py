@@ -63,7 +63,7 @@ def test_icd_path(run_remotecl):
 def test_icd_path_vendors_has_this_machines_drivers_too(run_remotecl, tmp_path):
     (tmp_path / "other.icd").write_text("libother.so\n")
     vendors = run_remotecl("icd-path", "--vendors", OCL_ICD_VENDORS=str(tmp_path)).stdout.strip()
-    assert remotecl._vendors.drivers_in(vendors) == ["libother.so", remotecl.icd_path()]
+    assert remotecl._loading.vendors.drivers_in(vendors) == ["libother.so", remotecl.icd_path()]
 
 
 @pytest.mark.parametrize("arguments", [[], ["nonsense"], ["demo", "--size", "17"], ["devices", "--quick"]])

@@ -75,7 +75,7 @@ def slurm(tmp_path):
 
 
 def test_the_slurm_script_runs_a_program_on_all_nodes(slurm):
-    server = f"#!/bin/sh\nexec {sys.executable} -c 'from remotecl._daemon import main; main()' \"$@\"\n"
+    server = f'#!/bin/sh\nexec {sys.executable} -m remotecl._daemon "$@"\n'
     result = slurm(server, sys.executable, "-c", PROGRAM)
     assert result.returncode == 0, result.stderr
     servers, devices = map(int, result.stdout.split())
@@ -90,7 +90,7 @@ def test_the_slurm_script_ends_when_a_server_does_not_start(slurm):
 
 
 def test_the_slurm_script_hands_on_the_programs_failure(slurm):
-    server = f"#!/bin/sh\nexec {sys.executable} -c 'from remotecl._daemon import main; main()' \"$@\"\n"
+    server = f'#!/bin/sh\nexec {sys.executable} -m remotecl._daemon "$@"\n'
     assert slurm(server, "sh", "-c", "exit 7").returncode == 7
 
 
@@ -156,7 +156,7 @@ def test_the_manifests_commands_exist(manifest, run_remotecl, tmp_path):
     program, *arguments = container["command"]
     assert program == "remotecl-server"
     arguments = [word.replace("$(POD_IP):10990", "127.0.0.1:0").replace("/keys", str(tmp_path)) for word in arguments]
-    start = [sys.executable, "-c", "from remotecl._daemon import main; main()", *arguments, "--exit-on-stdin-eof"]
+    start = [sys.executable, "-m", "remotecl._daemon", *arguments, "--exit-on-stdin-eof"]
     done = subprocess.run(start, env=CLEAN_ENVIRONMENT, input="", capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "listening on 127.0.0.1:" in done.stdout

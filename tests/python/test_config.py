@@ -10,7 +10,7 @@ import pytest
 
 import remotecl
 from conftest import CLEAN_ENVIRONMENT
-from remotecl import _config
+from remotecl._loading import config
 
 PIN = "sha256:" + "4c" * 32
 
@@ -43,16 +43,16 @@ exclusive = true
 ca-file = "/ca.pem"
 """)
     token = str(tmp_path / "keys%2C%20and%20more" / "token")
-    assert _config.resolve_all(["gpu1"]) == [
+    assert config.resolve_all(["gpu1"]) == [
         f"gpu1.example.org:10991?token={token}&certificate=/c.pem&key=/k.pem&pin={PIN}&exclusive=yes&streams=4"
     ]
-    assert _config.resolve_all(["gpu2?streams=2"]) == ["gpu2?ca=/ca.pem&streams=2"]
-    assert _config.resolve_all(["gpu1:10990", "elsewhere", "10.0.0.1"]) == ["gpu1:10990", "elsewhere", "10.0.0.1"]
+    assert config.resolve_all(["gpu2?streams=2"]) == ["gpu2?ca=/ca.pem&streams=2"]
+    assert config.resolve_all(["gpu1:10990", "elsewhere", "10.0.0.1"]) == ["gpu1:10990", "elsewhere", "10.0.0.1"]
 
 
 def test_options_behind_a_name_replace_those_of_the_file(configure):
     configure('[servers.gpu1]\ntoken-file = "/one"\nstreams = 4')
-    assert _config.resolve_all(["gpu1?streams=1"]) == ["gpu1?token=/one&streams=1"]
+    assert config.resolve_all(["gpu1?streams=1"]) == ["gpu1?token=/one&streams=1"]
 
 
 def test_a_group_stands_for_its_servers_each_once(configure):
@@ -64,14 +64,14 @@ address = "gpu1:1"
 lab = ["gpu1", "gpu2:2?exclusive=yes"]
 all = ["gpu1", "gpu3"]
 """)
-    assert _config.resolve_all(["@lab,@all"]) == ["gpu1:1", "gpu2:2?exclusive=yes", "gpu3"]
-    assert _config.default_servers() == ["gpu1:1", "gpu2:2?exclusive=yes"]
+    assert config.resolve_all(["@lab,@all"]) == ["gpu1:1", "gpu2:2?exclusive=yes", "gpu3"]
+    assert config.default_servers() == ["gpu1:1", "gpu2:2?exclusive=yes"]
 
 
 def test_tls_without_a_pin_asks_the_systems_authorities(configure, monkeypatch):
     configure("[servers.gpu1]\ntls = true")
-    monkeypatch.setenv("SSL_CERT_FILE", str(_config.config_file()))
-    assert _config.resolve_all(["gpu1"]) == [f"gpu1?ca={_config.config_file()}"]
+    monkeypatch.setenv("SSL_CERT_FILE", str(config.config_file()))
+    assert config.resolve_all(["gpu1"]) == [f"gpu1?ca={config.config_file()}"]
 
 
 @pytest.mark.parametrize(
@@ -112,12 +112,12 @@ def test_an_unknown_group_is_told_with_those_that_are_known(configure):
 def test_no_file_is_no_error_unless_it_was_named(tmp_path, monkeypatch):
     monkeypatch.delenv("REMOTECL_CONFIG", raising=False)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    assert _config.config_file() == tmp_path / "remotecl" / "config.toml"
-    assert _config.resolve_all(["gpu1"]) == ["gpu1"]
+    assert config.config_file() == tmp_path / "remotecl" / "config.toml"
+    assert config.resolve_all(["gpu1"]) == ["gpu1"]
     monkeypatch.setenv("REMOTECL_CONFIG", str(tmp_path / "missing.toml"))
     with pytest.raises(remotecl.RemoteCLError, match="which REMOTECL_CONFIG names, is not there"):
-        _config.resolve_all(["gpu1"])
-    assert _config.resolve_all(["gpu1:10990"]) == ["gpu1:10990"]  # is no short name
+        config.resolve_all(["gpu1"])
+    assert config.resolve_all(["gpu1:10990"]) == ["gpu1:10990"]  # is no short name
 
 
 def test_names_work_wherever_servers_are_named(configure, cluster, run_program, run_remotecl):

@@ -10,7 +10,7 @@ import pytest
 
 import remotecl
 from daemon import WITHIN_S
-from remotecl.connection import full_address
+from remotecl._connect.connection import full_address
 from throttled_relay import ThrottledRelay
 
 

@@ -18,7 +18,7 @@ from client import Client
 from conftest import CLEAN_ENVIRONMENT
 from daemon import WITHIN_S, Daemon
 from intruder import FORK, Calls, Intruder
-from remotecl.connection import server_name
+from remotecl._connect.connection import server_name
 from test_isolation import GOES_ON, all_gone, children
 
 NOBODY = 65534
@@ -227,8 +227,10 @@ def test_processes_of_sessions_are_of_the_user_that_is_named():
 def test_the_log_says_once_what_could_not_be_done(tmp_path):
     if os.getuid() != 0:
         pytest.skip("needs root")
-    driver = remotecl._vendors.drivers_in(
-        remotecl._daemon.daemon_environment(CLEAN_ENVIRONMENT).get("OCL_ICD_VENDORS", remotecl._vendors.SYSTEM_VENDORS)
+    driver = remotecl._loading.vendors.drivers_in(
+        remotecl._daemon.launcher.daemon_environment(CLEAN_ENVIRONMENT).get(
+            "OCL_ICD_VENDORS", remotecl._loading.vendors.SYSTEM_VENDORS
+        )
     )
     (tmp_path / "one.icd").write_text(f"{driver[0]}\n")
     tmp_path.chmod(0o700)

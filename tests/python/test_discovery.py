@@ -13,11 +13,11 @@ import zeroconf
 
 import remotecl
 from conftest import CLEAN_ENVIRONMENT
-from remotecl import _advertise, discovery
+from remotecl._connect import discovery
+from remotecl._daemon import advertise
 from test_server import GONE_WITHIN_S, can_connect, is_alive, wait_until_gone
 
 LOOPBACK = ["127.0.0.1"]
-START = "from remotecl._daemon import main; main()"
 # Other test runs on this machine announce theirs, too.
 NAME = f"test {os.getpid()}"
 
@@ -27,7 +27,7 @@ class Announced:
 
     def __init__(self, name: str, *options: str) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-c", START, "--listen", "127.0.0.1:0", "--advertise", name, *options],
+            [sys.executable, "-m", "remotecl._daemon", "--listen", "127.0.0.1:0", "--advertise", name, *options],
             env=CLEAN_ENVIRONMENT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
         self.lines = []
@@ -149,14 +149,14 @@ def test_a_daemon_that_does_not_start_is_not_announced():
 )
 def test_an_unusable_name_is_refused(arguments):
     with pytest.raises(remotecl.RemoteCLError, match="1 to 63 bytes"):
-        _advertise.split_option(arguments)
+        advertise.split_option(arguments)
 
 
 def test_without_zeroconf_the_remedy_is_told(run_program):
     hidden = "import sys; sys.modules['zeroconf'] = None\n"
     result = run_program(hidden + "import remotecl; remotecl.discover()", check=False)
     assert "pip install 'remotecl[discovery]'" in result.stderr
-    program = "sys.argv = ['', '--advertise', 'x']\nfrom remotecl._daemon import main; main()"
+    program = "sys.argv = ['', '--advertise', 'x']\nfrom remotecl._daemon.launcher import main; main()"
     result = run_program(hidden + program, check=False)
     assert result.returncode == 1
     assert result.stderr.startswith("remotecl-server: ")

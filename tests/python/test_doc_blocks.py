@@ -14,7 +14,8 @@ import pytest
 
 import remotecl
 from conftest import CLEAN_ENVIRONMENT
-from remotecl import _daemon, cli
+from remotecl._cli import main as cli
+from remotecl._daemon import launcher
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ["README.md", "CONTRIBUTING.md", *(f"docs/{page.name}" for page in sorted((ROOT / "docs").glob("*.md")))]
@@ -131,7 +132,7 @@ def test_the_commands_take_what_the_text_gives_them(page):
 
 @pytest.mark.parametrize("page", PAGES)
 def test_the_daemon_has_the_options_that_the_text_gives_it(page):
-    shown = subprocess.run([_daemon.binary_path(), "--help"], capture_output=True, text=True, check=True).stdout
+    shown = subprocess.run([launcher.binary_path(), "--help"], capture_output=True, text=True, check=True).stdout
     for command in commands(page, "remotecl-server"):
         for option in re.findall(r"--[a-z-]+", command):
             assert option in shown, command

@@ -11,7 +11,7 @@ import pytest
 
 import remotecl
 from conftest import CLEAN_ENVIRONMENT, PROGRAM_TIMEOUT_S, run_command
-from remotecl import _vendors
+from remotecl._loading import vendors
 from remotecl.doctor import environment, examine
 from remotecl.doctor.finding import findings_of
 from remotecl.doctor.local import LocalChecks, device_finding
@@ -34,7 +34,7 @@ def variable(name: str, value: str):
 def package(tmp_path):
     """A copy of the installed package, to be damaged; programs with the given PYTHONPATH import it."""
     copy = tmp_path / "site" / "remotecl"
-    shutil.copytree(_vendors.PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__", "remotecl-bench"))
+    shutil.copytree(vendors.PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__", "remotecl-bench"))
     return copy
 
 
@@ -158,8 +158,8 @@ def test_a_broken_icd_is_a_problem(package, damage):
 
 
 def test_parts_of_other_versions_are_problems(package):
-    init = package / "__init__.py"
-    init.write_text(init.read_text().replace(f'"{remotecl.__version__}"', '"9.9.9"'))
+    version = package / "_version.py"
+    version.write_text(version.read_text().replace(f'"{remotecl.__version__}"', '"9.9.9"'))
     assert "9.9.9" in of_damaged(package, "icd")
     assert "9.9.9" in of_damaged(package, "daemon")
 
@@ -172,8 +172,8 @@ def test_a_daemon_that_is_not_there_is_a_problem(package):
 def test_what_sessions_are_kept_from_is_said():
     findings = doctor()[1]
     told = subprocess.run(
-        [remotecl._daemon.binary_path(), "--containment"],
-        env=remotecl._daemon.daemon_environment(CLEAN_ENVIRONMENT), capture_output=True, text=True, check=True,
+        [remotecl._daemon.launcher.binary_path(), "--containment"],
+        env=remotecl._daemon.launcher.daemon_environment(CLEAN_ENVIRONMENT), capture_output=True, text=True, check=True,
     ).stdout.splitlines()  # fmt: skip
     finding = findings["containment of sessions"]
     assert finding["status"] == ("note" if told else "ok")
@@ -184,8 +184,8 @@ def test_what_sessions_are_kept_from_is_said():
 
 
 def test_a_pyopencl_without_loader_is_a_problem(tmp_path):
-    original = _vendors.pyopencl_package()
-    if _vendors.bundled_vendors() is None:
+    original = vendors.pyopencl_package()
+    if vendors.bundled_vendors() is None:
         pytest.skip("this PyOpenCL uses the system's loader")
     shutil.copytree(original, tmp_path / "pyopencl", ignore=shutil.ignore_patterns("libOpenCL*", "__pycache__"))
     program = "from remotecl.doctor import *; print(*[f for f in examine() if 'PyOpenCL' in f.check])"
@@ -211,9 +211,9 @@ def test_a_loader_that_cannot_see_remotecl_is_a_problem(package):
 
 
 @pytest.fixture
-def vendors(tmp_path, monkeypatch):
+def vendors_folder(tmp_path, monkeypatch):
     """Makes a vendors directory with one driver, compiled from C where it has a source."""
-    monkeypatch.setattr(_vendors, "wheel_pocl", lambda: None)
+    monkeypatch.setattr(vendors, "wheel_pocl", lambda: None)
 
     def make(driver: str | None = None, source: str = "") -> str:
         if source:
@@ -232,8 +232,8 @@ CRASHES = "#include <stdlib.h>\n__attribute__((constructor)) static void start(v
 HANGS = "#include <unistd.h>\n__attribute__((constructor)) static void start(void) { for (;;) pause(); }"
 
 
-def test_a_driver_that_crashes_is_a_problem_and_nothing_more(vendors):
-    code, findings = doctor(OCL_ICD_VENDORS=vendors(source=CRASHES))
+def test_a_driver_that_crashes_is_a_problem_and_nothing_more(vendors_folder):
+    code, findings = doctor(OCL_ICD_VENDORS=vendors_folder(source=CRASHES))
     assert code == 1
     (driver,) = [entry for check, entry in findings.items() if check.endswith("libdriver.so")]
     assert driver["status"] == "problem"
@@ -241,8 +241,8 @@ def test_a_driver_that_crashes_is_a_problem_and_nothing_more(vendors):
     assert findings["remotecl-server"]["status"] == "ok"  # a later check
 
 
-def test_a_driver_that_hangs_is_a_problem(vendors):
-    (driver,) = local("drivers", timeout_s=1.0, OCL_ICD_VENDORS=vendors(source=HANGS))
+def test_a_driver_that_hangs_is_a_problem(vendors_folder):
+    (driver,) = local("drivers", timeout_s=1.0, OCL_ICD_VENDORS=vendors_folder(source=HANGS))
     assert driver.status == "problem"
     assert "did not end within 1 s" in driver.text
 
@@ -256,23 +256,23 @@ def test_a_driver_that_hangs_is_a_problem(vendors):
     ],
     ids=["missing library", "no driver", "empty file"],
 )
-def test_broken_registrations_are_named(vendors, driver, status, words):
-    finding = local("drivers", OCL_ICD_VENDORS=vendors(driver))[0]
+def test_broken_registrations_are_named(vendors_folder, driver, status, words):
+    finding = local("drivers", OCL_ICD_VENDORS=vendors_folder(driver))[0]
     assert finding.status == status
     assert words in finding.text
     assert finding.remedy
 
 
 def test_no_driver_is_noted(tmp_path, monkeypatch):
-    monkeypatch.setattr(_vendors, "wheel_pocl", lambda: None)
+    monkeypatch.setattr(vendors, "wheel_pocl", lambda: None)
     (finding,) = local("drivers", OCL_ICD_VENDORS=str(tmp_path))
     assert finding.status == "note"
     assert "pocl-opencl-icd" in finding.remedy
 
 
-def test_a_pocl_older_than_the_processor_has_its_own_remedy(vendors, monkeypatch):
-    pocl = _vendors.wheel_pocl()
-    for finding in local("drivers", OCL_ICD_VENDORS=vendors(pocl)) if pocl else []:
+def test_a_pocl_older_than_the_processor_has_its_own_remedy(vendors_folder, monkeypatch):
+    pocl = vendors.wheel_pocl()
+    for finding in local("drivers", OCL_ICD_VENDORS=vendors_folder(pocl)) if pocl else []:
         assert finding.status == "ok" or "pocl-opencl-icd" in finding.remedy
     finding = device_finding("driver", "device", "clBuildProgram failed with -11: error: unknown target CPU 'generic'")
     assert "pocl-opencl-icd" in finding.remedy

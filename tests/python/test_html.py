@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from remotecl._html import Markup, cell_text, table
-from remotecl._table import Table, count, html_of, size, text_of
+from remotecl._display.html import Markup, cell_text, table
+from remotecl._display.table import Table, count, html_of, size, text_of
 
 
 def test_text_is_escaped_wherever_it_stands():

@@ -353,7 +353,7 @@ opener.cancel()
 
 
 @pytest.mark.parametrize(
-    "order", ["import pyopencl, remotecl", "import remotecl, pyopencl", "import remotecl.cli, pyopencl.array"]
+    "order", ["import pyopencl, remotecl", "import remotecl, pyopencl", "import remotecl._cli.main, pyopencl.array"]
 )
 def test_whichever_is_imported_first(run_program, addresses, order):
     run_program(f"{order}\n{GATED}\nenqueue()\ninterrupted(queue.finish)\nopen_gate()\ncheck()", SERVERS=addresses)

@@ -115,7 +115,10 @@ def served(request, tmp_path):
     if request.param == "tls":
         files = [str(tmp_path / "certificate.pem"), str(tmp_path / "key.pem")]
         made = subprocess.run(
-            [remotecl._daemon.binary_path(), "--make-certificate", *files], check=True, capture_output=True, text=True
+            [remotecl._daemon.launcher.binary_path(), "--make-certificate", *files],
+            check=True,
+            capture_output=True,
+            text=True,
         )
         options, suffix = ["--tls", *files], "?" + made.stdout.strip()
     with Daemon("--isolate", "--log-format", "json", "--metrics", "0", *options) as daemon:

@@ -12,9 +12,10 @@ import remotecl
 from client import Client
 from conftest import CLEAN_ENVIRONMENT
 from daemon import WITHIN_S, Daemon
-from remotecl import _live, top
-from remotecl._table import Table
-from remotecl._watch import WatchedServer
+from remotecl._cli import top
+from remotecl._display.table import Table
+from remotecl._observe import live
+from remotecl._observe.watch import WatchedServer
 
 # Has a session, and says what it is told when that has ended.
 HAS_A_SESSION = """
@@ -99,5 +100,5 @@ def test_the_live_view_shows_control_characters():
     console = rich.Console(width=400, file=io.StringIO(), force_terminal=True, record=True)
     console.print(top._drawn([server], 400))
     assert SHOWN in console.export_text()
-    assert SHOWN in _live.text([server])
-    assert json.loads(_live.json_line([server]))[0]["address"] == FORGED
+    assert SHOWN in live.text([server])
+    assert json.loads(live.json_line([server]))[0]["address"] == FORGED

@@ -9,7 +9,7 @@ import pytest
 import remotecl
 from client import Client
 from daemon import Daemon
-from remotecl.connection import server_name
+from remotecl._connect.connection import server_name
 
 MIB = 1 << 20
 

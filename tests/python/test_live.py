@@ -16,8 +16,10 @@ from rich.console import Console
 import remotecl
 from conftest import CLEAN_ENVIRONMENT
 from notebook import run_notebook
-from remotecl import _live, _watch, top
-from remotecl.status import Asker
+from remotecl._cli import top
+from remotecl._observe import live
+from remotecl._observe.status import Asker
+from remotecl._observe.watch import Watch, WatchedServer, _with_rates
 
 PATIENCE_S = 30
 MIB = 1 << 20
@@ -33,7 +35,7 @@ def eventually(condition):
 def test_a_lost_server_is_shown_as_lost_and_comes_back(cluster):
     server = remotecl.Server()
     address = server.address
-    with _watch.Watch([address, cluster.addresses[0]], interval_s=0.05) as watch:
+    with Watch([address, cluster.addresses[0]], interval_s=0.05) as watch:
         watch.wait(answers=2, timeout_s=PATIENCE_S)
         found, other = watch.latest()
         assert (found.state, other.state) == ("connected", "connected")
@@ -54,11 +56,11 @@ def test_rates_are_those_of_known_work(connection):
     queue = cl.CommandQueue(cl.Context(connection.devices[:1]))
     buffer = cl.Buffer(queue.context, cl.mem_flags.READ_WRITE, 10 * MIB)
     with contextlib.closing(Asker(address)) as asker:
-        before = _watch.WatchedServer(address, "connected", status=asker.ask())
+        before = WatchedServer(address, "connected", status=asker.ask())
         assert before.received_per_s is None
         cl.enqueue_copy(queue, buffer, np.zeros(10 * MIB, np.uint8))
         queue.finish()
-        found = _watch._with_rates(before, asker.ask())
+        found = _with_rates(before, asker.ask())
     passed_s = found.status.uptime_s - before.status.uptime_s
     assert 10 * MIB <= found.received_per_s * passed_s < 10 * MIB + 4096
     assert found.commands_per_s * passed_s == pytest.approx(1)
@@ -112,7 +114,7 @@ def test_a_second_monitor_takes_the_place_of_the_first(cluster):
 
 def test_top_fits_a_terminal_of_80_columns(cluster, connection):
     pytest.importorskip("rich")
-    with _watch.Watch(cluster.addresses, interval_s=0.05) as watch:
+    with Watch(cluster.addresses, interval_s=0.05) as watch:
         watch.wait(answers=2, timeout_s=PATIENCE_S)
         found = watch.latest()
     console = Console(width=80, record=True, file=io.StringIO())
@@ -122,7 +124,7 @@ def test_top_fits_a_terminal_of_80_columns(cluster, connection):
     for word in ("user", "default", "busy", "memory", "received", *cluster.addresses):
         assert word in shown
     assert "…" not in shown.split("sessions")[0].split("devices")[0], "servers and their states are whole"
-    assert max(map(len, _live.text(found, 80).splitlines())) <= 80
+    assert max(map(len, live.text(found, 80).splitlines())) <= 80
 
 
 def test_top_in_a_terminal_redraws_and_ends_with_ctrl_c(cluster):

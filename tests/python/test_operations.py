@@ -203,6 +203,6 @@ def test_the_systemd_unit_is_sound(tmp_path):
     assert judged.returncode == 0, judged.stdout
     options = re.findall(r"--[a-z-]+", re.search(r"^ExecStart=(?:.*\\\n)*.*", text, re.MULTILINE).group())
     known = subprocess.run(
-        [remotecl._daemon.binary_path(), "--help"], capture_output=True, text=True, check=True
+        [remotecl._daemon.launcher.binary_path(), "--help"], capture_output=True, text=True, check=True
     ).stdout
     assert options and all(option in known for option in options)

@@ -89,7 +89,7 @@ def test_a_slow_build_shows_a_bar(run_program, cluster):
 def test_the_packages_own_bars(run_program):
     program = """
 import time, remotecl
-from remotecl._progress import bar
+from remotecl._observe.progress import bar
 remotecl.progress(True)
 with bar(3, "starting servers") as started:
     for _ in range(3):

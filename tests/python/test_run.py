@@ -10,7 +10,7 @@ import pytest
 import remotecl
 from conftest import CLEAN_ENVIRONMENT
 from daemon import WITHIN_S
-from remotecl import _run
+from remotecl._cli import run
 from test_loader import LIST_PLATFORMS, SYSTEM_LOADER, platforms
 
 NOBODY = "127.0.0.1:1"
@@ -95,7 +95,7 @@ def test_a_signal_for_the_command_is_for_the_program():
 
 def test_what_a_program_is_told(cluster, monkeypatch):
     monkeypatch.setenv("REMOTECL_DISABLE", "1")
-    told = _run.environment_for(cluster.addresses, with_local=False)
+    told = run.environment_for(cluster.addresses, with_local=False)
     assert told["REMOTECL_SERVERS"] == ",".join(cluster.addresses)
     assert told["REMOTECL_REQUIRED"] == "1"
     assert "REMOTECL_DISABLE" not in told
@@ -106,9 +106,9 @@ def test_drivers_of_a_conda_environment_stay_visible(tmp_path, monkeypatch):
     vendors = tmp_path / "etc" / "OpenCL" / "vendors"
     vendors.mkdir(parents=True)
     (vendors / "conda.icd").write_text("libconda.so\n")
-    monkeypatch.setattr(remotecl._loader, "original_environment", lambda: {"CONDA_PREFIX": str(tmp_path)})
-    told = _run.environment_for(["gpu1"], with_local=True)
-    drivers = remotecl._vendors.drivers_in(told["OCL_ICD_VENDORS"])
+    monkeypatch.setattr(remotecl._loading.activation, "original_environment", lambda: {"CONDA_PREFIX": str(tmp_path)})
+    told = run.environment_for(["gpu1"], with_local=True)
+    drivers = remotecl._loading.vendors.drivers_in(told["OCL_ICD_VENDORS"])
     assert "libconda.so" in drivers
     assert drivers[-1] == remotecl.icd_path()
 
@@ -122,14 +122,14 @@ def test_auto_takes_found_servers_that_let_it_in(cluster, monkeypatch, capfd):
     def found(address: str) -> remotecl.DiscoveredServer:
         return remotecl.DiscoveredServer("one", address, "0", 1, ())
 
-    monkeypatch.setattr(_run, "configured_servers", list)
-    monkeypatch.setattr(_run, "discover", lambda _: [found(NOBODY), found(cluster.addresses[0])])
+    monkeypatch.setattr(run, "configured_servers", list)
+    monkeypatch.setattr(run, "discover", lambda _: [found(NOBODY), found(cluster.addresses[0])])
     monkeypatch.setenv("XDG_CONFIG_HOME", "/nowhere")
-    assert _run.found_servers() == cluster.addresses[:1]
+    assert run.found_servers() == cluster.addresses[:1]
     assert f"left out: {NOBODY}" in capfd.readouterr().err
-    monkeypatch.setattr(_run, "discover", lambda _: [found(NOBODY)])
+    monkeypatch.setattr(run, "discover", lambda _: [found(NOBODY)])
     with pytest.raises(remotecl.RemoteCLError, match="--auto finds no server"):
-        _run.found_servers()
+        run.found_servers()
 
 
 @pytest.mark.parametrize("servers", [NOBODY, "", "gpu1?colour=red"], ids=["unreachable", "none", "wrong"])

@@ -87,7 +87,7 @@ def test_a_device_that_does_not_exist_is_reported():
 
 
 def test_no_driver_is_reported(tmp_path, monkeypatch):
-    monkeypatch.setattr(remotecl._vendors, "wheel_pocl", lambda: None)
+    monkeypatch.setattr(remotecl._loading.vendors, "wheel_pocl", lambda: None)
     with pytest.raises(remotecl.ServerStartError, match=r"(?i)driver|platform"):
         remotecl.Server(environment={"OCL_ICD_VENDORS": str(tmp_path)})
 
@@ -95,7 +95,7 @@ def test_no_driver_is_reported(tmp_path, monkeypatch):
 def test_remotecl_is_never_a_driver(cluster, tmp_path, monkeypatch):
     """Even when nobody removes it from the daemon's vendors directory, and it has devices to offer."""
     (tmp_path / "any.icd").write_text(remotecl.icd_path() + "\n")
-    monkeypatch.setattr(remotecl._daemon, "daemon_environment", dict)
+    monkeypatch.setattr(remotecl._daemon.launcher, "daemon_environment", dict)
     environment = {"OCL_ICD_VENDORS": str(tmp_path), "REMOTECL_SERVERS": cluster.addresses[0]}
     with pytest.raises(remotecl.ServerStartError, match=r"(?i)driver|platform"):
         remotecl.Server(environment=environment)
@@ -192,7 +192,7 @@ def test_a_forked_child_that_ends_leaves_its_parents_daemons_alone(owner):
 
 
 def test_the_wheels_pocl_serves_where_no_driver_is_installed(tmp_path):
-    if remotecl._vendors.wheel_pocl() is None:
+    if remotecl._loading.vendors.wheel_pocl() is None:
         pytest.skip("pocl-binary-distribution is not installed")
     with remotecl.Server(environment={"OCL_ICD_VENDORS": str(tmp_path)}) as server:
         assert can_connect(server.address)

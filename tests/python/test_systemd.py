@@ -68,7 +68,7 @@ class Machine:
         if not Path("/run/systemd/system").exists():
             options.append("--keep-unit")  # nobody to ask for another one
         (folder / "empty").mkdir()
-        files = [folder / "empty", remotecl._daemon.binary_path(), UNIT]
+        files = [folder / "empty", remotecl._daemon.launcher.binary_path(), UNIT]
         settings = {"NOTIFY_SOCKET": str(folder / "notify"), "SYSTEMD_NSPAWN_UNIFIED_HIERARCHY": "1"}
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
             manager.bind(settings["NOTIFY_SOCKET"])

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import pytest
 
 import remotecl
-from remotecl.connection import full_address, server_name
-from remotecl.keygen import write_certificate
+from remotecl._connect.connection import full_address, server_name
+from remotecl._daemon.keygen import write_certificate
 from test_tokens import LOOK_AT_ALL, SQUARES_ON_BOTH
 from throttled_relay import ThrottledRelay
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import remotecl
-from remotecl.connection import full_address, server_name
+from remotecl._connect.connection import full_address, server_name
 
 SQUARES_ON_BOTH = """
 import numpy as np, pyopencl as cl, remotecl

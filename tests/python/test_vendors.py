@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 import remotecl
-from remotecl import _daemon, _vendors
+from remotecl._daemon import launcher
+from remotecl._loading import vendors
 
 
 @pytest.fixture(autouse=True)
@@ -23,21 +24,21 @@ def write_icd(directory: Path, name: str, driver: str) -> Path:
 
 
 def test_a_directory_lists_the_first_line_of_every_icd_file(tmp_path):
-    vendors = tmp_path / "vendors"
-    write_icd(vendors, "b.icd", "libb.so\nnot this")
-    write_icd(vendors, "a.icd", "/opt/liba.so")
-    write_icd(vendors, "readme.txt", "libnot.so")
-    write_icd(vendors, "empty.icd", "")
-    assert _vendors.drivers_in(str(vendors)) == ["/opt/liba.so", "libb.so"]
+    folder = tmp_path / "vendors"
+    write_icd(folder, "b.icd", "libb.so\nnot this")
+    write_icd(folder, "a.icd", "/opt/liba.so")
+    write_icd(folder, "readme.txt", "libnot.so")
+    write_icd(folder, "empty.icd", "")
+    assert vendors.drivers_in(str(folder)) == ["/opt/liba.so", "libb.so"]
 
 
 @pytest.mark.parametrize("setting, drivers", [("libpocl.so.2", ["libpocl.so.2"]), ("/does/not/exist", [])])
 def test_a_setting_may_name_a_library(setting, drivers):
-    assert _vendors.drivers_in(setting) == drivers
+    assert vendors.drivers_in(setting) == drivers
 
 
 def test_a_setting_may_name_an_icd_file(tmp_path):
-    assert _vendors.drivers_in(str(write_icd(tmp_path, "one.icd", "libone.so"))) == ["libone.so"]
+    assert vendors.drivers_in(str(write_icd(tmp_path, "one.icd", "libone.so"))) == ["libone.so"]
 
 
 @pytest.mark.parametrize(
@@ -50,36 +51,36 @@ def test_a_setting_may_name_an_icd_file(tmp_path):
     ],
 )
 def test_the_setting_follows_the_loaders_order(environment, setting):
-    assert _vendors.vendors_setting(environment) == setting
+    assert vendors.vendors_setting(environment) == setting
 
 
 def test_a_written_directory_reads_back_in_order(cache):
     drivers = ["/b/libz.so", "liba.so", "/a/libz.so"]
-    directory = _vendors.directory_with(drivers)
-    assert _vendors.drivers_in(directory) == drivers
-    assert _vendors.directory_with(drivers) == directory
+    directory = vendors.directory_with(drivers)
+    assert vendors.drivers_in(directory) == drivers
+    assert vendors.directory_with(drivers) == directory
     assert [entry.name for entry in (cache / "remotecl").iterdir()] == [Path(directory).name]
 
 
 def test_another_content_gets_another_directory():
-    assert _vendors.directory_with(["liba.so"]) != _vendors.directory_with(["libb.so"])
+    assert vendors.directory_with(["liba.so"]) != vendors.directory_with(["libb.so"])
 
 
 def test_a_damaged_cached_directory_is_not_used():
-    directory = Path(_vendors.directory_with(["liba.so"]))
+    directory = Path(vendors.directory_with(["liba.so"]))
     next(directory.iterdir()).write_text("libevil.so")
-    assert _vendors.drivers_in(_vendors.directory_with(["liba.so"])) == ["liba.so"]
+    assert vendors.drivers_in(vendors.directory_with(["liba.so"])) == ["liba.so"]
 
 
 def test_a_cache_that_cannot_be_written_is_not_needed(tmp_path, monkeypatch):
     blocked = tmp_path / "file"
     blocked.touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(blocked))
-    assert _vendors.drivers_in(_vendors.directory_with(["liba.so"])) == ["liba.so"]
+    assert vendors.drivers_in(vendors.directory_with(["liba.so"])) == ["liba.so"]
 
 
 def test_a_cached_directory_of_another_user_is_not_needed(monkeypatch):
-    directory = Path(_vendors.directory_with(["liba.so"]))
+    directory = Path(vendors.directory_with(["liba.so"]))
     listing = Path.iterdir
 
     def forbidden(path):  # by hand, as root may read everything
@@ -89,15 +90,15 @@ def test_a_cached_directory_of_another_user_is_not_needed(monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr(Path, "iterdir", forbidden)
-        other = _vendors.directory_with(["liba.so"])
-    assert _vendors.drivers_in(other) == ["liba.so"]
+        other = vendors.directory_with(["liba.so"])
+    assert vendors.drivers_in(other) == ["liba.so"]
 
 
 def test_a_file_in_the_place_of_a_cached_directory_is_left_alone():
-    directory = Path(_vendors.directory_with(["liba.so"]))
+    directory = Path(vendors.directory_with(["liba.so"]))
     shutil.rmtree(directory)
     directory.touch()
-    assert _vendors.drivers_in(_vendors.directory_with(["liba.so"])) == ["liba.so"]
+    assert vendors.drivers_in(vendors.directory_with(["liba.so"])) == ["liba.so"]
     assert directory.is_file()
 
 
@@ -111,23 +112,23 @@ def linker(tmp_path):
 
 
 def test_a_daemon_gets_the_wheels_pocl_once_beside_the_drivers_of_the_system(tmp_path, monkeypatch, linker):
-    monkeypatch.setattr(_vendors, "wheel_pocl", lambda: "/wheel/libpocl-1.so")
-    vendors = tmp_path / "vendors"
-    write_icd(vendors, "remotecl.icd", "/anywhere/libremotecl.so")
-    write_icd(vendors, "gpu.icd", "libgpu.so")
+    monkeypatch.setattr(vendors, "wheel_pocl", lambda: "/wheel/libpocl-1.so")
+    folder = tmp_path / "vendors"
+    write_icd(folder, "remotecl.icd", "/anywhere/libremotecl.so")
+    write_icd(folder, "gpu.icd", "libgpu.so")
 
-    given = {"OCL_ICD_VENDORS": str(vendors), "OCL_ICD_FILENAMES": "/a/libfast.so", "KEPT": "1", "PATH": linker}
+    given = {"OCL_ICD_VENDORS": str(folder), "OCL_ICD_FILENAMES": "/a/libfast.so", "KEPT": "1", "PATH": linker}
     added = {**given, "OCL_ICD_FILENAMES": "/a/libfast.so:/wheel/libpocl-1.so"}
-    assert _daemon.daemon_environment(given) == added
-    assert _daemon.native_drivers(given) == ["libgpu.so", "/a/libfast.so", "/wheel/libpocl-1.so"]
-    write_icd(vendors, "pocl.icd", "libpocl.so.2.10.0")
-    assert _daemon.daemon_environment(given) == given
-    assert _daemon.native_drivers(given) == ["libgpu.so", "libpocl.so.2.10.0", "/a/libfast.so"]
+    assert launcher.daemon_environment(given) == added
+    assert launcher.native_drivers(given) == ["libgpu.so", "/a/libfast.so", "/wheel/libpocl-1.so"]
+    write_icd(folder, "pocl.icd", "libpocl.so.2.10.0")
+    assert launcher.daemon_environment(given) == given
+    assert launcher.native_drivers(given) == ["libgpu.so", "libpocl.so.2.10.0", "/a/libfast.so"]
 
 
 def test_a_server_finds_drivers_that_only_khronos_loader_would(tmp_path):
     """Containers of NVIDIA name theirs so."""
-    drivers = _daemon.native_drivers(remotecl._loader.original_environment())
+    drivers = launcher.native_drivers(remotecl._loading.activation.original_environment())
     empty = tmp_path / "vendors"
     empty.mkdir()
     with remotecl.Server(
@@ -137,19 +138,19 @@ def test_a_server_finds_drivers_that_only_khronos_loader_would(tmp_path):
 
 
 def test_a_daemon_keeps_a_setting_that_needs_no_change(tmp_path, monkeypatch):
-    monkeypatch.setattr(_vendors, "wheel_pocl", lambda: "/wheel/libpocl-1.so")
-    vendors = tmp_path / "vendors"
-    write_icd(vendors, "pocl.icd", "libpocl.so.2")
-    environment = {"OCL_ICD_VENDORS": str(vendors)}
-    assert _daemon.daemon_environment(environment) == environment
+    monkeypatch.setattr(vendors, "wheel_pocl", lambda: "/wheel/libpocl-1.so")
+    folder = tmp_path / "vendors"
+    write_icd(folder, "pocl.icd", "libpocl.so.2")
+    environment = {"OCL_ICD_VENDORS": str(folder)}
+    assert launcher.daemon_environment(environment) == environment
 
 
 def test_without_a_linker_the_wheels_pocl_is_left_out(tmp_path, monkeypatch):
-    monkeypatch.setattr(_vendors, "wheel_pocl", lambda: "/wheel/libpocl-1.so")
-    vendors = tmp_path / "vendors"
-    vendors.mkdir()
-    environment = {"OCL_ICD_VENDORS": str(vendors), "PATH": str(tmp_path)}
+    monkeypatch.setattr(vendors, "wheel_pocl", lambda: "/wheel/libpocl-1.so")
+    folder = tmp_path / "vendors"
+    folder.mkdir()
+    environment = {"OCL_ICD_VENDORS": str(folder), "PATH": str(tmp_path)}
     with pytest.raises(remotecl.RemoteCLError, match="binutils"):
-        _daemon.daemon_environment(environment)
-    write_icd(vendors, "gpu.icd", "libgpu.so")
-    assert _daemon.daemon_environment(environment) == environment
+        launcher.daemon_environment(environment)
+    write_icd(folder, "gpu.icd", "libgpu.so")
+    assert launcher.daemon_environment(environment) == environment

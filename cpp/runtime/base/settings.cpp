@@ -14,7 +14,7 @@
 namespace remotecl::settings {
 namespace {
 
-// python/remotecl/_settings.py has the same.
+// python/remotecl/_loading/settings.py has the same.
 constexpr std::string_view kOn[] = {"1", "on", "yes", "true"};
 constexpr std::string_view kOff[] = {"0", "off", "no", "false"};
 constexpr std::size_t kShownMax = 60;  // characters of a value

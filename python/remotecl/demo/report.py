@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pyopencl as cl
 
-from .._table import Table, size, terminal_width, text_of
-from ..buffers import ResidentRange, residency
-from ..inspect import native_platform_of, server_of
-from ..stats import stats
+from .._display.table import Table, size, terminal_width, text_of
+from .._memory.residency import ResidentRange, residency
+from .._observe.inspect import native_platform_of, server_of
+from .._observe.stats import stats
 
 
 class Traffic:

@@ -10,10 +10,10 @@ import numpy as np
 import pyopencl as cl
 from numpy.typing import NDArray
 
-from ..cluster import LocalCluster
-from ..connection import PLATFORM_NAME, connect
+from .._clusters.cluster import LocalCluster
+from .._connect.connection import PLATFORM_NAME, connect
+from .._observe.inspect import native_platform_of
 from ..errors import RemoteCLError
-from ..inspect import native_platform_of
 from . import knn, matmul
 from .report import Traffic, show_devices, show_next, show_residency, show_times
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from .. import _loader
+from .._loading import activation
 from . import environment
 from .finding import Finding, as_json, findings_of, summary
 from .local import LocalChecks
@@ -27,7 +27,7 @@ def examine(servers: Sequence[str] = (), timeout_s: float = 30.0) -> Iterator[Fi
         for finding in remotecl.doctor.examine(["gpu1"]):
             print(finding.status, finding.check, finding.text, finding.remedy)
     """
-    settings = _loader.original_environment()
+    settings = activation.original_environment()
     local = LocalChecks(settings, timeout_s)
     configuration = environment.Configuration(servers)
     remote = ServerChecks(configuration.servers, settings, timeout_s)

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import remotecl
 
-from .. import _config, _daemon, _settings, _vendors
-from ..connection import configured_servers, named_servers
+from .._connect.connection import configured_servers, named_servers
+from .._daemon import launcher
+from .._loading import config, settings, vendors
 from ..errors import RemoteCLError
 from .finding import Finding
 from .variables import VARIABLES
@@ -46,9 +47,9 @@ class Configuration:
 
     def __init__(self, servers: Sequence[str]) -> None:
         self._error = ""
-        self._config: _config.Config | None = None
+        self._config: config.Config | None = None
         try:
-            self._config = _config.load()
+            self._config = config.load()
             self.servers = named_servers(servers) or configured_servers()
         except RemoteCLError as error:
             self._error = str(error)
@@ -76,7 +77,7 @@ def _own_variable(name: str, value: str) -> Finding:
         return Finding(check, "note", "it is empty, which is as if it were not set", "unset it")
     if not variable.accepts(value):
         return Finding(check, "problem", f'"{value}" is not a value of it', f"set it to {variable.values}, or unset it")
-    if name == "REMOTECL_DISABLE" and _settings.on_or_off({name: value}, name):
+    if name == "REMOTECL_DISABLE" and settings.on_or_off({name: value}, name):
         remedy = "unset it, unless that is what you want"
         return Finding(check, "note", "it is on, so programs see no remotecl", remedy)
     return Finding(check, "ok", f'"{value}": {variable.meaning}')
@@ -87,7 +88,7 @@ def _vendors_variable(name: str, value: str) -> Finding:
     remedy = "correct it or unset it: with it, no other driver is found"
     if ("/" in value or value.endswith(".icd")) and not (Path(value).exists() or not Path(value).is_absolute()):
         return Finding(check, "problem", f"{value} does not exist", remedy)
-    drivers = _vendors.drivers_in(value)
+    drivers = vendors.drivers_in(value)
     if not drivers:
         return Finding(check, "note", f"{value} names no driver", remedy)
     return Finding(check, "ok", f"{value}, which names {', '.join(drivers)}")
@@ -156,10 +157,10 @@ def packages() -> Iterator[Finding]:
         yield from _beside_pyopencl()
     if pocl := _version("pocl-binary-distribution"):
         name = "package pocl-binary-distribution"
-        if _daemon.wheel_pocl_can_link(os.environ):
+        if launcher.wheel_pocl_can_link(os.environ):
             yield Finding(name, "ok", f"{pocl}: used unless the system has a PoCL")
         else:
-            yield Finding(name, "note", f"{pocl}: not used: {_daemon.NO_LINKER}", _daemon.LINKER_REMEDY)
+            yield Finding(name, "note", f"{pocl}: not used: {launcher.NO_LINKER}", launcher.LINKER_REMEDY)
 
 
 def _beside_pyopencl() -> Iterator[Finding]:

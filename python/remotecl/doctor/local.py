@@ -11,7 +11,8 @@ from typing import Any
 
 import remotecl
 
-from .. import _daemon, _vendors
+from .._daemon import launcher
+from .._loading import vendors
 from ..errors import RemoteCLError
 from .child import ProbeError, ask, opencl_probe, probe
 from .finding import Finding
@@ -38,7 +39,7 @@ class LocalChecks:
 
     def icd(self) -> Iterator[Finding]:
         """Found, can be loaded, and of this package's version."""
-        name, path = "ICD", _vendors.ICD_LIBRARY
+        name, path = "ICD", vendors.ICD_LIBRARY
         if not path.is_file():
             yield Finding(name, "problem", f"{path} is missing", REINSTALL)
             return
@@ -56,7 +57,7 @@ class LocalChecks:
     def pyopencl_loader(self) -> Iterator[Finding]:
         """Which loader PyOpenCL has, and whether that finds remotecl."""
         name = "loader of PyOpenCL"
-        package = _vendors.pyopencl_package()
+        package = vendors.pyopencl_package()
         if package is None:
             return  # said with the other packages
         try:
@@ -91,13 +92,13 @@ class LocalChecks:
     def drivers(self) -> Iterator[Finding]:
         """Every driver that a daemon here would use, each in a process of its own."""
         try:
-            _daemon.daemon_environment(self._environment)
+            launcher.daemon_environment(self._environment)
         except RemoteCLError:
-            yield Finding("drivers", "problem", f"none can be used: {_daemon.NO_LINKER}", _daemon.LINKER_REMEDY)
+            yield Finding("drivers", "problem", f"none can be used: {launcher.NO_LINKER}", launcher.LINKER_REMEDY)
             return
-        place = _vendors.vendors_setting(self._environment)
-        yield from self._broken_files(_vendors.vendors_setting(self._environment))
-        drivers = _daemon.native_drivers(self._environment)
+        place = vendors.vendors_setting(self._environment)
+        yield from self._broken_files(vendors.vendors_setting(self._environment))
+        drivers = launcher.native_drivers(self._environment)
         if not drivers:
             remedy = (
                 "to serve this machine's devices, install a driver: the GPU maker's, or for a CPU device "
@@ -111,7 +112,7 @@ class LocalChecks:
     def _broken_files(setting: str) -> Iterator[Finding]:
         place = Path(setting)
         for file in sorted(place.glob("*.icd")) if place.is_dir() else []:
-            if not _vendors.driver_named_by(file):
+            if not vendors.driver_named_by(file):
                 text = f"{file} names no driver, or cannot be read"
                 yield Finding(
                     "drivers", "problem", text, "its first line must be a library's name; correct or remove it"
@@ -119,12 +120,12 @@ class LocalChecks:
 
     def _driver(self, driver: str) -> Iterator[Finding]:
         name = f"driver {driver}"
-        with tempfile.TemporaryDirectory() as vendors:
-            (Path(vendors) / "one.icd").write_text(driver + "\n", errors="surrogateescape")
-            settings = {**self._environment, "OCL_ICD_VENDORS": vendors, "REMOTECL_DISABLE": "1"}
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "one.icd").write_text(driver + "\n", errors="surrogateescape")
+            settings = {**self._environment, "OCL_ICD_VENDORS": folder, "REMOTECL_DISABLE": "1"}
             settings.pop("OCL_ICD_FILENAMES", None)
             try:
-                answer = ask(opencl_probe(str(_vendors.LOADER), driver), settings, self._timeout_s)
+                answer = ask(opencl_probe(str(vendors.LOADER), driver), settings, self._timeout_s)
             except ProbeError as error:
                 remedy = "update or remove this driver: it takes every program down that lists platforms"
                 yield Finding(name, "problem", str(error), remedy)
@@ -146,7 +147,7 @@ class LocalChecks:
         """Whether `remotecl-server` can be started, and is of this package's version."""
         name = "remotecl-server"
         try:
-            command = [_daemon.binary_path(), "--version"]
+            command = [launcher.binary_path(), "--version"]
             ended = subprocess.run(
                 command, env=self._environment, capture_output=True, text=True, timeout=self._timeout_s, check=False
             )
@@ -162,7 +163,7 @@ class LocalChecks:
         yield from self._unserved_gpus(command[0])
 
     def _unserved_gpus(self, daemon: str) -> Iterator[Finding]:
-        settings = _daemon.daemon_environment(self._environment)
+        settings = launcher.daemon_environment(self._environment)
         try:
             ended = subprocess.run(
                 [daemon, "--list-devices"],
@@ -179,8 +180,8 @@ class LocalChecks:
         """What a daemon of this user, here, could not keep from clients' kernels and from the compiler."""
         name = "containment of sessions"
         try:
-            settings = _daemon.daemon_environment(self._environment)
-            command = [_daemon.binary_path(), "--containment"]
+            settings = launcher.daemon_environment(self._environment)
+            command = [launcher.binary_path(), "--containment"]
             ended = subprocess.run(
                 command, env=settings, capture_output=True, text=True, timeout=self._timeout_s, check=False
             )

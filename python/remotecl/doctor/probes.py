@@ -13,8 +13,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from remotecl import _loader, _vendors
-from remotecl.connection import native
+from remotecl._connect.connection import native
+from remotecl._loading import activation, vendors
 
 from .opencl import OpenCL, device_report
 
@@ -75,16 +75,16 @@ def _connected(addresses: str) -> OpenCL | str:
     """OpenCL with remotecl as its only driver and these servers connected, or why that failed."""
     for name in ("REMOTECL_SERVERS", "REMOTECL_DISABLE", "OCL_ICD_FILENAMES"):
         os.environ.pop(name, None)
-    os.environ["OCL_ICD_VENDORS"] = _loader.icd_path()
+    os.environ["OCL_ICD_VENDORS"] = activation.icd_path()
     if error := native().connect(addresses):
         return str(json.loads(error))
-    return OpenCL(str(_vendors.LOADER))
+    return OpenCL(str(vendors.LOADER))
 
 
 def _loader_report() -> dict[str, Any]:
     files = _mapped_names()
     loader = next((file for file in sorted(files) if Path(file).name.startswith("libOpenCL")), "")
-    drivers = [file for file in files if _vendors.is_remotecl(file)]
+    drivers = [file for file in files if vendors.is_remotecl(file)]
     return {"path": loader, "loader": OpenCL(loader).loader() if loader else "", "sees_remotecl": bool(drivers)}
 
 

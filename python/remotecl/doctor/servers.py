@@ -10,8 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cached_property
 
-from .. import _settings
-from ..connection import full_address
+from .._connect.connection import full_address
+from .._loading import settings
 from .child import ProbeError, ask, probe
 from .finding import Finding, findings_of
 from .local import device_finding
@@ -140,14 +140,14 @@ class ServerChecks:
             return Finding(check, "ok", "used for bulk data: the server is on this machine")
         if not same_host:
             return Finding(check, "ok", "not used: the server is on another machine")
-        if _settings.on_or_off(self._environment, "REMOTECL_SHARED_MEMORY") is False:
+        if settings.on_or_off(self._environment, "REMOTECL_SHARED_MEMORY") is False:
             return Finding(check, "note", "not used: REMOTECL_SHARED_MEMORY=off", "unset it for faster bulk data")
         remedy = "run the server as the same user, in the same container, without REMOTECL_SHARED_MEMORY=off"
         text = "not used, though the address is this machine's: another user or container, switched off, or a tunnel"
         return Finding(check, "note", text, remedy)
 
     def _links(self, addresses: Sequence[str]) -> Iterator[Finding]:
-        if _settings.on_or_off(self._environment, "REMOTECL_PEERS") is False:
+        if settings.on_or_off(self._environment, "REMOTECL_PEERS") is False:
             text = "none: REMOTECL_PEERS=off, so what moves between servers goes through this machine"
             yield Finding("links", "note", text, "unset it")
             return

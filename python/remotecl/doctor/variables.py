@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from .. import _settings
+from .._loading import settings
 
 
 @dataclass(frozen=True)
@@ -18,11 +18,11 @@ class Variable:
 
 
 def _switch(value: str) -> bool:
-    return value.lower() in _settings.ON + _settings.OFF
+    return value.lower() in settings.ON + settings.OFF
 
 
 def _off(value: str) -> bool:
-    return value.lower() in _settings.OFF
+    return value.lower() in settings.OFF
 
 
 def _microseconds(value: str) -> bool:

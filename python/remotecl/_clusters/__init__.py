@@ -1,0 +1,1 @@
+"""Daemons of several machines that are started and stopped together."""

@@ -1,0 +1,258 @@
+"""Connecting to servers and getting PyOpenCL objects for their devices."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import threading
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType, TracebackType
+from typing import TYPE_CHECKING, Any
+
+from .._display.html import table
+from .._display.table import count
+from .._loading import activation, config, vendors
+from ..errors import ActivationError, RemoteCLError, ServerUnreachable
+
+if TYPE_CHECKING:
+    import pyopencl
+
+PLATFORM_NAME = "remotecl"
+DEFAULT_PORT = 10990
+
+_lock = threading.Lock()
+_connections: Counter[str] = Counter()  # that have not been closed, by server
+
+
+class Connection:
+    """The devices of the servers named in `remotecl.connect`, as PyOpenCL objects. A table in Jupyter.
+
+    It is a context manager that closes itself at the end of the ``with`` block.
+
+    Example::
+
+        connection = remotecl.connect("gpu1", "gpu2")
+        context = connection.context()  # over all devices
+        one = connection.context(connection.devices[:1])
+        connection.close()
+    """
+
+    def __init__(self, servers: Sequence[str], platform: pyopencl.Platform, devices: Sequence[pyopencl.Device]) -> None:
+        self._servers = list(servers)
+        self._platform = platform
+        self._devices = list(devices)
+        self._closed = False
+        with _lock:
+            _connections.update(self._servers)
+
+    @property
+    def servers(self) -> list[str]:
+        """``host:port`` of every server of this connection."""
+        return list(self._servers)
+
+    @property
+    def platform(self) -> pyopencl.Platform:
+        """The platform ``remotecl``, which also has the devices of servers connected elsewhere in the process."""
+        return self._platform
+
+    @property
+    def devices(self) -> list[pyopencl.Device]:
+        """The devices of this connection's servers only."""
+        return list(self._devices)
+
+    def context(self, devices: Sequence[pyopencl.Device] | None = None) -> pyopencl.Context:
+        """A new context over `devices`, or over all devices of this connection."""
+        chosen = self._devices if devices is None else devices
+        return import_pyopencl().Context(list(chosen))
+
+    def close(self) -> None:
+        """Ends the connection to those of its servers that no other `Connection`, and not ``REMOTECL_SERVERS``, names.
+
+        Their devices are not available any more, commands that have not ended fail, and what only they have is lost
+        (see `remotecl.drain`). `remotecl.connect` to the same server gives new devices. Closing again does nothing.
+        """
+        with _lock:
+            if self._closed:
+                return
+            self._closed = True
+            _connections.subtract(self._servers)
+            unused = {server for server in self._servers if _connections[server] <= 0}
+        for server in unused.difference(map(full_address, configured_servers())):
+            native().disconnect(server)  # of a server that is gone already nothing is left to end
+
+    def __enter__(self) -> Connection:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        state = "closed" if self._closed else count(len(self._devices), "device")
+        return f"<remotecl.Connection to {', '.join(self._servers)}: {state}>"
+
+    def _repr_html_(self) -> str:
+        rows = [(server_of_device(device), device.name.strip()) for device in self._devices]
+        return table(f"connection to {count(len(self._servers), 'server')}", ("server", "device"), rows)
+
+
+def connect(
+    *servers: str | Sequence[str],
+    token_file: str | Path | None = None,
+    pin: str | None = None,
+    ca_file: str | Path | None = None,
+) -> Connection:
+    """Connects this process to servers and gives their devices as PyOpenCL objects.
+
+    Works at any time, and as often as there are servers; the platform's ``get_devices()`` grows. A server that is
+    connected already keeps its devices. One that was lost, and is there again, has new ones under the old name.
+    Servers named in ``REMOTECL_SERVERS`` are connected as well.
+
+    Args:
+        servers: one ``"host"``, ``"host:port"`` or ``"[ipv6]:port"`` each, or lists of these; the default port is
+            10990. A server that asks for a token or speaks TLS has ``"?token=FILE&pin=sha256:..."`` behind it, as in
+            ``REMOTECL_SERVERS``. Short names and groups (``"@lab"``) are those of the configuration file.
+        token_file: the same for all of these servers. Such a server has to prove that it knows the token, too.
+        pin: ``"sha256:..."``, the key that all of these servers have to show by TLS; ``remotecl keygen`` and
+            ``remotecl-server`` print it.
+        ca_file: PEM file of certificates: whoever has signed these servers', which have to be for their names.
+
+    Raises:
+        TypeError: a server is named by something else than a text.
+        ValueError: no server is named.
+        ServerUnreachable: a server cannot be reached, speaks another version, does not know the same token, or has
+            another key or certificate than it should.
+        ActivationError: the OpenCL loader of this process has run already and cannot see remotecl.
+        RemoteCLError: PyOpenCL is not installed, or the configuration file is wrong.
+
+    Example::
+
+        connection = remotecl.connect("gpu1", "gpu2:10991")
+        queue = pyopencl.CommandQueue(connection.context(), connection.devices[0])
+        connection = remotecl.connect("gpu3", token_file="/home/me/.config/remotecl/token", pin="sha256:...")
+    """
+    names = [server_name(name, token_file, pin=pin, ca_file=ca_file) for name in named_servers(*servers)]
+    if not names:
+        raise ValueError('name at least one server: remotecl.connect("host[:port]")')
+    activation.activate()
+    cl = import_pyopencl()
+    connect_servers(names)
+    platform = find_platform(cl)
+    wanted = {full_address(name) for name in names}
+    devices = [device for device in platform.get_devices() if server_of_device(device) in wanted]
+    return Connection([full_address(name) for name in names], platform, devices)
+
+
+def connect_servers(names: Sequence[str]) -> None:
+    """Connects without PyOpenCL. Raises ServerUnreachable."""
+    error = native().connect(",".join(names))
+    if error:
+        raise ServerUnreachable(error_text(error))
+
+
+def configured_servers() -> list[str]:
+    """What ``REMOTECL_SERVERS`` names, else what the configuration file has as ``default``."""
+    return config.resolve_all([os.environ.get("REMOTECL_SERVERS", "")]) or config.default_servers()
+
+
+def named_servers(*servers: str | Sequence[str]) -> list[str]:
+    """The names of servers, from what a user may write: texts, lists of them, short names, groups."""
+    names: list[object] = []
+    for server in servers:
+        names += server if isinstance(server, (list, tuple, set)) else [server]
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f'a server is named by a text, "host[:port]", not by {type(name).__name__}')
+    return config.resolve_all([str(name) for name in names])
+
+
+def error_text(error: str) -> str:
+    """What the library says of an error in JSON, for people."""
+    try:
+        decoded = json.loads(error)
+    except ValueError:
+        return error
+    if isinstance(decoded, dict):
+        decoded = decoded.get("error") or decoded.get("message") or decoded
+    return str(decoded)
+
+
+def find_platform(cl: ModuleType) -> pyopencl.Platform:
+    """The platform ``remotecl`` of this process. Raises ActivationError when the loader does not list it."""
+    native().connect_configured()  # lets other threads run meanwhile
+    try:
+        platforms = cl.get_platforms()
+    except cl.Error:  # no platform at all is an error in OpenCL
+        platforms = []
+    for platform in platforms:
+        if platform.name == PLATFORM_NAME:
+            return platform
+    raise ActivationError(
+        "the OpenCL loader of this process does not list the platform remotecl: it has asked its drivers for "
+        "platforms before remotecl was activated, or before any server was connected. Import remotecl and call "
+        "remotecl.connect() before the first OpenCL call, or set REMOTECL_SERVERS before the program starts"
+    )
+
+
+def server_name(
+    address: str, token_file: str | Path | None, *, pin: str | None = None, ca_file: str | Path | None = None
+) -> str:
+    """How ``REMOTECL_SERVERS`` and `connect` name a server: its address, and how both can be sure of each other."""
+    options = {"token": token_file, "pin": pin, "ca": ca_file}
+    return config.with_options(
+        address,
+        "&".join(f"{option}={config.escaped(str(value))}" for option, value in options.items() if value is not None),
+    )
+
+
+def full_address(name: str) -> str:
+    """``host:port`` for what a user may write, as the client library writes it."""
+    name = name.partition("?")[0]
+    host, port = name, str(DEFAULT_PORT)
+    if name.startswith("["):
+        host, _, rest = name[1:].partition("]")
+        port = rest.lstrip(":") or port
+    elif name.count(":") == 1:
+        host, _, port = name.partition(":")
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def server_of_device(device: pyopencl.Device) -> str:
+    """``host:port`` of the server that a device of the platform ``remotecl`` is on."""
+    address: str = native().device_server(device_handle(device))
+    return address
+
+
+def device_handle(device: pyopencl.Device) -> int:
+    """What names the device in C. Raises TypeError where it is none."""
+    if not isinstance(device, import_pyopencl().Device):
+        raise TypeError(f"device must be a pyopencl.Device, not {type(device).__name__}")
+    handle: int = device.int_ptr
+    return handle
+
+
+def import_pyopencl() -> ModuleType:
+    """PyOpenCL, imported only when something needs it."""
+    if vendors.pyopencl_package() is None:
+        raise RemoteCLError("this needs PyOpenCL, which is not installed: pip install pyopencl")
+    return importlib.import_module("pyopencl")
+
+
+def decoded(answer: str) -> Any:  # noqa: ANN401  JSON
+    """What the extension module answers in JSON. It answers nothing in a forked child, and without memory."""
+    if not answer:
+        raise RemoteCLError(
+            "libremotecl does not answer: this process was forked off one that uses remotecl, or has no memory left; "
+            'start it as a new program (in Python: multiprocessing with "spawn"), or fork before the first OpenCL call'
+        )
+    return json.loads(answer)
+
+
+def native() -> Any:  # noqa: ANN401  the extension module
+    """The extension module, loaded after activate() has looked at which libraries the process has."""
+    activation.icd_path()
+    return importlib.import_module("remotecl._core")

@@ -1,0 +1,146 @@
+"""`remotecl keygen`: the secrets of a server, made in one go."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import subprocess
+from pathlib import Path
+
+from .._connect.connection import server_name
+from .._loading import config
+from ..errors import RemoteCLError
+from . import launcher
+
+_NAMES = ("token", "certificate.pem", "key.pem")
+_SERVE = """\
+#!/bin/sh
+cd "$(dirname "$0")" || exit 1
+exec remotecl-server --listen "${LISTEN:-0.0.0.0}" --token-file token --tls certificate.pem key.pem "$@"
+"""
+
+
+def write_token(file: Path) -> str:
+    """Writes a new token of 256 random bits to a file that only its owner can read, and gives it.
+
+    Raises:
+        RemoteCLError: the file exists already, or cannot be written.
+    """
+    token = secrets.token_hex(32)
+    _write_private(file, f"{token}\n")
+    return token
+
+
+def write_certificate(certificate: Path, key: Path) -> str:
+    """Writes a new key that only its owner can read, and a certificate for it that it has signed itself.
+
+    Returns:
+        What is put behind a server's name for it: ``sha256:`` and 64 hexadecimal digits.
+
+    Raises:
+        RemoteCLError: one of the files exists already, or cannot be written.
+    """
+    for file in (certificate, key):
+        if file.exists():
+            raise _is_there(file)
+    # The daemon has OpenSSL in it; Python's standard library cannot make certificates.
+    command = [launcher.binary_path(), "--make-certificate", str(certificate), str(key)]
+    made = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    if made.returncode != 0:
+        raise RemoteCLError(made.stderr.strip().removeprefix("remotecl-server: "))
+    return made.stdout.strip().removeprefix("pin=")
+
+
+def keygen(directory: Path) -> str:
+    """Makes a token and a certificate with its key in a directory, and says how a server and its clients use them.
+
+    The file ``pin`` beside them is for scripts.
+
+    A token that is there already, without a certificate beside it, is kept.
+
+    Raises:
+        RemoteCLError: there is a certificate already, or something cannot be written.
+    """
+    directory = _made(directory)
+    token, certificate, key = (directory / name for name in _NAMES)
+    pin = _write_keys(directory)
+    return f"""\
+{token}  only you can read it; copy it to the server and to its clients, for example with scp -p
+{certificate}
+{key}  only you can read it; copy both to the server and to nobody else
+Server:  remotecl-server --listen 0.0.0.0 --token-file {token} --tls {certificate} {key}
+Client:  export REMOTECL_SERVERS='{server_name("HOST", token, pin=pin)}'
+Python:  remotecl.connect("HOST", token_file="{token}", pin="{pin}")"""
+
+
+def keygen_for(name: str) -> str:
+    """Makes what a server and its clients need, each side's in a folder, and a section for it in the configuration.
+
+    Args:
+        name: the server's short name, and its host's unless the configuration is changed later.
+
+    Raises:
+        RemoteCLError: there is such a section or folder already, the name is none, or something cannot be written.
+    """
+    configuration = config.load()
+    if name in configuration.servers:
+        raise RemoteCLError(f"{configuration.file} has [servers.{name}] already; remove it first, or take another name")
+    if not config.is_short_name(name):
+        raise RemoteCLError(f"{name!r} is no short name of a server; write letters, digits, - and _, like gpu1")
+    own = configuration.file.parent / name
+    if own.exists():
+        raise _is_there(own)
+    server = _made(own / "server")
+    pin = _write_keys(server)
+    _write_private(own / "token", (server / "token").read_text())
+    (server / "serve.sh").write_text(_SERVE)
+    header = f'servers."{name}"' if "." in name else f"servers.{name}"
+    section = f'[{header}]\ntoken-file = "{name}/token"\npin = "{pin}"\n'
+    try:
+        with configuration.file.open("a", encoding="utf-8") as stream:
+            stream.write(f"\n{section}" if stream.tell() else section)
+    except OSError as error:
+        raise RemoteCLError(f"cannot write {configuration.file}: {error.strerror}") from error
+    return f"""\
+{configuration.file}  has a section [{header}] now; put address = "host:port" there if {name} is not its host's name
+{own}/token  for clients; only you can read it
+{server}  for the server: copy it there, and remove it here, as it has the server's key
+Copy:    scp -pr {server} {name}:remotecl-server
+Server:  sh remotecl-server/serve.sh     (on {name}; LISTEN=HOST:PORT in front, options of remotecl-server behind)
+Client:  remotecl doctor --servers {name}
+Python:  remotecl.connect("{name}")"""
+
+
+def _made(directory: Path) -> Path:
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise RemoteCLError(f"cannot make {directory}: {error.strerror}") from error
+    return directory.resolve()
+
+
+def _write_keys(directory: Path) -> str:
+    """Certificate, key and pin, and a token unless there is one; gives the pin."""
+    token, certificate, key = (directory / name for name in _NAMES)
+    pin = write_certificate(certificate, key)
+    (directory / "pin").write_text(f"{pin}\n")
+    if not token.exists():
+        write_token(token)
+    return pin
+
+
+def _write_private(file: Path, text: str) -> None:
+    try:
+        with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as stream:
+            stream.write(text)
+    except FileExistsError:
+        raise _is_there(file) from None
+    except OSError as error:
+        raise RemoteCLError(f"cannot write {file}: {error.strerror}") from error
+
+
+def _is_there(file: Path) -> RemoteCLError:
+    return RemoteCLError(
+        f"{file} is there already, and servers may use it: name another directory (remotecl keygen DIRECTORY), or "
+        "remove the file first"
+    )

@@ -1,0 +1,1 @@
+"""What people see: tables as text and as HTML."""

@@ -1,0 +1,1 @@
+"""How the OpenCL loader of this process comes to remotecl, and what environment and configuration say."""

@@ -1,0 +1,167 @@
+"""Making remotecl visible to whatever OpenCL loader this process uses."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterable
+from pathlib import Path
+
+from ..errors import ActivationError, RemoteCLError
+from . import config, vendors
+
+# How activate() went; later calls repeat it. Once our library is mapped by remotecl._core, the question
+# whether a loader mapped it cannot be asked again.
+_done = False
+_failure: str | None = None
+
+# Daemons must look for drivers where the user said, and not where activate() has put remotecl.
+_original_environment: dict[str, str | None] = {}
+
+
+def icd_path() -> str:
+    """Path of the ICD, libremotecl.so.
+
+    For programs in any language: ``OCL_ICD_FILENAMES=$(remotecl icd-path) program`` with the Khronos loader and that of
+    CUDA, ``OCL_ICD_VENDORS=$(remotecl icd-path) program`` with ocl-icd.
+
+    Raises:
+        RemoteCLError: the library is not where the wheel puts it.
+
+    Example::
+
+        environment = {**os.environ, "OCL_ICD_VENDORS": remotecl.icd_path(), "REMOTECL_SERVERS": "gpu1"}
+        subprocess.run(["clinfo"], env=environment)
+    """
+    if not vendors.ICD_LIBRARY.is_file():
+        raise RemoteCLError(
+            f"{vendors.ICD_LIBRARY} is missing: remotecl was not built or not installed completely; "
+            "install it with pip (pip install .)"
+        )
+    return str(vendors.ICD_LIBRARY)
+
+
+def activate() -> None:
+    """Makes remotecl visible to the first OpenCL call of this process; existing drivers stay visible.
+
+    `import remotecl` does this. It sets ``OCL_ICD_VENDORS`` in this process's environment to a directory with the
+    drivers that the loader would have found, and remotecl, and adds it to ``OCL_ICD_FILENAMES``, as CUDA's loader looks
+    at nothing else. The loader in PyOpenCL's own wheel finds remotecl without that. Calling it again has no further
+    effect.
+
+    Short names and groups of the configuration file in ``REMOTECL_SERVERS`` become the servers that they stand for.
+    Where that names servers, it also sets ``PYOPENCL_CTX=remotecl`` unless you have set that or
+    ``PYOPENCL_TEST``, so that ``pyopencl.create_some_context()`` takes a remote device and not the first local one.
+
+    Raises:
+        ActivationError: an OpenCL loader in this process has looked for its drivers already, and remotecl was
+            not among them. Import remotecl before the first OpenCL call, or register it for the process by
+            ``OCL_ICD_VENDORS=$(remotecl icd-path --vendors)``.
+
+    Example::
+
+        import remotecl  # calls activate()
+        import pyopencl
+        pyopencl.get_platforms()
+    """
+    global _done, _failure
+    if not _done:
+        _failure = _activate_once()
+        _resolve_servers()
+        _prefer_remote_devices()
+        # Where a build fails for anything but its source, such as a lost server, PyOpenCL's cache asks for this
+        # variable as if it were always set, and its KeyError would hide the error.
+        if "PYOPENCL_CACHE_FAILURE_FATAL" not in os.environ:
+            _change("PYOPENCL_CACHE_FAILURE_FATAL", "")
+        _done = True
+    if _failure:
+        raise ActivationError(_failure)
+
+
+def original_environment() -> dict[str, str]:
+    """The environment without what activate() has changed in it."""
+    environment = dict(os.environ)
+    for name, value in _original_environment.items():
+        if value is None:
+            environment.pop(name, None)
+        else:
+            environment[name] = value
+    return environment
+
+
+def _resolve_servers() -> None:
+    """Short names and groups in ``REMOTECL_SERVERS`` become what the client library takes."""
+    named = os.environ.get("REMOTECL_SERVERS", "")
+    try:
+        resolved = ",".join(config.resolve_all([named]))
+    except RemoteCLError as error:
+        warnings.warn(str(error), RuntimeWarning, stacklevel=4)
+        return
+    if resolved != ",".join(name.strip() for name in named.split(",") if name.strip()):
+        _change("REMOTECL_SERVERS", resolved)
+
+
+def _prefer_remote_devices() -> None:
+    """Who names servers wants them: PyOpenCL's own choice would be the platform with the most devices."""
+    if os.environ.get("REMOTECL_SERVERS") and not {"PYOPENCL_CTX", "PYOPENCL_TEST"} & os.environ.keys():
+        _change("PYOPENCL_CTX", "remotecl")
+
+
+def _activate_once() -> str | None:
+    setting = vendors.vendors_setting(os.environ)
+    drivers = vendors.drivers_in(setting)
+    mapped = _mapped_files()
+    if _loader_has_run(mapped, drivers):
+        if any(map(vendors.is_remotecl, mapped)) or _registered_inside_pyopencl():
+            return None
+        return (
+            f"remotecl was activated too late: the OpenCL loader of this process has looked for drivers already (in "
+            f"{setting}) and remotecl was not among them. Import remotecl before the first OpenCL call"
+        )
+    if not any(map(vendors.is_remotecl, drivers)):
+        _change("OCL_ICD_VENDORS", vendors.directory_with([*drivers, icd_path()]))
+    # A loader that looks at both opens the library once.
+    files = list(filter(None, os.environ.get("OCL_ICD_FILENAMES", "").split(":")))
+    if not any(map(vendors.is_remotecl, files)):
+        _change("OCL_ICD_FILENAMES", ":".join([*files, icd_path()]))
+    return None
+
+
+def _change(name: str, value: str) -> None:
+    _original_environment[name] = os.environ.get(name)
+    os.environ[name] = value
+
+
+def _registered_inside_pyopencl() -> bool:
+    """Whether the loader in PyOpenCL's wheel finds remotecl by itself, whatever other loaders have done."""
+    bundled = vendors.bundled_vendors()
+    if bundled is None or not (bundled / "remotecl.icd").is_file():
+        return False
+    # It reads its own directory too, unless OCL_ICD_VENDORS names one library.
+    chosen = os.environ.get("OCL_ICD_VENDORS")
+    return not chosen or Path(chosen).is_dir()
+
+
+def _mapped_files() -> set[str]:
+    """Every file that is mapped into this process."""
+    with Path("/proc/self/maps").open(errors="surrogateescape") as maps:
+        fields = (line.rstrip("\n").split(None, 5) for line in maps)
+        return {parts[5] for parts in fields if len(parts) == 6 and parts[5].startswith("/")}
+
+
+def _loader_has_run(mapped: set[str], drivers: Iterable[str]) -> bool:
+    """Whether a loader in this process has opened its drivers.
+
+    A loader opens them at the first OpenCL call and keeps them open, so a mapped driver tells. A loader that
+    found none at all cannot be told from one that has not run; `connect` notices that case.
+    """
+    if not any(Path(file).name.startswith("libOpenCL") for file in mapped):
+        return False
+    names = {Path(file).name for file in mapped}
+    for driver in drivers:
+        if Path(driver).name in names or str(Path(driver).resolve()) in mapped:
+            return True
+        # "libpocl.so.2" in the .icd file is "libpocl.so.2.10.0" in the map.
+        if any(name.startswith(Path(driver).name + ".") for name in names):
+            return True
+    return False

@@ -1,0 +1,1 @@
+"""Where buffers are, and how they are brought to other places."""

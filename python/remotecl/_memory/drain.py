@@ -1,0 +1,67 @@
+"""Moving what lives on servers that are to go."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .._connect.connection import full_address, import_pyopencl, named_servers, server_of_device
+from .operations import prefetch
+from .residency import BufferResidency, ResidencyList, residency
+
+if TYPE_CHECKING:
+    import pyopencl
+
+
+def drain(*servers: str) -> ResidencyList:
+    """Moves every buffer and image whose newest bytes only these servers have to other servers of its context.
+
+    Waits until the bytes are there, and for the commands that write them. What is written to these servers
+    afterwards is not moved. `remotecl.Cluster.scale` does this before it stops servers.
+
+    Args:
+        servers: as in `remotecl.connect`.
+
+    Returns:
+        what could not be moved, because its context has no device of another server that is there: a list of
+        `BufferResidency`, empty as a rule.
+
+    Raises:
+        ValueError: no server is named.
+        pyopencl.Error: a transfer failed.
+
+    Example::
+
+        stuck = remotecl.drain("gpu2")
+        if not stuck:
+            connection_to_gpu2.close()
+    """
+    if not servers:
+        raise ValueError('name at least one server: remotecl.drain("host[:port]")')
+    leaving = {full_address(name) for name in named_servers(*servers)}
+    stuck = ResidencyList()
+    moves = []
+    for entry in residency():
+        if not _lives_only_on(entry, leaving):
+            continue
+        memory = import_pyopencl().MemoryObject.from_int_ptr(entry.buffer, retain=True)
+        target = _device_elsewhere(memory.context, leaving)
+        if target is None:
+            stuck.append(entry)
+        else:
+            moves.append(prefetch(memory, target))
+    for move in moves:
+        move.wait()
+    return stuck
+
+
+def _lives_only_on(entry: BufferResidency, leaving: set[str]) -> bool:
+    for part in entry.ranges:
+        there = [copy.place.partition("/")[0] for copy in part.copies if copy.state in ("newest", "arriving")]
+        if there and leaving.issuperset(there):
+            return True
+    return False
+
+
+def _device_elsewhere(context: pyopencl.Context, leaving: set[str]) -> pyopencl.Device | None:
+    found: list[pyopencl.Device] = context.devices
+    return next((device for device in found if server_of_device(device) not in leaving and device.available), None)

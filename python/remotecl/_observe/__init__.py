@@ -1,0 +1,1 @@
+"""What servers, devices and links do now."""

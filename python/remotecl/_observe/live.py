@@ -1,0 +1,67 @@
+"""What the live views show: tables of watched servers, and the same as JSON."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Sequence
+
+from .._display import table
+from .._display.table import Table
+from .status import device_table, session_table
+from .watch import WatchedServer
+
+
+def tables(servers: Sequence[WatchedServer]) -> list[Table]:
+    """Servers, their devices, their sessions."""
+    known = [server.status for server in servers if server.status is not None]
+    columns = (
+        "server",
+        "state",
+        ">round trip",
+        ">up",
+        ">sessions",
+        ">commands/s",
+        ">received",
+        ">sent",
+        ">from servers",
+    )
+    rows = tuple(_server_row(server) for server in servers)
+    return [
+        Table("servers", columns, rows, optional=("from servers", "up", "round trip", "commands/s")),
+        device_table("devices", known),
+        session_table("sessions", known),
+    ]
+
+
+def text(servers: Sequence[WatchedServer], width: int | None = None) -> str:
+    """The tables as plain text, in lines of at most `width` characters."""
+    return table.text_of(tables(servers), width)
+
+
+def html(servers: Sequence[WatchedServer]) -> str:
+    """The tables as HTML."""
+    return table.html_of(tables(servers))
+
+
+def json_line(servers: Sequence[WatchedServer]) -> str:
+    """One line: a list with an object for each server, with the fields of `WatchedServer`."""
+    return json.dumps([dataclasses.asdict(server) for server in servers])
+
+
+def _server_row(server: WatchedServer) -> tuple[str, ...]:
+    if server.status is None:
+        state = f"{server.state}: {server.error}" if server.error else server.state
+        return (server.address, state, *[""] * 7)
+    commands = "-" if server.commands_per_s is None else f"{server.commands_per_s:.0f}"
+    return (
+        server.address,
+        server.state,
+        table.microseconds(server.status.round_trip_us),
+        table.duration(server.status.uptime_s),
+        str(server.status.session_count),
+        commands,
+        table.rate(server.received_per_s),
+        table.rate(server.sent_per_s),
+        table.rate(server.peers_per_s),
+    )

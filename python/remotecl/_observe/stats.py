@@ -1,0 +1,268 @@
+"""What this process has moved and saved, and what it holds on its servers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from .._connect.connection import decoded, native
+from .._display import table
+from .._display.table import Shown, Table
+from .status import ServerStatus, server_status
+from .traffic import Traffic
+
+
+@dataclass(frozen=True)
+class DeviceMemory:
+    """Memory of one device, in bytes.
+
+    Attributes:
+        name: the device's.
+        own: of this process's buffers and images.
+        used: of those of all sessions.
+        total: what the driver says that there is.
+
+    Example::
+
+        for device in remotecl.stats()[0].memory:
+            print(device.name, device.own, "of", device.total)
+    """
+
+    name: str
+    own: int
+    used: int
+    total: int
+
+
+@dataclass(frozen=True)
+class ServerStats:
+    """Traffic between this process and one server since it was connected.
+
+    Attributes:
+        address: ``host:port``.
+        bytes_sent, bytes_received: bytes on both connections.
+        messages_sent, messages_received: messages on the control connection.
+        traffic: the same for each connection and direction, seen from this process.
+        round_trip_us: microseconds that the server took to answer just now; None when it is lost.
+        memory: for each device of the server; empty when it is lost.
+
+    Example::
+
+        for server in remotecl.stats():
+            print(server.address, server.bytes_sent, server.round_trip_us)
+    """
+
+    address: str
+    bytes_sent: int
+    bytes_received: int
+    messages_sent: int
+    messages_received: int
+    traffic: Traffic = field(default_factory=Traffic)
+    round_trip_us: float | None = None
+    memory: tuple[DeviceMemory, ...] = ()
+
+
+@dataclass(frozen=True)
+class LinkStats:
+    """What `server` has sent to `other` and received from there for this process, as `server` has counted.
+
+    Attributes:
+        server: ``host:port`` of the one that counts.
+        other: ``host:port`` of the other one.
+        is_connected: whether the link is there now.
+        traffic: seen from `server`.
+
+    Example::
+
+        for link in remotecl.stats().links:
+            print(link.server, "to", link.other, link.traffic.bytes_sent)
+    """
+
+    server: str
+    other: str
+    is_connected: bool
+    traffic: Traffic
+
+
+@dataclass(frozen=True)
+class TransferCount:
+    """How many ranges of bytes, and how many bytes in all.
+
+    Attributes:
+        count: ranges.
+        bytes: in all of them.
+
+    Example::
+
+        print(remotecl.stats().transfers.saved.count)
+    """
+
+    count: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class TransferStats:
+    """Where the bytes came from that commands have read on their devices.
+
+    Attributes:
+        saved: the device held the newest version already: nothing was moved.
+        from_host: sent from this process.
+        between_servers: sent from one server to another, without passing this process.
+        within_server: moved between two devices of one server.
+        through_client: fetched from one server and sent to another, as the two have no link.
+
+    Example::
+
+        transfers = remotecl.stats().transfers
+        print(transfers.saved.bytes, transfers.between_servers.bytes)
+    """
+
+    saved: TransferCount
+    from_host: TransferCount
+    between_servers: TransferCount
+    within_server: TransferCount
+    through_client: TransferCount
+
+
+@dataclass(frozen=True)
+class CacheStats:
+    """How often a cache of this process had the answer, and how often a server had to be asked.
+
+    Attributes:
+        hits: answers from the cache.
+        misses: questions to a server.
+
+    Example::
+
+        print(remotecl.stats().caches["image_formats"].hits)
+    """
+
+    hits: int
+    misses: int
+
+
+@dataclass(frozen=True, repr=False)
+class Stats(Shown):
+    """What `remotecl.stats` gives. Iterating over it gives the `ServerStats`.
+
+    Attributes:
+        servers: traffic, round trip and memory of each server.
+        links: both ends of each link between servers.
+        transfers: where the bytes came from that commands have read.
+        caches: by name; ``"image_formats"`` is what clGetSupportedImageFormats has answered.
+
+    Example::
+
+        stats = remotecl.stats()
+        print(stats)  # tables; in Jupyter, HTML
+        print(stats.servers[0].bytes_sent, stats.transfers.saved.bytes)
+    """
+
+    servers: tuple[ServerStats, ...]
+    links: tuple[LinkStats, ...]
+    transfers: TransferStats
+    caches: dict[str, CacheStats]
+
+    def __iter__(self) -> Iterator[ServerStats]:
+        return iter(self.servers)
+
+    def __len__(self) -> int:
+        return len(self.servers)
+
+    def __getitem__(self, index: int) -> ServerStats:
+        return self.servers[index]
+
+    def _tables(self) -> list[Table]:
+        transfers = tuple(
+            (name.replace("_", " "), str(entry.count), table.size(entry.bytes))
+            for name, entry in vars(self.transfers).items()
+        )
+        caches = tuple(
+            (name.replace("_", " "), str(cache.hits), str(cache.misses)) for name, cache in self.caches.items()
+        )
+        return [
+            _traffic_table(self.servers),
+            _link_table(self.links),
+            _memory_table(self.servers),
+            Table("how commands have got the bytes that they read", ("", ">ranges", ">bytes"), transfers),
+            Table("caches", ("", ">hits", ">misses"), caches),
+        ]
+
+
+def stats() -> Stats:
+    """What this process has exchanged with its servers, what it saved, and the memory that it uses on them.
+
+    Asks every server, in one round trip each; the other numbers are those before that.
+
+    Example::
+
+        stats = remotecl.stats()
+        print(stats.servers[0].bytes_sent, stats.transfers.saved.bytes)
+        stats  # tables, in a notebook
+    """
+    counted = decoded(native().stats_json())
+    known = {
+        entry["address"]: server_status(entry["address"], entry["status"])
+        for entry in decoded(native().status_json())
+        if entry["state"] == "connected"
+    }
+    return Stats(
+        servers=tuple(_server_stats(entry, known.get(entry["address"])) for entry in counted["servers"]),
+        links=tuple(
+            LinkStats(server.address, link.server, link.is_connected, link.traffic)
+            for server in known.values()
+            for link in server.links
+            if link.is_own
+        ),
+        transfers=TransferStats(**{name: TransferCount(**entry) for name, entry in counted["transfers"].items()}),
+        caches={name: CacheStats(**entry) for name, entry in counted["caches"].items()},
+    )
+
+
+def _server_stats(entry: dict[str, Any], status: ServerStatus | None) -> ServerStats:
+    names = ("address", "bytes_sent", "bytes_received", "messages_sent", "messages_received")
+    return ServerStats(
+        **{name: entry[name] for name in names},
+        traffic=Traffic._from_json(entry["traffic"]),
+        round_trip_us=status.round_trip_us if status else None,
+        memory=_memory(status) if status else (),
+    )
+
+
+def _memory(status: ServerStatus) -> tuple[DeviceMemory, ...]:
+    own = next((session.memory for session in status.sessions if session.is_own), (0,) * len(status.devices))
+    return tuple(
+        DeviceMemory(device.name, size, device.memory_used, device.memory_total)
+        for device, size in zip(status.devices, own, strict=True)
+    )
+
+
+def _traffic_table(servers: tuple[ServerStats, ...]) -> Table:
+    columns = ("server", "connection", ">sent", ">messages", ">received", ">messages", ">round trip")
+    rows = []
+    for server in servers:
+        for name, flow in (("control", server.traffic.control), ("bulk", server.traffic.bulk)):
+            sent = (table.size(flow.sent.bytes), str(flow.sent.messages))
+            received = (table.size(flow.received.bytes), str(flow.received.messages))
+            round_trip = table.microseconds(server.round_trip_us) if name == "control" else ""
+            rows.append((server.address, name, *sent, *received, round_trip))
+    return Table("between this process and its servers", columns, tuple(rows), optional=("messages",))
+
+
+def _link_table(links: tuple[LinkStats, ...]) -> Table:
+    rows = tuple(
+        (link.server, link.other, table.size(link.traffic.bytes_sent), table.size(link.traffic.bytes_received))
+        for link in links
+    )
+    return Table("between servers", ("server", "other", ">sent", ">received"), rows)
+
+
+def _memory_table(servers: tuple[ServerStats, ...]) -> Table:
+    rows = tuple(
+        (server.address, device.name, table.size(device.own), table.size(device.used), table.size(device.total))
+        for server in servers
+        for device in server.memory
+    )
+    return Table("memory", ("server", "device", ">this process", ">all sessions", ">of"), rows)

@@ -1,0 +1,288 @@
+"""What servers tell of themselves: their devices' load, their sessions, their links."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .._connect.connection import decoded, error_text, full_address, named_servers, native
+from .._display import table
+from .._display.table import Shown, Table
+from ..errors import RemoteCLError, ServerUnreachable
+from .traffic import Traffic
+
+
+@dataclass(frozen=True)
+class DeviceStatus:
+    """One device of a server, with the work of all sessions.
+
+    Attributes:
+        index: the device's number on its server.
+        name: its name.
+        memory_used: bytes of all sessions' buffers, images and shared virtual memory, parts of the device included.
+        memory_total: bytes that the driver says it has.
+        queue_depth: commands that the server has taken and that have not ended, as far as it knows; those that wait
+            for events count, too. While somebody asks, it looks again every 50 ms.
+        utilisation: in which part of `observed_s` the driver had commands to carry out, from 0 to 1; None when nobody
+            has asked the server for a while, as it looks only then.
+        observed_s: seconds, up to the last one.
+
+    Example::
+
+        for device in remotecl.status("gpu1")[0].devices:
+            print(device.name, device.queue_depth, device.memory_used / device.memory_total)
+    """
+
+    index: int
+    name: str
+    memory_used: int
+    memory_total: int
+    queue_depth: int
+    utilisation: float | None
+    observed_s: float
+
+
+@dataclass(frozen=True)
+class SessionStatus:
+    """One client of a server.
+
+    Attributes:
+        is_own: whether it is the asker's.
+        session: its number, as in the server's log and for ``remotecl kick``.
+        address: ``host:port`` that the client connected from.
+        host, program, process: who the client says it is; empty and 0 when it says nothing.
+        user: the name of whose token it proved, as the server's limits call them; ``default`` without one.
+        age_s: seconds since it connected.
+        over_s: seconds since the session is over, where the driver still has work of it; None while it goes on.
+        commands: how many it has enqueued.
+        memory: bytes of its buffers and images on each device of the server.
+        traffic: seen from the server.
+
+    Example::
+
+        for session in remotecl.status("gpu1")[0].sessions:
+            print(session.address, session.program, session.commands, sum(session.memory))
+    """
+
+    is_own: bool
+    session: str
+    address: str
+    host: str
+    program: str
+    user: str
+    process: int
+    age_s: float
+    over_s: float | None
+    commands: int
+    memory: tuple[int, ...]
+    traffic: Traffic
+
+
+@dataclass(frozen=True)
+class LinkStatus:
+    """One server's end of a link to another server, for one session.
+
+    Attributes:
+        is_own: whether the session is the asker's.
+        server: the other one's ``host:port``, or only its host when the other side connected.
+        is_connected: whether the link is there now.
+        traffic: what this side has sent and received, over former links, too.
+
+    Example::
+
+        for link in remotecl.status("gpu1")[0].links:
+            print(link.server, link.is_connected, link.traffic.bytes_sent)
+    """
+
+    is_own: bool
+    server: str
+    is_connected: bool
+    traffic: Traffic
+
+
+@dataclass(frozen=True, repr=False)
+class ServerStatus(Shown):
+    """What a server tells of itself.
+
+    Attributes:
+        address: ``host:port`` that was asked.
+        version: remotecl's version on the server.
+        host, process: name of its machine and id of its process.
+        uptime_s: seconds since it started.
+        session_count: clients that are connected, also those that are not in `sessions`.
+        commands: how many have been enqueued by all sessions since it started.
+        clients: traffic with all clients since it started, seen from the server.
+        peers: traffic with other servers since it started, likewise.
+        devices: its devices.
+        sessions: those that the asker may see: from its own address, or all of them when it asks by loopback.
+        links: the same sessions' links to other servers.
+        round_trip_us: microseconds that question and answer took.
+        epoch: differs between two runs of a server.
+
+    Example::
+
+        status = remotecl.status("gpu1")[0]
+        print(status)  # tables; in Jupyter, HTML
+        print(status.uptime_s, status.session_count)
+    """
+
+    address: str
+    version: str
+    host: str
+    process: int
+    uptime_s: float
+    session_count: int
+    commands: int
+    clients: Traffic
+    peers: Traffic
+    devices: tuple[DeviceStatus, ...]
+    sessions: tuple[SessionStatus, ...]
+    links: tuple[LinkStatus, ...]
+    round_trip_us: float | None = None
+    epoch: int | None = None
+
+    def _tables(self) -> list[Table]:
+        title = f"{self.address}: remotecl {self.version} on {self.host}, up {table.duration(self.uptime_s)}"
+        return [device_table(title, [self]), session_table("sessions", [self])]
+
+
+class StatusList(Shown, list[ServerStatus]):
+    """What `status` returns: a list of `ServerStatus` that shows itself as tables.
+
+    Example::
+
+        remotecl.status()  # the last line of a cell
+    """
+
+    def _tables(self) -> list[Table]:
+        return [each for server in self for each in server._tables()] or [Table("0 servers", (), ())]
+
+
+def status(*servers: str | Sequence[str]) -> StatusList:
+    """Asks servers how they are, without a session: their devices are not used, nor this process's platform.
+
+    Args:
+        servers: named as for `connect`. None of them takes those that this process has connected to or tried to.
+
+    Raises:
+        ServerUnreachable: one of them cannot be asked.
+
+    Example::
+
+        for device in remotecl.status("gpu1")[0].devices:
+            print(device.name, device.queue_depth, device.memory_used)
+    """
+    found = StatusList()
+    for server in named_servers(*servers) or known_servers():
+        with contextlib.closing(Asker(server)) as asker:
+            found.append(asker.ask())
+    return found
+
+
+def known_servers() -> list[str]:
+    """The name of every server that this process has connected to or tried to, lost ones too, with its options."""
+    return [entry["name"] for entry in decoded(native().servers_json())]
+
+
+class Asker:
+    """A connection to a server, named as for `connect`, that only asks for its status. One thread at a time."""
+
+    def __init__(self, server: str) -> None:
+        self._address = full_address(server)
+        try:
+            self._monitor = native().Monitor(server)
+        except RuntimeError as error:
+            raise ServerUnreachable(error_text(str(error))) from None
+
+    def ask(self) -> ServerStatus:
+        """One round trip. Raises ServerUnreachable; then only close() is left to do."""
+        try:
+            return server_status(self._address, json.loads(self._monitor.status_json()))
+        except RuntimeError as error:
+            raise ServerUnreachable(error_text(str(error))) from None
+
+    def kick(self, session: str) -> str:
+        """Ends a session, and says what became of that. Raises RemoteCLError when it has not ended."""
+        try:
+            number = int(session, 16)
+        except ValueError:
+            number = -1
+        if not 0 <= number < 1 << 64:
+            raise RemoteCLError(f"{session!r} is no session's number; remotecl top shows them, with 16 digits each")
+        try:
+            answer = json.loads(self._monitor.kick(number))
+        except RuntimeError as error:
+            raise ServerUnreachable(error_text(str(error))) from None
+        whose = f"session {number:016x} of {self._address}"
+        if answer["result"] == "unknown":
+            raise RemoteCLError(f"{whose}: there is none that you may end; remotecl top shows what there is")
+        if answer["result"] != "ended":
+            raise RemoteCLError(f"{whose}: {answer['text']}")
+        return f"{whose} has ended"
+
+    def close(self) -> None:
+        """Closes the connection."""
+        self._monitor.close()
+
+
+def server_status(address: str, entry: dict[str, Any]) -> ServerStatus:
+    """From what the library says in JSON."""
+    return ServerStatus(
+        address=address,
+        clients=Traffic._from_json(entry["clients"]),
+        peers=Traffic._from_json(entry["peers"]),
+        devices=tuple(DeviceStatus(**device) for device in entry["devices"]),
+        sessions=tuple(_session(session) for session in entry["sessions"]),
+        links=tuple(LinkStatus(**{**link, "traffic": Traffic._from_json(link["traffic"])}) for link in entry["links"]),
+        round_trip_us=entry.get("round_trip_us"),
+        epoch=entry.get("epoch"),
+        **{name: entry[name] for name in ("version", "host", "process", "uptime_s", "session_count", "commands")},
+    )
+
+
+def _session(entry: dict[str, Any]) -> SessionStatus:
+    changed = {"memory": tuple(entry["memory"]), "traffic": Traffic._from_json(entry["traffic"])}
+    return SessionStatus(**{**entry, **changed})
+
+
+def device_table(title: str, servers: list[ServerStatus]) -> Table:
+    """Every device of the servers."""
+    columns = ("server", "device", ">busy", ">queued", ">memory", ">of")
+    rows = tuple(
+        (
+            server.address,
+            f"{device.index}: {device.name}",
+            table.share(device.utilisation),
+            str(device.queue_depth),
+            table.size(device.memory_used),
+            table.size(device.memory_total),
+        )
+        for server in servers
+        for device in server.devices
+    )
+    return Table(title, columns, rows, optional=("server", "of"))
+
+
+def session_table(title: str, servers: list[ServerStatus]) -> Table:
+    """Every session of the servers that may be seen."""
+    columns = ("server", ">session", "user", "client", "from", ">age", ">commands", ">memory", ">received", ">sent")
+    rows = tuple(
+        (
+            server.address,
+            session.session,
+            session.user,
+            f"{session.host} {session.program} {session.process}" if session.process else "(says nothing)",
+            session.address,
+            table.duration(session.age_s) if session.over_s is None else f"over {table.duration(session.over_s)}",
+            str(session.commands),
+            table.size(sum(session.memory)),
+            table.size(session.traffic.bytes_received),
+            table.size(session.traffic.bytes_sent),
+        )
+        for server in servers
+        for session in server.sessions
+    )
+    return Table(title, columns, rows, optional=("from", "server", "commands", "sent", "received"))

@@ -1,0 +1,120 @@
+"""Asks servers again and again, each on a thread of its own, so that a silent one delays no other."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from .._connect.connection import full_address
+from .._stoppable import Stoppable
+from ..errors import RemoteCLError
+from .status import Asker, ServerStatus
+
+
+@dataclass(frozen=True)
+class WatchedServer:
+    """The latest that is known of a server.
+
+    `state` is ``"connecting"``, ``"connected"`` or ``"lost"``, and `error` says why it is lost. The rates, in bytes and
+    commands per second, are those between the last two answers, seen from the server; None until there are two.
+    """
+
+    address: str
+    state: str = "connecting"
+    error: str = ""
+    status: ServerStatus | None = None
+    received_per_s: float | None = None
+    sent_per_s: float | None = None
+    peers_per_s: float | None = None
+    commands_per_s: float | None = None
+
+
+class Watch(Stoppable):
+    """Watches servers until it is stopped; a lost one is tried again and again.
+
+    Args:
+        servers: ``"host[:port]"`` each.
+        interval_s: seconds between two questions.
+    """
+
+    def __init__(self, servers: Sequence[str], interval_s: float = 1.0) -> None:
+        if interval_s <= 0:
+            raise ValueError(f"an interval is more than 0 seconds, not {interval_s}")
+        self._servers = [_Watched(server, interval_s) for server in dict.fromkeys(servers)]
+
+    def latest(self) -> list[WatchedServer]:
+        """Does not wait."""
+        return [server.latest for server in self._servers]
+
+    def wait(self, answers: int, timeout_s: float) -> None:
+        """Waits until every server has answered so often, or is lost, at most `timeout_s` seconds."""
+        for server in self._servers:
+            server.wait(answers, timeout_s)
+
+    def stop(self) -> None:
+        """Ends the threads. Calling it again does nothing."""
+        for server in self._servers:
+            server.stop()
+
+
+class _Watched:
+    """One server. `latest` is replaced as a whole, by the thread."""
+
+    def __init__(self, server: str, interval_s: float) -> None:
+        self.latest = WatchedServer(full_address(server))
+        self._server = server
+        self._interval_s = interval_s
+        self._asker: Asker | None = None
+        self._answers = 0
+        self._stopped = threading.Event()
+        self._changed = threading.Condition()
+        self._thread = threading.Thread(target=self._run, name=f"remotecl watch {self.latest.address}", daemon=True)
+        self._thread.start()
+
+    def wait(self, answers: int, timeout_s: float) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._answers >= answers or self.latest.state == "lost", timeout_s)
+
+    def stop(self) -> None:
+        self._stopped.set()
+        if self._thread is not threading.current_thread():
+            self._thread.join()
+
+    def _run(self) -> None:
+        while True:
+            self._look()
+            if self._stopped.wait(self._interval_s):
+                break
+        if self._asker is not None:
+            self._asker.close()
+
+    def _look(self) -> None:
+        try:
+            if self._asker is None:
+                self._asker = Asker(self._server)
+            found = _with_rates(self.latest, self._asker.ask())
+        except RemoteCLError as error:
+            if self._asker is not None:
+                self._asker.close()
+                self._asker = None
+            found = WatchedServer(self.latest.address, "lost", str(error))
+        with self._changed:
+            self.latest = found
+            self._answers += found.state == "connected"
+            self._changed.notify_all()
+
+
+def _with_rates(before: WatchedServer, now: ServerStatus) -> WatchedServer:
+    found = WatchedServer(now.address, "connected", status=now)
+    last = before.status
+    if last is None or last.epoch != now.epoch or now.uptime_s <= last.uptime_s:
+        return found
+    passed_s = now.uptime_s - last.uptime_s
+    return replace(
+        found,
+        received_per_s=(now.clients.bytes_received - last.clients.bytes_received) / passed_s,
+        sent_per_s=(now.clients.bytes_sent - last.clients.bytes_sent) / passed_s,
+        peers_per_s=(now.peers.bytes_received - last.peers.bytes_received) / passed_s,
+        commands_per_s=(now.commands - last.commands) / passed_s,
+    )
