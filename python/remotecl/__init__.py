@@ -45,7 +45,9 @@ from ._observe.stats import CacheStats, DeviceMemory, LinkStats, ServerStats, St
 from ._observe.status import DeviceStatus, LinkStatus, ServerStatus, SessionStatus, StatusList, status
 from ._observe.traffic import Amount, Flow, Traffic
 from ._tracing.event_graph import EventEdge, EventGraph, EventGraphError, EventNode, event_graph
-from ._tracing.trace import LaneList, LaneSummary, Trace, TraceDevice, TraceError, TraceRecord, trace
+from ._tracing.lanes import LaneList, LaneSummary
+from ._tracing.records import TraceDevice, TraceRecord
+from ._tracing.trace import Trace, TraceError, trace
 from ._version import __version__
 from .errors import ActivationError, RemoteCLError, ServerStartError, ServerUnreachable
 

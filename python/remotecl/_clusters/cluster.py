@@ -6,45 +6,15 @@ import socket
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 from .._connect.connection import Connection, connect, server_name
 from .._daemon.fresh_token import FreshToken
 from .._daemon.process import Devices
-from .._daemon.server import Server, servers_table
+from .._daemon.server import ClusterServer, Server, servers_table
 from .._memory.drain import drain
 from .._stoppable import Stoppable
 from ..errors import RemoteCLError, ServerUnreachable
-
-
-class ClusterServer(Protocol):
-    """What a cluster needs of its servers: `Server`, `SSHServer` and `DaskServer` have it."""
-
-    @property
-    def address(self) -> str:
-        """``host:port`` that this process reaches the daemon by."""
-
-    @property
-    def pin(self) -> str:
-        """``sha256:...``, the key that the daemon shows by TLS; empty without TLS."""
-
-    @property
-    def where(self) -> str:
-        """Where the daemon runs, in words."""
-
-    @property
-    def running(self) -> bool:
-        """Whether the daemon runs."""
-
-    def stop(self) -> object:
-        """Stops the daemon and waits for its end. Calling it again does nothing."""
-
-    def _await_ready(self, deadline: float) -> None:
-        """Waits until the daemon can be connected to. Raises ServerStartError or ServerUnreachable."""
-
-    def _begin_stop(self) -> None:
-        """Asks the daemon to end, without waiting for it."""
-
 
 ServerT = TypeVar("ServerT", bound=ClusterServer)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from .._display.html import Markup, table
 from .._loading import activation
@@ -14,8 +14,34 @@ from ..errors import ServerStartError
 from . import launcher
 from .process import DaemonProcess, Devices, devices_option, expect_shutdown
 
-if TYPE_CHECKING:
-    from .._clusters.cluster import ClusterServer
+
+class ClusterServer(Protocol):
+    """What a cluster needs of its servers: `Server`, `SSHServer` and `DaskServer` have it."""
+
+    @property
+    def address(self) -> str:
+        """``host:port`` that this process reaches the daemon by."""
+
+    @property
+    def pin(self) -> str:
+        """``sha256:...``, the key that the daemon shows by TLS; empty without TLS."""
+
+    @property
+    def where(self) -> str:
+        """Where the daemon runs, in words."""
+
+    @property
+    def running(self) -> bool:
+        """Whether the daemon runs."""
+
+    def stop(self) -> object:
+        """Stops the daemon and waits for its end. Calling it again does nothing."""
+
+    def _await_ready(self, deadline: float) -> None:
+        """Waits until the daemon can be connected to. Raises ServerStartError or ServerUnreachable."""
+
+    def _begin_stop(self) -> None:
+        """Asks the daemon to end, without waiting for it."""
 
 
 class Server(Stoppable):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
-if TYPE_CHECKING:
-    from .trace import Trace, TraceRecord
+from .records import TraceRecord
 
 _SHORTEST_US = 0.001
 
@@ -46,11 +46,11 @@ class _Tracks:
         self.metadata.append({"ph": "M", "name": what, "pid": process, "tid": thread, "args": {"name": name}})
 
 
-def events(trace: Trace) -> dict[str, Any]:
+def events(records: Sequence[TraceRecord], dropped: int, duration: float) -> dict[str, Any]:
     """See `Trace.save`. Times in the file are microseconds since the trace began."""
     tracks = _Tracks()
     slices: dict[int, dict[str, Any]] = {}
-    drawn = [record for record in trace.records if not (math.isnan(record.start) or math.isnan(record.end))]
+    drawn = [record for record in records if not (math.isnan(record.start) or math.isnan(record.end))]
     for record in sorted(drawn, key=lambda one: one.start):
         slices[record.id] = _slice(tracks, record)
     flows: list[dict[str, Any]] = []
@@ -61,7 +61,7 @@ def events(trace: Trace) -> dict[str, Any]:
     return {
         "traceEvents": tracks.metadata + list(slices.values()) + flows,
         "displayTimeUnit": "ns",
-        "otherData": {"records": len(trace), "dropped": trace.dropped, "duration_s": trace.duration},
+        "otherData": {"records": len(records), "dropped": dropped, "duration_s": duration},
     }
 
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, cast
 from .._connect.connection import decoded, native
 from .._display import table
 from ..errors import RemoteCLError
-from .trace import Trace, TraceRecord, status_text
+from .records import TraceRecord, status_text
+from .trace import Trace
 
 if TYPE_CHECKING:
     import graphviz

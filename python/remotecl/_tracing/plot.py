@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import importlib
 import math
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
+
+from .records import TraceDevice, TraceRecord
 
 if TYPE_CHECKING:
     import matplotlib.axes
-
-    from .trace import Trace, TraceRecord
 
 # More than that cross each other.
 ARROWS_MAX = 40
@@ -24,17 +25,22 @@ _OTHERS = "others"
 _BACKGROUND = "white"
 
 
-def draw(trace: Trace, axes: matplotlib.axes.Axes | None, arrows: bool | None) -> matplotlib.axes.Axes:
+def draw(
+    records: Sequence[TraceRecord],
+    devices: Iterable[TraceDevice],
+    axes: matplotlib.axes.Axes | None,
+    arrows: bool | None,
+) -> matplotlib.axes.Axes:
     """See `Trace.plot`."""
-    drawn = [record for record in trace.records if not (math.isnan(record.start) or math.isnan(record.end))]
-    places = _places(trace, drawn)
+    drawn = [record for record in records if not (math.isnan(record.start) or math.isnan(record.end))]
+    places = _places(devices, drawn)
     if axes is None:
         height = 1.2 + 0.5 * max(1, len(places))
         plots = importlib.import_module("matplotlib.pyplot")
         with plots.style.context("default"):
             _, axes = plots.subplots(figsize=(10, height), layout="constrained", facecolor=_BACKGROUND)
     _draw_bars(axes, drawn, places)
-    dependencies = [(trace.records[before], record) for record in drawn for before in record.depends_on]
+    dependencies = [(records[before], record) for record in drawn for before in record.depends_on]
     if arrows or (arrows is None and len(dependencies) <= ARROWS_MAX):
         _draw_arrows(axes, dependencies, places)
     axes.set_yticks(range(len(places)), list(places))
@@ -45,8 +51,8 @@ def draw(trace: Trace, axes: matplotlib.axes.Axes | None, arrows: bool | None) -
     return axes
 
 
-def _places(trace: Trace, drawn: list[TraceRecord]) -> dict[str, int]:
-    lanes = [device.label for device in trace.devices]
+def _places(devices: Iterable[TraceDevice], drawn: list[TraceRecord]) -> dict[str, int]:
+    lanes = [device.label for device in devices]
     lanes += dict.fromkeys(record.lane for record in drawn if record.lane not in lanes)
     return {lane: place for place, lane in enumerate(lanes)}
 

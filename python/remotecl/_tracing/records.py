@@ -1,0 +1,158 @@
+"""The records of a trace: commands and transfers, and the devices that carried them out."""
+
+from __future__ import annotations
+
+import importlib
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+_TIMES = ("queued", "received", "submit", "start", "end", "arrived")
+
+
+@dataclass(frozen=True)
+class TraceDevice:
+    """A device that took part in a trace.
+
+    Attributes:
+        server: ``host:port``.
+        name: the device's.
+        index: its number on the server.
+
+    Example::
+
+        for device in t.devices:
+            print(device.label, device.name)
+    """
+
+    server: str
+    name: str
+    index: int
+
+    @property
+    def label(self) -> str:
+        """Short and unique, for people: ``host:port #index``."""
+        return f"{self.server} #{self.index}"
+
+
+@dataclass(frozen=True)
+class TraceRecord:
+    """One command of the program, or one transfer that remotecl added to bring a command its bytes.
+
+    Times are seconds since the trace began, on this computer's clock, and NaN where nothing is known.
+
+    Attributes:
+        id: position in `Trace.records`.
+        kind: ``"kernel"``, ``"read"``, ``"write"``, ``"copy"``, ``"fill"``, ``"map"``, ``"unmap"``, ``"marker"``,
+            ``"barrier"``, ``"migrate"``, ... for commands, ``"transfer"`` for what remotecl added.
+        name: the kernel's name, for others the kind.
+        device: where it was carried out; for transfers, the receiving end.
+        queue: the queue's handle (PyOpenCL's ``int_ptr``), 0 for one of remotecl's own.
+        in_order: whether what comes later in that queue waits for it.
+        status: 0 when it ended well, a negative OpenCL error, or positive while it has not ended.
+        error: the error's name, ``"pending"``, or nothing.
+        bytes: that it moved or wrote; None for kernels and the like.
+        buffers: handles (``int_ptr``) of the memory objects that it used.
+        depends_on: ids of the records that it waited for: its wait list's, and the transfers of its data.
+        source: where bytes came from, and `destination` where they went: ``"client"`` or a device's label; None
+            for what moves none.
+        destination: see `source`.
+        queued: when the program enqueued it.
+        received: when its server received it.
+        submit: when its server handed it to the native driver.
+        start: when it started; where not `profiled`, the latest of `submit` and the ends that it waited for.
+        end: when it ended; where not `profiled`, when its server saw that.
+        arrived: when all bytes of a read were in this process.
+        profiled: whether the device told start and end: in queues with profiling enabled.
+
+    Example::
+
+        longest = max(t, key=lambda record: record.end - record.start)
+        print(longest.name, longest.device, longest.end - longest.start)
+    """
+
+    id: int
+    kind: str
+    name: str
+    device: TraceDevice
+    queue: int
+    in_order: bool
+    status: int
+    error: str
+    bytes: int | None
+    buffers: tuple[int, ...]
+    depends_on: tuple[int, ...]
+    source: str | None
+    destination: str | None
+    queued: float
+    received: float
+    submit: float
+    start: float
+    end: float
+    arrived: float
+    profiled: bool
+
+    @property
+    def lane(self) -> str:
+        """Where it is drawn: a device's label, or ``source → destination`` when bytes went over a link."""
+        if self.source == self.destination or self.source is None:
+            return self.device.label
+        return f"{self.source} → {self.destination}"
+
+    @property
+    def until(self) -> float:
+        """When its bytes were where they should be: the end, or the arrival here."""
+        return self.end if math.isnan(self.arrived) else max(self.end, self.arrived)
+
+
+def devices_of(told: dict[str, Any]) -> tuple[TraceDevice, ...]:
+    """The devices in what libremotecl tells of a trace."""
+    return tuple(TraceDevice(lane["server"], lane["device"], lane["index"]) for lane in told["lanes"])
+
+
+def records_of(told: dict[str, Any], devices: Sequence[TraceDevice]) -> list[TraceRecord]:
+    """The records in it."""
+    columns = told["columns"]
+    return [
+        _record(number, dict(zip(columns, row, strict=True)), devices) for number, row in enumerate(told["records"])
+    ]
+
+
+def status_text(status: int) -> str:
+    """Nothing for a command that ended well, ``"pending"``, or the name of its error."""
+    if status == 0:
+        return ""
+    if status > 0:
+        return "pending"
+    try:
+        return str(importlib.import_module("pyopencl").status_code.to_string(status))
+    except (ImportError, ValueError):
+        return f"OpenCL error {status}"
+
+
+def _record(number: int, row: dict[str, Any], devices: Sequence[TraceDevice]) -> TraceRecord:
+    times = {name: math.nan if row[name] is None else row[name] / 1e9 for name in _TIMES}
+    return TraceRecord(
+        id=number,
+        kind=row["kind"],
+        name=row["name"],
+        device=devices[row["lane"]],
+        queue=row["queue"],
+        in_order=bool(row["in_order"]),
+        status=row["status"],
+        error=status_text(row["status"]),
+        bytes=row["bytes"],
+        buffers=tuple(row["buffers"]),
+        depends_on=tuple(row["depends_on"]),
+        source=_place(row["source"], devices),
+        destination=_place(row["destination"], devices),
+        profiled=bool(row["profiled"]),
+        **times,
+    )
+
+
+def _place(lane: int | None, devices: Sequence[TraceDevice]) -> str | None:
+    if lane is None:
+        return None
+    return "client" if lane < 0 else devices[lane].label
