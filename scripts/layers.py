@@ -1,20 +1,41 @@
 #!/usr/bin/env python3
-"""Prints the rooms of cpp/ in layers, lowest first, and checks the #include lines against them.
+"""Prints the rooms of cpp/ and python/remotecl in layers, lowest first, and checks what includes or imports what.
 
-The rooms and what they use are read from the `remotecl_room(...)` lines of the CMakeLists.txt files. Fails when rooms
-use each other in a circle, when a file includes a header of a room that its own does not use, when a room uses another
-one without including any of its headers, and when a source is in no room's list.
+In C++ the rooms and what they use are read from the `remotecl_room(...)` lines of the CMakeLists.txt files. Fails when
+rooms use each other in a circle, when a file includes a header of a room that its own does not use, when a room uses
+another one without including any of its headers, and when a source is in no room's list.
+
+In Python a room is a module or a package in remotecl, and PYTHON_LAYERS has them all. Fails when a module imports one
+of a room that is not below its own, also where only types need it, when modules import each other in a circle, and when
+a room is in no layer.
 """
 
+import ast
+import graphlib
 import re
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-CPP = Path(__file__).resolve().parent.parent / "cpp"
+ROOT = Path(__file__).resolve().parent.parent
+CPP = ROOT / "cpp"
+PYTHON = ROOT / "python/remotecl"
 INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
 MAIN = {"main.cpp"}  # of a program, which is no part of its room's library
 KEYWORDS = {"SOURCES", "USES", "LIBRARIES", "PRIVATE_LIBRARIES"}
+# Each room imports those of lower layers only.
+PYTHON_LAYERS = (
+    ("_stoppable", "_version", "errors"),
+    ("_display", "_loading"),
+    ("_connect",),
+    ("_daemon", "_memory", "_observe", "_tracing"),
+    ("_clusters",),
+    ("__init__", "bench"),
+    ("demo", "doctor"),
+    ("_cli",),
+    ("__main__",),
+)
 
 
 @dataclass
@@ -28,6 +49,7 @@ class Room:
 
     @property
     def lines(self) -> int:
+        """Of all its files."""
         return sum(path.read_text().count("\n") for path in self.files)
 
 
@@ -100,7 +122,8 @@ def check_room(room: Room, rooms: dict[str, Room]) -> list[str]:
     return problems
 
 
-def main() -> int:
+def check_cpp() -> list[str]:
+    """Prints the rooms of cpp/; what is wrong with them, in lines for people."""
     rooms = read_rooms()
     unknown = [f"{room.folder} uses {u}, which is no room" for room in rooms.values() for u in room.uses - rooms.keys()]
     problems = sorted(unknown)
@@ -113,13 +136,71 @@ def main() -> int:
                 room.files.append(path)
     try:
         if not unknown:
-            for height, layer in enumerate(layers(rooms)):
-                for room in layer:
-                    print(f"{height:2}  {room.folder:26} {len(room.files):3} files {room.lines:5} lines")
+            print_layers(layers(rooms))
             for room in rooms.values():
                 problems += check_room(room, rooms)
     except ValueError as circle:
         problems.append(str(circle))
+    return problems
+
+
+def module_at(path: list[str], modules: dict[str, ast.Module]) -> str:
+    """The module there, the package, or the one of them that defines what has this name."""
+    places = (path, [*path, "__init__"], path[:-1], [*path[:-1], "__init__"])
+    return next((name for name in map(".".join, places) if name in modules), ".".join(path))
+
+
+def imports_of(name: str, modules: dict[str, ast.Module]) -> Iterator[str]:
+    """The modules of remotecl that a module imports, wherever in it. Names are as in "doctor.finding"."""
+    package = name.split(".")[:-1]
+    for node in ast.walk(modules[name]):
+        found: list[list[str]] = []
+        if isinstance(node, ast.Import):
+            found = [alias.name.split(".") for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = ["remotecl", *package[: len(package) - node.level + 1]] if node.level else []
+            base += node.module.split(".") if node.module else []
+            found = [[*base, alias.name] for alias in node.names]
+        yield from (module_at(path, modules) for root, *path in found if root == "remotecl")
+
+
+def check_python() -> list[str]:
+    """Prints the rooms of python/remotecl; what is wrong with them, in lines for people."""
+    paths = {".".join(path.relative_to(PYTHON).with_suffix("").parts): path for path in sorted(PYTHON.rglob("*.py"))}
+    modules = {name: ast.parse(path.read_text()) for name, path in paths.items()}
+    heights = {room: height for height, layer in enumerate(PYTHON_LAYERS) for room in layer}
+    rooms = {room: Room(room, set(), set()) for room in heights}
+    problems = []
+    uses = {name: set(imports_of(name, modules)) for name in modules}
+    for name, used in uses.items():
+        room = name.split(".")[0]
+        if room not in rooms:
+            problems.append(f"remotecl.{name} is in no layer")
+            continue
+        rooms[room].files.append(paths[name])
+        for other in sorted({each.split(".")[0] for each in used} - {room}):
+            if heights.get(other, len(heights)) >= heights[room]:
+                problems.append(f"remotecl.{name} imports {other}, which is not below {room}")
+    try:
+        graphlib.TopologicalSorter(uses).prepare()
+    except graphlib.CycleError as circle:
+        problems.append("modules that import each other in a circle: " + ", ".join(circle.args[1]))
+    print_layers([[rooms[room] for room in layer] for layer in PYTHON_LAYERS])
+    return problems
+
+
+def print_layers(rooms: list[list[Room]]) -> None:
+    """One line for each room."""
+    for height, layer in enumerate(rooms):
+        for room in layer:
+            print(f"{height:2}  {room.folder:26} {len(room.files):3} files {room.lines:5} lines")
+
+
+def main() -> int:
+    """The exit code: 1 when something is wrong."""
+    problems = check_cpp()
+    print()
+    problems += check_python()
     for problem in problems:
         print(problem, file=sys.stderr)
     return 1 if problems else 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import inspect
+import pkgutil
 import re
 import textwrap
 
@@ -45,6 +46,10 @@ def public_members(kind: type) -> list[str]:
 
 def test_nothing_public_was_forgotten():
     assert sorted(FUNCTIONS + CLASSES) == sorted(NAMES)
+
+
+def test_no_module_takes_the_place_of_a_public_name():
+    assert {module.name for module in pkgutil.iter_modules(remotecl.__path__)}.isdisjoint(NAMES)
 
 
 @pytest.mark.parametrize("name", NAMES)

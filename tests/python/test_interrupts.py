@@ -211,8 +211,7 @@ def test_what_was_written_stays_within_bounds_and_is_let_go_of(run_program, addr
     run_program(
         f"""{GATED}
 import weakref
-opener.cancel()
-gate.set_status(cl.command_execution_status.COMPLETE)
+open_gate()
 sources = [np.full(1 << 10, i, np.int32) for i in range(1000)]
 alive = [weakref.ref(source) for source in sources]
 while sources:
@@ -369,8 +368,7 @@ waited = []
 others = [threading.Thread(target=lambda: (wait(), waited.append(1))) for wait in (event.wait, queue.finish)]
 for other in others:
     other.start()
-signal_sent = threading.Timer(0.1, os.kill, [os.getpid(), signal.SIGUSR1])
-signal_sent.start()
+threading.Timer(0.1, os.kill, [os.getpid(), signal.SIGUSR1]).start()
 interrupted(event.wait)
 assert handled and not waited
 open_gate()
