@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstring>
+#include <memory>
+
+#include "server/driver/mapping.h"
+#include "server/memory/buffer.h"
+#include "server/transfer/transfer.h"
+
+// Bulk bytes that go straight into and out of a buffer's memory.
+namespace remotecl::server {
+
+// Where a buffer's bytes are in this process: the driver has mapped them, or need not be asked.
+struct InPlace {
+  Mapping mapping;
+  Ref<Buffer> kept;  // without a mapping
+  std::byte* memory = nullptr;
+
+  void mapped() { memory = mapping.data(); }
+  // Null without a mapping.
+  cl_int finish(cl_event* native) { return mapping.data() != nullptr ? mapping.unmap(native) : CL_SUCCESS; }
+};
+
+class InPlaceWrite final : public IncomingTransfer {
+ public:
+  using IncomingTransfer::IncomingTransfer;
+  InPlace place;
+
+  bool receive(Connection& connection, std::uint32_t size, StagingSet&) override {
+    return connection.read_exactly({place.memory + (this->size() - left()), size});
+  }
+  cl_int finish(cl_event* native) override { return place.finish(native); }
+  // They stay where they are after the unmapping.
+  const std::byte* host_memory() const override { return place.memory; }
+
+ private:
+  void put(std::shared_ptr<std::byte[]> bytes) override { std::memcpy(place.memory, bytes.get(), size()); }
+};
+
+class InPlaceRead final : public OutgoingTransfer {
+ public:
+  using OutgoingTransfer::OutgoingTransfer;
+  InPlace place;
+
+  bool send(Connection& connection, StagingSet&) override {
+    return send_chunks(connection, id(), {place.memory, size()});
+  }
+  cl_int finish(cl_event* native) override { return place.finish(native); }
+};
+
+}  // namespace remotecl::server

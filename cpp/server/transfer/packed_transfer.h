@@ -1,0 +1,51 @@
+#pragma once
+
+#include <memory>
+
+#include "server/memory/region.h"
+#include "server/transfer/transfer.h"
+
+// Bulk bytes of rectangles and pixels, packed in host memory.
+namespace remotecl::server {
+
+using PackedBytes = std::unique_ptr<std::byte[]>;
+
+class PackedWrite final : public IncomingTransfer {
+ public:
+  PackedWrite(TransferId id, Queue& queue, Event* event, EventId hold, Region region, PackedBytes bytes)
+      : IncomingTransfer(id, queue, event, hold, region.size), region_(std::move(region)), bytes_(std::move(bytes)) {}
+
+  bool receive(Connection& connection, std::uint32_t size, StagingSet&) override {
+    return connection.read_exactly({bytes_.get() + (this->size() - left()), size});
+  }
+  cl_int finish(cl_event* native) override {
+    return region_.write(queue().device(), queue().native(), bytes_.get(), 0, nullptr, native);
+  }
+  const std::byte* host_memory() const override { return bytes_.get(); }
+
+ private:
+  void put(std::shared_ptr<std::byte[]> bytes) override { std::memcpy(bytes_.get(), bytes.get(), size()); }
+
+  const Region region_;
+  const PackedBytes bytes_;
+};
+
+class PackedRead final : public OutgoingTransfer {
+ public:
+  PackedRead(TransferId id, Queue& queue, Event* event, EventId hold, std::uint64_t size, PackedBytes bytes)
+      : OutgoingTransfer(id, queue, event, hold, size), bytes_(std::move(bytes)) {}
+
+  std::byte* data() { return bytes_.get(); }
+  bool send(Connection& connection, StagingSet&) override {
+    return send_chunks(connection, id(), {bytes_.get(), size()});
+  }
+  cl_int finish(cl_event* native) override {
+    *native = first();
+    return clRetainEvent(first());
+  }
+
+ private:
+  const PackedBytes bytes_;
+};
+
+}  // namespace remotecl::server

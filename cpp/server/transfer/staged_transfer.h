@@ -1,0 +1,178 @@
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "runtime/protocol/frames.h"
+#include "server/memory/region.h"
+#include "server/transfer/transfer.h"
+
+// Bulk bytes that pass through pinned memory, piece by piece.
+namespace remotecl::server {
+
+class StagedWrite final : public IncomingTransfer {
+ public:
+  StagedWrite(TransferId id, Queue& queue, Event* event, EventId hold, Region region, cl_mem memory)
+      : IncomingTransfer(id, queue, event, hold, region.size), region_(std::move(region)), memory_(memory) {}
+  ~StagedWrite() override {
+    for (const Piece& piece : pieces_) clReleaseEvent(piece.event);
+  }
+
+  bool receive(Connection& connection, std::uint32_t size, StagingSet& staging) override {
+    StagingRing& ring = staging.ring(queue().device());
+    const auto piece_size = static_cast<std::uint32_t>(StagingRing::piece_size(this->size(), connection.streams()));
+    std::uint64_t offset = this->size() - left();
+    while (size != 0) {
+      const std::uint32_t piece = std::min(size, piece_size);
+      cl_int error = CL_SUCCESS;
+      auto& slot = ring.next(error);
+      if (!connection.read_exactly({slot.data, piece})) return false;
+      if (error == CL_SUCCESS && this->error() == CL_SUCCESS) error = write(slot.data, offset, piece, &slot.busy);
+      if (error != CL_SUCCESS) set_error(error);
+      if (slot.busy != nullptr) queue().turn().add_bytes(piece, slot.busy);
+      offset += piece;
+      size -= piece;
+    }
+    return true;
+  }
+  cl_event written(std::uint64_t size) override {
+    MutexLock lock(mutex_);
+    const auto at =
+        std::find_if(pieces_.begin(), pieces_.end(), [size](const Piece& piece) { return piece.end >= size; });
+    if (at == pieces_.end()) return nullptr;
+    clRetainEvent(at->event);
+    return at->event;
+  }
+  cl_int finish(cl_event* native) override {
+    // In order the last piece ends last, and tells its times: NVIDIA's driver gives a marker none.
+    MutexLock lock(mutex_);
+    if (pieces_.empty()) return queue().device().ended_event(native);
+    if (queue().in_order()) {
+      *native = pieces_.back().event;
+      return clRetainEvent(*native);
+    }
+    const std::vector<cl_event> events = piece_events();
+    return clEnqueueMarkerWithWaitList(queue().native(), static_cast<cl_uint>(events.size()), events.data(), native);
+  }
+  // Of one that has failed, nothing is on its way any more: commands that overwrite it may come next.
+  void ended(cl_int status) override {
+    IncomingTransfer::ended(status);
+    if (status >= 0) return;
+    MutexLock lock(mutex_);
+    const std::vector<cl_event> events = piece_events();
+    if (!events.empty()) clWaitForEvents(static_cast<cl_uint>(events.size()), events.data());
+  }
+
+ private:
+  struct Piece {
+    std::uint64_t end;
+    cl_event event;
+  };
+
+  std::vector<cl_event> piece_events() const REQUIRES(mutex_) {
+    std::vector<cl_event> events;
+    for (const Piece& piece : pieces_) events.push_back(piece.event);
+    return events;
+  }
+  void put(std::shared_ptr<std::byte[]> bytes) override {
+    early_ = std::move(bytes);
+    const cl_int error = write(early_.get(), 0, static_cast<std::uint32_t>(size()), nullptr);
+    if (error != CL_SUCCESS) set_error(error);
+  }
+  // `busy`: where the caller wants the event, too.
+  cl_int write(const std::byte* from, std::uint64_t offset, std::uint32_t size, cl_event* busy) {
+    cl_event event = nullptr;
+    const cl_int error = clEnqueueWriteBuffer(queue().native(), memory_, CL_FALSE, region_.offset + offset, size, from,
+                                              0, nullptr, &event);
+    if (error != CL_SUCCESS) return error;
+    clFlush(queue().native());
+    if (busy != nullptr) {
+      clRetainEvent(event);
+      *busy = event;
+    }
+    {
+      MutexLock lock(mutex_);
+      pieces_.push_back({offset + size, event});
+    }
+    if (first() == nullptr) {
+      clRetainEvent(event);
+      set_first(event);
+    }
+    return CL_SUCCESS;
+  }
+
+  const Region region_;
+  const cl_mem memory_;
+  std::shared_ptr<std::byte[]> early_;
+  Mutex mutex_;  // who follows looks at the pieces, too
+  std::vector<Piece> pieces_ GUARDED_BY(mutex_);
+};
+
+class StagedRead final : public OutgoingTransfer {
+ public:
+  StagedRead(TransferId id, Queue& queue, Event* event, EventId hold, Region region, cl_mem memory)
+      : OutgoingTransfer(id, queue, event, hold, region.size), region_(std::move(region)), memory_(memory) {}
+  ~StagedRead() override {
+    if (last_ != nullptr) clReleaseEvent(last_);
+  }
+
+  bool send(Connection& connection, StagingSet& staging) override {
+    StagingRing& ring = staging.ring(queue().device());
+    piece_size_ = StagingRing::piece_size(size(), connection.streams());
+    std::uint64_t sent = 0, asked = 0;
+    std::array<StagingRing::Slot*, StagingRing::kSlots> slots{};
+    for (std::size_t at = 0; sent < size(); ++at) {
+      // Ask ahead for as many pieces as there are slots, but one, whose bytes are being sent.
+      while (asked < size() && asked - sent < piece_size_ * (StagingRing::kSlots - 1)) {
+        slots[(asked / piece_size_) % StagingRing::kSlots] = &ask(ring, asked, connection);
+        asked += piece_at(asked);
+      }
+      StagingRing::Slot& slot = *slots[at % StagingRing::kSlots];
+      if (slot.busy != nullptr && clWaitForEvents(1, &slot.busy) != CL_SUCCESS) set_error(CL_OUT_OF_RESOURCES);
+      if (error() != CL_SUCCESS) return true;  // the rest does not go
+      if (!send_chunks(connection, id(), {slot.data, piece_at(sent)})) return false;
+      slot.lent_until = connection.bytes_sent();
+      sent += piece_at(sent);
+    }
+    return true;
+  }
+  cl_int finish(cl_event* native) override {
+    *native = last_;
+    return last_ == nullptr ? CL_OUT_OF_RESOURCES : clRetainEvent(last_);
+  }
+
+ private:
+  std::size_t piece_at(std::uint64_t offset) const {
+    return static_cast<std::size_t>(std::min<std::uint64_t>(size() - offset, piece_size_));
+  }
+  StagingRing::Slot& ask(StagingRing& ring, std::uint64_t offset, Connection& connection) {
+    cl_int error = CL_SUCCESS;
+    auto& slot = ring.next(error);
+    connection.reclaim(slot.lent_until);
+    error = clEnqueueReadBuffer(queue().native(), memory_, CL_FALSE, region_.offset + offset, piece_at(offset),
+                                slot.data, 0, nullptr, &slot.busy);
+    if (error != CL_SUCCESS) {
+      slot.busy = nullptr;
+      set_error(error);
+      return slot;
+    }
+    clFlush(queue().native());
+    queue().turn().add_bytes(piece_at(offset), slot.busy);
+    if (first() == nullptr) {
+      clRetainEvent(slot.busy);
+      set_first(slot.busy);
+    }
+    clRetainEvent(slot.busy);
+    if (last_ != nullptr) clReleaseEvent(last_);
+    last_ = slot.busy;
+    return slot;
+  }
+
+  const Region region_;
+  const cl_mem memory_;
+  std::size_t piece_size_ = 0;
+  cl_event last_ = nullptr;
+};
+
+}  // namespace remotecl::server
