@@ -33,7 +33,7 @@ context = remotecl.connect(sys.argv[1]).context()
 queue = cl.CommandQueue(context)
 buffer = cl.Buffer(context, cl.mem_flags.READ_WRITE, 1 << 20)
 cl.enqueue_copy(queue, buffer, np.arange(1 << 18, dtype=np.int32))
-queue.finish()  # a write returns when its bytes have left this process, which may be before the server has made the buffer
+queue.finish()  # a write returns when its bytes have left, which may be before the server has made the buffer
 print("there", flush=True)
 sys.stdin.read()
 result = np.empty(1 << 18, np.int32)

@@ -4,9 +4,9 @@
 
 #include "runtime/crypto/secret.h"
 #include "runtime/handshake/proof.h"
+#include "server/handlers/dispatch.h"
 #include "server/isolation/warden.h"
 #include "server/session/session_host.h"
-#include "server/handlers/dispatch.h"
 #include "server/util/log.h"
 #include "server/util/protocol_error.h"
 

@@ -4,7 +4,6 @@
 
 #include "runtime/base/host_time.h"
 #include "server/completion/event_status.h"
-#include "server/util/log.h"
 #include "server/util/protocol_error.h"
 
 namespace remotecl::server {
