@@ -4,6 +4,7 @@
 
 #include "runtime/base/host_time.h"
 #include "server/completion/event_status.h"
+#include "server/util/log.h"
 #include "server/util/protocol_error.h"
 
 namespace remotecl::server {
@@ -192,11 +193,6 @@ void Issuer::forward(EventId id, const Ref<EventSink>& sink) {
         event->forwards.push_back(sink);
       }
   }
-}
-
-EventId Issuer::expect_hidden() {
-  graph_.expect(++last_hold_);
-  return last_hold_;
 }
 
 void Issuer::report(Event& event, decltype(CompletionNotifier::notify)& notify) {

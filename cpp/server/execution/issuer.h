@@ -115,7 +115,10 @@ class Issuer {
   // Tells the peer when the event ends.
   void forward(EventId id, const Ref<EventSink>& sink);
   // An event of the graph that the client does not know, for submit(); ends with finish_hold().
-  EventId expect_hidden();
+  EventId expect_hidden() {
+    graph_.expect(++last_hold_);
+    return last_hold_;
+  }
 
   // Hands commands over that nothing holds back any more, and those that follow from that.
   void run_ready();
