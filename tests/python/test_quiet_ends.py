@@ -36,6 +36,13 @@ ENDS = {
     "a trace that goes on": STARTED + "trace = remotecl.trace()\ntrace.__enter__()\nmore = work(connection)",
     "a progress bar": "remotecl.progress(True)\n" + STARTED,
     "fewer servers": STARTED + "del kept\ncluster.scale(1)",
+    "a read under way": (
+        STARTED
+        + "source = 'kernel void slow(global int *x) { for (int i = 0; i < 300000000; ++i) x[0] += i & x[1]; }'\n"
+        + "slow = cl.Kernel(cl.Program(kept[0], source).build(), 'slow')\n"
+        + "slow(kept[1][0], (1,), None, kept[2])\n"
+        + "event = cl.enqueue_copy(kept[1][0], np.empty(1 << 18, np.int32), kept[2], is_blocking=False)"
+    ),
     "a server that is stopped": (
         "server = remotecl.Server('127.0.0.1:0')\nkept = work(remotecl.connect(server.address))\nserver.stop()"
     ),

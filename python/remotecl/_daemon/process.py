@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import subprocess
 import sys
@@ -62,6 +63,9 @@ class DaemonProcess:
             _write_line(self._process, token)
         self._output = _Output(self._process)
         self._finalizer = weakref.finalize(self, _stop, self._process, self._output, os.getpid(), terminate)
+        # At the end of this process the daemon outlives what still waits for its devices (_keep_until_the_end). One behind
+        # another command, such as ssh, ends in order.
+        self._finalizer.atexit = not terminate
         _live.add(self)
 
     @property
@@ -233,3 +237,17 @@ def _close_inherited_pipes() -> None:
 
 
 os.register_at_fork(after_in_child=_close_inherited_pipes)
+
+
+def _keep_until_the_end() -> None:
+    """Leaves the end of daemons to the kernel, which closes their stdin after everything else of this process.
+
+    PyOpenCL waits for transfers under way when the interpreter clears its modules; that has to find the servers there.
+    """
+    for daemon in list(_live):
+        stdin = daemon._process.stdin
+        if daemon._terminate and daemon._finalizer.alive and stdin and not stdin.closed:
+            os.dup(stdin.fileno())
+
+
+atexit.register(_keep_until_the_end)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import importlib
 import importlib.util
 import json
@@ -186,6 +187,8 @@ class _Watcher:
         self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="remotecl progress", daemon=True)
         self._thread.start()
+        # A thread that comes back from the extension module when the interpreter ends would abort the process.
+        atexit.register(self.stop)
 
     def stop(self) -> None:
         self._stopped.set()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import threading
+import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -71,15 +73,16 @@ class _Watched:
         self._changed = threading.Condition()
         self._thread = threading.Thread(target=self._run, name=f"remotecl watch {self.latest.address}", daemon=True)
         self._thread.start()
+        _running.add(self)
 
     def wait(self, answers: int, timeout_s: float) -> None:
         with self._changed:
             self._changed.wait_for(lambda: self._answers >= answers or self.latest.state == "lost", timeout_s)
 
-    def stop(self) -> None:
+    def stop(self, timeout_s: float | None = None) -> None:
         self._stopped.set()
         if self._thread is not threading.current_thread():
-            self._thread.join()
+            self._thread.join(timeout_s)
 
     def _run(self) -> None:
         while True:
@@ -103,6 +106,18 @@ class _Watched:
             self.latest = found
             self._answers += found.state == "connected"
             self._changed.notify_all()
+
+
+_running: weakref.WeakSet[_Watched] = weakref.WeakSet()
+
+
+def _stop_all() -> None:
+    """A thread that comes back from the extension module when the interpreter ends would abort the process."""
+    for watched in list(_running):
+        watched.stop(timeout_s=1)
+
+
+atexit.register(_stop_all)
 
 
 def _with_rates(before: WatchedServer, now: ServerStatus) -> WatchedServer:
