@@ -63,8 +63,8 @@ class DaemonProcess:
             _write_line(self._process, token)
         self._output = _Output(self._process)
         self._finalizer = weakref.finalize(self, _stop, self._process, self._output, os.getpid(), terminate)
-        # At the end of this process the daemon outlives what still waits for its devices (_keep_until_the_end). One behind
-        # another command, such as ssh, ends in order.
+        # At the end of this process the daemon outlives what still waits for its devices (_keep_until_the_end). One
+        # behind another command, such as ssh, ends in order.
         self._finalizer.atexit = not terminate
         _live.add(self)
 
