@@ -175,8 +175,8 @@ def test_a_blocking_write_is_interrupted(run_program, addresses, kind, open_user
         f"""{GATED}
 if not {open_user_events}:
     open_gate()
-    rounds = 1 << 26
-    took = 0
+    spin(queue, (1,), None, buffer, np.uint64(1)).wait()  # compiled by now
+    rounds, took = 1 << 26, 0
     while took < 1:  # what comes after it waits for it
         rounds *= 2
         start = time.monotonic()
