@@ -122,9 +122,8 @@ lint: $(VENV)/.lint-stamp
 	$(PYTHON) scripts/layers.py
 	scripts/check-locks.sh
 
-tidy: setup
+tidy: lint
 	@command -v clang-tidy >/dev/null || { echo "clang-tidy is missing: apt-get install clang-tidy" >&2; exit 1; }
-	scripts/check-locks.sh none >/dev/null || true  # only to configure build-lint
 	git ls-files 'cpp/*.cpp' | xargs -P $$(nproc) -n 8 clang-tidy --quiet -p build-lint
 
 $(VENV)/.lint-stamp: Makefile | setup

@@ -2,22 +2,10 @@
 #include <cstring>
 
 #include "runtime/client/commands/commands.h"
+#include "runtime/client/program/driver_answer.h"
 #include "runtime/client/session/ask.h"
 
 namespace remotecl {
-namespace {
-
-struct Answer {
-  cl_int error;
-  std::size_t size;
-  std::vector<std::byte> value;
-};
-
-Answer take_answer(const NativeAnswer& report) {
-  return {report.error, report.size, {report.value.begin(), report.value.end()}};
-}
-
-}  // namespace
 
 cl_int suggest_local_size(CommandQueue& queue, Kernel& kernel, const NDRange& range, std::size_t* suggested) {
   Session& session = queue.session();
@@ -39,7 +27,7 @@ cl_int suggest_local_size(CommandQueue& queue, Kernel& kernel, const NDRange& ra
         session.send(SuggestLocalSize{queue.id(), kernel.id(), token, range.dimensions, range.offset, range.global,
                                       std::span<const KernelArgument>(changed)});
       },
-      take_answer);
+      DriverAnswer::copy_of);
   if (!answer) return CL_DEVICE_NOT_AVAILABLE;
   if (answer->error != CL_SUCCESS) return answer->error;
   Extent sizes{};

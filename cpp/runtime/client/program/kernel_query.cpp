@@ -2,23 +2,11 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/client/program/driver_answer.h"
 #include "runtime/client/program/kernel.h"
 #include "runtime/client/session/ask.h"
 
 namespace remotecl {
-namespace {
-
-struct Answer {
-  cl_int error;
-  std::size_t size;
-  std::vector<std::byte> value;
-};
-
-Answer take_answer(const NativeAnswer& report) {
-  return {report.error, report.size, {report.value.begin(), report.value.end()}};
-}
-
-}  // namespace
 
 cl_int Kernel::query(Device& device, KernelQuery query, cl_uint name, Bytes input, std::size_t size, void* value,
                      std::size_t* size_ret) {
@@ -32,7 +20,7 @@ cl_int Kernel::query(Device& device, KernelQuery query, cl_uint name, Bytes inpu
         create_on(session);
         session.send(QueryKernel{id_, device.index(), token, query, name, input, value != nullptr ? 1u : 0u, size});
       },
-      take_answer);
+      DriverAnswer::copy_of);
   if (!answer) return CL_DEVICE_NOT_AVAILABLE;
   if (answer->error != CL_SUCCESS) return answer->error;
   // A server that leaves the value out must not have the application take what its memory held for it.
