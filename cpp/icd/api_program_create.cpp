@@ -5,7 +5,7 @@
 #include "icd/boundary.h"
 #include "runtime/client/program/binary_container.h"
 #include "runtime/client/program/program.h"
-#include "runtime/client/support/notice.h"
+#include "runtime/client/support/stderr_notice.h"
 
 namespace {
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "runtime/client/objects/handle.h"
-#include "runtime/client/support/fork.h"
+#include "runtime/client/support/fork_guard.h"
 
 // Where C meets C++: no exception leaves an entry point, handles become objects, and a failed check becomes the error
 // code that it names.

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "runtime/client/support/fork.h"
+#include "runtime/client/support/fork_guard.h"
 
 // How functions of remotecl.h give JSON to their callers.
 namespace remotecl {

@@ -9,8 +9,8 @@
 #include "icd/status_json.h"
 #include "remotecl/remotecl.h"
 #include "runtime/client/objects/platform.h"
-#include "runtime/client/session/ask.h"
 #include "runtime/client/session/monitor.h"
+#include "runtime/client/session/request.h"
 
 struct remotecl_monitor {
   remotecl::Monitor monitor;

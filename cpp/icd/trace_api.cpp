@@ -5,7 +5,7 @@
 #include "icd/json_answer.h"
 #include "remotecl/remotecl.h"
 #include "runtime/client/objects/event.h"
-#include "runtime/client/support/fork.h"
+#include "runtime/client/support/fork_guard.h"
 #include "runtime/client/trace/tracer.h"
 
 namespace {

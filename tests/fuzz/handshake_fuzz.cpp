@@ -11,7 +11,7 @@
 #include "runtime/handshake/handshake.h"
 #include "runtime/handshake/proof.h"
 #include "server/admission/handshake.h"
-#include "server/wire/stripes.h"
+#include "server/wire/stripe_table.h"
 #include "support/memory_connection.h"
 
 using namespace remotecl;
@@ -60,7 +60,7 @@ void greet_daemon(const Head& head, Bytes words) {
   const Bytes hello_words = words.first(std::min(words.size(), kHelloSize));
   words = words.subspan(hello_words.size());
   stranger.pipe->feed(hello_words);
-  const Deadline deadline = greeting_deadline();
+  const Deadline deadline = handshake_deadline();
   bool is_proved = false, has_answered = false;
   stranger.hears = [&] {
     if (std::exchange(has_answered, true)) return;
@@ -82,7 +82,7 @@ void greet_daemon(const Head& head, Bytes words) {
   if (!hello) return;
   if (hello->magic != kMagic) complain("a Hello without the magic was taken");
   const auto tokens = std::span(&token(), head.has_token != 0 ? 1 : 0);
-  server::Refusals refusals;
+  server::RejectionCounts refusals;
   const auto admission = server::admit(stranger.connection, *hello, head.epoch, tokens, deadline, refusals);
   if (head.has_token != 0 && admission && !is_proved) complain("somebody who does not know the token was let in");
   if (admission) server::welcome(stranger.connection, head.epoch, *admission);
@@ -108,10 +108,10 @@ class Answerer {
     const Address address{"fuzzer", 1};
     try {
       if (head_.side == kServerOfSession) {
-        greet_session(side_.connection, address, Role::kBulk, {1, head_.epoch, kSecret}, 0);
+        handshake_for_session(side_.connection, address, Role::kBulk, {1, head_.epoch, kSecret}, 0);
         if (!is_proved_) complain("a server that does not know the secret was taken");
       } else {
-        greet_server(side_.connection, address, head_.has_token != 0 ? &token() : nullptr);
+        handshake_with_server(side_.connection, address, head_.has_token != 0 ? &token() : nullptr);
         if (head_.has_token != 0 && !is_proved_) complain("a server that does not know the token was taken");
       }
     } catch (const ConnectionError& error) {

@@ -90,9 +90,9 @@ void HostileServer::join() {
 
 void HostileServer::run() {
   control_ = listener_.accept();
-  if (!greet(*control_, Role::kControl)) return control_->shutdown();
+  if (!shake_hands(*control_, Role::kControl)) return control_->shutdown();
   bulk_ = listener_.accept();
-  if (!greet(*bulk_, Role::kBulk)) return;
+  if (!shake_hands(*bulk_, Role::kBulk)) return;
   const bool has_devices = !script_.empty() && script_[0].code == Code::kDeviceList && script_[0].channel != kHonest;
   if (has_devices) next_ = 1;
   say(has_devices ? script_[0] : record_of(usual_devices(), kControlUnawaited), 0);
@@ -101,7 +101,7 @@ void HostileServer::run() {
   bulk_->shutdown();
 }
 
-bool HostileServer::greet(Connection& connection, Role role) {
+bool HostileServer::shake_hands(Connection& connection, Role role) {
   std::array<std::byte, kHelloSize> bytes;
   if (!connection.read_exactly(bytes)) return false;
   const auto hello = decode_frame<Hello>(bytes);

@@ -32,7 +32,7 @@ class HostileServer {
   static constexpr std::uint64_t kSmallIdMax = 4096;
 
   void run();
-  bool greet(Connection& connection, Role role);
+  bool shake_hands(Connection& connection, Role role);
   // Reads what the client says, until it hangs up or the script has ended.
   void listen();
   // False when the script has ended, or the client is gone.

@@ -96,7 +96,7 @@ void write_reports(const std::filesystem::path& corpus) {
   }
 }
 
-// What a greeting's input begins with: see handshake_fuzz.cpp.
+// What a handshake's input begins with: see handshake_fuzz.cpp.
 void write_greeting(const std::filesystem::path& corpus, const std::string& name, std::array<std::uint8_t, 4> head,
                     std::initializer_list<Bytes> words) {
   std::vector<std::byte> bytes(16);

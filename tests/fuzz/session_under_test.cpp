@@ -21,9 +21,9 @@ struct Everything {
   std::filesystem::path folder = std::filesystem::temp_directory_path() / ("fuzz-" + std::to_string(::getpid()));
   server::NativeDriver driver{"all"};
   server::ProgramFiles files{(std::filesystem::create_directories(folder), folder)};
-  server::BuiltPrograms built;
-  server::OutputCapture output;
-  server::StatusBoard board{driver};
+  server::BuildCache built;
+  server::StdoutCapture output;
+  server::StatusCollector board{driver};
   server::PeerRules peers;
   server::SessionWatch watch{driver, [](server::Session&) {}};
   server::Shared shared{server::handler_table(), driver, files, built, output, board, peers, watch};

@@ -19,13 +19,13 @@ constexpr std::string_view kOn[] = {"1", "on", "yes", "true"};
 constexpr std::string_view kOff[] = {"0", "off", "no", "false"};
 constexpr std::size_t kShownMax = 60;  // characters of a value
 
-struct Told {
+struct ShownLines {
   Mutex mutex;
   std::set<std::string> lines GUARDED_BY(mutex);
 };
-Told& told() {
-  static Told& told = *new Told;  // never destroyed: threads may outlive static objects
-  return told;
+ShownLines& shown_lines() {
+  static ShownLines& shown_lines = *new ShownLines;  // never destroyed: threads may outlive static objects
+  return shown_lines;
 }
 
 std::string_view value_of(const char* name) {
@@ -54,8 +54,8 @@ void tell_once(const char* name, std::string_view value, const std::string& take
   const std::string line = std::string(name) + "=" + printable(value.substr(0, kShownMax)) + (is_long ? "..." : "") +
                            " means nothing and is ignored; it takes " + takes;
   {
-    MutexLock lock(told().mutex);
-    if (!told().lines.insert(line).second) return;
+    MutexLock lock(shown_lines().mutex);
+    if (!shown_lines().lines.insert(line).second) return;
   }
   g_teller(line);
 }

@@ -21,7 +21,7 @@ class Dialer {
   // Null: none is named.
   const AccessToken* token() const { return token_ ? &*token_ : nullptr; }
 
-  // Ready for the greeting. Throws ConnectionError that names the server, the cause and the remedy.
+  // Ready for the handshake. Throws ConnectionError that names the server, the cause and the remedy.
   std::unique_ptr<Connection> connect(std::chrono::milliseconds timeout) const;
   // The same; TLS may take until then.
   std::unique_ptr<Connection> connect(std::chrono::milliseconds timeout,

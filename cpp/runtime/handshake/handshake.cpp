@@ -72,7 +72,7 @@ ConnectionError impostor(const Address& address) {
                          "it is another server than you mean. Name no token for it only if you trust it anyway");
 }
 
-// The rest of a greeting with a token, after the server's first answer.
+// The rest of a handshake with a token, after the server's first answer.
 Welcome prove_token(Connection& connection, const Address& address, const AccessToken& token, const Hello& hello,
                     const Welcome& challenge, Deadline deadline) {
   Transcript transcript{hello.role,   hello.features,  0, challenge.session, challenge.epoch,
@@ -135,8 +135,8 @@ bool read_before(Connection& connection, MutableBytes to, Deadline deadline) {
   return true;
 }
 
-Welcome greet_server(Connection& connection, const Address& address, const AccessToken* token, Role role,
-                     std::uint64_t features, Patience patience) {
+Welcome handshake_with_server(Connection& connection, const Address& address, const AccessToken* token, Role role,
+                              std::uint64_t features, Patience patience) {
   if (token != nullptr) features |= kFeatureToken;
   const Hello hello{kMagic, kProtocolVersion, role, features, 0, random_secret()};
   const Welcome welcome =
@@ -150,13 +150,13 @@ Welcome greet_server(Connection& connection, const Address& address, const Acces
   return prove_token(connection, address, *token, hello, welcome, patience.server);
 }
 
-Welcome greet_session(Connection& connection, const Address& address, Role role, const Invitation& invitation,
-                      std::uint64_t features, Deadline deadline) {
+Welcome handshake_for_session(Connection& connection, const Address& address, Role role, const Invitation& invitation,
+                              std::uint64_t features, Deadline deadline) {
   return join(connection, address, role, invitation, features, {deadline, true});
 }
 
-Welcome greet_stranger(Connection& connection, const Address& address, Role role, const Invitation& invitation,
-                       std::uint64_t features, Deadline deadline) {
+Welcome handshake_as_stranger(Connection& connection, const Address& address, Role role, const Invitation& invitation,
+                              std::uint64_t features, Deadline deadline) {
   return join(connection, address, role, invitation, features, {deadline, false});
 }
 
@@ -165,8 +165,8 @@ Secret stripes_key(const Invitation& invitation, Role role, std::uint64_t offere
                        {role, offered, taken, invitation.session, invitation.epoch, {}, {}});
 }
 
-Resumption greet_again(Connection& connection, const Address& address, Role role, const Invitation& invitation,
-                       std::uint64_t received, std::uint64_t features, Deadline deadline) {
+Resumption handshake_again(Connection& connection, const Address& address, Role role, const Invitation& invitation,
+                           std::uint64_t received, std::uint64_t features, Deadline deadline) {
   const Awaited awaited{deadline, true};
   features |= kFeatureResume;
   const Hello hello{kMagic, kProtocolVersion, role, features, invitation.session, random_secret()};

@@ -12,7 +12,7 @@
 namespace remotecl {
 
 using Deadline = std::chrono::steady_clock::time_point;
-inline Deadline greeting_deadline() {
+inline Deadline handshake_deadline() {
   return std::chrono::steady_clock::now() + std::chrono::milliseconds(kHandshakeTimeoutMs);
 }
 
@@ -41,8 +41,9 @@ std::string read_text(Connection& connection, const Welcome& welcome, Deadline d
 // The first words of a client on its control connection, or of a monitor. With a token both prove that they know it,
 // and the welcome's secret, which is the session's, has not travelled. Throws ConnectionError that names `address`, the
 // cause and the remedy.
-Welcome greet_server(Connection& connection, const Address& address, const AccessToken* token,
-                     Role role = Role::kControl, std::uint64_t features = 0, Patience patience = Patience::of());
+Welcome handshake_with_server(Connection& connection, const Address& address, const AccessToken* token,
+                              Role role = Role::kControl, std::uint64_t features = 0,
+                              Patience patience = Patience::of());
 
 // Who is there has not shown to be a server.
 class NoServer : public ConnectionError {
@@ -59,11 +60,11 @@ struct Invitation {
 
 // The first words on a further connection of a session, or on one of a peer's: both prove that they know its secret.
 // Throws ConnectionError.
-Welcome greet_session(Connection& connection, const Address& address, Role role, const Invitation& invitation,
-                      std::uint64_t features = 0, Deadline deadline = Patience::of().server);
+Welcome handshake_for_session(Connection& connection, const Address& address, Role role, const Invitation& invitation,
+                              std::uint64_t features = 0, Deadline deadline = Patience::of().server);
 // The same where nobody has shown yet that the address is a server's. Throws NoServer, too.
-Welcome greet_stranger(Connection& connection, const Address& address, Role role, const Invitation& invitation,
-                       std::uint64_t features, Deadline deadline);
+Welcome handshake_as_stranger(Connection& connection, const Address& address, Role role, const Invitation& invitation,
+                              std::uint64_t features, Deadline deadline);
 // What nobody else knows after that: the secret of further connections that carry the same stream.
 Secret stripes_key(const Invitation& invitation, Role role, std::uint64_t offered, std::uint64_t taken);
 
@@ -81,8 +82,9 @@ struct Resumption {
   unsigned stripes;  // connections that the stream may go on over
   Secret stripes_key;
 };
-Resumption greet_again(Connection& connection, const Address& address, Role role, const Invitation& invitation,
-                       std::uint64_t received, std::uint64_t features = 0, Deadline deadline = Patience::of().server);
+Resumption handshake_again(Connection& connection, const Address& address, Role role, const Invitation& invitation,
+                           std::uint64_t received, std::uint64_t features = 0,
+                           Deadline deadline = Patience::of().server);
 
 // What proves to know the secret, in the Hello and in the Welcome.
 Secret connecting_proof(const Secret& secret, const Hello& hello);

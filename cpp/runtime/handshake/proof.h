@@ -4,7 +4,7 @@
 
 namespace remotecl {
 
-// What both sides of a greeting have said: what a proof in it is good for.
+// What both sides of a handshake have said: what a proof in it is good for.
 struct Transcript {
   Role role;
   std::uint64_t offered;  // features of the Hello

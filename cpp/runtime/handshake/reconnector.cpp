@@ -68,7 +68,7 @@ void Reconnector::stop() {
     stopping_ = true;
     thread.swap(thread_);
     changed_.notify_all();
-    if (greeting_) greeting_->shutdown();
+    if (in_handshake_) in_handshake_->shutdown();
   }
   if (thread.joinable()) thread.join();
 }
@@ -192,15 +192,16 @@ std::string Reconnector::carry_on(const Stream& stream, Deadline deadline) {
     {
       MutexLock lock(mutex_);
       if (stopping_) return "the session ends";
-      greeting_ = connection;
+      in_handshake_ = connection;
     }
     const auto leave = [this] {
       MutexLock lock(mutex_);
-      greeting_ = nullptr;
+      in_handshake_ = nullptr;
     };
     Resumption there{};
     try {
-      there = greet_again(*connection, address_, stream.role, invitation_, attempt.received, stream.features, deadline);
+      there =
+          handshake_again(*connection, address_, stream.role, invitation_, attempt.received, stream.features, deadline);
       auto further = open_stripes(*connection, address_, {invitation_.session, invitation_.epoch, there.stripes_key},
                                   there.stripes, dial_);
       if (!further.empty()) {

@@ -88,7 +88,7 @@ class Reconnector {
   mutable Mutex mutex_;
   ConditionVariable changed_;
   std::vector<Stream> streams_ GUARDED_BY(mutex_);
-  std::shared_ptr<Connection> greeting_ GUARDED_BY(mutex_);
+  std::shared_ptr<Connection> in_handshake_ GUARDED_BY(mutex_);
   std::string reason_ GUARDED_BY(mutex_);
   bool found_nobody_ GUARDED_BY(mutex_) = false;
   std::uint64_t breaks_ GUARDED_BY(mutex_) = 0;

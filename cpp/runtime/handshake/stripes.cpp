@@ -26,7 +26,7 @@ std::shared_ptr<Connection> open_stripe(const Address& address, const Invitation
   const Deadline deadline = std::chrono::steady_clock::now() + kOpenTimeout;
   try {
     std::shared_ptr<Connection> connection = dial(kOpenTimeout, deadline);
-    greet_session(*connection, address, Role::kStripe, group, features_of_stripes(index), deadline);
+    handshake_for_session(*connection, address, Role::kStripe, group, features_of_stripes(index), deadline);
     return connection;
   } catch (const std::exception&) {
     return nullptr;

@@ -18,12 +18,12 @@ unsigned bulk_streams();
 std::uint64_t stripes_features(unsigned wanted = bulk_streams());
 std::uint64_t taken_stripes(const Hello& hello, unsigned channels = 1);
 
-// Makes a connection, before any greeting; where it is TLS, that may take until the deadline. Throws ConnectionError.
+// Makes a connection, before any handshake; where it is TLS, that may take until the deadline. Throws ConnectionError.
 using Dial = std::function<std::shared_ptr<Connection>(std::chrono::milliseconds timeout, Deadline deadline)>;
 
 // After the Welcome of `first`: as many connections beside it as the server has taken and can be made, in their order.
-// Tells the server, which then reads the stream from all of them. `group` names the session, and what that greeting has
-// made a secret (stripes_key). Throws ConnectionError when `first` is broken.
+// Tells the server, which then reads the stream from all of them. `group` names the session, and what that handshake
+// has made a secret (stripes_key). Throws ConnectionError when `first` is broken.
 std::vector<std::shared_ptr<Connection>> open_stripes(Connection& first, const Address& address,
                                                       const Invitation& group, unsigned count, const Dial& dial);
 

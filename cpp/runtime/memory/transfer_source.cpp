@@ -14,9 +14,9 @@ double cost(const TransferSource& source, std::uint64_t size) {
   constexpr double kCosts[] = {1, 4, 6, 16};
   constexpr double kArriving = 0.5;  // it gets there a little later
   constexpr double kHeld = 1000;
-  if (source.road == Road::kHost && size <= kSmall) return 0;
-  const double share = source.road == Road::kPeer ? 1 + source.busy : 1;
-  return kCosts[static_cast<int>(source.road)] * share + (source.arriving ? kArriving : 0) + (source.held ? kHeld : 0);
+  if (source.route == Route::kHost && size <= kSmall) return 0;
+  const double share = source.route == Route::kPeer ? 1 + source.busy : 1;
+  return kCosts[static_cast<int>(source.route)] * share + (source.arriving ? kArriving : 0) + (source.held ? kHeld : 0);
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 namespace remotecl {
 
 // How bytes get from a holder to the device that needs them, the cheapest first.
-enum class Road {
+enum class Route {
   kSameServer,  // between devices of one server
   kPeer,        // from server to server
   kHost,        // from this process
@@ -18,7 +18,7 @@ enum class Road {
 // A holder that is in reach.
 struct TransferSource {
   Location location;
-  Road road;
+  Route route;
   unsigned busy;  // large transfers that its server is sending already
   bool arriving;  // its own copy is still on the way, and waits for nothing else
   bool held;      // its own copy waits for commands: whoever needs it waits for them, too

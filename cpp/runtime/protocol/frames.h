@@ -6,7 +6,7 @@
 #include "runtime/crypto/secret.h"
 #include "runtime/protocol/codec.h"
 
-// What frames every connection: the greeting, the header of control messages, the header of bulk chunks.
+// What frames every connection: the handshake, the header of control messages, the header of bulk chunks.
 namespace remotecl {
 
 inline constexpr std::uint16_t kDefaultPort = 10990;
@@ -77,7 +77,7 @@ enum class WelcomeStatus : std::uint32_t {
   kProve = 5,  // the proof of who connects comes next, and then another Welcome
   kWrongToken = 6,
   kCertificateNeeded = 7,
-  kTlsNeeded = 8,  // to a greeting in plain text
+  kTlsNeeded = 8,  // to a handshake in plain text
   kNoTls = 9,      // to a ClientHello, in plain text
 };
 

@@ -20,7 +20,7 @@ class MessageBuffer {
       buffer_.consume(begin_);
       begin_ = 0;
     }
-    buffer_.shrink(kKeptBytesMax);
+    buffer_.shrink(kHeldPayloadMax);
     const std::size_t wanted = buffer_.size() < kReadSize ? kReadSize : buffer_.size();
     return {buffer_.reserve(wanted), wanted};
   }
@@ -32,7 +32,7 @@ class MessageBuffer {
     // It grows in powers of two.
     const std::size_t size = std::max(buffer_.capacity(), std::bit_ceil(left + std::max(left, kReadSize)));
     if (left == 0) return 0;
-    return size > kKeptBytesMax ? size : 0;
+    return size > kHeldPayloadMax ? size : 0;
   }
 
   // The next whole message, a view into the buffer that lasts until space(). kBroken: the length is out of bounds.
@@ -52,7 +52,7 @@ class MessageBuffer {
 
  private:
   static constexpr std::size_t kReadSize = 128u << 10;
-  static constexpr std::size_t kKeptBytesMax = 1u << 20;
+  static constexpr std::size_t kHeldPayloadMax = 1u << 20;
 
   ByteBuffer buffer_;
   std::size_t begin_ = 0;

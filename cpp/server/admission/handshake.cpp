@@ -81,7 +81,7 @@ bool has_certificate(Connection& connection, std::uint64_t epoch) {
 }
 
 std::optional<Admission> admit(Connection& connection, const Hello& hello, std::uint64_t epoch,
-                               std::span<const AccessToken> tokens, Deadline deadline, Refusals& refusals) {
+                               std::span<const AccessToken> tokens, Deadline deadline, RejectionCounts& refusals) {
   std::uint64_t session = 0;
   fill_random(std::as_writable_bytes(std::span(&session, 1)));
   constexpr std::uint64_t kPossible = kFeatureResumable | kFeatureExclusive;

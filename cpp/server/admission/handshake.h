@@ -6,7 +6,7 @@
 
 #include "runtime/handshake/handshake.h"
 #include "runtime/transport/tls/tls.h"
-#include "server/admission/refusals.h"
+#include "server/admission/rejection_counts.h"
 
 namespace remotecl::server {
 
@@ -14,7 +14,7 @@ namespace remotecl::server {
 // spoken.
 std::optional<Hello> read_hello(Connection& connection, std::uint64_t epoch, Deadline deadline);
 
-// Whether the greeting can begin, inside of TLS. Otherwise whoever it was has been told why.
+// Whether the handshake can begin, inside of TLS. Otherwise whoever it was has been told why.
 bool secure(TlsConnection& connection, std::uint64_t epoch, Deadline deadline);
 
 // Whether a client has shown a certificate that is accepted. Otherwise it is refused.
@@ -32,7 +32,7 @@ struct Admission {
 // Whether a client may have a session: where there are `tokens` it has to prove in time that it knows one. Otherwise it
 // is refused, which is counted, and the answer empty.
 std::optional<Admission> admit(Connection& connection, const Hello& hello, std::uint64_t epoch,
-                               std::span<const AccessToken> tokens, Deadline deadline, Refusals& refusals);
+                               std::span<const AccessToken> tokens, Deadline deadline, RejectionCounts& refusals);
 void welcome(Connection& connection, std::uint64_t epoch, const Admission& admission);
 
 // Accepts a connection of a session, or a peer's, that has proved to know `secret`; so does the answer.

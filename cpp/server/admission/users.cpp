@@ -15,8 +15,8 @@ MemoryLimits memory_limits(const Limits& limits, std::uint64_t host) {
   return {limits.device_memory.value_or(UINT64_MAX), limits.host_memory.value_or(host)};
 }
 
-Ref<Pace> pace_of(const Limits& limits, const Ref<Counters>& counters, std::size_t index) {
-  return limits.bandwidth ? make_ref<Pace>(*limits.bandwidth, counters, index) : Ref<Pace>();
+Ref<RateLimit> rate_limit_of(const Limits& limits, const Ref<Counters>& counters, std::size_t index) {
+  return limits.bandwidth ? make_ref<RateLimit>(*limits.bandwidth, counters, index) : Ref<RateLimit>();
 }
 
 void check_devices(const std::string& section, const Limits& limits, const NativeDriver& driver) {
@@ -48,7 +48,7 @@ User::User(std::string name, Limits limits, std::size_t devices, Ref<Counters> c
       limits_(std::move(limits)),
       counters_(std::move(counters)),
       memory_(make_ref<MemoryQuota>(devices, counters_, memory_limits(limits_, kUserHostMemory), nullptr)),
-      pace_(pace_of(limits_, counters_, MemoryQuota::counters(devices))),
+      rate_limit_(rate_limit_of(limits_, counters_, MemoryQuota::counters(devices))),
       sessions_(std::make_shared<std::atomic<std::uint64_t>>(0)) {}
 
 User::User(const User& former, Limits limits, std::size_t devices)
@@ -56,7 +56,7 @@ User::User(const User& former, Limits limits, std::size_t devices)
       limits_(std::move(limits)),
       counters_(former.counters_),
       memory_(make_ref<MemoryQuota>(devices, counters_, memory_limits(limits_, kUserHostMemory), nullptr)),
-      pace_(pace_of(limits_, counters_, MemoryQuota::counters(devices))),
+      rate_limit_(rate_limit_of(limits_, counters_, MemoryQuota::counters(devices))),
       sessions_(former.sessions_) {}
 
 bool User::begin_session() {
@@ -79,9 +79,9 @@ Grant::Grant(Ref<User> user, const Limits& of_session, const NativeDriver& drive
   if (const auto seconds = smaller(of_session.command_seconds, user_->limits().command_seconds)) {
     command_time_max_ = std::chrono::seconds(std::min(*seconds, kCommandSecondsMax));
   }
-  if (user_->pace()) paces_.push_back(user_->pace());
+  if (user_->rate_limit()) rate_limits_.push_back(user_->rate_limit());
   const auto own = make_ref<Counters>(1, Counters::For::kThisProcess);
-  if (const Ref<Pace> pace = pace_of(of_session, own, 0)) paces_.push_back(pace);
+  if (const Ref<RateLimit> rate_limit = rate_limit_of(of_session, own, 0)) rate_limits_.push_back(rate_limit);
   restrict_to(of_session.devices, devices_);
   restrict_to(user_->limits().devices, devices_);
   // What somebody has alone is not there for others.

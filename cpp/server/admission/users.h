@@ -12,7 +12,7 @@
 #include "server/driver/native_driver.h"
 #include "server/quota/counters.h"
 #include "server/quota/memory_quota.h"
-#include "server/wire/pace.h"
+#include "server/wire/rate_limit.h"
 
 namespace remotecl::server {
 
@@ -29,7 +29,7 @@ class User final : public RefCounted {
   const std::string& name() const { return name_; }
   const Limits& limits() const { return limits_; }
   const Ref<MemoryQuota>& memory() const { return memory_; }
-  const Ref<Pace>& pace() const { return pace_; }  // null: as fast as it goes
+  const Ref<RateLimit>& rate_limit() const { return rate_limit_; }  // null: as fast as it goes
   std::uint64_t sessions() const { return sessions_->load(std::memory_order_relaxed); }
 
   // False when there are as many sessions as may be.
@@ -41,7 +41,7 @@ class User final : public RefCounted {
   const Limits limits_;
   const Ref<Counters> counters_;
   const Ref<MemoryQuota> memory_;
-  const Ref<Pace> pace_;
+  const Ref<RateLimit> rate_limit_;
   const std::shared_ptr<std::atomic<std::uint64_t>> sessions_;
 };
 
@@ -58,7 +58,7 @@ class Grant {
   const Limits& of_session() const { return of_session_; }
   const Ref<MemoryQuota>& memory() const { return memory_; }
   // How fast its connections may be.
-  const std::vector<Ref<Pace>>& paces() const { return paces_; }
+  const std::vector<Ref<RateLimit>>& rate_limits() const { return rate_limits_; }
   // The server's devices that it may use.
   std::vector<std::uint32_t> devices() const;
   bool sees(std::uint32_t device) const { return device < devices_.size() && devices_[device]; }
@@ -78,7 +78,7 @@ class Grant {
   const Ref<User> user_;
   const Limits of_session_;
   const Ref<MemoryQuota> memory_;
-  std::vector<Ref<Pace>> paces_;
+  std::vector<Ref<RateLimit>> rate_limits_;
   std::vector<bool> devices_;
   std::uint64_t device_memory_max_ = UINT64_MAX;
   std::optional<std::uint64_t> queued_commands_max_;

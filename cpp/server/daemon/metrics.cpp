@@ -2,10 +2,10 @@
 
 #include <chrono>
 
-#include "server/admission/refusals.h"
+#include "server/admission/rejection_counts.h"
 #include "server/admission/users.h"
 #include "server/daemon/metrics_text.h"
-#include "server/status/status_board.h"
+#include "server/status/status_collector.h"
 
 namespace remotecl::server {
 namespace {
@@ -75,7 +75,7 @@ void add_users(MetricsText& text, const Users& users) {
 }  // namespace
 
 std::string metrics(const StatusReport& report, std::uint64_t crashes, const DaemonIdentity& daemon,
-                    const NativeDriver& driver, const Users& users, const Refusals& refusals) {
+                    const NativeDriver& driver, const Users& users, const RejectionCounts& refusals) {
   const StatusReport::Totals& totals = report.totals;
   MetricsText text;
   text.begin("remotecl_build_info", "gauge", "1, for the release that runs.");
@@ -90,8 +90,8 @@ std::string metrics(const StatusReport& report, std::uint64_t crashes, const Dae
              "Sessions that have ended because their process crashed; 0 where they have none of their own.");
   text.add(crashes);
   text.begin("remotecl_connections_refused_total", "counter", "Connections that were refused, by the reason.");
-  for (std::size_t why = 0; why < Refusals::kNames.size(); ++why) {
-    text.add(refusals.count_of(why), {{"reason", std::string(Refusals::kNames[why])}});
+  for (std::size_t why = 0; why < RejectionCounts::kNames.size(); ++why) {
+    text.add(refusals.count_of(why), {{"reason", std::string(RejectionCounts::kNames[why])}});
   }
   text.begin("remotecl_commands_total", "counter", "Commands that were taken.");
   text.add(totals.commands);

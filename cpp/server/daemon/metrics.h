@@ -6,7 +6,7 @@
 
 namespace remotecl::server {
 
-class Refusals;
+class RejectionCounts;
 class Users;
 class NativeDriver;
 struct DaemonIdentity;
@@ -17,6 +17,6 @@ inline constexpr std::chrono::seconds kMetricsPatience{150};
 
 // What Prometheus gets to read of a daemon. `crashes`: sessions that have ended because their process crashed.
 std::string metrics(const StatusReport& report, std::uint64_t crashes, const DaemonIdentity& daemon,
-                    const NativeDriver& driver, const Users& users, const Refusals& refusals);
+                    const NativeDriver& driver, const Users& users, const RejectionCounts& refusals);
 
 }  // namespace remotecl::server

@@ -5,7 +5,7 @@
 #include "runtime/crypto/secret.h"
 #include "runtime/handshake/proof.h"
 #include "server/handlers/dispatch.h"
-#include "server/isolation/warden.h"
+#include "server/isolation/process_host.h"
 #include "server/session/session_host.h"
 #include "server/util/log.h"
 #include "server/util/protocol_error.h"
@@ -70,13 +70,13 @@ Server::Server(const Address& address, std::string_view devices, std::optional<A
                                      isolates_ ? Counters::For::kSeveralProcesses : Counters::For::kThisProcess)) {
   fill_random(std::as_writable_bytes(std::span(&epoch_, 1)));
   if (isolates_) {
-    host_ = std::make_unique<Warden>(*std::move(isolation_), driver_, refusals_, epoch_, peers_);
+    host_ = std::make_unique<ProcessHost>(*std::move(isolation_), driver_, refusals_, epoch_, peers_);
   } else {
     host_ = std::make_unique<SessionHost>(handler_table(), driver_, refusals_, epoch_, peers_);
   }
   prepare_proofs();  // so that the first client need not wait for it
-  reception_ = std::make_unique<Reception>(address, tls_ ? &*tls_ : nullptr, epoch_, refusals_,
-                                           [this](Arrival& arrival) { serve(arrival); });
+  reception_ = std::make_unique<Acceptor>(address, tls_ ? &*tls_ : nullptr, epoch_, refusals_,
+                                          [this](IncomingConnection& arrival) { serve(arrival); });
 }
 
 Server::~Server() { stop(std::chrono::hours(24)); }
@@ -130,7 +130,7 @@ void Server::refuse(Connection& connection, Refusal why, WelcomeStatus status, s
   server::refuse(connection, epoch_, status, text);
 }
 
-void Server::serve(Arrival& arrival) {
+void Server::serve(IncomingConnection& arrival) {
   const bool is_client = arrival.hello.role == Role::kControl || arrival.hello.role == Role::kMonitor;
   // Further connections of a session, and peers, prove to know a secret.
   if (!is_client || (arrival.hello.features & kFeatureResume) != 0) {
@@ -145,7 +145,7 @@ void Server::serve(Arrival& arrival) {
 }
 
 // False, and the client knows, when none may begin.
-bool Server::begin_session(Arrival& arrival) {
+bool Server::begin_session(IncomingConnection& arrival) {
   {
     MutexLock lock(mutex_);
     if (stopping_) return false;
@@ -167,7 +167,7 @@ void Server::end_session() {
   tell_empty();
 }
 
-void Server::serve_control(Arrival& arrival) {
+void Server::serve_control(IncomingConnection& arrival) {
   const auto users = this->users();
   const auto admission =
       admit(*arrival.connection, arrival.hello, epoch_, users->tokens(), arrival.deadline, refusals_);

@@ -10,17 +10,17 @@
 #include "runtime/base/mutex.h"
 #include "runtime/handshake/access_token.h"
 #include "runtime/transport/tls/tls.h"
-#include "server/admission/arrival.h"
+#include "server/admission/acceptor.h"
 #include "server/admission/handshake.h"
+#include "server/admission/incoming_connection.h"
 #include "server/admission/peer_rules.h"
-#include "server/admission/reception.h"
-#include "server/admission/refusals.h"
+#include "server/admission/rejection_counts.h"
 #include "server/admission/users.h"
 #include "server/daemon/metrics.h"
 #include "server/driver/native_driver.h"
 #include "server/isolation/child_process.h"
 #include "server/session/host.h"
-#include "server/status/status_board.h"
+#include "server/status/status_collector.h"
 
 namespace remotecl::server {
 
@@ -62,16 +62,16 @@ class Server {
  private:
   static constexpr std::size_t kMonitorsMax = 64;
 
-  void serve(Arrival& arrival);
-  void serve_control(Arrival& arrival);
-  void serve_monitor(Arrival& arrival);
+  void serve(IncomingConnection& arrival);
+  void serve_control(IncomingConnection& arrival);
+  void serve_monitor(IncomingConnection& arrival);
   void answer_monitor(Connection& connection, const Address& from, const User& user);
   bool answer_kick(Connection& connection, const KickSession& question, const User& user);
   void forget_monitor(Connection& connection) EXCLUDES(mutex_);
   // What the session may have; null when it was refused.
   std::unique_ptr<Grant> grant(Connection& connection, const Admission& admission, const Users& users);
   std::shared_ptr<const Users> users() const EXCLUDES(mutex_);
-  bool begin_session(Arrival& arrival) EXCLUDES(mutex_);
+  bool begin_session(IncomingConnection& arrival) EXCLUDES(mutex_);
   void end_session() EXCLUDES(mutex_);
   void refuse(Connection& connection, Refusal why, WelcomeStatus status, std::string_view text);
   void tell_empty() REQUIRES(mutex_);
@@ -82,7 +82,7 @@ class Server {
   const bool isolates_ = isolation_.has_value();
   const PeerRules peers_;
   const DaemonIdentity identity_ = DaemonIdentity::own();
-  Refusals refusals_;
+  RejectionCounts refusals_;
   std::uint64_t epoch_ = 0;
   std::unique_ptr<Host> host_;
 
@@ -93,7 +93,7 @@ class Server {
   std::function<void()> empty_ GUARDED_BY(mutex_);  // who waits for the last session to leave
   std::size_t sessions_ GUARDED_BY(mutex_) = 0;
   std::set<Connection*> monitors_ GUARDED_BY(mutex_);
-  std::unique_ptr<Reception> reception_;  // last: its threads use the rest
+  std::unique_ptr<Acceptor> reception_;  // last: its threads use the rest
 };
 
 }  // namespace remotecl::server

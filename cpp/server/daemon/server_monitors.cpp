@@ -22,7 +22,7 @@ constexpr std::string_view kStillBusy =
 
 }  // namespace
 
-void Server::serve_monitor(Arrival& arrival) {
+void Server::serve_monitor(IncomingConnection& arrival) {
   Connection& connection = *arrival.connection;
   const auto users = this->users();
   const auto admission = admit(connection, arrival.hello, epoch_, users->tokens(), arrival.deadline, refusals_);

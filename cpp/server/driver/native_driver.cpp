@@ -7,8 +7,8 @@
 
 #include "runtime/protocol/frames.h"
 #include "runtime/protocol/messages.h"
+#include "server/driver/device_info_view.h"
 #include "server/driver/driver_search.h"
-#include "server/driver/info_views.h"
 #include "server/util/log.h"
 
 namespace remotecl::server {
@@ -130,7 +130,7 @@ NativeDriver::NativeDriver(std::string_view selection) {
 
 std::vector<std::byte> NativeDriver::device_list(const std::function<bool(const Device&)>& is_visible,
                                                  std::uint64_t memory_max) const {
-  std::deque<InfoViews> infos, platform_infos;
+  std::deque<DeviceInfoView> infos, platform_infos;
   std::vector<DeviceDescription> descriptions;
   for (const auto& device : devices_) {
     if (!is_visible(*device)) continue;

@@ -8,7 +8,7 @@
 
 #include "runtime/base/ref_counted.h"
 #include "server/completion/cl.h"
-#include "server/memory/pixels.h"
+#include "server/memory/image_copy.h"
 #include "server/program/kernel.h"
 
 namespace remotecl::server {

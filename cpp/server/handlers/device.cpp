@@ -2,7 +2,7 @@
 #include <vector>
 
 #include "runtime/base/host_time.h"
-#include "server/driver/info_views.h"
+#include "server/driver/device_info_view.h"
 #include "server/handlers/handlers.h"
 #include "server/util/protocol_error.h"
 
@@ -47,7 +47,7 @@ void handle(Session& session, const CreateSubDevices& message) {
     made.push_back(part.get());
     session.objects().sub_devices.add(std::move(part));
   }
-  std::deque<InfoViews> infos;
+  std::deque<DeviceInfoView> infos;
   std::vector<DeviceDescription> descriptions;
   for (const Device* part : made) {
     const auto& info = infos.emplace_back(part->info(), session.grant().device_memory_max());

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "server/handlers/handlers.h"
-#include "server/transfer/kept_bytes.h"
+#include "server/transfer/held_payload.h"
 #include "server/util/protocol_error.h"
 
 namespace remotecl::server {
@@ -30,7 +30,7 @@ void kInline(Session& session, Bytes payload) {
 template <class Message>
 void kWorker(Session& session, Bytes payload) {
   ProgramWork named = work_of(session, decode<Message>(payload));
-  auto copy = std::make_shared<KeptBytes>(session.counters(), payload);
+  auto copy = std::make_shared<HeldPayload>(session.counters(), payload);
   session.builds().post([&session, named = std::move(named), copy] {
     try {
       work(session, decode<Message>(copy->bytes()), named);

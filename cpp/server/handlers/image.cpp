@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "server/handlers/handlers.h"
-#include "server/memory/pixels.h"
+#include "server/memory/image_copy.h"
 #include "server/util/protocol_error.h"
 
 namespace remotecl::server {

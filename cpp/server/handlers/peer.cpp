@@ -3,10 +3,10 @@
 #include "server/completion/completion_notifier.h"
 #include "server/handlers/handlers.h"
 #include "server/transfer/bulk_commands.h"
+#include "server/transfer/content_limited_send.h"
+#include "server/transfer/cut_through_send.h"
 #include "server/transfer/direct_access.h"
-#include "server/transfer/follow.h"
-#include "server/transfer/kept_bytes.h"
-#include "server/transfer/limited_send.h"
+#include "server/transfer/held_payload.h"
 
 namespace remotecl::server {
 namespace {
@@ -51,7 +51,7 @@ struct SmallSendCommand {
 
 // Writes bytes that have come with a message.
 cl_int write_arrived(Issue& issue, const Strand& order, const Region& region,
-                     const std::shared_ptr<PeerArrival>& arrival) {
+                     const std::shared_ptr<IncomingPeer>& arrival) {
   const Bytes bytes = arrival->bytes->bytes();
   if (std::byte* const to = direct_access(issue, region)) {
     std::memcpy(to, bytes.data(), bytes.size());
@@ -71,7 +71,7 @@ struct LimitedReceiveCommand {
 
   TransferTable* transfers;
   Region region;
-  std::shared_ptr<PeerArrival> arrival;
+  std::shared_ptr<IncomingPeer> arrival;
   TransferId transfer;
   Ref<PeerLink> peer;
   bool is_limited;
@@ -162,7 +162,7 @@ void handle(Session& session, const EnqueueSend& message) {
     if (progress && region.size > kInlineDataMax) {
       return session.issuer().submit(
           on, event, message.wait_list,
-          FollowCommand{std::move(region), message.transfer, std::move(peer), std::move(progress)});
+          CutThroughSend{std::move(region), message.transfer, std::move(peer), std::move(progress)});
     }
     waits.push_back(message.followed_event);
   }
@@ -174,7 +174,7 @@ void handle(Session& session, const EnqueueSend& message) {
       return session.issuer().fail(on, event, CL_INVALID_MEM_OBJECT, message.transfer);
     }
     session.issuer().submit(on, event, wait_list,
-                            LimitedSendCommand{&session.transfers(), std::move(region), std::move(size),
+                            ContentLimitedSend{&session.transfers(), std::move(region), std::move(size),
                                                message.transfer, std::move(peer)});
   } else if (region.size <= kInlineDataMax && !peer->is_crowded()) {
     Outbox::Promise promise = peer->promise(region.size);
@@ -208,7 +208,7 @@ void handle(Session& session, const EnqueueReceive& message) {
     return session.issuer().fail(on, event, error, message.transfer);
   }
   if (is_small) {
-    std::shared_ptr<PeerArrival> arrival = peer->inbox().await(message.transfer);
+    std::shared_ptr<IncomingPeer> arrival = peer->inbox().await(message.transfer);
     const EventId awaited = arrival->awaited;
     const bool is_limited = message.is_limited != 0, is_announced = arrival->announced != 0;
     LimitedReceiveCommand command{&session.transfers(), std::move(region), std::move(arrival),

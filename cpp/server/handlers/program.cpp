@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "server/handlers/handlers.h"
-#include "server/program/build.h"
 #include "server/program/foreign_files.h"
+#include "server/program/program_builder.h"
 #include "server/util/log.h"
 #include "server/util/protocol_error.h"
 
@@ -159,7 +159,7 @@ void work(Session& session, const BuildProgram& message, const ProgramWork& work
           objection_to(*work.program, {}, sent, {CL_INVALID_BUILD_OPTIONS, CL_BUILD_PROGRAM_FAILURE})) {
     return build_each(session, message.devices, message.token, *work.program, refusal(*objection));
   }
-  const std::string key = BuiltPrograms::key(*work.program, message);
+  const std::string key = BuildCache::key(*work.program, message);
   with_files(session, message, *work.program, [&](const PlacedFiles& files, BuildReport& report, Device& on) {
     return report.build(*work.program, on, files, session.shared().built, key);
   });

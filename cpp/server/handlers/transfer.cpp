@@ -5,9 +5,9 @@
 #include "server/handlers/handlers.h"
 #include "server/memory/rect.h"
 #include "server/transfer/bulk_commands.h"
+#include "server/transfer/content_limited_send.h"
 #include "server/transfer/direct_access.h"
-#include "server/transfer/kept_bytes.h"
-#include "server/transfer/limited_send.h"
+#include "server/transfer/held_payload.h"
 #include "server/util/protocol_error.h"
 
 namespace remotecl::server {
@@ -21,7 +21,7 @@ class SmallWriteCommand {
       : counters_(&counters), region_(std::move(to)), data_(from) {}
 
   void keep() {
-    kept_ = std::make_shared<KeptBytes>(*counters_, data_);
+    kept_ = std::make_shared<HeldPayload>(*counters_, data_);
     data_ = kept_->bytes();
   }
   cl_int issue(Issue& issue) {
@@ -40,7 +40,7 @@ class SmallWriteCommand {
   const Ref<SessionCounters>* counters_;  // the session's
   Region region_;
   Bytes data_;
-  std::shared_ptr<KeptBytes> kept_;
+  std::shared_ptr<HeldPayload> kept_;
 
   // A copy of its own, where one marker for many copies would cost more.
   cl_int issue_with_copy(Issue& issue) {
@@ -213,7 +213,7 @@ void handle(Session& session, const EnqueueRead& message) {
   if (!content_size || !content_size->contains(0, sizeof(std::uint64_t))) error = CL_INVALID_MEM_OBJECT;
   if (error != CL_SUCCESS) return session.issuer().fail(on, event, error, message.transfer);
   session.issuer().submit(on, event, message.wait_list,
-                          LimitedSendCommand{&session.transfers(), std::move(region), std::move(content_size),
+                          ContentLimitedSend{&session.transfers(), std::move(region), std::move(content_size),
                                              message.transfer, Ref<BulkRoute>(&session.channel_of(on))});
 }
 

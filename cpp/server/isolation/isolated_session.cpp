@@ -31,7 +31,7 @@ IsolatedSession::IsolatedSession(std::unique_ptr<ChildProcess> process, Address 
   report_.devices.resize(devices);
 }
 
-bool IsolatedSession::begin(Arrival& arrival, const BeginWords& words, int user_counters, int own_counters) {
+bool IsolatedSession::begin(IncomingConnection& arrival, const BeginWords& words, int user_counters, int own_counters) {
   SessionChannel& channel = process_->channel();
   if (is_socket(*arrival.connection)) {
     const int socket = arrival.connection->wait_handle();
@@ -39,7 +39,7 @@ bool IsolatedSession::begin(Arrival& arrival, const BeginWords& words, int user_
     arrival.connection.reset();
     return true;
   }
-  first_ = std::make_unique<Relay>(std::move(arrival.connection));
+  first_ = std::make_unique<TlsRelay>(std::move(arrival.connection));
   const Descriptor end = first_->take_end();
   if (!channel.send(ChannelWord::kBegin, words, {end.get(), user_counters, own_counters})) {
     arrival.connection = first_->give_back();
@@ -53,11 +53,11 @@ bool IsolatedSession::begin(Arrival& arrival, const BeginWords& words, int user_
   return true;
 }
 
-bool IsolatedSession::send_further(Arrival& arrival, int descriptor) {
+bool IsolatedSession::send_further(IncomingConnection& arrival, int descriptor) {
   return process_->channel().send(ChannelWord::kFurther, GuestWords::of(arrival), {descriptor});
 }
 
-bool IsolatedSession::pass_on(Arrival& arrival) {
+bool IsolatedSession::pass_on(IncomingConnection& arrival) {
   if (is_socket(*arrival.connection)) {
     if (!send_further(arrival, arrival.connection->wait_handle())) return false;
     arrival.place.leave();
@@ -65,7 +65,7 @@ bool IsolatedSession::pass_on(Arrival& arrival) {
     return true;
   }
   arrival.place.leave();  // the process has places of its own
-  Relay relay(std::move(arrival.connection));
+  TlsRelay relay(std::move(arrival.connection));
   if (!send_further(arrival, relay.take_end().get()) || !enter(relay)) {
     arrival.connection = relay.give_back();
     return false;
@@ -75,14 +75,14 @@ bool IsolatedSession::pass_on(Arrival& arrival) {
   return true;
 }
 
-bool IsolatedSession::enter(Relay& relay) {
+bool IsolatedSession::enter(TlsRelay& relay) {
   MutexLock lock(mutex_);
   if (gone_) return false;
   relays_.insert(&relay);
   return true;
 }
 
-void IsolatedSession::leave(Relay& relay) {
+void IsolatedSession::leave(TlsRelay& relay) {
   MutexLock lock(mutex_);
   relays_.erase(&relay);
   changed_.notify_all();
@@ -116,7 +116,7 @@ void IsolatedSession::end_relays() {
   MutexLock lock(mutex_);
   while (!relays_.empty() && changed_.wait_until(mutex_, end) != std::cv_status::timeout) {
   }
-  for (Relay* relay : relays_) relay->shutdown();
+  for (TlsRelay* relay : relays_) relay->shutdown();
   while (!relays_.empty()) changed_.wait(mutex_);
 }
 

@@ -13,7 +13,7 @@
 #include "runtime/base/mutex.h"
 #include "server/admission/peer_rules.h"
 #include "server/isolation/child_process.h"
-#include "server/isolation/relay.h"
+#include "server/isolation/tls_relay.h"
 #include "server/status/status_report.h"
 #include "server/util/worker.h"
 
@@ -33,8 +33,8 @@ class IsolatedSession {
 
   // Hands the first connection over, with counters of its user's and its own, or another one. False when the process
   // does not take it; then the connection is still there. Before run(), and at any time.
-  bool begin(Arrival& arrival, const BeginWords& words, int user_counters, int own_counters);
-  bool pass_on(Arrival& arrival) EXCLUDES(mutex_);
+  bool begin(IncomingConnection& arrival, const BeginWords& words, int user_counters, int own_counters);
+  bool pass_on(IncomingConnection& arrival) EXCLUDES(mutex_);
 
   // On the thread of the first connection: until the process has ended, and nothing passes through this one for it.
   ProcessEnd run() EXCLUDES(mutex_);
@@ -56,15 +56,15 @@ class IsolatedSession {
  private:
   static constexpr std::size_t kErrandsMax = 128;  // at a time
 
-  bool send_further(Arrival& arrival, int descriptor);
+  bool send_further(IncomingConnection& arrival, int descriptor);
   void take(const SessionChannel::Packet& packet) EXCLUDES(mutex_);
   std::unique_ptr<StreamConnection> connect(const Address& to, std::chrono::milliseconds timeout) const;
   void dial(const DialWords& words);
   void open(const OpenWords& words);
   void run_errand(std::uint64_t number, std::function<Descriptor()> work);
   void answer(std::uint64_t number, std::string_view failure, const Descriptor& descriptor);
-  bool enter(Relay& relay) EXCLUDES(mutex_);
-  void leave(Relay& relay) EXCLUDES(mutex_);
+  bool enter(TlsRelay& relay) EXCLUDES(mutex_);
+  void leave(TlsRelay& relay) EXCLUDES(mutex_);
   void end_relays() EXCLUDES(mutex_);
 
   const std::unique_ptr<ChildProcess> process_;
@@ -72,7 +72,7 @@ class IsolatedSession {
   const std::string user_;
   const PeerRules& peers_;
   bool ended_in_order_ = false;
-  std::unique_ptr<Relay> first_;  // of the first connection
+  std::unique_ptr<TlsRelay> first_;  // of the first connection
   std::thread first_thread_;
 
   mutable Mutex mutex_;
@@ -81,7 +81,7 @@ class IsolatedSession {
   bool gone_ GUARDED_BY(mutex_) = false;
   std::uint64_t reported_ GUARDED_BY(mutex_) = 0;  // the number of the last report
   StatusReport report_ GUARDED_BY(mutex_);
-  std::set<Relay*> relays_ GUARDED_BY(mutex_);
+  std::set<TlsRelay*> relays_ GUARDED_BY(mutex_);
   std::atomic<std::size_t> errands_running_{0};
   Worker errands_{4};  // what the process may not do itself
 };

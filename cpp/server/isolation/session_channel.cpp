@@ -31,7 +31,7 @@ std::vector<Descriptor> take_descriptors(msghdr& message) {
 
 }  // namespace
 
-GuestWords GuestWords::of(const Arrival& arrival) {
+GuestWords GuestWords::of(const IncomingConnection& arrival) {
   const auto deadline = std::chrono::duration_cast<std::chrono::nanoseconds>(arrival.deadline.time_since_epoch());
   return {arrival.hello, static_cast<std::uint64_t>(deadline.count()), arrival.from.host, arrival.from.port};
 }

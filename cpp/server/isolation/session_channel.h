@@ -9,8 +9,8 @@
 
 #include "runtime/base/bytes.h"
 #include "runtime/protocol/frames.h"
-#include "server/admission/arrival.h"
 #include "server/admission/handshake.h"
+#include "server/admission/incoming_connection.h"
 #include "server/admission/limits.h"
 #include "server/util/descriptor.h"
 
@@ -38,7 +38,7 @@ struct GuestWords {
   std::uint16_t port;
   REMOTECL_FIELDS(hello, deadline_ns, host, port)
 
-  static GuestWords of(const Arrival& arrival);
+  static GuestWords of(const IncomingConnection& arrival);
   Deadline deadline() const { return Deadline(std::chrono::nanoseconds(deadline_ns)); }
   Address from() const { return {std::string(host), port}; }
 };

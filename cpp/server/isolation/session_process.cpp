@@ -56,11 +56,11 @@ class SessionProcess {
   }
 
   // Empty when there are too many connections whose other side has not proved who it is.
-  std::optional<Arrival> arrival(const GuestWords& words, Descriptor& socket) {
+  std::optional<IncomingConnection> arrival(const GuestWords& words, Descriptor& socket) {
     auto connection = tcp::adopt(socket.release());
-    auto place = greetings_.enter(*connection, words.from());
+    auto place = pending_handshakes_.enter(*connection, words.from());
     if (!place) return std::nullopt;
-    return Arrival{std::move(connection), std::move(*place), words.deadline(), words.from(), words.hello};
+    return IncomingConnection{std::move(connection), std::move(*place), words.deadline(), words.from(), words.hello};
   }
 
   void begin(SessionChannel::Packet packet) {
@@ -134,8 +134,8 @@ class SessionProcess {
   Errands& errands_;
   NativeDriver& driver_;
   const PeerRules& peers_;
-  Refusals refusals_;
-  Greetings greetings_;
+  RejectionCounts refusals_;
+  PendingHandshakes pending_handshakes_;
   std::unique_ptr<SessionHost> host_;
   std::thread session_;
 };

@@ -10,14 +10,14 @@
 
 namespace remotecl::server {
 
-class KeptBytes;
+class HeldPayload;
 class Issuer;
 
 // The bytes of a small transfer from a peer, for the command that writes them.
-struct PeerArrival {
+struct IncomingPeer {
   EventId awaited = 0;      // the graph's event that ends when the bytes are here; 0: they are here
   std::int32_t status = 0;  // what the transfer has ended with
-  std::shared_ptr<KeptBytes> bytes;
+  std::shared_ptr<HeldPayload> bytes;
   std::uint64_t announced = 0;  // instead of bytes: how many can be pulled
 };
 
@@ -27,7 +27,7 @@ class PeerInbox {
   PeerInbox(Issuer& issuer, const Ref<SessionCounters>& counters);
 
   // What a command waits for.
-  std::shared_ptr<PeerArrival> await(TransferId transfer);
+  std::shared_ptr<IncomingPeer> await(TransferId transfer);
   // The command will not come.
   void discard(TransferId transfer);
   // True when a command waits for this transfer.
@@ -40,15 +40,15 @@ class PeerInbox {
   void clear();
 
  private:
-  std::shared_ptr<PeerArrival> arrival_of(TransferId transfer);
-  void wake(PeerArrival& arrival);
+  std::shared_ptr<IncomingPeer> arrival_of(TransferId transfer);
+  void wake(IncomingPeer& arrival);
   // What only one side has spoken of. Throws HeldTooMuch.
   void count_unmatched();
 
   Issuer& issuer_;
   const Ref<SessionCounters> counters_;
-  std::unordered_map<TransferId, std::shared_ptr<PeerArrival>> awaited_;
-  std::unordered_map<TransferId, std::shared_ptr<PeerArrival>> early_;
+  std::unordered_map<TransferId, std::shared_ptr<IncomingPeer>> awaited_;
+  std::unordered_map<TransferId, std::shared_ptr<IncomingPeer>> early_;
   std::unordered_set<TransferId> discarded_;
   HeldMemory held_;  // by early_ and discarded_; their bytes not included
 };

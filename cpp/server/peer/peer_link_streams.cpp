@@ -38,7 +38,7 @@ void PeerLink::reconnect_to(const ServerName& server, const Invitation& invitati
   reconnector_ = std::make_unique<Reconnector>(
       server.address, invitation, context_.recovery.window(), kConnectTimeout,
       [this, dialer = std::make_shared<const Dialer>(server)](std::chrono::milliseconds timeout, Deadline deadline) {
-        return pace(dialer->connect(timeout, deadline), context_.grant.paces());
+        return limit_rate(dialer->connect(timeout, deadline), context_.grant.rate_limits());
       },
       [this](const std::string& news) {
         const LogScope scope(context_.strand.id());

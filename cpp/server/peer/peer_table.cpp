@@ -36,11 +36,11 @@ class PeerTable::Approach {
   Approach(PeerTable& table, Connection& connection) : table_(table), connection_(connection) {
     MutexLock lock(table_.mutex_);
     if (table_.stopped_) throw ConnectionError("the session ends");
-    table_.greeting_.insert(&connection_);
+    table_.in_handshake_.insert(&connection_);
   }
   ~Approach() {
     MutexLock lock(table_.mutex_);
-    table_.greeting_.erase(&connection_);
+    table_.in_handshake_.erase(&connection_);
   }
   Approach(const Approach&) = delete;
   Approach& operator=(const Approach&) = delete;
@@ -149,8 +149,8 @@ PeerEnd PeerTable::open(const Attempt& attempt, const Address& number, Role role
   } catch (const ConnectionError& error) {
     throw NoServer(error.what());
   }
-  const auto greet = is_bulk ? greet_session : greet_stranger;  // the other connection comes first
-  const Welcome welcome = greet(*connection, number, role, attempt.invitation, features, deadline);
+  const auto shake_hands = is_bulk ? handshake_for_session : handshake_as_stranger;  // the other connection comes first
+  const Welcome welcome = shake_hands(*connection, number, role, attempt.invitation, features, deadline);
   approach.reset();
   const Connection* const stream = connection.get();
   if (is_bulk) connection = share_memory(std::move(connection), number, welcome, context_.recovery.window());
@@ -166,7 +166,7 @@ PeerEnd PeerTable::open(const Attempt& attempt, const Address& number, Role role
       connection = std::make_unique<StripedConnection>(std::move(further));
     }
   }
-  return {pace(std::move(connection), context_.grant.paces()), is_resumable, memory};
+  return {limit_rate(std::move(connection), context_.grant.rate_limits()), is_resumable, memory};
 }
 
 void PeerTable::link(const Attempt& attempt, const Address& number, Deadline deadline) {
@@ -277,7 +277,7 @@ void PeerTable::stop() {
     MutexLock lock(mutex_);
     stopped_ = true;
     accepts_more_.notify_all();
-    for (Connection* connection : greeting_) connection->shutdown();
+    for (Connection* connection : in_handshake_) connection->shutdown();
     for (auto& [id, peer] : peers_) {
       if (peer.link) peer.link->close();
     }

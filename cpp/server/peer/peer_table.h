@@ -114,7 +114,7 @@ class PeerTable {
   std::map<PeerId, Peer> peers_ GUARDED_BY(mutex_);
   std::vector<Ref<PeerLink>> formers_ GUARDED_BY(mutex_);  // replaced, and not ended yet
   std::size_t attempts_ GUARDED_BY(mutex_) = 0;
-  std::set<Connection*> greeting_ GUARDED_BY(mutex_);  // of attempts
+  std::set<Connection*> in_handshake_ GUARDED_BY(mutex_);  // of attempts
   Worker connectors_{8};
 };
 

@@ -1,6 +1,6 @@
 #include <array>
 
-#include "server/program/build.h"
+#include "server/program/program_builder.h"
 
 namespace remotecl::server {
 namespace {

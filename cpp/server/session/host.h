@@ -4,8 +4,8 @@
 #include <memory>
 #include <string>
 
-#include "server/admission/arrival.h"
 #include "server/admission/handshake.h"
+#include "server/admission/incoming_connection.h"
 #include "server/admission/users.h"
 #include "server/status/status_report.h"
 
@@ -20,10 +20,10 @@ class Host {
   Host& operator=(const Host&) = delete;
 
   // The session of a client that was admitted, from its welcome to its end.
-  virtual void serve_session(Arrival& arrival, const Admission& admission, std::unique_ptr<Grant> grant) = 0;
+  virtual void serve_session(IncomingConnection& arrival, const Admission& admission, std::unique_ptr<Grant> grant) = 0;
   // Another connection, which names a session: the client's, for more of it or in place of one that it has lost, or
   // that of a peer.
-  virtual void serve_further(Arrival& arrival) = 0;
+  virtual void serve_further(IncomingConnection& arrival) = 0;
 
   // All sessions end, and their clients are told that the server does; later ones do not begin.
   virtual void close() = 0;

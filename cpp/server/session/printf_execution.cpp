@@ -14,7 +14,7 @@ namespace {
 // Sends text as fast as the client takes it, or as others' turns allow.
 class OutputSender {
  public:
-  OutputSender(Outbox& outbox, PrintingPatience& patience, const OutputCapture& capture)
+  OutputSender(Outbox& outbox, PrintingPatience& patience, const StdoutCapture& capture)
       : outbox_(outbox), patience_(patience), capture_(capture) {}
   // The client is told what it has missed.
   ~OutputSender() {
@@ -35,7 +35,7 @@ class OutputSender {
  private:
   Outbox& outbox_;
   PrintingPatience& patience_;
-  const OutputCapture& capture_;
+  const StdoutCapture& capture_;
   std::uint64_t lost_ = 0;
 };
 

@@ -2,7 +2,7 @@
 
 #include <functional>
 
-#include "server/driver/output_capture.h"
+#include "server/driver/stdout_capture.h"
 #include "server/execution/issuer.h"
 #include "server/execution/strand.h"
 #include "server/session/printing_patience.h"
@@ -15,7 +15,7 @@ namespace remotecl::server {
 // prints belongs to a command only while no other one prints.
 class PrintfExecution {
  public:
-  PrintfExecution(Strand& strand, Issuer& issuer, Outbox& outbox, OutputCapture& output)
+  PrintfExecution(Strand& strand, Issuer& issuer, Outbox& outbox, StdoutCapture& output)
       : strand_(strand), issuer_(issuer), outbox_(outbox), output_(output) {}
 
   Issuer& issuer() { return issuer_; }
@@ -31,7 +31,7 @@ class PrintfExecution {
   Strand& strand_;
   Issuer& issuer_;
   Outbox& outbox_;
-  OutputCapture& output_;
+  StdoutCapture& output_;
   PrintingPatience patience_;  // of the worker, and of who waits for it
   Worker worker_;
 };

@@ -6,7 +6,7 @@ void PrintingPatience::begin(Outbox& outbox) {
   if (outbox.wait_for_room(kUnreadTextMax, Milliseconds(0)) <= kUnreadTextMax) others_waited_ = {};
 }
 
-bool PrintingPatience::await_room(Outbox& outbox, const OutputCapture& capture) {
+bool PrintingPatience::await_room(Outbox& outbox, const StdoutCapture& capture) {
   Milliseconds silent{0};
   for (std::size_t before = SIZE_MAX;;) {
     const bool may_wait = !capture.is_awaited() || others_waited_ < kOthersWait;

@@ -2,7 +2,7 @@
 
 #include <chrono>
 
-#include "server/driver/output_capture.h"
+#include "server/driver/stdout_capture.h"
 #include "server/wire/outbox.h"
 
 namespace remotecl::server {
@@ -15,7 +15,7 @@ class PrintingPatience {
   // A turn begins.
   void begin(Outbox& outbox);
   // Whether there is room for more text now. False: for the rest of this turn there is none.
-  bool await_room(Outbox& outbox, const OutputCapture& capture);
+  bool await_room(Outbox& outbox, const StdoutCapture& capture);
 
  private:
   using Milliseconds = std::chrono::milliseconds;

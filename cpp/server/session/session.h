@@ -30,7 +30,7 @@
 #include "server/util/worker.h"
 #include "server/wire/outbox.h"
 #include "server/wire/stream_recovery.h"
-#include "server/wire/stripes.h"
+#include "server/wire/stripe_table.h"
 
 namespace remotecl::server {
 

@@ -39,8 +39,8 @@ void tell_stuck(Session& session) {
 
 }  // namespace
 
-SessionHost::SessionHost(const HandlerTable& handlers, NativeDriver& driver, Refusals& refusals, std::uint64_t epoch,
-                         const PeerRules& peers, std::function<void(Session&)> stuck)
+SessionHost::SessionHost(const HandlerTable& handlers, NativeDriver& driver, RejectionCounts& refusals,
+                         std::uint64_t epoch, const PeerRules& peers, std::function<void(Session&)> stuck)
     : handlers_(handlers),
       driver_(driver),
       refusals_(refusals),
@@ -49,14 +49,14 @@ SessionHost::SessionHost(const HandlerTable& handlers, NativeDriver& driver, Ref
       board_(driver),
       watch_(driver, stuck == nullptr ? tell_stuck : std::move(stuck)) {}
 
-void SessionHost::serve_session(Arrival& arrival, const Admission& admission, std::unique_ptr<Grant> grant) {
+void SessionHost::serve_session(IncomingConnection& arrival, const Admission& admission, std::unique_ptr<Grant> grant) {
   const std::uint64_t id = admission.session;
   Connection* const control = arrival.connection.get();
   Ref<Session> session;
   {
     MutexLock lock(mutex_);
     if (closed_) return;
-    auto paced = pace(std::move(arrival.connection), grant->paces());
+    auto paced = limit_rate(std::move(arrival.connection), grant->rate_limits());
     session = make_ref<Session>(Shared{handlers_, driver_, files_, built_, output_, board_, peers_, watch_},
                                 std::move(paced), arrival.from, id, admission.secret, std::move(grant),
                                 (admission.features & kFeatureResumable) != 0);
@@ -81,7 +81,7 @@ void SessionHost::serve_session(Arrival& arrival, const Admission& admission, st
   give_back_free_memory();
 }
 
-void SessionHost::serve_further(Arrival& arrival) {
+void SessionHost::serve_further(IncomingConnection& arrival) {
   const Role role = arrival.hello.role;
   if ((arrival.hello.features & kFeatureResume) != 0) {
     serve_return(arrival);
@@ -147,7 +147,7 @@ std::unique_ptr<Connection> SessionHost::share_memory(std::unique_ptr<Connection
 }
 
 // A client, or a peer, that has lost its connection.
-void SessionHost::serve_return(Arrival& arrival) {
+void SessionHost::serve_return(IncomingConnection& arrival) {
   const Ref<Session> session = find_session(arrival.hello.session);
   const Role role = arrival.hello.role;
   const unsigned channel = channel_of(arrival.hello.features);
@@ -184,14 +184,14 @@ void SessionHost::serve_return(Arrival& arrival) {
   }
   StripeGroup stripes(session->stripes(), stripes_of(features), back->stripes_key);
   welcome_back(*arrival.connection, epoch_, arrival.hello, *back, features, attempt.received);
-  auto connection = pace(stripes.join(std::move(arrival.connection)), session->grant().paces());
+  auto connection = limit_rate(stripes.join(std::move(arrival.connection)), session->grant().rate_limits());
   if (!stream.resume(attempt, std::move(connection), back->received)) return;
   const LogScope scope(session->id());
   log_info("goes on over another connection");
 }
 
 // One more connection of a stream that is being put together.
-void SessionHost::serve_stripe(Arrival& arrival) {
+void SessionHost::serve_stripe(IncomingConnection& arrival) {
   arrival.place.leave();
   const std::shared_ptr<Connection> connection = std::move(arrival.connection);
   const Ref<Session> session = find_session(arrival.hello.session);
@@ -202,7 +202,7 @@ void SessionHost::serve_stripe(Arrival& arrival) {
          "there is no such session, or it expects no such connection");
 }
 
-void SessionHost::serve_peer(Arrival& arrival) {
+void SessionHost::serve_peer(IncomingConnection& arrival) {
   const Hello& hello = arrival.hello;
   const Ref<Session> session = find_session(hello.session);
   // The client tells both servers of a link at the same time, and the other one may be the faster.
@@ -224,11 +224,11 @@ void SessionHost::serve_peer(Arrival& arrival) {
   auto* const memory = connection.get() == stream ? nullptr : static_cast<SharedMemoryConnection*>(connection.get());
   if (memory == nullptr) connection = stripes.join(std::move(connection));
   const bool is_resumable = (features & kFeatureResumable) != 0;
-  connection = pace(std::move(connection), session->grant().paces());
+  connection = limit_rate(std::move(connection), session->grant().rate_limits());
   session->peers().attach(*invited, hello.role, {std::move(connection), is_resumable, memory}, arrival.from);
 }
 
-void SessionHost::serve_bulk(Arrival& arrival) {
+void SessionHost::serve_bulk(IncomingConnection& arrival) {
   const Hello& hello = arrival.hello;
   const Ref<Session> session = find_session(hello.session);
   if (!session || !same_secret(connecting_proof(session->secret(), hello), hello.secret)) {
@@ -259,7 +259,7 @@ void SessionHost::serve_bulk(Arrival& arrival) {
   auto* const memory = connection.get() == stream ? nullptr : static_cast<SharedMemoryConnection*>(connection.get());
   if (memory == nullptr) connection = stripes.join(std::move(connection));
   const bool is_resumable = (features & kFeatureResumable) != 0;
-  connection = pace(std::move(connection), session->grant().paces());
+  connection = limit_rate(std::move(connection), session->grant().rate_limits());
   if (!channel->attach(std::move(connection), is_resumable, memory)) return;
   stripes.leave();
   channel->run();

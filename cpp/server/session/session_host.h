@@ -6,15 +6,15 @@
 #include <memory>
 
 #include "runtime/base/mutex.h"
-#include "server/admission/refusals.h"
+#include "server/admission/rejection_counts.h"
 #include "server/driver/native_driver.h"
-#include "server/driver/output_capture.h"
-#include "server/program/built_programs.h"
+#include "server/driver/stdout_capture.h"
+#include "server/program/build_cache.h"
 #include "server/program/program_files.h"
 #include "server/session/ended_sessions.h"
 #include "server/session/host.h"
 #include "server/session/session.h"
-#include "server/status/status_board.h"
+#include "server/status/status_collector.h"
 
 namespace remotecl::server {
 
@@ -23,12 +23,12 @@ class SessionHost final : public Host {
  public:
   // All of these outlive it.
   // `stuck`: what to do about a session that is over and does not end, if its process is not others' too; null: tell.
-  SessionHost(const HandlerTable& handlers, NativeDriver& driver, Refusals& refusals, std::uint64_t epoch,
+  SessionHost(const HandlerTable& handlers, NativeDriver& driver, RejectionCounts& refusals, std::uint64_t epoch,
               const PeerRules& peers, std::function<void(Session&)> stuck = nullptr);
 
-  void serve_session(Arrival& arrival, const Admission& admission, std::unique_ptr<Grant> grant) override
+  void serve_session(IncomingConnection& arrival, const Admission& admission, std::unique_ptr<Grant> grant) override
       EXCLUDES(mutex_);
-  void serve_further(Arrival& arrival) override;
+  void serve_further(IncomingConnection& arrival) override;
   void close() override EXCLUDES(mutex_);
   StatusReport report(const Address& from, std::chrono::seconds patience) override {
     return board_.report(nullptr, from, patience);
@@ -37,23 +37,23 @@ class SessionHost final : public Host {
 
  private:
   std::unique_ptr<Connection> share_memory(std::unique_ptr<Connection> connection, const Session& session);
-  void serve_return(Arrival& arrival);
-  void serve_bulk(Arrival& arrival);
-  void serve_peer(Arrival& arrival);
-  void serve_stripe(Arrival& arrival);
+  void serve_return(IncomingConnection& arrival);
+  void serve_bulk(IncomingConnection& arrival);
+  void serve_peer(IncomingConnection& arrival);
+  void serve_stripe(IncomingConnection& arrival);
   Ref<Session> find_session(std::uint64_t id) const EXCLUDES(mutex_);
   std::string what_became_of(const Session* session, std::uint64_t id) const EXCLUDES(mutex_);
   void refuse(Connection& connection, Refusal why, WelcomeStatus status, std::string_view text);
 
   const HandlerTable& handlers_;
   NativeDriver& driver_;
-  Refusals& refusals_;
+  RejectionCounts& refusals_;
   const std::uint64_t epoch_;
   const PeerRules& peers_;
   ProgramFiles files_;
-  BuiltPrograms built_;
-  OutputCapture output_;
-  StatusBoard board_;
+  BuildCache built_;
+  StdoutCapture output_;
+  StatusCollector board_;
 
   mutable Mutex mutex_;
   ConditionVariable removed_;

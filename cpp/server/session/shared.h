@@ -2,12 +2,12 @@
 
 #include "server/admission/peer_rules.h"
 #include "server/driver/native_driver.h"
-#include "server/driver/output_capture.h"
-#include "server/program/built_programs.h"
+#include "server/driver/stdout_capture.h"
+#include "server/program/build_cache.h"
 #include "server/program/program_files.h"
 #include "server/session/handler_table.h"
 #include "server/session/session_watch.h"
-#include "server/status/status_board.h"
+#include "server/status/status_collector.h"
 
 namespace remotecl::server {
 
@@ -16,9 +16,9 @@ struct Shared {
   const HandlerTable& handlers;
   NativeDriver& driver;
   ProgramFiles& files;
-  BuiltPrograms& built;
-  OutputCapture& output;
-  StatusBoard& board;
+  BuildCache& built;
+  StdoutCapture& output;
+  StatusCollector& board;
   const PeerRules& peers;  // where clients' other servers may be
   SessionWatch& watch;
 };

@@ -11,7 +11,7 @@
 namespace remotecl::server {
 
 // Looks at the devices' load, as long as somebody asks for it: a daemon that nobody watches does nothing. Owned by the
-// daemon's StatusBoard; any thread.
+// daemon's StatusCollector; any thread.
 class LoadSampler {
  public:
   static constexpr std::chrono::seconds kPatience{5};

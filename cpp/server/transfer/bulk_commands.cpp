@@ -15,7 +15,7 @@ namespace remotecl::server {
 namespace {
 
 // What a transfer that may begin later needs for that, and keeps.
-struct Road {
+struct TransferStarter {
   TransferTable* transfers;
   Ref<BulkRoute> route;
   Ref<Strand> strand{&transfers->strand()};
@@ -34,13 +34,13 @@ struct Road {
 
 // Starts the transfer when `event`, whose reference is taken, has ended.
 template <class Direction>
-void start_after(cl_event event, Road road, Ref<Direction> transfer) {
-  const Strand* const order = road.strand.get();
-  CompletionNotifier::notify(event, order, [road = std::move(road), transfer](cl_int status) {
+void start_after(cl_event event, TransferStarter starter, Ref<Direction> transfer) {
+  const Strand* const order = starter.strand.get();
+  CompletionNotifier::notify(event, order, [starter = std::move(starter), transfer](cl_int status) {
     if (status == CL_COMPLETE) {
-      road.start(transfer);
+      starter.start(transfer);
     } else {
-      road.fail(transfer, status);
+      starter.fail(transfer, status);
     }
   });
   clReleaseEvent(event);
@@ -48,17 +48,17 @@ void start_after(cl_event event, Road road, Ref<Direction> transfer) {
 
 // Starts the transfer when nothing natively enqueued comes before it any more.
 template <class Direction>
-cl_int start_in_order(Issue& issue, Road road, Ref<Direction> transfer) {
+cl_int start_in_order(Issue& issue, TransferStarter starter, Ref<Direction> transfer) {
   if (issue.waits.empty() && (!issue.queue.in_order() || issue.queue.native_idle())) {
     issue.enqueued = false;
-    road.start(std::move(transfer));
+    starter.start(std::move(transfer));
     return CL_SUCCESS;
   }
   cl_event marker = nullptr;
   const cl_int error = issue.waits.empty() ? issue.queue.mark(marker)
                                            : clEnqueueMarkerWithWaitList(issue.queue.native(), issue.wait_count(),
                                                                          issue.wait_list(), &marker);
-  if (error == CL_SUCCESS) start_after<Direction>(marker, std::move(road), std::move(transfer));
+  if (error == CL_SUCCESS) start_after<Direction>(marker, std::move(starter), std::move(transfer));
   return error;
 }
 
@@ -66,13 +66,14 @@ cl_int start_in_order(Issue& issue, Road road, Ref<Direction> transfer) {
 PackedBytes allocate_packed(std::uint64_t size) { return PackedBytes(new (std::nothrow) std::byte[size]); }
 
 template <class Direction, class Kind>
-cl_int start_in_place(Issue& issue, Road road, const Region& region, cl_map_flags flags, Ref<Kind> transfer) {
+cl_int start_in_place(Issue& issue, TransferStarter starter, const Region& region, cl_map_flags flags,
+                      Ref<Kind> transfer) {
   InPlace& place = transfer->place;
   if (std::byte* const memory = direct_access(issue, region)) {
     place.memory = memory;
     place.kept = region.buffer;
     issue.enqueued = false;
-    road.start(Ref<Direction>(std::move(transfer)));
+    starter.start(Ref<Direction>(std::move(transfer)));
     return CL_SUCCESS;
   }
   cl_mem memory = nullptr;
@@ -85,7 +86,7 @@ cl_int start_in_place(Issue& issue, Road road, const Region& region, cl_map_flag
   place.mapped();
   clRetainEvent(mapped);
   transfer->set_first(mapped);
-  start_after<Direction>(mapped, std::move(road), std::move(transfer));
+  start_after<Direction>(mapped, std::move(starter), std::move(transfer));
   return CL_SUCCESS;
 }
 
@@ -101,18 +102,18 @@ void BulkWriteCommand::failed(cl_int error) {
 
 cl_int BulkWriteCommand::issue(Issue& issue) {
   Device& device = issue.queue.device();
-  Road road{transfers, route};
+  TransferStarter starter{transfers, route};
   if (!region.is_range()) {
     PackedBytes bytes = allocate_packed(region.size);
     if (bytes == nullptr) return CL_OUT_OF_HOST_MEMORY;
     auto packed = make_ref<PackedWrite>(transfer, issue.queue, issue.event, issue.hold, region, std::move(bytes));
     packed->reports_to(progress);
-    return start_in_order<IncomingTransfer>(issue, std::move(road), std::move(packed));
+    return start_in_order<IncomingTransfer>(issue, std::move(starter), std::move(packed));
   }
   if (device.maps_in_place()) {
     auto in_place = make_ref<InPlaceWrite>(transfer, issue.queue, issue.event, issue.hold, region.size);
     in_place->reports_to(progress);
-    return start_in_place<IncomingTransfer>(issue, std::move(road), region, CL_MAP_WRITE_INVALIDATE_REGION,
+    return start_in_place<IncomingTransfer>(issue, std::move(starter), region, CL_MAP_WRITE_INVALIDATE_REGION,
                                             std::move(in_place));
   }
   cl_mem memory = nullptr;
@@ -120,7 +121,7 @@ cl_int BulkWriteCommand::issue(Issue& issue) {
   if (error != CL_SUCCESS) return error;
   auto staged = make_ref<StagedWrite>(transfer, issue.queue, issue.event, issue.hold, region, memory);
   staged->reports_to(progress);
-  return start_in_order<IncomingTransfer>(issue, std::move(road), std::move(staged));
+  return start_in_order<IncomingTransfer>(issue, std::move(starter), std::move(staged));
 }
 
 cl_int BulkReadCommand::issue(Issue& issue) {

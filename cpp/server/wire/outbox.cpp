@@ -59,7 +59,9 @@ void Outbox::flush_locked() {
   wake_.notify_one();
 }
 
-bool Outbox::count_pending() { return held_.try_follow(pending_.capacity() > kKeptBytesMax ? pending_.capacity() : 0); }
+bool Outbox::count_pending() {
+  return held_.try_follow(pending_.capacity() > kHeldPayloadMax ? pending_.capacity() : 0);
+}
 
 void Outbox::write_some() {
   while (written_ < pending_.size()) {
@@ -72,7 +74,7 @@ void Outbox::write_some() {
     written_ += static_cast<std::size_t>(count);
   }
   pending_.clear();
-  pending_.shrink(kKeptBytesMax);
+  pending_.shrink(kHeldPayloadMax);
   written_ = 0;
   urgent_ = false;
 }

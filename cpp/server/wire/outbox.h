@@ -91,7 +91,7 @@ class Outbox {
  private:
   static constexpr std::size_t kPendingBytesMax = 2 * std::size_t{kMessageSizeMax};
   static constexpr std::uint64_t kSmallBytesMax = 32u << 20;
-  static constexpr std::size_t kKeptBytesMax = 1u << 20;
+  static constexpr std::size_t kHeldPayloadMax = 1u << 20;
   static constexpr std::size_t kLazyBytesMax = 4u << 10;
 
   void count_message() REQUIRES(mutex_) {

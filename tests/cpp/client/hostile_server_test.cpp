@@ -62,7 +62,7 @@ TEST(Handshake, RefusalIsPassedOn) {
   EXPECT_NE(refusal(server.address()).find("come back later"), std::string::npos);
 }
 
-// A server of which nothing else is right, in the course of one greeting with a token.
+// A server of which nothing else is right, in the course of one handshake with a token.
 class ImpostorTest : public ::testing::Test {
  protected:
   ~ImpostorTest() override { server_.join(); }
@@ -83,7 +83,7 @@ class ImpostorTest : public ::testing::Test {
     const auto connection = tcp::connect(listener_.address(), 5s);
     const AccessToken token("a token of many characters", "a test");
     try {
-      greet_server(*connection, listener_.address(), &token);
+      handshake_with_server(*connection, listener_.address(), &token);
     } catch (const ConnectionError& error) {
       return error.what();
     }

@@ -82,23 +82,23 @@ TEST_F(PeerLinksTest, OneSideIsTriedThenTheOtherAndFailureIsSaidOnce) {
   ::testing::internal::CaptureStderr();
   auto connected = ask();
   const LinkId first = expect_attempt(a_server_, a_, b_server_, b_);
-  report(a_server_, b_, first, false, "no road from a");
+  report(a_server_, b_, first, false, "no route from a");
   const LinkId second = expect_attempt(b_server_, b_, a_server_, a_);
   EXPECT_NE(first, second);
   report(a_server_, b_, first, true);  // too late
-  report(b_server_, a_, second, false, "no road from b");
+  report(b_server_, a_, second, false, "no route from b");
   EXPECT_FALSE(connected.get());
   EXPECT_FALSE(ask().get()) << "and not asked again at once";
   std::this_thread::sleep_for(5100ms);
   EXPECT_FALSE(ask().get()) << "a link that failed keeps nobody waiting";
   const LinkId third = expect_attempt(b_server_, b_, a_server_, a_);
-  report(b_server_, a_, third, false, "no road from b");
+  report(b_server_, a_, third, false, "no route from b");
   const LinkId fourth = expect_attempt(a_server_, a_, b_server_, b_);
-  report(a_server_, b_, fourth, false, "no road from a");
+  report(a_server_, b_, fourth, false, "no route from a");
   settle(a_server_, a_);
   const std::string said = ::testing::internal::GetCapturedStderr();
-  EXPECT_NE(said.find("no road from a"), std::string::npos) << said;
-  EXPECT_NE(said.find("no road from b"), std::string::npos) << said;
+  EXPECT_NE(said.find("no route from a"), std::string::npos) << said;
+  EXPECT_NE(said.find("no route from b"), std::string::npos) << said;
   EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
 }
 

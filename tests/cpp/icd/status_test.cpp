@@ -115,8 +115,8 @@ TEST_F(StatusTest, ReadsThatNeedNoTransfer) {
   }
   check(clFinish(queue_));
   const json after = stats()["transfers"];
-  const auto grown = [&](const char* road, const char* what) {
-    return after[road][what].get<std::uint64_t>() - before[road][what].get<std::uint64_t>();
+  const auto grown = [&](const char* route, const char* what) {
+    return after[route][what].get<std::uint64_t>() - before[route][what].get<std::uint64_t>();
   };
   EXPECT_EQ(grown("from_host", "count"), 1u);
   EXPECT_EQ(grown("from_host", "bytes"), 4096u);

@@ -32,7 +32,7 @@ class ChannelsTest : public ServerTest {
     hello.secret = connecting_proof(client_.welcome().secret, hello);
     auto connection = connect();
     connection->set_read_timeout(20s);
-    const auto welcome = greet(*connection, hello, text);
+    const auto welcome = shake_hands(*connection, hello, text);
     if (!welcome) throw std::runtime_error("no answer");
     if (welcome->status == WelcomeStatus::kAccepted) channels_[number] = std::move(connection);
     return *welcome;
@@ -80,7 +80,7 @@ TEST_F(ChannelsTest, TheNumberIsPartOfTheProof) {
   hello.session = client_.welcome().session;
   hello.secret = connecting_proof(client_.welcome().secret, hello);
   hello.features |= features_of_channel(1);
-  const auto welcome = greet(*connect(), hello);
+  const auto welcome = shake_hands(*connect(), hello);
   ASSERT_TRUE(welcome);
   EXPECT_EQ(welcome->status, WelcomeStatus::kUnknownSession);
 }

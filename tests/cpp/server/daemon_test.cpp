@@ -244,9 +244,9 @@ TEST(Daemon, TakesATokenFromItsStandardInputAndGoesOnWatchingThat) {
   daemon.write("a token of many characters\n");
   const Address address{"127.0.0.1", daemon.start().port};
   const auto connect = [&] { return tcp::connect(address, 5s); };
-  EXPECT_EQ(greet(*connect(), hello_of(Role::kControl))->status, WelcomeStatus::kTokenNeeded);
+  EXPECT_EQ(shake_hands(*connect(), hello_of(Role::kControl))->status, WelcomeStatus::kTokenNeeded);
   const AccessToken token("a token of many characters", "a test");
-  EXPECT_NE(greet_server(*connect(), address, &token).session, 0u);
+  EXPECT_NE(handshake_with_server(*connect(), address, &token).session, 0u);
   daemon.close_stdin();
   EXPECT_EQ(daemon.wait(), 0);
   EXPECT_EQ(daemon.errors(), "");
@@ -262,7 +262,7 @@ TEST(Daemon, TellsOnceThatItIsOutOfDescriptorsAndGoesOnWhenItHasSomeAgain) {
   EXPECT_NE(told.find("Too many open files"), std::string::npos) << told;
   EXPECT_NE(told.find("ulimit -n"), std::string::npos) << told;
   daemon.limit_descriptors(Daemon::kDescriptorsMax);
-  EXPECT_EQ(greet(*waiting.front(), hello_of(Role::kControl))->status, WelcomeStatus::kAccepted);
+  EXPECT_EQ(shake_hands(*waiting.front(), hello_of(Role::kControl))->status, WelcomeStatus::kAccepted);
   RawClient client(address);
   client.ping();
   daemon.signal(SIGTERM);

@@ -40,7 +40,7 @@ TEST_F(HandshakeTest, OtherVersionIsRefusedWithBothVersionsAndTheRemedy) {
   Hello hello = hello_of(Role::kControl);
   hello.version = 4711;
   std::string text;
-  const auto welcome = greet(*connection, hello, &text);
+  const auto welcome = shake_hands(*connection, hello, &text);
   ASSERT_TRUE(welcome);
   EXPECT_EQ(welcome->status, WelcomeStatus::kVersionMismatch);
   EXPECT_NE(text.find("4711"), std::string::npos) << text;
@@ -58,7 +58,7 @@ TEST_F(HandshakeTest, EitherSideCanKeepBulkDataOutOfSharedMemory) {
   hello.secret = connecting_proof(client.welcome().secret, hello);
   ::setenv("REMOTECL_SHARED_MEMORY", "off", 1);
   const auto connection = connect();
-  const auto welcome = greet(*connection, hello);
+  const auto welcome = shake_hands(*connection, hello);
   ::unsetenv("REMOTECL_SHARED_MEMORY");
   ASSERT_TRUE(welcome);
   EXPECT_EQ(welcome->status, WelcomeStatus::kAccepted);
@@ -71,18 +71,18 @@ TEST_F(HandshakeTest, BulkConnectionNeedsSessionAndSecret) {
   hello.session = client.welcome().session;
   hello.secret = connecting_proof(client.welcome().secret, hello);
   hello.secret[7] ^= 1;
-  auto welcome = greet(*connect(), hello);
+  auto welcome = shake_hands(*connect(), hello);
   ASSERT_TRUE(welcome);
   EXPECT_EQ(welcome->status, WelcomeStatus::kUnknownSession);
   hello.secret[7] ^= 1;
   hello.session ^= 1;
-  welcome = greet(*connect(), hello);
+  welcome = shake_hands(*connect(), hello);
   ASSERT_TRUE(welcome);
   EXPECT_EQ(welcome->status, WelcomeStatus::kUnknownSession);
   client.bulk();  // the right ones
   hello.session ^= 1;
   std::string text;
-  welcome = greet(*connect(), hello, &text);
+  welcome = shake_hands(*connect(), hello, &text);
   ASSERT_TRUE(welcome);
   EXPECT_EQ(welcome->status, WelcomeStatus::kBusy) << "a second bulk connection";
   EXPECT_FALSE(text.empty());
@@ -91,7 +91,7 @@ TEST_F(HandshakeTest, BulkConnectionNeedsSessionAndSecret) {
 
 TEST_F(HandshakeTest, UnknownRoleIsClosed) {
   Hello hello = hello_of(static_cast<Role>(9));
-  EXPECT_FALSE(greet(*connect(), hello));
+  EXPECT_FALSE(shake_hands(*connect(), hello));
 }
 
 TEST_F(HandshakeTest, GarbageIsClosedWithoutEffect) {

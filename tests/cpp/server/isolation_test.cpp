@@ -122,7 +122,7 @@ TEST_F(IsolationTest, WhoComesBackAfterACrashIsToldWhy) {
     EXPECT_TRUE(has(0));
     const auto connection = tcp::connect(address(), 5s);
     try {
-      greet_again(*connection, address(), Role::kControl, {welcome.session, welcome.epoch, welcome.secret}, 0);
+      handshake_again(*connection, address(), Role::kControl, {welcome.session, welcome.epoch, welcome.secret}, 0);
       ADD_FAILURE() << "may go on";
     } catch (const StreamGone& gone) {
       EXPECT_NE(std::string(gone.what()).find(signal), std::string::npos) << gone.what();
@@ -200,7 +200,7 @@ TEST(IsolationCountersTest, ProcessesShareAQuotaAndAPace) {
   EXPECT_EQ(there.used(0), 600u);
   here.give_back_all();
   EXPECT_TRUE(there.reserve(0, 600));
-  server::Pace ours(1000, made, 2), theirs(1000, opened, 2);
+  server::RateLimit ours(1000, made, 2), theirs(1000, opened, 2);
   EXPECT_EQ(theirs.debt(), 0s);
   ours.take(100'000);
   EXPECT_GT(theirs.debt(), 90s);
@@ -219,7 +219,7 @@ TEST(IsolationExclusiveTest, WhatOthersSeeNobodyHasAlone) {
   server::Server server(Address{"127.0.0.1", 0}, "0", common, {}, std::move(limits), isolation());
   const auto begin = [&](const AccessToken& token) {
     auto connection = tcp::connect(server.address(), 5s);
-    greet_server(*connection, server.address(), &token);
+    handshake_with_server(*connection, server.address(), &token);
     return connection;
   };
   auto other = begin(common);

@@ -22,7 +22,7 @@ struct Waiting : ServerTest {
 std::string words_for_who_returns(const Address& address, const Welcome& welcome) {
   const auto connection = tcp::connect(address, 5s);
   try {
-    greet_again(*connection, address, Role::kControl, {welcome.session, welcome.epoch, welcome.secret}, 0);
+    handshake_again(*connection, address, Role::kControl, {welcome.session, welcome.epoch, welcome.secret}, 0);
   } catch (const StreamGone& gone) {
     return gone.what();
   }
@@ -108,7 +108,7 @@ class KickRightsTest : public ::testing::TestWithParam<bool> {
   // A session of somebody's: its number and what keeps it.
   std::pair<std::uint64_t, std::unique_ptr<Connection>> begin(const AccessToken& token) {
     auto connection = tcp::connect(server_->address(), 5s);
-    const Welcome welcome = greet_server(*connection, server_->address(), &token);
+    const Welcome welcome = handshake_with_server(*connection, server_->address(), &token);
     return {welcome.session, std::move(connection)};
   }
   // What becomes of it when another user of this machine asks.

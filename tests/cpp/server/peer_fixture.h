@@ -114,7 +114,7 @@ class HostilePeerTest : public PeerTest {
     Hello hello = hello_of(role);
     hello.session = session != 0 ? session : a_.welcome().session;
     hello.secret = connecting_proof(secret, hello);
-    const auto welcome = greet(*connection, hello);
+    const auto welcome = shake_hands(*connection, hello);
     return welcome && welcome->status == WelcomeStatus::kAccepted ? std::move(connection) : nullptr;
   }
   std::unique_ptr<Connection> connect_to_first() {

@@ -148,7 +148,7 @@ TEST_F(ProtocolErrorTest, RandomMessagesNeverStopTheServer) {
   const std::size_t before = resident_kib();
   for (int round = 0; round < 100; ++round) {
     const auto connection = connect();
-    ASSERT_TRUE(greet(*connection, hello_of(Role::kControl)));
+    ASSERT_TRUE(shake_hands(*connection, hello_of(Role::kControl)));
     for (int message = 0; message < 5; ++message) {
       std::vector<std::byte> payload(random() % 200);
       for (auto& byte : payload) byte = static_cast<std::byte>(random() % 4 == 0 ? random() : 0);

@@ -28,7 +28,7 @@ struct Received {
 };
 
 // Says Hello and gives the Welcome; empty when the server closes instead.
-inline std::optional<Welcome> greet(Connection& connection, Hello hello, std::string* text = nullptr) {
+inline std::optional<Welcome> shake_hands(Connection& connection, Hello hello, std::string* text = nullptr) {
   connection.write(encode_frame<Hello, kHelloSize>(hello));
   std::array<std::byte, kWelcomeSize> bytes;
   if (!connection.read_exactly(bytes)) return std::nullopt;
@@ -47,7 +47,7 @@ class RawClient {
   explicit RawClient(const Address& address) : address_(address) {
     control_ = tcp::connect(address, std::chrono::seconds(5));
     control_->set_read_timeout(std::chrono::seconds(20));
-    const auto welcome = greet(*control_, hello_of(Role::kControl));
+    const auto welcome = shake_hands(*control_, hello_of(Role::kControl));
     if (!welcome || welcome->status != WelcomeStatus::kAccepted) throw std::runtime_error("not welcome");
     welcome_ = *welcome;
     device_list_ = wait<DeviceList>();
@@ -68,7 +68,7 @@ class RawClient {
       Hello hello = hello_of(Role::kBulk);
       hello.session = welcome_.session;
       hello.secret = connecting_proof(welcome_.secret, hello);
-      const auto welcome = greet(*bulk_, hello);
+      const auto welcome = shake_hands(*bulk_, hello);
       if (!welcome || welcome->status != WelcomeStatus::kAccepted) throw std::runtime_error("bulk not welcome");
     }
     return *bulk_;

@@ -21,7 +21,7 @@ class ReturnTest : public ServerTest {
   void begin(std::uint64_t features) {
     control_ = connect();
     control_->set_read_timeout(20s);
-    const Welcome welcome = greet_server(*control_, address(), nullptr, Role::kControl, features);
+    const Welcome welcome = handshake_with_server(*control_, address(), nullptr, Role::kControl, features);
     control_->set_read_timeout(20s);
     invitation_ = {welcome.session, welcome.epoch, welcome.secret};
     in_ = MessageBuffer();
@@ -57,7 +57,7 @@ class ReturnTest : public ServerTest {
     control_ = connect();
     Invitation invitation = invitation_;
     invitation.secret = secret;
-    const std::uint64_t there = greet_again(*control_, address(), Role::kControl, invitation, received).received;
+    const std::uint64_t there = handshake_again(*control_, address(), Role::kControl, invitation, received).received;
     control_->set_read_timeout(20s);
     return there;
   }
@@ -129,7 +129,7 @@ TEST_F(ReturnTest, WhatWasSaidOnceProvesNothingLater) {
     words.append(encode_frame<ResumeAt, kResumeAtSize>(ResumeAt{received_}));
     return words;
   };
-  const auto challenge = greet(*control_, hello);
+  const auto challenge = shake_hands(*control_, hello);
   ASSERT_TRUE(challenge);
   ASSERT_EQ(challenge->status, WelcomeStatus::kProve);
   const ByteBuffer words = prove_to(challenge->secret);
@@ -140,7 +140,7 @@ TEST_F(ReturnTest, WhatWasSaidOnceProvesNothingLater) {
 
   const auto replay = connect();
   replay->set_read_timeout(20s);
-  ASSERT_TRUE(greet(*replay, hello));
+  ASSERT_TRUE(shake_hands(*replay, hello));
   replay->write(words.bytes());
   EXPECT_FALSE(replay->read_exactly(answer));
   write(encoded(Ping{1}).bytes());

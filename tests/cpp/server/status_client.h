@@ -31,14 +31,14 @@ class RawMonitor {
  public:
   explicit RawMonitor(const Address& address) : connection_(tcp::connect(address, std::chrono::seconds(5))) {
     connection_->set_read_timeout(std::chrono::seconds(20));
-    welcome_ = greet(*connection_, hello_of(Role::kMonitor));
+    welcome_ = shake_hands(*connection_, hello_of(Role::kMonitor));
   }
 
   // With a token.
   RawMonitor(const Address& address, const AccessToken& token)
       : connection_(tcp::connect(address, std::chrono::seconds(5))) {
     connection_->set_read_timeout(std::chrono::seconds(20));
-    welcome_ = greet_server(*connection_, address, &token, Role::kMonitor);
+    welcome_ = handshake_with_server(*connection_, address, &token, Role::kMonitor);
   }
 
   Connection& connection() { return *connection_; }

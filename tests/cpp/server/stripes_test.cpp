@@ -41,7 +41,7 @@ class StripesTest : public CommandTest {
     auto first = connect();
     first->set_read_timeout(20s);
     const std::uint64_t features = features_of_stripes(count);
-    const Welcome welcome = greet_session(*first, address(), Role::kBulk, invitation(), features);
+    const Welcome welcome = handshake_for_session(*first, address(), Role::kBulk, invitation(), features);
     taken_ = stripes_of(welcome.features);
     group_ = invitation();
     group_.secret = stripes_key(invitation(), Role::kBulk, features, welcome.features);
@@ -73,7 +73,7 @@ class StripesTest : public CommandTest {
     Hello hello{kMagic, kProtocolVersion, Role::kStripe, features_of_stripes(index), invitation().session, {}};
     hello.secret = connecting_proof(key, hello);
     stripes_.push_back(connect());
-    return greet(*stripes_.back(), hello)->status;
+    return shake_hands(*stripes_.back(), hello)->status;
   }
   static void say(Connection& first, std::uint64_t count) {
     first.write(Bytes(encode_frame<StripesJoined, kStripesJoinedSize>({count})));
@@ -160,12 +160,12 @@ TEST_F(StripesTest, ASessionThatEndsWaitsForNone) {
 // The server waits for further connections on one that nothing comes over any more.
 TEST_F(StripesTest, GoesOnWhenTheFirstIsLostBeforeTheOthersAreMade) {
   auto control = connect();
-  const Welcome welcome = greet_server(*control, address(), nullptr, Role::kControl, kFeatureResumable);
+  const Welcome welcome = handshake_with_server(*control, address(), nullptr, Role::kControl, kFeatureResumable);
   const Invitation invitation{welcome.session, welcome.epoch, welcome.secret};
   auto silent = connect();
   const std::uint64_t features = kFeatureResumable | features_of_stripes(3);
-  EXPECT_EQ(greet_session(*silent, address(), Role::kBulk, invitation, features).features, features);
-  EXPECT_EQ(greet_again(*connect(), address(), Role::kBulk, invitation, 0).received, 0u);
+  EXPECT_EQ(handshake_for_session(*silent, address(), Role::kBulk, invitation, features).features, features);
+  EXPECT_EQ(handshake_again(*connect(), address(), Role::kBulk, invitation, 0).received, 0u);
 }
 
 // Not for a stream that is put together, either: it goes on.
@@ -173,7 +173,7 @@ TEST_F(StripesTest, NobodyComesBackForAChannelThatIsNotThere) {
   auto first = ask_for(3);
   Hello hello{kMagic, kProtocolVersion, Role::kBulk, kFeatureResume | features_of_channel(1), invitation().session, {}};
   auto stranger = connect();
-  const auto answered = greet(*stranger, hello);
+  const auto answered = shake_hands(*stranger, hello);
   ASSERT_TRUE(answered);
   EXPECT_EQ(answered->status, WelcomeStatus::kUnknownSession);
   auto further = open_stripes(*first, address(), group_, taken_, dial());
@@ -185,10 +185,10 @@ TEST_F(StripesTest, NobodyComesBackForAChannelThatIsNotThere) {
 // What was said to put the stream together is none of its bytes.
 TEST_F(StripesTest, NothingOfAConnectionThatFailedToGatherOthersIsBulkData) {
   auto control = connect();
-  const Welcome welcome = greet_server(*control, address(), nullptr, Role::kControl, kFeatureResumable);
+  const Welcome welcome = handshake_with_server(*control, address(), nullptr, Role::kControl, kFeatureResumable);
   const Invitation invitation{welcome.session, welcome.epoch, welcome.secret};
   auto first = connect();
-  greet_session(*first, address(), Role::kBulk, invitation, kFeatureResumable | features_of_stripes(3));
+  handshake_for_session(*first, address(), Role::kBulk, invitation, kFeatureResumable | features_of_stripes(3));
   ByteBuffer words;
   words.append(encode_frame<StripesJoined, kStripesJoinedSize>({3}));  // none of them is there
   words.append(std::vector<std::byte>(64, std::byte{3}));
@@ -196,20 +196,20 @@ TEST_F(StripesTest, NothingOfAConnectionThatFailedToGatherOthersIsBulkData) {
   first->set_read_timeout(20s);
   std::byte byte;
   EXPECT_EQ(first->read_some({&byte, 1}), 0u);
-  EXPECT_EQ(greet_again(*connect(), address(), Role::kBulk, invitation, 0).received, 0u);
+  EXPECT_EQ(handshake_again(*connect(), address(), Role::kBulk, invitation, 0).received, 0u);
 }
 
 TEST_F(StripesTest, GoesOnOverAsManyOrFewerConnections) {
   auto control = connect();
-  const Welcome welcome = greet_server(*control, address(), nullptr, Role::kControl, kFeatureResumable);
+  const Welcome welcome = handshake_with_server(*control, address(), nullptr, Role::kControl, kFeatureResumable);
   const Invitation invitation{welcome.session, welcome.epoch, welcome.secret};
   auto bulk = connect();
-  greet_session(*bulk, address(), Role::kBulk, invitation, kFeatureResumable);
+  handshake_for_session(*bulk, address(), Role::kBulk, invitation, kFeatureResumable);
   bulk.reset();
   // Only what the server has begun can be carried on.
   ASSERT_TRUE(eventually([&] {
     try {
-      greet_again(*connect(), address(), Role::kBulk, invitation, 0);
+      handshake_again(*connect(), address(), Role::kBulk, invitation, 0);
       return true;
     } catch (const StreamGone&) {
       return false;
@@ -219,7 +219,7 @@ TEST_F(StripesTest, GoesOnOverAsManyOrFewerConnections) {
     SCOPED_TRACE(count);
     auto again = connect();
     const Resumption there =
-        greet_again(*again, address(), Role::kBulk, invitation, 0, features_of_stripes(count < 2 ? 0 : count));
+        handshake_again(*again, address(), Role::kBulk, invitation, 0, features_of_stripes(count < 2 ? 0 : count));
     EXPECT_EQ(there.received, 0u);
     EXPECT_EQ(there.stripes, count < 2 ? 0 : count);
     const auto further = open_stripes(*again, address(), {invitation.session, invitation.epoch, there.stripes_key},

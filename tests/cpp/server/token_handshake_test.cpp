@@ -20,7 +20,7 @@ class TokenHandshakeTest : public ServerTest {
     Hello hello = hello_of(Role::kControl);
     hello.features = kFeatureToken;
     hello.secret = random_secret();
-    const auto challenge = greet(connection, hello);
+    const auto challenge = shake_hands(connection, hello);
     if (!challenge || challenge->status != WelcomeStatus::kProve) return std::nullopt;
     const Transcript transcript{Role::kControl, hello.features,   0, challenge->session, challenge->epoch,
                                 hello.secret,   challenge->secret};
@@ -59,37 +59,38 @@ TEST_F(TokenHandshakeTest, WhoKnowsTheTokenGetsASessionWhoseSecretDoesNotTravel)
   Hello hello = hello_of(Role::kBulk);
   hello.session = shown->session;
   hello.secret = connecting_proof(shown->secret, hello);
-  EXPECT_EQ(greet(*approach(), hello)->status, WelcomeStatus::kUnknownSession) << "what was shown is not the secret";
+  EXPECT_EQ(shake_hands(*approach(), hello)->status, WelcomeStatus::kUnknownSession)
+      << "what was shown is not the secret";
   transcript.taken = shown->features;
   hello.secret = connecting_proof(prove_briefly(kToken.key(), Claim::kSessionSecret, transcript), hello);
-  EXPECT_EQ(greet(*approach(), hello)->status, WelcomeStatus::kAccepted);
+  EXPECT_EQ(shake_hands(*approach(), hello)->status, WelcomeStatus::kAccepted);
 }
 
 TEST_F(TokenHandshakeTest, TheClientsOwnGreetingSucceedsAndJoins) {
   const auto control = approach();
-  const Welcome welcome = greet_server(*control, guarded(), &kToken);
+  const Welcome welcome = handshake_with_server(*control, guarded(), &kToken);
   const auto bulk = approach();
   const Invitation invitation{welcome.session, welcome.epoch, welcome.secret};
-  EXPECT_EQ(greet_session(*bulk, guarded(), Role::kBulk, invitation).status, WelcomeStatus::kAccepted);
+  EXPECT_EQ(handshake_for_session(*bulk, guarded(), Role::kBulk, invitation).status, WelcomeStatus::kAccepted);
 }
 
 TEST_F(TokenHandshakeTest, WrongTokenIsRefusedWithTheRemedy) {
-  const std::string text = refusal([&] { greet_server(*approach(), guarded(), &kOther); });
+  const std::string text = refusal([&] { handshake_with_server(*approach(), guarded(), &kOther); });
   EXPECT_NE(text.find("the token is not the server's"), std::string::npos) << text;
   EXPECT_EQ(guarded_.sessions(), 0u);
 }
 
 TEST_F(TokenHandshakeTest, NoTokenIsRefusedWithTheRemedy) {
-  const std::string text = refusal([&] { greet_server(*approach(), guarded(), nullptr); });
+  const std::string text = refusal([&] { handshake_with_server(*approach(), guarded(), nullptr); });
   EXPECT_NE(text.find("?token=FILE"), std::string::npos) << text;
-  EXPECT_EQ(greet(*approach(), hello_of(Role::kControl))->status, WelcomeStatus::kTokenNeeded);
+  EXPECT_EQ(shake_hands(*approach(), hello_of(Role::kControl))->status, WelcomeStatus::kTokenNeeded);
   EXPECT_EQ(guarded_.sessions(), 0u);
 }
 
 TEST_F(TokenHandshakeTest, MonitorNeedsTheTokenToo) {
-  EXPECT_EQ(greet(*approach(), hello_of(Role::kMonitor))->status, WelcomeStatus::kTokenNeeded);
+  EXPECT_EQ(shake_hands(*approach(), hello_of(Role::kMonitor))->status, WelcomeStatus::kTokenNeeded);
   const auto connection = approach();
-  EXPECT_EQ(greet_server(*connection, guarded(), &kToken, Role::kMonitor).status, WelcomeStatus::kAccepted);
+  EXPECT_EQ(handshake_with_server(*connection, guarded(), &kToken, Role::kMonitor).status, WelcomeStatus::kAccepted);
 }
 
 TEST_F(TokenHandshakeTest, ProofOfAnotherGreetingIsWorthNothing) {
@@ -100,12 +101,12 @@ TEST_F(TokenHandshakeTest, ProofOfAnotherGreetingIsWorthNothing) {
   hello.features = kFeatureToken;
   hello.secret = transcript.client_nonce;
   const auto second = approach();
-  ASSERT_EQ(greet(*second, hello)->status, WelcomeStatus::kProve);
+  ASSERT_EQ(shake_hands(*second, hello)->status, WelcomeStatus::kProve);
   EXPECT_EQ(answer(*second, prove(kToken.key(), Claim::kConnecting, transcript))->status, WelcomeStatus::kWrongToken);
 }
 
 TEST_F(TokenHandshakeTest, ServerThatDoesNotKnowTheTokenFoolsNobody) {
-  EXPECT_NE(refusal([&] { greet_server(*connect(), address(), &kToken); }).find("without knowing the token"),
+  EXPECT_NE(refusal([&] { handshake_with_server(*connect(), address(), &kToken); }).find("without knowing the token"),
             std::string::npos);
 }
 
@@ -125,7 +126,7 @@ TEST_F(TokenHandshakeTest, StrangersHoldLittleAndNotForLong) {
     Hello hello = hello_of(Role::kControl);
     hello.features = kFeatureToken;
     if (i % 2 == 0) {
-      ASSERT_EQ(greet(*strangers.back(), hello)->status, WelcomeStatus::kProve);
+      ASSERT_EQ(shake_hands(*strangers.back(), hello)->status, WelcomeStatus::kProve);
     } else {
       strangers.back()->write(Bytes(encode_frame<Hello, kHelloSize>(hello)).first(40));
     }
@@ -133,7 +134,7 @@ TEST_F(TokenHandshakeTest, StrangersHoldLittleAndNotForLong) {
   ASSERT_TRUE(eventually([&] { return guarded_.connections() == kStrangers; }));
   EXPECT_LT(resident_kib(), before + kStrangers * kKibMax);
   const auto friendly = approach();
-  greet_server(*friendly, guarded(), &kToken);
+  handshake_with_server(*friendly, guarded(), &kToken);
   const std::byte drop{0};
   while (guarded_.connections() > 1 && std::chrono::steady_clock::now() - begin < 20s) {
     for (const auto& stranger : strangers) stranger->try_write({&drop, 1});

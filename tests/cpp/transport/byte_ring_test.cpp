@@ -1,5 +1,5 @@
 // The memory is exactly as large as it has to be and lies on the heap, where the address sanitizer sees a step too far.
-#include "runtime/transport/shm/byte_ring.h"
+#include "runtime/transport/shm/shared_ring.h"
 
 #include <gtest/gtest.h>
 

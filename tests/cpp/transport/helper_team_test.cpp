@@ -1,4 +1,4 @@
-#include "runtime/transport/threads/helper_team.h"
+#include "runtime/transport/threads/helper_threads.h"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@ namespace remotecl {
 namespace {
 
 TEST(HelperTeamTest, DoesEachPartOnceAndWaitsForAll) {
-  HelperTeam team(3);
+  HelperThreads team(3);
   ASSERT_TRUE(team.is_there());
   std::array<int, 4> counts{};  // plain: what the parts have written is seen when run() returns
   for (int i = 0; i < 2000; ++i) team.run([&](unsigned part) { ++counts[part]; });
@@ -20,7 +20,7 @@ TEST(HelperTeamTest, DoesEachPartOnceAndWaitsForAll) {
 }
 
 TEST(HelperTeamTest, PartsRunSideBySide) {
-  HelperTeam team(2);
+  HelperThreads team(2);
   ASSERT_TRUE(team.is_there());
   std::atomic<unsigned> begun{0};
   team.run([&](unsigned) {
@@ -31,7 +31,7 @@ TEST(HelperTeamTest, PartsRunSideBySide) {
 }
 
 TEST(HelperTeamTest, ThrowsWhatAPartHasThrownWhenAllHaveEnded) {
-  HelperTeam team(2);
+  HelperThreads team(2);
   ASSERT_TRUE(team.is_there());
   for (unsigned thrower = 0; thrower < 3; ++thrower) {
     std::atomic<unsigned> ended{0};
@@ -53,7 +53,7 @@ std::vector<std::byte> random_bytes(std::size_t size, unsigned seed) {
 }
 
 TEST(HelperTeamTest, CopiesEverythingAndNothingElse) {
-  HelperTeam team(1);
+  HelperThreads team(1);
   for (const std::size_t size : {0u, 1u, 4095u, 65535u, 65536u, 65537u, 1'000'003u}) {
     const auto from = random_bytes(size, static_cast<unsigned>(size));
     std::vector<std::byte> to(size + 2, std::byte{0x5a});
@@ -69,7 +69,7 @@ TEST(HelperTeamTest, ManyThreadsCopyAtOnce) {
   std::vector<std::thread> threads;
   for (unsigned thread = 0; thread < 4; ++thread) {
     threads.emplace_back([thread] {
-      HelperTeam team(1);
+      HelperThreads team(1);
       std::mt19937 random(thread);
       const auto from = random_bytes(300'000, thread);
       std::vector<std::byte> to(from.size());
@@ -84,7 +84,7 @@ TEST(HelperTeamTest, ManyThreadsCopyAtOnce) {
   for (auto& thread : threads) thread.join();
 }
 
-TEST(HelperTeamTest, MayEndUnused) { HelperTeam team(7); }
+TEST(HelperTeamTest, MayEndUnused) { HelperThreads team(7); }
 
 }  // namespace
 }  // namespace remotecl

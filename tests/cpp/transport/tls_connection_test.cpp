@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "pattern.h"
-#include "runtime/transport/tcp/vanished_peers.h"
+#include "runtime/transport/tcp/dead_peer_detector.h"
 #include "tls_pair.h"
 
 namespace remotecl {

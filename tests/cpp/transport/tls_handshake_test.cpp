@@ -87,7 +87,7 @@ TEST_F(TlsHandshakeTest, PinAndAuthorityAreBothAskedFor) {
   EXPECT_EQ(attempt(own_.pin, "gpu1"), Handshake::kFailed);
 }
 
-// What the server knows of clients; the greeting refuses those that it objects to.
+// What the server knows of clients; the handshake refuses those that it objects to.
 TEST_F(TlsHandshakeTest, ClientsCertificateIsJudgedButTheGreetingSpeaks) {
   const TlsServer asking = server(own_, authority_.file());
   const auto objection_to = [&](const CertificateFiles& files) {

@@ -12,7 +12,7 @@
 #include "runtime/client/commands/command_order.h"
 #include "runtime/client/commands/commands.h"
 #include "runtime/client/objects/memory_object.h"
-#include "runtime/client/support/host_arrivals.h"
+#include "runtime/client/support/inbound_host_ranges.h"
 
 namespace remotecl {
 namespace {
@@ -143,7 +143,7 @@ void CoherentHostMemory::unmapped(const Ranges& bytes) {
   at->are_here = std::make_shared<std::atomic<bool>>(false);
   const auto come = [are_here = at->are_here] { are_here->store(true, std::memory_order_release); };
   const ByteRange whole = joined(bytes.front(), bytes.back());
-  if (!HostArrivals::instance().when_there(memory_ + whole.offset, whole.size, come)) come();
+  if (!InboundHostRanges::instance().when_there(memory_ + whole.offset, whole.size, come)) come();
   settle_mapped();
 }
 

@@ -1,7 +1,7 @@
 // Migration to the host: later maps, and uploads to other servers, find the bytes in this process.
 #include "runtime/client/commands/memory_messages.h"
 #include "runtime/client/commands/pending_command.h"
-#include "runtime/client/support/host_arrivals.h"
+#include "runtime/client/support/inbound_host_ranges.h"
 #include "runtime/protocol/frames.h"
 
 namespace remotecl {
@@ -40,21 +40,21 @@ cl_int enqueue_migrate_to_host(CommandQueue& queue, std::span<MemoryObject* cons
     Ref<CommandQueue> kept_queue(&queue);
     std::byte* const host = storage.host() + range.offset;
     command.touches_host(host, range.size);
-    const HostArrivals::Ticket arrival = HostArrivals::instance().begin(host, range.size);
+    const InboundHostRanges::Ticket arrival = InboundHostRanges::instance().begin(host, range.size);
     const PendingReads::Ticket ticket = queue.pending_reads().begin();
     const TransferRef transfer = session.begin_receive(
         queue.device().index(), host, range.size,
         // `read` is kept: the failure of one that nobody knows any more would be the queue's.
         [whole, read, kept = Ref<MemoryObject>(memory), kept_queue, ticket, arrival, range, writes = storage.writes,
          &session](cl_int status) {
-          HostArrivals::instance().end(arrival);
+          InboundHostRanges::instance().end(arrival);
           if (status == CL_COMPLETE) note_host_copy(*kept, range, writes);
           kept_queue->pending_reads().end(ticket);
           whole->release_hold(status);
           session.drop_interest();
         },
         memory->shared_storage());
-    auto record = Fetcher::record_of(*memory, range.size, &queue.device(), queue, nullptr);
+    auto record = TransferPlanner::record_of(*memory, range.size, &queue.device(), queue, nullptr);
     if (record) {
       record->event = read->id();
       transfer->trace = record->id;

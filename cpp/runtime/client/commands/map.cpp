@@ -2,7 +2,7 @@
 #include "runtime/client/commands/coherent_host_memory.h"
 #include "runtime/client/commands/image_commands.h"
 #include "runtime/client/commands/pending_command.h"
-#include "runtime/client/support/host_arrivals.h"
+#include "runtime/client/support/inbound_host_ranges.h"
 #include "runtime/protocol/frames.h"
 
 namespace remotecl {
@@ -25,12 +25,12 @@ void send_fetch(PendingCommand& command, MemoryObject& buffer, std::uint64_t off
   session.add_interest();
   Ref<CommandQueue> queue(&command.queue());
   command.touches_host(to, size);
-  const HostArrivals::Ticket arrival = HostArrivals::instance().begin(to, size);
+  const InboundHostRanges::Ticket arrival = InboundHostRanges::instance().begin(to, size);
   const PendingReads::Ticket ticket = queue->pending_reads().begin();
   const TransferRef transfer = session.begin_receive(
       queue->device().index(), to, size,
       [event, queue, ticket, arrival, &session](cl_int status) {
-        HostArrivals::instance().end(arrival);
+        InboundHostRanges::instance().end(arrival);
         queue->pending_reads().end(ticket);
         event->release_hold(status);
         session.drop_interest();

@@ -2,12 +2,12 @@
 
 #include "runtime/client/commands/coherent_host_memory.h"
 #include "runtime/client/commands/command_order.h"
-#include "runtime/client/support/host_arrivals.h"
+#include "runtime/client/support/inbound_host_ranges.h"
 
 namespace remotecl {
 
 PendingCommand::PendingCommand(CommandQueue& queue, cl_command_type type, WaitList wait, bool wants_event)
-    : queue_(queue), lock_(queue.context().memory_mutex()), fetcher_(queue) {
+    : queue_(queue), lock_(queue.context().memory_mutex()), planner_(queue) {
   if (error() != CL_SUCCESS) return;
   if (Tracer::on()) [[unlikely]]
     make_record(type, wait);
@@ -29,20 +29,20 @@ PendingCommand::PendingCommand(CommandQueue& queue, cl_command_type type, WaitLi
     if (!reads.none()) queue.in_order() ? reads.hold(*event_) : reads.hold(*event_, awaited_);
   }
   sequence_ = event_ ? event_->sequence() : queue.next_sequence();
-  fetcher_.set_sequence(sequence_);
+  planner_.set_sequence(sequence_);
   if (order) [[unlikely]] {
     for (Event* event : wait) order->add(queue, sequence_, event_.get(), *event);
   }
 }
 
 PendingCommand::~PendingCommand() {
-  if (lock_.owns_lock()) fetcher_.abandon();
+  if (lock_.owns_lock()) planner_.abandon();
 }
 
 void PendingCommand::make_record(cl_command_type type, WaitList wait) {
   record_ = Tracer::instance().make(queue_, type, false);
   for (const Event* event : wait) record_->waits_for(event->id());
-  fetcher_.set_record(record_.get());
+  planner_.set_record(record_.get());
 }
 
 std::uint64_t PendingCommand::commit_record() {
@@ -52,7 +52,7 @@ std::uint64_t PendingCommand::commit_record() {
 TraceRecordOwner PendingCommand::take_record() {
   if (record_->event == 0) record_->event = event_id();
   record_->place = sequence_;
-  fetcher_.set_record(nullptr);
+  planner_.set_record(nullptr);
   return std::move(record_);
 }
 
@@ -71,13 +71,13 @@ void PendingCommand::await_bytes(Event& event) {
 }
 
 bool PendingCommand::touches_host(const std::byte* memory, std::uint64_t size, std::function<void()> then) {
-  if (HostArrivals::instance().none()) return false;
+  if (InboundHostRanges::instance().none()) return false;
   const auto there = make_ref<Event>(Ref<Context>(&queue_.context()));
   const auto go_on = [there, then = std::move(then)] {
     if (then) then();
     there->complete(CL_COMPLETE);
   };
-  if (!HostArrivals::instance().when_there(memory, size, go_on)) return false;
+  if (!InboundHostRanges::instance().when_there(memory, size, go_on)) return false;
   waits_for(*there);
   return true;
 }
@@ -90,7 +90,7 @@ void PendingCommand::waits_for_host_readers(BufferStorage& storage) {
       continue;
     }
     // Another server may be lost meanwhile: that it reads no more is all that is waited for.
-    fetcher_.waits_for_end(*reader);
+    planner_.waits_for_end(*reader);
   }
 }
 
@@ -108,7 +108,7 @@ void PendingCommand::is_barrier(bool for_all) {
 }
 
 void PendingCommand::writes(MemoryObject& buffer, ByteRange range) {
-  fetcher_.overwrites(buffer, range);
+  planner_.overwrites(buffer, range);
   writes_.push_back({&buffer, range});
 }
 
@@ -118,7 +118,7 @@ void PendingCommand::record_writes() {
   for (const Write& write : writes_) {
     BufferStorage& storage = write.buffer->storage();
     storage.residency.write(write.range, location);
-    fetcher_.overwritten(storage, write.range);
+    planner_.overwritten(storage, write.range);
     ++storage.writes;
     storage.site(location).used_by(queue_, sequence_, true);
     if (storage.coherent) [[unlikely]]

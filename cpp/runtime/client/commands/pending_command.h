@@ -7,7 +7,7 @@
 
 #include "runtime/base/mutex.h"
 #include "runtime/client/commands/commands.h"
-#include "runtime/client/commands/fetcher.h"
+#include "runtime/client/commands/transfer_planner.h"
 #include "runtime/client/trace/tracer.h"
 
 namespace remotecl {
@@ -20,12 +20,12 @@ class PendingCommand {
   ~PendingCommand();
 
   // CL_SUCCESS, or why the command cannot be sent (server lost, data lost).
-  cl_int error() const { return fetcher_.error(); }
+  cl_int error() const { return planner_.error(); }
   // The command reads these bytes: brings what the device lacks.
-  void reads(MemoryObject& buffer, ByteRange range) { fetcher_.reads(buffer, range); }
+  void reads(MemoryObject& buffer, ByteRange range) { planner_.reads(buffer, range); }
   // The command overwrites all of these bytes, or has named them in reads() too.
   void writes(MemoryObject& buffer, ByteRange range);
-  void waits_for(Event& event) { fetcher_.waits_for(event); }
+  void waits_for(Event& event) { planner_.waits_for(event); }
   // The command reads or overwrites memory of this process: it waits for bytes on their way there, and then `then`
   // runs. False when there are none, and nothing runs.
   bool touches_host(const std::byte* memory, std::uint64_t size, std::function<void()> then = {});
@@ -35,8 +35,8 @@ class PendingCommand {
   // for, and later ones come after it.
   void waits_for_all();
   void is_barrier(bool for_all);
-  // Fetcher::limit_to_content.
-  ObjectId limit_to_content(MemoryObject& buffer, ByteRange& range) { return fetcher_.limit_to_content(buffer, range); }
+  // TransferPlanner::limit_to_content.
+  ObjectId limit_to_content(MemoryObject& buffer, ByteRange& range) { return planner_.limit_to_content(buffer, range); }
 
   // For a trace: these bytes are what the command moves; null stands for this process.
   void moves(std::uint64_t size, Device* from, Device* to) {
@@ -67,7 +67,7 @@ class PendingCommand {
   Event* event() const { return event_.get(); }
   EventId event_id() const { return event_ ? event_->id() : 0; }
   // After everything that it reads and writes has been named.
-  Array<EventId> wait_list() { return fetcher_.wait_list(); }
+  Array<EventId> wait_list() { return planner_.wait_list(); }
   std::uint64_t sequence() const { return sequence_; }  // its place in the queue
   // The command has been sent: records what it writes, lets other commands in. Returns the event's reference.
   // `is_awaited`: the caller's next step is a wait, which submits the command, or submits it itself.
@@ -100,7 +100,7 @@ class PendingCommand {
 
   CommandQueue& queue_;
   std::unique_lock<Mutex> lock_;  // over several functions, which no analysis follows
-  Fetcher fetcher_;
+  TransferPlanner planner_;
   std::uint64_t sequence_ = 0;
   Ref<Event> event_;
   TraceRecordOwner record_;

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "runtime/client/commands/transfer_steps.h"
-#include "runtime/client/support/host_arrivals.h"
+#include "runtime/client/support/inbound_host_ranges.h"
 #include "runtime/protocol/frames.h"
 
 namespace remotecl {
@@ -33,7 +33,7 @@ TransferRef expect_bytes(PendingCommand& command, bool blocking, std::byte* to, 
                          std::shared_ptr<void> keep_alive, const std::byte* memory, std::uint64_t span,
                          std::function<void()> then = {}) {
   command.touches_host(memory, span);
-  const HostArrivals::Ticket arrival = HostArrivals::instance().begin(memory, span);
+  const InboundHostRanges::Ticket arrival = InboundHostRanges::instance().begin(memory, span);
   Ref<Event> event(command.event());
   if (event) {
     event->add_hold();
@@ -48,7 +48,7 @@ TransferRef expect_bytes(PendingCommand& command, bool blocking, std::byte* to, 
                          then = std::move(then)](cl_int status) {
     const bool ok = status == CL_COMPLETE;
     if (ok && then) then();
-    HostArrivals::instance().end(arrival);
+    InboundHostRanges::instance().end(arrival);
     if (ok && queue->in_order()) queue->ended_up_to(sequence);
     queue->pending_reads().end(ticket);
     if (event) event->release_hold(status);

@@ -3,7 +3,7 @@
 
 #include "runtime/client/commands/commands.h"
 #include "runtime/client/program/driver_answer.h"
-#include "runtime/client/session/ask.h"
+#include "runtime/client/session/request.h"
 
 namespace remotecl {
 

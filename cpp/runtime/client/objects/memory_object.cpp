@@ -8,7 +8,7 @@
 #include <unordered_set>
 
 #include "runtime/base/mutex.h"
-#include "runtime/client/objects/opaque_handles.h"
+#include "runtime/client/objects/handle_registry.h"
 
 namespace remotecl {
 namespace {
@@ -171,7 +171,7 @@ MemoryObject::MemoryObject(Ref<Context> context, cl_mem_flags flags, const Image
     }
     storage_->residency.write({0, size_}, kHost);
   }
-  OpaqueHandles::add(handle());
+  HandleRegistry::add(handle());
   const MutexLock lock(g_live_mutex);
   live_set().insert(this);
 }
@@ -188,14 +188,14 @@ MemoryObject::MemoryObject(Ref<MemoryObject> buffer, cl_mem_flags flags, const I
       properties_(std::move(properties)),
       storage_(buffer->storage_),
       storage_offset_(buffer->storage_offset_) {
-  OpaqueHandles::add(handle());
+  HandleRegistry::add(handle());
   const MutexLock lock(g_live_mutex);
   live_set().insert(this);
 }
 
 MemoryObject::~MemoryObject() {
   link_->store(nullptr, std::memory_order_release);
-  if (image_) OpaqueHandles::remove(handle());
+  if (image_) HandleRegistry::remove(handle());
   if (storage_->coherent && &root() == this) storage_->end_coherence(*this);
   {
     const MutexLock lock(g_live_mutex);

@@ -7,7 +7,7 @@
 
 #include "runtime/base/settings.h"
 #include "runtime/client/session/operations.h"
-#include "runtime/client/support/fork.h"
+#include "runtime/client/support/fork_guard.h"
 #include "runtime/client/support/wanted_servers.h"
 #include "runtime/transport/threads/busy_poll.h"
 

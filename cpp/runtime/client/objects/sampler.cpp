@@ -1,16 +1,16 @@
 #include "runtime/client/objects/sampler.h"
 
-#include "runtime/client/objects/opaque_handles.h"
+#include "runtime/client/objects/handle_registry.h"
 
 namespace remotecl {
 
 Sampler::Sampler(Ref<Context> context, const SamplerState& state, std::vector<cl_sampler_properties> properties)
     : context_(std::move(context)), state_(state), properties_(std::move(properties)) {
-  OpaqueHandles::add(handle());
+  HandleRegistry::add(handle());
 }
 
 Sampler::~Sampler() {
-  OpaqueHandles::remove(handle());
+  HandleRegistry::remove(handle());
   std::uint64_t sessions = created_on_.load();
   for (Device* device : context_->devices()) {
     const std::uint64_t bit = std::uint64_t{1} << device->session().index();

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "runtime/client/objects/opaque_handles.h"
+#include "runtime/client/objects/handle_registry.h"
 #include "runtime/client/objects/svm.h"
 #include "runtime/client/session/session.h"
 #include "runtime/protocol/image_types.h"
@@ -21,7 +21,7 @@ Handle handle_at(const void* value) {
 // sampler speaks for itself.
 ArgumentKind kind_of(const ArgumentInfo& info, std::size_t size, const void* value) {
   if (!info.may_be_opaque || size != sizeof(void*) || value == nullptr) return info.kind;
-  const HandleBase* handle = OpaqueHandles::find(value);
+  const HandleBase* handle = HandleRegistry::find(value);
   if (handle == nullptr) return info.kind;
   return handle->tag == HandleTag::kSampler ? ArgumentKind::kSampler : ArgumentKind::kImage;
 }
@@ -193,7 +193,7 @@ cl_int Kernel::find_memory(const ArgumentInfo& info, ArgumentKind kind, std::siz
   // "CL_INVALID_ARG_VALUE if arg_value specified is not a valid value": NULL is one for pointers alone.
   if (value == nullptr) return CL_INVALID_ARG_VALUE;
   // Not every value is an address that may be looked at.
-  HandleBase* const handle = OpaqueHandles::find(value);
+  HandleBase* const handle = HandleRegistry::find(value);
   if (handle == nullptr || handle->tag != HandleTag::kMemory) return CL_INVALID_MEM_OBJECT;
   memory = from_handle<MemoryObject>(handle_at<cl_mem>(value));
   if (&memory->context() != &context()) return CL_INVALID_MEM_OBJECT;
@@ -212,7 +212,7 @@ cl_int Kernel::find_memory(const ArgumentInfo& info, ArgumentKind kind, std::siz
 cl_int Kernel::find_sampler(std::size_t size, const void* value, Sampler*& sampler) const {
   if (size != sizeof(cl_sampler)) return CL_INVALID_ARG_SIZE;
   if (value == nullptr) return CL_INVALID_ARG_VALUE;
-  HandleBase* const handle = OpaqueHandles::find(value);
+  HandleBase* const handle = HandleRegistry::find(value);
   if (handle == nullptr || handle->tag != HandleTag::kSampler) return CL_INVALID_SAMPLER;
   sampler = from_handle<Sampler>(handle_at<cl_sampler>(value));
   // "CL_INVALID_SAMPLER for an argument declared to be of type sampler_t when the specified arg_value is not a valid

@@ -4,7 +4,7 @@
 
 #include "runtime/client/program/driver_answer.h"
 #include "runtime/client/program/kernel.h"
-#include "runtime/client/session/ask.h"
+#include "runtime/client/session/request.h"
 
 namespace remotecl {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "runtime/client/program/binary_container.h"
-#include "runtime/client/session/ask.h"
+#include "runtime/client/session/request.h"
 
 namespace remotecl {
 

@@ -4,7 +4,7 @@
 
 #include "runtime/client/program/program.h"
 #include "runtime/client/session/session.h"
-#include "runtime/client/support/notice.h"
+#include "runtime/client/support/stderr_notice.h"
 
 namespace remotecl {
 

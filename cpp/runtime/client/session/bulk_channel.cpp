@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "runtime/client/session/session.h"
-#include "runtime/client/support/fork.h"
+#include "runtime/client/support/fork_guard.h"
 
 namespace remotecl {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "runtime/base/mutex.h"
-#include "runtime/client/session/transfer.h"
+#include "runtime/client/session/client_transfer.h"
 #include "runtime/handshake/dialer.h"
 #include "runtime/handshake/reconnector.h"
 #include "runtime/protocol/frames.h"

@@ -3,7 +3,7 @@
 
 #include "runtime/client/session/bulk_channel.h"
 #include "runtime/client/session/session.h"
-#include "runtime/client/support/fork.h"
+#include "runtime/client/support/fork_guard.h"
 #include "runtime/handshake/channels.h"
 #include "runtime/handshake/handshake.h"
 #include "runtime/handshake/stripes.h"
@@ -46,7 +46,8 @@ unsigned BulkChannel::connect(const Joining& joining) {
                                  features_of_channel(number_) | features_of_channel_count(wanted);
   const Deadline deadline = Patience::of_server(joining.window);
   auto first = joining.dialer.connect(joining.timeout, deadline);
-  const Welcome welcome = greet_session(*first, joining.address, Role::kBulk, joining.invitation, features, deadline);
+  const Welcome welcome =
+      handshake_for_session(*first, joining.address, Role::kBulk, joining.invitation, features, deadline);
   const unsigned channels = std::clamp(channel_count_of(welcome.features), 1u, wanted);
   const Connection* const stream = first.get();
   const int descriptor = first->wait_handle();

@@ -20,7 +20,7 @@ constexpr std::uint32_t kAnswerSizeMax = 16u << 20;
 Monitor::Monitor(const ServerName& server) : address_(server.address) {
   const Dialer dialer(server);
   connection_ = dialer.connect(kConnectTimeout);
-  welcome_ = greet_server(*connection_, address_, dialer.token(), Role::kMonitor);
+  welcome_ = handshake_with_server(*connection_, address_, dialer.token(), Role::kMonitor);
   connection_->set_read_timeout(kAnswerTimeout);
 }
 

@@ -4,7 +4,7 @@
 #include "runtime/base/settings.h"
 #include "runtime/client/session/session.h"
 #include "runtime/client/support/ids.h"
-#include "runtime/client/support/notice.h"
+#include "runtime/client/support/stderr_notice.h"
 #include "runtime/crypto/secret.h"
 
 namespace remotecl {

@@ -9,9 +9,9 @@
 
 #include "runtime/client/session/peer_links.h"
 #include "runtime/client/session/trace_sink.h"
-#include "runtime/client/support/fork.h"
+#include "runtime/client/support/fork_guard.h"
 #include "runtime/client/support/ids.h"
-#include "runtime/client/support/notice.h"
+#include "runtime/client/support/stderr_notice.h"
 #include "runtime/handshake/dialer.h"
 #include "runtime/handshake/handshake.h"
 #include "runtime/handshake/stripes.h"

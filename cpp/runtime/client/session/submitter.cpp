@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "runtime/client/session/control_writer.h"
-#include "runtime/client/support/fork.h"
+#include "runtime/client/support/fork_guard.h"
 
 namespace remotecl {
 

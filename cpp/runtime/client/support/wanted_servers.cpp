@@ -4,7 +4,7 @@
 #include <cstdlib>
 
 #include "runtime/base/settings.h"
-#include "runtime/client/support/notice.h"
+#include "runtime/client/support/stderr_notice.h"
 
 namespace remotecl::wanted_servers {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "runtime/base/process_watch.h"
 #include "runtime/transport/connection.h"
-#include "runtime/transport/shm/byte_ring.h"
 #include "runtime/transport/shm/shared_memory_segment.h"
+#include "runtime/transport/shm/shared_ring.h"
 #include "runtime/transport/stream/resumable_connection.h"
 #include "runtime/transport/threads/adaptive_spin.h"
 

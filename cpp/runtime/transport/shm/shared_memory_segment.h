@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "runtime/base/bytes.h"
-#include "runtime/transport/shm/byte_ring.h"
+#include "runtime/transport/shm/shared_ring.h"
 
 namespace remotecl {
 

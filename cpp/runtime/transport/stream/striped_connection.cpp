@@ -6,7 +6,7 @@
 #include <atomic>
 #include <cassert>
 
-#include "runtime/transport/stream/carrier_watch.h"
+#include "runtime/transport/stream/carrier_monitor.h"
 
 namespace remotecl {
 namespace {
@@ -36,10 +36,10 @@ StripedConnection::StripedConnection(std::vector<std::shared_ptr<Connection>> ca
       writers_(static_cast<unsigned>(carriers_.size()) - 1),
       readers_(static_cast<unsigned>(carriers_.size()) - 1) {
   assert(carriers_.size() >= 2 && carriers_.size() <= kCarriersMax);
-  CarrierWatch::instance().watch(*this, carriers_);
+  CarrierMonitor::instance().watch(*this, carriers_);
 }
 
-StripedConnection::~StripedConnection() { CarrierWatch::instance().forget(*this, carriers_); }
+StripedConnection::~StripedConnection() { CarrierMonitor::instance().forget(*this, carriers_); }
 
 void StripedConnection::set_read_timeout(std::chrono::milliseconds timeout) {
   for (const auto& carrier : carriers_) carrier->set_read_timeout(timeout);

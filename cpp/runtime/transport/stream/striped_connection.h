@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "runtime/transport/connection.h"
-#include "runtime/transport/threads/helper_team.h"
+#include "runtime/transport/threads/helper_threads.h"
 
 namespace remotecl {
 
@@ -82,13 +82,13 @@ class StripedConnection final : public Connection {
   const std::vector<std::shared_ptr<Connection>> carriers_;
 
   // The writer's.
-  HelperTeam writers_;
+  HelperThreads writers_;
   std::array<std::byte, kHeaderSize> header_{};
   std::size_t header_left_ = 0;   // of it, unsent: of a run that try_write() has begun
   std::uint64_t begun_left_ = 0;  // bytes of that run
 
   // The reader's. Of the run that is being read:
-  HelperTeam readers_;
+  HelperThreads readers_;
   std::array<std::byte, kHeaderSize> run_header_{};
   std::size_t run_header_have_ = 0;
   std::uint64_t run_size_ = 0;

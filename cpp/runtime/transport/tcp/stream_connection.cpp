@@ -7,14 +7,16 @@
 
 #include <cerrno>
 
-#include "runtime/transport/tcp/vanished_peers.h"
+#include "runtime/transport/tcp/dead_peer_detector.h"
 
 namespace remotecl {
 
-StreamConnection::StreamConnection(int descriptor) : descriptor_(descriptor) { VanishedPeers::instance().watch(*this); }
+StreamConnection::StreamConnection(int descriptor) : descriptor_(descriptor) {
+  DeadPeerDetector::instance().watch(*this);
+}
 
 StreamConnection::~StreamConnection() {
-  VanishedPeers::instance().forget(*this);
+  DeadPeerDetector::instance().forget(*this);
   ::close(descriptor_);
 }
 

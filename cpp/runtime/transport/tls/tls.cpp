@@ -33,7 +33,7 @@ SslContext make_context(const SSL_METHOD* method) {
   SSL_CTX_set_session_cache_mode(made, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_num_tickets(made, 0);
   SSL_CTX_set_max_cert_list(made, kServersCertificatesMax);
-  SSL_CTX_set_mode(made, SSL_MODE_RELEASE_BUFFERS);  // what waits for its greeting holds little
+  SSL_CTX_set_mode(made, SSL_MODE_RELEASE_BUFFERS);  // what waits for its handshake holds little
   SSL_CTX_set_cert_verify_callback(made, judge, nullptr);
   return context;
 }

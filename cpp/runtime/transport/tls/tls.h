@@ -43,7 +43,7 @@ class TlsServer {
   std::unique_ptr<TlsConnection> wrap(std::unique_ptr<StreamConnection> stream) const;
 
   const KeyPin& pin() const { return pin_; }
-  // Clients have to show a certificate. Whether one is there, and is good, is for the greeting to say.
+  // Clients have to show a certificate. Whether one is there, and is good, is for the handshake to say.
   bool asks_for_certificates() const { return asks_for_certificates_; }
 
  private:

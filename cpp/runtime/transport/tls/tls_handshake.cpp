@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "runtime/crypto/crypto_library.h"
-#include "runtime/transport/tcp/vanished_peers.h"
+#include "runtime/transport/tcp/dead_peer_detector.h"
 #include "runtime/transport/tls/certificate.h"
 #include "runtime/transport/tls/tls_connection.h"
 
@@ -114,7 +114,7 @@ TlsConnection::Handshake TlsConnection::handshake(Deadline deadline) {
   }
   if (next == Step::kDone) {
     is_ready_ = true;
-    VanishedPeers::instance().watch_rest(*stream_);
+    DeadPeerDetector::instance().watch_rest(*stream_);
     return Handshake::kDone;
   }
   const std::string reason = crypto_error();
@@ -189,7 +189,7 @@ bool TlsConnection::judge(x509_store_ctx_st* store) {
     shown.objection = wrong_key_text(shown.key, *demand_.pin);
   }
   certificate_ = std::move(shown);
-  // A client is told by the greeting what is wrong with its certificate.
+  // A client is told by the handshake what is wrong with its certificate.
   return !demand_.is_client || certificate_->objection.empty();
 }
 

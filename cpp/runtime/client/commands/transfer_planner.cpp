@@ -1,0 +1,297 @@
+#include "runtime/client/commands/transfer_planner.h"
+#include "runtime/client/commands/memory_messages.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "runtime/client/commands/coherent_host_memory.h"
+#include "runtime/client/session/peer_links.h"
+#include "runtime/client/support/fetch_counts.h"
+#include "runtime/protocol/frames.h"
+
+namespace remotecl {
+
+TransferId send_write(CommandQueue& queue, EventId event, const MemoryObject& object, std::uint64_t offset,
+                      std::byte* memory, std::uint64_t size, Array<EventId> wait_list, std::shared_ptr<void> keep_alive,
+                      bool late, std::uint64_t record) {
+  Session& session = queue.session();
+  if (size <= kInlineDataMax && !late) {
+    send_write(object, session, queue.id(), event, {offset, size}, 0, Bytes(memory, size), wait_list, record);
+    return 0;
+  }
+  session.add_interest();
+  const TransferRef transfer = session.begin_send(
+      queue.device().index(), memory, size, [&session](cl_int) { session.drop_interest(); }, std::move(keep_alive));
+  send_write(object, session, queue.id(), event, {offset, size}, transfer->id, {}, wait_list, record);
+  return transfer->id;
+}
+
+TransferPlanner::TransferPlanner(CommandQueue& queue)
+    : queue_(queue), location_(queue.context().location(queue.device())) {
+  if (session().lost()) error_ = CL_DEVICE_NOT_AVAILABLE;
+}
+
+void TransferPlanner::waits_for(Event& event) {
+  if (event.status() == CL_COMPLETE) return;
+  if (event.session() != &session()) {
+    elsewhere_.emplace_back(&event);
+    return;
+  }
+  if (!waits_already(event)) wait_ids_.push_back(event.id());
+}
+
+Array<EventId> TransferPlanner::wait_list() {
+  for (const Ref<Event>& event : elsewhere_) {
+    event->announce_to(session());
+    if (!waits_already(*event)) wait_ids_.push_back(event->id());
+  }
+  elsewhere_.clear();
+  return std::span<const EventId>(wait_ids_);
+}
+
+Ref<Event> TransferPlanner::take_write_event(const Site::User& user) {
+  // Not a later command of the queue, which may fail without any harm to the bytes.
+  const auto is_last_write = [&user](const Ref<Event>& event) {
+    return event->queue() == user.queue.get() && user.queue->in_order() && event->sequence() == user.last_write;
+  };
+  const auto at = std::find_if(elsewhere_.begin(), elsewhere_.end(), is_last_write);
+  if (at == elsewhere_.end()) return nullptr;
+  Ref<Event> event = std::move(*at);
+  elsewhere_.erase(at);
+  return event;
+}
+
+void TransferPlanner::touches(MemoryObject& buffer, ByteRange range) {
+  if (const auto& coherent = buffer.storage().coherent) [[unlikely]]
+    coherent->before_use(buffer, range, queue_, sequence_);
+  buffer.create_on(session());
+  if (record_ != nullptr) record_->uses(reinterpret_cast<std::uintptr_t>(buffer.handle()));
+  if (!buffer.storage().site(location_).arrivals.empty()) buffer.storage().settle_arrivals();
+}
+
+void TransferPlanner::overwrites(MemoryObject& buffer, ByteRange range) {
+  if (error_ != CL_SUCCESS) return;
+  touches(buffer, range);
+  for (const Arrival& arrival : buffer.storage().site(location_).arrivals) {
+    const bool implied = arrival.awaited_by.get() == &queue_ && queue_.in_order();
+    if (implied || waits_already(*arrival.event) || !intersect(arrival.range, range)) continue;
+    arrival.from_other_server ? waits_for_end(*arrival.event) : waits_for(*arrival.event);
+    if (record_ != nullptr) record_->waits_for(arrival.event->id());
+  }
+}
+
+// Where it waits for the transfer, it fails with it, and the bytes are again what they were before.
+void TransferPlanner::overwritten(BufferStorage& storage, ByteRange range) const {
+  storage.site(location_).take_from_arrivals(range,
+                                             [this](const Arrival& arrival) { return !waits_already(*arrival.event); });
+}
+
+Ref<Event> TransferPlanner::end_of(Event& event) {
+  auto over = make_ref<Event>(Ref<Context>(&context()));
+  if (!event.at_end([over] { over->complete(CL_COMPLETE); })) return nullptr;
+  if (Session* server = event.session(); server != nullptr && server != &session()) server->submit_now();
+  return over;
+}
+
+void TransferPlanner::waits_for_end(Event& event) {
+  if (const Ref<Event> over = end_of(event)) waits_for(*over);
+}
+
+void TransferPlanner::abandon() {
+  for (const auto& [storage, event] : brought_) {
+    for (Arrival& arrival : storage->site(location_).arrivals) {
+      if (arrival.event.get() == event) arrival.awaited_by = nullptr;
+    }
+  }
+}
+
+void TransferPlanner::reads(MemoryObject& buffer, ByteRange range) {
+  brings(buffer, range);
+  if (error_ == CL_SUCCESS) buffer.storage().site(location_).used_by(queue_, sequence_, false);
+}
+
+void TransferPlanner::brings(MemoryObject& buffer, ByteRange range) {
+  if (error_ != CL_SUCCESS) return;
+  touches(buffer, range);
+  BufferStorage& storage = buffer.storage();
+  if (!storage.limited_copies.empty()) settle_limited_copies(buffer);
+  const auto presence = storage.residency.presence(range, location_);
+  if (presence == ResidencyDirectory::Presence::kMissing) fetch(buffer, range);
+  for (const Arrival& arrival : storage.site(location_).arrivals) {
+    // One of other bytes may fail alone.
+    if (!intersect(arrival.range, range) || waits_already(*arrival.event)) continue;
+    waits_for(*arrival.event);
+    if (record_ != nullptr) record_->waits_for(arrival.event->id());
+  }
+  if (presence == ResidencyDirectory::Presence::kHeld) FetchCounts::instance().in_place.add(range.size);
+}
+
+void TransferPlanner::fetch(MemoryObject& buffer, ByteRange range) {
+  BufferStorage& storage = buffer.storage();
+  storage.settle_arrivals();
+  std::vector<Missing> missing;
+  storage.residency.missing(range, location_, missing);
+  MemoryObject& root = buffer.root();
+  root.create_on(session());
+  for (const Missing& part : missing) {
+    TransferSource source{};
+    if (!choose_source(storage, part, source)) {
+      error_ = CL_DEVICE_NOT_AVAILABLE;
+      return;
+    }
+    switch (source.route) {
+      case Route::kHost:
+        upload(root, part);
+        break;
+      case Route::kPeer:
+        push(root, part, source.location);
+        break;
+      case Route::kSameServer:
+        transfer(root, part, source.location);
+        break;
+      case Route::kClient:
+        relay(root, part, source.location);
+    }
+  }
+}
+
+bool TransferPlanner::choose_source(BufferStorage& storage, const Missing& missing, TransferSource& chosen) const {
+  std::vector<TransferSource> sources;
+  for (std::uint64_t holders = missing.holders; holders != 0; holders &= holders - 1) {
+    const auto at = static_cast<Location>(std::countr_zero(holders));
+    if (at == kHost) {
+      sources.push_back({kHost, Route::kHost, 0, false, false});
+      continue;
+    }
+    Session& server = context().device_at(at).session();
+    if (server.lost()) continue;
+    Route route = Route::kSameServer;
+    if (&server != &session()) {
+      route = PeerLinks::instance().connected(server, session()) ? Route::kPeer : Route::kClient;
+    }
+    bool arriving = false, held = false;
+    for (const Arrival& arrival : storage.site(at).arrivals) {
+      if (!intersect(arrival.range, missing.range)) continue;
+      arriving = true;
+      held = held || !arrival.is_prompt;
+    }
+    sources.push_back({at, route, server.sending(), arriving, held});
+  }
+  if (sources.empty()) return false;
+  chosen = sources[cheapest_source(sources, missing.range.size)];
+  return true;
+}
+
+// The end of everything that `queue` was given so far, however it ends.
+EventId TransferPlanner::mark(CommandQueue& queue) {
+  const auto& marker = held_.emplace_back(make_ref<Event>(queue, CL_COMMAND_MARKER, true, true));
+  queue.session().send(EnqueueMarker{queue.id(), marker->id(), 0, 1, {}});
+  return marker->id();
+}
+
+TraceRecordOwner TransferPlanner::record_of(MemoryObject& root, std::uint64_t size, Device* from, CommandQueue& queue,
+                                            Device* to) {
+  if (!Tracer::on()) return nullptr;
+  auto record = Tracer::instance().make(queue, CL_COMMAND_MIGRATE_MEM_OBJECTS, true);
+  record->uses(reinterpret_cast<std::uintptr_t>(root.handle()));
+  record->moves(size, from, to);
+  return record;
+}
+
+// Large transfers run beside the command's queue, so that the data of the next command arrive while this one runs.
+CommandQueue& TransferPlanner::receiver(std::uint64_t size) const {
+  return size > kInlineDataMax ? context().transfer_queue(queue_.device()) : queue_;
+}
+
+// Bytes may be replaced once the commands that use the old ones have ended; nothing else holds a transfer back, not
+// what the command itself waits for, and not the failure of a command before.
+std::vector<EventId> TransferPlanner::after_users(MemoryObject& root, ByteRange range, const CommandQueue& receiver,
+                                                  TraceRecord* record) {
+  std::vector<EventId> after;
+  for (const Arrival& arrival : root.storage().site(location_).arrivals) {
+    // What it brings is outdated, and no user waits for it.
+    if (arrival.awaited_by || !intersect(arrival.range, range)) continue;
+    if (const Ref<Event> over = end_of(*arrival.event)) {
+      over->announce_to(session());
+      after.push_back(over->id());
+      held_.push_back(over);
+    }
+  }
+  for (const Site::User& user : root.storage().site(location_).users) {
+    if (record != nullptr) record->waits_for(user.queue->id(), user.last_use);
+    const bool implied = user.queue.get() == &receiver && receiver.in_order();
+    const bool ended = user.queue->ended_sequence() >= user.last_use;
+    if (!implied && !ended) after.push_back(mark(*user.queue));
+  }
+  return after;
+}
+
+// What has to end before the bytes at a holder may be read. Where the command itself waits for the end of what has
+// written them, the transfer waits for that in its place: a message, a native marker and a signal less.
+std::vector<EventId> TransferPlanner::after_writers(MemoryObject& root, ByteRange range, Location at,
+                                                    TraceRecord* record, const Arrival* but) {
+  const Site& holder = root.storage().site(at);
+  std::vector<EventId> written;
+  for (const Site::User& user : holder.users) {
+    if (record != nullptr && user.last_write != 0) record->waits_for(user.queue->id(), user.last_write);
+    if (user.last_write == 0 || user.queue->ended_sequence() >= user.last_write) continue;
+    if (Ref<Event> event = take_write_event(user)) {
+      written.push_back(event->id());
+      held_.push_back(std::move(event));
+    } else {
+      written.push_back(mark(*user.queue));
+    }
+  }
+  for (const Arrival& arrival : holder.arrivals) {
+    if (&arrival == but || !intersect(arrival.range, range)) continue;
+    written.push_back(arrival.event->id());
+    if (record != nullptr) record->waits_for(arrival.event->id());
+  }
+  return written;
+}
+
+ObjectId TransferPlanner::limit_to_content(MemoryObject& buffer, ByteRange& range) {
+  const Ref<MemoryObject> size = buffer.root().content_size_buffer();
+  if (!size || error_ != CL_SUCCESS) return 0;
+  BufferStorage& storage = size->storage();
+  storage.settle_arrivals();
+  if (!storage.residency.defined(kContentSize)) return 0;
+  if (!storage.residency.valid(kContentSize, kHost)) {
+    brings(*size, kContentSize);
+    return size->id();
+  }
+  limit_to_known_content(buffer, range);
+  return 0;
+}
+
+void TransferPlanner::limit_to_known_content(MemoryObject& buffer, ByteRange& range) {
+  const Ref<MemoryObject> size = buffer.root().content_size_buffer();
+  if (!size) return;
+  BufferStorage& storage = size->storage();
+  if (!storage.residency.defined(kContentSize) || !storage.residency.valid(kContentSize, kHost)) return;
+  std::uint64_t content = 0;
+  std::memcpy(&content, storage.host(), sizeof content);
+  range.size = std::min(range.size, content > range.offset ? content - range.offset : 0);
+}
+
+void TransferPlanner::settle_limited_copies(MemoryObject& buffer) {
+  const Ref<MemoryObject> size = buffer.root().content_size_buffer();
+  BufferStorage& storage = buffer.storage();
+  std::erase_if(storage.limited_copies, [&](const LimitedCopy& copy) {
+    if (size && size->storage().writes == copy.size_writes) return false;
+    storage.residency.drop_copy(copy.range, copy.location);
+    return true;
+  });
+}
+
+void TransferPlanner::add_holder(MemoryObject& root, ByteRange range, bool is_limited) {
+  BufferStorage& storage = root.storage();
+  storage.residency.add_holder(range, location_);
+  if (!is_limited) return;
+  std::erase_if(storage.limited_copies,
+                [&](const LimitedCopy& copy) { return copy.location == location_ && copy.range == range; });
+  storage.limited_copies.push_back({location_, range, root.content_size_buffer()->storage().writes});
+}
+
+}  // namespace remotecl

@@ -1,0 +1,194 @@
+// How bytes get to the device: from this process, from server to server, through this process.
+#include <memory>
+
+#include "runtime/client/commands/memory_messages.h"
+#include "runtime/client/commands/transfer_planner.h"
+#include "runtime/client/session/operations.h"
+#include "runtime/client/support/fetch_counts.h"
+#include "runtime/protocol/frames.h"
+
+namespace remotecl {
+
+void TransferPlanner::upload(MemoryObject& root, const Missing& missing) {
+  ByteRange range = missing.range;
+  limit_to_known_content(root, range);
+  if (range.size == 0) return add_holder(root, missing.range, true);
+  FetchCounts::instance().from_host.add(range.size);
+  CommandQueue& to = receiver(range.size);
+  auto record = record_of(root, range.size, nullptr, to, &to.device());
+  const std::vector<EventId> after = after_users(root, range, to, record.get());
+  const auto arrival = make_ref<Event>(to, CL_COMMAND_WRITE_BUFFER, true, true);
+  if (record) record->event = arrival->id();
+  BufferStorage& storage = root.storage();
+  const TransferId transfer = send_write(to, arrival->id(), root, range.offset, storage.host() + range.offset,
+                                         range.size, std::span<const EventId>(after), root.shared_storage(), false,
+                                         Tracer::instance().commit(std::move(record)));
+  if (range.size > kInlineDataMax) {
+    arrival->reported_unasked();
+    storage.host_readers.push_back(arrival);
+  }
+  arriving(root, missing, {arrival, missing.range, missing.holders, after.empty(), transfer}, range != missing.range);
+}
+
+// From a device of another server, which sends to this one: neither bytes nor events pass this process.
+void TransferPlanner::push(MemoryObject& root, const Missing& missing, Location from) {
+  Device& source = context().device_at(from);
+  Session& sending = source.session();
+  CommandQueue& sender = context().transfer_queue(source);
+  ByteRange range = missing.range;
+  TransferPlanner at_source(sender);
+  const bool may_be_limited = range.size > kInlineDataMax;
+  const ObjectId content_size = may_be_limited ? at_source.limit_to_content(root, range) : 0;
+  if (range.size == 0) return add_holder(root, missing.range, true);
+  FetchCounts::instance().between_servers.add(range.size);
+  const Arrival* followed = nullptr;
+  for (const Arrival& arrival : root.storage().site(from).arrivals) {
+    const bool is_newest = arrival.writes == root.storage().writes;
+    if (arrival.transfer != 0 && arrival.range == range && is_newest && content_size == 0) followed = &arrival;
+  }
+  CommandQueue& to = receiver(range.size);
+  auto record = record_of(root, range.size, &source, to, &to.device());
+  std::vector<EventId> written = after_writers(root, range, from, record.get(), followed);
+  if (content_size != 0) {
+    for (const EventId event : after_writers(*root.content_size_buffer(), kContentSize, from, record.get())) {
+      written.push_back(event);
+    }
+  }
+  const std::vector<EventId> after = after_users(root, range, to, record.get());
+  const auto arrival = make_ref<Event>(to, CL_COMMAND_MIGRATE_MEM_OBJECTS, true, true);
+  if (record) record->event = arrival->id();
+  Tracer& tracer = Tracer::instance();
+  const std::uint64_t traced = tracer.commit(std::move(record));
+  const TransferId transfer = next_id();
+  const std::uint32_t is_image = root.image() != nullptr ? 1 : 0;
+  EnqueueSend message{sender.id(),
+                      0,
+                      root.id(),
+                      is_image,
+                      range.offset,
+                      range.size,
+                      transfer,
+                      session().peer_id(),
+                      std::span<const EventId>(written),
+                      content_size};
+  if (followed != nullptr) {
+    message.followed = followed->transfer;
+    message.followed_event = followed->event->id();
+  }
+  tracer.send(sending, traced, message, true);
+  sending.submit_now();
+
+  arrival->report_is_awaited(range.size > kInlineDataMax && content_size == 0);
+  if (range.size >= Operations::kTransferSizeMin) {
+    const std::string where = sending.address().text() + " to " + session().address().text();
+    const auto seen = std::make_shared<Operations::Running>(Operation::Kind::kBetweenServers, where, range.size);
+    arrival->at_end([seen] {});
+  }
+  if (range.size > kInlineDataMax) {
+    sending.begin_sending();
+    if (!arrival->at_end([&sending] { sending.end_sending(); })) sending.end_sending();
+  }
+  tracer.send(session(), traced,
+              EnqueueReceive{to.id(), arrival->id(), root.id(), is_image, range.offset, range.size, transfer,
+                             sending.peer_id(), std::span<const EventId>(after), content_size != 0 ? 1u : 0u});
+  const bool is_whole = range == missing.range && content_size == 0 && range.size > kInlineDataMax;
+  arriving(root, missing,
+           {.event = arrival,
+            .range = missing.range,
+            .holders_before = missing.holders,
+            .is_prompt = after.empty(),
+            .transfer = is_whole ? transfer : 0,
+            .from_other_server = true},
+           content_size != 0 || range != missing.range);
+}
+
+// From another device of the same server.
+void TransferPlanner::transfer(MemoryObject& root, const Missing& missing, Location from) {
+  ByteRange range = missing.range;
+  limit_to_known_content(root, range);
+  if (range.size == 0) return add_holder(root, missing.range, true);
+  FetchCounts::instance().within_server.add(range.size);
+  CommandQueue& to = receiver(range.size);
+  auto record = record_of(root, range.size, &context().device_at(from), to, &to.device());
+  std::vector<EventId> waits = after_writers(root, range, from, record.get());
+  for (const EventId event : after_users(root, range, to, record.get())) waits.push_back(event);
+  const auto arrival = make_ref<Event>(to, CL_COMMAND_MIGRATE_MEM_OBJECTS, true, true);
+  arrival->report_is_awaited();
+  if (record) record->event = arrival->id();
+  Tracer& tracer = Tracer::instance();
+  tracer.send(
+      session(), tracer.commit(std::move(record)),
+      EnqueueTransfer{to.id(), arrival->id(), root.id(), root.image() != nullptr ? 1u : 0u,
+                      context().device_at(from).index(), range.offset, range.size, std::span<const EventId>(waits)});
+  arriving(root, missing, {arrival, missing.range, missing.holders, false}, range != missing.range);
+}
+
+// From a device of another server through this process, where the two servers cannot reach each other: a read there, a
+// write here that waits for its end.
+void TransferPlanner::relay(MemoryObject& root, const Missing& missing, Location from) {
+  Session& holder = context().device_at(from).session();
+  CommandQueue& reader = context().transfer_queue(context().device_at(from));
+  const ByteRange range = missing.range;
+  FetchCounts::instance().through_client.add(range.size);
+  auto read_record = record_of(root, range.size, &reader.device(), reader, nullptr);
+  const std::vector<EventId> written = after_writers(root, range, from, read_record.get());
+
+  const std::shared_ptr<std::byte[]> memory(new std::byte[range.size]);
+  const auto fetched = make_ref<Event>(reader, CL_COMMAND_READ_BUFFER, true);
+  fetched->reported_unasked();
+  fetched->add_hold();
+  holder.add_interest();
+  const TransferRef read = holder.begin_receive(
+      reader.device().index(), memory.get(), range.size,
+      [fetched, &holder](cl_int status) {
+        fetched->release_hold(status);
+        holder.drop_interest();
+      },
+      memory);
+  if (read_record) {
+    read_record->event = fetched->id();
+    read->trace = read_record->id;
+  }
+  send_read(root, holder, reader.id(), fetched->id(), range, read->id, std::span<const EventId>(written),
+            Tracer::instance().commit(std::move(read_record)));
+  fetched->announce_with_holds_to(session());
+  holder.submit_now();
+
+  auto record = record_of(root, range.size, nullptr, queue_, &queue_.device());
+  std::vector<EventId> after = after_users(root, range, queue_, record.get());
+  after.push_back(fetched->id());
+  const auto arrival = make_ref<Event>(queue_, CL_COMMAND_MIGRATE_MEM_OBJECTS, true, true);
+  if (record) {
+    record->event = arrival->id();
+    record->waits_for(fetched->id());
+  }
+  arrival->reported_unasked();
+  session().add_interest();
+  const TransferRef write = session().begin_send(
+      queue_.device().index(), memory.get(), range.size, [&session = session()](cl_int) { session.drop_interest(); },
+      memory);
+  send_write(root, session(), queue_.id(), arrival->id(), range, write->id, {}, std::span<const EventId>(after),
+             Tracer::instance().commit(std::move(record)));
+  arriving(root, missing,
+           {.event = arrival,
+            .range = missing.range,
+            .holders_before = missing.holders,
+            .is_prompt = false,
+            .from_other_server = true});
+}
+
+void TransferPlanner::arriving(MemoryObject& root, const Missing& missing, Arrival arrival, bool is_limited) {
+  BufferStorage& storage = root.storage();
+  add_holder(root, missing.range, is_limited);
+  arrival.writes = storage.writes;
+  waits_for(*arrival.event);
+  if (record_ != nullptr) record_->waits_for(arrival.event->id());
+  arrival.awaited_by = Ref<CommandQueue>(&queue_);
+  brought_.emplace_back(&storage, arrival.event.get());
+  // It comes after those under way, whose bytes are outdated.
+  Site& site = storage.site(location_);
+  site.take_from_arrivals(arrival.range, [](const Arrival&) { return true; });
+  site.arrivals.push_back(std::move(arrival));
+}
+
+}  // namespace remotecl

@@ -1,0 +1,134 @@
+#include "server/admission/acceptor.h"
+
+#include <system_error>
+#include <utility>
+
+#include "server/admission/handshake.h"
+#include "server/util/log.h"
+
+namespace remotecl::server {
+namespace {
+
+// Tells the log once that nothing can be accepted, and once that it can be again.
+class AcceptTrouble {
+ public:
+  void note(const std::error_code& why) {
+    const auto now = std::chrono::steady_clock::now();
+    if (is_told_ || now < next_) return;
+    is_told_ = true;
+    next_ = now + kSilence;
+    log_error(
+        "no connection can be accepted: {}; who comes has to wait until others leave. Raise the limit of open files "
+        "(ulimit -n; in a systemd unit LimitNOFILE=), or give clients less (sessions in --limits)",
+        why.message());
+  }
+  void end() {
+    if (std::exchange(is_told_, false)) log_warning("connections are accepted again");
+  }
+
+ private:
+  // A daemon at its limit may get there again with each connection.
+  static constexpr std::chrono::minutes kSilence{1};
+
+  bool is_told_ = false;
+  std::chrono::steady_clock::time_point next_;
+};
+
+}  // namespace
+
+Acceptor::Acceptor(const Address& address, const TlsServer* tls, std::uint64_t epoch, RejectionCounts& refusals,
+                   Serve serve)
+    : tls_(tls), epoch_(epoch), refusals_(refusals), serve_(std::move(serve)), listener_(address) {
+  acceptor_ = std::thread([this] { accept_all(); });
+}
+
+Acceptor::~Acceptor() { close(); }
+
+std::size_t Acceptor::connections() const {
+  MutexLock lock(mutex_);
+  return threads_;
+}
+
+void Acceptor::close() {
+  listener_.close();
+  if (acceptor_.joinable()) acceptor_.join();
+  pending_handshakes_.shutdown_all();
+}
+
+bool Acceptor::wait(std::chrono::steady_clock::time_point end) {
+  MutexLock lock(mutex_);
+  while (threads_ != 0) {
+    if (thread_left_.wait_until(mutex_, end) == std::cv_status::timeout) return threads_ == 0;
+  }
+  return true;
+}
+
+void Acceptor::refuse(Connection& connection, Refusal why, WelcomeStatus status, std::string_view text) {
+  refusals_.count(why);
+  server::refuse(connection, epoch_, status, text);
+}
+
+void Acceptor::accept_all() {
+  AcceptTrouble trouble;
+  while (auto stream = listener_.accept([&trouble](const std::error_code& why) { trouble.note(why); })) {
+    trouble.end();
+    if (tls_ != nullptr) {
+      begin(tls_->wrap(std::move(stream)));
+    } else {
+      begin(std::move(stream));
+    }
+  }
+}
+
+void Acceptor::begin(std::unique_ptr<Connection> connection) {
+  auto place = pending_handshakes_.enter(*connection, tcp::peer_address(*connection));
+  if (!place) {
+    return refuse(plain(*connection), Refusal::kBusy, WelcomeStatus::kBusy,
+                  "too many connections are being made; try again");
+  }
+  {
+    MutexLock lock(mutex_);
+    ++threads_;
+  }
+  try {
+    std::thread([this, connection = std::move(connection), place = std::move(*place)]() mutable {
+      serve(std::move(connection), std::move(place));
+    }).detach();
+  } catch (const std::system_error& error) {
+    log_error("no thread for a new connection: {}", error.what());
+    MutexLock lock(mutex_);
+    --threads_;
+  }
+}
+
+void Acceptor::serve(std::unique_ptr<Connection> connection, PendingHandshakes::Place place) {
+  try {
+    shake_hands(std::move(connection), std::move(place));
+  } catch (const std::exception& error) {
+    log_error("a connection ended: {}", error.what());
+  }
+  MutexLock lock(mutex_);
+  --threads_;
+  thread_left_.notify_all();
+}
+
+Connection& Acceptor::plain(Connection& connection) const {
+  return tls_ != nullptr ? static_cast<TlsConnection&>(connection).stream() : connection;
+}
+
+void Acceptor::shake_hands(std::unique_ptr<Connection> connection, PendingHandshakes::Place place) {
+  const Deadline deadline = handshake_deadline();
+  Address from = tcp::peer_address(*connection);
+  IncomingConnection arrival{std::move(connection), std::move(place), deadline, std::move(from)};
+  if (tls_ != nullptr && !secure(static_cast<TlsConnection&>(*arrival.connection), epoch_, deadline)) return;
+  const auto hello = read_hello(*arrival.connection, epoch_, deadline);
+  if (!hello) return log_info("a connection from {} ended before it said what it is", arrival.from.text());
+  if (hello->version != kProtocolVersion) {
+    return refuse(*arrival.connection, Refusal::kVersion, WelcomeStatus::kVersionMismatch,
+                  version_mismatch_text(hello->version));
+  }
+  arrival.hello = *hello;
+  serve_(arrival);
+}
+
+}  // namespace remotecl::server

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <thread>
+
+#include "runtime/base/mutex.h"
+#include "runtime/transport/tcp/tcp.h"
+#include "runtime/transport/tls/tls.h"
+#include "server/admission/incoming_connection.h"
+#include "server/admission/rejection_counts.h"
+
+namespace remotecl::server {
+
+// The daemon's port: accepts connections and reads their first words, through TLS where that is spoken. Each has a
+// thread, so that nobody waits for somebody else's. Owned by the server; any thread.
+class Acceptor {
+ public:
+  // On the connection's thread, which ends with it.
+  using Serve = std::function<void(IncomingConnection&)>;
+
+  // Starts listening and accepting; `tls`, null: none, and `refusals` outlive this. Throws ConnectionError.
+  Acceptor(const Address& address, const TlsServer* tls, std::uint64_t epoch, RejectionCounts& refusals, Serve serve);
+  ~Acceptor();
+  Acceptor(const Acceptor&) = delete;
+  Acceptor& operator=(const Acceptor&) = delete;
+
+  Address address() const { return listener_.address(); }
+  // Those that are there, served ones too.
+  std::size_t connections() const EXCLUDES(mutex_);
+
+  // Accepts no more, and ends what has not got beyond its handshake.
+  void close();
+  // Waits for the threads of all connections. False when some are left at `end`.
+  bool wait(std::chrono::steady_clock::time_point end) EXCLUDES(mutex_);
+
+ private:
+  void accept_all();
+  void begin(std::unique_ptr<Connection> connection);
+  void serve(std::unique_ptr<Connection> connection, PendingHandshakes::Place place) EXCLUDES(mutex_);
+  void shake_hands(std::unique_ptr<Connection> connection, PendingHandshakes::Place place);
+  // What is said before, or in the place of, TLS.
+  Connection& plain(Connection& connection) const;
+  void refuse(Connection& connection, Refusal why, WelcomeStatus status, std::string_view text);
+
+  const TlsServer* const tls_;
+  const std::uint64_t epoch_;
+  RejectionCounts& refusals_;
+  const Serve serve_;
+  PendingHandshakes pending_handshakes_;
+  tcp::Listener listener_;
+
+  mutable Mutex mutex_;
+  ConditionVariable thread_left_;
+  std::size_t threads_ GUARDED_BY(mutex_) = 0;
+  std::thread acceptor_;
+};
+
+}  // namespace remotecl::server

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "runtime/base/mutex.h"
+#include "runtime/transport/address.h"
+#include "runtime/transport/connection.h"
+#include "server/util/ip_number.h"
+
+namespace remotecl::server {
+
+// The connections whose other side has yet to prove who it is: a bounded number of them. Where all places are taken the
+// addresses have them by fair shares: for a newcomer the oldest connection of the address with the most ends. Addresses
+// from which somebody has proved who he is have further places, which others cannot take. Any thread.
+class PendingHandshakes {
+ public:
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::size_t kMax = 64;
+  static constexpr std::size_t kFurtherMax = 64;  // of addresses that are known
+  // Who has had its place for so long gives way to a newcomer of an address that has as many.
+  static constexpr std::chrono::seconds kPatience{1};
+
+  // A connection's place among them, until leave() or its end; the connection has to live as long. A value that can be
+  // moved.
+  class Place {
+   public:
+    Place(PendingHandshakes& pending_handshakes, std::uint64_t number)
+        : pending_handshakes_(&pending_handshakes), number_(number) {}
+    ~Place() { leave(); }
+    Place(Place&& other) noexcept
+        : pending_handshakes_(std::exchange(other.pending_handshakes_, nullptr)), number_(other.number_) {}
+    Place& operator=(Place&&) = delete;
+
+    void leave() {
+      if (pending_handshakes_ != nullptr) std::exchange(pending_handshakes_, nullptr)->leave(number_, false);
+    }
+    // The other side has proved who it is: its address is known from now on.
+    void leave_proved() {
+      if (pending_handshakes_ != nullptr) std::exchange(pending_handshakes_, nullptr)->leave(number_, true);
+    }
+
+   private:
+    PendingHandshakes* pending_handshakes_;
+    std::uint64_t number_;
+  };
+
+  // Empty when there are too many. May shut down another connection.
+  std::optional<Place> enter(Connection& connection, const Address& from, Clock::time_point now = Clock::now())
+      EXCLUDES(mutex_);
+  void shutdown_all() EXCLUDES(mutex_);
+
+ private:
+  struct Entry {
+    std::uint64_t number;
+    Connection* connection;
+    IpNumber from;
+    Clock::time_point since;
+  };
+  using Entries = std::vector<Entry>;
+  static constexpr std::size_t kKnownMax = 1024;
+
+  static IpNumber origin_of(const Address& address);
+  void leave(std::uint64_t number, bool is_proved) EXCLUDES(mutex_);
+  void note_known(const IpNumber& from) REQUIRES(mutex_);
+  bool make_room(const IpNumber& newcomer, Clock::time_point now) REQUIRES(mutex_);
+
+  Mutex mutex_;
+  std::uint64_t last_number_ GUARDED_BY(mutex_) = 0;
+  Entries entries_ GUARDED_BY(mutex_);                              // in the order in which they came
+  std::map<IpNumber, Clock::time_point> known_ GUARDED_BY(mutex_);  // and since when
+};
+
+}  // namespace remotecl::server

@@ -1,0 +1,189 @@
+#include "server/isolation/process_host.h"
+
+#include <signal.h>
+
+#include <utility>
+
+#include "server/admission/handshake.h"
+#include "server/session/session_watch.h"
+#include "server/util/log.h"
+
+namespace remotecl::server {
+namespace {
+
+// A process that does not answer for so long is told of as it was.
+constexpr std::chrono::seconds kReportTime{2};
+
+constexpr std::chrono::seconds kKillDelay{1};
+
+std::string remedy(const ProcessEnd& end) {
+  if (end.signal == SIGKILL) {
+    return "the machine had no memory left for it, or somebody ended it; the server machine's log (dmesg) tells which. "
+           "Other sessions go on; start the program again, with less memory if that was it";
+  }
+  if (end.signal != 0) {
+    return "the driver crashed, on one of the program's kernels or builds, most likely. Other sessions go on; find out "
+           "which by running the program's kernels one by one, and look into the server's log";
+  }
+  return "the driver ended it. Other sessions go on; look into the server's log";
+}
+
+// For the client.
+std::string told(const ProcessEnd& end) {
+  return "the process that served this session " + end.text() + ": " + remedy(end);
+}
+
+BeginWords begin_words(const IncomingConnection& arrival, const Admission& admission, const Grant& grant,
+                       std::uint64_t epoch, const std::vector<std::uint32_t>& devices) {
+  const User& user = grant.user();
+  return {GuestWords::of(arrival),
+          epoch,
+          admission.session,
+          admission.features,
+          admission.secret,
+          admission.shown,
+          user.name(),
+          LimitWords::of(user.limits()),
+          LimitWords::of(grant.of_session()),
+          std::span<const std::uint32_t>(devices)};
+}
+
+}  // namespace
+
+ProcessHost::ProcessHost(ProcessCommand command, const NativeDriver& driver, RejectionCounts& refusals,
+                         std::uint64_t epoch, const PeerRules& peers)
+    : driver_(driver), refusals_(refusals), epoch_(epoch), peers_(peers), spares_(std::move(command)) {
+  past_.devices.resize(driver.devices().size());
+}
+
+void ProcessHost::serve_session(IncomingConnection& arrival, const Admission& admission, std::unique_ptr<Grant> grant) {
+  auto process = spares_.take(arrival.deadline);
+  if (process == nullptr) return refuse_without_process(*arrival.connection);
+  const auto session = std::make_shared<IsolatedSession>(std::move(process), arrival.from, grant->user().name(),
+                                                         driver_.devices().size(), peers_);
+  if (!add(admission.session, session)) return;
+  const std::vector<std::uint32_t> devices = grant->devices();
+  const bool begun =
+      session->begin(arrival, begin_words(arrival, admission, *grant, epoch_, devices),
+                     grant->user().memory()->counters().descriptor(), grant->memory()->counters().descriptor());
+  if (!begun) {
+    refuse_without_process(*arrival.connection);
+    session->close();
+  }
+  const ProcessEnd end = session->run();
+  grant->memory()->give_back_all();
+  const std::string kicked = session->kicked();
+  const bool crashed = begun && !session->ended_in_order() && kicked.empty();
+  if (crashed) {
+    log_error("its process {}, of user {}, {}", session->process(), grant->user().name(), end.text());
+  }
+  grant->end();
+  remove(admission.session, crashed ? told(end) : kicked, crashed);
+}
+
+void ProcessHost::refuse_without_process(Connection& connection) {
+  refuse(connection, Refusal::kBusy, WelcomeStatus::kBusy,
+         "it could not start a process for the session; its log says why. Try again, and if that does not help, ask "
+         "whoever runs the server");
+}
+
+bool ProcessHost::add(std::uint64_t id, const SessionPointer& session) {
+  MutexLock lock(mutex_);
+  if (!closed_) sessions_.emplace(id, session);
+  return !closed_;
+}
+
+void ProcessHost::remove(std::uint64_t id, std::string why, bool crashed) {
+  const SessionPointer session = find(id);
+  const StatusReport last = session->report(0, {});
+  MutexLock lock(mutex_);
+  past_.add(last.past());
+  if (crashed) ++crashes_;
+  if (!why.empty()) ended_.add(id, std::move(why));
+  sessions_.erase(id);
+  removed_.notify_all();
+}
+
+bool ProcessHost::await_removal(std::uint64_t id, Deadline deadline) {
+  MutexLock lock(mutex_);
+  while (sessions_.contains(id)) {
+    if (removed_.wait_until(mutex_, deadline) == std::cv_status::timeout) return false;
+  }
+  return true;
+}
+
+KickResult ProcessHost::kick(std::uint64_t id, const User* user, const std::string& words) {
+  const SessionPointer session = find(id);
+  if (session == nullptr || (user != nullptr && session->user() != user->name())) return KickResult::kUnknown;
+  session->kick(id, words);
+  using Clock = std::chrono::steady_clock;
+  // It ends itself in this time, unless the driver or whoever runs in it keeps it from that.
+  if (await_removal(id, Clock::now() + SessionWatch::kEndPatience + kKillDelay)) return KickResult::kEnded;
+  session->kill();
+  return await_removal(id, Clock::now() + kReportTime) ? KickResult::kEnded : KickResult::kEnding;
+}
+
+ProcessHost::SessionPointer ProcessHost::find(std::uint64_t id) const {
+  MutexLock lock(mutex_);
+  const auto at = sessions_.find(id);
+  return at == sessions_.end() ? nullptr : at->second;
+}
+
+std::uint64_t ProcessHost::crashes() const {
+  MutexLock lock(mutex_);
+  return crashes_;
+}
+
+std::string ProcessHost::what_became_of(const Hello& hello) const {
+  MutexLock lock(mutex_);
+  if (const std::string why = ended_.find(hello.session); !why.empty()) return why;
+  if ((hello.features & kFeatureResume) != 0) {
+    return "the session has ended here; it is kept only for a while when its connection is lost";
+  }
+  return "there is no such session, or the secret is wrong";
+}
+
+void ProcessHost::serve_further(IncomingConnection& arrival) {
+  const std::uint64_t id = arrival.hello.session;
+  if (const SessionPointer session = find(id)) {
+    if (session->pass_on(arrival)) return;
+    await_removal(id, arrival.deadline);
+  }
+  refuse(*arrival.connection, Refusal::kUnknownSession, WelcomeStatus::kUnknownSession, what_became_of(arrival.hello));
+}
+
+void ProcessHost::close() {
+  spares_.stop();
+  MutexLock lock(mutex_);
+  closed_ = true;
+  for (const auto& [id, session] : sessions_) session->close();
+}
+
+StatusReport ProcessHost::report(const Address& from, std::chrono::seconds patience) {
+  std::vector<SessionPointer> sessions;
+  StatusReport report;
+  {
+    MutexLock lock(mutex_);
+    report = past_;
+    for (const auto& [id, session] : sessions_) sessions.push_back(session);
+  }
+  const std::uint64_t number = ++questions_;
+  for (const SessionPointer& session : sessions) session->ask(number, patience);
+  const Deadline deadline = std::chrono::steady_clock::now() + kReportTime;
+  for (const SessionPointer& session : sessions) {
+    StatusReport more = session->report(number, deadline);
+    if (!from.is_loopback() && session->client().host != from.host) {
+      more.sessions.clear();
+      more.links.clear();
+    }
+    report.add(more);
+  }
+  return report;
+}
+
+void ProcessHost::refuse(Connection& connection, Refusal why, WelcomeStatus status, std::string_view text) {
+  refusals_.count(why);
+  server::refuse(connection, epoch_, status, text);
+}
+
+}  // namespace remotecl::server

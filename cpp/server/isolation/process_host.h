@@ -1,0 +1,68 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/base/mutex.h"
+#include "server/admission/peer_rules.h"
+#include "server/admission/rejection_counts.h"
+#include "server/driver/native_driver.h"
+#include "server/isolation/isolated_session.h"
+#include "server/isolation/spare_processes.h"
+#include "server/session/ended_sessions.h"
+#include "server/session/host.h"
+
+namespace remotecl::server {
+
+// Sessions in processes of their own: this one hands their connections over, and touches no device for them. A process
+// that crashes takes one session with it; who comes back for that is told why. Any thread.
+class ProcessHost final : public Host {
+ public:
+  // `driver` and `refusals` outlive it.
+  ProcessHost(ProcessCommand command, const NativeDriver& driver, RejectionCounts& refusals, std::uint64_t epoch,
+              const PeerRules& peers);
+
+  void serve_session(IncomingConnection& arrival, const Admission& admission, std::unique_ptr<Grant> grant) override
+      EXCLUDES(mutex_);
+  void serve_further(IncomingConnection& arrival) override EXCLUDES(mutex_);
+  void close() override EXCLUDES(mutex_);
+  StatusReport report(const Address& from, std::chrono::seconds patience) override EXCLUDES(mutex_);
+  KickResult kick(std::uint64_t session, const User* user, const std::string& words) override EXCLUDES(mutex_);
+  std::uint64_t crashes() const override EXCLUDES(mutex_);
+
+ private:
+  using SessionPointer = std::shared_ptr<IsolatedSession>;
+
+  bool add(std::uint64_t id, const SessionPointer& session) EXCLUDES(mutex_);
+  // `why`: it has not ended in order; empty: it has.
+  void remove(std::uint64_t id, std::string why, bool crashed) EXCLUDES(mutex_);
+  // Waits for remove() where the process takes nothing in any more. False: that has not come in time.
+  bool await_removal(std::uint64_t id, Deadline deadline) EXCLUDES(mutex_);
+  SessionPointer find(std::uint64_t id) const EXCLUDES(mutex_);
+  // Of a session that is not there; as much as is known.
+  std::string what_became_of(const Hello& hello) const EXCLUDES(mutex_);
+  void refuse_without_process(Connection& connection);
+  void refuse(Connection& connection, Refusal why, WelcomeStatus status, std::string_view text);
+
+  const NativeDriver& driver_;
+  RejectionCounts& refusals_;
+  const std::uint64_t epoch_;
+  const PeerRules& peers_;
+  std::atomic<std::uint64_t> questions_{0};
+  SpareProcesses spares_;
+
+  mutable Mutex mutex_;
+  ConditionVariable removed_;
+  bool closed_ GUARDED_BY(mutex_) = false;
+  std::map<std::uint64_t, SessionPointer> sessions_ GUARDED_BY(mutex_);
+  StatusReport past_ GUARDED_BY(mutex_);
+  std::uint64_t crashes_ GUARDED_BY(mutex_) = 0;
+  EndedSessions ended_ GUARDED_BY(mutex_);  // but for those that ended in order
+};
+
+}  // namespace remotecl::server

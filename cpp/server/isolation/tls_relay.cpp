@@ -1,0 +1,51 @@
+#include "server/isolation/tls_relay.h"
+
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "runtime/transport/tcp/stream_connection.h"
+
+namespace remotecl::server {
+namespace {
+
+constexpr std::size_t kBufferSize = 256u << 10;  // for each direction
+
+void pass_on(Connection& from, Connection& to) {
+  std::vector<std::byte> bytes(kBufferSize);
+  for (std::size_t count = 0; (count = from.read_some(bytes)) != 0;) {
+    if (!to.write(Bytes(bytes).first(count))) return;
+  }
+}
+
+}  // namespace
+
+TlsRelay::TlsRelay(std::unique_ptr<Connection> outer) : outer_(std::move(outer)) {
+  int ends[2] = {-1, -1};
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+    throw std::system_error(errno, std::system_category(), "socketpair");
+  }
+  inner_ = std::make_unique<StreamConnection>(ends[0]);
+  end_ = Descriptor(ends[1]);
+}
+
+void TlsRelay::run() {
+  std::thread inwards([this] {
+    pass_on(*outer_, *inner_);
+    // The process reads to the end of what has come, and may still answer.
+    ::shutdown(inner_->wait_handle(), SHUT_WR);
+  });
+  pass_on(*inner_, *outer_);
+  shutdown();
+  inwards.join();
+}
+
+void TlsRelay::shutdown() {
+  outer_->shutdown();
+  inner_->shutdown();
+}
+
+}  // namespace remotecl::server

@@ -1,0 +1,90 @@
+#include "server/program/build_cache.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace remotecl::server {
+namespace {
+
+// In other languages than these a program may have variables that keep their values from one kernel to the next.
+bool may_have_variables(std::string_view options) {
+  constexpr std::string_view kLanguage = "-cl-std=";
+  for (auto at = options.find(kLanguage); at != std::string_view::npos; at = options.find(kLanguage)) {
+    options.remove_prefix(at + kLanguage.size());
+    if (!options.starts_with("CL1")) return true;
+  }
+  return false;
+}
+
+// Files of this machine among them, which may change.
+bool may_include(std::string_view code) {
+  constexpr std::array<std::string_view, 3> kDirectives = {"include", "import", "embed"};
+  return std::any_of(kDirectives.begin(), kDirectives.end(),
+                     [code](std::string_view word) { return code.find(word) != std::string_view::npos; });
+}
+
+}  // namespace
+
+struct BuildCache::Built {
+  Built(const Device& on, std::string made_of, cl_program native, const BuildRecord& found)
+      : device(&on), key(std::move(made_of)), program(native), record(found) {
+    clRetainProgram(program);
+  }
+  ~Built() { clReleaseProgram(program); }
+  Built(const Built&) = delete;
+  Built& operator=(const Built&) = delete;
+
+  const Device* const device;
+  const std::string key;
+  const cl_program program;
+  const BuildRecord record;
+};
+
+std::string BuildCache::key(const Program& program, const BuildProgram& message) {
+  if (program.origin() != ProgramOrigin::kSource || may_have_variables(message.options)) return {};
+  if (!message.headers.empty() || may_include(program.code()) || may_include(message.options)) return {};
+  if (program.code().size() + message.options.size() > kKeySizeMax) return {};
+  // The size tells where the options end.
+  return std::to_string(message.options.size()) + ":" + std::string(message.options) + program.code();
+}
+
+BuildCache::Kept::iterator BuildCache::look(const Device& device, const std::string& key) {
+  return std::find_if(kept_.begin(), kept_.end(),
+                      [&](const auto& built) { return built->device == &device && built->key == key; });
+}
+
+cl_program BuildCache::find(const Device& device, const std::string& key, BuildRecord& record) {
+  std::shared_ptr<const Built> found;
+  {
+    MutexLock lock(mutex_);
+    const auto at = look(device, key);
+    if (at == kept_.end()) return nullptr;
+    kept_.splice(kept_.begin(), kept_, at);
+    found = *at;
+  }
+  record = found->record;
+  clRetainProgram(found->program);
+  return found->program;
+}
+
+void BuildCache::keep(const Device& device, std::string key, cl_program program, const BuildRecord& record) {
+  // A program without kernels is one of which the driver had no memory to tell.
+  if (record.values.executable == 0 || record.kernels.empty() || record.values.global_variables_size != 0) return;
+  // Before the lock, so that they go after it.
+  auto built = std::make_shared<const Built>(device, std::move(key), program, record);
+  std::shared_ptr<const Built> forgotten;
+  MutexLock lock(mutex_);
+  if (look(device, built->key) != kept_.end()) return;  // another session was faster
+  kept_.push_front(std::move(built));
+  if (kept_.size() <= kCountMax) return;
+  forgotten = std::move(kept_.back());
+  kept_.pop_back();
+}
+
+cl_int BuildCache::read_binary(cl_program program, std::vector<std::byte>& binary) {
+  MutexLock lock(binary_mutex_);
+  return server::read_binary(program, binary);
+}
+
+}  // namespace remotecl::server

@@ -1,0 +1,253 @@
+#include "server/program/program_builder.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "runtime/protocol/image_types.h"
+#include "server/program/build_cache.h"
+#include "server/program/printf_search.h"
+
+namespace remotecl::server {
+namespace {
+
+constexpr std::size_t kLogSizeMax = 8u << 20;
+constexpr char kArgumentInfo[] = "-cl-kernel-arg-info";
+
+std::string build_log(cl_program program, cl_device_id device) {
+  std::size_t size = 0;
+  if (clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, 0, nullptr, &size) != CL_SUCCESS) return {};
+  std::string log(size, '\0');
+  if (size != 0) clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, size, log.data(), nullptr);
+  while (!log.empty() && log.back() == '\0') log.pop_back();
+  if (log.size() > kLogSizeMax) log.resize(kLogSizeMax);
+  return log;
+}
+
+// `hides_arguments`: their information was asked for by us, and not by the application.
+std::vector<KernelRecord> inspect_kernels(cl_program program, cl_device_id device, bool hides_arguments = false) {
+  std::vector<KernelRecord> records;
+  cl_uint count = 0;
+  if (clCreateKernelsInProgram(program, 0, nullptr, &count) != CL_SUCCESS || count == 0) return records;
+  std::vector<cl_kernel> kernels(count);
+  if (clCreateKernelsInProgram(program, count, kernels.data(), nullptr) != CL_SUCCESS) return records;
+  for (const cl_kernel kernel : kernels) {
+    records.push_back(inspect_kernel(kernel, device));
+    if (hides_arguments) hide_arguments(records.back());
+    clReleaseKernel(kernel);
+  }
+  return records;
+}
+
+// PoCL writes what may be included to a file of that name below a folder of its own: no client may name one elsewhere.
+bool leaves_folder(const std::string& name) {
+  const std::filesystem::path path(name);
+  return std::find(path.begin(), path.end(), "..") != path.end();
+}
+
+// Without being asked the driver tells nobody which arguments are constant, and every kernel would take its inputs away
+// from the others.
+bool asks_for_arguments(const Device& device, const std::string& options) {
+  return device.needs_request_for_arguments() && options.find(kArgumentInfo) == std::string::npos;
+}
+
+template <class T>
+T program_number(cl_program program, cl_program_info name) {
+  T value{};
+  return clGetProgramInfo(program, name, sizeof value, &value, nullptr) == CL_SUCCESS ? value : T{};
+}
+
+template <class T>
+T build_number(cl_program program, cl_device_id device, cl_program_build_info name) {
+  T value{};
+  return clGetProgramBuildInfo(program, device, name, sizeof value, &value, nullptr) == CL_SUCCESS ? value : T{};
+}
+
+}  // namespace
+
+cl_int read_binary(cl_program program, std::vector<std::byte>& binary) {
+  std::size_t size = 0;
+  cl_int error = clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof size, &size, nullptr);
+  if (error != CL_SUCCESS) return error;
+  if (size > kMessageSizeMax - 64) return CL_OUT_OF_RESOURCES;
+  binary.resize(size);
+  std::byte* to = binary.data();
+  return size == 0 ? CL_SUCCESS : clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof to, &to, nullptr);
+}
+
+BuildRecord& BuildReport::begin(const Device& device) {
+  BuildRecord& record = records_.emplace_back();
+  record.values = {};
+  record.values.device = device.index();
+  record.values.status = CL_BUILD_ERROR;
+  return record;
+}
+
+// After the native call, whose answer is in the record. Does not ask for the size of the binary: PoCL makes one when it
+// is asked, which takes long, and ends the process when it cannot.
+void BuildReport::finish(BuildRecord& record, cl_program native, const Device& device, const PlacedFiles* files) {
+  if (native == nullptr) return;
+  DeviceBuild& values = record.values;
+  const cl_device_id id = device.id();
+  cl_build_status status = values.error == CL_SUCCESS ? CL_BUILD_SUCCESS : CL_BUILD_ERROR;
+  if (values.error == CL_SUCCESS) {
+    clGetProgramBuildInfo(native, id, CL_PROGRAM_BUILD_STATUS, sizeof status, &status, nullptr);
+  }
+  values.status = status;
+  record.log = build_log(native, id);
+  if (files != nullptr) record.log = files->client_log(std::move(record.log));
+  if (status != CL_BUILD_SUCCESS) return;
+  values.binary_type = build_number<cl_program_binary_type>(native, id, CL_PROGRAM_BINARY_TYPE);
+}
+
+void BuildReport::finish_executable(BuildRecord& record, cl_program native, const Device& device,
+                                    bool hides_arguments) {
+  DeviceBuild& values = record.values;
+  values.executable = 1;
+  if (device.version() >= 20) {
+    values.global_variables_size =
+        build_number<std::size_t>(native, device.id(), CL_PROGRAM_BUILD_GLOBAL_VARIABLE_TOTAL_SIZE);
+  }
+  if (device.version() >= 22) {
+    values.has_constructors = program_number<cl_bool>(native, CL_PROGRAM_SCOPE_GLOBAL_CTORS_PRESENT);
+    values.has_destructors = program_number<cl_bool>(native, CL_PROGRAM_SCOPE_GLOBAL_DTORS_PRESENT);
+  }
+  record.kernels = inspect_kernels(native, device.id(), hides_arguments);
+}
+
+cl_program BuildReport::build(const Program& program, Device& device, const PlacedFiles& files, BuildCache& before,
+                              const std::string& key) {
+  BuildRecord& record = begin(device);
+  const bool is_shared = !key.empty() && &device == &device.root();
+  cl_program native = is_shared ? before.find(device, key, record) : nullptr;
+  if (native != nullptr) return native;
+  record.values.error = program.make(device, native);
+  if (native == nullptr) return nullptr;
+  const cl_device_id id = device.id();
+  const bool asks = program.origin() == ProgramOrigin::kSource && asks_for_arguments(device, files.options());
+  const std::string options = asks ? files.options() + " " + kArgumentInfo : files.options();
+  record.values.error = clBuildProgram(native, 1, &id, options.c_str(), nullptr, nullptr);
+  finish(record, native, device, &files);
+  if (record.values.status == CL_BUILD_SUCCESS) {
+    finish_executable(record, native, device, asks);
+    record.prints = program.may_hide_prints() && compiler_finds_printf(device, program.code(), files.options());
+  }
+  if (is_shared) before.keep(device, key, native, record);
+  return native;
+}
+
+cl_program BuildReport::compile(const Program& program, Device& device, const PlacedFiles& files,
+                                const std::vector<IncludedSource>& included) {
+  BuildRecord& record = begin(device);
+  cl_program native = nullptr;
+  record.values.error = program.make(device, native);
+  std::vector<cl_program> headers;
+  std::vector<const char*> names;
+  for (const IncludedSource& source : included) {
+    cl_program header = nullptr;
+    if (record.values.error == CL_SUCCESS && leaves_folder(source.name)) record.values.error = CL_INVALID_VALUE;
+    if (record.values.error == CL_SUCCESS) record.values.error = source.program->make(device, header);
+    if (header != nullptr) headers.push_back(header);
+    names.push_back(source.name.c_str());
+  }
+  if (record.values.error == CL_SUCCESS) {
+    const cl_device_id id = device.id();
+    const bool includes = !headers.empty();
+    record.values.error =
+        clCompileProgram(native, 1, &id, files.options().c_str(), static_cast<cl_uint>(headers.size()),
+                         includes ? headers.data() : nullptr, includes ? names.data() : nullptr, nullptr, nullptr);
+    record.prints = record.values.error == CL_SUCCESS && program.may_hide_prints() &&
+                    compiler_finds_printf(device, program.code(), files.options(), headers, names);
+  }
+  for (const cl_program header : headers) clReleaseProgram(header);
+  finish(record, native, device, &files);
+  return native;
+}
+
+cl_program BuildReport::link(Device& device, const std::string& options, const std::vector<cl_program>& inputs) {
+  BuildRecord& record = begin(device);
+  const cl_context context = device.context(record.values.error);
+  if (context == nullptr) return nullptr;
+  // "CL_INVALID_OPERATION if the rules for devices containing compiled binaries or libraries as described in
+  // input_programs argument are not followed."
+  if (std::find(inputs.begin(), inputs.end(), nullptr) != inputs.end()) record.values.error = CL_INVALID_OPERATION;
+  if (record.values.error != CL_SUCCESS) return nullptr;
+  const cl_device_id id = device.id();
+  const bool asks = asks_for_arguments(device, options) && options.find("-create-library") == std::string::npos;
+  const std::string all_options = asks ? options + " " + kArgumentInfo : options;
+  const cl_program native =
+      clLinkProgram(context, 1, &id, all_options.c_str(), static_cast<cl_uint>(inputs.size()),
+                    inputs.empty() ? nullptr : inputs.data(), nullptr, nullptr, &record.values.error);
+  finish(record, native, device, nullptr);
+  if (native != nullptr && record.values.binary_type == CL_PROGRAM_BINARY_TYPE_EXECUTABLE) {
+    finish_executable(record, native, device, asks);
+  }
+  return native;
+}
+
+cl_program BuildReport::inspect(const Program& program, Device& device) {
+  BuildRecord& record = begin(device);
+  cl_program native = nullptr;
+  record.values.error = program.make(device, native);
+  if (native == nullptr) return nullptr;
+  record.values.status = CL_BUILD_NONE;
+  if (program.origin() == ProgramOrigin::kBuiltInKernels) {
+    record.kernels = inspect_kernels(native, device.id());
+    record.values.executable = record.kernels.empty() ? 0 : 1;
+  } else {
+    record.values.binary_type = build_number<cl_program_binary_type>(native, device.id(), CL_PROGRAM_BINARY_TYPE);
+  }
+  return native;
+}
+
+cl_program BuildReport::refuse(const Device& device, cl_int error, std::string_view log) {
+  BuildRecord& record = begin(device);
+  record.values.error = error;
+  record.log = log;
+  return nullptr;
+}
+
+bool BuildReport::prints() const {
+  return std::any_of(records_.begin(), records_.end(), [](const BuildRecord& record) { return record.prints; });
+}
+
+ProgramTraits BuildReport::traits(std::size_t index) const {
+  ProgramTraits all;
+  for (const KernelRecord& kernel : records_[index].kernels) {
+    KernelTraits& traits = all[kernel.name];
+    traits.local_memory_size = kernel.values.local_memory_size;
+    for (const auto& argument : kernel.arguments) {
+      traits.arguments.push_back(
+          {argument.values.kind, may_be_opaque(argument.values), image_type_of(argument.type_name)});
+    }
+  }
+  return all;
+}
+
+void BuildReport::send(Outbox& outbox, Token token) const {
+  // Views into records_, innermost first; the outer vectors are complete before a span of them is taken.
+  std::vector<std::vector<std::vector<ArgumentDescription>>> arguments(records_.size());
+  std::vector<std::vector<KernelDescription>> kernels(records_.size());
+  std::vector<DeviceBuild> builds;
+  for (std::size_t i = 0; i < records_.size(); ++i) {
+    const BuildRecord& record = records_[i];
+    arguments[i].resize(record.kernels.size());
+    for (std::size_t k = 0; k < record.kernels.size(); ++k) {
+      const KernelRecord& kernel = record.kernels[k];
+      for (const auto& argument : kernel.arguments) {
+        ArgumentDescription& description = arguments[i][k].emplace_back(argument.values);
+        description.type_name = argument.type_name;
+        description.name = argument.name;
+      }
+      KernelDescription& description = kernels[i].emplace_back(kernel.values);
+      description.name = kernel.name;
+      description.attributes = kernel.attributes;
+      description.arguments = std::span<const ArgumentDescription>(arguments[i][k]);
+    }
+    DeviceBuild& build = builds.emplace_back(record.values);
+    build.log = record.log;
+    build.kernels = std::span<const KernelDescription>(kernels[i]);
+  }
+  outbox.send(BuildDone{token, std::span<const DeviceBuild>(builds)});
+}
+
+}  // namespace remotecl::server

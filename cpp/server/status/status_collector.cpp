@@ -1,0 +1,119 @@
+#include "server/status/status_collector.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "runtime/protocol/frames.h"
+#include "server/util/age.h"
+
+namespace remotecl::server {
+namespace {
+
+std::string host_name() {
+  char name[kStatusTextMax + 1] = {};
+  return ::gethostname(name, sizeof name - 1) == 0 ? name : "";
+}
+
+Traffic sum(const std::vector<StatusReport::OfLink>& links) {
+  Traffic sum;
+  for (const auto& link : links) sum += link.traffic;
+  return sum;
+}
+
+StatusReport::OfDevice told(Device& device) {
+  const DeviceLoad::Busy busy = device.load().busy();
+  const auto total = std::chrono::duration_cast<std::chrono::microseconds>(device.load().busy_total());
+  return {device.memory_used(), device.load().depth(), busy.permille, busy.observed_ms,
+          static_cast<std::uint64_t>(total.count())};
+}
+
+}  // namespace
+
+DaemonIdentity DaemonIdentity::own() {
+  return {host_name(), static_cast<std::uint64_t>(::getpid()), std::chrono::steady_clock::now()};
+}
+
+std::vector<std::byte> encode_status(Token token, const DaemonIdentity& daemon, const NativeDriver& driver,
+                                     const StatusReport& report) {
+  std::vector<DeviceStatus> devices;
+  for (const auto& device : driver.devices()) {
+    const StatusReport::OfDevice& told = report.devices[device->index()];
+    devices.push_back({device->index(), device->name(), told.memory_used, device->memory_total(), told.queue_depth,
+                       told.busy_permille, told.observed_ms});
+  }
+  const auto sessions = views(report.sessions);
+  const auto links = views(report.links);
+  ByteBuffer bytes;
+  append_message(bytes, Status{token, REMOTECL_VERSION, daemon.host, daemon.process, milliseconds_since(daemon.begun),
+                               report.totals.sessions, report.totals.commands, report.totals.clients,
+                               report.totals.peers, std::span<const DeviceStatus>(devices),
+                               std::span<const SessionStatus>(sessions), std::span<const LinkStatus>(links)});
+  return {bytes.bytes().begin(), bytes.bytes().end()};
+}
+
+StatusCollector::StatusCollector(const NativeDriver& driver)
+    : driver_(driver), daemon_(DaemonIdentity::own()), sampler_(driver, [this] { find_ends(); }) {}
+
+StatusCollector::~StatusCollector() { stop(); }
+
+void StatusCollector::add(const Ref<StatusSource>& session) {
+  MutexLock lock(mutex_);
+  sessions_.emplace(session.get(), session);
+}
+
+void StatusCollector::remove(StatusSource& session) {
+  const StatusReport::OfSession last = session.status();
+  const Traffic peers = sum(session.links());
+  MutexLock lock(mutex_);
+  past_.begun += 1;
+  past_.commands += last.commands;
+  past_.clients += last.traffic;
+  past_.peers += peers;
+  sessions_.erase(&session);
+}
+
+std::vector<Ref<StatusSource>> StatusCollector::sessions() const {
+  MutexLock lock(mutex_);
+  std::vector<Ref<StatusSource>> sessions;
+  for (const auto& [key, session] : sessions_) sessions.push_back(session);
+  return sessions;
+}
+
+void StatusCollector::find_ends() {
+  for (const auto& session : sessions()) session->find_ends();
+}
+
+StatusReport StatusCollector::report(const StatusSource* asker, const Address& from, std::chrono::seconds patience) {
+  sampler_.watch(patience);
+  StatusReport report;
+  for (const auto& device : driver_.devices()) report.devices.push_back(told(*device));
+  MutexLock lock(mutex_);
+  report.totals = past_;
+  report.totals.sessions = sessions_.size();
+  report.totals.begun += sessions_.size();
+  for (const auto& [key, session] : sessions_) {
+    const bool is_own = key == asker;
+    StatusReport::OfSession status = session->status();
+    std::vector<StatusReport::OfLink> links = session->links();
+    report.totals.commands += status.commands;
+    report.totals.clients += status.traffic;
+    report.totals.peers += sum(links);
+    const bool is_visible = is_own || from.is_loopback() || session->address().host == from.host;
+    if (!is_visible || report.sessions.size() >= kStatusSessionsMax) continue;
+    status.is_own = is_own;
+    report.sessions.push_back(std::move(status));
+    for (auto& link : links) {
+      link.is_own = is_own;
+      if (!is_own) link.peer = 0;
+      report.links.push_back(std::move(link));
+    }
+  }
+  return report;
+}
+
+std::vector<std::byte> StatusCollector::answer(Token token, const StatusSource& asker) {
+  return encode_status(token, daemon_, driver_, report(&asker, asker.address(), LoadSampler::kPatience));
+}
+
+}  // namespace remotecl::server

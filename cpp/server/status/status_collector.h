@@ -1,0 +1,64 @@
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "runtime/base/mutex.h"
+#include "runtime/protocol/messages.h"
+#include "runtime/transport/address.h"
+#include "server/driver/native_driver.h"
+#include "server/status/load_sampler.h"
+#include "server/status/status_report.h"
+#include "server/status/status_source.h"
+
+namespace remotecl::server {
+
+// Of what process a Status tells. A value.
+struct DaemonIdentity {
+  std::string host;  // the machine's name
+  std::uint64_t process = 0;
+  std::chrono::steady_clock::time_point begun;
+
+  static DaemonIdentity own();
+};
+
+// The encoded Status.
+std::vector<std::byte> encode_status(Token token, const DaemonIdentity& daemon, const NativeDriver& driver,
+                                     const StatusReport& report);
+
+// What can be told of the sessions of this process, also of those that have ended. Owned by their host; any thread.
+// Takes no session's lock, so that no session's work delays an answer.
+class StatusCollector {
+ public:
+  explicit StatusCollector(const NativeDriver& driver);
+  ~StatusCollector();
+
+  void add(const Ref<StatusSource>& session) EXCLUDES(mutex_);
+  void remove(StatusSource& session) EXCLUDES(mutex_);
+
+  // For `asker`, null for a monitor, that asks from the address `from` and again within `patience`. It sees the
+  // sessions of its own address, on loopback all of them.
+  StatusReport report(const StatusSource* asker, const Address& from, std::chrono::seconds patience) EXCLUDES(mutex_);
+  // The encoded Status of a session that asks.
+  std::vector<std::byte> answer(Token token, const StatusSource& asker) EXCLUDES(mutex_);
+
+  // Ends the thread that looks at the devices.
+  void stop() { sampler_.stop(); }
+
+  const DaemonIdentity& daemon() const { return daemon_; }
+
+ private:
+  std::vector<Ref<StatusSource>> sessions() const EXCLUDES(mutex_);
+  void find_ends() EXCLUDES(mutex_);
+
+  const NativeDriver& driver_;
+  const DaemonIdentity daemon_;
+  mutable Mutex mutex_;
+  std::map<const StatusSource*, Ref<StatusSource>> sessions_ GUARDED_BY(mutex_);
+  StatusReport::Totals past_ GUARDED_BY(mutex_);  // of sessions that have ended
+  LoadSampler sampler_;                           // last: its thread uses the rest
+};
+
+}  // namespace remotecl::server

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "runtime/base/ref_counted.h"
+#include "runtime/sharing/token_bucket.h"
+#include "runtime/transport/connection.h"
+#include "server/quota/counters.h"
+
+namespace remotecl::server {
+
+// How fast bytes may go, on all connections that share it: a session's, or a user's. Any thread; in several processes,
+// if the counter is in memory of them all.
+class RateLimit final : public RefCounted {
+ public:
+  // `paid_until`: the counter with this index, which nobody else uses.
+  RateLimit(std::uint64_t bytes_per_second, Ref<Counters> counters, std::size_t paid_until)
+      : bucket_(bytes_per_second), counters_(std::move(counters)), paid_until_((*counters_)[paid_until]) {}
+
+  void take(std::uint64_t bytes) {
+    const auto now = std::chrono::steady_clock::now();
+    std::uint64_t before = paid_until_.load(std::memory_order_relaxed);
+    while (!paid_until_.compare_exchange_weak(before, count(bucket_.paid_until(time(before), bytes, now)),
+                                              std::memory_order_relaxed)) {
+    }
+  }
+  TokenBucket::Duration debt() const {
+    const auto left = time(paid_until_.load(std::memory_order_relaxed)) - std::chrono::steady_clock::now();
+    return std::max(left, TokenBucket::Duration::zero());
+  }
+
+ private:
+  // The clock is the machine's.
+  static TokenBucket::Time time(std::uint64_t count) {
+    return TokenBucket::Time(TokenBucket::Duration(static_cast<TokenBucket::Duration::rep>(count)));
+  }
+  static std::uint64_t count(TokenBucket::Time time) {
+    return static_cast<std::uint64_t>(time.time_since_epoch().count());
+  }
+
+  const TokenBucket bucket_;
+  const Ref<Counters> counters_;
+  std::atomic<std::uint64_t>& paid_until_;
+};
+
+// The connection, no faster than all of these; as it is where there are none. Only the thread that reads or writes is
+// held up. What may not wait (try_write) goes, and is paid for by what comes after it.
+std::unique_ptr<Connection> limit_rate(std::unique_ptr<Connection> connection, std::vector<Ref<RateLimit>> rate_limits);
+
+}  // namespace remotecl::server
