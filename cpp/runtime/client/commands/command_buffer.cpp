@@ -5,7 +5,7 @@
 #include <atomic>
 #include <memory>
 
-#include "runtime/client/commands/pending_command.h"
+#include "runtime/client/commands/command_plan.h"
 
 namespace remotecl {
 
@@ -56,36 +56,44 @@ cl_int CommandBuffer::end_recording() {
   return CL_SUCCESS;
 }
 
-void CommandBuffer::bring_and_mark(PendingCommand& command) {
-  for (auto& [root, access] : accesses_) {
-    for (const ByteRange& range : access.reads.ranges()) command.reads(*root, range);
-    for (const ByteRange& range : access.writes.ranges()) command.writes(*root, range);
+struct CommandBuffer::ReplayPlan : Plan {
+  static constexpr cl_command_type type = CL_COMMAND_COMMAND_BUFFER_KHR;
+
+  ObjectId id;
+  const std::map<MemoryObject*, Access>& accesses;
+  Replay& replay;  // receives what has been sent
+
+  void uses(auto& uses) const {
+    for (const auto& [root, access] : accesses) {
+      for (const ByteRange& range : access.reads.ranges()) uses.reads(*root, range);
+      for (const ByteRange& range : access.writes.ranges()) uses.writes(*root, range);
+    }
   }
-}
+  EnqueueCommandBuffer message() const { return {0, 0, id, {}}; }
+  void sent(PendingCommand& command) const {
+    replay = {Ref<CommandQueue>(&command.queue()), command.sequence(), Ref<Event>(command.event())};
+  }
+  bool is_awaited() const { return true; }
+};
 
 cl_int CommandBuffer::enqueue(CommandQueue& queue, WaitList wait, Event** event) {
-  Ref<Event> own;
   {
     const MutexLock lock(mutex_);
     if (!recording_ended_) return CL_INVALID_OPERATION;
     if (!simultaneous_ && is_pending()) return CL_INVALID_OPERATION;
-    PendingCommand command(queue, CL_COMMAND_COMMAND_BUFFER_KHR, wait, event != nullptr);
-    bring_and_mark(command);
-    if (command.error() != CL_SUCCESS) return command.error();
-    const std::uint64_t sequence = command.sequence();
-    command.send(EnqueueCommandBuffer{queue.id(), command.event_id(), id_, command.wait_list()});
-    own = command.sent(true);
-    remember(queue, sequence, own);
+    Replay replay;
+    const cl_int error = submit(queue, ReplayPlan{{}, id_, accesses_, replay}, wait, event);
+    if (error != CL_SUCCESS) return error;
+    remember(std::move(replay));
   }
   queue.session().submit();  // which may wait
-  if (event != nullptr) *event = own.detach();
   return CL_SUCCESS;
 }
 
-void CommandBuffer::remember(CommandQueue& queue, std::uint64_t sequence, Ref<Event> event) {
-  const bool covers_last = newest_.queue.get() == &queue && queue.in_order();
+void CommandBuffer::remember(Replay replay) {
+  const bool covers_last = newest_.queue.get() == replay.queue.get() && replay.queue->in_order();
   if (simultaneous_ && newest_.queue && !covers_last) others_may_be_pending_ = true;
-  newest_ = {Ref<CommandQueue>(&queue), sequence, std::move(event)};
+  newest_ = std::move(replay);
 }
 
 bool CommandBuffer::is_pending() {

@@ -16,8 +16,6 @@ struct _cl_command_buffer_khr : remotecl::HandleBase {};
 
 namespace remotecl {
 
-class PendingCommand;
-
 using SyncPoints = std::span<const cl_sync_point_khr>;
 
 // Commands that are recorded here, sent to the server of their queue once, when the recording ends, and replayed by one
@@ -75,6 +73,8 @@ class CommandBuffer final
     RangeSet reads;  // what a replay reads before it writes it
     RangeSet writes;
   };
+  struct NamedUses;
+  struct ReplayPlan;
   struct Replay {
     Ref<CommandQueue> queue;
     std::uint64_t sequence = 0;
@@ -85,11 +85,12 @@ class CommandBuffer final
   template <class Message>
   cl_int append(Message message, SyncPoints wait, cl_sync_point_khr* sync_point) REQUIRES(mutex_);
   Access& access(MemoryObject& buffer) REQUIRES(mutex_);
-  void reads(MemoryObject& buffer, ByteRange range) REQUIRES(mutex_);
-  void writes(MemoryObject& buffer, ByteRange range) REQUIRES(mutex_);
-  void writes_region(MemoryObject& image, const Extent& region) REQUIRES(mutex_);
-  void bring_and_mark(PendingCommand& command) REQUIRES(mutex_);
-  void remember(CommandQueue& queue, std::uint64_t sequence, Ref<Event> event) REQUIRES(mutex_);
+  template <class Message>
+  cl_int record(const NamedUses& uses, Message message, SyncPoints wait, cl_sync_point_khr* sync_point)
+      REQUIRES(mutex_);
+  template <class Plan>
+  cl_int record(const Plan& plan, SyncPoints wait, cl_sync_point_khr* sync_point);
+  void remember(Replay replay) REQUIRES(mutex_);
   bool is_pending() REQUIRES(mutex_);
   bool ask_pending() REQUIRES(mutex_);
 

@@ -1,7 +1,7 @@
 // What can be recorded into a command buffer, and which bytes that reads and writes.
 #include "runtime/client/commands/command_buffer.h"
 
-#include "runtime/client/commands/image_commands.h"
+#include "runtime/client/commands/device_plans.h"
 #include "runtime/protocol/frames.h"
 
 namespace remotecl {
@@ -12,6 +12,14 @@ constexpr std::size_t kRecordingSizeMax = kMessageSizeMax - (1u << 20);
 constexpr std::size_t kRecordSizeExtra = 16;  // around each command
 
 }  // namespace
+
+// What a plan names.
+struct CommandBuffer::NamedUses {
+  std::vector<std::pair<MemoryObject*, ByteRange>> read{}, written{};
+
+  void reads(MemoryObject& memory, ByteRange range) { read.emplace_back(&memory, range); }
+  void writes(MemoryObject& memory, ByteRange range) { written.emplace_back(&memory, range); }
+};
 
 template <class Message>
 cl_int CommandBuffer::append(Message message, SyncPoints wait, cl_sync_point_khr* sync_point) {
@@ -35,55 +43,44 @@ CommandBuffer::Access& CommandBuffer::access(MemoryObject& buffer) {
   return access;
 }
 
-void CommandBuffer::reads(MemoryObject& buffer, ByteRange range) {
-  Access& to = access(buffer);
-  to.writes.for_each_missing(range, [&to](ByteRange part) { to.reads.add(part); });
+template <class Message>
+cl_int CommandBuffer::record(const NamedUses& uses, Message message, SyncPoints wait, cl_sync_point_khr* sync_point) {
+  if (recording_ended_) return CL_INVALID_OPERATION;
+  if (const cl_int error = append(message, wait, sync_point); error != CL_SUCCESS) return error;
+  // All reads come before the writes: a kernel may read through one argument what it writes through another.
+  for (const auto& [memory, range] : uses.read) {
+    Access& to = access(*memory);
+    to.writes.for_each_missing(range, [&to](ByteRange part) { to.reads.add(part); });
+  }
+  for (const auto& [memory, range] : uses.written) access(*memory).writes.add(range);
+  return CL_SUCCESS;
 }
 
-void CommandBuffer::writes(MemoryObject& buffer, ByteRange range) { access(buffer).writes.add(range); }
-
-void CommandBuffer::writes_region(MemoryObject& image, const Extent& region) {
-  const ByteRange all = image.range(0, image.size());
-  if (!overwrites_all(image, region)) reads(image, all);
-  writes(image, all);
+template <class Plan>
+cl_int CommandBuffer::record(const Plan& plan, SyncPoints wait, cl_sync_point_khr* sync_point) {
+  const MutexLock lock(mutex_);
+  NamedUses uses;
+  plan.uses(uses);
+  return record(uses, plan.message(), wait, sync_point);
 }
 
 cl_int CommandBuffer::record_kernel(Kernel& kernel, const NDRange& range, SyncPoints wait,
                                     cl_sync_point_khr* sync_point) {
   const MutexLock lock(mutex_);
-  if (recording_ended_) return CL_INVALID_OPERATION;
-  const MutexLock kernel_lock(kernel.mutex());
-  const auto& arguments = kernel.arguments();
+  const KernelPlan plan{{}, CL_COMMAND_NDRANGE_KERNEL, kernel, range};
+  const MutexLock kernel_lock(plan.kernel.mutex());
+  const auto& arguments = plan.kernel.arguments();
   std::vector<KernelArgument> all;
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    all.push_back(encode_argument(static_cast<std::uint32_t>(i), arguments[i]));
+  for (const Kernel::Argument& argument : arguments) {
+    all.push_back(encode_argument(static_cast<std::uint32_t>(all.size()), argument));
   }
-  const cl_int error = append(EnqueueKernel{0,
-                                            0,
-                                            kernel.id(),
-                                            range.dimensions,
-                                            range.has_local ? 1u : 0u,
-                                            range.offset,
-                                            range.global,
-                                            range.local,
-                                            std::span<const KernelArgument>(all),
-                                            {}},
-                              wait, sync_point);
+  NamedUses uses;
+  plan.uses(uses);
+  const cl_int error = record(uses, plan.message(all), wait, sync_point);
   if (error != CL_SUCCESS) return error;
   kernels_.try_emplace(&kernel, Ref<Kernel>(&kernel));
-  // All reads before all writes: a kernel may read through one argument what it writes through another.
-  const auto& shared = kernel.svm_memory();
   for (const Kernel::Argument& argument : arguments) {
-    if (MemoryObject* memory = argument.memory.get()) reads(*memory, memory->range(0, memory->size()));
     if (Sampler* sampler = argument.sampler.get()) samplers_.try_emplace(sampler, argument.sampler);
-  }
-  for (const Ref<MemoryObject>& memory : shared) reads(*memory, memory->range(0, memory->size()));
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    MemoryObject* memory = arguments[i].memory.get();
-    if (memory != nullptr && kernel.may_write(i)) writes(*memory, memory->range(0, memory->size()));
-  }
-  for (const Ref<MemoryObject>& memory : shared) {
-    if ((memory->flags() & CL_MEM_READ_ONLY) == 0) writes(*memory, memory->range(0, memory->size()));
   }
   return CL_SUCCESS;
 }
@@ -91,95 +88,39 @@ cl_int CommandBuffer::record_kernel(Kernel& kernel, const NDRange& range, SyncPo
 cl_int CommandBuffer::record_copy(MemoryObject& source, MemoryObject& destination, std::uint64_t source_offset,
                                   std::uint64_t destination_offset, std::uint64_t size, SyncPoints wait,
                                   cl_sync_point_khr* sync_point) {
-  const MutexLock lock(mutex_);
-  if (recording_ended_) return CL_INVALID_OPERATION;
-  const cl_int error = append(
-      EnqueueCopy{0, 0, source.id(), destination.id(), source_offset, destination_offset, size, {}}, wait, sync_point);
-  if (error != CL_SUCCESS) return error;
-  reads(source, source.range(source_offset, size));
-  writes(destination, destination.range(destination_offset, size));
-  return CL_SUCCESS;
+  const CopyPlan plan{{}, CL_COMMAND_COPY_BUFFER, source, destination, source_offset, destination_offset, size};
+  return record(plan, wait, sync_point);
 }
 
 cl_int CommandBuffer::record_copy_rect(MemoryObject& source, MemoryObject& destination,
                                        const Rectangle& source_rectangle, const Rectangle& destination_rectangle,
                                        const Extent& region, SyncPoints wait, cl_sync_point_khr* sync_point) {
-  const MutexLock lock(mutex_);
-  if (recording_ended_) return CL_INVALID_OPERATION;
-  const cl_int error = append(EnqueueCopyRect{0,
-                                              0,
-                                              source.id(),
-                                              destination.id(),
-                                              source_rectangle.origin,
-                                              destination_rectangle.origin,
-                                              region,
-                                              source_rectangle.row_pitch,
-                                              source_rectangle.slice_pitch,
-                                              destination_rectangle.row_pitch,
-                                              destination_rectangle.slice_pitch,
-                                              {}},
-                              wait, sync_point);
-  if (error != CL_SUCCESS) return error;
-  const ByteRange written = destination.range(destination_rectangle.begin(), destination_rectangle.extent(region));
-  reads(source, source.range(source_rectangle.begin(), source_rectangle.extent(region)));
-  reads(destination, written);  // the gaps keep what they hold
-  writes(destination, written);
-  return CL_SUCCESS;
+  const CopyRectPlan plan{
+      {}, CL_COMMAND_COPY_BUFFER_RECT, source, destination, source_rectangle, destination_rectangle, region};
+  return record(plan, wait, sync_point);
 }
 
 cl_int CommandBuffer::record_fill(MemoryObject& buffer, Bytes pattern, std::uint64_t offset, std::uint64_t size,
                                   SyncPoints wait, cl_sync_point_khr* sync_point) {
-  const MutexLock lock(mutex_);
-  if (recording_ended_) return CL_INVALID_OPERATION;
-  const cl_int error = append(EnqueueFill{0, 0, buffer.id(), offset, size, pattern, {}}, wait, sync_point);
-  if (error != CL_SUCCESS) return error;
-  writes(buffer, buffer.range(offset, size));
-  return CL_SUCCESS;
+  return record(FillPlan{{}, CL_COMMAND_FILL_BUFFER, buffer, pattern, offset, size}, wait, sync_point);
 }
 
 cl_int CommandBuffer::record_copy_image(MemoryObject& source, MemoryObject& destination, const Extent& source_origin,
                                         const Extent& destination_origin, const Extent& region, SyncPoints wait,
                                         cl_sync_point_khr* sync_point) {
-  const MutexLock lock(mutex_);
-  if (recording_ended_) return CL_INVALID_OPERATION;
-  const cl_int error =
-      append(EnqueueCopyImage{0, 0, source.id(), destination.id(), source_origin, destination_origin, region, {}}, wait,
-             sync_point);
-  if (error != CL_SUCCESS) return error;
-  reads(source, source.range(0, source.size()));
-  writes_region(destination, region);
-  return CL_SUCCESS;
+  return record(CopyImagePlan{{}, source, destination, source_origin, destination_origin, region}, wait, sync_point);
 }
 
 cl_int CommandBuffer::record_fill_image(MemoryObject& image, const std::array<std::uint32_t, 4>& color,
                                         const Extent& origin, const Extent& region, SyncPoints wait,
                                         cl_sync_point_khr* sync_point) {
-  const MutexLock lock(mutex_);
-  if (recording_ended_) return CL_INVALID_OPERATION;
-  const cl_int error = append(EnqueueFillImage{0, 0, image.id(), origin, region, color, {}}, wait, sync_point);
-  if (error != CL_SUCCESS) return error;
-  writes_region(image, region);
-  return CL_SUCCESS;
+  return record(FillImagePlan{{}, image, color, origin, region}, wait, sync_point);
 }
 
 cl_int CommandBuffer::record_copy_pixels(MemoryObject& image, MemoryObject& buffer, bool to_buffer,
                                          const Extent& origin, const Extent& region, std::uint64_t offset,
                                          SyncPoints wait, cl_sync_point_khr* sync_point) {
-  const MutexLock lock(mutex_);
-  if (recording_ended_) return CL_INVALID_OPERATION;
-  const cl_int error =
-      append(EnqueueCopyImageBuffer{0, 0, image.id(), buffer.id(), to_buffer ? 1u : 0u, origin, region, offset, {}},
-             wait, sync_point);
-  if (error != CL_SUCCESS) return error;
-  const ByteRange packed = buffer.range(offset, image.image()->shape.packed_size(region));
-  if (to_buffer) {
-    reads(image, image.range(0, image.size()));
-    writes(buffer, packed);
-  } else {
-    reads(buffer, packed);
-    writes_region(image, region);
-  }
-  return CL_SUCCESS;
+  return record(CopyPixelsPlan{{}, to_buffer, image, buffer, origin, region, offset}, wait, sync_point);
 }
 
 cl_int CommandBuffer::record_point(bool is_barrier, SyncPoints wait, cl_sync_point_khr* sync_point) {

@@ -1,15 +1,44 @@
 // Commands that stay on the device: kernels, copies, fills, markers; and migration.
 #include "runtime/client/commands/coherent_host_memory.h"
-#include "runtime/client/commands/pending_command.h"
+#include "runtime/client/commands/device_plans.h"
 
 namespace remotecl {
 namespace {
 
-cl_int finish_command(PendingCommand& command, Event** event) {
-  Ref<Event> own = command.sent();
-  if (event != nullptr) *event = own.detach();
-  return CL_SUCCESS;
-}
+// Waits, and does nothing else on the device.
+struct MarkerPlan : Plan {
+  cl_command_type type;
+  bool is_barrier;
+  bool has_waits;
+
+  cl_int prepare(PendingCommand& command) const {
+    if (!has_waits) command.waits_for_all();
+    if (is_barrier) command.is_barrier(!has_waits);
+    return CL_SUCCESS;
+  }
+  void uses(auto&) const {}
+  EnqueueMarker message() const { return {0, 0, is_barrier ? 1u : 0u, has_waits ? 0u : 1u, {}}; }
+};
+
+struct MigratePlan : Plan {
+  cl_command_type type;
+  std::span<MemoryObject* const> buffers;
+  bool is_undefined;
+  bool is_later;  // the bytes come when the application waits
+
+  void uses(auto& uses) const {
+    for (MemoryObject* buffer : buffers) {
+      if (!is_undefined && !is_later) uses.reads(*buffer, buffer->range(0, buffer->size()));
+    }
+  }
+  cl_int send(PendingCommand& command) const {
+    for (MemoryObject* buffer : buffers) {
+      if (is_undefined) buffer->storage().residency.forget(buffer->range(0, buffer->size()));
+    }
+    send_place_marker(command);
+    return CL_SUCCESS;
+  }
+};
 
 }  // namespace
 
@@ -28,79 +57,47 @@ KernelArgument encode_argument(std::uint32_t index, const Kernel::Argument& argu
   }
 }
 
-cl_int enqueue_kernel(CommandQueue& queue, Kernel& kernel, const NDRange& range, cl_command_type type, WaitList wait,
-                      Event** event) {
-  PendingCommand command(queue, type, wait, event != nullptr);
-  MutexLock lock(kernel.mutex());
-  kernel.program().create_on(queue.session());
-  kernel.create_on(queue.session());
-  std::vector<std::uint64_t>& sent = kernel.sent_versions(queue.device());
+cl_int KernelPlan::send(PendingCommand& command) const {
+  Session& session = command.session();
+  kernel.program().create_on(session);
+  kernel.create_on(session);
+  std::vector<std::uint64_t>& sent = kernel.sent_versions(command.queue().device());
   const auto& arguments = kernel.arguments();
   thread_local std::vector<KernelArgument> changed;
   changed.clear();
   for (std::size_t i = 0; i < arguments.size(); ++i) {
-    if (MemoryObject* memory = arguments[i].memory.get()) {
-      const ByteRange bytes = memory->range(0, memory->size());
-      command.reads(*memory, bytes);
-      if (kernel.may_write(i)) command.writes(*memory, bytes);
-    }
-    if (arguments[i].sampler) arguments[i].sampler->create_on(queue.session());
-    if (arguments[i].version > sent[i]) changed.push_back(encode_argument(static_cast<std::uint32_t>(i), arguments[i]));
+    if (arguments[i].sampler) arguments[i].sampler->create_on(session);
+    if (arguments[i].version <= sent[i]) continue;
+    changed.push_back(encode_argument(static_cast<std::uint32_t>(i), arguments[i]));
+    sent[i] = arguments[i].version;
   }
-  for (const Ref<MemoryObject>& memory : kernel.svm_memory()) {
-    const ByteRange bytes = memory->range(0, memory->size());
-    command.reads(*memory, bytes);
-    if ((memory->flags() & CL_MEM_READ_ONLY) == 0) command.writes(*memory, bytes);
-  }
-  if (command.error() != CL_SUCCESS) return command.error();
-  kernel.send_svm_pointers(queue.session());
+  kernel.send_svm_pointers(session);
   command.runs(kernel.info().name);
-  for (const KernelArgument& argument : changed) sent[argument.index] = arguments[argument.index].version;
-  command.send(EnqueueKernel{queue.id(), command.event_id(), kernel.id(), range.dimensions, range.has_local ? 1u : 0u,
-                             range.offset, range.global, range.local, std::span<const KernelArgument>(changed),
-                             command.wait_list()});
-  lock.unlock();  // submitting may wait
-  return finish_command(command, event);
+  send_message(command, message(changed));
+  return CL_SUCCESS;
+}
+
+cl_int enqueue_kernel(CommandQueue& queue, Kernel& kernel, const NDRange& range, cl_command_type type, WaitList wait,
+                      Event** event) {
+  return submit(queue, KernelPlan{{}, type, kernel, range}, wait, event);
 }
 
 cl_int enqueue_copy(CommandQueue& queue, MemoryObject& source, MemoryObject& destination, std::uint64_t source_offset,
                     std::uint64_t destination_offset, std::uint64_t size, WaitList wait, Event** event,
                     cl_command_type type) {
-  PendingCommand command(queue, type, wait, event != nullptr);
-  command.reads(source, source.range(source_offset, size));
-  command.writes(destination, destination.range(destination_offset, size));
-  if (command.error() != CL_SUCCESS) return command.error();
-  command.moves(size, &queue.device(), &queue.device());
-  command.send(EnqueueCopy{queue.id(), command.event_id(), source.id(), destination.id(), source_offset,
-                           destination_offset, size, command.wait_list()});
-  return finish_command(command, event);
+  return submit(queue, CopyPlan{{}, type, source, destination, source_offset, destination_offset, size}, wait, event);
 }
 
 cl_int enqueue_copy_rect(CommandQueue& queue, MemoryObject& source, MemoryObject& destination,
                          const Rectangle& source_rectangle, const Rectangle& destination_rectangle,
                          const Extent& region, WaitList wait, Event** event, cl_command_type type) {
-  PendingCommand command(queue, type, wait, event != nullptr);
-  command.reads(source, source.range(source_rectangle.begin(), source_rectangle.extent(region)));
-  const ByteRange written = destination.range(destination_rectangle.begin(), destination_rectangle.extent(region));
-  command.reads(destination, written);  // the gaps keep what they hold
-  command.writes(destination, written);
-  if (command.error() != CL_SUCCESS) return command.error();
-  command.moves(region[0] * region[1] * region[2], &queue.device(), &queue.device());
-  command.send(EnqueueCopyRect{queue.id(), command.event_id(), source.id(), destination.id(), source_rectangle.origin,
-                               destination_rectangle.origin, region, source_rectangle.row_pitch,
-                               source_rectangle.slice_pitch, destination_rectangle.row_pitch,
-                               destination_rectangle.slice_pitch, command.wait_list()});
-  return finish_command(command, event);
+  const CopyRectPlan plan{{}, type, source, destination, source_rectangle, destination_rectangle, region};
+  return submit(queue, plan, wait, event);
 }
 
 cl_int enqueue_fill(CommandQueue& queue, MemoryObject& buffer, Bytes pattern, std::uint64_t offset, std::uint64_t size,
                     WaitList wait, Event** event, cl_command_type type) {
-  PendingCommand command(queue, type, wait, event != nullptr);
-  command.writes(buffer, buffer.range(offset, size));
-  if (command.error() != CL_SUCCESS) return command.error();
-  if (TraceRecord* record = command.record()) record->bytes = size;
-  command.send(EnqueueFill{queue.id(), command.event_id(), buffer.id(), offset, size, pattern, command.wait_list()});
-  return finish_command(command, event);
+  return submit(queue, FillPlan{{}, type, buffer, pattern, offset, size}, wait, event);
 }
 
 cl_int enqueue_migrate(CommandQueue& queue, std::span<MemoryObject* const> buffers, cl_mem_migration_flags flags,
@@ -108,30 +105,11 @@ cl_int enqueue_migrate(CommandQueue& queue, std::span<MemoryObject* const> buffe
   const bool is_undefined = (flags & CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED) != 0;
   const bool to_host = !is_undefined && (flags & CL_MIGRATE_MEM_OBJECT_HOST) != 0;
   if (to_host && !CoherentHostMemory::any()) return enqueue_migrate_to_host(queue, buffers, wait, event, type);
-  PendingCommand command(queue, type, wait, event != nullptr);
-  for (MemoryObject* buffer : buffers) {
-    const ByteRange all = buffer->range(0, buffer->size());
-    if (to_host) continue;  // it comes when the application waits
-    if (!is_undefined) {
-      command.reads(*buffer, all);
-    } else if (command.error() == CL_SUCCESS) {
-      buffer->storage().residency.forget(all);
-    }
-  }
-  if (command.error() != CL_SUCCESS) return command.error();
-  const std::uint32_t for_all = queue.in_order() ? 1 : 0;
-  command.send(EnqueueMarker{queue.id(), command.event_id(), 0, for_all, command.wait_list()});
-  return finish_command(command, event);
+  return submit(queue, MigratePlan{{}, type, buffers, is_undefined, to_host}, wait, event);
 }
 
 cl_int enqueue_marker(CommandQueue& queue, bool is_barrier, cl_command_type type, WaitList wait, Event** event) {
-  PendingCommand command(queue, type, wait, event != nullptr);
-  if (command.error() != CL_SUCCESS) return command.error();
-  if (wait.empty()) command.waits_for_all();
-  if (is_barrier) command.is_barrier(wait.empty());
-  command.send(
-      EnqueueMarker{queue.id(), command.event_id(), is_barrier ? 1u : 0u, wait.empty() ? 1u : 0u, command.wait_list()});
-  return finish_command(command, event);
+  return submit(queue, MarkerPlan{{}, type, is_barrier, !wait.empty()}, wait, event);
 }
 
 cl_int wait_for_events(WaitList events) {

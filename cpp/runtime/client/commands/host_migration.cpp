@@ -1,6 +1,6 @@
 // Migration to the host: later maps, and uploads to other servers, find the bytes in this process.
+#include "runtime/client/commands/command_plan.h"
 #include "runtime/client/commands/memory_messages.h"
-#include "runtime/client/commands/pending_command.h"
 #include "runtime/client/support/inbound_host_ranges.h"
 #include "runtime/protocol/frames.h"
 
@@ -16,65 +16,84 @@ void note_host_copy(MemoryObject& memory, ByteRange range, std::uint64_t writes)
   if (storage.writes == writes) storage.residency.add_holder(range, kHost);
 }
 
+struct MigrateToHostPlan : Plan {
+  static constexpr bool kNeedsEvent = true;
+
+  cl_command_type type;
+  std::span<MemoryObject* const> buffers;
+
+  // Mapped bytes may be what the application is writing.
+  static bool is_needed(MemoryObject& memory) {
+    const ByteRange range = memory.range(0, memory.size());
+    return !memory.storage().residency.valid(range, kHost) && !memory.root().is_mapped(range.offset, range.size);
+  }
+  void uses(auto& uses) const {
+    for (MemoryObject* memory : buffers) {
+      if (is_needed(*memory)) uses.reads(*memory, memory->range(0, memory->size()));
+    }
+  }
+  cl_int send(PendingCommand& command) const {
+    std::vector<Ref<Event>> reads;
+    for (MemoryObject* memory : buffers) {
+      if (is_needed(*memory)) reads.push_back(read(command, *memory));
+    }
+    std::vector<EventId> waits(command.wait_list().size());
+    for (std::size_t i = 0; i < waits.size(); ++i) waits[i] = command.wait_list()[i];
+    for (const Ref<Event>& read : reads) waits.push_back(read->id());
+    CommandQueue& queue = command.queue();
+    const std::uint32_t for_all = queue.in_order() ? 1 : 0;
+    command.send(EnqueueMarker{queue.id(), command.event_id(), 0, for_all, std::span<const EventId>(waits)});
+    return CL_SUCCESS;
+  }
+  Ref<Event> read(PendingCommand& command, MemoryObject& memory) const;
+};
+
+Ref<Event> MigrateToHostPlan::read(PendingCommand& command, MemoryObject& memory) const {
+  const ByteRange range = memory.range(0, memory.size());
+  BufferStorage& storage = memory.storage();
+  Session& session = command.session();
+  command.waits_for_host_readers(storage);
+  Ref<CommandQueue> queue(&command.queue());
+  const auto read = make_ref<Event>(*queue, type, true, true);
+  read->reported_unasked();
+  Ref<Event> whole(command.event());
+  whole->add_hold();
+  session.add_interest();
+  std::byte* const host = storage.host() + range.offset;
+  command.touches_host(host, range.size);
+  const InboundHostRanges::Ticket arrival = InboundHostRanges::instance().begin(host, range.size);
+  const PendingReads::Ticket ticket = queue->pending_reads().begin();
+  const TransferRef transfer = session.begin_receive(
+      queue->device().index(), host, range.size,
+      // `read` is kept: the failure of one that nobody knows any more would be the queue's.
+      [whole, read, kept = Ref<MemoryObject>(&memory), queue, ticket, arrival, range, writes = storage.writes,
+       &session](cl_int status) {
+        InboundHostRanges::instance().end(arrival);
+        if (status == CL_COMPLETE) note_host_copy(*kept, range, writes);
+        queue->pending_reads().end(ticket);
+        whole->release_hold(status);
+        session.drop_interest();
+      },
+      memory.shared_storage());
+  auto record = TransferPlanner::record_of(memory, range.size, &queue->device(), *queue, nullptr);
+  if (record) {
+    record->event = read->id();
+    transfer->trace = record->id;
+    if (TraceRecord* whole_record = command.record()) {
+      record->waits = whole_record->waits;
+      whole_record->waits_for(read->id());
+    }
+  }
+  send_read(memory, session, queue->id(), read->id(), range, transfer->id, command.wait_list(),
+            Tracer::instance().commit(std::move(record)));
+  return read;
+}
+
 }  // namespace
 
 cl_int enqueue_migrate_to_host(CommandQueue& queue, std::span<MemoryObject* const> buffers, WaitList wait,
                                Event** event, cl_command_type type) {
-  PendingCommand command(queue, type, wait, true);
-  std::vector<Ref<Event>> reads;
-  Session& session = command.session();
-  for (MemoryObject* memory : buffers) {
-    const ByteRange range = memory->range(0, memory->size());
-    BufferStorage& storage = memory->storage();
-    if (command.error() != CL_SUCCESS || storage.residency.valid(range, kHost)) continue;
-    // Mapped bytes may be what the application is writing.
-    if (memory->root().is_mapped(range.offset, range.size)) continue;
-    command.reads(*memory, range);
-    if (command.error() != CL_SUCCESS) break;
-    command.waits_for_host_readers(storage);
-    const auto read = reads.emplace_back(make_ref<Event>(queue, type, true, true));
-    read->reported_unasked();
-    Ref<Event> whole(command.event());
-    whole->add_hold();
-    session.add_interest();
-    Ref<CommandQueue> kept_queue(&queue);
-    std::byte* const host = storage.host() + range.offset;
-    command.touches_host(host, range.size);
-    const InboundHostRanges::Ticket arrival = InboundHostRanges::instance().begin(host, range.size);
-    const PendingReads::Ticket ticket = queue.pending_reads().begin();
-    const TransferRef transfer = session.begin_receive(
-        queue.device().index(), host, range.size,
-        // `read` is kept: the failure of one that nobody knows any more would be the queue's.
-        [whole, read, kept = Ref<MemoryObject>(memory), kept_queue, ticket, arrival, range, writes = storage.writes,
-         &session](cl_int status) {
-          InboundHostRanges::instance().end(arrival);
-          if (status == CL_COMPLETE) note_host_copy(*kept, range, writes);
-          kept_queue->pending_reads().end(ticket);
-          whole->release_hold(status);
-          session.drop_interest();
-        },
-        memory->shared_storage());
-    auto record = TransferPlanner::record_of(*memory, range.size, &queue.device(), queue, nullptr);
-    if (record) {
-      record->event = read->id();
-      transfer->trace = record->id;
-      if (TraceRecord* whole_record = command.record()) {
-        record->waits = whole_record->waits;
-        whole_record->waits_for(read->id());
-      }
-    }
-    send_read(*memory, session, queue.id(), read->id(), range, transfer->id, command.wait_list(),
-              Tracer::instance().commit(std::move(record)));
-  }
-  if (command.error() != CL_SUCCESS) return command.error();
-  std::vector<EventId> waits(command.wait_list().size());
-  for (std::size_t i = 0; i < waits.size(); ++i) waits[i] = command.wait_list()[i];
-  for (const Ref<Event>& read : reads) waits.push_back(read->id());
-  const std::uint32_t for_all = queue.in_order() ? 1 : 0;
-  command.send(EnqueueMarker{queue.id(), command.event_id(), 0, for_all, std::span<const EventId>(waits)});
-  Ref<Event> own = command.sent();
-  if (event != nullptr) *event = own.detach();
-  return CL_SUCCESS;
+  return submit(queue, MigrateToHostPlan{{}, type, buffers}, wait, event);
 }
 
 }  // namespace remotecl

@@ -1,5 +1,5 @@
 // Commands that the client carries out itself, in the order of a queue that lives on the server.
-#include "runtime/client/commands/pending_command.h"
+#include "runtime/client/commands/command_plan.h"
 #include "runtime/client/support/callback_thread.h"
 
 namespace remotecl {
@@ -22,40 +22,46 @@ void run_host_work(Event& turn, HostWork& work) {
   work.queue->host_work_ended();
 }
 
+struct HostWorkPlan : Plan {
+  static constexpr bool kNeedsEvent = true;
+  static constexpr cl_command_type type = CL_COMMAND_MARKER;
+
+  cl_command_type work_type;
+  std::function<void()> run;
+  std::shared_ptr<HostWork> work = std::make_shared<HostWork>();
+
+  void uses(auto&) const {}
+  cl_int send(PendingCommand& command) {
+    CommandQueue& queue = command.queue();
+    *work = {make_ref<Event>(queue, work_type, false), nullptr, Ref<CommandQueue>(&queue), std::move(run)};
+    if (TraceRecord* record = command.record()) {
+      record->type = work_type;
+      record->event = work->event->id();  // the one that the application knows
+    }
+    send_place_marker(command);
+    if (queue.in_order()) {
+      // What follows in the queue waits for this process.
+      work->over = make_ref<Event>(Ref<Context>(&queue.context()));
+      work->over->announce_to(command.session());
+      const EventId over = work->over->id();
+      command.session().send(EnqueueMarker{queue.id(), 0, 0, 0, {&over, 1}});
+    }
+    queue.host_work_begins();
+    return CL_SUCCESS;
+  }
+  cl_int outcome(CommandQueue&, Ref<Event>& own, Event**) {
+    const Ref<Event> turn = std::exchange(own, work->event);
+    const auto go = [turn, pending = work] { post_host_work([turn, pending] { run_host_work(*turn, *pending); }); };
+    turn->at_end(go) ? turn->session()->submit_now() : go();
+    return CL_SUCCESS;
+  }
+};
+
 }  // namespace
 
 cl_int enqueue_host_work(CommandQueue& queue, cl_command_type type, WaitList wait, std::function<void()> work,
                          Event** event) {
-  PendingCommand command(queue, CL_COMMAND_MARKER, wait, true);
-  if (command.error() != CL_SUCCESS) return command.error();
-  const std::uint32_t for_all = queue.in_order() ? 1 : 0;
-  const auto pending = std::make_shared<HostWork>();
-  pending->event = make_ref<Event>(queue, type, false);
-  if (TraceRecord* record = command.record()) {
-    record->type = type;
-    record->event = pending->event->id();  // the one that the application knows
-  }
-  command.send(EnqueueMarker{queue.id(), command.event_id(), 0, for_all, command.wait_list()});
-  pending->queue = Ref<CommandQueue>(&queue);
-  pending->run = std::move(work);
-  if (queue.in_order()) {
-    // What follows in the queue waits for this process.
-    pending->over = make_ref<Event>(Ref<Context>(&queue.context()));
-    pending->over->announce_to(command.session());
-    const EventId over = pending->over->id();
-    command.session().send(EnqueueMarker{queue.id(), 0, 0, 0, {&over, 1}});
-  }
-  Ref<Event> own = pending->event;
-  queue.host_work_begins();
-  const Ref<Event> turn = command.sent();
-  const auto go = [turn, pending] { post_host_work([turn, pending] { run_host_work(*turn, *pending); }); };
-  if (turn->at_end(go)) {
-    turn->session()->submit_now();
-  } else {
-    go();
-  }
-  if (event != nullptr) *event = own.detach();
-  return CL_SUCCESS;
+  return submit(queue, HostWorkPlan{{}, type, std::move(work)}, wait, event);
 }
 
 }  // namespace remotecl

@@ -6,9 +6,6 @@
 // The commands on images, as commands.h has them for buffers. Origins and regions count pixels.
 namespace remotecl {
 
-// Whether a write of a region of this size leaves nothing of what was there.
-bool overwrites_all(const MemoryObject& image, const Extent& region);
-
 // `pitches`: of the application's memory.
 cl_int enqueue_read_image(CommandQueue& queue, MemoryObject& image, bool blocking, const Extent& origin,
                           const Extent& region, const Pitches& pitches, void* to, WaitList wait, Event** event);

@@ -3,16 +3,11 @@
 #include <cstring>
 #include <memory>
 
-#include "runtime/client/commands/transfer_steps.h"
+#include "runtime/client/commands/transfer_plans.h"
 #include "runtime/client/support/inbound_host_ranges.h"
-#include "runtime/protocol/frames.h"
 
 namespace remotecl {
 namespace {
-
-void give(Ref<Event> own, Event** event) {
-  if (event != nullptr) *event = own.detach();
-}
 
 // Who may return early needs an event for what is left.
 OptionalDeadline limit_of(const Event* event) { return event == nullptr ? OptionalDeadline() : WaitLimit::deadline(); }
@@ -29,9 +24,9 @@ cl_int outcome(CommandQueue& queue, const TransferRef& transfer, const Event* ev
 
 // Registers where the bytes of a read go: into `span` bytes at `memory` at last, by `then`, which runs when they have
 // come.
-TransferRef expect_bytes(PendingCommand& command, bool blocking, std::byte* to, std::uint64_t size,
-                         std::shared_ptr<void> keep_alive, const std::byte* memory, std::uint64_t span,
-                         std::function<void()> then = {}) {
+TransferRef expect_at(PendingCommand& command, bool blocking, std::byte* to, std::uint64_t size,
+                      std::shared_ptr<void> keep_alive, const std::byte* memory, std::uint64_t span,
+                      std::function<void()> then = {}) {
   command.touches_host(memory, span);
   const InboundHostRanges::Ticket arrival = InboundHostRanges::instance().begin(memory, span);
   Ref<Event> event(command.event());
@@ -90,6 +85,69 @@ bool is_packed(const Rectangle& rectangle, const Extent& region) { return rectan
 // As a rectangle.
 Rectangle packed(const Extent& rows) { return {{}, rows[0], rows[0] * rows[1]}; }
 
+struct ReadPlan : Plan {
+  cl_command_type type;
+  bool blocking;
+  MemoryObject& buffer;
+  std::uint64_t offset, size;
+  std::byte* to;
+  std::shared_ptr<void> keep_alive;
+  TransferRef transfer{};
+
+  void uses(auto& uses) const { uses.reads(buffer, buffer.range(offset, size)); }
+  cl_int send(PendingCommand& command) {
+    ByteRange range = buffer.range(offset, size);
+    const ObjectId content_size = size > kInlineDataMax ? command.limit_to_content(buffer, range) : 0;
+    if (command.error() != CL_SUCCESS) return command.error();
+    const std::uint64_t expected = std::max<std::uint64_t>(range.size, 1);  // there are no reads of nothing
+    transfer = expect_bytes(command, blocking, to, expected, std::move(keep_alive));
+    EnqueueRead message{0, 0, buffer.id(), offset, expected, transfer->id, {}};
+    if (content_size != 0) {
+      transfer->may_be_short = true;
+      message.buffer = buffer.root().id();  // content is counted from its begin
+      message.offset = range.offset;
+      message.content_size = content_size;
+    }
+    send_message(command, message);
+    return CL_SUCCESS;
+  }
+  bool is_awaited() const { return blocking; }
+  cl_int outcome(CommandQueue& queue, Ref<Event>& own, Event**) const {
+    return blocking ? await_read(queue, transfer, own.get()) : CL_SUCCESS;
+  }
+};
+
+struct WritePlan : Plan {
+  cl_command_type type;
+  bool blocking;
+  bool may_push;
+  MemoryObject& buffer;
+  std::uint64_t offset, size;
+  const std::byte* from;
+  TransferRef transfer{};
+
+  void uses(auto& uses) const { uses.writes(buffer, buffer.range(offset, size)); }
+  cl_int send(PendingCommand& command) {
+    const bool late = command.touches_host(from, size);
+    command.moves(size, nullptr, &command.queue().device());
+    EnqueueWrite message{0, 0, buffer.id(), offset, size, 0, {}, {}};
+    if (size <= kInlineDataMax && !late) {
+      message.data = Bytes(from, size);
+    } else {
+      if (may_push && !late) transfer = push_bytes(command, from, size);
+      message.is_pushed = transfer ? 1 : 0;
+      if (!transfer) transfer = offer_bytes(command, blocking, from, size, nullptr);
+      message.transfer = transfer->id;
+    }
+    send_message(command, message);
+    return CL_SUCCESS;
+  }
+  bool is_awaited() const { return blocking && transfer; }
+  cl_int outcome(CommandQueue& queue, Ref<Event>& own, Event**) const {
+    return is_awaited() ? send_bytes(queue, transfer, own.get()) : CL_SUCCESS;
+  }
+};
+
 }  // namespace
 
 cl_int await_read(CommandQueue& queue, const TransferRef& transfer, Event* event) {
@@ -118,18 +176,22 @@ cl_int send_bytes(CommandQueue& queue, const TransferRef& transfer, Event* event
   return CL_SUCCESS;
 }
 
+TransferRef expect_bytes(PendingCommand& command, bool blocking, std::byte* to, std::uint64_t size,
+                         std::shared_ptr<void> keep_alive) {
+  return expect_at(command, blocking, to, size, std::move(keep_alive), to, size);
+}
+
 TransferRef expect_rows(PendingCommand& command, bool blocking, std::byte* to, const Rectangle& rectangle,
                         const Extent& rows, std::shared_ptr<void> keep_alive) {
   if (is_packed(rectangle, rows)) {
     std::byte* const memory = to + rectangle.begin();
-    return expect_bytes(command, blocking, memory, volume(rows), std::move(keep_alive), memory, volume(rows));
+    return expect_bytes(command, blocking, memory, volume(rows), std::move(keep_alive));
   }
   const std::shared_ptr<std::byte[]> bytes(new std::byte[volume(rows)]);
-  return expect_bytes(command, blocking, bytes.get(), volume(rows), bytes, to + rectangle.begin(),
-                      rectangle.extent(rows),
-                      [from = bytes.get(), to, rectangle, rows, keep_alive = std::move(keep_alive)] {
-                        copy_rows(packed(rows), from, rectangle, to, rows);
-                      });
+  return expect_at(command, blocking, bytes.get(), volume(rows), bytes, to + rectangle.begin(), rectangle.extent(rows),
+                   [from = bytes.get(), to, rectangle, rows, keep_alive = std::move(keep_alive)] {
+                     copy_rows(packed(rows), from, rectangle, to, rows);
+                   });
 }
 
 PackedRows pack_rows(PendingCommand& command, const std::byte* from, const Rectangle& rectangle, const Extent& rows,
@@ -150,102 +212,66 @@ TransferRef offer_rows(PendingCommand& command, bool blocking, const PackedRows&
 
 cl_int enqueue_read(CommandQueue& queue, MemoryObject& buffer, bool blocking, std::uint64_t offset, std::uint64_t size,
                     void* to, WaitList wait, Event** event, cl_command_type type, std::shared_ptr<void> keep_alive) {
-  PendingCommand command(queue, type, wait, event != nullptr);
-  ByteRange range = buffer.range(offset, size);
-  command.reads(buffer, range);
-  const ObjectId content_size = size > kInlineDataMax ? command.limit_to_content(buffer, range) : 0;
-  size = std::max<std::uint64_t>(range.size, 1);  // there are no reads of nothing
-  if (command.error() != CL_SUCCESS) return command.error();
-  auto* const memory = static_cast<std::byte*>(to);
-  const TransferRef transfer = expect_bytes(command, blocking, memory, size, std::move(keep_alive), memory, size);
-  EnqueueRead message{queue.id(), command.event_id(), buffer.id(), offset, size, transfer->id, command.wait_list()};
-  if (content_size != 0) {
-    transfer->may_be_short = true;
-    message.buffer = buffer.root().id();  // content is counted from its begin
-    message.offset = range.offset;
-    message.content_size = content_size;
-  }
-  command.send(message);
-  Ref<Event> own = command.sent(blocking);
-  const cl_int result = blocking ? await_read(queue, transfer, own.get()) : CL_SUCCESS;
-  if (result == CL_SUCCESS) give(std::move(own), event);
-  return result;
+  const ReadPlan plan{{}, type, blocking, buffer, offset, size, static_cast<std::byte*>(to), std::move(keep_alive)};
+  return submit(queue, plan, wait, event);
 }
 
 cl_int enqueue_write(CommandQueue& queue, MemoryObject& buffer, bool blocking, std::uint64_t offset, std::uint64_t size,
                      const void* from, WaitList wait, Event** event, cl_command_type type) {
-  PendingCommand command(queue, type, wait, event != nullptr);
-  command.writes(buffer, buffer.range(offset, size));
-  if (command.error() != CL_SUCCESS) return command.error();
-  const auto* bytes = static_cast<const std::byte*>(from);
-  const bool late = command.touches_host(bytes, size);
-  command.moves(size, nullptr, &queue.device());
-  EnqueueWrite message{queue.id(), command.event_id(), buffer.id(), offset, size, 0, {}, command.wait_list()};
-  TransferRef transfer;
-  if (size <= kInlineDataMax && !late) {
-    message.data = Bytes(bytes, size);
-  } else {
-    // With a wait list, a blocking call says how that ended.
-    if (blocking && !late && wait.empty()) transfer = push_bytes(command, bytes, size);
-    message.is_pushed = transfer ? 1 : 0;
-    if (!transfer) transfer = offer_bytes(command, blocking, bytes, size, nullptr);
-    message.transfer = transfer->id;
-  }
-  command.send(message);
-  Ref<Event> own = command.sent(blocking && transfer);
-  const cl_int result = blocking && transfer ? send_bytes(queue, transfer, own.get()) : CL_SUCCESS;
-  if (result == CL_SUCCESS) give(std::move(own), event);
-  return result;
+  const auto* const bytes = static_cast<const std::byte*>(from);
+  // With a wait list, a blocking call says how that ended.
+  const bool may_push = blocking && wait.empty();
+  return submit(queue, WritePlan{{}, type, blocking, may_push, buffer, offset, size, bytes}, wait, event);
 }
 
 cl_int enqueue_read_rect(CommandQueue& queue, MemoryObject& buffer, bool blocking, const Rectangle& buffer_rectangle,
                          const Rectangle& host_rectangle, const Extent& region, void* to, WaitList wait,
                          Event** event) {
-  PendingCommand command(queue, CL_COMMAND_READ_BUFFER_RECT, wait, event != nullptr);
-  command.reads(buffer, buffer.range(buffer_rectangle.begin(), buffer_rectangle.extent(region)));
-  if (command.error() != CL_SUCCESS) return command.error();
-  const TransferRef transfer = expect_rows(command, blocking, static_cast<std::byte*>(to), host_rectangle, region);
-  command.send(EnqueueReadRect{queue.id(), command.event_id(), buffer.id(), buffer_rectangle.origin, region,
-                               buffer_rectangle.row_pitch, buffer_rectangle.slice_pitch, transfer->id,
-                               command.wait_list()});
-  Ref<Event> own = command.sent(blocking);
-  const cl_int result = blocking ? await_read(queue, transfer, own.get()) : CL_SUCCESS;
-  if (result == CL_SUCCESS) give(std::move(own), event);
-  return result;
+  return submit(queue,
+                ReadRowsPlan<EnqueueReadRect>{{},
+                                              CL_COMMAND_READ_BUFFER_RECT,
+                                              blocking,
+                                              buffer,
+                                              buffer.range(buffer_rectangle.begin(), buffer_rectangle.extent(region)),
+                                              static_cast<std::byte*>(to),
+                                              host_rectangle,
+                                              region,
+                                              {0,
+                                               0,
+                                               buffer.id(),
+                                               buffer_rectangle.origin,
+                                               region,
+                                               buffer_rectangle.row_pitch,
+                                               buffer_rectangle.slice_pitch,
+                                               0,
+                                               {}}},
+                wait, event);
 }
 
 cl_int enqueue_write_rect(CommandQueue& queue, MemoryObject& buffer, bool blocking, const Rectangle& buffer_rectangle,
                           const Rectangle& host_rectangle, const Extent& region, const void* from, WaitList wait,
                           Event** event) {
-  PendingCommand command(queue, CL_COMMAND_WRITE_BUFFER_RECT, wait, event != nullptr);
-  const ByteRange range = buffer.range(buffer_rectangle.begin(), buffer_rectangle.extent(region));
-  if (!is_packed(buffer_rectangle, region)) command.reads(buffer, range);  // the gaps keep what they hold
-  command.writes(buffer, range);
-  if (command.error() != CL_SUCCESS) return command.error();
-  const PackedRows rows = pack_rows(command, static_cast<const std::byte*>(from), host_rectangle, region);
-  command.moves(rows.size, nullptr, &queue.device());
-  EnqueueWriteRect message{queue.id(),
-                           command.event_id(),
-                           buffer.id(),
-                           buffer_rectangle.origin,
-                           region,
-                           buffer_rectangle.row_pitch,
-                           buffer_rectangle.slice_pitch,
-                           0,
-                           {},
-                           command.wait_list()};
-  TransferRef transfer;
-  if (rows.size <= kInlineDataMax && !rows.late) {
-    message.data = Bytes(rows.bytes, rows.size);
-  } else {
-    transfer = offer_rows(command, blocking, rows);
-    message.transfer = transfer->id;
-  }
-  command.send(message);
-  Ref<Event> own = command.sent(blocking && transfer);
-  const cl_int result = blocking && transfer ? send_bytes(queue, transfer, own.get()) : CL_SUCCESS;
-  if (result == CL_SUCCESS) give(std::move(own), event);
-  return result;
+  return submit(queue,
+                WriteRowsPlan<EnqueueWriteRect>{{},
+                                                CL_COMMAND_WRITE_BUFFER_RECT,
+                                                blocking,
+                                                buffer,
+                                                buffer.range(buffer_rectangle.begin(), buffer_rectangle.extent(region)),
+                                                !is_packed(buffer_rectangle, region),
+                                                static_cast<const std::byte*>(from),
+                                                host_rectangle,
+                                                region,
+                                                {0,
+                                                 0,
+                                                 buffer.id(),
+                                                 buffer_rectangle.origin,
+                                                 region,
+                                                 buffer_rectangle.row_pitch,
+                                                 buffer_rectangle.slice_pitch,
+                                                 0,
+                                                 {},
+                                                 {}}},
+                wait, event);
 }
 
 }  // namespace remotecl

@@ -1,0 +1,75 @@
+#pragma once
+
+#include "runtime/client/commands/pending_command.h"
+
+// A plan is a command before it has a device: a value that says what the command uses, and how it is encoded for the
+// queue that carries it out. submit() is the one place that turns plans into commands, so a choice of another queue, on
+// another device, belongs there. A plan has
+//   cl_command_type type
+//   void uses(auto& uses) const     names its memory by uses.reads(object, range) and uses.writes(object, range), for
+//                                   a PendingCommand, or for a recording
+//   cl_int send(PendingCommand&)    sends its message; or, where the message is all,
+//   auto message() const            without queue, event and wait list
+// and, where the defaults of Plan do not fit, what Plan has.
+namespace remotecl {
+
+struct Plan {
+  static constexpr bool kNeedsEvent = false;  // even if the application wants none
+
+  // Before uses(): an error refuses the command.
+  cl_int prepare(PendingCommand&) { return CL_SUCCESS; }
+  // The command is refused after prepare().
+  void refused() {}
+  // What a trace says of it.
+  void describe(PendingCommand&) const {}
+  // The command has been sent, and no other has been let in.
+  void sent(PendingCommand&) {}
+  // The caller's next step is a wait, which submits the command, or submits it itself.
+  bool is_awaited() const { return false; }
+  // The rest of a blocking call. `own`: the command's event, which the application gets; `event`: where, or null.
+  cl_int outcome(CommandQueue&, Ref<Event>& /*own*/, Event** /*event*/) { return CL_SUCCESS; }
+};
+
+// Completes the message of a command that has named its memory, and sends it.
+template <class Message>
+void send_message(PendingCommand& command, Message&& message) {
+  message.queue = command.queue().id();
+  message.event = command.event_id();
+  message.wait_list = command.wait_list();
+  command.send(message);
+}
+
+// Ends in the command's place: after what it waits for, and in order after all before it.
+inline void send_place_marker(PendingCommand& command) {
+  send_message(command, EnqueueMarker{0, 0, 0, command.queue().in_order() ? 1u : 0u, {}});
+}
+
+template <class Plan>
+cl_int bring_and_send(PendingCommand& command, Plan& plan) {
+  plan.uses(command);
+  if (command.error() != CL_SUCCESS) return command.error();
+  plan.describe(command);
+  if constexpr (requires { plan.message(); }) {
+    send_message(command, plan.message());
+    return CL_SUCCESS;
+  } else {
+    return plan.send(command);
+  }
+}
+
+template <class Plan>
+cl_int submit(CommandQueue& queue, Plan plan, WaitList wait, Event** event) {
+  PendingCommand command(queue, plan.type, wait, event != nullptr || Plan::kNeedsEvent);
+  if (command.error() != CL_SUCCESS) return command.error();
+  if (const cl_int error = plan.prepare(command); error != CL_SUCCESS) return error;
+  if (const cl_int error = bring_and_send(command, plan); error != CL_SUCCESS) {
+    plan.refused();
+    return error;
+  }
+  Ref<Event> own = command.sent_and([&] { plan.sent(command); }, plan.is_awaited());
+  const cl_int result = plan.outcome(command.queue(), own, event);
+  if (result == CL_SUCCESS && event != nullptr) *event = own.detach();
+  return result;
+}
+
+}  // namespace remotecl

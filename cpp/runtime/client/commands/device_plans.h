@@ -1,0 +1,175 @@
+#pragma once
+
+#include "runtime/client/commands/command_plan.h"
+#include "runtime/client/objects/image_layout.h"
+
+// The plans of commands that stay on the device: they can be recorded, too.
+namespace remotecl {
+
+struct KernelPlan : Plan {
+  cl_command_type type;
+  Kernel& kernel;
+  const NDRange& range;
+
+  void uses(auto& uses) const REQUIRES(kernel.mutex()) {
+    const auto& arguments = kernel.arguments();
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+      MemoryObject* const memory = arguments[i].memory.get();
+      if (memory == nullptr) continue;
+      const ByteRange bytes = memory->range(0, memory->size());
+      uses.reads(*memory, bytes);
+      if (kernel.may_write(i)) uses.writes(*memory, bytes);
+    }
+    for (const Ref<MemoryObject>& memory : kernel.svm_memory()) {
+      const ByteRange bytes = memory->range(0, memory->size());
+      uses.reads(*memory, bytes);
+      if ((memory->flags() & CL_MEM_READ_ONLY) == 0) uses.writes(*memory, bytes);
+    }
+  }
+  EnqueueKernel message(std::span<const KernelArgument> arguments) const {
+    return {
+        0,           0,         kernel.id(), range.dimensions, range.has_local ? 1u : 0u, range.offset, range.global,
+        range.local, arguments, {}};
+  }
+  cl_int send(PendingCommand& command) const REQUIRES(kernel.mutex());
+};
+
+// Holds the kernel's arguments until they have been sent; the kernel must be free again before submit() may wait.
+inline cl_int bring_and_send(PendingCommand& command, KernelPlan& plan) {
+  const MutexLock lock(plan.kernel.mutex());
+  plan.uses(command);
+  return command.error() != CL_SUCCESS ? command.error() : plan.send(command);
+}
+
+struct CopyPlan : Plan {
+  cl_command_type type;
+  MemoryObject& source;
+  MemoryObject& destination;
+  std::uint64_t source_offset, destination_offset, size;
+
+  void uses(auto& uses) const {
+    uses.reads(source, source.range(source_offset, size));
+    uses.writes(destination, destination.range(destination_offset, size));
+  }
+  void describe(PendingCommand& command) const {
+    command.moves(size, &command.queue().device(), &command.queue().device());
+  }
+  EnqueueCopy message() const {
+    return {0, 0, source.id(), destination.id(), source_offset, destination_offset, size, {}};
+  }
+};
+
+struct CopyRectPlan : Plan {
+  cl_command_type type;
+  MemoryObject& source;
+  MemoryObject& destination;
+  const Rectangle& from;
+  const Rectangle& to;
+  const Extent& region;
+
+  void uses(auto& uses) const {
+    const ByteRange written = destination.range(to.begin(), to.extent(region));
+    uses.reads(source, source.range(from.begin(), from.extent(region)));
+    uses.reads(destination, written);  // the gaps keep what they hold
+    uses.writes(destination, written);
+  }
+  void describe(PendingCommand& command) const {
+    command.moves(region[0] * region[1] * region[2], &command.queue().device(), &command.queue().device());
+  }
+  EnqueueCopyRect message() const {
+    return {0,
+            0,
+            source.id(),
+            destination.id(),
+            from.origin,
+            to.origin,
+            region,
+            from.row_pitch,
+            from.slice_pitch,
+            to.row_pitch,
+            to.slice_pitch,
+            {}};
+  }
+};
+
+struct FillPlan : Plan {
+  cl_command_type type;
+  MemoryObject& buffer;
+  Bytes pattern;
+  std::uint64_t offset, size;
+
+  void uses(auto& uses) const { uses.writes(buffer, buffer.range(offset, size)); }
+  void describe(PendingCommand& command) const {
+    if (TraceRecord* record = command.record()) record->bytes = size;
+  }
+  EnqueueFill message() const { return {0, 0, buffer.id(), offset, size, pattern, {}}; }
+};
+
+inline ByteRange all_of(const MemoryObject& image) { return image.range(0, image.size()); }
+
+// Whether a write of a region of this size leaves nothing of what was there.
+inline bool overwrites_all(const MemoryObject& image, const Extent& region) {
+  return image.image()->is_whole(region) && image.size() == *image.image()->shape.packed_size();
+}
+
+// A command that writes a region needs what it leaves alone.
+void writes_region(auto& uses, MemoryObject& image, const Extent& region) {
+  if (!overwrites_all(image, region)) uses.reads(image, all_of(image));
+  uses.writes(image, all_of(image));
+}
+
+struct CopyImagePlan : Plan {
+  static constexpr cl_command_type type = CL_COMMAND_COPY_IMAGE;
+  MemoryObject& source;
+  MemoryObject& destination;
+  const Extent& source_origin;
+  const Extent& destination_origin;
+  const Extent& region;
+
+  void uses(auto& uses) const {
+    uses.reads(source, all_of(source));
+    writes_region(uses, destination, region);
+  }
+  EnqueueCopyImage message() const {
+    return {0, 0, source.id(), destination.id(), source_origin, destination_origin, region, {}};
+  }
+};
+
+struct FillImagePlan : Plan {
+  static constexpr cl_command_type type = CL_COMMAND_FILL_IMAGE;
+  MemoryObject& image;
+  const std::array<std::uint32_t, 4>& color;
+  const Extent& origin;
+  const Extent& region;
+
+  void uses(auto& uses) const { writes_region(uses, image, region); }
+  EnqueueFillImage message() const { return {0, 0, image.id(), origin, region, color, {}}; }
+};
+
+// Between an image and the packed pixels at an offset of a buffer.
+struct CopyPixelsPlan : Plan {
+  bool to_buffer;
+  MemoryObject& image;
+  MemoryObject& buffer;
+  const Extent& origin;
+  const Extent& region;
+  std::uint64_t offset;
+
+  cl_command_type type = to_buffer ? CL_COMMAND_COPY_IMAGE_TO_BUFFER : CL_COMMAND_COPY_BUFFER_TO_IMAGE;
+
+  void uses(auto& uses) const {
+    const ByteRange packed = buffer.range(offset, image.image()->shape.packed_size(region));
+    if (to_buffer) {
+      uses.reads(image, all_of(image));
+      uses.writes(buffer, packed);
+    } else {
+      uses.reads(buffer, packed);
+      writes_region(uses, image, region);
+    }
+  }
+  EnqueueCopyImageBuffer message() const {
+    return {0, 0, image.id(), buffer.id(), to_buffer ? 1u : 0u, origin, region, offset, {}};
+  }
+};
+
+}  // namespace remotecl

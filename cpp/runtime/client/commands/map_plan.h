@@ -1,0 +1,77 @@
+#pragma once
+
+#include "runtime/client/commands/coherent_host_memory.h"
+#include "runtime/client/commands/command_plan.h"
+
+namespace remotecl {
+
+constexpr cl_map_flags kMapsForWriting = CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION;
+
+// Maps an `Area`, the part of a buffer or of an image:
+//   MemoryObject& memory
+//   ByteRange range()                what a map brings
+//   ranges()                         what the application may touch
+//   std::byte* add_mapping(flags)    where it is mapped
+//   void fetch(command, pointer)     sends the read that brings it there
+//   std::uint64_t span()             bytes from the first to the last one that is mapped
+//   bool fills_host_copy()           whether a fetch leaves the host's copy of range() complete
+template <class Area>
+struct MapPlan : Plan {
+  static constexpr bool kNeedsEvent = true;
+
+  cl_command_type type;
+  bool blocking;
+  cl_map_flags flags;
+  Area area;
+  void** mapped;
+  bool needs_fetch = false;
+  std::byte* pointer = nullptr;
+  std::uint64_t writes = 0;  // to the storage, so far
+
+  BufferStorage& storage() const { return area.memory.storage(); }
+
+  cl_int prepare(PendingCommand&) {
+    if (storage().coherent) storage().coherent->mapped(area.memory, area.ranges());
+    needs_fetch = (flags & CL_MAP_WRITE_INVALIDATE_REGION) == 0 && !storage().residency.valid(area.range(), kHost);
+    return CL_SUCCESS;
+  }
+  void refused() const {
+    if (storage().coherent) storage().coherent->unmapped(area.ranges());
+  }
+  void uses(auto& uses) const {
+    if (needs_fetch) uses.reads(area.memory, area.range());
+  }
+  cl_int send(PendingCommand& command) {
+    command.waits_for_host_readers(storage());
+    pointer = area.add_mapping(flags);
+    writes = storage().writes;
+    if (needs_fetch) {
+      area.fetch(command, pointer);
+    } else {
+      command.touches_host(pointer, area.span());
+      send_place_marker(command);
+    }
+    return CL_SUCCESS;
+  }
+  bool is_awaited() const { return blocking; }
+  cl_int outcome(CommandQueue& queue, Ref<Event>& own, Event** event) const {
+    if (blocking && own->wait_in_call(event)) {
+      const cl_int status = own->status();
+      const MutexLock lock(queue.context().memory_mutex());
+      if (status < 0) {
+        MemoryObject::Mapping removed;
+        area.memory.remove_mapping(pointer, removed);
+        refused();
+        return status;
+      }
+      // Nothing has written meanwhile: the host holds the newest bytes too, until something does.
+      if (needs_fetch && storage().writes == writes && area.fills_host_copy()) {
+        storage().residency.add_holder(area.range(), kHost);
+      }
+    }
+    *mapped = pointer;
+    return CL_SUCCESS;
+  }
+};
+
+}  // namespace remotecl

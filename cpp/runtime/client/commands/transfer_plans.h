@@ -1,0 +1,101 @@
+#pragma once
+
+#include <memory>
+
+#include "runtime/client/commands/command_plan.h"
+#include "runtime/client/support/rectangle.h"
+#include "runtime/protocol/frames.h"
+
+// Plans of the commands that move bytes between the application's memory and a server, and their steps.
+namespace remotecl {
+
+// Registers where the bytes of a read go, which stays valid as long as `keep_alive`.
+TransferRef expect_bytes(PendingCommand& command, bool blocking, std::byte* to, std::uint64_t size,
+                         std::shared_ptr<void> keep_alive);
+// The same for packed bytes that go into a rectangle.
+TransferRef expect_rows(PendingCommand& command, bool blocking, std::byte* to, const Rectangle& rectangle,
+                        const Extent& rows, std::shared_ptr<void> keep_alive = nullptr);
+// Blocks until the bytes are there, or as the thread's WaitLimit allows; what a blocking call then says.
+cl_int await_read(CommandQueue& queue, const TransferRef& transfer, Event* event);
+
+// Bytes that a write is to send, packed: the caller's own, or a copy. `late`: they are still on their way to this
+// process, and the command waits for them.
+struct PackedRows {
+  const std::byte* bytes;
+  std::uint64_t size;
+  std::shared_ptr<void> keep_alive;
+  bool late;
+
+  bool fit_in_message() const { return size <= kInlineDataMax && !late; }
+};
+PackedRows pack_rows(PendingCommand& command, const std::byte* from, const Rectangle& rectangle, const Extent& rows,
+                     std::shared_ptr<void> keep_alive = nullptr);
+// Registers that the server will pull these bytes.
+TransferRef offer_rows(PendingCommand& command, bool blocking, const PackedRows& rows);
+// Sends the bytes of a large blocking write from this thread, when the server asks for them. Where the thread's
+// WaitLimit counts, another thread does, and goes on with it.
+cl_int send_bytes(CommandQueue& queue, const TransferRef& transfer, Event* event);
+
+// Into rows of the application's memory.
+template <class Message>
+struct ReadRowsPlan : Plan {
+  cl_command_type type;
+  bool blocking;
+  MemoryObject& memory;
+  ByteRange range;
+  std::byte* to;
+  Rectangle rectangle;  // at `to`
+  Extent rows;
+  Message read;  // without transfer
+  TransferRef transfer{};
+
+  void uses(auto& uses) const { uses.reads(memory, range); }
+  cl_int send(PendingCommand& command) {
+    transfer = expect_rows(command, blocking, to, rectangle, rows);
+    read.transfer = transfer->id;
+    send_message(command, read);
+    return CL_SUCCESS;
+  }
+  bool is_awaited() const { return blocking; }
+  cl_int outcome(CommandQueue& queue, Ref<Event>& own, Event**) const {
+    return blocking ? await_read(queue, transfer, own.get()) : CL_SUCCESS;
+  }
+};
+
+// From rows of the application's memory.
+template <class Message>
+struct WriteRowsPlan : Plan {
+  cl_command_type type;
+  bool blocking;
+  MemoryObject& memory;
+  ByteRange range;
+  bool has_gaps;  // of the range, which keep what they hold
+  const std::byte* from;
+  Rectangle rectangle;  // at `from`
+  Extent rows;
+  Message write;  // without transfer or data
+  TransferRef transfer{};
+
+  void uses(auto& uses) const {
+    if (has_gaps) uses.reads(memory, range);
+    uses.writes(memory, range);
+  }
+  cl_int send(PendingCommand& command) {
+    const PackedRows packed = pack_rows(command, from, rectangle, rows);
+    command.moves(packed.size, nullptr, &command.queue().device());
+    if (packed.fit_in_message()) {
+      write.data = Bytes(packed.bytes, packed.size);
+    } else {
+      transfer = offer_rows(command, blocking, packed);
+      write.transfer = transfer->id;
+    }
+    send_message(command, write);
+    return CL_SUCCESS;
+  }
+  bool is_awaited() const { return blocking && transfer; }
+  cl_int outcome(CommandQueue& queue, Ref<Event>& own, Event**) const {
+    return is_awaited() ? send_bytes(queue, transfer, own.get()) : CL_SUCCESS;
+  }
+};
+
+}  // namespace remotecl
