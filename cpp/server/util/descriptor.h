@@ -6,7 +6,7 @@
 
 namespace remotecl::server {
 
-// Owns a descriptor of the operating system; below 0: none. A value that can be moved.
+// Owns a file descriptor; below 0 it owns none. Movable.
 class Descriptor {
  public:
   explicit Descriptor(int number = -1) : number_(number) {}

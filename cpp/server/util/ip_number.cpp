@@ -14,7 +14,7 @@ constexpr std::size_t kV4At = 12;
 }  // namespace
 
 std::optional<IpNumber> ip_number(const std::string& host) {
-  const std::string number = host.substr(0, host.find('%'));  // without the interface of a link-local one
+  const std::string number = host.substr(0, host.find('%'));  // without the zone of a link-local address
   IpNumber found = kV4;
   if (::inet_pton(AF_INET, number.c_str(), found.data() + kV4At) == 1) return found;
   if (::inet_pton(AF_INET6, number.c_str(), found.data()) == 1) return found;

@@ -41,7 +41,7 @@ std::string_view level_name(const spdlog::details::log_msg& line) {
 
 class TextFormatter final : public spdlog::formatter {
  public:
-  // Runs on the thread that logs: nothing is queued.
+  // Runs on the thread that logs; nothing is queued.
   void format(const spdlog::details::log_msg& line, spdlog::memory_buf_t& to) override {
     const auto out = std::back_inserter(to);
     fmt::format_to(out, "remotecl-server: {}: ", level_name(line));
@@ -53,7 +53,7 @@ class TextFormatter final : public spdlog::formatter {
       if (device) fmt::format_to(out, "device {}", *device);
       if (session || device) fmt::format_to(out, ": ");
     }
-    // Clients choose some of the words, and may not write lines of their own.
+    // Some of the words come from clients, which must not be able to forge lines of their own.
     fmt::format_to(out, "{}\n", printable({line.payload.data(), line.payload.size()}));
   }
   std::unique_ptr<formatter> clone() const override { return std::make_unique<TextFormatter>(); }
@@ -76,7 +76,7 @@ class JsonFormatter final : public spdlog::formatter {
       if (const auto device = this_threads->device()) object["device"] = *device;
     }
     object["message"] = std::string(line.payload.data(), line.payload.size());
-    // What clients say of themselves need not be UTF-8, and may be read on a terminal.
+    // What clients say about themselves need not be UTF-8, and somebody may read it on a terminal.
     const std::string text = object.dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace);
     to.append(text.data(), text.data() + text.size());
     to.push_back('\n');

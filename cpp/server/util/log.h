@@ -13,8 +13,8 @@ namespace remotecl::server {
 enum class LogFormat { kText, kJson };
 enum class LogLevel { kTrace, kDebug, kInfo, kWarning, kError, kOff };
 
-// One value of a line. Only log.cpp includes the log's library, whose headers take longer to compile than any of our
-// files.
+// One value of a log line. Only log.cpp includes the log library, because its headers take longer to compile
+// than any of our files.
 class LogValue {
  public:
   LogValue(std::string_view text) : value_(text) {}
@@ -29,7 +29,7 @@ class LogValue {
   std::variant<std::string_view, std::int64_t, std::uint64_t> value_;
 };
 
-// `format` has {} for each value, as std::format() has. Any thread.
+// `format` has one {} for each value, as in std::format(). Any thread.
 void write_log(LogLevel level, std::string_view format, std::initializer_list<LogValue> values);
 
 template <class... Values>
@@ -45,8 +45,8 @@ void log_error(std::string_view format, const Values&... values) {
   write_log(LogLevel::kError, format, {LogValue(values)...});
 }
 
-// What the lines that a thread logs are about, as fields of theirs, as long as this is on the thread's stack. What an
-// inner one does not say, an outer one does.
+// Adds session and device to the lines that this thread logs while the object is on its stack. An inner scope
+// inherits what it does not set from the outer one.
 class LogScope {
  public:
   explicit LogScope(std::optional<std::uint64_t> session, std::optional<std::uint32_t> device = {});
@@ -63,15 +63,16 @@ class LogScope {
   const std::optional<std::uint32_t> device_;
 };
 
-// From now on the log goes to stderr, one line for each event. A text is "remotecl-server: LEVEL: session ..., device
-// ...: WORDS"; JSON is an object with time (UTC), level, session (16 hexadecimal digits), device and message.
+// Starts logging to stderr, one line for each event. A text line is "remotecl-server: LEVEL: session ...,
+// device ...: WORDS"; a JSON line is an object with time (UTC), level, session (16 hexadecimal digits),
+// device and message.
 void start_log(LogFormat format, LogLevel level);
 void set_log_level(LogLevel level);
-// As --log-level takes it.
+// Parses the value of --log-level.
 LogLevel log_level(std::string_view name);
 void flush_log();
 
-// Why the daemon ends; told at every level.
+// Logs why the daemon ends, at every log level.
 void log_end(const std::string& words);
 
 }  // namespace remotecl::server

@@ -9,8 +9,8 @@
 
 namespace remotecl::server {
 
-// Objects by the ids that the client chose. Ids are never 0, so 0 marks a free slot. Open addressing, because
-// this is looked up several times for every command. Owned by a session; needs its lock.
+// Objects by the ids that the client chose. Ids are never 0, so 0 marks a free slot. The table uses open
+// addressing because every command looks up several objects. Owned by a session; needs its lock.
 template <class T>
 class ObjectTable {
  public:
@@ -22,7 +22,7 @@ class ObjectTable {
     }
   }
 
-  // False when the id is 0 or in use.
+  // Returns false if the id is 0 or in use.
   bool insert(std::uint64_t id, Ref<T> object) {
     if (id == 0 || find(id) != nullptr) return false;
     if ((count_ + 1) * 2 > capacity_) rehash(capacity_ == 0 ? 16 : capacity_ * 2);
@@ -31,7 +31,7 @@ class ObjectTable {
     return true;
   }
 
-  // The object that was there, or null.
+  // Removes the object and returns it, or null if there is none.
   Ref<T> take(std::uint64_t id) {
     if (id == 0 || count_ == 0) return nullptr;
     std::size_t at = home(id);
@@ -77,7 +77,7 @@ class ObjectTable {
     slots_[at].object = std::move(object);
   }
 
-  // Moves later entries of the probe sequence back, so that no search stops at the slot that became free.
+  // Moves later entries of the probe sequence back so that no search stops at the freed slot.
   void close_gap(std::size_t gap) {
     slots_[gap].id = 0;
     for (std::size_t at = next(gap); slots_[at].id != 0; at = next(at)) {

@@ -4,7 +4,7 @@
 
 namespace remotecl::server {
 
-// The peer broke the protocol: its session ends, with what() as the last words.
+// The peer broke the protocol. Its session ends, and what() is the last message that it gets.
 class ProtocolError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

@@ -5,10 +5,10 @@
 
 namespace remotecl::server {
 
-// Whether a compiler that splits its options at blanks could not be given such a path.
+// Whether this path would break a compiler that splits its options at blanks.
 bool breaks_options(std::string_view path);
 
-// TMPDIR or /tmp; a path that a compiler can be given.
+// TMPDIR, or /tmp if TMPDIR is unset or would break a compiler's options.
 std::filesystem::path temporary_folder();
 
 }  // namespace remotecl::server

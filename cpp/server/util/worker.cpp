@@ -24,7 +24,7 @@ void Worker::post(Job job) {
 
 void Worker::stop() {
   std::vector<std::thread> threads;
-  std::deque<Job> dropped;  // destroyed without the lock: a job may own what posts when it goes away
+  std::deque<Job> dropped;  // destroyed after unlocking: a job may own an object that posts when it is destroyed
   {
     MutexLock lock(mutex_);
     stopped_ = true;

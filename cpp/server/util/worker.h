@@ -9,9 +9,9 @@
 
 namespace remotecl::server {
 
-// Runs what it is given, on one thread in order, or on up to `threads_max` threads as soon as one is free.
-// Threads are made when they are needed first. Owned by a session. post() may be called by any thread, also
-// from a driver's callback; stop() by the owner, once.
+// Runs jobs: in order on one thread, or on up to `threads_max` threads. Threads are started when they are first
+// needed. Owned by a session. Any thread may call post(), including a driver's callback; the owner calls
+// stop(), once.
 class Worker {
  public:
   using Job = std::function<void()>;
@@ -21,9 +21,9 @@ class Worker {
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  // Dropped after stop(). Throws std::system_error when not even one thread can be made.
+  // Drops the job after stop(). Throws std::system_error if not even one thread can be started.
   void post(Job job) EXCLUDES(mutex_);
-  // Waits for the running jobs, drops the others.
+  // Waits for the running jobs and drops the others.
   void stop() EXCLUDES(mutex_);
 
  private:
