@@ -9,13 +9,13 @@
 
 namespace remotecl::server {
 
-// Numbers, 0 at first, that several threads change, or several processes, which then have the same memory. Any thread.
+// Numbers, initially 0, that several threads change, or several processes through shared memory. Any thread.
 class Counters final : public RefCounted {
  public:
   enum class For { kThisProcess, kSeveralProcesses };
-  // Throws std::system_error when the system has no memory to share.
+  // Throws std::system_error if the system has no memory to share.
   Counters(std::size_t count, For whom);
-  // What another process has made, by the descriptor that it has sent. Throws std::system_error.
+  // Maps the counters of another process through the descriptor that it sent. Throws std::system_error.
   Counters(std::size_t count, Descriptor memory);
   ~Counters() override;
 
@@ -23,7 +23,7 @@ class Counters final : public RefCounted {
   const std::atomic<std::uint64_t>& operator[](std::size_t index) const { return numbers_[index]; }
   std::size_t size() const { return count_; }
   bool is_shared() const { return memory_.valid(); }
-  // For another process; -1: it is this one's alone.
+  // To pass to another process; -1 if the counters are not shared.
   int descriptor() const { return memory_.get(); }
 
  private:

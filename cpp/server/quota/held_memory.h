@@ -10,18 +10,20 @@
 
 namespace remotecl::server {
 
-// A session, or all of its user's together, would make the server hold more than it may; what() names the limit.
+// A session, or its user's sessions together, would make the server hold more memory than allowed; what()
+// names the limit.
 class HeldTooMuch : public ProtocolError {
  public:
   using ProtocolError::ProtocolError;
 };
 
-// Memory of this process that outlives the message that asked for it: counted to the session and its user while this
-// exists. What objects and tables take is estimated. A value that moves; one owner, any thread.
+// Counts memory of this process that outlives the message that asked for it against the session and its user,
+// as long as this object exists. The size of objects and tables is an estimate. Movable; one owner, any
+// thread.
 class HeldMemory {
  public:
-  // A command that is refused fails, and the session goes on: some is left for what ends the session where it is
-  // refused.
+  // If memory for a command is refused, the command fails and the session goes on. kCommand therefore leaves
+  // an eighth of the limit to kSession, where a refusal ends the session.
   enum class For { kSession, kCommand };
 
   explicit HeldMemory(const Ref<SessionCounters>& counters, For whom = For::kSession)
@@ -37,7 +39,7 @@ class HeldMemory {
   HeldMemory& operator=(HeldMemory&&) = delete;
 
   std::uint64_t size() const { return size_; }
-  // False, and nothing changes, when it would be too much.
+  // Returns false and changes nothing if the limit would be exceeded.
   bool try_resize(std::uint64_t size) {
     if (size <= size_) {
       shrink(size);
@@ -51,7 +53,7 @@ class HeldMemory {
   void resize(std::uint64_t size) {
     if (!try_resize(size)) refuse(*counters_);
   }
-  // For what changes often: counts in steps of 64 KiB, so that most changes cost nothing.
+  // For sizes that change often: counts in steps of 64 KiB, so that most changes cost nothing.
   bool try_follow(std::uint64_t size) {
     return (size <= size_ && size + 2 * kStep > size_) || try_resize((size + kStep - 1) / kStep * kStep);
   }
@@ -72,9 +74,10 @@ class HeldMemory {
   std::uint64_t size_ = 0;
 };
 
-// What keeps an answer that comes later takes until it goes. Throws HeldTooMuch. Any thread.
+// Counts the memory of a reply that comes later, until the result is destroyed. Throws HeldTooMuch. Any
+// thread.
 inline std::shared_ptr<const HeldMemory> hold_answer(const Ref<SessionCounters>& counters) {
-  constexpr std::uint64_t kSize = 1024;  // with the driver's part, about
+  constexpr std::uint64_t kSize = 1024;  // a rough figure that includes the driver's part
   return std::make_shared<const HeldMemory>(counters, kSize);
 }
 

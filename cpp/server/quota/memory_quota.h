@@ -9,24 +9,25 @@
 
 namespace remotecl::server {
 
-// The most that somebody may have.
+// The most memory that a session or a user may have.
 struct MemoryLimits {
   std::uint64_t device = UINT64_MAX;  // on each device
   std::uint64_t host = UINT64_MAX;
 };
 
-// How much memory of each device, and of this machine for what messages leave behind, somebody has, and may have: a
-// session, as a part of what its user may have. Owned by those and by what counts in it; any thread.
+// Counts and bounds the memory that a session or a user has: on each device, and on the host for what
+// messages leave behind. A session's quota is a part of its user's. Owned by the session or user and by what
+// counts in it; any thread.
 class MemoryQuota final : public RefCounted {
  public:
-  // `used`: counts for each device and then for the host, the first of its numbers. `whole`: what this is a part of;
-  // null: nothing.
+  // `used`: a counter for each device and one for the host, at the front. `whole`: the quota that this one is
+  // a part of, or null.
   MemoryQuota(std::size_t devices, Ref<Counters> used, const MemoryLimits& limits, Ref<MemoryQuota> whole)
       : devices_(devices), used_(std::move(used)), limits_(limits), whole_(std::move(whole)) {}
   static std::size_t counters(std::size_t devices) { return devices + 1; }
 
-  // Of a device, or of host(). False when it would be more than the limit, or the whole's; `spares_some`: than seven
-  // eighths of them.
+  // `place`: a device's index, or host(). Returns false if this limit or that of the whole would be exceeded;
+  // with `spares_some`, if seven eighths of them would be.
   bool reserve(std::size_t place, std::uint64_t size, bool spares_some = false) {
     const std::uint64_t whole = place == host() ? limits_.host : limits_.device;
     const std::uint64_t limit = spares_some ? whole - whole / 8 : whole;
@@ -43,13 +44,13 @@ class MemoryQuota final : public RefCounted {
     (*used_)[place].fetch_sub(size, std::memory_order_relaxed);
     if (whole_) whole_->give_back(place, size);
   }
-  // Whoever counted here is gone, and with it all that it had.
+  // Gives back everything counted here, after its owner has gone without doing so.
   void give_back_all() {
     for (std::size_t place = 0; place <= host(); ++place) give_back(place, used(place));
   }
   std::uint64_t used(std::size_t place) const { return (*used_)[place].load(std::memory_order_relaxed); }
   std::size_t devices() const { return devices_; }
-  std::size_t host() const { return devices_; }  // the host's place
+  std::size_t host() const { return devices_; }  // the index of the host's counter
   const MemoryLimits& limits() const { return limits_; }
   const Ref<MemoryQuota>& whole() const { return whole_; }
   const Counters& counters() const { return *used_; }

@@ -9,20 +9,20 @@
 
 namespace remotecl::server {
 
-// What a session has had. Shared by the session and its memory objects, which may outlive it for a moment. Any thread
-// reads; who writes is said below.
+// What a session has used. Shared by the session and its memory objects, which may outlive it briefly. Any
+// thread may read; each group below says who may write.
 class SessionCounters final : public RefCounted {
  public:
   explicit SessionCounters(Ref<MemoryQuota> memory) : memory_(std::move(memory)) {}
 
-  // With the session's lock.
+  // Needs the session's lock.
   void count_command() { add_one(commands_); }
   void count_message() { add_one(messages_); }
   std::uint64_t commands() const { return commands_.load(std::memory_order_relaxed); }
   std::uint64_t messages() const { return messages_.load(std::memory_order_relaxed); }
 
-  // Bytes on the device with this index, any thread. False, and nothing is counted, when it would be more than the
-  // session may have.
+  // Bytes on the device with this index; any thread. Returns false and counts nothing if the session's limit
+  // would be exceeded.
   bool reserve(std::uint32_t device, std::uint64_t size) { return memory_->reserve(device, size); }
   void give_back(std::uint32_t device, std::uint64_t size) { memory_->give_back(device, size); }
   std::vector<std::uint64_t> memory() const {
@@ -34,7 +34,7 @@ class SessionCounters final : public RefCounted {
   MemoryQuota& quota() const { return *memory_; }
 
  private:
-  // There is one writer at a time: no need for the price of an atomic addition.
+  // There is one writer at a time, so an atomic addition would be a waste.
   static void add_one(std::atomic<std::uint64_t>& counter) {
     counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
