@@ -67,7 +67,7 @@ void Outbox::write_some() {
   while (written_ < pending_.size()) {
     const std::ptrdiff_t count = connection_.try_write(pending_.bytes().subspan(written_));
     if (count < 0) {
-      closed_ = true;  // the control thread sees the broken connection and ends the session
+      closed_ = true;  // the control thread notices the broken connection and ends the session
       return;
     }
     if (count == 0) return;

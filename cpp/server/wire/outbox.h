@@ -14,9 +14,9 @@
 
 namespace remotecl::server {
 
-// Replies on their way to the client's control connection. Any thread adds and flushes, a driver's callback
-// too: nothing here blocks on a slow client. What the socket does not take is kept, within a bound, and
-// written by a thread that is made for that case. Owned by a session; the connection outlives it.
+// Queues replies for the client's control connection. Any thread may add and flush, including a driver's
+// callback, because nothing here blocks on a slow client: what the socket does not take is kept, within a
+// bound, and a thread started for the purpose writes it. Owned by a session; the connection outlives it.
 class Outbox {
  public:
   Outbox(Connection& connection, const Ref<SessionCounters>& counters) : connection_(connection), held_(counters) {}
@@ -24,7 +24,7 @@ class Outbox {
   Outbox(const Outbox&) = delete;
   Outbox& operator=(const Outbox&) = delete;
 
-  // Added to what the next flush() writes.
+  // Queues a message for the next flush().
   template <class Message>
   void add(const Message& message) EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
@@ -34,7 +34,7 @@ class Outbox {
     urgent_ = true;
     if (pending_.size() > kPendingBytesMax) flush_locked();
   }
-  // As add(), but flush() may leave it until it has something better to do.
+  // Like add(), but flush() may postpone the message as long as nothing is urgent.
   template <class Message>
   void add_lazily(const Message& message) EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
@@ -43,7 +43,7 @@ class Outbox {
     count_message();
     urgent_ = urgent_ || pending_.size() - written_ >= kLazyBytesMax;
   }
-  // Somebody waits for what was added lazily.
+  // Makes lazily added messages urgent, because somebody waits for them.
   void hurry() EXCLUDES(mutex_);
   void add_encoded(Bytes message) EXCLUDES(mutex_);
   void flush() EXCLUDES(mutex_);
@@ -58,7 +58,7 @@ class Outbox {
     flush_locked();
   }
 
-  // The last message: whatever else is added from now on is dropped.
+  // Sends the last message; anything added later is dropped.
   template <class Message>
   void close_with(const Message& message) EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
@@ -71,21 +71,22 @@ class Outbox {
     wake_.notify_all();
   }
 
-  // Counts bytes that a command on its way will add, until the token and its copies are gone.
+  // Reserves room for the bytes that a pending command will add, until the token and its copies are
+  // destroyed.
   using Promise = std::shared_ptr<const void>;
   Promise promise(std::uint64_t size);
-  // So much is promised and unwritten that small data should take the road of bulk data, where who receives it sets the
-  // pace.
+  // Whether so much is reserved or unwritten that small data should take the bulk route, where the receiver
+  // sets the speed.
   bool is_crowded() EXCLUDES(mutex_);
-  // Waits until at most `bytes_max` are unwritten, but not longer than `patience`. How many are unwritten then; none
-  // when the outbox is closed.
+  // Waits until at most `bytes_max` are unwritten, or for `patience`. Returns how many are then unwritten; 0
+  // if the outbox is closed.
   std::size_t wait_for_room(std::size_t bytes_max, std::chrono::milliseconds patience) EXCLUDES(mutex_);
 
-  // From now on everything is dropped. stop() also ends the flushing thread.
+  // Drops everything from now on. stop() also ends the flushing thread.
   void close() EXCLUDES(mutex_);
   void stop() EXCLUDES(mutex_);
 
-  // Messages that were added.
+  // How many messages were added.
   std::uint64_t messages() const { return messages_.load(std::memory_order_relaxed); }
 
  private:
@@ -98,7 +99,7 @@ class Outbox {
     messages_.store(messages_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
   void flush_locked() REQUIRES(mutex_);
-  // False: it is too much.
+  // Returns false if the session holds too much.
   bool count_pending() REQUIRES(mutex_);
   void write_some() REQUIRES(mutex_);
   void run_flusher() EXCLUDES(mutex_);
@@ -110,10 +111,10 @@ class Outbox {
   ConditionVariable wake_;
   ConditionVariable written_some_;
   ByteBuffer pending_ GUARDED_BY(mutex_);
-  HeldMemory held_ GUARDED_BY(mutex_);          // by pending_, while the client does not take it
-  std::size_t written_ GUARDED_BY(mutex_) = 0;  // of pending_
-  bool urgent_ GUARDED_BY(mutex_) = false;      // not all of it was added lazily
-  bool blocked_ GUARDED_BY(mutex_) = false;     // the flusher has the word
+  HeldMemory held_ GUARDED_BY(mutex_);          // counts pending_ while the client does not read it
+  std::size_t written_ GUARDED_BY(mutex_) = 0;  // how much of pending_
+  bool urgent_ GUARDED_BY(mutex_) = false;      // something was added that is not lazy
+  bool blocked_ GUARDED_BY(mutex_) = false;     // only the flushing thread writes
   bool closed_ GUARDED_BY(mutex_) = false;
   std::thread flusher_ GUARDED_BY(mutex_);
 };

@@ -8,7 +8,7 @@
 namespace remotecl::server {
 namespace {
 
-// So much at a time that nobody gets far into debt.
+// Larger reads and writes are split, so that a connection does not run up a large debt.
 constexpr std::size_t kPieceMax = 256u << 10;
 
 class RateLimitedConnection final : public Connection {
@@ -66,7 +66,7 @@ class RateLimitedConnection final : public Connection {
     for (const auto& rate_limit : rate_limits_) longest = std::max(longest, rate_limit->debt());
     return longest;
   }
-  // False when the connection was shut down meanwhile.
+  // Returns false if the connection is shut down while waiting.
   bool wait() EXCLUDES(mutex_) {
     for (;;) {
       const auto left = debt();

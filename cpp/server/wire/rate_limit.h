@@ -14,11 +14,11 @@
 
 namespace remotecl::server {
 
-// How fast bytes may go, on all connections that share it: a session's, or a user's. Any thread; in several processes,
-// if the counter is in memory of them all.
+// Limits the bytes per second of all connections that share it, those of a session or of a user. Any thread;
+// any process, if the counters are shared.
 class RateLimit final : public RefCounted {
  public:
-  // `paid_until`: the counter with this index, which nobody else uses.
+  // `paid_until`: the index of a counter that nothing else uses.
   RateLimit(std::uint64_t bytes_per_second, Ref<Counters> counters, std::size_t paid_until)
       : bucket_(bytes_per_second), counters_(std::move(counters)), paid_until_((*counters_)[paid_until]) {}
 
@@ -35,7 +35,7 @@ class RateLimit final : public RefCounted {
   }
 
  private:
-  // The clock is the machine's.
+  // All processes of a machine have this clock in common.
   static TokenBucket::Time time(std::uint64_t count) {
     return TokenBucket::Time(TokenBucket::Duration(static_cast<TokenBucket::Duration::rep>(count)));
   }
@@ -48,8 +48,9 @@ class RateLimit final : public RefCounted {
   std::atomic<std::uint64_t>& paid_until_;
 };
 
-// The connection, no faster than all of these; as it is where there are none. Only the thread that reads or writes is
-// held up. What may not wait (try_write) goes, and is paid for by what comes after it.
+// Wraps the connection so that it is no faster than any of these limits; returns it unchanged if there are
+// none. Only the thread that reads or writes is delayed. A try_write() is never delayed; what comes after it
+// pays for it.
 std::unique_ptr<Connection> limit_rate(std::unique_ptr<Connection> connection, std::vector<Ref<RateLimit>> rate_limits);
 
 }  // namespace remotecl::server

@@ -11,20 +11,21 @@
 
 namespace remotecl::server {
 
-// How a session's streams survive the loss of a connection: how long the client is waited for, and whether it can come
-// back at all. Any thread.
+// How a session's streams survive the loss of a connection: how long to wait for the client, and whether it
+// can come back at all. Any thread.
 class StreamRecovery {
  public:
   explicit StreamRecovery(std::uint64_t session) : session_(session) {}
 
-  // How long the other end of a lost connection is waited for.
+  // How long to wait for the other end to replace a lost connection.
   std::chrono::milliseconds window() const { return window_; }
-  // As the client wants it, within bounds.
+  // Sets what the client asks for, within bounds.
   void set_window(std::chrono::milliseconds wanted);
-  // The client is a process of this machine: when that has ended, nobody comes back.
+  // Watches a client that is a process of this machine: once it has ended, waiting for it is hopeless.
   void watch(std::uint64_t process) EXCLUDES(mutex_);
 
-  // Of a stream that another connection may carry on. `name`: for people. `acknowledge` tells the client what has come.
+  // The hooks of a stream that a new connection can resume. `name` appears in the log. `acknowledge` reports
+  // to the client how much has arrived.
   ResumableConnection::Hooks hooks(const char* name, std::function<void(std::uint64_t)> acknowledge);
 
  private:

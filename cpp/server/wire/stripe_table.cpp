@@ -51,7 +51,7 @@ void StripeGroup::leave() {
   table_.changed_.notify_all();
 }
 
-// 0: none that could be.
+// Returns 0 if the stream cannot be put together.
 std::uint64_t StripeGroup::await_count(Connection& first) {
   {
     MutexLock lock(table_.mutex_);
@@ -66,7 +66,7 @@ std::uint64_t StripeGroup::await_count(Connection& first) {
   waits_for_ = nullptr;
   const std::uint64_t count = has_come ? decode_frame<StripesJoined>(bytes).count : 0;
   if (count > places_ + 1) return 0;
-  // The other side counts only connections that have been welcomed, and those are here.
+  // The other side counts only connections that it got a Welcome for, and those are all here.
   for (std::uint64_t place = 1; place < count; ++place) {
     if (!further_[place - 1]) return 0;
   }
@@ -76,7 +76,7 @@ std::uint64_t StripeGroup::await_count(Connection& first) {
 std::unique_ptr<Connection> StripeGroup::join(std::unique_ptr<Connection> first) {
   if (places_ == 0) return first;
   const std::uint64_t count = await_count(*first);
-  // Handshake bytes may still be queued in it, which would be read as the stream's.
+  // The first connection may still hold handshake bytes, which would be read as part of the stream.
   if (count == 0) return loopback::make_pair().first;
   if (count == 1) return first;
   std::vector<std::shared_ptr<Connection>> carriers;

@@ -11,16 +11,17 @@ namespace remotecl::server {
 
 class StripeGroup;
 
-// The streams of a session, and of its links, that are being put together from several connections. Owned by the
+// The streams of a session and its links that are being put together from several connections. Owned by the
 // session; any thread.
 class StripeTable {
  public:
-  // A further connection of one of them, in its place; what it proves to know, or nothing when it belongs to none.
+  // Adds a further connection of a stream at its index. Returns the key that the connection has proved to
+  // know, or nothing if the connection belongs to no stream.
   std::optional<Secret> add(const Hello& hello, std::shared_ptr<Connection> connection) EXCLUDES(mutex_);
-  // Whoever waits for connections gets none.
+  // Ends every wait for further connections.
   void close() EXCLUDES(mutex_);
-  // Somebody comes back for a stream that is not there: its first connection has been lost while others were awaited.
-  // Ends these, and waits until all are what they can be.
+  // A client wants to resume a stream that does not exist yet: its first connection broke while further ones
+  // were awaited. Ends these waits, and returns when every stream has begun or failed.
   void settle(Deadline deadline) EXCLUDES(mutex_);
 
  private:
@@ -34,21 +35,21 @@ class StripeTable {
   std::set<StripeGroup*> groups_ GUARDED_BY(mutex_);
 };
 
-// One of those, from before its Welcome until it is put together or left. By the thread that greets its first
-// connection.
+// A stream being put together, from before its Welcome until it has begun or failed. Used by the thread that
+// does the handshake of its first connection.
 class StripeGroup {
  public:
-  // `count`: connections, at most; 0 or 1: it is none of several, and only waited for (settle()). The further ones
-  // prove to know `key`.
+  // `count`: the most connections; 0 or 1 for a stream that has one and is listed only so that settle() waits
+  // for it. Further connections must prove that they know `key`.
   StripeGroup(StripeTable& table, unsigned count, const Secret& key);
   ~StripeGroup() { leave(); }
   StripeGroup(const StripeGroup&) = delete;
   StripeGroup& operator=(const StripeGroup&) = delete;
 
-  // Waits until whoever connects says that its connections are made, and gives the stream: `first` if it is alone, one
-  // that has ended when the peer is gone or did not behave.
+  // Waits until the peer says how many connections it made, and returns the stream: `first` itself if there
+  // is only one, or an ended connection if the peer is gone or broke the rules.
   std::unique_ptr<Connection> join(std::unique_ptr<Connection> first);
-  // The stream has begun, or will not: no more connections belong to it.
+  // The stream has begun or failed: no more connections may join it.
   void leave();
 
  private:
@@ -59,9 +60,9 @@ class StripeGroup {
   StripeTable& table_;
   const Secret key_;
   const std::size_t places_;
-  // By the table's mutex.
+  // Guarded by the table's mutex.
   Connection* waits_for_ = nullptr;
-  std::vector<std::shared_ptr<Connection>> further_;  // null where none has come
+  std::vector<std::shared_ptr<Connection>> further_;  // null where none has arrived
 };
 
 }  // namespace remotecl::server
