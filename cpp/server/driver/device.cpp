@@ -13,7 +13,8 @@ namespace {
 
 constexpr std::size_t kInfoSizeMax = 1u << 20;
 
-// Every query that some driver answers, standard and vendors': the client decides what to make of them.
+// Every query that some driver answers, standard or vendor-specific; the client decides what to make of the
+// answers.
 struct Range {
   std::uint32_t first, last;
 };
@@ -116,7 +117,7 @@ void Device::ask_everything() {
   local_memory_size_ = number_of<cl_ulong>(info_, CL_DEVICE_LOCAL_MEM_SIZE);
   const auto svm = number_of<cl_device_svm_capabilities>(info_, CL_DEVICE_SVM_CAPABILITIES);
   if ((svm & CL_DEVICE_SVM_COARSE_GRAIN_BUFFER) != 0) {
-    // Kernels of a CPU device run in this process: its pointers are theirs, whatever the driver promises.
+    // Kernels of a CPU device run in this process and share its addresses, whatever the driver promises.
     const bool any_address = (svm & CL_DEVICE_SVM_FINE_GRAIN_SYSTEM) != 0 || maps_in_place_;
     svm_ = any_address ? Svm::kAnyAddress : Svm::kOwnAddress;
   }
@@ -125,7 +126,7 @@ void Device::ask_everything() {
 Device::~Device() { close(); }
 
 void Device::close() {
-  // Without the lock: both need context().
+  // Called without the lock, because both need context().
   clock_.close();
   pinned_memory_.close();
   MutexLock lock(mutex_);
@@ -140,13 +141,14 @@ void Device::close() {
 cl_int Device::partition(const cl_device_partition_property* properties, std::vector<cl_device_id>& ids,
                          cl_uint& count) const {
   const auto asks = [](const InfoAnswer& answer) { return answer.name == CL_DEVICE_PARTITION_PROPERTIES; };
-  // A driver of OpenCL 1.1 has no such function.
+  // A driver of OpenCL 1.1 does not have clCreateSubDevices.
   if (std::none_of(info_.begin(), info_.end(), asks)) return CL_INVALID_VALUE;
   return clCreateSubDevices(id_, properties, static_cast<cl_uint>(ids.size()), ids.empty() ? nullptr : ids.data(),
                             &count);
 }
 
-// What a part reserves counts on its device, too, which is where it lies; only the part's own memory limits it.
+// A sub-device's reservations also count on its device, which holds the memory; only the sub-device's own
+// size limits them.
 bool Device::reserve(std::uint64_t size) {
   std::uint64_t before = reserved_.load();
   do {

@@ -14,19 +14,20 @@
 
 namespace remotecl::server {
 
-// What a driver answered to one info query, byte for byte.
+// A driver's answer to one info query, byte for byte.
 struct InfoAnswer {
   std::uint32_t name;
   std::vector<std::byte> value;
 };
 
-// One device that this daemon serves, with its own native context, which all sessions share: a new session
-// costs nothing, and no driver has to keep several devices in step. Owned by NativeDriver; any thread may use
-// it. Or a part of such a device, with a context of its own too, of one session, which owns it.
+// A device that this daemon serves. Its one native context is shared by all sessions, so that a new session
+// costs nothing, and contains no other device, so that no driver has to keep several in step. Owned by
+// NativeDriver; any thread may use it. A sub-device is a Device too: it has a context of its own, and the one
+// session that uses it owns it.
 class Device {
  public:
   Device(std::uint32_t index, cl_platform_id platform, cl_device_id id);
-  // A sub-device; takes over the driver's reference.
+  // A sub-device. Takes over the driver's reference.
   Device(std::uint32_t index, Device& parent, cl_device_id id);
   ~Device();
   Device(const Device&) = delete;
@@ -38,83 +39,86 @@ class Device {
   const std::string& platform_name() const { return platform_name_; }
   const std::vector<InfoAnswer>& info() const { return info_; }
   const std::vector<InfoAnswer>& platform_info() const { return platform_info_; }
-  // "OpenCL 2.1" and the like as 21: entry points that are newer must not be called.
+  // The OpenCL version: 21 for "OpenCL 2.1". Newer entry points must not be called.
   int version() const { return version_; }
-  // An extension function of this device's platform; null when it has none.
+  // An extension function of this device's platform, or null if the platform does not have it.
   template <class Function>
   Function extension(const char* name) const {
     return reinterpret_cast<Function>(clGetExtensionFunctionAddressForPlatform(platform_, name));
   }
-  // Its kernels run on this machine's cores, in this process.
+  // Whether kernels run on this machine's cores, in this process.
   bool is_processor() const { return is_processor_; }
-  // Mapping a buffer gives the memory that kernels use: bulk data needs no staging.
+  // Whether mapping a buffer yields the memory that kernels use; bulk data then needs no staging.
   bool maps_in_place() const { return maps_in_place_.load(std::memory_order_relaxed); }
-  // Kernels use memory that this process gave to a buffer, where it is. Known with the context.
+  // Whether kernels use the host memory of a buffer in place. Known once the context exists.
   bool uses_host_memory() const { return uses_host_memory_.load(std::memory_order_relaxed); }
-  // Staging is never wrong; tests take that road on a device that would not need it.
+  // For tests: takes the staged route on a device that does not need it, which is slower but not wrong.
   void stage_always() {
     maps_in_place_ = false;
     uses_host_memory_ = false;
   }
 
-  // Shared virtual memory: none; at addresses that the driver chooses; or any memory of this process.
+  // Where shared virtual memory can lie: nowhere; at addresses that the driver chooses; anywhere in this
+  // process.
   enum class Svm { kNone, kOwnAddress, kAnyAddress };
   Svm svm() const { return svm_.load(std::memory_order_relaxed); }
-  // Leaving the choice to the driver is never wrong; tests take that road on a device that would not need it.
+  // For tests: leaves the choice of addresses to the driver on a device that could use any, which is not
+  // wrong.
   void choose_svm_addresses() { svm_ = Svm::kOwnAddress; }
   std::uint64_t allocation_size_max() const { return allocation_size_max_; }
   std::uint64_t local_memory_size() const { return local_memory_size_; }
 
-  // Commands that wait for all earlier ones cost the driver a time that grows with the square of their
-  // number.
+  // Whether the cost of commands that wait for all earlier ones grows with the square of their number.
   bool waits_for_all_slowly() const { return platform_name_ == "Portable Computing Language"; }
-  // Two links of equal programs at the same time, also in two processes, make one of them fail: the driver replaces a
-  // file of its cache in two steps.
+  // Whether two links of equal programs at the same time, even in two processes, can make one of them fail:
+  // the driver replaces a file of its cache in two steps.
   bool links_disturb_each_other() const { return platform_name_ == "Portable Computing Language"; }
 
-  // Memory of sessions' objects, counted against what the device has: a driver that allocates late would end the whole
-  // daemon instead of refusing. False when `size` bytes do not fit any more.
+  // Counts memory of sessions' objects against what the device has, because a driver that allocates late
+  // would end the whole daemon instead of refusing. Returns false if `size` bytes do not fit.
   bool reserve(std::uint64_t size);
   void give_back(std::uint64_t size);
-  // What is reserved on it and on its parts, and what there is.
+  // What is reserved on the device and its sub-devices, and how much memory there is.
   std::uint64_t memory_used() const { return reserved_.load(std::memory_order_relaxed); }
   std::uint64_t memory_total() const { return memory_; }
 
-  // The device that this is a part of, or this.
+  // The device that this is a sub-device of, or this device.
   Device& root() { return root_ == nullptr ? *this : *root_; }
-  // Of a part: its root's.
+  // A sub-device has its root's.
   DeviceLoad& load() { return root().load_; }
 
-  // Of a part: its root's.
+  // A sub-device has its root's.
   const Ref<DeviceTurns>& turns() { return root().turns_; }
 
-  // clCreateSubDevices: as many ids as it makes, which must fit into `ids`; only their count when that is empty.
+  // clCreateSubDevices: fills `ids`, which must have room for as many as it creates. If `ids` is empty, only
+  // counts.
   cl_int partition(const cl_device_partition_property* properties, std::vector<cl_device_id>& ids,
                    cl_uint& count) const;
-  // Gives a sub-device and its context back to the driver, which keeps them as long as objects of theirs live.
+  // Gives a sub-device and its context back to the driver, which keeps them while objects refer to them.
   void close() EXCLUDES(mutex_);
 
-  // For the bytes of small reads.
+  // Receives the bytes of small reads.
   PinnedMemory& pinned_memory() { return pinned_memory_; }
-  // The clock of its profiled commands; a part has its device's.
+  // The clock that timestamps profiled commands; a sub-device has its device's.
   DeviceClock& clock() { return clock_; }
 
-  // Tells nothing of kernel arguments unless the program was built with -cl-kernel-arg-info, which is safe to add
-  // there. Elsewhere it is not: NVIDIA's compiler then rejects some kernels.
+  // Whether the driver says nothing about kernel arguments unless the program was built with
+  // -cl-kernel-arg-info. The option is safe to add for these drivers only: NVIDIA's compiler rejects some
+  // kernels with it.
   bool needs_request_for_arguments() const { return platform_name_ == "Portable Computing Language"; }
 
-  // Calls back late when an event has ended, as drivers of GPUs do.
+  // Whether the driver's callbacks come late after an event has ended, as those of GPU drivers do.
   bool calls_back_late() const { return !maps_in_place(); }
 
-  // On filling a 1D buffer image, the process ends.
+  // Whether filling a 1D buffer image ends the process.
   bool crashes_filling_buffer_images() const { return platform_name_ == "Portable Computing Language"; }
 
-  // On a rectangle or on pixels that are copied from or to a part of a buffer, too.
+  // Whether copying a rectangle or pixels from or to a sub-buffer ends the process.
   bool crashes_copying_parts() const { return platform_name_ == "Portable Computing Language"; }
 
-  // An event of the device's context that has ended, the caller's.
+  // Creates an event of the device's context that has ended; the caller owns it.
   cl_int ended_event(cl_event* event) EXCLUDES(mutex_);
-  // Made at the first call. Null and the driver's error when that fails.
+  // Created at the first call. On failure returns null and sets the driver's error.
   cl_context context(cl_int& error) EXCLUDES(mutex_);
 
  private:
@@ -123,7 +127,7 @@ class Device {
 
   const cl_platform_id platform_;
   const cl_device_id id_;
-  Device* const root_;  // null: this is no part of another one
+  Device* const root_;  // null for a device that is no sub-device
   std::vector<InfoAnswer> info_;
   std::vector<InfoAnswer> platform_info_;
   std::string name_;

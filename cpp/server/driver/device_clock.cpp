@@ -16,7 +16,7 @@ cl_int DeviceClock::read(cl_ulong& time_ns) {
   return error != CL_SUCCESS ? error : run(time_ns);
 }
 
-// The end of a command that does next to nothing, on a queue where it has nothing to wait for.
+// Returns the end time of a command that does next to nothing, on a queue where nothing delays it.
 cl_int DeviceClock::run(cl_ulong& time_ns) {
   const cl_uint zero = 0;
   cl_event event = nullptr;

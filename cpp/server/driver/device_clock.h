@@ -7,7 +7,7 @@ namespace remotecl::server {
 
 class Device;
 
-// Reads the clock that the times of a device's profiled commands come from. Owned by the device; any thread.
+// Reads the clock that timestamps a device's profiled commands. Owned by the device; any thread.
 class DeviceClock {
  public:
   // `has_timer`: the driver has clGetDeviceAndHostTimer.
@@ -16,7 +16,7 @@ class DeviceClock {
   DeviceClock(const DeviceClock&) = delete;
   DeviceClock& operator=(const DeviceClock&) = delete;
 
-  // Whether read() has to wait for a command of the device.
+  // Whether read() has to wait for a command on the device.
   bool reads_slowly() const { return !has_timer_; }
   cl_int read(cl_ulong& time_ns) EXCLUDES(mutex_);
   void close() EXCLUDES(mutex_);

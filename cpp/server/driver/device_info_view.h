@@ -12,8 +12,8 @@
 
 namespace remotecl::server {
 
-// A device's answers as they are sent; those that tell how much memory there is say `memory_max` at most. Views the
-// answers, and is viewed by the message.
+// A device's answers as they are sent; amounts of memory are capped at `memory_max`. Refers to the answers,
+// and the message refers to it.
 class DeviceInfoView {
  public:
   DeviceInfoView(const std::vector<InfoAnswer>& answers, std::uint64_t memory_max) {

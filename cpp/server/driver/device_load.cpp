@@ -18,7 +18,7 @@ std::uint64_t DeviceLoad::depth() const {
   MutexLock lock(mutex_);
   std::uint64_t depth = 0;
   for (const auto& queue : queues_) {
-    const std::uint64_t ended = queue->ended();  // first: the other one only grows
+    const std::uint64_t ended = queue->ended();  // read before issued(), which only grows
     depth += queue->issued() - ended + queue->held();
   }
   return depth;

@@ -10,31 +10,31 @@
 
 namespace remotecl::server {
 
-// How much work a device has: the queues of all sessions on it, and in which part of the last second the driver had
-// commands. Costs those who enqueue nothing: it is looked at, and only while somebody asks (LoadSampler). Owned by the
-// device; any thread.
+// How much work a device has: the queued commands of all sessions, and for what part of the last second the
+// driver was busy. It samples the queues, only while somebody asks (LoadSampler), so threads that enqueue pay
+// nothing. Owned by the device; any thread.
 class DeviceLoad {
  public:
   using Clock = std::chrono::steady_clock;
   struct Busy {
     std::uint32_t permille = 0;
-    std::uint32_t observed_ms = 0;  // up to a second; 0: not observed
+    std::uint32_t observed_ms = 0;  // at most a second; 0 if not observed
   };
 
   void add(const Ref<QueueProgress>& queue) EXCLUDES(mutex_);
   void remove(const Ref<QueueProgress>& queue) EXCLUDES(mutex_);
 
-  // Commands that were taken and have not ended, as far as the driver has told.
+  // Commands that were accepted and have not ended, as far as the driver has reported.
   std::uint64_t depth() const EXCLUDES(mutex_);
-  // Whether the driver has some.
+  // Whether the driver has any of them.
   bool is_busy() const EXCLUDES(mutex_);
 
-  // Takes the time since the last look for busy, or not, as the device is now.
+  // Counts the time since the last sample as busy or idle, depending on the device's state now.
   void look(Clock::time_point now) EXCLUDES(mutex_);
-  // Nobody looks any more.
+  // Sampling ends.
   void forget() EXCLUDES(mutex_);
   Busy busy() const EXCLUDES(mutex_);
-  // All the time that it was seen busy.
+  // The total time that it was seen busy.
   Clock::duration busy_total() const EXCLUDES(mutex_);
 
  private:

@@ -49,7 +49,8 @@ Ref<DeviceTurn> DeviceTurns::join(std::uint64_t session, double weight, std::opt
   return turn;
 }
 
-// With the mutex: another name of that of the turns, as in grant().
+// Locks the turns' own mutex_, which the members' annotations call turns_->mutex_; the analysis takes the two
+// names for two mutexes (see grant()).
 std::optional<DeviceTurns::Longest> DeviceTurns::longest() const NO_THREAD_SAFETY_ANALYSIS {
   MutexLock lock(mutex_);
   std::optional<Longest> longest;
@@ -69,7 +70,7 @@ void DeviceTurn::leave() {
   turns_->let_go();
 }
 
-// With the mutex of the turns that this is one of: two names of one mutex, which the analysis takes for two.
+// Called with the mutex of the turns that this belongs to; the analysis takes its two names for two mutexes.
 void DeviceTurn::grant() NO_THREAD_SAFETY_ANALYSIS {
   ++granted_;
   wake_.notify_all();
@@ -112,12 +113,12 @@ void DeviceTurn::ended(double cost) {
 }
 
 void DeviceTurn::wait() {
-  EventPoller::leave_all();  // others wait for what this thread knows of
+  EventPoller::leave_all();  // others may wait for events that this thread polls
   MutexLock lock(turns_->mutex_);
   if (left_) return;
   const std::uint64_t before = granted_;
   if (turns_->share_.ask(member_)) {
-    // For whoever else waits in this session.
+    // Wakes other threads of this session that wait.
     ++granted_;
     wake_.notify_all();
     return;

@@ -16,26 +16,27 @@ namespace remotecl::server {
 
 class DeviceTurn;
 
-// Whose turn it is to give a device more work, when several sessions use it: FairShare with a clock, and with those who
-// wait; and whether one of them has the device alone. Owned by the device and by those sessions; any thread.
+// Decides which session may give a device more work when several use it, and whether one has the device to
+// itself. FairShare with a clock and with the waiting threads. Owned by the device and the sessions; any
+// thread.
 class DeviceTurns final : public RefCounted {
  public:
-  // Several sessions have queues on the device.
+  // Whether several sessions have queues on the device.
   bool is_shared() const { return shared_.load(std::memory_order_relaxed); }
 
-  // The session has the device alone from now on, until unclaim(). False when others have queues on it, or have it.
+  // Gives the session the device to itself until unclaim(). Returns false if other sessions have queues on it
+  // or have claimed it.
   bool claim(std::uint64_t session) EXCLUDES(mutex_);
   void unclaim(std::uint64_t session) EXCLUDES(mutex_);
-  // Whether another session has it alone.
+  // Whether another session has claimed it.
   bool is_taken_from(std::uint64_t session) const EXCLUDES(mutex_);
-  // A place for the session; null when another one has the device alone. `commands_max`: the most that it may have
-  // there.
-  // `is_timed`: the end of each of its commands is to be known.
+  // Adds the session; returns null if another one has claimed the device. `commands_max`: the most commands
+  // that it may have there. `is_timed`: each of its commands gets an event, so that its end is known.
   Ref<DeviceTurn> join(std::uint64_t session, double weight, std::optional<std::uint64_t> commands_max,
                        bool is_timed = false) EXCLUDES(mutex_);
 
-  // Whose command the device has had for longest while nothing else of theirs has ended, as far as that is counted, and
-  // since when: what others wait for there.
+  // The session that has made no progress for longest while the device has its commands, and since when. It
+  // is what others wait for. Only counted commands are considered.
   struct Longest {
     std::uint64_t session;
     std::chrono::steady_clock::time_point since;
@@ -51,28 +52,30 @@ class DeviceTurns final : public RefCounted {
   mutable Mutex mutex_;
   FairShare share_ GUARDED_BY(mutex_);
   std::map<FairShare::Member, DeviceTurn*> members_ GUARDED_BY(mutex_);
-  std::uint64_t owner_ GUARDED_BY(mutex_) = 0;  // the session that has it alone; 0: none
+  std::uint64_t owner_ GUARDED_BY(mutex_) = 0;  // the session that has claimed it; 0 if none
 };
 
-// A session's place among those that use a device, and what it has there. Owned by the session and its queues.
+// A session's share in a device, and the work that it has there. Owned by the session and its queues.
 //
-// Counting each command would cost more than many of them take, so some are counted together, with the event of the
-// last one. Where their queue is in order that is exact; elsewhere it is near enough.
+// Counting each command would cost more than many commands take, so several are counted together, with the
+// event of the last one. That is exact for a queue in order and close enough for others.
 class DeviceTurn final : public RefCounted {
  public:
   ~DeviceTurn() override { leave(); }
 
-  // Whether its work is counted: nothing is when it has the device to itself. Any thread.
+  // Whether its work is counted. It need not be while the session is alone on the device. Any thread.
   bool counts() const { return turns_->is_shared() || commands_max_ != 0 || is_timed_; }
 
-  // With the session's lock: whether a command of this cost needs an event, to be counted with those before it.
+  // Whether a command of this cost needs an event, to be counted together with those before it. Needs the
+  // session's lock.
   bool is_due(double cost) const { return is_timed_ || uncounted_ + cost >= batch_.load(std::memory_order_relaxed); }
-  // The driver was given that command; `event`: where it was due. True when wait() has to come before the next one.
+  // The driver has been given that command, with `event` if it was due. Returns true if wait() must come
+  // before the next command.
   bool add(double cost, cl_event event) EXCLUDES(turns_->mutex_);
 
-  // A piece of bulk data. Any thread that may wait.
+  // Counts a piece of bulk data. Called by threads that may wait.
   void add_bytes(std::uint64_t size, cl_event event) EXCLUDES(turns_->mutex_);
-  // Returns when the session may give more.
+  // Returns when the session may give the device more work.
   void wait() EXCLUDES(turns_->mutex_);
 
   // The session ends.
@@ -101,15 +104,15 @@ class DeviceTurn final : public RefCounted {
   const Ref<DeviceTurns> turns_;
   const std::uint64_t session_;
   const FairShare::Member member_;
-  const std::uint64_t commands_max_;  // 0: as many as it likes
+  const std::uint64_t commands_max_;  // 0: no limit
   const bool is_timed_;
-  std::uint64_t under_way_ GUARDED_BY(turns_->mutex_) = 0;                       // counts that began and have not ended
-  std::chrono::steady_clock::time_point progress_ GUARDED_BY(turns_->mutex_){};  // the first began, or one has ended
+  std::uint64_t under_way_ GUARDED_BY(turns_->mutex_) = 0;  // batches that began and have not ended
+  std::chrono::steady_clock::time_point progress_ GUARDED_BY(turns_->mutex_){};  // when the first began, or one ended
   bool left_ GUARDED_BY(turns_->mutex_) = false;
-  std::uint64_t granted_ GUARDED_BY(turns_->mutex_) = 0;  // how often
+  std::uint64_t granted_ GUARDED_BY(turns_->mutex_) = 0;  // how many times
   ConditionVariable wake_;
-  double uncounted_ = 0;           // with the session's lock
-  std::atomic<double> batch_ = 1;  // what is counted together
+  double uncounted_ = 0;           // needs the session's lock
+  std::atomic<double> batch_ = 1;  // the cost at which a batch is counted
 };
 
 }  // namespace remotecl::server

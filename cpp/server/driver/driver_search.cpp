@@ -23,10 +23,10 @@ constexpr const char* kSystemVendors = "/etc/OpenCL/vendors";
 
 struct Maker {
   const char* name;
-  const char* pci_id;                  // in /sys/class/drm
-  const char* device;                  // in /dev, where it has one of its own
-  const char* library;                 // what the name of its library contains
-  std::vector<const char*> libraries;  // where it may be
+  const char* pci_id;                  // as /sys/class/drm has it
+  const char* device;                  // in /dev, if the maker has one of its own
+  const char* library;                 // part of the name of its library
+  std::vector<const char*> libraries;  // where the library may be
   const char* remedy;
 };
 
@@ -76,7 +76,7 @@ std::string device_of(const Maker& maker, const std::string& root) {
   return {};
 }
 
-// What a loader reads there.
+// The drivers that a loader finds there.
 std::vector<std::string> drivers_in(const std::string& vendors) {
   std::vector<fs::path> files;
   std::error_code error;
@@ -175,7 +175,7 @@ void DriverSearch::make_folder(const std::vector<std::string>& drivers) {
   }
   folder_ = std::move(name);
   for (std::size_t i = 0; i < drivers.size(); ++i) {
-    // Loaders that sort do so by name.
+    // Loaders that sort do so by file name.
     const std::string number = std::to_string(1000 + i);
     std::ofstream(folder_ + "/" + number + ".icd") << drivers[i] << '\n';
   }

@@ -6,7 +6,7 @@
 namespace remotecl::server {
 namespace {
 
-// A page: what drivers ask for before they use memory in place.
+// A page, which drivers demand before they use memory in place.
 constexpr std::size_t kAlignment = 4096;
 
 void CL_CALLBACK release(cl_mem, void* data) { std::free(data); }

@@ -20,9 +20,9 @@ struct Open {
   bool waits() const { return execution_status(mapped) > CL_COMPLETE; }
 };
 
-// Which mappings are open. An unmapping names a pointer, not a mapping: with several at one place PoCL takes any, also
-// one whose mapping has yet to be carried out, and that one finds its record gone. So what could be mistaken for such a
-// one is left to be unmapped later.
+// The open mappings. An unmapping names a pointer, not a mapping. If several mappings have one pointer, PoCL
+// picks any of them, even one that has yet to be carried out, which then finds its record gone. An unmapping
+// that could hit such a mapping is therefore owed, and carried out later.
 struct Mappings {
   Mutex mutex;
   std::vector<Open> open GUARDED_BY(mutex);
@@ -30,7 +30,7 @@ struct Mappings {
 };
 
 Mappings& mappings() {
-  static Mappings& mappings = *new Mappings;  // never destroyed: drivers' threads may come late
+  static Mappings& mappings = *new Mappings;  // never destroyed: threads of drivers may still use it at exit
   return mappings;
 }
 
@@ -69,7 +69,7 @@ cl_int Mapping::unmap(cl_event* unmapped) {
   Mappings& all = mappings();
   MutexLock lock(all.mutex);
   std::erase_if(all.open, [this](const Open& one) { return one.mapped == mapped_; });
-  const cl_uint waits = Open{place, mapped_}.waits() ? 1 : 0;  // given up before it was carried out
+  const cl_uint waits = Open{place, mapped_}.waits() ? 1 : 0;  // the mapping is dropped before it was carried out
   const bool may_be_mistaken =
       std::any_of(all.open.begin(), all.open.end(), [&](const Open& one) { return one.place == place && one.waits(); });
   if (may_be_mistaken) {

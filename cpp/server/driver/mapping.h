@@ -7,8 +7,8 @@
 
 namespace remotecl::server {
 
-// Memory of a buffer that the driver has mapped. Unmaps at the end of its life. Used by one thread at a time; any
-// number may be open on a buffer.
+// A mapped range of a buffer; the destructor unmaps it. Used by one thread at a time; a buffer may have any
+// number.
 class Mapping {
  public:
   Mapping() = default;
@@ -16,7 +16,7 @@ class Mapping {
   Mapping(const Mapping&) = delete;
   Mapping& operator=(const Mapping&) = delete;
 
-  // Non-blocking; `mapped` ends when data() may be used.
+  // Does not block; data() may be used once `mapped` has ended.
   cl_int map(cl_command_queue queue, cl_mem memory, cl_map_flags flags, std::uint64_t offset, std::uint64_t size,
              cl_uint wait_count, const cl_event* waits, cl_event* mapped);
   cl_int unmap(cl_event* unmapped);

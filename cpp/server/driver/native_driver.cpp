@@ -34,7 +34,7 @@ std::string platform_name(cl_platform_id platform) {
 
 std::vector<Candidate> all_devices() {
   const DriverSearch search;
-  // Our own ICD may be registered on this machine: it must not answer, or the daemon would serve other
+  // Our own ICD may be registered on this machine. It must not answer here, or the daemon would serve other
   // daemons.
   ::setenv("REMOTECL_DISABLE", "1", 1);
   ::unsetenv("REMOTECL_SERVERS");
@@ -53,7 +53,7 @@ std::vector<Candidate> all_devices() {
   return candidates;
 }
 
-// GPUs of this machine that are no candidates, as text for people.
+// GPUs of this machine that are not among the candidates, as text for people.
 std::vector<std::string> missing_gpus(const std::vector<Candidate>& candidates) {
   std::vector<std::string> drivers;
   for (const Candidate& candidate : candidates) {

@@ -12,14 +12,14 @@
 
 namespace remotecl::server {
 
-// No driver, or no device that was asked for; what() names cause and remedy.
+// There is no driver, or no device that matches; what() names the cause and the remedy.
 class NoDevice : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
 // The OpenCL drivers of this machine, reduced to the devices that the daemon serves. Constant after
-// construction; any thread may use it. It outlives all sessions.
+// construction, so any thread may use it. Outlives all sessions.
 class NativeDriver {
  public:
   // `selection`: "all", or a comma-separated list of indices and parts of names. Throws NoDevice.
@@ -27,8 +27,8 @@ class NativeDriver {
 
   const std::vector<std::unique_ptr<Device>>& devices() const { return devices_; }
   Device* device(std::uint32_t index) const { return index < devices_.size() ? devices_[index].get() : nullptr; }
-  // The encoded DeviceList, the first message of a session, with those devices that it sees. It is told that they have
-  // no more memory than it may have.
+  // The encoded DeviceList, the first message of a session, with the devices that the session may see. Their
+  // memory is reported as `memory_max` at most.
   std::vector<std::byte> device_list(const std::function<bool(const Device&)>& is_visible,
                                      std::uint64_t memory_max) const;
 

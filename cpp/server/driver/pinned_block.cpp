@@ -4,8 +4,8 @@
 
 namespace remotecl::server {
 
-// The queue keeps its context, and a context should keep its devices: PoCL's does not keep a part of a device, whose
-// memory the queue would go on using when the client has released the part.
+// The queue retains its context, and a context should retain its devices. PoCL's does not retain a
+// sub-device: the queue would use freed memory once the client has released it.
 PinnedBlock::PinnedBlock(Device& device, std::size_t size) : device_(device.id()) {
   clRetainDevice(device_);
   cl_int error = CL_SUCCESS;

@@ -8,8 +8,8 @@ namespace remotecl::server {
 
 class Device;
 
-// Host memory that a device reaches itself: a mapped buffer of its driver's, with a native queue to map it by. Owned by
-// one thread at a time; commands that use the memory have ended before it goes.
+// Host memory that the device accesses directly: a mapped buffer of its driver, with the native queue that
+// maps it. Owned by one thread at a time; commands that use the memory must end before it is destroyed.
 class PinnedBlock {
  public:
   PinnedBlock(Device& device, std::size_t size);
@@ -17,9 +17,9 @@ class PinnedBlock {
   PinnedBlock(const PinnedBlock&) = delete;
   PinnedBlock& operator=(const PinnedBlock&) = delete;
 
-  // Null when the driver has none.
+  // Null if the driver could not provide it.
   std::byte* data() const { return data_; }
-  // Null when the driver has none.
+  // Null if the driver could not provide it.
   cl_command_queue queue() const { return queue_; }
 
  private:

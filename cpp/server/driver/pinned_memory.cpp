@@ -9,7 +9,7 @@
 
 namespace remotecl::server {
 
-// One mapped buffer, cut into slots of two sizes: most reads are of a few bytes.
+// One mapped buffer, cut into slots of two sizes because most reads are of a few bytes.
 class PinnedMemory::Slots {
  public:
   explicit Slots(Device& device) : block_(device, kSize) {
@@ -22,7 +22,7 @@ class PinnedMemory::Slots {
   Slots(const Slots&) = delete;
   Slots& operator=(const Slots&) = delete;
 
-  // Null when none of the size is free.
+  // Null if no slot of that size is free.
   std::byte* take(std::size_t size) EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
     Class& slots = class_of(size);

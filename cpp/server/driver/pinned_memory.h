@@ -9,19 +9,19 @@ namespace remotecl::server {
 
 class Device;
 
-// Host memory for what small reads bring, which the device reaches itself: into other memory NVIDIA's driver reads with
-// a thread of its own, in twice the time, now and then in a hundred times. Made when it is first needed. Owned by a
-// device; any thread.
+// Host memory for the results of small reads, which the device accesses directly. For a read into other
+// memory, NVIDIA's driver uses a thread of its own, which takes twice as long, and occasionally a hundred
+// times. Allocated when first needed. Owned by a device; any thread.
 class PinnedMemory {
  public:
   explicit PinnedMemory(Device& device) : device_(device) {}
   PinnedMemory(const PinnedMemory&) = delete;
   PinnedMemory& operator=(const PinnedMemory&) = delete;
 
-  // `size` bytes, at most kInlineDataMax, which may outlive the device. Other memory when all of this is in use, or
-  // where the device's memory is the host's.
+  // Returns `size` bytes (at most kInlineDataMax) that may outlive the device. They are ordinary memory if no
+  // slot is free or if device memory is host memory.
   std::shared_ptr<std::byte[]> take(std::size_t size) EXCLUDES(mutex_);
-  // Goes back to the driver with the last bytes in use.
+  // Releases the memory to the driver, once nothing uses it.
   void close() EXCLUDES(mutex_);
 
  private:

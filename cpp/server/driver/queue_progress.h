@@ -7,11 +7,11 @@
 
 namespace remotecl::server {
 
-// How many commands a queue was given, and how far the driver has come with them. Written with the session's lock but
-// for ended(), which any thread may call, a driver's callback too; read by any thread.
+// How many commands a queue was given, and how many the driver has finished. Any thread may read it and call
+// ended(), even a driver's callback; everything else needs the session's lock.
 class QueueProgress final : public RefCounted {
  public:
-  // One more native command.
+  // Counts one native command.
   void issue() { issued_.store(issued() + 1, std::memory_order_relaxed); }
   std::uint64_t issued() const { return issued_.load(std::memory_order_relaxed); }
 
@@ -23,12 +23,13 @@ class QueueProgress final : public RefCounted {
   }
   std::uint64_t ended() const { return ended_.load(std::memory_order_acquire); }
 
-  // Commands that the driver does not have: they wait for events, or move bulk data.
+  // Commands that the driver does not have yet, because they wait for events or move bulk data.
   void hold() { held_.fetch_add(1, std::memory_order_relaxed); }
   void release_hold() { held_.fetch_sub(1, std::memory_order_relaxed); }
   std::uint64_t held() const { return held_.load(std::memory_order_relaxed); }
 
-  // Somebody finds out when what it has now will have ended. True: that is so already.
+  // Marks that somebody is finding out when its present commands will have ended. Returns true if it was
+  // marked already.
   bool begin_search() { return searched_.exchange(true, std::memory_order_relaxed); }
   void end_search() { searched_.store(false, std::memory_order_relaxed); }
 

@@ -4,7 +4,7 @@ namespace remotecl::server {
 
 StagingRing::StagingRing(Device& device) : block_(device, kSlots * kSlotSize) {
   std::byte* at = block_.data();
-  if (at == nullptr) {  // no pinned memory to be had: slower, not wrong
+  if (at == nullptr) {  // without pinned memory it is slower, not wrong
     pageable_ = std::make_unique_for_overwrite<std::byte[]>(kSlots * kSlotSize);
     at = pageable_.get();
   }

@@ -16,14 +16,15 @@
 
 namespace remotecl::server {
 
-// Pinned host memory through which bulk data passes, in pieces, so that network and device copy overlap. A
-// fixed number of slots, used in turn. Owned by one thread.
+// Pinned host memory through which bulk data passes in pieces, so that network and device copies overlap. It
+// has a fixed number of slots, used in turn. Owned by one thread.
 class StagingRing {
  public:
   static constexpr std::size_t kSlotSize = 2u << 20;
   static constexpr std::size_t kSlots = 4;
-  // In which a transfer of `size` bytes over so many streams moves: small ones in smaller pieces, so that network and
-  // device overlap there, too, but not so small that a stream's part is not worth its waking.
+  // The size of the pieces of a transfer of `size` bytes over this many streams. Small transfers use smaller
+  // pieces, so that network and device copies overlap there too, but each stream's part must be worth waking
+  // its thread.
   static constexpr std::size_t piece_size(std::uint64_t size, std::size_t streams) {
     return size < kSlots * kSlotSize ? std::min(kSlotSize, streams * kSmallPiece) : kSlotSize;
   }
@@ -31,7 +32,7 @@ class StagingRing {
   struct Slot {
     std::byte* data = nullptr;
     cl_event busy = nullptr;       // owned; the native command that uses the slot
-    std::uint64_t lent_until = 0;  // a position of the connection that the ring's owner sends on
+    std::uint64_t lent_until = 0;  // until the connection has sent up to this position
   };
 
   explicit StagingRing(Device& device);
@@ -41,27 +42,28 @@ class StagingRing {
 
   // For reads into the slots.
   cl_command_queue queue() const { return block_.queue(); }
-  // The next slot, after the command that used it last. An error of that command goes to `error`.
+  // Waits for the command that used the next slot, and returns the slot. An error of that command goes to
+  // `error`.
   Slot& next(cl_int& error);
 
  private:
   static constexpr std::size_t kSmallPiece = 256u << 10;
 
   PinnedBlock block_;
-  std::unique_ptr<std::byte[]> pageable_;  // in its place
+  std::unique_ptr<std::byte[]> pageable_;  // in place of block_
   std::array<Slot, kSlots> slots_;
   std::size_t next_ = 0;
 };
 
-// Rings for threads that need one for a while: of each device as many as were needed at a time. Owned by the session;
-// any thread.
+// Staging rings for threads that need one for a while. It keeps as many for each device as were ever needed
+// at once. Owned by the session; any thread.
 class StagingPool {
  public:
   std::unique_ptr<StagingRing> take(Device& device) EXCLUDES(mutex_);
   void give_back(Device& device, std::unique_ptr<StagingRing> ring) EXCLUDES(mutex_);
-  // The client has released the device: its rings go, those in use when they are given back.
+  // The client has released the device: frees its rings, and those in use when they come back.
   void drop(Device& device) EXCLUDES(mutex_);
-  // Before the devices go.
+  // Called before the devices are destroyed.
   void clear() EXCLUDES(mutex_);
 
  private:

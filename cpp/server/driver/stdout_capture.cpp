@@ -17,8 +17,8 @@
 namespace remotecl::server {
 namespace {
 
-// Passes on what comes out of the pipe, until `done` is signalled and the pipe is empty. Its end is not waited for: a
-// compiler that another session has started meanwhile holds the other end too.
+// Passes on what comes out of the pipe until `done` is signalled and the pipe is empty. It cannot wait for
+// the end of the pipe: a compiler that another session has started meanwhile may hold the writing end.
 void pass_on(int pipe, int done, const StdoutCapture::Sink& sink) {
   std::array<char, 64u << 10> bytes;
   pollfd waits[2] = {{pipe, POLLIN, 0}, {done, POLLIN, 0}};
@@ -34,7 +34,7 @@ void pass_on(int pipe, int done, const StdoutCapture::Sink& sink) {
 
 }  // namespace
 
-// From when all who came before are done, until it goes.
+// Begins when all earlier ones have ended, and lasts until it is destroyed.
 class StdoutCapture::Turn {
  public:
   explicit Turn(StdoutCapture& capture) : capture_(capture) {

@@ -10,17 +10,17 @@
 
 namespace remotecl::server {
 
-// A session's sub-devices by the indices that the client chose. Any thread. A released one can not be named any more
-// and gives back what it has of the driver's, but its object stays until the session ends: whatever was under way on it
-// still refers to it.
+// A session's sub-devices by the indices that the client chose. Any thread. A released sub-device cannot be
+// named any more and gives its driver resources back, but its object stays until the session ends, because
+// pending commands still refer to it.
 class SubDeviceTable {
  public:
   Device* find(std::uint32_t index) const EXCLUDES(mutex_);
   // REQUIRES: the index is not in use.
   void add(std::unique_ptr<Device> device) EXCLUDES(mutex_);
-  // How many there have been.
+  // How many were ever added.
   std::size_t ever() const EXCLUDES(mutex_);
-  // The device that was there, or null. The caller closes it.
+  // Removes the device and returns it, or null if there is none. The caller closes it.
   Device* take(std::uint32_t index) EXCLUDES(mutex_);
 
  private:
