@@ -36,7 +36,8 @@ cl_int Buffer::make(Device& device, Native& native) {
     const cl_buffer_region region{offset_, size_};
     if (std::byte* const data = parent()->host_memory(device)) native.host_memory = data + offset_;
     native.memory = clCreateSubBuffer(whole, flags_, CL_BUFFER_CREATE_TYPE_REGION, &region, &error);
-    // A buffer over shared virtual memory may begin anywhere in it.
+    // A sub-buffer of shared virtual memory may begin anywhere; what the driver calls misaligned is made from
+    // its address below.
     if (error != CL_MISALIGNED_SUB_BUFFER_OFFSET || svm() == nullptr) return error;
   }
   const cl_context context = device.context(error);
@@ -54,7 +55,7 @@ cl_int Buffer::make(Device& device, Native& native) {
   } else {
     native.memory = clCreateBuffer(context, flags_, size_, nullptr, &error);
   }
-  // No command answers "invalid buffer size" natively; that a buffer cannot be had is this.
+  // No command may fail with "invalid buffer size", so this counts as a failed allocation.
   return error == CL_INVALID_BUFFER_SIZE ? CL_MEM_OBJECT_ALLOCATION_FAILURE : error;
 }
 

@@ -15,12 +15,12 @@ class Buffer final : public Memory {
   Buffer(Ref<SvmMemory> svm, std::uint64_t flags, std::uint64_t size, Ref<SessionCounters> counters);
 
   std::uint64_t size() const { return size_; }
-  // True when `size` bytes at `offset` lie in the buffer.
+  // Whether `size` bytes at `offset` lie in the buffer.
   bool contains(std::uint64_t offset, std::uint64_t size) const { return size <= size_ && offset <= size_ - size; }
-  // What a copy of a rectangle or of pixels on `device` names in its place: the buffer that it is a part of, where the
-  // driver would crash, with `offset` in that.
+  // The buffer to use in a copy of a rectangle or of pixels on `device`: the parent, with `offset` adjusted,
+  // if the driver crashes on sub-buffers there.
   Ref<Buffer> copied(const Device& device, std::uint64_t& offset);
-  // The shared virtual memory that it lies in, or null.
+  // The shared virtual memory that contains it, or null.
   const SvmMemory* svm() const { return svm_.get(); }
 
  private:

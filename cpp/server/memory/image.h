@@ -11,12 +11,12 @@ namespace remotecl::server {
 // A client's image, with memory of its own or made from a buffer.
 class Image final : public Memory {
  public:
-  // REQUIRES: the shape has a packed size. `row_pitch`: of a 2D image in `buffer`.
+  // REQUIRES: the shape has a packed size. `row_pitch`: for a 2D image in `buffer`.
   Image(const ImageShape& shape, const cl_image_format& format, std::uint64_t flags, const Ref<Buffer>& buffer,
         std::uint64_t row_pitch, Ref<SessionCounters> counters);
 
   const ImageShape& shape() const { return shape_; }
-  // The buffer whose bytes the pixels are, row by row without gaps; null when there is none.
+  // The buffer that holds the pixels, row by row without gaps, or null.
   Buffer* bytes() const {
     return shape_.type == CL_MEM_OBJECT_IMAGE1D_BUFFER ? static_cast<Buffer*>(parent()) : nullptr;
   }

@@ -9,8 +9,8 @@
 
 namespace remotecl::server {
 
-// One side of a copy: pixels of an image, or packed ones in a buffer. The pixels of a 1D buffer image count as the
-// latter: PoCL refuses most commands on such images, and crashes on some.
+// One side of a copy: pixels of an image, or packed pixels in a buffer. The pixels of a 1D buffer image are
+// handled as packed ones, because PoCL refuses most commands on such images and crashes on some.
 struct Place {
   using Sizes = std::array<std::size_t, 3>;
 
@@ -29,7 +29,7 @@ struct Place {
   }
 };
 
-// `from` and `to`: the native memory of both. `size`: of the region in bytes.
+// `from` and `to`: the native memory of the two sides. `size`: of the region in bytes.
 inline cl_int copy_pixels(cl_command_queue queue, const Place& source, cl_mem from, const Place& destination, cl_mem to,
                           const Place::Sizes& region, std::size_t size, const EventArguments& events) {
   if (source.is_image && destination.is_image) {

@@ -12,23 +12,24 @@
 
 namespace remotecl::server {
 
-// Flags about host memory and host access are the client's business: it reads and writes through us in any
-// case.
+// The device-side flags. Those about host memory and host access concern only the client, which reads and
+// writes through us in any case.
 inline constexpr std::uint64_t kDeviceFlags = CL_MEM_READ_WRITE | CL_MEM_WRITE_ONLY | CL_MEM_READ_ONLY;
 
-// What a client's buffer and image have in common. Memory of a device is made when the device first needs it, so
-// running out of it is the error of the command that needed it. Owned by the session's tables, by what is made of
-// it and by commands in flight. native() needs the session's lock.
+// What buffers and images have in common. Device memory is allocated when the device first needs it, so
+// running out of memory is an error of the command that needed it. Owned by the session's tables, by objects
+// made from it and by pending commands. native() needs the session's lock.
 class Memory : public RefCounted {
  public:
-  // `counters`: where memory of its own is counted; null where it has none.
+  // `counters`: counts its memory; null if it has no memory of its own.
   Memory(Ref<Memory> parent, Ref<SessionCounters> counters)
       : parent_(std::move(parent)), counters_(std::move(counters)) {}
   ~Memory() override;
 
-  // The memory on `device`, still owned by this object.
+  // The memory object on `device`, still owned by this object.
   cl_int native(Device& device, cl_mem& memory);
-  // Where it lies in this process, if kernels of the device use it there; null: only the driver knows.
+  // Where the bytes are in this process, if kernels of the device use them there; null if only the driver
+  // knows.
   std::byte* host_memory(Device& device);
 
  protected:
@@ -36,24 +37,24 @@ class Memory : public RefCounted {
     Device* device = nullptr;
     cl_mem memory = nullptr;
     std::byte* host_memory = nullptr;
-    std::uint64_t reserved = 0;  // what it has taken of the device's memory, also when it fails
+    std::uint64_t reserved = 0;  // of the device's memory, even if creation failed
   };
 
   virtual cl_int make(Device& device, Native& native) = 0;
-  // For make(): takes so much of the device's memory, and of what the session may have of it; false when that is not
-  // there.
+  // For make(): reserves device memory and the session's share of it; returns false if there is too little of
+  // either.
   bool reserve(Device& device, std::uint64_t size, Native& native);
-  Memory* parent() const { return parent_.get(); }  // that this is a part or a view of; null: none
+  Memory* parent() const { return parent_.get(); }  // the object that this is a part or a view of, or null
 
  private:
   void give_back(const Native& native);
 
   const Ref<Memory> parent_;
-  // Null where there is none yet.
+  // Null if there is none yet.
   const Native* find(const Device& device) const;
 
   const Ref<SessionCounters> counters_;
-  std::vector<Native> native_;  // of few devices; an index may be given to another one, a device is the same for good
+  std::vector<Native> native_;  // few devices; keyed by device because an index may be reused
 };
 
 }  // namespace remotecl::server

@@ -10,8 +10,8 @@
 
 namespace remotecl::server {
 
-// The part of a buffer or image that a read or write names: a range, or a rectangle or pixels, which travel packed.
-// Checked to lie in the object before it is made.
+// The part of a buffer or image that a read or write names: a range, or a rectangle or pixels, which are
+// packed on the wire. Checked to lie in the object before it is created.
 struct Region {
   Ref<Buffer> buffer;
   bool is_rect = false;
@@ -21,12 +21,12 @@ struct Region {
   std::array<std::size_t, 3> extent{};
   std::size_t row_pitch = 0;
   std::size_t slice_pitch = 0;
-  Ref<Image> image{};  // instead of a buffer: `origin` and `extent` count pixels
+  Ref<Image> image{};  // instead of a buffer; `origin` and `extent` then count pixels
 
-  // Whether the bytes lie in one piece in a buffer.
+  // Whether it is one contiguous range of a buffer.
   bool is_range() const { return !is_rect && !image; }
 
-  // With the session's lock.
+  // Needs the session's lock.
   cl_int read(Device& device, cl_command_queue queue, void* to, cl_uint wait_count, const cl_event* waits,
               cl_event* event) const {
     cl_mem memory = nullptr;
@@ -40,7 +40,7 @@ struct Region {
     return error != CL_SUCCESS ? error : write_to(memory, queue, from, wait_count, waits, event);
   }
 
-  // Any thread: `memory` is that of the object on the queue's device.
+  // Any thread. `memory` is the object's on the queue's device.
   cl_int read_from(cl_mem memory, cl_command_queue queue, void* to, cl_uint wait_count, const cl_event* waits,
                    cl_event* event) const {
     if (image) {

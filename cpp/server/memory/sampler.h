@@ -8,8 +8,8 @@
 
 namespace remotecl::server {
 
-// A client's sampler: a native one for each device, made when that device first needs it. Owned by the session's
-// table and by commands in flight. Needs the session's lock.
+// A client's sampler: one native sampler for each device, created when the device first needs it. Owned by
+// the session's table and by pending commands. Needs the session's lock.
 class Sampler final : public RefCounted {
  public:
   Sampler(cl_bool normalized_coordinates, cl_addressing_mode addressing, cl_filter_mode filter)

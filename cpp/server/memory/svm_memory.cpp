@@ -9,7 +9,7 @@
 namespace remotecl::server {
 namespace {
 
-// Nothing lies below where pointers that are null, and something beyond, point to: as root it could.
+// Keeps memory away from null and small offsets from it; as root, mmap() could place it there.
 constexpr std::uint64_t kUserSpaceBegin = std::uint64_t{1} << 32;
 constexpr std::uint64_t kUserSpaceEnd = std::uint64_t{1} << 47;
 
@@ -29,14 +29,15 @@ std::byte* map_pages(std::uint64_t address, std::uint64_t size) {
   void* const pages = ::mmap(wanted, size, PROT_READ | PROT_WRITE,
                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
   if (pages == wanted) return static_cast<std::byte*>(pages);
-  if (pages != MAP_FAILED) ::munmap(pages, size);  // a kernel that does not know the flag
+  if (pages != MAP_FAILED) ::munmap(pages, size);  // the kernel does not know the flag
   return nullptr;
 }
 
 constexpr std::uint64_t kFlags = CL_MEM_READ_WRITE | CL_MEM_WRITE_ONLY | CL_MEM_READ_ONLY;
 
-// Asks the driver for so much that whole pages of it can be given away: the client must be able to have them, too, and
-// drivers put small allocations into shared pages and know no alignment beyond that of a long16.
+// Asks the driver for enough to contain whole pages, because the client must be able to map the same
+// addresses. Drivers put small allocations into shared pages and guarantee no alignment beyond that of a
+// long16.
 std::byte* allocate_pages(cl_context context, const SvmRequest& request, void*& allocation) {
   constexpr std::uint64_t kPage = 4096;
   const std::uint64_t alignment = std::max(request.alignment, kPage);
@@ -84,7 +85,8 @@ cl_int SvmMemory::allocate(const SvmRequest& request, const Ref<SessionCounters>
     if (context == nullptr) return error;
     data = allocate_pages(context, request, allocation);
   }
-  // Two devices, each with a context of its own, that both insist on addresses of theirs never agree.
+  // Two devices that both insist on addresses of their own choice never agree, because each has its own
+  // context.
   if (data == nullptr) return CL_MEM_OBJECT_ALLOCATION_FAILURE;
   memory = Ref<SvmMemory>::adopt(
       new SvmMemory(request.devices, std::move(reservation), data, request.size, context, allocation));

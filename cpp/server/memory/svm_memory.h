@@ -20,13 +20,14 @@ struct SvmRequest {
   std::uint64_t address;
 };
 
-// What some memory takes of each of its devices and of what the session may have there; gives it back at its end.
+// What some memory takes of each of its devices, and of what the session may have there. The destructor gives
+// it back.
 class SvmReservation {
  public:
   explicit SvmReservation(const Ref<SessionCounters>& counters) : counters_(counters) {}
   ~SvmReservation();
   SvmReservation(SvmReservation&& other) noexcept = default;
-  // False when there is not so much.
+  // Returns false if there is not enough.
   bool add(Device& device, std::uint64_t size);
 
  private:
@@ -34,18 +35,18 @@ class SvmReservation {
   std::vector<std::pair<Device*, std::uint64_t>> taken_;
 };
 
-// Memory of this process whose address means the same to the kernels of its devices and to the client. Constant; owned
-// by the buffers over it.
+// Memory of this process whose address means the same to the kernels of its devices and to the client.
+// Constant; owned by the buffers over it.
 class SvmMemory final : public RefCounted {
  public:
-  // Where the client proposes, if the devices can use memory wherever it is; else where the driver of the only device
-  // puts it.
+  // Allocates where the client proposes if the devices can use any address; otherwise where the driver of the
+  // only device puts it.
   static cl_int allocate(const SvmRequest& request, const Ref<SessionCounters>& counters, Ref<SvmMemory>& memory);
   ~SvmMemory() override;
 
   std::byte* data() const { return data_; }
   std::uint64_t address() const { return reinterpret_cast<std::uintptr_t>(data_); }
-  // The end counts: a pointer behind the last element may be an argument, too.
+  // Includes the end: a pointer just behind the last element may be an argument too.
   bool contains(std::uint64_t address) const {
     return address >= this->address() && address - this->address() <= size_;
   }
@@ -65,8 +66,8 @@ class SvmMemory final : public RefCounted {
   const SvmReservation reservation_;
   std::byte* const data_;
   const std::uint64_t size_;
-  const cl_context context_;  // the driver's that chose the address; null: pages of our own
-  void* const allocation_;    // what that driver gave, of which data_ is a part
+  const cl_context context_;  // of the driver that chose the address; null if the pages are ours
+  void* const allocation_;    // what that driver returned; contains data_
 };
 
 }  // namespace remotecl::server
