@@ -9,7 +9,7 @@
 namespace remotecl::server {
 namespace {
 
-// Tells the log once that nothing can be accepted, and once that it can be again.
+// Logs once that connections cannot be accepted, and once that they can be again.
 class AcceptTrouble {
  public:
   void note(const std::error_code& why) {
@@ -27,7 +27,7 @@ class AcceptTrouble {
   }
 
  private:
-  // A daemon at its limit may get there again with each connection.
+  // A daemon at its limit may reach it again with every new connection.
   static constexpr std::chrono::minutes kSilence{1};
 
   bool is_told_ = false;

@@ -14,26 +14,28 @@
 
 namespace remotecl::server {
 
-// The daemon's port: accepts connections and reads their first words, through TLS where that is spoken. Each has a
-// thread, so that nobody waits for somebody else's. Owned by the server; any thread.
+// The daemon's port. Accepts connections and reads their Hello, through TLS if the daemon uses it. Each
+// connection has a thread, so that no client waits for another one's handshake. Owned by the server; any
+// thread.
 class Acceptor {
  public:
-  // On the connection's thread, which ends with it.
+  // Called on the connection's thread, which ends afterwards.
   using Serve = std::function<void(IncomingConnection&)>;
 
-  // Starts listening and accepting; `tls`, null: none, and `refusals` outlive this. Throws ConnectionError.
+  // Starts listening and accepting. `tls` (null for no TLS) and `refusals` must outlive this. Throws
+  // ConnectionError.
   Acceptor(const Address& address, const TlsServer* tls, std::uint64_t epoch, RejectionCounts& refusals, Serve serve);
   ~Acceptor();
   Acceptor(const Acceptor&) = delete;
   Acceptor& operator=(const Acceptor&) = delete;
 
   Address address() const { return listener_.address(); }
-  // Those that are there, served ones too.
+  // All present connections, including those being served.
   std::size_t connections() const EXCLUDES(mutex_);
 
-  // Accepts no more, and ends what has not got beyond its handshake.
+  // Stops accepting, and ends connections that are still in their handshake.
   void close();
-  // Waits for the threads of all connections. False when some are left at `end`.
+  // Waits for the threads of all connections. Returns false if some are left at `end`.
   bool wait(std::chrono::steady_clock::time_point end) EXCLUDES(mutex_);
 
  private:
@@ -41,7 +43,7 @@ class Acceptor {
   void begin(std::unique_ptr<Connection> connection);
   void serve(std::unique_ptr<Connection> connection, PendingHandshakes::Place place) EXCLUDES(mutex_);
   void shake_hands(std::unique_ptr<Connection> connection, PendingHandshakes::Place place);
-  // What is said before, or in the place of, TLS.
+  // The connection below TLS, to answer a peer before its TLS handshake.
   Connection& plain(Connection& connection) const;
   void refuse(Connection& connection, Refusal why, WelcomeStatus status, std::string_view text);
 

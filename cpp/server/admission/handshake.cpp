@@ -20,11 +20,12 @@ void answer(Connection& connection, Welcome welcome, std::string_view text = {})
   ByteBuffer bytes;
   bytes.append(encode_frame<Welcome, kWelcomeSize>(welcome));
   bytes.append(as_bytes(text));
-  // Little enough for any socket buffer: no peer can make this block.
+  // This fits into any socket buffer, so no peer can make it block.
   connection.try_write(bytes.bytes());
 }
 
-// It waits for an answer of TLS. What it has sent is read, or closing the connection would take the answer back.
+// The peer waits for an answer in TLS. Its bytes must be read first: closing a connection with unread data
+// discards our answer.
 void refuse_tls(Connection& connection, std::uint64_t epoch) {
   refuse(
       connection, epoch, WelcomeStatus::kNoTls,
@@ -42,7 +43,8 @@ std::optional<Hello> read_hello(Connection& connection, std::uint64_t epoch, Dea
     const std::size_t count = read_some_before(connection, MutableBytes(bytes).subspan(have), deadline);
     if (count == 0) return std::nullopt;
     have += count;
-    // A peer that speaks something else is recognised by its first bytes, however few it sends.
+    // Checks the first bytes as they come, so that a peer with another protocol is recognised even if it
+    // sends very few.
     const std::size_t checked = std::min(have, kMagic.size());
     if (std::memcmp(bytes.data(), kMagic.data(), checked) == 0) continue;
     if (bytes[0] == std::byte{TlsConnection::kFirstByte}) refuse_tls(connection, epoch);
@@ -108,7 +110,7 @@ std::optional<Admission> admit(Connection& connection, const Hello& hello, std::
   Proof proof;
   if (!read_before(connection, std::as_writable_bytes(std::span(proof)), deadline)) return std::nullopt;
   const AccessToken* token = nullptr;
-  // All are tried, so that the time tells nothing of whose it is.
+  // Tries all tokens, so that the timing does not reveal which one matches.
   for (const AccessToken& each : tokens) {
     const Proof right = prove(each.key(), Claim::kConnecting, transcript);
     if (same_bytes(std::as_bytes(std::span(proof)), std::as_bytes(std::span(right)))) token = &each;

@@ -10,42 +10,44 @@
 
 namespace remotecl::server {
 
-// Reads a Hello in time. Empty for a peer that is none of ours: it gets no answer, unless it speaks TLS, where none is
-// spoken.
+// Reads a Hello before the deadline. Returns nothing if the peer speaks another protocol. Such a peer gets no
+// answer, unless it speaks TLS to a daemon without TLS.
 std::optional<Hello> read_hello(Connection& connection, std::uint64_t epoch, Deadline deadline);
 
-// Whether the handshake can begin, inside of TLS. Otherwise whoever it was has been told why.
+// Does the TLS handshake. Returns false if it failed; the peer has then been given the reason.
 bool secure(TlsConnection& connection, std::uint64_t epoch, Deadline deadline);
 
-// Whether a client has shown a certificate that is accepted. Otherwise it is refused.
+// Whether the client has presented an accepted certificate. If not, refuses it.
 bool has_certificate(Connection& connection, std::uint64_t epoch);
 
 // A client that may have a session.
 struct Admission {
-  std::uint64_t session;  // its new name
-  Secret secret;          // the session's: what its further connections prove to know
-  Secret shown;           // what its welcome says in that place: this secret, or the proof of knowing the token
+  std::uint64_t session;  // the new session's id
+  Secret secret;          // the session's secret, which its further connections prove to know
+  Secret shown;           // sent in the Welcome: the secret, or the proof of knowing the token
   std::uint64_t features;
-  std::size_t token = 0;  // which one it knows
+  std::size_t token = 0;  // index of the token that it knows
 };
 
-// Whether a client may have a session: where there are `tokens` it has to prove in time that it knows one. Otherwise it
-// is refused, which is counted, and the answer empty.
+// Decides whether a client may have a session: if there are `tokens`, it must prove before the deadline that
+// it knows one. Otherwise refuses it, counts that and returns nothing.
 std::optional<Admission> admit(Connection& connection, const Hello& hello, std::uint64_t epoch,
                                std::span<const AccessToken> tokens, Deadline deadline, RejectionCounts& refusals);
 void welcome(Connection& connection, std::uint64_t epoch, const Admission& admission);
 
-// Accepts a connection of a session, or a peer's, that has proved to know `secret`; so does the answer.
+// Accepts a further connection of a session, or one of a peer, that has proved to know `secret`. The answer
+// proves the same.
 void welcome(Connection& connection, std::uint64_t epoch, const Hello& hello, const Secret& secret,
              std::uint64_t features);
-// Somebody who comes back for a stream.
+// A client that resumes a stream.
 struct Return {
-  std::size_t secret;  // which one it has proved to know
+  std::size_t secret;  // index of the secret that it proved to know
   std::uint64_t received;
-  Secret shown;  // what its welcome says in place of the secret
+  Secret shown;  // sent in the Welcome in place of the secret
   Secret stripes_key;
 };
-// Whether it has proved in time to know one of the secrets; if not, it gets no answer. `features`: of the Welcome.
+// Lets the client prove before the deadline that it knows one of the secrets. If it fails, returns nothing
+// and sends no answer. `features`: for the Welcome.
 std::optional<Return> readmit(Connection& connection, const Hello& hello, std::uint64_t epoch,
                               std::span<const Secret> secrets, std::uint64_t features, Deadline deadline);
 void welcome_back(Connection& connection, std::uint64_t epoch, const Hello& hello, const Return& back,

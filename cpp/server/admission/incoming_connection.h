@@ -10,11 +10,11 @@
 
 namespace remotecl::server {
 
-// A connection whose first words are known, and were said in this version of the protocol. One thread.
+// A connection that has sent its Hello, in this version of the protocol. Used by one thread.
 struct IncomingConnection {
   std::unique_ptr<Connection> connection;
-  PendingHandshakes::Place place;  // to be left when the other side has proved who it is
-  Deadline deadline;               // for that
+  PendingHandshakes::Place place;  // left when the peer has proved its identity
+  Deadline deadline;               // of the handshake
   Address from;
   Hello hello{};
 };

@@ -34,7 +34,7 @@ constexpr std::array kUnits = {Unit{"", 1},         Unit{"B", 1},        Unit{"k
                                Unit{"MB", 1e6},     Unit{"GB", 1e9},     Unit{"TB", 1e12},   Unit{"KiB", 0x1p10},
                                Unit{"MiB", 0x1p20}, Unit{"GiB", 0x1p30}, Unit{"TiB", 0x1p40}};
 
-// "8 GiB"; nothing where it is no such text.
+// Parses "8 GiB"; returns nothing for other texts.
 std::optional<std::uint64_t> parse_size(std::string_view text) {
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -49,7 +49,7 @@ std::optional<std::uint64_t> parse_size(std::string_view text) {
   return static_cast<std::uint64_t>(bytes);
 }
 
-// Reads one section into Limits; each key once.
+// Reads one section into Limits; each key is read once.
 class Section {
  public:
   Section(const toml::table& table, std::string name) : table_(table), name_(std::move(name)) {}
@@ -91,7 +91,7 @@ class Section {
   }
 
  private:
-  // `per`: what stands behind the unit.
+  // `per`: what follows the unit, such as "/s".
   std::uint64_t size(std::string_view key, const toml::node& value, std::string_view per) const {
     const std::string example = per.empty() ? "\"8 GiB\"" : "\"200 MB/s\"";
     std::optional<std::uint64_t> size;
@@ -168,7 +168,7 @@ toml::table parse_file(const std::string& file) {
   }
 }
 
-// "SECTION.KEY=VALUE" as TOML: texts need no quotes.
+// Parses "SECTION.KEY=VALUE" as TOML, except that texts need no quotes.
 toml::table parse_setting(const std::string& setting) {
   const std::string origin = "--limit " + setting;
   const std::size_t equals = setting.find('=');
@@ -182,7 +182,7 @@ toml::table parse_setting(const std::string& setting) {
   return parse(key + " = " + (is_toml || is_number || is_word ? value : "\"" + value + "\""), origin);
 }
 
-// What `from` says replaces what `to` says. Moved, as copies do not know where they were written.
+// Values in `from` replace those in `to`. They are moved because copies lose where they were written.
 void merge(toml::table&& from, toml::table& to) {
   for (auto&& [key, value] : from) {
     toml::table* const known = to.get_as<toml::table>(key.str());

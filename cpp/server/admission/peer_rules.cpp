@@ -7,7 +7,7 @@
 namespace remotecl::server {
 namespace {
 
-// What listens below serves something else.
+// Lower ports belong to other services.
 constexpr std::uint16_t kFirstPort = 1024;
 constexpr unsigned kBits = 128, kBitsBeforeV4 = 96;
 
@@ -35,7 +35,7 @@ bool agree(const IpNumber& one, const IpNumber& other, unsigned bits) {
   return true;
 }
 
-// "NETWORK", and what follows it behind a colon.
+// Splits "NETWORK[:PORTS]" at the colon.
 std::pair<std::string, std::string> split(const std::string& text) {
   if (text.starts_with('[')) {
     const std::size_t end = text.find(']');

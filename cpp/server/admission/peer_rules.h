@@ -10,25 +10,25 @@
 
 namespace remotecl::server {
 
-// Where other servers may be: a client asks this one to connect to them, and is not to reach what it could not reach
-// itself. What --peers says; without it all ports from 1024 on. On loopback and link-local addresses only for clients
-// of this machine. A value that never changes.
+// Which addresses a client may make this server connect to, so that it cannot reach through us what it could
+// not reach itself. Configured by --peers; the default is all ports from 1024 on. Loopback and link-local
+// addresses are only for clients of this machine. An immutable value.
 class PeerRules {
  public:
   PeerRules() : PeerRules(std::vector<std::string>()) {}
-  // NETWORK[:PORT[-PORT]], where NETWORK is any, an address, or one with the length of a prefix; or none. Throws
-  // std::invalid_argument that quotes what is wrong.
+  // Each rule is NETWORK[:PORT[-PORT]], where NETWORK is "any", an address, or an address with a prefix
+  // length; or "none". Throws std::invalid_argument that quotes what is wrong.
   explicit PeerRules(const std::vector<std::string>& rules);
 
-  // Empty, or why a session of this client may not be linked to a server at that address, a number.
+  // Empty, or the reason why a session of this client may not be linked to a server at that numeric address.
   std::string objection(const Address& to, const Address& client) const;
-  // As they were given, for another process.
+  // The rules as they were given, to pass to another process.
   const std::vector<std::string>& texts() const { return texts_; }
 
  private:
   struct Rule {
     IpNumber network;
-    unsigned prefix;  // bits of it that count
+    unsigned prefix;  // how many bits of it count
     std::uint16_t first_port, last_port;
   };
 

@@ -4,7 +4,7 @@
 
 namespace remotecl::server {
 
-// An address, or of IPv6 the network that somebody may have many addresses of.
+// An IPv4 address, or the IPv6 network (64 bits), of which one host may have many addresses.
 IpNumber PendingHandshakes::origin_of(const Address& address) {
   constexpr std::size_t kNetworkBytes = 8;
   IpNumber origin = ip_number(address.host).value_or(IpNumber{});
@@ -21,14 +21,14 @@ std::optional<PendingHandshakes::Place> PendingHandshakes::enter(Connection& con
   return Place(*this, last_number_);
 }
 
-// Whether there is a place for one more.
+// Returns whether there is a place for one more; shuts down another connection if need be.
 bool PendingHandshakes::make_room(const IpNumber& newcomer, Clock::time_point now) {
   std::map<IpNumber, std::size_t> counts;
   for (const Entry& entry : entries_) ++counts[entry.from];
   const std::size_t own = counts[newcomer];
   std::size_t most = 0;
   for (const auto& [from, count] : counts) most = std::max(most, count);
-  // The oldest one, as they are in that order.
+  // The oldest one, because entries are in order of arrival.
   const auto oldest = std::find_if(entries_.begin(), entries_.end(),
                                    [&](const Entry& entry) REQUIRES(mutex_) { return counts[entry.from] == most; });
   const bool has_too_many = most > own + 1;
@@ -43,7 +43,7 @@ void PendingHandshakes::leave(std::uint64_t number, bool is_proved) {
   MutexLock lock(mutex_);
   const auto at =
       std::find_if(entries_.begin(), entries_.end(), [number](const Entry& entry) { return entry.number == number; });
-  if (at == entries_.end()) return;  // it had to give way
+  if (at == entries_.end()) return;  // it was shut down to make room
   if (is_proved) note_known(at->from);
   entries_.erase(at);
 }

@@ -15,19 +15,18 @@
 
 namespace remotecl::server {
 
-// The connections whose other side has yet to prove who it is: a bounded number of them. Where all places are taken the
-// addresses have them by fair shares: for a newcomer the oldest connection of the address with the most ends. Addresses
-// from which somebody has proved who he is have further places, which others cannot take. Any thread.
+// The connections whose peers have yet to prove their identity; their number is bounded. When all places are
+// taken, addresses share them fairly: a newcomer displaces the oldest connection of the address that has
+// most. Addresses that have proved an identity before have extra places that others cannot take. Any thread.
 class PendingHandshakes {
  public:
   using Clock = std::chrono::steady_clock;
   static constexpr std::size_t kMax = 64;
-  static constexpr std::size_t kFurtherMax = 64;  // of addresses that are known
-  // Who has had its place for so long gives way to a newcomer of an address that has as many.
+  static constexpr std::size_t kFurtherMax = 64;  // extra places for known addresses
+  // After this time a connection gives way to a newcomer from an address that has as many.
   static constexpr std::chrono::seconds kPatience{1};
 
-  // A connection's place among them, until leave() or its end; the connection has to live as long. A value that can be
-  // moved.
+  // The place of a connection, until leave() or the destructor; the connection must live as long. Movable.
   class Place {
    public:
     Place(PendingHandshakes& pending_handshakes, std::uint64_t number)
@@ -40,7 +39,7 @@ class PendingHandshakes {
     void leave() {
       if (pending_handshakes_ != nullptr) std::exchange(pending_handshakes_, nullptr)->leave(number_, false);
     }
-    // The other side has proved who it is: its address is known from now on.
+    // The peer has proved its identity, so its address is known from now on.
     void leave_proved() {
       if (pending_handshakes_ != nullptr) std::exchange(pending_handshakes_, nullptr)->leave(number_, true);
     }
@@ -50,7 +49,7 @@ class PendingHandshakes {
     std::uint64_t number_;
   };
 
-  // Empty when there are too many. May shut down another connection.
+  // Returns nothing if there are too many. May shut down another connection.
   std::optional<Place> enter(Connection& connection, const Address& from, Clock::time_point now = Clock::now())
       EXCLUDES(mutex_);
   void shutdown_all() EXCLUDES(mutex_);
@@ -72,7 +71,7 @@ class PendingHandshakes {
 
   Mutex mutex_;
   std::uint64_t last_number_ GUARDED_BY(mutex_) = 0;
-  Entries entries_ GUARDED_BY(mutex_);                              // in the order in which they came
+  Entries entries_ GUARDED_BY(mutex_);                              // in order of arrival
   std::map<IpNumber, Clock::time_point> known_ GUARDED_BY(mutex_);  // and since when
 };
 

@@ -20,7 +20,7 @@ enum class Refusal : std::uint8_t {
   kNoDevice
 };
 
-// How many were, since the daemon began. Any thread.
+// How many connections were refused since the daemon started, by reason. Any thread.
 class RejectionCounts {
  public:
   static constexpr std::array<std::string_view, 8> kNames = {

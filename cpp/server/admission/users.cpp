@@ -6,8 +6,8 @@ namespace remotecl::server {
 namespace {
 
 constexpr std::uint64_t kCommandSecondsMax = 1'000'000'000;
-// Of who is given no limit of the host's memory: enough for programs that have much under way, and too little to bring
-// a machine down.
+// The default limits of host memory: enough for programs with much in flight, too little to bring a machine
+// down.
 constexpr std::uint64_t kSessionHostMemory = std::uint64_t{1} << 30;
 constexpr std::uint64_t kUserHostMemory = std::uint64_t{4} << 30;
 
@@ -28,7 +28,7 @@ void check_devices(const std::string& section, const Limits& limits, const Nativ
   }
 }
 
-// What both allow; without a list everything.
+// Keeps the devices that are also in `allowed`; no list allows all.
 void restrict_to(const std::optional<std::vector<std::uint32_t>>& allowed, std::vector<bool>& devices) {
   if (!allowed) return;
   for (std::uint32_t index = 0; index < devices.size(); ++index) {
@@ -84,7 +84,7 @@ Grant::Grant(Ref<User> user, const Limits& of_session, const NativeDriver& drive
   if (const Ref<RateLimit> rate_limit = rate_limit_of(of_session, own, 0)) rate_limits_.push_back(rate_limit);
   restrict_to(of_session.devices, devices_);
   restrict_to(user_->limits().devices, devices_);
-  // What somebody has alone is not there for others.
+  // A device that a session has claimed is invisible to others.
   for (const auto& device : driver.devices()) {
     if (device->turns()->is_taken_from(0)) devices_[device->index()] = false;
   }

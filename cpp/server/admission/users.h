@@ -16,23 +16,23 @@
 
 namespace remotecl::server {
 
-// Somebody whose clients the server lets in: who proves a token of their own, or all others together. What they have at
-// the moment, and may have. Any thread.
+// A user of the server: everyone who proves a certain token, or all clients without a token of their own.
+// Holds what the user has now and may have. Any thread.
 class User final : public RefCounted {
  public:
-  // `counters`: as many as counters_of_user() says, of all processes that this user has sessions in.
+  // `counters`: counters_of_user() of them, shared by all processes in which this user has sessions.
   User(std::string name, Limits limits, std::size_t devices, Ref<Counters> counters);
-  // The same one with other limits, for sessions to come: what the former sessions have counts on.
+  // The same user with other limits for future sessions; existing sessions keep counting.
   User(const User& former, Limits limits, std::size_t devices);
   static std::size_t counters_of_user(std::size_t devices) { return MemoryQuota::counters(devices) + 1; }
 
   const std::string& name() const { return name_; }
   const Limits& limits() const { return limits_; }
   const Ref<MemoryQuota>& memory() const { return memory_; }
-  const Ref<RateLimit>& rate_limit() const { return rate_limit_; }  // null: as fast as it goes
+  const Ref<RateLimit>& rate_limit() const { return rate_limit_; }  // null: unlimited
   std::uint64_t sessions() const { return sessions_->load(std::memory_order_relaxed); }
 
-  // False when there are as many sessions as may be.
+  // Returns false if the user has as many sessions as allowed.
   bool begin_session();
   void end_session() { sessions_->fetch_sub(1, std::memory_order_relaxed); }
 
@@ -45,10 +45,11 @@ class User final : public RefCounted {
   const std::shared_ptr<std::atomic<std::uint64_t>> sessions_;
 };
 
-// What one session may have. It is among its user's sessions until it ends. Owned by the session.
+// What one session may have. Counts among its user's sessions until it ends. Owned by the session.
 class Grant {
  public:
-  // `counters`: of the session's memory, as many as MemoryQuota says. REQUIRES: user->begin_session() was true.
+  // `counters`: of the session's memory; MemoryQuota says how many. REQUIRES: user->begin_session() returned
+  // true.
   Grant(Ref<User> user, const Limits& of_session, const NativeDriver& driver, Ref<Counters> counters);
   ~Grant() { end(); }
   Grant(const Grant&) = delete;
@@ -57,21 +58,21 @@ class Grant {
   const User& user() const { return *user_; }
   const Limits& of_session() const { return of_session_; }
   const Ref<MemoryQuota>& memory() const { return memory_; }
-  // How fast its connections may be.
+  // The limits of its connections' speed.
   const std::vector<Ref<RateLimit>>& rate_limits() const { return rate_limits_; }
   // The server's devices that it may use.
   std::vector<std::uint32_t> devices() const;
   bool sees(std::uint32_t device) const { return device < devices_.size() && devices_[device]; }
   bool sees_none() const;
-  // The most that a program could allocate on a device; UINT64_MAX: what the device has.
+  // The most that a program can allocate on a device; UINT64_MAX if only the device limits it.
   std::uint64_t device_memory_max() const { return device_memory_max_; }
   std::optional<std::uint64_t> queued_commands_max() const { return queued_commands_max_; }
   std::optional<std::chrono::seconds> command_time_max() const { return command_time_max_; }
   double weight() const { return user_->limits().weight.value_or(1); }
-  // The devices as the session is told of them: the encoded DeviceList.
+  // The encoded DeviceList for this session.
   std::vector<std::byte> device_list(const NativeDriver& driver) const;
 
-  // The session has ended; once.
+  // The session has ended. Called once.
   void end();
 
  private:
@@ -86,33 +87,33 @@ class Grant {
   std::atomic<bool> ended_{false};
 };
 
-// Everybody whom the server knows. Constant; any thread.
+// All users that the server knows. Constant; any thread.
 class Users {
  public:
-  // `common`: the token of those who have none of their own. `whom`: where sessions live. Throws LimitsError.
-  // With `former`: users of the same name go on with what they have.
+  // `common`: the token of users without one of their own. `whom`: where sessions live. With `former`, users
+  // of the same name keep what they have. Throws LimitsError.
   Users(std::optional<AccessToken> common, LimitsTable limits, const NativeDriver& driver, Counters::For whom,
         const Users* former = nullptr);
-  // The same ones by other limits. Throws LimitsError.
+  // The same users with other limits. Throws LimitsError.
   std::unique_ptr<Users> renewed(LimitsTable limits, const NativeDriver& driver) const;
 
-  // Empty: nobody is asked for one.
+  // Empty if clients need no token.
   std::span<const AccessToken> tokens() const { return tokens_; }
-  // Whose token that is, of those above; without any, everybody's.
+  // The user whose token has that index; without tokens, the common user.
   const Ref<User>& owner_of(std::size_t token) const { return tokens_.empty() ? everybody_ : owners_[token]; }
   const Limits& of_session() const { return of_session_; }
-  // Whether that user has a token that nobody else has.
+  // Whether the user has a token of their own.
   bool is_named(const User& user) const { return user.name() != everybody_->name(); }
-  // What one of their sessions may have. REQUIRES: user->begin_session() was true.
+  // What one of the user's sessions may have. REQUIRES: user->begin_session() returned true.
   std::unique_ptr<Grant> grant(const Ref<User>& user, const NativeDriver& driver) const;
-  // Of those who may have come.
+  // All users that may have sessions.
   std::vector<Ref<User>> all() const;
 
  private:
   void add(AccessToken token, const Ref<User>& owner);
 
   Ref<User> make_user(std::string name, Limits limits, std::size_t devices, const Users* former) const;
-  Ref<User> named(const std::string& name) const;  // null: nobody
+  Ref<User> named(const std::string& name) const;  // null: unknown
 
   const Counters::For whom_;
   const std::optional<AccessToken> common_;
