@@ -10,20 +10,21 @@
 
 namespace remotecl::server {
 
-// Looks at the devices' load, as long as somebody asks for it: a daemon that nobody watches does nothing. Owned by the
-// daemon's StatusCollector; any thread.
+// Samples the devices' load while somebody asks for it, so that an unwatched daemon does nothing. Owned by
+// the daemon's StatusCollector; any thread.
 class LoadSampler {
  public:
   static constexpr std::chrono::seconds kPatience{5};
 
-  // `find_ends` is called now and then on the sampler's thread: it finds out what of the busy queues' work has ended.
+  // `find_ends` is called now and then on the sampler's thread, to find out how much of the busy queues' work
+  // has ended.
   LoadSampler(const NativeDriver& driver, std::function<void()> find_ends)
       : driver_(driver), find_ends_(std::move(find_ends)) {}
   ~LoadSampler() { stop(); }
   LoadSampler(const LoadSampler&) = delete;
   LoadSampler& operator=(const LoadSampler&) = delete;
 
-  // Somebody has asked, and will again, or not, within `patience`.
+  // Somebody asks for the load now, and is expected to ask again within `patience`.
   void watch(std::chrono::seconds patience) EXCLUDES(mutex_);
   void stop() EXCLUDES(mutex_);
 

@@ -15,7 +15,7 @@
 
 namespace remotecl::server {
 
-// Of what process a Status tells. A value.
+// Which process a Status is about. A value.
 struct DaemonIdentity {
   std::string host;  // the machine's name
   std::uint64_t process = 0;
@@ -28,8 +28,8 @@ struct DaemonIdentity {
 std::vector<std::byte> encode_status(Token token, const DaemonIdentity& daemon, const NativeDriver& driver,
                                      const StatusReport& report);
 
-// What can be told of the sessions of this process, also of those that have ended. Owned by their host; any thread.
-// Takes no session's lock, so that no session's work delays an answer.
+// Reports on this process's sessions, including those that have ended. Owned by their host; any thread. Takes
+// no session's lock, so that no session's work delays an answer.
 class StatusCollector {
  public:
   explicit StatusCollector(const NativeDriver& driver);
@@ -38,13 +38,13 @@ class StatusCollector {
   void add(const Ref<StatusSource>& session) EXCLUDES(mutex_);
   void remove(StatusSource& session) EXCLUDES(mutex_);
 
-  // For `asker`, null for a monitor, that asks from the address `from` and again within `patience`. It sees the
-  // sessions of its own address, on loopback all of them.
+  // `asker`: the session that asks, or null for a monitor. It asks from the address `from`, and is expected
+  // to ask again within `patience`. It sees the sessions of its own address, and from loopback all of them.
   StatusReport report(const StatusSource* asker, const Address& from, std::chrono::seconds patience) EXCLUDES(mutex_);
-  // The encoded Status of a session that asks.
+  // The encoded Status for a session that asks.
   std::vector<std::byte> answer(Token token, const StatusSource& asker) EXCLUDES(mutex_);
 
-  // Ends the thread that looks at the devices.
+  // Ends the sampling thread.
   void stop() { sampler_.stop(); }
 
   const DaemonIdentity& daemon() const { return daemon_; }
@@ -58,7 +58,7 @@ class StatusCollector {
   mutable Mutex mutex_;
   std::map<const StatusSource*, Ref<StatusSource>> sessions_ GUARDED_BY(mutex_);
   StatusReport::Totals past_ GUARDED_BY(mutex_);  // of sessions that have ended
-  LoadSampler sampler_;                           // last: its thread uses the rest
+  LoadSampler sampler_;                           // last, because its thread uses the other members
 };
 
 }  // namespace remotecl::server

@@ -5,7 +5,7 @@
 namespace remotecl::server {
 namespace {
 
-// As it travels.
+// The wire format.
 struct EncodedReport {
   StatusReport::Totals totals;
   Sequence<StatusReport::OfDevice> devices;

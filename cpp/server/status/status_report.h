@@ -10,9 +10,9 @@ namespace remotecl::server {
 
 class NativeDriver;
 
-// What sessions have and do at a moment: those of one process, or, added up, of several. A value.
+// What sessions have and do at a moment: those of one process, or the sum of several. A value.
 struct StatusReport {
-  // Of all sessions, ended ones too, but for `sessions`: how many there are.
+  // Sums over all sessions, including ended ones; only `sessions` counts those that are there now.
   struct Totals {
     std::uint64_t sessions = 0, begun = 0, commands = 0;
     Traffic clients, peers;
@@ -23,7 +23,7 @@ struct StatusReport {
   struct OfDevice {
     std::uint64_t memory_used = 0, queue_depth = 0;
     std::uint32_t busy_permille = 0, observed_ms = 0;
-    std::uint64_t busy_us = 0;  // all the time that it was seen busy
+    std::uint64_t busy_us = 0;  // the total time that it was seen busy
     REMOTECL_FIELDS(memory_used, queue_depth, busy_permille, observed_ms, busy_us)
   };
   struct OfSession {
@@ -47,19 +47,20 @@ struct StatusReport {
   std::vector<OfSession> sessions;
   std::vector<OfLink> links;
 
-  // What another process tells. Two that use a device do so independently of each other, as far as anybody knows.
+  // Adds another process's report. How the busy times of two processes overlap is unknown, so they are
+  // combined as if they were independent.
   void add(const StatusReport& other);
-  // The same without what is only true as long as the sessions go on.
+  // The part that remains true after the sessions have ended.
   StatusReport past() const;
 };
 
-// As messages tell them; valid as long as these are.
+// The form that messages carry; refers to the argument.
 std::vector<SessionStatus> views(const std::vector<StatusReport::OfSession>& sessions);
 std::vector<LinkStatus> views(const std::vector<StatusReport::OfLink>& links);
 
-// From process to process.
+// For sending between processes.
 std::vector<std::byte> encode(const StatusReport& report);
-// False for bytes that are none, or tell of other devices than `devices` ones.
+// Returns false if the bytes are malformed or their number of devices is not `devices`.
 bool decode(Bytes bytes, std::size_t devices, StatusReport& report);
 
 }  // namespace remotecl::server

@@ -8,14 +8,14 @@
 
 namespace remotecl::server {
 
-// A session, as the daemon's status sees it. Any thread; waits for no session's lock.
+// A session as the daemon's status sees it. Any thread; waits for no session's lock.
 class StatusSource : public virtual RefCounted {
  public:
-  // The client's.
+  // The client's address.
   virtual const Address& address() const = 0;
   virtual StatusReport::OfSession status() const = 0;
   virtual std::vector<StatusReport::OfLink> links() = 0;
-  // Sees to it that it becomes known when what the driver has now has ended; not at once when the session is busy.
+  // Arranges that the end of the driver's present work becomes known, possibly later if the session is busy.
   virtual void find_ends() = 0;
 };
 
