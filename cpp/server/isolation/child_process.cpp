@@ -16,7 +16,7 @@
 namespace remotecl::server {
 namespace {
 
-// Signals that are meant for the daemon, and come to all of its group, are the daemon's to act on.
+// Signals sent to the daemon's whole process group; only the daemon acts on them.
 sigset_t blocked_signals() {
   sigset_t signals;
   sigemptyset(&signals);
@@ -54,7 +54,7 @@ ChildProcess::ChildProcess(const ProcessCommand& command, std::pair<SessionChann
   posix_spawnattr_init(&attributes);
   const sigset_t blocked = blocked_signals();
   posix_spawnattr_setsigmask(&attributes, &blocked);
-  // A group of its own, which it cannot leave: see filter_system_calls().
+  // Starts in a process group of its own, which it cannot leave: see filter_system_calls().
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
   const int error = ::posix_spawn(&id_, command.program.c_str(), &files, &attributes, pointers_to(arguments).data(),
                                   pointers_to(environment).data());
@@ -74,10 +74,10 @@ ProcessEnd ChildProcess::end() {
   {
     MutexLock lock(mutex_);
     if (end_) return *end_;
-    ::kill(id_, SIGKILL);  // one that is ending for another reason keeps it
+    ::kill(id_, SIGKILL);  // if it is already ending for another reason, that reason stands
   }
   siginfo_t info{};
-  // While its number cannot be given to another process, or group.
+  // Waits without reaping it, because until then no other process or group can have its id.
   while (::waitid(P_PID, static_cast<id_t>(id_), &info, WEXITED | WNOWAIT) != 0 && errno == EINTR) {
   }
   ::kill(-id_, SIGKILL);

@@ -12,8 +12,8 @@
 
 namespace remotecl::server {
 
-// How to start the process of a session: a program and its arguments, the first of which is its name. It also gets
-// --session-folder, the path of a folder of its own.
+// How to start the process of a session: a program and its arguments, of which the first is its name.
+// ChildProcess appends --session-folder with the path of the process's folder.
 struct ProcessCommand {
   std::string program;
   std::vector<std::string> arguments;
@@ -21,18 +21,18 @@ struct ProcessCommand {
 
 // How a process has ended. A value.
 struct ProcessEnd {
-  int signal = 0;  // 0: none
+  int signal = 0;  // 0: no signal
   int exit_code = 0;
 
-  std::string text() const;  // as in "it ..."
+  std::string text() const;  // the predicate of a sentence about the process
 };
 
-// A process that this one has started, with a channel to it, a folder of its own, and an environment for that. It, and
-// all that it has started, ends with this object, and the process also with the thread that has started it, in whatever
-// way that ends. One thread, but for the channel.
+// A process that this one has started, with a channel to it and a folder and environment of its own. It ends,
+// with all processes that it has started, when this object is destroyed. It also ends when the thread that
+// started it ends, for whatever reason. Used by one thread, except for the channel.
 class ChildProcess {
  public:
-  static constexpr int kChannelDescriptor = 3;  // in the process that is started
+  static constexpr int kChannelDescriptor = 3;  // in the new process
 
   // Throws std::system_error.
   explicit ChildProcess(const ProcessCommand& command);
@@ -42,7 +42,7 @@ class ChildProcess {
 
   pid_t id() const { return id_; }
   SessionChannel& channel() { return channel_; }
-  // Kills it and what it has started, unless they have ended, and waits for that.
+  // Kills it and what it has started, if they have not ended, and waits for its end.
   ProcessEnd end() EXCLUDES(mutex_);
   // Kills it. Any thread.
   void kill() EXCLUDES(mutex_);
@@ -53,7 +53,7 @@ class ChildProcess {
   const PrivateFolder folder_;
   SessionChannel channel_;
   pid_t id_ = -1;
-  Mutex mutex_;  // as long as it is held, the id is no other process's
+  Mutex mutex_;  // while it is held, the id cannot be another process's
   std::optional<ProcessEnd> end_ GUARDED_BY(mutex_);
 };
 

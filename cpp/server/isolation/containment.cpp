@@ -79,9 +79,10 @@ std::vector<std::string> contain(const Containment& containment) {
     failures.push_back("they can read and write what their user can, as there are no rules for files: " +
                        rules.failure());
   }
-  // Other processes of a user of its own could look into it, and rules keep them from that.
+  // Without file rules, other processes of the same user could look into this one. The rules prevent that
+  // too.
   ::prctl(PR_SET_DUMPABLE, has_rules ? 1 : 0, 0, 0, 0);
-  // A new user has taken it away.
+  // A change of user has cleared this setting.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
   if (!filter_system_calls()) {
     failures.push_back(

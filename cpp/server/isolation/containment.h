@@ -8,19 +8,20 @@ namespace remotecl::server {
 // How a session's process is contained.
 struct Containment {
   std::string folder;              // its own; see PrivateFolder
-  std::string user;                // whose process it becomes, where the daemon is root's; empty: one of its own
-  std::vector<std::string> paths;  // that it may read beside the system's; see driver_paths()
+  std::string user;                // the user that it becomes if the daemon runs as root; empty: a user of its own
+  std::vector<std::string> paths;  // what it may read besides the system's folders; see driver_paths()
 };
 
-// Leaves this process what a driver, its compiler and a session need, and nothing else of what its user has: whatever
-// code a client brings can then do no more. Before the second thread, and before the driver is opened. What could not
-// be done, each as words for people.
+// Restricts this process to what a driver, its compiler and a session need, so that code from a client can
+// reach nothing else that the user has. Must run before the process has a second thread and opens the driver.
+// Returns what could not be restricted, each as text for people.
 std::vector<std::string> contain(const Containment& containment);
 
-// Files and folders of GPUs, and of other devices that OpenCL has drivers for, that this machine has.
+// The device files of this machine's GPUs, and of other devices that OpenCL has drivers for.
 std::vector<std::string> device_files();
 
-// Tries on a process of its own what contain() could do here, and prints that, for `remotecl doctor`. The exit code.
+// Tries contain() in a process of its own and prints the result, for `remotecl doctor`. Returns the exit
+// code.
 int print_containment(const std::string& user);
 
 }  // namespace remotecl::server

@@ -11,18 +11,19 @@
 
 namespace remotecl::server {
 
-// What the daemon does for a session's process, which may not do it itself: connecting to other servers, and opening
-// memory that a client or another server offers to share. Any thread but that which receives from the channel.
+// What the daemon does on behalf of a session's process, which is not allowed to: connecting to other
+// servers, and opening memory that a client or another server offers to share. Any thread except the one that
+// receives from the channel.
 class Errands {
  public:
   explicit Errands(SessionChannel& channel) : channel_(channel) {}
 
-  // A connected socket. Throws ConnectionError.
+  // Returns a connected socket. Throws ConnectionError.
   int connect(const Address& address, std::chrono::milliseconds timeout) EXCLUDES(mutex_);
-  // -1: nobody offers that.
+  // Returns -1 if there is no such offer.
   int open(const SharedMemoryOffer& offer) EXCLUDES(mutex_);
 
-  // On the channel's thread: an answer, or that there will be none any more.
+  // Called on the channel's thread: an answer has come, or no more will come.
   void done(SessionChannel::Packet packet) EXCLUDES(mutex_);
   void stop() EXCLUDES(mutex_);
 
@@ -41,7 +42,7 @@ class Errands {
   ConditionVariable changed_;
   bool stopped_ GUARDED_BY(mutex_) = false;
   std::uint64_t last_ GUARDED_BY(mutex_) = 0;
-  std::map<std::uint64_t, Answer> answers_ GUARDED_BY(mutex_);  // also those that are awaited
+  std::map<std::uint64_t, Answer> answers_ GUARDED_BY(mutex_);  // pending ones too
 };
 
 }  // namespace remotecl::server

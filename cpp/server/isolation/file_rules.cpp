@@ -11,7 +11,7 @@
 namespace remotecl::server {
 namespace {
 
-// As in linux/landlock.h, which older systems that this is built on do not have.
+// Copied from linux/landlock.h, which older build systems lack.
 constexpr long kCreateRuleset = 444, kAddRule = 445, kRestrictSelf = 446;
 constexpr unsigned kAskVersion = 1;
 constexpr int kPathBeneath = 1;
@@ -29,7 +29,7 @@ enum : std::uint64_t {
   kWriteFile = 1u << 1,
   kReadFile = 1u << 2,
   kReadFolder = 1u << 3,
-  kFirstVersion = (1u << 13) - 1,  // all up to making symbolic links
+  kFirstVersion = (1u << 13) - 1,  // all rights up to making symbolic links
   kMakeDevices = 1u << 6 | 1u << 11,
   kTruncate = 1u << 14,
   kControlDevice = 1u << 15,

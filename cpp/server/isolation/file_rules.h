@@ -7,29 +7,31 @@
 
 namespace remotecl::server {
 
-// What a process may do with files, by Linux' Landlock: nothing but what it is allowed. Also, as far as the kernel can:
-// no TCP but what it has, no signals to other processes, no look into them. One thread.
+// Restricts a process with Linux Landlock: it can use only the files that it is allowed to. As far as the
+// kernel supports it, it also cannot use TCP except for the sockets it has, signal other processes, or look
+// into them. Used by one thread.
 class FileRules {
  public:
   FileRules();
 
-  // Why there are none; empty: there are.
+  // Why rules are unavailable; empty if they are available.
   const std::string& failure() const { return failure_; }
 
   enum class Access {
-    kRead,        // and list folders
+    kRead,        // also list folders
     kRun,         // read, and start programs
-    kUse,         // a device, or a file that is there: read and write
-    kEverything,  // in a folder, but start programs
+    kUse,         // read and write an existing file or a device
+    kEverything,  // all uses of a folder except starting programs
   };
-  // A path that does not exist is passed over.
+  // Ignores a path that does not exist.
   void allow(const std::string& path, Access access);
-  // From now on, for this thread and all that it starts. False when the system refuses; failure() says why.
+  // Applies the rules to this thread and everything it starts. Returns false if the system refuses; failure()
+  // says why.
   bool apply();
 
  private:
   std::string failure_;
-  std::uint64_t handled_ = 0;  // rights that the kernel knows
+  std::uint64_t handled_ = 0;  // the rights that the kernel knows
   Descriptor rules_;
 };
 

@@ -14,12 +14,12 @@
 namespace remotecl::server {
 namespace {
 
-// How long a client may take to read the last words of its session.
+// How long a client may take to read the last message of its session.
 constexpr std::chrono::seconds kLastWordsTime{1};
 
 constexpr std::chrono::milliseconds kDialTimeMax{30'000};
 
-// A socket can be given away; what is encrypted can be read here only.
+// A socket can be passed to another process. TLS can be decrypted only here.
 bool is_socket(const Connection& connection) { return dynamic_cast<const StreamConnection*>(&connection) != nullptr; }
 
 }  // namespace
@@ -64,7 +64,7 @@ bool IsolatedSession::pass_on(IncomingConnection& arrival) {
     arrival.connection.reset();
     return true;
   }
-  arrival.place.leave();  // the process has places of its own
+  arrival.place.leave();  // the process bounds its pending handshakes itself
   TlsRelay relay(std::move(arrival.connection));
   if (!send_further(arrival, relay.take_end().get()) || !enter(relay)) {
     arrival.connection = relay.give_back();
@@ -91,7 +91,8 @@ void IsolatedSession::leave(TlsRelay& relay) {
 ProcessEnd IsolatedSession::run() {
   SessionChannel& channel = process_->channel();
   {
-    // What a kernel has started keeps the process's end of the channel: its closing may not come by itself.
+    // Watches the process, too: programs that a kernel has started may keep the channel's other end open
+    // after the process has ended.
     const ProcessWatch watch(static_cast<std::uint64_t>(process_->id()));
     while (channel.await(watch.handle())) {
       const auto packet = channel.receive();
@@ -129,7 +130,7 @@ void IsolatedSession::answer(std::uint64_t number, std::string_view failure, con
   }
 }
 
-// The process has judged the address, too; but somebody may have taken it over.
+// The process has checked the address, but it may be under an attacker's control, so the daemon checks again.
 std::unique_ptr<StreamConnection> IsolatedSession::connect(const Address& to, std::chrono::milliseconds timeout) const {
   const auto end = std::chrono::steady_clock::now() + timeout;
   std::string failure;

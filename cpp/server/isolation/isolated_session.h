@@ -19,11 +19,11 @@
 
 namespace remotecl::server {
 
-// A session that has a process of its own, as the daemon sees it. Owned by the warden and by the threads that serve its
-// connections; any thread where nothing else is said.
+// The daemon's side of a session that has a process of its own. Owned by ProcessHost and by the threads that
+// serve its connections. Any thread, unless stated otherwise.
 class IsolatedSession {
  public:
-  // `peers` outlives it.
+  // `peers` must outlive it.
   IsolatedSession(std::unique_ptr<ChildProcess> process, Address client, std::string user, std::size_t devices,
                   const PeerRules& peers);
 
@@ -31,30 +31,33 @@ class IsolatedSession {
   const std::string& user() const { return user_; }
   pid_t process() const { return process_->id(); }
 
-  // Hands the first connection over, with counters of its user's and its own, or another one. False when the process
-  // does not take it; then the connection is still there. Before run(), and at any time.
+  // begin() hands over the first connection, with the counters of its user and its own, and comes before
+  // run(); pass_on() hands over another one at any time. They return false if the process does not take the
+  // connection, which is then still in `arrival`.
   bool begin(IncomingConnection& arrival, const BeginWords& words, int user_counters, int own_counters);
   bool pass_on(IncomingConnection& arrival) EXCLUDES(mutex_);
 
-  // On the thread of the first connection: until the process has ended, and nothing passes through this one for it.
+  // Serves the session on the thread of the first connection, until the process has ended and no relay is
+  // left.
   ProcessEnd run() EXCLUDES(mutex_);
-  // Whether the session has ended in order. After run().
+  // Whether the session has ended in order. Valid after run().
   bool ended_in_order() const { return ended_in_order_; }
 
-  // The process is to end its session.
+  // Asks the process to end its session.
   void close() { process_->channel().end_sending(); }
-  // The same, at once; its client is told these words. kill() is for one that does not.
+  // kick() ends the session at once and passes these words to its client; kill() is for a process that does
+  // not react.
   void kick(std::uint64_t session, const std::string& words) EXCLUDES(mutex_);
   void kill() { process_->kill(); }
-  // The words of kick(); empty: it was not called.
+  // The words of kick(); empty if it was not called.
   std::string kicked() const EXCLUDES(mutex_);
-  // Asks for a report with this number, higher than any before. What it has told, with that number or, if that does not
-  // come in time, with another one.
+  // ask() requests a report with this number, which must be higher than any before. report() waits for it and
+  // returns it; after the deadline, returns the last one instead.
   void ask(std::uint64_t number, std::chrono::seconds patience);
   StatusReport report(std::uint64_t number, Deadline deadline) EXCLUDES(mutex_);
 
  private:
-  static constexpr std::size_t kErrandsMax = 128;  // at a time
+  static constexpr std::size_t kErrandsMax = 128;  // at the same time
 
   bool send_further(IncomingConnection& arrival, int descriptor);
   void take(const SessionChannel::Packet& packet) EXCLUDES(mutex_);
@@ -83,7 +86,7 @@ class IsolatedSession {
   StatusReport report_ GUARDED_BY(mutex_);
   std::set<TlsRelay*> relays_ GUARDED_BY(mutex_);
   std::atomic<std::size_t> errands_running_{0};
-  Worker errands_{4};  // what the process may not do itself
+  Worker errands_{4};  // does what the process is not allowed to
 };
 
 }  // namespace remotecl::server

@@ -22,8 +22,8 @@ Descriptor open_folder(const fs::path& path) {
   return Descriptor(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
 }
 
-// Where all of this user's are: others may pass through to what is theirs, and see no names. Where somebody else has
-// taken the name, the temporary folder itself.
+// The folder that contains all session folders of this daemon's user. Others may pass through it to their
+// own, but cannot list it. If somebody else has taken the name, it is the temporary folder itself.
 fs::path shared_folder() {
   const fs::path parent = temporary_folder();
   const fs::path folder = parent / ("remotecl-sessions-" + std::to_string(::geteuid()));
@@ -51,7 +51,7 @@ PrivateFolder::PrivateFolder() {
   const fs::path shared = shared_folder();
   static std::once_flag first;
   std::call_once(first, remove_abandoned, shared);
-  // Until it is locked another daemon may take it for abandoned.
+  // Another daemon may remove the new folder as abandoned until it is locked; then another one is made.
   for (;;) {
     path_ = (shared / "session-XXXXXX").string();
     if (::mkdtemp(path_.data()) == nullptr) {

@@ -6,8 +6,9 @@
 
 namespace remotecl::server {
 
-// A folder for one session's process: what that writes, compiles and keeps lies in it, and goes with this object.
-// Empty, and this user's. Those that killed daemons of this user have left behind go when a daemon makes its first one.
+// A folder for one session's process, which holds what the process writes, compiles and caches, and is
+// removed with this object. New folders are empty and belong to this user. A daemon that creates its first
+// one removes those that killed daemons of this user left behind.
 class PrivateFolder {
  public:
   // Throws std::system_error.
@@ -20,7 +21,7 @@ class PrivateFolder {
 
  private:
   std::string path_;
-  Descriptor lock_;  // says that it is in use
+  Descriptor lock_;  // marks the folder as in use
 };
 
 }  // namespace remotecl::server

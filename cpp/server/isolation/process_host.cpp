@@ -11,7 +11,7 @@
 namespace remotecl::server {
 namespace {
 
-// A process that does not answer for so long is told of as it was.
+// If a process does not answer in this time, its last report is used.
 constexpr std::chrono::seconds kReportTime{2};
 
 constexpr std::chrono::seconds kKillDelay{1};
@@ -28,7 +28,7 @@ std::string remedy(const ProcessEnd& end) {
   return "the driver ended it. Other sessions go on; look into the server's log";
 }
 
-// For the client.
+// The text for the client.
 std::string told(const ProcessEnd& end) {
   return "the process that served this session " + end.text() + ": " + remedy(end);
 }
@@ -117,7 +117,7 @@ KickResult ProcessHost::kick(std::uint64_t id, const User* user, const std::stri
   if (session == nullptr || (user != nullptr && session->user() != user->name())) return KickResult::kUnknown;
   session->kick(id, words);
   using Clock = std::chrono::steady_clock;
-  // It ends itself in this time, unless the driver or whoever runs in it keeps it from that.
+  // The process ends itself in this time, unless the driver or a client's code in it prevents that.
   if (await_removal(id, Clock::now() + SessionWatch::kEndPatience + kKillDelay)) return KickResult::kEnded;
   session->kill();
   return await_removal(id, Clock::now() + kReportTime) ? KickResult::kEnded : KickResult::kEnding;

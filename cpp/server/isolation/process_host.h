@@ -19,11 +19,12 @@
 
 namespace remotecl::server {
 
-// Sessions in processes of their own: this one hands their connections over, and touches no device for them. A process
-// that crashes takes one session with it; who comes back for that is told why. Any thread.
+// Hosts each session in a process of its own. The daemon hands connections over and touches no device for
+// them. A process that crashes takes one session with it; a client that tries to resume that session is given
+// the reason. Any thread.
 class ProcessHost final : public Host {
  public:
-  // `driver` and `refusals` outlive it.
+  // `driver` and `refusals` must outlive it.
   ProcessHost(ProcessCommand command, const NativeDriver& driver, RejectionCounts& refusals, std::uint64_t epoch,
               const PeerRules& peers);
 
@@ -39,12 +40,13 @@ class ProcessHost final : public Host {
   using SessionPointer = std::shared_ptr<IsolatedSession>;
 
   bool add(std::uint64_t id, const SessionPointer& session) EXCLUDES(mutex_);
-  // `why`: it has not ended in order; empty: it has.
+  // `why`: the reason if the session did not end in order, else empty.
   void remove(std::uint64_t id, std::string why, bool crashed) EXCLUDES(mutex_);
-  // Waits for remove() where the process takes nothing in any more. False: that has not come in time.
+  // Waits for remove(), after the process has stopped taking connections. Returns false if the deadline comes
+  // first.
   bool await_removal(std::uint64_t id, Deadline deadline) EXCLUDES(mutex_);
   SessionPointer find(std::uint64_t id) const EXCLUDES(mutex_);
-  // Of a session that is not there; as much as is known.
+  // What is known about a session that is no longer here.
   std::string what_became_of(const Hello& hello) const EXCLUDES(mutex_);
   void refuse_without_process(Connection& connection);
   void refuse(Connection& connection, Refusal why, WelcomeStatus status, std::string_view text);
@@ -62,7 +64,7 @@ class ProcessHost final : public Host {
   std::map<std::uint64_t, SessionPointer> sessions_ GUARDED_BY(mutex_);
   StatusReport past_ GUARDED_BY(mutex_);
   std::uint64_t crashes_ GUARDED_BY(mutex_) = 0;
-  EndedSessions ended_ GUARDED_BY(mutex_);  // but for those that ended in order
+  EndedSessions ended_ GUARDED_BY(mutex_);  // except those that ended in order
 };
 
 }  // namespace remotecl::server

@@ -15,7 +15,7 @@ namespace {
 
 std::optional<std::uint64_t> limit(std::uint64_t word) { return word == kNoLimit ? std::nullopt : std::optional(word); }
 
-// Takes over all that came with a message.
+// Takes ownership of all descriptors in a message.
 std::vector<Descriptor> take_descriptors(msghdr& message) {
   std::vector<Descriptor> descriptors;
   for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr; part = CMSG_NXTHDR(&message, part)) {

@@ -16,24 +16,25 @@
 
 namespace remotecl::server {
 
-// What a daemon that isolates sessions and the process of one say to each other. Both are the same program.
+// The messages between a daemon that isolates sessions and the process of a session. Both run the same
+// program.
 enum class ChannelWord : std::uint32_t {
-  kReady = 1,  // the process is contained, and has opened its driver
+  kReady = 1,  // the process is contained and has opened its driver
   kBegin,      // a session, with its control connection and the counters of its user and its own
-  kFurther,    // another connection of it
-  kAsk,        // for a report
+  kFurther,    // another connection of the session
+  kAsk,        // the daemon wants a report
   kReport,
-  kEnded,  // in order; with the last report
-  kDial,   // the daemon is to connect to somebody: the process cannot
-  kOpen,   // the daemon is to open memory that somebody offers to share
-  kDone,   // the daemon's answer to these two, with a descriptor unless it has failed
-  kKick,   // ends the session
+  kEnded,  // the session has ended in order; carries the last report
+  kDial,   // asks the daemon to connect to another server, which the process may not do
+  kOpen,   // asks the daemon to open memory that a peer offers to share
+  kDone,   // the daemon's answer to kDial or kOpen, with a descriptor if it succeeded
+  kKick,   // end the session
 };
 
-// A connection that is handed over, in words.
+// Describes a connection that is handed over.
 struct GuestWords {
   Hello hello;
-  std::uint64_t deadline_ns;  // of the clock that both have
+  std::uint64_t deadline_ns;  // of the steady clock, which both processes share
   std::string_view host;
   std::uint16_t port;
   REMOTECL_FIELDS(hello, deadline_ns, host, port)
@@ -45,7 +46,7 @@ struct GuestWords {
 
 inline constexpr std::uint64_t kNoLimit = UINT64_MAX;
 
-// Those limits that a session's process keeps.
+// The limits that a session's process enforces.
 struct LimitWords {
   std::uint64_t device_memory, host_memory, queued_commands, bandwidth, command_seconds, weight;
   REMOTECL_FIELDS(device_memory, host_memory, queued_commands, bandwidth, command_seconds, weight)
@@ -60,18 +61,18 @@ struct BeginWords {
   Secret secret, shown;  // as in Admission
   std::string_view user;
   LimitWords of_user, of_session;
-  Array<std::uint32_t> devices;  // that the session sees
+  Array<std::uint32_t> devices;  // those that the session sees
   REMOTECL_FIELDS(guest, epoch, session, features, secret, shown, user, of_user, of_session, devices)
 };
 
-// What could not be done of contain(): lines, or empty.
+// What contain() could not restrict, one line each; usually empty.
 struct ReadyWords {
   std::string_view failures;
   REMOTECL_FIELDS(failures)
 };
 
 struct DialWords {
-  std::uint64_t number;  // the answer has it, too
+  std::uint64_t number;  // repeated in the answer
   std::string_view host;
   std::uint16_t port;
   std::uint32_t timeout_ms;
@@ -87,19 +88,19 @@ struct OpenWords {
 
 struct DoneWords {
   std::uint64_t number;
-  std::string_view failure;  // for people
+  std::string_view failure;  // text for people
   REMOTECL_FIELDS(number, failure)
 };
 
 struct AskWords {
-  std::uint64_t number;      // the answer has it, too
-  std::uint32_t patience_s;  // whoever asks will have asked again by then
+  std::uint64_t number;      // repeated in the answer
+  std::uint32_t patience_s;  // the asker is expected to ask again within this time
   REMOTECL_FIELDS(number, patience_s)
 };
 
 struct ReportWords {
   std::uint64_t number;
-  Bytes report;  // of StatusReport
+  Bytes report;  // an encoded StatusReport
   REMOTECL_FIELDS(number, report)
 };
 
@@ -109,8 +110,8 @@ struct KickWords {
   REMOTECL_FIELDS(session, text)
 };
 
-// One end of what connects the two: packets that come whole and in order, and may carry descriptors. One thread may
-// receive while others send; shutdown() may be called by any thread.
+// One end of the connection between daemon and process. Packets arrive whole and in order, and may carry
+// descriptors. One thread may receive while others send; shutdown() may be called by any thread.
 class SessionChannel {
  public:
   struct Packet {
@@ -118,7 +119,7 @@ class SessionChannel {
     std::vector<std::byte> payload;
     std::vector<Descriptor> descriptors;
 
-    // False when they are not of this kind.
+    // Returns false if the payload is not of this kind.
     template <class Words>
     bool read(Words& words) const {
       Decoder decoder(payload);
@@ -127,10 +128,10 @@ class SessionChannel {
   };
 
   explicit SessionChannel(Descriptor end) : end_(std::move(end)) {}
-  // Both ends. Throws std::system_error.
+  // Creates both ends. Throws std::system_error.
   static std::pair<SessionChannel, SessionChannel> make();
 
-  // False when the other side is gone, or takes nothing in.
+  // Returns false if the other side is gone or does not take the packet.
   template <class Words>
   bool send(ChannelWord word, const Words& words, std::initializer_list<int> descriptors = {}) {
     std::vector<std::byte> bytes(sizeof word + wire::encoded_size(words));
@@ -139,13 +140,13 @@ class SessionChannel {
     wire::encode(at, words);
     return send(bytes, descriptors);
   }
-  // Blocks; empty when the other side has gone, or has said what nobody says.
+  // Blocks. Returns nothing once the other side is gone or has sent an invalid packet.
   std::optional<Packet> receive();
-  // Whether there is something to receive, or its end, in time.
+  // Whether a packet or the end arrives before the deadline.
   bool await(Deadline deadline) const;
-  // False when `other` becomes readable instead.
+  // Returns false if `other` becomes readable instead.
   bool await(int other) const;
-  // The other side receives no more than what was sent; what it sends still comes.
+  // Sends no more, so the other side receives an end after what was sent; what it sends still arrives.
   void end_sending();
 
   int descriptor() const { return end_.get(); }

@@ -14,7 +14,7 @@ namespace remotecl::server {
 namespace fs = std::filesystem;
 namespace {
 
-// Of names. What is not here is not passed on.
+// Names, or prefixes of names. Other variables are not passed on.
 constexpr auto kPassedOn = std::to_array<std::string_view>({"PATH=",    "LANG=",     "LC_",
                                                             "TZ=",      "LD_",       "OCL_",
                                                             "OPENCL_",  "OPEN_CL_",  "CL_",
@@ -30,7 +30,7 @@ constexpr auto kPassedOn = std::to_array<std::string_view>({"PATH=",    "LANG=",
                                                             "LLVM_",    "MALLOC_",   "GLIBC_TUNABLES=",
                                                             "ASAN_",    "TSAN_",     "UBSAN_",
                                                             "LSAN_",    "REMOTECL_"});
-// Which say where somebody's secrets are.
+// Variables that say where secrets are.
 constexpr auto kKept = std::to_array<std::string_view>({"REMOTECL_SERVERS="});
 
 bool begins_with_one(std::string_view text, const auto& prefixes) {
@@ -41,7 +41,8 @@ bool begins_with_one(std::string_view text, const auto& prefixes) {
 std::vector<std::string> folders_of(const std::string& folder) {
   return {"HOME=" + folder, "TMPDIR=" + folder, "XDG_CACHE_HOME=" + folder + "/cache",
           "POCL_CACHE_DIR=" + folder + "/cache/pocl", "CUDA_CACHE_PATH=" + folder + "/cache/cuda",
-          // hwloc, on which PoCL stands, wants to open the root of all files. This one has /proc and /sys only.
+          // hwloc, which PoCL uses, opens the root of the file system. This substitute has only /proc and
+          // /sys.
           "HWLOC_FSROOT=" + folder + "/root", "HWLOC_THISSYSTEM=1"};
 }
 
@@ -77,7 +78,7 @@ bool is_too_much(const fs::path& folder) {
                      [&folder](const fs::path& home) { return !home.empty() && lies_in(home, folder); });
 }
 
-// Packages of Python put a driver's parts into several folders.
+// Python packages spread the parts of a driver over several folders.
 fs::path package_folder(const fs::path& folder) {
   fs::path path;
   for (const fs::path& part : folder) {

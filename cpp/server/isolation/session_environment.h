@@ -5,13 +5,13 @@
 
 namespace remotecl::server {
 
-// The environment for a session's process whose own folder is `folder`, as "NAME=VALUE": of this process's what a
-// driver, a compiler or remotecl may want to know, and nothing else, as it may hold secrets; with homes, caches and
-// temporary files in that folder.
+// The environment, as "NAME=VALUE", for a session's process whose own folder is `folder`. It contains the
+// variables of this process that a driver, a compiler or remotecl may need, and no others, because those may
+// hold secrets. Homes, caches and temporary files are in the folder.
 std::vector<std::string> session_environment(const std::string& folder);
 
-// What sessions' processes have to read beside the system's own folders: drivers that the environment names, and what
-// these come with. Never a folder that the user's home lies in, nor that home.
+// What sessions' processes must read besides the system's own folders: the drivers that the environment
+// names, and the files that come with them. Never includes the user's home or a folder that contains it.
 std::vector<std::string> driver_paths();
 
 }  // namespace remotecl::server

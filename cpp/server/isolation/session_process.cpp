@@ -26,19 +26,20 @@
 namespace remotecl::server {
 namespace {
 
-const Address kDaemon{"127.0.0.1", 0};  // which sees everything
+const Address kDaemon{"127.0.0.1", 0};  // from this address everything is visible
 
-// One session, as the daemon says on the channel. The channel's thread hands each connection to a thread of its own.
+// One session, controlled by the daemon through the channel. The channel's thread gives each connection a
+// thread of its own.
 class SessionProcess {
  public:
   SessionProcess(SessionChannel& channel, Errands& errands, NativeDriver& driver, const PeerRules& peers)
       : channel_(channel), errands_(errands), driver_(driver), peers_(peers) {}
 
-  // `failures` of contain(), in lines.
+  // `failures`: the result of contain(), one line each.
   void run(std::string_view failures) {
     channel_.send(ChannelWord::kReady, ReadyWords{failures});
     while (auto packet = channel_.receive()) take(*packet);
-    // The daemon ends, or has ended.
+    // The daemon closes the session, or has ended itself.
     errands_.stop();
     if (!host_) std::_Exit(0);
     host_->close();
@@ -55,7 +56,7 @@ class SessionProcess {
     if (packet.word == ChannelWord::kKick) kick(packet);
   }
 
-  // Empty when there are too many connections whose other side has not proved who it is.
+  // Returns nothing if too many connections are in their handshake.
   std::optional<IncomingConnection> arrival(const GuestWords& words, Descriptor& socket) {
     auto connection = tcp::adopt(socket.release());
     auto place = pending_handshakes_.enter(*connection, words.from());
@@ -66,7 +67,7 @@ class SessionProcess {
   void begin(SessionChannel::Packet packet) {
     BeginWords words;
     if (!packet.read(words) || packet.descriptors.size() != 3) return;
-    // What a driver does not end its process does.
+    // Ends the process when the driver does not let go of the session.
     host_ = std::make_unique<SessionHost>(handler_table(), driver_, refusals_, words.epoch, peers_,
                                           [this](Session&) { end(); });
     session_ = std::thread([this, packet = std::move(packet)]() mutable { serve(packet); });
@@ -86,7 +87,7 @@ class SessionProcess {
   [[noreturn]] void end() {
     tell(ChannelWord::kEnded, UINT64_MAX, LoadSampler::kPatience);
     flush_log();
-    // What the driver would do at its end is of no use to anybody, and may take long.
+    // Skips the driver's cleanup at exit: nothing needs it, and it may take long.
     std::_Exit(0);
   }
 
@@ -140,8 +141,8 @@ class SessionProcess {
   std::thread session_;
 };
 
-// Nothing of the daemon's but its log and the channel. What the driver writes to standard output while nobody takes it
-// for the client is nobody's.
+// Closes every descriptor of the daemon's except the log and the channel. What the driver writes to standard
+// output while no capture is running is discarded.
 void close_all_else() {
   const Descriptor nowhere(::open("/dev/null", O_WRONLY | O_CLOEXEC));
   ::dup2(nowhere.get(), STDOUT_FILENO);
@@ -149,7 +150,8 @@ void close_all_else() {
   ::fcntl(ChildProcess::kChannelDescriptor, F_SETFD, FD_CLOEXEC);
 }
 
-// What costs a processor's driver a moment, and a GPU's driver memory of the device.
+// Creates in advance the contexts that take a CPU driver a moment. A GPU's context would occupy device
+// memory.
 void make_contexts(const NativeDriver& driver) {
   cl_int error = CL_SUCCESS;
   for (const auto& device : driver.devices()) {

@@ -7,8 +7,9 @@
 
 namespace remotecl::server {
 
-// What a process does that serves one session of a daemon that isolates them: contains itself, opens the drivers of
-// these devices, waits for a session on its channel, serves it, and ends. The process's exit code, if it ever returns.
+// The main function of a process that serves one session: contains itself, opens the drivers of these
+// devices, waits on its channel for a session, serves it, and ends. Returns the process's exit code, if it
+// returns at all.
 int run_session_process(std::string_view devices, const Containment& containment, const PeerRules& peers);
 
 }  // namespace remotecl::server

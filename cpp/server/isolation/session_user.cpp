@@ -22,8 +22,8 @@ namespace remotecl::server {
 namespace fs = std::filesystem;
 namespace {
 
-// Beyond what distributions and containers give away (systemd's "Users, Groups, UIDs and GIDs"). The process's number,
-// which nobody else has, is less than 2^22.
+// User ids beyond those that distributions and containers assign (systemd's "Users, Groups, UIDs and GIDs").
+// The process id, which is unique and less than 2^22, is added.
 constexpr uid_t kFirst = 0x70000000;
 constexpr uid_t kNobody = 65534;
 
@@ -33,7 +33,7 @@ struct Account {
   std::vector<gid_t> groups;
 };
 
-// Of those device files that a group may use, and root alone beside it.
+// The groups of the device files that their group may read and write, except root's.
 std::vector<gid_t> device_groups() {
   std::vector<gid_t> groups;
   for (const std::string& path : device_files()) {
@@ -77,7 +77,7 @@ bool can_read(const std::string& path) {
   return ::faccessat(AT_FDCWD, path.c_str(), S_ISDIR(status.st_mode) ? R_OK | X_OK : R_OK, AT_EACCESS) == 0;
 }
 
-// Empty, or why not; then everything is as it was.
+// Returns an empty text, or why it failed; then nothing has changed.
 std::string become(const Account& account, const std::string& folder, const std::vector<std::string>& paths) {
   std::vector<gid_t> before(static_cast<std::size_t>(::getgroups(0, nullptr)));
   before.resize(static_cast<std::size_t>(::getgroups(static_cast<int>(before.size()), before.data())));
@@ -114,7 +114,7 @@ std::string become_session_user(const std::string& name, const std::string& fold
   } else {
     const auto own = kFirst + static_cast<uid_t>(::getpid());
     failure = become({own, own, device_groups()}, folder, paths);
-    // Where a container has fewer numbers sessions share one.
+    // A container may have fewer user ids; its sessions share one.
     if (!failure.empty()) failure = become({kNobody, kNobody, device_groups()}, folder, paths);
   }
   drop_capabilities();

@@ -31,7 +31,7 @@ void SpareProcesses::stop() {
   changed_.notify_all();
 }
 
-// One more than are waited for.
+// Keeps one process more than callers wait for.
 void SpareProcesses::run() {
   MutexLock lock(mutex_);
   while (!ended_) {
@@ -64,7 +64,7 @@ std::unique_ptr<ChildProcess> SpareProcesses::next(Deadline deadline) {
   return process;
 }
 
-// Once: it is the same for all of them.
+// Logs them once, because they are the same for all processes.
 void SpareProcesses::tell_failures(std::string_view failures) {
   {
     MutexLock lock(mutex_);

@@ -9,8 +9,9 @@
 
 namespace remotecl::server {
 
-// Keeps a process ready that has opened its driver, so that no session need wait for that. Owned by the warden, and
-// outlives all processes that were taken: they end with the thread that has started them. Any thread.
+// Keeps a process ready that has opened its driver, so that sessions need not wait for that. Owned by
+// ProcessHost. Must outlive all processes that were taken, because they end with the thread that started
+// them. Any thread.
 class SpareProcesses {
  public:
   explicit SpareProcesses(ProcessCommand command);
@@ -18,16 +19,17 @@ class SpareProcesses {
   SpareProcesses(const SpareProcesses&) = delete;
   SpareProcesses& operator=(const SpareProcesses&) = delete;
 
-  // One that is ready; another one is started in its place. Null when none is before the deadline.
+  // Returns a ready process, and starts another one in its place. Returns null if none is ready before the
+  // deadline.
   std::unique_ptr<ChildProcess> take(Deadline deadline) EXCLUDES(mutex_);
-  // There are none from now on.
+  // Ends the spare processes and starts no more.
   void stop() EXCLUDES(mutex_);
 
  private:
-  static constexpr int kTries = 2;  // one may have ended while nobody wanted it
+  static constexpr int kTries = 2;  // a spare process may have ended unnoticed
 
   void run() EXCLUDES(mutex_);
-  // In the order in which they were started.
+  // Takes them in the order in which they were started.
   std::unique_ptr<ChildProcess> next(Deadline deadline) EXCLUDES(mutex_);
 
   void tell_failures(std::string_view failures) EXCLUDES(mutex_);
@@ -38,7 +40,7 @@ class SpareProcesses {
   bool stopped_ GUARDED_BY(mutex_) = false;
   bool ended_ GUARDED_BY(mutex_) = false;
   bool has_told_ GUARDED_BY(mutex_) = false;
-  std::size_t waiting_ GUARDED_BY(mutex_) = 0;  // who wants one
+  std::size_t waiting_ GUARDED_BY(mutex_) = 0;  // callers that wait for one
   std::deque<std::unique_ptr<ChildProcess>> spares_ GUARDED_BY(mutex_);
   std::thread thread_;
 };

@@ -28,7 +28,7 @@ constexpr std::uint32_t kArchitecture = 0;
 
 constexpr std::uint32_t kFirstOfX32 = 0x40000000;
 
-// Those that were added in the same place on every processor, and may be unknown to the system that this is built on.
+// System calls that have the same number on every architecture, and may be unknown to the build system.
 enum : std::uint32_t {
   kPidfdSendSignal = 424,
   kIoUringSetup = 425,
@@ -48,7 +48,7 @@ enum : std::uint32_t {
 };
 
 constexpr std::uint32_t kDenied[] = {
-    // New ways out. Sockets that the process has been given are used by other calls.
+    // New ways to communicate. Sockets that the process has been given use other calls.
     SYS_connect,
     SYS_bind,
     SYS_listen,
@@ -57,7 +57,7 @@ constexpr std::uint32_t kDenied[] = {
     kIoUringSetup,
     kIoUringEnter,
     kIoUringRegister,
-    // Other processes, and leaving the group in which the daemon ends all of them.
+    // Access to other processes, and leaving the process group, by which the daemon ends all of them.
     SYS_ptrace,
     SYS_process_vm_readv,
     SYS_process_vm_writev,
@@ -70,7 +70,7 @@ constexpr std::uint32_t kDenied[] = {
     SYS_ioprio_set,
     SYS_setsid,
     SYS_setpgid,
-    // What processes of a user find by name or number.
+    // Objects that processes of a user find by name or number.
     SYS_shmget,
     SYS_shmat,
     SYS_shmctl,
@@ -87,7 +87,7 @@ constexpr std::uint32_t kDenied[] = {
     SYS_add_key,
     SYS_request_key,
     SYS_keyctl,
-    // Other views of the system, and ways into the kernel that are seldom used.
+    // Other views of the system, and rarely used ways into the kernel.
     SYS_unshare,
     SYS_setns,
     SYS_mount,
@@ -108,7 +108,7 @@ constexpr std::uint32_t kDenied[] = {
     SYS_fanotify_init,
     SYS_vhangup,
     SYS_personality,
-    // The machine.
+    // Settings of the machine.
     SYS_reboot,
     SYS_swapon,
     SYS_swapoff,
@@ -136,14 +136,14 @@ constexpr std::uint32_t kDenied[] = {
 constexpr std::uint32_t kNamespaces =
     CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWCGROUP;
 
-// A program for the kernel, instruction by instruction.
+// Assembles a BPF program, instruction by instruction.
 class Filter {
  public:
   static constexpr std::uint32_t kAllow = SECCOMP_RET_ALLOW;
   static constexpr std::uint32_t error(int number) { return SECCOMP_RET_ERRNO | static_cast<std::uint32_t>(number); }
 
   void load(std::size_t offset) { add(BPF_LD | BPF_W | BPF_ABS, static_cast<std::uint32_t>(offset)); }
-  // The lower half, which is all of an int.
+  // Loads the lower half, which is all of an int.
   void load_argument(unsigned number) { load(offsetof(seccomp_data, args) + number * sizeof(std::uint64_t)); }
   void load_number() { load(offsetof(seccomp_data, nr)); }
   void answer(std::uint32_t what) { add(BPF_RET | BPF_K, what); }
@@ -155,7 +155,7 @@ class Filter {
     add(BPF_JMP | comparison | BPF_K, value, 1, 0);
     answer(what);
   }
-  // `rule` adds what is said of one call; the others pass it by.
+  // Applies `rule` to one system call; others skip it.
   template <class Rule>
   void of(std::uint32_t number, Rule&& rule) {
     load_number();
@@ -193,14 +193,14 @@ bool filter_system_calls() {
   filter.load_number();
   filter.answer_if(BPF_JGE, kFirstOfX32, denied);
   for (const std::uint32_t number : kDenied) filter.answer_if(BPF_JEQ, number, denied);
-  // Its flags are where no filter can look. The C library falls back on clone.
+  // Its flags are in memory, where a filter cannot look. The C library falls back to clone.
   filter.answer_if(BPF_JEQ, kClone3, Filter::error(ENOSYS));
   filter.of(SYS_clone, [&] {
     filter.load_argument(0);
     filter.answer_if(BPF_JSET, kNamespaces, denied);
     filter.answer(Filter::kAllow);
   });
-  // Pairs of connected sockets stay possible.
+  // Pairs of connected sockets (socketpair) stay possible.
   filter.of(SYS_socket, [&] { filter.answer(denied); });
   for (const std::uint32_t number : {SYS_kill, SYS_tgkill, SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo}) {
     filter.of(number, [&] {
@@ -216,7 +216,7 @@ bool filter_system_calls() {
     filter.answer_if(BPF_JEQ, own, Filter::kAllow);
     filter.answer(denied);
   });
-  // Typing on the terminal of whoever has started the daemon.
+  // Simulating input on the terminal that the daemon was started from.
   filter.of(SYS_ioctl, [&] {
     filter.load_argument(1);
     filter.answer_if(BPF_JEQ, TIOCSTI, denied);

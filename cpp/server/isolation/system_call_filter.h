@@ -2,11 +2,11 @@
 
 namespace remotecl::server {
 
-// Keeps this thread, and all that it starts, from system calls that neither a driver nor a session needs, and with
-// which code that somebody else has brought would reach beyond its process: new sockets, other processes, memory and
-// queues that processes share by name, keys of the user, namespaces, the machine's settings. They fail with EPERM.
-// Descriptors that the process has, or is given, go on as ever. Needs PR_SET_NO_NEW_PRIVS. False when the kernel has no
-// such filters (errno says why), or the processor is none that this knows.
+// Denies this thread, and everything it starts, the system calls that neither a driver nor a session needs
+// and with which foreign code could reach beyond its process: new sockets, other processes, memory and queues
+// shared by name, the user's keys, namespaces, and the machine's settings. They fail with EPERM. Descriptors
+// that the process has or is given keep working. Needs PR_SET_NO_NEW_PRIVS. Returns false if the kernel does
+// not support filters (errno says why) or the processor is unknown.
 bool filter_system_calls();
 
 }  // namespace remotecl::server

@@ -35,7 +35,7 @@ TlsRelay::TlsRelay(std::unique_ptr<Connection> outer) : outer_(std::move(outer))
 void TlsRelay::run() {
   std::thread inwards([this] {
     pass_on(*outer_, *inner_);
-    // The process reads to the end of what has come, and may still answer.
+    // The process reads what is left up to the end, and may still answer.
     ::shutdown(inner_->wait_handle(), SHUT_WR);
   });
   pass_on(*inner_, *outer_);

@@ -8,19 +8,20 @@
 
 namespace remotecl::server {
 
-// Passes bytes between a connection that only this process can read (TLS) and a socket that another one can have.
+// Passes bytes between a TLS connection, which only this process can decrypt, and a socket that another
+// process can have.
 class TlsRelay {
  public:
   // Throws std::system_error.
   explicit TlsRelay(std::unique_ptr<Connection> outer);
 
-  // What the other process gets. Once.
+  // The socket for the other process. Called once.
   Descriptor take_end() { return std::move(end_); }
   // Instead of run().
   std::unique_ptr<Connection> give_back() { return std::move(outer_); }
 
-  // Until neither side has anything more to say, or shutdown(). The end of one direction is passed on, and ends the
-  // other one only when nobody is left to read there. On one thread; it uses another one.
+  // Runs until both sides have nothing left to say, or shutdown(). The end of one direction is passed on, and
+  // the other direction ends only when its reader is gone. Uses this thread and another one.
   void run();
   // Any thread.
   void shutdown();
