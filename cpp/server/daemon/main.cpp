@@ -45,7 +45,7 @@ struct Options {
   std::string metrics;
   unsigned drain_s = 0;
   std::string token_file;
-  std::vector<std::string> tls;  // files of the certificate and of its key
+  std::vector<std::string> tls;  // files of the certificate and its key
   bool has_new_tls = false;
   std::string client_ca;
   std::vector<std::string> new_certificate;
@@ -59,10 +59,10 @@ struct Options {
   bool is_session_process = false;
   bool lists_devices = false;
   bool prints_containment = false;
-  server::Containment containment;  // of a session's process
+  server::Containment containment;  // for --session-process
 };
 
-// This program, for one session.
+// The command that runs this program for one session.
 server::ProcessCommand session_process(const Options& options) {
   server::ProcessCommand command{"/proc/self/exe",
                                  {"remotecl-server", "--session-process", "--devices", options.devices, "--log-level",
@@ -92,7 +92,7 @@ std::optional<server::ProcessCommand> isolation(const Options& options, bool is_
   return choice.isolates ? std::optional(session_process(options)) : std::nullopt;
 }
 
-// Whoever reaches the address could use the devices: that must have been meant.
+// Anybody who can reach the address could use the devices, so the operator must say that this is intended.
 void require_protection(const Address& address, const Options& options, const server::LimitsTable& limits) {
   const bool keeps_out = !options.token_file.empty() || !options.client_ca.empty() || !limits.users.empty();
   if (address.is_loopback() || keeps_out) return;
@@ -135,8 +135,8 @@ int write_certificate(const std::vector<std::string>& files) {
   return 0;
 }
 
-// Signals arrive through this descriptor and nowhere else; every later thread inherits the mask. SIGHUP, which a
-// terminal sends when it is closed, ends a server that has no file to read again.
+// Returns a descriptor that delivers the signals. Later threads inherit the mask, so signals arrive nowhere
+// else. SIGHUP, which a closing terminal sends, ends a server that has no file to reread.
 int block_signals(bool takes_hangup) {
   sigset_t signals;
   sigemptyset(&signals);
@@ -150,7 +150,8 @@ int block_signals(bool takes_hangup) {
 
 using Clock = std::chrono::steady_clock;
 
-// Waits for a signal, whose number it gives; 0: for the end of stdin, for `event`, or until `end`.
+// Waits for a signal and returns its number. Returns 0 at the end of stdin, when `event` is readable, or at
+// `end`.
 int wait_for_end(int signals, bool watch_stdin, int event = -1, std::optional<Clock::time_point> end = {}) {
   char ignored[4096];
   for (;;) {
@@ -160,7 +161,7 @@ int wait_for_end(int signals, bool watch_stdin, int event = -1, std::optional<Cl
       if (left <= 0) return 0;
       patience_ms = static_cast<int>(std::min<std::int64_t>(left, 3'600'000));
     }
-    // Descriptors below 0 are passed over.
+    // poll() ignores descriptors below 0.
     pollfd waits[3] = {{signals, POLLIN, 0}, {watch_stdin ? STDIN_FILENO : -1, POLLIN, 0}, {event, POLLIN, 0}};
     if (poll(waits, 3, patience_ms) < 0) continue;
     if (waits[0].revents != 0) {
@@ -172,7 +173,7 @@ int wait_for_end(int signals, bool watch_stdin, int event = -1, std::optional<Cl
   }
 }
 
-// A file that is wrong changes nothing.
+// If the file is wrong, the old limits stay.
 void renew_limits(server::Server& server, const Options& options) {
   try {
     server::LimitsTable limits = server::read_limits(options.limits_file, options.limits);
@@ -184,11 +185,11 @@ void renew_limits(server::Server& server, const Options& options) {
   }
 }
 
-// Lets sessions go on until all have left, the time is over or something else ends the daemon.
+// Lets sessions go on until all have left, the time is up, or something else ends the daemon.
 void drain(server::Server& server, int signals, const Options& options) {
   const int is_empty = eventfd(0, EFD_CLOEXEC);
   server::log_info("takes no new sessions; {} may go on for {} s", server.sessions(), options.drain_s);
-  // The descriptor stays open: a session may leave at any time.
+  // The descriptor is never closed, because a session may leave at any time.
   server.drain([is_empty] { eventfd_write(is_empty, 1); });
   const auto end = Clock::now() + std::chrono::seconds(options.drain_s);
   while (wait_for_end(signals, options.exit_on_stdin_eof, is_empty, end) == SIGHUP) {
@@ -197,7 +198,7 @@ void drain(server::Server& server, int signals, const Options& options) {
     server::log_warning("{} sessions have not left and end now", left);
 }
 
-// "[HOST:]PORT"
+// Parses "[HOST:]PORT".
 Address parse_metrics_address(const std::string& text) {
   const bool is_port = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
   const Address address = parse_address(is_port ? "127.0.0.1:" + text : text, kDefaultPort);
@@ -217,7 +218,7 @@ std::unique_ptr<server::MetricsPort> open_metrics(server::Server& server, const 
   return port;
 }
 
-// What they are set to is judged now, and not when the first client comes.
+// Reads them now, so that a wrong setting is reported before the first client comes.
 void read_settings() {
   shared_memory::wanted();
   bulk_streams();
@@ -317,7 +318,7 @@ int main(int argc, char** argv) {
       ->allow_extra_args(false);
   app.add_flag("--containment", options.prints_containment,
                "say what cannot be kept from these processes here, and end");
-  // What --isolate starts, and what it is told.
+  // What --isolate starts, and its arguments.
   app.add_flag("--session-process", options.is_session_process)->group("");
   app.add_option("--session-folder", options.containment.folder)->group("");
   app.add_flag("--exit-on-stdin-eof", options.exit_on_stdin_eof, "end when the standard input ends");
@@ -344,7 +345,7 @@ int main(int argc, char** argv) {
       return 0;
     }
     if (options.is_session_process) {
-      settings::tell_through([](const std::string&) {});  // the daemon has told
+      settings::tell_through([](const std::string&) {});  // the daemon has reported them already
       return server::run_session_process(options.devices, options.containment, server::PeerRules(options.peers));
     }
     if (options.prints_containment) return server::print_containment(options.containment.user);

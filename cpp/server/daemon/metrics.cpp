@@ -29,7 +29,7 @@ void add_traffic(MetricsText& text, const std::string& who, const std::string& w
   add(traffic.bulk_sent, "bulk", "sent");
 }
 
-// One family for one number of each device.
+// Adds one family with a value for each device.
 template <class Value>
 void add_devices(MetricsText& text, const NativeDriver& driver, std::string_view name, std::string_view type,
                  std::string_view help, Value&& value_of) {

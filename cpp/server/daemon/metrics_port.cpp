@@ -30,13 +30,13 @@ std::string plain(std::string_view status, std::string_view body) {
   return answer(status, "text/plain; charset=utf-8", body);
 }
 
-// One request and its answer. Keeps itself until it has ended.
+// One request and its answer. Owns itself until it has ended.
 class Exchange : public std::enable_shared_from_this<Exchange> {
  public:
   Exchange(Socket::socket socket, const std::function<std::string()>& text)
       : socket_(std::move(socket)), deadline_(socket_.get_executor()), text_(text) {}
 
-  // It has not been asked for anything yet.
+  // Whether the client has not sent its request yet.
   bool is_silent() const { return answer_.empty(); }
   void give_up() {
     std::error_code ignored;
@@ -125,7 +125,8 @@ struct MetricsPort::State {
       accept();
     });
   }
-  // Who has waited longest gives way, and first those who ask for nothing: nobody keeps others out by saying nothing.
+  // Makes room by closing the oldest exchange, or rather the oldest without a request, so that silent clients
+  // cannot keep others out.
   void make_room() {
     std::erase_if(exchanges, [](const auto& exchange) { return exchange.expired(); });
     if (exchanges.size() < kClientsMax) return;
@@ -137,7 +138,7 @@ struct MetricsPort::State {
     if (const auto exchange = first->lock()) exchange->give_up();
     exchanges.erase(first);
   }
-  // For want of descriptors, say.
+  // Accepting failed, for example because no descriptors are left; tries again later.
   void retry() {
     pause.expires_after(std::chrono::seconds(1));
     pause.async_wait([this](const std::error_code& error) {
@@ -146,7 +147,7 @@ struct MetricsPort::State {
   }
 
   const std::function<std::string()> text;
-  std::list<std::weak_ptr<Exchange>> exchanges;  // in the order in which they came
+  std::list<std::weak_ptr<Exchange>> exchanges;  // in order of arrival
   asio::io_context io{1};
   asio::steady_timer pause{io};
   Socket::acceptor acceptor;

@@ -8,8 +8,8 @@
 
 namespace remotecl::server {
 
-// Answers GET /metrics on a port of its own, over HTTP/1.0, on a thread of its own. A few clients at a time, each for a
-// few seconds: for who else comes the oldest one gives way. Owned by main() or a test.
+// Answers GET /metrics over HTTP/1.0, on a port and a thread of its own. Serves a few clients at a time, each
+// for a few seconds; when one more comes, the oldest is closed. Owned by main() or a test.
 class MetricsPort {
  public:
   // `text` is called on the port's thread. Throws ConnectionError.
@@ -18,7 +18,7 @@ class MetricsPort {
   MetricsPort(const MetricsPort&) = delete;
   MetricsPort& operator=(const MetricsPort&) = delete;
 
-  Address address() const;  // with the real port
+  Address address() const;  // with the port actually used
 
  private:
   struct State;

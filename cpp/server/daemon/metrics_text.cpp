@@ -29,7 +29,7 @@ void MetricsText::add(double value, std::initializer_list<Label> labels) {
     separator = ',';
   }
   if (labels.size() != 0) text_ += '}';
-  // As short as it can be and as long as it takes: a count of bytes is exact up to 2^53.
+  // Shortest form that reads back as the same number; a count of bytes is exact up to 2^53.
   fmt::format_to(std::back_inserter(text_), " {}\n", value);
 }
 

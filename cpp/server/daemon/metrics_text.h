@@ -7,12 +7,12 @@
 
 namespace remotecl::server {
 
-// Builds what Prometheus reads: its text format, version 0.0.4. A value.
+// Builds the text that Prometheus reads, format version 0.0.4. A value.
 class MetricsText {
  public:
   using Label = std::pair<std::string_view, std::string>;
 
-  // Begins a family, to which the samples that follow belong. `type`: "counter" or "gauge".
+  // Begins a family, to which the following samples belong. `type`: "counter" or "gauge".
   void begin(std::string_view name, std::string_view type, std::string_view help);
   void add(double value, std::initializer_list<Label> labels = {});
 

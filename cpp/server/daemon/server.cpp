@@ -13,7 +13,8 @@
 namespace remotecl::server {
 namespace {
 
-// The devices that a session has alone, or sees where nobody can look into it, as long as this lives.
+// Claims a session's devices for itself, or, if sessions have processes of their own, joins them so that
+// nobody else can claim them. Releases them when destroyed.
 class Claims {
  public:
   explicit Claims(std::uint64_t session) : session_(session) {}
@@ -24,7 +25,7 @@ class Claims {
   Claims(const Claims&) = delete;
   Claims& operator=(const Claims&) = delete;
 
-  // Nobody can have alone what the session sees. Else one that somebody has; null: none.
+  // Joins all devices that the session sees. Returns one that another session has claimed, or null.
   const Device* see_all(const NativeDriver& driver, const Grant& grant) {
     for (const auto& device : driver.devices()) {
       if (!grant.sees(device->index())) continue;
@@ -35,7 +36,7 @@ class Claims {
     return nullptr;
   }
 
-  // All that the session sees. Else one that others use; null: none.
+  // Claims all devices that the session sees. Returns one that others use, or null.
   const Device* add_all(const NativeDriver& driver, const Grant& grant) {
     for (const auto& device : driver.devices()) {
       if (!grant.sees(device->index())) continue;
@@ -74,7 +75,7 @@ Server::Server(const Address& address, std::string_view devices, std::optional<A
   } else {
     host_ = std::make_unique<SessionHost>(handler_table(), driver_, refusals_, epoch_, peers_);
   }
-  prepare_proofs();  // so that the first client need not wait for it
+  prepare_proofs();  // saves the first client the wait
   reception_ = std::make_unique<Acceptor>(address, tls_ ? &*tls_ : nullptr, epoch_, refusals_,
                                           [this](IncomingConnection& arrival) { serve(arrival); });
 }
@@ -132,7 +133,7 @@ void Server::refuse(Connection& connection, Refusal why, WelcomeStatus status, s
 
 void Server::serve(IncomingConnection& arrival) {
   const bool is_client = arrival.hello.role == Role::kControl || arrival.hello.role == Role::kMonitor;
-  // Further connections of a session, and peers, prove to know a secret.
+  // Further connections of a session, and peers, prove to know a secret instead.
   if (!is_client || (arrival.hello.features & kFeatureResume) != 0) {
     host_->serve_further(arrival);
   } else if (tls_ && tls_->asks_for_certificates() && !has_certificate(*arrival.connection, epoch_)) {
@@ -144,7 +145,7 @@ void Server::serve(IncomingConnection& arrival) {
   }
 }
 
-// False, and the client knows, when none may begin.
+// Returns false if no session may begin; the client has then been told.
 bool Server::begin_session(IncomingConnection& arrival) {
   {
     MutexLock lock(mutex_);
@@ -192,7 +193,7 @@ void Server::serve_control(IncomingConnection& arrival) {
                       granted->user().name(), used->index()));
     }
   } else if (isolates_ && claims.see_all(driver_, *granted) != nullptr) {
-    // Taken at this moment.
+    // Another session has claimed it in this very moment.
     return refuse(*arrival.connection, Refusal::kBusy, WelcomeStatus::kBusy,
                   "somebody has just got a device alone; try again");
   }

@@ -24,17 +24,17 @@
 
 namespace remotecl::server {
 
-// The daemon: says which of those who come to its Reception may have a session, and lets its Host have these. Owned by
-// main() or a test, which also calls stop().
+// The daemon. Decides which of the clients that its Acceptor lets through get a session, and hands these to
+// its Host. Owned by main() or a test, which also calls stop().
 class Server {
  public:
-  // Starts listening and accepting. With tokens, this one or users', clients have to prove that they know one; with
-  // `tls` nothing else is spoken. With an `isolation` each session has a process of its own, started like that. `peers`
-  // says where other servers may be. Throws NoDevice, ConnectionError, LimitsError.
+  // Starts listening and accepting. With tokens, this one or users', clients must prove that they know one.
+  // With `tls`, connections must use TLS. With `isolation`, each session has a process of its own, started by
+  // this command. `peers` says which servers may be linked. Throws NoDevice, ConnectionError, LimitsError.
   Server(const Address& address, std::string_view devices, std::optional<AccessToken> token = {},
          std::optional<TlsServer> tls = {}, LimitsTable limits = {}, std::optional<ProcessCommand> isolation = {},
          PeerRules peers = {});
-  // The same, where that depends on the devices.
+  // The same, for a choice that depends on the devices.
   using ChooseIsolation = std::function<std::optional<ProcessCommand>(const NativeDriver&)>;
   Server(const Address& address, std::string_view devices, std::optional<AccessToken> token,
          std::optional<TlsServer> tls, LimitsTable limits, const ChooseIsolation& choose, PeerRules peers = {});
@@ -47,16 +47,17 @@ class Server {
   std::size_t sessions() const EXCLUDES(mutex_);
   std::size_t connections() const { return reception_->connections(); }
 
-  // For sessions that begin from now on; the others keep what they have. Throws LimitsError.
+  // Sets limits for sessions that begin from now on; others keep theirs. Throws LimitsError.
   void renew(LimitsTable limits) EXCLUDES(mutex_);
-  // From now on no session begins. Calls `empty` once, on any thread, when there is none: at once, or when the last one
-  // has left.
+  // Starts no more sessions. Calls `empty` once, on any thread, when there is none: at once, or when the last
+  // one has left.
   void drain(std::function<void()> empty) EXCLUDES(mutex_);
-  // What Prometheus gets to read.
+  // The text for Prometheus.
   std::string metrics();
 
-  // Accepts no more, ends all sessions and waits for their threads, but not longer than `timeout`: native
-  // work can take any time. False when some are left; then the process must end without destroying this.
+  // Stops accepting, ends all sessions and waits for their threads, but not longer than `timeout`, because
+  // native work can take any time. Returns false if some are left; then the process must end without
+  // destroying this object.
   bool stop(std::chrono::milliseconds timeout) EXCLUDES(mutex_);
 
  private:
@@ -68,7 +69,7 @@ class Server {
   void answer_monitor(Connection& connection, const Address& from, const User& user);
   bool answer_kick(Connection& connection, const KickSession& question, const User& user);
   void forget_monitor(Connection& connection) EXCLUDES(mutex_);
-  // What the session may have; null when it was refused.
+  // What the session may have, or null if it was refused.
   std::unique_ptr<Grant> grant(Connection& connection, const Admission& admission, const Users& users);
   std::shared_ptr<const Users> users() const EXCLUDES(mutex_);
   bool begin_session(IncomingConnection& arrival) EXCLUDES(mutex_);
@@ -90,10 +91,10 @@ class Server {
   std::shared_ptr<const Users> users_ GUARDED_BY(mutex_);
   bool stopping_ GUARDED_BY(mutex_) = false;
   bool draining_ GUARDED_BY(mutex_) = false;
-  std::function<void()> empty_ GUARDED_BY(mutex_);  // who waits for the last session to leave
+  std::function<void()> empty_ GUARDED_BY(mutex_);  // called when the last session has left
   std::size_t sessions_ GUARDED_BY(mutex_) = 0;
   std::set<Connection*> monitors_ GUARDED_BY(mutex_);
-  std::unique_ptr<Acceptor> reception_;  // last: its threads use the rest
+  std::unique_ptr<Acceptor> reception_;  // last, because its threads use the other members
 };
 
 }  // namespace remotecl::server

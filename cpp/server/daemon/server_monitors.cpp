@@ -1,4 +1,4 @@
-// How the daemon serves those who have no session.
+// Serving clients without a session.
 #include <unistd.h>
 
 #include "runtime/transport/tcp/peer_user.h"
@@ -56,7 +56,7 @@ void Server::forget_monitor(Connection& connection) {
   monitors_.erase(&connection);
 }
 
-// Who has no session may ask for the status and, if it is entitled to that, end sessions.
+// A client without a session may ask for the status and, if it is entitled to, end sessions.
 void Server::answer_monitor(Connection& connection, const Address& from, const User& user) {
   std::array<std::byte, kMessageHeaderSize> header_bytes;
   std::array<std::byte, sizeof(Token) + sizeof(std::uint64_t)> buffer;
@@ -85,8 +85,8 @@ void Server::answer_monitor(Connection& connection, const Address& from, const U
   }
 }
 
-// Whoever runs the server may end any session: a user who was made an operator, and on its own machine whoever could
-// end its process. Who has a token of their own may end what came with that token.
+// An operator may end any session: a user that is configured as one, or, on this machine, a client of a user
+// who could end the daemon's process. A user with a token of their own may end the sessions of that token.
 bool Server::answer_kick(Connection& connection, const KickSession& question, const User& user) {
   bool is_operator = user.limits().is_operator.value_or(false);
   if (!is_operator) {

@@ -2,7 +2,8 @@
 
 namespace remotecl::server {
 
-// Tells systemd that the daemon listens, if it has started this process and waits for that (Type=notify).
+// Notifies systemd that the daemon listens, if systemd has started this process and waits for it
+// (Type=notify).
 void tell_service_manager();
 
 }  // namespace remotecl::server
