@@ -7,7 +7,8 @@
 
 namespace remotecl::server {
 
-// Why sessions have ended that did not end in order, for clients that come back for them: the newest ones. One thread.
+// Remembers why the latest sessions ended that did not end in order, for clients that try to resume them.
+// Used by one thread.
 class EndedSessions {
  public:
   void add(std::uint64_t session, std::string why) {
@@ -17,7 +18,7 @@ class EndedSessions {
     why_.erase(order_.front());
     order_.pop_front();
   }
-  // Empty: nobody knows.
+  // Empty if unknown.
   std::string find(std::uint64_t session) const {
     const auto at = why_.find(session);
     return at == why_.end() ? std::string() : at->second;

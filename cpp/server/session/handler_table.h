@@ -9,7 +9,7 @@ namespace remotecl::server {
 
 class Session;
 
-// What becomes of a message, by its code; null where there is none such. Runs with the session's lock. Throws
+// The handler of each message code, or null for an unknown code. Runs with the session's lock. Throws
 // ProtocolError, HeldTooMuch.
 using Handler = void (*)(Session&, Bytes payload);
 constexpr std::size_t kMessageCodesMax = 128;

@@ -19,21 +19,21 @@ class Host {
   Host(const Host&) = delete;
   Host& operator=(const Host&) = delete;
 
-  // The session of a client that was admitted, from its welcome to its end.
+  // Serves the session of an admitted client, from its Welcome to its end.
   virtual void serve_session(IncomingConnection& arrival, const Admission& admission, std::unique_ptr<Grant> grant) = 0;
-  // Another connection, which names a session: the client's, for more of it or in place of one that it has lost, or
-  // that of a peer.
+  // Serves a connection that names an existing session: a further one of the client, one that replaces a lost
+  // one, or a peer's.
   virtual void serve_further(IncomingConnection& arrival) = 0;
 
-  // All sessions end, and their clients are told that the server does; later ones do not begin.
+  // Ends all sessions, telling their clients that the server ends, and starts no more.
   virtual void close() = 0;
-  // For a monitor at `from`, which asks again within `patience`: it sees the sessions of its own address, on loopback
-  // all of them.
+  // For a monitor at `from` that is expected to ask again within `patience`. It sees the sessions of its own
+  // address, and from loopback all of them.
   virtual StatusReport report(const Address& from, std::chrono::seconds patience) = 0;
-  // Ends a session of `user`, null: of anybody, and tells its client `words`. Waits for its end, though not for long:
-  // native work can take any time.
+  // Ends a session of `user` (null: of any user) and passes `words` to its client. Waits for its end, but not
+  // for long, because native work can take any time.
   virtual KickResult kick(std::uint64_t session, const User* user, const std::string& words) = 0;
-  // How many sessions have ended because what served them crashed, and this did not.
+  // How many sessions ended because their process crashed.
   virtual std::uint64_t crashes() const { return 0; }
 };
 

@@ -6,7 +6,7 @@
 
 namespace remotecl::server {
 
-// A command that runs a kernel of a program that prints: the same command, through PrintfExecution.
+// Wraps a command that runs a kernel that prints, so that it goes through PrintfExecution.
 template <class Command>
 struct PrintfCommand {
   static constexpr bool kLong = true;

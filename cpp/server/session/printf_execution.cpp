@@ -11,12 +11,12 @@
 namespace remotecl::server {
 namespace {
 
-// Sends text as fast as the client takes it, or as others' turns allow.
+// Sends text as fast as the client reads it and as others' turns allow.
 class OutputSender {
  public:
   OutputSender(Outbox& outbox, PrintingPatience& patience, const StdoutCapture& capture)
       : outbox_(outbox), patience_(patience), capture_(capture) {}
-  // The client is told what it has missed.
+  // Informs the client of what it has missed.
   ~OutputSender() {
     if (lost_ == 0) return;
     log_warning("does not read what its kernels print; {} bytes of it are lost", lost_);
@@ -39,8 +39,8 @@ class OutputSender {
   std::uint64_t lost_ = 0;
 };
 
-// Waits on this thread for events, without being in the driver meanwhile: there, NVIDIA's keeps a lock that it needs
-// for every other command of the session, too.
+// Waits on this thread for events, but outside of the driver: inside, NVIDIA's holds a lock that all other
+// commands of the session need.
 void await(std::span<const cl_event> events) {
   struct Ends {
     Mutex mutex;
@@ -63,7 +63,8 @@ void await(std::span<const cl_event> events) {
   while (ends->left != 0) ends->changed.wait(ends->mutex);
 }
 
-// The same for all that the driver has of a queue; it need not find the ends of commands that have been flushed.
+// Waits for all that the driver has of a queue. The final clFinish() is cheap then; without it the driver
+// need not have noticed the end of every command.
 void await_all(cl_command_queue queue) {
   cl_event marker = nullptr;
   if (clEnqueueMarkerWithWaitList(queue, 0, nullptr, &marker) == CL_SUCCESS) {
@@ -74,7 +75,7 @@ void await_all(cl_command_queue queue) {
   clFinish(queue);
 }
 
-// Native events that a command waits for; owns a reference to each.
+// The native events that a command waits for, each with a reference.
 class KeptEvents {
  public:
   explicit KeptEvents(std::span<const cl_event> events) : events_(events.begin(), events.end()) {
@@ -100,7 +101,7 @@ void PrintfExecution::start(Issue& issue, std::function<cl_int(Issue&)> command)
                 waits = std::make_shared<KeptEvents>(issue.waits), command = std::move(command)] {
     try {
       Issue later{*queue, event.get(), waits->get(), hold};
-      // Whatever comes before ends before others are kept waiting.
+      // Earlier commands must end before this one makes other sessions wait for its turn.
       if (queue->in_order()) await_all(queue->native());
       await(waits->get());
       cl_int error = CL_SUCCESS;
@@ -117,7 +118,7 @@ void PrintfExecution::start(Issue& issue, std::function<cl_int(Issue&)> command)
   });
 }
 
-// Until it has ended, and the driver has written what it printed.
+// Runs the command until it has ended and the driver has written what it printed.
 cl_int PrintfExecution::run(Issue& issue, const std::function<cl_int(Issue&)>& command) {
   cl_int error = CL_SUCCESS;
   const bool goes_on = strand_.with_lock([&] {
@@ -133,7 +134,7 @@ cl_int PrintfExecution::run(Issue& issue, const std::function<cl_int(Issue&)>& c
   return error;
 }
 
-// All that the command printed is on its way: now its end may be known.
+// Everything that the command printed has been sent, so its end may be reported.
 void PrintfExecution::finish(Issue& issue, cl_int error) {
   const bool goes_on = strand_.with_lock([&] {
     if (issue.first != nullptr) issue.event->first = issue.first;

@@ -11,17 +11,17 @@
 
 namespace remotecl::server {
 
-// Runs a session's commands that print, one at a time, and sends the client what they have printed. What a driver
-// prints belongs to a command only while no other one prints.
+// Runs a session's kernels that print, one at a time, and sends the client what they print. Only while no
+// other kernel prints does the output identify its kernel.
 class PrintfExecution {
  public:
   PrintfExecution(Strand& strand, Issuer& issuer, Outbox& outbox, StdoutCapture& output)
       : strand_(strand), issuer_(issuer), outbox_(outbox), output_(output) {}
 
   Issuer& issuer() { return issuer_; }
-  // Runs a long command after all that it waits for, while no other one prints. With the lock.
+  // Runs a long command after everything that it waits for, while no other one prints. Needs the lock.
   void start(Issue& issue, std::function<cl_int(Issue&)> command);
-  // Waits for what runs. Without the lock.
+  // Waits for the running command. Called without the lock.
   void stop() { worker_.stop(); }
 
  private:
@@ -32,7 +32,7 @@ class PrintfExecution {
   Issuer& issuer_;
   Outbox& outbox_;
   StdoutCapture& output_;
-  PrintingPatience patience_;  // of the worker, and of who waits for it
+  PrintingPatience patience_;  // used by the worker, during a turn
   Worker worker_;
 };
 

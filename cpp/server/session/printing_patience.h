@@ -7,14 +7,14 @@
 
 namespace remotecl::server {
 
-// How long what a session's kernels print waits for its client to read it: as long as that reads at all, but for a
-// client that keeps other sessions waiting for their turn. It has little time for that until it has caught up. Owned by
-// a session; one thread at a time.
+// Decides how long printed text waits for the client to read it: as long as the client reads at all, unless
+// other sessions wait for their turn to print. Then the client has little time, until it has caught up. Owned
+// by a session; one thread at a time.
 class PrintingPatience {
  public:
   // A turn begins.
   void begin(Outbox& outbox);
-  // Whether there is room for more text now. False: for the rest of this turn there is none.
+  // Waits for room for more text. Returns false if there will be none for the rest of this turn.
   bool await_room(Outbox& outbox, const StdoutCapture& capture);
 
  private:
@@ -22,7 +22,7 @@ class PrintingPatience {
   static constexpr std::size_t kUnreadTextMax = 4u << 20;
   static constexpr Milliseconds kWithoutProgress{10'000};
   static constexpr Milliseconds kOthersWait{1'000};
-  static constexpr Milliseconds kLook{50};  // who waits is looked at so often
+  static constexpr Milliseconds kLook{50};  // how often it checks whether others wait
 
   Milliseconds others_waited_{0};
 };

@@ -16,7 +16,8 @@
 namespace remotecl::server {
 namespace {
 
-// Reads on for a moment after the last words: closing a socket with unread bytes would take them back.
+// Reads on for a moment after the last message, because closing a socket with unread bytes would discard what
+// was sent.
 void linger(Connection& connection) {
   using namespace std::chrono_literals;
   constexpr std::size_t kBytesMax = 16u << 20;
@@ -147,7 +148,7 @@ void Session::execute_traced(std::uint16_t code, std::uint16_t flags, Bytes payl
 }
 
 void Session::count_tables() {
-  constexpr std::uint64_t kTransferSize = 256;  // about
+  constexpr std::uint64_t kTransferSize = 256;  // a rough figure
   objects_.count(transfers_.size() * kTransferSize + issuer_.table_size());
 }
 
@@ -178,7 +179,7 @@ void Session::later(std::function<void()> job) {
   if (EventPoller::is_telling()) return EventPoller::after_telling(std::move(run_it));
   try {
     continuations_.post(std::move(run_it));
-  } catch (const std::system_error& error) {  // no thread
+  } catch (const std::system_error& error) {  // no thread could be started
     close(std::string("the server cannot go on with this session: ") + error.what());
   }
 }
@@ -227,7 +228,7 @@ BulkChannel* Session::channel(unsigned number) const { return number < channels(
 BulkChannel& Session::channel_of(const Queue& queue) const { return *channels_[queue.device().index() % channels()]; }
 
 void Session::find_ends() {
-  // Whoever works with the session goes first.
+  // Gives way to threads that work with the session.
   if (!mutex_.try_lock()) return;
   if (!closed_) {
     objects_.queues.for_each([this](Queue& queue) {
@@ -277,7 +278,7 @@ void Session::tear_down() {
   {
     MutexLock lock(mutex_);
     closed_ = true;
-    // Who follows a transfer must not go on waiting: its thread is joined below.
+    // Sends that follow a transfer must stop waiting, because their threads are joined below.
     transfers_.end_followers();
   }
   outbox_.close();
@@ -296,8 +297,8 @@ void Session::tear_down() {
   peers_.clear();
   issuer_.drop_all();
   objects_.clear_programs();
-  // Mapped buffers are unmapped once the driver has nothing to do with them; that is one more command to wait
-  // for.
+  // Taking the receivers' transfers unmaps buffers, which is allowed once the driver no longer uses them and
+  // adds more commands to wait for.
   const auto finish = [](const Queue& queue) {
     if (queue.native() != nullptr) clFinish(queue.native());
   };

@@ -34,18 +34,18 @@
 
 namespace remotecl::server {
 
-// One client. The server and whoever has work of it in flight own it. Threads: the control connection's reads
-// commands and hands them to the native drivers; those of the channels move bulk data; a worker builds, another one
-// goes on where a driver's callback may not, a third runs what prints. All state is under one lock, except what says
-// otherwise.
+// One client. Owned by its host and by whatever has work of it in flight. Threads: the control connection's
+// thread reads commands and hands them to the native drivers; channel threads move bulk data; one worker
+// builds, another continues where a driver's callback may not, a third runs kernels that print. All state is
+// under one lock unless a comment says otherwise.
 class Session final : public Strand, public StatusSource {
  public:
-  // `address`: the client's. `is_resumable`: it will connect again when it loses a connection.
+  // `address`: the client's. `is_resumable`: the client will reconnect when it loses a connection.
   Session(const Shared& shared, std::unique_ptr<Connection> control, const Address& address, std::uint64_t id,
           const Secret& secret, std::unique_ptr<Grant> grant, bool is_resumable);
   ~Session() override;
 
-  // Who the client says it is.
+  // Who the client claims to be.
   struct Client {
     std::uint64_t process = 0;
     std::string host, program;
@@ -56,36 +56,39 @@ class Session final : public Strand, public StatusSource {
   const Shared& shared() const { return shared_; }
   const Ref<SessionCounters>& counters() const { return counters_; }
 
-  // On the control connection's thread: serves until the connection ends, then gives everything back, waiting
-  // for this session's native work.
+  // Serves on the control connection's thread until the connection ends. Then waits for this session's native
+  // work and frees everything.
   void run();
 
-  // ---- Its connections. Any thread.
-  // The client wants so many channels; once. There is one before, and no more than this side wants after it.
+  // ---- Connections. Any thread.
+  // The client wants this many channels; called once. One exists from the start, and this side limits their
+  // number.
   void use_channels(unsigned wanted);
   unsigned channels() const { return channel_count_.load(std::memory_order_acquire); }
-  // Null: there is none with this number.
+  // Null if there is no channel with this number.
   BulkChannel* channel(unsigned number) const;
-  // That of the queue's device.
+  // The channel for the queue's device.
   BulkChannel& channel_of(const Queue& queue) const;
-  // What a new connection may carry on. `channel`: of a bulk connection.
+  // The streams that a new connection may resume. `channel`: for a bulk connection.
   std::vector<OpenStream> streams(Role role, unsigned channel);
-  // Of the control connection, or a channel that exists; null when there is none, or it cannot be carried on.
+  // The stream of the control connection or of a channel; null if the channel does not exist or the stream is
+  // not resumable.
   ResumableConnection* stream(StreamKind kind, unsigned channel) const;
-  // How long the other end of a lost connection is waited for.
+  // How long to wait for the other end to replace a lost connection.
   std::chrono::milliseconds window() const { return recovery_.window(); }
-  // What the client says of itself: on this machine, whether it has ended is then known.
+  // Stores what the client says about itself. A client on this machine is then watched, so that its end is
+  // noticed.
   void introduce(Client client, std::chrono::milliseconds window) EXCLUDES(client_mutex_);
-  // The client goes for good: streams that break are not waited for.
+  // The client is leaving for good: broken streams are not waited for.
   void expect_end();
 
   // ---- Its end. Any thread.
   void close(const std::string& text) override;
-  // The same; the client is told so, too, when it misses these words and comes back for the session.
+  // Like close(), but a client that misses the text and tries to resume the session gets it then.
   void end_with(const std::string& text) EXCLUDES(client_mutex_);
-  // Of end_with(); empty: it was not called.
+  // The text of end_with(); empty if it was not called.
   std::string end_words() const EXCLUDES(client_mutex_);
-  // Since when it is over, and only gives back what it has; empty: it is not.
+  // Since when the session has been over and only frees what it has; empty while it is not over.
   std::optional<std::chrono::steady_clock::time_point> over_since() const;
 
   // ---- For the daemon's status. Any thread.
@@ -94,7 +97,7 @@ class Session final : public Strand, public StatusSource {
   std::vector<StatusReport::OfLink> links() override;
   void find_ends() override;
 
-  // ---- What its messages work with.
+  // ---- For the handlers of messages.
   Outbox& outbox() { return outbox_; }             // any thread
   StripeTable& stripes() { return stripes_; }      // any thread
   PeerTable& peers() { return peers_; }            // any thread
@@ -102,7 +105,7 @@ class Session final : public Strand, public StatusSource {
   Worker& builds() { return builds_; }             // any thread
   Mutex& mutex() RETURN_CAPABILITY(mutex_) { return mutex_; }
   void later(std::function<void()> job) override;
-  // All with the lock.
+  // These need the lock.
   SessionObjects& objects() { return objects_; }
   Issuer& issuer() { return issuer_; }
   TransferTable& transfers() { return transfers_; }
@@ -112,7 +115,8 @@ class Session final : public Strand, public StatusSource {
  private:
   std::unique_ptr<Connection> make_control(std::unique_ptr<Connection> carrier, bool is_resumable);
   void serve();
-  // Executes what has come whole, up to where a device has as much work as it should have. True: there is more.
+  // Executes the complete messages, until a device has as much work as it should have. Returns true if more
+  // are left.
   bool execute_some(MessageBuffer& buffer, EventPoller& poller) REQUIRES(mutex_);
   void execute(std::uint16_t code, Bytes payload) REQUIRES(mutex_);
   void execute_traced(std::uint16_t code, std::uint16_t flags, Bytes payload) REQUIRES(mutex_);
@@ -125,7 +129,7 @@ class Session final : public Strand, public StatusSource {
 
   const Shared shared_;
   StreamRecovery recovery_;
-  ResumableConnection* control_stream_ = nullptr;  // of control_; null: it does not break, or may not
+  ResumableConnection* control_stream_ = nullptr;  // in control_; null if not resumable
   StripeTable stripes_;
   const std::unique_ptr<Connection> control_;
   const Secret secret_;
@@ -137,7 +141,7 @@ class Session final : public Strand, public StatusSource {
   Client client_ GUARDED_BY(client_mutex_);
   std::string end_words_ GUARDED_BY(client_mutex_);
   Outbox outbox_;
-  std::atomic<std::chrono::steady_clock::time_point> over_since_{};  // the epoch: it is not over
+  std::atomic<std::chrono::steady_clock::time_point> over_since_{};  // the epoch means that it is not over
 
   Mutex mutex_;
   bool closed_ GUARDED_BY(mutex_) = false;
@@ -146,8 +150,8 @@ class Session final : public Strand, public StatusSource {
   QueueWatch queue_watch_;
   Issuer issuer_;
   TransferTable transfers_;
-  std::vector<Ref<BulkChannel>> channels_;  // as many as this side wants
-  std::atomic<unsigned> channel_count_{1};  // of these, in use
+  std::vector<Ref<BulkChannel>> channels_;  // as many as this side allows
+  std::atomic<unsigned> channel_count_{1};  // how many of them are in use
   PeerTable peers_;
   Worker builds_;
   Worker continuations_;

@@ -17,8 +17,8 @@
 namespace remotecl::server {
 namespace {
 
-// What the allocator keeps of a session that is gone, for others that may never come: a hundred clients left 370 MB
-// where 90 were in use.
+// The allocator keeps the memory of ended sessions for future ones, which may never come: a hundred clients
+// left 370 MB behind, of which 90 were in use.
 void give_back_free_memory() {
 #ifdef __GLIBC__
   static Mutex mutex;
@@ -28,7 +28,7 @@ void give_back_free_memory() {
 #endif
 }
 
-// Where its process is others' as well.
+// The default when other sessions share the process.
 void tell_stuck(Session& session) {
   log_warning(
       "is over, and does not end: a command or a build of user {} goes on after {} s. Its memory and its place among "
@@ -131,9 +131,9 @@ void SessionHost::refuse(Connection& connection, Refusal why, WelcomeStatus stat
   server::refuse(connection, epoch_, status, text);
 }
 
-// Null when the other side is gone or did not behave.
+// Returns null if the peer is gone or broke the rules.
 std::unique_ptr<Connection> SessionHost::share_memory(std::unique_ptr<Connection> connection, const Session& session) {
-  // It has proved who it is: it is slow, if anything.
+  // The peer has proved its identity, so at worst it is slow.
   const std::chrono::milliseconds patience{kFirstWordTimeoutMs};
   connection->set_read_timeout(std::max(patience, session.window()));
   connection = shared_memory::accept(std::move(connection));
@@ -146,13 +146,14 @@ std::unique_ptr<Connection> SessionHost::share_memory(std::unique_ptr<Connection
   return connection;
 }
 
-// A client, or a peer, that has lost its connection.
+// Serves a client or a peer that has lost a connection.
 void SessionHost::serve_return(IncomingConnection& arrival) {
   const Ref<Session> session = find_session(arrival.hello.session);
   const Role role = arrival.hello.role;
   const unsigned channel = channel_of(arrival.hello.features);
   auto streams = session ? session->streams(role, channel) : std::vector<OpenStream>();
-  // It may be lost while it is put together. Nothing is proven yet: one that cannot be disturbs none of the others.
+  // The connection may have broken while its stream was being put together. The wait below is only for a
+  // stream that can exist: the peer has proved nothing yet, and must not disturb the others.
   const bool is_ended = session && !session->end_words().empty();
   if (is_ended) streams.clear();
   const bool can_be = session && !is_ended && (role != Role::kBulk || session->channel(channel) != nullptr);
@@ -174,11 +175,11 @@ void SessionHost::serve_return(IncomingConnection& arrival) {
   ResumableConnection& stream = *streams[back->secret].connection;
   const ResumableConnection::Attempt attempt = stream.detach();
   if (const auto fit = stream.fit(back->received); fit != ResumableConnection::Fit::kFits) {
-    const bool is_late = fit == ResumableConnection::Fit::kOutdated;  // the stream may have gone on since
+    const bool is_late = fit == ResumableConnection::Fit::kOutdated;  // the stream may have moved on since
     refuse(*arrival.connection, Refusal::kUnknownSession, WelcomeStatus::kUnknownSession,
            is_late ? "this side says that it has received less than it has acknowledged"
                    : "this side says that it has received more than was sent; the session, or link, ends here");
-    // After the refusal: a session's process may end with it.
+    // Only after the refusal, because ending the stream may end the session and its process.
     if (!is_late) stream.end("the other side says that it has received more than was sent");
     return;
   }
@@ -190,7 +191,7 @@ void SessionHost::serve_return(IncomingConnection& arrival) {
   log_info("goes on over another connection");
 }
 
-// One more connection of a stream that is being put together.
+// Serves one more connection of a stream that is being put together.
 void SessionHost::serve_stripe(IncomingConnection& arrival) {
   arrival.place.leave();
   const std::shared_ptr<Connection> connection = std::move(arrival.connection);
@@ -205,7 +206,8 @@ void SessionHost::serve_stripe(IncomingConnection& arrival) {
 void SessionHost::serve_peer(IncomingConnection& arrival) {
   const Hello& hello = arrival.hello;
   const Ref<Session> session = find_session(hello.session);
-  // The client tells both servers of a link at the same time, and the other one may be the faster.
+  // Waits for the invitation: the client informs both servers of a link at the same time, and the other one
+  // may be faster.
   const auto invited = session ? session->peers().find(hello, arrival.deadline) : std::nullopt;
   if (!invited) {
     return refuse(*arrival.connection, Refusal::kUnknownSession, WelcomeStatus::kUnknownSession,
@@ -254,7 +256,7 @@ void SessionHost::serve_bulk(IncomingConnection& arrival) {
   welcome(*connection, epoch_, hello, session->secret(), features);
   const Connection* const stream = connection.get();
   if ((features & kFeatureSharedMemory) != 0) connection = share_memory(std::move(connection), *session);
-  if (connection == nullptr && number != 0) return channel->leave();  // the client tries further ones again
+  if (connection == nullptr && number != 0) return channel->leave();  // the client retries further channels
   if (connection == nullptr) return session->close("the bulk connection was lost");
   auto* const memory = connection.get() == stream ? nullptr : static_cast<SharedMemoryConnection*>(connection.get());
   if (memory == nullptr) connection = stripes.join(std::move(connection));

@@ -18,11 +18,11 @@
 
 namespace remotecl::server {
 
-// Sessions in this process. Any thread.
+// Hosts sessions in this process. Any thread.
 class SessionHost final : public Host {
  public:
-  // All of these outlive it.
-  // `stuck`: what to do about a session that is over and does not end, if its process is not others' too; null: tell.
+  // All arguments must outlive it. `stuck`: what to do about a session that is over but does not end, if it
+  // has the process to itself; null just logs it.
   SessionHost(const HandlerTable& handlers, NativeDriver& driver, RejectionCounts& refusals, std::uint64_t epoch,
               const PeerRules& peers, std::function<void(Session&)> stuck = nullptr);
 
@@ -60,7 +60,7 @@ class SessionHost final : public Host {
   bool closed_ GUARDED_BY(mutex_) = false;
   std::map<std::uint64_t, Ref<Session>> sessions_ GUARDED_BY(mutex_);
   EndedSessions ended_ GUARDED_BY(mutex_);
-  SessionWatch watch_;  // last: its thread uses the rest
+  SessionWatch watch_;  // last, because its thread uses the other members
 };
 
 }  // namespace remotecl::server

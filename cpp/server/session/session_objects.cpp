@@ -71,7 +71,7 @@ Memory* SessionObjects::memory_of(const StoredArgument& argument) const {
 }
 
 void SessionObjects::count(std::uint64_t others) {
-  // About, with their places in the tables. A queue may have a block for small writes.
+  // Rough sizes, with the entries in the tables. A queue may have a block for small writes.
   constexpr std::uint64_t kObjectSize = 256, kQueueSize = BlockPool::kBlockSize + 16384;
   const std::uint64_t objects =
       buffers.size() + images.size() + samplers.size() + programs.size() + kernels.size() + command_buffers.size();

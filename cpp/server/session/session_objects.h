@@ -28,8 +28,8 @@ struct KeptBuffers {
   HeldMemory held;
 };
 
-// What a client has made, by its ids, and how a message's ids are looked up: what does not exist throws ProtocolError.
-// Needs the session's lock where nothing else is said.
+// What a client has created, by the ids that it chose. Looking up an id that does not exist throws
+// ProtocolError where a reference is returned. Needs the session's lock unless a comment says otherwise.
 class SessionObjects {
  public:
   SessionObjects(NativeDriver& driver, Grant& grant, std::uint64_t session, const Ref<SessionCounters>& counters)
@@ -40,23 +40,24 @@ class SessionObjects {
   Device& device(std::uint32_t index);  // any thread
   Queue& queue(ObjectId id);
   Ref<Program> program(ObjectId id);
-  // Throws ProtocolError when the id is in use.
+  // Throws ProtocolError if the id is in use.
   Ref<Program> add_program(ObjectId id, ProgramOrigin origin);
-  // Throws ProtocolError for indices of new sub-devices that cannot be.
+  // Throws ProtocolError for indices that new sub-devices cannot have.
   void check_new_devices(const Array<std::uint32_t>& indices);
-  // The session's turn on a device; null when another one has it alone.
+  // The session's turn on a device, or null if another session has claimed the device.
   Ref<DeviceTurn> turn_on(Device& device);
-  // The allocation that an address of the client's lies in, or null.
+  // The allocation that contains an address of the client's, or null.
   Buffer* svm_at(std::uint64_t address) const;
-  // The buffer, image or shared memory that an argument names; null when there is none.
+  // The buffer, image or shared memory that an argument names, or null.
   Memory* memory_of(const StoredArgument& argument) const;
-  // What a transfer between peers or devices names.
+  // The region that a transfer between peers or devices names.
   template <class Message>
   cl_int region_of(const Message& message, Region& region);
 
-  // Counts what messages so far have left in these tables, and `others` in other ones. Throws HeldTooMuch.
+  // Counts the memory that these tables take, and `others` for other tables. Throws HeldTooMuch.
   void count(std::uint64_t others);
-  // Without and with the driver's commands that use them: the session has ended.
+  // For the end of the session: clear_programs() while the driver still has commands, clear_memory() after
+  // they have ended.
   void clear_programs();
   void clear_memory();
 
@@ -65,23 +66,23 @@ class SessionObjects {
   Grant& grant_;
   const std::uint64_t session_;
   const Ref<SessionCounters> counters_;
-  std::map<std::uint32_t, Ref<DeviceTurn>> turns_;  // by the device, parts in its name
-  HeldMemory tables_{counters_};                    // what the tables and what they name take
+  std::map<std::uint32_t, Ref<DeviceTurn>> turns_;  // by device; sub-devices use their root's
+  HeldMemory tables_{counters_};                    // what the tables and their objects take
 
  public:
-  SubDeviceTable sub_devices;  // before everything that may refer to one
+  SubDeviceTable sub_devices;  // before all members that may refer to one
   HeldMemory sub_device_memory{counters_};
   const Ref<BlockPool> blocks = make_ref<BlockPool>();
   ObjectTable<Queue> queues;
   ObjectTable<Buffer> buffers;
-  std::map<std::uint64_t, Ref<Buffer>> svm;  // allocations by address; they are in `buffers`, too
-  std::list<KeptBuffers> letting_go;         // kept for commands that were sent before their release
+  std::map<std::uint64_t, Ref<Buffer>> svm;  // allocations by address; also in `buffers`
+  std::list<KeptBuffers> letting_go;         // waits for commands that were sent before its release
   ObjectTable<Image> images;
   ObjectTable<Sampler> samplers;
   ObjectTable<Program> programs;
   ObjectTable<Kernel> kernels;
   ObjectTable<CommandBuffer> command_buffers;
-  // Buffers, images and samplers so far: kernel arguments are checked again when it has changed.
+  // Grows with each release of a buffer, image or sampler; kernel arguments are then checked again.
   std::uint64_t released_arguments = 0;
 };
 

@@ -1,4 +1,4 @@
-// What lets a session go on over other connections when it loses its own.
+// Lets a session go on over new connections when it loses its own.
 #include <utility>
 
 #include "server/session/session.h"
@@ -37,7 +37,8 @@ void Session::expect_end() {
   }
 }
 
-// Of the client's process only a process of this machine can be watched, and only if it is not some other machine's.
+// A client's process can be watched only if it runs on this machine; loopback may also be a tunnel from
+// another machine.
 void Session::introduce(Client client, std::chrono::milliseconds window) {
   recovery_.set_window(window);
   if (control_stream_ != nullptr) control_stream_->set_window(recovery_.window());

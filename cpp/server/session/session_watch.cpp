@@ -48,7 +48,7 @@ void SessionWatch::wake() {
 }
 
 void SessionWatch::remove(Session& session) {
-  Watched last;  // destroyed without the lock
+  Watched last;  // destroyed after unlocking
   MutexLock lock(mutex_);
   const auto at = sessions_.find(&session);
   if (at == sessions_.end()) return;
@@ -98,7 +98,7 @@ void SessionWatch::look() {
   }
 }
 
-// A session whose command has not begun, because another session's runs, has done nothing wrong.
+// Only the session whose command runs is ended, not one whose command waits for another session's.
 void SessionWatch::end_if_overdue(Session& session) const {
   const auto limit = *session.grant().command_time_max();
   for (const auto& device : driver_.devices()) {

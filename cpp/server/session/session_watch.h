@@ -14,25 +14,25 @@ namespace remotecl::server {
 
 class Session;
 
-// Ends sessions that run a command for longer than they may, and finds those that are over and do not end, because a
-// driver is not done with what it has of them. Owned by the sessions' host; any thread. Has a thread of its own once
-// there has been something to look at.
+// Ends sessions whose command runs longer than allowed, and reports those that are over but do not end
+// because a driver still works for them. Owned by the sessions' host; any thread. Starts a thread once there
+// is something to watch.
 class SessionWatch {
  public:
   // How long a session may take to end.
   static constexpr std::chrono::seconds kEndPatience{3};
 
-  // `stuck` is called once for each session that takes longer, on the watch's thread.
+  // `stuck` is called on the watch's thread, once for each session that takes longer.
   SessionWatch(const NativeDriver& driver, std::function<void(Session&)> stuck);
   ~SessionWatch();
   SessionWatch(const SessionWatch&) = delete;
   SessionWatch& operator=(const SessionWatch&) = delete;
 
-  // From now on, as long as its grant says how long a command may run, and when it is over.
+  // Watches the session: while it runs, if its grant limits the time of commands; and when it is over.
   void add(const Ref<Session>& session) EXCLUDES(mutex_);
-  // One of them is over.
+  // A watched session is over.
   void look_at_end() EXCLUDES(mutex_);
-  // It has ended.
+  // The session has ended.
   void remove(Session& session) EXCLUDES(mutex_);
 
  private:
@@ -40,7 +40,7 @@ class SessionWatch {
 
   struct Watched {
     Ref<Session> session;
-    bool is_told = false;  // that it is stuck
+    bool is_told = false;  // whether it was reported as stuck
   };
 
   void wake() REQUIRES(mutex_);

@@ -19,7 +19,7 @@ struct Shared {
   BuildCache& built;
   StdoutCapture& output;
   StatusCollector& board;
-  const PeerRules& peers;  // where clients' other servers may be
+  const PeerRules& peers;  // which servers clients may link
   SessionWatch& watch;
 };
 
