@@ -80,7 +80,7 @@ void handle(Session& session, const CreateBuffer& message) {
 
 void handle(Session& session, const CreateSubBuffer& message) {
   Ref<Buffer> parent(session.objects().buffers.find(message.parent));
-  // Commands that name a sub-buffer outside of its parent find no such buffer.
+  // If the range is outside of the parent, no buffer is created; commands that name it will fail.
   if (!parent || !parent->contains(message.offset, message.size)) return;
   auto buffer = make_ref<Buffer>(parent, message.flags, message.offset, message.size);
   if (!session.objects().buffers.insert(message.buffer, std::move(buffer))) throw ProtocolError(in_use(message.buffer));

@@ -14,13 +14,13 @@ using Sizes = std::array<std::size_t, 3>;
 
 Sizes sizes_of(const Extent& extent) { return {extent[0], extent[1], extent[2]}; }
 
-constexpr std::uint64_t kRecordedSize = 512;  // of a recorded command, about
+constexpr std::uint64_t kRecordedSize = 512;  // the rough size of a recorded command
 
 struct ReplayCommand {
   static constexpr bool kLong = false;
 
   Ref<CommandBuffer> commands;
-  std::shared_ptr<CommandBuffer::Held> held;  // where it cannot begin at once
+  std::shared_ptr<CommandBuffer::Held> held;  // if the replay cannot begin at once
 
   std::uint64_t commands_given() const { return commands->size(); }
   double cost() const { return static_cast<double>(commands->size()); }
@@ -39,7 +39,7 @@ cl_int record_pixels(RecordedCopyPixels recorded, Device& device, RecordedStep& 
   return error;
 }
 
-// Only places before the command's own.
+// Accepts only indices of earlier commands.
 std::vector<std::uint32_t> places_of(const Array<EventId>& wait_list, std::size_t own) {
   std::vector<std::uint32_t> places;
   for (std::size_t i = 0; i < wait_list.size(); ++i) {
@@ -70,7 +70,7 @@ cl_int record(Session& session, const EnqueueKernel& message, Device& device, Re
   if (error != CL_SUCCESS) return error;
   recorded.arguments = snapshot(session.objects(), *recorded.kernel);
   recorded.arguments->svm = kernel->svm();
-  // The native kernel has the values.
+  // The native kernel holds the values now.
   recorded.arguments->arguments.clear();
   recorded.kernel->arguments.clear();
   step = std::move(recorded);
@@ -167,7 +167,7 @@ cl_int record(Session& session, const EnqueueFillImage& message, Device& device,
   const Ref<Image> image(session.objects().images.find(message.image));
   if (!image) return CL_INVALID_MEM_OBJECT;
   if (!image->shape().contains(message.origin, message.region)) return CL_INVALID_VALUE;
-  // It would take the daemon and everybody's sessions with it.
+  // It would end the daemon and all of its sessions.
   if (image->bytes() != nullptr && device.crashes_filling_buffer_images()) return CL_INVALID_OPERATION;
   RecordedFillImage recorded{Ref<Memory>(image.get()), nullptr, sizes_of(message.origin), sizes_of(message.region),
                              message.color};

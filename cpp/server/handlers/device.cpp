@@ -10,7 +10,7 @@ namespace remotecl::server {
 namespace {
 
 constexpr std::size_t kPropertiesMax = 4096;
-constexpr std::uint64_t kDeviceSize = 16384;  // of a sub-device with its answers, about
+constexpr std::uint64_t kDeviceSize = 16384;  // the rough size of a sub-device and its answers
 
 std::vector<cl_device_partition_property> properties_of(const CreateSubDevices& message) {
   if (message.properties.size() > kPropertiesMax) throw ProtocolError("a partition has too many properties");
@@ -18,7 +18,7 @@ std::vector<cl_device_partition_property> properties_of(const CreateSubDevices& 
   for (std::size_t i = 0; i < message.properties.size(); ++i) {
     properties.push_back(static_cast<cl_device_partition_property>(message.properties[i]));
   }
-  // The driver reads up to one 0, after a list of counts up to another one.
+  // The driver reads up to a 0; a list of counts needs a second one.
   properties.insert(properties.end(), 2, 0);
   return properties;
 }
@@ -59,7 +59,7 @@ void handle(Session& session, const CreateSubDevices& message) {
 void handle(Session& session, const ReleaseSubDevice& message) {
   Device* device = session.objects().sub_devices.take(message.device);
   if (device == nullptr) throw ProtocolError("sub-device " + std::to_string(message.device) + " does not exist");
-  // Behind the builds that were sent before: they use its context.
+  // Runs after the builds that were sent before, because they use the device's context.
   session.builds().post([&session, device] {
     session.transfers().drop_staging(*device);
     MutexLock lock(session.mutex());

@@ -6,8 +6,9 @@
 #include "server/program/program.h"
 #include "server/session/session.h"
 
-// What becomes of each message of commands.def. Handlers need the session's lock; those whose place is the worker run
-// there without it, after work_of() has looked up, with the lock, what their messages name: it may be released before.
+// The handlers of commands.def. handle() needs the session's lock. work() runs on the session's worker
+// without it; work_of() looks up the message's programs beforehand, with the lock, because the client may
+// release them meanwhile.
 namespace remotecl::server {
 
 // The program that a message is about, and those that it includes or links.

@@ -1,4 +1,4 @@
-// Images and samplers, but for reads and writes of images.
+// Images and samplers, except for reads and writes of images.
 #include <array>
 #include <vector>
 
@@ -18,7 +18,7 @@ struct CopyPixelsCommand {
 
   Place source, destination;
   Sizes region;
-  std::uint64_t size;  // bytes
+  std::uint64_t size;  // in bytes
 
   cl_int issue(Issue& issue) {
     const cl_command_queue queue = issue.queue.native();
@@ -39,7 +39,7 @@ struct FillImageCommand {
   std::array<std::uint32_t, 4> color;
 
   cl_int issue(Issue& issue) {
-    // It would take the daemon and everybody's sessions with it.
+    // It would end the daemon and all of its sessions.
     if (image->bytes() != nullptr && issue.queue.device().crashes_filling_buffer_images()) return CL_INVALID_OPERATION;
     cl_mem memory = nullptr;
     const cl_int error = image->native(issue.queue.device(), memory);
@@ -53,7 +53,7 @@ std::string in_use(const char* noun, ObjectId id) {
   return std::string(noun) + " id " + std::to_string(id) + " cannot be used or is in use";
 }
 
-// Whether the pixels of an image made from a buffer lie in it.
+// Whether the pixels of an image made from a buffer lie in the buffer.
 bool fits(const Buffer& buffer, const ImageShape& shape, std::uint64_t row_pitch) {
   const std::uint64_t row = shape.width * shape.pixel;
   if (shape.type == CL_MEM_OBJECT_IMAGE1D_BUFFER) return buffer.contains(0, row);
@@ -65,7 +65,7 @@ bool fits(const Buffer& buffer, const ImageShape& shape, std::uint64_t row_pitch
 
 }  // namespace
 
-// Commands that name an image that cannot be find no such image.
+// An invalid image is not created; commands that name it will fail.
 void handle(Session& session, const CreateImage& message) {
   const cl_image_format format{message.channel_order, message.channel_type};
   const ImageShape shape{message.type,  pixel_size(message.channel_order, message.channel_type),

@@ -21,7 +21,7 @@ struct KernelCommand {
   std::uint32_t dimensions;
   bool has_local;
   Sizes offset, global, local;
-  std::shared_ptr<ArgumentSnapshot> arguments;  // null: those that the native kernel has
+  std::shared_ptr<ArgumentSnapshot> arguments;  // null: the native kernel has them
 
   void keep() {
     arguments = snapshot(*objects, *native);
@@ -41,8 +41,8 @@ struct KernelCommand {
   }
 };
 
-// A command that cannot run. It fails where it would have run, behind the transfers that it waits for: the client then
-// knows which of those have failed as well.
+// A command that cannot run. It fails where it would have run, after the transfers that it waits for, so that
+// the client has learned which of those failed.
 struct RefusedCommand {
   static constexpr bool kLong = false;
 

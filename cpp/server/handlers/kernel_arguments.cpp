@@ -39,7 +39,8 @@ cl_int set_argument(SessionObjects& objects, DeviceKernel& kernel, Device& devic
   return clSetKernelArg(kernel.native, index, sizeof native, &native);
 }
 
-// A driver may trust the objects that a kernel was given. The client released some since: look again.
+// Drivers may trust the objects that a kernel was given, so checks them again if the client has released any
+// since.
 cl_int check_arguments(const SessionObjects& objects, DeviceKernel& kernel) {
   if (kernel.checked_at == objects.released_arguments) return CL_SUCCESS;
   for (const StoredArgument& argument : kernel.arguments) {

@@ -6,9 +6,10 @@
 
 namespace remotecl::server {
 
-// Stores what changed and brings the native kernel up to date. What fails here is set again with the next command.
+// Stores the changed arguments and updates the native kernel. What fails here is set again with the next
+// command.
 cl_int set_arguments(Session& session, DeviceKernel& kernel, Device& device, const Sequence<KernelArgument>& changed);
-// What a command that has to wait will run with.
+// The arguments of a command that has to wait.
 std::shared_ptr<ArgumentSnapshot> snapshot(const SessionObjects& objects, const DeviceKernel& kernel);
 
 }  // namespace remotecl::server

@@ -1,4 +1,4 @@
-// What a client asks of a kernel that depends on more than the kernel.
+// Queries about a kernel that depend on more than the kernel.
 #include <algorithm>
 #include <array>
 

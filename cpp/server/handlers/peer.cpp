@@ -17,7 +17,8 @@ void check(PeerId peer) {
   }
 }
 
-// Reads what fits a message and sends it as soon as it is there: whoever receives it keeps it until it can be used.
+// Reads what fits into a message, and sends it as soon as it is available. The receiver keeps it until it can
+// be used.
 struct SmallSendCommand {
   static constexpr bool kLong = false;
 
@@ -49,7 +50,7 @@ struct SmallSendCommand {
   }
 };
 
-// Writes bytes that have come with a message.
+// Writes bytes that came with a message.
 cl_int write_arrived(Issue& issue, const Strand& order, const Region& region,
                      const std::shared_ptr<IncomingPeer>& arrival) {
   const Bytes bytes = arrival->bytes->bytes();
@@ -64,8 +65,8 @@ cl_int write_arrived(Issue& issue, const Strand& order, const Region& region,
   return error;
 }
 
-// Of a transfer whose size the peer has told first: one that is limited, or a small one of a peer whose connection is
-// full.
+// Receives a transfer whose size the peer announces: one that is limited by a content size, or a small one
+// from a peer whose connection is crowded.
 struct LimitedReceiveCommand {
   static constexpr bool kLong = true;
 
@@ -92,7 +93,8 @@ struct LimitedReceiveCommand {
   }
 };
 
-// Of a small transfer: its bytes have come, or it is known only when they do, or are announced, which of the two it is.
+// Receives a small transfer. Whether the bytes come in a message or are announced shows only when they
+// arrive.
 struct SmallReceiveCommand {
   static constexpr bool kLong = false;
 

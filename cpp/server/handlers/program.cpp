@@ -63,7 +63,7 @@ void work(Session& session, const SpecializeProgram& message, const ProgramWork&
 
 namespace {
 
-// Nobody waits for what the worker is doing.
+// Abandons the work of a session that is over.
 void stop_if_over(const Session& session) {
   if (session.over_since()) throw std::runtime_error("the session is over");
 }
@@ -73,7 +73,8 @@ struct Objection {
   std::string words;
 };
 
-// To what a build would read of this machine. `errors`: for its options, and for its sources.
+// Why a build may not run: it would read files of this machine. `errors`: the codes for a bad option and a
+// bad source.
 std::optional<Objection> objection_to(const Program& program, const std::vector<Ref<Program>>& included,
                                       const ClientFiles& files, std::pair<cl_int, cl_int> errors) {
   if (std::string words = foreign_option(files.options); !words.empty()) return Objection{errors.first, words};
@@ -97,7 +98,8 @@ auto refusal(const Objection& objection) {
 
 template <class Build>
 void build_each(Session& session, const Array<std::uint32_t>& devices, Token token, Program& program, Build&& build) {
-  // All must exist before anything is built, and each is built for once: a log costs more than a name.
+  // Looks up all devices before it builds anything. Each device is built for once, because a log costs more
+  // than a name.
   std::vector<Device*> different;
   std::set<std::uint32_t> seen;
   for (std::size_t i = 0; i < devices.size(); ++i) {
@@ -126,7 +128,7 @@ void build_each(Session& session, const Array<std::uint32_t>& devices, Token tok
   report.send(session.outbox(), token);
 }
 
-// With the client's files where the compiler finds them; where they cannot be written, the build fails.
+// Places the client's files where the compiler finds them. The build fails if they cannot be written.
 template <class Message, class Build>
 void with_files(Session& session, const Message& message, Program& program, Build&& build) {
   std::optional<PlacedFiles> files;

@@ -16,8 +16,9 @@ struct MarkerCommand {
   cl_int issue(Issue& issue) {
     cl_command_queue native = issue.queue.native();
     cl_uint count = issue.wait_count();
-    // An empty list means "all" to the driver. In order that is so anyway; out of order it is meant, or nothing is left
-    // to wait for and it waits for commands that end by themselves.
+    // An empty list means "all" to the driver. On a queue in order that makes no difference. Out of order, it
+    // is either intended, or all events of the list have ended; then the marker waits for more than it must,
+    // but only for commands that end by themselves.
     if (waits_for_all && !issue.queue.in_order() && count > 0) {
       const cl_int error = clEnqueueMarkerWithWaitList(native, count, issue.wait_list(), nullptr);
       if (error != CL_SUCCESS) return error;
@@ -25,7 +26,8 @@ struct MarkerCommand {
     }
     const cl_event* list = count > 0 ? issue.wait_list() : nullptr;
     if (is_barrier) {
-      // Some drivers have no times of barriers (NVIDIA's), so a marker behind it stands for it where they are wanted.
+      // Some drivers, such as NVIDIA's, have no timestamps for barriers. If they are wanted, a marker behind
+      // the barrier provides them.
       const bool timed = issue.queue.profiling() && issue.out() != nullptr;
       const cl_int error = clEnqueueBarrierWithWaitList(native, count, list, timed ? nullptr : issue.out());
       if (error != CL_SUCCESS || !timed) return error;

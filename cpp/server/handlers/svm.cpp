@@ -8,13 +8,13 @@
 namespace remotecl::server {
 namespace {
 
-// Every allocation is a mapping of its own, of which a process has a limited number.
+// Every allocation is a separate mapping, and a process may have a limited number of mappings.
 constexpr std::size_t kAllocationsMax = 1u << 14;
 
-// Waits for all that was sent before it; then memory that kernels may have used can go away.
+// Waits for everything sent before it; then memory that kernels may have used can be freed.
 struct LetGoCommand {
   static constexpr bool kLong = false;
-  static constexpr bool kAnswers = true;  // buffers would be kept until the session ends
+  static constexpr bool kAnswers = true;  // if it failed, the buffers would be kept until the session ends
 
   using Kept = std::list<KeptBuffers>;
 
@@ -24,7 +24,7 @@ struct LetGoCommand {
   cl_int issue(Issue& issue) {
     issue.enqueued = false;
     cl_event marker = nullptr;
-    // What cannot be marked is kept until the session ends.
+    // Without a marker, the memory is kept until the session ends.
     if (issue.queue.mark(marker) != CL_SUCCESS) return CL_SUCCESS;
     const Strand* const order = session;
     CompletionNotifier::notify(marker, order, [session = Ref<Session>(session), kept = kept](cl_int) {
@@ -62,8 +62,8 @@ void handle(Session& session, const AllocateSvm& message) {
 
 void handle(Session& session, const SetKernelSvm& message) {
   Kernel* kernel = session.objects().kernels.find(message.kernel);
-  if (kernel == nullptr) return;  // its commands will say so
-  // Three of each: of the kernel, of the command that uses it first, and of the driver.
+  if (kernel == nullptr) return;  // commands that use the kernel will fail
+  // Three copies of each pointer: the kernel's, the first command's, and the driver's.
   HeldMemory held(session.counters(), sizeof(SvmPointers) + 3 * sizeof(void*) * std::uint64_t{message.pointers.size()});
   auto list = std::make_shared<SvmPointers>(std::move(held));
   for (std::size_t i = 0; i < message.pointers.size(); ++i) {

@@ -6,8 +6,8 @@
 
 namespace remotecl::server {
 
-// Keeps what commands of the queue may use until they have ended: all shared memory, or these. Kernels got its
-// address, so no driver knows who still uses it.
+// Keeps all shared memory, or these buffers, until the queue's present commands have ended. Kernels get
+// addresses, so the driver does not know which of them still use the memory.
 void keep_svm(Session& session, Queue& queue);
 void keep_svm(Session& session, Queue& queue, std::vector<Ref<Buffer>> buffers);
 // The client has released shared memory.

@@ -42,7 +42,8 @@ class SmallWriteCommand {
   Bytes data_;
   std::shared_ptr<HeldPayload> kept_;
 
-  // A copy of its own, where one marker for many copies would cost more.
+  // Copies the bytes, because on this queue a marker that frees many staged copies costs more than a callback
+  // for each.
   cl_int issue_with_copy(Issue& issue) {
     auto copy = std::make_shared<std::vector<std::byte>>(data_.begin(), data_.end());
     const cl_int error = region_.write(issue.queue.device(), issue.queue.native(), copy->data(), issue.wait_count(),
@@ -72,7 +73,7 @@ struct SmallReadCommand {
                                      issue.wait_list(), &read);
     if (error != CL_SUCCESS) return error;
     if (issue.event != nullptr) issue.event->reported = true;
-    // In order, everything before the read has ended with it.
+    // On a queue in order, everything before the read has ended with it.
     const std::uint64_t count = issue.queue.in_order() ? issue.queue.native_commands() + 1 : 0;
     CompletionNotifier::notify(
         read, static_cast<const Strand*>(session),
