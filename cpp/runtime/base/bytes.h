@@ -15,8 +15,8 @@ using MutableBytes = std::span<std::byte>;
 inline Bytes as_bytes(std::string_view text) { return std::as_bytes(std::span(text.data(), text.size())); }
 inline std::string_view as_text(Bytes bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
 
-// A growing output buffer whose new bytes are not zeroed first, unlike std::vector's.
-// A value: one owner, one thread at a time.
+// A growing output buffer that, unlike std::vector, does not zero new bytes first. A value: one owner, one
+// thread at a time.
 class ByteBuffer {
  public:
   const std::byte* data() const { return data_.get(); }
@@ -29,7 +29,8 @@ class ByteBuffer {
   void clear() { size_ = 0; }
   void truncate(std::size_t size) { size_ = size; }
 
-  // Makes room for `count` more bytes and returns where they go; commit() or extend() makes them part of the buffer.
+  // Makes room for `count` more bytes and returns their address; commit() or extend() adds them to the
+  // buffer.
   std::byte* reserve(std::size_t count) {
     if (size_ + count > capacity_) grow(size_ + count);
     return data_.get() + size_;
@@ -51,7 +52,7 @@ class ByteBuffer {
     if (size_ != 0) std::memmove(data_.get(), data_.get() + count, size_);
   }
 
-  // Gives memory back after an unusually large message.
+  // Frees memory after an unusually large message.
   void shrink(std::size_t capacity) {
     if (size_ == 0 && capacity_ > capacity) {
       data_.reset();

@@ -6,10 +6,10 @@
 
 namespace remotecl {
 
-// Sleeps while the word, which other processes may share, holds `expected`: until it is woken, for no reason, or for
-// `time` at most; false when the time is over.
+// Sleeps while the word, which other processes may share, holds `expected`: until woken, possibly spuriously,
+// or for at most `time`. Returns false if the time is over.
 bool futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected, std::chrono::nanoseconds time);
-// Wakes all that sleep on the word.
+// Wakes everything that sleeps on the word.
 void futex_wake(std::atomic<std::uint32_t>& word);
 
 }  // namespace remotecl

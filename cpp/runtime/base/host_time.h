@@ -6,8 +6,8 @@
 
 namespace remotecl {
 
-// The time of this machine's clock in ns: what every time that an application sees counts in. The raw one, which runs
-// as evenly as a device's; others are sped up and slowed down while they follow the network's time.
+// This machine's clock in ns; all times that applications see are in this clock. It is the raw one, which
+// runs as evenly as a device's: others are sped up and slowed down to follow network time.
 inline std::uint64_t host_time_ns() {
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC_RAW, &now);

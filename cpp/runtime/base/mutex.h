@@ -7,7 +7,7 @@
 
 namespace remotecl {
 
-// std::mutex with the attributes that let clang check who holds it.
+// std::mutex with the attributes by which clang checks locking.
 class REMOTECL_TSA(capability("mutex")) Mutex {
  public:
   void lock() ACQUIRE() { mutex_.lock(); }
@@ -20,11 +20,11 @@ class REMOTECL_TSA(capability("mutex")) Mutex {
 
 struct AdoptLock {};
 
-// Holds a mutex as long as it lives, or until unlock().
+// Holds a mutex until it is destroyed, or until unlock().
 class REMOTECL_TSA(scoped_lockable) MutexLock {
  public:
   explicit MutexLock(Mutex& mutex) ACQUIRE(mutex) : mutex_(mutex) { mutex_.lock(); }
-  // The caller holds it: by try_lock().
+  // For a mutex that the caller has locked with try_lock().
   MutexLock(Mutex& mutex, AdoptLock) REQUIRES(mutex) : mutex_(mutex) {}
   ~MutexLock() RELEASE() {
     if (is_held_) mutex_.unlock();

@@ -5,8 +5,9 @@
 
 namespace remotecl {
 
-// What somebody else says, for people: nothing in it controls a terminal, neither control characters nor those that
-// UTF-8 makes two bytes of (U+0080 to U+009F). They are shown as \x1b, so that nothing is hidden.
+// Makes a foreign text safe to print: it can no longer control a terminal. Control characters, including
+// U+0080 to U+009F, which UTF-8 encodes in two bytes, are shown as escapes such as \x1b, so that nothing is
+// hidden.
 inline std::string printable(std::string_view text) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   std::string result;

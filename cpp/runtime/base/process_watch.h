@@ -4,7 +4,7 @@
 
 namespace remotecl {
 
-// Tells when a process of this machine has ended. A value that can be moved.
+// Watches for the end of a process of this machine. Movable.
 class ProcessWatch {
  public:
   ProcessWatch() = default;
@@ -13,9 +13,9 @@ class ProcessWatch {
   ProcessWatch(ProcessWatch&& other) noexcept;
   ProcessWatch& operator=(ProcessWatch&& other) noexcept;
 
-  // False also where that cannot be known.
+  // Returns false if it cannot be known, too.
   bool has_ended() const;
-  // For poll(): readable when it has ended. -1 where that cannot be known.
+  // For poll(): becomes readable when the process has ended. -1 if that cannot be known.
   int handle() const { return descriptor_; }
 
  private:

@@ -7,15 +7,15 @@
 
 namespace remotecl {
 
-// Intrusive reference count. Derived objects are made with `new`, start with one reference, which the maker owns,
-// and delete themselves with the last one. Safe from any thread.
+// Intrusive reference count. Objects are created with `new` and one reference, which the creator owns, and
+// delete themselves with the last one. Safe from any thread.
 class RefCounted {
  public:
   void retain() const { count_.fetch_add(1, std::memory_order_relaxed); }
   void release() const {
     if (count_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
   }
-  // For tables that do not own their entries: false when the last reference is gone already.
+  // For tables that do not own their entries. Returns false if the last reference is already gone.
   bool try_retain() const {
     std::uint32_t count = count_.load(std::memory_order_relaxed);
     while (count != 0) {
@@ -67,7 +67,7 @@ class Ref {
   T& operator*() const { return *object_; }
   explicit operator bool() const { return object_ != nullptr; }
   bool operator==(const Ref& other) const { return object_ == other.object_; }
-  // Gives the reference away to the caller.
+  // Passes the reference on to the caller.
   T* detach() { return std::exchange(object_, nullptr); }
 
  private:

@@ -4,8 +4,9 @@
 
 namespace remotecl {
 
-// Anonymous memory of this user's that processes share by its descriptor, which the caller owns. Nobody can change its
-// size: touching what was cut off would kill the others. -1, and errno says why, when the system does not give any.
+// Anonymous memory that processes share through its descriptor, which the caller owns. Its size is sealed,
+// because shrinking it would kill the other processes when they touch what is gone. Returns -1 with errno set
+// if the system provides none.
 int make_sealed_memory(const char* name, std::size_t size);
 
 }  // namespace remotecl

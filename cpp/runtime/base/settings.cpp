@@ -14,7 +14,7 @@
 namespace remotecl::settings {
 namespace {
 
-// python/remotecl/_loading/settings.py has the same.
+// Must match python/remotecl/_loading/settings.py.
 constexpr std::string_view kOn[] = {"1", "on", "yes", "true"};
 constexpr std::string_view kOff[] = {"0", "off", "no", "false"};
 constexpr std::size_t kShownMax = 60;  // characters of a value
@@ -60,13 +60,13 @@ void tell_once(const char* name, std::string_view value, const std::string& take
   g_teller(line);
 }
 
-// Without blanks or signs before it, and with a point whatever the program's locale is.
+// Accepts no leading blanks or signs, and a decimal point whatever the program's locale is.
 template <class Number>
 std::optional<Number> parse(std::string_view value, Number least, Number most) {
   Number result{};
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), result);
   if (error != std::errc() || end != value.data() + value.size()) return {};
-  // Written so that what is no number is not within.
+  // Written so that NaN is out of bounds.
   return result >= least && result <= most ? std::optional(result) : std::nullopt;
 }
 

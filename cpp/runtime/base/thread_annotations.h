@@ -1,6 +1,6 @@
 #pragma once
 
-// Clang's thread-safety analysis; nothing for other compilers.
+// Attributes for clang's thread-safety analysis; empty for other compilers.
 #if defined(__clang__)
 #define REMOTECL_TSA(x) __attribute__((x))
 #else
