@@ -6,11 +6,11 @@ struct ossl_lib_ctx_st;
 
 namespace remotecl {
 
-// OpenSSL's, of our own and never freed: the process may use OpenSSL too, and may be ending while a thread of it
-// encrypts. Any thread.
+// A library context of our own, which is never freed: the process may use OpenSSL too, and may end while one
+// of its threads encrypts. Any thread.
 ossl_lib_ctx_st* crypto_library();
 
-// What OpenSSL says of the last call that failed in this thread; forgets it.
+// OpenSSL's message about the last failed call in this thread; clears it.
 std::string crypto_error();
 
 }  // namespace remotecl

@@ -7,7 +7,7 @@
 namespace remotecl {
 namespace {
 
-// A context of our own, never freed, for the same reasons as that of proofs.
+// From our own library context and never freed; see crypto_library().
 const EVP_MD* algorithm() {
   static const EVP_MD* const md = [] {
     OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_NO_ATEXIT, nullptr);

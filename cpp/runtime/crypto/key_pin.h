@@ -8,18 +8,18 @@
 
 namespace remotecl {
 
-// What a certificate's owner is known by: the SHA-256 of its public key (SubjectPublicKeyInfo). A certificate that is
-// made anew for the same key has the same.
+// Identifies a certificate's owner: the SHA-256 of its public key (SubjectPublicKeyInfo). A renewed
+// certificate for the same key has the same pin.
 using KeyPin = std::array<std::uint8_t, 32>;
 
 std::string pin_text(const KeyPin& pin);  // "sha256:" and 64 hexadecimal digits
-// The reverse; empty for anything else.
+// The inverse of pin_text(); empty for other texts.
 std::optional<KeyPin> parse_pin(std::string_view text);
 
-// A certificate that the other side of a connection has shown, and has proved to have the key of.
+// A certificate that the peer has presented, with proof that it has the key.
 struct PeerCertificate {
   KeyPin key;
-  std::string objection;  // why it is not to be trusted; empty: it is what was asked for
+  std::string objection;  // why it is not trusted; empty if it is
 };
 
 }  // namespace remotecl

@@ -10,11 +10,11 @@ namespace remotecl {
 
 using Secret = std::array<std::uint8_t, 16>;
 
-// From the system's generator. Throws std::system_error.
+// Uses the system's random generator. Throws std::system_error.
 void fill_random(MutableBytes bytes);
 Secret random_secret();
 
-// Takes as long for equal bytes as for different ones. Of one size.
+// Compares in constant time. Both must have the same size.
 bool same_bytes(Bytes left, Bytes right);
 inline bool same_secret(const Secret& left, const Secret& right) {
   return same_bytes(std::as_bytes(std::span(left)), std::as_bytes(std::span(right)));
