@@ -11,10 +11,10 @@
 
 #include "runtime/base/bytes.h"
 
-// Encoding and checked decoding of messages that list their fields with REMOTECL_FIELDS. Little-endian, packed, no
-// padding. Fields: integers, enums, arrays of integers of fixed size, byte strings and texts (u32 length), Array of
-// integers (u32 count), messages, Sequence of messages (u32 count). Decoded strings, arrays and sequences are views
-// into the received bytes: valid while these are.
+// Encodes messages that list their fields with REMOTECL_FIELDS, and decodes them with all checks.
+// Little-endian, packed, no padding. Fields: integers, enums, fixed-size arrays of integers, byte strings and
+// texts (u32 length), Array of integers (u32 count), messages, Sequence of messages (u32 count). Decoded
+// strings, arrays and sequences are views into the received bytes and valid as long as these.
 namespace remotecl {
 
 static_assert(std::endian::native == std::endian::little, "the wire format is the memory format of the host");
@@ -37,7 +37,7 @@ concept WireMessage = requires(const T& message) {
   message.fields([](const auto&...) {});
 };
 
-// A view of integers that may lie unaligned in a received message.
+// A view of integers that may be unaligned in a received message.
 template <WireScalar T>
 class Array {
  public:
@@ -69,8 +69,8 @@ class Decoder {
  public:
   explicit Decoder(Bytes bytes) : at_(bytes.data()), end_(bytes.data() + bytes.size()) {}
 
-  // One call per message; false (and the message is then in an unspecified state) when the bytes end too early or a
-  // length points past the end.
+  // Called once for each message. Returns false if the bytes end too early or a length points past the end;
+  // the message is then in an unspecified state.
   template <class Message>
   bool read(Message& message) {
     return message.fields([this](auto&... field) { return (this->field_(field) && ...); });
@@ -126,7 +126,8 @@ class Decoder {
   const std::byte* end_;
 };
 
-// A list of messages: built from a span by the sender, walked in place by the receiver (already checked).
+// A list of messages. The sender builds it from a span; the receiver walks it in place, after it has been
+// checked.
 template <class T>
 class Sequence {
  public:
@@ -135,7 +136,7 @@ class Sequence {
 
   std::size_t size() const { return count_; }
   bool empty() const { return count_ == 0; }
-  // Calls f(const T&) for each item; the item is a view that ends with the call.
+  // Calls f(const T&) for each item. The item is a view that is valid during the call.
   template <class F>
   void for_each(F&& f) const {
     if (raw_.data() == nullptr) {
@@ -165,7 +166,7 @@ bool Decoder::field_(Sequence<T>& sequence) {
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::byte* before = at_;
     T item{};
-    if (!read(item) || at_ == before) return false;  // items without bytes would let a count cost unbounded time
+    if (!read(item) || at_ == before) return false;  // an item without bytes would make the time unbounded by the size
   }
   sequence.items_ = {};
   sequence.raw_ = {begin, static_cast<std::size_t>(at_ - begin)};

@@ -7,10 +7,10 @@
 
 #include "runtime/protocol/messages/message.h"
 
-// What both ends must agree on about images: how large a pixel is and how pixels are packed.
+// What client and server must agree on about images: the size of a pixel and how pixels are packed.
 namespace remotecl {
 
-// Bytes of a pixel; 0 when OpenCL has no such format.
+// The size of a pixel in bytes; 0 if OpenCL has no such format.
 constexpr std::uint32_t pixel_size(cl_channel_order order, cl_channel_type type) {
   std::uint32_t channel = 0;
   bool is_normalized_or_float = true;
@@ -71,7 +71,7 @@ constexpr std::uint32_t pixel_size(cl_channel_order order, cl_channel_type type)
     case CL_ARGB:
     case CL_BGRA:
     case CL_ABGR:
-      return channel <= 2 ? 4 * channel : 0;  // 16 bits are not in the specification; NVIDIA's driver has them
+      return channel <= 2 ? 4 * channel : 0;  // 16 bits are not in the specification, but NVIDIA's driver has them
     case CL_sRGB:
       return type == CL_UNORM_INT8 ? 3 : 0;
     case CL_sRGBx:
@@ -83,17 +83,18 @@ constexpr std::uint32_t pixel_size(cl_channel_order order, cl_channel_type type)
   }
 }
 
-// Extent of an image. Sizes that its type does not have are 0.
+// The size of an image. Dimensions that its type does not have are 0.
 struct ImageShape {
   cl_mem_object_type type;
-  std::uint32_t pixel;  // bytes
+  std::uint32_t pixel;  // in bytes
   std::uint64_t width, height, depth, array_size;
 
   bool is_array() const { return type == CL_MEM_OBJECT_IMAGE1D_ARRAY || type == CL_MEM_OBJECT_IMAGE2D_ARRAY; }
   // Whether clEnqueue...Image takes a slice pitch.
   bool has_slices() const { return is_array() || type == CL_MEM_OBJECT_IMAGE3D; }
 
-  // All of it, as the commands' `region` counts: (width, layers) for 1D arrays, (width, height, layers) for 2D arrays.
+  // The whole image, counted as the commands' `region` is: (width, layers) for 1D arrays, (width, height,
+  // layers) for 2D arrays.
   Extent whole() const {
     switch (type) {
       case CL_MEM_OBJECT_IMAGE2D:
@@ -109,7 +110,7 @@ struct ImageShape {
     }
   }
 
-  // True when the region is not empty and lies in the image.
+  // Whether the region is not empty and lies in the image.
   bool contains(const Extent& origin, const Extent& region) const {
     const Extent all = whole();
     for (std::size_t axis = 0; axis < 3; ++axis) {
@@ -118,7 +119,7 @@ struct ImageShape {
     return true;
   }
 
-  // Rows of bytes, rows in a slice, slices: how the pixels of a region lie in memory with pitches. A layer of a 1D
+  // Bytes in a row, rows in a slice, slices: the layout of a region in memory with pitches. A layer of a 1D
   // array is a slice of one row.
   Extent rows(const Extent& region) const {
     const std::uint64_t row = region[0] * pixel;
@@ -126,7 +127,8 @@ struct ImageShape {
     return {row, region[1], region[2]};
   }
 
-  // Bytes of the packed image; empty when the type is unknown, a size is 0 or their product overflows.
+  // The size of the packed image in bytes; nothing if the type is unknown, a dimension is 0 or the product
+  // overflows.
   std::optional<std::uint64_t> packed_size() const {
     if (type < CL_MEM_OBJECT_IMAGE2D || type > CL_MEM_OBJECT_IMAGE1D_BUFFER) return std::nullopt;
     std::uint64_t size = pixel;
@@ -136,7 +138,7 @@ struct ImageShape {
     if (size == 0) return std::nullopt;
     return size;
   }
-  // REQUIRES: contains() it, in an image that has a packed_size().
+  // REQUIRES: contains() the region, and packed_size() has a value.
   std::uint64_t packed_size(const Extent& region) const { return region[0] * region[1] * region[2] * pixel; }
 };
 

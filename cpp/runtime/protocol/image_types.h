@@ -6,7 +6,7 @@
 
 namespace remotecl {
 
-// The type of the images that an argument declared so takes, for example as "image2d_array_t"; 0: any.
+// The image type that an argument with this declared type, such as "image2d_array_t", accepts; 0 for any.
 inline cl_mem_object_type image_type_of(std::string_view type_name) {
   const auto is = [type_name](std::string_view begin) { return type_name.starts_with(begin); };
   if (is("image1d_buffer_")) return CL_MEM_OBJECT_IMAGE1D_BUFFER;

@@ -8,13 +8,14 @@
 
 namespace remotecl {
 
-// Cuts a byte stream into control messages. Memory follows the bytes that really arrived, not the length that a header
-// claims. One owner, one thread at a time.
+// Splits a byte stream into control messages. It allocates for the bytes that have actually arrived, not for
+// the length that a header claims. One owner, one thread at a time.
 class MessageBuffer {
  public:
   enum class Next { kMessage, kNeedMore, kBroken };
 
-  // Where to put received bytes; commit() says how many came. Invalidates messages returned by next().
+  // Returns where to put received bytes; commit() says how many there are. Invalidates messages returned by
+  // next().
   MutableBytes space() {
     if (begin_ != 0) {
       buffer_.consume(begin_);
@@ -26,16 +27,17 @@ class MessageBuffer {
   }
   void commit(std::size_t count) { buffer_.commit(count); }
 
-  // Memory that the next space() takes for a message longer than usual.
+  // How much extra memory the next space() takes for a message longer than usual.
   std::size_t next_excess() const {
     const std::size_t left = buffer_.size() - begin_;
-    // It grows in powers of two.
+    // The capacity grows in powers of two.
     const std::size_t size = std::max(buffer_.capacity(), std::bit_ceil(left + std::max(left, kReadSize)));
     if (left == 0) return 0;
     return size > kHeldPayloadMax ? size : 0;
   }
 
-  // The next whole message, a view into the buffer that lasts until space(). kBroken: the length is out of bounds.
+  // Returns the next complete message, as a view into the buffer that is valid until space(). kBroken means
+  // that the length is out of bounds.
   Next next(std::uint16_t& code, Bytes& payload, std::uint16_t* flags = nullptr) {
     const std::size_t available = buffer_.size() - begin_;
     if (available < kMessageHeaderSize) return Next::kNeedMore;

@@ -5,7 +5,7 @@
 
 namespace remotecl {
 
-// Numbers of the messages on the control connection, from commands.def.
+// The message codes of the control connection, from commands.def.
 struct Code {
   enum : std::uint16_t {
 #define REMOTECL_COMMAND(name, number, place) k##name = number,
@@ -15,7 +15,7 @@ struct Code {
   };
 };
 
-// Name of a message for logs and traces; "unknown" for a number that is not ours.
+// The message's name for logs and traces; "unknown" for other codes.
 constexpr std::string_view message_name(std::uint16_t code) {
   switch (code) {
 #define REMOTECL_COMMAND(name, number, place) \

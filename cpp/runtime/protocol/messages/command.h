@@ -3,7 +3,7 @@
 #include "runtime/protocol/messages/message.h"
 #include "runtime/protocol/messages/program.h"
 
-// Commands. Each names its queue, its event (0: nobody asked for one) and the events that it waits for.
+// Commands. Each names its queue, its event (0: none) and the events that it waits for.
 namespace remotecl {
 
 struct KernelArgument {
@@ -23,11 +23,11 @@ struct EnqueueKernel {
   Extent offset;
   Extent global;
   Extent local;
-  Sequence<KernelArgument> arguments;  // those that changed since the kernel's last command on this device
+  Sequence<KernelArgument> arguments;  // those changed since the kernel's last command on this device
   Array<EventId> wait_list;
   REMOTECL_FIELDS(queue, event, kernel, dimensions, has_local, offset, global, local, arguments, wait_list)
 };
-// Answered by NativeAnswer with three sizes of 64 bits. Takes changed arguments as EnqueueKernel does.
+// Answered by NativeAnswer with three 64-bit sizes. Carries changed arguments like EnqueueKernel.
 struct SuggestLocalSize {
   REMOTECL_MESSAGE(SuggestLocalSize);
   ObjectId queue;
@@ -48,7 +48,7 @@ struct EnqueueRead {
   std::uint64_t size;
   TransferId transfer;
   Array<EventId> wait_list;
-  ObjectId content_size = 0;  // a buffer that says how many bytes of `buffer` mean anything; 0: all
+  ObjectId content_size = 0;  // a buffer that says how many bytes of `buffer` are meaningful; 0: all
   REMOTECL_FIELDS(queue, event, buffer, offset, size, transfer, wait_list, content_size)
 };
 struct EnqueueWrite {
@@ -64,7 +64,7 @@ struct EnqueueWrite {
   std::uint32_t is_pushed = 0;  // the data comes on the bulk connection without being pulled
   REMOTECL_FIELDS(queue, event, buffer, offset, size, transfer, data, wait_list, is_pushed)
 };
-// Rectangles travel packed: region[0] * region[1] * region[2] bytes, whatever the pitches of either side.
+// Rectangles are packed on the wire: region[0] * region[1] * region[2] bytes, whatever the pitches are.
 struct EnqueueReadRect {
   REMOTECL_MESSAGE(EnqueueReadRect);
   ObjectId queue;
@@ -137,7 +137,7 @@ struct EnqueueMarker {
   ObjectId queue;
   EventId event;
   std::uint32_t is_barrier;     // later commands of the queue wait for it
-  std::uint32_t waits_for_all;  // for every earlier command of the queue, too
+  std::uint32_t waits_for_all;  // it also waits for all earlier commands of the queue
   Array<EventId> wait_list;
   REMOTECL_FIELDS(queue, event, is_barrier, waits_for_all, wait_list)
 };

@@ -2,11 +2,11 @@
 
 #include "runtime/protocol/messages/message.h"
 
-// Command buffers: commands that are sent once and carried out as often as the client says.
+// Command buffers: commands that are sent once and executed as often as the client asks.
 namespace remotecl {
 
-// An Enqueue... message. Its queue is 0, its event the command's place in the recording, counted from 1, and its wait
-// list names such places before its own.
+// An Enqueue... message. Its queue is 0; its event is the command's index in the recording, from 1; its wait
+// list has indices of earlier commands.
 struct RecordedCommand {
   std::uint16_t code;
   Bytes message;

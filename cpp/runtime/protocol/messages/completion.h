@@ -2,10 +2,10 @@
 
 #include "runtime/protocol/messages/message.h"
 
-// The ends of commands, and their bytes.
+// The ends of commands, and the bytes that they deliver.
 namespace remotecl {
 
-// Answered by Finished once every earlier command of the queue has ended.
+// Answered by Finished once all earlier commands of the queue have ended.
 struct Finish {
   REMOTECL_MESSAGE(Finish);
   ObjectId queue;
@@ -17,7 +17,7 @@ struct Finished {
   Token token;
   REMOTECL_FIELDS(token)
 };
-// Asks for one EventDone when the event ends. Reads, and writes that are pulled, report without being asked.
+// Asks for one EventDone when the event ends. Reads, and writes that are pulled, report their end without it.
 struct ObserveEvent {
   REMOTECL_MESSAGE(ObserveEvent);
   EventId event;
@@ -31,13 +31,13 @@ struct EventDone {
   std::array<std::uint64_t, 4> profile;  // queued, submit, start, end in ns of the device's clock
   REMOTECL_FIELDS(event, status, has_profile, profile)
 };
-// A command failed after it was accepted; sent when it happens, before any Finished of its queue.
+// A command failed after it was accepted. Sent when that happens, before any Finished of its queue.
 struct CommandFailed {
   REMOTECL_MESSAGE(CommandFailed);
   ObjectId queue;
   EventId event;
   std::int32_t status;
-  TransferId transfer = 0;  // of the command, if it had one: nothing (more) will move
+  TransferId transfer = 0;  // of the command, if it had one: no more bytes will come
   REMOTECL_FIELDS(queue, event, status, transfer)
 };
 // The client will not name the event again.
@@ -46,18 +46,19 @@ struct ReleaseEvent {
   EventId event;
   REMOTECL_FIELDS(event)
 };
-// An event that ends elsewhere (user event, other server): later wait lists may name it, SignalEvent ends it.
+// An event that ends elsewhere (a user event, or on another server). Later wait lists may name it;
+// SignalEvent ends it.
 struct ExpectEvent {
   REMOTECL_MESSAGE(ExpectEvent);
   EventId event;
-  PeerId peer = 0;  // the server that will tell (ForwardEvent); 0: the client
+  PeerId peer = 0;  // the server that reports its end (ForwardEvent); 0: the client
   REMOTECL_FIELDS(event, peer)
 };
 struct SignalEvent {
   REMOTECL_MESSAGE(SignalEvent);
   EventId event;
   std::int32_t status;
-  PeerId peer = 0;  // whose signal the client passes on; ignored when the event is not expected from that one
+  PeerId peer = 0;  // whose signal the client relays; ignored if the event is not expected from that peer
   REMOTECL_FIELDS(event, status, peer)
 };
 
@@ -68,21 +69,21 @@ struct ReadData {
   Bytes data;
   REMOTECL_FIELDS(transfer, data)
 };
-// A read on the bulk connection has fewer bytes than it asked for: its content ends before.
+// A read on the bulk connection yields fewer bytes than requested, because the buffer's content ends earlier.
 struct TransferSize {
   REMOTECL_MESSAGE(TransferSize);
   TransferId transfer;
   std::uint64_t size;
   REMOTECL_FIELDS(transfer, size)
 };
-// The server is ready for the bytes of a write: the client sends them on the bulk connection.
+// The server is ready for the bytes of a write; the client sends them on the bulk connection.
 struct PullTransfer {
   REMOTECL_MESSAGE(PullTransfer);
   TransferId transfer;
   REMOTECL_FIELDS(transfer)
 };
-// How many bytes of pushed writes on a channel have been taken since the session began: the client may push as many
-// more there.
+// How many bytes of pushed writes the server has consumed on a channel since the session began; the client
+// may push that many more there.
 struct PushesTaken {
   REMOTECL_MESSAGE(PushesTaken);
   std::uint32_t channel;

@@ -2,18 +2,18 @@
 
 #include "runtime/protocol/messages/session.h"
 
-// Parts of devices, and their clocks.
+// Sub-devices, and the clocks of devices.
 namespace remotecl {
 
-inline constexpr std::uint32_t kSubDevicesMax = 1024;    // of one CreateSubDevices
-inline constexpr std::uint32_t kDeviceIndexMax = 65536;  // indices are below
+inline constexpr std::uint32_t kSubDevicesMax = 1024;    // in one CreateSubDevices
+inline constexpr std::uint32_t kDeviceIndexMax = 65536;  // indices are below this
 
 struct CreateSubDevices {
   REMOTECL_MESSAGE(CreateSubDevices);
   std::uint32_t device;
   Token token;
-  Array<std::int64_t> properties;  // as clCreateSubDevices takes them, with their terminating 0
-  Array<std::uint32_t> indices;    // for the new devices, as many as the application has room for; empty: only counts
+  Array<std::int64_t> properties;  // as for clCreateSubDevices, with their terminating 0
+  Array<std::uint32_t> indices;    // for the new devices, as many as the application has room for; empty: only count
   REMOTECL_FIELDS(device, token, properties, indices)
 };
 struct SubDevices {
@@ -21,7 +21,7 @@ struct SubDevices {
   Token token;
   std::int32_t error;
   std::uint32_t count;
-  Sequence<DeviceDescription> devices;  // without platform_info: that of the parent
+  Sequence<DeviceDescription> devices;  // without platform_info, which is the parent's
   REMOTECL_FIELDS(token, error, count, devices)
 };
 struct ReleaseSubDevice {
@@ -30,7 +30,7 @@ struct ReleaseSubDevice {
   REMOTECL_FIELDS(device)
 };
 
-// What the device's clock shows, the one that profiles count in; or the server's own.
+// Reads the device's clock, in which profiles are, or the server's own.
 inline constexpr std::uint32_t kServerClock = ~std::uint32_t{0};  // in place of a device
 struct ReadClock {
   REMOTECL_MESSAGE(ReadClock);

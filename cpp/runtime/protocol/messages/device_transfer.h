@@ -4,14 +4,14 @@
 
 namespace remotecl {
 
-// Brings bytes of a buffer, or all pixels of an image, from one device of the server to another, that of the queue.
+// Copies bytes of a buffer, or all pixels of an image, from one device of the server to the queue's device.
 struct EnqueueTransfer {
   REMOTECL_MESSAGE(EnqueueTransfer);
   ObjectId queue;
   EventId event;
   ObjectId memory;
-  std::uint32_t is_image;  // then offset is 0, and size that of its packed pixels
-  std::uint32_t source;    // device
+  std::uint32_t is_image;  // then offset is 0, and size that of the packed pixels
+  std::uint32_t source;    // a device
   std::uint64_t offset;
   std::uint64_t size;
   Array<EventId> wait_list;

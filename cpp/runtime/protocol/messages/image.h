@@ -2,23 +2,22 @@
 
 #include "runtime/protocol/messages/message.h"
 
-// Images and samplers. Of pixels only whole ones travel, packed: rows of width * pixel size bytes, one behind the
-// other.
+// Images and samplers. Only whole pixels are sent, packed: rows of width * pixel size bytes without gaps.
 namespace remotecl {
 
 struct CreateImage {
   REMOTECL_MESSAGE(CreateImage);
   ObjectId image;
-  ObjectId buffer;  // whose bytes the pixels are; 0: the image has memory of its own
+  ObjectId buffer;  // holds the pixels; 0: the image has memory of its own
   std::uint64_t flags;
   std::uint32_t channel_order;
   std::uint32_t channel_type;
   std::uint32_t type;  // cl_mem_object_type
   std::uint64_t width;
-  std::uint64_t height;      // 2D, 2D array, 3D; else 0
-  std::uint64_t depth;       // 3D; else 0
-  std::uint64_t array_size;  // arrays; else 0
-  std::uint64_t row_pitch;   // of 2D images from a buffer; else 0
+  std::uint64_t height;      // for 2D, 2D array and 3D images; else 0
+  std::uint64_t depth;       // for 3D images; else 0
+  std::uint64_t array_size;  // for arrays; else 0
+  std::uint64_t row_pitch;   // for 2D images made from a buffer; else 0
   REMOTECL_FIELDS(image, buffer, flags, channel_order, channel_type, type, width, height, depth, array_size, row_pitch)
 };
 struct ReleaseImage {
@@ -82,11 +81,11 @@ struct EnqueueFillImage {
   ObjectId image;
   Extent origin;
   Extent region;
-  std::array<std::uint32_t, 4> color;  // as clEnqueueFillImage takes it: floats or integers
+  std::array<std::uint32_t, 4> color;  // as for clEnqueueFillImage: floats or integers
   Array<EventId> wait_list;
   REMOTECL_FIELDS(queue, event, image, origin, region, color, wait_list)
 };
-// Between an image and the packed pixels at an offset of a buffer.
+// Copies between an image and packed pixels at an offset of a buffer.
 struct EnqueueCopyImageBuffer {
   REMOTECL_MESSAGE(EnqueueCopyImageBuffer);
   ObjectId queue;
@@ -112,8 +111,8 @@ struct GetImageFormats {
 struct ImageFormats {
   REMOTECL_MESSAGE(ImageFormats);
   Token token;
-  std::int32_t error;            // what the native driver answered
-  Array<std::uint32_t> formats;  // channel order and channel type in turn, in the driver's order
+  std::int32_t error;            // the native driver's answer
+  Array<std::uint32_t> formats;  // channel order and channel type alternately, in the driver's order
   REMOTECL_FIELDS(token, error, formats)
 };
 

@@ -20,7 +20,7 @@ struct ReleaseQueue {
 struct CreateBuffer {
   REMOTECL_MESSAGE(CreateBuffer);
   ObjectId buffer;
-  std::uint64_t flags;  // cl_mem_flags without those that name host memory
+  std::uint64_t flags;  // cl_mem_flags without those about host memory
   std::uint64_t size;
   REMOTECL_FIELDS(buffer, flags, size)
 };

@@ -7,8 +7,8 @@
 #include "runtime/protocol/codec.h"
 #include "runtime/protocol/message_codes.h"
 
-// What all messages share. Ids of objects and events are chosen by the client, unique within the session,
-// never 0 and never reused.
+// What all messages share. The client chooses the ids of objects and events; they are unique within the
+// session, never 0 and never reused.
 namespace remotecl {
 
 using ObjectId = std::uint64_t;
@@ -16,10 +16,10 @@ using EventId = std::uint64_t;
 using TransferId = std::uint64_t;
 using Token = std::uint64_t;
 using PeerId = std::uint32_t;  // another server of the same client; 0: none
-using LinkId = std::uint64_t;  // an attempt to link two servers, and what came of it
+using LinkId = std::uint64_t;  // an attempt to link two servers, and the resulting link
 using Extent = std::array<std::uint64_t, 3>;
 
-// The first line of every message: its number, from commands.def.
+// The first line of every message: its code, from commands.def.
 #define REMOTECL_MESSAGE(name) static constexpr std::uint16_t kCode = Code::k##name
 
 }  // namespace remotecl

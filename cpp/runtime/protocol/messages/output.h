@@ -4,7 +4,7 @@
 
 namespace remotecl {
 
-// What a kernel printed: the next bytes of the client's standard output.
+// Text that a kernel printed, to be written to the client's standard output.
 struct KernelOutput {
   REMOTECL_MESSAGE(KernelOutput);
   Bytes text;

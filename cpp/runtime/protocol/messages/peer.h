@@ -3,12 +3,12 @@
 #include "runtime/protocol/frames.h"
 #include "runtime/protocol/messages/message.h"
 
-// Links between servers of one client: how they come to be, and what travels on them.
+// Links between servers of one client: how they are made, and the messages that they carry.
 namespace remotecl {
 
 // ---- from the client
 
-// A peer that proves to know `secret` may connect to this session.
+// Lets a peer that proves to know `secret` connect to this session.
 struct AcceptPeer {
   REMOTECL_MESSAGE(AcceptPeer);
   PeerId peer;
@@ -21,7 +21,7 @@ struct PeerAddress {
   std::uint16_t port;
   REMOTECL_FIELDS(host, port)
 };
-// Connects to a session of another server that was told to accept it, at the first address that answers.
+// Connects to a session of another server, which has been sent AcceptPeer, at the first address that answers.
 struct ConnectPeer {
   REMOTECL_MESSAGE(ConnectPeer);
   PeerId peer;
@@ -30,37 +30,40 @@ struct ConnectPeer {
   std::uint64_t epoch;
   Secret secret;
   Sequence<PeerAddress> addresses;
-  Bytes key_pin = {};  // SHA-256 of the key that the server has to show by TLS; empty: it is greeted in plain text
+  // SHA-256 of the key that the server must present in TLS; empty: the link is in plain text.
+  Bytes key_pin = {};
   REMOTECL_FIELDS(peer, link, session, epoch, secret, addresses, key_pin)
 };
-// Ends the link. `is_gone`: the peer's session is lost, and what was expected from it has failed.
+// Ends the link. `is_gone`: the peer's session is lost, and the events expected from it fail.
 struct ClosePeer {
   REMOTECL_MESSAGE(ClosePeer);
   PeerId peer;
   std::uint32_t is_gone;
   REMOTECL_FIELDS(peer, is_gone)
 };
-// Tells a peer, which was told to expect it, when the event ends.
+// Asks to signal a peer, which has been sent ExpectEvent, when the event ends.
 struct ForwardEvent {
   REMOTECL_MESSAGE(ForwardEvent);
   EventId event;
   PeerId peer;
   REMOTECL_FIELDS(event, peer)
 };
-// Sends bytes of a buffer, or all pixels of an image, to a peer, which has an EnqueueReceive of the same transfer.
+// Sends bytes of a buffer, or all pixels of an image, to a peer that has an EnqueueReceive of the same
+// transfer.
 struct EnqueueSend {
   REMOTECL_MESSAGE(EnqueueSend);
   ObjectId queue;
   EventId event;
   ObjectId memory;
-  std::uint32_t is_image;  // then offset is 0, and size that of its packed pixels
+  std::uint32_t is_image;  // then offset is 0, and size that of the packed pixels
   std::uint64_t offset;
   std::uint64_t size;
   TransferId transfer;
   PeerId peer;
   Array<EventId> wait_list;
-  ObjectId content_size = 0;  // a buffer that says how many bytes of `memory` mean anything; 0: all
-  // The transfer that brings these very bytes here, and its event: they may be passed on as they come. Or both 0.
+  ObjectId content_size = 0;  // a buffer that says how many bytes of `memory` are meaningful; 0: all
+  // The transfer that brings the same bytes to this server, and its event. They may be forwarded while they
+  // arrive. Both are 0 if there is none.
   TransferId followed = 0;
   EventId followed_event = 0;
   REMOTECL_FIELDS(queue, event, memory, is_image, offset, size, transfer, peer, wait_list, content_size, followed,
@@ -77,13 +80,13 @@ struct EnqueueReceive {
   TransferId transfer;
   PeerId peer;
   Array<EventId> wait_list;
-  std::uint32_t is_limited = 0;  // the sender has a content_size, and says first how many bytes come
+  std::uint32_t is_limited = 0;  // the sender has a content_size, and first announces how many bytes come
   REMOTECL_FIELDS(queue, event, memory, is_image, offset, size, transfer, peer, wait_list, is_limited)
 };
 
 // ---- to the client
 
-// The link is there, or is not (any more), and why.
+// The link is connected, or it is not (any more), and why.
 struct PeerState {
   REMOTECL_MESSAGE(PeerState);
   PeerId peer;
@@ -92,7 +95,7 @@ struct PeerState {
   std::string_view text;
   REMOTECL_FIELDS(peer, link, is_connected, text)
 };
-// A forwarded event has ended, and the link to the peer with it: the client tells the peer.
+// A forwarded event has ended, but the link is lost: the client must signal the peer.
 struct SignalUndelivered {
   REMOTECL_MESSAGE(SignalUndelivered);
   PeerId peer;
@@ -101,7 +104,7 @@ struct SignalUndelivered {
   REMOTECL_FIELDS(peer, event, status)
 };
 
-// ---- between peers, as is PullTransfer
+// ---- between peers, like PullTransfer
 
 struct PeerSignal {
   REMOTECL_MESSAGE(PeerSignal);
@@ -109,13 +112,14 @@ struct PeerSignal {
   std::int32_t status;
   REMOTECL_FIELDS(event, status)
 };
-// How many signals have been taken so far.
+// How many signals have been processed so far.
 struct PeerAck {
   REMOTECL_MESSAGE(PeerAck);
   std::uint64_t signals;
   REMOTECL_FIELDS(signals)
 };
-// The bytes of a transfer of at most kInlineDataMax bytes; or, with an error, that none will come of any transfer.
+// The bytes of a transfer of at most kInlineDataMax bytes; or an error, after which no bytes come for the
+// transfer, whatever its size.
 struct PeerData {
   REMOTECL_MESSAGE(PeerData);
   TransferId transfer;
@@ -123,7 +127,7 @@ struct PeerData {
   Bytes data;
   REMOTECL_FIELDS(transfer, status, data)
 };
-// How many bytes of a limited transfer will come, when they are more than PeerData takes.
+// How many bytes of a limited transfer will come, if they are too many for PeerData.
 struct PeerSize {
   REMOTECL_MESSAGE(PeerSize);
   TransferId transfer;

@@ -18,7 +18,7 @@ struct CreateProgramWithBinary {
   Bytes binary;
   REMOTECL_FIELDS(program, device, binary)
 };
-// One more binary for a program that was created with one, for another device.
+// Adds a binary for another device to a program that was created with a binary.
 struct AddProgramBinary {
   REMOTECL_MESSAGE(AddProgramBinary);
   ObjectId program;
@@ -43,7 +43,8 @@ struct CreateProgramWithBuiltInKernels {
   Sequence<BuiltInKernels> kernels;
   REMOTECL_FIELDS(program, kernels)
 };
-// For the builds that follow, on all devices; answered by NativeAnswer with what `device` says to it.
+// Sets a specialization constant for later builds on all devices. Answered by NativeAnswer with the result of
+// `device`.
 struct SpecializeProgram {
   REMOTECL_MESSAGE(SpecializeProgram);
   ObjectId program;
@@ -76,19 +77,19 @@ struct BuildProgram {
   ObjectId program;
   Token token;
   Array<std::uint32_t> devices;
-  std::string_view options;  // the application's, without its -I
+  std::string_view options;  // the application's, without its -I options
   Sequence<IncludeFolder> include_folders;
   Sequence<HeaderFile> headers;
   REMOTECL_FIELDS(program, token, devices, options, include_folders, headers)
 };
 
-// A program whose source another one may include, under a name that it does not know itself.
+// A program whose source another one may include, under the name given here.
 struct IncludedProgram {
   ObjectId program;
   std::string_view name;
   REMOTECL_FIELDS(program, name)
 };
-// As BuildProgram; answered by BuildDone.
+// Like BuildProgram; answered by BuildDone.
 struct CompileProgram {
   REMOTECL_MESSAGE(CompileProgram);
   ObjectId program;
@@ -100,7 +101,7 @@ struct CompileProgram {
   Sequence<IncludedProgram> included;
   REMOTECL_FIELDS(program, token, devices, options, include_folders, headers, included)
 };
-// Makes `program`; answered by BuildDone.
+// Creates `program`; answered by BuildDone.
 struct LinkProgram {
   REMOTECL_MESSAGE(LinkProgram);
   ObjectId program;
@@ -111,7 +112,7 @@ struct LinkProgram {
   REMOTECL_FIELDS(program, token, devices, options, inputs)
 };
 
-// kSvm: an argument that is declared as kMemory, set to an address of shared virtual memory.
+// kSvm: an argument that is declared as kMemory and set to an address of shared virtual memory.
 enum class ArgumentKind : std::uint32_t {
   kValue = 0,
   kMemory = 1,
@@ -124,8 +125,8 @@ enum class ArgumentKind : std::uint32_t {
 
 struct ArgumentDescription {
   ArgumentKind kind;
-  std::uint32_t size;        // bytes of a value argument, 0 when the driver does not tell
-  std::int32_t info_status;  // what clGetKernelArgInfo answers natively: CL_SUCCESS or its error
+  std::uint32_t size;        // bytes of a value argument; 0 if the driver does not say
+  std::int32_t info_status;  // the native result of clGetKernelArgInfo: CL_SUCCESS or an error
   std::uint32_t address_qualifier;
   std::uint32_t access_qualifier;
   std::uint64_t type_qualifier;
@@ -133,8 +134,8 @@ struct ArgumentDescription {
   std::string_view name;
   REMOTECL_FIELDS(kind, size, info_status, address_qualifier, access_qualifier, type_qualifier, type_name, name)
 };
-// Whether it looks like a value only because its driver tells nothing: drivers take 8 bytes for an image or a sampler
-// that they do not look at before the kernel runs.
+// Whether it may look like a value only because the driver says nothing about it: drivers accept 8 bytes for
+// an image or a sampler and do not look at them before the kernel runs.
 inline bool may_be_opaque(const ArgumentDescription& argument) {
   const bool is_told = argument.info_status == 0 || argument.address_qualifier != 0;
   return !is_told && argument.kind == ArgumentKind::kValue && (argument.size == 0 || argument.size == 8);
@@ -154,7 +155,7 @@ struct KernelDescription {
 };
 struct DeviceBuild {
   std::uint32_t device;
-  std::int32_t error;        // what the native call answered for this device
+  std::int32_t error;        // the result of the native call for this device
   std::int32_t status;       // cl_build_status
   std::uint32_t executable;  // kernels can be created
   std::uint32_t binary_type;
@@ -200,7 +201,7 @@ struct CreateKernel {
 };
 enum class KernelQuery : std::uint32_t { kWorkGroup = 0, kSubGroup = 1 };
 
-// What only the native driver can answer. The last parameters are those of the native call.
+// A query that only the native driver can answer. The last parameters are those of the native call.
 struct QueryKernel {
   REMOTECL_MESSAGE(QueryKernel);
   ObjectId kernel;
@@ -209,7 +210,7 @@ struct QueryKernel {
   KernelQuery query;
   std::uint32_t name;
   Bytes input;              // empty: NULL
-  std::uint32_t has_value;  // whether the value is wanted, else only its size
+  std::uint32_t has_value;  // whether the value is wanted, or only its size
   std::uint64_t size;       // of the caller's memory
   REMOTECL_FIELDS(kernel, device, token, query, name, input, has_value, size)
 };
@@ -217,7 +218,7 @@ struct NativeAnswer {
   REMOTECL_MESSAGE(NativeAnswer);
   Token token;
   std::int32_t error;
-  std::uint64_t size;  // that the native driver returned
+  std::uint64_t size;  // as returned by the native driver
   Bytes value;
   REMOTECL_FIELDS(token, error, size, value)
 };

@@ -2,7 +2,7 @@
 
 #include "runtime/protocol/messages/message.h"
 
-// What a session is about: liveness, the last words of a server, and its devices.
+// The session itself: liveness, errors that end it, and its devices.
 namespace remotecl {
 
 enum class StreamKind : std::uint32_t { kControl = 0, kBulk = 1 };
@@ -17,7 +17,7 @@ struct Pong {
   Token token;
   REMOTECL_FIELDS(token)
 };
-// The server's last words before it closes a session: the client broke the protocol or the server is going
+// The server's last message before it closes a session: the client broke the protocol, or the server is going
 // away.
 struct SessionError {
   REMOTECL_MESSAGE(SessionError);
@@ -25,11 +25,12 @@ struct SessionError {
   REMOTECL_FIELDS(text)
 };
 
-// So many bytes of a stream that may have to be sent again have been received, also by a peer.
+// How many bytes of a resumable stream have been received, so that the sender can drop them. Peers send it
+// too.
 struct ServerReceived {
   REMOTECL_MESSAGE(ServerReceived);
   StreamKind stream;
-  std::uint32_t channel;  // of a session's bulk data; else 0
+  std::uint32_t channel;  // of the session's bulk data; else 0
   std::uint64_t bytes;
   REMOTECL_FIELDS(stream, channel, bytes)
 };
@@ -40,13 +41,13 @@ struct ClientReceived {
   std::uint64_t bytes;
   REMOTECL_FIELDS(stream, channel, bytes)
 };
-// The client's process is about to end: when its connections break, it will not come back.
+// The client's process is about to end, and will not resume its streams when its connections break.
 struct Leave {
   REMOTECL_MESSAGE(Leave);
   REMOTECL_FIELDS()
 };
 
-// One answer of the native clGetDeviceInfo / clGetPlatformInfo, byte for byte.
+// One native answer of clGetDeviceInfo or clGetPlatformInfo, byte for byte.
 struct InfoValue {
   std::uint32_t name;
   Bytes value;
@@ -58,7 +59,7 @@ struct DeviceDescription {
   Sequence<InfoValue> info;
   REMOTECL_FIELDS(index, platform_info, info)
 };
-// The first message of a session, unasked.
+// The first message of a session, sent without a request.
 struct DeviceList {
   REMOTECL_MESSAGE(DeviceList);
   Sequence<DeviceDescription> devices;

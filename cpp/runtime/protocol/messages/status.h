@@ -2,19 +2,19 @@
 
 #include "runtime/protocol/messages/message.h"
 
-// What a daemon tells of itself, to the clients of its sessions and to monitors, which have none.
+// What a daemon reports about itself, to the clients of its sessions and to monitors, which have no session.
 namespace remotecl {
 
-inline constexpr std::uint32_t kStatusSessionsMax = 1024;  // listed in one Status; the rest is only counted
+inline constexpr std::uint32_t kStatusSessionsMax = 1024;  // listed in one Status; others are only counted
 inline constexpr std::uint32_t kStatusTextMax = 255;       // bytes of a host's or a program's name
 
-// Who the client is, for people.
+// Describes the client, for people.
 struct Introduce {
   REMOTECL_MESSAGE(Introduce);
   std::uint64_t process;
   std::string_view host;
   std::string_view program;
-  std::uint32_t window_ms;  // how long it tries to connect again
+  std::uint32_t window_ms;  // how long it tries to reconnect
   REMOTECL_FIELDS(process, host, program, window_ms)
 };
 
@@ -24,7 +24,7 @@ struct GetStatus {
   REMOTECL_FIELDS(token)
 };
 
-// Ends somebody's session.
+// Ends a session, possibly another client's.
 struct KickSession {
   REMOTECL_MESSAGE(KickSession);
   Token token;
@@ -34,8 +34,8 @@ struct KickSession {
 
 enum class KickResult : std::uint32_t {
   kEnded,    // it has ended
-  kEnding,   // it is over, but what the driver has of it goes on
-  kUnknown,  // there is none with this number
+  kEnding,   // it is over, but the driver still works for it
+  kUnknown,  // there is no session with this id
   kRefused,  // the asker may not end it; the text says who may
 };
 
@@ -47,7 +47,8 @@ struct SessionKicked {
   REMOTECL_FIELDS(token, result, text)
 };
 
-// What has passed two connections, seen from the server that says so. The numbers of `bulk_...` count whole transfers.
+// What has passed over the two connections, from the reporting server's view. `bulk_...` numbers count whole
+// transfers.
 struct Traffic {
   std::uint64_t bytes_sent = 0, messages_sent = 0;
   std::uint64_t bytes_received = 0, messages_received = 0;
@@ -69,20 +70,20 @@ struct DeviceStatus {
   std::uint32_t index;
   std::string_view name;
   std::uint64_t memory_used;    // bytes of all sessions' buffers and images
-  std::uint64_t memory_total;   // bytes
-  std::uint64_t queue_depth;    // commands that were taken and have not ended
-  std::uint32_t busy_permille;  // of the observed time, in which the driver had work
-  std::uint32_t observed_ms;    // up to the last second; 0: nobody has asked for a while
+  std::uint64_t memory_total;   // in bytes
+  std::uint64_t queue_depth;    // commands that were accepted and have not ended
+  std::uint32_t busy_permille;  // of the observed time, how much the driver had work
+  std::uint32_t observed_ms;    // at most the last second; 0 if nobody has asked for a while
   REMOTECL_FIELDS(index, name, memory_used, memory_total, queue_depth, busy_permille, observed_ms)
 };
 
 struct SessionStatus {
-  std::uint32_t is_own;   // the asker's
-  std::uint64_t session;  // its number
+  std::uint32_t is_own;   // whether it is the asker's
+  std::uint64_t session;  // its id
   std::string_view address, host, program, user;
   std::uint64_t process;
   std::uint64_t age_ms;
-  std::uint64_t over_ms;  // since it is over, and what the driver has of it goes on; 0: it is not
+  std::uint64_t over_ms;  // how long it has been over while the driver still works for it; 0: it is not over
   std::uint64_t commands;
   Traffic traffic;
   Array<std::uint64_t> memory;  // bytes on each device, in the order of `devices`
@@ -92,7 +93,7 @@ struct SessionStatus {
 // A link between two servers, of one session.
 struct LinkStatus {
   std::uint32_t is_own;  // of the asker's session
-  PeerId peer;           // the number that the client gave to the other server, if is_own; else 0
+  PeerId peer;           // the id that the client gave the other server, if is_own; else 0
   std::string_view address;
   std::uint32_t is_connected;
   Traffic traffic;
@@ -106,8 +107,8 @@ struct Status {
   std::string_view host;     // its name
   std::uint64_t process;
   std::uint64_t uptime_ms;
-  std::uint64_t session_count;  // all, also those that are not listed
-  std::uint64_t commands;       // of all sessions, ended ones too
+  std::uint64_t session_count;  // of all sessions, including those that are not listed
+  std::uint64_t commands;       // of all sessions, including ended ones
   Traffic clients;              // likewise
   Traffic peers;                // likewise
   Sequence<DeviceStatus> devices;

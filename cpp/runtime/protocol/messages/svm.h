@@ -5,7 +5,8 @@
 // Shared virtual memory.
 namespace remotecl {
 
-// Memory that has one address on the client and on all of `devices`. Later messages name it as a buffer.
+// Allocates memory that has the same address on the client and on all of `devices`. Later messages name it as
+// a buffer.
 struct AllocateSvm {
   REMOTECL_MESSAGE(AllocateSvm);
   ObjectId buffer;
@@ -24,7 +25,7 @@ struct SvmAllocated {
   std::uint64_t address;  // where it is, if there was no error
   REMOTECL_FIELDS(token, error, address)
 };
-// The shared virtual memory that the kernel's later commands may touch besides their arguments.
+// The shared virtual memory that the kernel's later commands may access besides their arguments.
 struct SetKernelSvm {
   REMOTECL_MESSAGE(SetKernelSvm);
   ObjectId kernel;
