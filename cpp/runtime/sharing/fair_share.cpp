@@ -5,7 +5,7 @@
 namespace remotecl {
 namespace {
 
-// How much of what is known one more unit changes.
+// How strongly one more unit changes the learned time.
 constexpr double kLearning = 1.0 / 32;
 
 }  // namespace
@@ -93,7 +93,7 @@ bool FairShare::ask(Member member) {
   const auto at = states_.find(member);
   if (at == states_.end() || at->second.left) return true;
   State& state = at->second;
-  // Nobody saves up time in which it has nothing to do.
+  // An idle member must not save up time.
   if (state.on_device <= 0 && !state.waits) state.virtual_time = std::max(state.virtual_time, virtual_now_);
   state.waits = !has_room(state) || !is_next(member, state);
   return !state.waits;
