@@ -55,7 +55,7 @@ bool EventGraph::complete(EventId id, std::int32_t status, std::vector<Ready>& r
   event.ended_as = ++ended_;
   event.status = std::min(status, 0);
   --pending_;
-  // Moved out, so that the record of an event that has ended keeps no memory for waiters.
+  // Moved out, so that the record of an ended event keeps no memory for waiters.
   const std::vector<DeferredRef> waiters = std::move(event.waiters);
   for (DeferredRef waiter : waiters) {
     if (waiter->status == 0) waiter->status = event.status;
@@ -83,7 +83,7 @@ void EventGraph::fail_all(std::int32_t status, std::vector<Ready>& ready) {
   for (Deferred& deferred : deferred_) ready.push_back({std::move(deferred.action), status});
   deferred_.clear();
 
-  ++ended_;  // they end together, with one status: no order among them can be told
+  ++ended_;  // they end together with one status, so they need no order
   for (auto each = events_.begin(); each != events_.end();) {
     Event& event = each->second;
     if (event.ended_as == 0) {
@@ -112,7 +112,7 @@ void EventGraph::store(std::span<const EventId> dependencies, Action&& action) {
     const auto found = events_.find(id);
     if (found == events_.end() || found->second.ended_as != 0) continue;
     std::vector<DeferredRef>& waiters = found->second.waiters;
-    // A repeated id finds this action as the last waiter already, since nobody else was added meanwhile.
+    // A repeated id finds this action as the last waiter, since nothing else was added meanwhile.
     if (!waiters.empty() && waiters.back() == self) continue;
     waiters.push_back(self);
     ++self->waits_for;

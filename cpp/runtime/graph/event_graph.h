@@ -13,16 +13,16 @@ namespace remotecl {
 
 using EventId = std::uint64_t;  // chosen by clients, never 0, never reused
 
-// Commands that cannot be handed to the native driver yet, because they wait for something the driver cannot
-// wait for: another device, another server, bulk data that is still arriving.
+// Holds commands that cannot be handed to the native driver yet, because they depend on something that the
+// driver cannot wait for: another device, another server, or bulk data that is still arriving.
 //
-// Owned by one server session. Not synchronised: every call, const ones too, needs the session's lock.
+// Owned by one server session. Not synchronised: every call, even a const one, needs the session's lock.
 //
-// Statuses are OpenCL's: 0 (CL_COMPLETE) or a negative error code. A positive status is no way to end and
+// Statuses are OpenCL's: 0 (CL_COMPLETE) or a negative error code. A positive status is not an end, and
 // counts as 0.
 class EventGraph {
  public:
-  // Gets 0, or the error of the dependency that failed first.
+  // Called with 0, or with the error of the dependency that failed first.
   using Action = std::function<void(std::int32_t status)>;
 
   struct Ready {
@@ -34,39 +34,40 @@ class EventGraph {
   EventGraph(const EventGraph&) = delete;
   EventGraph& operator=(const EventGraph&) = delete;
 
-  // Announces an event whose end is reported later with complete(). False when the id exists already.
+  // Announces an event whose end complete() will report. Returns false if the id exists already.
   bool expect(EventId id);
 
-  // True when `id` was expected and has not ended.
+  // Whether `id` was expected and has not ended.
   bool pending(EventId id) const;
 
-  // True when `id` is pending, or has ended and was not forgotten.
+  // Whether `id` is pending, or has ended and was not forgotten.
   bool known(EventId id) const;
 
   // Empty while `id` is pending or unknown.
   std::optional<std::int32_t> status(EventId id) const;
 
-  // Stores `action` until no event of `dependencies` is pending, and returns true. When none is pending now,
-  // returns false, allocates nothing and leaves `action` as it was: the caller runs it, with failure().
-  // Unknown ids count as satisfied, an id may occur several times. A stored action waits for all its
-  // dependencies, also after one of them has failed; the failure that happened first is what it will get.
+  // Stores `action` until no event of `dependencies` is pending, and returns true. If none is pending now,
+  // returns false, allocates nothing and leaves `action` unchanged: the caller runs it, with failure().
+  // Unknown ids count as satisfied, and an id may occur several times. A stored action waits for all its
+  // dependencies even after one has failed, and gets the failure that happened first.
   bool defer(std::span<const EventId> dependencies, Action&& action);
   bool defer(std::span<const EventId> dependencies, const Action& action);
 
-  // The status of the dependency that failed first, by order of completion; 0 when none has failed.
+  // The status of the dependency that failed first, by order of completion; 0 if none has failed.
   std::int32_t failure(std::span<const EventId> dependencies) const;
 
-  // Ends `id`, and appends the actions that nothing holds back any more to `ready`, in the order in which
-  // they were deferred. False when `id` is unknown or has ended before. Runs nothing: the caller decides
-  // where actions run, so a chain of any length needs no stack.
+  // Ends `id`, and appends the actions that no longer wait for anything to `ready`, in the order in which
+  // they were deferred. Returns false if `id` is unknown or has already ended. Runs nothing: the caller runs
+  // the actions, so a chain of any length needs no stack.
   bool complete(EventId id, std::int32_t status, std::vector<Ready>& ready);
 
-  // Drops the record of an event that has ended; from then on it is unknown and holds nothing back. A pending
-  // one stays as it is, for those who wait for it, and is dropped when it ends.
+  // Drops the record of an ended event, which is then unknown and holds nothing back. A pending event stays
+  // for its dependents, and is dropped when it ends.
   void forget(EventId id);
 
-  // For a session that goes away: every pending event ends with `status`, and every stored action becomes
-  // ready with it (whatever had failed before), in the order in which they were deferred.
+  // For the end of a session: ends every pending event with `status`, and makes every stored action ready
+  // with it, even if a dependency had failed before. The actions are in the order in which they were
+  // deferred.
   void fail_all(std::int32_t status, std::vector<Ready>& ready);
 
   std::size_t pending_events() const { return pending_; }
@@ -75,7 +76,7 @@ class EventGraph {
  private:
   struct Deferred {
     Action action;
-    std::size_t waits_for = 0;  // pending events that name this action among their waiters
+    std::size_t waits_for = 0;  // pending events that list this action as a waiter
     std::int32_t status = 0;
   };
   using DeferredRef = std::list<Deferred>::iterator;
