@@ -6,11 +6,12 @@
 namespace remotecl {
 namespace {
 
-// What memcmp() passes over in one go: it is several times faster than looking for the first difference.
+// The block that memcmp() compares at once; that is several times faster than searching for the first
+// difference.
 constexpr std::uint64_t kBlock = 4096;
-// A message costs more than so many bytes of it.
+// One more message costs more than sending a gap of this size.
 constexpr std::uint64_t kGap = 256;
-// Many changes far from each other cost more than what lies between them.
+// Many scattered changes cost more than the bytes between them.
 constexpr std::size_t kManyChanges = 1024;
 constexpr std::uint64_t kWideGap = 64u << 10;
 
@@ -27,7 +28,7 @@ void for_each_difference(const std::byte* one, const std::byte* other, std::uint
       std::uint64_t last = at;
       while (last < end && one[last] != other[last]) ++last;
       if (last > at) f(at, last);
-      at = std::max(last, at + 1);  // it may have become equal meanwhile
+      at = std::max(last, at + 1);  // the bytes may have become equal meanwhile
     }
   }
 }

@@ -9,21 +9,22 @@
 
 namespace remotecl {
 
-// A second copy of a piece of the application's memory, as it was when devices last had the same: the difference to it
-// is what the application has written, or what devices have. Not synchronised; the memory may change at any time.
+// A second copy of a piece of the application's memory, taken when memory and devices last agreed. The
+// difference from it shows what the application or a device has written since. Not synchronised; the memory
+// may change at any time.
 class HostShadow {
  public:
-  // Throws std::bad_alloc. Takes no memory of its own until it is first used.
+  // Throws std::bad_alloc. Occupies no memory until it is first used.
   HostShadow(std::byte* memory, std::uint64_t size);
 
-  // Takes over what the application has written in `range`, and gives the ranges in order. Bytes between two that are
-  // close to each other count as written, too, where `may_join(gap)`. At the first call the memory becomes the shadow,
-  // and nothing has been written.
+  // Copies what the application has written in `range` into the shadow, and returns the changed ranges in
+  // order. Joins neighbouring changes if the gap is small and `may_join(gap)`. The first call only fills the
+  // shadow from the memory, so nothing counts as written.
   std::vector<ByteRange> take_changes(ByteRange range, const std::function<bool(ByteRange)>& may_join);
-  // `bytes` is what a device has in `range`: what is new in it gets into the memory, and the rest of the memory, which
-  // the application may have written, stays.
+  // `bytes` is what a device has in `range`. Copies what the device has changed into the memory; leaves the
+  // rest, which the application may have written.
   void merge(ByteRange range, const std::byte* bytes);
-  // What both had last.
+  // Copies the bytes on which both last agreed.
   void copy(ByteRange range, std::byte* to) const;
   // The memory is what devices have, or will have.
   void take(ByteRange range);

@@ -13,7 +13,7 @@ void RangeSet::add(ByteRange range) {
   if (range.size == 0) return;
   std::uint64_t begin = range.offset;
   std::uint64_t end = range.offset + range.size;
-  // Those that overlap or touch become one with it.
+  // Merges the ranges that overlap or touch the new one.
   const auto first = std::partition_point(
       ranges_.begin(), ranges_.end(), [begin](const ByteRange& other) { return other.offset + other.size < begin; });
   const auto last =

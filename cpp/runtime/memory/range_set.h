@@ -6,7 +6,7 @@
 
 namespace remotecl {
 
-// Some of a buffer's bytes. A value; one thread.
+// A set of byte ranges of a buffer. A value; one thread.
 class RangeSet {
  public:
   void add(ByteRange range);

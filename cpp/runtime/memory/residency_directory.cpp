@@ -6,7 +6,7 @@
 namespace remotecl {
 namespace {
 
-// Two splits of a buffer in one piece fit, so that its first partial write needs no growth.
+// Room for two splits of a single segment, so that the first partial write does not allocate.
 constexpr std::size_t kInitialSegments = 4;
 
 std::uint64_t bit(Location location) {
@@ -14,7 +14,7 @@ std::uint64_t bit(Location location) {
   return std::uint64_t{1} << location;
 }
 
-// True for content that is defined and not at the location.
+// Whether the content is defined but not at the location.
 bool lacks(std::uint64_t holders, std::uint64_t location_bit) { return holders != 0 && (holders & location_bit) == 0; }
 
 std::uint64_t end_offset(const ByteRange& range) { return range.offset + range.size; }
@@ -34,7 +34,7 @@ void ResidencyDirectory::missing(ByteRange range, Location to, std::vector<Trans
     if (!lacks(segment.holders, bit(to))) continue;
     const std::uint64_t begin = std::max(segment.begin, extent.begin);
     const std::uint64_t end = std::min(end_of(i), extent.end);
-    // Neighbours can have the same holders and differ in version, which does not matter to a transfer.
+    // Neighbours may differ in version only, which does not matter to a transfer.
     const bool joins =
         out.size() > already_there && out.back().holders == segment.holders && end_offset(out.back().range) == begin;
     if (joins) {
@@ -72,7 +72,7 @@ ResidencyDirectory::Presence ResidencyDirectory::presence(ByteRange range, Locat
 }
 
 void ResidencyDirectory::add_holder(ByteRange range, Location at) {
-  if (valid(range, at)) return;  // the usual case of a second reader: no splitting and merging back
+  if (valid(range, at)) return;  // the usual case of a second reader: avoids splitting and merging back
   const auto [first, last] = isolate(clamp(range));
   for (std::size_t i = first; i < last; ++i) {
     if (segments_[i].holders != 0) segments_[i].holders |= bit(at);
@@ -148,7 +148,7 @@ std::vector<ResidencyDirectory::Entry> ResidencyDirectory::entries() const {
   return result;
 }
 
-// An empty result is {size, size} wherever it was asked for, so that no caller needs a case for it.
+// An empty result is always {size, size}, so that no caller needs a special case.
 ResidencyDirectory::Extent ResidencyDirectory::clamp(ByteRange range) const {
   if (range.offset >= size_ || range.size == 0) return {size_, size_};
   return {range.offset, range.offset + std::min(range.size, size_ - range.offset)};
@@ -180,7 +180,7 @@ std::size_t ResidencyDirectory::split(std::uint64_t offset) {
 // Splits such that the segments [first, last) are exactly `extent`.
 std::pair<std::size_t, std::size_t> ResidencyDirectory::isolate(Extent extent) {
   const std::size_t first = split(extent.begin);
-  const std::size_t last = split(extent.end);  // behind the first, which therefore keeps its index
+  const std::size_t last = split(extent.end);  // behind the first split, so the first index stays valid
   return {first, last};
 }
 

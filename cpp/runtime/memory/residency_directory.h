@@ -7,7 +7,7 @@
 
 namespace remotecl {
 
-// Half open: [offset, offset + size).
+// The half-open range [offset, offset + size).
 struct ByteRange {
   std::uint64_t offset;
   std::uint64_t size;
@@ -24,9 +24,10 @@ using Location = std::uint32_t;
 inline constexpr Location kHost = 0;
 inline constexpr Location kLocationMax = 63;
 
-// Who holds the newest bytes of one root buffer, per byte range.
+// Records who holds the newest bytes of one root buffer, by byte range.
 //
-// Owned by that buffer on the client. Not synchronised: every call, const ones too, needs the buffer's lock.
+// Owned by that buffer on the client. Not synchronised: every call, even a const one, needs the buffer's
+// lock.
 //
 // Content is undefined until it is written; undefined bytes have no holder and are never fetched. Ranges are
 // clamped to the buffer, and an empty range changes nothing.
@@ -53,47 +54,47 @@ class ResidencyDirectory {
 
   std::uint64_t size() const { return size_; }
 
-  // Appends what must be brought to `to` before it may read `range`: the parts whose content is defined and
-  // not there. In order; neighbours with the same holders are one transfer.
+  // Appends what `to` needs before it may read `range`: the parts that are defined but not there. They are in
+  // order; neighbours with the same holders form one transfer.
   void missing(ByteRange range, Location to, std::vector<Transfer>& out) const;
 
-  // True when somebody holds each of the bytes.
+  // Whether every byte has a holder.
   bool defined(ByteRange range) const;
 
-  // True when nothing is missing.
+  // Whether nothing is missing.
   bool valid(ByteRange range, Location at) const;
 
-  // As valid(), and says whether there is anything: kUndefined when nobody holds some of the bytes.
+  // Like valid(), but distinguishes a range with undefined bytes: kUndefined if some bytes have no holder.
   enum class Presence { kMissing, kUndefined, kHeld };
   Presence presence(ByteRange range, Location at) const;
 
-  // `at` has the newest bytes of `range`, or will have them before anybody reads them there (the caller
-  // orders that). Undefined parts stay undefined: there is nothing to have.
+  // `at` has the newest bytes of `range`, or will have them before they are read there, which the caller
+  // ensures. Undefined parts stay undefined.
   void add_holder(ByteRange range, Location at);
 
-  // `at` writes `range` and becomes its only holder. The range gets one version, newer than any it had: a
-  // byte never has the same version with two contents, while writes side by side may share one and merge.
+  // `at` writes `range` and becomes its only holder. The range gets one version, newer than any it had. A
+  // byte never has the same version with two contents; concurrent writes may share a version and merge.
   void write(ByteRange range, Location at);
 
-  // The content of `range` is undefined from now on: nobody holds it.
+  // The content of `range` becomes undefined, without a holder.
   void forget(ByteRange range);
 
-  // `at` no longer holds `range`. What nobody else holds becomes undefined; if it was defined before, it is
-  // lost, and appended to `lost` in order and merged.
+  // `at` no longer holds `range`. Parts that had no other holder become undefined; they are lost, and are
+  // appended to `lost`, in order and merged.
   void drop_holder(ByteRange range, Location at, std::vector<ByteRange>* lost = nullptr);
 
-  // The same, but only where somebody else holds the bytes, too.
+  // Like drop_holder(), but only where another location holds the bytes too.
   void drop_copy(ByteRange range, Location at);
 
-  // `at` does not hold `range` after all: a transfer there has failed, and with it all commands that counted on it.
-  // What nobody else has written or fetched since is again where it was before, with `holders`.
+  // `at` does not hold `range` after all: a transfer to it has failed, and with it all commands that needed
+  // it. Bytes that nothing has written or fetched since get their former `holders` back.
   void restore(ByteRange range, Location at, std::uint64_t holders);
 
-  // The whole buffer in order, with no gap; no two neighbours are equal in holders and version.
+  // The whole buffer in order, without gaps; neighbours differ in holders or version.
   std::vector<Entry> entries() const;
 
  private:
-  // Reaches to the begin of the next segment, the last one to the end of the buffer.
+  // Extends to the beginning of the next segment, or to the end of the buffer.
   struct Segment {
     std::uint64_t begin;
     std::uint64_t holders;
@@ -111,8 +112,8 @@ class ResidencyDirectory {
   void merge(std::size_t first, std::size_t last);
 
   std::uint64_t size_;
-  // Sorted; covers [0, size_) with no gap, and neighbours differ. A vector, because nearly all buffers are
-  // one segment or a few; for those an update touches one cache line and allocates nothing.
+  // Sorted; covers [0, size_) without gaps, and neighbours differ. It is a vector because most buffers have
+  // one segment or a few; updating those touches one cache line and allocates nothing.
   std::vector<Segment> segments_;
 };
 

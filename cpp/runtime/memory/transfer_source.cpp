@@ -5,14 +5,14 @@
 namespace remotecl {
 namespace {
 
-// Up to here the time is that of messages: this process has the shortest way and waits for nobody.
+// Up to this size latency dominates: the host is the nearest, and waits for nothing.
 constexpr std::uint64_t kSmall = 64u << 10;
 
-// Relative times for each byte. Servers are assumed to be better linked with each other than with the client, by a
-// little where nothing is known: two receivers of the same bytes are then one transfer from here and one between them.
+// Relative cost of each byte. Links between servers are assumed to be a little faster than those to the
+// client. Thus, if two servers need the same bytes, the client sends to one and that one to the other.
 double cost(const TransferSource& source, std::uint64_t size) {
   constexpr double kCosts[] = {1, 4, 6, 16};
-  constexpr double kArriving = 0.5;  // it gets there a little later
+  constexpr double kArriving = 0.5;  // the bytes arrive there a little later
   constexpr double kHeld = 1000;
   if (source.route == Route::kHost && size <= kSmall) return 0;
   const double share = source.route == Route::kPeer ? 1 + source.busy : 1;

@@ -7,7 +7,7 @@
 
 namespace remotecl {
 
-// How bytes get from a holder to the device that needs them, the cheapest first.
+// The routes from a holder to the device that needs the bytes, the cheapest first.
 enum class Route {
   kSameServer,  // between devices of one server
   kPeer,        // from server to server
@@ -15,20 +15,20 @@ enum class Route {
   kClient,      // from server to server through this process
 };
 
-// A holder that is in reach.
+// A reachable holder.
 struct TransferSource {
   Location location;
   Route route;
-  unsigned busy;  // large transfers that its server is sending already
-  bool arriving;  // its own copy is still on the way, and waits for nothing else
-  bool held;      // its own copy waits for commands: whoever needs it waits for them, too
+  unsigned busy;  // large transfers that its server is already sending
+  bool arriving;  // its own copy is still arriving, and waits for nothing else
+  bool held;      // its own copy waits for commands, so whatever needs it waits too
 };
 
-// The source to take `size` bytes from, an index into `sources`, which may not be empty.
+// Returns the index of the source from which to take `size` bytes. `sources` must not be empty.
 //
-// One source for many destinations becomes a chain or a tree by itself, as a server that sends already costs more than
-// one that has just received: then every link carries the bytes once. A copy that waits for commands is the last
-// choice: the bytes would be late, and two programs' waits could close a circle.
+// A server that already sends costs more than one that has just received the bytes, so a transfer to many
+// destinations turns into a chain or a tree in which every link carries the bytes once. A copy that waits for
+// commands is the last choice: the bytes would be late, and the waits of two programs could form a cycle.
 std::size_t cheapest_source(std::span<const TransferSource> sources, std::uint64_t size);
 
 }  // namespace remotecl
