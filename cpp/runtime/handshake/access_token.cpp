@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kBlanks = " \t\r\n";
 
-// By the byte, so that what follows the line is left to others.
+// Reads single bytes, so that what follows the line is left for others.
 std::string read_first_line() {
   std::string text;
   char byte = 0;

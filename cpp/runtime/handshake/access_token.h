@@ -6,13 +6,13 @@
 
 namespace remotecl {
 
-// What the clients of a server know and strangers do not. A value.
+// A secret that a server's clients know. A value.
 class AccessToken {
  public:
   static constexpr std::size_t kSizeMin = 16;
   static constexpr std::size_t kSizeMax = 4096;
 
-  // `text` without the blanks and line ends around it. Throws ConnectionError, which names `origin`, when it is too
+  // Uses `text` without the white space around it. Throws ConnectionError, which names `origin`, if it is too
   // short to be a secret, or too long.
   AccessToken(std::string_view text, const std::string& origin);
 
@@ -22,8 +22,8 @@ class AccessToken {
   std::string text_;
 };
 
-// Reads a file that nobody but its owner may read or change (its group may read what belongs to somebody else), or,
-// where `path` is "-", the first line of the standard input. Throws ConnectionError that names cause and remedy.
+// Reads a file that only its owner may read or change (a file of another owner may be readable by its group),
+// or, if `path` is "-", the first line of stdin. Throws ConnectionError that names the cause and the remedy.
 AccessToken read_token(const std::string& path);
 
 }  // namespace remotecl

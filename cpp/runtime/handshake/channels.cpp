@@ -10,7 +10,7 @@
 namespace remotecl {
 namespace {
 
-// While its bytes move in both directions each keeps two busy at either end.
+// A channel that moves bytes in both directions keeps two cores busy at either end.
 unsigned channels_of(unsigned cores) { return cores / 2; }
 
 }  // namespace

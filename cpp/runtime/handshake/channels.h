@@ -2,9 +2,9 @@
 
 namespace remotecl {
 
-// Into how many channels this process would divide the bulk data of a session that sees so many devices:
-// REMOTECL_BULK_CHANNELS in the environment, from 1 to kBulkChannelsMax, else one for each device, as far as its cores
-// can serve them. Both sides have a say, and the smaller number is used.
+// How many bulk channels this process wants for a session that sees this many devices: REMOTECL_BULK_CHANNELS
+// from the environment (1 to kBulkChannelsMax), or one for each device, as far as the cores can serve them.
+// Both sides state a number, and the smaller one is used.
 unsigned bulk_channels(unsigned devices);
 
 }  // namespace remotecl

@@ -11,7 +11,7 @@ namespace {
 constexpr char kRemedy[] =
     "; is it a remotecl-server of this release that was started with --tls? Its log (--log-level info) says more";
 
-// Of a server that has answered TLS with something else. What it says there nobody vouches for.
+// The error if a server answers TLS in plain text. Its text is shown although nothing proves who sent it.
 ConnectionError plain_answer(Connection& stream, const Address& address, Deadline deadline) {
   std::array<std::byte, kWelcomeSize> answer;
   if (read_before(stream, answer, deadline)) {

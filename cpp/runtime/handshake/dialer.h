@@ -11,22 +11,24 @@
 
 namespace remotecl {
 
-// Makes connections to one server as its name says: in plain text, or through TLS and then never otherwise. Any thread.
+// Connects to one server as its name asks: in plain text, or through TLS and then never without it. Any
+// thread.
 class Dialer {
  public:
-  // Reads the files that are named. Throws ConnectionError.
+  // Reads the files that the name refers to. Throws ConnectionError.
   explicit Dialer(const ServerName& server);
 
   const Address& address() const { return address_; }
-  // Null: none is named.
+  // Null if the name has none.
   const AccessToken* token() const { return token_ ? &*token_ : nullptr; }
 
-  // Ready for the handshake. Throws ConnectionError that names the server, the cause and the remedy.
+  // Returns a connection that is ready for the handshake. Throws ConnectionError that names the server, the
+  // cause and the remedy.
   std::unique_ptr<Connection> connect(std::chrono::milliseconds timeout) const;
-  // The same; TLS may take until then.
+  // The same, with a deadline for the TLS handshake.
   std::unique_ptr<Connection> connect(std::chrono::milliseconds timeout,
                                       std::chrono::steady_clock::time_point deadline) const;
-  // The same in two steps, so that the second one can be ended by shutdown().
+  // The same in two steps, so that shutdown() can end the second one.
   std::unique_ptr<Connection> open(std::chrono::milliseconds timeout) const;
   void secure(Connection& connection, std::chrono::steady_clock::time_point deadline) const;
 

@@ -16,14 +16,14 @@ using Clock = std::chrono::steady_clock;
 
 Bytes key_of(const Secret& secret) { return std::as_bytes(std::span(secret)); }
 
-// An answer that is waited for.
+// A pending answer.
 struct Awaited {
   Deadline deadline;
-  bool is_server;  // the other side has shown that it is one
+  bool is_server;  // the peer has shown that it is a server
   Clock::time_point since = Clock::now();
 };
 
-// Why there is none.
+// Explains why no answer came.
 std::string silence(const Address& address, const Awaited& awaited) {
   const bool is_late = Clock::now() >= awaited.deadline;
   const auto seconds = std::chrono::round<std::chrono::seconds>(Clock::now() - awaited.since).count();
@@ -45,11 +45,11 @@ std::string silence(const Address& address, const Awaited& awaited) {
          "is a tunnel: is the server still at its other end, and does the SSH server allow forwarding?";
 }
 
-// Sends what the connecting side says next and reads the answer: accepted, or that a proof is wanted.
+// Sends the connecting side's next bytes and reads the answer, which accepts them or asks for a proof.
 Welcome exchange(Connection& connection, const Address& address, Bytes words, const Awaited& awaited) {
   std::array<std::byte, kWelcomeSize> answer;
   const bool said = connection.write(words);
-  prepare_proofs();  // the answer takes a while
+  prepare_proofs();  // uses the time until the answer
   if (!said || !read_before(connection, answer, awaited.deadline)) throw NoServer(silence(address, awaited));
   const auto welcome = decode_frame<Welcome>(answer);
   if (welcome.magic != kMagic) throw NoServer(address.text() + " is not a remotecl-server; check the port");
@@ -72,7 +72,7 @@ ConnectionError impostor(const Address& address) {
                          "it is another server than you mean. Name no token for it only if you trust it anyway");
 }
 
-// The rest of a handshake with a token, after the server's first answer.
+// Completes a handshake with a token after the server's challenge.
 Welcome prove_token(Connection& connection, const Address& address, const AccessToken& token, const Hello& hello,
                     const Welcome& challenge, Deadline deadline) {
   Transcript transcript{hello.role,   hello.features,  0, challenge.session, challenge.epoch,
@@ -88,7 +88,7 @@ Welcome prove_token(Connection& connection, const Address& address, const Access
   return welcome;
 }
 
-// Of a session, or a link, that exists.
+// Joins an existing session or link.
 Welcome join(Connection& connection, const Address& address, Role role, const Invitation& invitation,
              std::uint64_t features, const Awaited& awaited) {
   Hello hello{kMagic, kProtocolVersion, role, features, invitation.session, {}};

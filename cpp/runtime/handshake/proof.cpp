@@ -13,7 +13,7 @@
 namespace remotecl {
 namespace {
 
-// Comes before the transcript in what is proved.
+// Precedes the transcript in the input of the MAC.
 struct Heading {
   std::array<std::uint8_t, 8> magic;
   std::uint32_t version;
@@ -23,7 +23,7 @@ struct Heading {
 constexpr std::size_t kHeadingSize = 16;
 constexpr std::size_t kTranscriptSize = 68;
 
-// Never freed, as the library.
+// Never freed, like the library context.
 EVP_MAC* hmac() {
   static EVP_MAC* const mac = EVP_MAC_fetch(crypto_library(), "HMAC", nullptr);
   return mac;
@@ -49,7 +49,7 @@ Proof prove(Bytes key, Claim claim, const Transcript& transcript) {
                   EVP_MAC_update(context.get(), octets(heading), heading.size()) == 1 &&
                   EVP_MAC_update(context.get(), octets(rest), rest.size()) == 1 &&
                   EVP_MAC_final(context.get(), proof.data(), &size, proof.size()) == 1 && size == proof.size();
-  if (!ok) throw std::bad_alloc();  // nothing else can be wrong with an algorithm that is linked in
+  if (!ok) throw std::bad_alloc();  // nothing but memory can be missing, because the algorithm is linked in
   return proof;
 }
 

@@ -16,9 +16,11 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kDefaultWindow{30'000};
 constexpr std::chrono::milliseconds kFirstPause{20};
 constexpr std::chrono::milliseconds kLongestPause{2000};
-// A connection that has lasted for so long was one: that of a doorbell, or of an idle device, may carry nothing.
+// A connection that lasted this long did work, even if nothing came through: a doorbell's or an idle device's
+// may carry no bytes.
 constexpr std::chrono::milliseconds kLastsMin{100};
-// What is over before is no news: it is there again, or it has been found out that the server itself has ended.
+// Shorter losses are not reported: by then the connection is back, or it is known that the server itself has
+// ended.
 constexpr std::chrono::milliseconds kNewsAfter{500};
 
 std::string seconds_text(std::chrono::milliseconds time) {
@@ -57,7 +59,7 @@ void Reconnector::broken() {
   try {
     thread_ = std::thread([this] { run(); });
   } catch (const std::system_error&) {
-    // Its reader ends it when the window has passed.
+    // Without a thread, the stream's reader ends it when the window has passed.
   }
 }
 
@@ -89,7 +91,7 @@ std::vector<Reconnector::Stream> Reconnector::broken_streams() {
 }
 
 void Reconnector::run() {
-  bool is_news = false;  // people have been told that it is lost
+  bool is_news = false;  // the user has been told of the loss
   for (std::uint64_t seen = 0;;) {
     {
       MutexLock lock(mutex_);
@@ -97,11 +99,11 @@ void Reconnector::run() {
       if (stopping_) return;
       seen = breaks_;
     }
-    bool carried_on = false;  // or they have ended meanwhile
+    bool carried_on = false;  // false if they ended meanwhile
     for (auto streams = broken_streams(); !streams.empty(); streams = broken_streams()) {
       Clock::time_point since = Clock::time_point::max();
       for (const Stream& stream : streams) since = std::min(since, stream.connection->broken_since());
-      // Much of the window is left for attempts after it.
+      // This pause leaves most of the window for the attempts after it.
       if (is_in_vain(streams) && !rest(vain_pause_, since + window_ / 4)) return;
       std::string failure;
       try {
@@ -144,7 +146,7 @@ bool Reconnector::rest(std::chrono::milliseconds& pause, Clock::time_point until
   return !stopping_;
 }
 
-// Whether one of them has been carried on before, and twice nothing came through.
+// Whether one of them has been resumed twice in a row without a byte coming through.
 bool Reconnector::is_in_vain(const std::vector<Stream>& streams) {
   return std::any_of(streams.begin(), streams.end(), [this](const Stream& stream) {
     const std::uint64_t bytes = stream.connection->bytes_received() + stream.connection->acknowledged_bytes();
@@ -152,7 +154,7 @@ bool Reconnector::is_in_vain(const std::vector<Stream>& streams) {
   });
 }
 
-// Of the connection that has carried it last, with so many bytes of the stream after it.
+// Whether the connection that resumed the stream last has carried nothing, given the stream's count of bytes.
 bool Reconnector::came_to_nothing(const Stream& stream, std::uint64_t bytes) {
   const Flow& flow = flows_[stream.connection];
   return flow.is_carried && bytes == flow.bytes && stream.connection->broken_since() - flow.since < kLastsMin;
@@ -163,7 +165,7 @@ bool Reconnector::found_nobody() const {
   return found_nobody_;
 }
 
-// A server that is stopped or very busy has long, and much is left where its answer was lost on the way.
+// A server that is stopped or very busy gets long, but if its answer was lost, much of the window is left.
 Deadline Reconnector::end_of_attempt(Clock::time_point since) const {
   const auto now = Clock::now();
   return std::max(now + std::chrono::milliseconds(kHandshakeTimeoutMs), now + (since + window_ - now) / 2);

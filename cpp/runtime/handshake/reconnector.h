@@ -15,34 +15,37 @@
 
 namespace remotecl {
 
-// REMOTECL_RECONNECT in the environment, in seconds: how long a lost connection is tried again. 30 s without.
+// REMOTECL_RECONNECT from the environment, in seconds: how long a lost connection is retried. The default is
+// 30 s.
 std::chrono::milliseconds reconnect_window();
 
-// Carries on the streams of one session, or of one link, that this side has connected: when one breaks, it connects
-// again, at once, then with growing and random pauses (exponential back-off with jitter), until the window has passed
-// or the other side says that there is nothing to go on with. Then the streams end. Connections that break at once, and
-// over which no byte has come through, count as none. Any thread.
+// Resumes the streams of one session or link that this side has connected. When one breaks, it reconnects at
+// once, and then after growing random pauses (exponential back-off with jitter), until the window has passed
+// or the other side says that the stream cannot be resumed. Then all streams end. A connection that breaks at
+// once without carrying a byte counts as failed. Any thread.
 class Reconnector {
  public:
-  // What people may want to know, on the thread that connects: that it takes a while, and that it has succeeded.
+  // Receives messages for the user, on the thread that connects: that reconnecting takes a while, and that it
+  // has succeeded.
   using News = std::function<void(const std::string&)>;
 
-  // `connect_timeout`: of a stream's first connection.
+  // `connect_timeout`: that of a stream's first connection.
   Reconnector(Address address, Invitation invitation, std::chrono::milliseconds window,
               std::chrono::milliseconds connect_timeout, Dial dial, News news);
   ~Reconnector() { stop(); }
   Reconnector(const Reconnector&) = delete;
   Reconnector& operator=(const Reconnector&) = delete;
 
-  // It must outlive stop(). `channel`: of a session's bulk data. `features` are asked for when it is carried on.
+  // The stream must outlive stop(). `channel`: of a session's bulk data. `features` are requested when it is
+  // resumed.
   void add(ResumableConnection& stream, Role role, unsigned channel = 0, std::uint64_t features = 0) EXCLUDES(mutex_);
-  // One of them has broken. Does not wait.
+  // One of the streams has broken. Does not wait.
   void broken() EXCLUDES(mutex_);
-  // Connects no more, and waits for what is being tried. Streams that are broken stay so.
+  // Ends the present attempt, waits for that and makes no more. Broken streams stay broken.
   void stop() EXCLUDES(mutex_);
-  // Why the streams have ended; empty when that was not for want of a connection.
+  // Why the streams have ended; empty unless the reason was the lack of a connection.
   std::string reason() const EXCLUDES(mutex_);
-  // Whether nobody was there when it last tried to connect.
+  // Whether the last attempt to connect found no server.
   bool found_nobody() const EXCLUDES(mutex_);
 
  private:
@@ -51,23 +54,23 @@ class Reconnector {
     Role role;
     std::uint64_t features;
   };
-  // What has come through the connections that carried a stream on.
+  // What the last connection of a stream has carried.
   struct Flow {
-    std::uint64_t bytes = 0;                      // of the stream, both ways, when it was last carried on
-    std::chrono::steady_clock::time_point since;  // it was
+    std::uint64_t bytes = 0;                      // of the stream, both ways, when it was last resumed
+    std::chrono::steady_clock::time_point since;  // when it was last resumed
     bool is_carried = false;
-    bool was_in_vain = false;  // nothing had come through the connection before
+    bool was_in_vain = false;  // the connection before that one had carried nothing
   };
 
   void run() EXCLUDES(mutex_);
-  // A pause that grows. False when no more is to be tried.
+  // Waits for a growing pause. Returns false if no more attempts are to be made.
   bool rest(std::chrono::milliseconds& pause, std::chrono::steady_clock::time_point until) EXCLUDES(mutex_);
   bool is_in_vain(const std::vector<Stream>& streams);
   bool came_to_nothing(const Stream& stream, std::uint64_t bytes);
-  // When an attempt has taken long enough, of streams that are broken since then.
+  // The end of an attempt for streams that broke at `since`.
   Deadline end_of_attempt(std::chrono::steady_clock::time_point since) const;
   std::shared_ptr<Connection> dial(Deadline deadline) EXCLUDES(mutex_);
-  // Empty, or why it cannot be carried on now.
+  // Returns an empty text, or why the stream cannot be resumed now.
   std::string carry_on(const Stream& stream, Deadline deadline) EXCLUDES(mutex_);
   void give_up(const std::string& reason) EXCLUDES(mutex_);
   std::vector<Stream> broken_streams() EXCLUDES(mutex_);
@@ -79,9 +82,9 @@ class Reconnector {
   const Dial dial_;
   const News news_;
 
-  // The thread's.
-  std::chrono::milliseconds pause_;       // after an attempt that has failed
-  std::chrono::milliseconds vain_pause_;  // after a connection that was in vain
+  // Used by the thread only.
+  std::chrono::milliseconds pause_;       // after a failed attempt
+  std::chrono::milliseconds vain_pause_;  // after a connection that carried nothing
   std::minstd_rand random_{std::random_device{}()};
   std::unordered_map<const ResumableConnection*, Flow> flows_;
 

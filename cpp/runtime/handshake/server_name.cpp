@@ -11,7 +11,7 @@
 namespace remotecl {
 namespace {
 
-// Cuts off and returns what comes before the next `separator`, or everything.
+// Cuts off and returns the text before the next `separator`, or all of it.
 std::string_view cut(std::string_view& text, char separator) {
   const std::size_t at = text.find(separator);
   const std::string_view part = text.substr(0, at);
@@ -19,7 +19,7 @@ std::string_view cut(std::string_view& text, char separator) {
   return part;
 }
 
-// Replaces %XX by what it stands for; false when it is no such text.
+// Replaces %XX by the character; returns false if the text is malformed.
 bool unescape(std::string_view text, std::string& result) {
   for (std::size_t at = 0; at < text.size(); ++at) {
     if (text[at] != '%') {
@@ -48,7 +48,7 @@ std::string escape(std::string_view text) {
   return result;
 }
 
-// Says what is wrong, or nothing.
+// Returns what is wrong, or an empty text.
 std::string set_option(ServerName& name, std::string_view key, std::string_view value) {
   const std::string quoted = "the option \"" + std::string(key) + "\" ";
   std::string text;

@@ -10,8 +10,8 @@
 
 namespace remotecl {
 
-// Those of a session's, or a link's, two connections that may be carried on; of one through memory, its doorbell. They
-// belong to whoever made them, and outlive this. Any thread.
+// The resumable streams among the two connections of a session or link; for shared memory, that of its
+// doorbell. Others own the streams, which must outlive this. Any thread.
 class StreamPair {
  public:
   // Once for each kind. Returns its argument.
@@ -21,7 +21,7 @@ class StreamPair {
   }
   void add(StreamKind kind, ResumableConnection& stream) { at(kind).store(&stream, std::memory_order_release); }
 
-  // Null: that connection does not break, or may not.
+  // Null if that connection is not resumable.
   ResumableConnection* control() const { return control_.load(std::memory_order_acquire); }
   ResumableConnection* bulk() const { return bulk_.load(std::memory_order_acquire); }
   ResumableConnection* find(StreamKind kind) const { return kind == StreamKind::kBulk ? bulk() : control(); }
@@ -30,17 +30,17 @@ class StreamPair {
     return role == Role::kBulk || role == Role::kPeerBulk ? bulk() : nullptr;
   }
 
-  // The other side has received so many bytes of it. False when that cannot be.
+  // The other side has received this many bytes of the stream. Returns false if that is impossible.
   [[nodiscard]] bool acknowledged(StreamKind kind, std::uint64_t bytes) const {
     ResumableConnection* const stream = find(kind);
     return stream != nullptr && stream->acknowledged(bytes);
   }
-  // From now on, the end of a connection is that of its stream.
+  // From now on, a stream ends when its connection breaks.
   void end_when_broken() const {
     if (ResumableConnection* const stream = control()) stream->end_when_broken();
     if (ResumableConnection* const stream = bulk()) stream->end_when_broken();
   }
-  // Why one of them has been given up, for people; empty when none has.
+  // Why one of them has been given up, as text for people; empty if none has.
   std::string reason() const {
     for (const ResumableConnection* const stream : {control(), bulk()}) {
       if (std::string reason = stream != nullptr ? stream->reason() : ""; !reason.empty()) return reason;

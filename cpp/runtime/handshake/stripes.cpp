@@ -13,14 +13,14 @@ namespace {
 
 static_assert(kStripesMax == StripedConnection::kCarriersMax);
 
-// Less than the other side waits (kStripesTimeoutMs), and no longer than it is worth.
+// Less than the other side waits (kStripesTimeoutMs), and as long as more connections are worth.
 constexpr std::chrono::milliseconds kOpenTimeout{2000};
 
-// Each core that sends or receives has one at the other end, perhaps of the same machine, and the application has work
-// of its own.
+// Each core that sends or receives occupies one at the other end, perhaps on the same machine, and the
+// application needs cores too.
 unsigned streams_of(unsigned cores) { return cores >= 16 ? 4 : 1; }
 
-// Null when it cannot be had, which is no reason to go without the others.
+// Returns null on failure, which does not affect the other connections.
 std::shared_ptr<Connection> open_stripe(const Address& address, const Invitation& group, unsigned index,
                                         const Dial& dial) {
   const Deadline deadline = std::chrono::steady_clock::now() + kOpenTimeout;
@@ -52,17 +52,17 @@ std::vector<std::shared_ptr<Connection>> open_stripes(Connection& first, const A
                                                       const Invitation& group, unsigned count, const Dial& dial) {
   std::vector<std::shared_ptr<Connection>> opened;
   if (count < 2) return opened;
-  // Side by side: each takes a few round trips.
+  // Connects in parallel, because each takes a few round trips.
   std::vector<std::future<std::shared_ptr<Connection>>> opening;
   try {
     for (unsigned index = 1; index < std::min(count, kStripesMax); ++index) {
       opening.push_back(
           std::async(std::launch::async, [&, index] { return open_stripe(address, group, index, dial); }));
     }
-  } catch (const std::system_error&) {  // no thread; those that there are will do
+  } catch (const std::system_error&) {  // no thread could be started; those that were will do
   }
   for (auto& each : opening) opened.push_back(each.get());
-  // There is no gap between those that carry.
+  // Only connections without a gap before them are used.
   opened.erase(std::find(opened.begin(), opened.end(), nullptr), opened.end());
   const StripesJoined joined{1 + opened.size()};
   if (!first.write(Bytes(encode_frame<StripesJoined, kStripesJoinedSize>(joined)))) {

@@ -8,22 +8,24 @@
 
 namespace remotecl {
 
-// Over how many connections this process would have the bulk data of a session, or of a link, go: REMOTECL_BULK_STREAMS
-// in the environment, from 1 to kStripesMax, else as many as its cores can serve. Both sides have a say, and the
-// smaller number is used.
+// How many connections this process wants for each bulk stream of a session or link: REMOTECL_BULK_STREAMS
+// from the environment (1 to kStripesMax), or as many as its cores can serve. Both sides state a number, and
+// the smaller one is used.
 unsigned bulk_streams();
 
-// The features that ask for them, or for so many, in the Hello of a connection for bulk data, and what a server takes
-// of those that a Hello names, for one of so many channels.
+// The features that request them in the Hello of a bulk connection; and the number that a server accepts of
+// those in a Hello, for one of `channels` channels.
 std::uint64_t stripes_features(unsigned wanted = bulk_streams());
 std::uint64_t taken_stripes(const Hello& hello, unsigned channels = 1);
 
-// Makes a connection, before any handshake; where it is TLS, that may take until the deadline. Throws ConnectionError.
+// Makes a connection without its handshake. Establishing TLS may take until the deadline. Throws
+// ConnectionError.
 using Dial = std::function<std::shared_ptr<Connection>(std::chrono::milliseconds timeout, Deadline deadline)>;
 
-// After the Welcome of `first`: as many connections beside it as the server has taken and can be made, in their order.
-// Tells the server, which then reads the stream from all of them. `group` names the session, and what that handshake
-// has made a secret (stripes_key). Throws ConnectionError when `first` is broken.
+// After the Welcome of `first`, makes as many further connections as the server has accepted and as succeed,
+// in order. Reports their number to the server, which then reads the stream from all of them. `group` has the
+// session's id, and the key that the first handshake produced (stripes_key). Throws ConnectionError if
+// `first` is broken.
 std::vector<std::shared_ptr<Connection>> open_stripes(Connection& first, const Address& address,
                                                       const Invitation& group, unsigned count, const Dial& dial);
 
