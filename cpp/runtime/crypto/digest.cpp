@@ -23,7 +23,7 @@ Digest sha256(Bytes bytes) {
   unsigned int size = 0;
   const bool ok =
       algorithm() != nullptr && EVP_Digest(bytes.data(), bytes.size(), digest.data(), &size, algorithm(), nullptr) == 1;
-  if (!ok || size != digest.size()) throw std::bad_alloc();  // nothing else can be wrong with what is linked in
+  if (!ok || size != digest.size()) throw std::bad_alloc();  // the algorithm is linked in
   return digest;
 }
 

@@ -62,7 +62,7 @@ std::vector<std::shared_ptr<Connection>> open_stripes(Connection& first, const A
   } catch (const std::system_error&) {  // no thread could be started; those that were will do
   }
   for (auto& each : opening) opened.push_back(each.get());
-  // Only connections without a gap before them are used.
+  // Drops everything from the first failure on, because the indices must have no gap.
   opened.erase(std::find(opened.begin(), opened.end(), nullptr), opened.end());
   const StripesJoined joined{1 + opened.size()};
   if (!first.write(Bytes(encode_frame<StripesJoined, kStripesJoinedSize>(joined)))) {

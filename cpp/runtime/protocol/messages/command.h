@@ -9,7 +9,7 @@ namespace remotecl {
 struct KernelArgument {
   std::uint32_t index;
   ArgumentKind kind;
-  std::uint64_t number;  // kMemory: the buffer's id, 0 for NULL; kImage, kSampler: id; kLocal: bytes; kSvm: the address
+  std::uint64_t number;  // kMemory, kImage, kSampler: id (0: NULL); kLocal: size; kSvm: address
   Bytes value;           // kValue
   REMOTECL_FIELDS(index, kind, number, value)
 };
