@@ -17,12 +17,12 @@ namespace {
 
 constexpr int kHeartbeats = 3;
 
-// Whether bytes have been sent again and again, and nothing has come back for so long.
+// Whether bytes have been retransmitted and nothing has been acknowledged for this long.
 bool is_unanswered(const tcp_info& info, std::chrono::milliseconds limit) {
   return info.tcpi_unacked != 0 && info.tcpi_retransmits > 1 && info.tcpi_last_ack_recv > limit.count();
 }
 
-// Whether no bytes have come for so long, and all that have come before were read.
+// Whether no bytes have arrived for this long, and all that had arrived were read.
 bool is_starved(int descriptor, const tcp_info& info, std::chrono::milliseconds limit) {
   int unread = 0;
   return info.tcpi_last_data_recv > limit.count() && ::ioctl(descriptor, FIONREAD, &unread) == 0 && unread == 0;
@@ -51,7 +51,7 @@ std::chrono::seconds heartbeat_interval() {
 }
 
 DeadPeerDetector& DeadPeerDetector::instance() {
-  static DeadPeerDetector& peers = *new DeadPeerDetector;  // its thread is not joined
+  static DeadPeerDetector& peers = *new DeadPeerDetector;  // its thread is never joined
   return peers;
 }
 
@@ -70,7 +70,7 @@ void DeadPeerDetector::watch_rest(StreamConnection& connection) {
   try {
     if (!has_thread_) std::thread([this] { run(); }).detach();
     has_thread_ = true;
-  } catch (const std::system_error&) {  // the system's own time-outs remain
+  } catch (const std::system_error&) {  // the system's own timeouts remain
   }
   watched_.emplace(&connection, std::nullopt);
 }
@@ -93,7 +93,7 @@ void DeadPeerDetector::run() {
       socklen_t size = sizeof info;
       if (::getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) continue;
       if (is_unanswered(info, unanswered_limit)) connection->give_up();
-      // At two looks, since a reader may just have taken the rest and not told yet.
+      // Requires two looks in a row, because a reader may just have taken the rest and not reported it yet.
       const std::uint64_t received = connection->bytes_received();
       const bool is_starving = connection->awaits_rest() && is_starved(descriptor, info, starved_limit);
       if (is_starving && starving == received) connection->end_writing();

@@ -7,7 +7,7 @@
 
 namespace remotecl::loopback {
 
-// Two connections of this process that are each other's peer.
+// Two connections of this process, connected to each other.
 std::pair<std::unique_ptr<Connection>, std::unique_ptr<Connection>> make_pair();
 
 }  // namespace remotecl::loopback

@@ -15,7 +15,7 @@ namespace remotecl::tcp {
 namespace {
 
 struct Endpoint {
-  std::array<std::uint32_t, 4> words{};  // as in memory; an IPv4 address is the last one
+  std::array<std::uint32_t, 4> words{};  // in memory order; an IPv4 address is in the last one
   bool is_v4 = false;
   std::uint16_t port = 0;
 };
@@ -37,7 +37,7 @@ std::optional<Endpoint> endpoint(const sockaddr_storage& address) {
   return result;
 }
 
-// As the kernel writes one in /proc/net/tcp, or, `as_v6`, in /proc/net/tcp6.
+// The endpoint as /proc/net/tcp shows it or, with `as_v6`, /proc/net/tcp6.
 std::string written(const Endpoint& endpoint, bool as_v6) {
   char text[48];
   if (!as_v6) {
@@ -52,7 +52,7 @@ std::string written(const Endpoint& endpoint, bool as_v6) {
 
 // The owner of the established connection from `local` to `remote`.
 std::optional<uid_t> owner(const char* table, const std::string& local, const std::string& remote) {
-  constexpr const char* kEstablished = "01";  // what is closed already has no owner, which is written as root
+  constexpr const char* kEstablished = "01";  // closed ones have no owner, which the table shows as root
   std::ifstream lines(table);
   std::string line;
   while (std::getline(lines, line)) {

@@ -8,8 +8,8 @@
 
 namespace remotecl::tcp {
 
-// Whose process of this machine is at the other end of a connection, as the kernel knows it. Empty for one of another
-// machine, or of another network namespace, and where that cannot be known.
+// The user whose process on this machine is at the other end of a connection, as the kernel knows it. Empty
+// if the other end is on another machine or in another network namespace, or if it is unknown.
 std::optional<uid_t> peer_user(const Connection& connection);
 
 }  // namespace remotecl::tcp

@@ -14,7 +14,7 @@
 namespace remotecl::tcp {
 namespace {
 
-// Their threads last as long as the name server lets them.
+// A bound, because the threads of look-ups last as long as the name server takes.
 constexpr int kLookupsMax = 64;
 
 struct Answer {
@@ -40,7 +40,7 @@ Answer look_up(const std::string& host, Purpose purpose) {
   return answer;
 }
 
-// One name's. Shared by who waits and the thread that looks it up, whichever ends first.
+// The look-up of one name. Shared by the waiting caller and the look-up's thread, whichever ends first.
 class Lookup {
  public:
   void end(Answer answer) EXCLUDES(mutex_) {
@@ -49,7 +49,7 @@ class Lookup {
     is_over_ = true;
     ended_.notify_all();
   }
-  // False when it takes longer than that.
+  // Returns false if the time is over.
   bool wait(std::chrono::milliseconds timeout, Answer& answer) EXCLUDES(mutex_) {
     const auto end = std::chrono::steady_clock::now() + timeout;
     MutexLock lock(mutex_);
@@ -67,7 +67,7 @@ class Lookup {
   Answer answer_ GUARDED_BY(mutex_);
 };
 
-// How many there are in this process.
+// The number of look-ups in this process.
 class LookupCount {
  public:
   bool enter() EXCLUDES(mutex_) {
@@ -81,7 +81,7 @@ class LookupCount {
     --count_;
   }
   static LookupCount& instance() {
-    static LookupCount& count = *new LookupCount;  // threads may outlive everything else
+    static LookupCount& count = *new LookupCount;  // threads may outlive static objects
     return count;
   }
 

@@ -7,13 +7,12 @@
 
 namespace remotecl::tcp {
 
-// What the addresses of a host are for.
+// What the addresses are used for.
 enum class Purpose { kConnect, kListen };
 
-// The addresses that a host's name stands for, as numbers, in the order in which they are to be tried; never none.
-// A name is looked up on a thread of its own, and given up after `timeout`: a name server that does not answer, or a
-// directory service behind it, takes as long as it likes. Throws ConnectionError that names the host, the cause and
-// the remedy.
+// Returns a host's numeric addresses in the order in which to try them; never none. The look-up runs on a
+// thread of its own and is abandoned after `timeout`, because an unresponsive name server, or a directory
+// service behind it, can take any time. Throws ConnectionError that names the host, the cause and the remedy.
 std::vector<Address> resolve(const Address& address, std::chrono::milliseconds timeout,
                              Purpose purpose = Purpose::kConnect);
 

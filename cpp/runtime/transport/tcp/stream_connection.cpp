@@ -20,7 +20,7 @@ StreamConnection::~StreamConnection() {
   ::close(descriptor_);
 }
 
-// Of the last call that failed.
+// Remembers whether the last failed call means that the other machine has vanished.
 void StreamConnection::note_error() {
   if (errno == ETIMEDOUT || errno == EHOSTUNREACH || errno == ENETUNREACH) vanished_ = true;
 }
@@ -69,7 +69,7 @@ bool StreamConnection::write(iovec* parts, int count) {
     msghdr message{};
     message.msg_iov = parts;
     message.msg_iovlen = static_cast<std::size_t>(count);
-    // MSG_NOSIGNAL: a lost peer is an error of this call, not a SIGPIPE for somebody else's process.
+    // MSG_NOSIGNAL: a lost peer must fail this call, not send SIGPIPE to somebody else's process.
     const ssize_t sent = ::sendmsg(descriptor_, &message, MSG_NOSIGNAL);
     if (sent < 0) {
       if (errno == EINTR) continue;

@@ -4,7 +4,7 @@
 
 namespace remotecl {
 
-// A connection over a stream socket of the operating system; owns the descriptor.
+// A connection over a stream socket. Owns the descriptor.
 class StreamConnection final : public Connection {
  public:
   explicit StreamConnection(int descriptor);
@@ -19,15 +19,16 @@ class StreamConnection final : public Connection {
   void set_read_timeout(std::chrono::milliseconds timeout) override;
   void shutdown() override;
   bool vanished() const override { return vanished_.load(std::memory_order_relaxed); }
-  // As try_read_some, and what has been read stays there to be read again.
+  // Like try_read_some(), but the bytes can be read again.
   std::ptrdiff_t peek(MutableBytes to);
-  // Ends it: the other machine does not answer.
+  // Ends the connection because the other machine does not answer.
   void give_up();
 
-  // By the thread that reads: whether it has the beginning of something that the other side sends as a whole.
+  // Set by the reading thread: whether it has the beginning of something that the other side sends as a
+  // whole.
   void set_awaits_rest(bool awaits_rest) { awaits_rest_.store(awaits_rest, std::memory_order_relaxed); }
   bool awaits_rest() const { return awaits_rest_.load(std::memory_order_relaxed); }
-  // To the other side this is the end, which it answers with its own.
+  // The other side sees an end, and ends its direction too.
   void end_writing();
 
  private:

@@ -18,7 +18,7 @@ namespace {
 
 using Socket = asio::ip::tcp;
 
-// What happened, and what to do about it.
+// The cause and the remedy.
 std::string failure(const Address& address, const std::error_code& error) {
   if (error == asio::error::connection_refused) {
     return address.text() +
@@ -59,7 +59,7 @@ std::unique_ptr<StreamConnection> connect(const Address& address, std::chrono::m
   asio::async_connect(socket, endpoints,
                       [&error](const std::error_code& result, const Socket::endpoint&) { error = result; });
   io.run_until(end);
-  if (!io.stopped()) {  // still connecting: closing the socket ends the operation
+  if (!io.stopped()) {  // still connecting; closing the socket ends the operation
     socket.close();
     io.run();
     error = asio::error::timed_out;
@@ -71,7 +71,7 @@ std::unique_ptr<StreamConnection> connect(const Address& address, std::chrono::m
 }
 
 std::unique_ptr<StreamConnection> adopt(int descriptor) {
-  // A program that has closed its standard streams may still write to them.
+  // A program that has closed its standard streams may still write to their descriptors.
   if (descriptor <= STDERR_FILENO) {
     const int higher = ::fcntl(descriptor, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
     if (higher >= 0) ::close(std::exchange(descriptor, higher));
@@ -84,9 +84,10 @@ std::unique_ptr<StreamConnection> adopt(int descriptor) {
 
 namespace {
 
-// Of the name server, when a daemon starts.
+// For looking up the daemon's own name when it starts.
 constexpr std::chrono::milliseconds kNameTimeout{5000};
-// After running out of descriptors: long enough to cost nothing, and no longer than a client notices.
+// Pauses after running out of descriptors: long enough to cost nothing, short enough that clients do not
+// notice.
 constexpr std::chrono::milliseconds kFirstPause{10}, kLongestPause{500};
 
 ConnectionError cannot_listen(const Address& address, const std::error_code& why) {
@@ -96,7 +97,7 @@ ConnectionError cannot_listen(const Address& address, const std::error_code& why
   return ConnectionError("cannot listen on " + address.text() + " (" + why.message() + "); " + remedy);
 }
 
-// And not a connection that its other side has given up meanwhile.
+// Whether resources ran out, as opposed to a connection that its peer has given up meanwhile.
 bool is_want_of_resources(const std::error_code& error) {
   const int number = error.value();
   return number == EMFILE || number == ENFILE || number == ENOBUFS || number == ENOMEM;
@@ -162,7 +163,7 @@ std::unique_ptr<StreamConnection> Listener::accept(const Trouble& trouble) {
     state_->acceptor.accept(socket, error);
     if (!error) return adopt(socket.release());
     if (trouble && is_want_of_resources(error)) trouble(error);
-    // Later connections must still find us, without a busy loop.
+    // Keeps listening for later connections, without a busy loop.
     pollfd closing{state_->closing, POLLIN, 0};
     ::poll(&closing, 1, static_cast<int>(pause.count()));
     pause = std::min(2 * pause, kLongestPause);

@@ -10,38 +10,38 @@
 
 namespace remotecl::tcp {
 
-// Connects, trying every address that the name resolves to; looking that up counts as a part of the time. Throws
+// Connects, trying all addresses that the name resolves to; the look-up is part of the time. Throws
 // ConnectionError whose text names the address, the cause and the remedy.
 std::unique_ptr<StreamConnection> connect(const Address& address, std::chrono::milliseconds timeout);
 
-// Makes connect() get its sockets elsewhere, in a process that may make none itself: a connected one, or a
-// ConnectionError. Before other threads.
+// Lets connect() get its sockets from elsewhere, for a process that may not create any. The function returns
+// a connected socket or throws ConnectionError. Must be called before other threads run.
 using Connector = std::function<int(const Address&, std::chrono::milliseconds)>;
 void connect_through(Connector connector);
-// Whether somebody does, who then looks names up, too.
+// Whether connect_through() is in use; the function then also looks names up.
 bool connects_elsewhere();
 
-// Sets a connected or accepted socket for latency (no delay, keep-alive) and wraps it; takes the descriptor over.
+// Configures a connected or accepted socket (no delay, keep-alive) and wraps it. Takes the descriptor over.
 std::unique_ptr<StreamConnection> adopt(int descriptor);
 
-// Who is at the other end of a connection of this kind, as a number.
+// The numeric address of the peer of a socket connection.
 Address peer_address(const Connection& connection);
 
-// Where a Listener on `address` would listen, without names. Throws ConnectionError.
+// Where a Listener on `address` would listen, as a numeric address. Throws ConnectionError.
 Address resolve_local(const Address& address);
 
-// A listening socket. accept() and close() may be called from different threads.
+// A listening socket. Different threads may call accept() and close().
 class Listener {
  public:
-  // Port 0: the system chooses. Throws ConnectionError (port in use, not a local address, ...).
+  // With port 0, the system chooses one. Throws ConnectionError (port in use, not a local address, ...).
   explicit Listener(const Address& address);
   ~Listener();
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
 
-  Address address() const;  // with the real port
-  // Blocks for the next connection; null once close() was called. Goes on when it is out of descriptors, or of memory,
-  // and tells `trouble` so at each attempt.
+  Address address() const;  // with the port actually used
+  // Blocks until the next connection; returns null once close() was called. If descriptors or memory run out,
+  // keeps trying, and reports each failed attempt to `trouble`.
   using Trouble = std::function<void(const std::error_code&)>;
   std::unique_ptr<StreamConnection> accept(const Trouble& trouble = {});
   void close();
