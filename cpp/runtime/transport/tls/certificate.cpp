@@ -32,7 +32,7 @@ using Extension = std::unique_ptr<X509_EXTENSION, Free<X509_EXTENSION_free>>;
 
 Bio bio_over(const std::string& text) { return Bio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size()))); }
 
-// Nobody is there to be asked.
+// There is nobody to ask for a passphrase.
 int no_passphrase(char*, int, int, void*) { return 0; }
 
 Certificate next_certificate(BIO* from) {
@@ -69,8 +69,8 @@ Certificate certificate_for(EVP_PKEY* key, const std::vector<std::string>& host_
   number[0] &= 0x7f;
   const std::unique_ptr<BIGNUM, Free<BN_free>> serial(BN_bin2bn(number, sizeof number, nullptr));
   BN_to_ASN1_INTEGER(serial.get(), X509_get_serialNumber(made.get()));
-  X509_gmtime_adj(X509_getm_notBefore(made.get()), -24 * 3600);                  // for machines whose clocks are late
-  ASN1_TIME_set_string_X509(X509_getm_notAfter(made.get()), "99991231235959Z");  // as RFC 5280 writes "never"
+  X509_gmtime_adj(X509_getm_notBefore(made.get()), -24 * 3600);                  // for machines whose clocks are slow
+  ASN1_TIME_set_string_X509(X509_getm_notAfter(made.get()), "99991231235959Z");  // "never" in RFC 5280
   X509_set_pubkey(made.get(), key);
   name(made.get(), host_names);
   add_extension(made.get(), NID_basic_constraints, "critical,CA:FALSE");
@@ -115,7 +115,7 @@ KeyPin use_certificate(ssl_ctx_st* context, const std::string& certificate_file,
   if (!own) throw fail("certificate", certificate_file, "it holds none in PEM; `remotecl keygen` makes one");
   if (SSL_CTX_use_certificate(context, own.get()) != 1) throw fail("certificate", certificate_file, crypto_error());
   while (const Certificate issuer = next_certificate(chain.get())) SSL_CTX_add1_chain_cert(context, issuer.get());
-  crypto_error();  // the end of the file is one
+  crypto_error();  // clears the error of reaching the end of the file
 
   const std::string secret = read_private_file(key_file, "private key", kFileSizeMax);
   const Key key(

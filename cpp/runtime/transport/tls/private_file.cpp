@@ -12,7 +12,7 @@
 namespace remotecl {
 namespace {
 
-// Empty for a file that is as private as a secret should be.
+// Empty if the file is as private as a secret must be.
 std::string objection(const struct stat& file, const std::string& path) {
   const mode_t forbidden = file.st_uid == ::geteuid() ? S_IRWXG | S_IRWXO : S_IWGRP | S_IRWXO;
   if ((file.st_mode & forbidden) == 0) return {};

@@ -11,7 +11,8 @@
 namespace remotecl {
 namespace {
 
-// Of the other side's. A stranger's must fit a record of the handshake.
+// The most bytes of certificates that a peer may present. A client is a stranger until then, so its
+// certificates must fit into one handshake record.
 constexpr long kServersCertificatesMax = 16L << 10;
 constexpr long kClientsCertificatesMax = 7L << 10;
 
@@ -20,7 +21,7 @@ int judge(X509_STORE_CTX* store, void*) {
   return static_cast<TlsConnection*>(SSL_get_app_data(ssl))->judge(store) ? 1 : 0;
 }
 
-// TLS 1.3 and nothing else; no sessions that are resumed, since each of ours is greeted anew.
+// TLS 1.3 only. No session resumption, because each of our connections does its own handshake.
 SslContext make_context(const SSL_METHOD* method) {
   SslContext context(SSL_CTX_new_ex(crypto_library(), nullptr, method));
   if (!context) throw ConnectionError("TLS cannot be used: " + crypto_error());
@@ -33,18 +34,18 @@ SslContext make_context(const SSL_METHOD* method) {
   SSL_CTX_set_session_cache_mode(made, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_num_tickets(made, 0);
   SSL_CTX_set_max_cert_list(made, kServersCertificatesMax);
-  SSL_CTX_set_mode(made, SSL_MODE_RELEASE_BUFFERS);  // what waits for its handshake holds little
+  SSL_CTX_set_mode(made, SSL_MODE_RELEASE_BUFFERS);  // connections in their handshake then hold little
   SSL_CTX_set_cert_verify_callback(made, judge, nullptr);
   return context;
 }
 
 void trust_issuer(SSL_CTX* context, const std::string& file) {
-  read_public_file(file, "file of certificates", 16u << 20);  // says what is wrong with it, if anything
+  read_public_file(file, "file of certificates", 16u << 20);  // throws if the file cannot be read
   if (SSL_CTX_load_verify_file(context, file.c_str()) != 1) {
     crypto_error();
     throw ConnectionError("cannot use the file of certificates " + file + ": it holds none in PEM");
   }
-  // Whoever is named there is trusted, whoever has signed that one.
+  // Trusts every certificate in the file, even one that is signed by another authority.
   X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(context), X509_V_FLAG_PARTIAL_CHAIN);
 }
 

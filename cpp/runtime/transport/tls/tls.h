@@ -18,7 +18,7 @@ using SslContext = std::unique_ptr<ssl_ctx_st, FreeSslContext>;
 // The connecting side of TLS, for any number of connections. Any thread.
 class TlsClient {
  public:
-  // Reads the files. Throws ConnectionError that names cause and remedy.
+  // Reads the files. Throws ConnectionError that names the cause and the remedy.
   explicit TlsClient(const TlsTrust& trust);
   std::unique_ptr<TlsConnection> wrap(std::unique_ptr<StreamConnection> stream, const Address& server) const;
 
@@ -29,21 +29,21 @@ class TlsClient {
 };
 
 struct TlsServerFiles {
-  std::string certificate;  // empty: one for these names and a new key, as long as the server lives
+  std::string certificate;  // empty: use a new key and a certificate for these names, until the server ends
   std::string key;
-  std::string client_ca;  // PEM: whoever signs clients' certificates; empty: clients need none
+  std::string client_ca;  // PEM: the authorities of clients' certificates; empty: clients need none
   std::vector<std::string> host_names = {};
 };
 
 // The accepting side. Any thread.
 class TlsServer {
  public:
-  // Reads the files. Throws ConnectionError that names cause and remedy.
+  // Reads the files. Throws ConnectionError that names the cause and the remedy.
   explicit TlsServer(const TlsServerFiles& files);
   std::unique_ptr<TlsConnection> wrap(std::unique_ptr<StreamConnection> stream) const;
 
   const KeyPin& pin() const { return pin_; }
-  // Clients have to show a certificate. Whether one is there, and is good, is for the handshake to say.
+  // Whether clients must present a certificate. The handshake checks it.
   bool asks_for_certificates() const { return asks_for_certificates_; }
 
  private:

@@ -15,7 +15,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kOverheadMin = 5 + 1 + 16;  // header, inner type, tag
 constexpr std::size_t kPieceMax = SSL3_RT_MAX_PLAIN_LENGTH;
-// Both so that the other side has something to do while this one goes on, for few system calls.
+// Small enough that both sides work at the same time, large enough for few system calls.
 constexpr std::size_t kReceiveMax = 128u << 10;
 constexpr std::size_t kBatch = 64u << 10;
 
@@ -41,7 +41,7 @@ std::size_t TlsConnection::take_received(MutableBytes to) {
   return count;
 }
 
-// Of the first record that was received, also if only its header was; 0: not even that.
+// The size of the first received record, known as soon as its header has arrived; else 0.
 std::size_t TlsConnection::record_size() const {
   const Bytes bytes = received();
   return bytes.size() < kHeaderSize
@@ -88,8 +88,9 @@ std::ptrdiff_t TlsConnection::read(MutableBytes to, Wait wait) {
   return static_cast<std::ptrdiff_t>(total);
 }
 
-// Takes what can be handed on at once, or as much as makes one record whole; but the last byte of one that is for more
-// than is wanted stays. As try_read_some; `is_drained`: there was no more.
+// Receives what can be passed on at once, or what completes a record. The last byte of a record that is
+// longer than the caller wants stays in the socket. Returns what try_read_some() does; sets `is_drained` if
+// the socket had no more.
 std::ptrdiff_t TlsConnection::receive(std::size_t wanted, Wait wait, OptionalDeadline deadline, bool& is_drained) {
   note_begun();
   const std::size_t have = received().size();
@@ -139,7 +140,7 @@ std::ptrdiff_t TlsConnection::keep_last_byte(Wait wait, OptionalDeadline deadlin
   return count;
 }
 
-// False when the time is over.
+// Returns false if the deadline has passed.
 bool TlsConnection::await_readable(OptionalDeadline deadline) {
   for (;;) {
     int timeout_ms = -1;
@@ -155,8 +156,8 @@ bool TlsConnection::await_readable(OptionalDeadline deadline) {
   }
 }
 
-// From the record that was received: how many bytes, 0 if it has none for the caller; -1 when it is not in order, or
-// the other side has ended.
+// Decrypts from the received record. Returns the number of bytes, 0 if the record has none for the caller, or
+// -1 if it is invalid or the other side has ended.
 std::ptrdiff_t TlsConnection::open(MutableBytes to) {
   std::size_t count = 0;
   bool is_well = false;
@@ -178,7 +179,7 @@ std::ptrdiff_t TlsConnection::open(MutableBytes to) {
 
 // ---- writing
 
-// Encrypts at most a record's bytes.
+// Encrypts at most one record's bytes.
 bool TlsConnection::seal(Bytes piece) {
   MutexLock lock(mutex_);
   ERR_clear_error();

@@ -13,37 +13,38 @@ struct x509_store_ctx_st;
 
 namespace remotecl {
 
-// A connection through TLS 1.3 over a stream. Before handshake() has succeeded nothing can be read or written.
+// A TLS 1.3 connection over a stream. Nothing can be read or written before handshake() has succeeded.
 //
-// OpenSSL's object is for one thread at a time: a mutex is held while it encrypts or decrypts, a record at a time, and
-// never while anybody waits, since it sees memory only; the socket is read and written beside it. So that wait_handle()
-// can be the socket, no more is taken out of it than goes to the caller at once: where the caller wants less than a
-// record, the record's last byte stays in the socket until the rest of it is wanted.
+// An OpenSSL connection object is for one thread at a time. A mutex is held while it encrypts or decrypts one
+// record. Nobody waits with the mutex, because OpenSSL sees only memory; the socket is read and written
+// separately. wait_handle() is the socket, so no more may be taken out of it than the caller gets at once: if
+// the caller wants less than a record, the record's last byte stays in the socket until the rest is wanted.
 //
-// What try_write() has encrypted and could not send is not told as written: the caller comes with the same bytes again.
+// Bytes that try_write() has encrypted but could not send are not reported as written: the caller passes them
+// again.
 class TlsConnection final : public Connection {
  public:
-  static constexpr std::uint8_t kFirstByte = 0x16;  // of whoever begins to speak TLS
+  static constexpr std::uint8_t kFirstByte = 0x16;  // the first byte of a TLS client
 
-  // What is asked of the other side's certificate.
+  // The requirements on the peer's certificate.
   struct Demand {
-    bool is_client = false;     // it is this side that connects
-    bool checks_chain = false;  // signed by whom the context trusts
-    std::string host;           // a client's: the name or number that it has to be for, where the chain is checked
-    std::optional<KeyPin> pin;  // a client's: its key
+    bool is_client = false;     // this side connects
+    bool checks_chain = false;  // by an authority that the context trusts
+    std::string host;  // client only: the name or address that the certificate must be for, if the chain is checked
+    std::optional<KeyPin> pin;  // client only: the key's pin
   };
 
-  // With a context of TlsClient or TlsServer.
+  // The context is that of a TlsClient or TlsServer.
   TlsConnection(ssl_ctx_st* context, std::unique_ptr<StreamConnection> stream, Demand demand);
   ~TlsConnection() override;
 
   using Deadline = std::chrono::steady_clock::time_point;
-  // kNoTls: the other side's first byte is none of TLS; it has not been taken. kFailed: failure() says why.
+  // kNoTls: the peer's first byte is not TLS; it was not consumed. kFailed: failure() says why.
   enum class Handshake { kDone, kNoTls, kFailed };
   Handshake handshake(Deadline deadline);
-  // What the other side did or has, for people, as in "the server ...".
+  // What the peer did or has, as the predicate of "the server ...", for people.
   const std::string& failure() const { return failure_; }
-  // For what is said in place of TLS.
+  // For an answer in plain text.
   StreamConnection& stream() { return *stream_; }
 
   using Connection::write;
@@ -57,18 +58,19 @@ class TlsConnection final : public Connection {
   bool vanished() const override { return stream_->vanished(); }
   const PeerCertificate* peer_certificate() const override { return certificate_ ? &*certificate_ : nullptr; }
 
-  // Keys are replaced after so many records, well before AES-GCM's bound of 2^24.5 (RFC 8446, 5.5). For tests.
+  // Sets after how many records keys are replaced, for tests. The default is well below the bound of AES-GCM,
+  // 2^24.5 (RFC 8446, 5.5).
   void set_records_per_key(std::uint64_t records) { records_per_key_ = records; }
 
-  // What OpenSSL calls back for.
+  // Called back by OpenSSL.
   std::size_t take_received(MutableBytes to);
   void put_sealed(Bytes bytes) { sealed_.append(bytes); }
   bool judge(x509_store_ctx_st* store);
 
  private:
-  static constexpr std::size_t kHeaderSize = 5;  // of a record: its type, a version, how many bytes follow
+  static constexpr std::size_t kHeaderSize = 5;  // of a record: type, version, size of the rest
   static constexpr std::size_t kRecordMax = kHeaderSize + (16u << 10) + 256;
-  static constexpr std::size_t kStrangersRecordMax = 8u << 10;  // while who connects has not finished the handshake
+  static constexpr std::size_t kStrangersRecordMax = 8u << 10;  // while the client's handshake is not complete
 
   struct FreeSsl {
     void operator()(ssl_st* ssl) const;
@@ -109,28 +111,28 @@ class TlsConnection final : public Connection {
   const std::unique_ptr<StreamConnection> stream_;
   ssl_ctx_st* const context_;
   const Demand demand_;
-  bool is_ready_ = false;  // the handshake is done
+  bool is_ready_ = false;  // the handshake has succeeded
   std::string failure_;
   std::optional<PeerCertificate> certificate_;
 
   Mutex mutex_;
   Ssl ssl_ GUARDED_BY(mutex_);
-  ByteBuffer sealed_;  // by mutex_ also: what OpenSSL wants sent, by whichever thread it was called
+  ByteBuffer sealed_;  // guarded by mutex_ too: what OpenSSL wants to send, whichever thread called it
   std::uint64_t records_ GUARDED_BY(mutex_) = 0;
   std::uint64_t records_per_key_ = std::uint64_t{1} << 22;
 
-  // The reader's.
-  ByteBuffer received_;  // of one record at most, when a call ends
+  // Used by the reader.
+  ByteBuffer received_;  // at most one record when a call ends
   std::size_t received_begin_ = 0;
   std::size_t opening_ = 0;      // bytes of the record that OpenSSL may take now
-  std::size_t undelivered_ = 0;  // bytes of a record that has been opened
-  bool last_byte_kept_ = false;  // of that record, in the socket
+  std::size_t undelivered_ = 0;  // bytes of an opened record
+  bool last_byte_kept_ = false;  // the last byte of that record is still in the socket
   std::chrono::milliseconds read_timeout_{0};
 
-  // The writer's.
+  // Used by the writer.
   ByteBuffer outgoing_;
   std::size_t sent_ = 0;  // of outgoing_
-  std::size_t owed_ = 0;  // bytes that are in outgoing_ and have not been told as written
+  std::size_t owed_ = 0;  // bytes in outgoing_ that were not reported as written
 };
 
 }  // namespace remotecl

@@ -1,4 +1,4 @@
-// How a connection comes to speak TLS, and whom it believes.
+// Establishing TLS, and checking the peer's certificate.
 #include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
@@ -37,7 +37,7 @@ int bio_write(BIO* bio, const char* from, int size) {
 
 long bio_control(BIO*, int command, long, void*) { return command == BIO_CTRL_FLUSH ? 1 : 0; }
 
-// Between OpenSSL and memory. Never freed, as the library.
+// The BIO between OpenSSL and memory. Never freed, like the library context.
 BIO_METHOD* bio_method() {
   static BIO_METHOD* const method = [] {
     BIO_METHOD* const made = BIO_meth_new(BIO_TYPE_SOURCE_SINK | BIO_get_new_index(), "remotecl");
@@ -127,7 +127,7 @@ TlsConnection::Handshake TlsConnection::fail(std::string why) {
   return Handshake::kFailed;
 }
 
-// What OpenSSL makes of the record that was received, and the answer on its way.
+// Passes the received record to OpenSSL and sends the answer.
 TlsConnection::Step TlsConnection::step() {
   Step result = Step::kDone;
   {
@@ -140,8 +140,9 @@ TlsConnection::Step TlsConnection::step() {
     }
   }
   take_sealed();
-  // Little enough for any socket's buffer: nobody can make this block. Also the alert that tells why it failed. Who has
-  // hung up may have said why before.
+  // The answer fits into any socket buffer, so no peer can make this block. It may be the alert that says why
+  // the handshake failed. A write error is ignored, because a peer that has hung up may have sent its reason
+  // before.
   return send_some() == Sent::kPart ? Step::kFailed : result;
 }
 
@@ -164,8 +165,8 @@ bool TlsConnection::receive_handshake_record(Deadline deadline) {
   return true;
 }
 
-// A stranger must not make OpenSSL reserve much: a ClientHello is whole in its record, and there is only one. (A second
-// one would be asked for if the first one had no key for X25519 or P-256.)
+// Limits what OpenSSL reserves for a stranger: a ClientHello must be complete in its record, and there is
+// only one. (OpenSSL would ask for a second one if the first had no key for X25519 or P-256.)
 bool TlsConnection::is_fit_for_a_stranger(bool is_first) const {
   const Bytes record = received().first(record_size());
   if (!is_first) return octet(record, 0) != kFirstByte;
@@ -189,7 +190,7 @@ bool TlsConnection::judge(x509_store_ctx_st* store) {
     shown.objection = wrong_key_text(shown.key, *demand_.pin);
   }
   certificate_ = std::move(shown);
-  // A client is told by the handshake what is wrong with its certificate.
+  // A server goes on: the application's handshake tells the client what is wrong with its certificate.
   return !demand_.is_client || certificate_->objection.empty();
 }
 

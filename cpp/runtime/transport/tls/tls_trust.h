@@ -7,12 +7,12 @@
 
 namespace remotecl {
 
-// How a client is sure of a server, and shows who it is itself. With neither pin nor ca_file: not at all. A value.
+// How a client authenticates a server, and itself. With neither pin nor ca_file there is no TLS. A value.
 struct TlsTrust {
-  std::optional<KeyPin> pin;     // of the server's key
-  std::string ca_file;           // PEM: whoever has signed the server's certificate, which is for the server's name
+  std::optional<KeyPin> pin;  // of the server's key
+  std::string ca_file;  // PEM: the authority that signed the server's certificate, which must be for the server's name
   std::string certificate_file;  // the client's own; empty: none
-  std::string key_file;          // empty: in the same file
+  std::string key_file;          // empty: it is in certificate_file
 
   bool is_wanted() const { return pin.has_value() || !ca_file.empty(); }
 };
