@@ -10,7 +10,7 @@
 namespace remotecl::shared_memory {
 namespace {
 
-// The values travel as they lie in memory: hosts that differ in that need not understand each other here.
+// Values are sent as they are in memory. Hosts with another byte order cannot share memory anyway.
 template <class T>
 Bytes as_sent(const T& value) {
   return std::as_bytes(std::span(&value, 1));
@@ -20,12 +20,12 @@ MutableBytes as_received(T& value) {
   return std::as_writable_bytes(std::span(&value, 1));
 }
 
-constexpr std::uint64_t kNo = 0;  // no segment's answer
+constexpr std::uint64_t kNo = 0;  // no segment has this answer
 
 std::unique_ptr<Connection> connect(std::unique_ptr<SharedMemorySegment> segment, std::unique_ptr<Connection> stream) {
   try {
     return std::make_unique<SharedMemoryConnection>(std::move(segment), std::move(stream));
-  } catch (const std::system_error&) {  // out of descriptors: the peer sees the stream's end
+  } catch (const std::system_error&) {  // out of descriptors; the peer sees the stream's end
     return nullptr;
   }
 }

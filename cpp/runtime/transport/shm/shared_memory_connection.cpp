@@ -17,16 +17,17 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Of both sides' copies, which stay in the caches, so much lies between two looks at the other side: little of a
-// little, so that both begin soon; more of much, of which a helper does a half (64 MiB of an H200: 11.1 GB/s with 64
-// KiB, 12.5 with 256). 512 KiB rings gave 85 % of the memory's speed, from 1 MiB on all of it.
+// How much is copied before the other side is informed. Small transfers use small pieces, so that both sides
+// start early; of large pieces, a helper thread copies half (64 MiB of an H200: 11.1 GB/s with 64 KiB, 12.5
+// with 256). The copies of both sides stay in the caches: rings of 512 KiB reached 85 % of the memory's
+// speed, and rings of 1 MiB or more all of it.
 constexpr std::size_t kPieceBytesMin = 64u << 10, kPieceBytesMax = 256u << 10;
 constexpr std::size_t kPieces = 8;
-// A reader sleeps so long on a futex, which is quick to wake, before it moves to the doorbell.
+// How long a reader sleeps on a futex, which wakes quickly, before it moves to the doorbell.
 constexpr auto kReaderNap = 100ms;
-// A writer looks so often whether its peer still lives.
+// How often a writer checks whether its peer still lives.
 constexpr auto kWriterNap = 200ms;
-// A reader looks so often whether a doorbell that has broken was given up.
+// How often a reader checks whether a broken doorbell was given up.
 constexpr auto kBrokenNap = 100ms;
 
 constexpr auto word_of(RingSleep sleep) { return static_cast<std::uint32_t>(sleep); }
@@ -88,7 +89,7 @@ SharedMemoryConnection::~SharedMemoryConnection() {
 std::size_t SharedMemoryConnection::read_some(MutableBytes to) {
   if (to.empty()) return 0;
   for (;;) {
-    const bool last_look = over();  // first: what the peer wrote before its end is in the ring by then
+    const bool last_look = over();  // read first: what the peer wrote before its end is in the ring by now
     const std::size_t count = take(to);
     if (count != 0) return count;
     if (last_look || !wait_for_data()) return 0;  // closed, broken, or silent for longer than the read timeout
@@ -158,7 +159,8 @@ std::ptrdiff_t SharedMemoryConnection::try_write(Bytes from) {
   return static_cast<std::ptrdiff_t>(total);
 }
 
-// Wakes both threads of both sides. Whatever the words hold: the peer may have written there.
+// Wakes both threads of both sides. It does not look at the words, because the peer may have written anything
+// there.
 void SharedMemoryConnection::shutdown() {
   if (shut_.exchange(true)) return;
   out_words_.ended.store(1, std::memory_order_seq_cst);
@@ -199,7 +201,7 @@ std::size_t SharedMemoryConnection::take(MutableBytes to) {
 
 bool SharedMemoryConnection::nothing_to_read() { return !in_.has_data() && in_.sound() && !over(); }
 
-// False when nothing came within the read timeout.
+// Returns false if nothing arrives within the read timeout.
 bool SharedMemoryConnection::wait_for_data() {
   set_ready();
   if (spin_.until([this] { return !nothing_to_read(); })) return true;
@@ -234,18 +236,18 @@ void SharedMemoryConnection::wait_for_doorbell(Clock::duration time) {
 }
 
 void SharedMemoryConnection::drain_doorbell() {
-  if (over()) return;  // as the memory says, before the doorbell that ends then, too
+  if (over()) return;  // the memory says so before the doorbell, which ends too
   std::byte rings[64];
-  // The peer is gone; so much for this side's writer, too.
+  // The peer is gone, which ends this side's writer too.
   if (doorbell_->try_read_some(rings) == 0 || peer_.has_ended()) return shutdown();
   if (resumable_ == nullptr) return;
   resumable_->end_if_due();
   follow_doorbell();
 }
 
-// What is polled is another descriptor whenever the doorbell has broken, or was made again.
+// The descriptor to poll changes whenever the doorbell breaks or is replaced.
 void SharedMemoryConnection::follow_doorbell() {
-  const std::uint64_t carriers = resumable_->carriers();  // first: there may be one more meanwhile
+  const std::uint64_t carriers = resumable_->carriers();  // read first, because another one may come meanwhile
   const int handle = resumable_->wait_handle();
   if (handle == watched_ && carriers == watched_carriers_) return;
   ::epoll_ctl(handle_, EPOLL_CTL_DEL, watched_, nullptr);
@@ -279,7 +281,7 @@ void SharedMemoryConnection::publish() {
   if (sleeps.exchange(word_of(RingSleep::kAwake)) == word_of(RingSleep::kOnDoorbell)) {
     const std::byte ring{1};
     if (resumable_ != nullptr) {
-      resumable_->write({&ring, 1});  // which keeps it until the doorbell is there again
+      resumable_->write({&ring, 1});  // keeps the ring until the doorbell is replaced
     } else {
       doorbell_->try_write({&ring, 1});  // a full socket has enough rings in it
     }
@@ -288,7 +290,7 @@ void SharedMemoryConnection::publish() {
   }
 }
 
-// Until the reader wakes it, but not when `is_over`. False when nobody has, within the time.
+// Sleeps until the reader wakes this thread, unless `is_over`. Returns false if the time passes first.
 template <class Condition>
 bool SharedMemoryConnection::sleep_unless(Condition is_over, Clock::duration time) {
   auto& sleeps = out_words_.writer_sleeps;
@@ -298,7 +300,7 @@ bool SharedMemoryConnection::sleep_unless(Condition is_over, Clock::duration tim
   return woken;
 }
 
-// False when the connection is over.
+// Returns false if the connection is over.
 bool SharedMemoryConnection::wait_for_room() {
   room_spin_.until([this] { return out_.has_room() || !out_.sound() || over(); });
   for (;;) {

@@ -11,22 +11,24 @@
 
 namespace remotecl {
 
-// A connection through memory that two processes of one host share, beside a stream connection of the same two: the
-// doorbell. The doorbell ends when the peer's process does, which memory never tells, and wakes who waits in poll().
-// Nothing else may be sent on it any more. One that may break is a stream of its own (ResumableConnection): what is in
-// the memory stays there while it is made again, and the end of the peer's process is watched beside it.
+// A connection through memory that two processes of one host share, next to a stream connection between them:
+// the doorbell. The doorbell ends when the peer's process does, which memory cannot show, and wakes threads
+// in poll(). Nothing else may be sent on it. A resumable doorbell is a stream of its own
+// (ResumableConnection): if it breaks, the contents of the memory remain while it is replaced, and the end of
+// the peer's process is watched separately.
 //
-// Who blocks, spins for a moment where that has helped, then sleeps on a futex in the shared memory; a reader for whom
-// nothing comes moves to the doorbell, where it sleeps without a time limit. wait_handle() is for POLLIN only: room to
-// write is not announced there.
+// A thread that blocks spins for a moment if that has helped before, and then sleeps on a futex in the shared
+// memory. A reader that gets nothing moves to the doorbell, where it sleeps without a time limit.
+// wait_handle() supports POLLIN only: it does not announce room for writing.
 class SharedMemoryConnection final : public Connection {
  public:
-  // Both ends have said that they see the segment. Throws std::system_error when the process is out of descriptors.
+  // Both ends have confirmed that they see the segment. Throws std::system_error if the process is out of
+  // descriptors.
   SharedMemoryConnection(std::unique_ptr<SharedMemorySegment> segment, std::unique_ptr<Connection> doorbell);
   ~SharedMemoryConnection() override;
 
-  // From now on the doorbell may break; who is given it makes it again. Before this is read or written. `share`: makes
-  // what carries it, of what has carried it so far.
+  // Makes the doorbell resumable; the caller resumes it. Must come before the first read or write. `share`:
+  // creates the doorbell's carrier from the present connection.
   using Share = std::function<std::shared_ptr<Connection>(std::unique_ptr<Connection>)>;
   ResumableConnection& keep_doorbell(std::chrono::milliseconds window, ResumableConnection::Hooks hooks,
                                      const Share& share = {});
@@ -47,10 +49,10 @@ class SharedMemoryConnection final : public Connection {
 
   bool over() const;
   bool peer_hung_up();
-  // So much of `size` bytes is copied before the other side hears of it.
+  // How many of `size` bytes are copied before the other side is informed.
   std::size_t piece_of(std::size_t size) const;
 
-  // Of the thread that reads.
+  // Used by the reading thread.
   std::size_t take(MutableBytes to);
   bool nothing_to_read();
   bool wait_for_data();
@@ -60,7 +62,7 @@ class SharedMemoryConnection final : public Connection {
   void set_ready();
   void clear_ready();
 
-  // Of the thread that writes.
+  // Used by the writing thread.
   void publish();
   template <class Condition>
   bool sleep_unless(Condition is_over, Clock::duration time);
@@ -68,23 +70,23 @@ class SharedMemoryConnection final : public Connection {
 
   const std::unique_ptr<SharedMemorySegment> segment_;
   std::unique_ptr<Connection> doorbell_;
-  ResumableConnection* resumable_ = nullptr;  // the doorbell, if it may break
-  ProcessWatch peer_;                         // then
+  ResumableConnection* resumable_ = nullptr;  // the doorbell, if it is resumable
+  ProcessWatch peer_;                         // set then
   RingWords& in_words_;
   RingWords& out_words_;
-  RingReader in_;   // of the thread that reads
-  RingWriter out_;  // of the thread that writes
+  RingReader in_;   // used by the reading thread
+  RingWriter out_;  // used by the writing thread
 
-  // The handle is readable while the doorbell or ready_ is. ready_ stays set until try_read_some finds nothing and asks
-  // the peer to ring; who never polls, neither rings nor is rung for.
+  // The handle is readable while the doorbell or ready_ is. ready_ stays set until try_read_some() finds
+  // nothing and asks the peer to ring, so a reader that never polls costs no rings.
   const int ready_;
   const int handle_;
-  bool ready_is_set_ = true;                     // of the thread that reads
-  int watched_ = -1;                             // as well: of the doorbell, in handle_
-  std::uint64_t watched_carriers_ = 0;           // how many there had been then
-  std::shared_ptr<Connection> watched_carrier_;  // so that its descriptor is nobody else's
-  AdaptiveSpin spin_;                            // as well
-  AdaptiveSpin room_spin_;                       // of the thread that writes
+  bool ready_is_set_ = true;                     // used by the reading thread
+  int watched_ = -1;                             // likewise: the doorbell's descriptor in handle_
+  std::uint64_t watched_carriers_ = 0;           // the doorbell's carriers() at that time
+  std::shared_ptr<Connection> watched_carrier_;  // keeps its descriptor from being reused
+  AdaptiveSpin spin_;                            // used by the reading thread
+  AdaptiveSpin room_spin_;                       // used by the writing thread
 
   std::atomic<std::chrono::milliseconds> read_timeout_{std::chrono::milliseconds(0)};
   std::atomic<bool> shut_{false};

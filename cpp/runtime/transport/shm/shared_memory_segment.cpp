@@ -24,8 +24,9 @@ constexpr std::uint64_t kMagic = 0x32676e6972'6c63;  // "clring2", changes with 
 constexpr std::size_t kHeaderBytes = 4096;
 constexpr char kName[] = "remotecl";
 
-// Opens what another process of this user has made by create(), and nothing else that a peer may name: opening,
-// say, a terminal or a pipe has consequences. The system shows a process the descriptors of its own user's processes.
+// Opens what another process of this user has created with create(), and nothing else that a peer may name:
+// opening a terminal or a pipe, for example, would have side effects. The system lets a process see the
+// descriptors of its own user's processes.
 int open_memory(const SharedMemoryOffer& offer) {
   const std::string path = "/proc/" + std::to_string(offer.process) + "/fd/" + std::to_string(offer.descriptor);
   std::string expected = "/memfd:";
@@ -51,7 +52,7 @@ Finder& other_finder() {
   return finder;
 }
 
-// Never 0, which is what untouched memory holds.
+// Never 0, because untouched memory is 0.
 std::optional<std::uint64_t> random_word() {
   std::uint64_t word = 0;
   if (::getrandom(&word, sizeof word, 0) != sizeof word) return std::nullopt;
@@ -62,10 +63,10 @@ std::optional<std::uint64_t> random_word() {
 
 struct SharedMemorySegment::Header {
   std::atomic<std::uint64_t> magic;
-  std::atomic<std::uint64_t> cookie;  // proves to the opener that this is what the peer offers
-  std::atomic<std::uint64_t> answer;  // proves to the creator that the peer has opened it; 0: not yet opened
-  std::atomic<std::uint32_t> opener;  // its process; there before the answer is sent
-  RingWords rings[2];                 // the creator's and the opener's way out
+  std::atomic<std::uint64_t> cookie;  // proves to the opener that this is the memory that the peer offers
+  std::atomic<std::uint64_t> answer;  // proves to the creator that the peer has opened it; 0: not opened yet
+  std::atomic<std::uint32_t> opener;  // the opener's process; set before the answer is sent
+  RingWords rings[2];                 // those written by the creator and by the opener
 };
 
 std::unique_ptr<SharedMemorySegment> SharedMemorySegment::create(std::size_t ring_bytes) {
@@ -89,7 +90,7 @@ std::unique_ptr<SharedMemorySegment> SharedMemorySegment::create(std::size_t rin
 
 int SharedMemorySegment::find(const SharedMemoryOffer& offer) {
   const int descriptor = open_memory(offer);
-  std::uint64_t found[2]{};  // as a Header begins
+  std::uint64_t found[2]{};  // how a Header begins
   static_assert(offsetof(Header, magic) == 0 && offsetof(Header, cookie) == sizeof found[0]);
   const bool is_offered = descriptor >= 0 && ::pread(descriptor, found, sizeof found, 0) == sizeof found &&
                           found[0] == kMagic && found[1] == offer.cookie;
@@ -109,7 +110,8 @@ std::unique_ptr<SharedMemorySegment> SharedMemorySegment::open(const SharedMemor
   ::fstat(descriptor, &status);
   const auto size = static_cast<std::size_t>(status.st_size);
   const std::size_t ring_bytes = size < kHeaderBytes ? 0 : (size - kHeaderBytes) / 2;
-  // Such a size also rules out memory of huge pages, which a peer could take back and which then may not be replaced.
+  // The check of the size also excludes huge pages: a peer could take those back, and the system might be
+  // unable to replace them.
   const bool possible = ring_bytes >= kRingBytesMin && ring_bytes <= kRingBytesMax && std::has_single_bit(ring_bytes) &&
                         size == size_of(ring_bytes);
   std::byte* const memory = possible ? map(descriptor, size) : nullptr;
@@ -146,11 +148,11 @@ std::uint32_t SharedMemorySegment::peer_process() const { return creator_ ? head
 RingWords& SharedMemorySegment::out_words() const { return header().rings[creator_ ? 0 : 1]; }
 RingWords& SharedMemorySegment::in_words() const { return header().rings[creator_ ? 1 : 0]; }
 
-// Null when the system refuses. All pages are there when it returns, not one by one during the first transfer.
+// Returns null if the system refuses. All pages are allocated now, not one by one during the first transfer.
 std::byte* SharedMemorySegment::map(int descriptor, std::size_t size) {
   void* const memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
   if (memory == MAP_FAILED) return nullptr;
-  ::madvise(memory, size, MADV_HUGEPAGE);  // where the system has any for shared memory
+  ::madvise(memory, size, MADV_HUGEPAGE);  // if the system has any for shared memory
 #ifdef MADV_POPULATE_WRITE
   if (::madvise(memory, size, MADV_POPULATE_WRITE) != 0 && errno != EINVAL) {  // EINVAL: Linux before 5.14
     ::munmap(memory, size);

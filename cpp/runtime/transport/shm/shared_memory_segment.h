@@ -9,18 +9,20 @@
 
 namespace remotecl {
 
-// What one process sends to another, over a connection that they have, to offer it a piece of memory.
+// The offer of a piece of memory, which one process sends to another over their connection.
 struct SharedMemoryOffer {
   std::uint32_t process = 0;
   std::uint32_t descriptor = 0;
   std::uint64_t cookie = 0;
 };
 
-// Memory that two processes of one host share: two byte rings, one for each direction. Nobody else can open it, it has
-// no name in any folder, and it is gone with the last of the two processes, however that ends. Owned by one connection.
+// Memory that two processes of one host share: two byte rings, one for each direction. No other process can
+// open it, it has no name in any folder, and it disappears with the last of the two processes, however that
+// ends. Owned by one connection.
 //
-//   the one process                      the other
-//   create(), sends offer()      ->      open(offer): null is a normal answer (another host, container or user)
+//   one process                          the other process
+//   create(), sends offer()      ->      open(offer): null is a normal answer (another host, container or
+//   user)
 //   confirm(answer)              <-      sends answer()
 class SharedMemorySegment {
  public:
@@ -28,28 +30,32 @@ class SharedMemorySegment {
   static constexpr std::size_t kRingBytesMin = 4096;
   static constexpr std::size_t kRingBytesMax = 16u << 20;
 
-  // Null when the system does not give any. The size is that of each ring, a power of two within the bounds.
+  // Returns null if the system has no memory. `ring_bytes`: the size of each ring, a power of two within the
+  // bounds.
   static std::unique_ptr<SharedMemorySegment> create(std::size_t ring_bytes = kRingBytes);
-  // Null when the offer does not lead to memory of its maker, that nobody else has opened.
+  // Returns null unless the offer leads to memory that its maker created and that no other process has
+  // opened.
   static std::unique_ptr<SharedMemorySegment> open(const SharedMemoryOffer& offer);
-  // A descriptor of what open() would open, for another process that may not look for it itself; -1: there is none.
-  // Whoever made the offer has told its cookie, so nobody gets at memory that was offered to somebody else.
+  // Returns a descriptor of what open() would open, on behalf of another process that may not look for it
+  // itself; -1 if there is none. The cookie proves that the process got the offer, so it cannot reach memory
+  // that was offered to others.
   static int find(const SharedMemoryOffer& offer);
-  // Makes open() get its descriptors elsewhere. Before other threads.
+  // Lets open() get its descriptors from elsewhere. Must be called before other threads run.
   static void find_through(std::function<int(const SharedMemoryOffer&)> finder);
   ~SharedMemorySegment();
   SharedMemorySegment(const SharedMemorySegment&) = delete;
   SharedMemorySegment& operator=(const SharedMemorySegment&) = delete;
 
-  const SharedMemoryOffer& offer() const { return offer_; }  // of the creator
-  std::uint64_t answer() const { return answer_; }           // of the opener
-  // The creator's last step: true when who answers did see this memory. From then on nobody can open it.
+  const SharedMemoryOffer& offer() const { return offer_; }  // for the creator
+  std::uint64_t answer() const { return answer_; }           // for the opener
+  // The creator's last step. Returns true if the peer that answers has seen this memory. From then on nobody
+  // can open it.
   bool confirm(std::uint64_t answer);
 
-  // Of the other side, as it says. Once both have seen the memory.
+  // The peer's process, as the peer states it. Valid once both have seen the memory.
   std::uint32_t peer_process() const;
 
-  // The ring into which this side writes, and the one from which it reads.
+  // The ring that this side writes, and the one that it reads.
   RingWords& out_words() const;
   RingWords& in_words() const;
   MutableBytes out_memory() const { return ring_memory(creator_ ? 0 : 1); }
@@ -68,7 +74,7 @@ class SharedMemorySegment {
   const bool creator_;
   std::byte* const memory_;
   const std::size_t ring_bytes_;
-  int descriptor_ = -1;  // the creator's until it has confirmed
+  int descriptor_ = -1;  // the creator's, until it has confirmed
   SharedMemoryOffer offer_;
   std::uint64_t answer_ = 0;
 };

@@ -4,9 +4,9 @@
 
 namespace remotecl {
 
-// Indices are stored and looked at in one total order with the sleep words (seq_cst): who goes to sleep says so first
-// and looks at the index then, who moves an index does so first and looks for a sleeper then, and one of them sees the
-// other.
+// Indices and sleep words are accessed in one total order (seq_cst). A thread that goes to sleep sets its
+// sleep word and then looks at the index; a thread that moves an index does so and then looks for a sleeper.
+// So one of them sees the other.
 
 std::size_t RingWriter::put(Bytes from) {
   if (room() < from.size()) look();
