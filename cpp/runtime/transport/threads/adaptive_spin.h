@@ -5,15 +5,15 @@
 
 namespace remotecl {
 
-// A short busy wait before a sleep, for an answer that comes sooner than a sleeping thread is woken (25 us on a virtual
-// machine's idle core). Where it does not help (nothing comes, or who should bring it has no other core) it is tried
-// more and more rarely, down to once in kSkippedMax sleeps. One thread.
+// A short busy wait before a sleep, for answers that come sooner than a sleeping thread wakes up (25 us on an
+// idle core of a virtual machine). If it does not help, because nothing comes or the other thread has no core
+// to run on, it is tried less and less often, down to once in kSkippedMax sleeps. One thread.
 class AdaptiveSpin {
  public:
   static constexpr auto kTime = std::chrono::microseconds(20);
   static constexpr int kSkippedMax = 255;
 
-  // True as soon as the condition is; false when it was not worth trying, or the time is over.
+  // Returns true as soon as the condition is; false if the spin was skipped or its time is over.
   template <class Condition>
   bool until(Condition condition) {
     if (left_to_skip_ > 0) {

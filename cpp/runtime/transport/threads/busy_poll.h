@@ -4,12 +4,12 @@
 
 namespace remotecl {
 
-// How long a thread that waits for the other side's message looks for it again and again before it sleeps:
-// REMOTECL_BUSY_POLL in the environment, in microseconds, at most a second; 0, the default: not at all. Waking a thread
-// takes 5 to 25 us of each direction, which looking saves, for a core's time.
+// How long a thread that waits for a message polls for it before it sleeps: REMOTECL_BUSY_POLL from the
+// environment, in microseconds, at most a second; the default is 0. Polling occupies a core, and saves the 5
+// to 25 us that waking a thread takes in each direction.
 std::chrono::microseconds busy_poll_time();
 
-// True as soon as the condition is; false when the time is over.
+// Returns true as soon as the condition is; false if the time is over.
 template <class Condition>
 bool busy_poll(Condition condition) {
   const auto time = busy_poll_time();

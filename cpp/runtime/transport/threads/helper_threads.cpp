@@ -10,7 +10,7 @@
 namespace remotecl {
 namespace {
 
-constexpr std::size_t kWorthHelp = 64u << 10;  // of a copy
+constexpr std::size_t kWorthHelp = 64u << 10;  // the least size of a copy
 
 unsigned helped_copies_max() {
   static const unsigned count = std::thread::hardware_concurrency() / 4;

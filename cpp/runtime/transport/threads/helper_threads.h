@@ -14,9 +14,9 @@
 
 namespace remotecl {
 
-// Threads that do a part each of what one thread has to do now, such as a system call on a connection of their own.
-// They are made when they are first of use, and spin for a moment before they sleep. Owned by a connection; one thread
-// at a time.
+// Threads that each do a part of one thread's present work, such as a system call on a connection of their
+// own. They are started when first needed, and spin for a moment before they sleep. Owned by a connection;
+// one thread at a time.
 class HelperThreads {
  public:
   explicit HelperThreads(unsigned size) : size_(size) {}
@@ -24,20 +24,22 @@ class HelperThreads {
   HelperThreads(const HelperThreads&) = delete;
   HelperThreads& operator=(const HelperThreads&) = delete;
 
-  // False when no threads are to be had.
+  // Returns false if threads cannot be started.
   bool is_there();
-  // Calls work(0) here and work(1) to work(size) beside it; returns when all have, and throws what one of them has
-  // thrown. A part that its helper has not begun when the caller has done its own is the caller's. After is_there().
+  // Calls work(0) on this thread and work(1) to work(size) on helpers, waits for all of them, and rethrows an
+  // exception of any. If a helper has not begun its part when the caller is done with its own, the caller
+  // does it. REQUIRES: is_there() returned true.
   void run(const std::function<void(unsigned)>& work);
-  // As memcpy(); bulk data by all. One core copies 8 to 10 GB/s, which is less than a memory bus and a GPU's link have.
-  // One of four cores can have a helped copy in this process, because both ends of a connection copy at a time: where
-  // more are under way the caller copies alone.
+  // Like memcpy(); large copies use all threads. One core copies 8 to 10 GB/s, which is less than a memory
+  // bus or a GPU's link can do. At most one helped copy per four cores runs in this process, because both
+  // ends of a connection copy at the same time; beyond that, the caller copies alone.
   void copy(MutableBytes to, Bytes from);
 
  private:
   enum State : std::uint32_t { kNothing, kOffered, kTaken, kDone, kLeave };
 
-  // Who waits for a state that another thread stores and then calls wake() (both seq_cst: one sees the other).
+  // A thread that waits for a state, which another thread stores before it calls wake(). Both are seq_cst, so
+  // one sees the other.
   struct Sleeper {
     std::atomic<std::uint32_t> sleeps{0};  // a futex
     AdaptiveSpin spin;
