@@ -10,10 +10,8 @@
 // offer(), the other accept(), while no other bytes are in flight. An offer and an answer of a few bytes
 // cross the connection. If the peer is not trusted to send them, set a read timeout before, and the wanted
 // one afterwards on the result. The result is
-//   - a connection through memory, which keeps the stream connection as its doorbell
-//   (SharedMemoryConnection), or
-//   - the given connection, if the two are on different hosts or may not share memory, which is a normal
-//   answer, or
+//   - a connection through memory, which keeps the stream connection as its doorbell (SharedMemoryConnection),
+//   - the given connection, if the two are on different hosts or may not share memory: a normal answer, or
 //   - null, if the peer is gone or broke the rules.
 namespace remotecl::shared_memory {
 

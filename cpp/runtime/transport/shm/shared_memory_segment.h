@@ -21,8 +21,7 @@ struct SharedMemoryOffer {
 // ends. Owned by one connection.
 //
 //   one process                          the other process
-//   create(), sends offer()      ->      open(offer): null is a normal answer (another host, container or
-//   user)
+//   create(), sends offer()      ->      open(offer): null (another host, container or user) is normal
 //   confirm(answer)              <-      sends answer()
 class SharedMemorySegment {
  public:
