@@ -1,5 +1,5 @@
-// cl_khr_command_buffer 0.9.1, as <CL/cl_ext.h> declares it: making, ending, replaying and asking. What can be recorded
-// is in api_command_buffer_record.cpp.
+// cl_khr_command_buffer 0.9.1, as <CL/cl_ext.h> declares it: creation, finalization, replay and queries.
+// api_command_buffer_record.cpp has the commands that can be recorded.
 #include "icd/info.h"
 #include "icd/wait_list.h"
 #include "runtime/client/commands/command_buffer.h"
@@ -30,7 +30,7 @@ cl_command_buffer_flags_khr checked_flags(const cl_command_buffer_properties_khr
   return flags;
 }
 
-// The queue of a replay: the recording's own, or one compatible with it.
+// The queue of a replay: the recording's own, or a compatible one.
 CommandQueue& replay_queue(CommandBuffer& commands, cl_uint num_queues, const cl_command_queue* queues) {
   // "CL_INVALID_VALUE if queues is NULL and num_queues is > 0, or queues is not NULL and num_queues is 0."
   require((queues == nullptr) == (num_queues == 0), CL_INVALID_VALUE);

@@ -1,4 +1,4 @@
-// What can be recorded into a command buffer.
+// The commands that can be recorded into a command buffer.
 #include "icd/enqueue_checks.h"
 #include "icd/image_checks.h"
 #include "runtime/client/commands/command_buffer.h"
@@ -9,7 +9,7 @@ using namespace remotecl;
 using icd::object;
 using icd::require;
 
-// What all recording calls share, checked.
+// The checked arguments that all recording calls share.
 class Recording {
  public:
   Recording(cl_command_buffer_khr handle, cl_command_queue queue, cl_uint count, const cl_sync_point_khr* list,
@@ -108,7 +108,7 @@ CL_API_ENTRY cl_int CL_API_CALL clCommandNDRangeKernelKHR(cl_command_buffer_khr 
                                                           cl_mutable_command_khr* mutable_handle) {
   return icd::enter([&] {
     const Recording recording(command_buffer, queue, count, list, mutable_handle);
-    // "CL_INVALID_VALUE if values specified in properties are not valid": none is defined.
+    // "CL_INVALID_VALUE if values specified in properties are not valid": no property is defined.
     require(properties == nullptr || *properties == 0, CL_INVALID_VALUE);
     Kernel& of = object<Kernel>(kernel);
     require(&of.context() == &recording.queue().context(), CL_INVALID_CONTEXT);

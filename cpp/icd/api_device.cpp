@@ -18,8 +18,8 @@ using icd::InfoSink;
 using icd::object;
 using icd::require;
 
-// Extensions that work here: those of the language and of built-in functions, which need nothing from the host, and
-// those whose host functions exist. Everything else a native device reports is left out.
+// Extensions that work here: those of the language and of built-in functions, which need nothing from the
+// host, and those whose host functions this client has. All others that a native device reports are left out.
 constexpr std::string_view kDeviceSideExtensions[] = {
     "cl_khr_byte_addressable_store",
     "cl_khr_3d_image_writes",
@@ -41,7 +41,7 @@ constexpr std::string_view kDeviceSideExtensions[] = {
     "cl_khr_extended_async_copies",
     "cl_khr_kernel_clock",
     "cl_khr_select_fprounding_mode",
-    // Queries, which have been answered natively, and what has its host functions here.
+    // Extensions that consist of queries, which were answered natively, or whose host functions are here.
     "cl_khr_device_uuid",
     "cl_khr_il_program",
     "cl_khr_spir",
@@ -77,14 +77,14 @@ bool is_device_side(std::string_view extension) {
              std::end(kDeviceSideExtensions);
 }
 
-// OpenCL C features that depend on what is reported unsupported below.
+// OpenCL C features that depend on something reported as unsupported below.
 bool is_supported_feature(std::string_view feature) {
   constexpr std::string_view kUnsupported[] = {"__opencl_c_pipes", "__opencl_c_device_enqueue",
                                                "__opencl_c_atomic_scope_all_devices"};
   return std::find(std::begin(kUnsupported), std::end(kUnsupported), feature) == std::end(kUnsupported);
 }
 
-// What this client can do for any device.
+// What this client supports on any device.
 constexpr char kCreateCommandQueue[] = "cl_khr_create_command_queue";
 
 template <class Keep>
@@ -121,7 +121,7 @@ std::string extensions(Device& device) {
   return kept + kCreateCommandQueue;
 }
 
-// Answers of a feature that this client does not have yet: what a device without it reports.
+// Features that this client does not have yet; the answers are those of a device without them.
 constexpr cl_device_info kZeroBool[] = {
     CL_DEVICE_PIPE_SUPPORT,
 };
@@ -139,8 +139,8 @@ constexpr cl_device_info kZeroBits[] = {
     CL_DEVICE_DEVICE_ENQUEUE_CAPABILITIES,
 };
 
-// Where the device sits in its own machine. Programs look there on theirs: they would take it for another device, bind
-// threads to the wrong cores, or take two devices of two servers for one.
+// Where the device is in its own machine. Programs would look there in theirs: they would take it for another
+// device, bind threads to the wrong cores, or take two devices of two servers for one.
 constexpr cl_device_info kPlacesInItsMachine[] = {
     CL_DEVICE_PCI_BUS_INFO_KHR,
     0x4008,  // CL_DEVICE_PCI_BUS_ID_NV
@@ -153,13 +153,13 @@ bool is_in(const cl_device_info (&list)[N], cl_device_info name) {
   return std::find(std::begin(list), std::end(list), name) != std::end(list);
 }
 
-// No command shares memory with another device, or with the host, while it runs.
+// No command shares memory with another device or the host while it runs, so this scope is not available.
 cl_device_atomic_capabilities atomic_capabilities(Device& device, cl_device_info name) {
   return device.number<cl_device_atomic_capabilities>(name) &
          ~cl_device_atomic_capabilities{CL_DEVICE_ATOMIC_SCOPE_ALL_DEVICES};
 }
 
-// False when the native answer stands.
+// Returns false if the native answer is right.
 bool answer_unsupported(Device& device, cl_device_info name, const InfoSink& sink) {
   if (device.info(name) == nullptr) return false;
   if (is_in(kZeroBool, name)) {
@@ -176,7 +176,7 @@ bool answer_unsupported(Device& device, cl_device_info name, const InfoSink& sin
   return true;
 }
 
-// A replay is made of ordinary native commands; what prints goes the way of other commands that print.
+// A replay consists of ordinary native commands, and kernels that print are handled as elsewhere.
 cl_device_command_buffer_capabilities_khr command_buffer_capabilities(Device& device) {
   const auto queues = device.number<cl_command_queue_properties>(CL_DEVICE_QUEUE_ON_HOST_PROPERTIES);
   const bool out_of_order = (queues & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) != 0;
@@ -186,7 +186,7 @@ cl_device_command_buffer_capabilities_khr command_buffer_capabilities(Device& de
 
 using Row = icd::InfoRow<Device>;
 
-// What is true of the device from here, whatever its driver says; if that knows the query.
+// Answers a query that the driver knows, with what is true of the device from here.
 template <class T, class Answer>
 void correct(Device& device, cl_device_info name, const InfoSink& sink, Answer answer) {
   require(device.info(name) != nullptr, CL_INVALID_VALUE);
@@ -219,24 +219,25 @@ const Row kDeviceInfo[] = {
        require(d.info(CL_DEVICE_SVM_CAPABILITIES) != nullptr, CL_INVALID_VALUE);
        sink.value(svm_capabilities(d));
      }},
-    // Memory that is mapped here is not the device's, on one machine either.
+    // Memory that is mapped here is not the device's, even on the same machine.
     kCorrected<cl_bool, CL_DEVICE_HOST_UNIFIED_MEMORY, CL_FALSE>,
     kCorrected<cl_bool, CL_DEVICE_INTEGRATED_MEMORY_NV, CL_FALSE>,
     kAtomicCapabilities<CL_DEVICE_ATOMIC_MEMORY_CAPABILITIES>,
     kAtomicCapabilities<CL_DEVICE_ATOMIC_FENCE_CAPABILITIES>,
-    // Objects are not shared with other interfaces: nothing synchronizes with them.
+    // Objects are not shared with other interfaces, so nothing synchronizes with them.
     kCorrected<cl_bool, CL_DEVICE_PREFERRED_INTEROP_USER_SYNC, CL_TRUE>,
-    // It names an adapter of the machine that the program runs on.
+    // The LUID names an adapter of the server's machine, not of the program's.
     kCorrected<cl_bool, CL_DEVICE_LUID_VALID_KHR, CL_FALSE>,
-    // Profiles count in this host's clock already.
+    // Profiles are in this host's clock already.
     kCorrected<cl_ulong, CL_DEVICE_PROFILING_TIMER_OFFSET_AMD, 0>,
-    // Of no known kind, for the reason of kPlacesInItsMachine.
+    // An unknown type, for the reason given at kPlacesInItsMachine.
     {CL_DEVICE_TOPOLOGY_AMD,
      [](Device& d, const InfoSink& sink) {
        correct<cl_device_topology_amd>(d, CL_DEVICE_TOPOLOGY_AMD, sink, cl_device_topology_amd{});
      }},
-    // "the latest version of the conformance test suite that this device has fully passed": the driver has, and not
-    // together with this runtime. Other drivers that have passed none answer so, too.
+    // "the latest version of the conformance test suite that this device has fully passed": the driver may
+    // have passed it, but not together with this runtime. This is also the answer of other drivers that have
+    // passed none.
     {CL_DEVICE_LATEST_CONFORMANCE_VERSION_PASSED,
      [](Device& d, const InfoSink& sink) {
        require(d.info(CL_DEVICE_LATEST_CONFORMANCE_VERSION_PASSED) != nullptr, CL_INVALID_VALUE);

@@ -18,7 +18,7 @@ cl_int enqueue_nothing(CommandQueue& queue, cl_command_type type, Dependencies& 
   return finished;
 }
 
-// Whether the bytes at `pointer` are those of the buffer itself, and kept equal to them.
+// Whether `pointer` is the buffer's own memory, which is kept equal to the buffer.
 bool is_own_memory(const MemoryObject& buffer, std::size_t offset, const void* pointer) {
   return buffer.storage().coherent && pointer == static_cast<const std::byte*>(buffer.host_ptr()) + offset;
 }

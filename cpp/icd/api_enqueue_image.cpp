@@ -10,7 +10,7 @@ using icd::Dependencies;
 using icd::object;
 using icd::require;
 
-// The image of a command, of the queue's context and good for its device.
+// The image of a command, checked to be in the queue's context and usable on its device.
 MemoryObject& image_of(CommandQueue& queue, cl_mem handle) {
   MemoryObject& image = object<MemoryObject>(handle);
   require(image.image() != nullptr, CL_INVALID_MEM_OBJECT);
@@ -48,7 +48,7 @@ Pitches host_pitches(const MemoryObject& image, const Region& region, size_t row
   return pitches;
 }
 
-// The buffer of a copy, whose packed pixels must lie in it.
+// The buffer of a copy; the packed pixels must lie in it.
 MemoryObject& buffer_for(CommandQueue& queue, cl_mem handle, const MemoryObject& image, const Region& region,
                          size_t offset) {
   MemoryObject& buffer = icd::buffer_of(queue, handle);

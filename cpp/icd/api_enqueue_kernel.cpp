@@ -14,14 +14,14 @@ using icd::Dependencies;
 using icd::object;
 using icd::require;
 
-// "OpenCL 2.1" and the like at the start of CL_DEVICE_VERSION, as 21.
+// 21 for a CL_DEVICE_VERSION that starts with "OpenCL 2.1".
 int version_of(const Device& device) {
   const auto* text = device.info(CL_DEVICE_VERSION);
   if (text == nullptr || text->size() < 10) return 10;
   return (static_cast<int>((*text)[7]) - '0') * 10 + (static_cast<int>((*text)[9]) - '0');
 }
 
-// Whether work-groups at the end of the range may be smaller than the others.
+// Whether work-groups at the end of the range may be smaller than others.
 bool allows_remainder(Kernel& kernel, const Device& device) {
   const int version = version_of(device);
   if (version < 20) return false;
@@ -39,11 +39,11 @@ std::vector<std::size_t> item_limits(const Device& device) {
   return limits;
 }
 
-// The work-group size that the kernel's source requires, where the range leaves it open: some drivers refuse to find it
-// themselves.
+// If the caller leaves the work-group size open, uses the one that the kernel's source requires, because some
+// drivers do not find it themselves.
 void choose_local(NDRange& range, const std::array<std::size_t, 3>& required) {
   for (cl_uint i = range.dimensions; i < 3; ++i) {
-    if (required[i] != 1) return;  // for the driver to refuse
+    if (required[i] != 1) return;  // the driver will refuse it
   }
   range.has_local = true;
   for (cl_uint i = 0; i < range.dimensions; ++i) range.local[i] = required[i];
@@ -69,7 +69,7 @@ void check_local(Kernel& kernel, const KernelInfo& info, const Device& device, N
     require(range.global[i] % range.local[i] == 0 || allows_remainder(kernel, device), CL_INVALID_WORK_GROUP_SIZE);
     require(!__builtin_mul_overflow(product, range.local[i], &product), CL_INVALID_WORK_GROUP_SIZE);
   }
-  // Whether it may be greater than CL_KERNEL_WORK_GROUP_SIZE is for the driver to say: is_doubtful().
+  // A size beyond CL_KERNEL_WORK_GROUP_SIZE may still be accepted by the driver: see is_doubtful().
   const auto limit = device.number<std::size_t>(CL_DEVICE_MAX_WORK_GROUP_SIZE, 0);
   require(limit == 0 || product <= std::max(limit, info.work_group_size), CL_INVALID_WORK_GROUP_SIZE);
 }
@@ -88,7 +88,7 @@ std::uint64_t group_size(const NDRange& range) {
 }
 
 // "CL_INVALID_WORK_GROUP_SIZE ... if the total number of work-items in the work-group is greater than
-// CL_KERNEL_WORK_GROUP_SIZE." NVIDIA's driver says 256 there, and launches 1024 where the registers suffice.
+// CL_KERNEL_WORK_GROUP_SIZE." NVIDIA's driver reports 256 there, but launches 1024 if the registers suffice.
 bool is_doubtful(Kernel& kernel, const Device& device, const NDRange& range) {
   const std::size_t said = kernel.info_on(device).work_group_size;
   return said != 0 && group_size(range) > std::max(said, kernel.launched_group(device));
@@ -97,7 +97,7 @@ bool is_doubtful(Kernel& kernel, const Device& device, const NDRange& range) {
 NDRange make_range(const Device& device, cl_uint dimensions, const size_t* offset, const size_t* global,
                    const size_t* local) {
   require(dimensions >= 1 && dimensions <= 3, CL_INVALID_WORK_DIMENSION);
-  // Before OpenCL 2.1 an empty range is an error, since then it does nothing.
+  // Before OpenCL 2.1 an empty range is an error; since then it does nothing.
   const bool may_be_empty = version_of(device) >= 21;
   require(global != nullptr || may_be_empty, CL_INVALID_GLOBAL_WORK_SIZE);
   NDRange range{dimensions, {0, 0, 0}, {1, 1, 1}, local != nullptr, {1, 1, 1}};
@@ -156,15 +156,15 @@ bool is_empty(const NDRange& range) {
 
 namespace {
 
-// Waits for what the driver says to the launch, so that a refusal is this call's error, as natively. What is launched
-// once is not asked for again.
+// Waits for the driver's answer to the launch, so that a refusal is an error of this call, as it is natively.
+// A size that was launched once is not doubtful again.
 cl_int enqueue_doubtful(CommandQueue& queue, Kernel& kernel, const NDRange& range, cl_command_type type,
                         const Dependencies& dependencies, Ref<Event>& event) {
   Event* made = nullptr;
   const cl_int code = enqueue_kernel(queue, kernel, range, type, dependencies.wait(), &made);
   if (code != CL_SUCCESS) return code;
   event = Ref<Event>::adopt(made);
-  std::size_t said = 0;  // any answer comes after that to the launch
+  std::size_t said = 0;  // this query is answered after the launch, whatever the answer is
   kernel.query(queue.device(), KernelQuery::kWorkGroup, CL_KERNEL_WORK_GROUP_SIZE, {}, sizeof said, &said, nullptr);
   const cl_int status = event->status();
   if (status == CL_INVALID_WORK_GROUP_SIZE || status == CL_OUT_OF_RESOURCES) return status;

@@ -1,4 +1,4 @@
-// What no device of ours offers, with the errors that come before "not supported".
+// Features that none of our devices offers, with the errors that come before "not supported".
 #include "icd/wait_list.h"
 #include "runtime/client/objects/memory_object.h"
 
@@ -29,8 +29,8 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueNativeKernel(cl_command_queue command_q
     require((objects != nullptr) == (num_objects != 0) && (locations != nullptr) == (num_objects != 0),
             CL_INVALID_VALUE);
     for (cl_uint i = 0; i < num_objects; ++i) object<MemoryObject>(objects[i]);
-    // "CL_INVALID_OPERATION if the device associated with command_queue cannot execute the native kernel": it runs on
-    // another machine than the function.
+    // "CL_INVALID_OPERATION if the device associated with command_queue cannot execute the native kernel":
+    // the device is on another machine than the function.
     throw icd::ApiError{CL_INVALID_OPERATION};
   });
 }

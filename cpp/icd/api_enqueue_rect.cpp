@@ -20,7 +20,7 @@ Extent region_of(const size_t* values) {
   return region;
 }
 
-// Pitches of 0 mean packed; others must hold a row, or a slice of whole rows.
+// A pitch of 0 means packed; others must hold a row, or a slice of whole rows.
 Rectangle rectangle(const size_t* origin, const Extent& region, size_t row_pitch, size_t slice_pitch) {
   Rectangle result{extent(origin), row_pitch, slice_pitch};
   require(row_pitch == 0 || row_pitch >= region[0], CL_INVALID_VALUE);
@@ -51,8 +51,8 @@ Rectangle shifted(Rectangle rectangle, std::uint64_t offset) {
   return rectangle;
 }
 
-// Whether two equally pitched rectangles of one buffer share a byte, after the method in the specification's appendix
-// on clEnqueueCopyBufferRect.
+// Whether two rectangles of one buffer with equal pitches share a byte, by the method in the specification's
+// appendix on clEnqueueCopyBufferRect.
 bool overlap(const Rectangle& a, std::uint64_t a_offset, const Rectangle& b, std::uint64_t b_offset,
              const Extent& region) {
   const std::uint64_t a_begin = a_offset + a.begin();
@@ -65,7 +65,7 @@ bool overlap(const Rectangle& a, std::uint64_t a_offset, const Rectangle& b, std
   const Extent second = position(b_begin);
   for (int axis = 0; axis < 3; ++axis) {
     const std::uint64_t distance = first[axis] > second[axis] ? first[axis] - second[axis] : second[axis] - first[axis];
-    // A row that runs over the pitch's end also meets the next row: not decided here, so taken as overlapping.
+    // A row that extends beyond the pitch also meets the next row. That case is taken as an overlap.
     if (distance >= region[axis] && first[0] + region[0] <= a.row_pitch && second[0] + region[0] <= a.row_pitch) {
       return false;
     }

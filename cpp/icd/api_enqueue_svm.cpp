@@ -16,7 +16,7 @@ CommandQueue& svm_queue(cl_command_queue handle) {
   return queue;
 }
 
-// The allocation that holds the `size` bytes at `pointer`.
+// The allocation that contains the `size` bytes at `pointer`.
 SvmPlace place_of(CommandQueue& queue, const void* pointer, std::size_t size) {
   SvmPlace place = find_svm(queue.context(), pointer);
   require(place.holds(size), CL_INVALID_VALUE);
@@ -40,7 +40,7 @@ cl_int copy(CommandQueue& queue, bool blocking, void* to, const void* from, size
   }
   const SvmPlace source = find_svm(queue.context(), from), destination = find_svm(queue.context(), to);
   const bool from_svm = source.holds(size), to_svm = destination.holds(size);
-  // What begins in an allocation must end there.
+  // Memory that begins in an allocation must end there.
   require(from_svm || !source.memory || source.offset == source.memory->size(), CL_INVALID_VALUE);
   require(to_svm || !destination.memory || destination.offset == destination.memory->size(), CL_INVALID_VALUE);
   if (from_svm && to_svm) {

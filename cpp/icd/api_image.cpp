@@ -1,4 +1,4 @@
-// Creation of images and what they tell about themselves.
+// Creation of images, and queries about them.
 #include <bit>
 
 #include "icd/image_checks.h"
@@ -73,7 +73,8 @@ CL_API_ENTRY cl_mem CL_API_CALL clCreateImageWithProperties(cl_context context, 
                                                             cl_int* errcode_ret) {
   return icd::create(errcode_ret, [&] {
     object<Context>(context);
-    // "CL_INVALID_PROPERTY if a property name in properties is not a supported property name": none is.
+    // "CL_INVALID_PROPERTY if a property name in properties is not a supported property name": none is
+    // supported.
     require(properties == nullptr || *properties == 0, CL_INVALID_PROPERTY);
     std::vector<cl_mem_properties> list;
     if (properties != nullptr) list.push_back(0);

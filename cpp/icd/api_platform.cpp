@@ -31,7 +31,7 @@ const Row kPlatformInfo[] = {
     {CL_PLATFORM_ICD_SUFFIX_KHR, [](Platform&, const InfoSink& sink) { sink.text("RCL"); }},
 };
 
-// "platform ... can be NULL: the behavior is implementation-defined": there is only one.
+// "platform ... can be NULL: the behavior is implementation-defined": it means the only one.
 Platform& platform_of(cl_platform_id platform) {
   return platform == nullptr ? Platform::instance() : object<Platform>(platform);
 }
@@ -57,7 +57,7 @@ CL_API_ENTRY cl_int CL_API_CALL clGetDeviceIDs(cl_platform_id platform, cl_devic
     cl_uint count = 0;
     for (Device* device : from.devices()) {
       const cl_device_type own = device->type();
-      // Custom devices are found only when asked for: they cannot run OpenCL C.
+      // CL_DEVICE_TYPE_ALL does not include custom devices, because they cannot run OpenCL C.
       const bool fits = type == CL_DEVICE_TYPE_ALL ? (own & CL_DEVICE_TYPE_CUSTOM) == 0
                                                    : (own & type) != 0 || (type & CL_DEVICE_TYPE_DEFAULT && count == 0);
       if (!fits) continue;

@@ -20,7 +20,7 @@ cl_int remotecl_prefetch(cl_device_id device, cl_uint count, const cl_mem* objec
     }();
     const cl_int code =
         dependencies.finish(enqueue_migrate(queue, memory, 0, dependencies.wait(), dependencies.event()));
-    queue.flush();  // nobody else has its handle
+    queue.flush();  // the queue has no handle, so nothing else can flush it
     return code;
   });
 }

@@ -79,7 +79,7 @@ const Row kProgramInfo[] = {
      [](Program& p, const InfoSink& sink, void* value) {
        std::vector<unsigned char*> targets(p.devices().size());
        if (value == nullptr) return sink.list(targets);
-       // "param_value points to an array of pointers": filled only after its size has been found right.
+       // "param_value points to an array of pointers": they are filled only if the array's size is right.
        std::vector<unsigned char*> checked(targets.size());
        std::memcpy(checked.data(), value, sizeof(void*) * checked.size());
        const auto binaries = binaries_of(p);

@@ -11,7 +11,7 @@ using namespace remotecl;
 using icd::object;
 using icd::require;
 
-// A device list of a call: NULL means all of `known`, the devices of the program or context.
+// The device list of a call. NULL means all of `known`, the devices of the program or context.
 std::vector<Device*> devices_of(const std::vector<Device*>& known, cl_uint count, const cl_device_id* list) {
   // "CL_INVALID_VALUE if device_list is NULL and num_devices is greater than zero, or if device_list is not NULL and
   // num_devices is zero."
@@ -24,7 +24,7 @@ std::vector<Device*> devices_of(const std::vector<Device*>& known, cl_uint count
     require(device != nullptr && std::find(known.begin(), known.end(), device) != known.end(), CL_INVALID_DEVICE);
     if (std::find(devices.begin(), devices.end(), device) == devices.end()) devices.push_back(device);
   }
-  // What is built for a device is built for the parts of it that the program knows.
+  // A build for a device also serves the program's sub-devices of it.
   for (Device* part : known) {
     if (std::find(devices.begin(), devices.end(), part) != devices.end()) continue;
     for (Device* whole = part->parent(); whole != nullptr; whole = whole->parent()) {
@@ -130,7 +130,7 @@ CL_API_ENTRY cl_program CL_API_CALL clLinkProgram(cl_context context, cl_uint nu
 
 CL_API_ENTRY cl_int CL_API_CALL clUnloadCompiler() { return CL_SUCCESS; }
 
-// A hint; the servers' compilers serve other sessions too.
+// Only a hint. The servers' compilers serve other sessions too, so they stay loaded.
 CL_API_ENTRY cl_int CL_API_CALL clUnloadPlatformCompiler(cl_platform_id platform) {
   return icd::enter([&] { object<Platform>(platform); });
 }

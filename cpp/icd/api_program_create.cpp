@@ -44,7 +44,7 @@ std::vector<std::byte> to_bytes(const std::string& text) {
   return {bytes.begin(), bytes.end()};
 }
 
-// Of `wanted`, what each device has; `found` counts each name at most once.
+// Which of the `wanted` kernels each device has; `found` marks the names that some device has.
 std::vector<std::vector<std::byte>> built_in_kernels(const std::vector<Device*>& devices,
                                                      const std::vector<std::string>& wanted) {
   std::vector<std::vector<std::byte>> parts;
@@ -65,8 +65,8 @@ std::vector<std::vector<std::byte>> built_in_kernels(const std::vector<Device*>&
   return parts;
 }
 
-// A binary of ours or a native one, for the next of the devices. A program cannot tell what was wrong, as there is
-// none.
+// Takes our own or a native binary for the next device. There is no program yet to report an error through,
+// so the context's callback and a notice do.
 bool take_binary(const Context& context, Bytes binary, ProgramCode& code) {
   try {
     BinaryContainer container = unpack_binary(binary);
@@ -125,7 +125,8 @@ CL_API_ENTRY cl_program CL_API_CALL clCreateProgramWithBinary(cl_context context
     require(valid, CL_INVALID_VALUE);
     require(taken, CL_INVALID_BINARY);
     const Ref<Program> program = make_program(in, devices, std::move(code));
-    // "CL_INVALID_BINARY if an invalid program binary was encountered for any device": the servers know.
+    // "CL_INVALID_BINARY if an invalid program binary was encountered for any device": the servers check
+    // that.
     const cl_int error = program->inspect(devices);
     for (cl_uint i = 0; i < num_devices && binary_status != nullptr; ++i) {
       binary_status[i] = program->build_info(*devices[i]).error;
@@ -195,8 +196,8 @@ CL_API_ENTRY cl_int CL_API_CALL clSetProgramReleaseCallback(cl_program program, 
   return icd::enter([&] {
     object<Program>(program);
     require(callback != nullptr, CL_INVALID_VALUE);
-    // "CL_INVALID_OPERATION if no devices in context support destructors for program scope global variables": no driver
-    // says that it does.
+    // "CL_INVALID_OPERATION if no devices in context support destructors for program scope global variables":
+    // no driver reports support.
     throw icd::ApiError{CL_INVALID_OPERATION};
   });
 }

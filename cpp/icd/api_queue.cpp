@@ -39,8 +39,8 @@ const Row kQueueInfo[] = {
     {CL_QUEUE_REFERENCE_COUNT, [](CommandQueue& q, const InfoSink& sink) { sink.value(q.handle_count()); }},
     {CL_QUEUE_PROPERTIES, [](CommandQueue& q, const InfoSink& sink) { sink.value(q.properties()); }},
     {CL_QUEUE_PROPERTIES_ARRAY, [](CommandQueue& q, const InfoSink& sink) { sink.list(q.property_list()); }},
-    // "CL_INVALID_COMMAND_QUEUE if command_queue ... is not a valid command-queue for param_name": on-device queues
-    // only.
+    // "CL_INVALID_COMMAND_QUEUE if command_queue ... is not a valid command-queue for param_name": only
+    // on-device queues have it.
     {CL_QUEUE_SIZE, [](CommandQueue&, const InfoSink&) { throw icd::ApiError{CL_INVALID_COMMAND_QUEUE}; }},
     {CL_QUEUE_DEVICE_DEFAULT, [](CommandQueue&, const InfoSink& sink) { sink.value<cl_command_queue>(nullptr); }},
 };
@@ -78,7 +78,7 @@ CL_API_ENTRY cl_command_queue CL_API_CALL clCreateCommandQueueWithProperties(cl_
   });
 }
 
-// cl_khr_create_command_queue: the same for a program of OpenCL 1.2.
+// cl_khr_create_command_queue: the same for programs that use OpenCL 1.2.
 CL_API_ENTRY cl_command_queue CL_API_CALL clCreateCommandQueueWithPropertiesKHR(
     cl_context context, cl_device_id device, const cl_queue_properties_khr* properties, cl_int* errcode_ret) {
   return clCreateCommandQueueWithProperties(context, device, properties, errcode_ret);
@@ -89,7 +89,7 @@ CL_API_ENTRY cl_int CL_API_CALL clSetCommandQueueProperty(cl_command_queue queue
   return icd::enter([&] {
     object<CommandQueue>(queue);
     // "CL_INVALID_OPERATION if no devices in the context associated with command_queue support modifying the
-    // properties": what a driver of OpenCL 1.1 or later answers.
+    // properties": drivers since OpenCL 1.1 answer this.
     throw icd::ApiError{CL_INVALID_OPERATION};
   });
 }
@@ -99,7 +99,8 @@ CL_API_ENTRY cl_int CL_API_CALL clSetDefaultDeviceCommandQueue(cl_context contex
   return icd::enter([&] {
     Context& in = object<Context>(context);
     require(in.contains(object<Device>(device)), CL_INVALID_DEVICE);
-    // "CL_INVALID_OPERATION if device does not support a replaceable default on-device queue": whatever the queue is.
+    // "CL_INVALID_OPERATION if device does not support a replaceable default on-device queue": no device
+    // does.
     throw icd::ApiError{CL_INVALID_OPERATION};
   });
 }

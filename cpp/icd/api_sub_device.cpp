@@ -10,7 +10,7 @@ using namespace remotecl;
 using icd::object;
 using icd::require;
 
-// The list up to its terminating 0. What its values mean to the device is for the native driver to judge.
+// The list up to its terminating 0. The native driver judges its values.
 std::span<const cl_device_partition_property> checked_properties(const cl_device_partition_property* properties) {
   // "CL_INVALID_VALUE if values specified in properties are not valid."
   require(properties != nullptr, CL_INVALID_VALUE);

@@ -1,4 +1,4 @@
-// Shared virtual memory: allocation, and what kernels are told of it. Its commands are in api_enqueue_svm.cpp.
+// Shared virtual memory: its allocation, and passing it to kernels. api_enqueue_svm.cpp has the commands.
 #include <algorithm>
 #include <bit>
 
@@ -18,7 +18,7 @@ constexpr cl_mem_flags kAccess = CL_MEM_READ_WRITE | CL_MEM_READ_ONLY | CL_MEM_W
 constexpr cl_uint kDefaultAlignment = 128;
 constexpr cl_uint kAlignmentMax = 1u << 30;
 
-// "A failure is returned if ..." in the order of the specification.
+// "A failure is returned if ...", in the order of the specification.
 bool may_allocate(const Context& context, cl_mem_flags flags, size_t size, cl_uint alignment) {
   // "... CL_MEM_SVM_FINE_GRAIN_BUFFER or CL_MEM_SVM_ATOMICS is specified in flags and these are not supported by at
   // least one device in context; the values specified in flags are not valid": no device has either.
@@ -46,7 +46,7 @@ void set_pointers(Kernel& kernel, size_t size, const void* value) {
   if (size != 0) std::memcpy(pointers.data(), value, size);
   std::vector<Ref<MemoryObject>> memory;
   for (const void* pointer : pointers) {
-    // "Each element of this array is a pointer to an SVM allocation": anything else is for system SVM.
+    // "Each element of this array is a pointer to an SVM allocation": other pointers need system SVM.
     memory.push_back(find_svm(kernel.context(), pointer).memory);
     require(static_cast<bool>(memory.back()), CL_INVALID_VALUE);
   }

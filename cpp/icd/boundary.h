@@ -8,20 +8,20 @@
 #include "runtime/client/objects/handle.h"
 #include "runtime/client/support/fork_guard.h"
 
-// Where C meets C++: no exception leaves an entry point, handles become objects, and a failed check becomes the error
-// code that it names.
+// The boundary between C and C++. No exception leaves an entry point, handles become objects, and a failed
+// check becomes the error code that it names.
 namespace remotecl::icd {
 
 struct ApiError {
   cl_int code;
 };
 
-// "code if not condition", so that a check reads like the specification's sentence.
+// Throws `code` unless the condition holds, so that a check reads like the specification's sentence.
 inline void require(bool condition, cl_int code) {
   if (!condition) throw ApiError{code};
 }
 
-// The object behind a handle, or the error for a handle of its kind that is not one.
+// Returns the object behind a handle, or throws its kind's error for an invalid handle.
 template <class Object>
 Object& object(typename Object::HandleType handle) {
   Object* result = from_handle<Object>(handle);
@@ -29,7 +29,7 @@ Object& object(typename Object::HandleType handle) {
   return *result;
 }
 
-// Runs the body of an entry point that answers with an error code. The body returns a code or nothing.
+// Runs the body of an entry point that returns an error code. The body returns a code or nothing.
 template <class Body>
 cl_int enter(Body&& body) noexcept {
   if (in_forked_child()) {
@@ -52,7 +52,7 @@ cl_int enter(Body&& body) noexcept {
   }
 }
 
-// Runs the body of an entry point that answers with a handle (or pointer) and fills errcode_ret.
+// Runs the body of an entry point that returns a handle or pointer and sets errcode_ret.
 template <class Body>
 auto create(cl_int* errcode_ret, Body&& body) noexcept -> decltype(body()) {
   decltype(body()) result = nullptr;
@@ -68,7 +68,7 @@ cl_int retain(typename Object::HandleType handle) noexcept {
 
 template <class Object>
 cl_int release(typename Object::HandleType handle) noexcept {
-  if (in_forked_child()) return CL_SUCCESS;  // destructors of what the parent has; nothing is to be given back
+  if (in_forked_child()) return CL_SUCCESS;  // the objects are the parent's, and stay as they are
   return enter([&] { object<Object>(handle).release_handle(); });
 }
 

@@ -4,7 +4,7 @@
 
 namespace remotecl::icd {
 
-// What people call a command of this type.
+// The name of this type of command, for people.
 const char* command_name(cl_command_type type);
 
 }  // namespace remotecl::icd

@@ -1,4 +1,4 @@
-// The table through which an ICD loader calls us, and how it finds the platform.
+// The table through which ICD loaders call us, and how they find the platform.
 #include <CL/cl_ext.h>
 #include <CL/cl_icd.h>
 
@@ -93,7 +93,7 @@ const cl_icd_dispatch kDispatch = {
     REMOTECL_UNSUPPORTED(clEnqueueAcquireGLObjects),
     REMOTECL_UNSUPPORTED(clEnqueueReleaseGLObjects),
     REMOTECL_UNSUPPORTED(clGetGLContextInfoKHR),
-    // Direct3D has no prototypes outside Windows: these slots stay null, as the header declares them.
+    // Direct3D has no prototypes outside of Windows, so these slots stay null, as the header declares them.
     .clGetDeviceIDsFromD3D10KHR = nullptr,
     .clCreateFromD3D10BufferKHR = nullptr,
     .clCreateFromD3D10Texture2DKHR = nullptr,
@@ -200,7 +200,7 @@ CL_API_ENTRY cl_int CL_API_CALL clGetPlatformIDs(cl_uint num_entries, cl_platfor
 extern "C" REMOTECL_VISIBLE void* CL_API_CALL clGetExtensionFunctionAddress(const char* name) {
   if (name == nullptr) return nullptr;
   if (std::strcmp(name, "clIcdGetPlatformIDsKHR") == 0) return reinterpret_cast<void*>(clIcdGetPlatformIDsKHR);
-  // Asked by ocl-icd before a handle with a dispatch table exists.
+  // ocl-icd asks for these before it has a handle with a dispatch table.
   if (std::strcmp(name, "clGetPlatformInfo") == 0) return reinterpret_cast<void*>(clGetPlatformInfo);
   if (std::strcmp(name, "clCreateProgramWithILKHR") == 0) return reinterpret_cast<void*>(clCreateProgramWithIL);
   if (std::strcmp(name, "clGetKernelSubGroupInfoKHR") == 0) return reinterpret_cast<void*>(clGetKernelSubGroupInfo);

@@ -8,7 +8,7 @@
 // Checks that several buffer commands share.
 namespace remotecl::icd {
 
-// The buffer of a command, of the queue's context and aligned for its device.
+// The buffer of a command, checked to be in the queue's context and aligned for its device.
 inline MemoryObject& buffer_of(CommandQueue& queue, cl_mem handle) {
   MemoryObject& buffer = object<MemoryObject>(handle);
   require(buffer.image() == nullptr, CL_INVALID_MEM_OBJECT);
@@ -28,8 +28,8 @@ inline void require_host_may_write(const MemoryObject& buffer) {
   require((buffer.flags() & (CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_NO_ACCESS)) == 0, CL_INVALID_OPERATION);
 }
 
-// What a kernel command asks for; defined beside clEnqueueNDRangeKernel, as the others beside their commands. An empty
-// range is allowed where the device says so.
+// The checked range of a kernel command; defined next to clEnqueueNDRangeKernel, as the others are next to
+// their commands. The range may be empty if the device allows that.
 NDRange checked_range(CommandQueue& queue, Kernel& kernel, cl_uint dimensions, const std::size_t* offset,
                       const std::size_t* global, const std::size_t* local);
 bool is_empty(const NDRange& range);
@@ -39,12 +39,13 @@ struct CopyRects {
   Extent region;
   Rectangle source, destination;
 };
-// `pitches`: row and slice of the source, row and slice of the destination.
+// `pitches`: row and slice of the source, then row and slice of the destination.
 CopyRects checked_copy_rects(MemoryObject& from, MemoryObject& to, const std::size_t* source_origin,
                              const std::size_t* destination_origin, const std::size_t* region,
                              const std::array<std::size_t, 4>& pitches);
 void check_fill(MemoryObject& to, const void* pattern, std::size_t pattern_size, std::size_t offset, std::size_t size);
-// "CL_INVALID_VALUE if values specified in map_flags are not valid", CL_INVALID_OPERATION if the host may not do that.
+// "CL_INVALID_VALUE if values specified in map_flags are not valid"; CL_INVALID_OPERATION if the host may not
+// access the memory in this way.
 inline void require_may_map(const MemoryObject& memory, cl_map_flags flags) {
   constexpr cl_map_flags kKnown = CL_MAP_READ | CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION;
   require((flags & ~kKnown) == 0, CL_INVALID_VALUE);

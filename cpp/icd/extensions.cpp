@@ -37,7 +37,7 @@ const Function kFunctions[] = {
     REMOTECL_FUNCTION(clCommandFillImageKHR),
     REMOTECL_FUNCTION(clCommandNDRangeKernelKHR),
     REMOTECL_FUNCTION(clGetCommandBufferInfoKHR),
-    // The extension spells it one way, loaders that look for an ICD's suffix in capitals want the other.
+    // The extension spells it one way. Loaders that expect an ICD's suffix in capitals look for the other.
     {"clSetContentSizeBufferPoCL", reinterpret_cast<void*>(set_content_size_buffer)},
     {"clSetContentSizeBufferPOCL", reinterpret_cast<void*>(set_content_size_buffer)},
 };

@@ -5,11 +5,11 @@
 #include <span>
 #include <string_view>
 
-// Extensions that remotecl brings itself, whatever the native driver has.
+// Extensions that remotecl implements itself, independently of the native driver.
 namespace remotecl::icd {
 
 std::span<const cl_name_version> own_extensions();
-// An entry point of theirs; null for a name that is not one.
+// An entry point of these extensions, or null for other names.
 void* extension_function(std::string_view name);
 
 // cl_pocl_content_size.

@@ -41,7 +41,7 @@ bool fits(const Device& device, const ImageShape& shape) {
   }
 }
 
-// CL_SUCCESS, or why the device does not.
+// CL_SUCCESS, or the reason why the device does not support the format.
 cl_int takes_format(Device& device, cl_mem_flags flags, const ImageLayout& layout) {
   if (!has_images(device)) return CL_IMAGE_FORMAT_NOT_SUPPORTED;
   std::vector<cl_image_format> formats;
@@ -52,7 +52,8 @@ cl_int takes_format(Device& device, cl_mem_flags flags, const ImageLayout& layou
   return error == CL_SUCCESS && takes ? CL_SUCCESS : CL_IMAGE_FORMAT_NOT_SUPPORTED;
 }
 
-// "CL_IMAGE_FORMAT_NOT_SUPPORTED if there are no devices in context that support image_format." Who is lost might.
+// "CL_IMAGE_FORMAT_NOT_SUPPORTED if there are no devices in context that support image_format." If only
+// devices of lost servers might, the error says that they are not available.
 void require_format(Context& context, cl_mem_flags flags, const ImageLayout& layout) {
   cl_int error = CL_IMAGE_FORMAT_NOT_SUPPORTED;
   for (Device* device : context.devices()) {
@@ -67,7 +68,7 @@ bool is_image_type(cl_mem_object_type type) {
   return type >= CL_MEM_OBJECT_IMAGE2D && type <= CL_MEM_OBJECT_IMAGE1D_BUFFER;
 }
 
-// "CL_INVALID_IMAGE_DESCRIPTOR if values specified in image_desc are not valid", but for pitches.
+// "CL_INVALID_IMAGE_DESCRIPTOR if values specified in image_desc are not valid", except for pitches.
 void require_valid(const cl_image_desc& description) {
   constexpr cl_int kCode = CL_INVALID_IMAGE_DESCRIPTOR;
   const cl_mem_object_type type = description.image_type;
@@ -81,14 +82,14 @@ void require_valid(const cl_image_desc& description) {
   require(!is_array || description.image_array_size != 0, kCode);
   // "num_mip_levels and num_samples must be 0."
   require(description.num_mip_levels == 0 && description.num_samples == 0, kCode);
-  // A buffer may stand behind a 2D image and must stand behind a 1D buffer image.
+  // A 2D image may be made from a buffer, and a 1D buffer image must be.
   require((type != CL_MEM_OBJECT_IMAGE1D_BUFFER || description.buffer != nullptr), kCode);
   require(description.buffer == nullptr || type == CL_MEM_OBJECT_IMAGE1D_BUFFER || type == CL_MEM_OBJECT_IMAGE2D,
           kCode);
 }
 
-// "image_row_pitch must be 0 if host_ptr is NULL and can be either 0 or >= image_width x size of element in bytes if
-// host_ptr is not NULL", likewise the slice pitch, and each a multiple of what it counts.
+// "image_row_pitch must be 0 if host_ptr is NULL and can be either 0 or >= image_width x size of element in
+// bytes if host_ptr is not NULL", likewise the slice pitch. Each must be a multiple of its unit.
 void require_host_pitches(const cl_image_desc& description, const ImageLayout& layout, const void* host_ptr) {
   constexpr cl_int kCode = CL_INVALID_IMAGE_DESCRIPTOR;
   const std::uint64_t row = description.image_row_pitch;
@@ -115,7 +116,7 @@ void require_flags_of_view(cl_mem_flags flags, const MemoryObject& buffer) {
   require(host == 0 || buffer_host == 0 || host == buffer_host || host == CL_MEM_HOST_NO_ACCESS, CL_INVALID_VALUE);
 }
 
-// The buffer of an image that is made from one.
+// The buffer that an image is made from.
 MemoryObject& buffer_of(Context& context, const cl_image_desc& description, const ImageLayout& layout) {
   constexpr cl_int kCode = CL_INVALID_IMAGE_DESCRIPTOR;
   const auto pitch_alignment = [](const Device& device) {
@@ -130,9 +131,9 @@ MemoryObject& buffer_of(Context& context, const cl_image_desc& description, cons
   if (is_2d) {
     const std::uint64_t row = description.image_row_pitch;
     require(row == 0 || row >= layout.shape.width * layout.shape.pixel, kCode);
-    // "CL_INVALID_IMAGE_FORMAT_DESCRIPTOR if a 2D image is created from a buffer and the row pitch and base address
-    // alignment does not follow the rules described for creating a 2D image from a buffer": the pitch is so many
-    // pixels.
+    // "CL_INVALID_IMAGE_FORMAT_DESCRIPTOR if a 2D image is created from a buffer and the row pitch and base
+    // address alignment does not follow the rules described for creating a 2D image from a buffer": the
+    // alignment is counted in pixels.
     const auto aligned = [&](const Device& device) {
       const std::uint64_t alignment = pitch_alignment(device);
       return alignment != 0 && layout.pitches.row % (alignment * layout.shape.pixel) == 0;
@@ -196,7 +197,7 @@ ImageLayout checked_layout(Context& context, cl_mem_flags flags, const cl_image_
 void require_takes_image(Device& device, const MemoryObject& image) {
   // "CL_INVALID_OPERATION if the device associated with command_queue does not support images."
   require(has_images(device), CL_INVALID_OPERATION);
-  if (image.context().devices().size() == 1) return;  // it could not have been made otherwise
+  if (image.context().devices().size() == 1) return;  // its creation has checked that already
   // "CL_INVALID_IMAGE_SIZE if image dimensions [...] are not supported by device associated with queue",
   // "CL_IMAGE_FORMAT_NOT_SUPPORTED if image format for image is not supported by device associated with queue."
   require(fits(device, image.image()->shape), CL_INVALID_IMAGE_SIZE);

@@ -8,21 +8,21 @@
 #include "runtime/client/objects/image_layout.h"
 #include "runtime/client/objects/memory_object.h"
 
-// What clCreateImage and its kin check, and commands of the images that they use.
+// The checks of clCreateImage and its relatives, and of commands on images.
 namespace remotecl::icd {
 
 inline constexpr cl_mem_flags kAccessFlags = CL_MEM_READ_WRITE | CL_MEM_READ_ONLY | CL_MEM_WRITE_ONLY;
 inline constexpr cl_mem_flags kHostAccessFlags = CL_MEM_HOST_WRITE_ONLY | CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_NO_ACCESS;
 inline constexpr cl_mem_flags kHostPointerFlags = CL_MEM_USE_HOST_PTR | CL_MEM_ALLOC_HOST_PTR | CL_MEM_COPY_HOST_PTR;
 
-// The formats that every device of the context with images takes, in the order of the first one.
+// The formats that all devices of the context with images support, in the order of the first device.
 std::vector<cl_image_format> context_formats(Context& context, cl_mem_flags flags, cl_mem_object_type type);
 
-// An image that may be made, or the error for one that may not. `buffer`: what it is made from; null for none.
+// The layout of an image, or the error if it cannot be created. `buffer`: what it is made from, or null.
 ImageLayout checked_layout(Context& context, cl_mem_flags flags, const cl_image_format* format,
                            const cl_image_desc* description, const void* host_ptr, MemoryObject*& buffer);
 
-// The arguments of commands, checked; defined beside those commands.
+// The checked arguments of commands; the functions are defined next to those commands.
 struct ImageCopy {
   MemoryObject& source;
   MemoryObject& destination;
@@ -37,7 +37,7 @@ struct ImageFill {
 };
 ImageFill checked_image_fill(CommandQueue& queue, cl_mem image, const void* color, const std::size_t* origin,
                              const std::size_t* region);
-// Between an image and a buffer, either way.
+// A copy between an image and a buffer, in either direction.
 struct PixelCopy {
   MemoryObject& image;
   MemoryObject& buffer;
@@ -46,7 +46,7 @@ struct PixelCopy {
 PixelCopy checked_pixel_copy(CommandQueue& queue, cl_mem image, cl_mem buffer, const std::size_t* origin,
                              const std::size_t* region, std::size_t offset);
 
-// Whether a command on this device may use the image.
+// Checks that a command on this device may use the image.
 void require_takes_image(Device& device, const MemoryObject& image);
 
 }  // namespace remotecl::icd

@@ -13,7 +13,7 @@
 
 namespace remotecl::icd {
 
-// The three last parameters of every clGet...Info, and the ways to answer through them.
+// The last three parameters of every clGet...Info, and the ways to answer through them.
 class InfoSink {
  public:
   InfoSink(std::size_t size, void* value, std::size_t* size_ret) : size_(size), value_(value), size_ret_(size_ret) {}
@@ -42,14 +42,14 @@ class InfoSink {
   std::size_t* const size_ret_;
 };
 
-// One row of an info table: how `Object` answers a query.
+// One row of a table of queries: how `Object` answers one.
 template <class Object, class... Context>
 struct InfoRow {
   cl_uint name;
   void (*answer)(Object& object, const InfoSink& sink, Context... context);
 };
 
-// Answers from a table; CL_INVALID_VALUE for a name that is not in it.
+// Answers from a table; CL_INVALID_VALUE if the name is not in it.
 template <class Object, std::size_t N, class... Context, class... Actual>
 void answer(const InfoRow<Object, Context...> (&table)[N], Object& object, cl_uint name, const InfoSink& sink,
             Actual&&... context) {

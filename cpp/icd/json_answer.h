@@ -7,10 +7,10 @@
 
 #include "runtime/client/support/fork_guard.h"
 
-// How functions of remotecl.h give JSON to their callers.
+// How the functions of remotecl.h return JSON to their callers.
 namespace remotecl {
 
-// The caller's, to be freed with remotecl_free(); null when there is no memory for it.
+// The caller frees the result with remotecl_free(). Null if memory is short.
 inline char* copy_json(const std::string& text) {
   char* result = static_cast<char*>(std::malloc(text.size() + 1));
   if (result != nullptr) std::memcpy(result, text.c_str(), text.size() + 1);
@@ -22,7 +22,7 @@ inline char* copy_json(const nlohmann::json& value) {
   return copy_json(value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
-// What body() gives, a value or JSON text; null when it fails, and in a forked child.
+// Returns what body() returns, a value or JSON text; null if it fails, and in a forked child.
 template <class Body>
 char* answer_json(Body&& body) noexcept {
   if (in_forked_child()) {

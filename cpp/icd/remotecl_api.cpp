@@ -17,7 +17,7 @@ namespace {
 using namespace remotecl;
 using nlohmann::json;
 
-// Longer ones would be beyond what the clock can tell.
+// Longer times would overflow the clock.
 constexpr std::chrono::nanoseconds kWaitMax = std::chrono::hours(24);
 
 json server_json(const ServerStatus& server) {
@@ -88,7 +88,7 @@ json residency_json(MemoryObject& memory) {
           {"ranges", ranges}};
 }
 
-// 0, or -1 and in `error` why `action` has thrown, as JSON.
+// Returns 0, or -1 with the reason why `action` has thrown in `error`, as JSON.
 template <class Action>
 int succeed(Action&& action, char** error) {
   std::string text;

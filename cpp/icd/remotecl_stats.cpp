@@ -1,4 +1,4 @@
-// What this process counts.
+// The statistics of this process.
 #include <algorithm>
 #include <vector>
 
@@ -29,7 +29,7 @@ const char* name_of(PeerLinks::State state) {
   }
 }
 
-// Of servers that are known now: one that was restarted is another one under the same name.
+// Links of the present servers: a server that was restarted is another one of the same name.
 json links_json() {
   json result = json::array();
   const std::vector<ServerStatus> servers = Platform::instance().servers();

@@ -1,4 +1,4 @@
-// What servers tell of themselves.
+// The status that servers report.
 #include <chrono>
 #include <functional>
 #include <map>
@@ -25,7 +25,7 @@ using Names = std::function<std::string(PeerId)>;
 
 std::string no_name(PeerId) { return {}; }
 
-// Of this process's servers; asks nobody, as it is used where a session reads.
+// The names of this process's servers. Makes no requests, because it is called where a session reads.
 Names names_of(const std::vector<ServerStatus>& servers) {
   std::map<PeerId, std::string> names;
   for (const ServerStatus& server : servers) {
@@ -60,7 +60,7 @@ json ask_session(const ServerStatus& server, const Names& names) {
   return result;
 }
 
-// Calls body(); what it throws becomes *error.
+// Calls body(); puts what it throws into *error.
 template <class Body>
 auto or_error(char** error, Body&& body) noexcept -> decltype(body()) {
   std::string text = "unknown error";

@@ -6,11 +6,11 @@
 
 #include "runtime/protocol/messages.h"
 
-// What servers tell of themselves, as remotecl.h says.
+// The JSON that remotecl.h documents for the status of a server.
 namespace remotecl {
 
 nlohmann::json traffic_json(const Traffic& traffic);
-// `name_of_peer`: the address of one of this process's servers.
+// `name_of_peer`: returns the address of one of this process's servers.
 nlohmann::json status_json(const Status& status, const std::function<std::string(PeerId)>& name_of_peer);
 
 }  // namespace remotecl

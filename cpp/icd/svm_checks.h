@@ -3,11 +3,11 @@
 #include "icd/wait_list.h"
 #include "runtime/client/objects/svm.h"
 
-// What commands share whose pointers may be shared virtual memory.
+// What is common to commands whose pointers may be shared virtual memory.
 namespace remotecl::icd {
 
-// Where the "host memory" of a read or write is when it is shared virtual memory that is not mapped. Its bytes are then
-// with the devices, and the command is a copy there.
+// Where the "host memory" of a read or write is, if it is shared virtual memory that is not mapped. The
+// devices have its bytes then, so the command is a copy there.
 inline SvmPlace unmapped_svm(Context& context, const void* pointer, std::uint64_t size) {
   SvmPlace place = find_svm(context, pointer);
   if (!place.memory || !place.holds(1)) return {};

@@ -1,4 +1,4 @@
-// Traces and events for those who look inside.
+// Traces and events, for tools.
 #include <charconv>
 
 #include "icd/command_names.h"
@@ -14,7 +14,8 @@ using namespace remotecl;
 using icd::command_name;
 using nlohmann::json;
 
-// A trace may have a million records: their text is written as it comes, without a tree of values.
+// A trace may have a million records, so their text is written as it comes, without building a tree of
+// values.
 class RowWriter {
  public:
   explicit RowWriter(std::string& text) : text_(text) {}

@@ -6,7 +6,7 @@
 
 namespace remotecl::icd {
 
-// An entry point for what no device of ours reports: answers `kCode`, through the result or through errcode_ret.
+// An entry point for what none of our devices supports: answers `kCode`, through the result or errcode_ret.
 template <class Function, cl_int kCode = CL_INVALID_OPERATION>
 struct Unsupported;
 

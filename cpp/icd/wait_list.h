@@ -8,7 +8,7 @@
 
 namespace remotecl::icd {
 
-// The wait list and the returned event of an enqueue, checked.
+// The checked wait list and the returned event of an enqueue.
 class Dependencies {
  public:
   Dependencies(Context& context, cl_uint count, const cl_event* list, cl_event* out) : context_(context), out_(out) {
@@ -26,9 +26,9 @@ class Dependencies {
   }
 
   WaitList wait() const { return events_; }
-  // Where the engine puts the event: null when nobody asked for one.
+  // Where the engine puts the event; null if the application wants none.
   Event** event() { return out_ == nullptr ? nullptr : &event_; }
-  // Hands the event to the application when the command was accepted.
+  // Passes the event to the application if the command was accepted.
   cl_int finish(cl_int code) {
     if (code == CL_SUCCESS && out_ != nullptr) *out_ = event_->handle();
     if (blocks_) CoherentHostMemory::bring_back(context_);
@@ -50,7 +50,7 @@ class Dependencies {
   bool blocks_ = false;
 };
 
-// For a command that is enqueued as another one, which does not block by itself: `enqueue` takes an Event**.
+// For a command that is enqueued as another one, which does not block itself. `enqueue` takes an Event**.
 template <class Enqueue>
 cl_int maybe_blocking(bool blocking, Dependencies& dependencies, Enqueue&& enqueue) {
   Event* done = nullptr;
@@ -65,10 +65,10 @@ cl_int maybe_blocking(bool blocking, Dependencies& dependencies, Enqueue&& enque
   return dependencies.finish(CL_SUCCESS);
 }
 
-// For a write. A blocking one returns when the application's memory is the application's again, so that it costs no
-// round trip; but where a user event may hold the command back, it ends first. Then waiting for its event can never be
-// waiting for another thread of the program: PyOpenCL does that with Python's lock held. It ends, too, where it tells
-// the application that all commands before it have.
+// For a write. A blocking write returns as soon as the application may reuse its memory, which costs no round
+// trip. If a user event may delay the command, however, it waits for the command's end. Otherwise a later
+// wait for its event could depend on another thread of the program, and PyOpenCL waits with Python's lock
+// held. It also waits if the application may conclude from its return that all earlier commands have ended.
 template <class Enqueue>
 cl_int maybe_blocking_write(CommandQueue& queue, bool blocking, Dependencies& dependencies, Enqueue&& enqueue) {
   const bool ends = queue.context().has_open_user_events() || CoherentHostMemory::any();
