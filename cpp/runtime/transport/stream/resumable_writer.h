@@ -1,0 +1,88 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+
+#include "runtime/base/mutex.h"
+#include "runtime/transport/connection.h"
+#include "runtime/transport/stream/carrier_handover.h"
+#include "runtime/transport/stream/replay_buffer.h"
+
+namespace remotecl {
+
+// The writing half of a stream that outlives its carriers: keeps what has been written until the other side has
+// acknowledged it, and sends it again over the next carrier. One thread writes at a time; acknowledged() and whatever
+// only asks may be called by any thread. The carrier is used with the mutex, which nobody else holds for long.
+class ResumableWriter {
+ public:
+  // Both outlive it. `bytes_sent`: where the position of the stream is published.
+  ResumableWriter(CarrierHandover& handover, std::atomic<std::uint64_t>& bytes_sent)
+      : handover_(handover), bytes_sent_(bytes_sent) {}
+  ResumableWriter(const ResumableWriter&) = delete;
+  ResumableWriter& operator=(const ResumableWriter&) = delete;
+
+  // As those of ResumableConnection, which says what they do.
+  void make_writers_wait() { writers_wait_ = true; }
+  bool write(iovec* parts, int count) EXCLUDES(mutex_);
+  bool write_lent(Bytes header, Bytes lent) EXCLUDES(mutex_);
+  std::ptrdiff_t try_write(Bytes from) EXCLUDES(mutex_);
+  void reclaim(std::uint64_t position) EXCLUDES(mutex_);
+  void await_writable(std::chrono::milliseconds time) EXCLUDES(mutex_);
+  bool crowded() { return may_be_crowded_.load(std::memory_order_relaxed) && is_still_crowded(); }
+  bool await_room() EXCLUDES(mutex_);
+
+  std::uint64_t acknowledged_bytes() const { return acknowledged_.load(std::memory_order_relaxed); }
+  [[nodiscard]] bool acknowledged(std::uint64_t bytes);
+  // Whoever waits for room, or for acknowledgements, looks again. Does not block.
+  void wake() { room_.notify_all(); }
+
+  enum class Fit { kFits, kOutdated, kNeverSent };
+  Fit fit(std::uint64_t peer_received) EXCLUDES(mutex_);
+  // The next carrier; sends again what the other side lacks. False when the handover refuses or the number cannot be.
+  bool resume(std::uint64_t attempt, std::shared_ptr<Connection> carrier, std::uint64_t peer_received) EXCLUDES(mutex_);
+  // After the end, when nobody writes any more: keeps no connection and no bytes.
+  void release() EXCLUDES(mutex_);
+
+ private:
+  using State = CarrierHandover::State;
+
+  // How long an acknowledgement is awaited before bytes are copied, and how often not when it has not come in time.
+  static constexpr std::chrono::milliseconds kPatience{2};
+  static constexpr int kImpatient = 64;
+  static constexpr std::uint64_t kKeptMax = 32u << 20;
+  // Who makes room, or finds the end, must not wait for a writer's lock and may be missed: how long that matters.
+  static constexpr std::chrono::milliseconds kMissedAfter{10};
+
+  bool ended() const { return handover_.is(State::kEnded); }
+  bool broken() const { return handover_.is(State::kBroken); }
+  bool adopt_carrier() REQUIRES(mutex_);
+  void drop_carrier() REQUIRES(mutex_);
+  bool is_still_crowded() EXCLUDES(mutex_);
+  bool is_crowded() REQUIRES(mutex_);
+  Fit fit_of(std::uint64_t peer_received) const REQUIRES(mutex_);
+  template <class Keep, class Send>
+  bool write_kept(std::size_t size, Keep&& keep, Send&& send) EXCLUDES(mutex_);
+  void send_kept() REQUIRES(mutex_);
+  void send_backlog() EXCLUDES(mutex_);
+  void offer(std::size_t size) REQUIRES(mutex_);
+  void count_sent() REQUIRES(mutex_);
+
+  CarrierHandover& handover_;
+  std::atomic<std::uint64_t>& bytes_sent_;
+  bool writers_wait_ = false;
+
+  Mutex mutex_;
+  ConditionVariable room_;  // notified without mutex_, which a blocked writer holds
+  int impatient_ GUARDED_BY(mutex_) = 0;
+  std::atomic<bool> may_be_crowded_{false};
+  std::shared_ptr<Connection> carrier_ GUARDED_BY(mutex_);
+  std::uint64_t generation_ GUARDED_BY(mutex_) = 0;  // of carrier_
+  std::uint64_t sent_ GUARDED_BY(mutex_) = 0;        // over carrier_, as a position of the stream
+  ReplayBuffer kept_ GUARDED_BY(mutex_);
+  std::atomic<std::uint64_t> offered_{0};  // may have been received; written with mutex_
+  std::atomic<std::uint64_t> acknowledged_{0};
+};
+
+}  // namespace remotecl
