@@ -36,7 +36,9 @@ class Connection {
   virtual std::ptrdiff_t try_read_ahead(MutableBytes to) { return try_read_some(to); }
   // Before try_read_some, when more is on its way for sure: may look for it for a moment, where sleeping costs more.
   virtual void await_briefly() {}
-  // Writes everything, blocking as needed; false when the connection is broken. Changes the vectors.
+  // Writes everything, blocking as needed; false when the connection is broken. Changes the vectors, of which there are
+  // at most kPartsMax.
+  static constexpr int kPartsMax = 7;
   virtual bool write(iovec* parts, int count) = 0;
   // As write(), but where it keeps what is lent it may read that again until reclaim().
   virtual bool keeps_lent() const { return false; }
@@ -52,7 +54,8 @@ class Connection {
   virtual int wait_handle() const = 0;
   // Waits until try_write() is worth another try, or for the time.
   virtual void await_writable(std::chrono::milliseconds time);
-  virtual void set_read_timeout(std::chrono::milliseconds timeout) = 0;  // 0: none
+  // 0: none. A stream over other connections is over when a read has taken too long.
+  virtual void set_read_timeout(std::chrono::milliseconds timeout) = 0;
   virtual void shutdown() = 0;
   // Over how many streams its bytes are divided; each wants pieces that are worth a wake-up.
   virtual std::size_t streams() const { return 1; }

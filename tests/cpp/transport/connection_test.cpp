@@ -4,12 +4,16 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 
+#include <algorithm>
 #include <thread>
 #include <vector>
 
+#include "pattern.h"
+#include "runtime/transport/stream/resumable_connection.h"
 #include "runtime/transport/tcp/loopback.h"
 #include "runtime/transport/tcp/tcp.h"
 #include "shared_memory_peer.h"
+#include "striped_pair.h"
 #include "tls_pair.h"
 
 namespace remotecl {
@@ -18,24 +22,55 @@ namespace {
 using namespace std::chrono_literals;
 using Pair = std::pair<std::unique_ptr<Connection>, std::unique_ptr<Connection>>;
 
-struct Tcp {
+// A connection after whose read timeout the next read may find more.
+struct GoesOnAfterTimeout {
+  static constexpr bool kGoesOnAfterTimeout = true;
+};
+// One that is over then.
+struct EndsWithTimeout {
+  static constexpr bool kGoesOnAfterTimeout = false;
+};
+
+struct Tcp : GoesOnAfterTimeout {
   static Pair make() {
     tcp::Listener listener({"127.0.0.1", 0});
     auto near = tcp::connect(listener.address(), 5s);
     return {std::move(near), listener.accept()};
   }
 };
-struct Loopback {
+struct Loopback : GoesOnAfterTimeout {
   static Pair make() { return loopback::make_pair(); }
 };
-struct SharedMemory {
+struct SharedMemory : GoesOnAfterTimeout {
   static Pair make() { return make_memory_pair(); }
 };
-
-struct Tls {
+struct Tls : GoesOnAfterTimeout {
   static Pair make() {
     TlsPair pair = make_tls_pair();
     return {std::move(pair.near), std::move(pair.far)};
+  }
+};
+struct Striped : EndsWithTimeout {
+  static Pair make() {
+    StripedPair pair = make_striped_pair(3);
+    return {std::move(pair.near), std::move(pair.far)};
+  }
+};
+// Which ends with the connection that carries it: tests of the stream have what happens otherwise.
+struct Resumable : EndsWithTimeout {
+  static std::unique_ptr<Connection> end(std::shared_ptr<Connection> carrier) {
+    return std::make_unique<ResumableConnection>(std::move(carrier), 0s,
+                                                 ResumableConnection::Hooks{{}, [](std::uint64_t) {}, {}});
+  }
+  static Pair make() {
+    auto [near, far] = make_tcp_pair();
+    return {end(std::move(near)), end(std::move(far))};
+  }
+};
+struct ResumableOverStriped : EndsWithTimeout {
+  static Pair make() {
+    StripedPair pair = make_striped_pair(3);
+    return {Resumable::end(std::move(pair.near)), Resumable::end(std::move(pair.far))};
   }
 };
 
@@ -46,7 +81,7 @@ class ConnectionTest : public ::testing::Test {
   Connection& near_ = *pair_.first;
   Connection& far_ = *pair_.second;
 };
-using Transports = ::testing::Types<Tcp, Loopback, SharedMemory, Tls>;
+using Transports = ::testing::Types<Tcp, Loopback, SharedMemory, Tls, Striped, Resumable, ResumableOverStriped>;
 TYPED_TEST_SUITE(ConnectionTest, Transports);
 
 TYPED_TEST(ConnectionTest, BytesArriveInOrderBothWays) {
@@ -76,6 +111,36 @@ TYPED_TEST(ConnectionTest, LargeWritesWithManyPartsArriveWhole) {
   EXPECT_EQ(got, sent);
   EXPECT_EQ(this->near_.bytes_sent(), sent.size());
   EXPECT_EQ(this->far_.bytes_received(), sent.size());
+}
+
+// As whoever reads bulk data does: the memory that follows is named each time.
+TYPED_TEST(ConnectionTest, LargeWritesArriveWholeWhereTheyAreReadAhead) {
+  std::vector<std::byte> sent(8u << 20), got(sent.size());
+  for (std::size_t i = 0; i < sent.size(); ++i) sent[i] = pattern_at(i);
+  std::thread writer([&] { EXPECT_TRUE(this->near_.write(sent)); });
+  std::size_t at = 0;
+  for (std::ptrdiff_t count = -1; count != 0 && at<got.size(); at += count> 0 ? static_cast<std::size_t>(count) : 0) {
+    pollfd wait{this->far_.wait_handle(), POLLIN, 0};
+    if (::poll(&wait, 1, 10'000) != 1) break;
+    count = this->far_.try_read_ahead(MutableBytes(got).subspan(at));
+  }
+  EXPECT_EQ(at, got.size());
+  if (at < got.size()) this->near_.shutdown();
+  writer.join();
+  EXPECT_EQ(got, sent);
+}
+
+TYPED_TEST(ConnectionTest, LentBytesMayChangeAfterTheyAreReclaimed) {
+  std::vector<std::byte> lent(2000, std::byte{1}), got(2 + 2 * lent.size());
+  for (std::uint8_t round = 1; round <= 2; ++round) {
+    const std::byte header{round};
+    EXPECT_TRUE(this->near_.write_lent({&header, 1}, lent));
+    this->near_.reclaim(this->near_.bytes_sent());
+    std::fill(lent.begin(), lent.end(), std::byte{2});
+  }
+  ASSERT_TRUE(this->far_.read_exactly(got));
+  EXPECT_EQ(std::count(got.begin(), got.begin() + 2001, std::byte{1}), 2001);
+  EXPECT_EQ(std::count(got.begin() + 2001, got.end(), std::byte{2}), 2001);
 }
 
 TYPED_TEST(ConnectionTest, TryReadDoesNotBlock) {
@@ -142,6 +207,10 @@ TYPED_TEST(ConnectionTest, ReadTimeout) {
   const auto start = std::chrono::steady_clock::now();
   EXPECT_EQ(this->far_.read_some({&got, 1}), 0u);
   EXPECT_GE(std::chrono::steady_clock::now() - start, 20ms);
+  if constexpr (!TypeParam::kGoesOnAfterTimeout) {
+    EXPECT_EQ(this->far_.try_read_some({&got, 1}), 0);
+    return;
+  }
   this->far_.set_read_timeout(0ms);
   this->near_.write(as_bytes("x"));
   EXPECT_EQ(this->far_.read_some({&got, 1}), 1u);

@@ -53,12 +53,12 @@ void ResumableWriter::offer(std::size_t size) { offered_.store(kept_.end() + siz
 void ResumableWriter::count_sent() { bytes_sent_.store(kept_.end(), std::memory_order_relaxed); }
 
 bool ResumableWriter::write(iovec* parts, int count) {
-  assert(count <= 4);
+  assert(count <= Connection::kPartsMax);
   const auto keep = [&]() REQUIRES(mutex_) {
     for (int i = 0; i < count; ++i) kept_.append({static_cast<const std::byte*>(parts[i].iov_base), parts[i].iov_len});
   };
   std::size_t size = 0;
-  std::array<iovec, 4> sent;  // sending changes them
+  std::array<iovec, Connection::kPartsMax> sent;  // sending changes them
   std::copy_n(parts, std::min<std::size_t>(count, sent.size()), sent.begin());
   for (int i = 0; i < count; ++i) size += parts[i].iov_len;
   return write_kept(size, keep, [&]() REQUIRES(mutex_) { return carrier_->write(sent.data(), count); });
@@ -88,12 +88,14 @@ bool ResumableWriter::write_kept(std::size_t size, Keep&& keep, Send&& send) {
   if (kept_.owned() > kKeptMax) is_crowded();
   if (is_sent) {
     sent_ += size;
-  } else if (is_next) {
+    return true;
+  }
+  if (is_next) {
     drop_carrier();
   } else if (carrier_ != nullptr) {
     send_kept();
   }
-  return true;
+  return carrier_ != nullptr || !ended();  // what is kept is sent later, unless the stream has ended
 }
 
 std::ptrdiff_t ResumableWriter::try_write(Bytes from) {

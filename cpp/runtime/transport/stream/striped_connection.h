@@ -33,7 +33,6 @@ class StripedConnection final : public Connection {
   std::ptrdiff_t try_read_some(MutableBytes to) override;
   std::ptrdiff_t try_read_ahead(MutableBytes to) override;
   void await_briefly() override { carriers_.front()->await_briefly(); }
-  // Of at most 7 parts.
   bool write(iovec* parts, int count) override;
   std::ptrdiff_t try_write(Bytes from) override;
   // For the thread that reads, and valid until it reads.
@@ -46,7 +45,6 @@ class StripedConnection final : public Connection {
   bool vanished() const override;
 
  private:
-  static constexpr int kPartsMax = 7;
   static constexpr std::size_t kHeaderSize = 8;
   // How long a carrier without bytes is waited for while others bring some, and how long all of that may take: whoever
   // does not want to block has other connections to look after.
