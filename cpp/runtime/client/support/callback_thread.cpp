@@ -19,7 +19,7 @@ class CallbackThread {
       try {
         std::thread([this] { run(); }).detach();
         started_ = true;
-      } catch (const std::system_error&) {  // later, perhaps: who posts is no place to run it
+      } catch (const std::system_error&) {  // it may succeed later; the posting thread must not run the callback
       }
     }
     wanted_.notify_one();
@@ -47,7 +47,7 @@ class CallbackThread {
 
 }  // namespace
 
-// Never destroyed: callbacks may still run while the process exits.
+// Never destroyed, because callbacks may still run while the process exits.
 
 void post_callback(std::function<void()> callback) {
   static auto& thread = *new CallbackThread;

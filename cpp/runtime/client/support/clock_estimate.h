@@ -6,17 +6,17 @@
 
 namespace remotecl {
 
-// How far another clock is from the host's, from readings of it over a network, as NTP does it: in the reading with the
-// shortest round trip the moment at which the other clock was read is known best. A value.
+// Estimates the offset of another clock from the host's, from readings over a network, as NTP does: the
+// reading with the shortest round trip is the most precise. A value.
 class ClockEstimate {
  public:
   struct Reading {
     std::uint64_t sent_ns;      // host clock
-    std::uint64_t clock_ns;     // the other clock, at some time in between
+    std::uint64_t clock_ns;     // the other clock, at some moment in between
     std::uint64_t received_ns;  // host clock
 
     std::uint64_t round_trip_ns() const { return received_ns - sent_ns; }
-    // The host's time when the other clock was read, as well as one can tell.
+    // The best guess of the host's time when the other clock was read.
     std::uint64_t host_ns() const { return sent_ns + round_trip_ns() / 2; }
   };
 
@@ -28,8 +28,9 @@ class ClockEstimate {
   bool known() const { return known_; }
   // The host's time of the best reading.
   std::uint64_t host_ns() const { return best_.host_ns(); }
-  // To be added, with wrap-around, to the other clock's times. 0 without a reading, and where the other clock may as
-  // well be this one: those of two machines, which count from their starts, are not so near by chance.
+  // To be added, with wrap-around, to the other clock's times. 0 without a reading, and if the other clock
+  // appears to be the host's own: clocks of two machines, which count from their starts, are not this close
+  // by chance.
   std::uint64_t offset_ns() const {
     const bool is_same = best_.sent_ns <= best_.clock_ns && best_.clock_ns <= best_.received_ns;
     return !known_ || is_same ? 0 : best_.host_ns() - best_.clock_ns;

@@ -8,8 +8,7 @@
 
 namespace remotecl {
 
-// Another clock over a time in which it may drift: its offset at two moments, and what lies on the line through them.
-// A value.
+// The relation to another clock that may drift: its offset at two moments, interpolated linearly. A value.
 class ClockLine {
  public:
   struct Point {
@@ -18,13 +17,13 @@ class ClockLine {
   };
 
   ClockLine() = default;
-  // One moment is enough for a clock that does not drift.
+  // One moment is enough for a clock without drift.
   explicit ClockLine(const Point& only) : begin_(only), end_(only) {}
   ClockLine(const Point& begin, const Point& end) : begin_(begin), end_(end) {}
 
   // The host's time when the other clock showed `time_ns`.
   std::uint64_t to_host(std::uint64_t time_ns) const { return time_ns + offset_at(time_ns + begin_.offset_ns); }
-  // Another clock that drifts as this one does, by one reading of it.
+  // The relation to yet another clock that drifts in the same way, given one reading of it.
   ClockLine through(const Point& point) const {
     const std::uint64_t here = offset_at(point.host_ns), more_ns = point.offset_ns - here;
     return {{begin_.host_ns, begin_.offset_ns + more_ns}, {end_.host_ns, end_.offset_ns + more_ns}};

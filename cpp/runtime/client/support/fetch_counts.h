@@ -5,7 +5,7 @@
 
 namespace remotecl {
 
-// Where the bytes that commands read came from, in this process so far. Any thread.
+// Where the bytes that commands read have come from, for this process. Any thread.
 struct FetchCounts {
   struct Count {
     std::atomic<std::uint64_t> count{0};
@@ -21,11 +21,11 @@ struct FetchCounts {
     return counts;
   }
 
-  Count in_place;         // the device had them: a transfer saved
+  Count in_place;         // the device already had them, which saved a transfer
   Count from_host;        // sent from this process
-  Count between_servers;  // by a link of two servers
+  Count between_servers;  // over a link between two servers
   Count within_server;    // from another device of the same server
-  Count through_client;   // from another server by way of this process
+  Count through_client;   // from another server through this process
 };
 
 }  // namespace remotecl

@@ -13,10 +13,10 @@
 namespace remotecl {
 namespace {
 
-// Up to 19 for each of 64 servers, and as many while they are made again. Read between fork and the child's first own
-// step, where no lock may be taken.
+// Up to 19 for each of 64 servers, and as many again while they are being replaced. It is read between the
+// fork and the child's first instruction of its own, where no lock may be taken.
 constexpr int kDescriptorsMax = 2432;
-constexpr int kNone = 0;  // connections are above the standard streams
+constexpr int kNone = 0;  // connections have higher numbers than the standard streams
 std::array<std::atomic<int>, kDescriptorsMax> g_descriptors{};
 std::atomic<bool> g_said{false};
 
@@ -26,7 +26,7 @@ void after_fork_in_child() {
     const int number = descriptor.exchange(kNone);
     if (number == kNone) continue;
     g_is_forked_child = true;
-    // The number stays taken: nobody else's file may get it while objects of ours still name it.
+    // The descriptor's number stays in use: no other file may get it while our objects still refer to it.
     if (nothing >= 0) ::dup3(nothing, number, O_CLOEXEC);
   }
   if (nothing >= 0) ::close(nothing);

@@ -13,13 +13,13 @@
 
 namespace remotecl {
 
-// Memory of this process that bytes are on their way to. They may still be under way when the server has carried out
-// the read and goes on, so commands that read or overwrite the memory here wait until they are there. One for the
-// process, as the memory is; but what is far apart there has locks of its own, so that transfers of several sessions do
-// not wait for each other. Any thread.
+// Memory of this process into which bytes are being received. They may still be arriving when the server has
+// executed the read and goes on, so commands here that read or overwrite the memory wait for them. There is
+// one for the process, as there is one memory. Distant parts of the memory have separate locks, so that
+// transfers of several sessions do not wait for each other. Any thread.
 class InboundHostRanges {
   struct Waiting {
-    std::atomic<int> left{1};  // arrivals, and whoever looks for them
+    std::atomic<int> left{1};  // pending transfers, plus 1 while when_there() looks for them
     std::function<void()> function;
   };
   struct Range {
@@ -35,25 +35,25 @@ class InboundHostRanges {
   static InboundHostRanges& instance();
 
   Ticket begin(const std::byte* memory, std::uint64_t size);
-  // They are there, or will never be.
+  // The bytes have arrived, or will never arrive.
   void end(const Ticket& ticket);
   bool none() const { return count_.load(std::memory_order_acquire) == 0; }
-  // Calls `function` when all that is on its way to this memory now has ended. False, and nothing is called, when
-  // nothing is.
+  // Calls `function` when all transfers that are now pending for this memory have ended. Returns false and
+  // calls nothing if there are none.
   bool when_there(const std::byte* memory, std::uint64_t size, std::function<void()> function);
 
  private:
-  // Memory in blocks of this size belongs to the parts in turn.
+  // The size of the blocks of memory that are assigned to the parts in turn.
   static constexpr std::uintptr_t kBlock = 4u << 20;
   static constexpr std::size_t kParts = 16;
 
   struct Part {
     Mutex mutex;
-    std::multimap<std::uintptr_t, Ticket> arrivals GUARDED_BY(mutex);  // by where they begin
-    std::uint64_t size_max GUARDED_BY(mutex) = 0;                      // of those since there were none
+    std::multimap<std::uintptr_t, Ticket> arrivals GUARDED_BY(mutex);  // by their beginning
+    std::uint64_t size_max GUARDED_BY(mutex) = 0;                      // the largest since the part was last empty
   };
 
-  // Calls `function` with each part that the memory lies in.
+  // Calls `function` with each part that the memory belongs to.
   template <class Function>
   void for_each_part(std::uintptr_t begin, std::uintptr_t end, Function&& function);
 

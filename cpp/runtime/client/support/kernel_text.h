@@ -6,18 +6,18 @@
 
 namespace remotecl {
 
-// What kernels print, on its way to this process's standard output. On a terminal nothing but line feeds and tabs
-// controls that: other control characters are shown as escape sequences, as neither the server nor who else uses it has
-// any business with this terminal. Into a file or a pipe it goes as it is. Owned by a session; its reader's.
+// Writes what kernels print to this process's standard output. On a terminal, control characters other than
+// line feeds and tabs are shown as escape sequences, because neither the server nor its other users may
+// control this terminal. Files and pipes get the text unchanged. Owned by a session; used by its reader.
 class KernelText {
  public:
   void write(Bytes text);
 
-  // What a terminal gets for it. The first half of a character of two bytes waits for the other one.
+  // The text for a terminal. The first half of a two-byte character waits for the second one.
   std::string for_terminal(Bytes text);
 
  private:
-  bool is_half_ = false;  // of what may be a control character
+  bool is_half_ = false;  // of a possible control character
 };
 
 }  // namespace remotecl

@@ -9,8 +9,8 @@
 namespace remotecl::wanted_servers {
 namespace {
 
-// REMOTECL_LOG does not silence this: a process that ends without a word helps nobody. No destructor and no exit
-// handler runs, as the loader's locks and ours are held here.
+// REMOTECL_LOG does not silence this, because a process must not end without a reason. No destructor or exit
+// handler runs, because the loader's locks and ours are held here.
 [[noreturn]] void end_process(const std::string& reason) {
   std::fflush(stdout);
   std::fprintf(stderr, "remotecl: REMOTECL_REQUIRED is on, so the program ends here: %s\n", reason.c_str());
