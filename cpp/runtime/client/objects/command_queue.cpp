@@ -25,7 +25,7 @@ cl_int CommandQueue::finish() {
   std::shared_ptr<std::atomic<bool>> finished;
   std::uint64_t last = 0;
   {
-    // No command may take its place in the queue before the Finish and be sent after it.
+    // No command may get an earlier position in the queue than the Finish and be sent after it.
     const MutexLock lock(context_.memory_mutex());
     last = last_sequence_.load();
     finished = std::exchange(unfinished_, {}).answered_for(last);

@@ -13,11 +13,11 @@ namespace remotecl {
 
 class Event;
 
-// A command queue: a name for a native queue on the device's server. Any thread.
+// A command queue, which represents a native queue on the device's server. Any thread.
 class CommandQueue final : public Handle<_cl_command_queue, HandleTag::kQueue, CL_INVALID_COMMAND_QUEUE>,
                            public QueueSink {
  public:
-  // `internal`: the runtime's own, does not keep the context alive.
+  // `internal`: for the runtime's own use; does not keep the context alive.
   CommandQueue(Context& context, Device& device, cl_command_queue_properties properties,
                std::vector<cl_queue_properties> property_list, bool internal = false);
 
@@ -27,7 +27,7 @@ class CommandQueue final : public Handle<_cl_command_queue, HandleTag::kQueue, C
   ObjectId id() const { return id_; }
   cl_command_queue_properties properties() const { return properties_; }
   const std::vector<cl_queue_properties>& property_list() const { return property_list_; }
-  // The application does not know it: it does not keep its context alive.
+  // Whether the application does not know it; then it does not keep its context alive.
   bool is_internal() const { return !keep_context_; }
   bool in_order() const { return (properties_ & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) == 0; }
   bool profiling() const { return (properties_ & CL_QUEUE_PROFILING_ENABLE) != 0; }
@@ -35,26 +35,26 @@ class CommandQueue final : public Handle<_cl_command_queue, HandleTag::kQueue, C
   PendingReads& pending_reads() { return pending_reads_; }
 
   void flush() { session().flush(); }
-  // Blocks until every command has ended. CL_SUCCESS, or the error of the first command without an event that failed
-  // since the last call (one with an event tells through it), or CL_DEVICE_NOT_AVAILABLE when the server is lost. Heeds
-  // the thread's WaitLimit.
+  // Blocks until every command has ended. Returns CL_SUCCESS; or the error of the first command without an
+  // event that failed since the last call (a command with an event reports through that); or
+  // CL_DEVICE_NOT_AVAILABLE if the server is lost. Obeys the thread's WaitLimit.
   cl_int finish();
 
   std::uint64_t next_sequence() { return last_sequence_.fetch_add(1, std::memory_order_relaxed) + 1; }
   // Every command up to this one is known to have ended.
   std::uint64_t finished_sequence() const { return finished_sequence_.load(std::memory_order_acquire); }
   void finished_through(std::uint64_t sequence);
-  // Work of this process in the queue's order (enqueue_host_work), which finish() waits for, too.
+  // Commands of this queue that this process executes (enqueue_host_work); finish() waits for them too.
   void host_work_begins() { host_work_.fetch_add(1); }
   void host_work_ended();
   std::uint64_t last_sequence() const { return last_sequence_.load(std::memory_order_relaxed); }
-  // Every command up to this one has ended, well or badly: the bytes of a later read of an in-order queue say so too,
-  // but do not tell which.
+  // Every command up to this one has ended, successfully or not. The bytes of a later read of an in-order
+  // queue also show that, but not whether the commands succeeded.
   std::uint64_t ended_sequence() const {
     return std::max(finished_sequence(), ended_sequence_.load(std::memory_order_acquire));
   }
   void ended_up_to(std::uint64_t sequence);
-  // Remembers the first failure for the next blocking call.
+  // Keeps the first failure for the next blocking call.
   void command_failed(cl_int status) override;
   // Whether there has ever been one.
   bool has_failed() const { return has_failed_.load(std::memory_order_acquire); }
@@ -78,8 +78,8 @@ class CommandQueue final : public Handle<_cl_command_queue, HandleTag::kQueue, C
   std::atomic<bool> has_failed_{false};
   PendingReads pending_reads_;
   std::atomic<int> host_work_{0};
-  // A finish() whose time was over before the answer came: the next one need not ask again where nothing has been
-  // enqueued since. Requires the context's memory_mutex.
+  // A finish() that ran out of time before the answer came. If nothing has been enqueued since, the next one
+  // waits for the same answer. Requires the context's memory_mutex.
   struct Unfinished {
     std::shared_ptr<std::atomic<bool>> answered;
     std::uint64_t last = 0;

@@ -13,7 +13,7 @@ namespace remotecl {
 class CommandQueue;
 class MemoryObject;
 
-// A context over devices of any number of servers. Any thread.
+// A context with devices of any number of servers. Any thread.
 class Context final : public Handle<_cl_context, HandleTag::kContext, CL_INVALID_CONTEXT> {
  public:
   using Notify = void(CL_CALLBACK*)(const char*, const void*, std::size_t, void*);
@@ -24,28 +24,29 @@ class Context final : public Handle<_cl_context, HandleTag::kContext, CL_INVALID
   const std::vector<Device*>& devices() const { return devices_; }
   const std::vector<cl_context_properties>& properties() const { return properties_; }
   bool contains(const Device& device) const;
-  // 1-based position of the device among the context's, as ResidencyDirectory counts (0 is the host).
+  // The device's position among the context's, from 1, as ResidencyDirectory counts (0 is the host).
   std::uint32_t location(const Device& device) const;
   Device& device_at(std::uint32_t location) const { return *devices_[location - 1]; }
 
-  // Tells the application's context callback, on the callback thread.
+  // Calls the application's context callback, on the callback thread.
   void notify(const std::string& text) const;
   void add_destructor(Destructor function, void* user_data);
 
-  // The servers on which the application has made queues of this context: a bit for each session's index.
+  // The servers on which the application has created queues of this context, with a bit for each session's
+  // index.
   std::uint64_t sessions_with_queues() const { return sessions_with_queues_.load(); }
   void queue_made_on(std::uint32_t session_index) { sessions_with_queues_ |= std::uint64_t{1} << session_index; }
 
-  // Whether the program has user events that it has not set yet, which its commands may be waiting for.
+  // Whether the program has user events whose status it has not set; its commands may be waiting for them.
   bool has_open_user_events() const { return open_user_events_.load() != 0; }
   void user_event_opened() { open_user_events_.fetch_add(1); }
   void user_event_closed() { open_user_events_.fetch_sub(1); }
 
-  // Held while a command decides what must move and is sent, so that this order is the same on every server.
+  // Held while a command decides on its transfers and is sent, so that the order of commands is the same on
+  // every server.
   Mutex& memory_mutex() RETURN_CAPABILITY(memory_mutex_) { return memory_mutex_; }
-  // A queue of the runtime's own on `device`, for transfers, which must not wait for one another. Requires
-  // memory_mutex.
-  CommandQueue& transfer_queue(Device& device) NO_THREAD_SAFETY_ANALYSIS;  // PendingCommand has it
+  // An internal queue on `device` for transfers, which must not wait for one another. Requires memory_mutex.
+  CommandQueue& transfer_queue(Device& device) NO_THREAD_SAFETY_ANALYSIS;  // held by PendingCommand
 
  private:
   ~Context() override;
@@ -59,7 +60,7 @@ class Context final : public Handle<_cl_context, HandleTag::kContext, CL_INVALID
   std::atomic<std::uint64_t> sessions_with_queues_{0};
   Mutex memory_mutex_;
   std::unordered_map<Device*, CommandQueue*> transfer_queues_
-      GUARDED_BY(memory_mutex_);  // they do not hold the context back
+      GUARDED_BY(memory_mutex_);  // they do not keep the context alive
   Mutex destructors_mutex_;
   std::vector<std::pair<Destructor, void*>> destructors_ GUARDED_BY(destructors_mutex_);
 };

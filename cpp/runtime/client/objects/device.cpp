@@ -54,7 +54,7 @@ cl_int Device::partition(std::span<const cl_device_partition_property> propertie
       answer->error = report.error;
       answer->count = report.count;
       report.devices.for_each([&](const DeviceDescription& description) {
-        // Only what was asked for, in its order: nothing else may be used or given back.
+        // Takes only the requested indices, in order. No others may be used or released.
         if (answer->parts.size() < indices.size() && description.index == indices[answer->parts.size()]) {
           answer->parts.push_back(make_ref<Device>(Ref<Device>(this), description));
         }

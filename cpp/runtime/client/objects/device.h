@@ -16,8 +16,8 @@ namespace remotecl {
 class Platform;
 class Session;
 
-// A device of a server, owned by the platform; or a part of another device, which lives as long as the application,
-// a context or a part of it refers to it. Any thread may use it.
+// A device of a server, owned by the platform; or a sub-device, which lives as long as the application, a
+// context or a sub-device of its own refers to it. Any thread may use it.
 class Device final : public Handle<_cl_device_id, HandleTag::kDevice, CL_INVALID_DEVICE> {
  public:
   Device(Platform& platform, Session& session, const DeviceDescription& description);
@@ -25,27 +25,30 @@ class Device final : public Handle<_cl_device_id, HandleTag::kDevice, CL_INVALID
   // A sub-device.
   Device(Ref<Device> parent, const DeviceDescription& description);
 
-  // clCreateSubDevices. Asks the server. `room`: how many the application takes; with 0 only `count` is found out.
+  // clCreateSubDevices. Asks the server. `room`: how many the application has room for; if 0, only sets
+  // `count`.
   cl_int partition(std::span<const cl_device_partition_property> properties, cl_uint room,
                    std::vector<Ref<Device>>& parts, cl_uint& count);
 
-  // To be added to the times of its profiled commands, so that those of all servers count in this host's. Measured when
-  // first asked for, which takes some round trips, and the same from then on.
+  // To be added to the times of its profiled commands, which converts the times of all servers to this host's
+  // clock. Measured at the first call, which takes some round trips, and constant from then on.
   std::uint64_t clock_offset_ns();
-  // Its clock, with the offset, and the host's at the same time. CL_DEVICE_NOT_AVAILABLE.
+  // Reads its clock, with the offset added, and the host's clock at the same moment. May fail with
+  // CL_DEVICE_NOT_AVAILABLE.
   cl_int timers(std::uint64_t& device_ns, std::uint64_t& host_ns);
 
   Platform& platform() const { return platform_; }
   Device* parent() const { return parent_.get(); }
-  // The device that it is, or is a part of.
+  // The device itself, or the one that it is a sub-device of.
   Device& root() { return parent_ ? parent_->root() : *this; }
   Session& session() const { return session_; }
   std::uint32_t index() const { return index_; }  // names the device in messages to its server
 
-  // What the native driver answered to a query at connect, byte for byte; null when it knows no such query.
+  // The native driver's answer to a query, byte for byte, from the time of connecting; null if the driver
+  // does not know the query.
   const std::vector<std::byte>* info(cl_device_info name) const;
   const std::vector<std::byte>* platform_info(cl_platform_info name) const;
-  // The same as a number or text; the fallback when the driver knows no such query.
+  // The same as a number or a text. Returns the fallback if the driver does not know the query.
   template <class T>
   T number(cl_device_info name, T fallback = {}) const {
     const auto* value = info(name);
@@ -69,8 +72,8 @@ class Device final : public Handle<_cl_device_id, HandleTag::kDevice, CL_INVALID
   std::unordered_map<std::uint32_t, std::vector<std::byte>> platform_info_;
 };
 
-// What the clock of a device of that server shows, by its index, or the server's own (kServerClock). Unknown when the
-// server is lost.
+// Estimates the clock of a device of that server, given by its index, or the server's own (kServerClock).
+// Unknown if the server is lost.
 ClockEstimate estimate_clock(Session& session, std::uint32_t device);
 
 }  // namespace remotecl

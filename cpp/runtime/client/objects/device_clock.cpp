@@ -1,4 +1,4 @@
-// A device's clock, seen from here.
+// Reading a device's clock over the network.
 #include <atomic>
 #include <memory>
 

@@ -56,7 +56,7 @@ cl_int Event::poll_status() {
   if (observed_.exchange(true)) {
     session()->poll();
   } else {
-    // The first question is answered by the server, later ones by its report.
+    // The first call asks the server; later ones rely on its report.
     session()->send(ObserveEvent{id_});
     session()->round_trip_us();
   }
@@ -92,7 +92,7 @@ bool Event::wait_in_call(const void* wanted) {
 
 void Event::leave_unended() {
   WaitLimit::note(WaitLimit::kInUse);
-  report_is_awaited(false);  // or the bytes of a read would only be taken in when somebody waits again
+  report_is_awaited(false);  // otherwise the bytes of a read would be received only when somebody waits again
 }
 
 void Event::observe() {
@@ -152,7 +152,7 @@ void Event::lose() {
     }
   }
   if (end) report(*end);
-  // Whoever was to hear it from the server hears what is known here, and may know more.
+  // Servers that were to hear from the lost server are signalled from here; those that know more ignore it.
   for (const auto& [other, by_server] : announced) {
     if (by_server) other->send(SignalEvent{id_, status_.load(), session()->peer_id()});
   }
@@ -208,7 +208,7 @@ bool Event::at_end(std::function<void()> function) {
 void Event::add_callback(cl_int state, Callback function, void* user_data) {
   {
     const MutexLock lock(mutex_);
-    // CL_SUBMITTED has been reached by every command that an application can name.
+    // Every command that an application can name has reached CL_SUBMITTED.
     if (status_.load() > CL_COMPLETE && state != CL_SUBMITTED) {
       callbacks_.push_back({state, function, user_data});
       expect_end();
@@ -240,8 +240,8 @@ bool Event::profile(std::array<std::uint64_t, 4>& times) {
   }
   const std::uint64_t offset_ns = queue_->device().clock_offset_ns();
   for (std::uint64_t& time : times) time += offset_ns;
-  // "the current device time counter in nanoseconds when the command identified by event is enqueued in a command-queue
-  // by the host": that was here. The server's driver may have got it much later.
+  // "the current device time counter in nanoseconds when the command identified by event is enqueued in a
+  // command-queue by the host": that was here. The server's driver may have received it much later.
   times[0] = std::min(enqueued_ns_, times[1]);
   return true;
 }

@@ -8,7 +8,8 @@
 #include "runtime/base/ref_counted.h"
 #include "runtime/client/support/ids.h"
 
-// What an OpenCL handle points to: an ICD loader reads the dispatch table from its first word, we check the tag.
+// What an OpenCL handle points to. An ICD loader reads the dispatch table from its first word, and we check
+// the tag.
 namespace remotecl {
 
 enum class HandleTag : std::uint32_t {
@@ -30,7 +31,7 @@ struct HandleBase {
   HandleTag tag;
 };
 
-// The ICD sets this before the first handle is made.
+// The ICD sets this before the first handle is created.
 extern const void* g_dispatch_table;
 
 }  // namespace remotecl
@@ -46,20 +47,21 @@ struct _cl_event : remotecl::HandleBase {};
 
 namespace remotecl {
 
-// Base of every class that stands behind a handle. `Struct` is the OpenCL struct (its pointer is the handle).
+// Base of every class behind a handle. `Struct` is the OpenCL struct; a pointer to it is the handle.
 template <class Struct, HandleTag kTag, cl_int kInvalid>
 class Handle : public RefCounted, public Struct {
  public:
   using HandleType = Struct*;
   static constexpr HandleTag kHandleTag = kTag;
-  static constexpr cl_int kInvalidHandle = kInvalid;  // the error code for a handle of this kind that is not one
+  static constexpr cl_int kInvalidHandle = kInvalid;  // the error code for an invalid handle of this kind
 
   HandleType handle() { return static_cast<Struct*>(this); }
 
-  // The application's own references (clRetain..., clRelease...), which together hold one reference of ours: what the
-  // runtime keeps for itself never shows in CL_..._REFERENCE_COUNT.
+  // The application's own references (clRetain..., clRelease...), which together hold one of our references.
+  // The runtime's references thus never appear in CL_..._REFERENCE_COUNT.
   void retain_handle() {
-    // The application may get a handle back after it has released it, from an object that kept this one alive.
+    // The application may get back a handle that it has released, from another object that kept this one
+    // alive.
     if (handle_count_.fetch_add(1, std::memory_order_relaxed) == 0) this->retain();
   }
   void release_handle() {
@@ -81,7 +83,7 @@ class Handle : public RefCounted, public Struct {
   std::atomic<cl_uint> handle_count_{1};
 };
 
-// The object behind a handle, or null when it is not a live handle of that kind.
+// The object behind a handle, or null if it is not a live handle of that kind.
 template <class Object>
 Object* from_handle(typename Object::HandleType handle) {
   if (handle == nullptr || handle->tag != Object::kHandleTag) return nullptr;

@@ -9,7 +9,7 @@ namespace {
 
 std::atomic<std::size_t> g_count{0};
 Mutex g_mutex;
-// Never destroyed: other static objects may release handles at exit.
+// Never destroyed, because other static objects may release handles at exit.
 std::unordered_set<HandleBase*>& handles() {
   static auto& set = *new std::unordered_set<HandleBase*>;
   return set;

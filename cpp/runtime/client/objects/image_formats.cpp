@@ -28,7 +28,7 @@ std::map<Question, std::shared_ptr<const Answer>>& answers() {
   return map;
 }
 
-// Of the flags these decide; the server's images have no others.
+// The flags that affect the answer; images on the server have no others.
 constexpr cl_mem_flags kAsked = CL_MEM_READ_WRITE | CL_MEM_READ_ONLY | CL_MEM_WRITE_ONLY | CL_MEM_KERNEL_READ_AND_WRITE;
 
 std::shared_ptr<const Answer> ask(Device& device, cl_mem_flags flags, cl_mem_object_type type) {

@@ -3,7 +3,7 @@
 namespace remotecl {
 namespace {
 
-// The sizes that the type has; what the application wrote into the others counts for nothing.
+// The sizes that the type has; ignores the other fields of the application's description.
 ImageShape shape_of(const cl_image_format& format, const cl_image_desc& description) {
   ImageShape shape{description.image_type,
                    pixel_size(format.image_channel_order, format.image_channel_data_type),

@@ -24,7 +24,7 @@ constexpr cl_mem_flags kAccess = CL_MEM_READ_WRITE | CL_MEM_READ_ONLY | CL_MEM_W
 constexpr cl_mem_flags kHostAccess = CL_MEM_HOST_WRITE_ONLY | CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_NO_ACCESS;
 constexpr cl_mem_flags kHostPointer = CL_MEM_USE_HOST_PTR | CL_MEM_ALLOC_HOST_PTR | CL_MEM_COPY_HOST_PTR;
 
-// Memory of this size is not kept on a device until something else is sent.
+// Memory of this size is created on a device at once, not when something else is sent.
 constexpr std::size_t kLarge = 1u << 20;
 
 cl_mem_flags inherit(cl_mem_flags own, cl_mem_flags parent) {
@@ -64,7 +64,8 @@ void BufferStorage::settle_arrivals() {
     std::erase_if(sites_[location].arrivals, [&](const Arrival& arrival) {
       const cl_int status = arrival.event->status();
       if (status > CL_COMPLETE) return false;
-      // Of a server that is lost it is not known: what was written after it may have been seen to end well.
+      // Of a transfer from a lost server the outcome is unknown, and later writes may already have been
+      // reported as successful.
       const bool has_failed = status < CL_COMPLETE && !arrival.event->session()->lost();
       if (has_failed) residency.restore(arrival.range, location, arrival.holders_before);
       return true;

@@ -15,28 +15,29 @@ namespace remotecl {
 
 class CoherentHostMemory;
 
-// A transfer on its way to a location, and who held the bytes before it was counted as a holder.
+// A transfer in progress to a location, and who held the bytes before the location was counted as a holder.
 struct Arrival {
   Ref<Event> event;
   ByteRange range;
   std::uint64_t holders_before;
   bool is_prompt;            // waits for nothing but the bytes
-  TransferId transfer = 0;   // a large one, whose bytes the server may pass on while they arrive; else 0
+  TransferId transfer = 0;   // of a large one, whose bytes the server may forward while they arrive; else 0
   std::uint64_t writes = 0;  // BufferStorage::writes when it began: nothing has replaced the bytes as long as it stays
-  Ref<CommandQueue> awaited_by{};  // has a command that waits for it; null: none has been sent after all
-  bool from_other_server = false;  // which may be lost while this one goes on
+  Ref<CommandQueue> awaited_by{};  // has a command that waits for it; null: no such command was sent
+  bool from_other_server = false;  // that server may be lost while this one goes on
 };
 
-// What is under way at one location of a buffer.
+// What is in progress at one location of a buffer.
 struct Site {
   struct User {
     Ref<CommandQueue> queue;
-    std::uint64_t last_use;    // its command's place in the queue
+    std::uint64_t last_use;    // position of its last command in the queue
     std::uint64_t last_write;  // likewise; 0: it has only read
   };
 
   void used_by(CommandQueue& queue, std::uint64_t sequence, bool writes);
-  // What comes after the ends of arrivals, however they end, writes these bytes: they are not what those bring.
+  // A command that runs after these transfers have ended, in whatever way, writes these bytes: removes them
+  // from the transfers' ranges, because they do not come from there.
   template <class Condition>
   void take_from_arrivals(ByteRange written, const Condition& condition) {
     for (std::size_t i = 0, count = arrivals.size(); i < count; ++i) {
@@ -44,40 +45,42 @@ struct Site {
     }
   }
 
-  std::vector<Arrival> arrivals;  // those that bring nothing any more stay until their end
+  std::vector<Arrival> arrivals;  // those with nothing left to bring stay until their end
   std::vector<User> users;        // queues whose commands have used the bytes there
 
  private:
   void take_from_arrival(std::size_t index, ByteRange written);
 };
 
-// A transfer that brought no more than the content of the buffer, as it was then.
+// A transfer that was limited to the content that the buffer had at the time.
 struct LimitedCopy {
   Location location;
   ByteRange range;
   std::uint64_t size_writes;  // BufferStorage::writes of the content-size buffer
 };
 
-// The bytes behind a buffer and its sub-buffers: who holds which, the host's copy, and the events that must have ended
-// before a holder's bytes may be read. Everything but the constants requires the context's memory_mutex.
+// The bytes behind a buffer and its sub-buffers: who holds which of them, the host's copy, and the events
+// that must end before a holder's bytes may be read. Everything but the constants requires the context's
+// memory_mutex.
 struct BufferStorage {
   BufferStorage(std::uint64_t size, void* application_memory);
   ~BufferStorage();
 
-  // The host's copy: the application's own memory (CL_MEM_USE_HOST_PTR) or pages that cost nothing until touched.
+  // The host's copy: the application's own memory (CL_MEM_USE_HOST_PTR), or pages that occupy nothing until
+  // touched.
   std::byte* host();
   Site& site(Location location);
-  // Forgets arrivals that have ended. What a failed one should have brought is where it was before: every command
-  // that counted on it has failed too.
+  // Removes transfers that have ended. The bytes of a failed one are where they were before: every command
+  // that relied on it has failed too.
   void settle_arrivals();
 
   ResidencyDirectory residency;
-  std::uint64_t writes = 0;              // how many commands have written so far
+  std::uint64_t writes = 0;              // how many commands have written
   std::vector<Ref<Event>> host_readers;  // transfers that still read the host's copy
   std::vector<LimitedCopy> limited_copies;
-  std::shared_ptr<void> application_memory_owner;         // of what the runtime gave to the application
+  std::shared_ptr<void> application_memory_owner;         // of memory that the runtime gave to the application
   std::shared_ptr<CoherentHostMemory> coherent;           // null: the application maps what it touches
-  void (*end_coherence)(MemoryObject& buffer) = nullptr;  // called when the buffer ends that has it
+  void (*end_coherence)(MemoryObject& buffer) = nullptr;  // called when the buffer that has it is destroyed
 
  private:
   const std::uint64_t size_;
@@ -88,36 +91,36 @@ struct BufferStorage {
 
 // A buffer, sub-buffer or image. Any thread.
 //
-// The storage of an image is its packed pixels, all of them at all places; an image that was made from a buffer is a
-// view of the buffer's storage.
+// The storage of an image consists of its packed pixels, which are always transferred as a whole. An image
+// that was created from a buffer is a view of the buffer's storage.
 class MemoryObject final : public Handle<_cl_mem, HandleTag::kMemory, CL_INVALID_MEM_OBJECT> {
  public:
   using Destructor = void(CL_CALLBACK*)(cl_mem, void*);
 
-  // Buffer. `host_ptr` is used or copied as the flags say. Throws std::bad_alloc.
+  // A buffer. `host_ptr` is used or copied as the flags say. Throws std::bad_alloc.
   MemoryObject(Ref<Context> context, cl_mem_flags flags, std::size_t size, void* host_ptr,
                std::vector<cl_mem_properties> properties);
-  // Sub-buffer.
+  // A sub-buffer.
   MemoryObject(Ref<MemoryObject> parent, cl_mem_flags flags, std::size_t offset, std::size_t size);
-  // Image. `host_ptr` has the layout's pitches and is used or copied as the flags say. Throws std::bad_alloc.
+  // An image. `host_ptr` has the layout's pitches and is used or copied as the flags say. Throws
+  // std::bad_alloc.
   MemoryObject(Ref<Context> context, cl_mem_flags flags, const ImageLayout& layout, void* host_ptr,
                std::vector<cl_mem_properties> properties);
-  // Shared virtual memory at `address`, which `owner` keeps; servers with a bit in `created_on` know it by `id`.
+  // Shared virtual memory at `address`, which `owner` keeps alive. Servers with a bit in `created_on` know it
+  // by `id`.
   MemoryObject(Ref<Context> context, cl_mem_flags flags, std::size_t size, void* address, std::shared_ptr<void> owner,
                ObjectId id, std::uint64_t created_on);
-  // Buffer over a part of shared virtual memory (CL_MEM_USE_HOST_PTR).
+  // A buffer over a part of shared virtual memory (CL_MEM_USE_HOST_PTR).
   MemoryObject(Ref<MemoryObject> svm, std::size_t svm_offset, cl_mem_flags flags, std::size_t size,
                std::vector<cl_mem_properties> properties);
-  // Image made from a buffer or sub-buffer.
+  // An image created from a buffer or sub-buffer.
   MemoryObject(Ref<MemoryObject> buffer, cl_mem_flags flags, const ImageLayout& layout,
                std::vector<cl_mem_properties> properties);
 
   Context& context() const { return *context_; }
   ObjectId id() const { return id_; }
-  cl_mem_flags flags() const {
-    return flags_;
-  }                                           // as the application gave them; inherited ones resolved for sub-buffers
-  std::size_t size() const { return size_; }  // bytes of its storage
+  cl_mem_flags flags() const { return flags_; }  // as the application gave them; a sub-buffer's include inherited ones
+  std::size_t size() const { return size_; }     // in its storage
   const ImageLayout* image() const { return image_.get(); }  // null for buffers
   void* host_ptr() const { return host_ptr_; }               // as CL_MEM_HOST_PTR reports it
   MemoryObject* parent() const { return parent_.get(); }
@@ -126,27 +129,28 @@ class MemoryObject final : public Handle<_cl_mem, HandleTag::kMemory, CL_INVALID
   cl_uint map_count() const { return map_count_.load(); }
   BufferStorage& storage() const { return *storage_; }
   std::shared_ptr<BufferStorage> shared_storage() const { return storage_; }
-  // The object that the whole storage belongs to.
+  // The object that owns the whole storage.
   MemoryObject& root() { return parent_ ? parent_->root() : svm_ ? *svm_ : *this; }
   ByteRange range(std::uint64_t offset, std::uint64_t size) const { return {storage_offset_ + offset, size}; }
   // Whether it lies in shared virtual memory.
   bool uses_svm() const { return svm_ || (parent_ && parent_->uses_svm()); }
 
-  // Points back here until the object is destroyed, then to null.
+  // Points to this object until it is destroyed, then to null.
   using Link = std::shared_ptr<std::atomic<MemoryObject*>>;
   const Link& link() const { return link_; }
 
-  // Makes the server of `session` know the object. Requires the context's memory_mutex.
+  // Creates the object on the server of `session`, once. Requires the context's memory_mutex.
   void create_on(Session& session);
   void add_destructor(Destructor function, void* user_data);
 
-  // cl_pocl_content_size: a buffer whose first 8 bytes say how many of this one's bytes mean anything; null: all do. It
-  // is kept as long as it is attached, and loses what was attached to itself.
+  // cl_pocl_content_size: attaches a buffer whose first 8 bytes say how many of this one's bytes are
+  // meaningful; null: all are. It is kept alive while it is attached, and anything attached to it is
+  // detached.
   void set_content_size_buffer(MemoryObject* size);
   Ref<MemoryObject> content_size_buffer() const;
 
-  // An image's pixels as a mapping shows them: the application's memory, or the host's copy. Requires the context's
-  // memory_mutex.
+  // An image's pixels as a mapping shows them: the application's memory, or the host's copy. Requires the
+  // context's memory_mutex.
   std::byte* image_memory();
   // Whether that is the host's copy, which transfers use.
   bool maps_host_copy() const { return host_ptr_ == nullptr || parent_ || image_->is_packed(); }
@@ -156,21 +160,21 @@ class MemoryObject final : public Handle<_cl_mem, HandleTag::kMemory, CL_INVALID
     std::uint64_t offset, size;
     cl_map_flags flags;
     std::byte* pointer = nullptr;
-    Extent origin{}, region{};  // of images
+    Extent origin{}, region{};  // for images
   };
   // Requires the context's memory_mutex.
   void* add_mapping(std::uint64_t offset, std::uint64_t size, cl_map_flags flags);
   void add_mapping(const Mapping& mapping);
-  // Takes one mapping that begins at `pointer` away; false when there is none.
+  // Removes one mapping that begins at `pointer`; returns false if there is none.
   bool remove_mapping(void* pointer, Mapping& removed);
-  bool is_mapped(std::uint64_t offset, std::uint64_t size) const;  // any of these bytes
+  bool is_mapped(std::uint64_t offset, std::uint64_t size) const;  // whether any of these bytes is
 
  private:
   ~MemoryObject() override;
 
   const Ref<Context> context_;
   const Ref<MemoryObject> parent_;
-  const Ref<MemoryObject> svm_;  // of a buffer over shared virtual memory
+  const Ref<MemoryObject> svm_;  // for a buffer over shared virtual memory
   const cl_mem_flags flags_;
   const std::size_t offset_;
   const std::size_t size_;
@@ -181,21 +185,21 @@ class MemoryObject final : public Handle<_cl_mem, HandleTag::kMemory, CL_INVALID
   const Link link_ = std::make_shared<std::atomic<MemoryObject*>>(this);
   const std::shared_ptr<BufferStorage> storage_;
   const std::uint64_t storage_offset_ = 0;    // in the root
-  std::atomic<std::uint64_t> created_on_{0};  // bit per session
+  std::atomic<std::uint64_t> created_on_{0};  // a bit for each session
   std::atomic<cl_uint> map_count_{0};
   std::vector<Mapping> mappings_;
-  Ref<MemoryObject> content_size_buffer_;  // protected by a mutex of all buffers
+  Ref<MemoryObject> content_size_buffer_;  // protected by one mutex for all buffers
   Mutex destructors_mutex_;
   std::vector<std::pair<Destructor, void*>> destructors_ GUARDED_BY(destructors_mutex_);
 };
 
-// Knows a memory object without keeping it alive, as a kernel its arguments.
+// Refers to a memory object without keeping it alive, as a kernel does for its arguments.
 class WeakMemory {
  public:
   WeakMemory() = default;
   WeakMemory(const Ref<MemoryObject>& memory) : link_(memory ? memory->link() : nullptr) {}
 
-  // Null for none, and when it is gone.
+  // Null if there is none, or if it was destroyed.
   MemoryObject* get() const { return link_ ? link_->load(std::memory_order_acquire) : nullptr; }
   MemoryObject* operator->() const { return get(); }
   explicit operator bool() const { return get() != nullptr; }
@@ -205,7 +209,7 @@ class WeakMemory {
   MemoryObject::Link link_;
 };
 
-// Every live buffer, for remotecl_residency_json().
+// All live buffers, for remotecl_residency_json().
 std::vector<Ref<MemoryObject>> live_memory_objects();
 
 }  // namespace remotecl

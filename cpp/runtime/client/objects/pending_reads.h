@@ -11,9 +11,9 @@ namespace remotecl {
 
 class Event;
 
-// Reads of one queue, or of others that its commands wait for, whose bytes are still on their way to this process. The
-// bytes may travel apart from the reports about commands, so what comes after a read in its queue has not ended for the
-// application before they are here. Any thread.
+// Reads of a queue, or of others that its commands wait for, whose bytes are still arriving in this process.
+// The bytes may travel separately from reports about commands, so for the application a later command of the
+// queue has not ended before they are here. Any thread.
 class PendingReads {
  public:
   using Ticket = std::uint64_t;
@@ -28,9 +28,9 @@ class PendingReads {
   bool none() const { return count_.load(std::memory_order_acquire) == 0; }
   // Holds the event back until every read that is pending now has ended.
   void hold(Event& event);
-  // The same for those of `tickets`, and those before a barrier.
+  // The same for the reads of `tickets`, and for those before a barrier.
   void hold(Event& event, const std::vector<Ticket>& tickets);
-  // What comes later comes after these reads; or after all that are pending.
+  // Later commands come after these reads, or after all that are pending.
   void barrier(const std::vector<Ticket>& tickets);
   void barrier();
 

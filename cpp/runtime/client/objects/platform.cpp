@@ -14,7 +14,7 @@
 namespace remotecl {
 namespace {
 
-constexpr std::size_t kServersMax = 64;  // a bit each in what an object remembers
+constexpr std::size_t kServersMax = 64;  // objects keep a bit for each
 
 std::string texts(const std::vector<ServerName>& names) {
   std::string texts;
@@ -59,7 +59,7 @@ void Platform::connect_named_in_environment() {
   for (std::size_t i = 0; i < names.size(); ++i) {
     try {
       add(names[i], sessions[i].get());
-    } catch (const std::exception& error) {  // also for want of a descriptor or a thread
+    } catch (const std::exception& error) {  // including a lack of descriptors or threads
       servers_.push_back({names[i].address, nullptr, error.what(), names[i].text()});
       errors.emplace_back(error.what());
     }
@@ -85,7 +85,7 @@ void Platform::connect(const std::string& servers) {
   for (std::size_t i = 0; i < missing.size(); ++i) add(missing[i], std::move(sessions[i]));
 }
 
-// Those that are not connected, each once.
+// The servers that are not connected, each once.
 std::vector<ServerName> Platform::missing_of(const std::vector<ServerName>& names) {
   const MutexLock lock(mutex_);
   std::vector<ServerName> missing;
@@ -100,9 +100,9 @@ std::vector<ServerName> Platform::missing_of(const std::vector<ServerName>& name
   return missing;
 }
 
-// All at the same time: what it takes is round trips, and the servers' work.
+// Connects to all servers at the same time, because the time goes into round trips and the servers' work.
 std::vector<std::future<std::unique_ptr<Session>>> Platform::open(const std::vector<ServerName>& names) {
-  busy_poll_time();  // a value that means nothing is told of now
+  busy_poll_time();  // an invalid value is reported now
   const auto running = std::make_shared<Operations::Running>(Operation::Kind::kConnect, texts(names), names.size());
   const std::vector<std::uint32_t> indices = free_indices();
   std::vector<std::future<std::unique_ptr<Session>>> sessions;
@@ -115,7 +115,7 @@ std::vector<std::future<std::unique_ptr<Session>>> Platform::open(const std::vec
       running->advance();
       return session;
     };
-    // The last one on this thread.
+    // This thread connects to the last one.
     const bool is_last = sessions.size() + 1 == names.size();
     sessions.push_back(std::async(is_last ? std::launch::deferred : std::launch::async, open_one));
   }
@@ -123,8 +123,8 @@ std::vector<std::future<std::unique_ptr<Session>>> Platform::open(const std::vec
   return sessions;
 }
 
-// A context has no device of a lost session but those that it has lost: what it remembers by index is never about
-// another session.
+// Indices of lost sessions may be reused: a context that remembers such an index has no device of the new
+// session, so it never means the wrong one.
 std::vector<std::uint32_t> Platform::free_indices() {
   const MutexLock lock(mutex_);
   std::vector<bool> used(kServersMax);
@@ -138,7 +138,7 @@ std::vector<std::uint32_t> Platform::free_indices() {
   return indices;
 }
 
-// At the end of the process, where its other threads may be anywhere.
+// Called at the end of the process, when its other threads may be doing anything.
 void Platform::leave_all() {
   if (in_forked_child()) return;
   Platform& platform = instance();
@@ -155,9 +155,9 @@ void Platform::add(const ServerName& name, std::unique_ptr<Session> session) {
   Decoder decoder(session->device_list());
   DeviceList list{};
   decoder.read(list);
-  // A server need not show all of its devices: indices may be missing.
+  // Indices may be missing, because a server need not show all of its devices.
   std::uint32_t indices = 0;
-  std::vector<Device*>* const devices = &devices_;  // whose lock add() needs
+  std::vector<Device*>* const devices = &devices_;  // guarded by the lock that add() requires
   list.devices.for_each([&](const DeviceDescription& description) {
     devices->push_back(new Device(*this, *session, description));
     indices = std::max(indices, std::min(description.index, kDeviceIndexMax - 1) + 1);

@@ -15,30 +15,31 @@ struct ServerStatus {
   Address address;
   Session* session = nullptr;  // null: could not be reached
   std::string error;           // why not, or why it was lost
-  std::string name;            // as it was named, with options
+  std::string name;            // as given by the user, with options
 };
 
-// The one platform, with the devices of all servers, which come and go. Sessions and devices that are gone stay in
-// memory, so that their handles can answer. Lives until the process ends.
+// The one platform, with the devices of all servers, which come and go. Lost sessions and devices stay in
+// memory, so that their handles remain valid. Lives until the process ends.
 class Platform final : public Handle<_cl_platform_id, HandleTag::kPlatform, CL_INVALID_PLATFORM> {
  public:
   static Platform& instance();
 
-  // Connects to the servers of REMOTECL_SERVERS, once. What cannot be reached is said on stderr (unless REMOTECL_LOG is
-  // "off") and left out, or ends the process (wanted_servers). Does nothing when REMOTECL_DISABLE is on.
+  // Connects to the servers of REMOTECL_SERVERS, once. A server that cannot be reached is reported on stderr
+  // (unless REMOTECL_LOG is "off") and left out, or ends the process (wanted_servers). Does nothing if
+  // REMOTECL_DISABLE is on.
   void connect_configured();
-  // Connects to more servers; throws ConnectionError or std::invalid_argument, and then none of them is added.
-  // Servers that are connected already are skipped; the devices of one that was lost are replaced by new ones.
+  // Connects to more servers. If it throws ConnectionError or std::invalid_argument, none of them is added.
+  // Skips servers that are connected already; replaces the devices of a lost server by new ones.
   void connect(const std::string& servers);
-  // Ends the session with a server; its devices are not listed any more. False when there is none.
+  // Ends the session with a server, whose devices are no longer listed. Returns false if there is none.
   bool disconnect(const Address& address);
-  // Whether any server has been configured or connected: without one, no platform is reported.
+  // Whether any server has been configured or connected; otherwise no platform is reported.
   bool configured();
-  // A loader has got the platform; the program has made a context, or knows of the devices by name.
+  // A loader has asked for the platform; the program has created a context, or asked for a device's name.
   void mark_listed() { is_listed_ = true; }
   void mark_used() { is_used_ = true; }
 
-  // Those that are lost, too, until their server is connected again.
+  // Includes lost ones, until their server is connected again.
   std::vector<Device*> devices();
   std::vector<ServerStatus> servers();
 
@@ -52,15 +53,15 @@ class Platform final : public Handle<_cl_platform_id, HandleTag::kPlatform, CL_I
   void remove(const Address& address) REQUIRES(mutex_);
   static void leave_all();
 
-  // Held while servers are connected, one call after the other. What is there already can be used meanwhile.
+  // Held while connecting, so that one call comes after the other. Existing servers can be used meanwhile.
   Mutex connecting_;
   std::atomic<bool> has_read_environment_{false};
-  Mutex mutex_;                                 // the rest
-  bool are_wanted_ GUARDED_BY(mutex_) = false;  // servers of REMOTECL_SERVERS are connected
+  Mutex mutex_;                                 // for everything else
+  bool are_wanted_ GUARDED_BY(mutex_) = false;  // the servers of REMOTECL_SERVERS are connected
   std::atomic<bool> is_listed_{false};
   std::atomic<bool> is_used_{false};
   std::vector<ServerStatus> servers_ GUARDED_BY(mutex_);
-  std::vector<std::unique_ptr<Session>> sessions_ GUARDED_BY(mutex_);  // lost ones, too
+  std::vector<std::unique_ptr<Session>> sessions_ GUARDED_BY(mutex_);  // includes lost ones
   std::vector<Device*> devices_ GUARDED_BY(mutex_);
 };
 

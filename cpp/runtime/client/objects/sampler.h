@@ -18,10 +18,10 @@ struct SamplerState {
   cl_filter_mode filter = CL_FILTER_NEAREST;
 };
 
-// A sampler; immutable. Any thread.
+// An immutable sampler. Any thread.
 class Sampler final : public Handle<_cl_sampler, HandleTag::kSampler, CL_INVALID_SAMPLER> {
  public:
-  // `properties`: the list that CL_SAMPLER_PROPERTIES answers with.
+  // `properties`: the answer to CL_SAMPLER_PROPERTIES.
   Sampler(Ref<Context> context, const SamplerState& state, std::vector<cl_sampler_properties> properties);
 
   Context& context() const { return *context_; }
@@ -29,7 +29,7 @@ class Sampler final : public Handle<_cl_sampler, HandleTag::kSampler, CL_INVALID
   const SamplerState& state() const { return state_; }
   const std::vector<cl_sampler_properties>& properties() const { return properties_; }
 
-  // Makes the server of `session` know the sampler. Requires the context's memory_mutex.
+  // Creates the sampler on the server of `session`, once. Requires the context's memory_mutex.
   void create_on(Session& session);
 
  private:
@@ -39,7 +39,7 @@ class Sampler final : public Handle<_cl_sampler, HandleTag::kSampler, CL_INVALID
   const SamplerState state_;
   const std::vector<cl_sampler_properties> properties_;
   const ObjectId id_ = next_id();
-  std::atomic<std::uint64_t> created_on_{0};  // bit per session
+  std::atomic<std::uint64_t> created_on_{0};  // a bit for each session
 };
 
 }  // namespace remotecl

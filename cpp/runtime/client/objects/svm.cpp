@@ -14,21 +14,21 @@
 namespace remotecl {
 namespace {
 
-// Where neither programs nor libraries, heaps or sanitizers of this system put anything.
+// A region that programs, libraries, heaps and sanitizers of this system do not use.
 constexpr std::uint64_t kRegionBegin = 0x6800'0000'0000;
 constexpr std::uint64_t kRegionSize = 0x0700'0000'0000;
-constexpr std::uint64_t kGranule = 64u << 10;  // a multiple of every usual page size
+constexpr std::uint64_t kGranule = 64u << 10;  // a multiple of all common page sizes
 constexpr int kAttempts = 8;
 #ifdef __SANITIZE_THREAD__
-constexpr int kProposals = 0;  // the thread sanitizer has that region for itself
+constexpr int kProposals = 0;  // the thread sanitizer uses that region itself
 #else
 constexpr int kProposals = kAttempts - 2;
 #endif
 
-// Pages of this process at a given address, until the end of its life.
+// Pages of this process at a given address. The destructor unmaps them.
 class Pages {
  public:
-  // `address` 0: wherever the system likes. Null when something else is there.
+  // With `address` 0, the system chooses. Returns null if the address is taken.
   static std::shared_ptr<Pages> map(std::uint64_t address, std::uint64_t size) {
     const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
     const std::uint64_t begin = address / page * page;
@@ -61,8 +61,8 @@ std::uint64_t random_number() {
   return generator();
 }
 
-// An address that is free here and probably everywhere. The last attempts let the system choose: some environments use
-// nearly the whole address space for purposes of their own.
+// An address that is free here and probably everywhere else. The last attempts let the system choose, because
+// some environments use nearly the whole address space themselves.
 std::shared_ptr<Pages> propose(int attempt, std::uint64_t size, std::uint64_t alignment) {
   if (attempt >= kProposals) {
     auto pages = Pages::map(0, size + alignment);
@@ -94,7 +94,7 @@ std::vector<SvmDevices> devices_by_session(Context& context) {
   return result;
 }
 
-// The address that the server gave, or 0.
+// Returns the address that the server gave, or 0.
 std::uint64_t ask(const SvmDevices& devices, ObjectId id, cl_mem_flags flags, std::uint64_t size,
                   std::uint64_t alignment, std::uint64_t address) {
   struct Answer {
@@ -115,8 +115,8 @@ std::uint64_t ask(const SvmDevices& devices, ObjectId id, cl_mem_flags flags, st
   return answer->there.load() ? answer->address : 0;
 }
 
-// One attempt to have the memory at the same address everywhere. What it got and cannot use is kept until the end of
-// all attempts, so that the next one gets something else.
+// One attempt to get the memory at the same address everywhere. What it got but cannot use is kept until all
+// attempts have ended, so that the next one gets something else.
 struct Attempt {
   const ObjectId id = next_id();
   std::vector<Session*> granted;
@@ -134,7 +134,8 @@ struct Attempt {
   }
 };
 
-// True when it has succeeded. A server whose driver insists on an address of its own is put first for the next attempt.
+// Returns true if it has succeeded. A server whose driver insists on its own address comes first in the next
+// attempt.
 bool try_everywhere(Attempt& attempt, std::vector<SvmDevices>& servers, cl_mem_flags flags, std::uint64_t size,
                     std::uint64_t alignment) {
   attempt.address = attempt.pages->address();
@@ -163,7 +164,7 @@ bool takes_any_address(const Device& device) {
 }
 
 struct Table {
-  std::atomic<std::size_t> size{0};  // so that programs without shared virtual memory never take the mutex
+  std::atomic<std::size_t> size{0};  // lets programs without shared virtual memory avoid the mutex
   Mutex mutex;
   std::map<std::uint64_t, Ref<MemoryObject>> by_address GUARDED_BY(mutex);
 };
@@ -178,7 +179,7 @@ cl_device_svm_capabilities svm_capabilities(const Device& device) {
   if (device.number<cl_uint>(CL_DEVICE_ADDRESS_BITS) != 8 * sizeof(void*)) return 0;
   const auto native = device.number<cl_device_svm_capabilities>(CL_DEVICE_SVM_CAPABILITIES);
   if (takes_any_address(device)) return native & CL_DEVICE_SVM_COARSE_GRAIN_BUFFER;
-  // Its driver chooses the addresses: another that does so, too, would never agree in a context of both.
+  // Its driver chooses addresses. In a context with another such device, the two would never agree.
   const std::vector<Device*> all = Platform::instance().devices();
   const auto chooses = [](const Device* one) {
     return !takes_any_address(*one) && one->number<cl_device_svm_capabilities>(CL_DEVICE_SVM_CAPABILITIES) != 0;
@@ -206,7 +207,7 @@ void* allocate_svm(Context& context, cl_mem_flags flags, std::size_t size, std::
 }
 
 void free_svm(const Context& context, void* pointer) {
-  Ref<MemoryObject> memory;  // ends without the lock
+  Ref<MemoryObject> memory;  // destroyed after unlocking
   const MutexLock lock(table().mutex);
   const auto at = table().by_address.find(reinterpret_cast<std::uintptr_t>(pointer));
   if (at == table().by_address.end() || &at->second->context() != &context) return;

@@ -2,21 +2,23 @@
 
 #include "runtime/client/objects/memory_object.h"
 
-// Shared virtual memory: pages that have one address in this process and on all devices of a context that can have it.
-// Underneath it is a buffer whose host copy lies at that address, so that it moves as buffers do: coarse-grained
-// sharing, whoever the server's driver is. Any thread.
+// Shared virtual memory: pages with the same address in this process and on all devices of a context that
+// support it. An allocation is a buffer whose host copy lies at that address, so it is transferred as buffers
+// are: coarse-grained sharing, with any driver. Any thread.
 namespace remotecl {
 
-// What may be promised of a device: CL_DEVICE_SVM_COARSE_GRAIN_BUFFER, or 0. Finer sharing ends at the network.
+// What a device can support: CL_DEVICE_SVM_COARSE_GRAIN_BUFFER, or 0. Finer sharing is impossible over a
+// network.
 cl_device_svm_capabilities svm_capabilities(const Device& device);
 
-// clSVMAlloc after its checks; blocks. Null when no address suits this process and all devices, or a server has no
-// memory.
+// clSVMAlloc after its checks; blocks. Returns null if no address suits this process and all devices, or if a
+// server lacks memory.
 void* allocate_svm(Context& context, cl_mem_flags flags, std::size_t size, std::size_t alignment);
-// clSVMFree. Does nothing for a pointer that allocate_svm() did not give.
+// clSVMFree. Ignores pointers that allocate_svm() did not return.
 void free_svm(const Context& context, void* pointer);
 
-// Where a pointer points: an allocation and an offset in it, at most its size. Without memory when it points elsewhere.
+// Where a pointer points: an allocation, and an offset in it that is at most its size. Has no memory if it
+// points elsewhere.
 struct SvmPlace {
   Ref<MemoryObject> memory;
   std::uint64_t offset = 0;
