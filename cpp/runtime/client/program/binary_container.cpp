@@ -43,7 +43,7 @@ bool tells_something(const KernelInfo& kernel) {
                      [](const ArgumentInfo& argument) { return argument.address != 0; });
 }
 
-// Images and samplers of a binary look like values of the size of a handle where the driver tells nothing.
+// If the driver says nothing, images and samplers of a binary look like values of a handle's size.
 bool may_be(const ArgumentInfo& found, ArgumentKind kind) {
   const bool is_opaque = kind == ArgumentKind::kImage || kind == ArgumentKind::kSampler;
   return found.kind == kind || (is_opaque && found.kind == ArgumentKind::kValue && found.size % sizeof(void*) == 0);
@@ -113,7 +113,7 @@ void complete(KernelInfo& found, const KernelInfo& contained) {
   for (std::size_t i = 0; i < found.arguments.size(); ++i) {
     ArgumentInfo& to = found.arguments[i];
     const ArgumentInfo& from = contained.arguments[i];
-    if (to.address != 0) continue;  // the driver has told
+    if (to.address != 0) continue;  // the driver has said it
     to.address = from.address;
     to.access = from.access;
     to.type_qualifier = from.type_qualifier;

@@ -9,7 +9,7 @@
 
 namespace remotecl {
 
-// What a server's driver has answered, as a copy of the message: that goes when the next one is read.
+// The answer of a server's driver. A copy, because the message is overwritten when the next one is read.
 struct DriverAnswer {
   cl_int error;
   std::size_t size;

@@ -17,7 +17,7 @@ struct Option {
   std::string text;      // without quotes
 };
 
-// Splits at blanks outside quotes, as the native compilers do.
+// Splits at blanks outside of quotes, as native compilers do.
 std::vector<Option> split(std::string_view options) {
   std::vector<Option> result;
   std::size_t at = 0;
@@ -131,7 +131,8 @@ IncludeFiles find_include_files(const std::string& source, const std::string& op
   std::error_code error;
   const fs::path working_folder = fs::current_path(error);
   Finder(result.folders, result.files).follow(source, error ? fs::path("/") : working_folder);
-  // A source without a file of its own finds "x.h" beside the program's working folder, as with a local compiler.
+  // A source has no file of its own, so it finds "x.h" in the program's working folder, as with a local
+  // compiler.
   for (const IncludeFiles::File& file : result.files) {
     if (!error && file.path.starts_with(working_folder.string() + "/")) {
       result.folders.push_back(working_folder.string());

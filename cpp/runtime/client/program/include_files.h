@@ -12,13 +12,13 @@ struct IncludeFiles {
     std::string content;
   };
   std::string options;               // the build options without -I
-  std::vector<std::string> folders;  // absolute, in the order of the -I
-  std::vector<File> files;           // every file that an #include may reach, each once
+  std::vector<std::string> folders;  // absolute, in the order of the -I options
+  std::vector<File> files;           // every file that an #include may reach, once
 };
 
-// Splits `options`, follows the #include lines of `source` and of what it includes. Which of them a preprocessor takes
-// is decided on the server: all that exist are found, and a missing one is left for the compiler to report. Throws
-// std::invalid_argument for a -I without a folder.
+// Splits `options`, and follows the #include lines of `source` and of the files that it includes. It finds
+// all of them that exist; the preprocessor on the server decides which it uses, and the compiler reports a
+// missing one. Throws std::invalid_argument for a -I without a folder.
 IncludeFiles find_include_files(const std::string& source, const std::string& options);
 
 }  // namespace remotecl

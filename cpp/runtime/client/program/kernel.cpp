@@ -17,8 +17,8 @@ Handle handle_at(const void* value) {
   return handle;
 }
 
-// What an argument is set to. Where the native driver does not tell what the kernel declares, the handle of an image or
-// sampler speaks for itself.
+// The kind of value that an argument is set to. If the native driver does not say what the kernel declares,
+// the handle of an image or sampler is recognised by itself.
 ArgumentKind kind_of(const ArgumentInfo& info, std::size_t size, const void* value) {
   if (!info.may_be_opaque || size != sizeof(void*) || value == nullptr) return info.kind;
   const HandleBase* handle = HandleRegistry::find(value);
@@ -95,7 +95,7 @@ cl_int Kernel::set_argument(cl_uint index, std::size_t size, const void* value) 
   const MutexLock lock(mutex_);
   Argument& argument = arguments_[index];
   const ArgumentKind kind = kind_of(info, size, value);
-  // Not before the new value has been found good.
+  // Resets the argument only after the new value has been checked.
   const auto renewed = [&argument, kind]() -> Argument& {
     if (argument.kind != kind) argument = {};
     return argument;
@@ -125,8 +125,8 @@ cl_int Kernel::set_argument(cl_uint index, std::size_t size, const void* value) 
       break;
     }
     case ArgumentKind::kOther:
-    case ArgumentKind::kSvm:        // says how one is set, not what one is
-      return CL_INVALID_ARG_VALUE;  // pipes and queues: no object of that kind can exist yet
+    case ArgumentKind::kSvm:        // a way to set an argument, not a declared kind
+      return CL_INVALID_ARG_VALUE;  // pipes and queues: no such object can exist yet
     case ArgumentKind::kValue: {
       if (value == nullptr) return CL_INVALID_ARG_VALUE;
       if (info.size != 0 ? size != info.size : size == 0) return CL_INVALID_ARG_SIZE;
@@ -190,9 +190,9 @@ cl_int Kernel::find_memory(const ArgumentInfo& info, ArgumentKind kind, std::siz
     if (memory == nullptr || &memory->context() != &context()) return CL_INVALID_MEM_OBJECT;
     return memory->image() == nullptr ? CL_SUCCESS : CL_INVALID_ARG_VALUE;
   }
-  // "CL_INVALID_ARG_VALUE if arg_value specified is not a valid value": NULL is one for pointers alone.
+  // "CL_INVALID_ARG_VALUE if arg_value specified is not a valid value": NULL is valid for pointers only.
   if (value == nullptr) return CL_INVALID_ARG_VALUE;
-  // Not every value is an address that may be looked at.
+  // A value may be no valid address, so it must not be dereferenced.
   HandleBase* const handle = HandleRegistry::find(value);
   if (handle == nullptr || handle->tag != HandleTag::kMemory) return CL_INVALID_MEM_OBJECT;
   memory = from_handle<MemoryObject>(handle_at<cl_mem>(value));
@@ -245,10 +245,10 @@ std::vector<std::uint64_t>& Kernel::sent_versions(const Device& device) {
 bool Kernel::may_write(std::size_t index) const {
   const Argument& argument = arguments_[index];
   if (!argument.memory || (argument.memory->flags() & CL_MEM_READ_ONLY) != 0) return false;
-  // Shared memory holds pointers to itself, which need not be as constant as the argument is.
+  // Shared memory may contain pointers to itself, which need not be constant even if the argument is.
   if (argument.kind == ArgumentKind::kSvm || argument.memory->uses_svm()) return true;
   const ArgumentInfo& info = info_.arguments[index];
-  // The server may know what the application is not told.
+  // The server may know more than the application is told.
   if (info.address == 0) return true;
   if (argument.kind == ArgumentKind::kImage) return info.access != CL_KERNEL_ARG_ACCESS_READ_ONLY;
   return info.address != CL_KERNEL_ARG_ADDRESS_CONSTANT && (info.type_qualifier & CL_KERNEL_ARG_TYPE_CONST) == 0;

@@ -11,8 +11,8 @@
 
 namespace remotecl {
 
-// A kernel and its arguments. The arguments live here and travel with the next command that needs them. Any thread may
-// enqueue it; OpenCL asks the application not to set arguments from two threads at once.
+// A kernel and its arguments, which are kept here and sent with the next command that needs them. Any thread
+// may enqueue it. OpenCL does not allow the application to set arguments from two threads at once.
 class Kernel final : public Handle<_cl_kernel, HandleTag::kKernel, CL_INVALID_KERNEL> {
  public:
   Kernel(Ref<Program> program, KernelInfo info);
@@ -22,47 +22,48 @@ class Kernel final : public Handle<_cl_kernel, HandleTag::kKernel, CL_INVALID_KE
   Program& program() const { return *program_; }
   Context& context() const { return program_->context(); }
   ObjectId id() const { return id_; }
-  const KernelInfo& info() const { return info_; }  // of the first built device: names and arguments
-  // Work-group limits on one device.
+  const KernelInfo& info() const { return info_; }  // from the first device it was built for: names and arguments
+  // With the work-group limits of one device.
   const KernelInfo& info_on(const Device& device);
-  // The largest work-group that the device is known to have launched although it is larger than its limit; 0: none.
+  // The largest work-group that the device has launched although it exceeds the reported limit; 0: none.
   std::size_t launched_group(const Device& device);
   void set_launched_group(const Device& device, std::size_t size);
 
-  // What only the native driver of `device` can answer, with the last parameters of the native call; blocks.
+  // Asks the native driver of `device`, with the last parameters of the native call; blocks.
   cl_int query(Device& device, KernelQuery query, cl_uint name, Bytes input, std::size_t size, void* value,
                std::size_t* size_ret);
 
-  // `size` and `value` as clSetKernelArg takes them. CL_INVALID_ARG_INDEX, _ARG_VALUE, _ARG_SIZE,
+  // `size` and `value` as for clSetKernelArg. May return CL_INVALID_ARG_INDEX, _ARG_VALUE, _ARG_SIZE,
   // CL_INVALID_MEM_OBJECT, CL_INVALID_SAMPLER.
   cl_int set_argument(cl_uint index, std::size_t size, const void* value);
-  // A pointer to shared virtual memory as clSetKernelArgSVMPointer takes it. CL_INVALID_ARG_INDEX, _ARG_VALUE.
+  // A pointer to shared virtual memory, as for clSetKernelArgSVMPointer. May return CL_INVALID_ARG_INDEX,
+  // _ARG_VALUE.
   cl_int set_svm_argument(cl_uint index, const void* pointer);
-  // The shared virtual memory that its commands may touch besides their arguments.
+  // The shared virtual memory that its commands may access besides their arguments.
   void set_svm_pointers(std::vector<void*> pointers, std::vector<Ref<MemoryObject>> memory);
   bool arguments_complete();
   bool takes_local_memory() const { return takes_local_memory_; }  // as an argument
-  // Bytes of __local arguments set so far; the largest number where their sum is larger than that.
+  // The bytes of __local arguments set so far; saturates at the largest number.
   cl_ulong local_argument_bytes();
 
   struct Argument {
     bool set = false;
     ArgumentKind kind = ArgumentKind::kValue;
     std::vector<std::byte> value;
-    std::uint64_t number = 0;  // bytes of local memory; address in shared virtual memory
-    // None for a NULL pointer. "Implementations shall not allow cl_kernel objects to hold reference counts to cl_kernel
-    // arguments".
-    WeakMemory memory;  // buffer or image
+    std::uint64_t number = 0;  // size of local memory; address in shared virtual memory
+    // Empty for a NULL pointer. "Implementations shall not allow cl_kernel objects to hold reference counts
+    // to cl_kernel arguments".
+    WeakMemory memory;  // a buffer or image
     Ref<Sampler> sampler;
     std::uint64_t version = 0;
   };
   // For the command that is being sent.
   Mutex& mutex() RETURN_CAPABILITY(mutex_) { return mutex_; }
   std::vector<Argument>& arguments() REQUIRES(mutex_) { return arguments_; }
-  // The last version sent to `device`, to be updated by the sender.
+  // The versions last sent to `device`, which the sender updates.
   std::vector<std::uint64_t>& sent_versions(const Device& device) REQUIRES(mutex_);
   const std::vector<Ref<MemoryObject>>& svm_memory() const REQUIRES(mutex_) { return svm_memory_; }
-  // Tells the server of svm_memory() what it does not know yet.
+  // Sends the server the part of svm_memory() that it does not know yet.
   void send_svm_pointers(Session& session) REQUIRES(mutex_);
   void create_on(Session& session) REQUIRES(mutex_);
   // Whether the kernel may write through this argument.
@@ -86,8 +87,8 @@ class Kernel final : public Handle<_cl_kernel, HandleTag::kKernel, CL_INVALID_KE
   std::map<const Device*, std::size_t> launched_groups_ GUARDED_BY(mutex_);
   std::uint64_t created_on_ GUARDED_BY(mutex_) = 0;
   std::vector<void*> svm_pointers_ GUARDED_BY(mutex_);
-  std::vector<Ref<MemoryObject>> svm_memory_ GUARDED_BY(mutex_);  // one for each
-  std::uint64_t svm_unsent_ GUARDED_BY(mutex_) = 0;               // bit per session
+  std::vector<Ref<MemoryObject>> svm_memory_ GUARDED_BY(mutex_);  // one for each pointer
+  std::uint64_t svm_unsent_ GUARDED_BY(mutex_) = 0;               // a bit for each session
 };
 
 }  // namespace remotecl

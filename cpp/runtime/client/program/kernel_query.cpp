@@ -1,4 +1,4 @@
-// What a kernel's native driver is asked for.
+// Queries that a kernel's native driver must answer.
 #include <algorithm>
 #include <cstring>
 
@@ -23,7 +23,8 @@ cl_int Kernel::query(Device& device, KernelQuery query, cl_uint name, Bytes inpu
       DriverAnswer::copy_of);
   if (!answer) return CL_DEVICE_NOT_AVAILABLE;
   if (answer->error != CL_SUCCESS) return answer->error;
-  // A server that leaves the value out must not have the application take what its memory held for it.
+  // If a server leaves the value out, the application must not mistake the former content of its memory for
+  // it.
   if (value != nullptr && (answer->size > size || answer->value.size() < answer->size)) return CL_OUT_OF_RESOURCES;
   if (value != nullptr) std::copy_n(answer->value.begin(), answer->size, static_cast<std::byte*>(value));
   if (size_ret != nullptr) *size_ret = answer->size;

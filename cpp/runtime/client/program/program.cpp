@@ -46,7 +46,7 @@ void Program::create_on(Session& session) {
       }
       return session.send(CreateProgramWithBuiltInKernels{id_, std::span<const BuiltInKernels>(built_in)});
     case ProgramOrigin::kLink:
-      return;  // LinkProgram makes it
+      return;  // created by LinkProgram
   }
 }
 
@@ -125,7 +125,7 @@ cl_int Program::binary(Device& device, std::vector<std::byte>& binary) {
   binary = pack_binary(answer->binary, build.kernels);
   const MutexLock lock(mutex_);
   DeviceBuildInfo& now = builds_[&device];
-  if (now.status != CL_BUILD_SUCCESS) return CL_SUCCESS;  // it is being built anew
+  if (now.status != CL_BUILD_SUCCESS) return CL_SUCCESS;  // it is being rebuilt
   if (now.binary == nullptr) now.binary = std::make_shared<const std::vector<std::byte>>(binary);
   binary = *now.binary;
   return CL_SUCCESS;

@@ -15,8 +15,8 @@ namespace remotecl {
 
 struct ArgumentInfo {
   ArgumentKind kind = ArgumentKind::kValue;
-  bool may_be_opaque = false;  // a value as far as the driver tells, but maybe an image or a sampler
-  std::uint32_t size = 0;      // of a value, 0 unknown
+  bool may_be_opaque = false;  // a value as far as the driver says, but perhaps an image or a sampler
+  std::uint32_t size = 0;      // of a value; 0: unknown
   cl_int info_status = CL_KERNEL_ARG_INFO_NOT_AVAILABLE;
   cl_kernel_arg_address_qualifier address = 0;
   cl_kernel_arg_access_qualifier access = 0;
@@ -36,11 +36,11 @@ struct KernelInfo {
   std::vector<ArgumentInfo> arguments;
 };
 
-// What a build, compilation or link on one device gave.
+// The result of a build, compilation or link on one device.
 struct DeviceBuildInfo {
   cl_build_status status = CL_BUILD_NONE;
   cl_int error = CL_SUCCESS;
-  bool executable = false;  // kernels can be made of it
+  bool executable = false;  // kernels can be created
   std::string options;
   std::string log;
   cl_program_binary_type binary_type = CL_PROGRAM_BINARY_TYPE_NONE;
@@ -49,26 +49,27 @@ struct DeviceBuildInfo {
   bool has_constructors = false;
   bool has_destructors = false;
   std::map<std::string, KernelInfo> kernels;
-  // Once somebody has asked for it: who was told its size has no more room for it, whatever the server says later.
+  // Set once it was asked for. It must not change afterwards: the caller has been told its size, and has no
+  // room for more.
   std::shared_ptr<const std::vector<std::byte>> binary;
 };
 
 enum class ProgramOrigin { kSource, kBinaries, kIl, kBuiltInKernels, kLink };
 
-// What a program is made from.
+// What a program is created from.
 struct ProgramCode {
   ProgramOrigin origin = ProgramOrigin::kSource;
   std::string text;                           // source or IL
-  std::vector<std::vector<std::byte>> parts;  // parallel to the devices: native binaries, or names of built-in kernels
-  std::vector<std::map<std::string, KernelInfo>> contained;  // and what our binaries say of their kernels
+  std::vector<std::vector<std::byte>> parts;  // for each device: the native binary, or the names of built-in kernels
+  std::vector<std::map<std::string, KernelInfo>> contained;  // for each device: what our binary says of its kernels
 };
 
-// A program; builds run on the servers of its devices. Any thread.
+// A program. Builds run on the servers of its devices. Any thread.
 class Program final : public Handle<_cl_program, HandleTag::kProgram, CL_INVALID_PROGRAM> {
  public:
   using Callback = void(CL_CALLBACK*)(cl_program, void*);
 
-  // A program that another one may include, and the name by which it does.
+  // A program that another one may include, under this name.
   struct Included {
     Ref<Program> program;
     std::string name;
@@ -81,8 +82,9 @@ class Program final : public Handle<_cl_program, HandleTag::kProgram, CL_INVALID
   const std::vector<Device*>& devices() const { return devices_; }
   const ProgramCode& code() const { return code_; }
 
-  // These run on the servers of `devices`; they block, or call back when `notify` has a callback. CL_SUCCESS, what the
-  // native driver answers, CL_INVALID_OPERATION (a build is running, kernels exist), CL_DEVICE_NOT_AVAILABLE, ...
+  // Builds on the servers of `devices`: blocks or, if `notify` has a callback, calls back. Returns
+  // CL_SUCCESS, the native driver's error, CL_INVALID_OPERATION (a build is running, or kernels exist),
+  // CL_DEVICE_NOT_AVAILABLE, ...
   struct Notify {
     Callback callback = nullptr;
     void* user_data = nullptr;
@@ -90,66 +92,70 @@ class Program final : public Handle<_cl_program, HandleTag::kProgram, CL_INVALID
   cl_int build(const std::vector<Device*>& devices, const std::string& options, Notify notify);
   cl_int compile(const std::vector<Device*>& devices, const std::string& options, std::vector<Included> included,
                  Notify notify);
-  // Makes this program, which comes from nothing else, of the others.
+  // Links the others into this program, which has no code of its own.
   cl_int link(const std::vector<Device*>& devices, const std::string& options, std::vector<Ref<Program>> inputs,
               Notify notify);
-  // Learns what the native drivers know of a new program, and whether they take it; blocks.
+  // Asks whether the native drivers accept a new program, and what they know of it; blocks.
   cl_int inspect(const std::vector<Device*>& devices);
-  // A constant of an IL program, for later builds; asks the servers.
+  // Sets a constant of an IL program for later builds; asks the servers.
   cl_int specialize(cl_uint constant, Bytes value);
 
-  DeviceBuildInfo build_info(const Device& device) const;  // a copy: a build may be running
+  DeviceBuildInfo build_info(const Device& device) const;  // a copy, because a build may be running
   bool built(const Device& device) const;
-  // The same, once the device's server has what was put off; blocks. For whatever needs the server's own program.
+  // The same, after the device's server has received what was deferred; blocks. For operations that need the
+  // server's own program.
   bool ready_on(const Device& device);
-  // Whether the last work-groups of a range may be smaller than the others: a property of the language version that the
-  // program was built for, and of its options. True when that is not known here.
+  // Whether the last work-groups of a range may be smaller than others. That depends on the language version
+  // that the program was built for and on its options. True if unknown.
   bool allows_remainder(const Device& device) const;
-  // The kernel's info on the first device where it was built; nullopt when it exists nowhere. `device` null: any.
+  // The kernel's info on the first device for which it was built; nullopt if it exists nowhere. `device`
+  // null: any.
   std::optional<KernelInfo> kernel_info(const std::string& name, const Device* device) const;
   bool any_built() const;
-  // Names of the kernels of the first built device, sorted.
+  // The sorted names of the kernels of the first device that the program was built for.
   std::vector<std::string> kernel_names() const;
 
-  // The binary for a device, as BinaryContainer says; asks the server. Empty when not built there.
+  // The binary for a device, as BinaryContainer describes; asks the server. Empty if it was not built for the
+  // device.
   cl_int binary(Device& device, std::vector<std::byte>& binary);
 
   void kernel_attached(int change) { kernels_.fetch_add(change); }
   int attached_kernels() const { return kernels_.load(); }
-  // Makes the server of `session` know the program.
+  // Creates the program on the server of `session`, once.
   void create_on(Session& session);
 
  private:
-  // One call of the native driver for each of some devices.
+  // A call of the native driver for each of some devices.
   struct Build {
     std::vector<Device*> devices;
     std::string options;
     Notify notify;
     bool allows_remainder;
-    cl_int failure;                  // the error of a device that failed without one
+    cl_int failure;                  // used for a device that failed without an error of its own
     std::vector<Ref<Program>> uses;  // other programs, kept until the servers have answered
-    bool is_late = false;            // it was put off: kernels may exist already
+    bool is_late = false;            // it was deferred, so kernels may exist already
   };
-  // A server gets its binary when it first needs it, where the binary is one of ours, of which there is little doubt.
+  // A binary that the server gets only when it needs it. This is done for binaries that we packed ourselves,
+  // which are very likely valid.
   struct PutOff {
-    std::vector<Device*> built;  // by the application's account
+    std::vector<Device*> built;  // as the application was told
     std::string options;
     bool allows_remainder = true;
   };
   struct Progress;
   ~Program() override;
-  // `send` sends the message to one server: send(session, token, indices of its devices).
+  // Calls send(session, token, indices of its devices) for each server, which sends the message.
   template <class Send>
   cl_int run(Build build, Send&& send);
   cl_int build_now(Build build);
-  // Of `devices`, those that cannot be put off; puts the others off.
+  // Defers what can be deferred; returns the devices for which it cannot.
   std::vector<Device*> inspected_now(const std::vector<Device*>& devices);
   std::vector<Device*> built_now(const std::vector<Device*>& devices, const std::string& options);
   void make_up_for(Session& session);
   bool is_put_off(const Device& device) const;
   bool allows_remainder_by(const std::string& options) const;
   cl_int result_of(const Build& build) const;
-  // What the device's binary says of its kernels, if the program was made from binaries of ours; else null.
+  // What the device's binary says of its kernels; null if the program was not created from our own binaries.
   const std::map<std::string, KernelInfo>* contained(const Device& device) const;
   void store(Session& session, const std::vector<Device*>& devices, const Bytes* payload) REQUIRES(mutex_);
 
@@ -159,8 +165,8 @@ class Program final : public Handle<_cl_program, HandleTag::kProgram, CL_INVALID
   const ObjectId id_ = next_id();
   std::atomic<int> kernels_{0};
   mutable Mutex mutex_;
-  std::uint64_t created_on_ GUARDED_BY(mutex_) = 0;  // bit per session
-  unsigned building_ GUARDED_BY(mutex_) = 0;         // calls on the way
+  std::uint64_t created_on_ GUARDED_BY(mutex_) = 0;  // a bit for each session
+  unsigned building_ GUARDED_BY(mutex_) = 0;         // calls in progress
   std::map<const Device*, DeviceBuildInfo> builds_ GUARDED_BY(mutex_);
   std::map<Session*, PutOff> put_off_ GUARDED_BY(mutex_);
   std::atomic<bool> has_put_off_{false};

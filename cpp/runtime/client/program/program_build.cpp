@@ -1,4 +1,4 @@
-// Builds, compilations and links: one message to each server, and what comes back.
+// Builds, compilations and links: one message to each server, and its answer.
 #include <algorithm>
 #include <memory>
 #include <stdexcept>
@@ -34,7 +34,7 @@ KernelInfo kernel_info(const KernelDescription& from) {
   return info;
 }
 
-// What a message says of this machine's files; views into `files`, which must stay.
+// The part of a message about this machine's files. Refers to `files`, which must outlive it.
 struct EncodedFiles {
   explicit EncodedFiles(const IncludeFiles& files) {
     for (const std::string& folder : files.folders) folders.push_back({folder});
@@ -48,7 +48,7 @@ bool has_option(const std::string& options, const char* option) { return options
 
 }  // namespace
 
-// A call on the way: the last server to answer ends it.
+// A call in progress. The last server to answer completes it.
 struct Program::Progress {
   std::size_t servers_left;  // requires mutex_
   const Build build;
@@ -114,7 +114,8 @@ cl_int Program::run(Build build, Send&& send) {
   return result_of(progress->build);
 }
 
-// Before OpenCL C 2.0, which is never the default, all work-groups are of one size. A binary may come from anywhere.
+// Before OpenCL C 2.0, which is never the default, all work-groups have the same size. A binary may have been
+// built with any version.
 bool Program::allows_remainder_by(const std::string& options) const {
   if (has_option(options, "-cl-uniform-work-group-size")) return false;
   return code_.origin != ProgramOrigin::kSource || has_option(options, "-cl-std=CL2") ||
@@ -152,7 +153,7 @@ cl_int Program::build_now(Build build) {
 
 cl_int Program::compile(const std::vector<Device*>& devices, const std::string& options, std::vector<Included> included,
                         Notify notify) {
-  // What an included program includes may lie in this machine's files too.
+  // The files that an included program includes may also be on this machine.
   std::string sources = code_.origin == ProgramOrigin::kSource ? code_.text : "";
   std::vector<IncludedProgram> named;
   std::vector<Ref<Program>> uses;
@@ -206,9 +207,9 @@ void Program::store(Session& session, const std::vector<Device*>& devices, const
   BuildDone report{};
   if (payload != nullptr) {
     Decoder decoder(*payload);
-    decoder.read(report);  // checked by the session already
+    decoder.read(report);  // the session has checked it
   }
-  std::map<const Device*, DeviceBuildInfo>* const builds = &builds_;  // whose lock store() has
+  std::map<const Device*, DeviceBuildInfo>* const builds = &builds_;  // guarded by the lock that store() requires
   report.builds.for_each([&](const DeviceBuild& from) {
     for (Device* device : devices) {
       if (device->index() != from.device) continue;

@@ -1,5 +1,5 @@
-// Binaries that a server gets when it first needs them. Programs that keep binaries (PyOpenCL does) make them for all
-// devices of a context, though most of their kernels run on one.
+// Binaries that a server gets only when it needs them. Programs that cache binaries, as PyOpenCL does, create
+// them for all devices of a context, although most of their kernels run on one.
 #include <algorithm>
 
 #include "runtime/client/program/program.h"
@@ -8,8 +8,8 @@
 
 namespace remotecl {
 
-// Where a queue is, kernels will run. One server at least has to say what its driver makes of the binary, and what is
-// known of its kernels.
+// Servers with a queue will run kernels, so they are asked now. At least one server must say whether its
+// driver accepts the binary, and what it knows of its kernels.
 std::vector<Device*> Program::inspected_now(const std::vector<Device*>& devices) {
   if (code_.origin != ProgramOrigin::kBinaries) return devices;
   std::uint64_t needed = context_->sessions_with_queues();
@@ -18,7 +18,7 @@ std::vector<Device*> Program::inspected_now(const std::vector<Device*>& devices)
     needed |= std::uint64_t{1} << devices.front()->session().index();
   }
   for (const Device* device : devices) {
-    // Of a binary that is not ours nobody knows whether it is one.
+    // A binary that is not ours may be invalid.
     if (contained(*device)->empty()) needed |= std::uint64_t{1} << device->session().index();
   }
   std::vector<Device*> now;
@@ -39,7 +39,7 @@ std::vector<Device*> Program::built_now(const std::vector<Device*>& devices, con
   if (!has_put_off_) return devices;
   const MutexLock lock(mutex_);
   const auto is_now = [this](Device* device) REQUIRES(mutex_) { return !put_off_.contains(&device->session()); };
-  if (building_ != 0 || attached_kernels() != 0) return devices;  // it will be refused
+  if (building_ != 0 || attached_kernels() != 0) return devices;  // the build will be refused
   std::vector<Device*> now;
   std::copy_if(devices.begin(), devices.end(), std::back_inserter(now), is_now);
   if (now.empty()) {
@@ -70,7 +70,7 @@ bool Program::is_put_off(const Device& device) const {
 bool Program::ready_on(const Device& device) {
   if (has_put_off_) {
     make_up_for(device.session());
-    // Another thread may be at it.
+    // Another thread may be building it.
     device.session().wait([this, &device] {
       const MutexLock lock(mutex_);
       return builds_[&device].status != CL_BUILD_IN_PROGRESS;
@@ -88,7 +88,7 @@ void Program::make_up_for(Session& session) {
     late = std::move(at->second);
     put_off_.erase(at);
     for (Device* device : late.built) {
-      builds_[device].status = CL_BUILD_IN_PROGRESS;  // nobody else takes it for built
+      builds_[device].status = CL_BUILD_IN_PROGRESS;  // so that no other thread takes it for built
       builds_[device].executable = false;
     }
   }
