@@ -29,8 +29,8 @@ TimedRecord as_told(const Trace& trace, const TraceRecord& record) {
   return timed;
 }
 
-// Which records each one comes after: in its queue, and by events. A record is committed after all of these, so that
-// they stand before it.
+// Which records each record comes after, by its queue and by events. Those have smaller indices, because a
+// record is committed after the ones that it waits for.
 class Order {
  public:
   explicit Order(const Trace& trace) : before_in_queue(trace.records.size(), kNone), waits(trace.records.size()) {
@@ -82,7 +82,7 @@ std::vector<TimedRecord> timed_records(const Trace& trace) {
   std::vector<TimedRecord> timed;
   for (const auto& record : trace.records) timed.push_back(as_told(trace, *record));
   Order order(trace);
-  // One that has failed need not have waited for anything.
+  // A failed command need not have waited for anything.
   const auto has_run = [&](std::uint32_t i) { return trace.records[i]->status == CL_COMPLETE && timed[i].end != 0; };
   for (std::uint32_t i = count; i-- > 0;) {
     if (!has_run(i)) continue;

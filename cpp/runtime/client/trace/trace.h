@@ -10,7 +10,7 @@
 
 namespace remotecl {
 
-// What has been recorded between the begin and the end of a trace. A value; times on the host's clock.
+// What was recorded during a trace. A value; times are in the host's clock.
 struct Trace {
   // A device that took part.
   struct Lane {
@@ -21,24 +21,24 @@ struct Trace {
 
   std::uint64_t begin_ns = 0, end_ns = 0;
   std::vector<Lane> lanes;
-  std::vector<TraceRecordOwner> records;  // as they were sent: what one waits for stands before it
-  std::uint64_t dropped = 0;              // did not fit
+  std::vector<TraceRecordOwner> records;  // in the order of sending, so a record comes after those that it waits for
+  std::uint64_t dropped = 0;              // records that did not fit
 };
 
-// The times of a record on the host's clock, in ns; 0 where nothing is known.
+// The times of a record in the host's clock, in ns; 0 if unknown.
 struct TimedRecord {
   std::uint64_t received = 0;  // by the server
   std::uint64_t submit = 0;    // to the native driver
   std::uint64_t start = 0, end = 0;
-  bool is_profiled = false;              // the device has told start and end
+  bool is_profiled = false;              // the device reported start and end
   std::vector<std::uint32_t> waits_for;  // indices of other records
 };
 
-// One for each record, in their order.
+// One for each record, in the same order.
 //
-// What the device has not told is bounded: a command has started after it went to the driver and after what it waits
-// for has ended, and it has ended before the server knew, before its bytes were here,
-// and before anything started that waits for it.
+// Times that the device has not reported are bounded: a command starts after it was handed to the driver and
+// after everything that it waits for has ended; it ends before the server notices, before its bytes have
+// arrived here, and before any command that waits for it starts.
 std::vector<TimedRecord> timed_records(const Trace& trace);
 
 }  // namespace remotecl

@@ -10,12 +10,12 @@
 namespace remotecl {
 namespace {
 
-constexpr std::size_t kChunkSize = 256u << 10;  // and its alignment: a record finds its chunk
+constexpr std::size_t kChunkSize = 256u << 10;  // also its alignment, by which a record finds its chunk
 constexpr std::size_t kRecordSize = (sizeof(TraceRecord) + 15) / 16 * 16;
 constexpr std::size_t kHeadSize = 64;
 constexpr std::uint32_t kRecordsInChunk = (kChunkSize - kHeadSize) / kRecordSize;
 
-// At the beginning of its memory. Freed by whoever gives back the last record that is in it, or could have been.
+// The header of a chunk, which is freed with the last of its records.
 struct Chunk {
   std::atomic<std::uint32_t> left{kRecordsInChunk};
 
@@ -31,13 +31,14 @@ Chunk* make_chunk() {
   void* const memory = std::aligned_alloc(kChunkSize, kChunkSize);
   if (memory == nullptr) throw std::bad_alloc();
 #ifdef MADV_POPULATE_WRITE
-  // Page by page it would cost more than everything else; what this does not do happens then.
+  // Allocating page by page would cost more than everything else. Pages that this call does not allocate are
+  // still allocated on first use.
   ::madvise(memory, kChunkSize, MADV_POPULATE_WRITE);
 #endif
   return new (memory) Chunk;
 }
 
-// The chunk that a thread fills.
+// The chunk that a thread is filling.
 struct Filling {
   Chunk* chunk = nullptr;
   std::uint32_t next = kRecordsInChunk;

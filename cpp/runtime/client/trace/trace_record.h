@@ -15,17 +15,18 @@ namespace remotecl {
 class CommandQueue;
 class Device;
 
-// What a trace knows of one command, or of one transfer that the runtime adds to bring a command its bytes. First its
-// maker's, one thread; from Tracer::commit() on the tracer's.
+// What a trace knows about one command, or about one transfer that the runtime adds for a command. Used by
+// the thread that creates it, and from Tracer::commit() on by the tracer.
 struct TraceRecord {
-  // Another record: that of an event, or that of a queue's command by its place.
+  // Another record: by its event, or by the position of its command in a queue.
   struct Wait {
     ObjectId queue;        // 0: `number` is an event's id
-    std::uint64_t number;  // the place
+    std::uint64_t number;  // the position
   };
-  static constexpr std::uint32_t kClient = ~std::uint32_t{0};  // a lane that is no device's
+  static constexpr std::uint32_t kClient = ~std::uint32_t{0};  // a lane that is not a device
 
-  // When the server received it, and so on; all 0 until it has said so. ns, in the clocks that CommandTraced tells of.
+  // When the server received it, and so on, in ns of the clocks that CommandTraced describes; all 0 until the
+  // server has reported.
   struct Times {
     std::uint64_t received = 0, submitted = 0, ended = 0, start = 0, end = 0;
     bool told = false;
@@ -37,7 +38,7 @@ struct TraceRecord {
   void uses(std::uintptr_t buffer) {
     if (std::find(buffers.begin(), buffers.end(), buffer) == buffers.end()) buffers.push_back(buffer);
   }
-  // Null stands for this process.
+  // Null means this process.
   void moves(std::uint64_t size, Device* source, Device* destination) {
     bytes = size;
     from = source;
@@ -45,35 +46,35 @@ struct TraceRecord {
     is_move = true;
   }
 
-  // From chunks of memory that a thread fills: a record costs hardly more than its filling.
+  // Allocates from chunks that belong to the thread, so that a record costs little more than filling it in.
   static void* operator new(std::size_t size);
   static void operator delete(void* memory);
 
   std::uint64_t id = 0;  // unique in this process
   cl_command_type type = 0;
-  bool is_transfer = false;  // no command of the application
+  bool is_transfer = false;  // not a command of the application
   bool is_move = false;
   std::string kernel;
-  Device* device = nullptr;  // these three are used by commit() alone, where the maker keeps them
+  Device* device = nullptr;  // these three are used only by commit(), while their owner keeps them alive
   Device* from = nullptr;
   Device* to = nullptr;
   std::uint32_t lane = kClient, from_lane = kClient, to_lane = kClient;
-  std::uintptr_t queue_handle = 0;  // 0: a queue of the runtime's own
+  std::uintptr_t queue_handle = 0;  // 0: an internal queue
   ObjectId queue = 0;
-  std::uint64_t place = 0;  // in its queue; 0: none that tells anything
+  std::uint64_t place = 0;  // position in its queue; 0: none that implies anything
   bool in_order = false;
   EventId event = 0;
   std::uint64_t bytes = 0;
   std::vector<std::uintptr_t> buffers;
   std::vector<Wait> waits;
   std::uint64_t queued_ns = 0;   // host clock
-  std::uint64_t arrived_ns = 0;  // host clock, of what comes to this process: all bytes are here
+  std::uint64_t arrived_ns = 0;  // host clock: all bytes for this process have arrived
   cl_int status = CL_QUEUED;
   Times times;
-  std::unique_ptr<Times> sending;  // of the sending half, where two servers take part
+  std::unique_ptr<Times> sending;  // of the sending half, if two servers take part
 };
 
-// Out of line: whoever enqueues has a pointer to a record, which is null nearly always.
+// Kept out of line: the code of each enqueue has a pointer to a record, which is nearly always null.
 struct DeleteTraceRecord {
   [[gnu::cold]] void operator()(TraceRecord* record) const;
 };

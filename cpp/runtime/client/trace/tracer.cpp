@@ -18,7 +18,7 @@ TraceRecord::Times times_of(const CommandTraced& told) {
 std::atomic<bool> Tracer::on_{false};
 
 Tracer& Tracer::instance() {
-  static Tracer& tracer = *new Tracer;  // sessions may tell of commands as long as the process lives
+  static Tracer& tracer = *new Tracer;  // sessions may report commands as long as the process lives
   return tracer;
 }
 
@@ -48,7 +48,7 @@ bool Tracer::start(std::uint64_t records_max) {
   first_ = next_.fetch_add(1) + 1;
   {
     const MutexLock reports_lock(reports_mutex_);
-    reports_max_ = 2 * records_max;  // both halves of transfers
+    reports_max_ = 2 * records_max;  // transfers have two halves
   }
   state_ = State::kRunning;
   on_ = true;
@@ -139,7 +139,8 @@ void Tracer::take_report(const Server& server, const CommandTraced& told) {
   }
 }
 
-// How the clocks have drifted since the begin. That of a device is taken to drift as its server's does.
+// Measures how the clocks have drifted since the beginning. A device's clock is assumed to drift like its
+// server's.
 void Tracer::measure_clocks(Trace& trace, const std::vector<Server>& servers) {
   for (const Server& entry : servers) {
     ClockLine line(entry.at_begin);
@@ -216,7 +217,7 @@ std::uint16_t Tracer::flags_of(Session& session, std::uint64_t record, bool send
 
 Tracer::Server& Tracer::server(Session& session) {
   const auto [at, is_new] = servers_.try_emplace(&session, Server{&session, asked_[&session], {}, {}, false});
-  if (is_new) session.add_interest();  // somebody has to read what it tells
+  if (is_new) session.add_interest();  // something must read its reports
   return at->second;
 }
 
@@ -235,8 +236,8 @@ TraceRecord* Tracer::find(std::uint64_t id) {
 
 void Tracer::report(Session& session, const CommandTraced& report) {
   const MutexLock lock(reports_mutex_);
-  if (report.number <= told_before_[&session]) return;  // of a trace that has ended
-  if (reports_.size() >= reports_max_) return;          // nobody has asked for so many
+  if (report.number <= told_before_[&session]) return;  // of an earlier trace
+  if (reports_.size() >= reports_max_) return;          // more than were asked for
   reports_.push_back({&session, report});
   ++told_[&session];
   if (is_stopping_) changed_.notify_all();

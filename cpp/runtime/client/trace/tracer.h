@@ -16,33 +16,36 @@ namespace remotecl {
 
 class CommandQueue;
 
-// Records the commands and transfers of this process while a trace is running; costs a look at a flag otherwise. One
-// for the process; any thread.
+// Records the commands and transfers of this process while a trace is running; otherwise it costs a look at a
+// flag. One for the process; any thread.
 //
-// A record is made by whoever enqueues, and committed when the command is sent, with a flag that asks the server for
-// its times. Servers answer in their own time; the end of the trace waits for that, and only then looks at the answers.
+// The thread that enqueues a command creates its record, and commits it when the command is sent, with a flag
+// that asks the server for its times. Servers report when they like. The end of the trace waits for the
+// reports and only then evaluates them.
 class Tracer final : public TraceSink {
  public:
   static Tracer& instance();
 
-  // Whether a trace is running, or was a moment ago: what is recorded too late is thrown away.
+  // Whether a trace is running, or was a moment ago; records that come too late are dropped.
   static bool on() { return on_.load(std::memory_order_relaxed); }
-  // Begins a trace of at most so many records. False when there is one.
+  // Begins a trace of at most this many records. Returns false if one is running.
   bool start(std::uint64_t records_max);
-  // Ends it, after waiting so long at most for what has not ended yet. Null when none is running.
+  // Waits at most this long for commands that have not ended, and ends the trace. Returns null if none is
+  // running.
   std::unique_ptr<Trace> stop(std::chrono::duration<double> patience);
 
   TraceRecordOwner make(CommandQueue& queue, cl_command_type type, bool is_transfer);
-  // Takes a record that is complete; returns its id, or 0 when it is null, or no more of them fit.
+  // Takes a complete record. Returns its id, or 0 if it is null or does not fit.
   std::uint64_t commit(TraceRecordOwner record);
-  // Sends the message that a record is about; with id 0, of no record. `sends`: the half of a transfer that sends.
+  // Sends the message of a record; id 0 means that there is no record. `sends`: it is the sending half of a
+  // transfer.
   template <class Message>
   void send(Session& session, std::uint64_t record, const Message& message, bool sends = false) {
     if (record == 0) return session.send(message);
     const MutexLock lock(mutex_);
     session.send(message, flags_of(session, record, sends));
   }
-  // The same with what commit() does.
+  // The same, including commit().
   template <class Message>
   void send(Session& session, TraceRecordOwner record, const Message& message) {
     const MutexLock lock(mutex_);
@@ -50,14 +53,14 @@ class Tracer final : public TraceSink {
     session.send(message, id == 0 ? std::uint16_t{0} : flags_of(session, id, false));
   }
 
-  // What sessions hear and find.
+  // Called by sessions.
   void report(Session& session, const CommandTraced& report) override;
   void arrived(std::uint64_t record) override;
   void lost() override;
 
  private:
   enum class State { kIdle, kStarting, kRunning, kStopping };
-  // Half of a transfer between servers is one, too.
+  // A traced command, or half of a transfer between servers.
   struct Asked {
     std::uint64_t record;
     bool sends;
@@ -65,7 +68,7 @@ class Tracer final : public TraceSink {
   struct Server {
     Session* session;
     std::uint64_t asked_before;  // in earlier traces
-    std::vector<Asked> asked;    // commands whose times are wanted, as they were sent
+    std::vector<Asked> asked;    // commands whose times were asked for, in the order of sending
     ClockLine::Point at_begin;
     bool has_begin;
   };
@@ -73,7 +76,8 @@ class Tracer final : public TraceSink {
     const Session* session;
     CommandTraced times;
   };
-  // Of each session, a number of commands. Lost sessions stay, and their index may be another one's.
+  // A number of commands for each session. Lost sessions are kept, because another session may reuse their
+  // index.
   using Counts = std::unordered_map<const Session*, std::uint64_t>;
 
   std::uint64_t add(TraceRecordOwner record) REQUIRES(mutex_);
@@ -91,7 +95,7 @@ class Tracer final : public TraceSink {
   static std::atomic<bool> on_;
   std::atomic<std::uint64_t> next_{1};
 
-  // Who reads must not wait for who sends: what is heard is kept by itself.
+  // Reports are queued under their own mutex, so that the reading thread never blocks on a sender.
   Mutex reports_mutex_;
   ConditionVariable changed_;
   bool is_stopping_ GUARDED_BY(reports_mutex_) = false;
@@ -99,9 +103,9 @@ class Tracer final : public TraceSink {
   Counts told_before_ GUARDED_BY(reports_mutex_);             // numbers of earlier traces
   std::vector<Report> reports_ GUARDED_BY(reports_mutex_);
   std::vector<std::pair<std::uint64_t, std::uint64_t>> arrivals_ GUARDED_BY(reports_mutex_);  // record, time
-  Counts told_ GUARDED_BY(reports_mutex_);                                                    // of this trace
+  Counts told_ GUARDED_BY(reports_mutex_);                                                    // in this trace
 
-  Mutex mutex_;  // comes before the other one
+  Mutex mutex_;  // acquired before reports_mutex_
   State state_ GUARDED_BY(mutex_) = State::kIdle;
   std::unique_ptr<Trace> trace_ GUARDED_BY(mutex_);
   std::uint64_t first_ GUARDED_BY(mutex_) = ~std::uint64_t{0};  // id of the trace's first record
