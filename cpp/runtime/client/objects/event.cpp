@@ -146,7 +146,7 @@ void Event::lose() {
   {
     const MutexLock lock(mutex_);
     announced = announced_;
-    if (!was_reported && status_.load() > CL_COMPLETE) {  // whatever bytes of other servers it was held for
+    if (!was_reported && status_.load() > CL_COMPLETE) {  // even if bytes of other servers are missing
       if (held_status_ >= CL_COMPLETE) held_status_ = CL_DEVICE_NOT_AVAILABLE;
       end = end_now();
     }

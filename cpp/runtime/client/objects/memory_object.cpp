@@ -24,7 +24,8 @@ constexpr cl_mem_flags kAccess = CL_MEM_READ_WRITE | CL_MEM_READ_ONLY | CL_MEM_W
 constexpr cl_mem_flags kHostAccess = CL_MEM_HOST_WRITE_ONLY | CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_NO_ACCESS;
 constexpr cl_mem_flags kHostPointer = CL_MEM_USE_HOST_PTR | CL_MEM_ALLOC_HOST_PTR | CL_MEM_COPY_HOST_PTR;
 
-// Memory of this size is created on a device at once, not when something else is sent.
+// The release of memory of this size is sent at once, so that a device does not hold it until something else
+// is sent.
 constexpr std::size_t kLarge = 1u << 20;
 
 cl_mem_flags inherit(cl_mem_flags own, cl_mem_flags parent) {

@@ -20,9 +20,9 @@ struct Arrival {
   Ref<Event> event;
   ByteRange range;
   std::uint64_t holders_before;
-  bool is_prompt;            // waits for nothing but the bytes
-  TransferId transfer = 0;   // of a large one, whose bytes the server may forward while they arrive; else 0
-  std::uint64_t writes = 0;  // BufferStorage::writes when it began: nothing has replaced the bytes as long as it stays
+  bool is_prompt;                  // waits for nothing but the bytes
+  TransferId transfer = 0;         // of a large one, whose bytes the server may forward while they arrive; else 0
+  std::uint64_t writes = 0;        // BufferStorage::writes at its start; unchanged as long as the bytes are
   Ref<CommandQueue> awaited_by{};  // has a command that waits for it; null: no such command was sent
   bool from_other_server = false;  // that server may be lost while this one goes on
 };

@@ -35,7 +35,7 @@ class ClockLine {
     const auto elapsed = static_cast<std::int64_t>(host_ns - begin_.host_ns);
     const auto span = static_cast<std::int64_t>(end_.host_ns - begin_.host_ns);
     const auto drift = static_cast<std::int64_t>(end_.offset_ns - begin_.offset_ns);
-    if (drift >= span || -drift >= span) return begin_.offset_ns;  // no clock is that wrong; a liar's may be
+    if (drift >= span || -drift >= span) return begin_.offset_ns;  // only a malicious server claims that much drift
     const double part = static_cast<double>(elapsed) / static_cast<double>(span);
     return begin_.offset_ns +
            static_cast<std::uint64_t>(std::llround(std::clamp(part, -1.0, 2.0) * static_cast<double>(drift)));

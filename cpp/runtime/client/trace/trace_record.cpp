@@ -15,7 +15,7 @@ constexpr std::size_t kRecordSize = (sizeof(TraceRecord) + 15) / 16 * 16;
 constexpr std::size_t kHeadSize = 64;
 constexpr std::uint32_t kRecordsInChunk = (kChunkSize - kHeadSize) / kRecordSize;
 
-// The header of a chunk, which is freed with the last of its records.
+// The header of a chunk, which is freed when its last record, used or not, is given back.
 struct Chunk {
   std::atomic<std::uint32_t> left{kRecordsInChunk};
 
