@@ -49,6 +49,9 @@ class TransferPlanner {
 
  private:
   using Missing = ResidencyDirectory::Transfer;
+  // Of relays: enough for the links of both servers to stay busy.
+  static constexpr std::uint64_t kRelayPieceSize = 8u << 20;
+  static constexpr std::uint64_t kRelayPiecesMax = 4;                 // in this process's memory at a time
   static constexpr ByteRange kContentSize{0, sizeof(std::uint64_t)};  // the value in a content-size buffer
 
   Session& session() const { return queue_.session(); }
@@ -69,6 +72,10 @@ class TransferPlanner {
   void push(MemoryObject& root, const Missing& missing, Location from);
   void transfer(MemoryObject& root, const Missing& missing, Location from);
   void relay(MemoryObject& root, const Missing& missing, Location from);
+  Ref<Event> relay_read(MemoryObject& root, ByteRange piece, Location from, const std::shared_ptr<std::byte[]>& place,
+                        Event* place_free);
+  Ref<Event> relay_write(MemoryObject& root, ByteRange piece, const std::shared_ptr<std::byte[]>& place, Event& fetched,
+                         const Ref<Event>& sent);
   void arriving(MemoryObject& root, const Missing& missing, Arrival arrival, bool is_limited = false);
   // The same as limit_to_content() where that needs no message.
   static void limit_to_known_content(MemoryObject& buffer, ByteRange& range);

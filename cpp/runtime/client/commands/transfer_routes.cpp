@@ -123,58 +123,100 @@ void TransferPlanner::transfer(MemoryObject& root, const Missing& missing, Locat
   arriving(root, missing, {arrival, missing.range, missing.holders, false}, range != missing.range);
 }
 
-// From a device of another server through this process, where the two servers cannot reach each other: a read there, a
-// write here that waits for its end.
+// From a device of another server through this process, where the two servers cannot reach each other: reads there, and
+// writes here that wait for their ends. A few pieces are in this process's memory at a time: the read that reuses one's
+// memory waits until it has been sent.
 void TransferPlanner::relay(MemoryObject& root, const Missing& missing, Location from) {
-  Session& holder = context().device_at(from).session();
-  CommandQueue& reader = context().transfer_queue(context().device_at(from));
   const ByteRange range = missing.range;
+  const std::uint64_t piece_size = root.image() != nullptr ? range.size : std::min(range.size, kRelayPieceSize);
+  const std::uint64_t count = (range.size + piece_size - 1) / piece_size;
+  const std::uint64_t places = std::min<std::uint64_t>(count, kRelayPiecesMax);
+  const std::shared_ptr<std::byte[]> memory(new std::byte[places * piece_size]);
   FetchCounts::instance().through_client.add(range.size);
-  auto read_record = record_of(root, range.size, &reader.device(), reader, nullptr);
-  const std::vector<EventId> written = after_writers(root, range, from, read_record.get());
 
-  const std::shared_ptr<std::byte[]> memory(new std::byte[range.size]);
-  const auto fetched = make_ref<Event>(reader, CL_COMMAND_READ_BUFFER, true);
-  fetched->reported_unasked();
-  fetched->add_hold();
-  holder.add_interest();
-  const TransferRef read = holder.begin_receive(
-      reader.device().index(), memory.get(), range.size,
-      [fetched, &holder](cl_int status) {
-        fetched->release_hold(status);
-        holder.drop_interest();
-      },
-      memory);
-  if (read_record) {
-    read_record->event = fetched->id();
-    read->trace = read_record->id;
+  std::vector<Ref<Event>> sent, parts;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const std::uint64_t offset = i * piece_size;
+    const ByteRange piece{range.offset + offset, std::min(piece_size, range.size - offset)};
+    const std::shared_ptr<std::byte[]> place(memory, memory.get() + i % places * piece_size);
+    const Ref<Event> fetched = relay_read(root, piece, from, place, i < places ? nullptr : sent[i - places].get());
+    sent.push_back(make_ref<Event>(Ref<Context>(&context())));
+    parts.push_back(relay_write(root, piece, place, *fetched, sent.back()));
   }
-  send_read(root, holder, reader.id(), fetched->id(), range, read->id, std::span<const EventId>(written),
-            Tracer::instance().commit(std::move(read_record)));
-  fetched->announce_with_holds_to(session());
-  holder.submit_now();
-
-  auto record = record_of(root, range.size, nullptr, queue_, &queue_.device());
-  std::vector<EventId> after = after_users(root, range, queue_, record.get());
-  after.push_back(fetched->id());
-  const auto arrival = make_ref<Event>(queue_, CL_COMMAND_MIGRATE_MEM_OBJECTS, true, true);
-  if (record) {
-    record->event = arrival->id();
-    record->waits_for(fetched->id());
+  Ref<Event> arrival = parts.front();
+  if (count > 1) {
+    std::vector<EventId> ends;
+    for (const Ref<Event>& part : parts) ends.push_back(part->id());
+    arrival = make_ref<Event>(queue_, CL_COMMAND_MIGRATE_MEM_OBJECTS, true, true);
+    arrival->report_is_awaited();
+    session().append(EnqueueMarker{queue_.id(), arrival->id(), 0, 0, std::span<const EventId>(ends)});
+    // The failure of a part that nobody knows any more would be the queue's.
+    arrival->at_end([parts] {});
   }
-  arrival->reported_unasked();
-  session().add_interest();
-  const TransferRef write = session().begin_send(
-      queue_.device().index(), memory.get(), range.size, [&session = session()](cl_int) { session.drop_interest(); },
-      memory);
-  send_write(root, session(), queue_.id(), arrival->id(), range, write->id, {}, std::span<const EventId>(after),
-             Tracer::instance().commit(std::move(record)));
   arriving(root, missing,
            {.event = arrival,
             .range = missing.range,
             .holders_before = missing.holders,
             .is_prompt = false,
             .from_other_server = true});
+}
+
+// `place_free`: what the piece's memory waits for; null: nothing.
+Ref<Event> TransferPlanner::relay_read(MemoryObject& root, ByteRange piece, Location from,
+                                       const std::shared_ptr<std::byte[]>& place, Event* place_free) {
+  Session& holder = context().device_at(from).session();
+  CommandQueue& reader = context().transfer_queue(context().device_at(from));
+  auto record = record_of(root, piece.size, &reader.device(), reader, nullptr);
+  std::vector<EventId> after = after_writers(root, piece, from, record.get());
+  if (place_free != nullptr) {
+    place_free->announce_to(holder);
+    after.push_back(place_free->id());
+  }
+  const auto fetched = make_ref<Event>(reader, CL_COMMAND_READ_BUFFER, true);
+  fetched->reported_unasked();
+  fetched->add_hold();
+  holder.add_interest();
+  const TransferRef read = holder.begin_receive(
+      reader.device().index(), place.get(), piece.size,
+      [fetched, &holder](cl_int status) {
+        fetched->release_hold(status);
+        holder.drop_interest();
+      },
+      place);
+  if (record) {
+    record->event = fetched->id();
+    read->trace = record->id;
+  }
+  send_read(root, holder, reader.id(), fetched->id(), piece, read->id, std::span<const EventId>(after),
+            Tracer::instance().commit(std::move(record)));
+  fetched->announce_with_holds_to(session());
+  holder.submit_now();
+  return fetched;
+}
+
+// `sent` ends when the piece's memory is free again.
+Ref<Event> TransferPlanner::relay_write(MemoryObject& root, ByteRange piece, const std::shared_ptr<std::byte[]>& place,
+                                        Event& fetched, const Ref<Event>& sent) {
+  auto record = record_of(root, piece.size, nullptr, queue_, &queue_.device());
+  std::vector<EventId> after = after_users(root, piece, queue_, record.get());
+  after.push_back(fetched.id());
+  const auto part = make_ref<Event>(queue_, CL_COMMAND_MIGRATE_MEM_OBJECTS, true, true);
+  if (record) {
+    record->event = part->id();
+    record->waits_for(fetched.id());
+  }
+  part->reported_unasked();
+  session().add_interest();
+  const TransferRef write = session().begin_send(
+      queue_.device().index(), place.get(), piece.size,
+      [sent, &session = session()](cl_int status) {
+        sent->complete(status);
+        session.drop_interest();
+      },
+      place);
+  send_write(root, session(), queue_.id(), part->id(), piece, write->id, {}, std::span<const EventId>(after),
+             Tracer::instance().commit(std::move(record)));
+  return part;
 }
 
 void TransferPlanner::arriving(MemoryObject& root, const Missing& missing, Arrival arrival, bool is_limited) {

@@ -1,0 +1,56 @@
+"""Data between servers that cannot reach each other, which go through the client's memory."""
+
+import pytest
+
+from daemon import Daemon
+
+MIB = 1 << 20
+
+RELAYED = """
+import resource
+import numpy as np
+import pyopencl as cl
+import remotecl
+
+SIZE = {size}
+context = remotecl.connect({first!r}, {second!r}).context()
+one, other = (cl.CommandQueue(context, device) for device in (context.devices[0], context.devices[-1]))
+program = cl.Program(context, '''
+kernel void number(global uint *x, uint seed) {{ x[get_global_id(0)] = get_global_id(0) * 2654435761u + seed; }}
+kernel void check(global const uint *x, uint seed, global uint *wrong) {{
+  if (x[get_global_id(0)] != get_global_id(0) * 2654435761u + seed) atomic_inc(wrong);
+}}''').build()
+number, check = cl.Kernel(program, "number"), cl.Kernel(program, "check")
+buffer = cl.Buffer(context, cl.mem_flags.READ_WRITE, SIZE)
+wrong = cl.Buffer(context, cl.mem_flags.READ_WRITE, 4)
+cl.enqueue_fill_buffer(other, wrong, np.uint32(0), 0, 4)
+before = None
+for seed in range(3):  # the second time is in place of what came the first time
+    number(one, (SIZE // 4,), None, buffer, np.uint32(seed))
+    one.finish()
+    if before is None:
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    check(other, (SIZE // 4,), None, buffer, np.uint32(seed), wrong)
+    other.finish()
+grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
+found = np.empty(1, np.uint32)
+cl.enqueue_copy(other, found, wrong)
+through = remotecl.stats().transfers.through_client
+print(found[0], grown, through.count, through.bytes)
+"""
+
+
+@pytest.fixture
+def strangers():
+    with Daemon("--peers", "none") as one, Daemon("--peers", "none") as other:
+        yield one.address, other.address
+
+
+@pytest.mark.parametrize("size", [4 * MIB, 40 * MIB + 12, 300 * MIB], ids=["a part", "some, and a rest", "many"])
+def test_every_byte_comes_and_few_are_in_memory_at_a_time(run_program, strangers, size):
+    first, second = strangers
+    output = run_program(RELAYED.format(first=first, second=second, size=size)).stdout
+    wrong, grown, count, through = map(int, output.split())
+    assert wrong == 0
+    assert (count, through) == (3, 3 * size)
+    assert grown < 100 * MIB
