@@ -11,6 +11,9 @@
 
 namespace remotecl {
 
+inline constexpr std::int32_t kOutOfResources = -5;
+inline constexpr std::int32_t kDependencyFailed = -14;
+
 // What ran, as (name of the action, status it got), in order.
 using Runs = std::vector<std::pair<int, std::int32_t>>;
 

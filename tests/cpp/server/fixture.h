@@ -10,8 +10,8 @@
 #include <string>
 #include <thread>
 
-#include "raw_client.h"
 #include "server/daemon/server.h"
+#include "server/raw_client.h"
 
 namespace remotecl::testing {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "raw_client.h"
+#include "server/raw_client.h"
 
 namespace remotecl::testing {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <thread>
 
-#include "raw_client.h"
+#include "server/raw_client.h"
 
 namespace {
 

@@ -8,13 +8,13 @@
 #include <thread>
 #include <vector>
 
-#include "pattern.h"
 #include "runtime/transport/stream/resumable_connection.h"
 #include "runtime/transport/tcp/loopback.h"
 #include "runtime/transport/tcp/tcp.h"
-#include "shared_memory_peer.h"
-#include "striped_pair.h"
-#include "tls_pair.h"
+#include "transport/pattern.h"
+#include "transport/shm/shared_memory_peer.h"
+#include "transport/stream/striped_pair.h"
+#include "transport/tls/tls_pair.h"
 
 namespace remotecl {
 namespace {

@@ -1,0 +1,126 @@
+#include <algorithm>
+#include <future>
+
+#include "server/completion/told_events.h"
+
+namespace remotecl::server {
+namespace {
+
+using EventWaitersTest = ToldEventsTest;
+
+TEST_F(EventWaitersTest, WhatEndedIsToldBeforeWhatWaitedForIt) {
+  const cl_command_queue out_of_order = queue(CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+  const cl_command_queue in_order[] = {queue(0), queue(0)};
+  std::vector<int> expected;
+  for (int i = 0; i < 24; ++i) expected.push_back(i);
+  for (int round = 0; round < 50; ++round) {
+    const cl_event start = gate();
+    cl_event last = start;
+    for (const int i : expected) {
+      last = marker(i % 3 == 0 ? out_of_order : in_order[i % 2], {last});
+      note(last, i);
+    }
+    for (cl_command_queue one : queues_) clFlush(one);
+    clSetUserEventStatus(start, CL_COMPLETE);
+    ASSERT_EQ(told(expected.size()), expected);
+  }
+}
+
+TEST_F(EventWaitersTest, ManyThatEndTogetherAreToldInTheirOrder) {
+  const cl_command_queue out_of_order = queue(CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+  std::vector<int> expected;
+  for (int i = 0; i < 100; ++i) expected.push_back(i);
+  for (int round = 0; round < 20; ++round) {
+    const cl_event start = gate();
+    cl_event last = start;
+    for (const int i : expected) note(last = marker(out_of_order, {last}), i);
+    clFlush(out_of_order);
+    clSetUserEventStatus(start, CL_COMPLETE);
+    ASSERT_EQ(told(expected.size()), expected);
+  }
+}
+
+TEST_F(EventWaitersTest, OneThatIsHeldHoldsNoOther) {
+  const cl_event first = gate(), second = gate();
+  note(marker(queue(CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE), {first}), 1);
+  note(marker(queue(CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE), {second}), 2);
+  for (cl_command_queue one : queues_) clFlush(one);
+  clSetUserEventStatus(second, CL_COMPLETE);
+  EXPECT_EQ(told(1), std::vector<int>{2});
+  clSetUserEventStatus(first, CL_COMPLETE);
+  EXPECT_EQ(told(1), std::vector<int>{1});
+}
+
+// What tells of the first one has not come back, and must be waited for in its own order only.
+TEST_F(EventWaitersTest, OtherOrdersAndWhatIsInNoneDoNotWait) {
+  const cl_event start = gate();
+  const cl_event first = marker(queue(0), {start}), second = marker(queue(0), {first}),
+                 third = marker(queue(0), {first});
+  const cl_event last = marker(queue(0), {first});
+  std::promise<void> released;
+  EventWaiters::Function hold = [&released](cl_int) { released.get_future().wait(); };
+  ASSERT_TRUE(EventWaiters::instance().wait(first, this, hold));
+  note(second, 2);
+  note(third, 3, &released);
+  note(last, 4, nullptr);
+  for (cl_command_queue one : queues_) clFlush(one);
+  clSetUserEventStatus(start, CL_COMPLETE);
+  std::vector<int> others = told(2);
+  std::sort(others.begin(), others.end());
+  EXPECT_EQ(others, (std::vector<int>{3, 4}));
+  released.set_value();
+  EXPECT_EQ(told(1), std::vector<int>{2});
+}
+
+TEST_F(EventWaitersTest, FailureIsTold) {
+  const cl_command_queue in_order = queue(0);
+  const cl_event start = gate();
+  note(marker(in_order, {start}), 1);
+  clFlush(in_order);
+  clSetUserEventStatus(start, -7);
+  EXPECT_LT(told(1)[0], 0);
+}
+
+TEST_F(EventWaitersTest, WhatHasEndedIsToldAtOnce) {
+  const cl_event event = marker(queue(0), {});
+  clWaitForEvents(1, &event);
+  note(event, 5);
+  EXPECT_EQ(told_, std::vector<int>{5});
+}
+
+// The thread that tells of what has waited for it may not have come back from that when somebody asks for its end.
+TEST_F(EventWaitersTest, WhatHasEndedIsToldWhenAskedForAfterWhatWaitedForIt) {
+  const cl_event start = gate();
+  const cl_event first = marker(queue(0), {start}), last = marker(queue(0), {first});
+  std::promise<void> telling, released;
+  EventWaiters::Function hold = [&](cl_int) {
+    telling.set_value();
+    released.get_future().wait();
+  };
+  ASSERT_TRUE(EventWaiters::instance().wait(last, this, hold));
+  for (cl_command_queue one : queues_) clFlush(one);
+  clSetUserEventStatus(start, CL_COMPLETE);
+  telling.get_future().wait();
+  auto asked = std::async(std::launch::async, [&] {
+    note(first, 1);
+    return told_;
+  });
+  EXPECT_EQ(asked.wait_for(std::chrono::milliseconds(20)), std::future_status::timeout);
+  released.set_value();
+  EXPECT_EQ(asked.get(), std::vector<int>{1});
+}
+
+TEST_F(EventWaitersTest, OtherContextsAreLeftAlone) {
+  cl_int error = CL_SUCCESS;
+  cl_context other = clCreateContext(nullptr, 1, &device_, nullptr, nullptr, &error);
+  const cl_event event = clCreateUserEvent(other, &error);
+  EventWaiters::Function function = [](cl_int) {};
+  EXPECT_FALSE(EventWaiters::instance().wait(event, this, function));
+  EXPECT_TRUE(static_cast<bool>(function));
+  clSetUserEventStatus(event, CL_COMPLETE);  // or NVIDIA's driver does not let go of the context
+  clReleaseEvent(event);
+  clReleaseContext(other);
+}
+
+}  // namespace
+}  // namespace remotecl::server
