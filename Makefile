@@ -14,7 +14,7 @@ CXX_FILES := $(shell find cpp tests python/src -name '*.h' -o -name '*.cpp')
 # comes from ccache, if ccache is told not to look at the folder's name.
 export CCACHE_NOHASHDIR := 1
 
-.PHONY: help setup build package wheel docs demo test bench instructions faults soak namespaces asan tsan browser fuzz check-all format lint tidy clean distclean
+.PHONY: help setup build package wheel docs demo test bench instructions faults soak namespaces rdma asan tsan browser fuzz check-all format lint tidy clean distclean
 
 help:
 	@echo "demo       a real job on two daemons over loopback, checked; installs only what that needs"
@@ -26,9 +26,10 @@ help:
 	@echo "           200 killed daemons, under a workload that is checked"
 	@echo "soak       100 clients with mixed work for SOAK_SECONDS (600), a third of them killed"
 	@echo "namespaces the tests that need root for network namespaces; skipped without"
+	@echo "rdma       RDMA in a small virtual machine with Soft-RoCE; no hardware is needed"
 	@echo "instructions  what a kernel launch costs, counted by valgrind; fails when it has grown"
 	@echo "browser    a session and the notebooks in JupyterLab and Chromium, with screenshots in build/browser, and at a prompt"
-	@echo "check-all  lint, test, browser, docs, instructions, faults, soak, namespaces, asan and tsan"
+	@echo "check-all  lint, test, browser, docs, instructions, faults, soak, namespaces, rdma, asan and tsan"
 	@echo "setup      only install what is missing; build, package: only build"
 	@echo "wheel      a wheel in dist, repaired and checked; PYTHON=python3.x for another Python"
 	@echo "docs       the documentation as HTML in build-docs; warnings are errors"
@@ -80,6 +81,9 @@ fuzz: setup
 namespaces: package
 	$(PYTHON) -m pytest -m namespaces
 
+rdma:
+	scripts/rdma-guest.sh ibv_devinfo --verbose || [ $$? -eq 77 ]
+
 faults: build
 	REMOTECL_TEST_FAULTS=1000 build/bin/remotecl_random_commands_tests --gtest_filter='Faults*'
 	REMOTECL_TEST_TLS=1 REMOTECL_TEST_FAULTS=1000 build/bin/remotecl_random_commands_tests --gtest_filter='Faults*'
@@ -107,7 +111,7 @@ browser: package
 	$(PYTHON) -m pip install --quiet --disable-pip-version-check --requirement tests/browser/requirements.txt
 	$(PYTHON) -m pytest tests/browser
 
-check-all: lint test browser docs instructions faults soak namespaces asan tsan
+check-all: lint test browser docs instructions faults soak namespaces rdma asan tsan
 
 format: $(VENV)/.lint-stamp
 	clang-format -i $(CXX_FILES)
