@@ -1,0 +1,144 @@
+#include "runtime/store/file_directory.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <stdexcept>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "runtime/crypto/secret.h"
+
+namespace remotecl {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::string_view kUnfinished = ".new-";
+constexpr std::time_t kAbandonedAfter_s = 3600;
+
+class File {
+ public:
+  explicit File(int descriptor) : descriptor_(descriptor) {}
+  ~File() { close(); }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+
+  int get() const { return descriptor_; }
+  bool valid() const { return descriptor_ >= 0; }
+  // False when the system says only now that something was not written.
+  bool close() { return descriptor_ < 0 || ::close(std::exchange(descriptor_, -1)) == 0; }
+
+ private:
+  int descriptor_;
+};
+
+[[noreturn]] void fail(const std::string& words) { throw std::runtime_error(words); }
+
+std::string reason() { return std::strerror(errno); }
+
+// Creates what is missing for this user alone, whatever the umask.
+void make_folders(const fs::path& folder) {
+  fs::path path;
+  for (const fs::path& part : folder) {
+    path /= part;
+    if (::mkdir(path.c_str(), 0700) == 0 || errno == EEXIST) continue;
+    const std::string why = reason();
+    std::error_code error;
+    if (!fs::is_directory(path, error)) fail("cannot make the folder " + path.string() + ": " + why);
+  }
+}
+
+bool write_all(int file, Bytes bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = ::write(file, bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return false;
+    bytes = bytes.subspan(static_cast<std::size_t>(count));
+  }
+  return true;
+}
+
+std::int64_t in_ns(const timespec& time) { return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec; }
+
+}  // namespace
+
+FileDirectory::FileDirectory(const fs::path& folder) {
+  make_folders(folder);
+  folder_ = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (folder_ < 0) fail("cannot open the folder " + folder.string() + ": " + reason());
+  struct stat status {};
+  const bool is_ours = ::fstat(folder_, &status) == 0 && status.st_uid == ::geteuid();
+  if (is_ours && (status.st_mode & 077) == 0) return;
+  ::close(folder_);
+  fail(is_ours ? "others can enter the folder " + folder.string() + ": make it private with chmod 700"
+               : "the folder " + folder.string() + " belongs to another user");
+}
+
+FileDirectory::~FileDirectory() { ::close(folder_); }
+
+std::vector<Directory::Entry> FileDirectory::list() {
+  std::vector<Entry> entries;
+  // A descriptor of its own: the position in the folder belongs to it.
+  const int own = ::openat(folder_, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  DIR* const names = own < 0 ? nullptr : ::fdopendir(own);
+  if (names == nullptr) {
+    if (own >= 0) ::close(own);
+    return entries;
+  }
+  const std::time_t now = std::time(nullptr);
+  while (const dirent* const each = ::readdir(names)) {
+    const std::string_view name = each->d_name;
+    struct stat status {};
+    if (::fstatat(folder_, each->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(status.st_mode)) continue;
+    if (!name.starts_with('.')) {
+      entries.push_back({std::string(name), static_cast<std::uint64_t>(status.st_size), in_ns(status.st_mtim)});
+    } else if (name.starts_with(kUnfinished) && now - status.st_mtim.tv_sec > kAbandonedAfter_s) {
+      ::unlinkat(folder_, each->d_name, 0);
+    }
+  }
+  ::closedir(names);
+  return entries;
+}
+
+std::optional<std::vector<std::byte>> FileDirectory::read(const std::string& name, std::size_t size_max) {
+  const File file(::openat(folder_, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  struct stat status {};
+  if (!file.valid() || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
+  if (status.st_uid != ::geteuid() || static_cast<std::uint64_t>(status.st_size) > size_max) return std::nullopt;
+  std::vector<std::byte> bytes(static_cast<std::size_t>(status.st_size));
+  for (std::size_t at = 0; at < bytes.size();) {
+    const ssize_t count = ::read(file.get(), bytes.data() + at, bytes.size() - at);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return std::nullopt;
+    at += static_cast<std::size_t>(count);
+  }
+  return bytes;
+}
+
+bool FileDirectory::write(const std::string& name, Bytes bytes) {
+  // No other process has the name: ids of processes repeat across containers that share a folder.
+  std::uint64_t salt = 0;
+  fill_random(std::as_writable_bytes(std::span(&salt, 1)));
+  const std::string unfinished = std::string(kUnfinished) + std::to_string(salt) + "-" + std::to_string(++written_);
+  File file(::openat(folder_, unfinished.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!file.valid()) return false;
+  // The bytes reach the disk before the name does.
+  const bool is_whole = write_all(file.get(), bytes) && ::fsync(file.get()) == 0;
+  if (file.close() && is_whole && ::renameat(folder_, unfinished.c_str(), folder_, name.c_str()) == 0) return true;
+  ::unlinkat(folder_, unfinished.c_str(), 0);
+  return false;
+}
+
+void FileDirectory::mark_used(const std::string& name) {
+  ::utimensat(folder_, name.c_str(), nullptr, AT_SYMLINK_NOFOLLOW);
+}
+
+void FileDirectory::remove(const std::string& name) { ::unlinkat(folder_, name.c_str(), 0); }
+
+}  // namespace remotecl

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <atomic>
+#include <filesystem>
+
+#include "runtime/store/directory.h"
+
+namespace remotecl {
+
+// A folder of the file system that only this user can enter. Follows no symbolic links below it. Any thread.
+class FileDirectory final : public Directory {
+ public:
+  // Makes the folder and its parents. Throws std::runtime_error, which says what is wrong and what helps.
+  explicit FileDirectory(const std::filesystem::path& folder);
+  ~FileDirectory() override;
+  FileDirectory(const FileDirectory&) = delete;
+  FileDirectory& operator=(const FileDirectory&) = delete;
+
+  // Also removes what writers left behind that were killed.
+  std::vector<Entry> list() override;
+  std::optional<std::vector<std::byte>> read(const std::string& name, std::size_t size_max) override;
+  bool write(const std::string& name, Bytes bytes) override;
+  void mark_used(const std::string& name) override;
+  void remove(const std::string& name) override;
+
+ private:
+  int folder_ = -1;  // a descriptor
+  std::atomic<std::uint64_t> written_{0};
+};
+
+}  // namespace remotecl

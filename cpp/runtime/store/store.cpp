@@ -1,0 +1,220 @@
+#include "runtime/store/store.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace remotecl {
+namespace {
+
+// An entry: magic, what its name is made of, the content, SHA-256 of all this.
+constexpr std::string_view kMagic = "remotecl store 1";
+constexpr std::size_t kOverhead = kMagic.size() + 2 * sizeof(Digest);
+constexpr std::size_t kOwnerDigits = 16, kNameSize = kOwnerDigits + 1 + 2 * sizeof(Digest);
+
+std::string hexadecimal(const Digest& digest, std::size_t digits) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string text;
+  for (std::size_t i = 0; i < digits; ++i) text += kDigits[i % 2 == 0 ? digest[i / 2] >> 4 : digest[i / 2] & 15];
+  return text;
+}
+
+std::string_view owner_of(std::string_view name) { return name.substr(0, kOwnerDigits); }
+
+bool is_entry(std::string_view name) {
+  return name.size() == kNameSize && name[kOwnerDigits] == '-' &&
+         name.find_first_not_of("0123456789abcdef-") == std::string_view::npos;
+}
+
+Digest name_digest(const std::string& name) { return sha256(as_bytes(name)); }
+
+std::vector<std::byte> pack(const std::string& name, Bytes content) {
+  std::vector<std::byte> entry;
+  entry.reserve(content.size() + kOverhead);
+  const auto add = [&entry](Bytes bytes) { entry.insert(entry.end(), bytes.begin(), bytes.end()); };
+  const Digest named = name_digest(name);
+  add(as_bytes(kMagic));
+  add(std::as_bytes(std::span(named)));
+  add(content);
+  const Digest sum = sha256(entry);
+  add(std::as_bytes(std::span(sum)));
+  return entry;
+}
+
+// The content; false when that is not what was written under this name.
+bool unpack(const std::string& name, std::vector<std::byte>& entry) {
+  if (entry.size() < kOverhead) return false;
+  const Bytes all = entry;
+  const Bytes summed = all.first(entry.size() - sizeof(Digest));
+  const Digest sum = sha256(summed), named = name_digest(name);
+  if (as_text(all.first(kMagic.size())) != kMagic) return false;
+  if (std::memcmp(summed.data() + kMagic.size(), named.data(), sizeof named) != 0) return false;
+  if (std::memcmp(all.data() + summed.size(), sum.data(), sizeof sum) != 0) return false;
+  entry.resize(summed.size());
+  entry.erase(entry.begin(), entry.begin() + static_cast<std::ptrdiff_t>(kMagic.size() + sizeof named));
+  return true;
+}
+
+// The names of the entries to remove, so that what is left fits into `bound`, with some room. Of several owners none
+// keeps more than half, or one who writes much would take everything from the others.
+std::vector<std::string> superfluous(std::vector<Directory::Entry> entries, std::uint64_t bound) {
+  std::uint64_t total = 0;
+  std::map<std::string_view, std::uint64_t> by_owner;
+  for (const auto& entry : entries) {
+    total += entry.size;
+    by_owner[owner_of(entry.name)] += entry.size;
+  }
+  std::vector<std::string> names;
+  if (total <= bound) return names;
+  std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) { return a.used_ns < b.used_ns; });
+  const std::uint64_t target = bound - bound / 10;
+  for (const bool is_fair : {true, false}) {
+    if (is_fair && by_owner.size() < 2) continue;
+    for (auto& entry : entries) {
+      std::uint64_t& of_owner = by_owner[owner_of(entry.name)];
+      if (total <= target || entry.size == 0 || (is_fair && of_owner <= bound / 2)) continue;
+      total -= entry.size;
+      of_owner -= entry.size;
+      names.push_back(entry.name);
+      entry.size = 0;  // gone
+    }
+  }
+  return names;
+}
+
+}  // namespace
+
+Store::Store(std::unique_ptr<Directory> directory, const Bounds& bounds, std::string_view realm)
+    : directory_(std::move(directory)), bounds_(bounds), realm_(realm) {
+  trim();
+}
+
+std::string Store::name_of(const std::string& owner, const Digest& key) const {
+  // The sizes tell where realm and owner end.
+  const std::string text = std::to_string(realm_.size()) + ":" + realm_ + std::to_string(owner.size()) + ":" + owner;
+  const Digest owned = sha256(as_bytes(text));
+  return hexadecimal(owned, kOwnerDigits) + "-" +
+         hexadecimal(sha256(as_bytes(text + std::string(as_text(std::as_bytes(std::span(key)))))), 2 * sizeof(Digest));
+}
+
+std::optional<std::vector<std::byte>> Store::find(const std::string& owner, const Digest& key) {
+  const std::string name = name_of(owner, key);
+  std::optional<std::vector<std::byte>> found;
+  {
+    MutexLock lock(mutex_);
+    const auto at = recent_by_name_.find(name);
+    if (at != recent_by_name_.end()) {
+      recent_.splice(recent_.begin(), recent_, at->second);
+      found = at->second->content;
+      ++counts_.hits;
+    }
+  }
+  if (found) {
+    directory_->mark_used(name);
+    return found;
+  }
+  found = directory_->read(name, kContentSizeMax + kOverhead);
+  const std::size_t size = found ? found->size() : 0;
+  const bool is_whole = found && unpack(name, *found);
+  if (!is_whole) {
+    forget_entry(name, found.has_value());
+    return std::nullopt;
+  }
+  directory_->mark_used(name);
+  remember(name, *found);
+  MutexLock lock(mutex_);
+  note_entry(name, size);
+  ++counts_.hits;
+  return found;
+}
+
+// Of a damaged entry nobody has any use. Another process may have replaced it since by a good one, which is lost then.
+void Store::forget_entry(const std::string& name, bool is_damaged) {
+  if (is_damaged) directory_->remove(name);
+  MutexLock lock(mutex_);
+  ++counts_.misses;
+  counts_.damaged += is_damaged;
+  const auto at = sizes_.find(name);
+  if (at == sizes_.end()) return;
+  counts_.bytes -= at->second;
+  sizes_.erase(at);
+}
+
+void Store::note_entry(const std::string& name, std::uint64_t size) {
+  std::uint64_t& known = sizes_[name];
+  counts_.bytes += size - known;
+  known = size;
+}
+
+void Store::remember(const std::string& name, Bytes content) {
+  if (content.size() > bounds_.memory) return;
+  RecentList forgotten;  // destroyed without the lock
+  MutexLock lock(mutex_);
+  const auto at = recent_by_name_.find(name);
+  if (at != recent_by_name_.end()) {
+    const auto former = at->second;
+    recent_size_ -= former->content.size();
+    recent_by_name_.erase(at);
+    forgotten.splice(forgotten.end(), recent_, former);
+  }
+  recent_.push_front({name, {content.begin(), content.end()}});
+  recent_by_name_.emplace(recent_.front().name, recent_.begin());
+  recent_size_ += content.size();
+  while (recent_size_ > bounds_.memory) {
+    const auto last = std::prev(recent_.end());
+    recent_size_ -= last->content.size();
+    recent_by_name_.erase(last->name);
+    forgotten.splice(forgotten.end(), recent_, last);
+  }
+}
+
+void Store::keep(const std::string& owner, const Digest& key, Bytes content) {
+  if (content.size() > kContentSizeMax || content.size() + kOverhead > bounds_.directory) return;
+  const std::string name = name_of(owner, key);
+  const std::vector<std::byte> entry = pack(name, content);
+  const bool is_written = directory_->write(name, entry);
+  remember(name, content);
+  {
+    MutexLock lock(mutex_);
+    if (!is_written) {
+      ++counts_.failed;
+      return;
+    }
+    note_entry(name, entry.size());
+    written_ += entry.size();
+    // Other processes write, too: now and then it is time to see what they have.
+    if (counts_.bytes <= bounds_.directory && written_ <= bounds_.directory / 16) return;
+  }
+  trim();
+}
+
+void Store::trim() {
+  {
+    MutexLock lock(mutex_);
+    if (std::exchange(trims_, true)) return;
+    written_ = 0;
+  }
+  std::vector<Directory::Entry> entries = directory_->list();
+  std::erase_if(entries, [](const Directory::Entry& entry) { return !is_entry(entry.name); });
+  std::set<std::string> removed;
+  for (std::string& name : superfluous(entries, bounds_.directory)) {
+    directory_->remove(name);
+    removed.insert(std::move(name));
+  }
+  MutexLock lock(mutex_);
+  trims_ = false;
+  sizes_.clear();
+  counts_.bytes = 0;
+  for (const auto& entry : entries) {
+    if (!removed.contains(entry.name)) note_entry(entry.name, entry.size);
+  }
+}
+
+Store::Counts Store::counts() const {
+  MutexLock lock(mutex_);
+  Counts counts = counts_;
+  counts.entries = sizes_.size();
+  return counts;
+}
+
+}  // namespace remotecl
