@@ -204,15 +204,8 @@ Secret accepting_proof(const Secret& secret, const Hello& hello, const Welcome& 
 
 std::uint64_t bulk_features() { return shared_memory::wanted() ? kFeatureSharedMemory : 0; }
 
-std::unique_ptr<Connection> share_memory(std::unique_ptr<Connection> connection, const Address& address,
-                                         const Welcome& welcome, std::chrono::milliseconds window) {
-  if ((welcome.features & bulk_features()) == 0) return connection;
-  const Awaited awaited{Patience::of_server(window), true};
-  connection->set_read_timeout(std::chrono::ceil<std::chrono::milliseconds>(awaited.deadline - Clock::now()));
-  connection = shared_memory::offer(std::move(connection));
-  if (connection == nullptr) throw ConnectionError(silence(address, awaited));
-  connection->set_read_timeout(std::chrono::milliseconds(0));
-  return connection;
+ConnectionError silent_server(const Address& address, Deadline deadline, Deadline since) {
+  return ConnectionError(silence(address, {deadline, true, since}));
 }
 
 }  // namespace remotecl

@@ -95,9 +95,7 @@ Secret accepting_proof(const Secret& secret, const Hello& hello, const Welcome& 
 // The features to request on a bulk connection.
 std::uint64_t bulk_features();
 
-// Turns that connection, after its Welcome, into one through shared memory, if both sides agreed on it and
-// can do it; otherwise returns it unchanged. Throws ConnectionError.
-std::unique_ptr<Connection> share_memory(std::unique_ptr<Connection> connection, const Address& address,
-                                         const Welcome& welcome, std::chrono::milliseconds window);
+// Says why a server that has proved to be one has not answered by the deadline, or has closed the connection.
+ConnectionError silent_server(const Address& address, Deadline deadline, Deadline since);
 
 }  // namespace remotecl

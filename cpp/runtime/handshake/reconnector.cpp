@@ -6,7 +6,6 @@
 #include <system_error>
 
 #include "runtime/base/settings.h"
-#include "runtime/transport/stream/striped_connection.h"
 
 namespace remotecl {
 namespace {
@@ -204,12 +203,8 @@ std::string Reconnector::carry_on(const Stream& stream, Deadline deadline) {
     try {
       there =
           handshake_again(*connection, address_, stream.role, invitation_, attempt.received, stream.features, deadline);
-      auto further = open_stripes(*connection, address_, {invitation_.session, invitation_.epoch, there.stripes_key},
-                                  there.stripes, dial_);
-      if (!further.empty()) {
-        further.insert(further.begin(), std::move(connection));
-        connection = std::make_shared<StripedConnection>(std::move(further));
-      }
+      connection = join_stripes(std::move(connection), address_,
+                                {invitation_.session, invitation_.epoch, there.stripes_key}, there.stripes, dial_);
     } catch (...) {
       leave();
       throw;

@@ -72,4 +72,12 @@ std::vector<std::shared_ptr<Connection>> open_stripes(Connection& first, const A
   return opened;
 }
 
+std::shared_ptr<Connection> join_stripes(std::shared_ptr<Connection> first, const Address& address,
+                                         const Invitation& group, unsigned count, const Dial& dial) {
+  auto carriers = open_stripes(*first, address, group, count, dial);
+  if (carriers.empty()) return first;
+  carriers.insert(carriers.begin(), std::move(first));
+  return std::make_shared<StripedConnection>(std::move(carriers));
+}
+
 }  // namespace remotecl

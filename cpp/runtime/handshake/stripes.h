@@ -28,5 +28,8 @@ using Dial = std::function<std::shared_ptr<Connection>(std::chrono::milliseconds
 // `first` is broken.
 std::vector<std::shared_ptr<Connection>> open_stripes(Connection& first, const Address& address,
                                                       const Invitation& group, unsigned count, const Dial& dial);
+// The stream over all of them; `first`, if there are no others.
+std::shared_ptr<Connection> join_stripes(std::shared_ptr<Connection> first, const Address& address,
+                                         const Invitation& group, unsigned count, const Dial& dial);
 
 }  // namespace remotecl

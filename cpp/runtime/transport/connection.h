@@ -43,8 +43,10 @@ class Connection {
   // As write(), but where it keeps what is lent it may read that again until reclaim().
   virtual bool keeps_lent() const { return false; }
   virtual bool write_lent(Bytes header, Bytes lent) { return write(header, lent); }
-  // What was lent before this position of the stream, as bytes_sent() tells it, may change from now on.
+  // What was lent before this position of the stream, as bytes_sent() counts it, may change from now on.
   virtual void reclaim(std::uint64_t /*position*/) {}
+  // The position before which that is so already.
+  virtual std::uint64_t completed() const { return bytes_sent(); }
   // The other side should soon know that everything that has been read was received.
   virtual void tell_received() {}
   // Writes what fits without blocking: the number of bytes, or -1 when the connection is broken. Where it breaks after

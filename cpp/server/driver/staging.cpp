@@ -2,12 +2,13 @@
 
 namespace remotecl::server {
 
-StagingRing::StagingRing(Device& device) : block_(device, kSlots * kSlotSize) {
+StagingRing::StagingRing(Device& device, BulkTransport* transport) : block_(device, kSlots * kSlotSize) {
   std::byte* at = block_.data();
   if (at == nullptr) {  // without pinned memory it is slower, not wrong
     pageable_ = std::make_unique_for_overwrite<std::byte[]>(kSlots * kSlotSize);
     at = pageable_.get();
   }
+  if (transport != nullptr) registration_ = transport->register_memory({at, kSlots * kSlotSize});
   for (Slot& slot : slots_) {
     slot.data = at;
     at += kSlotSize;
@@ -70,7 +71,7 @@ void StagingPool::clear() {
 
 StagingRing& StagingSet::ring(Device& device) {
   auto& ring = rings_[&device];
-  if (ring == nullptr) ring = std::make_unique<StagingRing>(device);
+  if (ring == nullptr) ring = std::make_unique<StagingRing>(device, &transport_);
   return *ring;
 }
 

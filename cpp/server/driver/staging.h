@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/base/mutex.h"
+#include "runtime/transport/bulk/bulk_transport.h"
 #include "server/completion/cl.h"
 #include "server/driver/device.h"
 #include "server/driver/pinned_block.h"
@@ -32,10 +33,11 @@ class StagingRing {
   struct Slot {
     std::byte* data = nullptr;
     cl_event busy = nullptr;       // owned; the native command that uses the slot
-    std::uint64_t lent_until = 0;  // until the connection has sent up to this position
+    std::uint64_t lent_until = 0;  // as BulkTransport::bytes_sent() counts
   };
 
-  explicit StagingRing(Device& device);
+  // `transport`: what bytes pass the ring on their way to or from, and outlives it; null: none.
+  explicit StagingRing(Device& device, BulkTransport* transport = nullptr);
   ~StagingRing();
   StagingRing(const StagingRing&) = delete;
   StagingRing& operator=(const StagingRing&) = delete;
@@ -45,12 +47,15 @@ class StagingRing {
   // Waits for the command that used the next slot, and returns the slot. An error of that command goes to
   // `error`.
   Slot& next(cl_int& error);
+  // The first bytes of a slot, for the transport.
+  BulkDestination memory(const Slot& slot, std::size_t size) const { return {{slot.data, size}, registration_.get()}; }
 
  private:
   static constexpr std::size_t kSmallPiece = 256u << 10;
 
   PinnedBlock block_;
   std::unique_ptr<std::byte[]> pageable_;  // in place of block_
+  std::unique_ptr<MemoryRegistration> registration_;
   std::array<Slot, kSlots> slots_;
   std::size_t next_ = 0;
 };
@@ -72,12 +77,14 @@ class StagingPool {
   std::set<const Device*> dropped_ GUARDED_BY(mutex_);
 };
 
-// One ring for each device that needs one. Owned by one thread.
+// One ring for each device that needs one. Owned by one thread, which moves bytes over one transport.
 class StagingSet {
  public:
+  explicit StagingSet(BulkTransport& transport) : transport_(transport) {}
   StagingRing& ring(Device& device);
 
  private:
+  BulkTransport& transport_;
   std::map<Device*, std::unique_ptr<StagingRing>> rings_;
 };
 

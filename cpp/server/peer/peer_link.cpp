@@ -24,14 +24,14 @@ Message decode(Bytes payload) {
 
 }  // namespace
 
-PeerLink::PeerLink(const PeerContext& context, PeerId peer, LinkId id, const Secret& secret, PeerEnd control,
-                   PeerEnd bulk)
+PeerLink::PeerLink(const PeerContext& context, PeerId peer, LinkId id, const Secret& secret, StreamCarrier control,
+                   StreamCarrier bulk)
     : context_(context),
       peer_(peer),
       id_(id),
       secret_(secret),
-      control_(make_stream(std::move(control), StreamKind::kControl)),
-      bulk_(make_stream(std::move(bulk), StreamKind::kBulk)),
+      control_(make_control(std::move(control))),
+      bulk_(make_bulk(std::move(bulk))),
       outbox_(*control_, context.transfers.counters()),
       bulk_receiver_(context.transfers, outbox_, BulkReceiver::Pushes::kRefused),
       bulk_sender_(context.transfers, [this] { close(); }),
@@ -45,6 +45,7 @@ bool PeerLink::lost() const {
 
 void PeerLink::start() {
   bulk_sender_.connect(*bulk_);
+  bulk_receiver_.connect(*bulk_);
   bulk_reader_ = std::thread([this] { receive_bulk(); });
   reader_ = std::thread([this] { run(); });
 }

@@ -9,11 +9,12 @@
 #include <unordered_set>
 
 #include "runtime/base/mutex.h"
+#include "runtime/handshake/bulk_upgrade.h"
 #include "runtime/handshake/reconnector.h"
 #include "runtime/handshake/server_name.h"
 #include "runtime/handshake/stream_pair.h"
+#include "runtime/transport/bulk/bulk_transport.h"
 #include "runtime/transport/connection.h"
-#include "runtime/transport/shm/shared_memory_connection.h"
 #include "server/execution/event_sink.h"
 #include "server/peer/peer_context.h"
 #include "server/peer/peer_inbox.h"
@@ -23,13 +24,6 @@
 
 namespace remotecl::server {
 
-// A connection between servers that has been greeted.
-struct PeerEnd {
-  std::unique_ptr<Connection> connection;
-  bool is_resumable = false;
-  SharedMemoryConnection* memory = nullptr;  // what it is or goes through, if it is that
-};
-
 // The link between a session and one of another server, for the same client: two connections, one for messages and
 // small data, one for bulk data. Both ends are alike, whoever connected. Owned by the session, which outlives its
 // threads, and by commands in flight. Any thread, also a driver's callback, where nothing else is said.
@@ -38,7 +32,8 @@ struct PeerEnd {
 // lazily made one sends it.
 class PeerLink final : public EventSink, public BulkRoute {
  public:
-  PeerLink(const PeerContext& context, PeerId peer, LinkId id, const Secret& secret, PeerEnd control, PeerEnd bulk);
+  PeerLink(const PeerContext& context, PeerId peer, LinkId id, const Secret& secret, StreamCarrier control,
+           StreamCarrier bulk);
   ~PeerLink() override { stop(); }
 
   // Before start(): when a connection is lost, this side makes another one, to that server.
@@ -85,7 +80,9 @@ class PeerLink final : public EventSink, public BulkRoute {
     std::int32_t status;
   };
 
-  std::unique_ptr<Connection> make_stream(PeerEnd end, StreamKind kind);
+  ResumableConnection::Hooks hooks(StreamKind kind);
+  std::shared_ptr<Connection> make_control(StreamCarrier carrier);
+  std::unique_ptr<BulkTransport> make_bulk(StreamCarrier carrier);
   void run();
   void serve();
   void receive_bulk();
@@ -109,8 +106,9 @@ class PeerLink final : public EventSink, public BulkRoute {
   const LinkId id_;
   const Secret secret_;
   StreamPair streams_;
-  const std::unique_ptr<Connection> control_;
-  const std::unique_ptr<Connection> bulk_;
+  bool bulk_has_doorbell_ = false;
+  const std::shared_ptr<Connection> control_;
+  const std::unique_ptr<BulkTransport> bulk_;
   std::unique_ptr<Reconnector> reconnector_;  // of the side that connects
   Outbox outbox_;
   BulkReceiver bulk_receiver_;

@@ -1,6 +1,7 @@
 // What lets a link go on over other connections when it loses its own.
 #include "runtime/handshake/dialer.h"
 #include "runtime/handshake/stripes.h"
+#include "runtime/transport/stream/resumable_connection.h"
 #include "server/peer/peer_link.h"
 #include "server/util/log.h"
 #include "server/util/protocol_error.h"
@@ -12,8 +13,7 @@ constexpr std::chrono::milliseconds kConnectTimeout{1500};
 
 }  // namespace
 
-std::unique_ptr<Connection> PeerLink::make_stream(PeerEnd end, StreamKind kind) {
-  if (!end.is_resumable) return std::move(end.connection);
+ResumableConnection::Hooks PeerLink::hooks(StreamKind kind) {
   ResumableConnection::Hooks hooks;
   hooks.broken = [this] {
     const LogScope scope(context_.strand.id());
@@ -21,14 +21,22 @@ std::unique_ptr<Connection> PeerLink::make_stream(PeerEnd end, StreamKind kind) 
     if (reconnector_) reconnector_->broken();
   };
   hooks.acknowledge = [this, kind](std::uint64_t received) { outbox_.send(ServerReceived{kind, 0, received}); };
-  if (end.memory != nullptr) {  // of which only the doorbell can be lost
-    streams_.add(kind, end.memory->keep_doorbell(context_.recovery.window(), std::move(hooks)));
-    return std::move(end.connection);
-  }
-  auto made =
-      std::make_unique<ResumableConnection>(std::move(end.connection), context_.recovery.window(), std::move(hooks));
-  if (kind == StreamKind::kBulk) made->make_writers_wait();
-  return streams_.add(kind, std::move(made));
+  return hooks;
+}
+
+std::shared_ptr<Connection> PeerLink::make_control(StreamCarrier carrier) {
+  if (!carrier.is_resumable) return std::move(carrier.connection);
+  auto made = std::make_shared<ResumableConnection>(std::move(carrier.connection), context_.recovery.window(),
+                                                    hooks(StreamKind::kControl));
+  streams_.add(StreamKind::kControl, *made);
+  return made;
+}
+
+std::unique_ptr<BulkTransport> PeerLink::make_bulk(StreamCarrier carrier) {
+  BulkLine line = open_bulk(std::move(carrier), {context_.recovery.window(), hooks(StreamKind::kBulk), true});
+  if (line.stream != nullptr) streams_.add(StreamKind::kBulk, *line.stream);
+  bulk_has_doorbell_ = line.is_doorbell;
+  return std::move(line.transport);
 }
 
 void PeerLink::reconnect_to(const ServerName& server, const Invitation& invitation) {
@@ -45,8 +53,7 @@ void PeerLink::reconnect_to(const ServerName& server, const Invitation& invitati
         log_info("{}", news);
       });
   if (control != nullptr) reconnector_->add(*control, Role::kPeerControl);
-  const bool is_doorbell = bulk != bulk_.get();
-  if (bulk != nullptr) reconnector_->add(*bulk, Role::kPeerBulk, 0, is_doorbell ? 0 : stripes_features());
+  if (bulk != nullptr) reconnector_->add(*bulk, Role::kPeerBulk, 0, bulk_has_doorbell_ ? 0 : stripes_features());
 }
 
 void PeerLink::take(const ServerReceived& message) {

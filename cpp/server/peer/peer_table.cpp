@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "runtime/crypto/secret.h"
+#include "runtime/handshake/bulk_upgrade.h"
 #include "runtime/handshake/dialer.h"
 #include "runtime/handshake/handshake.h"
 #include "runtime/handshake/stripes.h"
-#include "runtime/transport/stream/striped_connection.h"
 #include "runtime/transport/tcp/resolver.h"
 #include "runtime/transport/tcp/tcp.h"
 #include "server/util/log.h"
@@ -75,11 +75,11 @@ std::optional<PeerTable::Invited> PeerTable::find(const Hello& hello, Deadline d
   }
 }
 
-void PeerTable::attach(const Invited& invited, Role role, PeerEnd end, const Address& from) {
+void PeerTable::attach(const Invited& invited, Role role, StreamCarrier carrier, const Address& from) {
   MutexLock lock(mutex_);
   Peer& entry = peers_[invited.peer];
   if (stopped_ || !entry.accepts || !same_secret(entry.secret, invited.secret)) return;
-  (role == Role::kPeerControl ? entry.control : entry.bulk) = std::move(end);
+  (role == Role::kPeerControl ? entry.control : entry.bulk) = std::move(carrier);
   if (entry.control.connection == nullptr || entry.bulk.connection == nullptr) return;
   entry.accepts = false;
   begin(invited.peer, entry.accepted, from.host,
@@ -135,7 +135,7 @@ void PeerTable::connect(Attempt attempt) {
   });
 }
 
-PeerEnd PeerTable::open(const Attempt& attempt, const Address& number, Role role, Deadline deadline) {
+StreamCarrier PeerTable::open(const Attempt& attempt, const Address& number, Role role, Deadline deadline) {
   const Dialer dialer(name_of(attempt, number));
   const bool is_bulk = role == Role::kPeerBulk;
   std::uint64_t features = is_bulk ? bulk_features() | stripes_features() : 0;
@@ -152,21 +152,18 @@ PeerEnd PeerTable::open(const Attempt& attempt, const Address& number, Role role
   const auto shake_hands = is_bulk ? handshake_for_session : handshake_as_stranger;  // the other connection comes first
   const Welcome welcome = shake_hands(*connection, number, role, attempt.invitation, features, deadline);
   approach.reset();
-  const Connection* const stream = connection.get();
-  if (is_bulk) connection = share_memory(std::move(connection), number, welcome, context_.recovery.window());
-  const bool is_resumable = (welcome.features & kFeatureResumable) != 0;
-  auto* const memory = connection.get() == stream ? nullptr : static_cast<SharedMemoryConnection*>(connection.get());
-  if (memory == nullptr) {
+  const auto join = [&](std::unique_ptr<Connection> first) {
     const Secret key = stripes_key(attempt.invitation, role, features, welcome.features);
-    auto further = open_stripes(
-        *connection, number, {attempt.invitation.session, attempt.invitation.epoch, key}, stripes_of(welcome.features),
-        [&dialer](std::chrono::milliseconds timeout, Deadline end) { return dialer.connect(timeout, end); });
-    if (!further.empty()) {
-      further.insert(further.begin(), std::move(connection));
-      connection = std::make_unique<StripedConnection>(std::move(further));
-    }
-  }
-  return {limit_rate(std::move(connection), context_.grant.rate_limits()), is_resumable, memory};
+    return join_stripes(std::move(first), number, {attempt.invitation.session, attempt.invitation.epoch, key},
+                        stripes_of(welcome.features), [&dialer](std::chrono::milliseconds timeout, Deadline end) {
+                          return dialer.connect(timeout, end);
+                        });
+  };
+  StreamCarrier carrier =
+      upgrade_bulk(std::move(connection), number,
+                   {BulkEnd::Side::kConnects, welcome.features & features, context_.recovery.window(), join});
+  carrier.connection = limit_rate(std::move(carrier.connection), context_.grant.rate_limits());
+  return carrier;
 }
 
 void PeerTable::link(const Attempt& attempt, const Address& number, Deadline deadline) {

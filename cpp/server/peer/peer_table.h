@@ -47,7 +47,7 @@ class PeerTable {
   std::optional<Invited> find(const Hello& hello, Deadline deadline) EXCLUDES(mutex_);
   // One of the two connections of a link that is accepted; with the second one the link begins. Ends a connection whose
   // secret is not valid any more.
-  void attach(const Invited& invited, Role role, PeerEnd end, const Address& from) EXCLUDES(mutex_);
+  void attach(const Invited& invited, Role role, StreamCarrier carrier, const Address& from) EXCLUDES(mutex_);
   // What peers may carry on that have lost a connection.
   std::vector<OpenStream> streams(Role role) EXCLUDES(mutex_);
   // Connects to a session of another server, beside everything else; the client hears of the outcome. Throws
@@ -81,7 +81,7 @@ class PeerTable {
     Secret secret{};
     bool accepts = false;
     bool gone = false;
-    PeerEnd control, bulk;  // until both are there
+    StreamCarrier control, bulk;  // until both are there
     Ref<PeerLink> link;
     std::string address;  // its host, and its port where it listens for us
     Traffic past;         // of former links
@@ -103,7 +103,7 @@ class PeerTable {
       EXCLUDES(mutex_);
   // Addresses are numbers from here on. Throws NoServer, ConnectionError.
   void link(const Attempt& attempt, const Address& number, Deadline deadline) EXCLUDES(mutex_);
-  PeerEnd open(const Attempt& attempt, const Address& number, Role role, Deadline deadline) EXCLUDES(mutex_);
+  StreamCarrier open(const Attempt& attempt, const Address& number, Role role, Deadline deadline) EXCLUDES(mutex_);
   // Or until the session ends.
   void rest_until(Deadline deadline) EXCLUDES(mutex_);
 

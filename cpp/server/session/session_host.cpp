@@ -10,7 +10,6 @@
 
 #include "runtime/crypto/secret.h"
 #include "runtime/handshake/stripes.h"
-#include "runtime/transport/shm/shared_memory.h"
 #include "server/admission/handshake.h"
 #include "server/util/log.h"
 
@@ -131,19 +130,20 @@ void SessionHost::refuse(Connection& connection, Refusal why, WelcomeStatus stat
   server::refuse(connection, epoch_, status, text);
 }
 
-// Returns null if the peer is gone or broke the rules.
-std::unique_ptr<Connection> SessionHost::share_memory(std::unique_ptr<Connection> connection, const Session& session) {
-  // The peer has proved its identity, so at worst it is slow.
-  const std::chrono::milliseconds patience{kFirstWordTimeoutMs};
-  connection->set_read_timeout(std::max(patience, session.window()));
-  connection = shared_memory::accept(std::move(connection));
-  if (connection != nullptr) {
-    connection->set_read_timeout(std::chrono::milliseconds(0));
-  } else {
+// Without a connection if the peer is gone or broke the rules.
+StreamCarrier SessionHost::upgrade(IncomingConnection& arrival, Session& session, std::uint64_t features,
+                                   StripeGroup& stripes) {
+  const auto join = [&stripes](std::unique_ptr<Connection> first) { return stripes.join(std::move(first)); };
+  try {
+    StreamCarrier carrier = upgrade_bulk(std::move(arrival.connection), arrival.from,
+                                         {BulkEnd::Side::kAccepts, features, session.window(), join});
+    carrier.connection = limit_rate(std::move(carrier.connection), session.grant().rate_limits());
+    return carrier;
+  } catch (const ConnectionError& error) {
     const LogScope scope(session.id());
-    log_warning("a connection for bulk data was lost, or nothing came through it, before memory could be shared");
+    log_warning("{}", error.what());
+    return {};
   }
-  return connection;
 }
 
 // Serves a client or a peer that has lost a connection.
@@ -214,20 +214,14 @@ void SessionHost::serve_peer(IncomingConnection& arrival) {
                   "there is no such session, or it expects no such peer");
   }
   arrival.place.leave_proved();
-  auto connection = std::move(arrival.connection);
   const std::uint64_t possible = kFeatureResumable | (hello.role == Role::kPeerBulk ? bulk_features() : 0);
   const std::uint64_t features = (hello.features & possible) | taken_stripes(hello);
   StripeGroup stripes(session->stripes(), stripes_of(features),
                       stripes_key({hello.session, epoch_, invited->secret}, hello.role, hello.features, features));
-  welcome(*connection, epoch_, hello, invited->secret, features);
-  const Connection* const stream = connection.get();
-  if ((features & kFeatureSharedMemory) != 0) connection = share_memory(std::move(connection), *session);
-  if (connection == nullptr) return;
-  auto* const memory = connection.get() == stream ? nullptr : static_cast<SharedMemoryConnection*>(connection.get());
-  if (memory == nullptr) connection = stripes.join(std::move(connection));
-  const bool is_resumable = (features & kFeatureResumable) != 0;
-  connection = limit_rate(std::move(connection), session->grant().rate_limits());
-  session->peers().attach(*invited, hello.role, {std::move(connection), is_resumable, memory}, arrival.from);
+  welcome(*arrival.connection, epoch_, hello, invited->secret, features);
+  StreamCarrier carrier = upgrade(arrival, *session, features, stripes);
+  if (carrier.connection == nullptr) return;
+  session->peers().attach(*invited, hello.role, std::move(carrier), arrival.from);
 }
 
 void SessionHost::serve_bulk(IncomingConnection& arrival) {
@@ -238,11 +232,10 @@ void SessionHost::serve_bulk(IncomingConnection& arrival) {
                   "there is no such session, or the secret is wrong");
   }
   arrival.place.leave_proved();
-  auto connection = std::move(arrival.connection);
   const unsigned number = channel_of(hello.features);
   BulkChannel* const channel = session->channel(number);
   if (channel == nullptr || !channel->claim()) {
-    return refuse(*connection, Refusal::kBusy, WelcomeStatus::kBusy,
+    return refuse(*arrival.connection, Refusal::kBusy, WelcomeStatus::kBusy,
                   fmt::format("the session has {} bulk channel{}, and {} {}", session->channels(),
                               session->channels() == 1 ? "" : "s", number,
                               channel == nullptr ? "is none of them" : "has its connection already"));
@@ -253,16 +246,11 @@ void SessionHost::serve_bulk(IncomingConnection& arrival) {
                                  (number == 0 ? features_of_channel_count(session->channels()) : 0);
   StripeGroup stripes(session->stripes(), stripes_of(features),
                       stripes_key({hello.session, epoch_, session->secret()}, hello.role, hello.features, features));
-  welcome(*connection, epoch_, hello, session->secret(), features);
-  const Connection* const stream = connection.get();
-  if ((features & kFeatureSharedMemory) != 0) connection = share_memory(std::move(connection), *session);
-  if (connection == nullptr && number != 0) return channel->leave();  // the client retries further channels
-  if (connection == nullptr) return session->close("the bulk connection was lost");
-  auto* const memory = connection.get() == stream ? nullptr : static_cast<SharedMemoryConnection*>(connection.get());
-  if (memory == nullptr) connection = stripes.join(std::move(connection));
-  const bool is_resumable = (features & kFeatureResumable) != 0;
-  connection = limit_rate(std::move(connection), session->grant().rate_limits());
-  if (!channel->attach(std::move(connection), is_resumable, memory)) return;
+  welcome(*arrival.connection, epoch_, hello, session->secret(), features);
+  StreamCarrier carrier = upgrade(arrival, *session, features, stripes);
+  if (carrier.connection == nullptr && number != 0) return channel->leave();  // the client retries further channels
+  if (carrier.connection == nullptr) return session->close("the bulk connection was lost");
+  if (!channel->attach(std::move(carrier))) return;
   stripes.leave();
   channel->run();
 }

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "runtime/base/mutex.h"
+#include "runtime/handshake/bulk_upgrade.h"
 #include "server/admission/rejection_counts.h"
 #include "server/driver/native_driver.h"
 #include "server/driver/stdout_capture.h"
@@ -36,7 +37,7 @@ class SessionHost final : public Host {
   KickResult kick(std::uint64_t session, const User* user, const std::string& words) override EXCLUDES(mutex_);
 
  private:
-  std::unique_ptr<Connection> share_memory(std::unique_ptr<Connection> connection, const Session& session);
+  StreamCarrier upgrade(IncomingConnection& arrival, Session& session, std::uint64_t features, StripeGroup& stripes);
   void serve_return(IncomingConnection& arrival);
   void serve_bulk(IncomingConnection& arrival);
   void serve_peer(IncomingConnection& arrival);

@@ -1,7 +1,7 @@
 #include "server/transfer/bulk.h"
 
 #include <algorithm>
-#include <array>
+#include <optional>
 #include <system_error>
 
 #include "server/completion/event_poller.h"
@@ -46,6 +46,8 @@ void BulkReceiver::drop_push(TransferId id) {
 bool BulkReceiver::pull(Ref<IncomingTransfer> transfer) {
   const TransferId id = transfer->id();
   std::shared_ptr<std::byte[]> early;
+  // Before its bytes can come.
+  if (BulkTransport* const transport = transport_.load(std::memory_order_acquire)) transfer->announce_to(*transport);
   {
     MutexLock lock(mutex_);
     const auto [at, is_new] = expected_.try_emplace(id);
@@ -145,9 +147,9 @@ void BulkReceiver::finish(IncomingTransfer& transfer) {
   table_.finish(transfer);
 }
 
-bool BulkReceiver::receive_early(Connection& connection, const BulkHeader& header) {
+bool BulkReceiver::receive_early(BulkTransport& transport, const BulkHeader& header) {
   std::shared_ptr<std::byte[]> bytes(new std::byte[header.size]);
-  if (!connection.read_exactly({bytes.get(), header.size})) return false;
+  if (!transport.receive({{bytes.get(), header.size}})) return false;
   transfers_.fetch_add(1, std::memory_order_relaxed);
   Ref<IncomingTransfer> transfer;
   {
@@ -165,7 +167,7 @@ bool BulkReceiver::receive_early(Connection& connection, const BulkHeader& heade
   return true;
 }
 
-bool BulkReceiver::receive_chunk(Connection& connection, const BulkHeader& header, IncomingTransfer& transfer,
+bool BulkReceiver::receive_chunk(BulkTransport& transport, const BulkHeader& header, IncomingTransfer& transfer,
                                  StagingSet& staging) {
   if (header.size > kBulkChunkMax || header.size > transfer.left()) {
     throw ProtocolError("a bulk chunk of " + std::to_string(header.size) + " bytes for transfer " +
@@ -182,46 +184,45 @@ bool BulkReceiver::receive_chunk(Connection& connection, const BulkHeader& heade
   }
   for (std::uint32_t left = header.size; left != 0;) {
     const auto piece = std::min<std::uint32_t>(left, StagingRing::kSlotSize);
-    if (!transfer.receive(connection, piece, staging)) return false;
+    if (!transfer.receive(transport, piece, staging)) return false;
     transfer.count(piece);
     left -= piece;
   }
   if (transfer.left() != 0) return true;
   transfers_.fetch_add(1, std::memory_order_relaxed);
   finish(transfer);
-  connection.tell_received();  // costs a system call, and the command should end
+  transport.report_received();  // costs a system call, and the command should end
   return true;
 }
 
-void BulkReceiver::run(Connection& connection) {
-  StagingSet staging;
+void BulkReceiver::run(BulkTransport& transport) {
+  StagingSet staging(transport);
   EventPoller poller;
-  std::array<std::byte, kBulkHeaderSize> bytes;
+  BulkHeader header{};
   for (;; poller.look_for_a_while()) {
-    if (!connection.read_exactly(bytes)) return;
-    const auto header = decode_frame<BulkHeader>(bytes);
+    if (!transport.receive_header(header)) return;
     const Ref<IncomingTransfer> transfer = begin(header);
     const bool goes_on =
-        transfer ? receive_chunk(connection, header, *transfer, staging) : receive_early(connection, header);
+        transfer ? receive_chunk(transport, header, *transfer, staging) : receive_early(transport, header);
     if (!goes_on) return;
   }
 }
 
 namespace {
 
-bool send(OutgoingTransfer& transfer, Connection& connection, StagingSet& staging) {
-  if (!transfer.send(connection, staging)) return false;
-  connection.reclaim(connection.bytes_sent());
+bool send(OutgoingTransfer& transfer, BulkTransport& transport, StagingSet& staging) {
+  if (!transfer.send(transport, staging)) return false;
+  transport.reclaim(transport.bytes_sent());
   if (transfer.error() == CL_SUCCESS) return true;
   // Some bytes may have gone already.
-  return connection.write(Bytes(encode_frame<BulkHeader, kBulkHeaderSize>({transfer.id(), 0, transfer.error()})));
+  return transport.send_failure(transfer.id(), transfer.error());
 }
 
 }  // namespace
 
-void BulkSender::connect(Connection& connection) {
+void BulkSender::connect(BulkTransport& transport) {
   MutexLock lock(mutex_);
-  connection_ = &connection;
+  transport_ = &transport;
   wake_.notify_one();
 }
 
@@ -258,19 +259,20 @@ std::vector<Ref<OutgoingTransfer>> BulkSender::stop() {
 }
 
 void BulkSender::run() {
-  StagingSet staging;
+  std::optional<StagingSet> staging;
   for (;;) {
     Ref<OutgoingTransfer> transfer;
-    Connection* connection = nullptr;
+    BulkTransport* transport = nullptr;
     {
       MutexLock lock(mutex_);
-      while ((waiting_.empty() || connection_ == nullptr) && !stopped_) wake_.wait(mutex_);
+      while ((waiting_.empty() || transport_ == nullptr) && !stopped_) wake_.wait(mutex_);
       if (stopped_) return;
       transfer = std::move(waiting_.front());
       waiting_.pop_front();
-      connection = connection_;
+      transport = transport_;
     }
-    if (!send(*transfer, *connection, staging)) {
+    if (!staging) staging.emplace(*transport);
+    if (!send(*transfer, *transport, *staging)) {
       {
         MutexLock lock(mutex_);
         broken_ = std::move(transfer);

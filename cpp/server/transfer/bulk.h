@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "runtime/base/mutex.h"
-#include "runtime/transport/connection.h"
+#include "runtime/transport/bulk/bulk_transport.h"
 #include "server/transfer/transfer.h"
 #include "server/wire/outbox.h"
 
@@ -34,13 +34,15 @@ class BulkReceiver {
   void announce_push(TransferId id, std::uint64_t size) EXCLUDES(mutex_);
   // The command of a pushed write has failed before it began: what comes is thrown away. Else nothing happens.
   void drop_push(TransferId id) EXCLUDES(mutex_);
+  // What run() will receive from, and so what pull() announces memory to. Any thread.
+  void connect(BulkTransport& transport) { transport_.store(&transport, std::memory_order_release); }
   // The command may begin: asks for the bytes, unless they are pushed. False when the id is in use.
   bool pull(Ref<IncomingTransfer> transfer) EXCLUDES(mutex_);
   // Forgets a transfer none of whose bytes have come; null when there is none such.
   Ref<IncomingTransfer> cancel(TransferId id) EXCLUDES(mutex_);
-  // On the connection's own thread, until it ends. Throws ProtocolError.
-  void run(Connection& connection) EXCLUDES(mutex_);
-  // run() will wait for no command any more; the connection must have been shut down.
+  // On a thread of its own, until the transport ends. Throws ProtocolError.
+  void run(BulkTransport& transport) EXCLUDES(mutex_);
+  // run() will wait for no command any more; the transport must have been shut down.
   void stop() EXCLUDES(mutex_);
   // What has not come. After run().
   std::vector<Ref<IncomingTransfer>> take_all() EXCLUDES(mutex_);
@@ -61,9 +63,9 @@ class BulkReceiver {
 
   Ref<IncomingTransfer> begin(const BulkHeader& header) EXCLUDES(mutex_);
   Ref<IncomingTransfer> begin_pushed(const BulkHeader& header) EXCLUDES(mutex_);
-  bool receive_early(Connection& connection, const BulkHeader& header) EXCLUDES(mutex_);
-  bool receive_chunk(Connection& connection, const BulkHeader& header, IncomingTransfer& transfer, StagingSet& staging)
-      EXCLUDES(mutex_);
+  bool receive_early(BulkTransport& transport, const BulkHeader& header) EXCLUDES(mutex_);
+  bool receive_chunk(BulkTransport& transport, const BulkHeader& header, IncomingTransfer& transfer,
+                     StagingSet& staging) EXCLUDES(mutex_);
   void finish(IncomingTransfer& transfer) EXCLUDES(mutex_);
   void count_expected() REQUIRES(mutex_);
   void forget(std::unordered_map<TransferId, Expected>::iterator at) REQUIRES(mutex_);
@@ -72,6 +74,7 @@ class BulkReceiver {
   Outbox& outbox_;
   const Pushes pushes_;
   const unsigned channel_;
+  std::atomic<BulkTransport*> transport_{nullptr};
   Mutex mutex_;
   ConditionVariable changed_;  // something is announced, has begun, or was dropped
   std::unordered_map<TransferId, Expected> expected_ GUARDED_BY(mutex_);
@@ -87,14 +90,14 @@ class BulkReceiver {
 // Owned by the session or the link; post() may be called by any thread, a driver's callback too.
 class BulkSender {
  public:
-  // `lost` is called on the sending thread when the connection is found broken, and by post() when there can be no
-  // such thread.
+  // `lost` is called on the sending thread when the transport is found to have ended, and by post() when there can be
+  // no such thread.
   BulkSender(TransferTable& table, std::function<void()> lost) : table_(table), lost_(std::move(lost)) {}
   ~BulkSender() { stop(); }
 
-  void connect(Connection& connection) EXCLUDES(mutex_);
+  void connect(BulkTransport& transport) EXCLUDES(mutex_);
   void post(Ref<OutgoingTransfer> transfer) EXCLUDES(mutex_);
-  // Waits for the transfer that is being sent: the connection must have been shut down. Gives back what was not sent.
+  // Waits for the transfer that is being sent: the transport must have been shut down. Gives back what was not sent.
   std::vector<Ref<OutgoingTransfer>> stop() EXCLUDES(mutex_);
   // How many transfers have been sent whole.
   std::uint64_t transfers() const { return transfers_.load(std::memory_order_relaxed); }
@@ -106,9 +109,9 @@ class BulkSender {
   const std::function<void()> lost_;
   Mutex mutex_;
   ConditionVariable wake_;
-  Connection* connection_ GUARDED_BY(mutex_) = nullptr;
+  BulkTransport* transport_ GUARDED_BY(mutex_) = nullptr;
   std::deque<Ref<OutgoingTransfer>> waiting_ GUARDED_BY(mutex_);
-  Ref<OutgoingTransfer> broken_ GUARDED_BY(mutex_);  // was being sent when the connection broke
+  Ref<OutgoingTransfer> broken_ GUARDED_BY(mutex_);  // was being sent when the transport ended
   bool stopped_ GUARDED_BY(mutex_) = false;
   std::thread thread_ GUARDED_BY(mutex_);
   std::atomic<std::uint64_t> transfers_{0};

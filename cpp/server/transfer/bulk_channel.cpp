@@ -36,40 +36,30 @@ void BulkChannel::leave() {
   claimed_ = false;
 }
 
-bool BulkChannel::attach(std::unique_ptr<Connection> connection, bool is_resumable, SharedMemoryConnection* memory) {
+bool BulkChannel::attach(StreamCarrier carrier) {
   MutexLock lock(mutex_);
   if (closed_) return false;
-  connection_ = is_resumable ? make_stream(std::move(connection), memory) : std::move(connection);
+  auto hooks = recovery_.hooks("bulk", [this](std::uint64_t received) {
+    outbox_.send(ServerReceived{StreamKind::kBulk, number_, received});
+  });
+  BulkLine line = open_bulk(std::move(carrier), {recovery_.window(), std::move(hooks), true});
+  stream_.store(line.stream, std::memory_order_release);
+  transport_ = std::move(line.transport);
+  receiver_.connect(*transport_);
   running_ = true;
   return true;
 }
 
-// Of one through memory only the doorbell can be lost.
-std::unique_ptr<Connection> BulkChannel::make_stream(std::unique_ptr<Connection> carrier,
-                                                     SharedMemoryConnection* memory) {
-  auto hooks = recovery_.hooks("bulk", [this](std::uint64_t received) {
-    outbox_.send(ServerReceived{StreamKind::kBulk, number_, received});
-  });
-  if (memory != nullptr) {
-    stream_.store(&memory->keep_doorbell(recovery_.window(), std::move(hooks)), std::memory_order_release);
-    return carrier;
-  }
-  auto made = std::make_unique<ResumableConnection>(std::move(carrier), recovery_.window(), std::move(hooks));
-  made->make_writers_wait();
-  stream_.store(made.get(), std::memory_order_release);
-  return made;
-}
-
 void BulkChannel::run() {
   const LogScope scope(strand_.id());
-  Connection* connection = nullptr;
+  BulkTransport* transport = nullptr;
   {
     MutexLock lock(mutex_);
-    connection = connection_.get();
+    transport = transport_.get();
   }
-  sender_.connect(*connection);
+  sender_.connect(*transport);
   try {
-    receiver_.run(*connection);
+    receiver_.run(*transport);
     std::string words = kLost;
     const std::string reason = stream() != nullptr ? stream()->reason() : "";
     if (!reason.empty()) words.append(": ").append(reason);
@@ -92,7 +82,7 @@ void BulkChannel::set_window(std::chrono::milliseconds window) {
 void BulkChannel::shutdown() {
   MutexLock lock(mutex_);
   closed_ = true;
-  if (connection_ != nullptr) connection_->shutdown();
+  if (transport_ != nullptr) transport_->shutdown();
   receiver_.stop();
 }
 
@@ -109,9 +99,9 @@ Traffic BulkChannel::traffic() const {
   traffic.bulk_sent = sender_.transfers();
   traffic.bulk_received = receiver_.transfers();
   MutexLock lock(mutex_);
-  if (connection_ == nullptr) return traffic;
-  traffic.bulk_bytes_sent = connection_->bytes_sent();
-  traffic.bulk_bytes_received = connection_->bytes_received();
+  if (transport_ == nullptr) return traffic;
+  traffic.bulk_bytes_sent = transport_->bytes_sent();
+  traffic.bulk_bytes_received = transport_->bytes_received();
   return traffic;
 }
 

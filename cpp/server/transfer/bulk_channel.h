@@ -5,9 +5,9 @@
 #include <memory>
 
 #include "runtime/base/mutex.h"
+#include "runtime/handshake/bulk_upgrade.h"
 #include "runtime/protocol/messages.h"
-#include "runtime/transport/connection.h"
-#include "runtime/transport/shm/shared_memory_connection.h"
+#include "runtime/transport/bulk/bulk_transport.h"
 #include "runtime/transport/stream/resumable_connection.h"
 #include "server/execution/strand.h"
 #include "server/transfer/bulk.h"
@@ -35,14 +35,13 @@ class BulkChannel final : public BulkRoute {
   void announce(TransferId transfer, std::uint64_t size) override { outbox_.send(TransferSize{transfer, size}); }
 
   // One after the other, on the connection's thread: there is only one of them; it is made, unless the session has
-  // ended meanwhile; it is served. `memory`: what it is or goes through, if it is that.
+  // ended meanwhile; it is served.
   bool claim() EXCLUDES(mutex_);
   // Instead of attach(): it could not be made, and may be claimed again.
   void leave() EXCLUDES(mutex_);
-  bool attach(std::unique_ptr<Connection> connection, bool is_resumable, SharedMemoryConnection* memory)
-      EXCLUDES(mutex_);
+  bool attach(StreamCarrier carrier) EXCLUDES(mutex_);
   void run() EXCLUDES(mutex_);
-  // The connection, or the doorbell of one through memory. Null: there is none yet, or it does not break, or may not.
+  // What another connection may carry on. Null: nothing, or there is no connection yet.
   ResumableConnection* stream() const { return stream_.load(std::memory_order_acquire); }
   // How long the other end of a lost connection is waited for.
   void set_window(std::chrono::milliseconds window) EXCLUDES(mutex_);
@@ -57,19 +56,17 @@ class BulkChannel final : public BulkRoute {
   BulkSender& sender() { return sender_; }
 
  private:
-  std::unique_ptr<Connection> make_stream(std::unique_ptr<Connection> carrier, SharedMemoryConnection* memory);
-
   Strand& strand_;
   Outbox& outbox_;
   StreamRecovery& recovery_;
   const unsigned number_;
   BulkReceiver receiver_;
   BulkSender sender_;
-  std::atomic<ResumableConnection*> stream_{nullptr};  // connection_, or its doorbell
+  std::atomic<ResumableConnection*> stream_{nullptr};  // of transport_
 
   mutable Mutex mutex_;
   ConditionVariable left_;
-  std::unique_ptr<Connection> connection_ GUARDED_BY(mutex_);
+  std::unique_ptr<BulkTransport> transport_ GUARDED_BY(mutex_);
   bool claimed_ GUARDED_BY(mutex_) = false;
   bool running_ GUARDED_BY(mutex_) = false;
   bool closed_ GUARDED_BY(mutex_) = false;

@@ -13,7 +13,7 @@ class CutThroughRead final : public OutgoingTransfer {
         memory_(memory),
         progress_(command.progress) {}
 
-  bool send(Connection& connection, StagingSet& staging) override {
+  bool send(BulkTransport& transport, StagingSet& staging) override {
     for (std::uint64_t sent = 0; sent < size();) {
       const TransferProgress::Step step = progress_->wait(sent);
       if (step.available <= sent) {  // it has ended too soon
@@ -23,12 +23,12 @@ class CutThroughRead final : public OutgoingTransfer {
       const Ref<IncomingTransfer> source = progress_->transfer();
       const std::uint64_t available = std::min(step.available, size());
       if (const std::byte* memory = source->host_memory()) {
-        if (!send_chunks(connection, id(), {memory + sent, available - sent})) return false;
+        if (!send_chunks(transport, id(), {{memory + sent, available - sent}})) return false;
         sent = available;
         continue;
       }
       const std::uint64_t piece = std::min<std::uint64_t>(available - sent, StagingRing::kSlotSize);
-      if (!send_piece(connection, staging, *source, sent, piece)) return false;
+      if (!send_piece(transport, staging, *source, sent, piece)) return false;
       if (error() != CL_SUCCESS) return true;
       sent += piece;
     }
@@ -38,12 +38,13 @@ class CutThroughRead final : public OutgoingTransfer {
   cl_int finish(cl_event*) override { return CL_SUCCESS; }
 
  private:
-  bool send_piece(Connection& connection, StagingSet& staging, IncomingTransfer& source, std::uint64_t offset,
+  bool send_piece(BulkTransport& transport, StagingSet& staging, IncomingTransfer& source, std::uint64_t offset,
                   std::uint64_t size) {
     Device& device = queue().device();
     cl_int error = CL_SUCCESS;
-    auto& slot = staging.ring(device).next(error);
-    connection.reclaim(slot.lent_until);
+    StagingRing& ring = staging.ring(device);
+    auto& slot = ring.next(error);
+    transport.reclaim(slot.lent_until);
     Region piece = region_;
     piece.offset += offset;
     piece.size = size;
@@ -61,8 +62,8 @@ class CutThroughRead final : public OutgoingTransfer {
       set_error(error);
       return true;
     }
-    if (!send_chunks(connection, id(), {slot.data, size})) return false;
-    slot.lent_until = connection.bytes_sent();
+    if (!send_chunks(transport, id(), ring.memory(slot, size))) return false;
+    slot.lent_until = transport.bytes_sent();
     return true;
   }
 

@@ -26,14 +26,16 @@ class InPlaceWrite final : public IncomingTransfer {
   using IncomingTransfer::IncomingTransfer;
   InPlace place;
 
-  bool receive(Connection& connection, std::uint32_t size, StagingSet&) override {
-    return connection.read_exactly({place.memory + (this->size() - left()), size});
+  void announce_to(BulkTransport& transport) override { transport.announce(id(), whole(transport)); }
+  bool receive(BulkTransport& transport, std::uint32_t size, StagingSet&) override {
+    return transport.receive(whole(transport).part(this->size() - left(), size));
   }
   cl_int finish(cl_event* native) override { return place.finish(native); }
   // They stay where they are after the unmapping.
   const std::byte* host_memory() const override { return place.memory; }
 
  private:
+  BulkDestination whole(BulkTransport& transport) { return registered(transport, {place.memory, size()}); }
   void put(std::shared_ptr<std::byte[]> bytes) override { std::memcpy(place.memory, bytes.get(), size()); }
 };
 
@@ -42,8 +44,8 @@ class InPlaceRead final : public OutgoingTransfer {
   using OutgoingTransfer::OutgoingTransfer;
   InPlace place;
 
-  bool send(Connection& connection, StagingSet&) override {
-    return send_chunks(connection, id(), {place.memory, size()});
+  bool send(BulkTransport& transport, StagingSet&) override {
+    return send_chunks(transport, id(), registered(transport, {place.memory, size()}));
   }
   cl_int finish(cl_event* native) override { return place.finish(native); }
 };

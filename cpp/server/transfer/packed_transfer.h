@@ -15,8 +15,9 @@ class PackedWrite final : public IncomingTransfer {
   PackedWrite(TransferId id, Queue& queue, Event* event, EventId hold, Region region, PackedBytes bytes)
       : IncomingTransfer(id, queue, event, hold, region.size), region_(std::move(region)), bytes_(std::move(bytes)) {}
 
-  bool receive(Connection& connection, std::uint32_t size, StagingSet&) override {
-    return connection.read_exactly({bytes_.get() + (this->size() - left()), size});
+  void announce_to(BulkTransport& transport) override { transport.announce(id(), whole(transport)); }
+  bool receive(BulkTransport& transport, std::uint32_t size, StagingSet&) override {
+    return transport.receive(whole(transport).part(this->size() - left(), size));
   }
   cl_int finish(cl_event* native) override {
     return region_.write(queue().device(), queue().native(), bytes_.get(), 0, nullptr, native);
@@ -24,6 +25,7 @@ class PackedWrite final : public IncomingTransfer {
   const std::byte* host_memory() const override { return bytes_.get(); }
 
  private:
+  BulkDestination whole(BulkTransport& transport) { return registered(transport, {bytes_.get(), size()}); }
   void put(std::shared_ptr<std::byte[]> bytes) override { std::memcpy(bytes_.get(), bytes.get(), size()); }
 
   const Region region_;
@@ -36,8 +38,8 @@ class PackedRead final : public OutgoingTransfer {
       : OutgoingTransfer(id, queue, event, hold, size), bytes_(std::move(bytes)) {}
 
   std::byte* data() { return bytes_.get(); }
-  bool send(Connection& connection, StagingSet&) override {
-    return send_chunks(connection, id(), {bytes_.get(), size()});
+  bool send(BulkTransport& transport, StagingSet&) override {
+    return send_chunks(transport, id(), registered(transport, {bytes_.get(), size()}));
   }
   cl_int finish(cl_event* native) override {
     *native = first();

@@ -19,15 +19,15 @@ class StagedWrite final : public IncomingTransfer {
     for (const Piece& piece : pieces_) clReleaseEvent(piece.event);
   }
 
-  bool receive(Connection& connection, std::uint32_t size, StagingSet& staging) override {
+  bool receive(BulkTransport& transport, std::uint32_t size, StagingSet& staging) override {
     StagingRing& ring = staging.ring(queue().device());
-    const auto piece_size = static_cast<std::uint32_t>(StagingRing::piece_size(this->size(), connection.streams()));
+    const auto piece_size = static_cast<std::uint32_t>(StagingRing::piece_size(this->size(), transport.streams()));
     std::uint64_t offset = this->size() - left();
     while (size != 0) {
       const std::uint32_t piece = std::min(size, piece_size);
       cl_int error = CL_SUCCESS;
       auto& slot = ring.next(error);
-      if (!connection.read_exactly({slot.data, piece})) return false;
+      if (!transport.receive(ring.memory(slot, piece))) return false;
       if (error == CL_SUCCESS && this->error() == CL_SUCCESS) error = write(slot.data, offset, piece, &slot.busy);
       if (error != CL_SUCCESS) set_error(error);
       if (slot.busy != nullptr) queue().turn().add_bytes(piece, slot.busy);
@@ -117,22 +117,22 @@ class StagedRead final : public OutgoingTransfer {
     if (last_ != nullptr) clReleaseEvent(last_);
   }
 
-  bool send(Connection& connection, StagingSet& staging) override {
+  bool send(BulkTransport& transport, StagingSet& staging) override {
     StagingRing& ring = staging.ring(queue().device());
-    piece_size_ = StagingRing::piece_size(size(), connection.streams());
+    piece_size_ = StagingRing::piece_size(size(), transport.streams());
     std::uint64_t sent = 0, asked = 0;
     std::array<StagingRing::Slot*, StagingRing::kSlots> slots{};
     for (std::size_t at = 0; sent < size(); ++at) {
       // Ask ahead for as many pieces as there are slots, but one, whose bytes are being sent.
       while (asked < size() && asked - sent < piece_size_ * (StagingRing::kSlots - 1)) {
-        slots[(asked / piece_size_) % StagingRing::kSlots] = &ask(ring, asked, connection);
+        slots[(asked / piece_size_) % StagingRing::kSlots] = &ask(ring, asked, transport);
         asked += piece_at(asked);
       }
       StagingRing::Slot& slot = *slots[at % StagingRing::kSlots];
       if (slot.busy != nullptr && clWaitForEvents(1, &slot.busy) != CL_SUCCESS) set_error(CL_OUT_OF_RESOURCES);
       if (error() != CL_SUCCESS) return true;  // the rest does not go
-      if (!send_chunks(connection, id(), {slot.data, piece_at(sent)})) return false;
-      slot.lent_until = connection.bytes_sent();
+      if (!send_chunks(transport, id(), ring.memory(slot, piece_at(sent)))) return false;
+      slot.lent_until = transport.bytes_sent();
       sent += piece_at(sent);
     }
     return true;
@@ -146,10 +146,10 @@ class StagedRead final : public OutgoingTransfer {
   std::size_t piece_at(std::uint64_t offset) const {
     return static_cast<std::size_t>(std::min<std::uint64_t>(size() - offset, piece_size_));
   }
-  StagingRing::Slot& ask(StagingRing& ring, std::uint64_t offset, Connection& connection) {
+  StagingRing::Slot& ask(StagingRing& ring, std::uint64_t offset, BulkTransport& transport) {
     cl_int error = CL_SUCCESS;
     auto& slot = ring.next(error);
-    connection.reclaim(slot.lent_until);
+    transport.reclaim(slot.lent_until);
     error = clEnqueueReadBuffer(queue().native(), memory_, CL_FALSE, region_.offset + offset, piece_at(offset),
                                 slot.data, 0, nullptr, &slot.busy);
     if (error != CL_SUCCESS) {

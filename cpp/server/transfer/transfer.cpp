@@ -6,12 +6,12 @@
 
 namespace remotecl::server {
 
-bool send_chunks(Connection& connection, TransferId id, Bytes bytes) {
-  while (!bytes.empty()) {
-    const std::size_t size = std::min<std::size_t>(bytes.size(), kBulkChunkMax);
-    const auto header = encode_frame<BulkHeader, kBulkHeaderSize>({id, static_cast<std::uint32_t>(size), 0});
-    if (!connection.write_lent(header, bytes.first(size))) return false;
-    bytes = bytes.subspan(size);
+bool send_chunks(BulkTransport& transport, TransferId id, const BulkSource& bytes) {
+  for (std::size_t at = 0; at < bytes.bytes.size();) {
+    const std::size_t size = std::min<std::size_t>(bytes.bytes.size() - at, kBulkChunkMax);
+    const BulkHeader header{id, static_cast<std::uint32_t>(size), 0};
+    if (!transport.send(header, bytes.part(at, size), BulkTransport::Use::kLent)) return false;
+    at += size;
   }
   return true;
 }

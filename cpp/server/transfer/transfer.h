@@ -4,7 +4,7 @@
 
 #include "runtime/base/ref_counted.h"
 #include "runtime/protocol/messages.h"
-#include "runtime/transport/connection.h"
+#include "runtime/transport/bulk/bulk_transport.h"
 #include "server/driver/staging.h"
 #include "server/execution/event.h"
 #include "server/execution/queue.h"
@@ -43,6 +43,13 @@ class Transfer : public RefCounted {
   void set_error(cl_int error) { error_ = error; }
   cl_int error() const { return error_; }
 
+ protected:
+  // Memory whose bytes the transport moves, until the transfer goes.
+  BulkDestination registered(BulkTransport& transport, MutableBytes memory) {
+    if (!registration_) registration_ = transport.register_memory(memory);
+    return {memory, registration_.get()};
+  }
+
  private:
   const TransferId id_;
   const Ref<Queue> queue_;
@@ -51,14 +58,17 @@ class Transfer : public RefCounted {
   const std::uint64_t size_;
   cl_event first_ = nullptr;
   cl_int error_ = CL_SUCCESS;
+  std::unique_ptr<MemoryRegistration> registration_;
 };
 
 // From the client.
 class IncomingTransfer : public Transfer {
  public:
   using Transfer::Transfer;
+  // It will be asked for: tells the transport where its bytes go, if they all have their place already.
+  virtual void announce_to(BulkTransport&) {}
   // Receives the next `size` bytes; false when the connection ends.
-  virtual bool receive(Connection& connection, std::uint32_t size, StagingSet& staging) = 0;
+  virtual bool receive(BulkTransport& transport, std::uint32_t size, StagingSet& staging) = 0;
   // Takes all bytes, which came before the command could begin. Session's lock.
   void take(std::shared_ptr<std::byte[]> bytes) {
     put(std::move(bytes));
@@ -93,10 +103,10 @@ class OutgoingTransfer : public Transfer {
  public:
   using Transfer::Transfer;
   // Sends all bytes, in chunks, which it lends; false when the connection ends.
-  virtual bool send(Connection& connection, StagingSet& staging) = 0;
+  virtual bool send(BulkTransport& transport, StagingSet& staging) = 0;
 };
 
 // Lends `bytes` as chunks of a transfer.
-bool send_chunks(Connection& connection, TransferId id, Bytes bytes);
+bool send_chunks(BulkTransport& transport, TransferId id, const BulkSource& bytes);
 
 }  // namespace remotecl::server

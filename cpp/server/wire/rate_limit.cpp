@@ -13,7 +13,7 @@ constexpr std::size_t kPieceMax = 256u << 10;
 
 class RateLimitedConnection final : public Connection {
  public:
-  RateLimitedConnection(std::unique_ptr<Connection> connection, std::vector<Ref<RateLimit>> rate_limits)
+  RateLimitedConnection(std::shared_ptr<Connection> connection, std::vector<Ref<RateLimit>> rate_limits)
       : connection_(std::move(connection)), rate_limits_(std::move(rate_limits)) {
     bytes_sent_ = connection_->bytes_sent();
     bytes_received_ = connection_->bytes_received();
@@ -86,7 +86,7 @@ class RateLimitedConnection final : public Connection {
     bytes_sent_.fetch_add(count, std::memory_order_relaxed);
   }
 
-  const std::unique_ptr<Connection> connection_;
+  const std::shared_ptr<Connection> connection_;
   const std::vector<Ref<RateLimit>> rate_limits_;
   Mutex mutex_;
   ConditionVariable shut_;
@@ -99,6 +99,12 @@ std::unique_ptr<Connection> limit_rate(std::unique_ptr<Connection> connection,
                                        std::vector<Ref<RateLimit>> rate_limits) {
   if (rate_limits.empty()) return connection;
   return std::make_unique<RateLimitedConnection>(std::move(connection), std::move(rate_limits));
+}
+
+std::shared_ptr<Connection> limit_rate(std::shared_ptr<Connection> connection,
+                                       std::vector<Ref<RateLimit>> rate_limits) {
+  if (rate_limits.empty()) return connection;
+  return std::make_shared<RateLimitedConnection>(std::move(connection), std::move(rate_limits));
 }
 
 }  // namespace remotecl::server

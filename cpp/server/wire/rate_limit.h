@@ -52,5 +52,6 @@ class RateLimit final : public RefCounted {
 // none. Only the thread that reads or writes is delayed. A try_write() is never delayed; what comes after it
 // pays for it.
 std::unique_ptr<Connection> limit_rate(std::unique_ptr<Connection> connection, std::vector<Ref<RateLimit>> rate_limits);
+std::shared_ptr<Connection> limit_rate(std::shared_ptr<Connection> connection, std::vector<Ref<RateLimit>> rate_limits);
 
 }  // namespace remotecl::server

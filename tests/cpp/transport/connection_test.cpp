@@ -8,81 +8,23 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/transport/stream/resumable_connection.h"
-#include "runtime/transport/tcp/loopback.h"
 #include "runtime/transport/tcp/tcp.h"
+#include "transport/connection_kinds.h"
 #include "transport/pattern.h"
-#include "transport/shm/shared_memory_peer.h"
-#include "transport/stream/striped_pair.h"
-#include "transport/tls/tls_pair.h"
 
 namespace remotecl {
 namespace {
 
 using namespace std::chrono_literals;
-using Pair = std::pair<std::unique_ptr<Connection>, std::unique_ptr<Connection>>;
-
-// A connection after whose read timeout the next read may find more.
-struct GoesOnAfterTimeout {
-  static constexpr bool kGoesOnAfterTimeout = true;
-};
-// One that is over then.
-struct EndsWithTimeout {
-  static constexpr bool kGoesOnAfterTimeout = false;
-};
-
-struct Tcp : GoesOnAfterTimeout {
-  static Pair make() {
-    tcp::Listener listener({"127.0.0.1", 0});
-    auto near = tcp::connect(listener.address(), 5s);
-    return {std::move(near), listener.accept()};
-  }
-};
-struct Loopback : GoesOnAfterTimeout {
-  static Pair make() { return loopback::make_pair(); }
-};
-struct SharedMemory : GoesOnAfterTimeout {
-  static Pair make() { return make_memory_pair(); }
-};
-struct Tls : GoesOnAfterTimeout {
-  static Pair make() {
-    TlsPair pair = make_tls_pair();
-    return {std::move(pair.near), std::move(pair.far)};
-  }
-};
-struct Striped : EndsWithTimeout {
-  static Pair make() {
-    StripedPair pair = make_striped_pair(3);
-    return {std::move(pair.near), std::move(pair.far)};
-  }
-};
-// Which ends with the connection that carries it: tests of the stream have what happens otherwise.
-struct Resumable : EndsWithTimeout {
-  static std::unique_ptr<Connection> end(std::shared_ptr<Connection> carrier) {
-    return std::make_unique<ResumableConnection>(std::move(carrier), 0s,
-                                                 ResumableConnection::Hooks{{}, [](std::uint64_t) {}, {}});
-  }
-  static Pair make() {
-    auto [near, far] = make_tcp_pair();
-    return {end(std::move(near)), end(std::move(far))};
-  }
-};
-struct ResumableOverStriped : EndsWithTimeout {
-  static Pair make() {
-    StripedPair pair = make_striped_pair(3);
-    return {Resumable::end(std::move(pair.near)), Resumable::end(std::move(pair.far))};
-  }
-};
 
 template <class Transport>
 class ConnectionTest : public ::testing::Test {
  protected:
-  Pair pair_ = Transport::make();
+  kinds::Pair pair_ = Transport::make();
   Connection& near_ = *pair_.first;
   Connection& far_ = *pair_.second;
 };
-using Transports = ::testing::Types<Tcp, Loopback, SharedMemory, Tls, Striped, Resumable, ResumableOverStriped>;
-TYPED_TEST_SUITE(ConnectionTest, Transports);
+TYPED_TEST_SUITE(ConnectionTest, kinds::All);
 
 TYPED_TEST(ConnectionTest, BytesArriveInOrderBothWays) {
   std::byte got[6];

@@ -11,7 +11,7 @@ namespace remotecl {
 
 void BulkChannel::shutdown() {
   ended_ = true;
-  connection_->shutdown();
+  transport_->shutdown();
   {
     const MutexLock lock(sender_mutex_);
     sender_wanted_.notify_all();
@@ -23,11 +23,11 @@ void BulkChannel::shutdown() {
 void BulkChannel::release() {
   end_threads();
   for (const int descriptor : std::exchange(given_up_in_forks_, {})) forget_in_child(descriptor);
-  std::shared_ptr<Connection> gone;
+  std::unique_ptr<BulkTransport> gone;
   std::deque<Lent> lent;
   const MutexLock write_lock(write_mutex_);
   const MutexLock lock(lent_mutex_);
-  gone.swap(connection_);
+  gone.swap(transport_);
   lent.swap(lent_);
   stream_ = nullptr;
 }
@@ -49,19 +49,20 @@ bool BulkChannel::pushes_taken(std::uint64_t bytes) {
 // the server has received it.
 bool BulkChannel::send(const TransferRef& transfer) {
   const bool lends = lends_ && !transfer->is_pushed;
+  const auto use = lends ? BulkTransport::Use::kLent : BulkTransport::Use::kCopied;
   const std::int32_t status = transfer->is_pushed ? kPushedChunk : 0;
+  auto registration = register_memory(transfer->memory, transfer->size);
   bool ok = true;
   while (ok && transfer->moved < transfer->size) {
     const std::uint64_t left = transfer->size - transfer->moved;
     const auto size = static_cast<std::uint32_t>(std::min<std::uint64_t>(left, kBulkChunkMax));
-    const auto header = encode_frame<BulkHeader, kBulkHeaderSize>(BulkHeader{transfer->id, size, status});
-    const Bytes bytes(transfer->memory + transfer->moved, size);
+    const BulkSource bytes{Bytes(transfer->memory + transfer->moved, size), registration.get()};
     const MutexLock lock(write_mutex_);
-    ok = connection_ != nullptr && (lends ? connection_->write_lent(header, bytes) : connection_->write(header, bytes));
+    ok = transport_ != nullptr && transport_->send({transfer->id, size, status}, bytes, use);
     transfer->advance(size);
     if (!lends || !ok || left != size) continue;
     const MutexLock lent_lock(lent_mutex_);
-    lent_.push_back({connection_->bytes_sent(), transfer});
+    lent_.push_back({transport_->bytes_sent(), transfer, std::move(registration)});
   }
   if (ok) sent_.fetch_add(1, std::memory_order_relaxed);
   if (!lends || !ok) {
@@ -72,11 +73,16 @@ bool BulkChannel::send(const TransferRef& transfer) {
   return !transfer->sender_waits || session_.wait([&] { return transfer->ended(); });
 }
 
+std::unique_ptr<MemoryRegistration> BulkChannel::register_memory(std::byte* memory, std::uint64_t size) {
+  const MutexLock lock(write_mutex_);
+  return transport_ != nullptr ? transport_->register_memory({memory, size}) : nullptr;
+}
+
 void BulkChannel::end_received() {
   std::vector<TransferRef> received;
   {
     const MutexLock lock(lent_mutex_);
-    while (stream_ != nullptr && !lent_.empty() && lent_.front().end <= stream_->acknowledged_bytes()) {
+    while (transport_ != nullptr && !lent_.empty() && lent_.front().end <= transport_->completed()) {
       received.push_back(std::move(lent_.front().transfer));
       lent_.pop_front();
     }
@@ -95,10 +101,9 @@ void BulkChannel::post(TransferRef transfer) {
     }
   }
   // The server waits for bytes.
-  const BulkHeader failure{transfer->id, 0, CL_OUT_OF_HOST_MEMORY};
   {
     const MutexLock lock(write_mutex_);
-    if (connection_ != nullptr) connection_->write(Bytes(encode_frame<BulkHeader, kBulkHeaderSize>(failure)));
+    if (transport_ != nullptr) transport_->send_failure(transfer->id, CL_OUT_OF_HOST_MEMORY);
   }
   session_.end_transfer(transfer, CL_OUT_OF_HOST_MEMORY);
 }
@@ -121,29 +126,27 @@ void BulkChannel::run_sender() {
 bool BulkChannel::read() {
   for (std::uint64_t taken = 0; taken < kTurn || session_.has_one_channel();) {
     if (chunk_left_ == 0) {
-      const std::ptrdiff_t count = connection_->try_read_some(MutableBytes(header_).subspan(header_have_));
+      BulkHeader header{};
+      const std::ptrdiff_t count = transport_->try_receive_header(header);
       acknowledge();
       if (count <= 0) return count < 0;
-      header_have_ += static_cast<std::size_t>(count);
-      if (header_have_ < kBulkHeaderSize) continue;
-      header_have_ = 0;
-      const auto header = decode_frame<BulkHeader>(header_);
       if (header.size == 0 && header.status < 0) {
         note_failure(header.transfer);
         continue;
       }
       if (!begin_chunk(header)) return false;
     }
-    connection_->await_briefly();
+    transport_->await_briefly();
     bool is_complete = false;
     const std::ptrdiff_t count = read_piece(is_complete);
-    if (count > 0 && is_complete) connection_->tell_received();
+    if (count > 0 && is_complete) transport_->report_received();
     acknowledge();
     if (count <= 0) return count < 0;
     taken += static_cast<std::uint64_t>(count);
     if (!is_complete) continue;
     received_.fetch_add(1, std::memory_order_relaxed);
     session_.end_transfer(transfer_, CL_COMPLETE);
+    registration_.reset();
     transfer_.reset();
     return true;  // whoever waits for it can go on
   }
@@ -189,6 +192,9 @@ bool BulkChannel::begin_chunk(const BulkHeader& header) {
   if (header.size > transfer_->size - transfer_->announced) return false;
   transfer_->announced += header.size;
   chunk_left_ = header.size;
+  if (!transfer_->is_over) {
+    registration_ = transport_->register_memory({transfer_->memory + transfer_->moved, header.size});
+  }
   if (transfer_->announced == transfer_->size) forget_failed(header.transfer);
   return true;
 }
@@ -196,13 +202,11 @@ bool BulkChannel::begin_chunk(const BulkHeader& header) {
 // As try_read_some(), of the chunk that is coming. Its command may fail in the midst of it: the memory is the
 // application's again.
 std::ptrdiff_t BulkChannel::read_piece(bool& is_complete) {
-  std::array<std::byte, 4096> unwanted;
   const MutexLock lock(transfer_->mutex);
   const bool is_wanted = !transfer_->is_over;
-  const MutableBytes to = is_wanted
-                              ? MutableBytes(transfer_->memory + transfer_->moved, chunk_left_)
-                              : MutableBytes(unwanted).first(std::min<std::uint64_t>(chunk_left_, unwanted.size()));
-  const std::ptrdiff_t count = is_wanted ? connection_->try_read_ahead(to) : connection_->try_read_some(to);
+  const std::ptrdiff_t count =
+      is_wanted ? transport_->try_receive({{transfer_->memory + transfer_->moved, chunk_left_}, registration_.get()})
+                : transport_->try_discard(chunk_left_);
   if (count <= 0) return count;
   transfer_->advance(static_cast<std::uint64_t>(count));
   chunk_left_ -= static_cast<std::uint64_t>(count);

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <deque>
@@ -13,12 +12,13 @@
 #include "runtime/handshake/dialer.h"
 #include "runtime/handshake/reconnector.h"
 #include "runtime/protocol/frames.h"
-#include "runtime/transport/connection.h"
+#include "runtime/transport/bulk/bulk_transport.h"
+#include "runtime/transport/stream/resumable_connection.h"
 
 namespace remotecl {
 
 class Session;
-class SharedMemoryConnection;
+struct StreamCarrier;
 
 // A stream of a session's bulk data, in both directions: of the devices whose index, modulo the number of channels, is
 // the channel's number. Owned by the session; any thread where nothing else is said.
@@ -47,9 +47,8 @@ class BulkChannel {
   // Once, before anything else. How many channels the session is to have, which the first one finds out. Throws
   // ConnectionError.
   unsigned connect(const Joining& joining);
-  Connection& connection() { return *connection_; }
-  const Connection& connection() const { return *connection_; }
-  // The connection, or the doorbell of one through memory. Null: it does not break, or may not.
+  const BulkTransport& transport() const { return *transport_; }
+  // What another connection may carry on; null: nothing.
   ResumableConnection* stream() const { return stream_; }
   unsigned streams() const { return streams_; }                                 // connections that carry it; 0: memory
   std::uint64_t sent() const { return sent_.load(std::memory_order_relaxed); }  // whole transfers
@@ -92,15 +91,16 @@ class BulkChannel {
   enum class Reader { kSession, kOwnNext, kOwn };
 
   struct Lent {
-    std::uint64_t end;  // position in the stream
+    std::uint64_t end;  // as BulkTransport::bytes_sent() counts
     TransferRef transfer;
+    std::unique_ptr<MemoryRegistration> registration;
   };
 
+  std::unique_ptr<MemoryRegistration> register_memory(std::byte* memory, std::uint64_t size) EXCLUDES(write_mutex_);
   void end_threads() EXCLUDES(sender_mutex_, reader_mutex_);
   void give_up_in_forks(int descriptor);
+  void use(StreamCarrier carrier, const Joining& joining);
   ResumableConnection::Hooks hooks_of(Reconnector& reconnector);
-  void make_resumable(const Joining& joining);
-  void keep_doorbell(SharedMemoryConnection& memory, const Joining& joining);
   void run_sender() EXCLUDES(sender_mutex_);
   void run_reader() EXCLUDES(reader_mutex_);
   void read_what_is_expected();
@@ -119,8 +119,8 @@ class BulkChannel {
   Session& session_;
   const unsigned number_;
   // Null when it was released: changed with write_mutex_ and lent_mutex_.
-  std::shared_ptr<Connection> connection_;
-  ResumableConnection* stream_ = nullptr;  // the same, or its doorbell
+  std::unique_ptr<BulkTransport> transport_;
+  ResumableConnection* stream_ = nullptr;  // of transport_
   bool lends_ = false;                     // it keeps what is lent
   unsigned streams_ = 1;
   std::vector<int> given_up_in_forks_;
@@ -128,7 +128,7 @@ class BulkChannel {
 
   std::atomic<std::uint64_t> pushed_bytes_{0};
   std::atomic<std::uint64_t> pushed_bytes_taken_{0};  // by the server, as far as it has said
-  Mutex write_mutex_;                                 // the write side of connection_
+  Mutex write_mutex_;                                 // the sending side of transport_
   Mutex lent_mutex_;
   std::deque<Lent> lent_ GUARDED_BY(lent_mutex_);  // sent, and perhaps to be sent again
   Mutex failed_mutex_;
@@ -147,9 +147,8 @@ class BulkChannel {
   std::thread reader_thread_ GUARDED_BY(reader_mutex_);
 
   // Touched only by the thread that reads.
-  std::array<std::byte, kBulkHeaderSize> header_;
-  std::size_t header_have_ = 0;
-  TransferRef transfer_;              // the one whose chunk is coming
+  TransferRef transfer_;  // the one whose chunk is coming
+  std::unique_ptr<MemoryRegistration> registration_;
   std::uint64_t chunk_left_ = 0;      // of it
   std::uint64_t received_bytes_ = 0;  // of the stream: what the server should know
   bool is_due_ = false;               // to tell it

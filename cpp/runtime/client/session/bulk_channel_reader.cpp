@@ -66,9 +66,9 @@ void BulkChannel::run_reader() {
 void BulkChannel::read_what_is_expected() {
   while (expected_.load() > 0) {
     const std::uint64_t before = received();
-    pollfd wait{connection_->wait_handle(), POLLIN, 0};
+    pollfd wait{transport_->wait_handle(), POLLIN, 0};
     if (::poll(&wait, 1, -1) <= 0) continue;
-    if (!session_.read_apart(*this)) return connection_->shutdown();
+    if (!session_.read_apart(*this)) return transport_->shutdown();
     if (received() != before) session_.wake();
   }
 }

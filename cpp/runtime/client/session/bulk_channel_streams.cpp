@@ -4,11 +4,10 @@
 #include "runtime/client/session/bulk_channel.h"
 #include "runtime/client/session/session.h"
 #include "runtime/client/support/fork_guard.h"
+#include "runtime/handshake/bulk_upgrade.h"
 #include "runtime/handshake/channels.h"
 #include "runtime/handshake/handshake.h"
 #include "runtime/handshake/stripes.h"
-#include "runtime/transport/shm/shared_memory_connection.h"
-#include "runtime/transport/stream/striped_connection.h"
 
 namespace remotecl {
 
@@ -46,36 +45,34 @@ unsigned BulkChannel::connect(const Joining& joining) {
                                  features_of_channel(number_) | features_of_channel_count(wanted);
   const Deadline deadline = Patience::of_server(joining.window);
   auto first = joining.dialer.connect(joining.timeout, deadline);
-  const Welcome welcome =
-      handshake_for_session(*first, joining.address, Role::kBulk, joining.invitation, features, deadline);
-  const unsigned channels = std::clamp(channel_count_of(welcome.features), 1u, wanted);
-  const Connection* const stream = first.get();
   const int descriptor = first->wait_handle();
-  first = share_memory(std::move(first), joining.address, welcome, joining.window);
-  const bool is_resumable = (welcome.features & resumable) != 0;
-  if (first.get() != stream) {
-    give_up_in_forks(first->wait_handle());
-    if (is_resumable) {
-      keep_doorbell(static_cast<SharedMemoryConnection&>(*first), joining);
-    } else {
-      give_up_in_forks(descriptor);
-    }
-    connection_ = std::move(first);
-    streams_ = 0;
-    return channels;
-  }
   const Invitation& session = joining.invitation;
-  const Secret key = stripes_key(session, Role::kBulk, features, welcome.features);
-  auto carriers = open_stripes(*first, joining.address, {session.session, session.epoch, key},
-                               stripes_of(welcome.features), unshared_dial(joining.dialer));
-  connection_ = unshared(std::move(first));
-  if (!carriers.empty()) {
-    carriers.insert(carriers.begin(), connection_);
-    streams_ = static_cast<unsigned>(carriers.size());
-    connection_ = std::make_shared<StripedConnection>(std::move(carriers));
+  const Welcome welcome = handshake_for_session(*first, joining.address, Role::kBulk, session, features, deadline);
+  const auto join = [&](std::unique_ptr<Connection> alone) {
+    const Secret key = stripes_key(session, Role::kBulk, features, welcome.features);
+    return join_stripes(unshared(std::move(alone)), joining.address, {session.session, session.epoch, key},
+                        stripes_of(welcome.features), unshared_dial(joining.dialer));
+  };
+  StreamCarrier carrier = upgrade_bulk(std::move(first), joining.address,
+                                       {BulkEnd::Side::kConnects, welcome.features & features, joining.window, join});
+  if (carrier.memory != nullptr) {
+    give_up_in_forks(carrier.connection->wait_handle());
+    if (!carrier.is_resumable) give_up_in_forks(descriptor);
   }
-  if (is_resumable) make_resumable(joining);
-  return channels;
+  use(std::move(carrier), joining);
+  return std::clamp(channel_count_of(welcome.features), 1u, wanted);
+}
+
+void BulkChannel::use(StreamCarrier carrier, const Joining& joining) {
+  streams_ = carrier.memory != nullptr ? 0 : static_cast<unsigned>(carrier.connection->streams());
+  ResumableConnection::Hooks hooks;
+  if (carrier.is_resumable) hooks = hooks_of(*joining.reconnector);
+  BulkLine line = open_bulk(std::move(carrier), {joining.window, std::move(hooks), false, unshared});
+  transport_ = std::move(line.transport);
+  lends_ = transport_->keeps_lent();
+  stream_ = line.stream;
+  if (stream_ == nullptr) return;
+  joining.reconnector->add(*stream_, Role::kBulk, number_, line.is_doorbell ? 0 : stripes_features(joining.streams));
 }
 
 ResumableConnection::Hooks BulkChannel::hooks_of(Reconnector& reconnector) {
@@ -86,21 +83,6 @@ ResumableConnection::Hooks BulkChannel::hooks_of(Reconnector& reconnector) {
     is_due_ = true;
   };
   return hooks;
-}
-
-void BulkChannel::make_resumable(const Joining& joining) {
-  ResumableConnection::Hooks hooks = hooks_of(*joining.reconnector);
-  auto made = std::make_shared<ResumableConnection>(std::move(connection_), joining.window, std::move(hooks));
-  stream_ = made.get();
-  connection_ = std::move(made);
-  lends_ = true;
-  joining.reconnector->add(*stream_, Role::kBulk, number_, stripes_features(joining.streams));
-}
-
-// What is in the memory stays there while the connection beside it is made again.
-void BulkChannel::keep_doorbell(SharedMemoryConnection& memory, const Joining& joining) {
-  stream_ = &memory.keep_doorbell(joining.window, hooks_of(*joining.reconnector), unshared);
-  joining.reconnector->add(*stream_, Role::kBulk, number_);
 }
 
 }  // namespace remotecl

@@ -82,7 +82,7 @@ Traffic Session::traffic() const {
 Traffic Session::traffic_so_far() const {
   Traffic traffic{control_->bytes_sent(), writer_->messages(), control_->bytes_received(), messages_received_.load()};
   for (const auto& channel : channels_) {
-    const Connection& bulk = channel->connection();
+    const BulkTransport& bulk = channel->transport();
     traffic += {0, 0, 0, 0, bulk.bytes_sent(), channel->sent(), bulk.bytes_received(), channel->received()};
   }
   return traffic;

@@ -31,10 +31,10 @@ int milliseconds_until(const OptionalDeadline& deadline) {
   return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, std::numeric_limits<int>::max()));
 }
 
-std::string end_of(const Connection& connection, const std::string& name, const Reconnector* reconnector) {
+std::string end_of(bool has_vanished, const std::string& name, const Reconnector* reconnector) {
   const std::string reason = reconnector != nullptr ? reconnector->reason() : "";
   if (!reason.empty()) return reason;
-  if (connection.vanished()) return "it does not answer any more; its machine or the network to it is down";
+  if (has_vanished) return "it does not answer any more; its machine or the network to it is down";
   return "the server closed the " + name;
 }
 
@@ -143,7 +143,7 @@ void Session::pump(Pump how, const OptionalDeadline& deadline) {
   for (const auto& channel : channels_) {
     if (!channel->enter()) continue;
     entered[count - 2] = channel.get();
-    waits[count++] = {channel->connection().wait_handle(), POLLIN, 0};
+    waits[count++] = {channel->transport().wait_handle(), POLLIN, 0};
   }
   const auto look = [&](int timeout) { return ::poll(waits.data(), count, timeout) > 0; };
   const bool is_there = how == Pump::kBusy && busy_poll([&look] { return look(0); });
@@ -153,7 +153,7 @@ void Session::pump(Pump how, const OptionalDeadline& deadline) {
       [[maybe_unused]] const auto taken = ::read(wake, &rings, sizeof rings);
     }
     const Session* const former = std::exchange(this_thread_reads, this);
-    if (waits[0].revents != 0 && !read_control()) lose(end_of(*control_, "connection", reconnector_.get()));
+    if (waits[0].revents != 0 && !read_control()) lose(end_of(control_->vanished(), "connection", reconnector_.get()));
     for (nfds_t i = 2; i < count; ++i) {
       if (waits[i].revents != 0 && !entered[i - 2]->read()) lose_bulk(*entered[i - 2]);
     }
@@ -178,7 +178,7 @@ void Session::lose_bulk(const BulkChannel& channel) {
     pollfd wait{control_->wait_handle(), POLLIN, 0};
     if (::poll(&wait, 1, 10) > 0 && !read_control()) break;
   }
-  lose(end_of(channel.connection(), "bulk connection", reconnector_.get()));
+  lose(end_of(channel.transport().vanished(), "bulk connection", reconnector_.get()));
 }
 
 bool Session::is_reading() const { return this_thread_reads == this; }

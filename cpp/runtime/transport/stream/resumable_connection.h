@@ -64,6 +64,7 @@ class ResumableConnection final : public Connection {
   bool keeps_lent() const override { return true; }
   bool write_lent(Bytes header, Bytes lent) override { return writer_.write_lent(header, lent); }
   void reclaim(std::uint64_t position) override { writer_.reclaim(position); }
+  std::uint64_t completed() const override { return acknowledged_bytes(); }
   void tell_received() override;
 
   std::uint64_t acknowledged_bytes() const { return writer_.acknowledged_bytes(); }

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <array>
+#include <memory>
+
+#include "runtime/transport/bulk/bulk_transport.h"
+#include "runtime/transport/connection.h"
+
+namespace remotecl {
+
+// Bulk data as bytes of a connection, headers and chunks one after the other.
+class StreamBulkTransport final : public BulkTransport {
+ public:
+  explicit StreamBulkTransport(std::shared_ptr<Connection> connection) : connection_(std::move(connection)) {}
+
+  bool send(const BulkHeader& header, const BulkSource& bytes, Use use) override;
+  bool keeps_lent() const override { return connection_->keeps_lent(); }
+  std::uint64_t bytes_sent() const override { return connection_->bytes_sent(); }
+  std::uint64_t completed() const override { return connection_->completed(); }
+  void reclaim(std::uint64_t position) override { connection_->reclaim(position); }
+
+  bool receive_header(BulkHeader& header) override;
+  bool receive(const BulkDestination& to) override { return connection_->read_exactly(to.bytes); }
+  std::ptrdiff_t try_receive_header(BulkHeader& header) override;
+  std::ptrdiff_t try_receive(const BulkDestination& to) override { return connection_->try_read_ahead(to.bytes); }
+  std::ptrdiff_t try_discard(std::size_t size) override;
+  void await_briefly() override { connection_->await_briefly(); }
+  void report_received() override { connection_->tell_received(); }
+  int wait_handle() const override { return connection_->wait_handle(); }
+  std::uint64_t bytes_received() const override { return connection_->bytes_received(); }
+
+  void shutdown() override { connection_->shutdown(); }
+  bool vanished() const override { return connection_->vanished(); }
+  std::size_t streams() const override { return connection_->streams(); }
+
+ private:
+  const std::shared_ptr<Connection> connection_;
+  // By the thread that receives: the header that is coming, and how much of it is there.
+  std::array<std::byte, kBulkHeaderSize> header_;
+  std::size_t header_have_ = 0;
+};
+
+}  // namespace remotecl
