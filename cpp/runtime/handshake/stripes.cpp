@@ -11,8 +11,6 @@
 namespace remotecl {
 namespace {
 
-static_assert(kStripesMax == StripedConnection::kCarriersMax);
-
 // Less than the other side waits (kStripesTimeoutMs), and as long as more connections are worth.
 constexpr std::chrono::milliseconds kOpenTimeout{2000};
 

@@ -5,6 +5,7 @@
 
 #include "runtime/crypto/secret.h"
 #include "runtime/protocol/codec.h"
+#include "runtime/protocol/sizes.h"
 
 // The frames of every connection: the handshake, the header of control messages, and the header of bulk
 // chunks.
@@ -13,17 +14,8 @@ namespace remotecl {
 inline constexpr std::uint16_t kDefaultPort = 10990;
 inline constexpr std::uint32_t kProtocolVersion = 10;
 
-// Bounds on the memory that a peer can make us hold.
-inline constexpr std::uint32_t kMessageSizeMax = 64u << 20;  // one control message
-inline constexpr std::uint32_t kInlineDataMax = 64u << 10;   // data inside a control message
-inline constexpr std::uint32_t kBulkChunkMax = 4u << 20;     // one chunk on the bulk connection
-inline constexpr std::uint32_t kPushMax = 1u << 20;          // bytes of a write that are sent without being pulled
-inline constexpr std::uint64_t kPushedBytesMax = 8u << 20;   // such bytes on a channel, in flight or waiting
-inline constexpr std::uint32_t kWelcomeTextMax = 1024;
 inline constexpr std::uint32_t kHandshakeTimeoutMs = 5000;    // for the connecting side to prove its identity
 inline constexpr std::uint32_t kFirstWordTimeoutMs = 10'000;  // for the accepting side to show that it is a server
-inline constexpr unsigned kBulkChannelsMax = 8;               // of a session
-inline constexpr unsigned kStripesMax = 8;                    // connections of one stream
 inline constexpr std::uint32_t kStripesTimeoutMs = 5000;      // from the first one's Welcome until all have joined
 
 enum class Role : std::uint32_t { kControl = 0, kBulk = 1, kPeerControl = 2, kPeerBulk = 3, kMonitor = 4, kStripe = 5 };

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/base/mutex.h"
+#include "runtime/protocol/sizes.h"
 #include "runtime/transport/bulk/bulk_transport.h"
 #include "server/completion/cl.h"
 #include "server/driver/device.h"
@@ -21,13 +22,13 @@ namespace remotecl::server {
 // has a fixed number of slots, used in turn. Owned by one thread.
 class StagingRing {
  public:
-  static constexpr std::size_t kSlotSize = 2u << 20;
-  static constexpr std::size_t kSlots = 4;
+  static constexpr std::size_t kSlotSize = kStagingSlot;
+  static constexpr std::size_t kSlots = kStagingSlots;
   // The size of the pieces of a transfer of `size` bytes over this many streams. Small transfers use smaller
   // pieces, so that network and device copies overlap there too, but each stream's part must be worth waking
   // its thread.
   static constexpr std::size_t piece_size(std::uint64_t size, std::size_t streams) {
-    return size < kSlots * kSlotSize ? std::min(kSlotSize, streams * kSmallPiece) : kSlotSize;
+    return size < kSlots * kSlotSize ? std::min(kSlotSize, streams * kStagingSmallPiece) : kSlotSize;
   }
 
   struct Slot {
@@ -51,8 +52,6 @@ class StagingRing {
   BulkDestination memory(const Slot& slot, std::size_t size) const { return {{slot.data, size}, registration_.get()}; }
 
  private:
-  static constexpr std::size_t kSmallPiece = 256u << 10;
-
   PinnedBlock block_;
   std::unique_ptr<std::byte[]> pageable_;  // in place of block_
   std::unique_ptr<MemoryRegistration> registration_;

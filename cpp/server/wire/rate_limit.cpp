@@ -4,12 +4,10 @@
 #include <utility>
 
 #include "runtime/base/mutex.h"
+#include "runtime/protocol/sizes.h"
 
 namespace remotecl::server {
 namespace {
-
-// Larger reads and writes are split, so that a connection does not run up a large debt.
-constexpr std::size_t kPieceMax = 256u << 10;
 
 class RateLimitedConnection final : public Connection {
  public:
@@ -21,11 +19,11 @@ class RateLimitedConnection final : public Connection {
 
   std::size_t read_some(MutableBytes to) override {
     if (!wait()) return 0;
-    return received(connection_->read_some(to.first(std::min(to.size(), kPieceMax))));
+    return received(connection_->read_some(to.first(std::min(to.size(), kRateLimitedPiece))));
   }
   std::ptrdiff_t try_read_some(MutableBytes to) override {
     if (debt() > TokenBucket::Duration::zero()) return -1;
-    const std::ptrdiff_t count = connection_->try_read_some(to.first(std::min(to.size(), kPieceMax)));
+    const std::ptrdiff_t count = connection_->try_read_some(to.first(std::min(to.size(), kRateLimitedPiece)));
     if (count > 0) received(static_cast<std::size_t>(count));
     return count;
   }
@@ -35,7 +33,7 @@ class RateLimitedConnection final : public Connection {
     for (int i = 0; i < count; ++i) {
       auto* at = static_cast<std::byte*>(parts[i].iov_base);
       for (std::size_t left = parts[i].iov_len; left != 0;) {
-        const std::size_t size = std::min(left, kPieceMax);
+        const std::size_t size = std::min(left, kRateLimitedPiece);
         if (!wait() || !connection_->Connection::write(Bytes(at, size))) return false;
         sent(size);
         at += size;

@@ -19,8 +19,7 @@ using namespace std::chrono_literals;
 
 // How much is copied before the other side is informed. Small transfers use small pieces, so that both sides
 // start early; of large pieces, a helper thread copies half (64 MiB of an H200: 11.1 GB/s with 64 KiB, 12.5
-// with 256). The copies of both sides stay in the caches: rings of 512 KiB reached 85 % of the memory's
-// speed, and rings of 1 MiB or more all of it.
+// with 256).
 constexpr std::size_t kPieceBytesMin = 64u << 10, kPieceBytesMax = 256u << 10;
 constexpr std::size_t kPieces = 8;
 // How long a reader sleeps on a futex, which wakes quickly, before it moves to the doorbell.

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "runtime/base/bytes.h"
+#include "runtime/protocol/sizes.h"
 #include "runtime/transport/shm/shared_ring.h"
 
 namespace remotecl {
@@ -25,7 +26,7 @@ struct SharedMemoryOffer {
 //   confirm(answer)              <-      sends answer()
 class SharedMemorySegment {
  public:
-  static constexpr std::size_t kRingBytes = 2u << 20;
+  static constexpr std::size_t kRingBytes = kSharedRing;
   static constexpr std::size_t kRingBytesMin = 4096;
   static constexpr std::size_t kRingBytesMax = 16u << 20;
 

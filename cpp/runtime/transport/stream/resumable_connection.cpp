@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "runtime/protocol/sizes.h"
+
 namespace remotecl {
 
 ResumableConnection::ResumableConnection(std::shared_ptr<Connection> carrier, std::chrono::milliseconds window,

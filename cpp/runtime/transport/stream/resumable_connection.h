@@ -105,7 +105,6 @@ class ResumableConnection final : public Connection {
  private:
   using State = CarrierHandover::State;
 
-  static constexpr std::uint64_t kAcknowledgeEvery = 1u << 20;
   static constexpr std::chrono::milliseconds kHopelessEvery{100};
 
   void lost(State state);

@@ -5,6 +5,8 @@
 #include <cassert>
 #include <utility>
 
+#include "runtime/protocol/sizes.h"
+
 namespace remotecl {
 
 bool ResumableWriter::adopt_carrier() {
@@ -21,7 +23,7 @@ void ResumableWriter::drop_carrier() { handover_.broke(std::exchange(carrier_, n
 
 bool ResumableWriter::is_crowded() {
   kept_.drop_until(acknowledged_.load());
-  const bool is_crowded = kept_.owned() > kKeptMax;
+  const bool is_crowded = kept_.owned() > kReplayBytesMax;
   may_be_crowded_.store(is_crowded, std::memory_order_relaxed);
   return is_crowded;
 }
@@ -85,7 +87,7 @@ bool ResumableWriter::write_kept(std::size_t size, Keep&& keep, Send&& send) {
   const bool is_sent = is_next && send();
   keep();
   count_sent();
-  if (kept_.owned() > kKeptMax) is_crowded();
+  if (kept_.owned() > kReplayBytesMax) is_crowded();
   if (is_sent) {
     sent_ += size;
     return true;

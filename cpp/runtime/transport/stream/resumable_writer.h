@@ -51,7 +51,6 @@ class ResumableWriter {
   // How long an acknowledgement is awaited before bytes are copied, and how often not when it has not come in time.
   static constexpr std::chrono::milliseconds kPatience{2};
   static constexpr int kImpatient = 64;
-  static constexpr std::uint64_t kKeptMax = 32u << 20;
   // Who makes room, or finds the end, must not wait for a writer's lock and may be missed: how long that matters.
   static constexpr std::chrono::milliseconds kMissedAfter{10};
 

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "runtime/protocol/sizes.h"
 #include "runtime/transport/connection.h"
 #include "runtime/transport/threads/helper_threads.h"
 
@@ -19,10 +20,9 @@ namespace remotecl {
 // of the whole.
 class StripedConnection final : public Connection {
  public:
-  // These are the protocol's.
-  static constexpr std::size_t kBlockSize = 128u << 10;
-  static constexpr std::size_t kRunMax = 64u << 20;
-  static constexpr std::size_t kCarriersMax = 8;
+  static constexpr std::size_t kBlockSize = kStripeBlock;
+  static constexpr std::size_t kRunMax = kStripeRunMax;
+  static constexpr std::size_t kCarriersMax = kStripesMax;
 
   // From 2 to kCarriersMax, in the same order at both ends.
   explicit StripedConnection(std::vector<std::shared_ptr<Connection>> carriers);

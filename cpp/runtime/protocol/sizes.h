@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+// The sizes that client and server, or several rooms, share, each with its reason.
+namespace remotecl {
+
+// ---- Part of the protocol: both sides use the same numbers, so a change is a new protocol version.
+
+// Bounds on the memory that a peer can make us hold.
+// One control message. Recorded command buffers and program sources are the largest.
+inline constexpr std::uint32_t kMessageSizeMax = 64u << 20;
+// Data inside a control message. More would delay the messages behind it, such as a 4-byte read.
+inline constexpr std::uint32_t kInlineDataMax = 64u << 10;
+// One chunk on a bulk connection. Chunks of several transfers alternate, so this is how long one waits for another.
+inline constexpr std::uint32_t kBulkChunkMax = 4u << 20;
+// A write whose bytes are sent without being pulled, which saves a round trip. The client copies such bytes for
+// resumption, because waiting for their acknowledgement would bring the round trip back.
+inline constexpr std::uint32_t kPushMax = 1u << 20;
+// Such bytes on a channel, in flight or waiting: the server keeps those whose command cannot begin.
+inline constexpr std::uint64_t kPushedBytesMax = 8u << 20;
+// What a server tells people in its Welcome.
+inline constexpr std::uint32_t kWelcomeTextMax = 1024;
+
+// The bulk channels of a session, of which each has threads of its own.
+inline constexpr unsigned kBulkChannelsMax = 8;
+// The connections of one stream, of which each keeps a core busy at both ends.
+inline constexpr unsigned kStripesMax = 8;
+// What one connection of several takes at a time. A block is the least that is worth waking a thread for.
+inline constexpr std::size_t kStripeBlock = 128u << 10;
+// What is announced at a time on several connections. Larger writes are divided.
+inline constexpr std::size_t kStripeRunMax = 64u << 20;
+
+// ---- Each side's own choice.
+
+// So many bytes are received before the sender is told. The sender must keep what is not acknowledged, and a message
+// for each MiB costs nothing beside it.
+inline constexpr std::uint64_t kAcknowledgeEvery = 1u << 20;
+// Unacknowledged bytes of which copies are kept before writers wait. Lent bytes do not count.
+inline constexpr std::uint64_t kReplayBytesMax = 32u << 20;
+
+// The ring of each direction in shared memory. It must stay in the caches, where both sides copy; rings of 512 KiB
+// reached 85 % of the memory's speed, and rings of 1 MiB or more all of it.
+inline constexpr std::size_t kSharedRing = 2u << 20;
+
+// Pinned memory through which a device's bulk data passes: so many slots of this size for each thread. With 2 MiB, the
+// overlap of network and device copies hides the cost of waking whoever moves a piece (docs/decisions).
+inline constexpr std::size_t kStagingSlot = 2u << 20;
+inline constexpr std::size_t kStagingSlots = 4;
+// Transfers that fit into the slots move in pieces of this size for each stream, so that they overlap, too.
+inline constexpr std::size_t kStagingSmallPiece = 256u << 10;
+static_assert(kStripeBlock <= kStagingSmallPiece, "or a stream's part of a small piece is not worth a thread");
+
+// What a connection with a rate limit moves at a time, so that it does not run up a large debt.
+inline constexpr std::size_t kRateLimitedPiece = 256u << 10;
+
+}  // namespace remotecl
