@@ -4,7 +4,6 @@
 #include <system_error>
 #include <utility>
 
-#include "runtime/client/session/session.h"
 #include "runtime/client/support/fork_guard.h"
 
 namespace remotecl {
@@ -70,7 +69,7 @@ bool BulkChannel::send(const TransferRef& transfer) {
     return ok;
   }
   end_received();
-  return !transfer->sender_waits || session_.wait([&] { return transfer->ended(); });
+  return !transfer->sender_waits || session_.await(*transfer);
 }
 
 std::unique_ptr<MemoryRegistration> BulkChannel::register_memory(std::byte* memory, std::uint64_t size) {
@@ -167,7 +166,7 @@ void BulkChannel::forget_failed(TransferId id) {
 
 // A receive on this channel, which may have failed. Null when there is none such.
 TransferRef BulkChannel::find_transfer(TransferId id) {
-  TransferRef transfer = session_.find_transfer(id, false);
+  TransferRef transfer = session_.find_receive(id);
   if (transfer) return transfer->channel == this ? transfer : nullptr;
   const MutexLock lock(failed_mutex_);
   const auto at = std::find_if(failed_.begin(), failed_.end(), [id](const TransferRef& t) { return t->id == id; });
@@ -217,8 +216,7 @@ std::ptrdiff_t BulkChannel::read_piece(bool& is_complete) {
 // Not where the stream asks for it: there a transfer's lock may be held, and this writes.
 void BulkChannel::acknowledge() {
   if (!std::exchange(is_due_, false)) return;
-  session_.send(ClientReceived{StreamKind::kBulk, number_, received_bytes_});
-  session_.submit_now();
+  session_.acknowledge(ClientReceived{StreamKind::kBulk, number_, received_bytes_});
 }
 
 }  // namespace remotecl

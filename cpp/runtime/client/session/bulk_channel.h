@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/base/mutex.h"
+#include "runtime/client/session/channel_session.h"
 #include "runtime/client/session/client_transfer.h"
 #include "runtime/handshake/dialer.h"
 #include "runtime/handshake/reconnector.h"
@@ -17,7 +18,6 @@
 
 namespace remotecl {
 
-class Session;
 struct StreamCarrier;
 
 // A stream of a session's bulk data, in both directions: of the devices whose index, modulo the number of channels, is
@@ -39,7 +39,7 @@ class BulkChannel {
     unsigned streams;                  // over how many connections all channels together may go
   };
 
-  BulkChannel(Session& session, unsigned number) : session_(session), number_(number) {}
+  BulkChannel(ChannelSession& session, unsigned number) : session_(session), number_(number) {}
   ~BulkChannel();
   BulkChannel(const BulkChannel&) = delete;
   BulkChannel& operator=(const BulkChannel&) = delete;
@@ -116,7 +116,7 @@ class BulkChannel {
   // Of most failed receives nothing ever comes. More of them than this cannot have bytes on the way.
   static constexpr std::size_t kFailedMax = 1024;
 
-  Session& session_;
+  ChannelSession& session_;
   const unsigned number_;
   // Null when it was released: changed with write_mutex_ and lent_mutex_.
   std::unique_ptr<BulkTransport> transport_;

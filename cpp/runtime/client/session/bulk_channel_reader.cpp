@@ -4,13 +4,12 @@
 #include <system_error>
 
 #include "runtime/client/session/bulk_channel.h"
-#include "runtime/client/session/session.h"
 
 namespace remotecl {
 
 // The only channel on which something is expected is read by whoever waits for it: that costs no hand-off.
 void BulkChannel::expect() {
-  if (expected_.fetch_add(1) != 0 || session_.expecting_.fetch_add(1) == 0) return;
+  if (expected_.fetch_add(1) != 0 || !session_.begin_expecting()) return;
   bool is_entered = false;
   {
     const MutexLock lock(reader_mutex_);
@@ -30,7 +29,7 @@ void BulkChannel::expect() {
 }
 
 void BulkChannel::stop_expecting() {
-  if (expected_.fetch_sub(1) == 1) session_.expecting_.fetch_sub(1);
+  if (expected_.fetch_sub(1) == 1) session_.end_expecting();
 }
 
 bool BulkChannel::enter() {

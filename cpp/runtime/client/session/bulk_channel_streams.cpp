@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "runtime/client/session/bulk_channel.h"
-#include "runtime/client/session/session.h"
 #include "runtime/client/support/fork_guard.h"
 #include "runtime/handshake/bulk_upgrade.h"
 #include "runtime/handshake/channels.h"

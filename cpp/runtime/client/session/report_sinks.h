@@ -8,7 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/base/mutex.h"
 #include "runtime/base/ref_counted.h"
+#include "runtime/client/session/loss_state.h"
 
 namespace remotecl {
 
@@ -33,10 +35,12 @@ class QueueSink {
   ~QueueSink() = default;
 };
 
-// Sinks by id. The table does not own them: what it finds is kept while it is used. Needs its owner's lock.
+// Sinks by id. The table does not own them: what it finds is kept while it is used. Any thread.
 template <class Sink>
 class SinkTable {
  public:
+  explicit SinkTable(const LossState& loss) : loss_(loss) {}
+
   struct Found {
     Ref<const RefCounted> owner;
     Sink* sink = nullptr;
@@ -45,15 +49,24 @@ class SinkTable {
     Sink* operator->() const { return sink; }
   };
 
-  // `owner`: the object that is the sink.
-  void add(std::uint64_t id, const RefCounted& owner, Sink& sink) { sinks_.emplace(id, Entry{&owner, &sink}); }
-  void remove(std::uint64_t id) { sinks_.erase(id); }
-  Found find(std::uint64_t id) const {
+  // `owner`: the object that is the sink. False when the session is lost: all() may have been called before.
+  bool add(std::uint64_t id, const RefCounted& owner, Sink& sink) EXCLUDES(mutex_) {
+    const MutexLock lock(mutex_);
+    sinks_.emplace(id, Entry{&owner, &sink});
+    return !loss_.lost();
+  }
+  void remove(std::uint64_t id) EXCLUDES(mutex_) {
+    const MutexLock lock(mutex_);
+    sinks_.erase(id);
+  }
+  Found find(std::uint64_t id) const EXCLUDES(mutex_) {
+    const MutexLock lock(mutex_);
     const auto at = sinks_.find(id);
     return at == sinks_.end() ? Found() : keep(at->second);
   }
-  std::vector<Found> all() const {
+  std::vector<Found> all() const EXCLUDES(mutex_) {
     std::vector<Found> found;
+    const MutexLock lock(mutex_);
     for (const auto& [id, entry] : sinks_) {
       if (Found kept = keep(entry)) found.push_back(std::move(kept));
     }
@@ -71,7 +84,9 @@ class SinkTable {
     return {Ref<const RefCounted>::adopt(entry.owner), entry.sink};
   }
 
-  std::unordered_map<std::uint64_t, Entry> sinks_;
+  const LossState& loss_;
+  mutable Mutex mutex_;
+  std::unordered_map<std::uint64_t, Entry> sinks_ GUARDED_BY(mutex_);
 };
 
 }  // namespace remotecl

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <atomic>
+#include <string>
+
+#include "runtime/base/mutex.h"
+#include "runtime/client/support/fork_guard.h"
+
+namespace remotecl {
+
+// Whether a session is lost, and why. Any thread.
+class LossState {
+ public:
+  // In a forked child, too: a lock that another thread had at the fork is never given back there.
+  bool lost() const { return lost_.load(std::memory_order_acquire) || in_forked_child(); }
+  std::string reason() const EXCLUDES(mutex_) {
+    const MutexLock lock(mutex_);
+    return reason_;
+  }
+  // From now on the loss is no news.
+  void expect() { is_expected_ = true; }
+  bool is_expected() const { return is_expected_; }
+
+  // Ends the connections by `shut_down`, then makes the session lost, once: false when it was before. The connections
+  // are released after a loss, so they are still there while `shut_down` runs.
+  template <class ShutDown>
+  bool lose(const std::string& reason, ShutDown&& shut_down) EXCLUDES(mutex_) {
+    const MutexLock lock(mutex_);
+    if (lost()) return false;
+    reason_ = reason;
+    shut_down();
+    lost_.store(true, std::memory_order_release);
+    return true;
+  }
+
+ private:
+  std::atomic<bool> lost_{false};
+  std::atomic<bool> is_expected_{false};
+  mutable Mutex mutex_;
+  std::string reason_ GUARDED_BY(mutex_);
+};
+
+}  // namespace remotecl

@@ -1,0 +1,153 @@
+#include "runtime/client/session/transfer_table.h"
+
+#include <cstring>
+#include <utility>
+
+#include "runtime/client/session/trace_sink.h"
+#include "runtime/client/support/ids.h"
+
+namespace remotecl {
+
+TransferRef TransferTable::begin_receive(std::uint32_t device, std::byte* to, std::uint64_t size,
+                                         std::function<void(cl_int)> finished, std::shared_ptr<void> keep_alive) {
+  auto transfer = std::make_shared<Transfer>();
+  transfer->memory = to;
+  transfer->size = size;
+  return begin(device, std::move(transfer), std::move(finished), std::move(keep_alive));
+}
+
+TransferRef TransferTable::begin_send(std::uint32_t device, const std::byte* from, std::uint64_t size,
+                                      std::function<void(cl_int)> finished, std::shared_ptr<void> keep_alive,
+                                      bool sender_waits) {
+  auto transfer = std::make_shared<Transfer>();
+  transfer->sends = true;
+  transfer->memory = const_cast<std::byte*>(from);
+  transfer->size = size;
+  transfer->sender_waits = sender_waits;
+  return begin(device, std::move(transfer), std::move(finished), std::move(keep_alive));
+}
+
+TransferRef TransferTable::begin_push(std::uint32_t device, const std::byte* from, std::uint64_t size,
+                                      bool sender_waits) {
+  BulkChannel& channel = channels_.of(device);
+  if (size > kPushMax || !channel.take_push_room(size)) return nullptr;
+  auto transfer = std::make_shared<Transfer>();
+  transfer->sends = transfer->is_pushed = true;
+  // Where the server has taken all the others, there is room for this one: sending it needs no other thread.
+  transfer->sender_waits = sender_waits || channel.is_only_push(size);
+  transfer->memory = const_cast<std::byte*>(from);
+  transfer->size = size;
+  transfer->state.store(Transfer::State::kPulled);
+  return begin(device, std::move(transfer), {}, nullptr);
+}
+
+TransferRef TransferTable::begin(std::uint32_t device, TransferRef transfer, std::function<void(cl_int)> finished,
+                                 std::shared_ptr<void> keep_alive) {
+  transfer->id = next_id();
+  transfer->channel = &channels_.of(device);
+  transfer->is_expected = !transfer->sends && transfer->size > kInlineDataMax && !channels_.is_one();
+  if (transfer->is_expected) transfer->channel->expect();
+  transfer->finished = std::move(finished);
+  transfer->keep_alive = std::move(keep_alive);
+  {
+    const MutexLock lock(mutex_);
+    if (!loss_.lost()) {
+      transfers_.emplace(transfer->id, transfer);
+      return transfer;
+    }
+  }
+  end(transfer, CL_DEVICE_NOT_AVAILABLE);
+  return transfer;
+}
+
+TransferRef TransferTable::find(TransferId id) {
+  const MutexLock lock(mutex_);
+  const auto at = transfers_.find(id);
+  return at == transfers_.end() ? nullptr : at->second;
+}
+
+TransferRef TransferTable::find(TransferId id, bool sends) {
+  TransferRef transfer = find(id);
+  return transfer && transfer->sends == sends ? transfer : nullptr;
+}
+
+std::vector<TransferRef> TransferTable::all() const {
+  std::vector<TransferRef> transfers;
+  const MutexLock lock(mutex_);
+  for (const auto& [id, transfer] : transfers_) transfers.push_back(transfer);
+  return transfers;
+}
+
+void TransferTable::list(std::vector<Operation>& list, const std::string& where) const {
+  const MutexLock lock(mutex_);
+  for (const auto& [id, transfer] : transfers_) {
+    const std::uint64_t size = transfer->size.load(std::memory_order_relaxed);
+    const std::uint64_t moved = transfer->moved.load(std::memory_order_relaxed);
+    const bool begun = moved != 0 || transfer->state.load() == Transfer::State::kPulled;
+    if (size < Operations::kTransferSizeMin || !begun) continue;
+    const auto kind = transfer->sends ? Operation::Kind::kUpload : Operation::Kind::kDownload;
+    list.push_back({id, kind, where, moved, size});
+  }
+}
+
+void TransferTable::end(const TransferRef& transfer, cl_int status) {
+  {
+    const MutexLock lock(transfer->mutex);
+    if (std::exchange(transfer->is_over, true)) return;
+    const bool has_more = !transfer->has_no_more && transfer->announced != transfer->size;
+    if (status != CL_COMPLETE && !transfer->sends && has_more) transfer->channel->expect_rest(transfer);
+  }
+  {
+    const MutexLock lock(mutex_);
+    transfers_.erase(transfer->id);
+  }
+  if (transfer->is_expected) transfer->channel->stop_expecting();
+  const bool ok = status == CL_COMPLETE;
+  if (TraceSink* const trace = TraceSink::current(); transfer->trace != 0 && ok && trace != nullptr) {
+    trace->arrived(transfer->trace);
+  }
+  if (transfer->finished) std::exchange(transfer->finished, nullptr)(status);
+  transfer->keep_alive.reset();
+  transfer->failure = status;
+  transfer->state.store(ok ? Transfer::State::kDone : Transfer::State::kFailed, std::memory_order_release);
+}
+
+void TransferTable::fail(TransferId id, cl_int status) {
+  const TransferRef transfer = find(id);
+  if (transfer && !transfer->is_pushed) end(transfer, status);
+}
+
+void TransferTable::pull(TransferId id) {
+  const TransferRef transfer = find(id, true);
+  if (!transfer || transfer->state.load() != Transfer::State::kPending) return;
+  transfer->state.store(Transfer::State::kPulled, std::memory_order_release);
+  if (!transfer->sender_waits) transfer->channel->post(transfer);  // else that thread's wait() returns, and it sends
+}
+
+bool TransferTable::set_size(TransferId id, std::uint64_t size) {
+  const TransferRef transfer = find(id, false);
+  if (!transfer) return true;
+  {
+    const MutexLock lock(transfer->mutex);
+    if (!transfer->may_be_short || size > transfer->size || size < transfer->announced) return false;
+    transfer->size = size;
+  }
+  if (transfer->moved == transfer->size) end(transfer, CL_COMPLETE);
+  return true;
+}
+
+bool TransferTable::take_bytes(TransferId id, Bytes bytes) {
+  const TransferRef transfer = find(id, false);
+  if (!transfer) return true;
+  {
+    const MutexLock lock(transfer->mutex);
+    const bool has_chunk = transfer->announced != transfer->moved;
+    const bool fits = bytes.size() == transfer->size || (transfer->may_be_short && bytes.size() < transfer->size);
+    if (has_chunk || !fits) return false;
+    if (!transfer->is_over) std::memcpy(transfer->memory, bytes.data(), bytes.size());
+  }
+  end(transfer, CL_COMPLETE);
+  return true;
+}
+
+}  // namespace remotecl
