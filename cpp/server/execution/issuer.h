@@ -1,53 +1,23 @@
 #pragma once
 
-#include <atomic>
 #include <memory>
-#include <span>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "runtime/base/host_time.h"
-#include "runtime/graph/event_graph.h"
 #include "runtime/protocol/messages.h"
-#include "server/completion/completion_notifier.h"
 #include "server/execution/driver_backlog.h"
-#include "server/execution/event.h"
-#include "server/execution/event_reporter.h"
-#include "server/execution/queue.h"
+#include "server/execution/event_table.h"
+#include "server/execution/issue.h"
 #include "server/execution/queue_watch.h"
-#include "server/execution/strand.h"
 #include "server/quota/held_memory.h"
 #include "server/quota/session_counters.h"
-#include "server/util/object_table.h"
-#include "server/wire/outbox.h"
 
 namespace remotecl::server {
 
-// What a command needs to know when it is handed to the native driver.
-struct Issue {
-  Queue& queue;
-  Event* event;  // null: nobody asked for one
-  std::span<const cl_event> waits;
-  EventId hold = 0;  // the graph's event that ends when this returns; of a long command, when it has ended
-  cl_event native = nullptr;
-  cl_event first = nullptr;  // of several native commands the first one's, where its start is the command's
-  bool enqueued = true;      // false: the driver got nothing after all
-  bool goes_on = false;      // of a long command: it has not ended with issue()
-  bool ended = false;        // carried out already, without the driver
-  bool due = false;          // its end is to be known: DeviceTurn counts by it
-
-  cl_uint wait_count() const { return static_cast<cl_uint>(waits.size()); }
-  const cl_event* wait_list() const { return waits.empty() ? nullptr : waits.data(); }
-  void ended_directly() {
-    enqueued = goes_on = false;
-    ended = true;
-  }
-  cl_event* out() { return event != nullptr || due || queue.wants_events() ? &native : nullptr; }
-};
-
 // Decides when a command may go to the native driver: at once where native events and queue order suffice,
-// else when the graph says so; and what its event is worth at any time. Owned by a session; needs its lock.
+// else when the graph says so. Owned by a session; needs its lock.
 //
 // A command is a copyable type with
 //   cl_int issue(Issue&)   hands it to the driver; on failure nothing was enqueued
@@ -61,70 +31,36 @@ struct Issue {
 // until then.
 class Issuer {
  public:
-  Issuer(Strand& strand, Outbox& outbox, EventReporter& reporter, QueueWatch& queue_watch,
-         const Ref<SessionCounters>& counters)
-      : strand_(strand),
-        outbox_(outbox),
-        reporter_(reporter),
-        queue_watch_(queue_watch),
-        counters_(counters),
-        early_memory_(counters) {}
+  Issuer(EventTable& events, QueueWatch& queue_watch, const Ref<SessionCounters>& counters)
+      : events_(events), queue_watch_(queue_watch), counters_(counters) {}
   Issuer(const Issuer&) = delete;
   Issuer& operator=(const Issuer&) = delete;
 
-  // Makes the event of a command; null for id 0, unless the command is traced. Throws ProtocolError for an id that was
-  // used before. `reports_unasked`: EventDone is sent without ObserveEvent; `unhurried`: when other messages are, or
-  // ObserveEvent comes.
+  // As EventTable::begin.
   Event* begin_event(EventId id, Queue& queue, bool reports_unasked, bool unhurried = false) {
     counters_->count_command();
-    if (id == 0 && next_trace_ == 0) return nullptr;
-    return make_event(id, queue, reports_unasked, unhurried);
+    return events_.begin(id, queue, reports_unasked, unhurried);
   }
-
-  // The times of the next command are wanted, even if it has no event.
-  void trace_next() { next_trace_ = ++traced_commands_; }
-  // False: that was none.
-  bool trace_taken() const { return next_trace_ == 0; }
 
   template <class Command>
   void submit(Queue& queue, Event* event, const Array<EventId>& wait_list, Command&& command,
               bool waits_for_all = false, bool blocks_later = false, EventId hidden = 0);
 
-  // The command cannot be carried out: the client learns it, and so do its dependents.
-  // `transfer`: the command's, so that whoever waits for its bytes stops waiting; 0: it has none.
+  // The command cannot be carried out; as EventTable::fail.
   void fail(Queue& queue, Event* event, std::int32_t status, TransferId transfer = 0);
-  // The same for a command that the driver accepted earlier; its queue may be gone.
-  void fail(ObjectId queue, Event* event, std::int32_t status, TransferId transfer = 0);
-  void finish_hold(EventId hold);
   // The command has ended without anything native.
-  void finish(Event& event);
+  void finish(Event& event) { events_.finish(event); }
   // A native command has the event `native`, whose reference is taken; `event` may be null.
   void accepted(Queue& queue, Event* event, cl_event native);
-
-  void observe(EventId id);
-  void release(EventId id);
-  // `peer`: who will signal it; 0: the client.
-  void expect(EventId id, PeerId peer);
-  void signal(EventId id, std::int32_t status);
-  // The same for an event that the peer should have signalled, and may have.
-  void signal_for(PeerId peer, EventId id, std::int32_t status);
-  // The same from that peer, which may be faster than the client is with expect().
-  void signal_by(PeerId peer, EventId id, std::int32_t status);
-  // What is expected of the peer fails: it is gone.
-  void fail_expected(PeerId peer, std::int32_t status);
-  // Tells the peer when the event ends.
-  void forward(EventId id, const Ref<EventSink>& sink);
   // An event of the graph that the client does not know, for submit(); ends with finish_hold().
-  EventId expect_hidden() {
-    graph_.expect(++last_hold_);
-    return last_hold_;
-  }
+  EventId expect_hidden() { return events_.begin_internal(); }
+  void finish_hold(EventId hold);
 
-  // Hands commands over that nothing holds back any more, and those that follow from that.
-  void run_ready();
   // Flushes every native queue that got commands since the last call.
   void flush_queues();
-  void touch(Queue& queue);
+  void touch(Queue& queue) {
+    if (!queue.touched) add_touched(queue);
+  }
   // Where the session has so much work that it must wait() before it gives more; null: nowhere.
   bool is_full() const { return static_cast<bool>(full_) || is_far_ahead_; }
   // Whether it is to wait for its DriverBacklog.
@@ -140,27 +76,27 @@ class Issuer {
   void drop_all();
 
  private:
-  static constexpr EventId kInternal = EventId{1} << 63;
   static constexpr std::uint64_t kHeldSize = 512;  // of a command that waits, about
 
-  Event* make_event(EventId id, Queue& queue, bool reports_unasked, bool unhurried);
+  void clear_collected() {
+    native_waits_.clear();
+    graph_waits_.clear();
+    dependency_failed_ = false;
+    waits_for_itself_ = false;
+  }
   void collect(Queue& queue, const Array<EventId>& wait_list, std::vector<Ref<Event>>* kept);
-  void collect_order(Queue& queue, bool waits_for_all);
+  void collect_order(Queue& queue, bool waits_for_all) {
+    if (queue.tail != 0) collect_tail(queue);
+    if (waits_for_all && !queue.held.empty()) collect_held(queue);
+  }
+  void collect_tail(Queue& queue);
+  void collect_held(Queue& queue);
   void depend(Queue& queue, Event& event);
-  void track(Event& event);
-  void end(Event& event, std::int32_t status);
-  void publish(Event& event, cl_event native);
-  void report(Event& event, decltype(CompletionNotifier::notify)& notify);
-  // Of a traced command.
-  void submitted(Event& event, bool was_held);
-  void notify_end(Event& event);
-  void forward_end(Event& event, Ref<EventSink> sink);
   EventId make_hold(Queue& queue, Event* event, bool blocks_later);
   // Later commands of the queue come after what the failed one waits for: a transfer may still be on its way.
   void keep_order(Queue& queue);
-  void clear_collected();
   void count_backlog(Queue& queue);
-  void count_early();
+  void add_touched(Queue& queue);
 
   template <class Command>
   void run(Queue& queue, Event* event, EventId hold, Command& command);
@@ -196,26 +132,14 @@ class Issuer {
     fail(queue, event, error, transfer_of(command));
   }
 
-  Strand& strand_;
-  Outbox& outbox_;
-  EventReporter& reporter_;
+  EventTable& events_;
   QueueWatch& queue_watch_;
   const Ref<SessionCounters> counters_;
-  EventGraph graph_;
-  ObjectTable<Event> events_;
-  std::unordered_map<PeerId, std::unordered_map<EventId, std::int32_t>> early_signals_;  // of unexpected events
-  std::size_t early_count_ = 0;
-  HeldMemory early_memory_;
-  bool has_refused_ = false;
-  EventId last_hold_ = kInternal;
   std::unordered_map<EventId, Ref<QueueProgress>> holds_;  // of commands: whose queue's they are
-  std::uint64_t traced_commands_ = 0;                      // so far
-  std::uint64_t next_trace_ = 0;
-  Ref<Event> traced_;  // of the command that is being handled, where it has no event of its own
   std::vector<Ref<Queue>> touched_;
   Ref<DeviceTurn> full_;
   bool is_far_ahead_ = false;
-  std::vector<EventGraph::Ready> ready_;
+  bool has_refused_ = false;
   // What the command being submitted waits for.
   std::vector<cl_event> native_waits_;
   std::vector<EventId> graph_waits_;
@@ -229,7 +153,7 @@ void Issuer::submit(Queue& queue, Event* event, const Array<EventId>& wait_list,
   clear_collected();
   if (hidden != 0) graph_waits_.push_back(hidden);
   collect_order(queue, waits_for_all);
-  collect(queue, wait_list, nullptr);
+  if (wait_list.size() != 0) collect(queue, wait_list, nullptr);
   if (waits_for_itself_) [[unlikely]]
     return fail_command(queue, event, command, CL_INVALID_EVENT_WAIT_LIST);
   if (graph_waits_.empty()) {
@@ -272,13 +196,13 @@ void Issuer::hold(Queue& queue, Event* event, const Array<EventId>& wait_list, C
     for (const auto& wait : held->waits) depend(*held->queue, *wait);
     run(*held->queue, held->event.get(), held->hold, held->command);
   };
-  graph_.defer(dependencies, std::move(action));
+  events_.graph().defer(dependencies, std::move(action));
 }
 
 template <class Command>
 void Issuer::run(Queue& queue, Event* event, EventId hold, Command& command) {
   using Type = std::remove_reference_t<Command>;
-  if (event != nullptr && event->trace.number != 0) submitted(*event, hold != 0);
+  if (event != nullptr && event->trace.number != 0) EventTable::submitted(*event, hold != 0);
   cl_int error = CL_SUCCESS;
   if (queue.native() == nullptr) error = CL_INVALID_COMMAND_QUEUE;
   if (dependency_failed_) error = CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;

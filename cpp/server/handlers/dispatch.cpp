@@ -12,8 +12,9 @@
 namespace remotecl::server {
 namespace {
 
+// Flattened: a call for each field would cost more than the field.
 template <class Message>
-Message decode(Bytes payload) {
+[[gnu::flatten]] Message decode(Bytes payload) {
   Message message{};
   Decoder decoder(payload);
   if (!decoder.read(message) || !decoder.at_end()) {

@@ -135,12 +135,12 @@ void handle(Session& session, const ConnectPeer& message) {
 void handle(Session& session, const ClosePeer& message) {
   check(message.peer);
   session.peers().close(message.peer, message.is_gone != 0);
-  if (message.is_gone != 0) session.issuer().fail_expected(message.peer, CL_DEVICE_NOT_AVAILABLE);
+  if (message.is_gone != 0) session.signals().fail_expected(message.peer, CL_DEVICE_NOT_AVAILABLE);
 }
 
 void handle(Session& session, const ForwardEvent& message) {
   if (const Ref<PeerLink> link = session.peers().find(message.peer, PeerTable::kOrLost)) {
-    session.issuer().forward(message.event, link);
+    session.events().forward(message.event, link);
   } else {
     throw ProtocolError("an event is forwarded to peer " + std::to_string(message.peer) + ", which never was linked");
   }

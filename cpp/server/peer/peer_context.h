@@ -4,6 +4,7 @@
 #include "server/admission/peer_rules.h"
 #include "server/admission/users.h"
 #include "server/execution/issuer.h"
+#include "server/execution/peer_signals.h"
 #include "server/execution/strand.h"
 #include "server/transfer/transfer_table.h"
 #include "server/wire/outbox.h"
@@ -14,7 +15,8 @@ namespace remotecl::server {
 // What a session's links work with. All of it outlives their threads.
 struct PeerContext {
   Strand& strand;
-  Issuer& issuer;  // with the session's lock
+  Issuer& issuer;        // with the session's lock
+  PeerSignals& signals;  // with the session's lock
   TransferTable& transfers;
   Outbox& client;
   const StreamRecovery& recovery;

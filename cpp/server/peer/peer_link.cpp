@@ -170,7 +170,7 @@ std::uint64_t PeerLink::unmatched_size() const {
 }
 
 void PeerLink::take(const PeerSignal& message) {
-  context_.issuer.signal_by(peer_, message.event, message.status);
+  context_.signals.signal_by(peer_, message.event, message.status);
   if (++signals_taken_ % kSignalsPerAck == 0) outbox_.send(PeerAck{signals_taken_});
 }
 

@@ -45,12 +45,10 @@ Session::Session(const Shared& shared, std::unique_ptr<Connection> control, cons
       counters_(make_ref<SessionCounters>(grant_->memory())),
       outbox_(*control_, counters_),
       objects_(shared.driver, *grant_, id, counters_),
-      reporter_(outbox_),
-      queue_watch_(*this, outbox_, counters_),
-      issuer_(*this, outbox_, reporter_, queue_watch_, counters_),
-      transfers_(*this, issuer_, reporter_, outbox_, counters_),
-      peers_({*this, issuer_, transfers_, outbox_, recovery_, *grant_, shared.peers, address_}),
-      printf_execution_(*this, issuer_, outbox_, shared.output) {
+      execution_(*this, outbox_, counters_),
+      transfers_(*this, issuer(), reporter(), outbox_, counters_),
+      peers_({*this, issuer(), signals(), transfers_, outbox_, recovery_, *grant_, shared.peers, address_}),
+      printf_execution_(*this, issuer(), outbox_, shared.output) {
   const unsigned channels = bulk_channels(static_cast<unsigned>(grant_->devices().size()));
   for (unsigned number = 0; number < channels; ++number) {
     channels_.push_back(make_ref<BulkChannel>(transfers_, recovery_, number));
@@ -99,14 +97,14 @@ void Session::serve() {
         has_more = execute_some(buffer, poller);
         count_tables();
         settle();
-        full = issuer_.take_full();
-        is_far_ahead = issuer_.take_far_ahead();
+        full = issuer().take_full();
+        is_far_ahead = issuer().take_far_ahead();
       }
       outbox_.flush();
       if (!full && !is_far_ahead) continue;
       poller.leave();
       if (full) full->wait();
-      if (is_far_ahead) queue_watch_.wait_for_backlog();
+      if (is_far_ahead) queue_watch().wait_for_backlog();
     }
   }
 }
@@ -127,7 +125,7 @@ bool Session::execute_some(MessageBuffer& buffer, EventPoller& poller) {
       poller.leave();
       count_tables();
     }
-    if (issuer_.is_full()) return true;
+    if (issuer().is_full()) return true;
   }
 }
 
@@ -141,20 +139,20 @@ void Session::execute(std::uint16_t code, Bytes payload) {
 
 void Session::execute_traced(std::uint16_t code, std::uint16_t flags, Bytes payload) {
   if (flags != kTracedMessage) throw ProtocolError("a message has flags that are not known");
-  reporter_.relax_traces();
-  issuer_.trace_next();
+  reporter().relax_traces();
+  events().trace_request().begin();
   execute(code, payload);
-  if (!issuer_.trace_taken()) throw ProtocolError("a message that is no command asks for its times");
+  if (events().trace_request().is_pending()) throw ProtocolError("a message that is no command asks for its times");
 }
 
 void Session::count_tables() {
   constexpr std::uint64_t kTransferSize = 256;  // a rough figure
-  objects_.count(transfers_.size() * kTransferSize + issuer_.table_size());
+  objects_.count(transfers_.size() * kTransferSize + issuer().table_size());
 }
 
 void Session::settle() {
-  issuer_.run_ready();
-  issuer_.flush_queues();
+  events().run_ready();
+  issuer().flush_queues();
 }
 
 bool Session::run_locked(const std::function<void()>& job) {
@@ -232,9 +230,9 @@ void Session::find_ends() {
   if (!mutex_.try_lock()) return;
   if (!closed_) {
     objects_.queues.for_each([this](Queue& queue) {
-      if (queue_watch_.find_end(queue)) issuer_.touch(queue);
+      if (queue_watch().find_end(queue)) issuer().touch(queue);
     });
-    issuer_.flush_queues();
+    issuer().flush_queues();
   }
   mutex_.unlock();
 }
@@ -290,12 +288,12 @@ void Session::tear_down() {
   transfers_.stop();
   builds_.stop();
   continuations_.stop();
-  queue_watch_.stop();
+  queue_watch().stop();
   printf_execution_.stop();
   outbox_.stop();
   MutexLock lock(mutex_);
   peers_.clear();
-  issuer_.drop_all();
+  issuer().drop_all();
   objects_.clear_programs();
   // Taking the receivers' transfers unmaps buffers, which is allowed once the driver no longer uses them and
   // adds more commands to wait for.

@@ -14,9 +14,7 @@
 #include "runtime/transport/connection.h"
 #include "server/admission/users.h"
 #include "server/completion/event_poller.h"
-#include "server/execution/event_reporter.h"
-#include "server/execution/issuer.h"
-#include "server/execution/queue_watch.h"
+#include "server/execution/execution.h"
 #include "server/execution/strand.h"
 #include "server/peer/peer_table.h"
 #include "server/quota/held_memory.h"
@@ -98,18 +96,20 @@ class Session final : public Strand, public StatusSource {
   void find_ends() override;
 
   // ---- For the handlers of messages.
-  Outbox& outbox() { return outbox_; }             // any thread
-  StripeTable& stripes() { return stripes_; }      // any thread
-  PeerTable& peers() { return peers_; }            // any thread
-  EventReporter& reporter() { return reporter_; }  // any thread
-  Worker& builds() { return builds_; }             // any thread
+  Outbox& outbox() { return outbox_; }                       // any thread
+  StripeTable& stripes() { return stripes_; }                // any thread
+  PeerTable& peers() { return peers_; }                      // any thread
+  EventReporter& reporter() { return execution_.reporter; }  // any thread
+  Worker& builds() { return builds_; }                       // any thread
   Mutex& mutex() RETURN_CAPABILITY(mutex_) { return mutex_; }
   void later(std::function<void()> job) override;
   // These need the lock.
   SessionObjects& objects() { return objects_; }
-  Issuer& issuer() { return issuer_; }
+  Issuer& issuer() { return execution_.issuer; }
+  EventTable& events() { return execution_.events; }
+  PeerSignals& signals() { return execution_.signals; }
   TransferTable& transfers() { return transfers_; }
-  QueueWatch& queue_watch() { return queue_watch_; }
+  QueueWatch& queue_watch() { return execution_.queue_watch; }
   PrintfExecution& printf_execution() { return printf_execution_; }
 
  private:
@@ -146,9 +146,7 @@ class Session final : public Strand, public StatusSource {
   Mutex mutex_;
   bool closed_ GUARDED_BY(mutex_) = false;
   SessionObjects objects_;
-  EventReporter reporter_;
-  QueueWatch queue_watch_;
-  Issuer issuer_;
+  Execution execution_;
   TransferTable transfers_;
   std::vector<Ref<BulkChannel>> channels_;  // as many as this side allows
   std::atomic<unsigned> channel_count_{1};  // how many of them are in use

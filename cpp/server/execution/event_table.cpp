@@ -1,0 +1,210 @@
+#include "server/execution/event_table.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "runtime/base/host_time.h"
+#include "server/util/protocol_error.h"
+
+namespace remotecl::server {
+
+Event* EventTable::make(EventId id, Queue& queue, bool reports_unasked, bool unhurried) {
+  auto event = make_ref<Event>(id, queue.id(), &queue.device(), queue.profiling());
+  event->trace.number = trace_request_.take();
+  if (id == 0) {
+    traced_ = std::move(event);
+    return traced_.get();
+  }
+  event->observed = reports_unasked;
+  event->unhurried = unhurried;
+  Event* const result = event.get();
+  insert(id, std::move(event));
+  return result;
+}
+
+void EventTable::insert(EventId id, Ref<Event> event) {
+  if ((id & kInternal) != 0 || !events_.insert(id, std::move(event))) {
+    throw ProtocolError("event id " + std::to_string(id) + " cannot be used or was used before");
+  }
+}
+
+void EventTable::expect(EventId id, PeerId peer) {
+  auto event = make_ref<Event>(id, 0, nullptr, false);
+  event->state = Event::State::kExpected;
+  event->expected_of = peer;
+  event->tracked = true;
+  insert(id, std::move(event));
+  graph_.expect(id);
+}
+
+std::vector<EventId> EventTable::expected_of(PeerId peer) const {
+  std::vector<EventId> expected;
+  events_.for_each([&](const Event& event) {
+    if (event.state == Event::State::kExpected && event.expected_of == peer) expected.push_back(event.id);
+  });
+  return expected;
+}
+
+EventId EventTable::begin_internal() {
+  graph_.expect(++last_internal_);
+  return last_internal_;
+}
+
+void EventTable::end_internal(EventId id) {
+  graph_.complete(id, CL_COMPLETE, ready_);
+  graph_.forget(id);
+}
+
+void EventTable::track(Event& event) {
+  if (event.tracked) return;
+  event.tracked = true;
+  graph_.expect(event.id);
+  if (event.state == Event::State::kNative) notify_end(event);
+}
+
+void EventTable::submitted(Event& event, bool was_held) {
+  event.trace.submitted_ns = host_time_ns();
+  if (!was_held) event.trace.received_ns = event.trace.submitted_ns;
+}
+
+void EventTable::publish(Event& event, cl_event native) {
+  event.native = native;
+  event.state = Event::State::kNative;
+  if (event.trace.number != 0) {
+    CompletionNotifier::notify(native, &strand_,
+                               [this, strand = Ref<Strand>(&strand_), event = Ref<Event>(&event)](cl_int status) {
+                                 reporter_.trace(*event, status);
+                               });
+  }
+  if (event.observed && !event.reported) report(event, CompletionNotifier::notify);
+  if (event.tracked) notify_end(event);
+  for (auto& sink : event.forwards) forward_end(event, std::move(sink));
+  event.forwards.clear();
+}
+
+void EventTable::finish(Event& event) {
+  end(event, CL_COMPLETE);
+  if (event.trace.number != 0) reporter_.trace(event, CL_COMPLETE);
+  if (event.observed && !event.reported) reporter_.end(event, CL_COMPLETE, nullptr, nullptr);
+  event.reported = event.observed;
+}
+
+void EventTable::fail(ObjectId queue, Event* event, std::int32_t status, TransferId transfer) {
+  outbox_.add(CommandFailed{queue, event == nullptr ? 0 : event->id, status, transfer});
+  if (event == nullptr) return;
+  end(*event, status);
+  if (event->trace.number != 0) reporter_.trace(*event, status);
+  if (event->observed && !event->reported) outbox_.add(EventDone{event->id, status, 0, {}});
+}
+
+void EventTable::signal(Event& event, std::int32_t status) {
+  const Ref<Event> kept(&event);
+  if (event.released) events_.take(event.id);
+  end(event, std::min(status, 0));
+  if (event.observed) outbox_.add(EventDone{event.id, event.status, 0, {}});
+}
+
+void EventTable::end(Event& event, std::int32_t status) {
+  event.state = Event::State::kEnded;
+  event.status = status;
+  for (const auto& sink : event.forwards) sink->signal(event.id, status);
+  event.forwards.clear();
+  if (event.told_by_callback && !event.told.exchange(true)) {
+    reporter_.end(event, status, event.native, event.native);
+  }
+  if (!event.tracked) return;
+  graph_.complete(event.id, status, ready_);
+  graph_.forget(event.id);
+}
+
+void EventTable::observe(EventId id) {
+  Event* event = events_.find(id);
+  if (event == nullptr) {
+    outbox_.add(EventDone{id, CL_COMPLETE, 0, {}});
+    return;
+  }
+  if (event->unhurried.exchange(false)) outbox_.hurry();
+  if (event->observed) return;
+  event->observed = true;
+  if (event->state == Event::State::kNative) report(*event, CompletionNotifier::notify_asked);
+  if (event->state != Event::State::kEnded) return;
+  event->reported = true;
+  if (event->native != nullptr) {
+    reporter_.end(*event, event->status, event->start(), event->native);
+  } else {
+    outbox_.add(EventDone{id, event->status, 0, {}});
+  }
+}
+
+void EventTable::release(EventId id) {
+  // What a peer will signal may be released by the client, which need not hear of it, before the signal comes.
+  Event* event = events_.find(id);
+  if (event != nullptr && event->state == Event::State::kExpected) {
+    event->released = true;
+  } else {
+    events_.take(id);
+  }
+}
+
+void EventTable::forward(EventId id, const Ref<EventSink>& sink) {
+  Event* event = events_.find(id);
+  if (event == nullptr) return sink->signal(id, CL_COMPLETE);
+  switch (event->state) {
+    case Event::State::kEnded:
+      return sink->signal(id, event->status);
+    case Event::State::kNative:
+      return forward_end(*event, sink);
+    case Event::State::kHeld:
+    case Event::State::kExpected:
+      if (std::find(event->forwards.begin(), event->forwards.end(), sink) == event->forwards.end()) {
+        event->forwards.push_back(sink);
+      }
+  }
+}
+
+void EventTable::report(Event& event, decltype(CompletionNotifier::notify)& notify) {
+  event.reported = true;
+  event.told_by_callback = true;
+  notify(event.native, &strand_, [this, strand = Ref<Strand>(&strand_), event = Ref<Event>(&event)](cl_int status) {
+    if (event->told.exchange(true)) return;
+    reporter_.end(*event, status, event->start(), event->native);
+    outbox_.flush();
+  });
+}
+
+void EventTable::notify_end(Event& event) {
+  CompletionNotifier::notify(event.native, &strand_,
+                             [this, strand = Ref<Strand>(&strand_), event = Ref<Event>(&event)](cl_int status) {
+                               strand->later([this, event, status] { end(*event, status); });
+                             });
+}
+
+void EventTable::forward_end(Event& event, Ref<EventSink> sink) {
+  CompletionNotifier::notify(event.native, &strand_,
+                             [strand = Ref<Strand>(&strand_), sink = std::move(sink), id = event.id,
+                              held = hold_answer(counters_)](cl_int status) { sink->signal(id, status); });
+}
+
+void EventTable::run_ready() {
+  while (!ready_.empty()) {
+    std::vector<EventGraph::Ready> batch;
+    batch.swap(ready_);
+    for (auto& ready : batch) ready.action(ready.status);
+  }
+}
+
+std::uint64_t EventTable::table_size() const {
+  // About, with their places in the tables, and those of the graph; of events with the driver's.
+  constexpr std::uint64_t kEventSize = sizeof(Event) + 512, kGraphSize = 128;
+  return events_.size() * kEventSize + graph_.pending_events() * kGraphSize;
+}
+
+void EventTable::drop_all() {
+  graph_.fail_all(CL_DEVICE_NOT_AVAILABLE, ready_);
+  ready_.clear();
+  traced_ = nullptr;
+  events_.clear();
+}
+
+}  // namespace remotecl::server

@@ -1,0 +1,30 @@
+#pragma once
+
+#include "server/execution/event_reporter.h"
+#include "server/execution/event_table.h"
+#include "server/execution/issuer.h"
+#include "server/execution/peer_signals.h"
+#include "server/execution/queue_watch.h"
+#include "server/execution/strand.h"
+#include "server/quota/session_counters.h"
+#include "server/wire/outbox.h"
+
+namespace remotecl::server {
+
+// What carries out a session's commands, in the order in which its parts need each other. Owned by the session.
+struct Execution {
+  Execution(Strand& strand, Outbox& outbox, const Ref<SessionCounters>& counters)
+      : reporter(outbox),
+        queue_watch(strand, outbox, counters),
+        events(strand, outbox, reporter, counters),
+        signals(events, counters),
+        issuer(events, queue_watch, counters) {}
+
+  EventReporter reporter;
+  QueueWatch queue_watch;
+  EventTable events;
+  PeerSignals signals;
+  Issuer issuer;
+};
+
+}  // namespace remotecl::server
