@@ -4,12 +4,13 @@
 #include <utility>
 
 #include "server/completion/event_waiters.h"
+#include "server/completion/native.h"
 
 namespace remotecl::server {
 namespace {
 
 struct Wait {
-  cl_event event;
+  Native<cl_event> event;  // the caller may drop its reference before the event ends
   CompletionNotifier::Function function;
   // What was written before notify() is seen by the function. The driver's locks see to that as well, but they are
   // nothing that a thread sanitizer, or a reader of this code, can check.
@@ -20,14 +21,12 @@ void CL_CALLBACK ended(cl_event, cl_int status, void* data) {
   auto* wait = static_cast<Wait*>(data);
   wait->handed_over.load(std::memory_order_acquire);
   wait->function(status > 0 ? CL_COMPLETE : status);
-  clReleaseEvent(wait->event);
   delete wait;
 }
 
 void notify_in(cl_event event, const void* order, CompletionNotifier::Function function, bool may_wait) {
   if (EventWaiters::instance().wait(event, order, function, may_wait)) return;
-  clRetainEvent(event);  // the caller may drop its reference before the event ends
-  auto* wait = new Wait{event, std::move(function)};
+  auto* wait = new Wait{Native<cl_event>::retained(event), std::move(function)};
   wait->handed_over.store(true, std::memory_order_release);
   const cl_int error = clSetEventCallback(event, CL_COMPLETE, ended, wait);
   if (error != CL_SUCCESS) ended(event, error, wait);

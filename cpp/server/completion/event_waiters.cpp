@@ -64,8 +64,7 @@ bool EventWaiters::wait(cl_event event, const void* order, Function& function, b
     // What has ended behind others of its queue is told after them.
     if (!is_new || status > CL_COMPLETE || (!is_older_told && (EventPoller::is_telling() || !may_wait))) {
       if (is_new && !has_thread_for_one_more()) return false;
-      clRetainEvent(event);
-      push(key, {event, place, std::move(function)});
+      push(key, {Native<cl_event>::retained(event), place, std::move(function)});
       if (!is_new) return true;
       if (EventPoller* const poller = EventPoller::current(); poller != nullptr && order != nullptr) {
         poller->add(key);
@@ -88,7 +87,7 @@ bool EventWaiters::wait(cl_event event, const void* order, Function& function, b
 
 void EventWaiters::push(void* key, Job job) {
   Lane& lane = lanes_[key];
-  if (lane.empty() && job.place.first != nullptr) firsts_.emplace(job.place, job.event);
+  if (lane.empty() && job.place.first != nullptr) firsts_.emplace(job.place, job.event.get());
   lane.push_back(std::move(job));
 }
 
@@ -116,14 +115,12 @@ void EventWaiters::take_over(const std::vector<void*>& keys) {
 }
 
 bool EventWaiters::look(void* key) {
-  cl_event event = nullptr;
   Function function;
   cl_int status = CL_COMPLETE;
   {
     MutexLock lock(mutex_);
     Job& job = lanes_.find(key)->second.front();
-    event = job.event;
-    status = execution_status(event);
+    status = execution_status(job.event.get());
     if (status > CL_COMPLETE || is_older_untold(job.place)) return true;
     function = std::move(job.function);
   }
@@ -149,7 +146,7 @@ void EventWaiters::run(void* key) {
     cl_event event = nullptr;
     {
       MutexLock lock(mutex_);
-      event = lanes_.find(key)->second.front().event;
+      event = lanes_.find(key)->second.front().event.get();
     }
     const cl_int error = clWaitForEvents(1, &event);
     const cl_int status = execution_status(event);
@@ -166,13 +163,13 @@ void EventWaiters::run(void* key) {
 }
 
 bool EventWaiters::pop(void* key) {
-  cl_event event = nullptr;
+  Native<cl_event> event;  // given back without the lock
   bool goes_on = false;
   {
     MutexLock lock(mutex_);
     const auto lane = lanes_.find(key);
     Lane& jobs = lane->second;
-    event = jobs.front().event;
+    event = std::move(jobs.front().event);
     const Place place = jobs.front().place;
     firsts_.erase(place);
     jobs.pop_front();
@@ -180,12 +177,11 @@ bool EventWaiters::pop(void* key) {
     if (!goes_on) {
       lanes_.erase(lane);
     } else if (place.first != nullptr) {
-      firsts_.emplace(jobs.front().place, jobs.front().event);
+      firsts_.emplace(jobs.front().place, jobs.front().event.get());
     }
     const auto oldest = behind_.lower_bound({place.first, 0});
     if (oldest != behind_.end() && oldest->first.first == place.first) oldest->second->notify_one();
   }
-  clReleaseEvent(event);
   return goes_on;
 }
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "runtime/base/mutex.h"
-#include "server/completion/cl.h"
+#include "server/completion/native.h"
 
 namespace remotecl::server {
 
@@ -43,7 +43,7 @@ class EventWaiters {
   // By the order, and then by the number: of a command that waits for another one it is the higher one.
   using Place = std::pair<const void*, std::uint64_t>;
   struct Job {
-    cl_event event;  // owned
+    Native<cl_event> event;
     Place place;
     Function function;
   };

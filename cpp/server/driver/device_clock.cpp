@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "server/completion/native.h"
 #include "server/driver/device.h"
 
 namespace remotecl::server {
@@ -19,14 +20,13 @@ cl_int DeviceClock::read(cl_ulong& time_ns) {
 // Returns the end time of a command that does next to nothing, on a queue where nothing delays it.
 cl_int DeviceClock::run(cl_ulong& time_ns) {
   const cl_uint zero = 0;
-  cl_event event = nullptr;
-  cl_int error = clEnqueueWriteBuffer(queue_, memory_, CL_FALSE, 0, sizeof zero, &zero, 0, nullptr, &event);
+  Native<cl_event> event;
+  cl_int error = clEnqueueWriteBuffer(queue_, memory_, CL_FALSE, 0, sizeof zero, &zero, 0, nullptr, event.out());
   if (error != CL_SUCCESS) return error;
-  error = clWaitForEvents(1, &event);
+  error = clWaitForEvents(1, event.list());
   if (error == CL_SUCCESS) {
-    error = clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, sizeof time_ns, &time_ns, nullptr);
+    error = clGetEventProfilingInfo(event.get(), CL_PROFILING_COMMAND_END, sizeof time_ns, &time_ns, nullptr);
   }
-  clReleaseEvent(event);
   return error;
 }
 

@@ -38,7 +38,7 @@ Mappings& mappings() {
 
 Mapping::~Mapping() {
   unmap(nullptr);
-  if (mapped_ != nullptr) clReleaseEvent(mapped_);
+  mapped_.reset();
   if (memory_ != nullptr) clReleaseMemObject(memory_);
   if (queue_ != nullptr) clReleaseCommandQueue(queue_);
 }
@@ -55,11 +55,10 @@ cl_int Mapping::map(cl_command_queue queue, cl_mem memory, cl_map_flags flags, s
   }
   clRetainCommandQueue(queue);
   clRetainMemObject(memory);
-  clRetainEvent(*mapped);
   queue_ = queue;
   memory_ = memory;
-  mapped_ = *mapped;
-  all.open.push_back({{memory_, data_}, mapped_});
+  mapped_ = Native<cl_event>::retained(*mapped);
+  all.open.push_back({{memory_, data_}, mapped_.get()});
   return CL_SUCCESS;
 }
 
@@ -68,20 +67,20 @@ cl_int Mapping::unmap(cl_event* unmapped) {
   const Place place{memory_, std::exchange(data_, nullptr)};
   Mappings& all = mappings();
   MutexLock lock(all.mutex);
-  std::erase_if(all.open, [this](const Open& one) { return one.mapped == mapped_; });
-  const cl_uint waits = Open{place, mapped_}.waits() ? 1 : 0;  // the mapping is dropped before it was carried out
+  std::erase_if(all.open, [this](const Open& one) { return one.mapped == mapped_.get(); });
+  const cl_uint waits = Open{place, mapped_.get()}.waits() ? 1 : 0;  // the mapping is dropped before it was carried out
   const bool may_be_mistaken =
       std::any_of(all.open.begin(), all.open.end(), [&](const Open& one) { return one.place == place && one.waits(); });
   if (may_be_mistaken) {
     ++all.owed[place];
-    return unmapped == nullptr ? CL_SUCCESS : clEnqueueMarkerWithWaitList(queue_, 1, &mapped_, unmapped);
+    return unmapped == nullptr ? CL_SUCCESS : clEnqueueMarkerWithWaitList(queue_, 1, mapped_.list(), unmapped);
   }
   const auto owed = all.owed.find(place);
   if (owed != all.owed.end()) {
     for (int i = 0; i < owed->second; ++i) clEnqueueUnmapMemObject(queue_, memory_, place.second, 0, nullptr, nullptr);
     all.owed.erase(owed);
   }
-  return clEnqueueUnmapMemObject(queue_, memory_, place.second, waits, waits != 0 ? &mapped_ : nullptr, unmapped);
+  return clEnqueueUnmapMemObject(queue_, memory_, place.second, waits, waits != 0 ? mapped_.list() : nullptr, unmapped);
 }
 
 }  // namespace remotecl::server

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "server/completion/cl.h"
+#include "server/completion/native.h"
 
 namespace remotecl::server {
 
@@ -25,7 +25,7 @@ class Mapping {
  private:
   cl_command_queue queue_ = nullptr;  // retained
   cl_mem memory_ = nullptr;           // retained
-  cl_event mapped_ = nullptr;         // retained
+  Native<cl_event> mapped_;
   void* data_ = nullptr;
 };
 

@@ -17,20 +17,17 @@ StagingRing::StagingRing(Device& device, BulkTransport* transport) : block_(devi
 
 StagingRing::~StagingRing() {
   for (Slot& slot : slots_) {
-    if (slot.busy == nullptr) continue;
-    clWaitForEvents(1, &slot.busy);
-    clReleaseEvent(slot.busy);
+    if (slot.busy) clWaitForEvents(1, slot.busy.list());
   }
 }
 
 StagingRing::Slot& StagingRing::next(cl_int& error) {
   Slot& slot = slots_[next_];
   next_ = (next_ + 1) % kSlots;
-  if (slot.busy != nullptr) {
-    const cl_int status = clWaitForEvents(1, &slot.busy);
+  if (slot.busy) {
+    const cl_int status = clWaitForEvents(1, slot.busy.list());
     if (status != CL_SUCCESS) error = status;
-    clReleaseEvent(slot.busy);
-    slot.busy = nullptr;
+    slot.busy.reset();
   }
   return slot;
 }

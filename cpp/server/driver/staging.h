@@ -12,7 +12,7 @@
 #include "runtime/base/mutex.h"
 #include "runtime/protocol/sizes.h"
 #include "runtime/transport/bulk/bulk_transport.h"
-#include "server/completion/cl.h"
+#include "server/completion/native.h"
 #include "server/driver/device.h"
 #include "server/driver/pinned_block.h"
 
@@ -33,7 +33,7 @@ class StagingRing {
 
   struct Slot {
     std::byte* data = nullptr;
-    cl_event busy = nullptr;       // owned; the native command that uses the slot
+    Native<cl_event> busy;         // the native command that uses the slot
     std::uint64_t lent_until = 0;  // as BulkTransport::bytes_sent() counts
   };
 

@@ -6,16 +6,6 @@
 #include "server/completion/event_status.h"
 
 namespace remotecl::server {
-namespace {
-
-void release_all(std::vector<cl_event>& events) {
-  for (const cl_event event : events) {
-    if (event != nullptr) clReleaseEvent(event);
-  }
-  events.clear();
-}
-
-}  // namespace
 
 CommandBuffer::CommandBuffer(Device& device, std::vector<RecordedStep> steps, RecordedOrder order, bool prints,
                              cl_int error, HeldMemory held)
@@ -30,16 +20,12 @@ CommandBuffer::CommandBuffer(Device& device, std::vector<RecordedStep> steps, Re
   }
 }
 
-CommandBuffer::~CommandBuffer() {
-  for (const Replay& replay : replays_) clReleaseEvent(replay.end);
-}
-
 cl_int CommandBuffer::replay(Issue& issue) {
   if (&issue.queue.device() != &device_) return CL_INCOMPATIBLE_COMMAND_QUEUE_KHR;
   if (error_ != CL_SUCCESS) return error_;
   const cl_int error = issue.queue.in_order() ? replay_in_order(issue) : replay_by_events(issue);
   if (error == CL_SUCCESS) {
-    remember(issue.queue, issue.native);
+    remember(issue.queue, issue.native.copy());
   } else {
     clFinish(issue.queue.native());  // so that nothing goes on after the replay has ended with its error
   }
@@ -53,12 +39,12 @@ cl_int CommandBuffer::enqueue(std::uint32_t place, cl_command_queue queue, const
 cl_int CommandBuffer::replay_in_order(Issue& issue) const {
   const cl_command_queue queue = issue.queue.native();
   if (steps_in_order_.empty()) {
-    return clEnqueueMarkerWithWaitList(queue, issue.wait_count(), issue.wait_list(), &issue.native);
+    return clEnqueueMarkerWithWaitList(queue, issue.wait_count(), issue.wait_list(), issue.native.out());
   }
   const bool wants_first = issue.event != nullptr && issue.queue.profiling() && steps_in_order_.size() > 1;
-  EventArguments events{issue.wait_count(), issue.wait_list(), wants_first ? &issue.first : nullptr};
+  EventArguments events{issue.wait_count(), issue.wait_list(), wants_first ? issue.first.out() : nullptr};
   for (const std::uint32_t place : steps_in_order_) {
-    if (place == steps_in_order_.back()) events.event = &issue.native;
+    if (place == steps_in_order_.back()) events.event = issue.native.out();
     const cl_int error = enqueue(place, queue, events);
     if (error != CL_SUCCESS) return error;
     events = {0, nullptr, nullptr};
@@ -68,45 +54,42 @@ cl_int CommandBuffer::replay_in_order(Issue& issue) const {
 
 cl_int CommandBuffer::replay_by_events(Issue& issue) const {
   const cl_command_queue queue = issue.queue.native();
-  std::vector<cl_event> made(steps_.size());
+  std::vector<Native<cl_event>> made(steps_.size());
   std::vector<cl_event> waits;
   cl_int error = CL_SUCCESS;
   const auto wait_for = [&](const std::vector<std::uint32_t>& places) -> EventArguments {
     if (places.empty()) return {issue.wait_count(), issue.wait_list(), nullptr};
     waits.clear();
-    for (const std::uint32_t place : places) waits.push_back(made[place]);
+    for (const std::uint32_t place : places) waits.push_back(made[place].get());
     return {static_cast<cl_uint>(waits.size()), waits.data(), nullptr};
   };
   for (std::uint32_t place = 0; place < steps_.size() && error == CL_SUCCESS; ++place) {
     const RecordedOrder::Place& order = order_.places()[place];
     if (order.is_idle) continue;
     EventArguments events = wait_for(order.after);
-    events.event = &made[place];
+    events.event = made[place].out();
     error = enqueue(place, queue, events);
   }
   if (error == CL_SUCCESS) {
     if (issue.event != nullptr && issue.queue.profiling() && !steps_in_order_.empty()) {
-      issue.first = made[steps_in_order_.front()];
-      clRetainEvent(issue.first);
+      issue.first = made[steps_in_order_.front()].copy();
     }
     if (order_.last().size() == 1) {
-      std::swap(issue.native, made[order_.last().front()]);
+      issue.native = std::move(made[order_.last().front()]);
     } else {
       EventArguments events = wait_for(order_.last());
-      events.event = &issue.native;
+      events.event = issue.native.out();
       error = RecordedPoint{}.enqueue(queue, events);
     }
   }
-  release_all(made);
   return error;
 }
 
-void CommandBuffer::remember(const Queue& queue, cl_event end) {
-  clRetainEvent(end);
+void CommandBuffer::remember(const Queue& queue, Native<cl_event> end) {
   if (queue.in_order()) {
     for (Replay& replay : replays_) {
       if (replay.queue != queue.id()) continue;
-      clReleaseEvent(std::exchange(replay.end, end));
+      replay.end = std::move(end);
       return;
     }
   }
@@ -114,15 +97,11 @@ void CommandBuffer::remember(const Queue& queue, cl_event end) {
     forget_ended();
     sweep_at_ = std::max<std::size_t>(16, 2 * replays_.size());
   }
-  replays_.push_back({queue.id(), end});
+  replays_.push_back({queue.id(), std::move(end)});
 }
 
 void CommandBuffer::forget_ended() {
-  std::erase_if(replays_, [](const Replay& replay) {
-    const bool ended = execution_status(replay.end) <= CL_COMPLETE;
-    if (ended) clReleaseEvent(replay.end);
-    return ended;
-  });
+  std::erase_if(replays_, [](const Replay& replay) { return execution_status(replay.end.get()) <= CL_COMPLETE; });
 }
 
 bool CommandBuffer::is_pending() {

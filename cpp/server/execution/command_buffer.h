@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "runtime/base/ref_counted.h"
-#include "server/execution/issuer.h"
+#include "server/execution/issue.h"
 #include "server/execution/recorded_command.h"
 #include "server/execution/recorded_order.h"
 #include "server/quota/held_memory.h"
@@ -19,7 +19,6 @@ class CommandBuffer final : public RefCounted {
  public:
   CommandBuffer(Device& device, std::vector<RecordedStep> steps, RecordedOrder order, bool prints, cl_int error,
                 HeldMemory held);
-  ~CommandBuffer() override;
 
   std::size_t size() const { return steps_.size(); }
   // Hands all commands to the driver. When it refuses one of them, those before it have ended.
@@ -48,7 +47,7 @@ class CommandBuffer final : public RefCounted {
   cl_int enqueue(std::uint32_t place, cl_command_queue queue, const EventArguments& events) const;
   cl_int replay_in_order(Issue& issue) const;
   cl_int replay_by_events(Issue& issue) const;
-  void remember(const Queue& queue, cl_event end);
+  void remember(const Queue& queue, Native<cl_event> end);
   void forget_ended();
 
   Device& device_;
@@ -59,10 +58,10 @@ class CommandBuffer final : public RefCounted {
   const HeldMemory held_memory_;
   std::vector<std::uint32_t> steps_in_order_;  // without those that only say what waits for what
 
-  // Ends of replays; in order, the newest stands for all of its queue. Retained.
+  // Ends of replays; in order, the newest stands for all of its queue.
   struct Replay {
     ObjectId queue;
-    cl_event end;
+    Native<cl_event> end;
   };
   std::vector<Replay> replays_;
   std::size_t sweep_at_ = 16;  // how many replays there are when ended ones are removed

@@ -6,7 +6,7 @@
 
 #include "runtime/base/ref_counted.h"
 #include "runtime/protocol/messages.h"
-#include "server/completion/cl.h"
+#include "server/completion/native.h"
 #include "server/execution/event_sink.h"
 
 namespace remotecl::server {
@@ -26,7 +26,6 @@ class Event final : public RefCounted {
   };
 
   Event(EventId event_id, ObjectId queue_id, Device* on_device, bool with_profile);
-  ~Event() override;
 
   const EventId id;
   const ObjectId queue;  // 0 for an expected event
@@ -53,12 +52,12 @@ class Event final : public RefCounted {
     std::uint64_t received_ns = 0;
     std::uint64_t submitted_ns = 0;
   } trace;
-  EventId issued = 0;         // kHeld: the graph's event that ends when the state changes
-  cl_event native = nullptr;  // owned; stays after the end
-  cl_event first = nullptr;   // owned; of several native commands the first one's, else null
+  EventId issued = 0;       // kHeld: the graph's event that ends when the state changes
+  Native<cl_event> native;  // stays after the end
+  Native<cl_event> first;   // of several native commands the first one's, else null
   // Its command is being submitted.
   bool is_new() const { return state == State::kHeld && issued == 0; }
-  cl_event start() const { return first != nullptr ? first : native; }
+  cl_event start() const { return first ? first.get() : native.get(); }
 };
 
 }  // namespace remotecl::server

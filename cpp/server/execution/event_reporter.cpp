@@ -40,12 +40,12 @@ void EventReporter::trace(const Event& event, std::int32_t status) {
   const std::uint64_t now = host_time_ns();
   CommandTraced report{traced.number, status, 0, traced.received_ns, traced.submitted_ns, now, 0, 0};
   if (report.received_ns == 0) report.received_ns = now;  // refused
-  if (event.profiled && status >= 0 && event.native != nullptr) {
+  if (event.profiled && status >= 0 && event.native) {
     const auto read = [](cl_event native, cl_profiling_info name, std::uint64_t& time_ns) {
       return clGetEventProfilingInfo(native, name, sizeof time_ns, &time_ns, nullptr) == CL_SUCCESS && time_ns != 0;
     };
     const bool known = read(event.start(), CL_PROFILING_COMMAND_START, report.start_ns) &&
-                       read(event.native, CL_PROFILING_COMMAND_END, report.end_ns);
+                       read(event.native.get(), CL_PROFILING_COMMAND_END, report.end_ns);
     report.has_profile = known ? 1 : 0;
   }
   outbox_.add_lazily(report);

@@ -68,11 +68,11 @@ void EventTable::submitted(Event& event, bool was_held) {
   if (!was_held) event.trace.received_ns = event.trace.submitted_ns;
 }
 
-void EventTable::publish(Event& event, cl_event native) {
-  event.native = native;
+void EventTable::publish(Event& event, Native<cl_event> native) {
+  event.native = std::move(native);
   event.state = Event::State::kNative;
   if (event.trace.number != 0) {
-    CompletionNotifier::notify(native, &strand_,
+    CompletionNotifier::notify(event.native.get(), &strand_,
                                [this, strand = Ref<Strand>(&strand_), event = Ref<Event>(&event)](cl_int status) {
                                  reporter_.trace(*event, status);
                                });
@@ -111,7 +111,7 @@ void EventTable::end(Event& event, std::int32_t status) {
   for (const auto& sink : event.forwards) sink->signal(event.id, status);
   event.forwards.clear();
   if (event.told_by_callback && !event.told.exchange(true)) {
-    reporter_.end(event, status, event.native, event.native);
+    reporter_.end(event, status, event.native.get(), event.native.get());
   }
   if (!event.tracked) return;
   graph_.complete(event.id, status, ready_);
@@ -130,8 +130,8 @@ void EventTable::observe(EventId id) {
   if (event->state == Event::State::kNative) report(*event, CompletionNotifier::notify_asked);
   if (event->state != Event::State::kEnded) return;
   event->reported = true;
-  if (event->native != nullptr) {
-    reporter_.end(*event, event->status, event->start(), event->native);
+  if (event->native) {
+    reporter_.end(*event, event->status, event->start(), event->native.get());
   } else {
     outbox_.add(EventDone{id, event->status, 0, {}});
   }
@@ -166,22 +166,23 @@ void EventTable::forward(EventId id, const Ref<EventSink>& sink) {
 void EventTable::report(Event& event, decltype(CompletionNotifier::notify)& notify) {
   event.reported = true;
   event.told_by_callback = true;
-  notify(event.native, &strand_, [this, strand = Ref<Strand>(&strand_), event = Ref<Event>(&event)](cl_int status) {
-    if (event->told.exchange(true)) return;
-    reporter_.end(*event, status, event->start(), event->native);
-    outbox_.flush();
-  });
+  notify(event.native.get(), &strand_,
+         [this, strand = Ref<Strand>(&strand_), event = Ref<Event>(&event)](cl_int status) {
+           if (event->told.exchange(true)) return;
+           reporter_.end(*event, status, event->start(), event->native.get());
+           outbox_.flush();
+         });
 }
 
 void EventTable::notify_end(Event& event) {
-  CompletionNotifier::notify(event.native, &strand_,
+  CompletionNotifier::notify(event.native.get(), &strand_,
                              [this, strand = Ref<Strand>(&strand_), event = Ref<Event>(&event)](cl_int status) {
                                strand->later([this, event, status] { end(*event, status); });
                              });
 }
 
 void EventTable::forward_end(Event& event, Ref<EventSink> sink) {
-  CompletionNotifier::notify(event.native, &strand_,
+  CompletionNotifier::notify(event.native.get(), &strand_,
                              [strand = Ref<Strand>(&strand_), sink = std::move(sink), id = event.id,
                               held = hold_answer(counters_)](cl_int status) { sink->signal(id, status); });
 }

@@ -53,8 +53,8 @@ class EventTable {
   // ---- How a command goes on.
   // A traced one is given to the driver now.
   static void submitted(Event& event, bool was_held);
-  // A native command has the event `native`, whose reference is taken.
-  void publish(Event& event, cl_event native);
+  // A native command has the event `native`.
+  void publish(Event& event, Native<cl_event> native);
   // It has ended without anything native.
   void finish(Event& event);
   // It cannot be carried out: the client learns it, and so do its dependents. `event` may be null. `transfer`: the

@@ -14,8 +14,8 @@ struct Issue {
   Event* event;  // null: nobody asked for one
   std::span<const cl_event> waits;
   EventId hold = 0;  // the graph's event that ends when this returns; of a long command, when it has ended
-  cl_event native = nullptr;
-  cl_event first = nullptr;  // of several native commands the first one's, where its start is the command's
+  Native<cl_event> native{};
+  Native<cl_event> first{};  // of several native commands the first one's, where its start is the command's
   bool enqueued = true;      // false: the driver got nothing after all
   bool goes_on = false;      // of a long command: it has not ended with issue()
   bool ended = false;        // carried out already, without the driver
@@ -27,7 +27,7 @@ struct Issue {
     enqueued = goes_on = false;
     ended = true;
   }
-  cl_event* out() { return event != nullptr || due || queue.wants_events() ? &native : nullptr; }
+  cl_event* out() { return event != nullptr || due || queue.wants_events() ? native.out() : nullptr; }
 };
 
 }  // namespace remotecl::server

@@ -40,7 +40,7 @@ void Issuer::depend(Queue& queue, Event& event) {
     case Event::State::kNative:
       if (implied) return;
       if (same_device) {
-        native_waits_.push_back(event.native);
+        native_waits_.push_back(event.native.get());
         return;
       }
       break;
@@ -63,12 +63,12 @@ void Issuer::keep_order(Queue& queue) {
   std::erase_if(native_waits_, [](cl_event event) { return execution_status(event) <= CL_COMPLETE; });
   if (native_waits_.empty()) return;
   const auto count = static_cast<cl_uint>(native_waits_.size());
-  cl_event marker = nullptr;
-  cl_event* const out = queue.wants_events() ? &marker : nullptr;
+  Native<cl_event> marker;
+  cl_event* const out = queue.wants_events() ? marker.out() : nullptr;
   if (clEnqueueMarkerWithWaitList(queue.native(), count, native_waits_.data(), out) != CL_SUCCESS) return;
   queue.count_native_command();
   touch(queue);
-  if (marker != nullptr) accepted(queue, nullptr, marker);
+  if (marker) accepted(queue, nullptr, std::move(marker));
 }
 
 void Issuer::fail(Queue& queue, Event* event, std::int32_t status, TransferId transfer) {
@@ -76,13 +76,9 @@ void Issuer::fail(Queue& queue, Event* event, std::int32_t status, TransferId tr
   events_.fail(queue.id(), event, queue.native() == nullptr ? queue.error() : status, transfer);
 }
 
-void Issuer::accepted(Queue& queue, Event* event, cl_event native) {
+void Issuer::accepted(Queue& queue, Event* event, Native<cl_event> native) {
   queue.note(native);
-  if (event != nullptr) {
-    events_.publish(*event, native);
-  } else {
-    clReleaseEvent(native);
-  }
+  if (event != nullptr) events_.publish(*event, std::move(native));
 }
 
 void Issuer::finish_hold(EventId hold) {

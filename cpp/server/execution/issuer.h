@@ -50,8 +50,8 @@ class Issuer {
   void fail(Queue& queue, Event* event, std::int32_t status, TransferId transfer = 0);
   // The command has ended without anything native.
   void finish(Event& event) { events_.finish(event); }
-  // A native command has the event `native`, whose reference is taken; `event` may be null.
-  void accepted(Queue& queue, Event* event, cl_event native);
+  // A native command has the event `native`; `event` may be null.
+  void accepted(Queue& queue, Event* event, Native<cl_event> native);
   // An event of the graph that the client does not know, for submit(); ends with finish_hold().
   EventId expect_hidden() { return events_.begin_internal(); }
   void finish_hold(EventId hold);
@@ -214,19 +214,19 @@ void Issuer::run(Queue& queue, Event* event, EventId hold, Command& command) {
     const double cost = counts ? cost_of(command) : 0;
     issue.due = counts && queue.turn().is_due(cost);
     error = command.issue(issue);
-    if (issue.first != nullptr) event->first = issue.first;
+    if (issue.first) event->first = std::move(issue.first);
     if (error == CL_SUCCESS) {
       if (issue.enqueued) {
         queue.count_native_command();
         touch(queue);
         if ((queue.uncounted += commands_of(command)) >= DriverBacklog::kCountedTogether) [[unlikely]]
           count_backlog(queue);
-        if (counts && queue.turn().add(cost, issue.due ? issue.native : nullptr))
+        if (counts && queue.turn().add(cost, issue.due ? issue.native.get() : nullptr))
           full_ = Ref<DeviceTurn>(&queue.turn());
       }
       if (issue.goes_on) return;
       if (issue.ended && event != nullptr) finish(*event);
-      if (issue.native != nullptr) accepted(queue, event, issue.native);
+      if (issue.native) accepted(queue, event, std::move(issue.native));
     }
   }
   if (error != CL_SUCCESS) {

@@ -25,41 +25,34 @@ Queue::Queue(ObjectId id, Device& device, cl_command_queue_properties properties
 Queue::~Queue() {
   device_.load().remove(progress_);
   if (!arena_.empty()) {
-    cl_event marker = nullptr;
+    Native<cl_event> marker;
     if (mark(marker) != CL_SUCCESS) clFinish(native_);  // the driver is broken; nothing else makes freeing safe
-    arena_.retire(marker);
+    arena_.retire(std::move(marker));
   }
-  if (newest_ != nullptr) clReleaseEvent(newest_);
+  newest_.reset();
   if (native_ != nullptr) clReleaseCommandQueue(native_);
-}
-
-void Queue::note(cl_event event) {
-  if (!wants_events_) return;
-  clRetainEvent(event);
-  if (newest_ != nullptr) clReleaseEvent(newest_);
-  newest_ = event;
 }
 
 bool Queue::has_become_idle() {
   if (native_idle()) return true;
-  if (newest_ == nullptr || !has_completed(newest_)) return false;
+  if (!newest_ || !has_completed(newest_.get())) return false;
   progress_->ended(progress_->issued());
   return true;
 }
 
-cl_int Queue::mark(cl_event& marker) {
-  if (newest_ == nullptr) return clEnqueueMarkerWithWaitList(native_, 0, nullptr, &marker);
-  marker = newest_;
-  return clRetainEvent(marker);
+cl_int Queue::mark(Native<cl_event>& marker) {
+  if (!newest_) return clEnqueueMarkerWithWaitList(native_, 0, nullptr, marker.out());
+  marker = newest_.copy();
+  return CL_SUCCESS;
 }
 
 const std::byte* Queue::stage(Bytes data) {
   if (native_idle()) arena_.reset();
   if (!arena_.empty() && !arena_.fits(data.size())) {
-    cl_event marker = nullptr;
+    Native<cl_event> marker;
     if (mark(marker) != CL_SUCCESS) clFinish(native_);
-    if (marker != nullptr) clFlush(native_);
-    arena_.retire(marker);
+    if (marker) clFlush(native_);
+    arena_.retire(std::move(marker));
   }
   return arena_.add(data);
 }

@@ -5,7 +5,7 @@
 
 #include "runtime/base/ref_counted.h"
 #include "runtime/protocol/messages.h"
-#include "server/completion/cl.h"
+#include "server/completion/native.h"
 #include "server/driver/device.h"
 #include "server/driver/device_turns.h"
 #include "server/driver/queue_progress.h"
@@ -43,10 +43,12 @@ class Queue final : public RefCounted {
 
   // Whether every native command has to be given an event, which note() then gets.
   bool wants_events() const { return wants_events_; }
-  // `event` is that of the newest native command. Keeps a reference of its own where it needs one.
-  void note(cl_event event);
-  // Gives an event that ends when all native commands so far have ended; the caller's.
-  cl_int mark(cl_event& marker);
+  // `event` is that of the newest native command.
+  void note(const Native<cl_event>& event) {
+    if (wants_events_) newest_ = event.copy();
+  }
+  // Gives an event that ends when all native commands so far have ended.
+  cl_int mark(Native<cl_event>& marker);
   // Whether mark() takes long when many commands are in flight.
   bool marks_slowly() const { return !in_order_ && device_.waits_for_all_slowly(); }
 
@@ -74,7 +76,7 @@ class Queue final : public RefCounted {
   // Some drivers take a time that grows with the square of the queue's length for "wait for all". In order,
   // the last command's event does the same.
   const bool wants_events_;
-  cl_event newest_ = nullptr;
+  Native<cl_event> newest_;
 };
 
 }  // namespace remotecl::server

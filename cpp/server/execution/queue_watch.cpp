@@ -22,14 +22,14 @@ cl_int QueueWatch::when_ended(Queue& queue, Then then, Worker& worker) {
     });
     return CL_SUCCESS;
   }
-  cl_event marker = nullptr;
+  Native<cl_event> marker;
   const cl_int error = queue.mark(marker);
   if (error != CL_SUCCESS) return error;
-  CompletionNotifier::notify(marker, &strand_, [progress = queue.progress(), count, then = std::move(then)](cl_int) {
-    progress->ended(count);
-    then();
-  });
-  clReleaseEvent(marker);
+  CompletionNotifier::notify(marker.get(), &strand_,
+                             [progress = queue.progress(), count, then = std::move(then)](cl_int) {
+                               progress->ended(count);
+                               then();
+                             });
   return CL_SUCCESS;
 }
 

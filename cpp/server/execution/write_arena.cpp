@@ -46,17 +46,17 @@ const std::byte* WriteArena::add(Bytes data) {
   return at;
 }
 
-void WriteArena::retire(cl_event marker) {
+void WriteArena::retire(Native<cl_event> marker) {
   if (block_ == nullptr) return;
   used_ = 0;
-  if (marker == nullptr) {
+  if (!marker) {
     pool_->give(std::move(block_));
     return;
   }
   pool_->lend();
   auto returned = std::make_shared<BlockPool::Block>(std::move(block_));
-  CompletionNotifier::notify_apart(marker, [pool = pool_, returned](cl_int) { pool->give_back(std::move(*returned)); });
-  clReleaseEvent(marker);
+  CompletionNotifier::notify_apart(marker.get(),
+                                   [pool = pool_, returned](cl_int) { pool->give_back(std::move(*returned)); });
 }
 
 }  // namespace remotecl::server

@@ -8,7 +8,7 @@
 #include "runtime/base/bytes.h"
 #include "runtime/base/mutex.h"
 #include "runtime/base/ref_counted.h"
-#include "server/completion/cl.h"
+#include "server/completion/native.h"
 
 namespace remotecl::server {
 
@@ -49,9 +49,9 @@ class WriteArena {
   // The driver has read everything so far.
   void reset() { used_ = 0; }
   bool empty() const { return block_ == nullptr; }
-  // Leaves the current block to the commands that use it. `marker` ends after them; its reference is taken.
-  // Null when there are none.
-  void retire(cl_event marker);
+  // Leaves the current block to the commands that use it. `marker` ends after them; null when there are
+  // none.
+  void retire(Native<cl_event> marker);
 
  private:
   Ref<BlockPool> pool_;

@@ -37,9 +37,9 @@ struct SmallSendCommand {
     }
     const std::shared_ptr<std::byte[]> bytes = issue.queue.device().pinned_memory().take(region.size);
     const cl_int error = region.read(issue.queue.device(), issue.queue.native(), bytes.get(), issue.wait_count(),
-                                     issue.wait_list(), &issue.native);
+                                     issue.wait_list(), issue.native.out());
     if (error != CL_SUCCESS) return error;
-    CompletionNotifier::notify(issue.native, static_cast<const Strand*>(session),
+    CompletionNotifier::notify(issue.native.get(), static_cast<const Strand*>(session),
                                [session = Ref<Session>(session), peer = peer, bytes, size = region.size, id = transfer,
                                 queue = issue.queue.id(), promise = promise](cl_int status) {
                                  if (status == CL_COMPLETE) return peer->send(id, {bytes.get(), size});
@@ -60,8 +60,8 @@ cl_int write_arrived(Issue& issue, const Strand& order, const Region& region,
     return CL_SUCCESS;
   }
   const cl_int error = region.write(issue.queue.device(), issue.queue.native(), bytes.data(), issue.wait_count(),
-                                    issue.wait_list(), &issue.native);
-  if (error == CL_SUCCESS) CompletionNotifier::notify(issue.native, &order, [arrival](cl_int) {});
+                                    issue.wait_list(), issue.native.out());
+  if (error == CL_SUCCESS) CompletionNotifier::notify(issue.native.get(), &order, [arrival](cl_int) {});
   return error;
 }
 
@@ -88,8 +88,8 @@ struct LimitedReceiveCommand {
     if (!arrival->bytes && size != 0) return BulkWriteCommand{transfers, region, transfer, peer}.issue(issue);
     issue.goes_on = false;
     if (region.size != 0) return write_arrived(issue, transfers->strand(), region, arrival);
-    if (issue.waits.empty()) return issue.queue.device().ended_event(&issue.native);
-    return clEnqueueMarkerWithWaitList(issue.queue.native(), issue.wait_count(), issue.wait_list(), &issue.native);
+    if (issue.waits.empty()) return issue.queue.device().ended_event(issue.native.out());
+    return clEnqueueMarkerWithWaitList(issue.queue.native(), issue.wait_count(), issue.wait_list(), issue.native.out());
   }
 };
 

@@ -23,14 +23,13 @@ struct LetGoCommand {
 
   cl_int issue(Issue& issue) {
     issue.enqueued = false;
-    cl_event marker = nullptr;
+    Native<cl_event> marker;
     // Without a marker, the memory is kept until the session ends.
     if (issue.queue.mark(marker) != CL_SUCCESS) return CL_SUCCESS;
     const Strand* const order = session;
-    CompletionNotifier::notify(marker, order, [session = Ref<Session>(session), kept = kept](cl_int) {
+    CompletionNotifier::notify(marker.get(), order, [session = Ref<Session>(session), kept = kept](cl_int) {
       session->later([session, kept] { session->objects().letting_go.erase(kept); });
     });
-    clReleaseEvent(marker);
     session->issuer().touch(issue.queue);
     return CL_SUCCESS;
   }

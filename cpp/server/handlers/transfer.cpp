@@ -47,8 +47,8 @@ class SmallWriteCommand {
   cl_int issue_with_copy(Issue& issue) {
     auto copy = std::make_shared<std::vector<std::byte>>(data_.begin(), data_.end());
     const cl_int error = region_.write(issue.queue.device(), issue.queue.native(), copy->data(), issue.wait_count(),
-                                       issue.wait_list(), &issue.native);
-    if (error == CL_SUCCESS) CompletionNotifier::notify_apart(issue.native, [copy](cl_int) {});
+                                       issue.wait_list(), issue.native.out());
+    if (error == CL_SUCCESS) CompletionNotifier::notify_apart(issue.native.get(), [copy](cl_int) {});
     return error;
   }
 };
@@ -68,10 +68,10 @@ struct SmallReadCommand {
       return CL_SUCCESS;
     }
     const std::shared_ptr<std::byte[]> bytes = issue.queue.device().pinned_memory().take(region.size);
-    cl_event read = nullptr;
     const cl_int error = region.read(issue.queue.device(), issue.queue.native(), bytes.get(), issue.wait_count(),
-                                     issue.wait_list(), &read);
+                                     issue.wait_list(), issue.native.out());
     if (error != CL_SUCCESS) return error;
+    const cl_event read = issue.native.get();
     if (issue.event != nullptr) issue.event->reported = true;
     // On a queue in order, everything before the read has ended with it.
     const std::uint64_t count = issue.queue.in_order() ? issue.queue.native_commands() + 1 : 0;
@@ -88,7 +88,6 @@ struct SmallReadCommand {
           if (event) session->reporter().end(*event, status, read, read);
           session->outbox().flush();
         });
-    issue.native = read;
     return CL_SUCCESS;
   }
 };

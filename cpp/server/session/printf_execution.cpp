@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "server/completion/completion_notifier.h"
+#include "server/completion/native.h"
 #include "server/util/log.h"
 
 namespace remotecl::server {
@@ -66,31 +67,13 @@ void await(std::span<const cl_event> events) {
 // Waits for all that the driver has of a queue. The final clFinish() is cheap then; without it the driver
 // need not have noticed the end of every command.
 void await_all(cl_command_queue queue) {
-  cl_event marker = nullptr;
-  if (clEnqueueMarkerWithWaitList(queue, 0, nullptr, &marker) == CL_SUCCESS) {
+  Native<cl_event> marker;
+  if (clEnqueueMarkerWithWaitList(queue, 0, nullptr, marker.out()) == CL_SUCCESS) {
     clFlush(queue);
-    await({&marker, 1});
-    clReleaseEvent(marker);
+    await({marker.list(), 1});
   }
   clFinish(queue);
 }
-
-// The native events that a command waits for, each with a reference.
-class KeptEvents {
- public:
-  explicit KeptEvents(std::span<const cl_event> events) : events_(events.begin(), events.end()) {
-    for (const cl_event event : events_) clRetainEvent(event);
-  }
-  ~KeptEvents() {
-    for (const cl_event event : events_) clReleaseEvent(event);
-  }
-  KeptEvents(const KeptEvents&) = delete;
-  KeptEvents& operator=(const KeptEvents&) = delete;
-  std::span<const cl_event> get() const { return events_; }
-
- private:
-  std::vector<cl_event> events_;
-};
 
 }  // namespace
 
@@ -98,7 +81,7 @@ void PrintfExecution::start(Issue& issue, std::function<cl_int(Issue&)> command)
   issue.enqueued = false;
   issue.queue.count_native_command();
   worker_.post([this, queue = Ref<Queue>(&issue.queue), event = Ref<Event>(issue.event), hold = issue.hold,
-                waits = std::make_shared<KeptEvents>(issue.waits), command = std::move(command)] {
+                waits = std::make_shared<NativeEvents>(issue.waits), command = std::move(command)] {
     try {
       Issue later{*queue, event.get(), waits->get(), hold};
       // Earlier commands must end before this one makes other sessions wait for its turn.
@@ -125,29 +108,26 @@ cl_int PrintfExecution::run(Issue& issue, const std::function<cl_int(Issue&)>& c
     issue.due = true;
     error = command(issue);
     DeviceTurn& turn = issue.queue.turn();
-    if (error == CL_SUCCESS && issue.native != nullptr && turn.counts()) turn.add(1, issue.native);
+    if (error == CL_SUCCESS && issue.native && turn.counts()) turn.add(1, issue.native.get());
   });
   if (!goes_on) return CL_SUCCESS;
   clFlush(issue.queue.native());
-  if (issue.native != nullptr) await({&issue.native, 1});
+  if (issue.native) await({issue.native.list(), 1});
   clFinish(issue.queue.native());
   return error;
 }
 
 // Everything that the command printed has been sent, so its end may be reported.
 void PrintfExecution::finish(Issue& issue, cl_int error) {
-  const bool goes_on = strand_.with_lock([&] {
-    if (issue.first != nullptr) issue.event->first = issue.first;
+  strand_.with_lock([&] {
+    if (issue.first) issue.event->first = std::move(issue.first);
     if (error != CL_SUCCESS) {
       issuer_.fail(issue.queue, issue.event, error);
-    } else if (issue.native != nullptr) {
-      issuer_.accepted(issue.queue, issue.event, issue.native);
+    } else if (issue.native) {
+      issuer_.accepted(issue.queue, issue.event, std::move(issue.native));
     }
     issuer_.finish_hold(issue.hold);
   });
-  if (goes_on) return;
-  if (issue.native != nullptr) clReleaseEvent(issue.native);
-  if (issue.first != nullptr) clReleaseEvent(issue.first);
 }
 
 }  // namespace remotecl::server

@@ -32,7 +32,7 @@ struct TransferStarter {
   }
 };
 
-// Starts the transfer when `event`, whose reference is taken, has ended.
+// Starts the transfer when `event` has ended.
 template <class Direction>
 void start_after(cl_event event, TransferStarter starter, Ref<Direction> transfer) {
   const Strand* const order = starter.strand.get();
@@ -43,7 +43,6 @@ void start_after(cl_event event, TransferStarter starter, Ref<Direction> transfe
       starter.fail(transfer, status);
     }
   });
-  clReleaseEvent(event);
 }
 
 // Starts the transfer when nothing natively enqueued comes before it any more.
@@ -54,11 +53,11 @@ cl_int start_in_order(Issue& issue, TransferStarter starter, Ref<Direction> tran
     starter.start(std::move(transfer));
     return CL_SUCCESS;
   }
-  cl_event marker = nullptr;
+  Native<cl_event> marker;
   const cl_int error = issue.waits.empty() ? issue.queue.mark(marker)
                                            : clEnqueueMarkerWithWaitList(issue.queue.native(), issue.wait_count(),
-                                                                         issue.wait_list(), &marker);
-  if (error == CL_SUCCESS) start_after<Direction>(marker, std::move(starter), std::move(transfer));
+                                                                         issue.wait_list(), marker.out());
+  if (error == CL_SUCCESS) start_after<Direction>(marker.get(), std::move(starter), std::move(transfer));
   return error;
 }
 
@@ -79,14 +78,13 @@ cl_int start_in_place(Issue& issue, TransferStarter starter, const Region& regio
   cl_mem memory = nullptr;
   cl_int error = region.buffer->native(issue.queue.device(), memory);
   if (error != CL_SUCCESS) return error;
-  cl_event mapped = nullptr;
+  Native<cl_event> mapped;
   error = place.mapping.map(issue.queue.native(), memory, flags, region.offset, region.size, issue.wait_count(),
-                            issue.wait_list(), &mapped);
+                            issue.wait_list(), mapped.out());
   if (error != CL_SUCCESS) return error;
   place.mapped();
-  clRetainEvent(mapped);
-  transfer->set_first(mapped);
-  start_after<Direction>(mapped, std::move(starter), std::move(transfer));
+  transfer->set_first(mapped.copy());
+  start_after<Direction>(mapped.get(), std::move(starter), std::move(transfer));
   return CL_SUCCESS;
 }
 
@@ -130,13 +128,12 @@ cl_int BulkReadCommand::issue(Issue& issue) {
     PackedBytes bytes = allocate_packed(region.size);
     if (bytes == nullptr) return CL_OUT_OF_HOST_MEMORY;
     auto packed = make_ref<PackedRead>(transfer, issue.queue, issue.event, issue.hold, region.size, std::move(bytes));
-    cl_event read = nullptr;
+    Native<cl_event> read;
     const cl_int error =
-        region.read(device, issue.queue.native(), packed->data(), issue.wait_count(), issue.wait_list(), &read);
+        region.read(device, issue.queue.native(), packed->data(), issue.wait_count(), issue.wait_list(), read.out());
     if (error != CL_SUCCESS) return error;
-    clRetainEvent(read);
-    packed->set_first(read);
-    start_after<OutgoingTransfer>(read, {transfers, route}, std::move(packed));
+    packed->set_first(read.copy());
+    start_after<OutgoingTransfer>(read.get(), {transfers, route}, std::move(packed));
     return CL_SUCCESS;
   }
   if (device.maps_in_place()) {

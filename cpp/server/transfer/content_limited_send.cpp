@@ -21,31 +21,26 @@ class LimitedSend final : public RefCounted {
         begin_(std::min<std::uint64_t>(command.region.size, kInlineDataMax)),
         bytes_(issue.queue.device().pinned_memory().take(begin_)),
         content_(issue.queue.device().pinned_memory().take(sizeof(std::uint64_t))) {}
-  ~LimitedSend() override {
-    if (native_ != nullptr) clReleaseEvent(native_);
-  }
 
   cl_int read(Issue& issue) {
     cl_mem size = nullptr;
     cl_int error = command_.content_size->native(issue.queue.device(), size);
     if (error != CL_SUCCESS) return error;
-    cl_event size_read = nullptr;
+    Native<cl_event> size_read;
     error = clEnqueueReadBuffer(issue.queue.native(), size, CL_FALSE, 0, sizeof(std::uint64_t), content_.get(),
-                                issue.wait_count(), issue.wait_list(), &size_read);
+                                issue.wait_count(), issue.wait_list(), size_read.out());
     if (error != CL_SUCCESS) return error;
     Region begin = command_.region;
     begin.size = begin_;
     const bool ordered = issue.queue.in_order();
     error = begin.read(issue.queue.device(), issue.queue.native(), bytes_.get(), ordered ? 0 : 1,
-                       ordered ? nullptr : &size_read, &native_);
+                       ordered ? nullptr : size_read.list(), native_.out());
     if (error != CL_SUCCESS) {
       // The driver still writes to this.
-      CompletionNotifier::notify(size_read, strand_.get(), [self = Ref<LimitedSend>(this)](cl_int) {});
-      clReleaseEvent(size_read);
+      CompletionNotifier::notify(size_read.get(), strand_.get(), [self = Ref<LimitedSend>(this)](cl_int) {});
       return error;
     }
-    clReleaseEvent(size_read);
-    CompletionNotifier::notify(native_, strand_.get(),
+    CompletionNotifier::notify(native_.get(), strand_.get(),
                                [self = Ref<LimitedSend>(this)](cl_int status) { self->go_on(status); });
     return CL_SUCCESS;
   }
@@ -75,7 +70,7 @@ class LimitedSend final : public RefCounted {
     if (status < 0) {
       issuer.fail(*queue_, event_.get(), status, command_.transfer);
     } else {
-      issuer.accepted(*queue_, event_.get(), std::exchange(native_, nullptr));
+      issuer.accepted(*queue_, event_.get(), std::move(native_));
     }
     issuer.finish_hold(hold_);
   }
@@ -104,7 +99,7 @@ class LimitedSend final : public RefCounted {
   const std::uint64_t begin_;
   const std::shared_ptr<std::byte[]> bytes_;
   const std::shared_ptr<std::byte[]> content_;
-  cl_event native_ = nullptr;
+  Native<cl_event> native_;
 };
 
 }  // namespace

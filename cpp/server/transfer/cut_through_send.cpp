@@ -35,7 +35,7 @@ class CutThroughRead final : public OutgoingTransfer {
     return true;
   }
 
-  cl_int finish(cl_event*) override { return CL_SUCCESS; }
+  cl_int finish(Native<cl_event>&) override { return CL_SUCCESS; }
 
  private:
   bool send_piece(BulkTransport& transport, StagingSet& staging, IncomingTransfer& source, std::uint64_t offset,
@@ -48,15 +48,14 @@ class CutThroughRead final : public OutgoingTransfer {
     Region piece = region_;
     piece.offset += offset;
     piece.size = size;
-    const cl_event written = source.written(offset + size);
-    error = piece.read_from(memory_, queue().native(), slot.data, written != nullptr ? 1 : 0,
-                            written != nullptr ? &written : nullptr, &slot.busy);
-    if (written != nullptr) clReleaseEvent(written);
+    const Native<cl_event> written = source.written(offset + size);
+    error = piece.read_from(memory_, queue().native(), slot.data, written ? 1 : 0, written ? written.list() : nullptr,
+                            slot.busy.out());
     if (error != CL_SUCCESS) {
-      slot.busy = nullptr;
+      slot.busy.detach();
     } else {
       clFlush(queue().native());
-      error = clWaitForEvents(1, &slot.busy);
+      error = clWaitForEvents(1, slot.busy.list());
     }
     if (error != CL_SUCCESS) {
       set_error(error);

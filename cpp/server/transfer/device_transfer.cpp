@@ -16,17 +16,12 @@ class DeviceTransfer final : public Transfer {
         region_(command.region),
         source_(*command.source),
         from_(from),
-        to_(to) {
+        to_(to),
+        waits_(issue.waits) {
     clRetainMemObject(from);
     clRetainMemObject(to);
-    for (const cl_event wait : issue.waits) {
-      clRetainEvent(wait);
-      waits_.push_back(wait);
-    }
   }
   ~DeviceTransfer() override {
-    for (const cl_event wait : waits_) clReleaseEvent(wait);
-    if (last_ != nullptr) clReleaseEvent(last_);
     clReleaseMemObject(from_);
     clReleaseMemObject(to_);
   }
@@ -38,12 +33,12 @@ class DeviceTransfer final : public Transfer {
     rings.give_back(source_, std::move(ring_));
     if (error == CL_SUCCESS) return;
     set_error(error);
-    if (last_ != nullptr) clWaitForEvents(1, &last_);  // commands that overwrite what it has brought may come next
+    if (last_) clWaitForEvents(1, last_.list());  // commands that overwrite what it has brought may come next
   }
 
-  cl_int finish(cl_event* native) override {
-    *native = last_;
-    return clRetainEvent(last_);
+  cl_int finish(Native<cl_event>& native) override {
+    native = last_.copy();
+    return native ? CL_SUCCESS : CL_INVALID_EVENT;
   }
 
  private:
@@ -53,57 +48,48 @@ class DeviceTransfer final : public Transfer {
     if (queue().device().maps_in_place()) return move_into_mapped();
     return move_in_pieces();
   }
-  cl_uint wait_count() const { return static_cast<cl_uint>(waits_.size()); }
-  const cl_event* waits() const { return waits_.empty() ? nullptr : waits_.data(); }
   cl_command_queue reader() { return ring_->queue(); }
-  // Takes over the newest native command's event.
-  void went(cl_event event) {
-    if (last_ != nullptr) clReleaseEvent(last_);
-    last_ = event;
-    if (first() != nullptr) return;
-    clRetainEvent(event);
-    set_first(event);
+  // `event`: the newest native command's.
+  void went(Native<cl_event> event) {
+    last_ = std::move(event);
+    if (!first()) set_first(last_.copy());
   }
 
   cl_int move_packed() {
     const std::unique_ptr<std::byte[]> bytes(new (std::nothrow) std::byte[size()]);
     if (bytes == nullptr) return CL_OUT_OF_HOST_MEMORY;
-    cl_event read = nullptr;
-    cl_int error = region_.read_from(from_, reader(), bytes.get(), 0, nullptr, &read);
+    Native<cl_event> read;
+    cl_int error = region_.read_from(from_, reader(), bytes.get(), 0, nullptr, read.out());
     if (error != CL_SUCCESS) return error;
-    error = clWaitForEvents(1, &read);
-    clReleaseEvent(read);
-    cl_event written = nullptr;
+    error = clWaitForEvents(1, read.list());
+    Native<cl_event> written;
     if (error == CL_SUCCESS) {
-      error = region_.write_to(to_, queue().native(), bytes.get(), wait_count(), waits(), &written);
+      error = region_.write_to(to_, queue().native(), bytes.get(), waits_.count(), waits_.list(), written.out());
     }
     if (error != CL_SUCCESS) return error;
-    went(written);
-    return clWaitForEvents(1, &written);
+    went(std::move(written));
+    return clWaitForEvents(1, last_.list());
   }
 
   // Waits until the range of `memory` is mapped.
   cl_int map(Mapping& mapping, cl_command_queue queue, cl_mem memory, cl_map_flags flags, cl_uint count,
              const cl_event* list) {
-    cl_event mapped = nullptr;
-    cl_int error = mapping.map(queue, memory, flags, region_.offset, size(), count, list, &mapped);
-    if (error != CL_SUCCESS) return error;
-    error = clWaitForEvents(1, &mapped);
-    clReleaseEvent(mapped);
-    return error;
+    Native<cl_event> mapped;
+    const cl_int error = mapping.map(queue, memory, flags, region_.offset, size(), count, list, mapped.out());
+    return error != CL_SUCCESS ? error : clWaitForEvents(1, mapped.list());
   }
 
   cl_int move_from_mapped() {
     Mapping mapping;
     cl_int error = map(mapping, reader(), from_, CL_MAP_READ, 0, nullptr);
     if (error != CL_SUCCESS) return error;
-    cl_event written = nullptr;
-    error = clEnqueueWriteBuffer(queue().native(), to_, CL_FALSE, region_.offset, size(), mapping.data(), wait_count(),
-                                 waits(), &written);
+    Native<cl_event> written;
+    error = clEnqueueWriteBuffer(queue().native(), to_, CL_FALSE, region_.offset, size(), mapping.data(),
+                                 waits_.count(), waits_.list(), written.out());
     if (error == CL_SUCCESS) {
-      went(written);
+      went(std::move(written));
       clFlush(queue().native());
-      error = clWaitForEvents(1, &written);
+      error = clWaitForEvents(1, last_.list());
     }
     mapping.unmap(nullptr);
     clFinish(reader());
@@ -112,13 +98,13 @@ class DeviceTransfer final : public Transfer {
 
   cl_int move_into_mapped() {
     Mapping mapping;
-    cl_int error = map(mapping, queue().native(), to_, CL_MAP_WRITE_INVALIDATE_REGION, wait_count(), waits());
+    cl_int error = map(mapping, queue().native(), to_, CL_MAP_WRITE_INVALIDATE_REGION, waits_.count(), waits_.list());
     if (error != CL_SUCCESS) return error;
     const cl_int read =
         clEnqueueReadBuffer(reader(), from_, CL_TRUE, region_.offset, size(), mapping.data(), 0, nullptr, nullptr);
-    cl_event unmapped = nullptr;
-    error = mapping.unmap(&unmapped);
-    if (error == CL_SUCCESS) went(unmapped);
+    Native<cl_event> unmapped;
+    error = mapping.unmap(unmapped.out());
+    if (error == CL_SUCCESS) went(std::move(unmapped));
     return read != CL_SUCCESS ? read : error;
   }
 
@@ -139,7 +125,7 @@ class DeviceTransfer final : public Transfer {
         cl_int of_another = CL_SUCCESS;  // a transfer before this one on this thread, which tells of it itself
         StagingRing::Slot& slot = ring.next(of_another);
         error = clEnqueueReadBuffer(ring.queue(), from_, CL_FALSE, region_.offset + asked, piece, slot.data, 0, nullptr,
-                                    &slot.busy);
+                                    slot.busy.out());
         if (error != CL_SUCCESS) break;
         clFlush(ring.queue());
         pieces[newest++ % pieces.size()] = {&slot, asked, piece};
@@ -147,22 +133,19 @@ class DeviceTransfer final : public Transfer {
       }
       if (newest == oldest) break;
       const Piece& piece = pieces[oldest++ % pieces.size()];
-      const cl_int read = clWaitForEvents(1, &piece.slot->busy);
-      clReleaseEvent(std::exchange(piece.slot->busy, nullptr));
+      const cl_int read = clWaitForEvents(1, piece.slot->busy.list());
+      piece.slot->busy.reset();
       if (error == CL_SUCCESS) error = read;
       if (error != CL_SUCCESS) break;
-      cl_event written = nullptr;
+      Native<cl_event> written;
       error = clEnqueueWriteBuffer(queue().native(), to_, CL_FALSE, region_.offset + piece.offset, piece.size,
-                                   piece.slot->data, wait_count(), waits(), &written);
+                                   piece.slot->data, waits_.count(), waits_.list(), written.out());
       if (error != CL_SUCCESS) break;
       clFlush(queue().native());
-      clRetainEvent(written);
-      piece.slot->busy = written;
+      piece.slot->busy = written.copy();
       // In an out-of-order queue the pieces are one another's wait list, so that the last one ends last.
-      for (const cl_event wait : waits_) clReleaseEvent(wait);
-      clRetainEvent(written);
-      waits_.assign(1, written);
-      went(written);
+      waits_.assign(written.copy());
+      went(std::move(written));
       moved += piece.size;
     }
     return error;
@@ -172,9 +155,9 @@ class DeviceTransfer final : public Transfer {
   Device& source_;
   const cl_mem from_;
   const cl_mem to_;
-  std::vector<cl_event> waits_;
+  NativeEvents waits_;
   std::unique_ptr<StagingRing> ring_;  // while it moves
-  cl_event last_ = nullptr;
+  Native<cl_event> last_;
 };
 
 }  // namespace

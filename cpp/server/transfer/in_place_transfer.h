@@ -18,7 +18,9 @@ struct InPlace {
 
   void mapped() { memory = mapping.data(); }
   // Null without a mapping.
-  cl_int finish(cl_event* native) { return mapping.data() != nullptr ? mapping.unmap(native) : CL_SUCCESS; }
+  cl_int finish(Native<cl_event>& native) {
+    return mapping.data() != nullptr ? mapping.unmap(native.out()) : CL_SUCCESS;
+  }
 };
 
 class InPlaceWrite final : public IncomingTransfer {
@@ -30,7 +32,7 @@ class InPlaceWrite final : public IncomingTransfer {
   bool receive(BulkTransport& transport, std::uint32_t size, StagingSet&) override {
     return transport.receive(whole(transport).part(this->size() - left(), size));
   }
-  cl_int finish(cl_event* native) override { return place.finish(native); }
+  cl_int finish(Native<cl_event>& native) override { return place.finish(native); }
   // They stay where they are after the unmapping.
   const std::byte* host_memory() const override { return place.memory; }
 
@@ -47,7 +49,7 @@ class InPlaceRead final : public OutgoingTransfer {
   bool send(BulkTransport& transport, StagingSet&) override {
     return send_chunks(transport, id(), registered(transport, {place.memory, size()}));
   }
-  cl_int finish(cl_event* native) override { return place.finish(native); }
+  cl_int finish(Native<cl_event>& native) override { return place.finish(native); }
 };
 
 }  // namespace remotecl::server

@@ -19,8 +19,8 @@ class PackedWrite final : public IncomingTransfer {
   bool receive(BulkTransport& transport, std::uint32_t size, StagingSet&) override {
     return transport.receive(whole(transport).part(this->size() - left(), size));
   }
-  cl_int finish(cl_event* native) override {
-    return region_.write(queue().device(), queue().native(), bytes_.get(), 0, nullptr, native);
+  cl_int finish(Native<cl_event>& native) override {
+    return region_.write(queue().device(), queue().native(), bytes_.get(), 0, nullptr, native.out());
   }
   const std::byte* host_memory() const override { return bytes_.get(); }
 
@@ -41,9 +41,9 @@ class PackedRead final : public OutgoingTransfer {
   bool send(BulkTransport& transport, StagingSet&) override {
     return send_chunks(transport, id(), registered(transport, {bytes_.get(), size()}));
   }
-  cl_int finish(cl_event* native) override {
-    *native = first();
-    return clRetainEvent(first());
+  cl_int finish(Native<cl_event>& native) override {
+    native = first().copy();
+    return CL_SUCCESS;
   }
 
  private:

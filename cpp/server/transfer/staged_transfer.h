@@ -15,9 +15,6 @@ class StagedWrite final : public IncomingTransfer {
  public:
   StagedWrite(TransferId id, Queue& queue, Event* event, EventId hold, Region region, cl_mem memory)
       : IncomingTransfer(id, queue, event, hold, region.size), region_(std::move(region)), memory_(memory) {}
-  ~StagedWrite() override {
-    for (const Piece& piece : pieces_) clReleaseEvent(piece.event);
-  }
 
   bool receive(BulkTransport& transport, std::uint32_t size, StagingSet& staging) override {
     StagingRing& ring = staging.ring(queue().device());
@@ -28,32 +25,31 @@ class StagedWrite final : public IncomingTransfer {
       cl_int error = CL_SUCCESS;
       auto& slot = ring.next(error);
       if (!transport.receive(ring.memory(slot, piece))) return false;
-      if (error == CL_SUCCESS && this->error() == CL_SUCCESS) error = write(slot.data, offset, piece, &slot.busy);
+      if (error == CL_SUCCESS && this->error() == CL_SUCCESS) error = write(slot.data, offset, piece, slot.busy);
       if (error != CL_SUCCESS) set_error(error);
-      if (slot.busy != nullptr) queue().turn().add_bytes(piece, slot.busy);
+      if (slot.busy) queue().turn().add_bytes(piece, slot.busy.get());
       offset += piece;
       size -= piece;
     }
     return true;
   }
-  cl_event written(std::uint64_t size) override {
+  Native<cl_event> written(std::uint64_t size) override {
     MutexLock lock(mutex_);
     const auto at =
         std::find_if(pieces_.begin(), pieces_.end(), [size](const Piece& piece) { return piece.end >= size; });
-    if (at == pieces_.end()) return nullptr;
-    clRetainEvent(at->event);
-    return at->event;
+    return at == pieces_.end() ? Native<cl_event>() : at->event.copy();
   }
-  cl_int finish(cl_event* native) override {
+  cl_int finish(Native<cl_event>& native) override {
     // In order the last piece ends last, and tells its times: NVIDIA's driver gives a marker none.
     MutexLock lock(mutex_);
-    if (pieces_.empty()) return queue().device().ended_event(native);
+    if (pieces_.empty()) return queue().device().ended_event(native.out());
     if (queue().in_order()) {
-      *native = pieces_.back().event;
-      return clRetainEvent(*native);
+      native = pieces_.back().event.copy();
+      return CL_SUCCESS;
     }
     const std::vector<cl_event> events = piece_events();
-    return clEnqueueMarkerWithWaitList(queue().native(), static_cast<cl_uint>(events.size()), events.data(), native);
+    return clEnqueueMarkerWithWaitList(queue().native(), static_cast<cl_uint>(events.size()), events.data(),
+                                       native.out());
   }
   // Of one that has failed, nothing is on its way any more: commands that overwrite it may come next.
   void ended(cl_int status) override {
@@ -67,38 +63,31 @@ class StagedWrite final : public IncomingTransfer {
  private:
   struct Piece {
     std::uint64_t end;
-    cl_event event;
+    Native<cl_event> event;
   };
 
   std::vector<cl_event> piece_events() const REQUIRES(mutex_) {
     std::vector<cl_event> events;
-    for (const Piece& piece : pieces_) events.push_back(piece.event);
+    for (const Piece& piece : pieces_) events.push_back(piece.event.get());
     return events;
   }
   void put(std::shared_ptr<std::byte[]> bytes) override {
     early_ = std::move(bytes);
-    const cl_int error = write(early_.get(), 0, static_cast<std::uint32_t>(size()), nullptr);
+    Native<cl_event> busy;
+    const cl_int error = write(early_.get(), 0, static_cast<std::uint32_t>(size()), busy);
     if (error != CL_SUCCESS) set_error(error);
   }
-  // `busy`: where the caller wants the event, too.
-  cl_int write(const std::byte* from, std::uint64_t offset, std::uint32_t size, cl_event* busy) {
-    cl_event event = nullptr;
+  // `busy` gets the event.
+  cl_int write(const std::byte* from, std::uint64_t offset, std::uint32_t size, Native<cl_event>& busy) {
+    Native<cl_event> event;
     const cl_int error = clEnqueueWriteBuffer(queue().native(), memory_, CL_FALSE, region_.offset + offset, size, from,
-                                              0, nullptr, &event);
+                                              0, nullptr, event.out());
     if (error != CL_SUCCESS) return error;
     clFlush(queue().native());
-    if (busy != nullptr) {
-      clRetainEvent(event);
-      *busy = event;
-    }
-    {
-      MutexLock lock(mutex_);
-      pieces_.push_back({offset + size, event});
-    }
-    if (first() == nullptr) {
-      clRetainEvent(event);
-      set_first(event);
-    }
+    busy = event.copy();
+    if (!first()) set_first(event.copy());
+    MutexLock lock(mutex_);
+    pieces_.push_back({offset + size, std::move(event)});
     return CL_SUCCESS;
   }
 
@@ -113,9 +102,6 @@ class StagedRead final : public OutgoingTransfer {
  public:
   StagedRead(TransferId id, Queue& queue, Event* event, EventId hold, Region region, cl_mem memory)
       : OutgoingTransfer(id, queue, event, hold, region.size), region_(std::move(region)), memory_(memory) {}
-  ~StagedRead() override {
-    if (last_ != nullptr) clReleaseEvent(last_);
-  }
 
   bool send(BulkTransport& transport, StagingSet& staging) override {
     StagingRing& ring = staging.ring(queue().device());
@@ -129,7 +115,7 @@ class StagedRead final : public OutgoingTransfer {
         asked += piece_at(asked);
       }
       StagingRing::Slot& slot = *slots[at % StagingRing::kSlots];
-      if (slot.busy != nullptr && clWaitForEvents(1, &slot.busy) != CL_SUCCESS) set_error(CL_OUT_OF_RESOURCES);
+      if (slot.busy && clWaitForEvents(1, slot.busy.list()) != CL_SUCCESS) set_error(CL_OUT_OF_RESOURCES);
       if (error() != CL_SUCCESS) return true;  // the rest does not go
       if (!send_chunks(transport, id(), ring.memory(slot, piece_at(sent)))) return false;
       slot.lent_until = transport.bytes_sent();
@@ -137,9 +123,9 @@ class StagedRead final : public OutgoingTransfer {
     }
     return true;
   }
-  cl_int finish(cl_event* native) override {
-    *native = last_;
-    return last_ == nullptr ? CL_OUT_OF_RESOURCES : clRetainEvent(last_);
+  cl_int finish(Native<cl_event>& native) override {
+    native = last_.copy();
+    return native ? CL_SUCCESS : CL_OUT_OF_RESOURCES;
   }
 
  private:
@@ -151,28 +137,23 @@ class StagedRead final : public OutgoingTransfer {
     auto& slot = ring.next(error);
     transport.reclaim(slot.lent_until);
     error = clEnqueueReadBuffer(queue().native(), memory_, CL_FALSE, region_.offset + offset, piece_at(offset),
-                                slot.data, 0, nullptr, &slot.busy);
+                                slot.data, 0, nullptr, slot.busy.out());
     if (error != CL_SUCCESS) {
-      slot.busy = nullptr;
+      slot.busy.detach();
       set_error(error);
       return slot;
     }
     clFlush(queue().native());
-    queue().turn().add_bytes(piece_at(offset), slot.busy);
-    if (first() == nullptr) {
-      clRetainEvent(slot.busy);
-      set_first(slot.busy);
-    }
-    clRetainEvent(slot.busy);
-    if (last_ != nullptr) clReleaseEvent(last_);
-    last_ = slot.busy;
+    queue().turn().add_bytes(piece_at(offset), slot.busy.get());
+    if (!first()) set_first(slot.busy.copy());
+    last_ = slot.busy.copy();
     return slot;
   }
 
   const Region region_;
   const cl_mem memory_;
   std::size_t piece_size_ = 0;
-  cl_event last_ = nullptr;
+  Native<cl_event> last_;
 };
 
 }  // namespace remotecl::server

@@ -5,6 +5,7 @@
 #include "runtime/base/ref_counted.h"
 #include "runtime/protocol/messages.h"
 #include "runtime/transport/bulk/bulk_transport.h"
+#include "server/completion/native.h"
 #include "server/driver/staging.h"
 #include "server/execution/event.h"
 #include "server/execution/queue.h"
@@ -19,9 +20,6 @@ class Transfer : public RefCounted {
  public:
   Transfer(TransferId id, Queue& queue, Event* event, EventId hold, std::uint64_t size)
       : id_(id), queue_(&queue), event_(event), hold_(hold), size_(size) {}
-  ~Transfer() override {
-    if (first_ != nullptr) clReleaseEvent(first_);
-  }
 
   TransferId id() const { return id_; }
   Queue& queue() const { return *queue_; }
@@ -34,11 +32,11 @@ class Transfer : public RefCounted {
 
   // All bytes have moved: makes the native event that ends the command, leaves it null if nothing native is left to
   // wait for, or returns why it failed. Session's lock.
-  virtual cl_int finish(cl_event* native) = 0;
+  virtual cl_int finish(Native<cl_event>& native) = 0;
 
-  // The native event of the first step, for profiling. Taken over.
-  void set_first(cl_event event) { first_ = event; }
-  cl_event first() const { return first_; }
+  // The native event of the first step, for profiling.
+  void set_first(Native<cl_event> event) { first_ = std::move(event); }
+  const Native<cl_event>& first() const { return first_; }
   // Set once, when the whole transfer has failed on its way.
   void set_error(cl_int error) { error_ = error; }
   cl_int error() const { return error_; }
@@ -56,7 +54,7 @@ class Transfer : public RefCounted {
   const Ref<Event> event_;
   const EventId hold_;
   const std::uint64_t size_;
-  cl_event first_ = nullptr;
+  Native<cl_event> first_;
   cl_int error_ = CL_SUCCESS;
   std::unique_ptr<MemoryRegistration> registration_;
 };
@@ -82,10 +80,10 @@ class IncomingTransfer : public Transfer {
   }
 
   // For those that pass the bytes on while they arrive. Where they lie, as long as the transfer lives; or null, and
-  // they have to be read from the device, after `written`, the caller's reference, has ended: the first so many bytes.
+  // they have to be read from the device, after `written` has ended: the first so many bytes.
   // Any thread, of bytes that have been counted.
   virtual const std::byte* host_memory() const { return nullptr; }
-  virtual cl_event written(std::uint64_t) { return nullptr; }
+  virtual Native<cl_event> written(std::uint64_t) { return {}; }
   void reports_to(Ref<TransferProgress> progress) { progress_ = std::move(progress); }
   void ended(cl_int status) override {
     if (const Ref<TransferProgress> progress = std::exchange(progress_, nullptr)) progress->end(status);

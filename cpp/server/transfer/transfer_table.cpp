@@ -10,32 +10,31 @@ namespace remotecl::server {
 
 // Takes what is native of a transfer; the session's lock is held.
 void TransferTable::end(Transfer& transfer) {
-  cl_event native = nullptr;
+  Native<cl_event> native;
   cl_int error = transfer.error();
-  if (error == CL_SUCCESS) error = transfer.finish(&native);
+  if (error == CL_SUCCESS) error = transfer.finish(native);
   transfer.ended(error);
   progress_.erase(transfer.id());
   if (error != CL_SUCCESS) {
     issuer_.fail(transfer.queue(), transfer.event(), error, transfer.id());
-  } else if (native == nullptr) {
+  } else if (!native) {
     if (transfer.event() != nullptr) issuer_.finish(*transfer.event());
   } else {
     transfer.queue().count_native_command();
     issuer_.touch(transfer.queue());
-    if (Event* event = transfer.event(); event != nullptr && event->trace.number != 0 && transfer.first() != nullptr) {
-      event->first = transfer.first();
-      clRetainEvent(event->first);
+    if (Event* event = transfer.event(); event != nullptr && event->trace.number != 0 && transfer.first()) {
+      event->first = transfer.first().copy();
     }
     if (transfer.event() != nullptr) transfer.event()->reported = true;
     // The callback keeps the transfer, whose memory the driver may still be reading.
     CompletionNotifier::notify(
-        native, &strand_,
-        [this, strand = Ref<Strand>(&strand_), kept = Ref<Transfer>(&transfer), native](cl_int status) {
+        native.get(), &strand_,
+        [this, strand = Ref<Strand>(&strand_), kept = Ref<Transfer>(&transfer), last = native.get()](cl_int status) {
           if (kept->event() == nullptr) return;
-          reporter_.end(*kept->event(), status, kept->first() != nullptr ? kept->first() : native, native);
+          reporter_.end(*kept->event(), status, kept->first() ? kept->first().get() : last, last);
           outbox_.flush();
         });
-    issuer_.accepted(transfer.queue(), transfer.event(), native);
+    issuer_.accepted(transfer.queue(), transfer.event(), std::move(native));
   }
   issuer_.finish_hold(transfer.hold());
 }
