@@ -3,7 +3,6 @@
 #include <atomic>
 #include <utility>
 
-#include "server/completion/event_waiters.h"
 #include "server/completion/native.h"
 
 namespace remotecl::server {
@@ -24,26 +23,26 @@ void CL_CALLBACK ended(cl_event, cl_int status, void* data) {
   delete wait;
 }
 
-void notify_in(cl_event event, const void* order, CompletionNotifier::Function function, bool may_wait) {
-  if (EventWaiters::instance().wait(event, order, function, may_wait)) return;
+}  // namespace
+
+void CompletionNotifier::notify_as(EventWaiters::Report report, cl_event event, Function function) const {
+  if (waiters_->wait(event, function, report)) return;
   auto* wait = new Wait{Native<cl_event>::retained(event), std::move(function)};
   wait->handed_over.store(true, std::memory_order_release);
   const cl_int error = clSetEventCallback(event, CL_COMPLETE, ended, wait);
   if (error != CL_SUCCESS) ended(event, error, wait);
 }
 
-}  // namespace
-
-void CompletionNotifier::notify(cl_event event, const void* order, Function function) {
-  notify_in(event, order, std::move(function), false);
+void CompletionNotifier::notify(cl_event event, Function function) const {
+  notify_as(EventWaiters::Report::kInTurn, event, std::move(function));
 }
 
-void CompletionNotifier::notify_asked(cl_event event, const void* order, Function function) {
-  notify_in(event, order, std::move(function), true);
+void CompletionNotifier::notify_asked(cl_event event, Function function) const {
+  notify_as(EventWaiters::Report::kAsked, event, std::move(function));
 }
 
-void CompletionNotifier::notify_apart(cl_event event, Function function) {
-  notify_in(event, nullptr, std::move(function), false);
+void CompletionNotifier::notify_apart(cl_event event, Function function) const {
+  notify_as(EventWaiters::Report::kApart, event, std::move(function));
 }
 
 }  // namespace remotecl::server

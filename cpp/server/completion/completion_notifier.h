@@ -2,25 +2,39 @@
 
 #include <functional>
 
+#include "runtime/base/ref_counted.h"
 #include "server/completion/cl.h"
+#include "server/completion/event_waiters.h"
 
 namespace remotecl::server {
 
-// Says when a native event has ended.
+// Says when a native event of one session has ended. Copies do it for the same session. Any thread.
 class CompletionNotifier {
  public:
   // Gets CL_COMPLETE or a negative error.
-  using Function = std::function<void(cl_int status)>;
+  using Function = EventWaiters::Function;
 
-  // Calls `function` once, on a thread of the driver or before notify() returns. It must not block, take a
-  // session's lock or enqueue commands. What has ended is told before what waited for it, among
-  // events of the same `order`: a session's.
-  static void notify(cl_event event, const void* order, Function function);
-  // The same, but an event that has ended is told before this returns, which waits for threads that are telling of
+  // The context's driver calls back late.
+  void expect_late(cl_context context) const { waiters_->add(context); }
+
+  // Calls `function` once, on a thread of the driver or before notify() returns. It must not block, take a session's
+  // lock or enqueue commands. What has ended is reported before what waited for it.
+  void notify(cl_event event, Function function) const;
+  // The same, but an event that has ended is reported before this returns, which waits for a thread that is reporting
   // older ones. For a client's question: it may have been told already of what waited for the event.
-  static void notify_asked(cl_event event, const void* order, Function function);
+  void notify_asked(cl_event event, Function function) const;
   // The same in no order, for what other sessions may wait for: it does not wait until this one's threads have time.
-  static void notify_apart(cl_event event, Function function);
+  void notify_apart(cl_event event, Function function) const;
+
+  // The session ends: threads that have nothing to wait for end, too.
+  void stop() const { waiters_->stop(); }
+
+ private:
+  friend class EventPoller;
+
+  void notify_as(EventWaiters::Report report, cl_event event, Function function) const;
+
+  Ref<EventWaiters> waiters_ = make_ref<EventWaiters>();
 };
 
 }  // namespace remotecl::server

@@ -15,7 +15,9 @@ thread_local EventPoller* this_threads = nullptr;
 
 }  // namespace
 
-EventPoller::EventPoller() { this_threads = this; }
+EventPoller::EventPoller(const CompletionNotifier& completions) : waiters_(completions.waiters_) {
+  this_threads = this;
+}
 
 EventPoller::~EventPoller() {
   leave();
@@ -23,18 +25,17 @@ EventPoller::~EventPoller() {
 }
 
 EventPoller* EventPoller::current() { return this_threads; }
-bool EventPoller::is_telling() { return this_threads != nullptr && this_threads->telling_; }
-void EventPoller::after_telling(std::function<void()> job) { this_threads->after_telling_.push_back(std::move(job)); }
+bool EventPoller::is_reporting() { return this_threads != nullptr && this_threads->is_reporting_; }
+void EventPoller::after_reporting(std::function<void()> job) {
+  this_threads->after_reporting_.push_back(std::move(job));
+}
 
 void EventPoller::leave_all() {
   if (this_threads != nullptr) this_threads->leave();
 }
 
 void EventPoller::leave() {
-  left_ = true;
-  if (lanes_.empty()) return;
-  EventWaiters::instance().take_over(lanes_);
-  lanes_.clear();
+  if (waiters_->has_unwatched()) waiters_->watch_all();
 }
 
 std::size_t EventPoller::read_some(Connection& connection, MutableBytes to) {
@@ -50,16 +51,16 @@ void EventPoller::look_for_a_while() {
 
 template <class Condition>
 bool EventPoller::look_until(Condition is_over) {
-  if (lanes_.empty()) return false;
+  if (!waiters_->has_unwatched()) return false;
   if (left_to_skip_ > 0) {
     --left_to_skip_;
   } else {
     const auto end = Clock::now() + kTime;
     do {
-      for (int i = 0; i < kLooksPerTurn && !lanes_.empty(); ++i) look();
+      for (int i = 0; i < kLooksPerTurn && waiters_->has_unwatched(); ++i) look();
       if (is_over()) return true;
-    } while (!lanes_.empty() && Clock::now() < end);
-    skipped_ = lanes_.empty() ? 0 : std::min(2 * skipped_ + 1, kSkippedMax);
+    } while (waiters_->has_unwatched() && Clock::now() < end);
+    skipped_ = !waiters_->has_unwatched() ? 0 : std::min(2 * skipped_ + 1, kSkippedMax);
     left_to_skip_ = skipped_;
   }
   leave();
@@ -67,18 +68,10 @@ bool EventPoller::look_until(Condition is_over) {
 }
 
 void EventPoller::look() {
-  // What is told may open lanes, and may leave all but the one that is being told of.
-  for (std::size_t count = lanes_.size(); count > 0 && !lanes_.empty(); --count) {
-    void* const lane = lanes_.front();
-    lanes_.erase(lanes_.begin());
-    left_ = false;
-    telling_ = true;
-    const bool goes_on = EventWaiters::instance().look(lane);
-    telling_ = false;
-    if (goes_on) lanes_.push_back(lane);
-    if (left_) leave();
-    for (const auto& job : std::exchange(after_telling_, {})) job();
-  }
+  is_reporting_ = true;
+  waiters_->look();
+  is_reporting_ = false;
+  for (const auto& job : std::exchange(after_reporting_, {})) job();
 }
 
 }  // namespace remotecl::server

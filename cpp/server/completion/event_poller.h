@@ -7,38 +7,39 @@
 #include "runtime/base/bytes.h"
 #include "runtime/base/mutex.h"
 #include "runtime/transport/connection.h"
+#include "server/completion/completion_notifier.h"
 
 namespace remotecl::server {
 
-// How a thread that reads a connection waits for native events between two reads: what ends soon is told without waking
-// another thread, which would take longer than a small command. While there is one on a thread's stack, the lanes of
-// EventWaiters that this thread opens are its own. Whatever it waits for, others may wait for, too: before the thread
-// blocks on anything but its connection, or is busy for long, it must leave() its lanes to EventWaiters' threads.
+// How a thread that reads a connection looks at a session's native events between two reads: what ends soon is reported
+// without waking another thread, which would take longer than a small command. While there is one on a thread's stack,
+// no thread waits for the lanes of EventWaiters that this one opens. Others may wait for their ends: before the thread
+// blocks on anything but its connection, or is busy for long, it must leave() the lanes to EventWaiters' threads.
 class EventPoller {
  public:
   // Who waits for an event shall not wait for more messages than these to be carried out.
   static constexpr std::size_t kMessagesPerLook = 16;
 
-  EventPoller();
+  explicit EventPoller(const CompletionNotifier& completions);
   ~EventPoller();
   EventPoller(const EventPoller&) = delete;
   EventPoller& operator=(const EventPoller&) = delete;
 
   // This thread's; null where there is none.
   static EventPoller* current();
-  // Whether this thread is telling of an event. Others may wait until it has, so it must not block.
-  static bool is_telling();
-  // Runs `job`, which may take any lock, on this thread once the event that it is telling of counts as told.
-  static void after_telling(std::function<void()> job);
+  // Whether this thread's poller is reporting an event. Others may wait until it has, so it must not block.
+  static bool is_reporting();
+  // Runs `job`, which may take any lock, on this thread once it has reported.
+  static void after_reporting(std::function<void()> job);
   // Of this thread's poller, if it has one.
   static void leave_all();
 
-  // As connection.read_some(to), and tells of events meanwhile.
+  // As connection.read_some(to), and reports events meanwhile.
   std::size_t read_some(Connection& connection, MutableBytes to);
-  // Tells of what ends soon, and leaves the rest.
+  // Reports what ends soon, and leaves the rest.
   void look_for_a_while();
   void leave();
-  void add(void* lane) { lanes_.push_back(lane); }
+  bool is_of(const EventWaiters& waiters) const { return waiters_.get() == &waiters; }
 
  private:
   // The longest that it looks before it leaves; a GPU's small commands take 5 to 15 us.
@@ -52,15 +53,14 @@ class EventPoller {
   bool look_until(Condition is_over);
   void look();
 
-  std::vector<void*> lanes_;
-  std::vector<std::function<void()>> after_telling_;
-  bool left_ = false;  // since this thread began to look at a lane
-  bool telling_ = false;
+  const Ref<EventWaiters> waiters_;
+  std::vector<std::function<void()>> after_reporting_;
+  bool is_reporting_ = false;
   int skipped_ = 0;
   int left_to_skip_ = 0;
 };
 
-// For locks under which somebody may wait until an event is told.
+// For locks under which somebody may wait until an event is reported.
 class REMOTECL_TSA(scoped_lockable) LeavingLock {
  public:
   explicit LeavingLock(Mutex& mutex) ACQUIRE(mutex) : mutex_(mutex) {

@@ -1,7 +1,7 @@
 #include "server/completion/event_waiters.h"
 
 #include <algorithm>
-#include <thread>
+#include <system_error>
 #include <utility>
 
 #include "server/completion/event_poller.h"
@@ -29,73 +29,78 @@ void* queue_or_event(cl_event event) {
   return (properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) != 0 ? static_cast<void*>(event) : queue;
 }
 
-// Of what is in no order, beside the lane of what is.
-void* lane_of(cl_event event, const void* order) {
+// Of what is apart, beside the lane of what is not.
+void* lane_of(cl_event event, bool is_apart) {
   void* const key = queue_or_event(event);
-  return order != nullptr ? key : static_cast<char*>(key) + 1;
+  return is_apart ? static_cast<char*>(key) + 1 : key;
 }
 
 }  // namespace
 
-EventWaiters& EventWaiters::instance() {
-  static EventWaiters& waiters = *new EventWaiters;  // never destroyed: its threads are not joined
-  return waiters;
-}
-
 void EventWaiters::add(cl_context context) {
   MutexLock lock(mutex_);
   contexts_.insert(context);
-  needed_.store(true, std::memory_order_relaxed);
+  is_needed_.store(true, std::memory_order_relaxed);
 }
 
-bool EventWaiters::wait(cl_event event, const void* order, Function& function, bool may_wait) {
-  if (!needed_.load(std::memory_order_relaxed)) return false;
+void EventWaiters::stop() {
+  MutexLock lock(mutex_);
+  is_stopped_ = true;
+  wake_.notify_all();
+}
+
+bool EventWaiters::wait(cl_event event, Function& function, Report report) {
+  if (!is_needed_.load(std::memory_order_relaxed)) return false;
   const auto context = event_value<cl_context>(event, CL_EVENT_CONTEXT);
+  const bool is_apart = report == Report::kApart;
+  void* const key = lane_of(event, is_apart);
   const cl_int status = execution_status(event);
-  void* const key = lane_of(event, order);
-  Place place;
-  bool is_older_told = false;
+  std::uint64_t collected = 0;
   {
     MutexLock lock(mutex_);
     if (!contexts_.contains(context)) return false;
-    const bool is_new = !lanes_.contains(key);
-    place = {order, ++jobs_};
-    is_older_told = !is_older_untold(place);
-    // What has ended behind others of its queue is told after them.
-    if (!is_new || status > CL_COMPLETE || (!is_older_told && (EventPoller::is_telling() || !may_wait))) {
-      if (is_new && !has_thread_for_one_more()) return false;
-      push(key, {Native<cl_event>::retained(event), place, std::move(function)});
-      if (!is_new) return true;
-      if (EventPoller* const poller = EventPoller::current(); poller != nullptr && order != nullptr) {
-        poller->add(key);
-      } else {
-        make_ready(key);
+    const auto lane = lanes_.find(key);
+    const bool is_new = lane == lanes_.end();
+    if (is_new && status > CL_COMPLETE && !has_thread_for_one_more()) return false;
+    if (!is_new || status > CL_COMPLETE || !is_apart) {
+      Job job{Native<cl_event>::retained(event), ++jobs_, std::move(function)};
+      if (!is_new) {
+        lane->second.jobs.push_back(std::move(job));
+      } else if (status > CL_COMPLETE) {
+        open(key, is_apart, std::move(job));
       }
-      return true;
+      if (status > CL_COMPLETE || is_apart) return true;
+      collect_ended();
+      if (is_new) collect(std::move(job), status);
+      collected = collected_;
     }
   }
-  if (!is_older_told) {
-    // Whoever asks after he was told of what waited for it must find it ended: the thread that tells of that may have
-    // done so, and not have come to say that it has.
-    EventPoller::leave_all();
-    MutexLock lock(mutex_);
-    wait_for_older(place);
+  if (is_apart) {
+    function(status);
+  } else if (report == Report::kAsked) {
+    report_asked(collected);
+  } else {
+    this->report();
   }
-  function(status);
   return true;
 }
 
-void EventWaiters::push(void* key, Job job) {
-  Lane& lane = lanes_[key];
-  if (lane.empty() && job.place.first != nullptr) firsts_.emplace(job.place, job.event.get());
-  lane.push_back(std::move(job));
+void EventWaiters::open(void* key, bool is_apart, Job job) {
+  lanes_.emplace(key, Lane{is_apart}).first->second.jobs.push_back(std::move(job));
+  EventPoller* const poller = EventPoller::current();
+  if (!is_apart && poller != nullptr && poller->is_of(*this)) {
+    unwatched_.push_back(key);
+    has_unwatched_.store(true, std::memory_order_relaxed);
+  } else {
+    watch(key);
+  }
 }
 
 bool EventWaiters::has_thread_for_one_more() {
   if (threads_ > lanes_.size()) return true;
   if (threads_ >= kThreadsMax) return false;
   try {
-    std::thread([this] { run(); }).detach();
+    std::thread([self = Ref<EventWaiters>(this)] { self->run(); }).detach();
   } catch (const std::system_error& error) {
     log_warning("no thread to wait for events: {}", error.what());
     return false;
@@ -104,99 +109,133 @@ bool EventWaiters::has_thread_for_one_more() {
   return true;
 }
 
-void EventWaiters::make_ready(void* key) {
+void EventWaiters::watch(void* key) {
   ready_.push_back(key);
   wake_.notify_one();
 }
 
-void EventWaiters::take_over(const std::vector<void*>& keys) {
+void EventWaiters::watch_all() {
   MutexLock lock(mutex_);
-  for (void* const key : keys) make_ready(key);
+  for (void* const key : std::exchange(unwatched_, {})) watch(key);
+  has_unwatched_.store(false, std::memory_order_relaxed);
 }
 
-bool EventWaiters::look(void* key) {
-  Function function;
-  cl_int status = CL_COMPLETE;
+void EventWaiters::look() {
   {
     MutexLock lock(mutex_);
-    Job& job = lanes_.find(key)->second.front();
-    status = execution_status(job.event.get());
-    if (status > CL_COMPLETE || is_older_untold(job.place)) return true;
-    function = std::move(job.function);
+    collect_ended();
+    std::erase_if(unwatched_, [this](void* key) REQUIRES(mutex_) {
+      const auto lane = lanes_.find(key);
+      if (!lane->second.jobs.empty()) return false;
+      lanes_.erase(lane);
+      return true;
+    });
+    has_unwatched_.store(!unwatched_.empty(), std::memory_order_relaxed);
   }
-  function(status);
-  return pop(key);
+  report();
 }
 
 void EventWaiters::run() {
+  MutexLock lock(mutex_);
   for (;;) {
-    void* key = nullptr;
-    {
-      MutexLock lock(mutex_);
-      while (ready_.empty()) wake_.wait(mutex_);
-      key = ready_.front();
-      ready_.pop_front();
-    }
+    while (ready_.empty() && !is_stopped_) wake_.wait(mutex_);
+    if (ready_.empty()) break;
+    void* const key = ready_.front();
+    ready_.pop_front();
+    lock.unlock();
     run(key);
+    lock.lock();
   }
+  --threads_;
 }
 
 void EventWaiters::run(void* key) {
   for (;;) {
-    cl_event event = nullptr;
+    Native<cl_event> event;
     {
       MutexLock lock(mutex_);
-      event = lanes_.find(key)->second.front().event.get();
+      const auto lane = lanes_.find(key);
+      if (lane->second.jobs.empty()) {
+        lanes_.erase(lane);
+        return;
+      }
+      event = lane->second.jobs.front().event.copy();
     }
-    const cl_int error = clWaitForEvents(1, &event);
-    const cl_int status = execution_status(event);
-    Function function;
+    const cl_int error = clWaitForEvents(1, event.list());
+    Job apart;
     {
       MutexLock lock(mutex_);
-      Job& job = lanes_.find(key)->second.front();
-      wait_for_older(job.place);
-      function = std::move(job.function);
+      Lane& lane = lanes_.find(key)->second;
+      if (lane.is_apart) {
+        apart = std::move(lane.jobs.front());
+        lane.jobs.pop_front();
+      } else {
+        collect_ended();
+        // Whatever the driver says of its status: it has waited, or cannot.
+        if (!lane.jobs.empty() && lane.jobs.front().event.get() == event.get()) {
+          collect(std::move(lane.jobs.front()), error);
+          lane.jobs.pop_front();
+        }
+      }
     }
-    function(status < 0 ? status : error == CL_SUCCESS ? CL_COMPLETE : error);
-    if (!pop(key)) return;
+    if (apart.function) {
+      const cl_int status = execution_status(event.get());
+      apart.function(status <= CL_COMPLETE ? status : error);
+    } else {
+      report();
+    }
   }
 }
 
-bool EventWaiters::pop(void* key) {
-  Native<cl_event> event;  // given back without the lock
-  bool goes_on = false;
-  {
-    MutexLock lock(mutex_);
-    const auto lane = lanes_.find(key);
-    Lane& jobs = lane->second;
-    event = std::move(jobs.front().event);
-    const Place place = jobs.front().place;
-    firsts_.erase(place);
-    jobs.pop_front();
-    goes_on = !jobs.empty();
-    if (!goes_on) {
-      lanes_.erase(lane);
-    } else if (place.first != nullptr) {
-      firsts_.emplace(jobs.front().place, jobs.front().event.get());
+// Once more after each find: what an ended event has waited for has ended, too, and may have been looked at before.
+void EventWaiters::collect_ended() {
+  const auto first = static_cast<std::ptrdiff_t>(ended_.size());
+  for (bool has_found = true; has_found;) {
+    has_found = false;
+    for (auto& [key, lane] : lanes_) {
+      while (!lane.is_apart && !lane.jobs.empty()) {
+        Job& job = lane.jobs.front();
+        const cl_int status = execution_status(job.event.get());
+        if (status > CL_COMPLETE) break;
+        collect(std::move(job), status);
+        lane.jobs.pop_front();
+        has_found = true;
+      }
     }
-    const auto oldest = behind_.lower_bound({place.first, 0});
-    if (oldest != behind_.end() && oldest->first.first == place.first) oldest->second->notify_one();
   }
-  return goes_on;
+  std::sort(ended_.begin() + first, ended_.end(), [](const Job& a, const Job& b) { return a.number < b.number; });
 }
 
-// Whether an event that this one may have waited for has ended, and its thread has not come to say so.
-bool EventWaiters::is_older_untold(const Place& place) {
-  return std::any_of(firsts_.lower_bound({place.first, 0}), firsts_.lower_bound(place),
-                     [](const auto& first) { return execution_status(first.second) <= CL_COMPLETE; });
+void EventWaiters::collect(Job job, cl_int status) {
+  job.status = status;
+  ended_.push_back(std::move(job));
+  ++collected_;
 }
 
-void EventWaiters::wait_for_older(const Place& place) {
-  if (!is_older_untold(place)) return;
-  ConditionVariable told;
-  behind_.emplace(place, &told);
-  while (is_older_untold(place)) told.wait(mutex_);
-  behind_.erase(place);
+void EventWaiters::report() {
+  const Ref<EventWaiters> kept(this);  // a function may be the last to hold the session
+  MutexLock lock(mutex_);
+  if (reporter_ != std::thread::id()) return;
+  reporter_ = std::this_thread::get_id();
+  while (!ended_.empty()) {
+    Job job = std::move(ended_.front());
+    ended_.pop_front();
+    lock.unlock();
+    job.function(job.status);
+    job = {};
+    lock.lock();
+    ++reported_;
+    reported_some_.notify_all();
+  }
+  reporter_ = {};
+}
+
+// Whoever asks after he got to know the end of what waited for the event must find it ended: another thread may be
+// reporting just that.
+void EventWaiters::report_asked(std::uint64_t collected) {
+  report();
+  MutexLock lock(mutex_);
+  while (reported_ < collected && reporter_ != std::this_thread::get_id()) reported_some_.wait(mutex_);
 }
 
 }  // namespace remotecl::server

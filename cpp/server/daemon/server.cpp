@@ -29,7 +29,7 @@ class Claims {
   const Device* see_all(const NativeDriver& driver, const Grant& grant) {
     for (const auto& device : driver.devices()) {
       if (!grant.sees(device->index())) continue;
-      auto turn = device->turns()->join(session_, grant.weight(), std::nullopt);
+      auto turn = device->turns()->join(session_, grant.weight(), std::nullopt, CompletionNotifier());
       if (!turn) return device.get();
       seen_.push_back(std::move(turn));
     }

@@ -5,7 +5,6 @@
 #include <cstring>
 #include <utility>
 
-#include "server/completion/event_waiters.h"
 #include "server/driver/host_memory.h"
 
 namespace remotecl::server {
@@ -179,7 +178,6 @@ cl_context Device::context(cl_int& error) {
     context_ = clCreateContext(properties, 1, &id_, nullptr, nullptr, &error);
     if (error != CL_SUCCESS) context_ = nullptr;
     if (context_ != nullptr && maps_in_place()) uses_host_memory_ = HostMemory::works_on(context_, id_);
-    if (context_ != nullptr && calls_back_late()) EventWaiters::instance().add(context_);
   }
   return context_;
 }

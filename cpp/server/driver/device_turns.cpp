@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "server/completion/completion_notifier.h"
 #include "server/completion/event_poller.h"
 
 namespace remotecl::server {
@@ -37,13 +36,13 @@ void DeviceTurns::let_go() {
 }
 
 Ref<DeviceTurn> DeviceTurns::join(std::uint64_t session, double weight, std::optional<std::uint64_t> commands_max,
-                                  bool is_timed) {
+                                  CompletionNotifier completions, bool is_timed) {
   MutexLock lock(mutex_);
   if (owner_ != 0 && owner_ != session) return nullptr;
   const std::optional<double> units = commands_max ? std::optional(static_cast<double>(*commands_max)) : std::nullopt;
   const FairShare::Member member = share_.join(weight, units);
-  auto turn = Ref<DeviceTurn>::adopt(
-      new DeviceTurn(Ref<DeviceTurns>(this), session, member, commands_max.value_or(0), is_timed));
+  auto turn = Ref<DeviceTurn>::adopt(new DeviceTurn(Ref<DeviceTurns>(this), std::move(completions), session, member,
+                                                    commands_max.value_or(0), is_timed));
   members_.emplace(member, turn.get());
   shared_.store(members_.size() > 1, std::memory_order_relaxed);
   return turn;
@@ -99,7 +98,7 @@ bool DeviceTurn::began(double cost, cl_event event) {
     if (commands_max_ != 0) batch = std::clamp(static_cast<double>(commands_max_) / 4, 1.0, batch);
     batch_.store(batch, std::memory_order_relaxed);
   }
-  CompletionNotifier::notify_apart(event, [turn = Ref<DeviceTurn>(this), cost](cl_int) { turn->ended(cost); });
+  completions_.notify_apart(event, [turn = Ref<DeviceTurn>(this), cost](cl_int) { turn->ended(cost); });
   return is_full;
 }
 

@@ -10,7 +10,7 @@
 #include "runtime/base/mutex.h"
 #include "runtime/base/ref_counted.h"
 #include "runtime/sharing/fair_share.h"
-#include "server/completion/cl.h"
+#include "server/completion/completion_notifier.h"
 
 namespace remotecl::server {
 
@@ -33,7 +33,7 @@ class DeviceTurns final : public RefCounted {
   // Adds the session; returns null if another one has claimed the device. `commands_max`: the most commands
   // that it may have there. `is_timed`: each of its commands gets an event, so that its end is known.
   Ref<DeviceTurn> join(std::uint64_t session, double weight, std::optional<std::uint64_t> commands_max,
-                       bool is_timed = false) EXCLUDES(mutex_);
+                       CompletionNotifier completions, bool is_timed = false) EXCLUDES(mutex_);
 
   // The session that has made no progress for longest while the device has its commands, and since when. It
   // is what others wait for. Only counted commands are considered.
@@ -86,9 +86,10 @@ class DeviceTurn final : public RefCounted {
  private:
   friend class DeviceTurns;
 
-  DeviceTurn(Ref<DeviceTurns> turns, std::uint64_t session, FairShare::Member member, std::uint64_t commands_max,
-             bool is_timed)
+  DeviceTurn(Ref<DeviceTurns> turns, CompletionNotifier completions, std::uint64_t session, FairShare::Member member,
+             std::uint64_t commands_max, bool is_timed)
       : turns_(std::move(turns)),
+        completions_(std::move(completions)),
         session_(session),
         member_(member),
         commands_max_(commands_max),
@@ -102,6 +103,7 @@ class DeviceTurn final : public RefCounted {
   void ended(double cost) EXCLUDES(turns_->mutex_);
 
   const Ref<DeviceTurns> turns_;
+  const CompletionNotifier completions_;  // of the session
   const std::uint64_t session_;
   const FairShare::Member member_;
   const std::uint64_t commands_max_;  // 0: no limit

@@ -72,12 +72,10 @@ void EventTable::publish(Event& event, Native<cl_event> native) {
   event.native = std::move(native);
   event.state = Event::State::kNative;
   if (event.trace.number != 0) {
-    CompletionNotifier::notify(event.native.get(), &strand_,
-                               [this, strand = Ref<Strand>(&strand_), event = Ref<Event>(&event)](cl_int status) {
-                                 reporter_.trace(*event, status);
-                               });
+    strand_.completions().notify(event.native.get(), [this, strand = Ref<Strand>(&strand_), event = Ref<Event>(&event)](
+                                                         cl_int status) { reporter_.trace(*event, status); });
   }
-  if (event.observed && !event.reported) report(event, CompletionNotifier::notify);
+  if (event.observed && !event.reported) report(event, false);
   if (event.tracked) notify_end(event);
   for (auto& sink : event.forwards) forward_end(event, std::move(sink));
   event.forwards.clear();
@@ -127,7 +125,7 @@ void EventTable::observe(EventId id) {
   if (event->unhurried.exchange(false)) outbox_.hurry();
   if (event->observed) return;
   event->observed = true;
-  if (event->state == Event::State::kNative) report(*event, CompletionNotifier::notify_asked);
+  if (event->state == Event::State::kNative) report(*event, true);
   if (event->state != Event::State::kEnded) return;
   event->reported = true;
   if (event->native) {
@@ -163,28 +161,32 @@ void EventTable::forward(EventId id, const Ref<EventSink>& sink) {
   }
 }
 
-void EventTable::report(Event& event, decltype(CompletionNotifier::notify)& notify) {
+void EventTable::report(Event& event, bool is_asked) {
   event.reported = true;
   event.told_by_callback = true;
-  notify(event.native.get(), &strand_,
-         [this, strand = Ref<Strand>(&strand_), event = Ref<Event>(&event)](cl_int status) {
-           if (event->told.exchange(true)) return;
-           reporter_.end(*event, status, event->start(), event->native.get());
-           outbox_.flush();
-         });
+  auto report = [this, strand = Ref<Strand>(&strand_), event = Ref<Event>(&event)](cl_int status) {
+    if (event->told.exchange(true)) return;
+    reporter_.end(*event, status, event->start(), event->native.get());
+    outbox_.flush();
+  };
+  if (is_asked) {
+    strand_.completions().notify_asked(event.native.get(), std::move(report));
+  } else {
+    strand_.completions().notify(event.native.get(), std::move(report));
+  }
 }
 
 void EventTable::notify_end(Event& event) {
-  CompletionNotifier::notify(event.native.get(), &strand_,
-                             [this, strand = Ref<Strand>(&strand_), event = Ref<Event>(&event)](cl_int status) {
-                               strand->later([this, event, status] { end(*event, status); });
-                             });
+  strand_.completions().notify(event.native.get(),
+                               [this, strand = Ref<Strand>(&strand_), event = Ref<Event>(&event)](cl_int status) {
+                                 strand->later([this, event, status] { end(*event, status); });
+                               });
 }
 
 void EventTable::forward_end(Event& event, Ref<EventSink> sink) {
-  CompletionNotifier::notify(event.native.get(), &strand_,
-                             [strand = Ref<Strand>(&strand_), sink = std::move(sink), id = event.id,
-                              held = hold_answer(counters_)](cl_int status) { sink->signal(id, status); });
+  strand_.completions().notify(event.native.get(),
+                               [strand = Ref<Strand>(&strand_), sink = std::move(sink), id = event.id,
+                                held = hold_answer(counters_)](cl_int status) { sink->signal(id, status); });
 }
 
 void EventTable::run_ready() {

@@ -5,7 +5,6 @@
 
 #include "runtime/graph/event_graph.h"
 #include "runtime/protocol/messages.h"
-#include "server/completion/completion_notifier.h"
 #include "server/execution/event.h"
 #include "server/execution/event_reporter.h"
 #include "server/execution/event_sink.h"
@@ -81,7 +80,8 @@ class EventTable {
   Event* make(EventId id, Queue& queue, bool reports_unasked, bool unhurried);
   void insert(EventId id, Ref<Event> event);
   void end(Event& event, std::int32_t status);
-  void report(Event& event, decltype(CompletionNotifier::notify)& notify);
+  // `is_asked`: the client waits for an answer.
+  void report(Event& event, bool is_asked);
   void notify_end(Event& event);
   void forward_end(Event& event, Ref<EventSink> sink);
 

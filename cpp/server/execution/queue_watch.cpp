@@ -25,11 +25,10 @@ cl_int QueueWatch::when_ended(Queue& queue, Then then, Worker& worker) {
   Native<cl_event> marker;
   const cl_int error = queue.mark(marker);
   if (error != CL_SUCCESS) return error;
-  CompletionNotifier::notify(marker.get(), &strand_,
-                             [progress = queue.progress(), count, then = std::move(then)](cl_int) {
-                               progress->ended(count);
-                               then();
-                             });
+  strand_.completions().notify(marker.get(), [progress = queue.progress(), count, then = std::move(then)](cl_int) {
+    progress->ended(count);
+    then();
+  });
   return CL_SUCCESS;
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "runtime/base/ref_counted.h"
+#include "server/completion/completion_notifier.h"
 
 namespace remotecl::server {
 
@@ -12,8 +13,10 @@ namespace remotecl::server {
 class Strand : public virtual RefCounted {
  public:
   explicit Strand(std::uint64_t id) : id_(id) {}
+  ~Strand() override { completions_.stop(); }
 
   std::uint64_t id() const { return id_; }
+  const CompletionNotifier& completions() const { return completions_; }
 
   // Runs `job` with the lock, and what follows from it. False, and nothing was run, when the session is closed.
   template <class Job>
@@ -29,6 +32,7 @@ class Strand : public virtual RefCounted {
   virtual bool run_locked(const std::function<void()>& job) = 0;
 
   const std::uint64_t id_;
+  const CompletionNotifier completions_;
 };
 
 }  // namespace remotecl::server

@@ -55,8 +55,8 @@ void WriteArena::retire(Native<cl_event> marker) {
   }
   pool_->lend();
   auto returned = std::make_shared<BlockPool::Block>(std::move(block_));
-  CompletionNotifier::notify_apart(marker.get(),
-                                   [pool = pool_, returned](cl_int) { pool->give_back(std::move(*returned)); });
+  pool_->completions().notify_apart(marker.get(),
+                                    [pool = pool_, returned](cl_int) { pool->give_back(std::move(*returned)); });
 }
 
 }  // namespace remotecl::server

@@ -8,6 +8,7 @@
 #include "runtime/base/bytes.h"
 #include "runtime/base/mutex.h"
 #include "runtime/base/ref_counted.h"
+#include "server/completion/completion_notifier.h"
 #include "server/completion/native.h"
 
 namespace remotecl::server {
@@ -20,6 +21,9 @@ class BlockPool final : public RefCounted {
 
   using Block = std::unique_ptr<std::byte[]>;
 
+  explicit BlockPool(CompletionNotifier completions) : completions_(std::move(completions)) {}
+  const CompletionNotifier& completions() const { return completions_; }
+
   // Waits while too many blocks are with the native driver. These come back by themselves.
   Block take() EXCLUDES(mutex_);
   void give(Block block) EXCLUDES(mutex_);       // was never lent
@@ -30,6 +34,7 @@ class BlockPool final : public RefCounted {
   static constexpr std::size_t kLentBlocksMax = 512;
   static constexpr std::size_t kFreeBlocksMax = 8;
 
+  const CompletionNotifier completions_;
   Mutex mutex_;
   ConditionVariable returned_;
   std::vector<Block> free_ GUARDED_BY(mutex_);

@@ -39,19 +39,19 @@ struct SmallSendCommand {
     const cl_int error = region.read(issue.queue.device(), issue.queue.native(), bytes.get(), issue.wait_count(),
                                      issue.wait_list(), issue.native.out());
     if (error != CL_SUCCESS) return error;
-    CompletionNotifier::notify(issue.native.get(), static_cast<const Strand*>(session),
-                               [session = Ref<Session>(session), peer = peer, bytes, size = region.size, id = transfer,
-                                queue = issue.queue.id(), promise = promise](cl_int status) {
-                                 if (status == CL_COMPLETE) return peer->send(id, {bytes.get(), size});
-                                 peer->refuse(id, status);
-                                 session->outbox().send(CommandFailed{queue, 0, status, id});
-                               });
+    session->completions().notify(
+        issue.native.get(), [session = Ref<Session>(session), peer = peer, bytes, size = region.size, id = transfer,
+                             queue = issue.queue.id(), promise = promise](cl_int status) {
+          if (status == CL_COMPLETE) return peer->send(id, {bytes.get(), size});
+          peer->refuse(id, status);
+          session->outbox().send(CommandFailed{queue, 0, status, id});
+        });
     return CL_SUCCESS;
   }
 };
 
 // Writes bytes that came with a message.
-cl_int write_arrived(Issue& issue, const Strand& order, const Region& region,
+cl_int write_arrived(Issue& issue, const Strand& strand, const Region& region,
                      const std::shared_ptr<IncomingPeer>& arrival) {
   const Bytes bytes = arrival->bytes->bytes();
   if (std::byte* const to = direct_access(issue, region)) {
@@ -61,7 +61,7 @@ cl_int write_arrived(Issue& issue, const Strand& order, const Region& region,
   }
   const cl_int error = region.write(issue.queue.device(), issue.queue.native(), bytes.data(), issue.wait_count(),
                                     issue.wait_list(), issue.native.out());
-  if (error == CL_SUCCESS) CompletionNotifier::notify(issue.native.get(), &order, [arrival](cl_int) {});
+  if (error == CL_SUCCESS) strand.completions().notify(issue.native.get(), [arrival](cl_int) {});
   return error;
 }
 

@@ -61,9 +61,13 @@ struct FinishCommand {
 
 void handle(Session& session, const CreateQueue& message) {
   constexpr std::uint64_t kKnown = CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE | CL_QUEUE_PROFILING_ENABLE;
-  auto queue =
-      make_ref<Queue>(message.queue, session.objects().device(message.device), message.properties & kKnown,
-                      session.objects().blocks, session.objects().turn_on(session.objects().device(message.device)));
+  Device& device = session.objects().device(message.device);
+  auto queue = make_ref<Queue>(message.queue, device, message.properties & kKnown, session.objects().blocks,
+                               session.objects().turn_on(device));
+  if (queue->native() != nullptr && device.calls_back_late()) {
+    cl_int error = CL_SUCCESS;
+    session.completions().expect_late(device.context(error));
+  }
   if (!session.objects().queues.insert(message.queue, std::move(queue))) {
     throw ProtocolError("queue id " + std::to_string(message.queue) + " cannot be used or is in use");
   }

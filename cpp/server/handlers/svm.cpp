@@ -26,8 +26,7 @@ struct LetGoCommand {
     Native<cl_event> marker;
     // Without a marker, the memory is kept until the session ends.
     if (issue.queue.mark(marker) != CL_SUCCESS) return CL_SUCCESS;
-    const Strand* const order = session;
-    CompletionNotifier::notify(marker.get(), order, [session = Ref<Session>(session), kept = kept](cl_int) {
+    session->completions().notify(marker.get(), [session = Ref<Session>(session), kept = kept](cl_int) {
       session->later([session, kept] { session->objects().letting_go.erase(kept); });
     });
     session->issuer().touch(issue.queue);

@@ -17,11 +17,11 @@ class SmallWriteCommand {
  public:
   static constexpr bool kLong = false;
 
-  SmallWriteCommand(const Ref<SessionCounters>& counters, Region to, Bytes from)
-      : counters_(&counters), region_(std::move(to)), data_(from) {}
+  SmallWriteCommand(Session& session, Region to, Bytes from)
+      : session_(&session), region_(std::move(to)), data_(from) {}
 
   void keep() {
-    kept_ = std::make_shared<HeldPayload>(*counters_, data_);
+    kept_ = std::make_shared<HeldPayload>(session_->counters(), data_);
     data_ = kept_->bytes();
   }
   cl_int issue(Issue& issue) {
@@ -37,7 +37,7 @@ class SmallWriteCommand {
   }
 
  private:
-  const Ref<SessionCounters>* counters_;  // the session's
+  Session* session_;
   Region region_;
   Bytes data_;
   std::shared_ptr<HeldPayload> kept_;
@@ -48,7 +48,7 @@ class SmallWriteCommand {
     auto copy = std::make_shared<std::vector<std::byte>>(data_.begin(), data_.end());
     const cl_int error = region_.write(issue.queue.device(), issue.queue.native(), copy->data(), issue.wait_count(),
                                        issue.wait_list(), issue.native.out());
-    if (error == CL_SUCCESS) CompletionNotifier::notify_apart(issue.native.get(), [copy](cl_int) {});
+    if (error == CL_SUCCESS) session_->completions().notify_apart(issue.native.get(), [copy](cl_int) {});
     return error;
   }
 };
@@ -75,8 +75,8 @@ struct SmallReadCommand {
     if (issue.event != nullptr) issue.event->reported = true;
     // On a queue in order, everything before the read has ended with it.
     const std::uint64_t count = issue.queue.in_order() ? issue.queue.native_commands() + 1 : 0;
-    CompletionNotifier::notify(
-        read, static_cast<const Strand*>(session),
+    session->completions().notify(
+        read,
         [session = Ref<Session>(session), event = Ref<Event>(issue.event), progress = issue.queue.progress(), count,
          bytes, size = region.size, id = transfer, queue = issue.queue.id(), read, promise = promise](cl_int status) {
           progress->ended(count);
@@ -196,8 +196,7 @@ void submit_write(Session& session, Queue& queue, Event* event, Ref<Object> obje
     throw ProtocolError("a write of " + std::to_string(region.size) + " bytes carries " +
                         std::to_string(message.data.size()));
   }
-  issuer.submit(queue, event, message.wait_list,
-                SmallWriteCommand(session.counters(), std::move(region), message.data));
+  issuer.submit(queue, event, message.wait_list, SmallWriteCommand(session, std::move(region), message.data));
 }
 
 }  // namespace

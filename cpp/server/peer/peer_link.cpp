@@ -94,7 +94,7 @@ void PeerLink::fail(const std::exception& error) {
 void PeerLink::serve() {
   MessageBuffer buffer;
   HeldMemory received(context_.transfers.counters());
-  EventPoller poller;
+  EventPoller poller(context_.strand.completions());
   bool broken = false;
   while (!broken) {
     if (!received.try_follow(buffer.next_excess())) {

@@ -42,7 +42,7 @@ class OutputSender {
 
 // Waits on this thread for events, but outside of the driver: inside, NVIDIA's holds a lock that all other
 // commands of the session need.
-void await(std::span<const cl_event> events) {
+void await(const CompletionNotifier& completions, std::span<const cl_event> events) {
   struct Ends {
     Mutex mutex;
     ConditionVariable changed;
@@ -54,7 +54,7 @@ void await(std::span<const cl_event> events) {
     ends->left = events.size();
   }
   for (const cl_event event : events) {
-    CompletionNotifier::notify_apart(event, [ends](cl_int) {
+    completions.notify_apart(event, [ends](cl_int) {
       MutexLock lock(ends->mutex);
       --ends->left;
       ends->changed.notify_all();
@@ -66,11 +66,11 @@ void await(std::span<const cl_event> events) {
 
 // Waits for all that the driver has of a queue. The final clFinish() is cheap then; without it the driver
 // need not have noticed the end of every command.
-void await_all(cl_command_queue queue) {
+void await_all(const CompletionNotifier& completions, cl_command_queue queue) {
   Native<cl_event> marker;
   if (clEnqueueMarkerWithWaitList(queue, 0, nullptr, marker.out()) == CL_SUCCESS) {
     clFlush(queue);
-    await({marker.list(), 1});
+    await(completions, {marker.list(), 1});
   }
   clFinish(queue);
 }
@@ -85,8 +85,8 @@ void PrintfExecution::start(Issue& issue, std::function<cl_int(Issue&)> command)
     try {
       Issue later{*queue, event.get(), waits->get(), hold};
       // Earlier commands must end before this one makes other sessions wait for its turn.
-      if (queue->in_order()) await_all(queue->native());
-      await(waits->get());
+      if (queue->in_order()) await_all(strand_.completions(), queue->native());
+      await(strand_.completions(), waits->get());
       cl_int error = CL_SUCCESS;
       const LogScope scope(strand_.id());
       {
@@ -112,7 +112,7 @@ cl_int PrintfExecution::run(Issue& issue, const std::function<cl_int(Issue&)>& c
   });
   if (!goes_on) return CL_SUCCESS;
   clFlush(issue.queue.native());
-  if (issue.native) await({issue.native.list(), 1});
+  if (issue.native) await(strand_.completions(), {issue.native.list(), 1});
   clFinish(issue.queue.native());
   return error;
 }

@@ -44,7 +44,7 @@ Session::Session(const Shared& shared, std::unique_ptr<Connection> control, cons
       address_(address),
       counters_(make_ref<SessionCounters>(grant_->memory())),
       outbox_(*control_, counters_),
-      objects_(shared.driver, *grant_, id, counters_),
+      objects_(shared.driver, *grant_, *this, counters_),
       execution_(*this, outbox_, counters_),
       transfers_(*this, issuer(), reporter(), outbox_, counters_),
       peers_({*this, issuer(), signals(), transfers_, outbox_, recovery_, *grant_, shared.peers, address_}),
@@ -83,7 +83,7 @@ void Session::run() {
 void Session::serve() {
   MessageBuffer buffer;
   HeldMemory received(counters_);
-  EventPoller poller;
+  EventPoller poller(completions());
   for (;;) {
     received.follow(buffer.next_excess());
     const std::size_t count = poller.read_some(*control_, buffer.space());
@@ -174,7 +174,7 @@ void Session::later(std::function<void()> job) {
       session->close(error.what());
     }
   };
-  if (EventPoller::is_telling()) return EventPoller::after_telling(std::move(run_it));
+  if (EventPoller::is_reporting()) return EventPoller::after_reporting(std::move(run_it));
   try {
     continuations_.post(std::move(run_it));
   } catch (const std::system_error& error) {  // no thread could be started

@@ -50,7 +50,7 @@ void SessionObjects::check_new_devices(const Array<std::uint32_t>& indices) {
 Ref<DeviceTurn> SessionObjects::turn_on(Device& device) {
   Ref<DeviceTurn>& turn = turns_[device.root().index()];
   if (!turn) {
-    turn = device.turns()->join(session_, grant_.weight(), grant_.queued_commands_max(),
+    turn = device.turns()->join(strand_.id(), grant_.weight(), grant_.queued_commands_max(), strand_.completions(),
                                 grant_.command_time_max().has_value());
   }
   return turn;

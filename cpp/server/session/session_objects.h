@@ -11,6 +11,7 @@
 #include "server/driver/sub_device_table.h"
 #include "server/execution/command_buffer.h"
 #include "server/execution/queue.h"
+#include "server/execution/strand.h"
 #include "server/memory/buffer.h"
 #include "server/memory/image.h"
 #include "server/memory/region.h"
@@ -32,8 +33,8 @@ struct KeptBuffers {
 // ProtocolError where a reference is returned. Needs the session's lock unless a comment says otherwise.
 class SessionObjects {
  public:
-  SessionObjects(NativeDriver& driver, Grant& grant, std::uint64_t session, const Ref<SessionCounters>& counters)
-      : driver_(driver), grant_(grant), session_(session), counters_(counters) {}
+  SessionObjects(NativeDriver& driver, Grant& grant, const Strand& strand, const Ref<SessionCounters>& counters)
+      : driver_(driver), grant_(grant), strand_(strand), counters_(counters) {}
 
   const Ref<SessionCounters>& counters() const { return counters_; }  // any thread
 
@@ -64,7 +65,7 @@ class SessionObjects {
  private:
   NativeDriver& driver_;
   Grant& grant_;
-  const std::uint64_t session_;
+  const Strand& strand_;
   const Ref<SessionCounters> counters_;
   std::map<std::uint32_t, Ref<DeviceTurn>> turns_;  // by device; sub-devices use their root's
   HeldMemory tables_{counters_};                    // what the tables and their objects take
@@ -72,7 +73,7 @@ class SessionObjects {
  public:
   SubDeviceTable sub_devices;  // before all members that may refer to one
   HeldMemory sub_device_memory{counters_};
-  const Ref<BlockPool> blocks = make_ref<BlockPool>();
+  const Ref<BlockPool> blocks = make_ref<BlockPool>(strand_.completions());
   ObjectTable<Queue> queues;
   ObjectTable<Buffer> buffers;
   std::map<std::uint64_t, Ref<Buffer>> svm;  // allocations by address; also in `buffers`

@@ -197,7 +197,7 @@ bool BulkReceiver::receive_chunk(BulkTransport& transport, const BulkHeader& hea
 
 void BulkReceiver::run(BulkTransport& transport) {
   StagingSet staging(transport);
-  EventPoller poller;
+  EventPoller poller(table_.strand().completions());
   BulkHeader header{};
   for (;; poller.look_for_a_while()) {
     if (!transport.receive_header(header)) return;

@@ -35,8 +35,8 @@ struct TransferStarter {
 // Starts the transfer when `event` has ended.
 template <class Direction>
 void start_after(cl_event event, TransferStarter starter, Ref<Direction> transfer) {
-  const Strand* const order = starter.strand.get();
-  CompletionNotifier::notify(event, order, [starter = std::move(starter), transfer](cl_int status) {
+  const CompletionNotifier completions = starter.strand->completions();
+  completions.notify(event, [starter = std::move(starter), transfer](cl_int status) {
     if (status == CL_COMPLETE) {
       starter.start(transfer);
     } else {

@@ -37,11 +37,11 @@ class LimitedSend final : public RefCounted {
                        ordered ? nullptr : size_read.list(), native_.out());
     if (error != CL_SUCCESS) {
       // The driver still writes to this.
-      CompletionNotifier::notify(size_read.get(), strand_.get(), [self = Ref<LimitedSend>(this)](cl_int) {});
+      strand_->completions().notify(size_read.get(), [self = Ref<LimitedSend>(this)](cl_int) {});
       return error;
     }
-    CompletionNotifier::notify(native_.get(), strand_.get(),
-                               [self = Ref<LimitedSend>(this)](cl_int status) { self->go_on(status); });
+    strand_->completions().notify(native_.get(),
+                                  [self = Ref<LimitedSend>(this)](cl_int status) { self->go_on(status); });
     return CL_SUCCESS;
   }
 

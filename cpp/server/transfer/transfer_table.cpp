@@ -27,13 +27,12 @@ void TransferTable::end(Transfer& transfer) {
     }
     if (transfer.event() != nullptr) transfer.event()->reported = true;
     // The callback keeps the transfer, whose memory the driver may still be reading.
-    CompletionNotifier::notify(
-        native.get(), &strand_,
-        [this, strand = Ref<Strand>(&strand_), kept = Ref<Transfer>(&transfer), last = native.get()](cl_int status) {
-          if (kept->event() == nullptr) return;
-          reporter_.end(*kept->event(), status, kept->first() ? kept->first().get() : last, last);
-          outbox_.flush();
-        });
+    strand_.completions().notify(native.get(), [this, strand = Ref<Strand>(&strand_), kept = Ref<Transfer>(&transfer),
+                                                last = native.get()](cl_int status) {
+      if (kept->event() == nullptr) return;
+      reporter_.end(*kept->event(), status, kept->first() ? kept->first().get() : last, last);
+      outbox_.flush();
+    });
     issuer_.accepted(transfer.queue(), transfer.event(), std::move(native));
   }
   issuer_.finish_hold(transfer.hold());

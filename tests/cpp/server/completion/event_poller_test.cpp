@@ -20,9 +20,6 @@ class EventPollerTest : public ToldEventsTest {
     std::array<std::byte, 1> read{};
     ASSERT_EQ(poller.read_some(*here_, read), 1u);
   }
-  void add(cl_event event, EventWaiters::Function function) {
-    ASSERT_TRUE(EventWaiters::instance().wait(event, this, function));
-  }
   // Completes `gate`, on which `event` waits, and returns when `event` has ended.
   static void open(cl_event gate, cl_event event) {
     clSetUserEventStatus(gate, CL_COMPLETE);
@@ -35,26 +32,26 @@ class EventPollerTest : public ToldEventsTest {
 };
 
 TEST_F(EventPollerTest, ThisThreadTellsWhileItReads) {
-  EventPoller poller;
+  EventPoller poller(session_);
   const cl_event start = gate(), end = marker(queue(0), {start});
   std::thread::id teller;
   bool is_telling = false;
-  add(end, [&](cl_int) {
+  session_.notify(end, [&](cl_int) {
     teller = std::this_thread::get_id();
-    is_telling = EventPoller::is_telling();
+    is_telling = EventPoller::is_reporting();
   });
   open(start, end);
   EXPECT_EQ(teller, std::thread::id());
   read_one(poller);
   EXPECT_EQ(teller, std::this_thread::get_id());
   EXPECT_TRUE(is_telling);
-  EXPECT_FALSE(EventPoller::is_telling());
+  EXPECT_FALSE(EventPoller::is_reporting());
 }
 
 TEST_F(EventPollerTest, OthersTellWhatIsLeft) {
   const cl_event start = gate(), first = marker(queue(0), {start}), second = marker(queue(0), {start});
   {
-    EventPoller poller;
+    EventPoller poller(session_);
     note(first, 1);
     poller.leave();
     open(start, first);
@@ -70,7 +67,7 @@ TEST_F(EventPollerTest, OthersTellWhatIsLeft) {
 }
 
 TEST_F(EventPollerTest, LongEventsAreLeftWhileItReads) {
-  EventPoller poller;
+  EventPoller poller(session_);
   const cl_event start = gate(), end = marker(queue(0), {start});
   note(end, 1);
   std::thread other([&] {
@@ -90,7 +87,7 @@ TEST_F(EventPollerTest, WhatEndedIsToldBeforeWhatWaitedForIt) {
   std::vector<int> expected;
   for (int i = 0; i < 24; ++i) expected.push_back(i);
   for (int round = 0; round < 50; ++round) {
-    EventPoller poller;
+    EventPoller poller(session_);
     const cl_event start = gate();
     cl_event last = start;
     for (const int i : expected) {
@@ -112,10 +109,10 @@ TEST_F(EventPollerTest, WhatEndedIsToldBeforeWhatWaitedForIt) {
 }
 
 TEST_F(EventPollerTest, WhatIsToldMayWaitForMoreAndLeave) {
-  EventPoller poller;
+  EventPoller poller(session_);
   const cl_command_queue same = queue(0);
   const cl_event start = gate(), first = marker(same, {start}), second = marker(same, {}), other = marker(queue(0), {});
-  add(first, [&](cl_int) {
+  session_.notify(first, [&](cl_int) {
     note(second, 2);
     note(marker(queue(0), {gate()}), 4);
     note(other, 3);
@@ -133,14 +130,14 @@ TEST_F(EventPollerTest, WhatIsToldMayWaitForMoreAndLeave) {
 
 // Or it would wait for itself: it may enqueue what ends at once, and be asked for it.
 TEST_F(EventPollerTest, AfterTellingOneMayWaitForWhatWasTold) {
-  EventPoller poller;
+  EventPoller poller(session_);
   const cl_event start = gate(), end = marker(queue(0), {start}), newer = marker(queue(0), {});
   clWaitForEvents(1, &newer);
   bool is_telling = true;
-  add(end, [&](cl_int) {
+  session_.notify(end, [&](cl_int) {
     note(end, 1);
-    EventPoller::after_telling([&] {
-      is_telling = EventPoller::is_telling();
+    EventPoller::after_reporting([&] {
+      is_telling = EventPoller::is_reporting();
       note(newer, 2);
     });
   });
@@ -152,15 +149,15 @@ TEST_F(EventPollerTest, AfterTellingOneMayWaitForWhatWasTold) {
 
 // Whoever has the lock may wait until the event is told.
 TEST_F(EventPollerTest, AfterTellingOneMayTakeALockUnderWhichSomebodyWaitsForWhatWasTold) {
-  EventPoller poller;
+  EventPoller poller(session_);
   const cl_event start = gate(), end = marker(queue(0), {start}), newer = marker(queue(0), {});
   clWaitForEvents(1, &newer);
   Mutex mutex;
   std::promise<void> telling, held;
-  add(end, [&](cl_int) {
+  session_.notify(end, [&](cl_int) {
     telling.set_value();
     held.get_future().wait();
-    EventPoller::after_telling([&] { const LeavingLock lock(mutex); });
+    EventPoller::after_reporting([&] { const LeavingLock lock(mutex); });
   });
   open(start, end);
   std::thread other([&] {
@@ -175,7 +172,7 @@ TEST_F(EventPollerTest, AfterTellingOneMayTakeALockUnderWhichSomebodyWaitsForWha
 }
 
 TEST_F(EventPollerTest, ALockUnderWhichSomebodyWaitsForAnEventIsTaken) {
-  EventPoller poller;
+  EventPoller poller(session_);
   const cl_event start = gate(), end = marker(queue(0), {start});
   note(end, 1);
   open(start, end);

@@ -51,18 +51,17 @@ TEST_F(EventWaitersTest, OneThatIsHeldHoldsNoOther) {
   EXPECT_EQ(told(1), std::vector<int>{1});
 }
 
-// What tells of the first one has not come back, and must be waited for in its own order only.
-TEST_F(EventWaitersTest, OtherOrdersAndWhatIsInNoneDoNotWait) {
+// What tells of the first one has not come back, and must be waited for in its own session only.
+TEST_F(EventWaitersTest, OtherSessionsAndWhatIsApartDoNotWait) {
   const cl_event start = gate();
   const cl_event first = marker(queue(0), {start}), second = marker(queue(0), {first}),
                  third = marker(queue(0), {first});
   const cl_event last = marker(queue(0), {first});
   std::promise<void> released;
-  EventWaiters::Function hold = [&released](cl_int) { released.get_future().wait(); };
-  ASSERT_TRUE(EventWaiters::instance().wait(first, this, hold));
+  session_.notify(first, [&released](cl_int) { released.get_future().wait(); });
   note(second, 2);
-  note(third, 3, &released);
-  note(last, 4, nullptr);
+  other_session_.notify(third, noting(3));
+  session_.notify_apart(last, noting(4));
   for (cl_command_queue one : queues_) clFlush(one);
   clSetUserEventStatus(start, CL_COMPLETE);
   std::vector<int> others = told(2);
@@ -93,16 +92,15 @@ TEST_F(EventWaitersTest, WhatHasEndedIsToldWhenAskedForAfterWhatWaitedForIt) {
   const cl_event start = gate();
   const cl_event first = marker(queue(0), {start}), last = marker(queue(0), {first});
   std::promise<void> telling, released;
-  EventWaiters::Function hold = [&](cl_int) {
+  session_.notify(last, [&](cl_int) {
     telling.set_value();
     released.get_future().wait();
-  };
-  ASSERT_TRUE(EventWaiters::instance().wait(last, this, hold));
+  });
   for (cl_command_queue one : queues_) clFlush(one);
   clSetUserEventStatus(start, CL_COMPLETE);
   telling.get_future().wait();
   auto asked = std::async(std::launch::async, [&] {
-    note(first, 1);
+    session_.notify_asked(first, noting(1));
     return told_;
   });
   EXPECT_EQ(asked.wait_for(std::chrono::milliseconds(20)), std::future_status::timeout);
@@ -110,12 +108,50 @@ TEST_F(EventWaitersTest, WhatHasEndedIsToldWhenAskedForAfterWhatWaitedForIt) {
   EXPECT_EQ(asked.get(), std::vector<int>{1});
 }
 
+// It may hold a lock that others need.
+TEST_F(EventWaitersTest, WhoSeesAnEndDoesNotWaitForAThreadThatIsReporting) {
+  const cl_event start = gate(), first = marker(queue(0), {start}), ended = marker(queue(0), {});
+  clWaitForEvents(1, &ended);
+  std::promise<void> reporting, released;
+  session_.notify(first, [&](cl_int) {
+    reporting.set_value();
+    released.get_future().wait();
+  });
+  clSetUserEventStatus(start, CL_COMPLETE);
+  reporting.get_future().wait();
+  note(ended, 2);
+  {
+    const std::lock_guard lock(mutex_);
+    EXPECT_EQ(told_, std::vector<int>{});
+  }
+  released.set_value();
+  EXPECT_EQ(told(1), std::vector<int>{2});
+}
+
+TEST_F(EventWaitersTest, ThreadsEndWithTheirSession) {
+  const cl_event start = gate(), end = marker(queue(0), {start});
+  const Ref<EventWaiters> waiters = make_ref<EventWaiters>();
+  waiters->add(context_);
+  CompletionNotifier::Function function = noting(1);
+  ASSERT_TRUE(waiters->wait(end, function));
+  waiters->stop();  // the event is still reported
+  clSetUserEventStatus(start, CL_COMPLETE);
+  EXPECT_EQ(told(1), std::vector<int>{1});
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (waiters->ref_count() != 1 && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_EQ(waiters->ref_count(), 1u);
+}
+
 TEST_F(EventWaitersTest, OtherContextsAreLeftAlone) {
   cl_int error = CL_SUCCESS;
   cl_context other = clCreateContext(nullptr, 1, &device_, nullptr, nullptr, &error);
   const cl_event event = clCreateUserEvent(other, &error);
+  const Ref<EventWaiters> waiters = make_ref<EventWaiters>();
+  waiters->add(context_);
   EventWaiters::Function function = [](cl_int) {};
-  EXPECT_FALSE(EventWaiters::instance().wait(event, this, function));
+  EXPECT_FALSE(waiters->wait(event, function));
   EXPECT_TRUE(static_cast<bool>(function));
   clSetUserEventStatus(event, CL_COMPLETE);  // or NVIDIA's driver does not let go of the context
   clReleaseEvent(event);

@@ -8,26 +8,28 @@
 #include <utility>
 #include <vector>
 
-#include "server/completion/event_waiters.h"
+#include "server/completion/completion_notifier.h"
 
 namespace remotecl::server {
 
-// Native events of a context that EventWaiters waits for, and what is told of them.
+// Native events of a context whose events two sessions wait for, and what is told of them.
 class ToldEventsTest : public ::testing::Test {
  protected:
   ToldEventsTest() {
     cl_platform_id platform = nullptr;
     cl_int error = clGetPlatformIDs(1, &platform, nullptr);
     if (error == CL_SUCCESS) error = clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device_, nullptr);
-    // One for all tests: EventWaiters never forgets it.
-    static const cl_context context = clCreateContext(nullptr, 1, &device_, nullptr, nullptr, &error);
-    context_ = context;
+    if (error == CL_SUCCESS) context_ = clCreateContext(nullptr, 1, &device_, nullptr, nullptr, &error);
     if (error != CL_SUCCESS) throw std::runtime_error("no device to wait for");
-    EventWaiters::instance().add(context_);
+    session_.expect_late(context_);
+    other_session_.expect_late(context_);
   }
   ~ToldEventsTest() override {
     for (cl_event event : events_) clReleaseEvent(event);
     for (cl_command_queue queue : queues_) clReleaseCommandQueue(queue);
+    clReleaseContext(context_);
+    session_.stop();
+    other_session_.stop();
   }
 
   cl_command_queue queue(cl_command_queue_properties properties) {
@@ -40,14 +42,13 @@ class ToldEventsTest : public ::testing::Test {
     return events_.emplace_back(event);
   }
   // Has `number` noted when the event is told.
-  void note(cl_event event, int number) { note(event, number, this); }
-  void note(cl_event event, int number, const void* order) {
-    EventWaiters::Function function = [this, number](cl_int status) {
+  void note(cl_event event, int number) { session_.notify(event, noting(number)); }
+  CompletionNotifier::Function noting(int number) {
+    return [this, number](cl_int status) {
       const std::lock_guard lock(mutex_);
       told_.push_back(status == CL_COMPLETE ? number : status);
       changed_.notify_all();
     };
-    ASSERT_TRUE(EventWaiters::instance().wait(event, order, function));
   }
   std::vector<int> told(std::size_t count) {
     std::unique_lock lock(mutex_);
@@ -55,6 +56,7 @@ class ToldEventsTest : public ::testing::Test {
     return std::exchange(told_, {});
   }
 
+  CompletionNotifier session_, other_session_;
   cl_device_id device_ = nullptr;
   cl_context context_ = nullptr;
   std::vector<cl_command_queue> queues_;

@@ -1,0 +1,32 @@
+#include "server/driver/quirks.h"
+
+#include <array>
+
+namespace remotecl::server {
+namespace {
+
+struct Row {
+  std::string_view platform;
+  Quirks quirks;
+};
+
+constexpr std::array kTable = {
+    Row{"Portable Computing Language",
+        {.waits_for_all_slowly = true,
+         .links_disturb_each_other = true,
+         .needs_request_for_arguments = true,
+         .crashes_filling_buffer_images = true,
+         .crashes_copying_parts = true}},
+};
+constexpr Quirks kNone;
+
+}  // namespace
+
+const Quirks& quirks_of(std::string_view platform) {
+  for (const Row& row : kTable) {
+    if (row.platform == platform) return row.quirks;
+  }
+  return kNone;
+}
+
+}  // namespace remotecl::server
