@@ -98,6 +98,7 @@ Device::Device(std::uint32_t index, Device& parent, cl_device_id id)
 }
 
 void Device::ask_everything() {
+  quirks_ = &quirks_of(platform_name_);
   for (const Range& range : kDeviceInfo) {
     for (std::uint32_t name = range.first; name <= range.last; ++name) {
       if (std::find(kHandles.begin(), kHandles.end(), name) != kHandles.end()) continue;

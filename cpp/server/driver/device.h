@@ -11,6 +11,7 @@
 #include "server/driver/device_load.h"
 #include "server/driver/device_turns.h"
 #include "server/driver/pinned_memory.h"
+#include "server/driver/quirks.h"
 
 namespace remotecl::server {
 
@@ -68,11 +69,7 @@ class Device {
   std::uint64_t allocation_size_max() const { return allocation_size_max_; }
   std::uint64_t local_memory_size() const { return local_memory_size_; }
 
-  // Whether the cost of commands that wait for all earlier ones grows with the square of their number.
-  bool waits_for_all_slowly() const { return platform_name_ == "Portable Computing Language"; }
-  // Whether two links of equal programs at the same time, even in two processes, can make one of them fail:
-  // the driver replaces a file of its cache in two steps.
-  bool links_disturb_each_other() const { return platform_name_ == "Portable Computing Language"; }
+  const Quirks& quirks() const { return *quirks_; }
 
   // Counts memory of sessions' objects against what the device has, because a driver that allocates late
   // would end the whole daemon instead of refusing. Returns false if `size` bytes do not fit.
@@ -102,19 +99,8 @@ class Device {
   // The clock that timestamps profiled commands; a sub-device has its device's.
   DeviceClock& clock() { return clock_; }
 
-  // Whether the driver says nothing about kernel arguments unless the program was built with
-  // -cl-kernel-arg-info. The option is safe to add for these drivers only: NVIDIA's compiler rejects some
-  // kernels with it.
-  bool needs_request_for_arguments() const { return platform_name_ == "Portable Computing Language"; }
-
   // Whether the driver's callbacks come late after an event has ended, as those of GPU drivers do.
   bool calls_back_late() const { return !maps_in_place(); }
-
-  // Whether filling a 1D buffer image ends the process.
-  bool crashes_filling_buffer_images() const { return platform_name_ == "Portable Computing Language"; }
-
-  // Whether copying a rectangle or pixels from or to a sub-buffer ends the process.
-  bool crashes_copying_parts() const { return platform_name_ == "Portable Computing Language"; }
 
   // Creates an event of the device's context that has ended; the caller owns it.
   cl_int ended_event(cl_event* event) EXCLUDES(mutex_);
@@ -132,6 +118,7 @@ class Device {
   std::vector<InfoAnswer> platform_info_;
   std::string name_;
   std::string platform_name_;
+  const Quirks* quirks_ = nullptr;
   std::uint64_t memory_ = 0;
   std::atomic<std::uint64_t> reserved_{0};
   DeviceLoad load_;

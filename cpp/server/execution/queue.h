@@ -50,7 +50,7 @@ class Queue final : public RefCounted {
   // Gives an event that ends when all native commands so far have ended.
   cl_int mark(Native<cl_event>& marker);
   // Whether mark() takes long when many commands are in flight.
-  bool marks_slowly() const { return !in_order_ && device_.waits_for_all_slowly(); }
+  bool marks_slowly() const { return !in_order_ && device_.quirks().waits_for_all_slowly; }
 
   // Copies what a small write writes to where the driver finds it as long as it needs it.
   const std::byte* stage(Bytes data);

@@ -21,7 +21,7 @@ Buffer::Buffer(Ref<SvmMemory> svm, std::uint64_t flags, std::uint64_t size, Ref<
     : Memory(nullptr, std::move(counters)), svm_(std::move(svm)), flags_(flags & kDeviceFlags), size_(size) {}
 
 Ref<Buffer> Buffer::copied(const Device& device, std::uint64_t& offset) {
-  if (parent() == nullptr || !device.crashes_copying_parts()) return Ref<Buffer>(this);
+  if (parent() == nullptr || !device.quirks().crashes_copying_parts) return Ref<Buffer>(this);
   offset += offset_;
   return Ref<Buffer>(static_cast<Buffer*>(parent()));
 }

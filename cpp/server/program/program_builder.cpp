@@ -47,7 +47,7 @@ bool leaves_folder(const std::string& name) {
 // Without being asked the driver tells nobody which arguments are constant, and every kernel would take its inputs away
 // from the others.
 bool asks_for_arguments(const Device& device, const std::string& options) {
-  return device.needs_request_for_arguments() && options.find(kArgumentInfo) == std::string::npos;
+  return device.quirks().needs_request_for_arguments && options.find(kArgumentInfo) == std::string::npos;
 }
 
 template <class T>
