@@ -10,6 +10,7 @@
 #include "server/driver/device_clock.h"
 #include "server/driver/device_load.h"
 #include "server/driver/device_turns.h"
+#include "server/driver/open_mappings.h"
 #include "server/driver/pinned_memory.h"
 #include "server/driver/quirks.h"
 
@@ -94,6 +95,8 @@ class Device {
   // Gives a sub-device and its context back to the driver, which keeps them while objects refer to them.
   void close() EXCLUDES(mutex_);
 
+  // Of its buffers.
+  const Ref<OpenMappings>& mappings() const { return mappings_; }
   // Receives the bytes of small reads.
   PinnedMemory& pinned_memory() { return pinned_memory_; }
   // The clock that timestamps profiled commands; a sub-device has its device's.
@@ -130,6 +133,7 @@ class Device {
   std::atomic<Svm> svm_{Svm::kNone};
   std::uint64_t allocation_size_max_ = 0;
   std::uint64_t local_memory_size_ = 0;
+  const Ref<OpenMappings> mappings_ = make_ref<OpenMappings>();
   DeviceClock clock_;
   PinnedMemory pinned_memory_{*this};
   Mutex mutex_;

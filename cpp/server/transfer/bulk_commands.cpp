@@ -79,8 +79,8 @@ cl_int start_in_place(Issue& issue, TransferStarter starter, const Region& regio
   cl_int error = region.buffer->native(issue.queue.device(), memory);
   if (error != CL_SUCCESS) return error;
   Native<cl_event> mapped;
-  error = place.mapping.map(issue.queue.native(), memory, flags, region.offset, region.size, issue.wait_count(),
-                            issue.wait_list(), mapped.out());
+  error = place.mapping.map(issue.queue.device().mappings(), issue.queue.native(), memory, flags, region.offset,
+                            region.size, issue.wait_count(), issue.wait_list(), mapped.out());
   if (error != CL_SUCCESS) return error;
   place.mapped();
   transfer->set_first(mapped.copy());

@@ -72,16 +72,17 @@ class DeviceTransfer final : public Transfer {
   }
 
   // Waits until the range of `memory` is mapped.
-  cl_int map(Mapping& mapping, cl_command_queue queue, cl_mem memory, cl_map_flags flags, cl_uint count,
+  cl_int map(Mapping& mapping, Device& device, cl_command_queue queue, cl_mem memory, cl_map_flags flags, cl_uint count,
              const cl_event* list) {
     Native<cl_event> mapped;
-    const cl_int error = mapping.map(queue, memory, flags, region_.offset, size(), count, list, mapped.out());
+    const cl_int error =
+        mapping.map(device.mappings(), queue, memory, flags, region_.offset, size(), count, list, mapped.out());
     return error != CL_SUCCESS ? error : clWaitForEvents(1, mapped.list());
   }
 
   cl_int move_from_mapped() {
     Mapping mapping;
-    cl_int error = map(mapping, reader(), from_, CL_MAP_READ, 0, nullptr);
+    cl_int error = map(mapping, source_, reader(), from_, CL_MAP_READ, 0, nullptr);
     if (error != CL_SUCCESS) return error;
     Native<cl_event> written;
     error = clEnqueueWriteBuffer(queue().native(), to_, CL_FALSE, region_.offset, size(), mapping.data(),
@@ -98,7 +99,8 @@ class DeviceTransfer final : public Transfer {
 
   cl_int move_into_mapped() {
     Mapping mapping;
-    cl_int error = map(mapping, queue().native(), to_, CL_MAP_WRITE_INVALIDATE_REGION, waits_.count(), waits_.list());
+    cl_int error = map(mapping, queue().device(), queue().native(), to_, CL_MAP_WRITE_INVALIDATE_REGION, waits_.count(),
+                       waits_.list());
     if (error != CL_SUCCESS) return error;
     const cl_int read =
         clEnqueueReadBuffer(reader(), from_, CL_TRUE, region_.offset, size(), mapping.data(), 0, nullptr, nullptr);
