@@ -1,8 +1,8 @@
-"""No PyOpenCL: what stands here while it is not installed beside remotecl.
+"""A placeholder for PyOpenCL while it is not installed next to remotecl.
 
-remotecl registers its driver in the folder ``pyopencl/.libs``, where the loader of PyOpenCL's wheel looks. Where
-PyOpenCL itself is not there, Python would take that folder for a package, and importing it would succeed. PyOpenCL's
-own package comes before this file; one that is installed elsewhere is looked for here.
+remotecl registers its driver in the folder ``pyopencl/.libs``, where the loader of PyOpenCL's wheel looks. Without
+PyOpenCL, Python would take that folder for a package, and importing it would succeed. PyOpenCL's own package takes
+precedence over this file; if it is installed elsewhere, this file finds it.
 """
 
 import importlib.util

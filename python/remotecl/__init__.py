@@ -127,7 +127,7 @@ __all__ = [
 try:
     activate()
 except RemoteCLError as error:
-    # Much of the package works without a loader that sees remotecl, so the import must not fail.
+    # Much of the package works without a loader that finds remotecl, so the import must not fail.
     warnings.warn(str(error), RuntimeWarning, stacklevel=2)
 
 make_interruptible()

@@ -1,4 +1,4 @@
-"""What is stopped at the end of a ``with`` block."""
+"""A base for objects that are stopped at the end of a ``with`` block."""
 
 from __future__ import annotations
 

@@ -17,13 +17,13 @@ from .errors import RemoteCLError
 
 BINARY = vendors.PACKAGE / "bin" / "remotecl-bench"
 
-# What the rows that need several servers take at most.
+# The most servers that a row uses.
 _SEVERAL_SERVERS = 4
 
 
 @dataclass(frozen=True)
 class BenchRow:
-    """A row of the benchmark: the same work by remotecl, by the native driver, and by the network alone.
+    """A row of the benchmark: the same work with remotecl, with the native driver, and over the bare network.
 
     A list of them makes a table: ``pandas.DataFrame(rows)``.
 
@@ -31,13 +31,13 @@ class BenchRow:
         name: of the row.
         unit: of the numbers, for example ``"us"``.
         better: ``"lower"`` or ``"higher"``.
-        repetitions: how often each was measured.
-        remotecl: the median, as the next three; None where a row has no such measurement.
-        native: the native driver on this machine; None also where it has no such device.
+        repetitions: how often each value was measured.
+        remotecl: the median, like the next three; None if a row has no such measurement.
+        native: the native driver on this machine; also None if it has no such device.
         raw: TCP without OpenCL: a round trip of a small message, or one stream.
         ceiling: the best that remotecl could reach, from `native` and `raw`.
         ratio: `remotecl` / `ceiling`.
-        p99: remotecl's; of rates, that of the slowest runs.
+        p99: remotecl's; for rates, that of the slowest runs.
         max: as `p99`.
     """
 
@@ -55,19 +55,19 @@ class BenchRow:
 
 
 def measure(only: Iterable[str] = (), servers: Sequence[str] = (), *, quick: bool = False) -> list[BenchRow]:
-    """Runs the benchmark, in a process of its own, and gives what it measured.
+    """Runs the benchmark in a process of its own and returns the results.
 
     Args:
         only: rows by name or beginning of a name; ``remotecl bench --list`` prints all of them. None: all rows.
-        servers: as in `run`.
+        servers: as for `run`.
         quick: far fewer repetitions.
 
     Returns:
         the rows, without those that the device cannot do or that need more servers.
 
     Raises:
-        RemoteCLError: the program is not installed, a row is unknown, or something was wrong; the message has what
-            the program said.
+        RemoteCLError: the program is not installed, a row is unknown, or the program failed; the message has its
+        output.
         ServerStartError: a daemon did not start.
 
     Example::
@@ -102,7 +102,7 @@ def run(
     Args:
         servers: ``host[:port]`` of the servers to measure; none starts daemons on loopback: one, and then four for the
             rows that need several.
-        arguments: further arguments for the program, for example ``["--quick"]``.
+        arguments: more arguments for the program, for example ``["--quick"]``.
         rows: ``"one"`` for the rows that take one server, ``"several"`` for the others, or ``"all"``.
         json_file: where to write the results too.
         output: a file to which the program prints, errors too; default: where this process prints.
@@ -115,7 +115,7 @@ def run(
         raise RemoteCLError(f"{BINARY} is missing: remotecl was built without its benchmark; install it with pip")
     if servers or "--list" in arguments:
         return _run(servers, [*arguments, "--rows", rows, *_json_option(json_file)], output)
-    # Further daemons would disturb the rows of one server: a client starts slower when it connects to them too.
+    # More daemons would disturb the rows of one server: a client starts more slowly if it connects to them too.
     with tempfile.TemporaryDirectory() as folder:
         reports = []
         code = 0
@@ -141,7 +141,7 @@ def run(
 
 
 def _run(servers: Sequence[str], arguments: Sequence[str], output: IO[str] | None) -> int:
-    # The program compares with the native driver, so its loader must show that beside remotecl.
+    # The program compares with the native driver, so its loader must show that in addition to remotecl.
     environment = activation.original_environment()
     native = launcher.native_drivers(environment)
     environment["OCL_ICD_VENDORS"] = vendors.directory_with([*native, activation.icd_path()])
@@ -155,7 +155,7 @@ def _json_option(file: str | None) -> list[str]:
 
 
 def _join_reports(reports: Sequence[str], file: str) -> None:
-    """One report out of several runs: the first one's, with the results and failures of all."""
+    """One report for several runs: the first one's, with the results and failures of all."""
     first, *others = (json.loads(Path(report).read_text()) for report in reports)
     for other in others:
         for key in ("results", "failures"):

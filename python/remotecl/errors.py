@@ -1,4 +1,4 @@
-"""What can go wrong outside of OpenCL itself. Every message names the cause and the remedy."""
+"""Errors outside of OpenCL itself. Every message names the cause and the remedy."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ class RemoteCLError(RuntimeError):
 
 
 class ActivationError(RemoteCLError):
-    """The OpenCL loader of this process cannot see remotecl any more: activation came too late."""
+    """The OpenCL loader of this process cannot find remotecl any more: activation came too late."""
 
 
 class ServerUnreachable(RemoteCLError):
-    """A server, or over ssh its machine, could not be connected to: name, network, port, keys or protocol version."""
+    """Connecting to a server, or by ssh to its machine, failed: name, network, port, keys or protocol version."""
 
 
 class ServerStartError(RemoteCLError):
-    """A daemon did not start, or is not installed where it should; the message has the machine's own words."""
+    """A daemon did not start, or is not installed where it should be; the message has the machine's own output."""

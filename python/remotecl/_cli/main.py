@@ -39,7 +39,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if further and options.run is not _bench:
         parser.error(f"unknown arguments: {' '.join(further)}")
     options.further = further
-    # It is for programs that compute. These commands say themselves what they cannot have, and go on where they can.
+    # The variable is for programs that compute. These commands report what is missing themselves, and go on if they
+    # can.
     os.environ.pop("REMOTECL_REQUIRED", None)
     try:
         code: int = options.run(options)

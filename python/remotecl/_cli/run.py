@@ -1,4 +1,4 @@
-"""`remotecl run`: a program, whatever it is written in, with the devices of servers and no others."""
+"""`remotecl run`: runs a program in any language with the devices of servers and no others."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from .._loading import activation, config, vendors
 from .._observe.status import Asker
 from ..errors import RemoteCLError
 
-# What shells say of a program that is not there, or is none.
+# The exit codes of shells for a program that does not exist or cannot be executed.
 _NOT_FOUND = 127
 _NOT_EXECUTABLE = 126
 _FORWARDED = (signal.SIGTERM, signal.SIGHUP)
 
 
 def run(program: Sequence[str], servers: Sequence[str], *, with_local: bool) -> int:
-    """Becomes the program, when all of the servers can be had. Returns only when it cannot be started."""
+    """Becomes the program, if all servers can be used. Returns only if it cannot be started."""
     return _become(program, environment_for(_usable(servers), with_local=with_local))
 
 
 def run_locally(program: Sequence[str], count: int, *, with_local: bool) -> int:
-    """Runs the program with daemons of its own on this machine; its exit code, or 128 and the signal that ended it."""
+    """Runs the program with daemons of its own on this machine; returns its exit code, or 128 + the signal."""
     with LocalCluster(servers=count) as cluster:
         return _run_beside(program, environment_for(cluster.names, with_local=with_local))
 
 
 def found_servers(timeout_s: float = 2.0) -> list[str]:
-    """Those that were configured, else those that announce themselves on the local network and let us in.
+    """The configured servers, else those that announce themselves on the local network and let us in.
 
     Raises:
         RemoteCLError: there are none.
@@ -82,8 +82,8 @@ def environment_for(servers: Sequence[str], *, with_local: bool) -> dict[str, st
         environment["OCL_ICD_VENDORS"] = vendors.directory_with([*others, ours])
         environment["OCL_ICD_FILENAMES"] = ":".join([*(file for file in files if not vendors.is_remotecl(file)), ours])
     else:
-        # ocl-icd takes the one library that it names, and so leaves out what PyOpenCL's wheel has beside its loader;
-        # for Khronos' loader it is an empty folder, and the file names are all that there is.
+        # ocl-icd uses only the library that this names, and so leaves out the drivers in PyOpenCL's wheel. For Khronos'
+        # loader it is an empty folder, so only the file names count.
         environment["OCL_ICD_VENDORS"] = environment["OCL_ICD_FILENAMES"] = ours
     return environment
 
@@ -91,13 +91,13 @@ def environment_for(servers: Sequence[str], *, with_local: bool) -> dict[str, st
 def _local_drivers(environment: Mapping[str, str]) -> list[str]:
     drivers = vendors.drivers_in(vendors.vendors_setting(environment))
     conda = environment.get("CONDA_PREFIX")
-    if conda and not environment.get("OCL_ICD_VENDORS"):  # what conda's own loader would look at
+    if conda and not environment.get("OCL_ICD_VENDORS"):  # where conda's own loader looks
         drivers += vendors.drivers_in(str(Path(conda) / "etc" / "OpenCL" / "vendors"))
     return list(dict.fromkeys(drivers))
 
 
 def _with_secrets(address: str) -> str:
-    """A server that was found, as the configuration knows it; else it has to know the token of `remotecl keygen`."""
+    """The name of a found server with its secrets: from the configuration, else with the token of `remotecl keygen`."""
     for name in config.load().servers.values():
         if full_address(name) == full_address(address):
             return name
@@ -113,7 +113,7 @@ def _usable(servers: Sequence[str]) -> list[str]:
 
 
 def _errors(servers: Sequence[str]) -> list[str]:
-    """For each server why it cannot be used, or nothing. Asked side by side: lost ones take their time."""
+    """For each server, why it cannot be used, or nothing. All are asked in parallel, because lost ones take long."""
 
     def error_of(name: str) -> str:
         try:
@@ -140,7 +140,7 @@ def _become(program: Sequence[str], environment: dict[str, str]) -> int:
 
 def _run_beside(program: Sequence[str], environment: Mapping[str, str]) -> int:
     def start() -> int:
-        # By the caller's PATH, as execvpe does.
+        # Searches the caller's PATH, as execvpe does.
         with subprocess.Popen(program, env=environment) as process, _signals_of(process):
             return process.wait()
 
@@ -161,7 +161,7 @@ def _started(name: str, start: Callable[[], int]) -> int:
 
 @contextmanager
 def _signals_of(process: subprocess.Popen[bytes]) -> Iterator[None]:
-    """What asks us to end is for the program. Ctrl-C it gets from the terminal itself."""
+    """Passes signals that ask us to end on to the program. It gets Ctrl-C from the terminal itself."""
     handlers = {number: signal.signal(number, lambda got, _: process.send_signal(got)) for number in _FORWARDED}
     handlers[signal.SIGINT] = signal.signal(signal.SIGINT, lambda *_: None)
     try:

@@ -16,14 +16,14 @@ from .._observe.watch import Watch, WatchedServer
 if TYPE_CHECKING:
     from rich.console import Group
 
-# What it takes until a server has answered twice, or is lost.
+# Long enough for a server to answer twice, or to be found lost.
 _PATIENCE_S = 10.0
 
 
 def run(servers: Sequence[str], *, interval_s: float = 1.0, once: bool = False, as_json: bool = False) -> int:
-    """Shows the servers until it is interrupted, or once. Returns 1 when one of them is lost at the end."""
+    """Shows the servers once, or until it is interrupted. Returns 1 if one of them is lost at the end."""
     with Watch(servers, interval_s) as watch:
-        # Rates and utilisation are about the time between two questions.
+        # Rates and utilisation refer to the time between two requests.
         watch.wait(answers=2 if once else 1, timeout_s=_PATIENCE_S)
         if once:
             print(live.json_line(watch.latest()) if as_json else _text(watch.latest()), flush=True)

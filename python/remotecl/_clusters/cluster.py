@@ -1,4 +1,4 @@
-"""Several daemons that are started and stopped together: what all clusters share, and the one on this machine."""
+"""Several daemons that are started and stopped together: the base of all clusters, and the one on this machine."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ServerT = TypeVar("ServerT", bound=ClusterServer)
 
 
 class Cluster(Stoppable, Generic[ServerT]):
-    """Daemons that are connected to and stopped together. `LocalCluster`, `SSHCluster` and `DaskCluster` are some.
+    """Daemons that are connected to and stopped together: a `LocalCluster`, `SSHCluster` or `DaskCluster`.
 
     A cluster is a context manager that stops its daemons at the end of the ``with`` block, and a table in Jupyter.
 
@@ -48,7 +48,7 @@ class Cluster(Stoppable, Generic[ServerT]):
     def names(self) -> list[str]:
         """What ``REMOTECL_SERVERS`` and `remotecl.connect` take for every daemon: its address, token file and pin.
 
-        The file is only there as long as the cluster is. Without a token and TLS these are the `addresses`.
+        The token file exists as long as the cluster. Without a token and TLS these are the `addresses`.
         """
         file = None if self._token is None else self._token.file
         return [server_name(server.address, file, pin=server.pin or None) for server in self._servers]
@@ -58,10 +58,10 @@ class Cluster(Stoppable, Generic[ServerT]):
         return connect(*self.names)
 
     def scale(self, servers: int, *, startup_timeout_s: float = 60.0) -> None:
-        """Starts or stops daemons until there are so many. `connect` again to have the devices of new ones.
+        """Starts or stops daemons until there are this many. Call `connect` again for the devices of new ones.
 
-        The newest are stopped first, after `remotecl.drain` has moved what only they have, where this process is
-        connected to them. Nothing is stopped while something cannot be moved.
+        The newest are stopped first. If this process is connected to them, `remotecl.drain` first moves the data that
+        only they have. Nothing is stopped if some of it cannot be moved.
 
         Args:
             servers: how many, at least 1.
@@ -69,8 +69,8 @@ class Cluster(Stoppable, Generic[ServerT]):
 
         Raises:
             ValueError: `servers` is less than 1, or more than there are places for.
-            ServerStartError: a daemon did not start; of the new ones none stays behind.
-            RemoteCLError: what a daemon that would be stopped has cannot be moved: its context has no device elsewhere.
+            ServerStartError: a daemon did not start; all new ones have been stopped again.
+            RemoteCLError: data of a daemon to be stopped cannot be moved, because its context has no device elsewhere.
 
         Example::
 
@@ -94,7 +94,7 @@ class Cluster(Stoppable, Generic[ServerT]):
 
     @abstractmethod
     def _launches(self, count: int) -> Sequence[Callable[[], ServerT]]:
-        """Each begins to start one more daemon. Raises ValueError where there are no places for so many."""
+        """Functions that each begin to start one more daemon. Raises ValueError if there are too few places."""
 
     def stop(self) -> None:
         """Stops all daemons. Calling it again does nothing."""
@@ -141,10 +141,10 @@ class LocalCluster(Cluster[Server]):
 
 
 def _start_many(launches: Sequence[Callable[[], ServerT]], timeout_s: float) -> list[ServerT]:
-    """Starts several at once, so that their start-up times overlap. All or none.
+    """Starts several daemons at once, so that their start-up times overlap. Starts all of them or none.
 
     Args:
-        launches: each begins to start one and gives it, without waiting until it listens.
+        launches: each begins to start one and returns it, without waiting until it listens.
         timeout_s: seconds that it may take until all of them listen.
     """
     deadline = time.monotonic() + timeout_s
@@ -152,7 +152,7 @@ def _start_many(launches: Sequence[Callable[[], ServerT]], timeout_s: float) -> 
     try:
         for launch in launches:
             servers.append(launch())
-        for server in servers:  # one more can be connected to after every turn
+        for server in servers:  # one more daemon listens after every iteration
             server._await_ready(deadline)
     except BaseException:
         _stop_many(servers)
@@ -161,7 +161,7 @@ def _start_many(launches: Sequence[Callable[[], ServerT]], timeout_s: float) -> 
 
 
 def require_reachable(address: str, what: str, remedy: str) -> None:
-    """Raises ServerUnreachable, with a remedy, where nothing can be connected to at an address."""
+    """Raises ServerUnreachable, with a remedy, if nothing accepts connections at an address."""
     host, _, port = address.rpartition(":")
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
@@ -172,7 +172,7 @@ def require_reachable(address: str, what: str, remedy: str) -> None:
 
 
 def _stop_many(servers: Sequence[ClusterServer]) -> None:
-    for server in servers:  # their ends overlap, too
+    for server in servers:  # so that their shutdowns overlap too
         server._begin_stop()
     for server in servers:
         server.stop()

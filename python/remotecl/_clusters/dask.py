@@ -1,4 +1,4 @@
-"""Daemons beside the workers of a Dask cluster, wherever Dask has put those."""
+"""Daemons next to the workers of a Dask cluster, wherever those run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _REPLY_TIMEOUT_S = 15.0
 _START_TIMEOUT_S = 30.0  # of a daemon on its worker
-_URGENT = 1000  # before whatever else the workers have to do
+_URGENT = 1000  # before all other tasks of the workers
 
 DevicesOfWorker = Devices | Mapping[str, Devices] | Callable[[str], Devices]
 
@@ -52,9 +52,9 @@ class DaskServer:
         self._address = ""
         self._pin = ""
         self._client = client
-        # The worker keeps the task's result, and so the daemon, as long as somebody has this future: it lets go of it
-        # when this process ends in whatever way. Retiring the worker moves the result, which is no more than a text,
-        # to another one. An actor would keep Dask from retiring its worker.
+        # The worker keeps the task's result, and so the daemon, as long as this future exists, and drops it when this
+        # process ends in any way. Retiring the worker moves the result, which is only a text, to another one. An actor
+        # would keep Dask from retiring its worker.
         self._future = client.submit(
             _start_daemon,
             host,
@@ -75,7 +75,7 @@ class DaskServer:
 
     @property
     def pin(self) -> str:
-        """``sha256:...``, the key that the daemon shows by TLS, as Dask has told it; empty without TLS."""
+        """``sha256:...``, the key that the daemon presents in TLS, as received through Dask; empty without TLS."""
         return self._pin
 
     @property
@@ -122,10 +122,10 @@ class DaskServer:
                 self._client.run(_begin_stop, self._future.key, workers=[self.worker], wait=False)
 
     def _ask(self, function: Callable[[str], Any]) -> object:
-        """What a function says on the worker; None where that is gone, and the daemon with it."""
+        """The result of a function on the worker; None if the worker is gone, and the daemon with it."""
         try:
             answers = self._client.run(function, self._future.key, workers=[self.worker], on_error="return")
-        except Exception:  # whatever Dask makes of a worker that is gone
+        except Exception:  # whatever Dask raises for a worker that is gone
             return None
         answer = answers.get(self.worker)
         return None if isinstance(answer, Exception) else answer
@@ -135,25 +135,25 @@ class DaskCluster(Cluster[DaskServer]):
     """Starts a daemon beside each worker of a Dask cluster, and stops them together.
 
     So remotecl's servers run wherever Dask puts its workers: under Slurm and PBS (dask-jobqueue), Kubernetes
-    (dask-kubernetes), YARN (dask-yarn), on your own machines. It takes the workers that are there now. A daemon
-    listens on its worker's address, which Dask has found reachable; it has its worker's environment, so that
-    ``CUDA_VISIBLE_DEVICES`` holds for it, too. It ends with `stop()`, with the end of a ``with`` block, with its
+    (dask-kubernetes), YARN (dask-yarn), on your own machines. It takes the workers that are there now. A daemon listens
+    on its worker's address, which Dask has found reachable, and has its worker's environment, so that
+    ``CUDA_VISIBLE_DEVICES`` applies to it too. It ends with `stop()`, with the end of a ``with`` block, with its
     worker, and when this process ends or loses Dask's scheduler.
 
-    The daemons let in only who knows a token that is made for this cluster, and speak TLS with keys of their own. Token
-    and pins travel through Dask: who can read that (anybody on the network, unless Dask uses TLS) can use the daemons,
-    too, and who can change it can pose as one.
+    The daemons admit only clients that know a token made for this cluster, and speak TLS with keys of their own. Token
+    and pins are sent through Dask: anybody who can read its traffic (anybody on the network, unless Dask uses TLS) can
+    use the daemons too, and anybody who can change it can pose as one.
 
     Args:
         client: a synchronous ``distributed.Client``. Its scheduler and workers need ``remotecl`` installed, too.
         devices: which devices a daemon serves, see `Server`; or a mapping to that from each worker's name or address
             (or host, with ``per="host"``); or a function of the worker's name, which runs on the worker.
         per: ``"worker"``, or ``"host"`` for one daemon on each machine, beside one of its workers.
-        tls: whether what moves between this process and the daemons, and between these, is encrypted.
+        tls: whether data between this process and the daemons, and between daemons, is encrypted.
         startup_timeout_s: seconds that it may take until all daemons listen.
 
     Raises:
-        TypeError: `client` is something else, such as a Dask cluster.
+        TypeError: `client` is not a client, but for example a Dask cluster.
         ValueError: there are no workers, a mapping lacks one, or `per` is something else.
         RemoteCLError: Dask is not installed, or the client is asynchronous.
         ServerStartError: a daemon did not start. No daemon stays behind.
@@ -211,12 +211,12 @@ class DaskCluster(Cluster[DaskServer]):
         ]  # fmt: skip
 
 
-# Of this process, a worker, by the key of the task that has started each.
+# The daemons of this process, a worker, by the key of the task that started each.
 _daemons: dict[str, Server] = {}
 
 
 class _Keeper:
-    """What a worker's plugin does: its daemon ends with the task's result there, and with the worker."""
+    """A worker's plugin: ends the daemon with the task's result there, and with the worker."""
 
     def __init__(self, key: str) -> None:
         self._key = key
@@ -228,14 +228,14 @@ class _Keeper:
     def teardown(self, worker: object) -> None:
         server = _daemons.pop(self._key, None)
         if server is not None:
-            # Not on the worker's event loop, which its end would hold up.
+            # Not on the worker's event loop, which the wait for its end would block.
             threading.Thread(target=server.stop, name="remotecl stop").start()
 
 
 def _start_daemon(
     host: str, name: str, devices: Devices | Callable[[str], Devices], token: str, tls: bool
 ) -> tuple[str, str]:
-    """The task on a worker. Gives the daemon's address and pin."""
+    """The task on a worker. Returns the daemon's address and pin."""
     dask = importlib.import_module("distributed")
     worker = dask.get_worker()
     key = str(worker.get_current_task())
@@ -243,7 +243,7 @@ def _start_daemon(
     server = Server._launched(f"[{host}]:0" if ":" in host else f"{host}:0", chosen, token=token, tls=tls)
     server._await_ready(time.monotonic() + _START_TIMEOUT_S)
     _daemons[key] = server
-    # Dask is imported nowhere but where it is used, so the class is made here.
+    # Dask is only imported where it is used, so the class is defined here.
     keeper = type("Keeper", (_Keeper, dask.WorkerPlugin), {})(key)
     adding = worker.plugin_add(plugin=keeper, name=f"remotecl-{key}")
     asyncio.run_coroutine_threadsafe(adding, worker.loop.asyncio_loop).result(_REPLY_TIMEOUT_S)
@@ -254,7 +254,7 @@ def _is_running(key: str) -> bool:
     return key in _daemons and _daemons[key].running
 
 
-# Dask wants a coroutine where nobody waits for the answer.
+# Dask requires a coroutine if the answer is not awaited.
 async def _begin_stop(key: str) -> None:
     if key in _daemons:
         _daemons[key]._begin_stop()
@@ -280,8 +280,8 @@ def _workers(client: distributed.Client, per: str) -> list[tuple[str, str, str]]
 
 
 def _require_remotecl(client: distributed.Client, workers: list[str]) -> None:
-    # A worker that gets an object of a package which it lacks loses its connection to the scheduler, and ends. So
-    # this asks with nothing but Python's own.
+    # A worker that receives an object of a package that it lacks loses its connection to the scheduler, and ends. So
+    # this uses only Python's own objects.
     version = "__import__('remotecl').__version__"
     found = client.run(eval, version, workers=workers, on_error="return")
     try:

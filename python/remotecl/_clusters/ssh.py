@@ -17,11 +17,11 @@ from .._daemon.process import DaemonProcess, Devices, devices_option, disconnect
 from ..errors import ServerStartError, ServerUnreachable
 from .cluster import Cluster, _start_many, require_reachable
 
-_SSH_FAILED = 255  # what ssh exits with when it is not the remote command that failed
+_SSH_FAILED = 255  # the exit code of ssh if ssh itself failed, not the remote command
 _COMMAND_NOT_FOUND = 127
 _FORWARD_ATTEMPTS = 5
 
-# Nobody is there to answer a question. A tunnel whose other end has vanished has to end, too.
+# There is nobody to answer a question. A tunnel whose other end has vanished must end too.
 _SSH_DEFAULTS = [
     "-T",
     *("-o", "BatchMode=yes"),
@@ -31,10 +31,10 @@ _SSH_DEFAULTS = [
     *("-o", "ClearAllForwardings=yes"),
 ]
 
-# A running master connection of the user's is good; becoming one would tie other sessions to the daemon's end.
+# A running master connection of the user's is used; becoming one would end other sessions with the daemon.
 _JOIN_MASTER = ["-o", "ControlMaster=no"]
 
-# What to do about a failure of ssh itself, by what it says.
+# What to do about a failure of ssh itself, by its message.
 _SSH_REMEDIES = [
     (
         r"Permission denied|Too many authentication failures",
@@ -80,7 +80,7 @@ class SSHServer:
 
     @property
     def address(self) -> str:
-        """``host:port`` that this computer reaches the daemon by: this end of the tunnel, if there is one."""
+        """``host:port`` at which this computer reaches the daemon: this end of the tunnel, if there is one."""
         return self._address
 
     @property
@@ -90,7 +90,7 @@ class SSHServer:
 
     @property
     def pin(self) -> str:
-        """``sha256:...``, the key that the daemon shows by TLS, as ssh has told it; empty without TLS."""
+        """``sha256:...``, the key that the daemon presents in TLS, as received through ssh; empty without TLS."""
         return self._daemon.pin
 
     @property
@@ -100,14 +100,14 @@ class SSHServer:
 
     @property
     def running(self) -> bool:
-        """Whether the ssh connection that the daemon lives on is there."""
+        """Whether the ssh connection that keeps the daemon alive exists."""
         return self._daemon.exit_code is None
 
     def stop(self) -> None:
         """Stops the daemon and its tunnel, and waits for their end. Calling it again does nothing."""
         self._begin_stop()
         self._daemon.stop()
-        disconnect(self.address)  # the daemon has another address where there is a tunnel
+        disconnect(self.address)  # with a tunnel, the daemon itself has another address
 
     def __repr__(self) -> str:
         return f"<remotecl.SSHServer {self.address} on {self.where}, {'running' if self.running else 'stopped'}>"
@@ -139,29 +139,29 @@ class SSHCluster(Cluster[SSHServer]):
 
     It runs your own ``ssh``, so that ``~/.ssh/config``, agents, jump hosts and running master connections work as they
     do in a terminal; but it cannot ask for a password. A daemon ends with `stop()`, with the end of a ``with`` block,
-    when the object is collected, and with its ssh connection, thus also when this process ends in whatever way.
+    when the object is collected, and with its ssh connection, so also when this process ends in any way.
 
-    The daemons let in only who knows a token that is made for this cluster and travels over ssh. Without a tunnel a
-    daemon listens on the address that ssh has reached its machine by and speaks TLS, with a key of its own that ssh
-    tells of. With one it listens on its machine's loopback only; servers that are reached through tunnels do not reach
-    each other: what moves between them goes through this computer.
+    The daemons admit only clients that know a token, which is made for this cluster and sent over ssh. Without a tunnel
+    a daemon listens on the address at which ssh has reached its machine, and speaks TLS with a key of its own, whose
+    pin arrives over ssh. With a tunnel it listens on its machine's loopback only. Servers behind tunnels do not reach
+    each other, so data between them goes through this computer.
 
     Args:
         hosts: the machines, as ssh takes them: aliases, ``user@host``.
         devices: which devices a daemon serves, see `Server`; or a mapping from each host to that.
         tunnel: whether to reach the daemons through ssh.
-        tls: whether what moves is encrypted by TLS; None: where there is no tunnel. **Without both, whoever controls
-            the network between can read and change it.**
-        command: what runs the daemon there, for the shell there; its options are put behind it. Looked for in
-            ``PATH`` and ``~/.local/bin``.
+        tls: whether data is encrypted by TLS; None: if there is no tunnel. **Without either, anybody who controls the
+        network can read and change it.**
+        command: the command that runs the daemon there, for the shell there; its options are appended. Searched in
+        ``PATH`` and ``~/.local/bin``.
         python: a Python there whose ``remotecl`` is used instead of `command`, such as ``"~/venv/bin/python"``.
-        ssh_options: put before the host, for example ``["-p", "2222", "-J", "gateway"]``. They win over the options
-            that are given anyway (``BatchMode=yes``, ``ConnectTimeout=15``, ``ServerAliveInterval=15``).
+        ssh_options: put before the host, for example ``["-p", "2222", "-J", "gateway"]``. They override the options
+        that are always given (``BatchMode=yes``, ``ConnectTimeout=15``, ``ServerAliveInterval=15``).
         startup_timeout_s: seconds that it may take until all daemons listen.
 
     Raises:
-        ValueError: no host, a host that is no host, a mapping without one of the hosts, `command` and `python` both.
-        ServerUnreachable: ssh is not let in or finds no way; or the daemon's port cannot be reached from here.
+        ValueError: no host, an invalid host, a mapping that lacks one of the hosts, both `command` and `python`.
+        ServerUnreachable: ssh cannot log in or connect; or the daemon's port cannot be reached from here.
         ServerStartError: there is no ssh here, no remotecl there, or the daemon did not start. No daemon stays behind.
 
     Example::
@@ -208,10 +208,10 @@ class SSHCluster(Cluster[SSHServer]):
 
 
 class _Tunnel:
-    """A port of this machine that ssh forwards to a daemon's, over the connection that the daemon lives on.
+    """A port of this machine that ssh forwards to a daemon's, over the connection that keeps the daemon alive.
 
-    The daemon chooses its port, so the forwarding is asked for when the connection exists already: through its
-    control socket. That is the user's own where a master connection is running, so that nobody has to log in twice.
+    The daemon chooses its port, so the forwarding is requested when the connection exists already, through its control
+    socket. If the user has a master connection, it is that one's, so that no second login is needed.
     """
 
     def __init__(self, host: str, ssh_options: Sequence[str]) -> None:
@@ -226,7 +226,7 @@ class _Tunnel:
             self.master_options = ["-o", "ControlMaster=yes", "-S", self._control_path, "-o", "ControlPersist=no"]
 
     def open(self, remote: str) -> str:
-        """Forwards a port of this machine to the daemon at `remote`; gives this end's address."""
+        """Forwards a port of this machine to the daemon at `remote`; returns this end's address."""
         refusal = ""
         for _ in range(_FORWARD_ATTEMPTS):  # another program may take the port before ssh does
             local = f"127.0.0.1:{_free_port()}"
@@ -252,7 +252,7 @@ class _Tunnel:
 
 
 def _running_master(host: str, ssh_options: Sequence[str]) -> str:
-    """Control socket of the user's master connection to a host, or nothing when there is none."""
+    """Control socket of the user's master connection to a host, or nothing if there is none."""
     settings = _run_ssh([*ssh_options, "-G", host])
     found = re.search(r"^controlpath (.+)$", settings.stdout, re.MULTILINE)
     if not found or found[1] == "none":
@@ -267,7 +267,7 @@ def _cancel(arguments: list[str], owner: int) -> None:
 
 
 def _run_ssh(arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    """Runs an ssh that only looks something up or talks to a control socket."""
+    """Runs an ssh that only looks something up or uses a control socket."""
     try:
         return subprocess.run(
             ["ssh", *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False
@@ -284,8 +284,8 @@ def _free_port() -> int:
 
 
 def _remote_command(command: str, devices: Devices, tunnel: bool, tls: bool) -> str:
-    """For the login shell there, whichever that is: a command for sh."""
-    # SSH_CONNECTION: client's address and port, and those that it has reached the machine by.
+    """A command for sh, quoted for whatever login shell is there."""
+    # SSH_CONNECTION: the client's address and port, and those at which it has reached the machine.
     listen = "set -- _ _ 127.0.0.1" if tunnel else "set -- $SSH_CONNECTION"
     script = (
         f'PATH="$PATH:$HOME/.local/bin"; {listen}; '

@@ -1,1 +1,1 @@
-"""Connections to servers, how servers are found, and Ctrl-C while one is waited for."""
+"""Connections to servers, discovery of servers, and Ctrl-C during waits."""

@@ -24,7 +24,7 @@ PLATFORM_NAME = "remotecl"
 DEFAULT_PORT = 10990
 
 _lock = threading.Lock()
-_connections: Counter[str] = Counter()  # that have not been closed, by server
+_connections: Counter[str] = Counter()  # open ones, by server
 
 
 class Connection:
@@ -69,9 +69,9 @@ class Connection:
         return import_pyopencl().Context(list(chosen))
 
     def close(self) -> None:
-        """Ends the connection to those of its servers that no other `Connection`, and not ``REMOTECL_SERVERS``, names.
+        """Ends the connection to those of its servers that neither another `Connection` nor ``REMOTECL_SERVERS`` names.
 
-        Their devices are not available any more, commands that have not ended fail, and what only they have is lost
+        Their devices are no longer available, commands that have not ended fail, and data that only they have is lost
         (see `remotecl.drain`). `remotecl.connect` to the same server gives new devices. Closing again does nothing.
         """
         with _lock:
@@ -81,7 +81,7 @@ class Connection:
             _connections.subtract(self._servers)
             unused = {server for server in self._servers if _connections[server] <= 0}
         for server in unused.difference(map(full_address, configured_servers())):
-            native().disconnect(server)  # of a server that is gone already nothing is left to end
+            native().disconnect(server)  # if a server is gone already, there is nothing to end
 
     def __enter__(self) -> Connection:
         return self
@@ -106,23 +106,23 @@ def connect(
     pin: str | None = None,
     ca_file: str | Path | None = None,
 ) -> Connection:
-    """Connects this process to servers and gives their devices as PyOpenCL objects.
+    """Connects this process to servers and returns their devices as PyOpenCL objects.
 
-    Works at any time, and as often as there are servers; the platform's ``get_devices()`` grows. A server that is
-    connected already keeps its devices. One that was lost, and is there again, has new ones under the old name.
-    Servers named in ``REMOTECL_SERVERS`` are connected as well.
+    Works at any time and any number of times; the platform's ``get_devices()`` grows. A server that is connected
+    already keeps its devices. One that was lost and has returned has new devices under the old name. Servers named in
+    ``REMOTECL_SERVERS`` are connected as well.
 
     Args:
         servers: one ``"host"``, ``"host:port"`` or ``"[ipv6]:port"`` each, or lists of these; the default port is
-            10990. A server that asks for a token or speaks TLS has ``"?token=FILE&pin=sha256:..."`` behind it, as in
+            10990. A server that asks for a token or speaks TLS is followed by ``"?token=FILE&pin=sha256:..."``, as in
             ``REMOTECL_SERVERS``. Short names and groups (``"@lab"``) are those of the configuration file.
-        token_file: the same for all of these servers. Such a server has to prove that it knows the token, too.
-        pin: ``"sha256:..."``, the key that all of these servers have to show by TLS; ``remotecl keygen`` and
-            ``remotecl-server`` print it.
-        ca_file: PEM file of certificates: whoever has signed these servers', which have to be for their names.
+        token_file: one for all of these servers. Each server must also prove that it knows the token.
+        pin: ``"sha256:..."``, the key that all of these servers must present in TLS; ``remotecl keygen`` and
+        ``remotecl-server`` print it.
+        ca_file: PEM file with the authorities that signed these servers' certificates, which must be for their names.
 
     Raises:
-        TypeError: a server is named by something else than a text.
+        TypeError: the name of a server is not a text.
         ValueError: no server is named.
         ServerUnreachable: a server cannot be reached, speaks another version, does not know the same token, or has
             another key or certificate than it should.
@@ -155,7 +155,7 @@ def connect_servers(names: Sequence[str]) -> None:
 
 
 def configured_servers() -> list[str]:
-    """What ``REMOTECL_SERVERS`` names, else what the configuration file has as ``default``."""
+    """The servers of ``REMOTECL_SERVERS``, else the ``default`` of the configuration file."""
     return config.resolve_all([os.environ.get("REMOTECL_SERVERS", "")]) or config.default_servers()
 
 
@@ -171,7 +171,7 @@ def named_servers(*servers: str | Sequence[str]) -> list[str]:
 
 
 def error_text(error: str) -> str:
-    """What the library says of an error in JSON, for people."""
+    """The library's JSON error as text for people."""
     try:
         decoded = json.loads(error)
     except ValueError:
@@ -182,7 +182,7 @@ def error_text(error: str) -> str:
 
 
 def find_platform(cl: ModuleType) -> pyopencl.Platform:
-    """The platform ``remotecl`` of this process. Raises ActivationError when the loader does not list it."""
+    """The platform ``remotecl`` of this process. Raises ActivationError if the loader does not list it."""
     native().connect_configured()  # lets other threads run meanwhile
     try:
         platforms = cl.get_platforms()
@@ -201,7 +201,7 @@ def find_platform(cl: ModuleType) -> pyopencl.Platform:
 def server_name(
     address: str, token_file: str | Path | None, *, pin: str | None = None, ca_file: str | Path | None = None
 ) -> str:
-    """How ``REMOTECL_SERVERS`` and `connect` name a server: its address, and how both can be sure of each other."""
+    """The name of a server for ``REMOTECL_SERVERS`` and `connect`: its address, and how both sides authenticate."""
     options = {"token": token_file, "pin": pin, "ca": ca_file}
     return config.with_options(
         address,
@@ -210,7 +210,7 @@ def server_name(
 
 
 def full_address(name: str) -> str:
-    """``host:port`` for what a user may write, as the client library writes it."""
+    """The ``host:port`` of an address that a user wrote, as the client library writes it."""
     name = name.partition("?")[0]
     host, port = name, str(DEFAULT_PORT)
     if name.startswith("["):
@@ -228,7 +228,7 @@ def server_of_device(device: pyopencl.Device) -> str:
 
 
 def device_handle(device: pyopencl.Device) -> int:
-    """What names the device in C. Raises TypeError where it is none."""
+    """The device's handle in C. Raises TypeError if it is not a device."""
     if not isinstance(device, import_pyopencl().Device):
         raise TypeError(f"device must be a pyopencl.Device, not {type(device).__name__}")
     handle: int = device.int_ptr
@@ -243,7 +243,7 @@ def import_pyopencl() -> ModuleType:
 
 
 def decoded(answer: str) -> Any:  # noqa: ANN401  JSON
-    """What the extension module answers in JSON. It answers nothing in a forked child, and without memory."""
+    """The extension module's JSON answer, decoded. It has none in a forked child and without memory."""
     if not answer:
         raise RemoteCLError(
             "libremotecl does not answer: this process was forked off one that uses remotecl, or has no memory left; "
@@ -253,6 +253,6 @@ def decoded(answer: str) -> Any:  # noqa: ANN401  JSON
 
 
 def native() -> Any:  # noqa: ANN401  the extension module
-    """The extension module, loaded after activate() has looked at which libraries the process has."""
+    """The extension module; loaded after activate() has checked which libraries the process has loaded."""
     activation.icd_path()
     return importlib.import_module("remotecl._core")

@@ -27,11 +27,11 @@ class DiscoveredServer:
     """One server that announces itself.
 
     Attributes:
-        name: what ``--advertise`` gave it.
+        name: given by ``--advertise``.
         address: ``host:port`` for `remotecl.connect`, with the host's IP address.
-        version: that of the server's remotecl, which should be this one's.
+        version: of the server's remotecl, which should be the same as here.
         device_count: how many devices it serves.
-        devices: their names; where there are many, not all are announced.
+        devices: their names; if there are many, not all are announced.
 
     Example::
 
@@ -65,7 +65,7 @@ def discover(timeout_s: float = 2.0, *, interfaces: Sequence[str] | None = None)
     Anybody on the network can announce anything; connect to servers of networks that you trust.
 
     Args:
-        timeout_s: seconds to wait for answers; those that are there answer within one, as a rule.
+        timeout_s: seconds to wait for answers; servers usually answer within one.
         interfaces: IP addresses of this machine's interfaces to ask on; None asks on all.
 
     Raises:
@@ -112,10 +112,10 @@ def import_zeroconf() -> ModuleType:
 def service(
     network: zeroconf.Zeroconf, name: str, timeout_ms: int = _DETAILS_TIMEOUT_MS
 ) -> zeroconf.ServiceInfo | None:
-    """What is announced under a full name, or None.
+    """The announcement under a full name, or None.
 
-    The answer comes to everybody (``QM``), here and in `_names`: one to this address alone goes to whichever program of
-    this machine the system picks that has the port of multicast DNS open.
+    Answers are multicast (``QM``), here and in `_names`: the system would deliver one to this address alone to any
+    program on this machine that has the port of multicast DNS open.
     """
     question = import_zeroconf().DNSQuestionType.QM
     return network.get_service_info(SERVICE_TYPE, name, timeout_ms, question_type=question)
@@ -133,7 +133,7 @@ def _names(network: zeroconf.Zeroconf, timeout_s: float) -> list[str]:
             names[name] = None
 
     browser = module.ServiceBrowser(network, SERVICE_TYPE, handlers=[changed], question_type=module.DNSQuestionType.QM)
-    time.sleep(timeout_s)  # nobody says that there are no more
+    time.sleep(timeout_s)  # there is no sign that no more will come
     browser.cancel()
     return list(names)
 
@@ -153,15 +153,15 @@ def _server(information: zeroconf.ServiceInfo) -> DiscoveredServer:
 
 
 def _text(announced: bytes) -> str:
-    """What a stranger wrote, safe for a terminal."""
+    """A stranger's text, made safe for a terminal."""
     return "".join(filter(str.isprintable, announced.decode(errors="replace")))
 
 
 def nearest(addresses: Iterable[str]) -> str:
     """Of a server's addresses, one that this machine shares a network with, if there is one.
 
-    A server announces the addresses of all of its interfaces, also of bridges that every machine has under the same
-    address (Docker's 172.17.0.1). So this machine's own addresses come last: with the others, another one is meant.
+    A server announces the addresses of all of its interfaces, including bridges that have the same address on every
+    machine (Docker's 172.17.0.1). So addresses that this machine has too come last.
     """
     own = [interface for interface in own_interfaces() if not interface.ip.is_link_local]
 

@@ -1,8 +1,8 @@
 """Ctrl-C while PyOpenCL waits for remotecl.
 
-PyOpenCL waits in C, where Python runs no signal handlers. Here its functions that may block are wrapped, so that
-handlers run some 20 times a second while the main thread waits for a device of remotecl. Other threads, and those who
-wait for other platforms, wait as before.
+PyOpenCL waits in C, where Python runs no signal handlers. This module wraps its functions that may block, so that
+handlers run some 20 times a second while the main thread waits for a device of remotecl. Waits of other threads, and
+for other platforms, do not change.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any
 
 from .connection import native
 
-# Of PyOpenCL, in its extension module or in the package: what gives an event and may block.
+# PyOpenCL's functions, in its extension module or in the package, that return an event and may block.
 _TRANSFERS = (
     "_enqueue_read_buffer",
     "_enqueue_read_buffer_rect",
@@ -47,10 +47,10 @@ def make_interruptible() -> None:
 
 
 class _Unended:
-    """Transfers that go on although nobody waits for them any more. The main thread only.
+    """Transfers that go on although nothing waits for them any more. Used by the main thread only.
 
-    PyOpenCL's events of transfers wait in their destructors, where nothing can interrupt them. Here they stay until
-    there is nothing to wait for, and with them the host's memory.
+    PyOpenCL's events of transfers wait in their destructors, where nothing can interrupt them. So they are kept here,
+    together with the host's memory, until there is nothing to wait for.
     """
 
     _WRITES_MAX = 64
@@ -62,41 +62,41 @@ class _Unended:
         self._size = 0
 
     def add_interrupted(self, event: object, memory: object = None) -> None:
-        """Keeps `event`, and whatever it needs in `memory`, until it has ended."""
+        """Keeps `event`, and the `memory` that it needs, until it has ended."""
         self._interrupted.append((event, memory))
 
     def add_write(self, event: object) -> None:
-        """Keeps the event of a write that does not need its memory any more, for its destructor's sake."""
+        """Keeps the event of a write that no longer needs its memory, because its destructor would wait."""
         size = _size_of(event)
         self._writes.append((event, size))
         self._size += size
 
     def forget_ended(self) -> None:
-        """Lets go of what has ended: of writes in order, as they nearly always do."""
+        """Drops transfers that have ended; writes in order, because they nearly always end in order."""
         if self._interrupted:
             self._interrupted = [entry for entry in self._interrupted if not _has_ended(entry[0])]
         while self._writes and _has_ended(self._writes[0][0]):
             self._size -= self._writes.popleft()[1]
 
     def make_room(self, wait: Callable[[Any], None], failure: type[Exception]) -> None:
-        """Lets go of writes until they are not too much, whatever the newest one is; waits for them if need be.
+        """Drops writes until the rest, without the newest one, is not too large; waits for them if need be.
 
         Args:
             wait: PyOpenCL's own wait for an event.
-            failure: what it raises for one that has failed, which is no news here, as in PyOpenCL's destructor.
+            failure: what it raises for a failed event, which is ignored here, as in PyOpenCL's destructor.
         """
         while self._has_too_much():
             self._forget_held_by_others()
             if not self._has_too_much():
                 return
-            # In most queues those before it have ended then, too.
+            # In most queues, the writes before it have then ended too.
             for event in (self._writes[len(self._writes) // 2][0], self._writes[0][0]):
                 with suppress(failure):
                     _core().wait(wait, event)
             self.forget_ended()
 
     def leave(self) -> None:
-        """The process ends: what has not ended is not waited for, and its memory stays until the end."""
+        """The process ends: does not wait for pending transfers, and keeps their memory until the end."""
         for kept in (*self._interrupted, *self._writes):
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
 
@@ -104,17 +104,17 @@ class _Unended:
         return len(self._writes) > 1 and (len(self._writes) > self._WRITES_MAX or self._size > self._SIZE_MAX)
 
     def _forget_held_by_others(self) -> None:
-        """Of those that have not ended only the ones that the program has let go of would wait in a destructor."""
+        """Drops events that the program still holds, because only the others would wait in a destructor here."""
         writes, self._writes, self._size = self._writes, deque(), 0
         for event, size in writes:
-            # Of its references three are ours: in the entry, here, and in the call.
+            # Three of its references are ours: in the entry, here, and in the call.
             if sys.getrefcount(event) <= 3 and not _has_ended(event):
                 self._writes.append((event, size))
                 self._size += size
 
 
 class _Finder(MetaPathFinder):
-    """Wraps the waits when PyOpenCL has been imported."""
+    """Wraps the waits once PyOpenCL has been imported."""
 
     def __init__(self) -> None:
         self._searching = False
@@ -133,7 +133,7 @@ class _Finder(MetaPathFinder):
 
 
 class _WrappingLoader(Loader):
-    """Loads as another one does, which is then the module's."""
+    """Loads a module with another loader, which then becomes the module's own."""
 
     def __init__(self, loader: Loader) -> None:
         self._loader = loader
@@ -146,7 +146,7 @@ class _WrappingLoader(Loader):
         if module.__spec__ is not None:
             module.__spec__.loader = self._loader
         self._loader.exec_module(module)
-        # Beside a PyOpenCL of the system's, what is found first is a module of ours, which puts that one in its place.
+        # If PyOpenCL is installed system-wide, our placeholder is found first, and puts that one in its place.
         _wrap_waits(sys.modules[module.__name__])
 
 
@@ -206,7 +206,7 @@ def _transfer(enqueue: Callable[..., Any], make_room: Callable[[], None]) -> Cal
 
 
 def _finish(event: Any, memory: object) -> None:  # noqa: ANN401
-    """Waits for a transfer on behalf of a blocking call. Interrupted, it goes on, and so does its memory."""
+    """Waits for a transfer on behalf of a blocking call. If interrupted, it goes on and its memory is kept."""
     try:
         event.wait()
     except KeyboardInterrupt:
@@ -220,13 +220,13 @@ def _core() -> Any:  # noqa: ANN401  the extension module
 
 
 def _has_ended(event: Any) -> bool:  # noqa: ANN401
-    """As far as this process knows."""
+    """Whether it has ended, as far as this process knows."""
     ended: bool = _core().has_ended(event.int_ptr)
     return ended
 
 
 def _size_of(event: Any) -> int:  # noqa: ANN401
-    """Of the host's memory that an event keeps."""
+    """The size of the host's memory that an event keeps."""
     memory = getattr(event, "get_ward", lambda: None)()
     return 0 if memory is None else memoryview(memory).nbytes
 

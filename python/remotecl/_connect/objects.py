@@ -1,4 +1,4 @@
-"""From what a PyOpenCL user has in hand to the OpenCL objects behind it."""
+"""Finds the OpenCL objects behind PyOpenCL's objects."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def memory_object(value: Any, name: str) -> pyopencl.MemoryObject:  # noqa: ANN4
 
 
 def whole_buffer(value: Any, name: str) -> pyopencl.MemoryObject:  # noqa: ANN401
-    """As `memory_object`, for what concerns a buffer from its begin: refuses arrays that begin elsewhere."""
+    """Like `memory_object`, but refuses arrays that do not begin where their buffer does."""
     memory = memory_object(value, name)
     if _is_array(value) and value.offset:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""`remotecl-server --advertise NAME`: runs the daemon beside an announcement of it on the local network."""
+"""`remotecl-server --advertise NAME`: runs the daemon and announces it on the local network."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _READY = "listening on "
 _DEVICE = "device "
-# Nobody repeats to everybody what he has said in the last second.
+# A multicast answer is not repeated within a second.
 _ANSWERED_WITHIN_MS = 1300
 # An announcement should fit into one packet.
 _DEVICES_MAX = 8
@@ -51,18 +51,18 @@ def split_option(arguments: Iterable[str]) -> tuple[str | None, list[str]]:
 
 
 def _is_usable(name: str) -> bool:
-    # Dots part it on the wire, and an empty part would end it.
+    # Dots separate labels on the wire, and an empty label would end the name.
     return bool(name.strip()) and name.isprintable() and len(name.encode()) <= _NAME_BYTES_MAX and all(name.split("."))
 
 
 def run(name: str, binary: str, arguments: list[str], environment: Mapping[str, str]) -> int:
-    """Runs the daemon and announces it from the moment it listens until it ends; gives its exit code.
+    """Runs the daemon and announces it from the moment it listens until it ends; returns its exit code.
 
     Raises:
         RemoteCLError: it cannot be announced; the daemon has been stopped again.
     """
     discovery.import_zeroconf()  # before anything is started
-    # The daemon has to end with this process, also when that is killed: by the end of its stdin, as everywhere.
+    # The daemon must end with this process, even if that is killed: by the end of its stdin, as everywhere.
     keeps_stdin = "--exit-on-stdin-eof" in arguments
     if not keeps_stdin and "-" in arguments:
         raise RemoteCLError("--token-file - with --advertise takes --exit-on-stdin-eof, too; or name a file")
@@ -74,7 +74,7 @@ def run(name: str, binary: str, arguments: list[str], environment: Mapping[str, 
         stdout=subprocess.PIPE,
         text=True,
         errors="replace",
-        start_new_session=True,  # a Ctrl-C reaches it once: from here
+        start_new_session=True,  # Ctrl-C must reach it only once, through this process
     ) as daemon:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda number, _: daemon.send_signal(number))
@@ -101,14 +101,14 @@ def _announce_while_it_runs(name: str, daemon: subprocess.Popen[str]) -> None:
                 _tell_service_manager()
     finally:
         if network is not None:
-            network.close()  # says goodbye, so that nobody finds a server that is gone
+            network.close()  # withdraws the announcement, so that nobody finds a server that is gone
 
 
 def _announce(name: str, address: str, devices: list[str]) -> zeroconf.Zeroconf:
     host, _, port = address.rpartition(":")
     host = host.strip("[]")
     addresses = _own_addresses(host)
-    # A daemon on one address is announced on that interface only: nobody else could use it.
+    # A daemon on one address is announced on that interface only, because no other network can reach it.
     network = discovery.open_zeroconf(None if _is_any(host) else addresses)
     module = discovery.import_zeroconf()
     try:
@@ -132,7 +132,7 @@ def _announce(name: str, address: str, devices: list[str]) -> zeroconf.Zeroconf:
 
 
 def _tell_service_manager() -> None:
-    """Tells systemd what the daemon tells it (cpp/server/service_manager.h): it listens to this process, its parent."""
+    """Notifies systemd as the daemon would (systemd_notify.h), because systemd listens to this process, its parent."""
     path = os.environ.get("NOTIFY_SOCKET", "")
     if path and os.environ.get("SYSTEMD_EXEC_PID") == str(os.getpid()):
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
@@ -140,7 +140,7 @@ def _tell_service_manager() -> None:
 
 
 def _free_name(network: zeroconf.Zeroconf, name: str) -> str:
-    """The full name, with a number where another server of this network has it already."""
+    """The full name, with a number if another server of this network has the name already."""
     full, number = f"{name}.{discovery.SERVICE_TYPE}", 1
     while discovery.service(network, full, _ANSWERED_WITHIN_MS):
         number += 1

@@ -9,7 +9,7 @@ from .keygen import write_token
 
 
 class FreshToken:
-    """A new token, and a file of it for this process's connections that goes with this object."""
+    """A new token, and a file with it for this process's connections, which is removed with this object."""
 
     def __init__(self) -> None:
         self._directory = tempfile.TemporaryDirectory(prefix="remotecl-")

@@ -1,4 +1,4 @@
-"""`remotecl keygen`: the secrets of a server, made in one go."""
+"""`remotecl keygen`: makes all secrets of a server."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ exec remotecl-server --listen "${LISTEN:-0.0.0.0}" --token-file token --tls cert
 
 
 def write_token(file: Path) -> str:
-    """Writes a new token of 256 random bits to a file that only its owner can read, and gives it.
+    """Writes a new token of 256 random bits to a file that only its owner can read, and returns it.
 
     Raises:
         RemoteCLError: the file exists already, or cannot be written.
@@ -32,10 +32,10 @@ def write_token(file: Path) -> str:
 
 
 def write_certificate(certificate: Path, key: Path) -> str:
-    """Writes a new key that only its owner can read, and a certificate for it that it has signed itself.
+    """Writes a new key that only its owner can read, and a self-signed certificate for it.
 
     Returns:
-        What is put behind a server's name for it: ``sha256:`` and 64 hexadecimal digits.
+        The pin for the server's name: ``sha256:`` and 64 hexadecimal digits.
 
     Raises:
         RemoteCLError: one of the files exists already, or cannot be written.
@@ -43,7 +43,7 @@ def write_certificate(certificate: Path, key: Path) -> str:
     for file in (certificate, key):
         if file.exists():
             raise _is_there(file)
-    # The daemon has OpenSSL in it; Python's standard library cannot make certificates.
+    # The daemon contains OpenSSL; Python's standard library cannot make certificates.
     command = [launcher.binary_path(), "--make-certificate", str(certificate), str(key)]
     made = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     if made.returncode != 0:
@@ -52,14 +52,14 @@ def write_certificate(certificate: Path, key: Path) -> str:
 
 
 def keygen(directory: Path) -> str:
-    """Makes a token and a certificate with its key in a directory, and says how a server and its clients use them.
+    """Makes a token and a certificate with its key in a directory, and prints how server and clients use them.
 
-    The file ``pin`` beside them is for scripts.
+    The file ``pin`` next to them is for scripts.
 
-    A token that is there already, without a certificate beside it, is kept.
+    An existing token without a certificate next to it is kept.
 
     Raises:
-        RemoteCLError: there is a certificate already, or something cannot be written.
+        RemoteCLError: there is a certificate already, or a file cannot be written.
     """
     directory = _made(directory)
     token, certificate, key = (directory / name for name in _NAMES)
@@ -74,13 +74,13 @@ Python:  remotecl.connect("HOST", token_file="{token}", pin="{pin}")"""
 
 
 def keygen_for(name: str) -> str:
-    """Makes what a server and its clients need, each side's in a folder, and a section for it in the configuration.
+    """Makes what a server and its clients need, in a folder for each side, and a section for it in the configuration.
 
     Args:
-        name: the server's short name, and its host's unless the configuration is changed later.
+        name: the server's short name, which is also its host's unless the configuration is changed later.
 
     Raises:
-        RemoteCLError: there is such a section or folder already, the name is none, or something cannot be written.
+        RemoteCLError: there is such a section or folder already, the name is invalid, or a file cannot be written.
     """
     configuration = config.load()
     if name in configuration.servers:
@@ -120,7 +120,7 @@ def _made(directory: Path) -> Path:
 
 
 def _write_keys(directory: Path) -> str:
-    """Certificate, key and pin, and a token unless there is one; gives the pin."""
+    """Writes certificate, key and pin, and a token unless there is one; returns the pin."""
     token, certificate, key = (directory / name for name in _NAMES)
     pin = write_certificate(certificate, key)
     (directory / "pin").write_text(f"{pin}\n")

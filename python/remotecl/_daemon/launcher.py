@@ -20,13 +20,13 @@ def daemon_environment(environment: Mapping[str, str]) -> dict[str, str]:
     """The environment for a daemon, in which it finds `native_drivers` and no others.
 
     Raises:
-        RemoteCLError: there is only PoCL's wheel, and it cannot be used.
+        RemoteCLError: the only driver is PoCL's wheel, and it cannot be used.
     """
     drivers = native_drivers(environment)
     if not drivers and vendors.wheel_pocl():
         raise RemoteCLError(f"no OpenCL driver can be used: {NO_LINKER}; {LINKER_REMEDY}")
     result = dict(environment)
-    # The daemon itself finds the drivers of the system, and those of GPUs that nothing names.
+    # The daemon itself finds the drivers of the system, and those of GPUs without an .icd file.
     added = [driver for driver in drivers if driver not in vendors.drivers_in(vendors.vendors_setting(environment))]
     if added:
         result["OCL_ICD_FILENAMES"] = ":".join(added)
@@ -34,7 +34,7 @@ def daemon_environment(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def native_drivers(environment: Mapping[str, str]) -> list[str]:
-    """The drivers configured there but remotecl itself, and PoCL's wheel unless a PoCL is among them."""
+    """The drivers configured there, without remotecl itself, and PoCL's wheel unless a PoCL is among them."""
     configured = vendors.drivers_in(vendors.vendors_setting(environment))
     configured += filter(None, environment.get("OCL_ICD_FILENAMES", "").split(":"))
     drivers = [driver for driver in configured if not vendors.is_remotecl(driver)]
@@ -45,7 +45,7 @@ def native_drivers(environment: Mapping[str, str]) -> list[str]:
 
 
 def wheel_pocl_can_link(environment: Mapping[str, str]) -> bool:
-    """Whether PoCL's wheel finds the linker that it runs for every kernel, and without which it ends the process."""
+    """Whether PoCL's wheel finds the linker that it runs for every kernel; without it, it ends the process."""
     return shutil.which("ld", path=environment.get("PATH", os.defpath)) is not None
 
 
@@ -65,9 +65,9 @@ def binary_path() -> str:
 def main() -> None:
     """Becomes the daemon: same process, so signals and exit code are the daemon's own.
 
-    With ``--advertise`` it stays beside the daemon instead, announces it, and hands signals and exit code on.
+    With ``--advertise`` it stays the daemon's parent instead, announces it, and passes signals and exit code on.
     """
-    # Importing remotecl has activated it in this process's environment; a daemon wants the user's drivers.
+    # Importing remotecl has activated it in this process's environment; a daemon needs the user's drivers.
     from .._loading.activation import original_environment
 
     try:

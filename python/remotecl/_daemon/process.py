@@ -1,4 +1,4 @@
-"""A daemon's process, here or behind ssh: what it prints, and that it ends with whoever started it."""
+"""A daemon's process, here or behind ssh: reading what it prints, and ending it with the process that started it."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ class DaemonProcess:
     """A command that runs a daemon with ``--exit-on-stdin-eof``, and owns the other end of its standard input.
 
     The daemon ends when its stdin reaches the end. Only this process holds the other end, and the kernel closes it
-    even after SIGKILL; ssh and sshd hand the end on to a daemon on another machine.
+    even after SIGKILL; ssh and sshd pass the end on to a daemon on another machine.
 
     Args:
         command: the program and its arguments.
         environment: all of its environment, or None for this process's.
-        terminate: whether SIGTERM to the command stops the daemon. Where it does not (ssh would leave the daemon
-            to notice by itself), the end of stdin stops it.
+        terminate: whether SIGTERM to the command stops the daemon. If not (ssh would leave the daemon running), the end
+        of stdin stops it.
         token: the first line of its stdin, for ``--token-file -``.
     """
 
@@ -63,19 +63,19 @@ class DaemonProcess:
             _write_line(self._process, token)
         self._output = _Output(self._process)
         self._finalizer = weakref.finalize(self, _stop, self._process, self._output, os.getpid(), terminate)
-        # At the end of this process the daemon outlives what still waits for its devices (_keep_until_the_end). One
-        # behind another command, such as ssh, ends in order.
+        # At the end of this process, the daemon must outlive what still waits for its devices (_keep_until_the_end). A
+        # daemon behind another command, such as ssh, ends in order.
         self._finalizer.atexit = not terminate
         _live.add(self)
 
     @property
     def address(self) -> str:
-        """``host:port`` that the daemon says it listens on; empty until it does."""
+        """``host:port`` that the daemon listens on; empty until it does."""
         return self._output.address
 
     @property
     def pin(self) -> str:
-        """``sha256:...``, the key that the daemon shows; empty without TLS, and until it listens."""
+        """``sha256:...``, the key that the daemon presents; empty without TLS, and until it listens."""
         return self._output.pin
 
     @property
@@ -89,7 +89,7 @@ class DaemonProcess:
         return self._process.poll()
 
     def await_ready(self, deadline: float) -> str | None:
-        """Waits until the daemon listens. None when it does; else the process is stopped, and this says what it did.
+        """Waits until the daemon listens and returns None. Otherwise stops the process and returns what went wrong.
 
         Args:
             deadline: on the clock of `time.monotonic`.
@@ -125,32 +125,32 @@ class DaemonProcess:
 
 def _write_line(process: subprocess.Popen[str], line: str) -> None:
     assert process.stdin is not None
-    with suppress(BrokenPipeError):  # a process that has ended says why elsewhere
+    with suppress(BrokenPipeError):  # why a process has ended is reported elsewhere
         process.stdin.write(f"{line}\n")
         process.stdin.flush()
 
 
 def devices_option(devices: Devices) -> str:
-    """What the daemon's option ``--devices`` takes."""
+    """The value for the daemon's option ``--devices``."""
     return devices if isinstance(devices, str) else ",".join(map(str, devices))
 
 
 def expect_shutdown(address: str) -> None:
-    """Tells the client library that the server's end will be no news, where this process is connected to it."""
+    """Makes the client library expect the server's end, if this process is connected to it."""
     core = _loaded_core()
     if core is not None and address:
         core.expect_shutdown(address)
 
 
 def disconnect(address: str) -> None:
-    """Takes the devices of a server that has been stopped off the platform's list, where this process has them."""
+    """Removes the devices of a stopped server from the platform's list, if this process has them."""
     core = _loaded_core()
     if core is not None and address:
         core.disconnect(address)
 
 
 def _loaded_core() -> ModuleType | None:
-    # To import the library here would be too late for anything else.
+    # Importing the library only now would be of no use.
     return sys.modules.get("remotecl._core")
 
 
@@ -176,7 +176,7 @@ class _Output:
             thread.start()
 
     def wait(self, timeout_s: float) -> bool:
-        """Waits until the daemon listens or has closed its output. False when neither happened in time."""
+        """Waits until the daemon listens or has closed its output. Returns False if neither happens in time."""
         return self._decided.wait(max(timeout_s, 0.0))
 
     def join(self) -> None:
@@ -242,7 +242,7 @@ os.register_at_fork(after_in_child=_close_inherited_pipes)
 def _keep_until_the_end() -> None:
     """Leaves the end of daemons to the kernel, which closes their stdin after everything else of this process.
 
-    PyOpenCL waits for transfers under way when the interpreter clears its modules; that has to find the servers there.
+    PyOpenCL waits for pending transfers when the interpreter clears its modules, so the servers must still be there.
     """
     for daemon in list(_live):
         stdin = daemon._process.stdin

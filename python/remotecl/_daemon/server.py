@@ -16,11 +16,11 @@ from .process import DaemonProcess, Devices, devices_option, expect_shutdown
 
 
 class ClusterServer(Protocol):
-    """What a cluster needs of its servers: `Server`, `SSHServer` and `DaskServer` have it."""
+    """The interface of a cluster's servers: `Server`, `SSHServer` and `DaskServer` implement it."""
 
     @property
     def address(self) -> str:
-        """``host:port`` that this process reaches the daemon by."""
+        """``host:port`` at which this process reaches the daemon."""
 
     @property
     def pin(self) -> str:
@@ -48,25 +48,25 @@ class Server(Stoppable):
     """Starts a `remotecl-server` on this machine and stops it again.
 
     The daemon ends with `stop()`, with the end of a ``with`` block, when the object is collected, and when this
-    process ends in whatever way, SIGKILL included.
+    process ends in any way, including SIGKILL.
 
     Args:
-        listen: ``host[:port]`` to listen on; port 0 lets the system choose. Beyond loopback it takes `token_file`
-            or `tls_client_ca`.
+        listen: ``host[:port]`` to listen on; port 0 lets the system choose. Beyond loopback it requires `token_file` or
+        `tls_client_ca`.
         devices: ``"all"``, or a comma separated list (or a sequence) of device indices and parts of device names.
         environment: variables set for the daemon in addition to this process's, for example
             ``{"OCL_ICD_VENDORS": directory}`` to choose its drivers.
-        token_file: file of the token that clients have to know; see ``remotecl keygen``.
+        token_file: file with the token that clients must know; see ``remotecl keygen``.
         tls: PEM files of a certificate and of its key, as ``remotecl keygen`` makes them: the daemon speaks TLS only,
-            and clients name it with ``?pin=`` or ``?ca=``. True: with a new key of its own, whose `pin` it tells.
-        tls_client_ca: PEM file; clients have to show a certificate that is signed by one in it.
+            and clients name it with ``?pin=`` or ``?ca=``. True: with a new key of its own, whose pin is `pin`.
+        tls_client_ca: PEM file; clients must present a certificate that is signed by one in it.
         isolate: whether each session has a contained process of its own, so that neither a driver that crashes nor a
-            kernel that means harm takes more than its session with it. None: where others than this user may use CPU
-            devices, that is with a token, with `tls_client_ca`, or beyond loopback.
+            malicious kernel affects more than its session. None: if others than this user can use CPU devices, that is
+            with a token, with `tls_client_ca`, or beyond loopback.
         startup_timeout_s: seconds that it may take until the daemon listens.
 
     Raises:
-        ServerStartError: the daemon ended or did not listen in time; the message has its own words.
+        ServerStartError: the daemon ended or did not listen in time; the message contains the daemon's own.
 
     Example::
 
@@ -102,9 +102,9 @@ class Server(Stoppable):
 
     @classmethod
     def _launched(cls, listen: str, devices: Devices, *, token: str | None = None, tls: bool = False) -> Server:
-        """One that may not listen yet: `_await_ready` has to be called. For several at once, or with a token.
+        """A server that may not listen yet: call `_await_ready`. For starting several at once, or with a token.
 
-        Nobody but this user has that token, so sessions need not be kept apart.
+        Only this user has that token, so sessions need not be isolated.
         """
         server = cls.__new__(cls)
         options = [] if token is None else ["--token-file", "-", "--no-isolate"]

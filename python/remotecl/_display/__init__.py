@@ -1,1 +1,1 @@
-"""What people see: tables as text and as HTML."""
+"""Tables for people, as text and as HTML."""

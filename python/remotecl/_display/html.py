@@ -1,4 +1,4 @@
-"""Tables for Jupyter. Everything that comes in is text from somewhere else and is escaped, except `Markup`."""
+"""Tables for Jupyter. All input is foreign text and is escaped, except `Markup`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 
 class Markup(str):
-    """HTML that this package has made, for example a table inside a cell. Never make one of a server's words."""
+    """HTML that this package has made, for example a table inside a cell. Never use it for a server's text."""
 
     __slots__ = ()
 

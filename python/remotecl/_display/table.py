@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from . import html
 from .html import Markup
 
-# Of what a text that is cut off must keep.
+# How much of a shortened text must stay.
 _SHORTEST = 12
-# These columns are only left out where all rows have the same in them.
+# These columns are left out only if all rows have the same value.
 _TELLING = ("server", "buffer")
 _INDENT = 2  # of rows
 _BYTE_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
@@ -23,7 +23,7 @@ _BYTE_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 class Table:
     """Rows of text under a title. Columns whose name begins with ``>`` are aligned to the right.
 
-    `optional` names columns that are left out where there is no room for them, the first one first.
+    `optional` names columns that are left out if there is no room for them, the first one first.
     """
 
     title: str
@@ -32,7 +32,7 @@ class Table:
     optional: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        # Clients choose their names, and servers theirs: none of them may write a line of its own.
+        # Clients and servers choose their own names, which must not be able to forge a line.
         object.__setattr__(self, "title", visible(self.title))
         object.__setattr__(self, "rows", tuple(tuple(visible(cell) for cell in row) for row in self.rows))
 
@@ -46,7 +46,7 @@ class Table:
         return self.columns[column].startswith(">")
 
     def fitted(self, width: int, gap: int = 2) -> Table:
-        """As much of it as has room in lines of `width` characters, with `gap` of them between two columns."""
+        """As much of it as fits in lines of `width` characters, with `gap` characters between columns."""
         table = self
         for name in self.optional:
             if table._width(gap) <= width:
@@ -61,7 +61,7 @@ class Table:
         return sum(self._widths()) + gap * len(self.columns)
 
     def _without(self, name: str) -> Table:
-        """Without this column, where it tells nothing that is needed."""
+        """Without this column, if it can be spared."""
         if name not in self.names:
             return self
         if name in _TELLING and len({row[self.names.index(name)] for row in self.rows}) > 1:
@@ -71,7 +71,7 @@ class Table:
         return replace(self, columns=tuple(self.columns[column] for column in left), rows=rows)
 
     def _shortened(self, width: int, gap: int) -> Table:
-        """With an ellipsis in the longest texts."""
+        """The table with the longest texts shortened by an ellipsis."""
         table = self
         while (excess := table._width(gap) - width) > 0:
             widths = [0 if table.is_right(column) else size for column, size in enumerate(table._widths())]
@@ -104,7 +104,7 @@ class Table:
         return "\n".join([self.title, *(f"{' ' * _INDENT}{line}" for line in aligned)])
 
     def html(self) -> Markup:
-        """An HTML table, or the title where it would be empty; everything in it is escaped."""
+        """An HTML table, or only the title if it would be empty; everything in it is escaped."""
         if not self.rows:
             return Markup(f"<div>{html.cell_text(self.title)}</div>")
         right = [column for column in range(len(self.columns)) if self.is_right(column)]
@@ -112,11 +112,11 @@ class Table:
 
 
 class Shown(ABC):
-    """What shows itself as tables: as text at a prompt and by ``print()``, as HTML in Jupyter."""
+    """Something that shows itself as tables: as text at a prompt and by ``print()``, as HTML in Jupyter."""
 
     @abstractmethod
     def _tables(self) -> list[Table]:
-        """What there is to see."""
+        """The tables to show."""
 
     def __repr__(self) -> str:
         return text_of(self._tables(), terminal_width())
@@ -128,20 +128,20 @@ class Shown(ABC):
 
 
 def visible(text: str) -> str:
-    """The same with everything that could control a terminal, or turn a line around, as an escape sequence."""
+    """The text with an escape sequence for everything that could control a terminal or reverse a line."""
     if text.isprintable():
         return text
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
 
 
 def terminal_width() -> int | None:
-    """How long the lines of the terminal are that this process prints to; None where it is none."""
+    """The width of the terminal that this process prints to; None if it is not a terminal."""
     is_terminal = sys.stdout is not None and sys.stdout.isatty()
     return shutil.get_terminal_size().columns if is_terminal else None
 
 
 def text_of(tables: Sequence[Table], width: int | None = None) -> str:
-    """Those that have rows, one below the other, in lines of at most `width`; titles only where none has."""
+    """The tables that have rows, one below the other, in lines of at most `width`; only titles if none has."""
     shown = _filled(tables)
     if width is not None:
         shown = [table.fitted(width - _INDENT) for table in shown]
@@ -176,12 +176,12 @@ def size(count: float) -> str:
 
 
 def rate(bytes_per_s: float | None) -> str:
-    """Bytes per second, or a dash when nobody knows."""
+    """Bytes per second, or a dash if unknown."""
     return "-" if bytes_per_s is None else f"{size(bytes_per_s)}/s"
 
 
 def share(fraction: float | None) -> str:
-    """A fraction in percent, or a dash when nobody knows."""
+    """A fraction in percent, or a dash if unknown."""
     return "-" if fraction is None else f"{100 * fraction:.0f} %"
 
 
@@ -195,5 +195,5 @@ def duration(seconds: float) -> str:
 
 
 def microseconds(time_us: float | None) -> str:
-    """A round trip, or a dash when nobody knows."""
+    """A round trip, or a dash if unknown."""
     return "-" if time_us is None else f"{time_us:,.0f} us"

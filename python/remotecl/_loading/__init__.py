@@ -1,1 +1,1 @@
-"""How the OpenCL loader of this process comes to remotecl, and what environment and configuration say."""
+"""Making the OpenCL loader of this process find remotecl; environment and configuration."""

@@ -10,20 +10,20 @@ from pathlib import Path
 from ..errors import ActivationError, RemoteCLError
 from . import config, vendors
 
-# How activate() went; later calls repeat it. Once our library is mapped by remotecl._core, the question
-# whether a loader mapped it cannot be asked again.
+# The result of activate(), which later calls repeat. Once remotecl._core has mapped our library, it is no longer
+# possible to find out whether a loader has.
 _done = False
 _failure: str | None = None
 
-# Daemons must look for drivers where the user said, and not where activate() has put remotecl.
+# Daemons must look for drivers where the user said, not where activate() has put remotecl.
 _original_environment: dict[str, str | None] = {}
 
 
 def icd_path() -> str:
     """Path of the ICD, libremotecl.so.
 
-    For programs in any language: ``OCL_ICD_FILENAMES=$(remotecl icd-path) program`` with the Khronos loader and that of
-    CUDA, ``OCL_ICD_VENDORS=$(remotecl icd-path) program`` with ocl-icd.
+    For programs in any language: ``OCL_ICD_FILENAMES=$(remotecl icd-path) program`` with the Khronos loader and CUDA's,
+    ``OCL_ICD_VENDORS=$(remotecl icd-path) program`` with ocl-icd.
 
     Raises:
         RemoteCLError: the library is not where the wheel puts it.
@@ -44,14 +44,14 @@ def icd_path() -> str:
 def activate() -> None:
     """Makes remotecl visible to the first OpenCL call of this process; existing drivers stay visible.
 
-    `import remotecl` does this. It sets ``OCL_ICD_VENDORS`` in this process's environment to a directory with the
-    drivers that the loader would have found, and remotecl, and adds it to ``OCL_ICD_FILENAMES``, as CUDA's loader looks
-    at nothing else. The loader in PyOpenCL's own wheel finds remotecl without that. Calling it again has no further
-    effect.
+    `import remotecl` does this. It sets ``OCL_ICD_VENDORS`` in this process's environment to a directory that has
+    remotecl and the drivers that the loader would have found. It also adds remotecl to ``OCL_ICD_FILENAMES``, because
+    CUDA's loader looks at nothing else. The loader in PyOpenCL's own wheel finds remotecl without that. Calling it
+    again has no further effect.
 
-    Short names and groups of the configuration file in ``REMOTECL_SERVERS`` become the servers that they stand for.
-    Where that names servers, it also sets ``PYOPENCL_CTX=remotecl`` unless you have set that or
-    ``PYOPENCL_TEST``, so that ``pyopencl.create_some_context()`` takes a remote device and not the first local one.
+    Short names and groups of the configuration file in ``REMOTECL_SERVERS`` become the servers that they stand for. If
+    that names servers, it also sets ``PYOPENCL_CTX=remotecl`` unless you have set that or ``PYOPENCL_TEST``, so that
+    ``pyopencl.create_some_context()`` takes a remote device and not the first local one.
 
     Raises:
         ActivationError: an OpenCL loader in this process has looked for its drivers already, and remotecl was
@@ -69,7 +69,7 @@ def activate() -> None:
         _failure = _activate_once()
         _resolve_servers()
         _prefer_remote_devices()
-        # Where a build fails for anything but its source, such as a lost server, PyOpenCL's cache asks for this
+        # If a build fails for a reason other than its source, such as a lost server, PyOpenCL's cache reads this
         # variable as if it were always set, and its KeyError would hide the error.
         if "PYOPENCL_CACHE_FAILURE_FATAL" not in os.environ:
             _change("PYOPENCL_CACHE_FAILURE_FATAL", "")
@@ -79,7 +79,7 @@ def activate() -> None:
 
 
 def original_environment() -> dict[str, str]:
-    """The environment without what activate() has changed in it."""
+    """The environment without the changes of activate()."""
     environment = dict(os.environ)
     for name, value in _original_environment.items():
         if value is None:
@@ -90,7 +90,7 @@ def original_environment() -> dict[str, str]:
 
 
 def _resolve_servers() -> None:
-    """Short names and groups in ``REMOTECL_SERVERS`` become what the client library takes."""
+    """Replaces short names and groups in ``REMOTECL_SERVERS`` by what the client library takes."""
     named = os.environ.get("REMOTECL_SERVERS", "")
     try:
         resolved = ",".join(config.resolve_all([named]))
@@ -102,7 +102,7 @@ def _resolve_servers() -> None:
 
 
 def _prefer_remote_devices() -> None:
-    """Who names servers wants them: PyOpenCL's own choice would be the platform with the most devices."""
+    """Makes PyOpenCL choose remotecl if servers are named; its own choice is the platform with the most devices."""
     if os.environ.get("REMOTECL_SERVERS") and not {"PYOPENCL_CTX", "PYOPENCL_TEST"} & os.environ.keys():
         _change("PYOPENCL_CTX", "remotecl")
 
@@ -120,7 +120,7 @@ def _activate_once() -> str | None:
         )
     if not any(map(vendors.is_remotecl, drivers)):
         _change("OCL_ICD_VENDORS", vendors.directory_with([*drivers, icd_path()]))
-    # A loader that looks at both opens the library once.
+    # A loader that looks at both still opens the library only once.
     files = list(filter(None, os.environ.get("OCL_ICD_FILENAMES", "").split(":")))
     if not any(map(vendors.is_remotecl, files)):
         _change("OCL_ICD_FILENAMES", ":".join([*files, icd_path()]))
@@ -133,7 +133,7 @@ def _change(name: str, value: str) -> None:
 
 
 def _registered_inside_pyopencl() -> bool:
-    """Whether the loader in PyOpenCL's wheel finds remotecl by itself, whatever other loaders have done."""
+    """Whether the loader in PyOpenCL's wheel finds remotecl itself, whatever other loaders have done."""
     bundled = vendors.bundled_vendors()
     if bundled is None or not (bundled / "remotecl.icd").is_file():
         return False
@@ -152,8 +152,8 @@ def _mapped_files() -> set[str]:
 def _loader_has_run(mapped: set[str], drivers: Iterable[str]) -> bool:
     """Whether a loader in this process has opened its drivers.
 
-    A loader opens them at the first OpenCL call and keeps them open, so a mapped driver tells. A loader that
-    found none at all cannot be told from one that has not run; `connect` notices that case.
+    A loader opens them at the first OpenCL call and keeps them open, so a mapped driver shows it. A loader that found
+    none at all looks like one that has not run; `connect` notices that case.
     """
     if not any(Path(file).name.startswith("libOpenCL") for file in mapped):
         return False

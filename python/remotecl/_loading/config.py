@@ -1,4 +1,4 @@
-"""The configuration file: short names of servers, with all that is needed to use them, and groups of servers."""
+"""The configuration file: short names of servers, with everything needed to use them, and groups of servers."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from urllib.parse import quote
 
 from ..errors import RemoteCLError
 
-# What the file says and how it stands behind a server's name.
+# The keys of the file, and the options of a server's name that they become.
 _FILES = {"token-file": "token", "ca-file": "ca", "certificate-file": "certificate", "key-file": "key"}
 _KEYS = ("address", *_FILES, "pin", "tls", "streams", "exclusive")
 _SECTIONS = ("default", "servers", "groups")
 _PIN = re.compile(r"sha256:[0-9a-fA-F]{64}")
 _STREAMS_MAX = 8
-# What can be no short name: an IPv4 address, and whatever has a port or is an IPv6 address.
+# These cannot be short names: IPv4 addresses, IPv6 addresses, and names with a port.
 _IS_ADDRESS = re.compile(r".*[:\[]|[0-9.]+$")
 
 
 @dataclass(frozen=True)
 class Config:
-    """What the file says.
+    """The contents of the file.
 
     Attributes:
         file: where it is, or would be.
-        servers: short names, and what `connect` and ``REMOTECL_SERVERS`` take for them.
-        groups: names of groups, and of their servers, as they are written.
-        default: what commands take when no server is named.
+        servers: short names, with the names that `connect` and ``REMOTECL_SERVERS`` take.
+        groups: names of groups, with the names of their servers, as written.
+        default: the servers of commands that name none.
     """
 
     file: Path
@@ -41,7 +41,7 @@ class Config:
     default: tuple[str, ...] = ()
 
     def resolve(self, name: str) -> Iterator[str]:
-        """What stands for a name: the servers of a group, or one server. Addresses are themselves."""
+        """What a name stands for: the servers of a group, or one server. An address stands for itself."""
         short, mark, options = name.partition("?")
         if short.startswith("@"):
             if mark:
@@ -58,21 +58,21 @@ class Config:
 
 
 def default_folder() -> Path:
-    """``~/.config/remotecl``, or where ``XDG_CONFIG_HOME`` puts it."""
+    """``~/.config/remotecl``, or the folder in ``XDG_CONFIG_HOME``."""
     return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "remotecl"
 
 
 def config_file() -> Path:
-    """What ``REMOTECL_CONFIG`` names, else ``config.toml`` in the default folder."""
+    """The file in ``REMOTECL_CONFIG``, else ``config.toml`` in the default folder."""
     named = os.environ.get("REMOTECL_CONFIG")
     return Path(named) if named else default_folder() / "config.toml"
 
 
 def load() -> Config:
-    """Reads the file. Empty where there is none, unless ``REMOTECL_CONFIG`` names it.
+    """Reads the file. Empty if there is none, unless ``REMOTECL_CONFIG`` names it.
 
     Raises:
-        RemoteCLError: the file cannot be read, or says something that it cannot; the message has file, key and remedy.
+        RemoteCLError: the file cannot be read, or has an invalid entry; the message has file, key and remedy.
     """
     file = config_file()
     try:
@@ -87,9 +87,9 @@ def load() -> Config:
 
 
 def resolve_all(names: Sequence[str]) -> list[str]:
-    """The servers that stand for these names, each once, in order; ``"a,b"`` is two names.
+    """The servers that these names stand for, each once, in order; ``"a,b"`` is two names.
 
-    The file is read only where a name may be one of its own: ``host:port`` is none.
+    The file is read only if a name may be one of its own; ``host:port`` cannot.
     """
     single = [part.strip() for name in names for part in name.split(",") if part.strip()]
     if all(_IS_ADDRESS.match(name.partition("?")[0]) for name in single):
@@ -99,12 +99,12 @@ def resolve_all(names: Sequence[str]) -> list[str]:
 
 
 def is_short_name(name: str) -> bool:
-    """Whether a server can be called so."""
+    """Whether this can be the short name of a server."""
     return re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", name) is not None and not _IS_ADDRESS.match(name)
 
 
 def default_servers() -> list[str]:
-    """What the file has as ``default``: the servers of commands that name none."""
+    """The file's ``default``: the servers of commands that name none."""
     config = load()
     return list(dict.fromkeys(server for name in config.default for server in config.resolve(name)))
 
@@ -127,7 +127,7 @@ def _parsed(file: Path, text: str) -> dict[str, Any]:
 
 
 class _Reader:
-    """Checks what was parsed, and makes server names of it."""
+    """Checks the parsed file, and turns it into server names."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -216,12 +216,12 @@ class _Reader:
 
 
 def with_options(name: str, options: str) -> str:
-    """Options behind a name; they replace those of the same name that stand there."""
+    """The name with these options, which replace options of the same name."""
     address, _, old = name.partition("?")
     merged = dict(option.partition("=")[::2] for option in [*old.split("&"), *options.split("&")] if option)
     return address + "?" * bool(merged) + "&".join(f"{key}={value}" for key, value in merged.items())
 
 
 def escaped(file: str) -> str:
-    """A text as the value of an option."""
+    """A text escaped as the value of an option."""
     return quote(file, safe="/~:")

@@ -19,7 +19,7 @@ PACKAGE = Path(__file__).resolve().parent.parent
 ICD_LIBRARY = PACKAGE / "lib" / "libremotecl.so"
 # For the daemon and other programs of ours, on machines that have no loader.
 LOADER = PACKAGE / "lib" / "libOpenCL.so.1"
-# What stands there when PyOpenCL is not installed beside us.
+# The placeholder for PyOpenCL if it is not installed next to us.
 PYOPENCL_STUB = PACKAGE.parent / "pyopencl.py"
 REGISTRATION_NAME = "libremotecl-icd.so"
 
@@ -39,12 +39,12 @@ def drivers_in(setting: str) -> list[str]:
         file = place if "/" in setting else Path(SYSTEM_VENDORS) / setting
         driver = driver_named_by(file)
         return [driver] if driver else []
-    # ocl-icd takes anything else for the name of a library; a missing directory must not become one.
+    # ocl-icd takes any other value for the name of a library; a missing directory must not become one.
     return [setting] if place.is_file() or "/" not in setting else []
 
 
 def driver_named_by(file: Path) -> str | None:
-    """The library that an .icd file names; nothing when it is empty or cannot be read."""
+    """The library that an .icd file names; nothing if it is empty or cannot be read."""
     try:
         lines = file.read_text(errors="surrogateescape").splitlines()
     except OSError:
@@ -63,7 +63,7 @@ def is_pocl(driver: str) -> bool:
 
 
 def bundled_vendors() -> Path | None:
-    """The directory inside PyOpenCL's own wheel that its bundled loader reads besides the vendors directory."""
+    """The directory inside PyOpenCL's own wheel that its bundled loader reads in addition to the vendors directory."""
     package = pyopencl_package()
     if package is None or not any((package / ".libs").glob("libOpenCL*")):
         return None
@@ -71,7 +71,7 @@ def bundled_vendors() -> Path | None:
 
 
 def pyopencl_package() -> Path | None:
-    """The folder of the installed PyOpenCL, found without importing it; None when it is not installed."""
+    """The folder of the installed PyOpenCL, found without importing it; None if it is not installed."""
     spec = find_spec("pyopencl")
     if spec is not None and spec.origin and Path(spec.origin).resolve() == PYOPENCL_STUB:
         elsewhere = [entry for entry in sys.path if Path(entry).resolve() != PYOPENCL_STUB.parent]
@@ -82,7 +82,7 @@ def pyopencl_package() -> Path | None:
 
 
 def wheel_pocl() -> str | None:
-    """Absolute path of the driver in PoCL's wheel, or None when that is not installed."""
+    """Absolute path of the driver in PoCL's wheel, or None if that is not installed."""
     vendors = bundled_vendors()
     for driver in drivers_in(str(vendors)) if vendors else []:
         if is_pocl(driver):
@@ -93,8 +93,8 @@ def wheel_pocl() -> str | None:
 def directory_with(drivers: Iterable[str]) -> str:
     """A vendors directory with exactly these drivers.
 
-    It is named after its content and kept in the user's cache, because a program that is started now may read
-    it after this process has ended. Where the cache cannot be used it is temporary.
+    It is named after its content and kept in the user's cache, because a program that is started now may read it after
+    this process has ended. If the cache cannot be used, it is temporary.
     """
     wanted = list(drivers)
     digest = hashlib.sha256("\n".join(wanted).encode(errors="surrogateescape")).hexdigest()[:16]
@@ -109,7 +109,7 @@ def directory_with(drivers: Iterable[str]) -> str:
         return _until_exit(_filled_directory(wanted, None))
     if _is_renamed(filled, directory):
         return str(directory)
-    # There is one: another process was first, or it is damaged, or another user's.
+    # There is one already: another process was first, or it is damaged, or it is another user's.
     if _holds(directory, wanted):
         shutil.rmtree(filled, ignore_errors=True)
         return str(directory)

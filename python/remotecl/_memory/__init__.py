@@ -1,1 +1,1 @@
-"""Where buffers are, and how they are brought to other places."""
+"""Where buffers are, and moving them."""

@@ -1,4 +1,4 @@
-"""Moving what lives on servers that are to go."""
+"""Moving data away from servers that will be stopped."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 def drain(*servers: str) -> ResidencyList:
     """Moves every buffer and image whose newest bytes only these servers have to other servers of its context.
 
-    Waits until the bytes are there, and for the commands that write them. What is written to these servers
+    Waits for the commands that write the bytes, and until the bytes have arrived. Data written to these servers
     afterwards is not moved. `remotecl.Cluster.scale` does this before it stops servers.
 
     Args:
         servers: as in `remotecl.connect`.
 
     Returns:
-        what could not be moved, because its context has no device of another server that is there: a list of
-        `BufferResidency`, empty as a rule.
+        the buffers that could not be moved, because their context has no device of another connected server: a list of
+        `BufferResidency`, usually empty.
 
     Raises:
         ValueError: no server is named.

@@ -21,12 +21,12 @@ _SIZE_BYTES = 8  # a cl_ulong
 def set_content_size(
     buffer: pyopencl.Buffer | pyopencl.array.Array, size_buffer: pyopencl.Buffer | pyopencl.array.Array | None
 ) -> None:
-    """Lets `size_buffer` say how many bytes of `buffer`, from its begin, are worth sending.
+    """Lets `size_buffer` say how many bytes at the beginning of `buffer` are worth sending.
 
-    For buffers that are made for the worst case and mostly hold less: compressed data, filtered points. Whenever
-    `buffer` moves between servers, only its content does; what lies behind is undefined at the destination. The
-    value counts at the time of each transfer, so kernels may write it. While `size_buffer` was never written, all
-    bytes count.
+    For buffers that are made for the worst case and mostly hold less: compressed data, filtered points. A transfer of
+    `buffer` between servers then sends only its content; the bytes after it are undefined at the destination. The value
+    is read at the time of each transfer, so kernels may write it. Before `size_buffer` is first written, all bytes
+    count.
 
     Args:
         buffer: a buffer, or an array that begins where its buffer does, on devices of remotecl; not a sub-buffer.
@@ -62,21 +62,21 @@ def prefetch(
     to: pyopencl.Device | pyopencl.CommandQueue,
     wait_for: Sequence[pyopencl.Event] | None = None,
 ) -> pyopencl.Event:
-    """Brings the newest version of `buffers` to a device before a kernel asks for them. Returns at once.
+    """Sends the newest version of `buffers` to a device before a kernel needs them. Returns at once.
 
-    Data moves by itself when a command needs it; asking earlier lets it move while something else computes. It goes
-    after the commands that were enqueued to write the buffers, on whichever device they are.
+    Data is transferred automatically when a command needs it; a prefetch lets that overlap with other work. It comes
+    after the commands that were enqueued to write the buffers, on any device.
 
     Args:
         buffers: one buffer, image or ``pyopencl.array.Array``, or several; all of one context.
         to: a device of that context (independent of every queue), or a queue (in its order, on its device).
-        wait_for: events that must have ended before.
+        wait_for: events that must end first.
 
     Returns:
-        the event of the transfer. Kernels need not wait for it: they find out by themselves.
+        the event of the transfer. Kernels need not wait for it: remotecl orders them.
 
     Raises:
-        TypeError: an argument is of another type.
+        TypeError: an argument has the wrong type.
         ValueError: there is no buffer, the buffers are of several contexts, or the device is not one of theirs.
         pyopencl.Error: OpenCL refuses for other reasons, for example because the server is lost.
 
@@ -117,12 +117,12 @@ def pinned_empty(
 ) -> NDArray[Any]:
     """An uninitialised NumPy array in memory that the driver has allocated for fast transfers.
 
-    It is a mapped buffer (``CL_MEM_ALLOC_HOST_PTR``), which drivers of GPUs pin: copies to and from their devices take
-    one step instead of two. Works with a queue of any platform. remotecl itself sends from and receives into any memory
+    It is a mapped buffer (``CL_MEM_ALLOC_HOST_PTR``), which GPU drivers pin: copies to and from their devices take one
+    step instead of two. Works with a queue of any platform. remotecl itself sends from and receives into any memory
     without a copy, so with its queues this is page-aligned memory and no faster than ``numpy.empty``.
 
-    The memory lives as long as the array and its views do, and with it the queue and its context. Use it as any other
-    array: it is no buffer that kernels could see.
+    The memory lives as long as the array and its views do, and with it the queue and its context. Use it like any other
+    array: kernels cannot access it.
 
     Args:
         queue: a queue of the context that the memory is for.
@@ -165,7 +165,7 @@ def _several(buffers: Any) -> list[Any]:  # noqa: ANN401
 
 
 def _remote(memory: pyopencl.MemoryObject, name: str) -> pyopencl.MemoryObject:
-    """`memory`, if it is remotecl's: a handle of another driver must not reach ours."""
+    """`memory`, if it is remotecl's: a handle of another driver must not be passed to ours."""
     platform = memory.context.devices[0].platform.name
     if platform != "remotecl":
         raise ValueError(f"{name} is on the platform {platform!r}; this works on devices of remotecl only")
@@ -173,7 +173,7 @@ def _remote(memory: pyopencl.MemoryObject, name: str) -> pyopencl.MemoryObject:
 
 
 class _Refusal:
-    """What a ``pyopencl.Error`` carries for its `code` and `routine`."""
+    """The argument of a ``pyopencl.Error``, which gives it its `code` and `routine`."""
 
     def __init__(self, code: int, routine: str) -> None:
         self._code = code

@@ -21,14 +21,14 @@ _COLUMNS = ("bytes", ">version", "place", "state")
 
 @dataclass(frozen=True)
 class ResidentCopy:
-    """What one place of a context knows of a byte range; see `ResidentRange.copies`.
+    """What one place of a context has of a byte range; see `ResidentRange.copies`.
 
     Attributes:
         place: ``"host"`` or ``"host:port/device name"``.
-        device: the ``pyopencl.Device``; None for the host, and for parts of devices where all buffers are listed.
+        device: the ``pyopencl.Device``; None for the host, and for sub-devices if all buffers are listed.
         state: ``"newest"`` (has this version, or will have it when the commands enqueued so far have ended),
             ``"arriving"`` (it is being sent there), ``"stale"`` (has an older version, or nothing), ``"lost"`` (had it,
-            but the server is lost) or ``"undefined"`` (nobody has written these bytes).
+            but the server is lost) or ``"undefined"`` (these bytes were never written).
 
     Example::
 
@@ -45,7 +45,7 @@ class ResidentRange:
     """One byte range of a buffer, and what each place has of it.
 
     Attributes:
-        offset: where the range begins, in bytes from the begin of the buffer.
+        offset: where the range begins, in bytes from the beginning of the buffer.
         size: its length in bytes.
         version: counts the writes to the buffer; a range with a larger one was written later. 0: never written.
         holders: the places (see `ResidentCopy`) that hold the newest version, or will.
@@ -117,9 +117,9 @@ class ResidencyList(Shown, list[BufferResidency]):
 def residency(
     buffer: pyopencl.MemoryObject | pyopencl.array.Array | None = None,
 ) -> ResidencyList:
-    """Which place holds which version of which bytes of `buffer`, or of every live buffer.
+    """Which place holds which version of the bytes of `buffer`, or of every live buffer.
 
-    Sends nothing and waits for nothing: it is what this process knows.
+    Sends nothing and waits for nothing: it returns what this process knows.
 
     Args:
         buffer: a ``pyopencl.Buffer``, sub-buffer, ``Image`` or ``pyopencl.array.Array`` of a context of the platform

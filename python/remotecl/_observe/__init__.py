@@ -1,1 +1,1 @@
-"""What servers, devices and links do now."""
+"""The present state of servers, devices and links."""

@@ -1,4 +1,4 @@
-"""Looking inside: servers, devices and traffic."""
+"""Information on servers, devices and links."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ServerInfo(Shown):
         status: ``"connected"``, ``"lost"`` (it was connected) or ``"unreachable"``.
         error: why it is lost or unreachable, else empty.
         devices: names of its devices.
-        round_trip_us: the shortest round trip seen, in microseconds; None when there is none.
+        round_trip_us: the shortest round trip seen, in microseconds; None if there is none.
 
     Example::
 
@@ -43,9 +43,9 @@ class ServerInfo(Shown):
 
 @dataclass(frozen=True)
 class ServerLink:
-    """Whether two servers send data and events to each other.
+    """Whether two servers send data and events to each other directly.
 
-    While they do not, everything between the two goes through this computer.
+    If not, everything between them goes through this computer.
 
     Attributes:
         servers: the two addresses, ``host:port``.
@@ -190,7 +190,7 @@ def links() -> LinkList:
 
 
 def _version(device: pyopencl.Device) -> str:
-    """Without what the driver adds: ``OpenCL 3.0``."""
+    """The version without the driver's additions: ``OpenCL 3.0``."""
     return " ".join(device.version.split()[:2])
 
 

@@ -1,4 +1,4 @@
-"""What the live views show: tables of watched servers, and the same as JSON."""
+"""The contents of the live views: tables of watched servers, and the same as JSON."""
 
 from __future__ import annotations
 

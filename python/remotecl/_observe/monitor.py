@@ -22,7 +22,7 @@ _current: weakref.ref[Monitor] | None = None
 
 
 def _replace(later: Monitor) -> None:
-    """There is one view at a time: a cell that is run again replaces what it has shown."""
+    """Replaces the former view; there is one at a time, so running a cell again replaces its view."""
     global _current
     former = _current() if _current is not None else None
     _current = weakref.ref(later)
@@ -35,7 +35,7 @@ class Monitor(Stoppable):
 
     Args:
         servers: ``"host:port"`` each.
-        interval_s: seconds between two looks.
+        interval_s: seconds between two updates.
 
     Example::
 
@@ -75,7 +75,7 @@ class Monitor(Stoppable):
             self._display.update(_View(self))
 
     def _give_way(self) -> None:
-        """To a later view, which shows the same and more."""
+        """Gives way to a later view, which shows the same and more."""
         self._is_replaced = True
         self.stop()
 
@@ -93,7 +93,7 @@ class Monitor(Stoppable):
                 print(self, flush=True)
 
     def _after_cell(self, result: Any) -> None:  # noqa: ANN401  IPython's
-        # Interrupting the kernel ends the cell that runs, and with it what was started for people to look at.
+        # Interrupting the kernel ends the running cell, and with it the view.
         if isinstance(result.error_in_exec, KeyboardInterrupt):
             self.stop()
 
@@ -115,9 +115,9 @@ class _View:
 def monitor(*servers: str | Sequence[str], interval_s: float = 1.0) -> Monitor:
     """Shows servers, their devices and their sessions below the cell, and refreshes that until it is stopped.
 
-    There is one view at a time: a later one takes the place of this one. It ends with ``.stop()``, or when a cell is
-    interrupted (Kernel, Interrupt). Servers that are lost are shown as lost until they are there again. Outside of
-    notebooks it prints plain text. Does not use the servers' devices.
+    There is one view at a time: a later one replaces it. It ends with ``.stop()``, or when a cell is interrupted
+    (Kernel, Interrupt). Lost servers are shown as lost until they return. Outside of notebooks it prints plain text.
+    Does not use the servers' devices.
 
     Args:
         servers: named as for `connect`; none takes those of this process, else those in ``REMOTECL_SERVERS``.

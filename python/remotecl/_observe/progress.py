@@ -1,4 +1,4 @@
-"""Progress bars for what lasts: transfers, builds, connecting, and whatever else of this package takes its time."""
+"""Progress bars for long operations: transfers, builds, connecting, and others of this package."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .._loading import settings
 from ..errors import RemoteCLError
 
 _PERIOD_S = 0.1
-# What is over before that is no news.
+# Shorter operations get no bar.
 _PATIENCE_S = 0.5
 _NAMES = {
     "upload": "to",
@@ -33,7 +33,7 @@ _OF_BYTES = ("upload", "download", "between_servers")
 
 
 def progress(enabled: bool | None = None) -> bool:
-    """Whether things that last show a progress bar; turns that on or off.
+    """Returns whether long operations show a progress bar, and turns that on or off.
 
     Large uploads, downloads and transfers between servers, builds, connecting and starting clusters get a bar when they
     take longer than half a second. It is on in interactive sessions (notebooks, IPython, the Python prompt) and off in
@@ -47,7 +47,7 @@ def progress(enabled: bool | None = None) -> bool:
         Whether it is on now.
 
     Raises:
-        RemoteCLError: it shall be on, and tqdm is not installed.
+        RemoteCLError: `enabled` is True, and tqdm is not installed.
 
     Example::
 
@@ -63,7 +63,7 @@ def progress(enabled: bool | None = None) -> bool:
 
 @contextmanager
 def bar(total: int, description: str, unit: str = "it") -> Iterator[Bar]:
-    """A bar for something that this package does itself, if progress is on and it takes long enough.
+    """A bar for an operation of this package, if progress is on and it takes long enough.
 
     Args:
         total: how many steps there are.
@@ -89,7 +89,7 @@ def bar(total: int, description: str, unit: str = "it") -> Iterator[Bar]:
 
 
 class Bar:
-    """How far something has come. Any thread may advance it."""
+    """The progress of an operation. Any thread may advance it."""
 
     def __init__(self, total: int, description: str, unit: str) -> None:
         self.total = total
@@ -99,13 +99,13 @@ class Bar:
         self._lock = threading.Lock()
 
     def advance(self, steps: int = 1) -> None:
-        """So many more steps are done."""
+        """Counts more steps as done."""
         with self._lock:
             self.done += steps
 
 
 class _Shown:
-    """One bar on the screen, or one that will be there when it has lasted. Used by the watching thread only."""
+    """A bar on the screen, or one that will appear if the operation takes long. Used by the watching thread only."""
 
     def __init__(self, description: str, unit: str) -> None:
         self._description = description
@@ -134,7 +134,7 @@ class _Shown:
 
 
 class _Group:
-    """All operations of one kind with the same servers, as one bar: large data often travels in pieces."""
+    """All operations of one kind with the same servers, as one bar: large data is often sent in pieces."""
 
     def __init__(self, kind: str, where: str) -> None:
         self._shown = _Shown(f"{_NAMES[kind]} {where}", "B" if kind in _OF_BYTES else "server")
@@ -146,7 +146,7 @@ class _Group:
             self._totals[operation["id"]] = operation["total"]
         left = sum(operation["total"] - operation["done"] for operation in running)
         total = sum(self._totals.values())
-        if self._link is not None:  # what is left is known to the servers only
+        if self._link is not None:  # only the servers know what is left
             left = max(total - self._link.received(), 0)
         self._shown.update(total - left, total)
 
@@ -155,7 +155,7 @@ class _Group:
 
 
 class _Link:
-    """The bytes that one server has got from another one, for this process, since somebody began to look."""
+    """The bytes that one server has received from another one, for this process, since the count began."""
 
     def __init__(self, sender: str, receiver: str) -> None:
         self._sender = sender
@@ -167,7 +167,7 @@ class _Link:
         return 0 if now is None or self._before is None else now - self._before
 
     def _count(self) -> int | None:
-        """Costs the servers a question each."""
+        """The present count; sends each server a request."""
         for entry in json.loads(native().status_json() or "[]"):
             if entry["address"] != self._receiver or entry["state"] != "connected":
                 continue
@@ -178,7 +178,7 @@ class _Link:
 
 
 class _Watcher:
-    """Looks at what is under way, on a thread that lives while progress is on."""
+    """Watches operations in progress, on a thread that lives while progress is on."""
 
     def __init__(self) -> None:
         self._stopped = threading.Event()
@@ -187,7 +187,7 @@ class _Watcher:
         self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="remotecl progress", daemon=True)
         self._thread.start()
-        # A thread that comes back from the extension module when the interpreter ends would abort the process.
+        # A thread that returns from the extension module while the interpreter ends would abort the process.
         atexit.register(self.stop)
 
     def stop(self) -> None:
@@ -210,7 +210,7 @@ class _Watcher:
             try:
                 self._look()
             except (RemoteCLError, ImportError):
-                return  # the library cannot be loaded: whoever needs it is told, and not from this thread
+                return  # the library cannot be loaded: its users report that, not this thread
         for group in self._groups.values():
             group.close()
 
@@ -230,7 +230,7 @@ class _Watcher:
 
 
 class _State:
-    """Whether progress is on, and who watches then. Any thread."""
+    """Whether progress is on, and the watcher. Any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -257,14 +257,14 @@ class _State:
             self._watcher.remove(shown)
 
     def forget(self) -> None:
-        """In a forked child, where the thread does not exist."""
+        """Called in a forked child, where the thread does not exist."""
         self._lock = threading.Lock()
         self._watcher = None
 
 
 def _make_bar(total: int, description: str, unit: str) -> Any:  # noqa: ANN401  tqdm's
     with warnings.catch_warnings():
-        # Without widgets in the notebook a bar of text does.
+        # Without widgets, the notebook gets a bar of text.
         warnings.simplefilter("ignore")
         return importlib.import_module("tqdm.auto").tqdm(
             total=total,
@@ -278,21 +278,21 @@ def _make_bar(total: int, description: str, unit: str) -> Any:  # noqa: ANN401  
 
 
 class _Cell:
-    """Where a notebook without widgets shows a bar: in an output of its own. On stderr it would leave a red line."""
+    """Shows a bar in an output of its own, in a notebook without widgets. On stderr it would leave a red line."""
 
     def __init__(self) -> None:
         self._text = ""
         self._display = importlib.import_module("IPython.display").display({}, raw=True, display_id=True)
 
     def write(self, text: str) -> None:
-        """What tqdm writes over what it has written before."""
+        """Replaces what tqdm has written before."""
         text = text.strip()
         if text != self._text:
             self._text = text
             self._display.update({"text/plain": text} if text else {}, raw=True)
 
     def flush(self) -> None:
-        """Is done."""
+        """Does nothing: everything is written at once."""
 
 
 def _needs_cell() -> bool:

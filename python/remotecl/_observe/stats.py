@@ -1,4 +1,4 @@
-"""What this process has moved and saved, and what it holds on its servers."""
+"""What this process has transferred and saved, and the memory that it uses on its servers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class DeviceMemory:
         name: the device's.
         own: of this process's buffers and images.
         used: of those of all sessions.
-        total: what the driver says that there is.
+        total: as reported by the driver.
 
     Example::
 
@@ -37,15 +37,15 @@ class DeviceMemory:
 
 @dataclass(frozen=True)
 class ServerStats:
-    """Traffic between this process and one server since it was connected.
+    """Traffic between this process and one server since the connection was made.
 
     Attributes:
         address: ``host:port``.
         bytes_sent, bytes_received: bytes on both connections.
         messages_sent, messages_received: messages on the control connection.
         traffic: the same for each connection and direction, seen from this process.
-        round_trip_us: microseconds that the server took to answer just now; None when it is lost.
-        memory: for each device of the server; empty when it is lost.
+        round_trip_us: microseconds of the last round trip; None if the server is lost.
+        memory: for each device of the server; empty if it is lost.
 
     Example::
 
@@ -65,7 +65,7 @@ class ServerStats:
 
 @dataclass(frozen=True)
 class LinkStats:
-    """What `server` has sent to `other` and received from there for this process, as `server` has counted.
+    """What `server` has sent to `other` and received from it for this process, as counted by `server`.
 
     Attributes:
         server: ``host:port`` of the one that counts.
@@ -87,7 +87,7 @@ class LinkStats:
 
 @dataclass(frozen=True)
 class TransferCount:
-    """How many ranges of bytes, and how many bytes in all.
+    """A number of byte ranges, and of bytes in all of them.
 
     Attributes:
         count: ranges.
@@ -104,14 +104,14 @@ class TransferCount:
 
 @dataclass(frozen=True)
 class TransferStats:
-    """Where the bytes came from that commands have read on their devices.
+    """Where the bytes that commands have read on their devices came from.
 
     Attributes:
-        saved: the device held the newest version already: nothing was moved.
+        saved: the device held the newest version already, so nothing was transferred.
         from_host: sent from this process.
         between_servers: sent from one server to another, without passing this process.
-        within_server: moved between two devices of one server.
-        through_client: fetched from one server and sent to another, as the two have no link.
+        within_server: sent between two devices of one server.
+        through_client: fetched from one server and sent to another, because the two have no link.
 
     Example::
 
@@ -132,7 +132,7 @@ class CacheStats:
 
     Attributes:
         hits: answers from the cache.
-        misses: questions to a server.
+        misses: requests to a server.
 
     Example::
 
@@ -145,13 +145,13 @@ class CacheStats:
 
 @dataclass(frozen=True, repr=False)
 class Stats(Shown):
-    """What `remotecl.stats` gives. Iterating over it gives the `ServerStats`.
+    """The result of `remotecl.stats`. Iterating over it yields the `ServerStats`.
 
     Attributes:
         servers: traffic, round trip and memory of each server.
         links: both ends of each link between servers.
-        transfers: where the bytes came from that commands have read.
-        caches: by name; ``"image_formats"`` is what clGetSupportedImageFormats has answered.
+        transfers: where the bytes that commands have read came from.
+        caches: by name; ``"image_formats"`` has the answers of clGetSupportedImageFormats.
 
     Example::
 
@@ -194,7 +194,7 @@ class Stats(Shown):
 def stats() -> Stats:
     """What this process has exchanged with its servers, what it saved, and the memory that it uses on them.
 
-    Asks every server, in one round trip each; the other numbers are those before that.
+    Asks every server, which takes one round trip each; the other numbers do not include that.
 
     Example::
 

@@ -1,4 +1,4 @@
-"""What servers tell of themselves: their devices' load, their sessions, their links."""
+"""The status that servers report: their devices' load, their sessions, their links."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class DeviceStatus:
     Attributes:
         index: the device's number on its server.
         name: its name.
-        memory_used: bytes of all sessions' buffers, images and shared virtual memory, parts of the device included.
-        memory_total: bytes that the driver says it has.
-        queue_depth: commands that the server has taken and that have not ended, as far as it knows; those that wait
-            for events count, too. While somebody asks, it looks again every 50 ms.
-        utilisation: in which part of `observed_s` the driver had commands to carry out, from 0 to 1; None when nobody
-            has asked the server for a while, as it looks only then.
-        observed_s: seconds, up to the last one.
+        memory_used: bytes of all sessions' buffers, images and shared virtual memory, including sub-devices.
+        memory_total: bytes, as reported by the driver.
+        queue_depth: commands that the server has accepted and that have not ended, as far as it knows; those that wait
+        for events count too. While the status is being watched, the server checks every 50 ms.
+        utilisation: the part of `observed_s` in which the driver had commands, from 0 to 1; None if nobody has asked
+        the server for a while, because it observes its devices only on request.
+        observed_s: seconds, at most 1.
 
     Example::
 
@@ -51,12 +51,12 @@ class SessionStatus:
 
     Attributes:
         is_own: whether it is the asker's.
-        session: its number, as in the server's log and for ``remotecl kick``.
+        session: its id, as in the server's log and for ``remotecl kick``.
         address: ``host:port`` that the client connected from.
-        host, program, process: who the client says it is; empty and 0 when it says nothing.
-        user: the name of whose token it proved, as the server's limits call them; ``default`` without one.
+        host, program, process: as stated by the client; empty and 0 if it states nothing.
+        user: the owner of the token that it proved, as named in the server's limits; ``default`` without one.
         age_s: seconds since it connected.
-        over_s: seconds since the session is over, where the driver still has work of it; None while it goes on.
+        over_s: seconds that the session has been over while the driver still has work of it; None if it is not over.
         commands: how many it has enqueued.
         memory: bytes of its buffers and images on each device of the server.
         traffic: seen from the server.
@@ -87,9 +87,9 @@ class LinkStatus:
 
     Attributes:
         is_own: whether the session is the asker's.
-        server: the other one's ``host:port``, or only its host when the other side connected.
+        server: the other one's ``host:port``, or only its host if the other side connected.
         is_connected: whether the link is there now.
-        traffic: what this side has sent and received, over former links, too.
+        traffic: what this side has sent and received, including former links.
 
     Example::
 
@@ -105,21 +105,21 @@ class LinkStatus:
 
 @dataclass(frozen=True, repr=False)
 class ServerStatus(Shown):
-    """What a server tells of itself.
+    """The status that a server reports.
 
     Attributes:
         address: ``host:port`` that was asked.
         version: remotecl's version on the server.
         host, process: name of its machine and id of its process.
         uptime_s: seconds since it started.
-        session_count: clients that are connected, also those that are not in `sessions`.
+        session_count: connected clients, including those that are not in `sessions`.
         commands: how many have been enqueued by all sessions since it started.
         clients: traffic with all clients since it started, seen from the server.
         peers: traffic with other servers since it started, likewise.
         devices: its devices.
-        sessions: those that the asker may see: from its own address, or all of them when it asks by loopback.
+        sessions: those that the asker may see: from its own address, or all of them over loopback.
         links: the same sessions' links to other servers.
-        round_trip_us: microseconds that question and answer took.
+        round_trip_us: microseconds that request and answer took.
         epoch: differs between two runs of a server.
 
     Example::
@@ -267,7 +267,7 @@ def device_table(title: str, servers: list[ServerStatus]) -> Table:
 
 
 def session_table(title: str, servers: list[ServerStatus]) -> Table:
-    """Every session of the servers that may be seen."""
+    """Every visible session of the servers."""
     columns = ("server", ">session", "user", "client", "from", ">age", ">commands", ">memory", ">received", ">sent")
     rows = tuple(
         (

@@ -8,11 +8,11 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Amount:
-    """Bytes, and the messages that they were; on bulk connections, whole transfers count as messages.
+    """A number of bytes and of messages; on bulk connections, whole transfers count as messages.
 
     Attributes:
-        bytes: with the headers of messages and chunks.
-        messages: how many they were.
+        bytes: including the headers of messages and chunks.
+        messages: their number.
 
     Example::
 
@@ -26,7 +26,7 @@ class Amount:
 
 @dataclass(frozen=True)
 class Flow:
-    """Both directions of one connection, as seen from who counts.
+    """Both directions of one connection, as seen from the side that counts.
 
     Attributes:
         sent: what went out.

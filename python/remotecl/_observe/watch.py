@@ -1,4 +1,4 @@
-"""Asks servers again and again, each on a thread of its own, so that a silent one delays no other."""
+"""Polls servers, each on a thread of its own, so that a silent one delays no other."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .status import Asker, ServerStatus
 
 @dataclass(frozen=True)
 class WatchedServer:
-    """The latest that is known of a server.
+    """The latest information on a server.
 
     `state` is ``"connecting"``, ``"connected"`` or ``"lost"``, and `error` says why it is lost. The rates, in bytes and
     commands per second, are those between the last two answers, seen from the server; None until there are two.
@@ -33,11 +33,11 @@ class WatchedServer:
 
 
 class Watch(Stoppable):
-    """Watches servers until it is stopped; a lost one is tried again and again.
+    """Watches servers until it is stopped; lost ones are retried.
 
     Args:
         servers: ``"host[:port]"`` each.
-        interval_s: seconds between two questions.
+        interval_s: seconds between two requests.
     """
 
     def __init__(self, servers: Sequence[str], interval_s: float = 1.0) -> None:
@@ -46,11 +46,11 @@ class Watch(Stoppable):
         self._servers = [_Watched(server, interval_s) for server in dict.fromkeys(servers)]
 
     def latest(self) -> list[WatchedServer]:
-        """Does not wait."""
+        """The latest information on each server; does not wait."""
         return [server.latest for server in self._servers]
 
     def wait(self, answers: int, timeout_s: float) -> None:
-        """Waits until every server has answered so often, or is lost, at most `timeout_s` seconds."""
+        """Waits until every server has answered this often, or is lost, but at most `timeout_s` seconds."""
         for server in self._servers:
             server.wait(answers, timeout_s)
 
@@ -61,7 +61,7 @@ class Watch(Stoppable):
 
 
 class _Watched:
-    """One server. `latest` is replaced as a whole, by the thread."""
+    """One server. Its thread replaces `latest` as a whole."""
 
     def __init__(self, server: str, interval_s: float) -> None:
         self.latest = WatchedServer(full_address(server))
@@ -112,7 +112,7 @@ _running: weakref.WeakSet[_Watched] = weakref.WeakSet()
 
 
 def _stop_all() -> None:
-    """A thread that comes back from the extension module when the interpreter ends would abort the process."""
+    """Stops all threads: returning from the extension module while the interpreter ends would abort the process."""
     for watched in list(_running):
         watched.stop(timeout_s=1)
 

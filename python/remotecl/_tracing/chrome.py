@@ -12,7 +12,7 @@ _SHORTEST_US = 0.001
 
 
 class _Tracks:
-    """The threads of the file. What overlaps in one lane goes to another row of it: slices must nest."""
+    """The threads of the file. Overlapping records of a lane go to separate rows, because slices must nest."""
 
     def __init__(self) -> None:
         self.metadata: list[dict[str, Any]] = []
@@ -21,7 +21,7 @@ class _Tracks:
         self._threads = 0
 
     def take(self, record: TraceRecord, begin: float, end: float) -> tuple[int, int]:
-        """Process and thread for a slice; slices come in the order of their begins."""
+        """Process and thread for a slice; slices come in the order in which they begin."""
         process = self._process(record.device.server)
         rows = self._rows.setdefault((process, record.lane), [])
         for place, (thread, busy_until) in enumerate(rows):
@@ -97,7 +97,7 @@ def _slice(tracks: _Tracks, record: TraceRecord) -> dict[str, Any]:
 
 
 def _flow(number: int, before: dict[str, Any], after: dict[str, Any]) -> list[dict[str, Any]]:
-    # An arrow leaves from a moment inside of its slice.
+    # An arrow must start at a moment inside its slice.
     leaves = before["ts"] + before["dur"] - _SHORTEST_US / 2
     common = {"name": "waits for", "cat": "dependency", "id": number}
     return [

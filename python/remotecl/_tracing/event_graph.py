@@ -1,4 +1,4 @@
-"""What waited for what: events, or a trace, as a graph."""
+"""The dependencies of events, or of a trace, as a graph."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 # Graphviz takes minutes for graphs that nobody can read.
 NODES_MAX = 500
-# From so many commands in a row on, they stand below each other: pages are scrolled down, not aside.
+# Longer chains are drawn from top to bottom, because pages are scrolled down, not sideways.
 _ROW_MAX = 5
-# Inches: a cell of a notebook. A graph is made smaller to fit, never larger.
+# Inches, the width of a notebook's cell. A graph is scaled down to fit, never up.
 _CELL = "9.5,30"
 
 
@@ -37,12 +37,12 @@ class EventNode:
 
     Attributes:
         id: names it in the graph's edges.
-        name: the kernel's name, for others the kind of command.
+        name: the kernel's name; for other commands, the kind.
         server: ``host:port``; empty for user events.
         device: the device's name; empty for user events.
         status: ``"complete"``, ``"pending"``, or the error's name.
-        start: and `end`: seconds on one clock for all nodes of the graph, counted from the earliest start; None where
-            not known (events of queues without profiling).
+        start: and `end`: seconds on one clock for all nodes of the graph, counted from the earliest start; None if
+        unknown (events of queues without profiling).
         end: see `start`.
 
     Example::
@@ -85,7 +85,7 @@ class EventGraph:
 
     Attributes:
         nodes: the commands.
-        edges: who waited for whom.
+        edges: which command waited for which.
 
     Args:
         nodes: the commands.
@@ -108,7 +108,7 @@ class EventGraph:
         direction = "LR" if self._depth() <= _ROW_MAX else "TB"
         lines = [
             "digraph events {",
-            # A background of its own, so that it can be read on dark pages, too.
+            # A background of its own, so that it can be read on dark pages too.
             f'  rankdir={direction}; size="{_CELL}"; bgcolor=white; fontname="sans-serif";',
             '  node [shape=box, style="rounded,filled", fillcolor=white, fontname="sans-serif", margin="0.2,0.1"];',
         ]
@@ -123,7 +123,7 @@ class EventGraph:
         return "\n".join([*lines, "}", ""])
 
     def _depth(self) -> int:
-        """Commands in the longest chain of those that waited for each other."""
+        """The number of commands in the longest chain of dependencies."""
         after: dict[int, list[int]] = {}
         waits = dict.fromkeys((node.id for node in self.nodes), 0)
         for edge in self.edges:
@@ -196,7 +196,7 @@ class EventGraph:
 
 
 def event_graph(events: Iterable[pyopencl.Event] | Trace | Iterable[TraceRecord]) -> EventGraph:
-    """What waited for what, also across servers.
+    """The dependencies between commands, also across servers.
 
     Args:
         events: PyOpenCL events of remotecl's platform, or a `Trace`, or some of its records. Events know their wait
@@ -273,7 +273,7 @@ def _event_node(told: dict[str, Any], begin: int) -> EventNode:
 
 
 def _queue_edges(commands: list[tuple[int, int]], known: list[EventEdge]) -> list[EventEdge]:
-    """What follows from the order of queues: `commands` are ids and queues, in order."""
+    """The edges that follow from the order of queues: `commands` are ids and queues, in order."""
     there = {(edge.before, edge.after) for edge in known}
     newest: dict[int, int] = {}
     edges: list[EventEdge] = []

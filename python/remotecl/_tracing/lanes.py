@@ -19,8 +19,8 @@ class LaneSummary:
         lane: the device's label, or both ends of the link.
         records: how many.
         failed: how many of them ended with an error.
-        busy: seconds in which at least one was carried out.
-        bytes: that they moved.
+        busy: seconds in which at least one was running.
+        bytes: that they transferred.
 
     Example::
 

@@ -12,16 +12,16 @@ from .records import TraceDevice, TraceRecord
 if TYPE_CHECKING:
     import matplotlib.axes
 
-# More than that cross each other.
+# More arrows than that would cross each other.
 ARROWS_MAX = 40
 _OUTLINED_MAX = 300
 _COLORED_NAMES = 10
 _NAME_LENGTH_MAX = 32
 _HALF_HEIGHT = 0.4
-# Less than a pixel of a wide figure.
+# Less than a pixel in a wide figure.
 _SHORTEST_SHARE = 1 / 3000
 _OTHERS = "others"
-# A figure brings its own background, so that it can be read on dark pages, too.
+# A figure has its own background, so that it can be read on dark pages too.
 _BACKGROUND = "white"
 
 
@@ -84,7 +84,7 @@ def _draw_bars(axes: matplotlib.axes.Axes, drawn: list[TraceRecord], places: dic
 
 
 def _names(drawn: list[TraceRecord]) -> list[str]:
-    """Those that get a color of their own: the ones that took the longest in all."""
+    """The names that get a color of their own: those that took the longest in total."""
     spent: dict[str, float] = {}
     for record in drawn:
         spent[record.name] = spent.get(record.name, 0.0) + record.until - record.start
@@ -92,7 +92,7 @@ def _names(drawn: list[TraceRecord]) -> list[str]:
 
 
 def _rank(names: list[str], name: str) -> int:
-    """The longest first, the others last."""
+    """Sorts the longest first and the others last."""
     return names.index(name) if name in names else len(names)
 
 
@@ -105,7 +105,7 @@ def _extent(drawn: list[TraceRecord]) -> float:
 
 
 def _merged(spans: list[tuple[float, float]], shortest: float) -> list[tuple[float, float]]:
-    """As begins and lengths: none shorter than can be seen, and one for those that nobody could tell apart."""
+    """Beginnings and lengths: none too short to be seen, and one for records that cannot be distinguished."""
     merged: list[tuple[float, float]] = []
     for begin, end in sorted(spans):
         if merged and len(spans) > _OUTLINED_MAX and begin - sum(merged[-1]) < shortest:

@@ -1,4 +1,4 @@
-"""The records of a trace: commands and transfers, and the devices that carried them out."""
+"""The records of a trace: commands and transfers, and the devices that executed them."""
 
 from __future__ import annotations
 
@@ -38,33 +38,33 @@ class TraceDevice:
 
 @dataclass(frozen=True)
 class TraceRecord:
-    """One command of the program, or one transfer that remotecl added to bring a command its bytes.
+    """One command of the program, or one transfer that remotecl added for a command.
 
-    Times are seconds since the trace began, on this computer's clock, and NaN where nothing is known.
+    Times are seconds since the trace began, on this computer's clock, and NaN if unknown.
 
     Attributes:
         id: position in `Trace.records`.
         kind: ``"kernel"``, ``"read"``, ``"write"``, ``"copy"``, ``"fill"``, ``"map"``, ``"unmap"``, ``"marker"``,
-            ``"barrier"``, ``"migrate"``, ... for commands, ``"transfer"`` for what remotecl added.
-        name: the kernel's name, for others the kind.
-        device: where it was carried out; for transfers, the receiving end.
-        queue: the queue's handle (PyOpenCL's ``int_ptr``), 0 for one of remotecl's own.
-        in_order: whether what comes later in that queue waits for it.
-        status: 0 when it ended well, a negative OpenCL error, or positive while it has not ended.
+            ``"barrier"``, ``"migrate"``, ... for commands, ``"transfer"`` for those that remotecl added.
+        name: the kernel's name; for others, the kind.
+        device: where it was executed; for transfers, the receiving end.
+        queue: the queue's handle (PyOpenCL's ``int_ptr``), 0 for an internal one.
+        in_order: whether later commands of that queue wait for it.
+        status: 0 if it succeeded, a negative OpenCL error, or positive while it has not ended.
         error: the error's name, ``"pending"``, or nothing.
-        bytes: that it moved or wrote; None for kernels and the like.
+        bytes: that it transferred or wrote; None for kernels and similar commands.
         buffers: handles (``int_ptr``) of the memory objects that it used.
-        depends_on: ids of the records that it waited for: its wait list's, and the transfers of its data.
-        source: where bytes came from, and `destination` where they went: ``"client"`` or a device's label; None
-            for what moves none.
+        depends_on: ids of the records that it waited for: those of its wait list, and the transfers of its data.
+        source: where bytes came from, and `destination` where they went: ``"client"`` or a device's label; None if it
+        transfers none.
         destination: see `source`.
         queued: when the program enqueued it.
         received: when its server received it.
         submit: when its server handed it to the native driver.
-        start: when it started; where not `profiled`, the latest of `submit` and the ends that it waited for.
-        end: when it ended; where not `profiled`, when its server saw that.
-        arrived: when all bytes of a read were in this process.
-        profiled: whether the device told start and end: in queues with profiling enabled.
+        start: when it started; if not `profiled`, the latest of `submit` and the ends that it waited for.
+        end: when it ended; if not `profiled`, when its server noticed.
+        arrived: when all bytes of a read had arrived in this process.
+        profiled: whether the device reported start and end, as it does for queues with profiling enabled.
 
     Example::
 
@@ -95,19 +95,19 @@ class TraceRecord:
 
     @property
     def lane(self) -> str:
-        """Where it is drawn: a device's label, or ``source → destination`` when bytes went over a link."""
+        """Where it is drawn: a device's label, or ``source → destination`` if bytes went over a link."""
         if self.source == self.destination or self.source is None:
             return self.device.label
         return f"{self.source} → {self.destination}"
 
     @property
     def until(self) -> float:
-        """When its bytes were where they should be: the end, or the arrival here."""
+        """When its bytes had reached their destination: the end, or the arrival here."""
         return self.end if math.isnan(self.arrived) else max(self.end, self.arrived)
 
 
 def devices_of(told: dict[str, Any]) -> tuple[TraceDevice, ...]:
-    """The devices in what libremotecl tells of a trace."""
+    """The devices in libremotecl's JSON of a trace."""
     return tuple(TraceDevice(lane["server"], lane["device"], lane["index"]) for lane in told["lanes"])
 
 
@@ -120,7 +120,7 @@ def records_of(told: dict[str, Any], devices: Sequence[TraceDevice]) -> list[Tra
 
 
 def status_text(status: int) -> str:
-    """Nothing for a command that ended well, ``"pending"``, or the name of its error."""
+    """Nothing for a command that succeeded, ``"pending"``, or the name of its error."""
     if status == 0:
         return ""
     if status > 0:

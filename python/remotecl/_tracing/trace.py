@@ -26,21 +26,21 @@ RECORDS_MAX = 1_000_000
 
 
 class TraceError(RemoteCLError):
-    """A trace cannot begin or be looked at now; the message says what to do."""
+    """A trace cannot begin or be read now; the message says what to do."""
 
 
 class Trace(Shown):
-    """What was recorded between the begin and the end of a ``with`` block; see `trace`.
+    """What was recorded during a ``with`` block; see `trace`.
 
     Attributes:
-        records: all of them, in an order in which each stands after those that it depends on.
+        records: all of them, each after those that it depends on.
         devices: those that took part.
         duration: of the block, in seconds.
         dropped: how many records did not fit.
 
     Args:
-        records_max: how many records it takes; later ones are only counted.
-        wait: seconds that its end waits for commands that have not ended.
+        records_max: how many records it keeps; later ones are only counted.
+        wait: seconds for which the end of the block waits for pending commands.
 
     Example::
 
@@ -129,8 +129,8 @@ class Trace(Shown):
     def plot(self, axes: matplotlib.axes.Axes | None = None, arrows: bool | None = None) -> matplotlib.axes.Axes:
         """Draws a timeline with matplotlib: one lane per device, one per link, arrows for dependencies.
 
-        Of thousands of records, those that would share a pixel are drawn as one; the names that took the longest have
-        colors of their own. ``to_dataframe`` and ``save`` have all of them.
+        If there are thousands of records, those that would share a pixel are drawn as one; the names that took the
+        longest have colors of their own. ``to_dataframe`` and ``save`` have all of them.
 
         Args:
             axes: where to draw; default: a new figure.
@@ -194,17 +194,17 @@ class Trace(Shown):
 def trace(records_max: int = RECORDS_MAX, wait: float = 10.0) -> Trace:
     """Records every command and every transfer of this process, on all servers, while a ``with`` block runs.
 
-    Queues need no profiling and commands no events for it. All times are on this computer's clock; between two
-    machines they are as good as half of the shortest round trip.
+    Queues need no profiling and commands no events for it. All times are on this computer's clock; between two machines
+    they are accurate to half of the shortest round trip.
 
     Args:
-        records_max: records beyond this many are counted (`Trace.dropped`) and not kept. A record takes about 400
-            bytes while the trace is running, and more once it is looked at in Python.
-        wait: the end of the block waits so long, in seconds, for commands that have not ended; those that still
-            have not are ``"pending"`` and have no end.
+        records_max: records beyond this number are only counted (`Trace.dropped`). A record takes about 400
+            bytes while the trace is running, and more once it is used in Python.
+        wait: seconds for which the end of the block waits for pending commands; those that still have not ended are
+            ``"pending"`` and have no end.
 
     Returns:
-        A `Trace`, to be looked at after the block.
+        A `Trace`, to be used after the block.
 
     Raises:
         TraceError: when the block begins, if another trace of this process is running.

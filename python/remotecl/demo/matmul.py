@@ -84,7 +84,7 @@ def multiply(
 
 
 def worst_error(a: NDArray[np.float32], b: NDArray[np.float32], product: NDArray[np.float32]) -> float:
-    """The largest error as a share of what n rounded multiply-adds may lose: at most 1 for a right result."""
+    """The largest error, relative to what n rounded multiply-adds may lose: at most 1 for a correct result."""
     n = len(a)
     exact = a.astype(np.float64) @ b.astype(np.float64)
     magnitude = np.abs(a.astype(np.float64)) @ np.abs(b.astype(np.float64))

@@ -41,7 +41,7 @@ def show_devices(devices: Sequence[cl.Device], remote: bool) -> None:
 
 
 def show_residency(buffers: Mapping[str, cl.Buffer], devices: Sequence[cl.Device]) -> None:
-    """Prints who holds the newest version of every buffer; devices as `show_devices` counts them."""
+    """Prints who holds the newest version of every buffer, with devices numbered as by `show_devices`."""
     rows = tuple(
         (name, size(entry.size), _range_text(part, entry.size), _holders_text(part, devices))
         for name, buffer in buffers.items()
@@ -53,7 +53,7 @@ def show_residency(buffers: Mapping[str, cl.Buffer], devices: Sequence[cl.Device
 
 
 def show_times(seconds: Mapping[str, Mapping[str, float]]) -> None:
-    """Prints a table: places beside each other, jobs below each other."""
+    """Prints a table with places as columns and jobs as rows."""
     jobs = next(iter(seconds.values()))
     rows = tuple((job, *(f"{times[job] * 1e3:,.1f} ms" for times in seconds.values())) for job in jobs)
     table = Table("From arrays to results, the best of three:", ("", *(f">{place}" for place in seconds)), rows)

@@ -17,7 +17,7 @@ from ..errors import RemoteCLError
 from . import knn, matmul
 from .report import Traffic, show_devices, show_next, show_residency, show_times
 
-# The first one also pays for what a driver does once.
+# The first run includes what a driver does only once.
 _REPETITIONS = 3
 
 
@@ -30,7 +30,7 @@ class Outcome:
 
 
 def main(servers: Sequence[str] = (), platform: str | None = None, size: int = 1024) -> int:
-    """Runs the demo and prints what it finds. Returns 0, or 1 when a result is wrong.
+    """Runs the demo and prints the results. Returns 0, or 1 if a result is wrong.
 
     Args:
         servers: ``host[:port]`` of servers to use; none starts two daemons on loopback.
@@ -63,7 +63,7 @@ def _exit_code(outcome: Outcome) -> int:
 
 
 def _compare(there: Outcome, where: str, platform: str, size: int) -> None:
-    """The same by this machine's own driver of the kind that the servers have, where there is one."""
+    """Runs the same with this machine's own driver of the kind that the servers have, if there is one."""
     here = [one for one in cl.get_platforms() if one.name == platform]
     if not here:
         show_times({where: there.seconds})

@@ -1,4 +1,4 @@
-"""What `remotecl doctor` does: looks at everything that remotecl needs, and says what is wrong and what helps."""
+"""`remotecl doctor`: checks everything that remotecl needs, and says what is wrong and what helps."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ __all__ = ["Finding", "as_json", "examine", "summary"]
 def examine(servers: Sequence[str] = (), timeout_s: float = 30.0) -> Iterator[Finding]:
     """Checks packages, environment, ICD, loaders, drivers, and servers, one after the other.
 
-    Drivers and connections are tried in processes of their own: one that crashes is a finding. Nothing is changed.
+    Drivers and connections are tried in processes of their own, so that a crash is just a finding. Nothing is changed.
 
     Args:
-        servers: named as for `connect`; those in ``REMOTECL_SERVERS``, or the configuration's, when there are none.
+        servers: named as for `connect`; without any, those in ``REMOTECL_SERVERS`` or in the configuration.
         timeout_s: seconds that one probe may take.
 
     Example::

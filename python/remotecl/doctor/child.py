@@ -1,4 +1,4 @@
-"""Probes in processes of their own: a driver that crashes or hangs there takes nothing else with it."""
+"""Probes in processes of their own, so that a driver that crashes or hangs affects nothing else."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class ProbeError(Exception):
 
 
 def ask(arguments: Sequence[str], environment: Mapping[str, str], timeout_s: float) -> dict[str, Any]:
-    """What a probe answers. `arguments` are the interpreter's, to which the descriptor for the answer is added."""
-    # A file and not the standard output: drivers print there.
+    """The answer of a probe. `arguments` are the interpreter's; the descriptor for the answer is appended."""
+    # A file, because drivers print to the standard output.
     with tempfile.TemporaryFile() as answer:
         descriptor = answer.fileno()
         command = [sys.executable, *arguments, str(descriptor)]
@@ -55,7 +55,7 @@ def probe(name: str, *arguments: str) -> list[str]:
 
 
 def opencl_probe(*arguments: str) -> list[str]:
-    """Those for the probe of one native driver, in a process that knows nothing of remotecl."""
+    """The arguments for the probe of one native driver, in a process that does not import remotecl."""
     return ["-I", str(OPENCL_PROBE), *arguments]
 
 

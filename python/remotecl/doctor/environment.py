@@ -1,4 +1,4 @@
-"""Checks of what a process inherits: environment variables and limits; and versions of Python packages."""
+"""Checks of environment variables, limits, the configuration, and versions of Python packages."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ BESIDE_PYOPENCL = {
 
 
 def variables(environment: Mapping[str, str]) -> Iterator[Finding]:
-    """Variables that loaders, PyOpenCL and remotecl look at. Names of ours that nobody looks at are pointed out."""
+    """Variables that loaders, PyOpenCL and remotecl read. Unknown REMOTECL_... names are pointed out."""
     for name, value in sorted(environment.items()):
         if name.startswith(PREFIX) and not name.startswith("REMOTECL_TEST_"):
             yield _own_variable(name, value)
@@ -43,7 +43,7 @@ def variables(environment: Mapping[str, str]) -> Iterator[Finding]:
 
 
 class Configuration:
-    """The configuration file, and the servers that names stand for by it; as they are where it is wrong."""
+    """The configuration file, and the servers that names stand for; if it is wrong, names stand for themselves."""
 
     def __init__(self, servers: Sequence[str]) -> None:
         self._error = ""
@@ -56,7 +56,7 @@ class Configuration:
             self.servers = [name for name in servers if not name.startswith("@")]
 
     def findings(self) -> Iterator[Finding]:
-        """Nothing where there is no file."""
+        """The findings about the file; none if there is no file."""
         name = "configuration"
         if self._error:
             yield Finding(name, "problem", self._error, "correct it; docs/configuration.md has all keys")
@@ -114,7 +114,7 @@ def _pyopencl_choice(choice: str) -> Finding:
 
 
 def limits() -> Iterator[Finding]:
-    """Limits of this process that connections, threads and forks meet."""
+    """Limits of this process that affect connections, threads and forks."""
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if files != resource.RLIM_INFINITY and files < FILES_WANTED:
         text = f"{files} files may be open; a client needs about 6 for each server, a server more for each client"
@@ -126,7 +126,7 @@ def limits() -> Iterator[Finding]:
     memory, _ = resource.getrlimit(resource.RLIMIT_MEMLOCK)
     text = f"open files {_limit(files)}, processes {_limit(processes)}, locked memory {_limit(memory)} (not needed)"
     yield Finding("limits", "ok", text)
-    # Asked of a context of its own: get_start_method() would fix the method for this process.
+    # Uses a context of its own, because get_start_method() would fix the method for this process.
     method = multiprocessing.get_context().get_start_method()
     if method == "fork":
         text = 'multiprocessing forks here; connections stay with the parent: use multiprocessing.get_context("spawn")'

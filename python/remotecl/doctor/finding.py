@@ -1,4 +1,4 @@
-"""What a check of `remotecl doctor` has found, and how findings are shown."""
+"""The findings of `remotecl doctor`, and how they are shown."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Finding:
     """One line of the report.
 
     `status` is ``"ok"``, ``"note"`` (works, but you may want to know) or ``"problem"`` (does not work); `check` names
-    what was looked at, `text` says what was seen, and `remedy` what to do about it, empty when nothing is to do.
+    what was checked, `text` says what was found, and `remedy` what to do about it; empty if there is nothing to do.
     """
 
     check: str
@@ -33,7 +33,7 @@ Check = Callable[[], Iterable[Finding]]
 
 
 def findings_of(name: str, check: Check) -> Iterator[Finding]:
-    """All findings of one check. One that fails itself is a finding, too, and keeps no other from being made."""
+    """All findings of one check. A check that fails itself is a finding too, and does not prevent others."""
     try:
         yield from check()
     except Exception as error:  # whatever a broken machine may do to a check
@@ -49,5 +49,5 @@ def summary(findings: Iterable[Finding]) -> str:
 
 
 def as_json(findings: Iterable[Finding]) -> str:
-    """For programs: a list of objects with the fields of `Finding`."""
+    """JSON for programs: a list of objects with the fields of `Finding`."""
     return json.dumps([asdict(finding) for finding in findings], indent=2)

@@ -29,16 +29,16 @@ IMPORT_FIRST = (
 
 
 class LocalChecks:
-    """What can be said without a server. `environment` is the user's, without what importing remotecl has changed."""
+    """Checks without a server. `environment` is the user's, without the changes of importing remotecl."""
 
     def __init__(self, environment: Mapping[str, str], timeout_s: float) -> None:
-        # Servers have checks of their own; here they would only cost time.
+        # Servers have checks of their own; here they would only take time.
         hidden = ("REMOTECL_SERVERS", "REMOTECL_DISABLE")
         self._environment = {name: value for name, value in environment.items() if name not in hidden}
         self._timeout_s = timeout_s
 
     def icd(self) -> Iterator[Finding]:
-        """Found, can be loaded, and of this package's version."""
+        """Whether the ICD is found, can be loaded, and has this package's version."""
         name, path = "ICD", vendors.ICD_LIBRARY
         if not path.is_file():
             yield Finding(name, "problem", f"{path} is missing", REINSTALL)
@@ -59,7 +59,7 @@ class LocalChecks:
         name = "loader of PyOpenCL"
         package = vendors.pyopencl_package()
         if package is None:
-            return  # said with the other packages
+            return  # reported with the other packages
         try:
             answer = ask(probe("pyopencl"), self._environment, self._timeout_s)
         except ProbeError as error:
@@ -90,7 +90,7 @@ class LocalChecks:
         return Finding(name, "problem", f"{text}; it does not find remotecl; platforms: {platforms}", IMPORT_FIRST)
 
     def drivers(self) -> Iterator[Finding]:
-        """Every driver that a daemon here would use, each in a process of its own."""
+        """Tries every driver that a daemon here would use, each in a process of its own."""
         try:
             launcher.daemon_environment(self._environment)
         except RemoteCLError:
@@ -144,7 +144,7 @@ class LocalChecks:
                 yield device_finding(name, f"{platform['name']}, {device['name']}", device["error"])
 
     def daemon(self) -> Iterator[Finding]:
-        """Whether `remotecl-server` can be started, and is of this package's version."""
+        """Whether `remotecl-server` can be started, and has this package's version."""
         name = "remotecl-server"
         try:
             command = [launcher.binary_path(), "--version"]
@@ -170,14 +170,14 @@ class LocalChecks:
                 env=settings, capture_output=True, text=True, timeout=self._timeout_s, check=False,
             )  # fmt: skip
         except subprocess.TimeoutExpired:
-            return  # the drivers' own checks say which one hangs
+            return  # the drivers' own checks report which one hangs
         for line in ended.stderr.splitlines():
             gpu, found, remedy = line.partition(" that no OpenCL driver serves: ")
             if found:
                 yield Finding("GPUs", "problem", gpu.partition("warning: ")[2] + found.rstrip(": "), remedy)
 
     def containment(self) -> Iterator[Finding]:
-        """What a daemon of this user, here, could not keep from clients' kernels and from the compiler."""
+        """What a daemon of this user on this machine could not protect from clients' kernels and compilers."""
         name = "containment of sessions"
         try:
             settings = launcher.daemon_environment(self._environment)
@@ -186,7 +186,7 @@ class LocalChecks:
                 command, env=settings, capture_output=True, text=True, timeout=self._timeout_s, check=False
             )
         except (RemoteCLError, OSError, subprocess.TimeoutExpired):
-            return  # said of the program and of the drivers
+            return  # reported for the program and the drivers
         failures = ended.stdout.splitlines()
         if ended.returncode != 0:
             failures.append("nothing of it can be tried here: " + (ended.stderr.strip() or "the program crashed"))

@@ -1,7 +1,7 @@
-"""OpenCL through any loader, by ctypes: what the probes need of it, on machines without PyOpenCL, too.
+"""The part of OpenCL that the probes need, through any loader by ctypes, so that it works without PyOpenCL.
 
 As a program, with a loader's path, a driver's name and a descriptor as arguments, it writes what that driver offers
-to the descriptor, as JSON. It then imports nothing of remotecl, which would change where a loader looks.
+to the descriptor, as JSON. It then imports nothing of remotecl, because that would change where a loader looks.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class OpenCL:
         self._library = ctypes.CDLL(path)
 
     def loader(self) -> str:
-        """Name and version of the loader, or an empty string when it does not tell."""
+        """Name and version of the loader, or an empty string if it does not report them."""
         name = self._loader_text(LOADER_NAME)
         if self._loader_text(LOADER_VENDOR).startswith("OCL Icd"):  # it calls itself just "OpenCL ICD Loader"
             name = "ocl-icd"
@@ -125,7 +125,7 @@ class OpenCL:
         return text.value.decode(errors="replace").strip()
 
     def _loader_text(self, what: int) -> str:
-        # Both loaders have this extension; ocl-icd as a plain function, Khronos' behind the usual address query.
+        # Both loaders have this extension: ocl-icd as a plain function, Khronos' through the usual query for addresses.
         find = self._library.clGetExtensionFunctionAddress
         find.restype = Handle
         address = find(b"clGetICDLoaderInfoOCLICD")

@@ -57,7 +57,7 @@ def server(address: str) -> dict[str, Any]:
 
 
 def links(addresses: str) -> dict[str, Any]:
-    """Has servers link to each other, which they do when a context spans them."""
+    """Makes servers link to each other, by creating a context that spans them."""
     cl = _connected(addresses)
     if isinstance(cl, str):
         return {"error": cl}
@@ -68,7 +68,7 @@ def links(addresses: str) -> dict[str, Any]:
         found = json.loads(native().stats_json())["links"]
         if all(link["state"] != "connecting" for link in found) or time.monotonic() > end:
             return {"links": found, "context": context}
-        time.sleep(0.02)  # nothing tells when a link is made
+        time.sleep(0.02)  # there is no notification of a new link
 
 
 def _connected(addresses: str) -> OpenCL | str:

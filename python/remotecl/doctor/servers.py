@@ -19,8 +19,8 @@ from .local import device_finding
 MAGIC = b"remotecl"
 HELLO = struct.Struct("<8sIIQQ16s")
 WELCOME = struct.Struct("<8sIIQQ16sQII")
-NO_VERSION = 0  # no release has spoken it, so that a server tells its version and makes no session
-ANSWER_TIMEOUT_S = 5.0  # a server gives up on who does not greet it within this time
+NO_VERSION = 0  # never used by a release, so a server answers with its version and makes no session
+ANSWER_TIMEOUT_S = 5.0  # how long a server waits for a handshake
 SLOW_US = 5000.0
 SAME_RELEASE = "install the same remotecl release on both machines"
 
@@ -36,7 +36,7 @@ class ServerChecks:
         self._usable: list[str] = []
 
     def all(self) -> Iterator[Finding]:
-        """Every server, side by side since lost ones take their time, then the links between those that work."""
+        """All servers in parallel, because lost ones take long, then the links between those that work."""
         if not self._names:
             yield Finding(
                 "servers", "note", "no server is named", "use --servers host[:port],... or set REMOTECL_SERVERS"
@@ -170,7 +170,7 @@ class ServerChecks:
 
 
 def _full_name(name: str) -> str:
-    """The address in full, with the options behind it."""
+    """The full address with its options."""
     _, mark, options = name.partition("?")
     return full_address(name) + mark + options
 
@@ -184,7 +184,7 @@ def _split(name: str) -> tuple[str, int] | None:
 
 
 def _receive(connection: socket.socket, size: int) -> bytes:
-    """As many bytes as come, at most `size`."""
+    """The bytes that arrive, at most `size`."""
     received = b""
     with suppress(ConnectionError):
         while len(received) < size and (part := connection.recv(size - len(received))):

@@ -1,4 +1,4 @@
-"""The environment variables that remotecl looks at. ``docs/environment.md`` is checked against this table."""
+"""The environment variables that remotecl reads. ``docs/environment.md`` is checked against this table."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .._loading import settings
 
 @dataclass(frozen=True)
 class Variable:
-    """What a variable does, what it may be set to in words, and whether a value is one of those."""
+    """What a variable does, a description of its values, and a check of a value."""
 
     meaning: str
     values: str
