@@ -13,7 +13,7 @@ namespace {
 std::unique_ptr<Connection> share_memory(std::unique_ptr<Connection> connection, const Address& peer,
                                          const BulkEnd& end) {
   const auto now = std::chrono::steady_clock::now();
-  // The other side has proved who it is: it is slow, if anything.
+  // The peer has proved its identity, so at worst it is slow.
   const Deadline deadline = Patience::of_server(end.window);
   connection->set_read_timeout(std::chrono::ceil<std::chrono::milliseconds>(deadline - now));
   const bool connects = end.side == BulkEnd::Side::kConnects;
@@ -43,7 +43,7 @@ StreamCarrier upgrade_bulk(std::unique_ptr<Connection> first, const Address& pee
   return carrier;
 }
 
-// What is in shared memory stays there while the connection beside it is made again.
+// The contents of shared memory remain while the connection next to it is replaced.
 BulkLine open_bulk(StreamCarrier carrier, BulkRecovery recovery) {
   BulkLine line;
   if (carrier.is_resumable && carrier.memory != nullptr) {

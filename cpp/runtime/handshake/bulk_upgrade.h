@@ -14,45 +14,45 @@ namespace remotecl {
 
 class SharedMemoryConnection;
 
-// What carries a stream of a session, or of a link, when all handshakes are over.
+// What carries a stream of a session or link once all handshakes are complete.
 struct StreamCarrier {
   std::shared_ptr<Connection> connection;
-  SharedMemoryConnection* memory = nullptr;  // what it is or goes through, if it is that
-  bool is_resumable = false;                 // another connection may carry the stream on
+  SharedMemoryConnection* memory = nullptr;  // the shared memory, if `connection` goes through it
+  bool is_resumable = false;                 // a new connection can resume the stream
 };
 
-// What the side that calls upgrade_bulk() brings.
+// The arguments of upgrade_bulk() that differ between the two sides.
 struct BulkEnd {
   enum class Side { kConnects, kAccepts };
-  // Gathers the further connections of the stream, if it is to have any. May throw ConnectionError.
+  // Adds the further connections of the stream, if there are any. May throw ConnectionError.
   using Join = std::function<std::shared_ptr<Connection>(std::unique_ptr<Connection> first)>;
 
   Side side;
-  std::uint64_t features;            // what both sides have agreed on
-  std::chrono::milliseconds window;  // how long a lost connection is tried again
+  std::uint64_t features;            // those that both sides have agreed on
+  std::chrono::milliseconds window;  // how long a lost connection is retried
   Join join;
 };
 
-// Makes a connection for bulk data, whose welcome has been said, the fastest that both sides have agreed on: memory
-// that they share, or several connections; else it stays as it is. Both sides call this. Throws ConnectionError, which
-// names `peer`, when the connection is lost meanwhile or the other side does not behave.
+// Turns a bulk connection, after its Welcome, into the fastest carrier that both sides have agreed on: shared
+// memory, several connections, or the connection itself. Both sides call this. Throws ConnectionError, which
+// names `peer`, if the connection is lost or the peer breaks the rules.
 StreamCarrier upgrade_bulk(std::unique_ptr<Connection> first, const Address& peer, const BulkEnd& end);
 
-// How a stream of bulk data survives the loss of its connection.
+// How a bulk stream survives the loss of its connection.
 struct BulkRecovery {
   std::chrono::milliseconds window;
   ResumableConnection::Hooks hooks;
   bool writers_wait = false;  // as ResumableConnection::make_writers_wait()
-  // Makes what carries the doorbell of memory, of the connection that has been one so far. Empty: that itself.
+  // Creates the doorbell's carrier from the present connection; empty: that connection itself.
   std::function<std::shared_ptr<Connection>(std::unique_ptr<Connection>)> share = {};
 };
 
-// A carrier of bulk data, in use.
+// An open carrier of bulk data.
 struct BulkLine {
   std::unique_ptr<BulkTransport> transport;
-  // What another connection may carry on; null: nothing. The transport owns it.
+  // The stream that a new connection can resume, or null. Owned by the transport.
   ResumableConnection* stream = nullptr;
-  bool is_doorbell = false;  // that is the doorbell of shared memory, not what the bytes go over
+  bool is_doorbell = false;  // the stream is the doorbell of shared memory, not the carrier of the bytes
 };
 
 BulkLine open_bulk(StreamCarrier carrier, BulkRecovery recovery);

@@ -95,7 +95,7 @@ Secret accepting_proof(const Secret& secret, const Hello& hello, const Welcome& 
 // The features to request on a bulk connection.
 std::uint64_t bulk_features();
 
-// Says why a server that has proved to be one has not answered by the deadline, or has closed the connection.
+// The error if a known server did not answer before the deadline, or closed the connection.
 ConnectionError silent_server(const Address& address, Deadline deadline, Deadline since);
 
 }  // namespace remotecl

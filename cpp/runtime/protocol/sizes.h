@@ -20,39 +20,40 @@ inline constexpr std::uint32_t kBulkChunkMax = 4u << 20;
 inline constexpr std::uint32_t kPushMax = 1u << 20;
 // Such bytes on a channel, in flight or waiting: the server keeps those whose command cannot begin.
 inline constexpr std::uint64_t kPushedBytesMax = 8u << 20;
-// What a server tells people in its Welcome.
+// The text in a Welcome.
 inline constexpr std::uint32_t kWelcomeTextMax = 1024;
 
 // The bulk channels of a session, of which each has threads of its own.
 inline constexpr unsigned kBulkChannelsMax = 8;
 // The connections of one stream, of which each keeps a core busy at both ends.
 inline constexpr unsigned kStripesMax = 8;
-// What one connection of several takes at a time. A block is the least that is worth waking a thread for.
+// The bytes that each of several connections takes in turn: the smallest block that is worth waking a thread
+// for.
 inline constexpr std::size_t kStripeBlock = 128u << 10;
-// What is announced at a time on several connections. Larger writes are divided.
+// The most bytes that are announced at once on several connections. Larger writes are divided.
 inline constexpr std::size_t kStripeRunMax = 64u << 20;
 
 // ---- Each side's own choice.
 
-// So many bytes are received before the sender is told. The sender must keep what is not acknowledged, and a message
-// for each MiB costs nothing beside it.
+// The receiver acknowledges after this many bytes. The sender must keep what is not acknowledged, and a
+// message for each MiB costs nothing in comparison.
 inline constexpr std::uint64_t kAcknowledgeEvery = 1u << 20;
-// Unacknowledged bytes of which copies are kept before writers wait. Lent bytes do not count.
+// Copies of unacknowledged bytes are kept up to this size; then writers wait. Borrowed buffers do not count.
 inline constexpr std::uint64_t kReplayBytesMax = 32u << 20;
 
 // The ring of each direction in shared memory. It must stay in the caches, where both sides copy; rings of 512 KiB
 // reached 85 % of the memory's speed, and rings of 1 MiB or more all of it.
 inline constexpr std::size_t kSharedRing = 2u << 20;
 
-// Pinned memory through which a device's bulk data passes: so many slots of this size for each thread. With 2 MiB, the
-// overlap of network and device copies hides the cost of waking whoever moves a piece (docs/decisions).
+// The slots of pinned memory through which each thread passes a device's bulk data. With 2 MiB, the overlap
+// of network and device copies hides the cost of waking the thread that transfers a piece (docs/decisions).
 inline constexpr std::size_t kStagingSlot = 2u << 20;
 inline constexpr std::size_t kStagingSlots = 4;
-// Transfers that fit into the slots move in pieces of this size for each stream, so that they overlap, too.
+// Transfers that fit into the slots use pieces of this size for each stream, so that they overlap too.
 inline constexpr std::size_t kStagingSmallPiece = 256u << 10;
 static_assert(kStripeBlock <= kStagingSmallPiece, "or a stream's part of a small piece is not worth a thread");
 
-// What a connection with a rate limit moves at a time, so that it does not run up a large debt.
+// The most that a rate-limited connection transfers at once, so that it does not run up a large debt.
 inline constexpr std::size_t kRateLimitedPiece = 256u << 10;
 
 }  // namespace remotecl
