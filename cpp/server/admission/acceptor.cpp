@@ -18,7 +18,7 @@ class AcceptTrouble {
     is_told_ = true;
     next_ = now + kSilence;
     log_error(
-        "no connection can be accepted: {}; who comes has to wait until others leave. Raise the limit of open files "
+        "no connection can be accepted: {}; new clients wait until others leave. Raise the limit of open files "
         "(ulimit -n; in a systemd unit LimitNOFILE=), or give clients less (sessions in --limits)",
         why.message());
   }
