@@ -1,0 +1,70 @@
+#include "runtime/client/objects/buffer_storage.h"
+
+#include <sys/mman.h>
+
+#include <new>
+
+namespace remotecl {
+
+BufferStorage::BufferStorage(std::uint64_t size, void* application_memory)
+    : residency(size),
+      size_(size),
+      host_(static_cast<std::byte*>(application_memory)),
+      owns_host_(application_memory == nullptr) {}
+
+BufferStorage::~BufferStorage() {
+  if (owns_host_ && host_ != nullptr) ::munmap(host_, size_);
+}
+
+std::byte* BufferStorage::host() {
+  if (host_ == nullptr) {
+    void* pages = ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (pages == MAP_FAILED) throw std::bad_alloc();
+    host_ = static_cast<std::byte*>(pages);
+  }
+  return host_;
+}
+
+Site& BufferStorage::site(Location location) {
+  if (location >= sites_.size()) sites_.resize(location + 1);
+  return sites_[location];
+}
+
+void BufferStorage::settle_arrivals() {
+  for (Location location = 0; location < sites_.size(); ++location) {
+    std::erase_if(sites_[location].arrivals, [&](const Arrival& arrival) {
+      const cl_int status = arrival.event->status();
+      if (status > CL_COMPLETE) return false;
+      // Of a transfer from a lost server the outcome is unknown, and later writes may already have been
+      // reported as successful.
+      const bool has_failed = status < CL_COMPLETE && !arrival.event->session()->lost();
+      if (has_failed) residency.restore(arrival.range, location, arrival.holders_before);
+      return true;
+    });
+  }
+}
+
+void Site::take_from_arrival(std::size_t index, ByteRange written) {
+  const ByteRange whole = arrivals[index].range;
+  const std::uint64_t end = whole.offset + whole.size, written_end = written.offset + written.size;
+  ByteRange before{}, after{};
+  if (whole.offset < written.offset) before = {whole.offset, written.offset - whole.offset};
+  if (written_end < end) after = {written_end, end - written_end};
+  arrivals[index].range = before.size != 0 ? before : after;
+  if (before.size == 0 || after.size == 0) return;
+  Arrival rest = arrivals[index];
+  rest.range = after;
+  arrivals.push_back(std::move(rest));
+}
+
+void Site::used_by(CommandQueue& queue, std::uint64_t sequence, bool writes) {
+  for (User& user : users) {
+    if (user.queue.get() != &queue) continue;
+    user.last_use = sequence;
+    if (writes) user.last_write = sequence;
+    return;
+  }
+  users.push_back({Ref<CommandQueue>(&queue), sequence, writes ? sequence : 0});
+}
+
+}  // namespace remotecl

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "runtime/client/objects/event.h"
+#include "runtime/memory/residency_directory.h"
+
+namespace remotecl {
+
+class CoherentHostMemory;
+class MemoryObject;
+
+// A transfer in progress to a location, and who held the bytes before the location was counted as a holder.
+struct Arrival {
+  Ref<Event> event;
+  ByteRange range;
+  std::uint64_t holders_before;
+  bool is_prompt;                  // waits for nothing but the bytes
+  TransferId transfer = 0;         // of a large one, whose bytes the server may forward while they arrive; else 0
+  std::uint64_t writes = 0;        // BufferStorage::writes at its start; unchanged as long as the bytes are
+  Ref<CommandQueue> awaited_by{};  // has a command that waits for it; null: no such command was sent
+  bool from_other_server = false;  // that server may be lost while this one goes on
+};
+
+// What is in progress at one location of a buffer.
+struct Site {
+  struct User {
+    Ref<CommandQueue> queue;
+    std::uint64_t last_use;    // position of its last command in the queue
+    std::uint64_t last_write;  // likewise; 0: it has only read
+  };
+
+  void used_by(CommandQueue& queue, std::uint64_t sequence, bool writes);
+  // A command that runs after these transfers have ended, in whatever way, writes these bytes: removes them
+  // from the transfers' ranges, because they do not come from there.
+  template <class Condition>
+  void take_from_arrivals(ByteRange written, const Condition& condition) {
+    for (std::size_t i = 0, count = arrivals.size(); i < count; ++i) {
+      if (intersect(arrivals[i].range, written) && condition(arrivals[i])) take_from_arrival(i, written);
+    }
+  }
+
+  std::vector<Arrival> arrivals;  // those with nothing left to bring stay until their end
+  std::vector<User> users;        // queues whose commands have used the bytes there
+
+ private:
+  void take_from_arrival(std::size_t index, ByteRange written);
+};
+
+// A transfer that was limited to the content that the buffer had at the time.
+struct LimitedCopy {
+  Location location;
+  ByteRange range;
+  std::uint64_t size_writes;  // BufferStorage::writes of the content-size buffer
+};
+
+// The bytes behind a buffer and its sub-buffers: who holds which of them, the host's copy, and the events
+// that must end before a holder's bytes may be read. Everything but the constants requires the context's
+// memory_mutex.
+struct BufferStorage {
+  BufferStorage(std::uint64_t size, void* application_memory);
+  ~BufferStorage();
+
+  // The host's copy: the application's own memory (CL_MEM_USE_HOST_PTR), or pages that occupy nothing until
+  // touched.
+  std::byte* host();
+  Site& site(Location location);
+  // Removes transfers that have ended. The bytes of a failed one are where they were before: every command
+  // that relied on it has failed too.
+  void settle_arrivals();
+
+  ResidencyDirectory residency;
+  std::uint64_t writes = 0;              // how many commands have written
+  std::vector<Ref<Event>> host_readers;  // transfers that still read the host's copy
+  std::vector<LimitedCopy> limited_copies;
+  std::shared_ptr<void> application_memory_owner;         // of memory that the runtime gave to the application
+  std::shared_ptr<CoherentHostMemory> coherent;           // null: the application maps what it touches
+  void (*end_coherence)(MemoryObject& buffer) = nullptr;  // called when the buffer that has it is destroyed
+
+ private:
+  const std::uint64_t size_;
+  std::byte* host_ = nullptr;
+  const bool owns_host_;
+  std::vector<Site> sites_;  // by location
+};
+
+}  // namespace remotecl
