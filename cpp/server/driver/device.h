@@ -95,7 +95,7 @@ class Device {
   // Gives a sub-device and its context back to the driver, which keeps them while objects refer to them.
   void close() EXCLUDES(mutex_);
 
-  // Of its buffers.
+  // The open mappings of its buffers.
   const Ref<OpenMappings>& mappings() const { return mappings_; }
   // Receives the bytes of small reads.
   PinnedMemory& pinned_memory() { return pinned_memory_; }

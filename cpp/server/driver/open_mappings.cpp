@@ -24,7 +24,7 @@ void* OpenMappings::map(cl_command_queue queue, cl_mem memory, cl_map_flags flag
 cl_int OpenMappings::unmap(cl_command_queue queue, const Place& place, cl_event mapped, cl_event* unmapped) {
   MutexLock lock(mutex_);
   std::erase_if(open_, [mapped](const Open& one) { return one.mapped == mapped; });
-  const cl_uint waits = is_pending(mapped) ? 1 : 0;  // given up before it was carried out
+  const cl_uint waits = is_pending(mapped) ? 1 : 0;  // the mapping is dropped before it was carried out
   const bool may_be_mistaken = std::any_of(
       open_.begin(), open_.end(), [&](const Open& one) { return one.place == place && is_pending(one.mapped); });
   if (may_be_mistaken) {

@@ -10,9 +10,10 @@
 
 namespace remotecl::server {
 
-// Which mappings of a device's buffers are open. An unmapping names a pointer, not a mapping: with several at one place
-// PoCL takes any, also one whose mapping has yet to be carried out, and that one finds its record gone. So what could
-// be mistaken for such a one is left to be unmapped later. Owned by the device and its mappings; any thread.
+// The open mappings of a device's buffers. An unmapping names a pointer, not a mapping. If several mappings
+// have one pointer, PoCL picks any of them, even one that has yet to be carried out, which then finds its
+// record gone. An unmapping that could hit such a mapping is therefore owed, and carried out later. Owned by
+// the device and its mappings; any thread.
 class OpenMappings final : public RefCounted {
  public:
   struct Place {
@@ -21,7 +22,7 @@ class OpenMappings final : public RefCounted {
     auto operator<=>(const Place&) const = default;
   };
 
-  // Maps a range of a buffer, non-blocking; null and an error when the driver refuses it.
+  // Maps a range of a buffer without blocking. Returns null and sets `error` if the driver refuses.
   void* map(cl_command_queue queue, cl_mem memory, cl_map_flags flags, std::size_t offset, std::size_t size,
             cl_uint wait_count, const cl_event* waits, cl_event* mapped, cl_int& error) EXCLUDES(mutex_);
   // `mapped`: the event of the mapping.
@@ -30,10 +31,11 @@ class OpenMappings final : public RefCounted {
  private:
   struct Open {
     Place place;
-    cl_event mapped;  // the mapping's
+    cl_event mapped;  // of the mapping
   };
 
-  // Held while the driver is given a mapping or an unmapping: their order must be that of these tables.
+  // Held while a mapping or an unmapping is passed to the driver, because the driver must get them in the
+  // order of these tables.
   Mutex mutex_;
   std::vector<Open> open_ GUARDED_BY(mutex_);
   std::map<Place, int> owed_ GUARDED_BY(mutex_);

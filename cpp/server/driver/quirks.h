@@ -4,23 +4,23 @@
 
 namespace remotecl::server {
 
-// What a driver does wrong or slowly, so that the server has to avoid it. One row of a table for each driver.
+// Defects and slow paths of a driver that the server has to avoid. The table has one row for each driver.
 struct Quirks {
-  // Commands that wait for all earlier ones cost the driver a time that grows with the square of their number.
+  // The cost of commands that wait for all earlier ones grows with the square of their number.
   bool waits_for_all_slowly = false;
-  // Two links of equal programs at the same time, also in two processes, make one of them fail: the driver replaces a
-  // file of its cache in two steps.
+  // Two links of equal programs at the same time, even in two processes, can make one of them fail, because
+  // the driver replaces a file of its cache in two steps.
   bool links_disturb_each_other = false;
-  // Tells nothing of kernel arguments unless the program was built with -cl-kernel-arg-info, which is safe to add
-  // there. Elsewhere it is not: NVIDIA's compiler then rejects some kernels.
+  // The driver says nothing about kernel arguments unless the program was built with -cl-kernel-arg-info. The
+  // option is safe to add for these drivers only: NVIDIA's compiler rejects some kernels with it.
   bool needs_request_for_arguments = false;
-  // The process ends when a 1D buffer image is filled.
+  // Filling a 1D buffer image ends the process.
   bool crashes_filling_buffer_images = false;
-  // The process ends when a rectangle or pixels are copied from or to a part of a buffer.
+  // Copying a rectangle or pixels from or to a sub-buffer ends the process.
   bool crashes_copying_parts = false;
 };
 
-// By the platform's name; none for drivers that are not in the table.
+// The quirks of the platform with this name; drivers that are not in the table have none.
 const Quirks& quirks_of(std::string_view platform);
 
 }  // namespace remotecl::server
