@@ -187,10 +187,24 @@ TEST_F(HostileServerTest, WhatIsUnknownButHarmlessIsIgnored) {
   EXPECT_FALSE(becomes_lost(100ms));
 }
 
-TEST_F(HostileServerTest, UnknownMessageEndsTheSession) {
-  send_raw(0, 60000, {});
+class UnknownMessageTest : public HostileServerTest, public ::testing::WithParamInterface<std::uint16_t> {};
+
+TEST_P(UnknownMessageTest, EndsTheSession) {
+  send_raw(static_cast<std::uint32_t>(memory_.size()), GetParam(), memory_);
   EXPECT_TRUE(becomes_lost());
-  EXPECT_NE(session_->lost_reason().find("60000"), std::string::npos) << session_->lost_reason();
+  const std::string reason = "unknown message (" + std::to_string(GetParam()) + ")";
+  EXPECT_NE(session_->lost_reason().find(reason), std::string::npos) << session_->lost_reason();
+}
+
+// Numbers around those of the reports, messages to a server, and reports that a session that goes on does not take.
+INSTANTIATE_TEST_SUITE_P(Codes, UnknownMessageTest,
+                         ::testing::Values(0, 999, 1004, 1127, 1128, 60000, Code::kPing, Code::kPeerSignal,
+                                           Code::kDeviceList, Code::kSessionKicked));
+
+TEST_F(HostileServerTest, ReplyWithoutAWholeTokenEndsTheSession) {
+  send_raw(7, Code::kFinished, Bytes(memory_).first(7));
+  EXPECT_TRUE(becomes_lost());
+  EXPECT_NE(session_->lost_reason().find("malformed Finished"), std::string::npos) << session_->lost_reason();
 }
 
 TEST_F(HostileServerTest, MessageThatIsTooShortEndsTheSession) {
