@@ -1,28 +1,15 @@
 #include "server/peer/peer_link.h"
 
-#include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "runtime/protocol/message_buffer.h"
 #include "server/completion/event_poller.h"
+#include "server/peer/peer_messages.h"
 #include "server/util/log.h"
 #include "server/util/protocol_error.h"
 
 namespace remotecl::server {
-namespace {
-
-constexpr cl_int kLinkLost = CL_OUT_OF_RESOURCES;
-
-template <class Message>
-Message decode(Bytes payload) {
-  Message message{};
-  Decoder decoder(payload);
-  if (!decoder.read(message) || !decoder.at_end()) {
-    throw ProtocolError("a peer's " + std::string(message_name(Message::kCode)) + " message is malformed");
-  }
-  return message;
-}
-
-}  // namespace
 
 PeerLink::PeerLink(const PeerContext& context, PeerId peer, LinkId id, const Secret& secret, StreamCarrier control,
                    StreamCarrier bulk)
@@ -36,7 +23,8 @@ PeerLink::PeerLink(const PeerContext& context, PeerId peer, LinkId id, const Sec
       bulk_receiver_(context.transfers, outbox_, BulkReceiver::Pushes::kRefused),
       bulk_sender_(context.transfers, [this] { close(); }),
       inbox_(context.issuer, context.transfers.counters()),
-      unmatched_(context.transfers.counters()) {}
+      signals_(outbox_, context.transfers.counters()),
+      transfers_(context.transfers, bulk_receiver_, bulk_sender_, outbox_) {}
 
 bool PeerLink::lost() const {
   MutexLock lock(mutex_);
@@ -142,163 +130,17 @@ Traffic PeerLink::traffic() const {
 
 void PeerLink::execute(std::uint16_t code, Bytes payload) {
   messages_received_.fetch_add(1, std::memory_order_relaxed);
-  switch (code) {
-    case Code::kPeerSignal:
-      return take(decode<PeerSignal>(payload));
-    case Code::kPeerAck:
-      return take(decode<PeerAck>(payload));
-    case Code::kPeerData:
-      return take(decode<PeerData>(payload));
-    case Code::kPeerSize:
-      return take(decode<PeerSize>(payload));
-    case Code::kPullTransfer:
-      return take(decode<PullTransfer>(payload));
-    case Code::kDropTransfer:
-      return take(decode<DropTransfer>(payload));
-    case Code::kServerReceived:
-      return take(decode<ServerReceived>(payload));
-    case Code::kLeave:
-      return take(decode<Leave>(payload));
-    default:
-      throw ProtocolError("a peer sent message code " + std::to_string(code) + ", which is not known");
-  }
-}
-
-std::uint64_t PeerLink::unmatched_size() const {
-  constexpr std::uint64_t kEach = 64;  // about
-  return kEach * (pulled_early_.size() + dropped_early_.size() + refused_.size() + unacknowledged_.size());
-}
-
-void PeerLink::take(const PeerSignal& message) {
-  context_.signals.signal_by(peer_, message.event, message.status);
-  if (++signals_taken_ % kSignalsPerAck == 0) outbox_.send(PeerAck{signals_taken_});
-}
-
-void PeerLink::take(const PeerAck& message) {
-  MutexLock lock(mutex_);
-  if (message.signals > acknowledged_ + unacknowledged_.size()) {
-    throw ProtocolError("a peer acknowledges signals that it did not get");
-  }
-  for (; acknowledged_ < message.signals; ++acknowledged_) unacknowledged_.pop_front();
-  unmatched_.follow(unmatched_size());
-}
-
-void PeerLink::take(const PeerData& message) {
-  const std::int32_t status = std::min(message.status, 0);
-  if (status == 0 || inbox_.awaits(message.transfer)) return inbox_.arrived(message.transfer, status, message.data);
-  Ref<IncomingTransfer> failed;
-  {
-    MutexLock lock(mutex_);
-    failed = bulk_receiver_.cancel(message.transfer);
-    if (!failed) {
-      refused_.emplace(message.transfer, status);
-      unmatched_.follow(unmatched_size());
-      return;
-    }
-  }
-  context_.transfers.fail(std::move(failed), status);
-}
-
-void PeerLink::take(const PeerSize& message) { inbox_.announced(message.transfer, message.size); }
-
-void PeerLink::take(const PullTransfer& message) {
-  MutexLock lock(mutex_);
-  const auto at = offers_.find(message.transfer);
-  if (at == offers_.end()) {
-    pulled_early_.insert(message.transfer);
-    unmatched_.follow(unmatched_size());
-    return;
-  }
-  bulk_sender_.post(std::move(at->second));
-  offers_.erase(at);
-}
-
-void PeerLink::take(const DropTransfer& message) {
-  Ref<OutgoingTransfer> dropped;
-  {
-    MutexLock lock(mutex_);
-    const auto at = offers_.find(message.transfer);
-    if (at == offers_.end()) {
-      dropped_early_.insert(message.transfer);
-      unmatched_.follow(unmatched_size());
-      return;
-    }
-    dropped = std::move(at->second);
-    offers_.erase(at);
-  }
-  context_.transfers.fail(std::move(dropped), CL_OUT_OF_RESOURCES);
+  dispatch_peer_message({peer_, context_.signals, inbox_, signals_, transfers_, streams_}, code, payload);
 }
 
 void PeerLink::signal(EventId event, std::int32_t status) {
-  {
-    MutexLock lock(mutex_);
-    if (!lost_) {
-      unacknowledged_.push_back({event, status});
-      outbox_.send(PeerSignal{event, status});
-      if (!unmatched_.try_follow(unmatched_size())) close();
-      return;
-    }
-  }
-  context_.client.send(SignalUndelivered{peer_, event, status});
+  const LinkSignals::Sent sent = signals_.send({event, status});
+  if (sent == LinkSignals::Sent::kTooMany) close();
+  if (sent == LinkSignals::Sent::kLinkLost) context_.client.send(SignalUndelivered{peer_, event, status});
 }
 
 void PeerLink::send(TransferId transfer, Bytes data) { outbox_.send(PeerData{transfer, 0, data}); }
 void PeerLink::announce(TransferId transfer, std::uint64_t size) { outbox_.send(PeerSize{transfer, size}); }
-
-void PeerLink::refuse(TransferId transfer, std::int32_t status) {
-  {
-    MutexLock lock(mutex_);
-    pulled_early_.erase(transfer);
-    if (dropped_early_.erase(transfer) != 0) return;  // the peer has failed before
-  }
-  outbox_.send(PeerData{transfer, status, {}});
-}
-
-void PeerLink::drop(TransferId transfer) {
-  {
-    MutexLock lock(mutex_);
-    if (refused_.erase(transfer) != 0) return;
-  }
-  outbox_.send(DropTransfer{transfer});
-}
-
-void PeerLink::offer(Ref<OutgoingTransfer> transfer) {
-  {
-    MutexLock lock(mutex_);
-    const bool unwanted = lost_ || dropped_early_.erase(transfer->id()) != 0;
-    if (!unwanted && pulled_early_.erase(transfer->id()) != 0) return bulk_sender_.post(std::move(transfer));
-    if (!unwanted) {
-      const TransferId id = transfer->id();
-      offers_.emplace(id, std::move(transfer));
-      return;
-    }
-  }
-  context_.transfers.fail(std::move(transfer), kLinkLost);
-}
-
-void PeerLink::pull(Ref<IncomingTransfer> transfer) {
-  std::int32_t status = kLinkLost;
-  {
-    MutexLock lock(mutex_);
-    const auto refusal = refused_.find(transfer->id());
-    if (refusal != refused_.end()) {
-      status = refusal->second;
-      refused_.erase(refusal);
-    } else if (!lost_ && bulk_receiver_.pull(transfer)) {
-      return;
-    }
-  }
-  context_.transfers.fail(std::move(transfer), status);
-}
-
-std::int32_t PeerLink::take_refusal(TransferId transfer) {
-  MutexLock lock(mutex_);
-  const auto at = refused_.find(transfer);
-  if (at == refused_.end()) return 0;
-  const std::int32_t status = at->second;
-  refused_.erase(at);
-  return status;
-}
 
 std::string PeerLink::end_of_streams() const {
   std::string reason = streams_.reason();
@@ -313,25 +155,19 @@ std::string PeerLink::end_of_streams() const {
 
 void PeerLink::give_up() {
   std::string reason = end_of_streams();
-  std::deque<Signal> unacknowledged;
-  std::vector<Ref<Transfer>> failed;
   {
     MutexLock lock(mutex_);
     lost_ = true;
     if (!reason_.empty()) reason = reason_;
-    pulled_early_.clear();
-    dropped_early_.clear();
-    refused_.clear();
-    unacknowledged.swap(unacknowledged_);
-    for (auto& [id, transfer] : offers_) failed.push_back(std::move(transfer));
-    offers_.clear();
-    unmatched_.follow(0);
   }
+  const auto unacknowledged = signals_.close();
+  std::vector<Ref<Transfer>> failed;
+  for (auto& transfer : transfers_.close()) failed.push_back(std::move(transfer));
   for (auto& transfer : bulk_sender_.stop()) failed.push_back(std::move(transfer));
   for (auto& transfer : bulk_receiver_.take_all()) failed.push_back(std::move(transfer));
   for (auto& transfer : failed) context_.transfers.fail(std::move(transfer), kLinkLost);
   context_.strand.with_lock([this] { inbox_.fail_all(kLinkLost); });
-  for (const Signal& signal : unacknowledged) {
+  for (const LinkSignals::Signal& signal : unacknowledged) {
     context_.client.add(SignalUndelivered{peer_, signal.event, signal.status});
   }
   context_.client.send(PeerState{peer_, id_, 0, reason});

@@ -1,12 +1,10 @@
 #pragma once
 
 #include <atomic>
-#include <deque>
 #include <memory>
 #include <string>
 #include <thread>
-#include <unordered_map>
-#include <unordered_set>
+#include <utility>
 
 #include "runtime/base/mutex.h"
 #include "runtime/handshake/bulk_upgrade.h"
@@ -16,6 +14,8 @@
 #include "runtime/transport/bulk/bulk_transport.h"
 #include "runtime/transport/connection.h"
 #include "server/execution/event_sink.h"
+#include "server/peer/link_signals.h"
+#include "server/peer/link_transfers.h"
 #include "server/peer/peer_context.h"
 #include "server/peer/peer_inbox.h"
 #include "server/transfer/bulk.h"
@@ -51,35 +51,28 @@ class PeerLink final : public EventSink, public BulkRoute {
   void stop();
 
   // Tells the peer that an event has ended; through the client when the link is lost.
-  void signal(EventId event, std::int32_t status) override EXCLUDES(mutex_);
+  void signal(EventId event, std::int32_t status) override;
   void send(TransferId transfer, Bytes data) override;
   // Bytes of a small transfer that will be sent; whether too many are.
   Outbox::Promise promise(std::uint64_t size) { return outbox_.promise(size); }
   bool is_crowded() { return outbox_.is_crowded(); }
   void announce(TransferId transfer, std::uint64_t size) override;
-  void refuse(TransferId transfer, std::int32_t status) override EXCLUDES(mutex_);
-  void drop(TransferId transfer) override EXCLUDES(mutex_);
+  void refuse(TransferId transfer, std::int32_t status) override { transfers_.refuse(transfer, status); }
+  void drop(TransferId transfer) override { transfers_.drop(transfer); }
   // Sends the bytes when the peer asks for them.
-  void offer(Ref<OutgoingTransfer> transfer) override EXCLUDES(mutex_);
+  void offer(Ref<OutgoingTransfer> transfer) override { transfers_.offer(std::move(transfer)); }
   // Asks the peer for the bytes.
-  void pull(Ref<IncomingTransfer> transfer) override EXCLUDES(mutex_);
+  void pull(Ref<IncomingTransfer> transfer) override { transfers_.pull(std::move(transfer)); }
 
   // What has passed both connections.
   Traffic traffic() const;
 
   // Small transfers on their way to commands. With the session's lock.
   PeerInbox& inbox() { return inbox_; }
-  // The error of a transfer that the peer has refused; once. 0 when it has not.
-  std::int32_t take_refusal(TransferId transfer) EXCLUDES(mutex_);
+  // As LinkTransfers::take_refusal().
+  std::int32_t take_refusal(TransferId transfer) { return transfers_.take_refusal(transfer); }
 
  private:
-  static constexpr std::uint64_t kSignalsPerAck = 64;
-
-  struct Signal {
-    EventId event;
-    std::int32_t status;
-  };
-
   ResumableConnection::Hooks hooks(StreamKind kind);
   std::shared_ptr<Connection> make_control(StreamCarrier carrier);
   std::unique_ptr<BulkTransport> make_bulk(StreamCarrier carrier);
@@ -87,19 +80,10 @@ class PeerLink final : public EventSink, public BulkRoute {
   void serve();
   void receive_bulk();
   void execute(std::uint16_t code, Bytes payload);
-  void take(const PeerSignal&);
   // The first reason why the link ends.
   void fail(const std::exception& error) EXCLUDES(mutex_);
-  void take(const PeerAck&) EXCLUDES(mutex_);
-  void take(const PeerData&) EXCLUDES(mutex_);
-  void take(const PeerSize&);
-  void take(const PullTransfer&) EXCLUDES(mutex_);
-  void take(const ServerReceived&);
-  void take(const Leave&);
-  void take(const DropTransfer&) EXCLUDES(mutex_);
   void give_up() EXCLUDES(mutex_);
   std::string end_of_streams() const;
-  std::uint64_t unmatched_size() const REQUIRES(mutex_);
 
   const PeerContext context_;
   const PeerId peer_;
@@ -113,20 +97,14 @@ class PeerLink final : public EventSink, public BulkRoute {
   Outbox outbox_;
   BulkReceiver bulk_receiver_;
   BulkSender bulk_sender_;
-  PeerInbox inbox_;                  // needs the session's lock
-  std::uint64_t signals_taken_ = 0;  // by the reading thread
+  PeerInbox inbox_;  // needs the session's lock
+  LinkSignals signals_;
+  LinkTransfers transfers_;
   std::atomic<std::uint64_t> messages_received_{0};
 
   mutable Mutex mutex_;
   bool lost_ GUARDED_BY(mutex_) = false;
   std::string reason_ GUARDED_BY(mutex_);
-  std::deque<Signal> unacknowledged_ GUARDED_BY(mutex_);
-  std::uint64_t acknowledged_ GUARDED_BY(mutex_) = 0;
-  std::unordered_map<TransferId, Ref<OutgoingTransfer>> offers_ GUARDED_BY(mutex_);
-  std::unordered_set<TransferId> pulled_early_ GUARDED_BY(mutex_);   // before the offer
-  std::unordered_set<TransferId> dropped_early_ GUARDED_BY(mutex_);  // before the offer
-  std::unordered_map<TransferId, std::int32_t> refused_ GUARDED_BY(mutex_);
-  HeldMemory unmatched_ GUARDED_BY(mutex_);  // by these three and unacknowledged_
 
   std::thread reader_;
   std::thread bulk_reader_;

@@ -56,12 +56,4 @@ void PeerLink::reconnect_to(const ServerName& server, const Invitation& invitati
   if (bulk != nullptr) reconnector_->add(*bulk, Role::kPeerBulk, 0, bulk_has_doorbell_ ? 0 : stripes_features());
 }
 
-void PeerLink::take(const ServerReceived& message) {
-  if (message.channel != 0 || !streams_.acknowledged(message.stream, message.bytes)) {
-    throw ProtocolError("a peer has received more than was sent");
-  }
-}
-
-void PeerLink::take(const Leave&) { streams_.end_when_broken(); }
-
 }  // namespace remotecl::server
