@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "runtime/transport/threads/busy_poll.h"
+#include "runtime/transport/threads/wait_policy.h"
 #include "server/completion/event_waiters.h"
 
 namespace remotecl::server {
@@ -41,7 +41,7 @@ void EventPoller::leave() {
 std::size_t EventPoller::read_some(Connection& connection, MutableBytes to) {
   std::ptrdiff_t count = -1;
   const auto has_read = [&] { return (count = connection.try_read_some(to)) >= 0; };
-  if (look_until(has_read) || busy_poll(has_read)) return static_cast<std::size_t>(count);
+  if (look_until(has_read) || WaitPolicy::poll_until(has_read)) return static_cast<std::size_t>(count);
   return connection.read_some(to);
 }
 

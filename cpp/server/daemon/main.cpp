@@ -23,7 +23,7 @@
 #include "runtime/transport/address.h"
 #include "runtime/transport/shm/shared_memory.h"
 #include "runtime/transport/tcp/dead_peer_detector.h"
-#include "runtime/transport/threads/busy_poll.h"
+#include "runtime/transport/threads/wait_policy.h"
 #include "runtime/transport/tls/certificate.h"
 #include "server/daemon/metrics_port.h"
 #include "server/daemon/server.h"
@@ -222,7 +222,7 @@ std::unique_ptr<server::MetricsPort> open_metrics(server::Server& server, const 
 void read_settings() {
   shared_memory::wanted();
   bulk_streams();
-  busy_poll_time();
+  WaitPolicy::poll_time();
   heartbeat_interval();
 }
 

@@ -9,7 +9,7 @@
 #include "runtime/client/session/operations.h"
 #include "runtime/client/support/fork_guard.h"
 #include "runtime/client/support/wanted_servers.h"
-#include "runtime/transport/threads/busy_poll.h"
+#include "runtime/transport/threads/wait_policy.h"
 
 namespace remotecl {
 namespace {
@@ -102,7 +102,7 @@ std::vector<ServerName> Platform::missing_of(const std::vector<ServerName>& name
 
 // Connects to all servers at the same time, because the time goes into round trips and the servers' work.
 std::vector<std::future<std::unique_ptr<Session>>> Platform::open(const std::vector<ServerName>& names) {
-  busy_poll_time();  // an invalid value is reported now
+  WaitPolicy::poll_time();  // an invalid value is reported now
   const auto running = std::make_shared<Operations::Running>(Operation::Kind::kConnect, texts(names), names.size());
   const std::vector<std::uint32_t> indices = free_indices();
   std::vector<std::future<std::unique_ptr<Session>>> sessions;

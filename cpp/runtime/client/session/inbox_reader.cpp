@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "runtime/client/support/fork_guard.h"
-#include "runtime/transport/threads/busy_poll.h"
+#include "runtime/transport/threads/wait_policy.h"
 
 namespace remotecl {
 namespace {
@@ -171,7 +171,7 @@ void InboxReader::pump(Pump how, const OptionalDeadline& deadline) {
     waits[count++] = {channel->transport().wait_handle(), POLLIN, 0};
   }
   const auto look = [&](int timeout) { return ::poll(waits.data(), count, timeout) > 0; };
-  const bool is_there = how == Pump::kBusy && busy_poll([&look] { return look(0); });
+  const bool is_there = how == Pump::kBusy && WaitPolicy::poll_until([&look] { return look(0); });
   if (is_there || look(how == Pump::kTake ? 0 : milliseconds_until(deadline))) {
     if (waits[1].revents != 0) {
       std::uint64_t rings = 0;

@@ -7,7 +7,7 @@
 #include "runtime/transport/shm/shared_memory_segment.h"
 #include "runtime/transport/shm/shared_ring.h"
 #include "runtime/transport/stream/resumable_connection.h"
-#include "runtime/transport/threads/adaptive_spin.h"
+#include "runtime/transport/threads/wait_policy.h"
 
 namespace remotecl {
 
@@ -85,8 +85,8 @@ class SharedMemoryConnection final : public Connection {
   int watched_ = -1;                             // likewise: the doorbell's descriptor in handle_
   std::uint64_t watched_carriers_ = 0;           // the doorbell's carriers() at that time
   std::shared_ptr<Connection> watched_carrier_;  // keeps its descriptor from being reused
-  AdaptiveSpin spin_;                            // used by the reading thread
-  AdaptiveSpin room_spin_;                       // used by the writing thread
+  WaitPolicy spin_;                              // used by the reading thread
+  WaitPolicy room_spin_;                         // used by the writing thread
 
   std::atomic<std::chrono::milliseconds> read_timeout_{std::chrono::milliseconds(0)};
   std::atomic<bool> shut_{false};

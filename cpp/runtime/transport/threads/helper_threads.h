@@ -10,7 +10,7 @@
 
 #include "runtime/base/bytes.h"
 #include "runtime/base/mutex.h"
-#include "runtime/transport/threads/adaptive_spin.h"
+#include "runtime/transport/threads/wait_policy.h"
 
 namespace remotecl {
 
@@ -42,7 +42,7 @@ class HelperThreads {
   // one sees the other.
   struct Sleeper {
     std::atomic<std::uint32_t> sleeps{0};  // a futex
-    AdaptiveSpin spin;
+    WaitPolicy spin;
 
     template <class Condition>
     void until(Condition condition);
