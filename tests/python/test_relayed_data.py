@@ -16,9 +16,9 @@ SIZE = {size}
 context = remotecl.connect({first!r}, {second!r}).context()
 one, other = (cl.CommandQueue(context, device) for device in (context.devices[0], context.devices[-1]))
 program = cl.Program(context, '''
-kernel void number(global uint *x, uint seed) {{ x[get_global_id(0)] = get_global_id(0) * 2654435761u + seed; }}
+kernel void number(global uint *x, uint seed) {{ x[get_global_id(0)] = (uint)get_global_id(0) * 2654435761u + seed; }}
 kernel void check(global const uint *x, uint seed, global uint *wrong) {{
-  if (x[get_global_id(0)] != get_global_id(0) * 2654435761u + seed) atomic_inc(wrong);
+  if (x[get_global_id(0)] != (uint)get_global_id(0) * 2654435761u + seed) atomic_inc(wrong);
 }}''').build()
 number, check = cl.Kernel(program, "number"), cl.Kernel(program, "check")
 buffer = cl.Buffer(context, cl.mem_flags.READ_WRITE, SIZE)
