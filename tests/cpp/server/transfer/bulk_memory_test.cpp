@@ -4,7 +4,7 @@
 #include <map>
 #include <vector>
 
-#include "fixture.h"
+#include "server/fixture.h"
 #include "server/driver/staging.h"
 #include "server/transfer/in_place_transfer.h"
 #include "server/transfer/packed_transfer.h"
