@@ -3,6 +3,7 @@
 #include <atomic>
 #include <utility>
 
+#include "server/completion/event_waiters.h"
 #include "server/completion/native.h"
 
 namespace remotecl::server {
@@ -23,26 +24,35 @@ void CL_CALLBACK ended(cl_event, cl_int status, void* data) {
   delete wait;
 }
 
-}  // namespace
-
-void CompletionNotifier::notify_as(EventWaiters::Report report, cl_event event, Function function) const {
-  if (waiters_->wait(event, function, report)) return;
+void notify_as(EventWaiters::Report report, EventWaiters& waiters, cl_event event,
+               CompletionNotifier::Function function) {
+  if (waiters.wait(event, function, report)) return;
   auto* wait = new Wait{Native<cl_event>::retained(event), std::move(function)};
   wait->handed_over.store(true, std::memory_order_release);
   const cl_int error = clSetEventCallback(event, CL_COMPLETE, ended, wait);
   if (error != CL_SUCCESS) ended(event, error, wait);
 }
 
+}  // namespace
+
+CompletionNotifier::CompletionNotifier() : waiters_(make_ref<EventWaiters>()) {}
+CompletionNotifier::CompletionNotifier(const CompletionNotifier&) = default;
+CompletionNotifier::CompletionNotifier(CompletionNotifier&&) noexcept = default;
+CompletionNotifier::~CompletionNotifier() = default;
+
+void CompletionNotifier::expect_late(cl_context context) const { waiters_->add(context); }
+void CompletionNotifier::stop() const { waiters_->stop(); }
+
 void CompletionNotifier::notify(cl_event event, Function function) const {
-  notify_as(EventWaiters::Report::kInTurn, event, std::move(function));
+  notify_as(EventWaiters::Report::kInTurn, *waiters_, event, std::move(function));
 }
 
 void CompletionNotifier::notify_asked(cl_event event, Function function) const {
-  notify_as(EventWaiters::Report::kAsked, event, std::move(function));
+  notify_as(EventWaiters::Report::kAsked, *waiters_, event, std::move(function));
 }
 
 void CompletionNotifier::notify_apart(cl_event event, Function function) const {
-  notify_as(EventWaiters::Report::kApart, event, std::move(function));
+  notify_as(EventWaiters::Report::kApart, *waiters_, event, std::move(function));
 }
 
 }  // namespace remotecl::server

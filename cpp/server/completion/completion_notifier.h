@@ -4,18 +4,25 @@
 
 #include "runtime/base/ref_counted.h"
 #include "server/completion/cl.h"
-#include "server/completion/event_waiters.h"
 
 namespace remotecl::server {
+
+class EventWaiters;
 
 // Says when a native event of one session has ended. Copies do it for the same session. Any thread.
 class CompletionNotifier {
  public:
   // Gets CL_COMPLETE or a negative error.
-  using Function = EventWaiters::Function;
+  using Function = std::function<void(cl_int status)>;
+
+  CompletionNotifier();
+  CompletionNotifier(const CompletionNotifier&);
+  CompletionNotifier(CompletionNotifier&&) noexcept;
+  CompletionNotifier& operator=(const CompletionNotifier&) = delete;
+  ~CompletionNotifier();
 
   // The context's driver calls back late.
-  void expect_late(cl_context context) const { waiters_->add(context); }
+  void expect_late(cl_context context) const;
 
   // Calls `function` once, on a thread of the driver or before notify() returns. It must not block, take a session's
   // lock or enqueue commands. What has ended is reported before what waited for it.
@@ -27,14 +34,12 @@ class CompletionNotifier {
   void notify_apart(cl_event event, Function function) const;
 
   // The session ends: threads that have nothing to wait for end, too.
-  void stop() const { waiters_->stop(); }
+  void stop() const;
 
  private:
   friend class EventPoller;
 
-  void notify_as(EventWaiters::Report report, cl_event event, Function function) const;
-
-  Ref<EventWaiters> waiters_ = make_ref<EventWaiters>();
+  Ref<EventWaiters> waiters_;
 };
 
 }  // namespace remotecl::server

@@ -1,6 +1,7 @@
 #include "server/completion/event_waiters.h"
 
 #include <algorithm>
+#include <memory>
 #include <system_error>
 #include <utility>
 
@@ -55,29 +56,34 @@ bool EventWaiters::wait(cl_event event, Function& function, Report report) {
   const bool is_apart = report == Report::kApart;
   void* const key = lane_of(event, is_apart);
   const cl_int status = execution_status(event);
+  const bool has_ended = status <= CL_COMPLETE;
+  bool is_watched = true;
   std::uint64_t collected = 0;
   {
     MutexLock lock(mutex_);
     if (!contexts_.contains(context)) return false;
     const auto lane = lanes_.find(key);
     const bool is_new = lane == lanes_.end();
-    if (is_new && status > CL_COMPLETE && !has_thread_for_one_more()) return false;
-    if (!is_new || status > CL_COMPLETE || !is_apart) {
-      Job job{Native<cl_event>::retained(event), ++jobs_, std::move(function)};
-      if (!is_new) {
-        lane->second.jobs.push_back(std::move(job));
-      } else if (status > CL_COMPLETE) {
-        open(key, is_apart, std::move(job));
-      }
-      if (status > CL_COMPLETE || is_apart) return true;
+    if (is_new && has_ended && is_apart) {
+      lock.unlock();
+      function(status);
+      return true;
+    }
+    Job job{Native<cl_event>::retained(event), ++jobs_, std::move(function)};
+    if (!is_new) {
+      lane->second.jobs.push_back(std::move(job));
+    } else if (!has_ended) {
+      is_watched = open(key, is_apart, std::move(job));
+    }
+    if (has_ended && !is_apart) {
       collect_ended();
       if (is_new) collect(std::move(job), status);
       collected = collected_;
     }
   }
-  if (is_apart) {
-    function(status);
-  } else if (report == Report::kAsked) {
+  if (!is_watched) call_back(key, Native<cl_event>::retained(event));
+  if (!has_ended || is_apart) return true;
+  if (report == Report::kAsked) {
     report_asked(collected);
   } else {
     this->report();
@@ -85,19 +91,23 @@ bool EventWaiters::wait(cl_event event, Function& function, Report report) {
   return true;
 }
 
-void EventWaiters::open(void* key, bool is_apart, Job job) {
+bool EventWaiters::open(void* key, bool is_apart, Job job) {
+  const bool has_thread = has_thread_for_one_more();
   lanes_.emplace(key, Lane{is_apart}).first->second.jobs.push_back(std::move(job));
   EventPoller* const poller = EventPoller::current();
-  if (!is_apart && poller != nullptr && poller->is_of(*this)) {
+  if (!has_thread) {
+    ++callbacks_;
+  } else if (!is_apart && poller != nullptr && poller->is_of(*this)) {
     unwatched_.push_back(key);
     has_unwatched_.store(true, std::memory_order_relaxed);
   } else {
     watch(key);
   }
+  return has_thread;
 }
 
 bool EventWaiters::has_thread_for_one_more() {
-  if (threads_ > lanes_.size()) return true;
+  if (threads_ + callbacks_ > lanes_.size()) return true;
   if (threads_ >= kThreadsMax) return false;
   try {
     std::thread([self = Ref<EventWaiters>(this)] { self->run(); }).detach();
@@ -150,40 +160,75 @@ void EventWaiters::run() {
 }
 
 void EventWaiters::run(void* key) {
-  for (;;) {
-    Native<cl_event> event;
-    {
-      MutexLock lock(mutex_);
-      const auto lane = lanes_.find(key);
-      if (lane->second.jobs.empty()) {
-        lanes_.erase(lane);
-        return;
-      }
-      event = lane->second.jobs.front().event.copy();
-    }
+  while (const Native<cl_event> event = first(key)) {
     const cl_int error = clWaitForEvents(1, event.list());
-    Job apart;
-    {
-      MutexLock lock(mutex_);
-      Lane& lane = lanes_.find(key)->second;
-      if (lane.is_apart) {
-        apart = std::move(lane.jobs.front());
+    end_first(key, event, error);
+  }
+}
+
+struct EventWaiters::Callback {
+  Ref<EventWaiters> waiters;
+  void* key;
+  Native<cl_event> event;
+
+  static void CL_CALLBACK call(cl_event, cl_int status, void* data) {
+    const std::unique_ptr<Callback> callback(static_cast<Callback*>(data));
+    callback->waiters->called_back(callback->key, callback->event, status);
+  }
+};
+
+void EventWaiters::call_back(void* key, Native<cl_event> event) {
+  const cl_event native = event.get();
+  auto* const callback = new Callback{Ref<EventWaiters>(this), key, std::move(event)};
+  const cl_int error = clSetEventCallback(native, CL_COMPLETE, Callback::call, callback);
+  if (error != CL_SUCCESS) Callback::call(native, error, callback);
+}
+
+void EventWaiters::called_back(void* key, const Native<cl_event>& event, cl_int status) {
+  end_first(key, event, std::min(status, CL_COMPLETE));
+  Native<cl_event> next = first(key);
+  {
+    MutexLock lock(mutex_);
+    if (!next || has_thread_for_one_more()) {
+      --callbacks_;
+      if (next) watch(key);
+      return;
+    }
+  }
+  call_back(key, std::move(next));
+}
+
+Native<cl_event> EventWaiters::first(void* key) {
+  MutexLock lock(mutex_);
+  const auto lane = lanes_.find(key);
+  if (!lane->second.jobs.empty()) return lane->second.jobs.front().event.copy();
+  lanes_.erase(lane);
+  return {};
+}
+
+void EventWaiters::end_first(void* key, const Native<cl_event>& event, cl_int error) {
+  Job apart;
+  {
+    MutexLock lock(mutex_);
+    Lane& lane = lanes_.find(key)->second;
+    const auto is_first = [&] { return !lane.jobs.empty() && lane.jobs.front().event.get() == event.get(); };
+    if (lane.is_apart) {
+      apart = std::move(lane.jobs.front());
+      lane.jobs.pop_front();
+    } else if (is_first()) {  // or another thread has seen it
+      collect_ended();
+      // Whatever the driver says of its status: it has waited, or cannot.
+      if (is_first()) {
+        collect(std::move(lane.jobs.front()), error);
         lane.jobs.pop_front();
-      } else {
-        collect_ended();
-        // Whatever the driver says of its status: it has waited, or cannot.
-        if (!lane.jobs.empty() && lane.jobs.front().event.get() == event.get()) {
-          collect(std::move(lane.jobs.front()), error);
-          lane.jobs.pop_front();
-        }
       }
     }
-    if (apart.function) {
-      const cl_int status = execution_status(event.get());
-      apart.function(status <= CL_COMPLETE ? status : error);
-    } else {
-      report();
-    }
+  }
+  if (apart.function) {
+    const cl_int status = execution_status(event.get());
+    apart.function(status <= CL_COMPLETE ? status : error);
+  } else {
+    report();
   }
 }
 

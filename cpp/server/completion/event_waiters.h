@@ -18,7 +18,7 @@ namespace remotecl::server {
 // Finds out that native events of a session have ended, for drivers that call back late: NVIDIA's takes some 20 us
 // more than a waiting thread, and now and then more than a millisecond. Events of an in-order queue are a lane, as they
 // end in order; each other event is one of its own, since another one may wait for it. A thread waits for each lane,
-// unless an EventPoller looks at it.
+// unless an EventPoller looks at it; where there are too many threads, the driver's callback has to do.
 //
 // The first to see an end reports it: with all others that have ended, in the order in which they came here, so that
 // what ended is reported before what waited for it. One thread reports at a time, without the lock and without waiting
@@ -36,7 +36,7 @@ class EventWaiters final : public RefCounted {
   void add(cl_context context) EXCLUDES(mutex_);
   // Calls `function`, which must not block or take a session's lock, when the event has ended; before this returns if
   // it has and no other thread is reporting. False, and `function` is left as it was, when the event's driver calls
-  // back fast or there are too many threads.
+  // back fast.
   bool wait(cl_event event, Function& function, Report report = Report::kInTurn) EXCLUDES(mutex_);
   // Threads that have nothing to wait for end.
   void stop() EXCLUDES(mutex_);
@@ -58,6 +58,7 @@ class EventWaiters final : public RefCounted {
     Function function;
     cl_int status = CL_COMPLETE;  // once it has ended
   };
+  struct Callback;
   struct Lane {
     bool is_apart = false;
     std::deque<Job> jobs{};  // the first one is waited for
@@ -66,8 +67,15 @@ class EventWaiters final : public RefCounted {
   void run() EXCLUDES(mutex_);
   void run(void* key) EXCLUDES(mutex_);
   bool has_thread_for_one_more() REQUIRES(mutex_);
-  void open(void* key, bool is_apart, Job job) REQUIRES(mutex_);
+  // False: call_back() has to follow, without the lock.
+  bool open(void* key, bool is_apart, Job job) REQUIRES(mutex_);
   void watch(void* key) REQUIRES(mutex_);
+  void call_back(void* key, Native<cl_event> event) EXCLUDES(mutex_);
+  void called_back(void* key, const Native<cl_event>& event, cl_int status) EXCLUDES(mutex_);
+  // The lane's first event, which has to be waited for; null, and the lane is gone, when there is none.
+  Native<cl_event> first(void* key) EXCLUDES(mutex_);
+  // It has ended.
+  void end_first(void* key, const Native<cl_event>& event, cl_int error) EXCLUDES(mutex_);
   void collect_ended() REQUIRES(mutex_);
   void collect(Job job, cl_int status) REQUIRES(mutex_);
   void report() EXCLUDES(mutex_);
@@ -88,7 +96,8 @@ class EventWaiters final : public RefCounted {
   std::uint64_t jobs_ GUARDED_BY(mutex_) = 0;                 // so far
   std::uint64_t collected_ GUARDED_BY(mutex_) = 0;            // of these, have ended
   std::uint64_t reported_ GUARDED_BY(mutex_) = 0;             // of these, have been reported
-  std::size_t threads_ GUARDED_BY(mutex_) = 0;                // at least one for each lane
+  std::size_t threads_ GUARDED_BY(mutex_) = 0;                // at least one for each lane without a callback
+  std::size_t callbacks_ GUARDED_BY(mutex_) = 0;              // lanes with one
   bool is_stopped_ GUARDED_BY(mutex_) = false;
 };
 

@@ -1,3 +1,5 @@
+#include "server/completion/event_waiters.h"
+
 #include <algorithm>
 #include <future>
 
@@ -31,6 +33,20 @@ TEST_F(EventWaitersTest, ManyThatEndTogetherAreToldInTheirOrder) {
   std::vector<int> expected;
   for (int i = 0; i < 100; ++i) expected.push_back(i);
   for (int round = 0; round < 20; ++round) {
+    const cl_event start = gate();
+    cl_event last = start;
+    for (const int i : expected) note(last = marker(out_of_order, {last}), i);
+    clFlush(out_of_order);
+    clSetUserEventStatus(start, CL_COMPLETE);
+    ASSERT_EQ(told(expected.size()), expected);
+  }
+}
+
+TEST_F(EventWaitersTest, MoreThanThereAreThreadsForAreToldInTheirOrder) {
+  const cl_command_queue out_of_order = queue(CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+  std::vector<int> expected;
+  for (int i = 0; i < 200; ++i) expected.push_back(i);
+  for (int round = 0; round < 5; ++round) {
     const cl_event start = gate();
     cl_event last = start;
     for (const int i : expected) note(last = marker(out_of_order, {last}), i);
