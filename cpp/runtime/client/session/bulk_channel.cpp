@@ -50,7 +50,8 @@ bool BulkChannel::send(const TransferRef& transfer) {
   const bool lends = lends_ && !transfer->is_pushed;
   const auto use = lends ? BulkTransport::Use::kLent : BulkTransport::Use::kCopied;
   const std::int32_t status = transfer->is_pushed ? kPushedChunk : 0;
-  auto registration = register_memory(transfer->memory, transfer->size);
+  // What is copied needs none.
+  auto registration = lends ? register_memory(transfer->memory, transfer->size) : nullptr;
   bool ok = true;
   while (ok && transfer->moved < transfer->size) {
     const std::uint64_t left = transfer->size - transfer->moved;
