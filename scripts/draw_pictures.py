@@ -22,7 +22,6 @@ def text(x: float, y: float, words: str, size: int = 14, colour: str = INK, weig
 
 
 def panel(x: float, y: float, width: float, height: float, title: str) -> str:
-    """Words, centred at x."""
     """A machine."""
     return (
         f'<rect x="{x}" y="{y}" width="{width}" height="{height}" rx="10" fill="{PANEL}" stroke="{THEIRS_LINE}"/>'
@@ -53,7 +52,7 @@ def arrow(x1: float, y1: float, x2: float, y2: float, colour: str = INK, both: b
 
 
 def markers() -> str:
-    """A straight arrow, with a tip at one end or at both."""
+    """The tips of arrows, one for each colour."""
     tips = {"call": INK, "wire": OURS_LINE, "link": LINK}
     return (
         "<defs>"
@@ -68,7 +67,7 @@ def markers() -> str:
 
 
 def server(y: float, name: str, drivers: str, device: str) -> str:
-    """The tips of arrows, one for each colour."""
+    """A machine with a daemon, a driver and a device."""
     return (
         panel(520, y, 336, 168, name)
         + box(540, y + 40, 296, "remotecl-server", "sessions, queues, transfers", ours=True)
@@ -81,7 +80,6 @@ def server(y: float, name: str, drivers: str, device: str) -> str:
 
 def overview() -> str:
     """The picture, as SVG."""
-    """A machine with a daemon, a driver and a device."""
     parts = [
         markers(),
         f'<rect x="1" y="1" width="898" height="428" rx="14" fill="{CARD}" stroke="#d0d7de"/>',

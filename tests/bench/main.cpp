@@ -66,6 +66,7 @@ bool shares_memory() {
 }
 
 int run(const Options& options) {
+  const double load_before = load_average();
   const std::vector<CaseEntry> entries = select_cases(options);
   if (options.list) {
     for (const CaseEntry& entry : entries) std::printf("%s\n", entry.name.c_str());
@@ -84,13 +85,12 @@ int run(const Options& options) {
   Fleets fleets(remotecl.choice(), native_choice);
   const Bench bench{options, remotecl, native ? &*native : nullptr, raw, fleets, shares_memory()};
 
-  print_header(bench);
-  std::fflush(stdout);
+  print_header(bench, load_before);
   std::vector<std::string> failures;
   std::vector<Result> results = measure(bench, entries, failures);
   if (const std::optional<Result> stall = make_stall_result(results)) results.push_back(*stall);
   print_table(results);
-  if (!options.json_path.empty()) write_json(options.json_path, bench, results, failures);
+  if (!options.json_path.empty()) write_json(options.json_path, bench, load_before, results, failures);
   return failures.empty() ? 0 : kFailed;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <ctime>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -133,7 +134,12 @@ nlohmann::ordered_json result_json(const Result& result) {
 
 }  // namespace
 
-void print_header(const Bench& bench) {
+double load_average() {
+  double load = 0;
+  return getloadavg(&load, 1) == 1 ? load : 0;
+}
+
+void print_header(const Bench& bench, double load_before) {
   print_device("remotecl", bench.remotecl);
   if (bench.native) {
     print_device("native", *bench.native);
@@ -141,8 +147,8 @@ void print_header(const Bench& bench) {
     std::printf("%-9s none: this machine has no such device, so there is no native ceiling\n", "native");
   }
   std::printf("%-9s TCP on 127.0.0.1, one stream, TCP_NODELAY, default buffers\n", "raw");
-  std::printf("%-9s %s, %u cores, %s\n\n", "machine", cpu_model().c_str(), std::thread::hardware_concurrency(),
-              now_utc().c_str());
+  std::printf("%-9s %s, %u cores, load average %.2f, %s\n\n", "machine", cpu_model().c_str(),
+              std::thread::hardware_concurrency(), load_before, now_utc().c_str());
   std::fflush(stdout);
 }
 
@@ -158,12 +164,13 @@ void print_table(const std::vector<Result>& results) {
       "in memory take; where a rule names a base, the ceiling is what the rule multiplies.\n");
 }
 
-void write_json(const std::string& path, const Bench& bench, const std::vector<Result>& results,
+void write_json(const std::string& path, const Bench& bench, double load_before, const std::vector<Result>& results,
                 const std::vector<std::string>& failures) {
   nlohmann::ordered_json document = {
       {"date", now_utc()},
       {"cpu", cpu_model()},
       {"cores", std::thread::hardware_concurrency()},
+      {"load", load_before},
       {"quick", bench.options.quick},
       {"remotecl_device", device_json(&bench.remotecl)},
       {"native_device", device_json(bench.native)},

@@ -144,3 +144,63 @@ def test_every_room_has_a_readme_and_its_row():
         through = {lower for use in room.uses for lower in ROOMS["all_below"](rooms[use], rooms)}
         said = set(re.findall(r"[\w/]+", rows[folder])) if folder in rows else None
         assert said == room.uses - through, folder
+
+
+TABLES = runpy.run_path(str(ROOT / "scripts" / "performance_tables.py"))
+REPORT = {
+    "date": "2026-11-23T02:00:00Z",
+    "cpu": "A processor",
+    "cores": 2,
+    "load": 0.1,
+    "quick": False,
+    "remotecl_device": None,
+    "native_device": {"platform": "A platform", "device": "A device", "version": "OpenCL 3.0", "driver": "3.1"},
+    "failures": [],
+    "results": [
+        {"name": "noop-finish", "unit": "us", "remotecl": 33.44, "p99": 78.2, "max": 131.4, "native": 18.0}
+        | {"raw": 9.996, "ceiling": 28.0, "ratio": 1.194, "target": 47.8, "met": True},
+        {"name": "write-64MiB", "unit": "GB/s", "remotecl": 5.0, "p99": 4.9, "max": 4.8, "native": None}
+        | {"raw": 6.0, "ceiling": 6.0, "ratio": 0.83, "target": 5.4, "met": False},
+        {"name": "build-new", "unit": "ms", "remotecl": 209.1, "p99": 219, "max": 219, "native": 210}
+        | {"raw": None, "ceiling": 210, "ratio": 0.99, "target": None, "met": None},
+    ],
+}
+
+
+def test_the_tables_are_in_the_generators_format():
+    assert TABLES["page_problems"](TABLES["PAGE"].read_text()) == []
+
+
+def test_a_reports_section_replaces_the_one_of_its_name():
+    pages = [f"text\n<!-- begin: {name} -->\nold\n<!-- end: {name} -->\nmore\n" for name in ("one", "two")]
+    section = TABLES["make_section"](REPORT, "0123abc")
+    page = TABLES["replace_section"]("".join(pages), "one", section)
+    assert page == pages[0].replace("old\n", section) + pages[1]
+    assert TABLES["page_problems"](page.replace("old\n", section)) == []
+    assert "| noop-finish | us | 33.4 | 78.2 | 131 | 18.0 | 10.0 | 28.0 | 1.19 | 47.8 met |\n" in section
+    assert "| build-new | ms | 209 | 219 | 219 | 210 | \N{EN DASH} | 210 | 0.99 |  |\n" in section
+    assert "loaded" not in section
+    assert "**a loaded machine**" in TABLES["make_section"](REPORT | {"load": 2.8}, "0123abc")
+
+
+@pytest.mark.parametrize(
+    ("written", "changed"),
+    [
+        ("33.4", "33.44"),
+        ("33.4", "fast"),
+        ("47.8 met", "47.8 missed"),
+        ("5.40 missed", "5.40 met"),
+        ("47.8 met", "47.8"),
+        ("| ratio ", ""),
+        (" 0.99 |", ""),
+        ("commit `0123abc`", "today"),
+        ("A processor", ""),
+        ("<!-- end: one -->", ""),
+    ],
+)
+def test_what_was_changed_by_hand_is_noticed(written, changed):
+    section = TABLES["make_section"](REPORT, "0123abc")
+    page = f"<!-- begin: one -->\n{section}<!-- end: one -->\n"
+    assert TABLES["page_problems"](page) == []
+    assert page.count(written) >= 1
+    assert TABLES["page_problems"](page.replace(written, changed, 1)) != []

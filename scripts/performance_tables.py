@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+"""Writes a benchmark's report into docs/performance.md, between `<!-- begin: NAME -->` and `<!-- end: NAME -->`.
+
+    scripts/performance_tables.py NAME REPORT.json    the section NAME, from what `remotecl bench --json` wrote
+    scripts/performance_tables.py --check             fails where a section is not in this script's format
+
+Standard library only. `make performance SECTION=NAME` measures and writes.
+"""
+
+import json
+import re
+import subprocess
+import sys
+from datetime import datetime
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "performance.md"
+COLUMNS = ["case", "unit", "remotecl", "p99", "max", "native", "raw", "ceiling", "ratio", "target"]
+SECTION = re.compile(r"(<!-- begin: ([\w-]+) -->\n)(.*?)(<!-- end: \2 -->\n)", re.DOTALL)
+HEAD = f"| {' | '.join(COLUMNS)} |\n{'|---' * len(COLUMNS)}|\n"
+NONE = "\N{EN DASH}"
+LOWER_IS_BETTER = {"us", "ms"}
+# Busier than this, in running threads a core, a machine is called loaded.
+QUIET = 0.25
+# How a section begins: by this script, or pasted before there was one.
+WRITTEN = re.compile(
+    r"`[^`]+`, .+, driver .+\. .+, \d+ cores, load average \d+\.\d\d before the run(: \*\*a loaded machine\*\*)?\. "
+    r"\d+ \w+ \d{4}, commit `[0-9a-f]{7,}`\.( Few repetitions \(`--quick`\)\.)?"
+)
+PASTED = re.compile(r"Pasted by hand in commit `[0-9a-f]{7,}`; the run was on \d+ \w+ \d{4}\.")
+
+
+def number(value: float | None) -> str:
+    """Three significant digits, but never fewer than the integer part has."""
+    if value is None:
+        return NONE
+    for decimals, limit in ((2, 10), (1, 100)):
+        text = f"{value:.{decimals}f}"
+        if float(text) < limit:
+            return text
+    return f"{value:.0f}"
+
+
+def make_row(result: dict) -> str:
+    """One line of the table."""
+    target = number(result["target"]) + (" met" if result["met"] else " missed") if result["target"] else ""
+    figures = [number(result[name]) for name in COLUMNS[2:-1]]
+    return f"| {' | '.join([result['name'], result['unit'], *figures, target])} |\n"
+
+
+def product_commit() -> str:
+    """The last commit that changed what is measured."""
+    command = ["git", "-C", str(ROOT), "log", "-1", "--format=%h", "--", "cpp"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def make_section(report: dict, commit: str) -> str:
+    """What stands between the markers: device and machine, and the table."""
+    device = report["native_device"] or report["remotecl_device"]
+    loaded = ": **a loaded machine**" if report["load"] > QUIET * report["cores"] else ""
+    day = datetime.fromisoformat(report["date"].replace("Z", "+00:00"))
+    facts = [
+        f"`{device['device']}`, {device['platform']}, driver {device['driver']}.",
+        f"{report['cpu']}, {report['cores']} cores, load average {report['load']:.2f} before the run{loaded}.",
+        f"{day.day} {day:%B %Y}, commit `{commit}`.",
+        *(["Few repetitions (`--quick`)."] if report["quick"] else []),
+    ]
+    return " ".join(facts) + "\n\n" + HEAD + "".join(map(make_row, report["results"]))
+
+
+def replace_section(page: str, name: str, section: str) -> str:
+    """The page with another section of that name; its markers have to be there."""
+    if [found[1] for found in SECTION.findall(page)].count(name) != 1:
+        raise SystemExit(f"{PAGE.name} has not one section between markers of the name {name}")
+    return SECTION.sub(lambda found: found[1] + section + found[4] if found[2] == name else found[0], page)
+
+
+def row_problem(line: str) -> str:
+    """What this script would have written otherwise; empty if nothing."""
+    cells = [cell.strip() for cell in line.strip("|").split("|")]
+    if len(cells) != len(COLUMNS):
+        return "has not one cell for each column"
+    row = dict(zip(COLUMNS, cells, strict=True))
+    target, _, verdict = row["target"].partition(" ")
+    for figure in (*cells[2:-1], target or NONE):
+        if figure != NONE and not (re.fullmatch(r"[\d.]+", figure) and number(float(figure)) == figure):
+            return f"{figure} is not how a figure is written"
+    if line != f"| {' | '.join(cells)} |" or not row["case"] or not row["unit"]:
+        return "is not a row"
+    if not target:
+        return "" if not verdict else "has a verdict without a target"
+    if verdict not in ("met", "missed") or row["remotecl"] == NONE:
+        return "has a target without a verdict"
+    # Equal after rounding may be either.
+    distance = float(row["remotecl"]) - float(target)
+    better = distance < 0 if row["unit"] in LOWER_IS_BETTER else distance > 0
+    return "has the wrong verdict" if distance and better != (verdict == "met") else ""
+
+
+def section_problems(name: str, section: str) -> list[str]:
+    """Where a section is not in the format of `make_section`, or of what was pasted before there was one."""
+    facts, _, table = section.partition("\n\n")
+    problems = []
+    if not WRITTEN.fullmatch(facts) and not PASTED.fullmatch(facts):
+        problems.append(f"{name}: does not begin with device, machine, date and commit")
+    if not table.startswith(HEAD) or table == HEAD:
+        return [*problems, f"{name}: has not the table's columns, or no rows"]
+    for line in table.removeprefix(HEAD).splitlines():
+        if problem := row_problem(line):
+            problems.append(f"{name}: {line.split('|')[1].strip() or line}: {problem}")
+    return problems
+
+
+def page_problems(page: str) -> list[str]:
+    """Of all sections, and of markers that are not in pairs."""
+    found = {match[2]: match[3] for match in SECTION.finditer(page)}
+    problems = [problem for name, section in found.items() for problem in section_problems(name, section)]
+    if not found or len(re.findall(r"<!-- (?:begin|end): ", page)) != 2 * len(found):
+        problems.append("markers are not in pairs, or a name is there twice")
+    return problems
+
+
+def main(arguments: list[str]) -> int:
+    """The command line above."""
+    if arguments == ["--check"]:
+        problems = page_problems(PAGE.read_text())
+        print("\n".join(problems) or "the tables of docs/performance.md are in the generator's format")
+        return 1 if problems else 0
+    if len(arguments) != 2:
+        raise SystemExit(__doc__)
+    name, file = arguments
+    report = json.loads(Path(file).read_text())
+    if report["failures"]:
+        raise SystemExit("the run had failures:\n" + "\n".join(report["failures"]))
+    PAGE.write_text(replace_section(PAGE.read_text(), name, make_section(report, product_commit())))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
