@@ -56,7 +56,8 @@ def under_callgrind(profile: Path, counted: bool) -> list[str]:
 
 @contextmanager
 def daemon(build: Path, profile: Path, counted: bool):
-    command = [*under_callgrind(profile, counted), str(build / "bin/remotecl-server"), "--listen", "127.0.0.1:0"]
+    server = [str(build / "bin/remotecl-server"), "--listen", "127.0.0.1:0", "--no-store"]
+    command = [*under_callgrind(profile, counted), *server]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None

@@ -19,7 +19,8 @@ class Daemon:
     def __init__(self, *options: str, user: int | None = None, environment: Mapping[str, str] | None = None) -> None:
         settings = remotecl._daemon.launcher.daemon_environment(CLEAN_ENVIRONMENT) | dict(environment or {})
         listen = () if "--listen" in options else ("--listen", "127.0.0.1:0")
-        command = [remotecl._daemon.launcher.binary_path(), *listen, *options]
+        store = () if "--store" in options else ("--no-store",)
+        command = [remotecl._daemon.launcher.binary_path(), *listen, *store, *options]
         self.process = subprocess.Popen(
             command,
             env=settings,

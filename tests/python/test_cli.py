@@ -79,7 +79,7 @@ def test_demo_on_an_unknown_platform(run_remotecl):
 
 def test_the_server_command_becomes_the_daemon(run_remotecl):
     process = subprocess.Popen(
-        [sys.executable, "-m", "remotecl._daemon", "--listen", "127.0.0.1:0", "--devices", "all"],
+        [sys.executable, "-m", "remotecl._daemon", "--listen", "127.0.0.1:0", "--devices", "all", "--no-store"],
         env=CLEAN_ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     with process:

@@ -27,7 +27,8 @@ class Announced:
 
     def __init__(self, name: str, *options: str) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "remotecl._daemon", "--listen", "127.0.0.1:0", "--advertise", name, *options],
+            [sys.executable, "-m", "remotecl._daemon", "--listen", "127.0.0.1:0", "--no-store", "--advertise", name,
+             *options],
             env=CLEAN_ENVIRONMENT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
         self.lines = []

@@ -156,7 +156,7 @@ def listening_below_systemd(notify: str, process: str, *options: str):
     """A `remotecl-server` that has the environment of a service whose main process has this number ("$$": its own)."""
     with subprocess.Popen(
         ["sh", "-c", f'SYSTEMD_EXEC_PID={process} exec "$@"', "sh",
-         sys.executable, "-m", "remotecl._daemon", "--listen", "127.0.0.1:0", *options],
+         sys.executable, "-m", "remotecl._daemon", "--listen", "127.0.0.1:0", "--no-store", *options],
         env={**CLEAN_ENVIRONMENT, "NOTIFY_SOCKET": notify}, stdout=subprocess.PIPE, text=True,
     ) as daemon:  # fmt: skip
         try:

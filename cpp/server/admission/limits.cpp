@@ -34,7 +34,8 @@ constexpr std::array kUnits = {Unit{"", 1},         Unit{"B", 1},        Unit{"k
                                Unit{"MB", 1e6},     Unit{"GB", 1e9},     Unit{"TB", 1e12},   Unit{"KiB", 0x1p10},
                                Unit{"MiB", 0x1p20}, Unit{"GiB", 0x1p30}, Unit{"TiB", 0x1p40}};
 
-// Parses "8 GiB"; returns nothing for other texts.
+}  // namespace
+
 std::optional<std::uint64_t> parse_size(std::string_view text) {
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -48,6 +49,8 @@ std::optional<std::uint64_t> parse_size(std::string_view text) {
   if (!(bytes >= 1 && bytes <= 0x1p62)) return std::nullopt;
   return static_cast<std::uint64_t>(bytes);
 }
+
+namespace {
 
 // Reads one section into Limits; each key is read once.
 class Section {

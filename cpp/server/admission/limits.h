@@ -47,6 +47,9 @@ struct LimitsTable {
   std::vector<NamedUser> users;
 };
 
+// Parses "8 GiB" and the like into bytes; returns nothing for other texts.
+std::optional<std::uint64_t> parse_size(std::string_view text);
+
 // Reads a TOML file (if `file` is not empty) and applies `settings` on top, each "SECTION.KEY=VALUE". Reads
 // the users' token files. Throws LimitsError, or ConnectionError for a token file.
 LimitsTable read_limits(const std::string& file, const std::vector<std::string>& settings);

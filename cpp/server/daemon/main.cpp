@@ -27,6 +27,7 @@
 #include "runtime/transport/tls/certificate.h"
 #include "server/daemon/metrics_port.h"
 #include "server/daemon/server.h"
+#include "server/daemon/store_options.h"
 #include "server/daemon/systemd_notify.h"
 #include "server/isolation/isolation.h"
 #include "server/isolation/session_environment.h"
@@ -52,18 +53,20 @@ struct Options {
   std::string limits_file;
   std::vector<std::string> limits;
   std::vector<std::string> peers;
+  server::StoreOptions store;
   bool insecure = false;
   bool exit_on_stdin_eof = false;
   bool isolate = false;
   bool no_isolate = false;
   bool is_session_process = false;
+  bool has_store = false;  // the daemon, which the process asks
   bool lists_devices = false;
   bool prints_containment = false;
   server::Containment containment;  // for --session-process
 };
 
 // The command that runs this program for one session.
-server::ProcessCommand session_process(const Options& options) {
+server::ProcessCommand session_process(const Options& options, bool has_store) {
   server::ProcessCommand command{"/proc/self/exe",
                                  {"remotecl-server", "--session-process", "--devices", options.devices, "--log-level",
                                   options.log_level, "--log-format", options.log_format}};
@@ -74,6 +77,7 @@ server::ProcessCommand session_process(const Options& options) {
   for (const std::string& path : server::driver_paths()) add("--session-path", path);
   for (const std::string& path : options.containment.paths) add("--session-path", path);
   for (const std::string& rule : options.peers) add("--peers", rule);
+  if (has_store) command.arguments.emplace_back("--session-store");
   return command;
 }
 
@@ -82,14 +86,14 @@ bool is_open(const Address& address, const Options& options, const server::Limit
   return !address.is_loopback() || !options.token_file.empty() || !options.client_ca.empty() || !limits.users.empty();
 }
 
-std::optional<server::ProcessCommand> isolation(const Options& options, bool is_open,
+std::optional<server::ProcessCommand> isolation(const Options& options, bool is_open, bool has_store,
                                                 const server::NativeDriver& driver, std::string& words) {
   const bool is_said = options.isolate || options.no_isolate;
   const auto choice =
       server::choose_isolation(is_said ? std::optional(options.isolate) : std::nullopt, is_open, driver);
   words = choice.words;
   server::log_info("{}", choice.words);
-  return choice.isolates ? std::optional(session_process(options)) : std::nullopt;
+  return choice.isolates ? std::optional(session_process(options, has_store)) : std::nullopt;
 }
 
 // Anybody who can reach the address could use the devices, so the operator must say that this is intended.
@@ -242,12 +246,19 @@ int run(const Options& options) {
   if (!options.tls.empty()) tls.emplace(TlsServerFiles{options.tls[0], options.tls[1], options.client_ca});
   if (options.has_new_tls) tls.emplace(TlsServerFiles{"", "", options.client_ca, host_names()});
   const std::string pin = tls ? pin_text(tls->pin()) : "";
+  std::unique_ptr<Store> store;
+  if (options.store.wants_store(options.exit_on_stdin_eof)) {
+    store = server::open_store(options.store, token, options.client_ca);
+  }
+  const bool has_store = store != nullptr;
   std::string isolation_words;
   const bool is_for_others = is_open(address, options, limits);
   auto server = std::make_unique<server::Server>(
       address, options.devices, std::move(token), std::move(tls), std::move(limits),
-      [&](const server::NativeDriver& driver) { return isolation(options, is_for_others, driver, isolation_words); },
-      server::PeerRules(options.peers));
+      [&](const server::NativeDriver& driver) {
+        return isolation(options, is_for_others, has_store, driver, isolation_words);
+      },
+      server::PeerRules(options.peers), store.get());
   print_devices(server->driver());
   std::printf("%s\n", isolation_words.c_str());
   if (!pin.empty()) std::printf("TLS with pin=%s\n", pin.c_str());
@@ -305,6 +316,15 @@ int main(int argc, char** argv) {
          "where clients' other servers may be, with which this one is linked: NETWORK[:PORT[-PORT]], any or none; "
          "as often as needed. Without it: any, on ports from 1024 on")
       ->allow_extra_args(false);
+  CLI::Option* const store =
+      app.add_option("--store", options.store.folder,
+                     "folder for programs that were built, so that they are found again after a restart; default: "
+                     "remotecl/store in $XDG_CACHE_HOME or ~/.cache; none: they are not kept. Without it: default, and "
+                     "with --exit-on-stdin-eof none");
+  app.add_flag("--no-store", options.store.is_off, "the same as --store none")->excludes(store);
+  app.add_option("--store-size", options.store.size,
+                 "how much that folder may hold; what was not used for longest goes")
+      ->capture_default_str();
   app.add_flag("--insecure", options.insecure, "listen beyond loopback although everybody can use the devices");
   CLI::Option* const isolate = app.add_flag(
       "--isolate", options.isolate,
@@ -321,6 +341,7 @@ int main(int argc, char** argv) {
   // What --isolate starts, and its arguments.
   app.add_flag("--session-process", options.is_session_process)->group("");
   app.add_option("--session-folder", options.containment.folder)->group("");
+  app.add_flag("--session-store", options.has_store)->group("");
   app.add_flag("--exit-on-stdin-eof", options.exit_on_stdin_eof, "end when the standard input ends");
   app.add_option("--log-level", options.log_level, "trace, debug, info, warning, error or off")
       ->check(CLI::IsMember({"trace", "debug", "info", "warning", "error", "off"}))
@@ -346,7 +367,8 @@ int main(int argc, char** argv) {
     }
     if (options.is_session_process) {
       settings::tell_through([](const std::string&) {});  // the daemon has reported them already
-      return server::run_session_process(options.devices, options.containment, server::PeerRules(options.peers));
+      return server::run_session_process(options.devices, options.containment, server::PeerRules(options.peers),
+                                         options.has_store);
     }
     if (options.prints_containment) return server::print_containment(options.containment.user);
     return options.new_certificate.empty() ? run(options) : write_certificate(options.new_certificate);

@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include "runtime/store/store.h"
 #include "server/admission/rejection_counts.h"
 #include "server/admission/users.h"
 #include "server/daemon/metrics_text.h"
@@ -72,10 +73,25 @@ void add_users(MetricsText& text, const Users& users) {
   }
 }
 
+void add_store(MetricsText& text, const Store::Counts& counts) {
+  text.begin("remotecl_store_entries", "gauge", "Built programs in the store.");
+  text.add(counts.entries);
+  text.begin("remotecl_store_bytes", "gauge", "What they take on the disk.");
+  text.add(counts.bytes);
+  text.begin("remotecl_store_hits_total", "counter", "Programs that were found there, and not compiled.");
+  text.add(counts.hits);
+  text.begin("remotecl_store_misses_total", "counter", "Programs that were not found there.");
+  text.add(counts.misses);
+  text.begin("remotecl_store_failures_total", "counter",
+             "Programs that could not be stored, and entries that were removed because they were damaged.");
+  text.add(counts.failed + counts.damaged);
+}
+
 }  // namespace
 
 std::string metrics(const StatusReport& report, std::uint64_t crashes, const DaemonIdentity& daemon,
-                    const NativeDriver& driver, const Users& users, const RejectionCounts& refusals) {
+                    const NativeDriver& driver, const Users& users, const RejectionCounts& refusals,
+                    const Store* store) {
   const StatusReport::Totals& totals = report.totals;
   MetricsText text;
   text.begin("remotecl_build_info", "gauge", "1, for the release that runs.");
@@ -99,6 +115,7 @@ std::string metrics(const StatusReport& report, std::uint64_t crashes, const Dae
   add_traffic(text, "peer", "links to other servers", totals.peers);
   add_all_devices(text, driver, report);
   add_users(text, users);
+  if (store != nullptr) add_store(text, store->counts());
   return text.text();
 }
 

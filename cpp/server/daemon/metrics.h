@@ -4,6 +4,10 @@
 #include <cstdint>
 #include <string>
 
+namespace remotecl {
+class Store;
+}
+
 namespace remotecl::server {
 
 class RejectionCounts;
@@ -16,8 +20,10 @@ struct StatusReport;
 // intervals.
 inline constexpr std::chrono::seconds kMetricsPatience{150};
 
-// The text for Prometheus. `crashes`: how many sessions ended because their process crashed.
+// The text for Prometheus. `crashes`: how many sessions ended because their process crashed. `store`: null if
+// there is none.
 std::string metrics(const StatusReport& report, std::uint64_t crashes, const DaemonIdentity& daemon,
-                    const NativeDriver& driver, const Users& users, const RejectionCounts& refusals);
+                    const NativeDriver& driver, const Users& users, const RejectionCounts& refusals,
+                    const Store* store);
 
 }  // namespace remotecl::server

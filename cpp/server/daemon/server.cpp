@@ -56,24 +56,26 @@ class Claims {
 
 Server::Server(const Address& address, std::string_view devices, std::optional<AccessToken> token,
                std::optional<TlsServer> tls, LimitsTable limits, std::optional<ProcessCommand> isolation,
-               PeerRules peers)
+               PeerRules peers, Store* store)
     : Server(
           address, devices, std::move(token), std::move(tls), std::move(limits),
-          [&isolation](const NativeDriver&) { return std::move(isolation); }, std::move(peers)) {}
+          [&isolation](const NativeDriver&) { return std::move(isolation); }, std::move(peers), store) {}
 
 Server::Server(const Address& address, std::string_view devices, std::optional<AccessToken> token,
-               std::optional<TlsServer> tls, LimitsTable limits, const ChooseIsolation& choose, PeerRules peers)
+               std::optional<TlsServer> tls, LimitsTable limits, const ChooseIsolation& choose, PeerRules peers,
+               Store* store)
     : tls_(std::move(tls)),
       driver_(devices),
       isolation_(choose(driver_)),
       peers_(std::move(peers)),
+      store_(store),
       users_(std::make_shared<Users>(std::move(token), std::move(limits), driver_,
                                      isolates_ ? Counters::For::kSeveralProcesses : Counters::For::kThisProcess)) {
   fill_random(std::as_writable_bytes(std::span(&epoch_, 1)));
   if (isolates_) {
-    host_ = std::make_unique<ProcessHost>(*std::move(isolation_), driver_, refusals_, epoch_, peers_);
+    host_ = std::make_unique<ProcessHost>(*std::move(isolation_), driver_, refusals_, epoch_, peers_, store_);
   } else {
-    host_ = std::make_unique<SessionHost>(handler_table(), driver_, refusals_, epoch_, peers_);
+    host_ = std::make_unique<SessionHost>(handler_table(), driver_, refusals_, epoch_, peers_, nullptr, store_);
   }
   prepare_proofs();  // saves the first client the wait
   reception_ = std::make_unique<Acceptor>(address, tls_ ? &*tls_ : nullptr, epoch_, refusals_,
@@ -101,7 +103,7 @@ bool Server::stop(std::chrono::milliseconds timeout) {
 
 std::string Server::metrics() {
   const StatusReport report = host_->report(Address{"127.0.0.1", 0}, kMetricsPatience);
-  return server::metrics(report, host_->crashes(), identity_, driver_, *users(), refusals_);
+  return server::metrics(report, host_->crashes(), identity_, driver_, *users(), refusals_, store_);
 }
 
 std::shared_ptr<const Users> Server::users() const {

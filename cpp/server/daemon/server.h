@@ -9,6 +9,7 @@
 
 #include "runtime/base/mutex.h"
 #include "runtime/handshake/access_token.h"
+#include "runtime/store/store.h"
 #include "runtime/transport/tls/tls.h"
 #include "server/admission/acceptor.h"
 #include "server/admission/handshake.h"
@@ -30,14 +31,16 @@ class Server {
  public:
   // Starts listening and accepting. With tokens, this one or users', clients must prove that they know one.
   // With `tls`, connections must use TLS. With `isolation`, each session has a process of its own, started by
-  // this command. `peers` says which servers may be linked. Throws NoDevice, ConnectionError, LimitsError.
+  // this command. `peers` says which servers may be linked. `store`, if not null, keeps built programs and must
+  // outlive the server. Throws NoDevice, ConnectionError, LimitsError.
   Server(const Address& address, std::string_view devices, std::optional<AccessToken> token = {},
          std::optional<TlsServer> tls = {}, LimitsTable limits = {}, std::optional<ProcessCommand> isolation = {},
-         PeerRules peers = {});
+         PeerRules peers = {}, Store* store = nullptr);
   // The same, for a choice that depends on the devices.
   using ChooseIsolation = std::function<std::optional<ProcessCommand>(const NativeDriver&)>;
   Server(const Address& address, std::string_view devices, std::optional<AccessToken> token,
-         std::optional<TlsServer> tls, LimitsTable limits, const ChooseIsolation& choose, PeerRules peers = {});
+         std::optional<TlsServer> tls, LimitsTable limits, const ChooseIsolation& choose, PeerRules peers = {},
+         Store* store = nullptr);
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
@@ -82,6 +85,7 @@ class Server {
   std::optional<ProcessCommand> isolation_;
   const bool isolates_ = isolation_.has_value();
   const PeerRules peers_;
+  Store* const store_;
   const DaemonIdentity identity_ = DaemonIdentity::own();
   RejectionCounts refusals_;
   std::uint64_t epoch_ = 0;

@@ -122,7 +122,7 @@ void build_each(Session& session, const Array<std::uint32_t>& devices, Token tok
   {
     MutexLock lock(session.mutex());
     for (std::size_t i = 0; i < built.size(); ++i) {
-      program.set_native(*built[i].first, built[i].second, report.executable(i), report.traits(i));
+      program.set_native(*built[i].first, built[i].second, report.executable(i), report.traits(i), report.unused(i));
     }
   }
   report.send(session.outbox(), token);
@@ -162,8 +162,9 @@ void work(Session& session, const BuildProgram& message, const ProgramWork& work
     return build_each(session, message.devices, message.token, *work.program, refusal(*objection));
   }
   const std::string key = BuildCache::key(*work.program, message);
+  const StoredRequest stored{sent, "direct " + session.grant().user().name()};
   with_files(session, message, *work.program, [&](const PlacedFiles& files, BuildReport& report, Device& on) {
-    return report.build(*work.program, on, files, session.shared().built, key);
+    return report.build(*work.program, on, files, session.shared().built, key, &stored);
   });
 }
 

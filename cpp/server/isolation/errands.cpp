@@ -36,6 +36,16 @@ int Errands::open(const SharedMemoryOffer& offer) {
   return await(number, channel_.send(ChannelWord::kOpen, words)).descriptor.release();
 }
 
+int Errands::find(const Digest& key) {
+  const std::uint64_t number = begin();
+  return await(number, channel_.send(ChannelWord::kFind, StoreWords{number, key})).descriptor.release();
+}
+
+void Errands::keep(const Digest& key, const Descriptor& memory) {
+  const std::uint64_t number = begin();
+  await(number, channel_.send(ChannelWord::kKeep, StoreWords{number, key}, {memory.get()}));
+}
+
 void Errands::done(SessionChannel::Packet packet) {
   DoneWords words;
   if (!packet.read(words)) return;

@@ -12,8 +12,8 @@
 namespace remotecl::server {
 
 // What the daemon does on behalf of a session's process, which is not allowed to: connecting to other
-// servers, and opening memory that a client or another server offers to share. Any thread except the one that
-// receives from the channel.
+// servers, opening memory that a client or another server offers to share, and using the store. Any thread
+// except the one that receives from the channel.
 class Errands {
  public:
   explicit Errands(SessionChannel& channel) : channel_(channel) {}
@@ -22,6 +22,10 @@ class Errands {
   int connect(const Address& address, std::chrono::milliseconds timeout) EXCLUDES(mutex_);
   // Returns -1 if there is no such offer.
   int open(const SharedMemoryOffer& offer) EXCLUDES(mutex_);
+  // Memory with what the store has under this key; -1: it has nothing.
+  int find(const Digest& key) EXCLUDES(mutex_);
+  // Returns when that is stored, or is not going to be.
+  void keep(const Digest& key, const Descriptor& memory) EXCLUDES(mutex_);
 
   // Called on the channel's thread: an answer has come, or no more will come.
   void done(SessionChannel::Packet packet) EXCLUDES(mutex_);

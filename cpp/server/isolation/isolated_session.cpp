@@ -7,9 +7,11 @@
 #include <utility>
 
 #include "runtime/base/process_watch.h"
+#include "runtime/store/store.h"
 #include "runtime/transport/shm/shared_memory_segment.h"
 #include "runtime/transport/tcp/stream_connection.h"
 #include "runtime/transport/tcp/tcp.h"
+#include "server/isolation/content_memory.h"
 
 namespace remotecl::server {
 namespace {
@@ -25,8 +27,8 @@ bool is_socket(const Connection& connection) { return dynamic_cast<const StreamC
 }  // namespace
 
 IsolatedSession::IsolatedSession(std::unique_ptr<ChildProcess> process, Address client, std::string user,
-                                 std::size_t devices, const PeerRules& peers)
-    : process_(std::move(process)), client_(std::move(client)), user_(std::move(user)), peers_(peers) {
+                                 std::size_t devices, const PeerRules& peers, ContentStore* store)
+    : process_(std::move(process)), client_(std::move(client)), user_(std::move(user)), peers_(peers), store_(store) {
   report_.totals.sessions = report_.totals.begun = 1;
   report_.devices.resize(devices);
 }
@@ -95,13 +97,13 @@ ProcessEnd IsolatedSession::run() {
     // after the process has ended.
     const ProcessWatch watch(static_cast<std::uint64_t>(process_->id()));
     while (channel.await(watch.handle())) {
-      const auto packet = channel.receive();
+      auto packet = channel.receive();
       if (!packet) break;
       take(*packet);
     }
   }
   const ProcessEnd end = process_->end();
-  while (const auto packet = channel.receive()) take(*packet);
+  while (auto packet = channel.receive()) take(*packet);
   {
     MutexLock lock(mutex_);
     gone_ = true;
@@ -180,9 +182,35 @@ void IsolatedSession::open(const OpenWords& words) {
   });
 }
 
-void IsolatedSession::take(const SessionChannel::Packet& packet) {
+bool IsolatedSession::may_store(std::size_t size) {
+  constexpr std::uint64_t kLeast = 4096;
+  return (store_traffic_ += std::max<std::uint64_t>(size, kLeast)) <= kStoreTrafficMax;
+}
+
+// The process has run code of its user's: whatever it stores only that user's sessions find, and only those that are
+// contained as well.
+void IsolatedSession::find(const StoreWords& words) {
+  run_errand(words.number, [this, key = words.key] {
+    const auto content = store_ == nullptr ? std::nullopt : store_->find("contained " + user_, key);
+    return content && may_store(content->size()) ? memory_with(*content) : Descriptor();
+  });
+}
+
+void IsolatedSession::keep(const StoreWords& words, SessionChannel::Packet& packet) {
+  if (packet.descriptors.size() != 1) return;
+  const auto memory = std::make_shared<Descriptor>(std::move(packet.descriptors.front()));
+  run_errand(words.number, [this, key = words.key, memory] {
+    const auto content = read_memory(*memory, Store::kContentSizeMax);
+    if (store_ != nullptr && content && may_store(content->size())) store_->keep("contained " + user_, key, *content);
+    return Descriptor();
+  });
+}
+
+void IsolatedSession::take(SessionChannel::Packet& packet) {
   if (DialWords wanted; packet.word == ChannelWord::kDial && packet.read(wanted)) return dial(wanted);
   if (OpenWords wanted; packet.word == ChannelWord::kOpen && packet.read(wanted)) return open(wanted);
+  if (StoreWords wanted; packet.word == ChannelWord::kFind && packet.read(wanted)) return find(wanted);
+  if (StoreWords given; packet.word == ChannelWord::kKeep && packet.read(given)) return keep(given, packet);
   ReportWords words;
   StatusReport report;
   MutexLock lock(mutex_);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "runtime/base/mutex.h"
+#include "runtime/store/content_store.h"
 #include "server/admission/peer_rules.h"
 #include "server/isolation/child_process.h"
 #include "server/isolation/tls_relay.h"
@@ -23,9 +24,9 @@ namespace remotecl::server {
 // serve its connections. Any thread, unless stated otherwise.
 class IsolatedSession {
  public:
-  // `peers` must outlive it.
+  // `peers` and `store` must outlive it; `store` is null if there is none.
   IsolatedSession(std::unique_ptr<ChildProcess> process, Address client, std::string user, std::size_t devices,
-                  const PeerRules& peers);
+                  const PeerRules& peers, ContentStore* store);
 
   const Address& client() const { return client_; }
   const std::string& user() const { return user_; }
@@ -58,12 +59,18 @@ class IsolatedSession {
 
  private:
   static constexpr std::size_t kErrandsMax = 128;  // at the same time
+  // How many bytes the session may read from and write to the store in its life: what it does not receive stays
+  // in memory, and what it writes displaces other entries.
+  static constexpr std::uint64_t kStoreTrafficMax = 512u << 20;
 
   bool send_further(IncomingConnection& arrival, int descriptor);
-  void take(const SessionChannel::Packet& packet) EXCLUDES(mutex_);
+  void take(SessionChannel::Packet& packet) EXCLUDES(mutex_);
   std::unique_ptr<StreamConnection> connect(const Address& to, std::chrono::milliseconds timeout) const;
   void dial(const DialWords& words);
   void open(const OpenWords& words);
+  void find(const StoreWords& words);
+  void keep(const StoreWords& words, SessionChannel::Packet& packet);
+  bool may_store(std::size_t size);
   void run_errand(std::uint64_t number, std::function<Descriptor()> work);
   void answer(std::uint64_t number, std::string_view failure, const Descriptor& descriptor);
   bool enter(TlsRelay& relay) EXCLUDES(mutex_);
@@ -74,6 +81,8 @@ class IsolatedSession {
   const Address client_;
   const std::string user_;
   const PeerRules& peers_;
+  ContentStore* const store_;
+  std::atomic<std::uint64_t> store_traffic_{0};
   bool ended_in_order_ = false;
   std::unique_ptr<TlsRelay> first_;  // of the first connection
   std::thread first_thread_;

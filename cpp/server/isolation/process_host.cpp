@@ -51,8 +51,8 @@ BeginWords begin_words(const IncomingConnection& arrival, const Admission& admis
 }  // namespace
 
 ProcessHost::ProcessHost(ProcessCommand command, const NativeDriver& driver, RejectionCounts& refusals,
-                         std::uint64_t epoch, const PeerRules& peers)
-    : driver_(driver), refusals_(refusals), epoch_(epoch), peers_(peers), spares_(std::move(command)) {
+                         std::uint64_t epoch, const PeerRules& peers, ContentStore* store)
+    : driver_(driver), refusals_(refusals), epoch_(epoch), peers_(peers), store_(store), spares_(std::move(command)) {
   past_.devices.resize(driver.devices().size());
 }
 
@@ -60,7 +60,7 @@ void ProcessHost::serve_session(IncomingConnection& arrival, const Admission& ad
   auto process = spares_.take(arrival.deadline);
   if (process == nullptr) return refuse_without_process(*arrival.connection);
   const auto session = std::make_shared<IsolatedSession>(std::move(process), arrival.from, grant->user().name(),
-                                                         driver_.devices().size(), peers_);
+                                                         driver_.devices().size(), peers_, store_);
   if (!add(admission.session, session)) return;
   const std::vector<std::uint32_t> devices = grant->devices();
   const bool begun =

@@ -24,9 +24,9 @@ namespace remotecl::server {
 // the reason. Any thread.
 class ProcessHost final : public Host {
  public:
-  // `driver` and `refusals` must outlive it.
+  // `driver`, `refusals` and `store` must outlive it; `store` is null if there is none.
   ProcessHost(ProcessCommand command, const NativeDriver& driver, RejectionCounts& refusals, std::uint64_t epoch,
-              const PeerRules& peers);
+              const PeerRules& peers, ContentStore* store);
 
   void serve_session(IncomingConnection& arrival, const Admission& admission, std::unique_ptr<Grant> grant) override
       EXCLUDES(mutex_);
@@ -55,6 +55,7 @@ class ProcessHost final : public Host {
   RejectionCounts& refusals_;
   const std::uint64_t epoch_;
   const PeerRules& peers_;
+  ContentStore* const store_;
   std::atomic<std::uint64_t> questions_{0};
   SpareProcesses spares_;
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/base/bytes.h"
+#include "runtime/crypto/digest.h"
 #include "runtime/protocol/frames.h"
 #include "server/admission/handshake.h"
 #include "server/admission/incoming_connection.h"
@@ -27,8 +28,10 @@ enum class ChannelWord : std::uint32_t {
   kEnded,  // the session has ended in order; carries the last report
   kDial,   // asks the daemon to connect to another server, which the process may not do
   kOpen,   // asks the daemon to open memory that a peer offers to share
-  kDone,   // the daemon's answer to kDial or kOpen, with a descriptor if it succeeded
+  kDone,   // the daemon's answer to a request; with a descriptor if it succeeded and has something to give
   kKick,   // end the session
+  kFind,   // asks the daemon for an entry of its store
+  kKeep,   // asks the daemon to store the content of a descriptor
 };
 
 // Describes a connection that is handed over.
@@ -84,6 +87,13 @@ struct OpenWords {
   std::uint32_t process, descriptor;
   std::uint64_t cookie;
   REMOTECL_FIELDS(number, process, descriptor, cookie)
+};
+
+// Of kFind and kKeep.
+struct StoreWords {
+  std::uint64_t number;
+  Digest key;
+  REMOTECL_FIELDS(number, key)
 };
 
 struct DoneWords {

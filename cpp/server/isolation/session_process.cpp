@@ -17,6 +17,7 @@
 #include "runtime/transport/tcp/tcp.h"
 #include "server/handlers/dispatch.h"
 #include "server/isolation/child_process.h"
+#include "server/isolation/errand_store.h"
 #include "server/isolation/errands.h"
 #include "server/isolation/session_channel.h"
 #include "server/session/session_host.h"
@@ -28,12 +29,17 @@ namespace {
 
 const Address kDaemon{"127.0.0.1", 0};  // from this address everything is visible
 
+// The user's place for a session stays taken while the process saves builds after the session's end.
+constexpr std::chrono::seconds kSaveTime{2};
+
 // One session, controlled by the daemon through the channel. The channel's thread gives each connection a
 // thread of its own.
 class SessionProcess {
  public:
-  SessionProcess(SessionChannel& channel, Errands& errands, NativeDriver& driver, const PeerRules& peers)
-      : channel_(channel), errands_(errands), driver_(driver), peers_(peers) {}
+  // `store`: null where the daemon has none.
+  SessionProcess(SessionChannel& channel, Errands& errands, NativeDriver& driver, const PeerRules& peers,
+                 ContentStore* store)
+      : channel_(channel), errands_(errands), driver_(driver), peers_(peers), store_(store) {}
 
   // `failures`: the result of contain(), one line each.
   void run(std::string_view failures) {
@@ -68,8 +74,8 @@ class SessionProcess {
     BeginWords words;
     if (!packet.read(words) || packet.descriptors.size() != 3) return;
     // Ends the process when the driver does not let go of the session.
-    host_ = std::make_unique<SessionHost>(handler_table(), driver_, refusals_, words.epoch, peers_,
-                                          [this](Session&) { end(); });
+    host_ = std::make_unique<SessionHost>(
+        handler_table(), driver_, refusals_, words.epoch, peers_, [this](Session&) { end(); }, store_);
     session_ = std::thread([this, packet = std::move(packet)]() mutable { serve(packet); });
   }
 
@@ -81,11 +87,20 @@ class SessionProcess {
     auto granted = grant(words, std::move(packet.descriptors[1]), std::move(packet.descriptors[2]));
     guest->place.leave();
     host_->serve_session(*guest, {words.session, words.secret, words.shown, words.features}, std::move(granted));
-    end();
+    report_end();
+    // The session has ended in order, whatever the driver does now.
+    host_->save_builds(std::chrono::steady_clock::now() + kSaveTime);
+    exit();
   }
 
   [[noreturn]] void end() {
-    tell(ChannelWord::kEnded, UINT64_MAX, LoadSampler::kPatience);
+    report_end();
+    exit();
+  }
+
+  void report_end() { tell(ChannelWord::kEnded, UINT64_MAX, LoadSampler::kPatience); }
+
+  [[noreturn]] static void exit() {
     flush_log();
     // Skips the driver's cleanup at exit: nothing needs it, and it may take long.
     std::_Exit(0);
@@ -135,6 +150,7 @@ class SessionProcess {
   Errands& errands_;
   NativeDriver& driver_;
   const PeerRules& peers_;
+  ContentStore* const store_;
   RejectionCounts refusals_;
   PendingHandshakes pending_handshakes_;
   std::unique_ptr<SessionHost> host_;
@@ -161,7 +177,8 @@ void make_contexts(const NativeDriver& driver) {
 
 }  // namespace
 
-int run_session_process(std::string_view devices, const Containment& containment, const PeerRules& peers) {
+int run_session_process(std::string_view devices, const Containment& containment, const PeerRules& peers,
+                        bool has_store) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   ::prctl(PR_SET_NAME, "remotecl-session");
   close_all_else();
@@ -173,7 +190,8 @@ int run_session_process(std::string_view devices, const Containment& containment
   SharedMemorySegment::find_through([&errands](const SharedMemoryOffer& offer) { return errands.open(offer); });
   NativeDriver driver(devices);
   make_contexts(driver);
-  SessionProcess(channel, errands, driver, peers).run(failures);
+  ErrandStore store(errands);
+  SessionProcess(channel, errands, driver, peers, has_store ? &store : nullptr).run(failures);
   return 0;
 }
 

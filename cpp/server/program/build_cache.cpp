@@ -1,8 +1,9 @@
 #include "server/program/build_cache.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
+
+#include "server/program/foreign_files.h"
 
 namespace remotecl::server {
 namespace {
@@ -15,13 +16,6 @@ bool may_have_variables(std::string_view options) {
     if (!options.starts_with("CL1")) return true;
   }
   return false;
-}
-
-// Files of this machine among them, which may change.
-bool may_include(std::string_view code) {
-  constexpr std::array<std::string_view, 3> kDirectives = {"include", "import", "embed"};
-  return std::any_of(kDirectives.begin(), kDirectives.end(),
-                     [code](std::string_view word) { return code.find(word) != std::string_view::npos; });
 }
 
 }  // namespace
@@ -41,9 +35,17 @@ struct BuildCache::Built {
   const BuildRecord record;
 };
 
+BuildCache::BuildCache(ContentStore* store)
+    : stored_(store == nullptr
+                  ? nullptr
+                  : std::make_unique<StoredBuilds>(*store, [this](cl_program program, std::vector<std::byte>& binary) {
+                      return read_binary(program, binary);
+                    })) {}
+
 std::string BuildCache::key(const Program& program, const BuildProgram& message) {
   if (program.origin() != ProgramOrigin::kSource || may_have_variables(message.options)) return {};
-  if (!message.headers.empty() || may_include(program.code()) || may_include(message.options)) return {};
+  // Files of this machine, which may change, could be meant.
+  if (!message.headers.empty() || mentions_files(program.code()) || mentions_files(message.options)) return {};
   if (program.code().size() + message.options.size() > kKeySizeMax) return {};
   // The size tells where the options end.
   return std::to_string(message.options.size()) + ":" + std::string(message.options) + program.code();

@@ -9,6 +9,7 @@
 #include "runtime/base/mutex.h"
 #include "runtime/protocol/messages.h"
 #include "server/program/program_builder.h"
+#include "server/program/stored_builds.h"
 
 namespace remotecl::server {
 
@@ -17,6 +18,9 @@ namespace remotecl::server {
 // sessions' host; any thread.
 class BuildCache {
  public:
+  // `store`: for builds that are to outlive the process; null: none is kept. It outlives this object.
+  explicit BuildCache(ContentStore* store = nullptr);
+
   // All that the result depends on, beside the device; empty where sessions must not share it, or it may depend on
   // something else.
   static std::string key(const Program& program, const BuildProgram& message);
@@ -26,6 +30,9 @@ class BuildCache {
   cl_program find(const Device& device, const std::string& key, BuildRecord& record) EXCLUDES(mutex_);
   // Keeps a program that was built well, and has no variables that its users would share.
   void keep(const Device& device, std::string key, cl_program program, const BuildRecord& record) EXCLUDES(mutex_);
+
+  // Null: builds are not stored.
+  StoredBuilds* stored() const { return stored_.get(); }
 
   // Of a program that others may have, too: PoCL makes it when it is asked, and must not be asked twice at a time.
   cl_int read_binary(cl_program program, std::vector<std::byte>& binary) EXCLUDES(binary_mutex_);
@@ -42,6 +49,7 @@ class BuildCache {
   Mutex mutex_;                   // not while the driver is called, which may be compiling
   Kept kept_ GUARDED_BY(mutex_);  // the last used one first
   Mutex binary_mutex_;
+  const std::unique_ptr<StoredBuilds> stored_;  // last: its thread uses the mutex
 };
 
 }  // namespace remotecl::server

@@ -172,6 +172,13 @@ std::string objection(std::string_view operand, const ClientFiles& files) {
   return climbs && !is_sent(name, files) ? "leads to a file that the client has not sent" : "";
 }
 
+// The operand's file is one that the client has sent.
+bool names_sent(std::string_view operand, const ClientFiles& files) {
+  const char end = operand.starts_with('"') ? '"' : operand.starts_with('<') ? '>' : 0;
+  const std::size_t size = end == 0 ? std::string_view::npos : operand.find(end, 1);
+  return size != std::string_view::npos && is_sent(operand.substr(1, size - 1), files);
+}
+
 }  // namespace
 
 std::string foreign_option(std::string_view options) {
@@ -211,6 +218,26 @@ std::string foreign_include(std::string_view source, const ClientFiles& files) {
         without_blanks(line).substr(0, 200), why);
   }
   return {};
+}
+
+bool mentions_files(std::string_view options) {
+  constexpr std::array<std::string_view, 3> kWords = {"include", "import", "embed"};
+  return std::any_of(kWords.begin(), kWords.end(),
+                     [options](std::string_view word) { return options.find(word) != std::string_view::npos; });
+}
+
+bool includes_only_sent(std::string_view source, const ClientFiles& files) {
+  if (!mentions_files(source)) return true;
+  const std::string text = plain_text(source);
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    const std::string_view line = std::string_view(text).substr(at, end - at);
+    at = end + 1;
+    if (!mentions_files(line)) continue;
+    const auto operand = included_by(line);
+    if (!operand || !names_sent(*operand, files)) return false;
+  }
+  return true;
 }
 
 }  // namespace remotecl::server

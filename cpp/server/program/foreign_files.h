@@ -16,4 +16,9 @@ std::string foreign_option(std::string_view options);
 // Of a source that may include `files`.
 std::string foreign_include(std::string_view source, const ClientFiles& files);
 
+// Whether options may say more of files, or of whether there are any, than `-I` does.
+bool mentions_files(std::string_view options);
+// Whether each file that a source may include, or ask for, is one of `files`.
+bool includes_only_sent(std::string_view source, const ClientFiles& files);
+
 }  // namespace remotecl::server

@@ -116,6 +116,7 @@ cl_int Kernel::make(Device& device, std::unique_ptr<DeviceKernel>& kernel) const
   kernel = std::make_unique<DeviceKernel>(counters_, count);
   kernel->native = native.release();
   kernel->traits = program_->kernel_traits(device, name_);
+  program_->note_use(device, name_);
   return CL_SUCCESS;
 }
 

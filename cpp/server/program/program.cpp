@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "server/program/build_saver.h"
 #include "server/program/printf_search.h"
 
 namespace remotecl::server {
@@ -130,10 +131,11 @@ void Program::take_prints(const Program& part) {
   if (part.may_hide_prints()) may_hide_prints_.store(true, std::memory_order_relaxed);
 }
 
-void Program::set_native(const Device& device, cl_program program, bool executable, ProgramTraits traits) {
+void Program::set_native(const Device& device, cl_program program, bool executable, ProgramTraits traits,
+                         std::shared_ptr<UnusedKernels> unused) {
   Native& native = native_[&device];
   if (native.program != nullptr) clReleaseProgram(native.program);
-  native = {program, executable, std::move(traits)};
+  native = {program, executable, std::move(traits), std::move(unused)};
   std::uint64_t size = 0;
   for (const auto& [each, of_device] : native_) size += kNativeSize + size_of(of_device.traits);
   held_native_.resize(size);
@@ -147,6 +149,11 @@ cl_program Program::native(const Device& device) const {
 cl_program Program::executable(const Device& device) const {
   const auto native = native_.find(&device);
   return native == native_.end() || !native->second.executable ? nullptr : native->second.program;
+}
+
+void Program::note_use(const Device& device, const std::string& kernel) const {
+  const auto native = native_.find(&device);
+  if (native != native_.end() && native->second.unused != nullptr) native->second.unused->use(kernel);
 }
 
 KernelTraits Program::kernel_traits(const Device& device, const std::string& kernel) const {

@@ -31,6 +31,8 @@ struct KernelTraits {
 };
 using ProgramTraits = std::map<std::string, KernelTraits>;  // by the names of kernels
 
+class UnusedKernels;
+
 enum class ProgramOrigin { kSource, kBinaries, kIl, kBuiltInKernels, kLink };
 
 // A client's program: one native program for each device that it was built for. Owned by the session's table,
@@ -49,7 +51,9 @@ class Program final : public RefCounted {
   // Asks the driver of `device` whether it takes the constant, and keeps it for all if so.
   cl_int specialize(Device& device, std::uint32_t constant, Bytes value);
   ProgramOrigin origin() const { return origin_; }
-  const std::string& code() const { return code_; }  // for all devices; on the thread that builds
+  // For all devices, and the specialization constants; on the thread that builds.
+  const std::string& code() const { return code_; }
+  const std::map<std::uint32_t, std::string>& constants() const { return constants_; }
 
   // A native program that is not built yet; the caller's. On the thread that builds.
   cl_int make(Device& device, cl_program& program) const;
@@ -63,20 +67,24 @@ class Program final : public RefCounted {
   void note_prints() { prints_.store(true, std::memory_order_relaxed); }
 
   // The result of the last build, compilation or link, also of one that failed; or a program that is not built.
-  // Takes the reference. Throws HeldTooMuch.
-  void set_native(const Device& device, cl_program program, bool executable, ProgramTraits traits);
+  // Takes the reference. `unused`: what is told of kernels that are used; may be null. Throws HeldTooMuch.
+  void set_native(const Device& device, cl_program program, bool executable, ProgramTraits traits,
+                  std::shared_ptr<UnusedKernels> unused = nullptr);
   // That program, still owned by this object; null when there was none.
   cl_program native(const Device& device) const;
   // The same, when kernels can be made of it.
   cl_program executable(const Device& device) const;
   // Of its kernel of that name; no arguments where there is none.
   KernelTraits kernel_traits(const Device& device, const std::string& kernel) const;
+  // A native kernel of that name was made.
+  void note_use(const Device& device, const std::string& kernel) const;
 
  private:
   struct Native {
     cl_program program = nullptr;
     bool executable = false;
     ProgramTraits traits;
+    std::shared_ptr<UnusedKernels> unused;
   };
 
   void keep(std::string& code, Bytes bytes);

@@ -76,6 +76,7 @@ cl_int read_binary(cl_program program, std::vector<std::byte>& binary) {
 
 BuildRecord& BuildReport::begin(const Device& device) {
   BuildRecord& record = records_.emplace_back();
+  unused_.emplace_back();
   record.values = {};
   record.values.device = device.index();
   record.values.status = CL_BUILD_ERROR;
@@ -115,16 +116,23 @@ void BuildReport::finish_executable(BuildRecord& record, cl_program native, cons
 }
 
 cl_program BuildReport::build(const Program& program, Device& device, const PlacedFiles& files, BuildCache& before,
-                              const std::string& key) {
+                              const std::string& key, const StoredRequest* stored) {
   BuildRecord& record = begin(device);
   const bool is_shared = !key.empty() && &device == &device.root();
   cl_program native = is_shared ? before.find(device, key, record) : nullptr;
   if (native != nullptr) return native;
+  const bool asks = program.origin() == ProgramOrigin::kSource && asks_for_arguments(device, files.options());
+  const std::string options = asks ? files.options() + " " + kArgumentInfo : files.options();
+  StoredBuilds* const store = stored == nullptr ? nullptr : before.stored();
+  const auto stored_key = store == nullptr ? std::nullopt : store->key(program, stored->sent, device);
+  if (stored_key) native = store->find(stored->owner, *stored_key, device, options, record);
+  if (native != nullptr) {
+    if (is_shared) before.keep(device, key, native, record);
+    return native;
+  }
   record.values.error = program.make(device, native);
   if (native == nullptr) return nullptr;
   const cl_device_id id = device.id();
-  const bool asks = program.origin() == ProgramOrigin::kSource && asks_for_arguments(device, files.options());
-  const std::string options = asks ? files.options() + " " + kArgumentInfo : files.options();
   record.values.error = clBuildProgram(native, 1, &id, options.c_str(), nullptr, nullptr);
   finish(record, native, device, &files);
   if (record.values.status == CL_BUILD_SUCCESS) {
@@ -132,6 +140,7 @@ cl_program BuildReport::build(const Program& program, Device& device, const Plac
     record.prints = program.may_hide_prints() && compiler_finds_printf(device, program.code(), files.options());
   }
   if (is_shared) before.keep(device, key, native, record);
+  if (stored_key) unused_.back() = store->keep(stored->owner, *stored_key, device, native, record);
   return native;
 }
 
@@ -224,30 +233,8 @@ ProgramTraits BuildReport::traits(std::size_t index) const {
 }
 
 void BuildReport::send(Outbox& outbox, Token token) const {
-  // Views into records_, innermost first; the outer vectors are complete before a span of them is taken.
-  std::vector<std::vector<std::vector<ArgumentDescription>>> arguments(records_.size());
-  std::vector<std::vector<KernelDescription>> kernels(records_.size());
-  std::vector<DeviceBuild> builds;
-  for (std::size_t i = 0; i < records_.size(); ++i) {
-    const BuildRecord& record = records_[i];
-    arguments[i].resize(record.kernels.size());
-    for (std::size_t k = 0; k < record.kernels.size(); ++k) {
-      const KernelRecord& kernel = record.kernels[k];
-      for (const auto& argument : kernel.arguments) {
-        ArgumentDescription& description = arguments[i][k].emplace_back(argument.values);
-        description.type_name = argument.type_name;
-        description.name = argument.name;
-      }
-      KernelDescription& description = kernels[i].emplace_back(kernel.values);
-      description.name = kernel.name;
-      description.attributes = kernel.attributes;
-      description.arguments = std::span<const ArgumentDescription>(arguments[i][k]);
-    }
-    DeviceBuild& build = builds.emplace_back(record.values);
-    build.log = record.log;
-    build.kernels = std::span<const KernelDescription>(kernels[i]);
-  }
-  outbox.send(BuildDone{token, std::span<const DeviceBuild>(builds)});
+  const BuildDescriptions descriptions(records_);
+  outbox.send(BuildDone{token, std::span<const DeviceBuild>(descriptions.builds())});
 }
 
 }  // namespace remotecl::server

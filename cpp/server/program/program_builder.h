@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "runtime/protocol/messages.h"
 #include "server/completion/cl.h"
 #include "server/driver/device.h"
+#include "server/program/build_record.h"
 #include "server/program/program.h"
 #include "server/program/program_files.h"
 #include "server/wire/outbox.h"
@@ -14,17 +16,6 @@
 namespace remotecl::server {
 
 class BuildCache;
-
-// What the client wants to know of one kernel; owns what KernelDescription views.
-struct KernelRecord {
-  struct Argument {
-    ArgumentDescription values;
-    std::string type_name, name;
-  };
-  std::string name, attributes;
-  KernelDescription values;
-  std::vector<Argument> arguments;
-};
 
 // Asks the driver about a kernel object of which nobody else knows: finding out changes its arguments.
 KernelRecord inspect_kernel(cl_kernel kernel, cl_device_id device);
@@ -34,18 +25,16 @@ void hide_arguments(KernelRecord& record);
 
 cl_int read_binary(cl_program program, std::vector<std::byte>& binary);
 
+// What a build is found by in the store, beside the program: what the client has sent, and whose sessions may find it.
+struct StoredRequest {
+  const ClientFiles& sent;
+  std::string owner;
+};
+
 // A program that another one may include, and how.
 struct IncludedSource {
   Ref<Program> program;
   std::string name;
-};
-
-// How a program was built for one device; owns what DeviceBuild views.
-struct BuildRecord {
-  DeviceBuild values;
-  std::string log;
-  std::vector<KernelRecord> kernels;
-  bool prints = false;  // as its compiler has found, which is asked only where the text does not tell
 };
 
 // Builds, compiles or links a program for devices, one after another, and tells the client of all of them. One
@@ -53,9 +42,10 @@ struct BuildRecord {
 // there is none.
 class BuildReport {
  public:
-  // `key`: what to find an equal one by among those built before; empty: none is looked for.
+  // `key`: what to find an equal one by among those built before; empty: none is looked for. `stored`: what to find one
+  // by that another process has built; null: none is looked for.
   cl_program build(const Program& program, Device& device, const PlacedFiles& files, BuildCache& before,
-                   const std::string& key);
+                   const std::string& key, const StoredRequest* stored = nullptr);
   cl_program compile(const Program& program, Device& device, const PlacedFiles& files,
                      const std::vector<IncludedSource>& included);
   cl_program link(Device& device, const std::string& options, const std::vector<cl_program>& inputs);
@@ -66,6 +56,7 @@ class BuildReport {
   bool prints() const;
   bool executable(std::size_t index) const { return records_[index].values.executable != 0; }
   ProgramTraits traits(std::size_t index) const;
+  const std::shared_ptr<UnusedKernels>& unused(std::size_t index) const { return unused_[index]; }
   void send(Outbox& outbox, Token token) const;
 
  private:
@@ -75,6 +66,7 @@ class BuildReport {
                                 bool hides_arguments = false);
 
   std::vector<BuildRecord> records_;
+  std::vector<std::shared_ptr<UnusedKernels>> unused_;  // one for each; may be null
 };
 
 }  // namespace remotecl::server

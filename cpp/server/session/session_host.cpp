@@ -39,12 +39,14 @@ void tell_stuck(Session& session) {
 }  // namespace
 
 SessionHost::SessionHost(const HandlerTable& handlers, NativeDriver& driver, RejectionCounts& refusals,
-                         std::uint64_t epoch, const PeerRules& peers, std::function<void(Session&)> stuck)
+                         std::uint64_t epoch, const PeerRules& peers, std::function<void(Session&)> stuck,
+                         ContentStore* store)
     : handlers_(handlers),
       driver_(driver),
       refusals_(refusals),
       epoch_(epoch),
       peers_(peers),
+      built_(store),
       board_(driver),
       watch_(driver, stuck == nullptr ? tell_stuck : std::move(stuck)) {}
 
@@ -91,6 +93,10 @@ void SessionHost::serve_further(IncomingConnection& arrival) {
   } else if (role == Role::kStripe) {
     serve_stripe(arrival);
   }
+}
+
+void SessionHost::save_builds(std::chrono::steady_clock::time_point deadline) {
+  if (StoredBuilds* const stored = built_.stored()) stored->save_all(deadline);
 }
 
 void SessionHost::close() {

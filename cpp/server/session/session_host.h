@@ -23,9 +23,9 @@ namespace remotecl::server {
 class SessionHost final : public Host {
  public:
   // All arguments must outlive it. `stuck`: what to do about a session that is over but does not end, if it
-  // has the process to itself; null just logs it.
+  // has the process to itself; null just logs it. `store`: keeps built programs; null if there is none.
   SessionHost(const HandlerTable& handlers, NativeDriver& driver, RejectionCounts& refusals, std::uint64_t epoch,
-              const PeerRules& peers, std::function<void(Session&)> stuck = nullptr);
+              const PeerRules& peers, std::function<void(Session&)> stuck = nullptr, ContentStore* store = nullptr);
 
   void serve_session(IncomingConnection& arrival, const Admission& admission, std::unique_ptr<Grant> grant) override
       EXCLUDES(mutex_);
@@ -34,6 +34,8 @@ class SessionHost final : public Host {
   StatusReport report(const Address& from, std::chrono::seconds patience) override {
     return board_.report(nullptr, from, patience);
   }
+  // Stores now what of programs is to be stored later. REQUIRES: there are no sessions.
+  void save_builds(std::chrono::steady_clock::time_point deadline);
   KickResult kick(std::uint64_t session, const User* user, const std::string& words) override EXCLUDES(mutex_);
 
  private:

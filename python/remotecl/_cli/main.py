@@ -27,7 +27,7 @@ from .._display import table
 from .._loading import activation, config, vendors
 from .._observe.inspect import ServerInfo, links, native_platform_of, server_of, servers
 from ..errors import RemoteCLError, ServerUnreachable
-from . import run
+from . import run, store
 
 CONFIGURED = "none takes those in REMOTECL_SERVERS, else the configuration's default"
 
@@ -105,6 +105,11 @@ def _parser() -> argparse.ArgumentParser:
         help="for one server: both sides' parts, and its section in the configuration",
     )
     keys.set_defaults(run=_keygen)
+
+    stored = commands.add_parser("store", help="show or clear what servers on this machine keep of built programs")
+    stored.add_argument("action", choices=["ls", "clear"], help="show what is there, or remove it")
+    stored.add_argument("--store", type=Path, metavar="DIR", help="the server's --store (default: the user's)")
+    stored.set_defaults(run=_store)
 
     icd_path = commands.add_parser("icd-path", help="print the path of the ICD, for other loaders and programs")
     icd_path.add_argument(
@@ -308,6 +313,12 @@ def _keygen(options: argparse.Namespace) -> int:
         print(keygen_for(options.server))
         return 0
     print(keygen(options.directory or config.default_folder()))
+    return 0
+
+
+def _store(options: argparse.Namespace) -> int:
+    folder = options.store or store.default_folder()
+    print(store.clear(folder) if options.action == "clear" else store.show(folder))
     return 0
 
 

@@ -66,8 +66,11 @@ def run(name: str, binary: str, arguments: list[str], environment: Mapping[str, 
     keeps_stdin = "--exit-on-stdin-eof" in arguments
     if not keeps_stdin and "-" in arguments:
         raise RemoteCLError("--token-file - with --advertise takes --exit-on-stdin-eof, too; or name a file")
+    # It stays as long as one that is not announced: it keeps what it has built.
+    says_store = any(argument.split("=")[0] in ("--store", "--no-store") for argument in arguments)
+    store = [] if keeps_stdin or says_store else ["--store", "default"]
     with subprocess.Popen(
-        ["remotecl-server", *arguments, *([] if keeps_stdin else ["--exit-on-stdin-eof"])],
+        ["remotecl-server", *arguments, *store, *([] if keeps_stdin else ["--exit-on-stdin-eof"])],
         executable=binary,
         env=environment,
         stdin=None if keeps_stdin else subprocess.PIPE,

@@ -25,7 +25,7 @@ class Daemon {
   explicit Daemon(std::vector<std::string> arguments, const char* vendors = nullptr) {
     int in[2], out[2], err[2];
     if (::pipe2(in, O_CLOEXEC) != 0 || ::pipe2(out, O_CLOEXEC) != 0 || ::pipe2(err, O_CLOEXEC) != 0) std::abort();
-    arguments.insert(arguments.begin(), REMOTECL_SERVER_PROGRAM);
+    arguments.insert(arguments.begin(), {REMOTECL_SERVER_PROGRAM, "--no-store"});
     std::vector<char*> argv;
     for (auto& argument : arguments) argv.push_back(argument.data());
     argv.push_back(nullptr);

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <list>
+#include <memory>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "runtime/base/mutex.h"
+#include "runtime/store/content_store.h"
+#include "server/completion/cl.h"
+#include "server/program/build_record.h"
+
+namespace remotecl::server {
+
+// The kernels of a program that has been built here of which no native kernel has been made. Any thread.
+class UnusedKernels {
+ public:
+  UnusedKernels(const std::vector<KernelRecord>& kernels, std::function<void()> one_less);
+
+  void use(const std::string& kernel) EXCLUDES(mutex_);
+  bool empty() const EXCLUDES(mutex_);
+
+ private:
+  mutable Mutex mutex_;
+  std::set<std::string> names_ GUARDED_BY(mutex_);
+  const std::function<void()> one_less_;
+};
+
+// Puts the binaries of programs into the store, on a thread of its own that begins when nothing has been built for a
+// while: PoCL compiles the kernels once more when it is asked for a binary, and new kernels would wait for that. It
+// also ends the process when it cannot compile one. So a program whose driver does that is left alone until each of its
+// kernels is used, or the process's only session has ended. Any thread.
+class BuildSaver {
+ public:
+  using ReadBinary = std::function<cl_int(cl_program, std::vector<std::byte>&)>;
+
+  struct Build {
+    std::string owner;
+    Digest key;
+    cl_program program = nullptr;  // the caller's; a reference is taken
+    BuildRecord record;
+    std::shared_ptr<UnusedKernels> unused;  // null: nothing is waited for
+  };
+
+  BuildSaver(ContentStore& store, ReadBinary read_binary);
+  // Drops what is not saved.
+  ~BuildSaver();
+  BuildSaver(const BuildSaver&) = delete;
+  BuildSaver& operator=(const BuildSaver&) = delete;
+
+  void add(Build build) EXCLUDES(mutex_);
+  // Something is built or used for the first time.
+  void note_activity() EXCLUDES(mutex_);
+  // Saves everything now, on this thread, but begins with none after the deadline.
+  void save_all(std::chrono::steady_clock::time_point deadline) EXCLUDES(mutex_);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  using Builds = std::list<Build>;
+  static constexpr std::size_t kCountMax = 32;
+  static constexpr std::chrono::milliseconds kQuiet{1000};
+
+  void run() EXCLUDES(mutex_);
+  Builds take_ready() REQUIRES(mutex_);
+  void save(const Build& build);
+  static void release(Builds& builds);
+
+  ContentStore& store_;
+  const ReadBinary read_binary_;
+  Mutex mutex_;
+  ConditionVariable changed_;
+  bool stopped_ GUARDED_BY(mutex_) = false;
+  Clock::time_point active_at_ GUARDED_BY(mutex_);
+  Builds builds_ GUARDED_BY(mutex_);  // the oldest first
+  std::thread thread_;                // last: it uses the rest
+};
+
+}  // namespace remotecl::server

@@ -1,0 +1,184 @@
+#include "server/program/stored_builds.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "server/program/device_identity.h"
+#include "server/program/foreign_files.h"
+#include "server/util/log.h"
+
+namespace remotecl::server {
+namespace {
+
+constexpr std::size_t kTextSizeMax = 16u << 20;
+
+struct Encoded {
+  DeviceBuild build;
+  std::uint8_t prints;
+  Bytes binary;
+  REMOTECL_FIELDS(build, prints, binary)
+};
+
+bool tells_time(std::string_view text) {
+  constexpr std::array<std::string_view, 3> kWords = {"__DATE__", "__TIME__", "__TIMESTAMP__"};
+  return std::any_of(kWords.begin(), kWords.end(),
+                     [text](std::string_view word) { return text.find(word) != std::string_view::npos; });
+}
+
+// Whether nothing but these texts decides what they mean.
+bool is_self_contained(const Program& program, const ClientFiles& sent) {
+  std::size_t size = program.code().size() + sent.options.size();
+  bool is_plain = !tells_time(sent.options) && !mentions_files(sent.options);
+  const auto look_at = [&](std::string_view text) {
+    is_plain = is_plain && !tells_time(text) && includes_only_sent(text, sent);
+  };
+  if (program.origin() == ProgramOrigin::kSource) look_at(program.code());
+  sent.headers.for_each([&](const HeaderFile& header) {
+    size += header.path.size() + header.content.size();
+    if (size <= kTextSizeMax) look_at(as_text(header.content));
+  });
+  return is_plain && size <= kTextSizeMax;
+}
+
+// Sizes tell where each part ends.
+void add(std::string& text, std::string_view part) {
+  text += std::to_string(part.size());
+  text += ':';
+  text += part;
+}
+
+std::set<std::string> names_of(const std::vector<KernelRecord>& kernels) {
+  std::set<std::string> names;
+  for (const KernelRecord& kernel : kernels) names.insert(kernel.name);
+  return names;
+}
+
+std::set<std::string> kernel_names(cl_program program) {
+  std::set<std::string> names;
+  cl_uint count = 0;
+  if (clCreateKernelsInProgram(program, 0, nullptr, &count) != CL_SUCCESS || count == 0) return names;
+  std::vector<cl_kernel> kernels(count);
+  if (clCreateKernelsInProgram(program, count, kernels.data(), nullptr) != CL_SUCCESS) return names;
+  for (const cl_kernel kernel : kernels) {
+    std::array<char, 1024> name{};
+    clGetKernelInfo(kernel, CL_KERNEL_FUNCTION_NAME, name.size() - 1, name.data(), nullptr);
+    names.insert(name.data());
+    clReleaseKernel(kernel);
+  }
+  return names;
+}
+
+bool builds(cl_program program, cl_device_id device, const std::string& options) {
+  cl_build_status status = CL_BUILD_ERROR;
+  return clBuildProgram(program, 1, &device, options.c_str(), nullptr, nullptr) == CL_SUCCESS &&
+         clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_STATUS, sizeof status, &status, nullptr) ==
+             CL_SUCCESS &&
+         status == CL_BUILD_SUCCESS;
+}
+
+}  // namespace
+
+StoredBuilds::StoredBuilds(ContentStore& store, BuildSaver::ReadBinary read_binary)
+    : store_(store), code_(loaded_code()), saver_(store, std::move(read_binary)) {}
+
+bool compiles_for_binary(const Device& device) { return device.platform_name() == "Portable Computing Language"; }
+
+Digest StoredBuilds::identity(const Device& device) {
+  MutexLock lock(mutex_);
+  const auto at = identities_.find(&device);
+  if (at != identities_.end()) return at->second;
+  return identities_.emplace(&device, device_identity(device, code_)).first->second;
+}
+
+std::optional<Digest> StoredBuilds::key(const Program& program, const ClientFiles& sent, Device& device) {
+  const bool is_compiled = program.origin() == ProgramOrigin::kSource || program.origin() == ProgramOrigin::kIl;
+  if (!is_compiled || &device != &device.root() || !is_self_contained(program, sent)) return std::nullopt;
+  const Digest on = identity(device);
+  return sha256(as_bytes(std::string(as_text(std::as_bytes(std::span(on)))) +
+                         text_of(program.origin(), program.code(), program.constants(), sent)));
+}
+
+std::string StoredBuilds::text_of(ProgramOrigin origin, std::string_view code, const Constants& constants,
+                                  const ClientFiles& sent) {
+  std::string text;
+  add(text, "program 1");
+  add(text, origin == ProgramOrigin::kIl ? "IL" : "source");
+  add(text, code);
+  add(text, std::to_string(constants.size()));
+  for (const auto& [constant, value] : constants) {
+    add(text, std::to_string(constant));
+    add(text, value);
+  }
+  add(text, sent.options);
+  add(text, std::to_string(sent.include_folders.size()));
+  sent.include_folders.for_each([&text](const IncludeFolder& folder) { add(text, folder.path); });
+  sent.headers.for_each([&text](const HeaderFile& header) {
+    add(text, header.path);
+    add(text, as_text(header.content));
+  });
+  return text;
+}
+
+cl_program StoredBuilds::find(const std::string& owner, const Digest& key, Device& device, const std::string& options,
+                              BuildRecord& record) {
+  const auto stored = store_.find(owner, key);
+  Bytes binary;
+  BuildRecord found;
+  if (!stored || !decode(*stored, found, binary) || binary.empty()) return nullptr;
+  cl_int error = CL_SUCCESS, status = CL_SUCCESS;
+  const cl_context context = device.context(error);
+  if (context == nullptr) return nullptr;
+  const cl_device_id id = device.id();
+  const auto* bytes = reinterpret_cast<const unsigned char*>(binary.data());
+  const std::size_t size = binary.size();
+  const cl_program program = clCreateProgramWithBinary(context, 1, &id, &size, &bytes, &status, &error);
+  if (error == CL_SUCCESS && status == CL_SUCCESS && builds(program, id, options) &&
+      kernel_names(program) == names_of(found.kernels)) {
+    found.values.device = device.index();
+    record = std::move(found);
+    saver_.note_activity();
+    return program;
+  }
+  if (program != nullptr && error == CL_SUCCESS) clReleaseProgram(program);
+  log_info("the driver of {} refuses the stored binary of a program, which is compiled again", device.name());
+  return nullptr;
+}
+
+std::shared_ptr<UnusedKernels> StoredBuilds::keep(const std::string& owner, const Digest& key, const Device& device,
+                                                  cl_program program, const BuildRecord& record) {
+  const DeviceBuild& values = record.values;
+  if (values.executable == 0 || record.kernels.empty()) return nullptr;
+  // How its variables begin, and what runs before its kernels, might not be in every driver's binaries.
+  if (values.global_variables_size != 0 || values.has_constructors != 0 || values.has_destructors != 0) return nullptr;
+  std::shared_ptr<UnusedKernels> unused;
+  if (compiles_for_binary(device)) {
+    unused = std::make_shared<UnusedKernels>(record.kernels, [this] { saver_.note_activity(); });
+  }
+  saver_.add({owner, key, program, record, unused});
+  return unused;
+}
+
+std::vector<std::byte> StoredBuilds::encode(const BuildRecord& record, Bytes binary) {
+  const std::vector<BuildRecord> one{record};
+  const BuildDescriptions descriptions(one);
+  const Encoded encoded{descriptions.builds().front(), record.prints, binary};
+  std::vector<std::byte> bytes(wire::encoded_size(encoded));
+  std::byte* at = bytes.data();
+  wire::encode(at, encoded);
+  return bytes;
+}
+
+bool StoredBuilds::decode(Bytes bytes, BuildRecord& record, Bytes& binary) {
+  Encoded encoded{};
+  Decoder decoder(bytes);
+  if (!decoder.read(encoded) || !decoder.at_end()) return false;
+  record = record_of(encoded.build);
+  record.prints = encoded.prints != 0;
+  binary = encoded.binary;
+  return true;
+}
+
+}  // namespace remotecl::server

@@ -1,0 +1,82 @@
+"""The store of built programs: a daemon that is started anew, and `remotecl store`."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from conftest import RunProgram
+from daemon import WITHIN_S, Daemon
+
+PROGRAM = """
+import numpy, pyopencl, remotecl
+
+context = remotecl.connect({address!r}).context()
+queue = pyopencl.CommandQueue(context, context.devices[0])
+numbers = numpy.arange(16, dtype=numpy.int32)
+buffer = pyopencl.Buffer(context, pyopencl.mem_flags.COPY_HOST_PTR, hostbuf=numbers)
+program = pyopencl.Program(context, "kernel void twice(global int* data) {{ data[get_global_id(0)] *= 2; }}").build()
+program.twice(queue, numbers.shape, None, buffer)
+pyopencl.enqueue_copy(queue, numbers, buffer)
+print(numbers.sum())
+"""
+
+
+def await_entries(daemon: Daemon, count: int) -> None:
+    """Until so many are stored."""
+    end = time.monotonic() + WITHIN_S
+    while daemon.metrics()["remotecl_store_entries",] < count:
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_a_program_is_found_after_a_restart(run_program: RunProgram, tmp_path: Path) -> None:
+    options = ("--store", str(tmp_path / "store"), "--metrics", "0")
+    for isolation in ("--no-isolate", "--isolate"):
+        with Daemon(*options, isolation) as daemon:
+            assert run_program(PROGRAM.format(address=daemon.address), PYOPENCL_NO_CACHE="1").stdout == "240\n"
+            await_entries(daemon, 1 if isolation == "--no-isolate" else 2)
+            assert daemon.metrics()["remotecl_store_hits_total",] == 0
+        with Daemon(*options, isolation) as daemon:
+            assert run_program(PROGRAM.format(address=daemon.address), PYOPENCL_NO_CACHE="1").stdout == "240\n"
+            assert daemon.metrics()["remotecl_store_hits_total",] == 1
+            assert daemon.metrics()["remotecl_store_misses_total",] == 0
+
+
+def test_a_server_without_a_folder_goes_on(run_program: RunProgram, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with Daemon("--store", str(tmp_path / "file" / "store"), "--metrics", "0") as daemon:
+        assert run_program(PROGRAM.format(address=daemon.address), PYOPENCL_NO_CACHE="1").stdout == "240\n"
+        assert ("remotecl_store_entries",) not in daemon.metrics()
+        _, log = daemon.end()
+    assert log.count("built programs are not stored: cannot make the folder") == 1
+
+
+def test_the_default_is_in_the_users_cache(tmp_path: Path) -> None:
+    with Daemon("--store", "default", environment={"XDG_CACHE_HOME": str(tmp_path)}):
+        folder = tmp_path / "remotecl" / "store"
+        assert folder.is_dir()
+        assert folder.stat().st_mode & 0o777 == 0o700
+
+
+def test_ls_and_clear(run_remotecl: RunProgram, tmp_path: Path) -> None:
+    folder = tmp_path / "remotecl" / "store"
+    assert "0 entries" in run_remotecl("store", "ls", XDG_CACHE_HOME=str(tmp_path)).stdout
+    folder.mkdir(parents=True)
+    for owner, number in (("a", "1"), ("a", "2"), ("b", "3")):
+        (folder / f"{owner * 16}-{number * 64}").write_bytes(bytes(1 << 20))
+    (folder / ".new-123-4").write_bytes(b"unfinished")
+    (folder / "notes").write_text("somebody's")
+    shown = run_remotecl("store", "ls", XDG_CACHE_HOME=str(tmp_path)).stdout.splitlines()
+    assert shown[0].startswith(f"{'a' * 16}  2 entries, 2.0 MiB")
+    assert shown[1].startswith(f"{'b' * 16}  1 entry, 1.0 MiB")
+    assert shown[2].startswith(f"{folder}: 3 entries, 3.0 MiB")
+    assert run_remotecl("store", "clear", "--store", str(folder)).stdout == f"{folder}: removed 4 entries\n"
+    assert [path.name for path in folder.iterdir()] == ["notes"]
+
+
+def test_a_store_of_somebody_elses_is_an_error(run_remotecl: RunProgram, tmp_path: Path) -> None:
+    (tmp_path / "store").write_text("no folder")
+    result = run_remotecl("store", "ls", "--store", str(tmp_path / "store"))
+    assert result.returncode == 1
+    assert "cannot read the store" in result.stderr
