@@ -165,10 +165,10 @@ cl_int send_bytes(CommandQueue& queue, const TransferRef& transfer, Event* event
   Session& session = queue.session();
   if (transfer->sender_waits) {
     session.wait([&] { return transfer->state.load() != Transfer::State::kPending; });
-    if (transfer->state.load() == Transfer::State::kPulled) transfer->channel->send(transfer);
+    if (transfer->state.load() == Transfer::State::kPulled) transfer->channel->sender().send(transfer);
     return outcome(queue, transfer, event);
   }
-  if (transfer->is_pushed) transfer->channel->post(transfer);
+  if (transfer->is_pushed) transfer->channel->sender().post(transfer);
   if (session.wait([&] { return transfer->ended(); }, limit_of(event)) || session.lost()) {
     return outcome(queue, transfer, event);
   }

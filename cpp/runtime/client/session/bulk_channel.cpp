@@ -1,223 +1,103 @@
 #include "runtime/client/session/bulk_channel.h"
 
+#include <poll.h>
+
 #include <algorithm>
-#include <system_error>
 #include <utility>
 
 #include "runtime/client/support/fork_guard.h"
+#include "runtime/handshake/bulk_upgrade.h"
+#include "runtime/handshake/channels.h"
+#include "runtime/handshake/handshake.h"
+#include "runtime/handshake/stripes.h"
 
 namespace remotecl {
 
+BulkChannel::BulkChannel(ChannelSession& session, unsigned number)
+    : session_(session), number_(number), sender_(session), receiver_(session, *this, number), turn_(session, [this] {
+        read_what_is_expected();
+      }) {}
+
+BulkChannel::~BulkChannel() {
+  sender_.stop();
+  turn_.stop();
+  for (const int descriptor : given_up_in_forks_) forget_in_child(descriptor);
+}
+
 void BulkChannel::shutdown() {
-  ended_ = true;
   transport_->shutdown();
-  {
-    const MutexLock lock(sender_mutex_);
-    sender_wanted_.notify_all();
-  }
-  const MutexLock lock(reader_mutex_);
-  reader_changed_.notify_all();
+  sender_.shutdown();
+  turn_.shutdown();
 }
 
 void BulkChannel::release() {
-  end_threads();
+  sender_.stop();
+  turn_.stop();
   for (const int descriptor : std::exchange(given_up_in_forks_, {})) forget_in_child(descriptor);
-  std::unique_ptr<BulkTransport> gone;
-  std::deque<Lent> lent;
-  const MutexLock write_lock(write_mutex_);
-  const MutexLock lock(lent_mutex_);
-  gone.swap(transport_);
-  lent.swap(lent_);
   stream_ = nullptr;
+  sender_.release();  // what was lent goes before the transport
+  transport_.reset();
 }
 
-bool BulkChannel::take_push_room(std::uint64_t size) {
-  const std::uint64_t taken = pushed_bytes_taken_.load(std::memory_order_relaxed);
-  if (pushed_bytes_.fetch_add(size, std::memory_order_relaxed) + size - taken <= kPushedBytesMax) return true;
-  pushed_bytes_.fetch_sub(size, std::memory_order_relaxed);
-  return false;
-}
-
-bool BulkChannel::pushes_taken(std::uint64_t bytes) {
-  if (bytes < pushed_bytes_taken_.load() || bytes > pushed_bytes_.load()) return false;
-  pushed_bytes_taken_.store(bytes, std::memory_order_relaxed);
-  return true;
-}
-
-// What is pushed is copied, so that the caller can go on without the server. Anything else stays the session's until
-// the server has received it.
-bool BulkChannel::send(const TransferRef& transfer) {
-  const bool lends = lends_ && !transfer->is_pushed;
-  const auto use = lends ? BulkTransport::Use::kLent : BulkTransport::Use::kCopied;
-  const std::int32_t status = transfer->is_pushed ? kPushedChunk : 0;
-  // What is copied needs none.
-  auto registration = lends ? register_memory(transfer->memory, transfer->size) : nullptr;
-  bool ok = true;
-  while (ok && transfer->moved < transfer->size) {
-    const std::uint64_t left = transfer->size - transfer->moved;
-    const auto size = static_cast<std::uint32_t>(std::min<std::uint64_t>(left, kBulkChunkMax));
-    const BulkSource bytes{Bytes(transfer->memory + transfer->moved, size), registration.get()};
-    const MutexLock lock(write_mutex_);
-    ok = transport_ != nullptr && transport_->send({transfer->id, size, status}, bytes, use);
-    transfer->advance(size);
-    if (!lends || !ok || left != size) continue;
-    const MutexLock lent_lock(lent_mutex_);
-    lent_.push_back({transport_->bytes_sent(), transfer, std::move(registration)});
-  }
-  if (ok) sent_.fetch_add(1, std::memory_order_relaxed);
-  if (!lends || !ok) {
-    session_.end_transfer(transfer, ok ? CL_COMPLETE : CL_DEVICE_NOT_AVAILABLE);
-    return ok;
-  }
-  end_received();
-  return !transfer->sender_waits || session_.await(*transfer);
-}
-
-std::unique_ptr<MemoryRegistration> BulkChannel::register_memory(std::byte* memory, std::uint64_t size) {
-  const MutexLock lock(write_mutex_);
-  return transport_ != nullptr ? transport_->register_memory({memory, size}) : nullptr;
-}
-
-void BulkChannel::end_received() {
-  std::vector<TransferRef> received;
-  {
-    const MutexLock lock(lent_mutex_);
-    while (transport_ != nullptr && !lent_.empty() && lent_.front().end <= transport_->completed()) {
-      received.push_back(std::move(lent_.front().transfer));
-      lent_.pop_front();
-    }
-  }
-  for (const TransferRef& transfer : received) session_.end_transfer(transfer, CL_COMPLETE);
-}
-
-void BulkChannel::post(TransferRef transfer) {
-  {
-    const MutexLock lock(sender_mutex_);
-    try {
-      if (!sender_.joinable()) sender_ = std::thread([this] { run_sender(); });
-      to_send_.push_back(std::move(transfer));
-      return sender_wanted_.notify_one();
-    } catch (const std::system_error&) {  // no thread
-    }
-  }
-  // The server waits for bytes.
-  {
-    const MutexLock lock(write_mutex_);
-    if (transport_ != nullptr) transport_->send_failure(transfer->id, CL_OUT_OF_HOST_MEMORY);
-  }
-  session_.end_transfer(transfer, CL_OUT_OF_HOST_MEMORY);
-}
-
-void BulkChannel::run_sender() {
-  for (;;) {
-    TransferRef transfer;
-    {
-      const MutexLock lock(sender_mutex_);
-      while (!ended_ && to_send_.empty()) sender_wanted_.wait(sender_mutex_);
-      if (ended_) return;
-      transfer = std::move(to_send_.front());
-      to_send_.pop_front();
-    }
-    send(transfer);
-    session_.wake();  // a blocking call may wait for its end
+// After the end of the stream the session's reader finds that end, too, and does the rest.
+void BulkChannel::read_what_is_expected() {
+  while (turn_.is_expecting()) {
+    const std::uint64_t before = received();
+    pollfd wait{transport_->wait_handle(), POLLIN, 0};
+    if (::poll(&wait, 1, -1) <= 0) continue;
+    if (!session_.read_apart(*this)) return transport_->shutdown();
+    if (received() != before) session_.wake();
   }
 }
 
-bool BulkChannel::read() {
-  for (std::uint64_t taken = 0; taken < kTurn || session_.has_one_channel();) {
-    if (chunk_left_ == 0) {
-      BulkHeader header{};
-      const std::ptrdiff_t count = transport_->try_receive_header(header);
-      acknowledge();
-      if (count <= 0) return count < 0;
-      if (header.size == 0 && header.status < 0) {
-        note_failure(header.transfer);
-        continue;
-      }
-      if (!begin_chunk(header)) return false;
-    }
-    transport_->await_briefly();
-    bool is_complete = false;
-    const std::ptrdiff_t count = read_piece(is_complete);
-    if (count > 0 && is_complete) transport_->report_received();
-    acknowledge();
-    if (count <= 0) return count < 0;
-    taken += static_cast<std::uint64_t>(count);
-    if (!is_complete) continue;
-    received_.fetch_add(1, std::memory_order_relaxed);
-    session_.end_transfer(transfer_, CL_COMPLETE);
-    registration_.reset();
-    transfer_.reset();
-    return true;  // whoever waits for it can go on
+void BulkChannel::give_up_in_forks(int descriptor) {
+  given_up_in_forks_.push_back(descriptor);
+  give_up_in_child(descriptor);
+}
+
+unsigned BulkChannel::connect(const Joining& joining) {
+  const std::uint64_t resumable = joining.reconnector != nullptr ? kFeatureResumable : 0;
+  const unsigned wanted = number_ == 0 ? bulk_channels(kBulkChannelsMax) : 1;
+  const std::uint64_t features = bulk_features() | stripes_features(joining.streams) | resumable |
+                                 features_of_channel(number_) | features_of_channel_count(wanted);
+  const Deadline deadline = Patience::of_server(joining.window);
+  auto first = joining.dialer.connect(joining.timeout, deadline);
+  const int descriptor = first->wait_handle();
+  const Invitation& session = joining.invitation;
+  const Welcome welcome = handshake_for_session(*first, joining.address, Role::kBulk, session, features, deadline);
+  const auto join = [&](std::unique_ptr<Connection> alone) {
+    const Secret key = stripes_key(session, Role::kBulk, features, welcome.features);
+    return join_stripes(unshared(std::move(alone)), joining.address, {session.session, session.epoch, key},
+                        stripes_of(welcome.features), unshared_dial(joining.dialer));
+  };
+  StreamCarrier carrier = upgrade_bulk(std::move(first), joining.address,
+                                       {BulkEnd::Side::kConnects, welcome.features & features, joining.window, join});
+  if (carrier.memory != nullptr) {
+    give_up_in_forks(carrier.connection->wait_handle());
+    if (!carrier.is_resumable) give_up_in_forks(descriptor);
   }
-  return true;
+  use(std::move(carrier), joining);
+  return std::clamp(channel_count_of(welcome.features), 1u, wanted);
 }
 
-// CommandFailed comes on another connection, perhaps long before the bytes that were sent ahead of it.
-void BulkChannel::expect_rest(const TransferRef& failed) {
-  const MutexLock lock(failed_mutex_);
-  if (failed_.size() == kFailedMax) failed_.pop_front();
-  failed_.push_back(failed);
+void BulkChannel::use(StreamCarrier carrier, const Joining& joining) {
+  streams_ = carrier.memory != nullptr ? 0 : static_cast<unsigned>(carrier.connection->streams());
+  ResumableConnection::Hooks hooks;
+  if (carrier.is_resumable) hooks = hooks_of(*joining.reconnector);
+  BulkLine line = open_bulk(std::move(carrier), {joining.window, std::move(hooks), false, unshared});
+  transport_ = std::move(line.transport);
+  sender_.use(*transport_);
+  receiver_.use(*transport_);
+  stream_ = line.stream;
+  if (stream_ == nullptr) return;
+  joining.reconnector->add(*stream_, Role::kBulk, number_, line.is_doorbell ? 0 : stripes_features(joining.streams));
 }
 
-void BulkChannel::forget_failed(TransferId id) {
-  const MutexLock lock(failed_mutex_);
-  std::erase_if(failed_, [id](const TransferRef& failed) { return failed->id == id; });
-}
-
-// A receive on this channel, which may have failed. Null when there is none such.
-TransferRef BulkChannel::find_transfer(TransferId id) {
-  TransferRef transfer = session_.find_receive(id);
-  if (transfer) return transfer->channel == this ? transfer : nullptr;
-  const MutexLock lock(failed_mutex_);
-  const auto at = std::find_if(failed_.begin(), failed_.end(), [id](const TransferRef& t) { return t->id == id; });
-  return at == failed_.end() ? nullptr : *at;
-}
-
-// The end of a transfer that has failed; CommandFailed says so, too.
-void BulkChannel::note_failure(TransferId id) {
-  const TransferRef transfer = find_transfer(id);
-  if (!transfer) return;
-  const MutexLock lock(transfer->mutex);
-  transfer->has_no_more = true;
-  forget_failed(id);
-}
-
-// What a malicious server announces must fit what we asked for.
-bool BulkChannel::begin_chunk(const BulkHeader& header) {
-  transfer_ = find_transfer(header.transfer);
-  if (!transfer_) return false;
-  const MutexLock lock(transfer_->mutex);
-  if (transfer_->has_no_more || header.size == 0) return false;
-  if (header.size > transfer_->size - transfer_->announced) return false;
-  transfer_->announced += header.size;
-  chunk_left_ = header.size;
-  if (!transfer_->is_over) {
-    registration_ = transport_->register_memory({transfer_->memory + transfer_->moved, header.size});
-  }
-  if (transfer_->announced == transfer_->size) forget_failed(header.transfer);
-  return true;
-}
-
-// As try_read_some(), of the chunk that is coming. Its command may fail in the midst of it: the memory is the
-// application's again.
-std::ptrdiff_t BulkChannel::read_piece(bool& is_complete) {
-  const MutexLock lock(transfer_->mutex);
-  const bool is_wanted = !transfer_->is_over;
-  const std::ptrdiff_t count =
-      is_wanted ? transport_->try_receive({{transfer_->memory + transfer_->moved, chunk_left_}, registration_.get()})
-                : transport_->try_discard(chunk_left_);
-  if (count <= 0) return count;
-  transfer_->advance(static_cast<std::uint64_t>(count));
-  chunk_left_ -= static_cast<std::uint64_t>(count);
-  is_complete = is_wanted && transfer_->moved == transfer_->size;
-  return count;
-}
-
-// Not where the stream asks for it: there a transfer's lock may be held, and this writes.
-void BulkChannel::acknowledge() {
-  if (!std::exchange(is_due_, false)) return;
-  session_.acknowledge(ClientReceived{StreamKind::kBulk, number_, received_bytes_});
+ResumableConnection::Hooks BulkChannel::hooks_of(Reconnector& reconnector) {
+  ResumableConnection::Hooks hooks;
+  hooks.broken = [&reconnector] { reconnector.broken(); };
+  hooks.acknowledge = [this](std::uint64_t received) { receiver_.acknowledge_later(received); };
+  return hooks;
 }
 
 }  // namespace remotecl

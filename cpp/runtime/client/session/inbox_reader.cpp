@@ -166,7 +166,7 @@ void InboxReader::pump(Pump how, const OptionalDeadline& deadline) {
   waits[1] = {wake, POLLIN, 0};
   nfds_t count = 2;
   for (const auto& channel : connection_.channels().all()) {
-    if (!channel->enter()) continue;
+    if (!channel->reader().enter()) continue;
     entered[count - 2] = channel.get();
     waits[count++] = {channel->transport().wait_handle(), POLLIN, 0};
   }
@@ -184,7 +184,7 @@ void InboxReader::pump(Pump how, const OptionalDeadline& deadline) {
     }
     this_thread_reads = former;
   }
-  for (nfds_t i = 2; i < count; ++i) entered[i - 2]->leave();
+  for (nfds_t i = 2; i < count; ++i) entered[i - 2]->reader().leave();
 }
 
 bool InboxReader::read_apart(BulkChannel& channel) {

@@ -41,7 +41,7 @@ void handle(const ReportContext& context, const PullTransfer& report) { context.
 
 void handle(const ReportContext& context, const PushesTaken& report) {
   BulkChannel* const channel = context.connection.channels().find(report.channel);
-  if (channel != nullptr && channel->pushes_taken(report.bytes)) return;
+  if (channel != nullptr && channel->pushes().taken(report.bytes)) return;
   context.session.lose("the server has taken more than was sent to it");
 }
 

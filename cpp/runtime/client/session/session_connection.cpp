@@ -103,7 +103,7 @@ bool SessionConnection::acknowledged(const ServerReceived& report) {
   BulkChannel* const channel = channels_.find(report.channel);
   ResumableConnection* const stream = channel != nullptr ? channel->stream() : nullptr;
   if (stream == nullptr || !stream->acknowledged(report.bytes)) return false;
-  channel->end_received();
+  channel->sender().end_received();
   return true;
 }
 

@@ -30,11 +30,11 @@ TransferRef TransferTable::begin_send(std::uint32_t device, const std::byte* fro
 TransferRef TransferTable::begin_push(std::uint32_t device, const std::byte* from, std::uint64_t size,
                                       bool sender_waits) {
   BulkChannel& channel = channels_.of(device);
-  if (size > kPushMax || !channel.take_push_room(size)) return nullptr;
+  if (size > kPushMax || !channel.pushes().take_room(size)) return nullptr;
   auto transfer = std::make_shared<Transfer>();
   transfer->sends = transfer->is_pushed = true;
   // Where the server has taken all the others, there is room for this one: sending it needs no other thread.
-  transfer->sender_waits = sender_waits || channel.is_only_push(size);
+  transfer->sender_waits = sender_waits || channel.pushes().is_only(size);
   transfer->memory = const_cast<std::byte*>(from);
   transfer->size = size;
   transfer->state.store(Transfer::State::kPulled);
@@ -46,7 +46,7 @@ TransferRef TransferTable::begin(std::uint32_t device, TransferRef transfer, std
   transfer->id = next_id();
   transfer->channel = &channels_.of(device);
   transfer->is_expected = !transfer->sends && transfer->size > kInlineDataMax && !channels_.is_one();
-  if (transfer->is_expected) transfer->channel->expect();
+  if (transfer->is_expected) transfer->channel->reader().expect();
   transfer->finished = std::move(finished);
   transfer->keep_alive = std::move(keep_alive);
   {
@@ -101,7 +101,7 @@ void TransferTable::end(const TransferRef& transfer, cl_int status) {
     const MutexLock lock(mutex_);
     transfers_.erase(transfer->id);
   }
-  if (transfer->is_expected) transfer->channel->stop_expecting();
+  if (transfer->is_expected) transfer->channel->reader().stop_expecting();
   const bool ok = status == CL_COMPLETE;
   if (TraceSink* const trace = TraceSink::current(); transfer->trace != 0 && ok && trace != nullptr) {
     trace->arrived(transfer->trace);
@@ -121,7 +121,8 @@ void TransferTable::pull(TransferId id) {
   const TransferRef transfer = find(id, true);
   if (!transfer || transfer->state.load() != Transfer::State::kPending) return;
   transfer->state.store(Transfer::State::kPulled, std::memory_order_release);
-  if (!transfer->sender_waits) transfer->channel->post(transfer);  // else that thread's wait() returns, and it sends
+  if (!transfer->sender_waits)
+    transfer->channel->sender().post(transfer);  // else that thread's wait() returns, and it sends
 }
 
 bool TransferTable::set_size(TransferId id, std::uint64_t size) {

@@ -1,0 +1,107 @@
+#include "runtime/client/session/bulk_receiver.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/protocol/frames.h"
+
+namespace remotecl {
+
+bool BulkReceiver::read() {
+  for (std::uint64_t taken = 0; taken < kTurn || session_.has_one_channel();) {
+    if (chunk_left_ == 0) {
+      BulkHeader header{};
+      const std::ptrdiff_t count = transport_->try_receive_header(header);
+      acknowledge();
+      if (count <= 0) return count < 0;
+      if (header.size == 0 && header.status < 0) {
+        note_failure(header.transfer);
+        continue;
+      }
+      if (!begin_chunk(header)) return false;
+    }
+    transport_->await_briefly();
+    bool is_complete = false;
+    const std::ptrdiff_t count = read_piece(is_complete);
+    if (count > 0 && is_complete) transport_->report_received();
+    acknowledge();
+    if (count <= 0) return count < 0;
+    taken += static_cast<std::uint64_t>(count);
+    if (!is_complete) continue;
+    transfers_.fetch_add(1, std::memory_order_relaxed);
+    session_.end_transfer(transfer_, CL_COMPLETE);
+    registration_.reset();
+    transfer_.reset();
+    return true;  // whoever waits for it can go on
+  }
+  return true;
+}
+
+// CommandFailed comes on another connection, perhaps long before the bytes that were sent ahead of it.
+void BulkReceiver::expect_rest(const TransferRef& failed) {
+  const MutexLock lock(failed_mutex_);
+  if (failed_.size() == kFailedMax) failed_.pop_front();
+  failed_.push_back(failed);
+}
+
+void BulkReceiver::forget_failed(TransferId id) {
+  const MutexLock lock(failed_mutex_);
+  std::erase_if(failed_, [id](const TransferRef& failed) { return failed->id == id; });
+}
+
+// A receive on this channel, which may have failed. Null when there is none such.
+TransferRef BulkReceiver::find_transfer(TransferId id) {
+  TransferRef transfer = session_.find_receive(id);
+  if (transfer) return transfer->channel == &channel_ ? transfer : nullptr;
+  const MutexLock lock(failed_mutex_);
+  const auto at = std::find_if(failed_.begin(), failed_.end(), [id](const TransferRef& t) { return t->id == id; });
+  return at == failed_.end() ? nullptr : *at;
+}
+
+// The end of a transfer that has failed; CommandFailed says so, too.
+void BulkReceiver::note_failure(TransferId id) {
+  const TransferRef transfer = find_transfer(id);
+  if (!transfer) return;
+  const MutexLock lock(transfer->mutex);
+  transfer->has_no_more = true;
+  forget_failed(id);
+}
+
+// What a malicious server announces must fit what we asked for.
+bool BulkReceiver::begin_chunk(const BulkHeader& header) {
+  transfer_ = find_transfer(header.transfer);
+  if (!transfer_) return false;
+  const MutexLock lock(transfer_->mutex);
+  if (transfer_->has_no_more || header.size == 0) return false;
+  if (header.size > transfer_->size - transfer_->announced) return false;
+  transfer_->announced += header.size;
+  chunk_left_ = header.size;
+  if (!transfer_->is_over) {
+    registration_ = transport_->register_memory({transfer_->memory + transfer_->moved, header.size});
+  }
+  if (transfer_->announced == transfer_->size) forget_failed(header.transfer);
+  return true;
+}
+
+// As try_read_some(), of the chunk that is coming. Its command may fail in the midst of it: the memory is the
+// application's again.
+std::ptrdiff_t BulkReceiver::read_piece(bool& is_complete) {
+  const MutexLock lock(transfer_->mutex);
+  const bool is_wanted = !transfer_->is_over;
+  const std::ptrdiff_t count =
+      is_wanted ? transport_->try_receive({{transfer_->memory + transfer_->moved, chunk_left_}, registration_.get()})
+                : transport_->try_discard(chunk_left_);
+  if (count <= 0) return count;
+  transfer_->advance(static_cast<std::uint64_t>(count));
+  chunk_left_ -= static_cast<std::uint64_t>(count);
+  is_complete = is_wanted && transfer_->moved == transfer_->size;
+  return count;
+}
+
+// Not where the stream asks for it: there a transfer's lock may be held, and this writes.
+void BulkReceiver::acknowledge() {
+  if (!std::exchange(is_acknowledge_due_, false)) return;
+  session_.acknowledge(ClientReceived{StreamKind::kBulk, number_, acknowledged_bytes_});
+}
+
+}  // namespace remotecl
