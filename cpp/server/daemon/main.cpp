@@ -86,6 +86,13 @@ bool is_open(const Address& address, const Options& options, const server::Limit
   return !address.is_loopback() || !options.token_file.empty() || !options.client_ca.empty() || !limits.users.empty();
 }
 
+// Whether contained sessions of one user may find what others of them have stored, which is whatever their kernels
+// made of it. Strangers and the owners of certificates are all the same user.
+bool shares_builds(const Address& address, const Options& options, const server::LimitsTable& limits) {
+  const bool has_tokens = !options.token_file.empty() || !limits.users.empty();
+  return options.client_ca.empty() && (has_tokens || address.is_loopback());
+}
+
 std::optional<server::ProcessCommand> isolation(const Options& options, bool is_open, bool has_store,
                                                 const server::NativeDriver& driver, std::string& words) {
   const bool is_said = options.isolate || options.no_isolate;
@@ -250,7 +257,7 @@ int run(const Options& options) {
   if (options.store.wants_store(options.exit_on_stdin_eof)) {
     store = server::open_store(options.store, token, options.client_ca);
   }
-  const bool has_store = store != nullptr;
+  const bool has_store = store != nullptr && shares_builds(address, options, limits);
   std::string isolation_words;
   const bool is_for_others = is_open(address, options, limits);
   auto server = std::make_unique<server::Server>(
