@@ -1,7 +1,5 @@
 #include "server/daemon/metrics_port.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <asio.hpp>
 #include <list>
@@ -9,6 +7,7 @@
 #include <utility>
 
 #include "runtime/transport/tcp/tcp.h"
+#include "server/util/format.h"
 #include "server/util/log.h"
 
 namespace remotecl::server {
@@ -22,7 +21,7 @@ constexpr int kBacklog = 128;
 constexpr std::chrono::seconds kPatience{5};
 
 std::string answer(std::string_view status, std::string_view type, std::string_view body) {
-  return fmt::format("HTTP/1.0 {}\r\nContent-Type: {}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{}", status,
+  return format_text("HTTP/1.0 {}\r\nContent-Type: {}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{}", status,
                      type, body.size(), body);
 }
 

@@ -1,14 +1,12 @@
 #include "server/daemon/metrics_text.h"
 
-#include <fmt/format.h>
-
-#include <iterator>
+#include "server/util/format.h"
 
 namespace remotecl::server {
 
 void MetricsText::begin(std::string_view name, std::string_view type, std::string_view help) {
   name_ = name;
-  fmt::format_to(std::back_inserter(text_), "# HELP {} {}\n# TYPE {} {}\n", name, help, name, type);
+  text_ += format_text("# HELP {} {}\n# TYPE {} {}\n", name, help, name, type);
 }
 
 void MetricsText::add(double value, std::initializer_list<Label> labels) {
@@ -30,7 +28,7 @@ void MetricsText::add(double value, std::initializer_list<Label> labels) {
   }
   if (labels.size() != 0) text_ += '}';
   // Shortest form that reads back as the same number; a count of bytes is exact up to 2^53.
-  fmt::format_to(std::back_inserter(text_), " {}\n", value);
+  text_ += format_text(" {}\n", value);
 }
 
 }  // namespace remotecl::server

@@ -1,12 +1,11 @@
 #include "server/daemon/server.h"
 
-#include <fmt/format.h>
-
 #include "runtime/crypto/secret.h"
 #include "runtime/handshake/proof.h"
 #include "server/handlers/dispatch.h"
 #include "server/isolation/process_host.h"
 #include "server/session/session_host.h"
+#include "server/util/format.h"
 #include "server/util/log.h"
 #include "server/util/protocol_error.h"
 
@@ -183,14 +182,14 @@ void Server::serve_control(IncomingConnection& arrival) {
   const bool asks = (admission->features & kFeatureExclusive) != 0;
   if (asks && !may_be_alone.value_or(true)) {
     return refuse(*arrival.connection, Refusal::kNoDevice, WelcomeStatus::kBusy,
-                  fmt::format("user {} may not have devices alone; take exclusive=yes out of the server's name here",
+                  format_text("user {} may not have devices alone; take exclusive=yes out of the server's name here",
                               granted->user().name()));
   }
   if (asks || may_be_alone.value_or(false)) {
     if (const Device* const used = claims.add_all(driver_, *granted)) {
       return refuse(
           *arrival.connection, Refusal::kNoDevice, WelcomeStatus::kBusy,
-          fmt::format("user {} is to have devices alone, and others use device {} now; try again when they have left "
+          format_text("user {} is to have devices alone, and others use device {} now; try again when they have left "
                       "(remotecl top shows them)",
                       granted->user().name(), used->index()));
     }
@@ -213,7 +212,7 @@ std::unique_ptr<Grant> Server::grant(Connection& connection, const Admission& ad
   const Ref<User>& user = users.owner_of(admission.token);
   if (!user->begin_session()) {
     refuse(connection, Refusal::kSessions, WelcomeStatus::kBusy,
-           fmt::format("user {} has {} sessions there, and may not have more at a time; end one of them (remotecl top "
+           format_text("user {} has {} sessions there, and may not have more at a time; end one of them (remotecl top "
                        "shows them)",
                        user->name(), user->sessions()));
     return nullptr;
@@ -221,7 +220,7 @@ std::unique_ptr<Grant> Server::grant(Connection& connection, const Admission& ad
   auto granted = users.grant(user, driver_);
   if (granted->sees_none()) {
     refuse(connection, Refusal::kNoDevice, WelcomeStatus::kBusy,
-           fmt::format(
+           format_text(
                "there is no device that user {} may use now: its limits allow none, or others have them alone; ask "
                "whoever runs the server",
                user->name()));

@@ -10,8 +10,8 @@
 #include <cstring>
 #include <system_error>
 
-#include <fmt/format.h>
 #include "server/isolation/session_environment.h"
+#include "server/util/format.h"
 
 namespace remotecl::server {
 namespace {
@@ -35,8 +35,8 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
 }  // namespace
 
 std::string ProcessEnd::text() const {
-  if (signal != 0) return fmt::format("was ended by signal {} ({})", signal, ::strsignal(signal));
-  return fmt::format("ended by itself with exit code {}", exit_code);
+  if (signal != 0) return format_text("was ended by signal {} ({})", signal, ::strsignal(signal));
+  return format_text("ended by itself with exit code {}", exit_code);
 }
 
 ChildProcess::ChildProcess(const ProcessCommand& command) : ChildProcess(command, SessionChannel::make()) {}

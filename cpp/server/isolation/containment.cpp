@@ -12,12 +12,12 @@
 #include <cstdio>
 #include <cstring>
 
-#include <fmt/format.h>
 #include "server/isolation/file_rules.h"
 #include "server/isolation/private_folder.h"
 #include "server/isolation/session_environment.h"
 #include "server/isolation/session_user.h"
 #include "server/isolation/system_call_filter.h"
+#include "server/util/format.h"
 
 namespace remotecl::server {
 namespace {
@@ -86,7 +86,7 @@ std::vector<std::string> contain(const Containment& containment) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
   if (!filter_system_calls()) {
     failures.push_back(
-        fmt::format("they can use all system calls, sockets and signals to other processes too: this "
+        format_text("they can use all system calls, sockets and signals to other processes too: this "
                     "kernel has no filter for them (seccomp: {})",
                     std::strerror(errno)));
   }

@@ -15,8 +15,8 @@
 #include <filesystem>
 #include <optional>
 
-#include <fmt/format.h>
 #include "server/isolation/containment.h"
+#include "server/util/format.h"
 
 namespace remotecl::server {
 namespace fs = std::filesystem;
@@ -97,8 +97,8 @@ std::string become(const Account& account, const std::string& folder, const std:
   const int later = errno;
   [[maybe_unused]] const bool is_back =
       ::setresgid(0, 0, 0) == 0 && ::chown(folder.c_str(), 0, 0) == 0 && ::setgroups(before.size(), before.data()) == 0;
-  if (!unreadable.empty()) return fmt::format("another user than root could not read {}", unreadable);
-  return fmt::format("user {} cannot be had: {}", account.user, std::strerror(may ? later : error));
+  if (!unreadable.empty()) return format_text("another user than root could not read {}", unreadable);
+  return format_text("user {} cannot be had: {}", account.user, std::strerror(may ? later : error));
 }
 
 }  // namespace

@@ -1,12 +1,11 @@
 #include "server/session/printf_execution.h"
 
-#include <fmt/format.h>
-
 #include <memory>
 #include <vector>
 
 #include "server/completion/completion_notifier.h"
 #include "server/completion/native.h"
+#include "server/util/format.h"
 #include "server/util/log.h"
 
 namespace remotecl::server {
@@ -21,7 +20,7 @@ class OutputSender {
   ~OutputSender() {
     if (lost_ == 0) return;
     log_warning("does not read what its kernels print; {} bytes of it are lost", lost_);
-    outbox_.send(KernelOutput{as_bytes(fmt::format(
+    outbox_.send(KernelOutput{as_bytes(format_text(
         "\nremotecl: {} bytes that kernels printed are missing here; this program did not read them in time\n",
         lost_))});
   }

@@ -1,7 +1,5 @@
 #include "server/session/session_host.h"
 
-#include <fmt/format.h>
-
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
@@ -11,6 +9,7 @@
 #include "runtime/crypto/secret.h"
 #include "runtime/handshake/stripes.h"
 #include "server/admission/handshake.h"
+#include "server/util/format.h"
 #include "server/util/log.h"
 
 namespace remotecl::server {
@@ -242,7 +241,7 @@ void SessionHost::serve_bulk(IncomingConnection& arrival) {
   BulkChannel* const channel = session->channel(number);
   if (channel == nullptr || !channel->claim()) {
     return refuse(*arrival.connection, Refusal::kBusy, WelcomeStatus::kBusy,
-                  fmt::format("the session has {} bulk channel{}, and {} {}", session->channels(),
+                  format_text("the session has {} bulk channel{}, and {} {}", session->channels(),
                               session->channels() == 1 ? "" : "s", number,
                               channel == nullptr ? "is none of them" : "has its connection already"));
   }

@@ -1,12 +1,11 @@
 #include "server/session/session_watch.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <system_error>
 #include <utility>
 
 #include "server/session/session.h"
+#include "server/util/format.h"
 #include "server/util/log.h"
 
 namespace remotecl::server {
@@ -108,7 +107,7 @@ void SessionWatch::end_if_overdue(Session& session) const {
     const LogScope scope(session.id(), device->index());
     log_warning("a command of user {} has run for more than {} s; the session ends", session.grant().user().name(),
                 limit.count());
-    session.end_with(fmt::format(
+    session.end_with(format_text(
         "a command has run on device {} for more than {} s, which is as long as one may there (command-seconds). Give "
         "the device less work with each command, or ask whoever runs the server for a higher limit",
         device->index(), limit.count()));

@@ -1,6 +1,5 @@
 #include "server/util/log.h"
 
-#include <fmt/args.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
@@ -95,14 +94,9 @@ LogScope::LogScope(std::optional<std::uint64_t> session, std::optional<std::uint
 
 LogScope::~LogScope() { this_threads = outer_; }
 
-void write_log(LogLevel level, std::string_view format, std::initializer_list<LogValue> values) {
+void write_log(LogLevel level, std::string_view format, std::initializer_list<FormatValue> values) {
   const auto wanted = native_level(level);
-  if (!spdlog::should_log(wanted)) return;
-  fmt::dynamic_format_arg_store<fmt::format_context> arguments;
-  for (const LogValue& value : values) {
-    std::visit([&arguments](const auto& known) { arguments.push_back(known); }, value.value());
-  }
-  spdlog::log(wanted, "{}", fmt::vformat(fmt::string_view(format.data(), format.size()), arguments));
+  if (spdlog::should_log(wanted)) spdlog::log(wanted, "{}", format_values(format, values));
 }
 
 void set_log_level(LogLevel level) { spdlog::set_level(native_level(level)); }

@@ -1,48 +1,32 @@
 #pragma once
 
-#include <concepts>
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <variant>
+
+#include "server/util/format.h"
 
 namespace remotecl::server {
 
 enum class LogFormat { kText, kJson };
 enum class LogLevel { kTrace, kDebug, kInfo, kWarning, kError, kOff };
 
-// One value of a log line. Only log.cpp includes the log library, because its headers take longer to compile
-// than any of our files.
-class LogValue {
- public:
-  LogValue(std::string_view text) : value_(text) {}
-  LogValue(const std::string& text) : value_(std::string_view(text)) {}
-  LogValue(const char* text) : value_(std::string_view(text)) {}
-  LogValue(std::signed_integral auto number) : value_(std::int64_t{number}) {}
-  LogValue(std::unsigned_integral auto number) : value_(std::uint64_t{number}) {}
+void write_log(LogLevel level, std::string_view format, std::initializer_list<FormatValue> values);
 
-  const auto& value() const { return value_; }
-
- private:
-  std::variant<std::string_view, std::int64_t, std::uint64_t> value_;
-};
-
-// `format` has one {} for each value, as in std::format(). Any thread.
-void write_log(LogLevel level, std::string_view format, std::initializer_list<LogValue> values);
-
+// Any thread.
 template <class... Values>
-void log_info(std::string_view format, const Values&... values) {
-  write_log(LogLevel::kInfo, format, {LogValue(values)...});
+void log_info(FormatString<sizeof...(Values)> format, const Values&... values) {
+  write_log(LogLevel::kInfo, format.text(), {FormatValue(values)...});
 }
 template <class... Values>
-void log_warning(std::string_view format, const Values&... values) {
-  write_log(LogLevel::kWarning, format, {LogValue(values)...});
+void log_warning(FormatString<sizeof...(Values)> format, const Values&... values) {
+  write_log(LogLevel::kWarning, format.text(), {FormatValue(values)...});
 }
 template <class... Values>
-void log_error(std::string_view format, const Values&... values) {
-  write_log(LogLevel::kError, format, {LogValue(values)...});
+void log_error(FormatString<sizeof...(Values)> format, const Values&... values) {
+  write_log(LogLevel::kError, format.text(), {FormatValue(values)...});
 }
 
 // Adds session and device to the lines that this thread logs while the object is on its stack. An inner scope
