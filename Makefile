@@ -6,6 +6,8 @@ SHELL := /bin/bash
 VENV := .venv
 PYTHON := $(VENV)/bin/python
 PACKAGE := $(VENV)/.package-stamp
+# The same without the benchmark program.
+DEMO_PACKAGE := $(VENV)/.demo-stamp
 # Everything that goes into the wheel.
 PACKAGE_SOURCES := $(shell find cpp python tests/bench CMakeLists.txt pyproject.toml README.md LICENSE \
                      -type f -not -name '*.pyc' 2>/dev/null)
@@ -14,12 +16,13 @@ CXX_FILES := $(shell find cpp tests python/src -name '*.h' -o -name '*.cpp')
 # comes from ccache, if ccache is told not to look at the folder's name.
 export CCACHE_NOHASHDIR := 1
 
-.PHONY: help setup build package wheel docs demo test bench instructions faults soak namespaces rdma asan tsan browser fuzz check-all format lint tidy clean distclean
+.PHONY: help setup build package wheel docs demo test bench performance instructions faults soak namespaces rdma asan tsan browser fuzz check-all format lint tidy clean distclean
 
 help:
 	@echo "demo       a real job on two daemons over loopback, checked; installs only what that needs"
 	@echo "test       C++ and Python tests"
 	@echo "bench      native driver, raw TCP and remotecl side by side"
+	@echo "performance  the same, written into docs/performance.md as its section SECTION"
 	@echo "asan tsan  the tests with address and undefined-behaviour, or thread sanitizer"
 	@echo "fuzz       every fuzz target for FUZZ_SECONDS (600), with sanitizers; needs clang"
 	@echo "faults     4,000 lost, stalled and corrupted connections, 6,000 socket calls that fail inside of the processes and"
@@ -48,6 +51,10 @@ package: $(PACKAGE)
 
 $(PACKAGE): $(PACKAGE_SOURCES) scripts/requirements.txt scripts/requirements-demo.txt | setup
 	@scripts/install.sh
+	@touch $@ $(DEMO_PACKAGE)
+
+$(DEMO_PACKAGE): $(filter-out tests/bench/%,$(PACKAGE_SOURCES)) scripts/requirements-demo.txt | setup
+	@scripts/install.sh demo
 	@touch $@
 
 wheel: setup
@@ -57,9 +64,9 @@ docs: package
 	PATH=$$PWD/$(VENV)/bin:$$PATH sphinx-build --quiet --fail-on-warning --keep-going -b html docs build-docs
 	@echo "build-docs/index.html"
 
-# Only what it needs is installed.
+# Only what it needs is installed and built.
 demo:
-	@$(MAKE) --no-print-directory package FOR=demo
+	@$(MAKE) --no-print-directory $(DEMO_PACKAGE) FOR=demo
 	@$(VENV)/bin/remotecl demo
 
 test: build package
@@ -68,6 +75,13 @@ test: build package
 
 bench: package
 	@$(VENV)/bin/remotecl bench
+
+# On this machine, into the section of docs/performance.md that SECTION names.
+performance: package
+	@test -n "$(SECTION)" || { echo "SECTION is not set: make performance SECTION=NAME" >&2; exit 2; }
+	@mkdir -p build
+	@$(VENV)/bin/remotecl bench --json build/performance.json
+	$(PYTHON) scripts/performance_tables.py $(SECTION) build/performance.json
 
 asan: setup
 	PYTHON=$(PYTHON) scripts/sanitized-tests.sh address
@@ -124,6 +138,7 @@ lint: $(VENV)/.lint-stamp
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy
 	$(PYTHON) scripts/layers.py
+	$(PYTHON) scripts/performance_tables.py --check
 	scripts/check-locks.sh
 
 tidy: lint
@@ -136,7 +151,7 @@ $(VENV)/.lint-stamp: Makefile | setup
 	@touch $@
 
 clean:
-	rm -rf build build-* dist $(PACKAGE)
+	rm -rf build build-* dist $(PACKAGE) $(DEMO_PACKAGE)
 
 distclean: clean
 	rm -rf $(VENV)

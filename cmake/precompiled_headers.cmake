@@ -1,5 +1,5 @@
 # The standard library's headers take longer to compile than most of our files. They are compiled once for libraries and
-# once for programs, whose flags differ.
+# once for programs, whose flags differ, and once more for each target that wants others with them.
 
 set(REMOTECL_PRECOMPILED_HEADERS
   <algorithm> <array> <atomic> <chrono> <condition_variable> <cstddef> <cstdint> <cstring> <deque> <functional> <map>
@@ -16,6 +16,12 @@ function(remotecl_targets_below folder result)
   set(${result} ${targets} PARENT_SCOPE)
 endfunction()
 
+# The target's own precompiled headers, each as <path>, so that ccache finds them in clones in other folders. For those
+# that nearly every file of the target includes, and that take longer to compile than the file.
+function(remotecl_precompile target)
+  set_property(TARGET ${target} PROPERTY REMOTECL_HEADERS ${ARGN})
+endfunction()
+
 # After all targets have been added.
 function(remotecl_precompile_headers)
   remotecl_targets_below(${PROJECT_SOURCE_DIR} targets)
@@ -30,7 +36,10 @@ function(remotecl_precompile_headers)
   endforeach()
   foreach(target ${targets})
     get_target_property(type ${target} TYPE)
-    if(type STREQUAL "EXECUTABLE")
+    get_property(own TARGET ${target} PROPERTY REMOTECL_HEADERS)
+    if(own)
+      target_precompile_headers(${target} PRIVATE ${REMOTECL_PRECOMPILED_HEADERS} ${own})
+    elseif(type STREQUAL "EXECUTABLE")
       target_precompile_headers(${target} REUSE_FROM remotecl_program_headers)
     elseif(type MATCHES "STATIC_LIBRARY|OBJECT_LIBRARY" OR target STREQUAL "remotecl")
       target_precompile_headers(${target} REUSE_FROM remotecl_library_headers)

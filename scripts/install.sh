@@ -1,9 +1,13 @@
 #!/usr/bin/env bash
-# Builds the package and installs it into .venv, and shows how far the compiler has come. What pip says is shown when it
-# fails.
+# Builds the package and installs it into .venv, and shows how far the compiler has come; with the argument "demo"
+# without the benchmark program. What pip says is shown when it fails.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
+options=(--config-settings=build-dir=build-wheel)
+if [[ ${1:-} == demo ]]; then  # and without line numbers for stack traces
+  options=(--config-settings={build-dir=build-demo,cmake.build-type=Release,cmake.define.REMOTECL_BENCH=OFF})
+fi
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 [[ -t 1 ]] && line='\r\033[Kbuilding remotecl: %d of %d' || line='building remotecl: %d of %d\n'
@@ -22,5 +26,5 @@ show() {
 }
 
 .venv/bin/python -m pip install --verbose --disable-pip-version-check --no-build-isolation --no-deps --no-index \
-  --force-reinstall --config-settings=build-dir=build-wheel . 2>&1 | show ||
+  --force-reinstall "${options[@]}" . 2>&1 | show ||
   { cat "$log" >&2; exit 1; }
