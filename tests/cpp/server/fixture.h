@@ -10,8 +10,8 @@
 #include <string>
 #include <thread>
 
+#include "fakes/wire/wire_client.h"
 #include "server/daemon/server.h"
-#include "server/raw_client.h"
 
 namespace remotecl::testing {
 
@@ -52,7 +52,7 @@ class ServerTest : public ::testing::Test {
     return 0;
   }
   // The session ends with last words that contain `words`.
-  static void expect_session_error(RawClient& client, const std::string& words) {
+  static void expect_session_error(WireClient& client, const std::string& words) {
     const auto error = client.wait<SessionError>();
     EXPECT_NE(std::string(error->text).find(words), std::string::npos) << error->text;
     EXPECT_THROW(client.ping(), std::runtime_error);
@@ -100,7 +100,7 @@ class CommandTest : public ServerTest {
     return client_.wait<CommandFailed>([event](const CommandFailed& failed) { return failed.event == event; })->status;
   }
 
-  RawClient client_{address()};
+  WireClient client_{address()};
   ObjectId program_ = 0, add_ = 0, queue_ = 0, buffer_ = 0;
 };
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <thread>
 
-#include "server/raw_client.h"
+#include "fakes/wire/wire_client.h"
 
 namespace {
 
@@ -16,7 +16,7 @@ using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 // Pipelined kernels; the queue is finished once at the end.
-void kernels(RawClient& client, const char* name, ObjectId kernel, std::uint64_t properties, int count, int mode) {
+void kernels(WireClient& client, const char* name, ObjectId kernel, std::uint64_t properties, int count, int mode) {
   const ObjectId queue = client.make_queue(properties);
   client.enqueue(queue, kernel, 1, {});
   client.finish(queue);
@@ -48,7 +48,7 @@ void latency(const char* name, int count, F&& f) {
               times[times.size() * 99 / 100], times.back());
 }
 
-void bulk(RawClient& client, ObjectId queue, std::size_t size) {
+void bulk(WireClient& client, ObjectId queue, std::size_t size) {
   const ObjectId buffer = client.make_buffer(size);
   std::vector<std::byte> data(size, std::byte{1});
   for (int round = 0; round < 4; ++round) {
@@ -78,7 +78,7 @@ int main(int argc, char** argv) {
   setvbuf(stdout, nullptr, _IOLBF, 0);
   if (argc < 2) return 2;
   const int count = argc > 2 ? std::stoi(argv[2]) : 100000;
-  RawClient client(parse_address(argv[1], kDefaultPort));
+  WireClient client(parse_address(argv[1], kDefaultPort));
   const ObjectId program = client.id();
   client.build(program, "kernel void nothing() {}");
   const ObjectId kernel = client.make_kernel(program, "nothing");

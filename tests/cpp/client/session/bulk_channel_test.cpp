@@ -7,7 +7,7 @@
 #include <future>
 #include <thread>
 
-#include "client/fake_server.h"
+#include "fakes/wire/wire_server.h"
 #include "runtime/client/session/session.h"
 
 namespace remotecl::testing {
@@ -40,7 +40,7 @@ class BulkChannelTest : public ::testing::Test {
     return session_->wait([] { return false; }), session_->lost();
   }
 
-  FakeServer server_;
+  WireServer server_;
   std::unique_ptr<Session> session_;
   std::atomic<int> ended_{0};
   const std::vector<std::byte> bytes_ = std::vector<std::byte>(kSize, std::byte{0x5a});
@@ -185,7 +185,7 @@ TEST_F(BulkChannelTest, PushesOfNoChannelCannotHaveBeenTaken) {
 
 // As by a server that greets many clients at a time.
 TEST_F(BulkChannelTest, OneThatIsRefusedForAWhileIsTriedAgain) {
-  FakeServer busy;
+  WireServer busy;
   busy.welcome_channels(2, 5);
   Session session(ServerName{busy.address(), {}}, 0);
   busy.ready();

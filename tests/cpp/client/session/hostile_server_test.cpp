@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <random>
 
-#include "client/fake_server.h"
+#include "fakes/wire/wire_server.h"
 #include "runtime/client/session/session.h"
 
 namespace remotecl::testing {
@@ -24,7 +24,7 @@ std::string refusal(const Address& address) {
 }
 
 TEST(Handshake, SilentServerIsGivenUpAfterItsTime) {
-  FakeServer server;
+  WireServer server;
   server.stay_silent();
   const auto begin = Clock::now();
   const std::string text = refusal(server.address());
@@ -36,16 +36,16 @@ TEST(Handshake, SilentServerIsGivenUpAfterItsTime) {
 }
 
 TEST(Handshake, OtherProgramIsNamedAsThat) {
-  FakeServer server;
-  Welcome welcome = FakeServer::accepted();
+  WireServer server;
+  Welcome welcome = WireServer::accepted();
   welcome.magic[0] ^= 1;
   server.welcome_both(welcome);
   EXPECT_NE(refusal(server.address()).find("not a remotecl-server"), std::string::npos);
 }
 
 TEST(Handshake, OtherVersionIsNamedWithTheRemedy) {
-  FakeServer server;
-  Welcome welcome = FakeServer::accepted();
+  WireServer server;
+  Welcome welcome = WireServer::accepted();
   welcome.status = WelcomeStatus::kVersionMismatch;
   welcome.version = 77;
   server.welcome_both(welcome, "no");
@@ -55,8 +55,8 @@ TEST(Handshake, OtherVersionIsNamedWithTheRemedy) {
 }
 
 TEST(Handshake, RefusalIsPassedOn) {
-  FakeServer server;
-  Welcome welcome = FakeServer::accepted();
+  WireServer server;
+  Welcome welcome = WireServer::accepted();
   welcome.status = WelcomeStatus::kBusy;
   server.welcome_both(welcome, "come back later");
   EXPECT_NE(refusal(server.address()).find("come back later"), std::string::npos);
@@ -74,7 +74,7 @@ class ImpostorTest : public ::testing::Test {
     });
   }
   static void say(Connection& connection, WelcomeStatus status) {
-    Welcome welcome = FakeServer::accepted();
+    Welcome welcome = WireServer::accepted();
     welcome.status = status;
     welcome.features = kFeatureToken;
     connection.write(Bytes(encode_frame<Welcome, kWelcomeSize>(welcome)));
@@ -122,7 +122,7 @@ TEST_F(ImpostorTest, MayNotAskForOneProofAfterTheOther) {
 TEST_F(ImpostorTest, WordsCannotControlATerminal) {
   serve([](Connection& connection) {
     const std::string text = "\x1b[2Jgone\r\n\x7f";
-    Welcome welcome = FakeServer::accepted();
+    Welcome welcome = WireServer::accepted();
     welcome.status = WelcomeStatus::kBusy;
     welcome.text_size = static_cast<std::uint32_t>(text.size());
     connection.write(Bytes(encode_frame<Welcome, kWelcomeSize>(welcome)), std::as_bytes(std::span(text)));
@@ -146,7 +146,7 @@ class HostileServerTest : public ::testing::Test {
  protected:
   void SetUp() override {
     ::setenv("REMOTECL_LOG", "off", 1);  // the losses are meant
-    server_.welcome_both(FakeServer::accepted());
+    server_.welcome_both(WireServer::accepted());
     session_ = std::make_unique<Session>(ServerName{server_.address(), {}}, 0);
     server_.ready();
     session_->add_interest();  // it reads though nobody waits
@@ -171,7 +171,7 @@ class HostileServerTest : public ::testing::Test {
     while (transfer.moved != part) std::this_thread::yield();
   }
 
-  FakeServer server_;
+  WireServer server_;
   std::unique_ptr<Session> session_;
   std::vector<std::byte> memory_ = std::vector<std::byte>(1u << 17, std::byte{0x11});
   std::atomic<int> ended_{0};
@@ -288,8 +288,8 @@ TEST(HostileServer, RandomMessages) {
   ::setenv("REMOTECL_LOG", "off", 1);
   std::mt19937 random(20);
   for (int round = 0; round < 60; ++round) {
-    FakeServer server;
-    server.welcome_both(FakeServer::accepted());
+    WireServer server;
+    server.welcome_both(WireServer::accepted());
     Session session({server.address(), {}}, 0);
     server.ready();
     std::vector<std::byte> memory(256);

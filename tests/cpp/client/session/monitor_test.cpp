@@ -7,7 +7,7 @@
 #include <string>
 #include <thread>
 
-#include "client/fake_server.h"
+#include "fakes/wire/wire_server.h"
 
 namespace remotecl::testing {
 namespace {
@@ -22,7 +22,7 @@ class OneAnswer {
       std::array<std::byte, kMessageHeaderSize + sizeof(Token)> question;
       if (connection == nullptr || !connection->read_exactly(hello)) return;
       role_ = decode_frame<Hello>(hello).role;
-      connection->write(Bytes(encode_frame<Welcome, kWelcomeSize>(FakeServer::accepted())));
+      connection->write(Bytes(encode_frame<Welcome, kWelcomeSize>(WireServer::accepted())));
       if (connection->read_exactly(question)) answer(*connection);
     });
   }

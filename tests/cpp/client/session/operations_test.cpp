@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "client/fake_server.h"
+#include "fakes/wire/wire_server.h"
 #include "runtime/client/session/session.h"
 
 namespace remotecl::testing {
@@ -28,14 +28,14 @@ bool eventually(const std::function<bool()>& condition) {
 class OperationsTest : public ::testing::Test {
  protected:
   OperationsTest() {
-    server_.welcome_both(FakeServer::accepted());
+    server_.welcome_both(WireServer::accepted());
     session_ = std::make_unique<Session>(ServerName{server_.address(), {}}, 0);
     server_.ready();
     session_->add_interest();
   }
   static std::vector<Operation> list() { return Operations::instance().list(); }
 
-  FakeServer server_;
+  WireServer server_;
   std::unique_ptr<Session> session_;
   std::vector<std::byte> memory_ = std::vector<std::byte>(kSize);
 };

@@ -9,7 +9,7 @@
 #include <future>
 #include <thread>
 
-#include "client/fake_server.h"
+#include "fakes/wire/wire_server.h"
 #include "runtime/client/session/session.h"
 
 namespace remotecl::testing {
@@ -24,14 +24,14 @@ class PeerLinksTest : public ::testing::Test {
   // What is said of these losses must not be found in the next test's output.
   ~PeerLinksTest() override {
     for (Session* session : {&a_, &b_}) session->add_interest();
-    for (FakeServer* server : {&a_server_, &b_server_}) server->control->shutdown();
+    for (WireServer* server : {&a_server_, &b_server_}) server->control->shutdown();
     while (!a_.lost() || !b_.lost()) std::this_thread::sleep_for(1ms);
   }
 
   // Links refer to sessions, which live as long as the process.
-  static Session& make(FakeServer& server) {
+  static Session& make(WireServer& server) {
     static auto& sessions = *new std::vector<std::unique_ptr<Session>>;
-    server.welcome_both(FakeServer::accepted());
+    server.welcome_both(WireServer::accepted());
     sessions.push_back(
         std::make_unique<Session>(ServerName{server.address(), {}}, static_cast<std::uint32_t>(sessions.size() + 8)));
     server.ready();
@@ -41,7 +41,7 @@ class PeerLinksTest : public ::testing::Test {
     return std::async(std::launch::async, [this] { return PeerLinks::instance().connected(a_, b_); });
   }
   // What the servers are told; the link's id.
-  LinkId expect_attempt(FakeServer& connecting, Session& connects, FakeServer& accepting, Session& accepts) {
+  LinkId expect_attempt(WireServer& connecting, Session& connects, WireServer& accepting, Session& accepts) {
     ConnectPeer connect{};
     AcceptPeer accept{};
     EXPECT_TRUE(connecting.wait(connect));
@@ -52,7 +52,7 @@ class PeerLinksTest : public ::testing::Test {
     EXPECT_EQ(connect.link, accept.link);
     return connect.link;
   }
-  void report(FakeServer& from, Session& peer, LinkId link, bool is_connected, std::string_view text = {}) {
+  void report(WireServer& from, Session& peer, LinkId link, bool is_connected, std::string_view text = {}) {
     from.send(PeerState{peer.peer_id(), link, is_connected ? 1u : 0u, text});
   }
   LinkId make_link() {
@@ -65,7 +65,7 @@ class PeerLinksTest : public ::testing::Test {
     return link;
   }
   // When this is answered, what the server said before has been taken.
-  void settle(FakeServer& server, Session& session) {
+  void settle(WireServer& server, Session& session) {
     auto asked = std::async(std::launch::async, [&] { return session.round_trip_us(); });
     Ping ping{};
     ASSERT_TRUE(server.wait(ping));
@@ -73,7 +73,7 @@ class PeerLinksTest : public ::testing::Test {
     EXPECT_GE(asked.get(), 0);
   }
 
-  FakeServer a_server_, b_server_;
+  WireServer a_server_, b_server_;
   Session& a_;
   Session& b_;
 };

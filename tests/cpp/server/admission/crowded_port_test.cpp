@@ -27,7 +27,7 @@ TEST_F(CrowdedPortTest, OneAddressKeepsNoOtherOut) {
   std::vector<std::unique_ptr<Connection>> silent;
   for (int round = 0; round < 10; ++round) {
     for (int i = 0; i < 80; ++i) silent.push_back(connect_from("127.0.0.2"));
-    RawClient client(address());
+    WireClient client(address());
     client.ping();
   }
 }

@@ -10,7 +10,7 @@ namespace {
 using HandshakeTest = ServerTest;
 
 TEST_F(HandshakeTest, ControlConnectionIsWelcomeAndGetsTheDevices) {
-  RawClient client(address());
+  WireClient client(address());
   EXPECT_EQ(client.welcome().version, kProtocolVersion);
   EXPECT_NE(client.welcome().session, 0u);
   EXPECT_NE(client.welcome().secret, Secret{});
@@ -29,7 +29,7 @@ TEST_F(HandshakeTest, ControlConnectionIsWelcomeAndGetsTheDevices) {
 }
 
 TEST_F(HandshakeTest, TwoSessionsDifferAndShareAnEpoch) {
-  RawClient first(address()), second(address());
+  WireClient first(address()), second(address());
   EXPECT_NE(first.welcome().session, second.welcome().session);
   EXPECT_NE(first.welcome().secret, second.welcome().secret);
   EXPECT_EQ(first.welcome().epoch, second.welcome().epoch);
@@ -51,7 +51,7 @@ TEST_F(HandshakeTest, OtherVersionIsRefusedWithBothVersionsAndTheRemedy) {
 }
 
 TEST_F(HandshakeTest, EitherSideCanKeepBulkDataOutOfSharedMemory) {
-  RawClient client(address());
+  WireClient client(address());
   Hello hello = hello_of(Role::kBulk);
   hello.features = kFeatureSharedMemory;
   hello.session = client.welcome().session;
@@ -66,7 +66,7 @@ TEST_F(HandshakeTest, EitherSideCanKeepBulkDataOutOfSharedMemory) {
 }
 
 TEST_F(HandshakeTest, BulkConnectionNeedsSessionAndSecret) {
-  RawClient client(address());
+  WireClient client(address());
   Hello hello = hello_of(Role::kBulk);
   hello.session = client.welcome().session;
   hello.secret = connecting_proof(client.welcome().secret, hello);
@@ -95,7 +95,7 @@ TEST_F(HandshakeTest, UnknownRoleIsClosed) {
 }
 
 TEST_F(HandshakeTest, GarbageIsClosedWithoutEffect) {
-  RawClient client(address());
+  WireClient client(address());
   std::mt19937 random(7);
   SCOPED_TRACE("seed 7");
   for (int round = 0; round < 100; ++round) {
@@ -115,7 +115,7 @@ TEST_F(HandshakeTest, TruncatedHelloHoldsNobodyUp) {
   const auto connection = connect();
   const auto bytes = encode_frame<Hello, kHelloSize>(hello_of(Role::kControl));
   connection->write(Bytes(bytes).first(20));
-  RawClient client(address());
+  WireClient client(address());
   client.ping();
   connection->shutdown();
   EXPECT_TRUE(eventually([&] { return server_.connections() == 1; }));
@@ -130,14 +130,14 @@ TEST_F(HandshakeTest, ManyUnfinishedGreetingsAreBounded) {
   EXPECT_EQ(decode_frame<Welcome>(bytes).status, WelcomeStatus::kBusy);
   connections.clear();
   EXPECT_TRUE(eventually([&] { return server_.connections() == 0; }));
-  RawClient client(address());
+  WireClient client(address());
   client.ping();
 }
 
 TEST_F(HandshakeTest, MemoryStaysFlatOverManyConnects) {
   const auto visit = [this](int count) {
     for (int i = 0; i < count; ++i) {
-      RawClient client(address());
+      WireClient client(address());
       const ObjectId queue = client.make_queue();
       const ObjectId buffer = client.make_buffer(1 << 20);
       client.write<int>(queue, buffer, std::vector<int>(16, i));
@@ -157,7 +157,7 @@ TEST_F(HandshakeTest, MemoryStaysFlatOverManyConnects) {
 }
 
 TEST_F(HandshakeTest, StopEndsSessionsWithLastWords) {
-  RawClient client(address());
+  WireClient client(address());
   EXPECT_TRUE(server_.stop(std::chrono::seconds(5)));
   expect_session_error(client, "shutting down");
 }

@@ -59,7 +59,7 @@ TEST_F(TlsGreetingTest, PlainClientIsToldToNameThePin) {
 
 TEST_F(TlsGreetingTest, PlainServerTellsWhoAsksForTls) {
   expect_words(refusal(address(), pinned(files_.pin)), "refused the connection: it was started without --tls");
-  RawClient(address()).ping();
+  WireClient(address()).ping();
 }
 
 TEST_F(TlsGreetingTest, AnotherKeyEndsItBeforeTheGreeting) {
@@ -136,7 +136,7 @@ class TlsPeerTest : public TlsGreetingTest {
     client_.send(ConnectPeer{2, ++link_, 1, 1, Secret{}, std::span<const PeerAddress>(&peer, 1), pin});
     return std::string(client_.wait<PeerState>([this](const PeerState& state) { return state.link == link_; })->text);
   }
-  RawClient client_{address()};
+  WireClient client_{address()};
   LinkId link_ = 0;
 };
 

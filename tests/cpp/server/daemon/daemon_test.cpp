@@ -120,7 +120,7 @@ TEST(Daemon, PrintsDevicesAndAddress) {
   Daemon daemon({"--listen", "127.0.0.1:0"});
   const Address address = daemon.start();
   EXPECT_TRUE(daemon.output().starts_with("device 0: ")) << daemon.output();
-  RawClient client(address);
+  WireClient client(address);
   client.ping();
 }
 
@@ -149,7 +149,7 @@ TEST(Daemon, TellsOfVariablesThatMeanNothing) {
 TEST(Daemon, EndsCleanlyOnSignals) {
   for (const int number : {SIGINT, SIGTERM}) {
     Daemon daemon({"--listen", "127.0.0.1:0"});
-    RawClient client(daemon.start());
+    WireClient client(daemon.start());
     daemon.signal(number);
     EXPECT_EQ(daemon.wait(), 0);
   }
@@ -157,7 +157,7 @@ TEST(Daemon, EndsCleanlyOnSignals) {
 
 TEST(Daemon, EndsWithinASecondThoughWorkIsInFlight) {
   Daemon daemon({"--listen", "127.0.0.1:0"});
-  RawClient client(daemon.start());
+  WireClient client(daemon.start());
   const ObjectId program = client.id();
   client.build(program, kAddSource);
   const ObjectId spin = client.make_kernel(program, "spin"), queue = client.make_queue();
@@ -180,7 +180,7 @@ TEST(Daemon, EndsWithItsStdinOnlyWhenAskedTo) {
   Daemon other({"--listen", "127.0.0.1:0"});
   const Address address = other.start();
   other.close_stdin();
-  RawClient client(address);
+  WireClient client(address);
   client.ping();
 }
 
@@ -231,7 +231,7 @@ TEST(Daemon, RefusesToListenBeyondLoopbackUnprotected) {
 TEST(Daemon, WarnsOnceWhereItListensUnprotectedOnRequest) {
   Daemon daemon({"--listen", "0.0.0.0:0", "--insecure"});
   const Address address = daemon.start();
-  RawClient client({"127.0.0.1", address.port});
+  WireClient client({"127.0.0.1", address.port});
   daemon.signal(SIGTERM);
   EXPECT_EQ(daemon.wait(), 0);
   const std::string errors = daemon.errors();
@@ -263,7 +263,7 @@ TEST(Daemon, TellsOnceThatItIsOutOfDescriptorsAndGoesOnWhenItHasSomeAgain) {
   EXPECT_NE(told.find("ulimit -n"), std::string::npos) << told;
   daemon.limit_descriptors(Daemon::kDescriptorsMax);
   EXPECT_EQ(shake_hands(*waiting.front(), hello_of(Role::kControl))->status, WelcomeStatus::kAccepted);
-  RawClient client(address);
+  WireClient client(address);
   client.ping();
   daemon.signal(SIGTERM);
   EXPECT_EQ(daemon.wait(), 0);

@@ -171,9 +171,9 @@ TEST_F(CommandTest, FinishOfAnEmptyQueue) {
 }
 
 TEST_F(CommandTest, DisconnectWithWorkInFlightDisturbsNobody) {
-  RawClient bystander(address());
+  WireClient bystander(address());
   {
-    RawClient leaving(address());
+    WireClient leaving(address());
     const ObjectId program = leaving.id();
     leaving.build(program, kAddSource);
     const ObjectId spin = leaving.make_kernel(program, "spin"), queue = leaving.make_queue();

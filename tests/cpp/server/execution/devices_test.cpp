@@ -29,7 +29,7 @@ class DevicesTest : public ::testing::Test {
   }
 
   server::Server server_{Address{"127.0.0.1", 0}, "all"};
-  RawClient client_{server_.address()};
+  WireClient client_{server_.address()};
   const ObjectId program_ = client_.id();
   const ObjectId first_ = client_.make_queue(0, 0), second_ = client_.make_queue(0, 1);
   const ObjectId buffer_ = client_.make_buffer(64);

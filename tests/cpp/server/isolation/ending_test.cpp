@@ -3,8 +3,8 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "fakes/wire/wire_monitor.h"
 #include "server/isolation/endless.h"
-#include "server/status_client.h"
 
 namespace remotecl::testing {
 namespace {
@@ -34,13 +34,13 @@ TEST(EndingTest, WithAProcessOfItsOwnASessionEndsWhateverItsKernelsDo) {
   }
   ASSERT_TRUE(is_empty(server));
   EndlessWork next(server.address());  // the user may have one session at a time
-  EXPECT_EQ(RawMonitor(server.address()).ask().status.session_count, 1u);
+  EXPECT_EQ(WireMonitor(server.address()).ask().status.session_count, 1u);
   EXPECT_NE(server.metrics().find("remotecl_sessions_crashed_total 0"), std::string::npos);
 }
 
 TEST(EndingTest, WithoutOneWhatGoesOnIsToldToWhoAsks) {
   server::Server server(Address{"127.0.0.1", 0}, "0");
-  RawMonitor monitor(server.address());
+  WireMonitor monitor(server.address());
   {
     EndlessWork work(server.address());
     work.run_rounds(3 * work.rounds_of_a_second());
@@ -68,7 +68,7 @@ TEST(EndingTest, WhoWaitsForAnothersLinkEndsWithItsClient) {
   ASSERT_GE(file, 0);
   ASSERT_EQ(::flock(file, LOCK_EX), 0);
   {
-    RawClient client(server.address());
+    WireClient client(server.address());
     const ObjectId program = client.id(), linked = client.id();
     const std::uint32_t device = 0;
     client.add(CreateProgramWithSource{program, as_bytes("kernel void k() {}")});

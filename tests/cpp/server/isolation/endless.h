@@ -49,7 +49,7 @@ kernel void rounds(global int* data, long count) {
     return static_cast<std::int64_t>(static_cast<double>(kSome) / passed.count());
   }
 
-  RawClient client;
+  WireClient client;
   ObjectId program = 0, queue = 0, buffer = 0, rounds = 0;
 };
 

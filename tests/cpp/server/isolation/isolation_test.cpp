@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <utility>
 
+#include "fakes/wire/wire_monitor.h"
 #include "server/fixture.h"
-#include "server/status_client.h"
 
 namespace remotecl::testing {
 namespace {
@@ -42,7 +42,7 @@ struct Work {
     EXPECT_THROW(client.ping(), std::runtime_error);
   }
 
-  RawClient client;
+  WireClient client;
   ObjectId program = 0, queue = 0, buffer = 0;
 };
 
@@ -146,7 +146,7 @@ TEST_F(IsolationTest, WhatACrashedSessionHadIsFreeAgain) {
   EXPECT_TRUE(has(1));
   EXPECT_EQ(take(wants), CL_COMPLETE);
   Work second(address()), third(address());
-  EXPECT_THROW(RawClient fourth(address()), std::runtime_error) << "three at a time";
+  EXPECT_THROW(WireClient fourth(address()), std::runtime_error) << "three at a time";
 }
 
 TEST_F(IsolationTest, AMonitorSeesTheSessionsOfAllProcesses) {
@@ -156,7 +156,7 @@ TEST_F(IsolationTest, AMonitorSeesTheSessionsOfAllProcesses) {
   first.run("add");
   first.values();
   second.values();
-  RawMonitor monitor(address());
+  WireMonitor monitor(address());
   const KnownStatus seen = monitor.ask();
   EXPECT_EQ(seen.status.session_count, 2u);
   EXPECT_GE(seen.status.commands, 5u);

@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "fakes/wire/wire_monitor.h"
 #include "server/isolation/endless.h"
-#include "server/status_client.h"
 #include "support/other_user.h"
 
 namespace remotecl::testing {
@@ -47,7 +47,7 @@ class KickTest : public ::testing::TestWithParam<bool> {
 
 TEST_P(KickTest, TheSessionEndsAndItsClientIsTold) {
   EndlessWork stays(server_.address()), goes(server_.address());
-  RawMonitor monitor(server_.address());
+  WireMonitor monitor(server_.address());
   const SessionKicked answer = monitor.kick(goes.client.welcome().session);
   EXPECT_EQ(answer.result, KickResult::kEnded) << answer.text;
   EXPECT_NE(goes.client.wait<SessionError>()->text.find("remotecl kick"), std::string::npos);
@@ -66,7 +66,7 @@ TEST_P(KickTest, ASessionInTheMidstOfAKernelEnds) {
     work.run_rounds(6 * work.rounds_of_a_second());
     work.client.ping();
   }
-  const SessionKicked answer = RawMonitor(server_.address()).kick(work.client.welcome().session);
+  const SessionKicked answer = WireMonitor(server_.address()).kick(work.client.welcome().session);
   EXPECT_EQ(answer.result, GetParam() ? KickResult::kEnded : KickResult::kEnding);
   EXPECT_NE(work.client.wait<SessionError>()->text.find("remotecl kick"), std::string::npos);
   EXPECT_TRUE(Waiting::eventually([&] { return server_.sessions() == 0; }));
@@ -75,7 +75,7 @@ TEST_P(KickTest, ASessionInTheMidstOfAKernelEnds) {
 TEST_P(KickTest, AProcessThatIsStoppedIsKilled) {
   if (!GetParam()) GTEST_SKIP() << "there is none";
   EndlessWork work(server_.address());
-  RawMonitor monitor(server_.address());
+  WireMonitor monitor(server_.address());
   ASSERT_EQ(monitor.ask().sessions.size(), 1u);
   // Whoever has found a way out of the driver does not do what it is asked.
   ASSERT_GT(stop_children(), 0);
@@ -84,10 +84,10 @@ TEST_P(KickTest, AProcessThatIsStoppedIsKilled) {
 }
 
 TEST_P(KickTest, OnlyMonitorsAskForIt) {
-  RawClient client(server_.address());
+  WireClient client(server_.address());
   client.send(KickSession{1, client.welcome().session});
   Waiting::expect_session_error(client, "only a monitor");
-  RawMonitor monitor(server_.address());
+  WireMonitor monitor(server_.address());
   EXPECT_EQ(monitor.kick(4711).result, KickResult::kUnknown);
 }
 
@@ -114,7 +114,7 @@ class KickRightsTest : public ::testing::TestWithParam<bool> {
   // What becomes of it when another user of this machine asks.
   KickResult kick(const AccessToken& token, std::uint64_t session) {
     KickResult result{};
-    as_other_user([&] { result = RawMonitor(server_->address(), token).kick(session).result; });
+    as_other_user([&] { result = WireMonitor(server_->address(), token).kick(session).result; });
     return result;
   }
   void SetUp() override {

@@ -120,7 +120,7 @@ TEST_F(SvmTest, ForeignAddressNeverReachesTheDriver) {
   EXPECT_EQ(failure_of(1002), CL_INVALID_ARG_VALUE);
   add_at(0, 1, 1003);
   EXPECT_EQ(failure_of(1003), CL_INVALID_ARG_VALUE);
-  RawClient other(ServerTest::address());
+  WireClient other(ServerTest::address());
   const ObjectId program = other.id();
   other.build(program, kAddSource);
   const ObjectId kernel = other.make_kernel(program, "add"), queue = other.make_queue();
@@ -171,7 +171,7 @@ TEST_F(SvmTest, StaysForCommandsThatWait) {
 TEST_F(SvmTest, SessionTakesItsMemoryAlong) {
   std::uint64_t address = 0;
   {
-    RawClient other(ServerTest::address());
+    WireClient other(ServerTest::address());
     const std::uint32_t devices[] = {0};
     // The daemon's own threads may take a place that was free a moment ago.
     cl_int error = CL_OUT_OF_RESOURCES;

@@ -34,7 +34,7 @@ struct Answer {
 };
 
 // What the server says of an address that it is to connect to.
-Answer ask(RawClient& client, const Address& to, const std::string& name) {
+Answer ask(WireClient& client, const Address& to, const std::string& name) {
   static LinkId link = 0;
   const PeerAddress address{to.host, to.port};
   const auto begin = Clock::now();
@@ -65,7 +65,7 @@ class Ports {
   Ports(const Ports&) = delete;
   Ports& operator=(const Ports&) = delete;
 
-  std::vector<Answer> answers(RawClient& client) const {
+  std::vector<Answer> answers(WireClient& client) const {
     std::vector<Answer> answers;
     for (const Address& to : {silent_.address(), talking_.address(), closed_})
       answers.push_back(ask(client, to, "there"));
@@ -82,7 +82,7 @@ class ConnectPeerTest : public ServerTest {};
 
 TEST_F(ConnectPeerTest, TellsNothingOfWhoIsNoServer) {
   const Ports ports("127.0.0.1");
-  RawClient client(address());
+  WireClient client(address());
   const auto answers = ports.answers(client);
   for (const Answer& answer : answers) {
     EXPECT_EQ(answer.text, answers.front().text);
@@ -95,7 +95,7 @@ TEST_F(ConnectPeerTest, TellsOthersThanItsOwnMachineNothingByItsTimeEither) {
   if (host.empty()) GTEST_SKIP() << "this machine has no address but loopback";
   server::Server server({host, 0}, "0");
   const Ports ports(host);
-  RawClient client(server.address());
+  WireClient client(server.address());
   const auto answers = ports.answers(client);
   for (const Answer& answer : answers) {
     EXPECT_EQ(answer.text, answers.front().text);
@@ -107,7 +107,7 @@ TEST_F(ConnectPeerTest, ConnectsOthersThanItsOwnMachineNotToItself) {
   const std::string host = own_address();
   if (host.empty()) GTEST_SKIP() << "this machine has no address but loopback";
   server::Server server({host, 0}, "0");
-  RawClient client(server.address());
+  WireClient client(server.address());
   const Answer answer = ask(client, address(), "there");
   EXPECT_NE(answer.text.find("loopback"), std::string::npos) << answer.text;
 }
@@ -116,7 +116,7 @@ TEST_F(ConnectPeerTest, ConnectsOnlyWhereItsOperatorAllows) {
   const auto port = std::to_string(address().port);
   server::Server server({"127.0.0.1", 0}, "0", {}, {}, {}, std::optional<server::ProcessCommand>(),
                         server::PeerRules({"127.0.0.1:" + port}));
-  RawClient client(server.address());
+  WireClient client(server.address());
   EXPECT_NE(ask(client, server.address(), "there").text.find("--peers"), std::string::npos);
   EXPECT_NE(ask(client, address(), "there").text.find("refused"), std::string::npos) << "a server, and no such session";
 }

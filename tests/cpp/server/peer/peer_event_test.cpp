@@ -109,8 +109,8 @@ TEST_F(PeerEventTest, ChainAcrossBothServers) {
   a_.send(ExpectEvent{gate});
   EventId last = gate;
   for (int i = 0; i < kLength; ++i) {
-    RawClient& here = i % 2 == 0 ? a_ : b_;
-    RawClient& next = i % 2 == 0 ? b_ : a_;
+    WireClient& here = i % 2 == 0 ? a_ : b_;
+    WireClient& next = i % 2 == 0 ? b_ : a_;
     const EventId event = ++events_;
     here.send(EnqueueMarker{i % 2 == 0 ? a_queue_ : b_queue_, event, 0, 0, Array<EventId>(&last, 1)});
     next.send(ExpectEvent{event, i % 2 == 0 ? kFirst : kSecond});

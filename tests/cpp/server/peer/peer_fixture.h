@@ -10,7 +10,7 @@ class PeerTest : public ServerTest {
   static constexpr PeerId kFirst = 1, kSecond = 2;
 
   explicit PeerTest(LimitsTable limits = {}) : ServerTest(std::move(limits)) {
-    for (RawClient* client : {&a_, &b_}) client->control().set_read_timeout(std::chrono::seconds(20));
+    for (WireClient* client : {&a_, &b_}) client->control().set_read_timeout(std::chrono::seconds(20));
     a_queue_ = a_.make_queue();
     b_queue_ = b_.make_queue();
   }
@@ -35,10 +35,10 @@ class PeerTest : public ServerTest {
     a_.send(ConnectPeer{kSecond, id, session != 0 ? session : b_.welcome().session, b_.welcome().epoch, secret,
                         std::span<const PeerAddress>(&address, 1)});
   }
-  static std::uint32_t state(RawClient& client, LinkId id) {
+  static std::uint32_t state(WireClient& client, LinkId id) {
     return client.wait<PeerState>([id](const PeerState& state) { return state.link == id; })->is_connected;
   }
-  static std::string end_of_link(RawClient& client) {
+  static std::string end_of_link(WireClient& client) {
     const auto state = client.wait<PeerState>([](const PeerState& state) { return state.is_connected == 0; });
     return std::string(state->text);
   }
@@ -58,12 +58,12 @@ class PeerTest : public ServerTest {
     b_.send(ObserveEvent{event});
     return event;
   }
-  static ObjectId filled(RawClient& client, ObjectId queue, std::uint64_t size, int value) {
+  static ObjectId filled(WireClient& client, ObjectId queue, std::uint64_t size, int value) {
     const ObjectId buffer = client.make_buffer(size);
     client.send(EnqueueFill{queue, 0, buffer, 0, size, std::as_bytes(std::span(&value, 1)), {}});
     return buffer;
   }
-  static int last_int(RawClient& client, ObjectId queue, ObjectId buffer, std::uint64_t size) {
+  static int last_int(WireClient& client, ObjectId queue, ObjectId buffer, std::uint64_t size) {
     const TransferId transfer = client.id();
     client.send(EnqueueRead{queue, client.id(), buffer, size - 4, 4, transfer, {}});
     const auto data = client.wait<ReadData>([transfer](const ReadData& read) { return read.transfer == transfer; });
@@ -87,7 +87,7 @@ class PeerTest : public ServerTest {
 
   static constexpr std::uint64_t kLarge = 3u << 20;
   server::Server second_{Address{"127.0.0.1", 0}, "0"};
-  RawClient a_{address()}, b_{second_.address()};
+  WireClient a_{address()}, b_{second_.address()};
   ObjectId a_queue_ = 0, b_queue_ = 0;
   LinkId links_ = 0;
   TransferId transfers_ = 1'000'000;

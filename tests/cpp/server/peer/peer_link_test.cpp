@@ -68,7 +68,7 @@ TEST_F(PeerLinkTest, WrongSecretsWaitTheirTimeAndLockNobodyOutForLonger) {
   const auto took = std::chrono::steady_clock::now() - begin;
   EXPECT_GE(took, std::chrono::milliseconds(kHandshakeTimeoutMs) - 100ms);
   EXPECT_LT(took, std::chrono::milliseconds(kHandshakeTimeoutMs) + 2s);
-  RawClient bystander(address());
+  WireClient bystander(address());
   bystander.ping();
   a_.ping();
 }
@@ -164,7 +164,7 @@ TEST_F(PeerLinkTest, EventsOfAPeerThatIsGoneFail) {
 
 TEST_F(PeerLinkTest, SessionEndsWithTransfersInTheMiddle) {
   {
-    RawClient leaving(address());
+    WireClient leaving(address());
     const Secret secret = secret_of(77);
     leaving.send(AcceptPeer{kSecond, 1, secret});
     leaving.ping();
@@ -199,7 +199,7 @@ TEST_F(PeerLinkTest, SessionEndsWithTransfersInTheMiddle) {
 
 TEST_F(PeerLinkTest, SessionEndsWhileItConnectsToWhoDoesNotAnswer) {
   tcp::Listener silent({"127.0.0.1", 0});
-  auto leaving = std::make_unique<RawClient>(address());
+  auto leaving = std::make_unique<WireClient>(address());
   std::vector<PeerAddress> addresses(server::PeerTable::kAddressesMax, PeerAddress{"127.0.0.1", silent.address().port});
   leaving->send(ConnectPeer{kSecond, 1, 1, 1, secret_of(1), std::span<const PeerAddress>(addresses)});
   const auto asked = silent.accept();

@@ -137,7 +137,7 @@ class SharedProgramTest : public ServerTest {
     }
     int result() { return client.read<int>(queue, buffer, 1)[0]; }
 
-    RawClient client;
+    WireClient client;
     const ObjectId program = client.id(), queue = client.make_queue(), buffer = client.make_buffer(4);
     ObjectId kernel = 0;
   };

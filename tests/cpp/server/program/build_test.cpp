@@ -8,7 +8,7 @@ namespace {
 using BuildTest = ServerTest;
 
 TEST_F(BuildTest, KernelsAreDescribed) {
-  RawClient client(address());
+  WireClient client(address());
   const auto done = client.build(client.id(), R"(
     typedef struct { int a, b, c; } Three;
     __attribute__((reqd_work_group_size(4, 2, 1)))
@@ -46,7 +46,7 @@ TEST_F(BuildTest, KernelsAreDescribed) {
 }
 
 TEST_F(BuildTest, FailedBuildHasTheFullLogAndItsKernelsCannotRun) {
-  RawClient client(address());
+  WireClient client(address());
   const ObjectId program = client.id();
   const auto done = client.build(program, "kernel void f() { int x = first_mistake; int y = second_mistake; }");
   done->builds.for_each([](const DeviceBuild& build) {
@@ -72,7 +72,7 @@ TEST_F(BuildTest, FailedBuildHasTheFullLogAndItsKernelsCannotRun) {
 
 class HeaderTest : public ServerTest {
  protected:
-  std::string build(RawClient& client, std::string_view source, std::span<const IncludeFolder> folders,
+  std::string build(WireClient& client, std::string_view source, std::span<const IncludeFolder> folders,
                     std::span<const HeaderFile> headers, std::int32_t expected) {
     const ObjectId program = client.id();
     const Token token = client.id();
@@ -90,7 +90,7 @@ class HeaderTest : public ServerTest {
 };
 
 TEST_F(HeaderTest, IncludedFilesComeWithTheBuild) {
-  RawClient client(address());
+  WireClient client(address());
   const IncludeFolder folders[] = {{"/home/user/include"}, {"/opt/my headers"}};
   const HeaderFile headers[] = {{"/home/user/include/a/one.h", as_bytes("#include \"two.h\"\n")},
                                 {"/home/user/include/a/two.h", as_bytes("#define TWO N\n")},
@@ -100,7 +100,7 @@ TEST_F(HeaderTest, IncludedFilesComeWithTheBuild) {
 }
 
 TEST_F(HeaderTest, LogsNameTheClientsPaths) {
-  RawClient client(address());
+  WireClient client(address());
   const IncludeFolder folder{"/home/user/include"};
   const HeaderFile header{"/home/user/include/bad.h", as_bytes("int f() { return mistake; }\n")};
   const auto log = build(client, "#include <bad.h>\nkernel void f2() {}", std::span(&folder, 1), std::span(&header, 1),
@@ -110,7 +110,7 @@ TEST_F(HeaderTest, LogsNameTheClientsPaths) {
 }
 
 TEST_F(HeaderTest, SamePathWithOtherContentIsAnotherBuild) {
-  RawClient client(address());
+  WireClient client(address());
   const IncludeFolder folder{"/inc"};
   for (int value = 0; value < 2; ++value) {
     const std::string text = "#define VALUE " + std::to_string(value) + "\n";
@@ -122,7 +122,7 @@ TEST_F(HeaderTest, SamePathWithOtherContentIsAnotherBuild) {
 }
 
 TEST_F(BuildTest, BinaryOfAProgramMakesAnother) {
-  RawClient client(address());
+  WireClient client(address());
   const ObjectId program = client.id();
   client.build(program, kAddSource);
   client.send(GetProgramBinary{program, 0, 1});
@@ -143,7 +143,7 @@ TEST_F(BuildTest, BinaryOfAProgramMakesAnother) {
 }
 
 TEST_F(BuildTest, GarbageBinaryIsAnErrorOfTheBuild) {
-  RawClient client(address());
+  WireClient client(address());
   const ObjectId program = client.id();
   const std::uint32_t device = 0;
   client.add(CreateProgramWithBinary{program, 0, as_bytes("this is no binary")});
@@ -155,7 +155,7 @@ TEST_F(BuildTest, GarbageBinaryIsAnErrorOfTheBuild) {
 }
 
 TEST_F(BuildTest, BuildDoesNotHoldUpTheSession) {
-  RawClient client(address());
+  WireClient client(address());
   std::string source;
   for (int i = 0; i < 200; ++i) {
     source +=

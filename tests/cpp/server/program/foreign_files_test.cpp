@@ -87,7 +87,7 @@ TEST(ForeignFilesTest, PathsUpwardsLeadToWhatTheClientHasSentOnly) {
 using ForeignFilesServerTest = ServerTest;
 
 TEST_F(ForeignFilesServerTest, ABuildIsRefusedWithAnErrorAndWords) {
-  RawClient client(address());
+  WireClient client(address());
   const auto build = [&](std::string_view source, std::string_view options) {
     const ObjectId program = client.id();
     const std::uint32_t device = 0;

@@ -12,7 +12,7 @@ class LinkTest : public ServerTest {
 int next(int);
 kernel void f(global int* data) { data[0] = next(VALUE); })";
 
-  RawClient client_{address()};
+  WireClient client_{address()};
 
   ObjectId source(std::string_view text) {
     const ObjectId program = client_.id();
@@ -93,7 +93,7 @@ TEST_F(LinkTest, ProgramsThatDoNotExistEndTheSession) {
   const ObjectId missing = 987654;
   client_.send(LinkProgram{client_.id(), client_.id(), device(), "", std::span(&missing, 1)});
   expect_session_error(client_, "987654");
-  RawClient another(address());
+  WireClient another(address());
   const ObjectId program = another.id();
   another.add(CreateProgramWithSource{program, as_bytes("kernel void f() {}")});
   const IncludedProgram included{missing, "a.h"};

@@ -47,7 +47,7 @@ TEST(PrintfSearchTest, FindsTheNumberInSpirv) {
 class HiddenPrintfTest : public ServerTest {
  protected:
   // What the client gets from the kernel k.
-  std::string output_of(RawClient& client, std::string_view source, std::string_view options = {}) {
+  std::string output_of(WireClient& client, std::string_view source, std::string_view options = {}) {
     const ObjectId program = client.id();
     client.build(program, source, options)->builds.for_each([](const DeviceBuild& build) {
       EXPECT_EQ(build.error, 0) << build.log;
@@ -62,7 +62,7 @@ class HiddenPrintfTest : public ServerTest {
 };
 
 TEST_F(HiddenPrintfTest, WhatIsPrintedReachesItsClientHoweverItIsCalled) {
-  RawClient client(address());
+  WireClient client(address());
   EXPECT_EQ(output_of(client, "kernel void k() { printf(\"plain\\n\"); }"), "plain\n");
   EXPECT_EQ(output_of(client, "#define CAT(a, b) a##b\nkernel void k() { CAT(pri, ntf)(\"pasted\\n\"); }"), "pasted\n");
   EXPECT_EQ(output_of(client, "kernel void k() { CAT(pri, ntf)(\"option\\n\"); }", "-DCAT(a,b)=a##b"), "option\n");

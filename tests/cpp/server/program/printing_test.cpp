@@ -20,7 +20,7 @@ kernel void k(int lines) {
     client.flush();
   }
 
-  RawClient client;
+  WireClient client;
   ObjectId program, kernel = 0, queue = 0;
 };
 

@@ -271,7 +271,7 @@ class RestartTest : public ::testing::Test {
                                        isolation_, server::PeerRules(), store_.get());
   }
   Run run(std::string_view source, int value) {
-    RawClient client(server_->address());
+    WireClient client(server_->address());
     Run run;
     const ObjectId program = client.id(), queue = client.make_queue(), buffer = client.make_buffer(4);
     const auto done = client.build(program, source, "-DUNUSED=1");
@@ -366,7 +366,7 @@ TEST_F(IsolatedRestartTest, SessionsInTheDaemonDoNotFindThat) {
   ASSERT_TRUE(has_stored(1));
   Server direct(Address{"127.0.0.1", 0}, "0", std::nullopt, std::nullopt, LimitsTable(),
                 std::optional<server::ProcessCommand>(), server::PeerRules(), store_.get());
-  RawClient client(direct.address());
+  WireClient client(direct.address());
   const int before = sources;
   client.build(client.id(), kSource, "-DUNUSED=1");
   EXPECT_GT(sources, before);

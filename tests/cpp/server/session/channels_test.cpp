@@ -38,7 +38,7 @@ class ChannelsTest : public ServerTest {
     return *welcome;
   }
 
-  RawClient client_{address()};
+  WireClient client_{address()};
   std::map<unsigned, std::unique_ptr<Connection>> channels_;
 };
 

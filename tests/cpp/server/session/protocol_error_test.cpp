@@ -12,7 +12,7 @@ class ProtocolErrorTest : public CommandTest {
     const auto header = encode_frame<MessageHeader, kMessageHeaderSize>({size, code, 0});
     client_.control().write(header, payload);
   }
-  RawClient bystander_{address()};
+  WireClient bystander_{address()};
   void TearDown() override { bystander_.ping(); }
 };
 
@@ -131,7 +131,7 @@ TEST_F(ProtocolErrorTest, BulkConnectionLost) {
 TEST_F(ProtocolErrorTest, HeaderPathThatLeavesTheFolder) {
   const std::uint32_t device = 0;
   for (const std::string_view path : {"/tmp/../../etc/evil.h", "relative.h"}) {
-    RawClient client(address());
+    WireClient client(address());
     const ObjectId program = client.id();
     client.add(CreateProgramWithSource{program, as_bytes("kernel void f() {}")});
     const HeaderFile header{path, as_bytes("x")};

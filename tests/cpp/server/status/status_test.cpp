@@ -2,8 +2,8 @@
 #include <arpa/inet.h>
 #include <ifaddrs.h>
 
+#include "fakes/wire/wire_monitor.h"
 #include "server/peer/peer_fixture.h"
-#include "server/status_client.h"
 
 namespace remotecl::testing {
 namespace {
@@ -16,7 +16,7 @@ class StatusTest : public CommandTest {
 };
 
 TEST_F(StatusTest, MonitorNeedsNoSession) {
-  RawMonitor monitor(address());
+  WireMonitor monitor(address());
   ASSERT_TRUE(monitor.welcome());
   EXPECT_EQ(monitor.welcome()->status, WelcomeStatus::kAccepted);
   EXPECT_EQ(monitor.welcome()->epoch, client_.welcome().epoch);
@@ -33,7 +33,7 @@ TEST_F(StatusTest, MonitorNeedsNoSession) {
 TEST_F(StatusTest, MonitorsSeeSessionsByLoopbackButNoneAsTheirOwn) {
   client_.send(Introduce{4711, "laptop", "python3", 0});
   client_.ping();
-  RawMonitor monitor(address());
+  WireMonitor monitor(address());
   const KnownStatus seen = monitor.ask();
   ASSERT_EQ(seen.sessions.size(), 1u);
   EXPECT_EQ(seen.sessions[0].is_own, 0u);
@@ -61,7 +61,7 @@ TEST_F(StatusTest, MemoryOfThreeBuffers) {
   EXPECT_EQ(seen.own.memory[0], 64 + 7 * kMiB);
   EXPECT_EQ(seen.devices[0].memory_used, 64 + 7 * kMiB);
 
-  RawClient other(address());
+  WireClient other(address());
   const ObjectId queue = other.make_queue(), buffer = other.make_buffer(8 * kMiB);
   other.write<int>(queue, buffer, std::vector<int>(4, 1));
   other.finish(queue);
@@ -113,7 +113,7 @@ TEST_F(StatusTest, QueueDepthWhileKernelsWaitForAUserEvent) {
   client_.add(ExpectEvent{user});
   for (int i = 0; i < 5; ++i) add(1, 0, {{user}});
   EXPECT_EQ(own_status().devices[0].queue_depth, 5u);
-  RawMonitor monitor(address());
+  WireMonitor monitor(address());
   EXPECT_EQ(monitor.ask().devices[0].queue_depth, 5u);
   client_.add(SignalEvent{user, CL_COMPLETE});
   client_.finish(queue_);
@@ -121,7 +121,7 @@ TEST_F(StatusTest, QueueDepthWhileKernelsWaitForAUserEvent) {
 }
 
 TEST_F(StatusTest, QueueDepthFallsWithoutAFinish) {
-  RawMonitor monitor(address());
+  WireMonitor monitor(address());
   add(1);
   client_.flush();
   client_.ping();
@@ -130,7 +130,7 @@ TEST_F(StatusTest, QueueDepthFallsWithoutAFinish) {
 }
 
 TEST_F(StatusTest, BusyWhileAKernelRuns) {
-  RawMonitor monitor(address());
+  WireMonitor monitor(address());
   EXPECT_EQ(monitor.ask().devices[0].observed_ms, 0u) << "nobody has asked before";
   EXPECT_TRUE(eventually([&] { return monitor.ask().devices[0].observed_ms > 100; }));
   EXPECT_LT(monitor.ask().devices[0].busy_permille, 100u);
@@ -147,10 +147,10 @@ TEST_F(StatusTest, BusyWhileAKernelRuns) {
 }
 
 TEST_F(StatusTest, SessionsThatHaveEndedStayInTheTotals) {
-  RawMonitor monitor(address());
+  WireMonitor monitor(address());
   const std::uint64_t before = monitor.ask().status.commands;
   {
-    RawClient other(address());
+    WireClient other(address());
     const ObjectId queue = other.make_queue(), buffer = other.make_buffer(64);
     for (int i = 0; i < 3; ++i) other.write<int>(queue, buffer, std::vector<int>(16, i));
     other.finish(queue);
@@ -179,11 +179,11 @@ TEST(StatusFromElsewhereTest, SeesOnlySessionsOfItsOwnAddress) {
   const std::string host = outer_address();
   if (host.empty()) GTEST_SKIP() << "this machine has no address but loopback";
   server::Server server(Address{"0.0.0.0", 0}, "0");
-  RawClient by_loopback({"127.0.0.1", server.address().port}), from_elsewhere({host, server.address().port});
+  WireClient by_loopback({"127.0.0.1", server.address().port}), from_elsewhere({host, server.address().port});
   const ObjectId queue = by_loopback.make_queue(), buffer = by_loopback.make_buffer(4096);
   by_loopback.write<int>(queue, buffer, std::vector<int>(16, 1));
   by_loopback.finish(queue);
-  RawMonitor monitor({host, server.address().port});
+  WireMonitor monitor({host, server.address().port});
   const KnownStatus seen = monitor.ask();  // what it says is in the monitor's memory
   EXPECT_EQ(seen.status.session_count, 2u);
   ASSERT_EQ(seen.sessions.size(), 1u);
@@ -191,14 +191,14 @@ TEST(StatusFromElsewhereTest, SeesOnlySessionsOfItsOwnAddress) {
   EXPECT_EQ(seen.sessions[0].commands, 0u);
   EXPECT_EQ(seen.status.commands, 1u) << "of the other one, the totals";
   EXPECT_EQ(seen.devices[0].memory_used, 4096u);
-  EXPECT_EQ(RawMonitor({"127.0.0.1", server.address().port}).ask().sessions.size(), 2u);
+  EXPECT_EQ(WireMonitor({"127.0.0.1", server.address().port}).ask().sessions.size(), 2u);
 }
 
 class MonitorErrorTest : public ServerTest {
  protected:
   // The server's last words to a monitor that says this.
   std::string last_words(std::uint32_t size, std::uint16_t code, Bytes payload) {
-    RawMonitor monitor(address());
+    WireMonitor monitor(address());
     const auto header = encode_frame<MessageHeader, kMessageHeaderSize>({size, code, 0});
     monitor.connection().write(header, payload);
     SessionError error{};
@@ -215,34 +215,34 @@ TEST_F(MonitorErrorTest, WhatIsNoQuestionEndsTheConnection) {
   EXPECT_NE(last_words(9, Code::kGetStatus, {}).find("malformed"), std::string::npos);
   EXPECT_NE(last_words(0xFFFFFFFF, Code::kGetStatus, {}).find("malformed"), std::string::npos);
   EXPECT_EQ(server_.sessions(), 0u);
-  RawMonitor(address()).ask();
+  WireMonitor(address()).ask();
 }
 
 TEST_F(MonitorErrorTest, MalformedQuestionEndsASession) {
-  RawClient client(address());
+  WireClient client(address());
   const auto header = encode_frame<MessageHeader, kMessageHeaderSize>({3, Code::kGetStatus, 0});
   client.control().write(header, std::vector<std::byte>(3));
   expect_session_error(client, "GetStatus");
 }
 
 TEST_F(MonitorErrorTest, ThereIsABoundOnMonitors) {
-  std::vector<std::unique_ptr<RawMonitor>> monitors;
+  std::vector<std::unique_ptr<WireMonitor>> monitors;
   for (int i = 0; i < 64; ++i) {
-    monitors.push_back(std::make_unique<RawMonitor>(address()));
+    monitors.push_back(std::make_unique<WireMonitor>(address()));
     ASSERT_TRUE(monitors.back()->welcome());
     EXPECT_EQ(monitors.back()->welcome()->status, WelcomeStatus::kAccepted);
   }
-  RawMonitor refused(address());
+  WireMonitor refused(address());
   ASSERT_TRUE(refused.welcome());
   EXPECT_EQ(refused.welcome()->status, WelcomeStatus::kBusy);
-  RawClient client(address());
+  WireClient client(address());
   client.ping();
   monitors.pop_back();
-  EXPECT_TRUE(eventually([&] { return RawMonitor(address()).welcome()->status == WelcomeStatus::kAccepted; }));
+  EXPECT_TRUE(eventually([&] { return WireMonitor(address()).welcome()->status == WelcomeStatus::kAccepted; }));
 }
 
 TEST_F(MonitorErrorTest, StoppingDoesNotWaitForMonitors) {
-  RawMonitor monitor(address());
+  WireMonitor monitor(address());
   monitor.ask();
   EXPECT_TRUE(server_.stop(std::chrono::seconds(5)));
   Status status{};
@@ -273,7 +273,7 @@ TEST_F(LinkStatusTest, WhatTwoServersSendEachOther) {
   EXPECT_EQ(b.links[0].traffic.bulk_received, 1u);
   EXPECT_EQ(b.links[0].traffic.bulk_sent, 0u);
   EXPECT_GE(a.links[0].traffic.messages_received, 1u) << "PullTransfer";
-  RawMonitor monitor(second_.address());
+  WireMonitor monitor(second_.address());
   const KnownStatus seen = monitor.ask();
   EXPECT_EQ(seen.links.at(0).peer, 0u) << "the client's numbers mean nothing to others";
   EXPECT_GE(seen.status.peers.bulk_bytes_received, kSize);

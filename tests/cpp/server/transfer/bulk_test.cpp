@@ -180,9 +180,9 @@ TEST_P(BulkTest, LargeRectanglesTravelPacked) {
 }
 
 TEST_P(BulkTest, DisconnectInTheMiddleOfATransfer) {
-  RawClient bystander(address());
+  WireClient bystander(address());
   {
-    RawClient leaving(address());
+    WireClient leaving(address());
     leaving.bulk();
     const ObjectId queue = leaving.make_queue(), buffer = leaving.make_buffer(kSize);
     const TransferId transfer = leaving.id();

@@ -9,7 +9,7 @@ namespace {
 constexpr std::uint32_t kPart = 20;
 constexpr std::uint32_t kParts[] = {kPart, kPart + 1, kPart + 2, kPart + 3};
 
-CreateSubDevices one_unit(RawClient& client) {
+CreateSubDevices one_unit(WireClient& client) {
   static constexpr std::int64_t kByCount[] = {CL_DEVICE_PARTITION_BY_COUNTS, 1, CL_DEVICE_PARTITION_BY_COUNTS_LIST_END,
                                               0};
   return {0, client.id(), Array<std::int64_t>(kByCount, 4), Array<std::uint32_t>(kParts, 4)};
@@ -56,7 +56,7 @@ class DeviceTransferTest : public ::testing::Test, public ::testing::WithParamIn
   }
 
   server::Server server_{Address{"127.0.0.1", 0}, "0"};
-  RawClient client_{server_.address()};
+  WireClient client_{server_.address()};
   ObjectId whole_ = 0, part_ = 0;
 };
 
@@ -141,7 +141,7 @@ TEST_P(DeviceTransferTest, ManyAtOnceAndTheirBuffersReleased) {
 
 TEST_P(DeviceTransferTest, SessionMayEndInTheMiddle) {
   {
-    RawClient leaving(server_.address());
+    WireClient leaving(server_.address());
     leaving.send(one_unit(leaving));
     leaving.wait<SubDevices>();
     const ObjectId queue = leaving.make_queue(0, kPart);
@@ -155,7 +155,7 @@ TEST_P(DeviceTransferTest, SessionMayEndInTheMiddle) {
 
 TEST_P(DeviceTransferTest, PartMayGoBeforeTheThreadsThatReadFromIt) {
   {
-    RawClient leaving(server_.address());
+    WireClient leaving(server_.address());
     leaving.send(one_unit(leaving));
     leaving.wait<SubDevices>();
     const ObjectId whole = leaving.make_queue();

@@ -27,7 +27,7 @@ struct Received {
   const Message* operator->() const { return &message; }
 };
 
-// Says Hello and gives the Welcome; empty when the server closes instead.
+// Sends Hello and returns the Welcome; nothing if the server closes instead.
 inline std::optional<Welcome> shake_hands(Connection& connection, Hello hello, std::string* text = nullptr) {
   connection.write(encode_frame<Hello, kHelloSize>(hello));
   std::array<std::byte, kWelcomeSize> bytes;
@@ -42,9 +42,9 @@ inline std::optional<Welcome> shake_hands(Connection& connection, Hello hello, s
 inline Hello hello_of(Role role) { return {kMagic, kProtocolVersion, role, 0, 0, {}}; }
 
 // Speaks the protocol by hand. One thread.
-class RawClient {
+class WireClient {
  public:
-  explicit RawClient(const Address& address) : address_(address) {
+  explicit WireClient(const Address& address) : address_(address) {
     control_ = tcp::connect(address, std::chrono::seconds(5));
     control_->set_read_timeout(std::chrono::seconds(20));
     const auto welcome = shake_hands(*control_, hello_of(Role::kControl));
@@ -130,8 +130,7 @@ class RawClient {
     return wait<EventDone>([event](const EventDone& done) { return done.event == event; })->status;
   }
 
-  // ---- what most tests begin with
-  // --------------------------------------------------------------------------------
+  // What most tests begin with.
   ObjectId make_queue(std::uint64_t properties = 0, std::uint32_t device = 0) {
     const ObjectId queue = id();
     add(CreateQueue{queue, device, properties});

@@ -1,35 +1,20 @@
 // Queues, events, and how commands are carried out.
-#include <algorithm>
-#include <cstring>
+#include <chrono>
 #include <utility>
 
-#include "driver/objects.h"
+#include "fakes/driver/objects.h"
 
-namespace remotecl::fuzz {
+namespace remotecl::fake {
 namespace {
 
-cl_ulong now() {
-  static std::atomic<cl_ulong> time{1000};
-  return time += 10;
-}
-
-using Calls = std::vector<std::function<void()>>;
-
-void end(const Held<_cl_event>& event, cl_int status, Calls& calls) {
-  event->status = status;
-  event->time = now();
-  for (auto& callback : std::exchange(event->callbacks, {})) {
-    calls.push_back([callback = std::move(callback), status] { callback(status); });
-  }
-}
-
-void run_locked(cl_command_queue queue, cl_event until, Calls& calls) {
+// On the thread of the caller, who holds the lock.
+void run_here(cl_command_queue queue, cl_event until, Calls& calls) {
   while (!queue->commands.empty() && (until == nullptr || until->status > CL_COMPLETE)) {
     const Command command = std::move(queue->commands.front());
     queue->commands.pop_front();
     cl_int status = CL_COMPLETE;
     for (const auto& wait : command.waits) {
-      if (wait->status > CL_COMPLETE && wait->queue != nullptr) run_locked(wait->queue, wait.get(), calls);
+      if (wait->status > CL_COMPLETE && wait->queue != nullptr) run_here(wait->queue, wait.get(), calls);
       if (wait->status < 0) status = CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
     }
     if (status == CL_COMPLETE) status = command.work();
@@ -41,15 +26,38 @@ void run_locked(cl_command_queue queue, cl_event until, Calls& calls) {
 
 }  // namespace
 
+cl_ulong now() {
+  static std::atomic<cl_ulong> time{1000};
+  if (settings().is_threadless) return time += 10;
+  return static_cast<cl_ulong>(std::chrono::steady_clock::now().time_since_epoch().count());
+}
+
+void end(const Held<_cl_event>& event, cl_int status, Calls& calls) {
+  event->status = status;
+  event->times[3] = now();
+  if (event->times[2] == 0) event->times[1] = event->times[2] = event->times[3];
+  if (event->queue != nullptr) --event->queue->unfinished;
+  for (auto& callback : std::exchange(event->callbacks, {})) {
+    calls.push_back([callback = std::move(callback), status] { callback(status); });
+  }
+}
+
+void call_back(Calls& calls) {
+  for (auto& call : calls) call();
+  // What is let go of may be the last reference to an object, whose end needs the lock.
+  const DriverLock lock(driver_mutex());
+  calls.clear();
+}
+
 std::recursive_mutex& driver_mutex() {
   static std::recursive_mutex& mutex = *new std::recursive_mutex;
   return mutex;
 }
 
 cl_int enqueue(cl_command_queue queue, cl_uint count, const cl_event* waits, cl_event* event,
-               std::function<cl_int()> work) {
+               std::function<cl_int()> work, bool is_kernel) {
   if ((count == 0) != (waits == nullptr)) return CL_INVALID_EVENT_WAIT_LIST;
-  Command command{std::move(work), {}, {}};
+  Command command{std::move(work), {}, {}, is_kernel};
   for (cl_uint i = 0; i < count; ++i) {
     if (!is(waits[i], kEvent)) return CL_INVALID_EVENT_WAIT_LIST;
     if (waits[i]->context.get() != queue->context.get()) return CL_INVALID_CONTEXT;
@@ -57,6 +65,7 @@ cl_int enqueue(cl_command_queue queue, cl_uint count, const cl_event* waits, cl_
   }
   auto* made = new _cl_event(queue->context.get(), queue);
   made->is_profiled = (queue->properties & CL_QUEUE_PROFILING_ENABLE) != 0;
+  made->times[0] = now();
   command.event = Held<_cl_event>(made);
   if (event != nullptr) {
     *event = made;
@@ -64,25 +73,30 @@ cl_int enqueue(cl_command_queue queue, cl_uint count, const cl_event* waits, cl_
     release(made);
   }
   queue->commands.push_back(std::move(command));
+  ++queue->unfinished;
   return CL_SUCCESS;
 }
 
+void flush(cl_command_queue queue) {
+  if (settings().is_threadless) return run(queue);
+  const DriverLock lock(driver_mutex());
+  start_thread(queue);
+}
+
 void run(cl_command_queue queue, cl_event until) {
+  if (!settings().is_threadless) return wait_for(queue, until);
   Calls calls;
   {
     const DriverLock lock(driver_mutex());
     const Held<_cl_command_queue> kept(queue);
-    run_locked(queue, until, calls);
+    run_here(queue, until, calls);
   }
-  for (auto& call : calls) call();
-  // What is let go of may be the last reference to an object: the lock is for that.
-  const DriverLock lock(driver_mutex());
-  calls.clear();
+  call_back(calls);
 }
 
-}  // namespace remotecl::fuzz
+}  // namespace remotecl::fake
 
-using namespace remotecl::fuzz;
+using namespace remotecl::fake;
 
 _cl_event::_cl_event(cl_context context, cl_command_queue queue)
     : Object(kEvent), context(context), queue(retain(queue)) {}
@@ -104,7 +118,8 @@ cl_int clRetainCommandQueue(cl_command_queue queue) {
 
 // "clReleaseCommandQueue performs an implicit flush."
 cl_int clReleaseCommandQueue(cl_command_queue queue) {
-  for (;;) {
+  flush(queue);
+  while (settings().is_threadless) {
     run(queue);
     const DriverLock lock(driver_mutex());
     if (queue->commands.empty()) break;  // else a callback has added some
@@ -122,7 +137,7 @@ cl_int clGetCommandQueueInfo(cl_command_queue queue, cl_command_queue_info name,
 }
 
 cl_int clFlush(cl_command_queue queue) {
-  run(queue);
+  flush(queue);
   return CL_SUCCESS;
 }
 
@@ -162,8 +177,9 @@ cl_int clSetUserEventStatus(cl_event event, cl_int status) {
     const DriverLock lock(driver_mutex());
     if (event->status <= CL_COMPLETE) return CL_INVALID_OPERATION;
     end(Held<_cl_event>(event), status, calls);
+    wake_threads();
   }
-  for (auto& call : calls) call();
+  call_back(calls);
   return CL_SUCCESS;
 }
 
@@ -214,7 +230,8 @@ cl_int clGetEventProfilingInfo(cl_event event, cl_profiling_info name, std::size
   const DriverLock lock(driver_mutex());
   if (!is(event, kEvent)) return CL_INVALID_EVENT;
   if (!event->is_profiled || event->status != CL_COMPLETE) return CL_PROFILING_INFO_NOT_AVAILABLE;
-  return answer(event->time + (name - CL_PROFILING_COMMAND_QUEUED), size, value, size_ret);
+  if (name < CL_PROFILING_COMMAND_QUEUED || name > CL_PROFILING_COMMAND_END) return CL_INVALID_VALUE;
+  return answer(event->times[name - CL_PROFILING_COMMAND_QUEUED], size, value, size_ret);
 }
 
 cl_int clEnqueueMarkerWithWaitList(cl_command_queue queue, cl_uint count, const cl_event* waits, cl_event* event) {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "server/raw_client.h"
+#include "fakes/wire/wire_client.h"
 
 namespace remotecl::testing {
 
@@ -27,15 +27,15 @@ struct KnownStatus {
 };
 
 // Asks without a session.
-class RawMonitor {
+class WireMonitor {
  public:
-  explicit RawMonitor(const Address& address) : connection_(tcp::connect(address, std::chrono::seconds(5))) {
+  explicit WireMonitor(const Address& address) : connection_(tcp::connect(address, std::chrono::seconds(5))) {
     connection_->set_read_timeout(std::chrono::seconds(20));
     welcome_ = shake_hands(*connection_, hello_of(Role::kMonitor));
   }
 
   // With a token.
-  RawMonitor(const Address& address, const AccessToken& token)
+  WireMonitor(const Address& address, const AccessToken& token)
       : connection_(tcp::connect(address, std::chrono::seconds(5))) {
     connection_->set_read_timeout(std::chrono::seconds(20));
     welcome_ = handshake_with_server(*connection_, address, &token, Role::kMonitor);
@@ -86,7 +86,7 @@ class RawMonitor {
 };
 
 // Asks in a session. The result is valid until the session asks again.
-inline KnownStatus ask_status(RawClient& client, Received<Status>& kept) {
+inline KnownStatus ask_status(WireClient& client, Received<Status>& kept) {
   const Token token = client.id();
   client.send(GetStatus{token});
   kept = client.wait<Status>([token](const Status& status) { return status.token == token; });

@@ -16,10 +16,10 @@
 namespace remotecl::testing {
 
 // A server on loopback that says what a test wants it to say. The test's thread talks, one of its own accepts.
-class FakeServer {
+class WireServer {
  public:
-  FakeServer() : listener_({"127.0.0.1", 0}) {}
-  ~FakeServer() {
+  WireServer() : listener_({"127.0.0.1", 0}) {}
+  ~WireServer() {
     listener_.close();
     if (acceptor_.joinable()) acceptor_.join();
   }

@@ -2,14 +2,12 @@
 #include <algorithm>
 #include <cstring>
 
-#include "driver/objects.h"
+#include "fakes/driver/objects.h"
 #include "runtime/protocol/image_shape.h"
 
-using namespace remotecl::fuzz;
+using namespace remotecl::fake;
 
 namespace {
-
-constexpr std::size_t kImageBytes = 12u << 20;
 
 // Where the pixels of a region lie; of packed pixels somewhere else the same with other pitches.
 struct Pixels {
@@ -56,7 +54,7 @@ cl_mem clCreateImage(cl_context context, cl_mem_flags, const cl_image_format* fo
                                    description->image_depth, description->image_array_size};
   const auto size = shape.packed_size();
   if (pixel == 0) return failed<_cl_mem>(CL_INVALID_IMAGE_FORMAT_DESCRIPTOR, error);
-  if (!size || *size > kImageBytes) return failed<_cl_mem>(CL_INVALID_IMAGE_SIZE, error);
+  if (!size || *size > allocation_max()) return failed<_cl_mem>(CL_INVALID_IMAGE_SIZE, error);
   auto* image = new _cl_mem(context, *size);
   image->is_image = true;
   image->pixel = pixel;

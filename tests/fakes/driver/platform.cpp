@@ -1,17 +1,33 @@
-// Two platforms with a device each: a processor, of which PoCL's habits are asked, and a device with memory of its own.
+// The platforms and devices that the settings ask for, and contexts.
 #include <cstring>
-#include <map>
+#include <memory>
 
-#include "driver/objects.h"
+#include "fakes/driver/objects.h"
 
-namespace remotecl::fuzz {
+namespace remotecl::fake {
 namespace {
 
-_cl_platform_id platforms[] = {{"Portable Computing Language"}, {"Fake"}};
-_cl_device_id devices[] = {{&platforms[0], true, 4}, {&platforms[1], false, 4}};
+constexpr cl_uint kUnits = 4;
 
-constexpr cl_ulong kGlobalBytes = 64u << 20;
-constexpr cl_ulong kAllocationBytes = 12u << 20;
+void add_devices(_cl_platform_id& platform, cl_device_type type, int count) {
+  for (int i = 0; i < count; ++i) platform.devices.push_back(new _cl_device_id(&platform, type, i, kUnits));
+}
+
+// Never destroyed: a driver's handles are valid as long as the process.
+const std::vector<cl_platform_id>& platforms() {
+  static const auto& all = *[] {
+    auto* made = new std::vector<cl_platform_id>;
+    for (const PlatformSettings& wanted : settings().platforms) {
+      auto* platform = made->emplace_back(new _cl_platform_id{.name = wanted.name, .devices = {}});
+      add_devices(*platform, CL_DEVICE_TYPE_CPU, wanted.cpus);
+      add_devices(*platform, CL_DEVICE_TYPE_GPU, wanted.gpus);
+      add_devices(*platform, CL_DEVICE_TYPE_ACCELERATOR, wanted.accelerators);
+      add_devices(*platform, CL_DEVICE_TYPE_CUSTOM, wanted.customs);
+    }
+    return made;
+  }();
+  return all;
+}
 
 }  // namespace
 
@@ -22,13 +38,14 @@ cl_int answer_bytes(const void* bytes, std::size_t count, std::size_t size, void
   return CL_SUCCESS;
 }
 
-}  // namespace remotecl::fuzz
+}  // namespace remotecl::fake
 
-using namespace remotecl::fuzz;
+using namespace remotecl::fake;
 
 cl_int clGetPlatformIDs(cl_uint count, cl_platform_id* ids, cl_uint* count_ret) {
-  for (cl_uint i = 0; ids != nullptr && i < count && i < 2; ++i) ids[i] = &platforms[i];
-  if (count_ret != nullptr) *count_ret = 2;
+  const auto& all = platforms();
+  for (cl_uint i = 0; ids != nullptr && i < count && i < all.size(); ++i) ids[i] = all[i];
+  if (count_ret != nullptr) *count_ret = static_cast<cl_uint>(all.size());
   return CL_SUCCESS;
 }
 
@@ -37,44 +54,36 @@ cl_int clGetPlatformInfo(cl_platform_id platform, cl_platform_info name, std::si
   switch (name) {
     case CL_PLATFORM_NAME:
       return answer_text(platform->name, size, value, size_ret);
+    case CL_PLATFORM_VENDOR:
+      return answer_text("remotecl", size, value, size_ret);
+    case CL_PLATFORM_PROFILE:
+      return answer_text("FULL_PROFILE", size, value, size_ret);
+    case CL_PLATFORM_EXTENSIONS:
+      return answer_text("cl_khr_icd", size, value, size_ret);
+    case CL_PLATFORM_ICD_SUFFIX_KHR:
+      return answer_text("FAKE", size, value, size_ret);
     case CL_PLATFORM_VERSION:
       return answer_text("OpenCL 3.0 fake", size, value, size_ret);
     case CL_PLATFORM_HOST_TIMER_RESOLUTION:
-      return answer<cl_ulong>(platform == &platforms[1] ? 1 : 0, size, value, size_ret);
+      return answer<cl_ulong>(platform->name == "Portable Computing Language" ? 0 : 1, size, value, size_ret);
     default:
       return CL_INVALID_VALUE;
   }
 }
 
-cl_int clGetDeviceIDs(cl_platform_id platform, cl_device_type, cl_uint count, cl_device_id* ids, cl_uint* count_ret) {
-  if (ids != nullptr && count > 0) ids[0] = &devices[platform == &platforms[0] ? 0 : 1];
-  if (count_ret != nullptr) *count_ret = 1;
-  return CL_SUCCESS;
-}
-
-cl_int clGetDeviceInfo(cl_device_id device, cl_device_info name, std::size_t size, void* value, std::size_t* size_ret) {
-  switch (name) {
-    case CL_DEVICE_NAME:
-      return answer_text(device->is_cpu ? "processor" : "accelerator", size, value, size_ret);
-    case CL_DEVICE_VERSION:
-      return answer_text("OpenCL 3.0 fake", size, value, size_ret);
-    case CL_DEVICE_TYPE:
-      return answer<cl_device_type>(device->is_cpu ? CL_DEVICE_TYPE_CPU : CL_DEVICE_TYPE_GPU, size, value, size_ret);
-    case CL_DEVICE_HOST_UNIFIED_MEMORY:
-      return answer<cl_bool>(device->is_cpu ? CL_TRUE : CL_FALSE, size, value, size_ret);
-    case CL_DEVICE_GLOBAL_MEM_SIZE:
-      return answer(kGlobalBytes, size, value, size_ret);
-    case CL_DEVICE_MAX_MEM_ALLOC_SIZE:
-      return answer(kAllocationBytes, size, value, size_ret);
-    case CL_DEVICE_MAX_COMPUTE_UNITS:
-      return answer(device->units, size, value, size_ret);
-    case CL_DEVICE_SVM_CAPABILITIES:
-      return answer<cl_device_svm_capabilities>(CL_DEVICE_SVM_COARSE_GRAIN_BUFFER, size, value, size_ret);
-    case CL_DEVICE_PARTITION_PROPERTIES:
-      return answer<cl_device_partition_property>(CL_DEVICE_PARTITION_EQUALLY, size, value, size_ret);
-    default:
-      return CL_INVALID_VALUE;
+// Custom devices only where they are asked for: they are not among "all".
+cl_int clGetDeviceIDs(cl_platform_id platform, cl_device_type type, cl_uint count, cl_device_id* ids,
+                      cl_uint* count_ret) {
+  cl_uint found = 0;
+  for (const cl_device_id device : platform->devices) {
+    const bool is_default = (type & CL_DEVICE_TYPE_DEFAULT) != 0 && found == 0;
+    const bool fits = type == CL_DEVICE_TYPE_ALL ? !device->is_custom() : (device->type & type) != 0 || is_default;
+    if (!fits) continue;
+    if (ids != nullptr && found < count) ids[found] = device;
+    ++found;
   }
+  if (count_ret != nullptr) *count_ret = found;
+  return found == 0 ? CL_DEVICE_NOT_FOUND : CL_SUCCESS;
 }
 
 cl_int clCreateSubDevices(cl_device_id device, const cl_device_partition_property* properties, cl_uint room,
@@ -86,7 +95,7 @@ cl_int clCreateSubDevices(cl_device_id device, const cl_device_partition_propert
   if (count == 0) return CL_DEVICE_PARTITION_FAILED;
   if (ids != nullptr && room < count) return CL_INVALID_VALUE;
   for (cl_uint i = 0; ids != nullptr && i < count; ++i) {
-    ids[i] = new _cl_device_id(device->platform, device->is_cpu, static_cast<cl_uint>(each));
+    ids[i] = new _cl_device_id(device->platform, device->type, device->number, static_cast<cl_uint>(each));
   }
   if (count_ret != nullptr) *count_ret = count;
   return CL_SUCCESS;
@@ -118,8 +127,7 @@ cl_int clReleaseContext(cl_context context) {
 }
 
 cl_int clGetDeviceAndHostTimer(cl_device_id, cl_ulong* device_time, cl_ulong* host_time) {
-  static std::atomic<cl_ulong> time{0};
-  *device_time = *host_time = ++time;
+  *device_time = *host_time = now();
   return CL_SUCCESS;
 }
 

@@ -11,20 +11,22 @@
 #include <utility>
 #include <vector>
 
+#include "fakes/driver/settings.h"
 #include "server/completion/cl.h"
 
 // An OpenCL driver that trusts its caller, in place of a native one. What it is given it uses as it is, so that a
 // sanitizer sees what the daemon has let through: a pointer that is none, a range outside of its buffer, memory that is
-// gone. Commands are carried out when their queue is flushed or waited for, never when they are enqueued. All state is
-// under one lock.
-namespace remotecl::fuzz {
+// gone. Commands are carried out when their queue is flushed or waited for, never when they are enqueued: by a thread
+// of the driver, or by the caller if the settings say "threadless". All state is under one lock.
+namespace remotecl::fake {
 
 std::recursive_mutex& driver_mutex();
 using DriverLock = std::lock_guard<std::recursive_mutex>;
 
-// The first words of all objects: what a freed or wrong handle fails at.
+// The first words of all objects. A freed or wrong handle fails at the kind.
 struct Object {
   explicit Object(std::uint32_t kind) : kind(kind) {}
+  const void* const dispatch = dispatch_table();
   const std::uint32_t kind;
   int references = 1;
 };
@@ -67,7 +69,7 @@ class Held {
   T* object_ = nullptr;
 };
 
-// What a kernel takes, as its name spells it: k_mv takes a buffer and a value.
+// What a kernel takes, as the letters behind the "_" of its name spell it: k_mv takes a buffer and a value.
 enum Argument : char {
   kBuffer = 'm',
   kConstant = 'c',
@@ -100,31 +102,38 @@ T* made(T* object, cl_int* error_ret) {
   return object;
 }
 
-}  // namespace remotecl::fuzz
+}  // namespace remotecl::fake
 
 struct _cl_platform_id {
+  const void* const dispatch = remotecl::fake::dispatch_table();
   std::string name;
+  std::vector<cl_device_id> devices;
 };
 
-struct _cl_device_id : remotecl::fuzz::Object {
-  _cl_device_id(cl_platform_id platform, bool is_cpu, cl_uint units)
-      : Object(remotecl::fuzz::kDevice), platform(platform), is_cpu(is_cpu), units(units) {}
+struct _cl_device_id : remotecl::fake::Object {
+  _cl_device_id(cl_platform_id platform, cl_device_type type, int number, cl_uint units)
+      : Object(remotecl::fake::kDevice), platform(platform), type(type), number(number), units(units) {}
+  bool is_cpu() const { return type == CL_DEVICE_TYPE_CPU; }
+  bool is_custom() const { return type == CL_DEVICE_TYPE_CUSTOM; }
+  // Others take binaries, or have kernels built in.
+  bool has_compiler() const { return is_cpu() || type == CL_DEVICE_TYPE_GPU; }
   const cl_platform_id platform;
-  const bool is_cpu;
+  const cl_device_type type;
+  const int number;  // among those of its type and platform
   const cl_uint units;
 };
 
-struct _cl_context : remotecl::fuzz::Object {
-  explicit _cl_context(cl_device_id device) : Object(remotecl::fuzz::kContext), device(device) {}
-  const remotecl::fuzz::Held<_cl_device_id> device;
+struct _cl_context : remotecl::fake::Object {
+  explicit _cl_context(cl_device_id device) : Object(remotecl::fake::kContext), device(device) {}
+  const remotecl::fake::Held<_cl_device_id> device;
 };
 
-struct _cl_mem : remotecl::fuzz::Object {
-  _cl_mem(cl_context context, std::size_t size) : Object(remotecl::fuzz::kMemory), context(context), size(size) {}
+struct _cl_mem : remotecl::fake::Object {
+  _cl_mem(cl_context context, std::size_t size) : Object(remotecl::fake::kMemory), context(context), size(size) {}
   ~_cl_mem();
-  const remotecl::fuzz::Held<_cl_context> context;
+  const remotecl::fake::Held<_cl_context> context;
   const std::size_t size;
-  remotecl::fuzz::Held<_cl_mem> parent;
+  remotecl::fake::Held<_cl_mem> parent;
   std::unique_ptr<std::byte[]> own;
   std::byte* data = nullptr;
   // Of an image: its extent and the bytes of a pixel, a row and a slice.
@@ -135,39 +144,42 @@ struct _cl_mem : remotecl::fuzz::Object {
   std::vector<std::pair<std::unique_ptr<std::byte[]>, std::pair<std::size_t, std::size_t>>> mapped;
 };
 
-struct _cl_event : remotecl::fuzz::Object {
+struct _cl_event : remotecl::fake::Object {
   _cl_event(cl_context context, cl_command_queue queue);
   ~_cl_event();
-  const remotecl::fuzz::Held<_cl_context> context;
+  const remotecl::fake::Held<_cl_context> context;
   const cl_command_queue queue;  // owns a reference; null: a user event
   cl_int status = CL_QUEUED;
-  cl_ulong time = 0;
+  cl_ulong times[4] = {};  // queued, submitted, started, ended
   bool is_profiled = false;
   std::vector<std::function<void(cl_int)>> callbacks;
 };
 
-namespace remotecl::fuzz {
+namespace remotecl::fake {
 
 struct Command {
   std::function<cl_int()> work;
   std::vector<Held<_cl_event>> waits;
   Held<_cl_event> event;
+  bool is_kernel = false;
 };
 
-}  // namespace remotecl::fuzz
+}  // namespace remotecl::fake
 
-struct _cl_command_queue : remotecl::fuzz::Object {
+struct _cl_command_queue : remotecl::fake::Object {
   _cl_command_queue(cl_context context, cl_command_queue_properties properties)
-      : Object(remotecl::fuzz::kQueue), context(context), properties(properties) {}
-  const remotecl::fuzz::Held<_cl_context> context;
+      : Object(remotecl::fake::kQueue), context(context), properties(properties) {}
+  const remotecl::fake::Held<_cl_context> context;
   const cl_command_queue_properties properties;
-  std::deque<remotecl::fuzz::Command> commands;
+  std::deque<remotecl::fake::Command> commands;
+  std::size_t unfinished = 0;  // commands that have not ended, of which a thread may have taken one
+  bool has_thread = false;
 };
 
-struct _cl_program : remotecl::fuzz::Object {
+struct _cl_program : remotecl::fake::Object {
   _cl_program(cl_context context, std::string code)
-      : Object(remotecl::fuzz::kProgram), context(context), code(std::move(code)) {}
-  const remotecl::fuzz::Held<_cl_context> context;
+      : Object(remotecl::fake::kProgram), context(context), code(std::move(code)) {}
+  const remotecl::fake::Held<_cl_context> context;
   std::string code;
   cl_build_status status = CL_BUILD_NONE;
   cl_program_binary_type type = CL_PROGRAM_BINARY_TYPE_NONE;
@@ -175,32 +187,49 @@ struct _cl_program : remotecl::fuzz::Object {
   std::vector<std::string> kernels;
 };
 
-struct _cl_sampler : remotecl::fuzz::Object {
-  explicit _cl_sampler(cl_context context) : Object(remotecl::fuzz::kSampler), context(context) {}
-  const remotecl::fuzz::Held<_cl_context> context;
+struct _cl_sampler : remotecl::fake::Object {
+  explicit _cl_sampler(cl_context context) : Object(remotecl::fake::kSampler), context(context) {}
+  const remotecl::fake::Held<_cl_context> context;
 };
 
-struct _cl_kernel : remotecl::fuzz::Object {
+struct _cl_kernel : remotecl::fake::Object {
   _cl_kernel(cl_program program, std::string name)
-      : Object(remotecl::fuzz::kKernel), program(program), name(std::move(name)), arguments(this->name.size() - 2) {}
+      : Object(remotecl::fake::kKernel),
+        program(program),
+        name(std::move(name)),
+        arguments(this->name.size() - letters()) {}
   struct Value {
     bool is_set = false;
     cl_mem memory = nullptr;  // not retained, as OpenCL has it
     cl_sampler sampler = nullptr;
     void* svm = nullptr;
+    std::int32_t number = 0;
   };
-  const remotecl::fuzz::Held<_cl_program> program;
+  const remotecl::fake::Held<_cl_program> program;
   const std::string name;
   std::vector<Value> arguments;
-  char kind_of(std::size_t index) const { return name[index + 2]; }
+  std::size_t letters() const { return name.find('_') + 1; }
+  char kind_of(std::size_t index) const { return name[index + letters()]; }
 };
 
-namespace remotecl::fuzz {
+namespace remotecl::fake {
 
-// Adds a command, and its event where one is wanted.
+// Adds a command, and its event where one is wanted. A kernel takes as long as the settings say.
 cl_int enqueue(cl_command_queue queue, cl_uint count, const cl_event* waits, cl_event* event,
-               std::function<cl_int()> work);
-// Carries out what the queue has, up to and with that event; all with null. Without the lock: calls back.
+               std::function<cl_int()> work, bool is_kernel = false);
+// Has what the queue holds carried out. Called without the lock: calls back.
+void flush(cl_command_queue queue);
+// The same, and waits until that event has ended; until all have, with null.
 void run(cl_command_queue queue, cl_event until = nullptr);
+// By threads of the driver, in queue_thread.cpp.
+void start_thread(cl_command_queue queue);
+void wait_for(cl_command_queue queue, cl_event until);
+void wake_threads();
 
-}  // namespace remotecl::fuzz
+using Calls = std::vector<std::function<void()>>;
+// With the lock. What `calls` gets must be called without it.
+void end(const Held<_cl_event>& event, cl_int status, Calls& calls);
+void call_back(Calls& calls);
+cl_ulong now();
+
+}  // namespace remotecl::fake

@@ -3,14 +3,15 @@
 #include <cstdio>
 #include <cstring>
 
-#include "driver/objects.h"
+#include "fakes/driver/built_in.h"
+#include "fakes/driver/objects.h"
 
-using namespace remotecl::fuzz;
+using namespace remotecl::fake;
 
 namespace {
 
 // The processor's driver tells of arguments what their kinds are, the other one nothing.
-bool tells(cl_kernel kernel) { return kernel->program->context->device->is_cpu; }
+bool tells(cl_kernel kernel) { return kernel->program->context->device->is_cpu(); }
 
 void touch(std::byte* data, std::size_t size) {
   constexpr std::size_t kStep = 512;
@@ -36,6 +37,7 @@ cl_int clSetKernelArg(cl_kernel kernel, cl_uint index, std::size_t size, const v
   if (kind == kInt || kind == kWide) {
     if (value == nullptr) return CL_INVALID_ARG_VALUE;
     if (size != (kind == kInt ? 4 : 16)) return CL_INVALID_ARG_SIZE;
+    std::memcpy(&argument.number, value, sizeof argument.number);
   } else if (kind == kLocal) {
     if (value != nullptr) return CL_INVALID_ARG_VALUE;
     if (size == 0) return CL_INVALID_ARG_SIZE;
@@ -66,7 +68,7 @@ cl_int clSetKernelArgSVMPointer(cl_kernel kernel, cl_uint index, const void* poi
   if (!is(kernel, kKernel)) return CL_INVALID_KERNEL;
   if (index >= kernel->arguments.size()) return CL_INVALID_ARG_INDEX;
   if (kernel->kind_of(index) != kBuffer && kernel->kind_of(index) != kConstant) return CL_INVALID_ARG_VALUE;
-  kernel->arguments[index] = {true, nullptr, nullptr, const_cast<void*>(pointer)};
+  kernel->arguments[index] = {true, nullptr, nullptr, const_cast<void*>(pointer), 0};
   return CL_SUCCESS;
 }
 
@@ -128,10 +130,16 @@ cl_int clGetKernelWorkGroupInfo(cl_kernel kernel, cl_device_id, cl_kernel_work_g
                                 void* value, std::size_t* size_ret) {
   const DriverLock lock(driver_mutex());
   if (!is(kernel, kKernel)) return CL_INVALID_KERNEL;
+  const bool is_custom = kernel->program->context->device->is_custom();
   switch (name) {
     case CL_KERNEL_WORK_GROUP_SIZE:
     case CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE:
-      return answer<std::size_t>(64, size, value, size_ret);
+      return answer<std::size_t>(is_custom ? 0 : 64, size, value, size_ret);
+    case CL_KERNEL_GLOBAL_WORK_SIZE: {
+      if (!is_custom) return CL_INVALID_VALUE;
+      const std::size_t sizes[3] = {std::size_t{1} << 20, 1, 1};
+      return answer_bytes(sizes, sizeof sizes, size, value, size_ret);
+    }
     case CL_KERNEL_COMPILE_WORK_GROUP_SIZE: {
       const std::size_t sizes[3] = {0, 0, 0};
       return answer_bytes(sizes, sizeof sizes, size, value, size_ret);
@@ -157,38 +165,62 @@ cl_int clGetKernelSubGroupInfo(cl_kernel kernel, cl_device_id, cl_kernel_sub_gro
   return CL_INVALID_VALUE;
 }
 
-cl_int clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint dimensions, const std::size_t*,
+namespace {
+
+// What the kernel has been given, which has to be right.
+cl_int collect(cl_command_queue queue, cl_kernel kernel, Launch& launch, std::vector<void*>& pointers) {
+  for (std::size_t i = 0; i < kernel->arguments.size(); ++i) {
+    const auto& argument = kernel->arguments[i];
+    if (!argument.is_set) return CL_INVALID_KERNEL_ARGS;
+    if (argument.memory != nullptr && !is(argument.memory, kMemory)) return CL_INVALID_KERNEL_ARGS;
+    if (argument.sampler != nullptr && !is(argument.sampler, kSampler)) return CL_INVALID_KERNEL_ARGS;
+    if (argument.memory != nullptr && argument.memory->context.get() != queue->context.get()) return CL_INVALID_CONTEXT;
+    if (argument.memory != nullptr) launch.memory.emplace_back(argument.memory);
+    if (argument.svm != nullptr) pointers.push_back(argument.svm);
+    if (kernel->kind_of(i) == kInt) launch.numbers.push_back(argument.number);
+  }
+  return CL_SUCCESS;
+}
+
+void touch_all(const Launch& launch) {
+  for (const auto& one : launch.memory) {
+    if (!one->is_image) touch(one->data, one->size);
+    if (one->is_image) touch(one->data, one->parent.get() == nullptr ? one->size : 1);
+  }
+}
+
+}  // namespace
+
+cl_int clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint dimensions, const std::size_t* offset,
                               const std::size_t* global, const std::size_t* local, cl_uint count, const cl_event* waits,
                               cl_event* event) {
   const DriverLock lock(driver_mutex());
   if (!is(queue, kQueue)) return CL_INVALID_COMMAND_QUEUE;
   if (!is(kernel, kKernel)) return CL_INVALID_KERNEL;
   if (dimensions < 1 || dimensions > 3) return CL_INVALID_WORK_DIMENSION;
+  Launch launch;
+  launch.first = dimensions == 1 && offset != nullptr ? offset[0] : 0;
+  launch.count = 1;
   for (cl_uint i = 0; i < dimensions; ++i) {
     if (global[i] == 0) return CL_INVALID_GLOBAL_WORK_SIZE;
     if (local != nullptr && (local[i] == 0 || local[i] > 64)) return CL_INVALID_WORK_GROUP_SIZE;
+    launch.count *= global[i];
   }
-  std::vector<Held<_cl_mem>> memory;
   std::vector<void*> pointers;
-  for (const auto& argument : kernel->arguments) {
-    if (!argument.is_set) return CL_INVALID_KERNEL_ARGS;
-    if (argument.memory != nullptr && !is(argument.memory, kMemory)) return CL_INVALID_KERNEL_ARGS;
-    if (argument.sampler != nullptr && !is(argument.sampler, kSampler)) return CL_INVALID_KERNEL_ARGS;
-    if (argument.memory != nullptr && argument.memory->context.get() != queue->context.get()) return CL_INVALID_CONTEXT;
-    if (argument.memory != nullptr) memory.emplace_back(argument.memory);
-    if (argument.svm != nullptr) pointers.push_back(argument.svm);
-  }
+  if (const cl_int error = collect(queue, kernel, launch, pointers); error != CL_SUCCESS) return error;
   const bool prints = kernel->program->code.find("printf") != std::string::npos;
-  return enqueue(queue, count, waits, event,
-                 [kernel = Held<_cl_kernel>(kernel), memory = std::move(memory), pointers, prints] {
-                   for (const auto& one : memory) {
-                     if (!one->is_image) touch(one->data, one->size);
-                     if (one->is_image) touch(one->data, one->parent.get() == nullptr ? one->size : 1);
-                   }
-                   // A pointer behind the last byte of its allocation is a right one, which nobody may follow.
-                   volatile auto sum = pointers.size();
-                   static_cast<void>(sum);
-                   if (prints) std::fputs("printed\n", stdout);
-                   return CL_COMPLETE;
-                 });
+  const auto work = [kernel = Held<_cl_kernel>(kernel), launch = std::move(launch), pointers, prints]() -> cl_int {
+    if (const auto error = fault("kernel")) return *error;
+    if (computes(kernel->name, launch)) {
+      compute(kernel->name, launch);
+    } else {
+      touch_all(launch);
+    }
+    // A pointer behind the last byte of its allocation is a right one, which nobody may follow.
+    volatile auto sum = pointers.size();
+    static_cast<void>(sum);
+    if (prints) std::fputs("printed\n", stdout);
+    return CL_COMPLETE;
+  };
+  return enqueue(queue, count, waits, event, work, true);
 }

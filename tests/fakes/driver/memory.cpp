@@ -4,13 +4,11 @@
 #include <cstring>
 #include <new>
 
-#include "driver/objects.h"
+#include "fakes/driver/objects.h"
 
-using namespace remotecl::fuzz;
+using namespace remotecl::fake;
 
 namespace {
-
-constexpr std::size_t kAllocationBytes = 12u << 20;
 
 struct Box {
   std::size_t origin[3], region[3], row, slice;
@@ -58,7 +56,7 @@ _cl_mem::~_cl_mem() {
 cl_mem clCreateBuffer(cl_context context, cl_mem_flags flags, std::size_t size, void* host, cl_int* error) {
   const DriverLock lock(driver_mutex());
   if (!is(context, kContext)) return failed<_cl_mem>(CL_INVALID_CONTEXT, error);
-  if (size == 0 || size > kAllocationBytes) return failed<_cl_mem>(CL_INVALID_BUFFER_SIZE, error);
+  if (size == 0 || size > allocation_max()) return failed<_cl_mem>(CL_INVALID_BUFFER_SIZE, error);
   auto* memory = new _cl_mem(context, size);
   if ((flags & CL_MEM_USE_HOST_PTR) != 0) {
     memory->data = static_cast<std::byte*>(host);
@@ -179,7 +177,7 @@ void* clEnqueueMapBuffer(cl_command_queue queue, cl_mem memory, cl_bool blocking
     const DriverLock lock(driver_mutex());
     if (!is(queue, kQueue)) return failed<void>(CL_INVALID_COMMAND_QUEUE, error);
     if (!is(memory, kMemory)) return failed<void>(CL_INVALID_MEM_OBJECT, error);
-    is_copy = !queue->context->device->is_cpu;
+    is_copy = !queue->context->device->is_cpu();
     place = memory->data + offset;
     if (is_copy) {
       auto copy = std::make_unique<std::byte[]>(size);
@@ -207,7 +205,7 @@ cl_int clEnqueueUnmapMemObject(cl_command_queue queue, cl_mem memory, void* plac
 
 void* clSVMAlloc(cl_context context, cl_svm_mem_flags, std::size_t size, cl_uint) {
   const DriverLock lock(driver_mutex());
-  if (!is(context, kContext) || size == 0 || size > kAllocationBytes) return nullptr;
+  if (!is(context, kContext) || size == 0 || size > allocation_max()) return nullptr;
   return std::calloc(1, size);
 }
 

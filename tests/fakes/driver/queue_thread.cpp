@@ -1,0 +1,74 @@
+// Threads that carry out what queues hold. Each lives from a flush until its queue is empty.
+#include <condition_variable>
+#include <thread>
+
+#include "fakes/driver/objects.h"
+
+namespace remotecl::fake {
+namespace {
+
+using Lock = std::unique_lock<std::recursive_mutex>;
+
+std::condition_variable_any& changed() {
+  static auto& condition = *new std::condition_variable_any;  // detached threads outlive what is static
+  return condition;
+}
+
+bool has_ended(cl_event event) { return event->status <= CL_COMPLETE; }
+
+cl_int wait_for_all(const std::vector<Held<_cl_event>>& events, Lock& lock) {
+  cl_int status = CL_COMPLETE;
+  for (const auto& event : events) {
+    changed().wait(lock, [&event] { return has_ended(event.get()); });
+    if (event->status < 0) status = CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
+  }
+  return status;
+}
+
+void run_first(cl_command_queue queue, Lock& lock) {
+  Calls calls;
+  {
+    Command command = std::move(queue->commands.front());
+    queue->commands.pop_front();
+    cl_int status = wait_for_all(command.waits, lock);
+    command.event->times[1] = command.event->times[2] = now();
+    if (const auto time = kernel_time(); command.is_kernel && status == CL_COMPLETE && time.count() > 0) {
+      lock.unlock();
+      std::this_thread::sleep_for(time);
+      lock.lock();
+    }
+    if (status == CL_COMPLETE) status = command.work();
+    end(command.event, status, calls);
+  }
+  changed().notify_all();
+  lock.unlock();
+  call_back(calls);
+  lock.lock();
+}
+
+void serve(Held<_cl_command_queue> queue) {
+  Lock lock(driver_mutex());
+  while (!queue->commands.empty()) run_first(queue.get(), lock);
+  queue->has_thread = false;
+  queue = {};
+}
+
+}  // namespace
+
+void start_thread(cl_command_queue queue) {
+  if (queue->has_thread || queue->commands.empty()) return;
+  queue->has_thread = true;
+  std::thread(serve, Held<_cl_command_queue>(queue)).detach();
+}
+
+void wait_for(cl_command_queue queue, cl_event until) {
+  Lock lock(driver_mutex());
+  Held<_cl_command_queue> kept(queue);
+  start_thread(queue);
+  changed().wait(lock, [=] { return until == nullptr ? queue->unfinished == 0 : has_ended(until); });
+  kept = {};
+}
+
+void wake_threads() { changed().notify_all(); }
+
+}  // namespace remotecl::fake

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "server/completion/cl.h"
+
+namespace remotecl::fake {
+
+// What REMOTECL_FAKE_DRIVER asks for; README.md has the words. Immutable once made.
+struct PlatformSettings {
+  std::string name = "Fake";
+  int cpus = 0, gpus = 0, accelerators = 0, customs = 0;
+};
+struct Fault {
+  std::string function;
+  std::uint64_t call = 0;  // the number of the call that fails, from 1; 0: each
+  cl_int error = CL_OUT_OF_RESOURCES;
+};
+struct Settings {
+  std::vector<PlatformSettings> platforms{1};
+  std::vector<Fault> faults;
+  std::chrono::microseconds kernel_time{0};
+  std::uint64_t memory = std::uint64_t{64} << 20;
+  // Commands run on the thread that flushes or waits, so that the order of everything is the caller's.
+  bool is_threadless = false;
+};
+
+// Throws std::runtime_error for a word that it does not know.
+Settings parse(std::string_view words);
+
+// Read once: devices, their memory, threads. Ends the process, with a line that says why, if the words are wrong.
+const Settings& settings();
+// An allocation can be no larger than this.
+std::uint64_t allocation_max();
+// How long a kernel takes now. With "@FILE" the file is read again when another has its name.
+std::chrono::microseconds kernel_time();
+// Counts a call of `function`, and gives the error that it shall fail with. A launched kernel that runs is a call of
+// "kernel": its event fails.
+std::optional<cl_int> fault(std::string_view function);
+
+// What the program or library says that the driver is linked into: the words where the variable is not set, and the
+// first word of every object, which an OpenCL loader reads.
+extern const char* const kDefaultSettings;
+const void* dispatch_table();
+
+}  // namespace remotecl::fake
