@@ -36,6 +36,8 @@ std::vector<std::size_t> item_limits(const Device& device) {
   if (const auto* native = device.info(CL_DEVICE_MAX_WORK_ITEM_SIZES)) {
     std::memcpy(limits.data(), native->data(), std::min(native->size(), limits.size() * sizeof(std::size_t)));
   }
+  // A custom device may have no limits to report.
+  std::replace(limits.begin(), limits.end(), std::size_t{0}, ~std::size_t{0});
   return limits;
 }
 

@@ -57,9 +57,10 @@ CL_API_ENTRY cl_int CL_API_CALL clGetDeviceIDs(cl_platform_id platform, cl_devic
     cl_uint count = 0;
     for (Device* device : from.devices()) {
       const cl_device_type own = device->type();
-      // CL_DEVICE_TYPE_ALL does not include custom devices, because they cannot run OpenCL C.
-      const bool fits = type == CL_DEVICE_TYPE_ALL ? (own & CL_DEVICE_TYPE_CUSTOM) == 0
-                                                   : (own & type) != 0 || (type & CL_DEVICE_TYPE_DEFAULT && count == 0);
+      // A custom device cannot run OpenCL C, so it is listed only where its type is named, and never the default.
+      const bool is_custom = (own & CL_DEVICE_TYPE_CUSTOM) != 0;
+      const bool is_default = (type & CL_DEVICE_TYPE_DEFAULT) != 0 && count == 0 && !is_custom;
+      const bool fits = type == CL_DEVICE_TYPE_ALL ? !is_custom : (own & type) != 0 || is_default;
       if (!fits) continue;
       if (devices != nullptr && count < num_entries) devices[count] = device->handle();
       ++count;

@@ -32,6 +32,22 @@ std::string platform_name(cl_platform_id platform) {
   return name;
 }
 
+std::vector<cl_device_id> devices_of(cl_platform_id platform) {
+  std::vector<cl_device_id> devices;
+  // "CL_DEVICE_TYPE_ALL: All OpenCL devices available in the system, except for custom devices."
+  for (const cl_device_type type : {cl_device_type{CL_DEVICE_TYPE_ALL}, cl_device_type{CL_DEVICE_TYPE_CUSTOM}}) {
+    cl_uint count = 0;
+    if (clGetDeviceIDs(platform, type, 0, nullptr, &count) != CL_SUCCESS || count == 0) continue;
+    std::vector<cl_device_id> some(count);
+    if (clGetDeviceIDs(platform, type, count, some.data(), nullptr) != CL_SUCCESS) continue;
+    // Drivers of before OpenCL 1.2 may take an unknown type for any.
+    for (const cl_device_id id : some) {
+      if (std::find(devices.begin(), devices.end(), id) == devices.end()) devices.push_back(id);
+    }
+  }
+  return devices;
+}
+
 std::vector<Candidate> all_devices() {
   const DriverSearch search;
   // Our own ICD may be registered on this machine. It must not answer here, or the daemon would serve other
@@ -45,10 +61,9 @@ std::vector<Candidate> all_devices() {
   if (count != 0) clGetPlatformIDs(count, platforms.data(), nullptr);
   for (const cl_platform_id platform : platforms) {
     if (platform_name(platform) == "remotecl") continue;
-    if (clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, nullptr, &count) != CL_SUCCESS) continue;
-    std::vector<cl_device_id> ids(count);
-    clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, count, ids.data(), nullptr);
-    for (const cl_device_id id : ids) candidates.push_back({platform, id, device_text(id, CL_DEVICE_NAME)});
+    for (const cl_device_id id : devices_of(platform)) {
+      candidates.push_back({platform, id, device_text(id, CL_DEVICE_NAME)});
+    }
   }
   return candidates;
 }

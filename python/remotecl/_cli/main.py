@@ -15,9 +15,9 @@ from types import ModuleType
 import remotecl
 
 from .._connect.connection import (
+    all_devices,
     configured_servers,
     connect_servers,
-    find_platform,
     import_pyopencl,
     named_servers,
     native,
@@ -272,7 +272,7 @@ def _info(_: argparse.Namespace) -> int:
     cl = import_pyopencl()
     print(f"PyOpenCL           {cl.VERSION_TEXT}")
     if any(server.status == "connected" for server in servers()):
-        for device in find_platform(cl).get_devices():
+        for device in all_devices(cl):
             print(f"  {device.name.strip()}")
             print(f"    server         {server_of(device)}")
             print(f"    platform       {native_platform_of(device)}")
@@ -285,7 +285,7 @@ def _info(_: argparse.Namespace) -> int:
 
 def _print_links(cl: ModuleType) -> None:
     # Servers are linked when a context spans them.
-    context = cl.Context(find_platform(cl).get_devices())
+    context = cl.Context(all_devices(cl))
     end = time.monotonic() + 5
     while any(link.state == "connecting" for link in links()) and time.monotonic() < end:
         time.sleep(0.02)

@@ -181,6 +181,12 @@ def error_text(error: str) -> str:
     return str(decoded)
 
 
+def all_devices(cl: ModuleType) -> list[pyopencl.Device]:
+    """The platform's devices, custom ones last, which OpenCL does not count among all. Raises ActivationError."""
+    platform = find_platform(cl)
+    return [*platform.get_devices(), *platform.get_devices(cl.device_type.CUSTOM)]
+
+
 def find_platform(cl: ModuleType) -> pyopencl.Platform:
     """The platform ``remotecl`` of this process. Raises ActivationError if the loader does not list it."""
     native().connect_configured()  # lets other threads run meanwhile

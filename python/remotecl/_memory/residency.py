@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from .._connect.connection import decoded, find_platform, import_pyopencl, native
+from .._connect.connection import all_devices, decoded, import_pyopencl, native
 from .._connect.objects import memory_object
 from .._display import table
 from .._display.table import Shown, Table
@@ -148,10 +148,9 @@ def residency(
 
 def _platform_devices() -> list[pyopencl.Device]:
     try:
-        found: list[pyopencl.Device] = find_platform(import_pyopencl()).get_devices()
+        return all_devices(import_pyopencl())
     except ActivationError:  # a program of another loader: its devices are not PyOpenCL's
-        found = []
-    return found
+        return []
 
 
 def _buffer_residency(entry: dict[str, Any], devices: Mapping[int, pyopencl.Device]) -> BufferResidency:

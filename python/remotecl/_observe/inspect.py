@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .._connect.connection import decoded, device_handle, find_platform, import_pyopencl, native, server_of_device
+from .._connect.connection import all_devices, decoded, device_handle, import_pyopencl, native, server_of_device
 from .._display import table
 from .._display.table import Shown, Table
 
@@ -108,6 +108,8 @@ class LinkList(Shown, list[ServerLink]):
 def devices() -> DeviceList:
     """All devices of all connected servers, as PyOpenCL objects.
 
+    Custom devices come last. They have no compiler; PyOpenCL's own ``get_devices()`` leaves them out.
+
     Raises:
         ActivationError: the loader of this process does not list remotecl, for example because no server is
             connected and ``REMOTECL_SERVERS`` is not set.
@@ -117,7 +119,7 @@ def devices() -> DeviceList:
         for device in remotecl.devices():
             print(remotecl.server_of(device), device.name)
     """
-    return DeviceList(find_platform(import_pyopencl()).get_devices())
+    return DeviceList(all_devices(import_pyopencl()))
 
 
 def server_of(device: pyopencl.Device) -> str:

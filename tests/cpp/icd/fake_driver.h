@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdio>
+#include <fstream>
+#include <string>
+
+#include "icd/fixture.h"
+
+namespace remotecl::testing {
+
+// The custom device is the first one.
+inline constexpr char kFakeDevices[] = "custom=1;gpu=1,accelerator=1";
+
+// What the daemons' fake driver does from now on (tests/fakes/README.md). Both daemons read the file.
+inline void command_driver(const char* words) {
+  const std::string file = REMOTECL_FAKE_DRIVER_WORDS;
+  std::ofstream(file + ".new") << kFakeDevices << ',' << words;
+  std::rename((file + ".new").c_str(), file.c_str());
+}
+
+// Two daemons with a device of each type, whose driver does as it is told.
+class FakeDriverTest : public ::testing::Test {
+ protected:
+  static constexpr std::size_t kCount = 1024;
+
+  FakeDriverTest() { command_driver(""); }
+
+  static std::vector<cl_device_id> devices(cl_device_type type) {
+    cl_uint count = 0;
+    check(clGetDeviceIDs(Environment::get().remote_platform(), type, 0, nullptr, &count));
+    std::vector<cl_device_id> found(count);
+    check(clGetDeviceIDs(Environment::get().remote_platform(), type, count, found.data(), nullptr));
+    return found;
+  }
+  static Owned<cl_program> built_in(cl_context context, cl_device_id device, const char* names) {
+    cl_int error = CL_SUCCESS;
+    Owned<cl_program> program(clCreateProgramWithBuiltInKernels(context, 1, &device, names, &error));
+    check(error);
+    return program;
+  }
+  template <class... Arguments>
+  static void set_arguments(cl_kernel kernel, const Arguments&... arguments) {
+    cl_uint index = 0;
+    (check(set_arg(kernel, index++, arguments)), ...);
+  }
+};
+
+}  // namespace remotecl::testing

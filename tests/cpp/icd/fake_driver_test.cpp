@@ -1,0 +1,108 @@
+// Daemons whose driver is the fake one, which fails and waits on command.
+#include "icd/fake_driver.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+
+namespace remotecl::testing {
+namespace {
+
+constexpr char kKernels[] = "add_mmm copy_mm fill_mv";
+
+class OrdinaryDevicesTest : public FakeDriverTest {
+ protected:
+  const std::vector<cl_device_id> gpus_ = devices(CL_DEVICE_TYPE_GPU);
+  const Owned<cl_context> context_ = make_context(gpus_);
+  const Owned<cl_command_queue> queue_ = make_queue(context_, gpus_[0], CL_QUEUE_PROFILING_ENABLE);
+  const Owned<cl_command_queue> other_ = make_queue(context_, gpus_[1]);
+  const Owned<cl_program> program_ = build(context_, kKernels);
+  const Owned<cl_kernel> fill_ = make_kernel(program_, "fill_mv");
+  const Owned<cl_mem> buffer_ = make_buffer(context_, kCount * sizeof(int));
+};
+
+TEST_F(OrdinaryDevicesTest, KernelsOfTwoDaemonsComputeOnTheSameData) {
+  ASSERT_EQ(gpus_.size(), 2u);
+  const Owned<cl_mem> sum = make_buffer(context_, kCount * sizeof(int));
+  const Owned<cl_kernel> add = make_kernel(program_, "add_mmm");
+  const Owned<cl_mem> numbers = make_buffer(context_, std::vector<int>(kCount, 5));
+  set_arguments(fill_, buffer_, 37);
+  set_arguments(add, buffer_, numbers, sum);
+  check(run(queue_, fill_, kCount));
+  check(clFinish(queue_));
+  check(run(other_, add, kCount / 2));
+  std::vector<int> expected(kCount / 2, 42);
+  EXPECT_EQ(read<int>(other_, sum, kCount / 2), expected);
+}
+
+TEST_F(OrdinaryDevicesTest, FailedLaunchIsTheErrorOfItsEvent) {
+  set_arguments(fill_, buffer_, 1);
+  command_driver("fail=clEnqueueNDRangeKernel:2:-6");
+  Owned<cl_event> first, second, third;
+  check(run(queue_, fill_, kCount, {}, first.out()));
+  check(run(queue_, fill_, kCount, {}, second.out()));
+  check(run(queue_, fill_, kCount, {}, third.out()));
+  clFinish(queue_);
+  EXPECT_EQ(status(first), CL_COMPLETE);
+  EXPECT_EQ(status(second), CL_OUT_OF_HOST_MEMORY);
+  EXPECT_EQ(status(third), CL_COMPLETE);
+}
+
+TEST_F(OrdinaryDevicesTest, KernelThatFailsWhileItRunsFailsWhatWaitsForItElsewhere) {
+  set_arguments(fill_, buffer_, 1);
+  command_driver("fail=kernel:1:-9999");
+  Owned<cl_event> failed, waiting;
+  check(run(queue_, fill_, kCount, {}, failed.out()));
+  check(clEnqueueMarkerWithWaitList(other_, 1, failed.pointer(), waiting.out()));
+  EXPECT_EQ(clWaitForEvents(1, waiting.pointer()), CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+  EXPECT_EQ(status(failed), -9999);
+  EXPECT_LT(status(waiting), 0);
+}
+
+TEST_F(OrdinaryDevicesTest, KernelsTakeAsLongAsTheyAreTold) {
+  set_arguments(fill_, buffer_, 1);
+  command_driver("kernel-us=20000");
+  Owned<cl_event> event;
+  check(run(queue_, fill_, kCount, {}, event.out()));
+  check(clWaitForEvents(1, event.pointer()));
+  const auto start = value<cl_ulong>(clGetEventProfilingInfo, event.get(), CL_PROFILING_COMMAND_START);
+  const auto end = value<cl_ulong>(clGetEventProfilingInfo, event.get(), CL_PROFILING_COMMAND_END);
+  EXPECT_GE(end - start, 20'000'000u);
+}
+
+TEST_F(FakeDriverTest, AcceleratorTakesBinariesOnly) {
+  const std::vector<cl_device_id> accelerators = devices(CL_DEVICE_TYPE_ACCELERATOR);
+  ASSERT_EQ(accelerators.size(), 2u);
+  cl_device_id device = accelerators[0];
+  EXPECT_EQ(value<cl_bool>(clGetDeviceInfo, device, CL_DEVICE_COMPILER_AVAILABLE), cl_bool{CL_FALSE});
+  const Owned<cl_context> context = make_context({device});
+  const Owned<cl_program> source = make_program(context, kKernels);
+  EXPECT_EQ(clBuildProgram(source, 0, nullptr, nullptr, nullptr, nullptr), CL_COMPILER_NOT_AVAILABLE);
+
+  const std::string binary = "BINARY:fill_mv";
+  const std::size_t size = binary.size();
+  const auto* bytes = reinterpret_cast<const unsigned char*>(binary.data());
+  cl_int status = CL_SUCCESS, error = CL_SUCCESS;
+  const Owned<cl_program> program(clCreateProgramWithBinary(context, 1, &device, &size, &bytes, &status, &error));
+  check(error);
+  check(clBuildProgram(program, 0, nullptr, nullptr, nullptr, nullptr));
+  const Owned<cl_kernel> fill = make_kernel(program, "fill_mv");
+  const Owned<cl_mem> buffer = make_buffer(context, kCount * sizeof(int));
+  const Owned<cl_command_queue> queue = make_queue(context, device);
+  set_arguments(fill, buffer, 7);
+  check(run(queue, fill, kCount));
+  EXPECT_EQ(read<int>(queue, buffer, kCount), std::vector<int>(kCount, 7));
+}
+
+}  // namespace
+}  // namespace remotecl::testing
+
+int main(int argc, char** argv) {
+  ::setenv("REMOTECL_LOG", "off", 1);
+  ::testing::InitGoogleTest(&argc, argv);
+  remotecl::testing::command_driver("");
+  const std::vector<std::string> environment{"OCL_ICD_VENDORS=" REMOTECL_FAKE_DRIVER, "OCL_ICD_PLATFORM_SORT=none",
+                                             "REMOTECL_FAKE_DRIVER=@" REMOTECL_FAKE_DRIVER_WORDS};
+  ::testing::AddGlobalTestEnvironment(new remotecl::testing::Environment(2, environment));
+  return RUN_ALL_TESTS();
+}
