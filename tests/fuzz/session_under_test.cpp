@@ -219,7 +219,7 @@ Pipe& SessionUnderTest::bulk() {
     if (session_->channel(0)->claim()) {
       bulk_thread_ = std::thread([session = session_, pipe = bulk_] {
         server::BulkChannel& channel = *session->channel(0);
-        if (channel.attach(std::make_unique<MemoryConnection>(pipe), false, nullptr)) channel.run();
+        if (channel.attach({.connection = std::make_unique<MemoryConnection>(pipe)})) channel.run();
       });
     }
   }
@@ -239,7 +239,7 @@ std::shared_ptr<Pipe> SessionUnderTest::attach_peer(Role role) {
   const auto invited = session_->peers().find(hello, std::chrono::steady_clock::now());
   if (!invited) return nullptr;
   const auto pipe = std::make_shared<Pipe>([](Bytes) {});
-  session_->peers().attach(*invited, role, {std::make_unique<MemoryConnection>(pipe), false}, Address{});
+  session_->peers().attach(*invited, role, {.connection = std::make_unique<MemoryConnection>(pipe)}, Address{});
   return pipe;
 }
 
