@@ -56,6 +56,25 @@ TEST_F(EventWaitersTest, MoreThanThereAreThreadsForAreToldInTheirOrder) {
   }
 }
 
+TEST_F(EventWaitersTest, WhatNoThreadIsLeftForIsToldInItsTurn) {
+  constexpr int kMoreThanThreads = 200;
+  const cl_event start = gate(), other = gate();
+  const cl_command_queue out_of_order = queue(CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+  const cl_event first = marker(queue(0), {start}), last = marker(out_of_order, {first});
+  session_.notify(first, [this](cl_int) {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, std::chrono::milliseconds(100), [this] { return !told_.empty(); });
+    told_.push_back(1);
+    changed_.notify_all();
+  });
+  for (int i = 0; i < kMoreThanThreads; ++i) session_.notify(marker(out_of_order, {other}), [](cl_int) {});
+  note(last, 2);
+  for (cl_command_queue one : queues_) clFlush(one);
+  clSetUserEventStatus(start, CL_COMPLETE);
+  EXPECT_EQ(told(2), (std::vector<int>{1, 2}));
+  clSetUserEventStatus(other, CL_COMPLETE);
+}
+
 TEST_F(EventWaitersTest, OneThatIsHeldHoldsNoOther) {
   const cl_event first = gate(), second = gate();
   note(marker(queue(CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE), {first}), 1);
