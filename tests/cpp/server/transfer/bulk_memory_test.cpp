@@ -72,7 +72,7 @@ class NotingTransport final : public BulkTransport {
 class BulkMemoryTest : public ServerTest {
  protected:
   Device& device() { return *server_.driver().device(0); }
-  Ref<Queue> queue() { return make_ref<Queue>(1, device(), 0, make_ref<BlockPool>(), nullptr); }
+  Ref<Queue> queue() { return make_ref<Queue>(1, device(), 0, make_ref<BlockPool>(CompletionNotifier()), nullptr); }
 
   // As one of the registered pieces of memory, at this place in it.
   void expect_within(Bytes bytes, const MemoryRegistration* registration, std::size_t offset) {
