@@ -80,3 +80,13 @@ def test_a_store_of_somebody_elses_is_an_error(run_remotecl: RunProgram, tmp_pat
     result = run_remotecl("store", "ls", "--store", str(tmp_path / "store"))
     assert result.returncode == 1
     assert "cannot read the store" in result.stderr
+
+
+def test_strangers_do_not_share_what_they_have_built(run_program: RunProgram, tmp_path: Path) -> None:
+    options = ("--store", str(tmp_path / "store"), "--metrics", "0", "--isolate", "--listen", "0.0.0.0:0")
+    with Daemon(*options, "--insecure") as daemon:
+        address = daemon.address.replace("0.0.0.0", "127.0.0.1")
+        assert run_program(PROGRAM.format(address=address), PYOPENCL_NO_CACHE="1").stdout == "240\n"
+        metrics = daemon.metrics()
+        assert metrics["remotecl_store_misses_total",] == metrics["remotecl_store_hits_total",] == 0
+        assert metrics["remotecl_store_entries",] == 0
