@@ -16,7 +16,8 @@ constexpr std::array kTable = {
          .links_disturb_each_other = true,
          .needs_request_for_arguments = true,
          .crashes_filling_buffer_images = true,
-         .crashes_copying_parts = true}},
+         .crashes_copying_parts = true,
+         .compiles_for_binary = true}},
 };
 constexpr Quirks kNone;
 

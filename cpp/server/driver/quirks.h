@@ -18,6 +18,8 @@ struct Quirks {
   bool crashes_filling_buffer_images = false;
   // Copying a rectangle or pixels from or to a sub-buffer ends the process.
   bool crashes_copying_parts = false;
+  // Compiles all kernels of a program when it is asked for the binary, and ends the process if it cannot.
+  bool compiles_for_binary = false;
 };
 
 // The quirks of the platform with this name; drivers that are not in the table have none.

@@ -84,8 +84,6 @@ bool builds(cl_program program, cl_device_id device, const std::string& options)
 StoredBuilds::StoredBuilds(ContentStore& store, BuildSaver::ReadBinary read_binary)
     : store_(store), code_(loaded_code()), saver_(store, std::move(read_binary)) {}
 
-bool compiles_for_binary(const Device& device) { return device.platform_name() == "Portable Computing Language"; }
-
 Digest StoredBuilds::identity(const Device& device) {
   MutexLock lock(mutex_);
   const auto at = identities_.find(&device);
@@ -154,7 +152,7 @@ std::shared_ptr<UnusedKernels> StoredBuilds::keep(const std::string& owner, cons
   // How its variables begin, and what runs before its kernels, might not be in every driver's binaries.
   if (values.global_variables_size != 0 || values.has_constructors != 0 || values.has_destructors != 0) return nullptr;
   std::shared_ptr<UnusedKernels> unused;
-  if (compiles_for_binary(device)) {
+  if (device.quirks().compiles_for_binary) {
     unused = std::make_shared<UnusedKernels>(record.kernels, [this] { saver_.note_activity(); });
   }
   saver_.add({owner, key, program, record, unused});

@@ -16,10 +16,6 @@
 
 namespace remotecl::server {
 
-// Whether the driver compiles all kernels of a program when it is asked for the binary, and ends the process if it
-// cannot.
-bool compiles_for_binary(const Device& device);
-
 // Builds that outlive the process: the driver's binary with what the client was told of the build. Owned by the
 // sessions' host; any thread.
 class StoredBuilds {
