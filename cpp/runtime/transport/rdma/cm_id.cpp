@@ -1,0 +1,81 @@
+#include "runtime/transport/rdma/cm_id.h"
+
+#include <fcntl.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace remotecl {
+
+using Clock = std::chrono::steady_clock;
+
+CmId::CmId(const RdmaLibrary& library) : library_(library) {
+  make_channel();
+  if (library_.cm.create_id(events_, &id_, nullptr, RDMA_PS_TCP) != 0) {
+    const int error = errno;
+    library_.cm.destroy_event_channel(events_);
+    throw RdmaUnavailable("RDMA is not available, TCP is used: " + error_text(error));
+  }
+}
+
+CmId::CmId(const RdmaLibrary& library, rdma_cm_id* request) : library_(library), id_(request) {
+  try {
+    make_channel();
+  } catch (...) {
+    library_.cm.destroy_id(id_);
+    throw;
+  }
+  if (library_.cm.migrate_id(id_, events_) != 0) {
+    const int error = errno;
+    library_.cm.destroy_id(id_);
+    library_.cm.destroy_event_channel(events_);
+    throw ConnectionError("a connection request has gone: " + error_text(error));
+  }
+}
+
+CmId::~CmId() {
+  library_.cm.destroy_id(id_);
+  library_.cm.destroy_event_channel(events_);
+}
+
+void CmId::make_channel() {
+  events_ = library_.cm.create_event_channel();
+  if (events_ == nullptr) {
+    const std::string cause = errno == ENODEV ? "there is no device" : error_text(errno);
+    throw RdmaUnavailable("RDMA is not available, TCP is used: " + cause);
+  }
+  ::fcntl(events_->fd, F_SETFL, ::fcntl(events_->fd, F_GETFL) | O_NONBLOCK);
+  ::fcntl(events_->fd, F_SETFD, FD_CLOEXEC);
+}
+
+std::optional<CmEvent> CmId::next_event() {
+  rdma_cm_event* event = nullptr;
+  if (library_.cm.get_cm_event(events_, &event) != 0) return std::nullopt;
+  CmEvent result{event->event, event->status, event->id, {}, 0};
+  const auto& data = event->param.conn;
+  if (data.private_data != nullptr) {
+    result.data_size = std::min<std::size_t>(data.private_data_len, CmEvent::kDataMax);
+    std::memcpy(result.data.data(), data.private_data, result.data_size);
+  }
+  library_.cm.ack_cm_event(event);
+  return result;
+}
+
+CmEvent CmId::await(rdma_cm_event_type type, Clock::time_point deadline) {
+  for (;;) {
+    if (const std::optional<CmEvent> event = next_event()) {
+      if (event->type == type) return *event;
+      throw ConnectionError(std::string("RDMA: ") + library_.cm.event_str(event->type) + ", status " +
+                            std::to_string(event->status));
+    }
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
+    pollfd waiting{events_->fd, POLLIN, 0};
+    if (left.count() <= 0 || ::poll(&waiting, 1, static_cast<int>(left.count())) == 0) {
+      throw ConnectionError(std::string("RDMA: no ") + library_.cm.event_str(type) + " in time");
+    }
+  }
+}
+
+}  // namespace remotecl

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <optional>
+
+#include "runtime/base/bytes.h"
+#include "runtime/transport/rdma/rdma_library.h"
+
+namespace remotecl {
+
+// What the connection manager says. A value.
+struct CmEvent {
+  static constexpr std::size_t kDataMax = 56;  // that a request can carry, on InfiniBand
+
+  rdma_cm_event_type type;
+  int status;
+  rdma_cm_id* id;  // of RDMA_CM_EVENT_CONNECT_REQUEST: a new one, which the receiver owns
+  std::array<std::byte, kDataMax> data;
+  std::size_t data_size;
+};
+
+// A communication identifier of librdmacm, with an event channel of its own: what a socket is for TCP. Events are for
+// one thread at a time.
+class CmId {
+ public:
+  // Throws RdmaUnavailable where there is no device.
+  explicit CmId(const RdmaLibrary& library);
+  // Takes over that of a connection request.
+  CmId(const RdmaLibrary& library, rdma_cm_id* request);
+  ~CmId();
+  CmId(const CmId&) = delete;
+  CmId& operator=(const CmId&) = delete;
+
+  const RdmaLibrary& library() const { return library_; }
+  rdma_cm_id* get() const { return id_; }
+  int handle() const { return events_->fd; }  // readable when there is an event
+  // Without blocking.
+  std::optional<CmEvent> next_event();
+  // The next event, which has to be this one. Throws ConnectionError.
+  CmEvent await(rdma_cm_event_type type, std::chrono::steady_clock::time_point deadline);
+
+ private:
+  void make_channel();
+
+  const RdmaLibrary& library_;
+  rdma_event_channel* events_ = nullptr;
+  rdma_cm_id* id_ = nullptr;
+};
+
+}  // namespace remotecl

@@ -1,0 +1,214 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "runtime/base/mutex.h"
+#include "runtime/transport/rdma/fixed_queue.h"
+#include "runtime/transport/rdma/memory_window.h"
+#include "runtime/transport/rdma/message_credits.h"
+#include "runtime/transport/rdma/queue_pair.h"
+#include "runtime/transport/rdma/rdma_messages.h"
+#include "runtime/transport/rdma/wakeup.h"
+#include "runtime/transport/threads/wait_policy.h"
+
+namespace remotecl {
+
+// Memory that bulk data is sent from or received into, with its registration; null: the channel copies through memory
+// of its own.
+struct RdmaSource {
+  Bytes bytes;
+  const RegisteredMemory* registration = nullptr;
+};
+struct RdmaDestination {
+  MutableBytes bytes;
+  const RegisteredMemory* registration = nullptr;
+};
+
+// A connection over RDMA: small messages, and bulk data that the sender's device writes into the receiver's memory.
+//
+// Messages come in the order in which they were sent, and so do chunks. One thread sends chunks, one receives them; the
+// same for messages. Everything else is for any thread. Who waits looks for completions itself for a moment and then
+// sleeps: one thread on the descriptors, the others until that one has seen something. After shutdown(), or when the
+// peer is gone, everything returns at once and fails; reason() says why. From then on the device neither reads nor
+// writes memory.
+class RdmaChannel {
+ public:
+  static constexpr std::size_t kPieceBytes = 1u << 20;      // of one write
+  static constexpr std::size_t kStagingBytes = 256u << 10;  // of a piece that is copied
+  static constexpr std::uint64_t kUnderWayMax = 8u << 20;   // bytes that are sent and not completed
+  static constexpr std::size_t kMessageMax = rdma::kUserBytesMax;
+
+  // A chunk of a transfer, or with size 0: why the transfer has failed.
+  struct Chunk {
+    std::uint64_t transfer = 0;
+    std::uint32_t size = 0;
+    std::int32_t status = 0;
+  };
+  enum class Use { kCopied, kLent };
+
+  // Makes the queue pair of an identifier that is not yet connected, and posts the buffers. Throws ConnectionError.
+  explicit RdmaChannel(std::shared_ptr<CmId> id);
+  ~RdmaChannel();
+  RdmaChannel(const RdmaChannel&) = delete;
+  RdmaChannel& operator=(const RdmaChannel&) = delete;
+
+  // The memory must outlive the registration, and the registration everything that is sent from it or received into it.
+  // Throws ConnectionError.
+  std::unique_ptr<RegisteredMemory> register_memory(MutableBytes memory) const;
+
+  // ---- Messages, up to kMessageMax bytes. Blocks while the peer has no buffer left. False at the end.
+  bool send_message(Bytes message) EXCLUDES(mutex_);
+  // The size; empty at the end, and when the message is larger than `to`.
+  std::optional<std::size_t> receive_message(MutableBytes to) EXCLUDES(mutex_);
+
+  // ---- Sending bulk data.
+  // Blocks until the bytes are on their way (kLent: they stay as they are until completed() has reached bytes_sent())
+  // or written (kCopied). False when the channel has ended.
+  bool send(const Chunk& header, const RdmaSource& source, Use use) EXCLUDES(mutex_);
+  std::uint64_t bytes_sent() const { return bytes_sent_.load(std::memory_order_relaxed); }
+  std::uint64_t completed() const { return bytes_completed_.load(std::memory_order_acquire); }
+  // Waits until what was lent before this position is the caller's again.
+  void reclaim(std::uint64_t position) EXCLUDES(mutex_);
+
+  // ---- Receiving bulk data.
+  // Before the peer sends it: where the bytes of a transfer go. Opens that memory to the peer until all bytes are
+  // there, the transfer has failed, or withdraw(). Does nothing where there is no registration, no window or no room
+  // left: receive() does it then.
+  void announce(std::uint64_t transfer, const RdmaDestination& to) EXCLUDES(mutex_);
+  // The destination must not be written any more; a peer that does so all the same loses its connection.
+  void withdraw(std::uint64_t transfer) EXCLUDES(mutex_);
+  // The next chunk, whose bytes must be received before the next one. False at the end.
+  bool receive_header(Chunk& header) EXCLUDES(mutex_);
+  // Waits until the next bytes of the chunk are there. Whoever has announced memory names it again.
+  bool receive(const RdmaDestination& to) EXCLUDES(mutex_);
+  // Without blocking: how many bytes (for a header: 1), -1 when there is nothing, 0 at the end. `to`: the rest of the
+  // chunk, which the peer may write into until it is received or discarded.
+  std::ptrdiff_t try_receive_header(Chunk& header) EXCLUDES(mutex_);
+  std::ptrdiff_t try_receive(const RdmaDestination& to) EXCLUDES(mutex_);
+  std::ptrdiff_t try_discard(std::size_t size) EXCLUDES(mutex_);
+  // For poll(): readable when those would not return -1. Valid until the thread that receives calls one of them.
+  int wait_handle() const { return poll_handle_; }
+  std::uint64_t bytes_received() const { return bytes_received_.load(std::memory_order_relaxed); }
+
+  void shutdown() EXCLUDES(mutex_);
+  std::string reason() EXCLUDES(mutex_);  // empty: it has not ended
+
+ private:
+  // What has come for a thread that receives. Its buffer is the peer's again when it is taken.
+  struct Arrival {
+    unsigned buffer = 0;
+    std::optional<unsigned> slot;  // of the window that was written; none: a message
+    std::uint32_t size = 0;
+  };
+  using Arrivals = FixedQueue<Arrival, QueuePair::kReceives>;
+
+  // Small messages, of the threads that send and receive them.
+  struct Messages {
+    Arrivals arrived;
+    WaitPolicy sending;
+    WaitPolicy receiving;
+  };
+
+  // Where the peer's memory is: of one of the peer's windows.
+  struct Grant {
+    std::uint64_t transfer = 0;
+    std::uint64_t address = 0;
+    std::uint64_t left = 0;  // bytes; 0: there is none
+    std::uint32_t key = 0;
+  };
+
+  // Of the thread that sends.
+  struct Sending {
+    std::array<Grant, rdma::kWindows> grants;  // by the peer's slots
+    rdma::SkipMessage skip{};
+    std::array<std::uint64_t, QueuePair::kSends> positions{};  // of bytes_sent_ after each request
+    std::unique_ptr<OwnMemory> staging;                        // pieces, used in turn
+    std::array<std::uint64_t, 4> staged{};                     // the request that reads each
+    std::size_t next_staged = 0;
+    WaitPolicy spin;
+  };
+
+  // Of the thread that receives.
+  struct Receiving {
+    Chunk chunk;                            // the current one
+    std::size_t left = 0;                   // of it
+    bool is_told = false;                   // its bytes come behind a header
+    std::size_t skipped = 0;                // of it, that the peer does not send
+    MutableBytes landed;                    // of it, written and not yet received
+    std::unique_ptr<OwnMemory> staging;     // for memory that is not registered
+    const MemoryWindow* closing = nullptr;  // until it is closed, nobody takes what has landed
+    WaitPolicy spin;
+  };
+
+  // ---- rdma_channel.cpp: completions and waiting.
+  MutableBytes receive_buffer(unsigned buffer) const;
+  bool post_receive(unsigned buffer) REQUIRES(mutex_);
+  void drain() REQUIRES(mutex_);
+  void handle(const ibv_wc& completion) REQUIRES(mutex_);
+  void handle_message(unsigned buffer, std::size_t size) REQUIRES(mutex_);
+  bool accept_grant(Bytes payload) REQUIRES(mutex_);
+  void handle_cm_events() REQUIRES(mutex_);
+  bool await_progress(WaitPolicy& spin) REQUIRES(mutex_);
+  void sleep() REQUIRES(mutex_);
+  void wake_others() REQUIRES(mutex_);
+  bool prepare_to_poll() REQUIRES(mutex_);
+  void end(std::string reason) REQUIRES(mutex_);
+  bool is_over() const REQUIRES(mutex_) { return !reason_.empty(); }
+
+  // ---- rdma_channel_send.cpp
+  MutableBytes send_buffer(std::uint64_t request) const;
+  bool post_message(rdma::MessageKind kind, Bytes payload) REQUIRES(mutex_);
+  bool may_post() const REQUIRES(mutex_) { return pair_.has_room(QueuePair::kKeptForControl) && credits_.may_send(); }
+  void return_credits() REQUIRES(mutex_);
+  void note_posted() REQUIRES(mutex_);
+  Grant* grant_of(std::uint64_t transfer) REQUIRES(mutex_);
+  bool send_chunk(const Chunk& header) REQUIRES(mutex_);
+  bool may_write(std::uint64_t transfer, bool is_copied) REQUIRES(mutex_);
+  std::size_t write_piece(std::uint64_t transfer, const RdmaSource& source) REQUIRES(mutex_);
+  RdmaSource staged(Bytes bytes) REQUIRES(mutex_);
+  std::size_t take_skip(std::uint64_t transfer, std::size_t left) REQUIRES(mutex_);
+  void await_flush(std::uint64_t position) REQUIRES(mutex_);
+
+  // ---- rdma_channel_receive.cpp
+  MemoryWindow* window_of(std::uint64_t transfer) REQUIRES(mutex_);
+  bool open_window(unsigned slot, std::uint64_t transfer, const RdmaDestination& to) REQUIRES(mutex_);
+  void close_window(MemoryWindow& window) REQUIRES(mutex_);
+  Arrival take(Arrivals& arrivals) REQUIRES(mutex_);
+  bool take_header(Chunk& header) REQUIRES(mutex_);
+  bool take_chunk_message(unsigned buffer, std::size_t size) REQUIRES(mutex_);
+  void take_written(const Arrival& arrival) REQUIRES(mutex_);
+  void take_more(const RdmaDestination& to) REQUIRES(mutex_);
+  std::size_t take_landed(MutableBytes to) REQUIRES(mutex_);
+  std::size_t skip(std::size_t size) REQUIRES(mutex_);
+
+  const std::shared_ptr<const ProtectionDomain> domain_;
+  const OwnMemory buffers_;  // of messages: those to receive, those to send
+  Wakeup kick_;              // wakes the thread that sleeps on the descriptors
+  Wakeup ready_;             // wakes who polls wait_handle()
+  std::atomic<std::uint64_t> bytes_sent_{0};
+  std::atomic<std::uint64_t> bytes_completed_{0};
+  std::atomic<std::uint64_t> bytes_received_{0};
+
+  Mutex mutex_;
+  ConditionVariable changed_;
+  // In this order: windows go after the queue pair, and the memory behind them last.
+  Sending sending_ GUARDED_BY(mutex_);
+  Receiving receiving_ GUARDED_BY(mutex_);
+  std::array<MemoryWindow, rdma::kWindows> windows_ GUARDED_BY(mutex_);
+  QueuePair pair_ GUARDED_BY(mutex_);
+  MessageCredits credits_ GUARDED_BY(mutex_);
+  Messages messages_ GUARDED_BY(mutex_);
+  Arrivals chunks_ GUARDED_BY(mutex_);
+  const int completions_handle_;
+  const int poll_handle_;
+  std::uint64_t events_ GUARDED_BY(mutex_) = 0;  // that have been seen
+  bool is_sleeping_ GUARDED_BY(mutex_) = false;  // a thread, on the descriptors
+  bool is_polled_ GUARDED_BY(mutex_) = false;    // wait_handle(), by whoever was told -1
+  std::string reason_ GUARDED_BY(mutex_);        // empty: it has not ended
+};
+
+}  // namespace remotecl

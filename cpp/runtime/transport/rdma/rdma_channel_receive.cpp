@@ -1,0 +1,256 @@
+#include <algorithm>
+
+#include "runtime/transport/rdma/rdma_channel.h"
+
+namespace remotecl {
+namespace {
+
+// The window of receive(); announced transfers have the others, so that they cannot keep it from its bytes.
+constexpr unsigned kOwnSlot = 0;
+
+template <class T>
+Bytes bytes_of(const T& value) {
+  return std::as_bytes(std::span(&value, 1));
+}
+
+}  // namespace
+
+using rdma::MessageKind;
+
+// Takes the first one and gives its buffer back to the peer.
+RdmaChannel::Arrival RdmaChannel::take(Arrivals& arrivals) {
+  const Arrival arrival = arrivals.front();
+  arrivals.pop();
+  credits_.note_taken();
+  if (!is_over()) post_receive(arrival.buffer);
+  return_credits();
+  return arrival;
+}
+
+std::optional<std::size_t> RdmaChannel::receive_message(MutableBytes to) {
+  const MutexLock lock(mutex_);
+  drain();
+  while (messages_.arrived.empty()) {
+    if (!await_progress(messages_.receiving)) return std::nullopt;
+  }
+  const Arrival arrival = messages_.arrived.front();
+  const std::size_t size = arrival.size;
+  if (size > to.size()) return std::nullopt;
+  const MutableBytes buffer = receive_buffer(arrival.buffer);
+  if (size != 0) std::memcpy(to.data(), buffer.data() + sizeof(rdma::MessageHeader), size);
+  take(messages_.arrived);
+  return size;
+}
+
+// ---- Windows
+
+MemoryWindow* RdmaChannel::window_of(std::uint64_t transfer) {
+  const auto found = std::find_if(windows_.begin(), windows_.end(), [=](const MemoryWindow& window) {
+    return window.is_open() && window.transfer() == transfer;
+  });
+  return found == windows_.end() ? nullptr : &*found;
+}
+
+bool RdmaChannel::open_window(unsigned slot, std::uint64_t transfer, const RdmaDestination& to) {
+  MemoryWindow& window = windows_[slot];
+  if (is_over() || !window.is_free(pair_)) return false;
+  try {
+    if (!window.open(pair_, domain_, transfer, to.bytes, *to.registration)) {
+      end("the queue pair takes no memory window");
+      return false;
+    }
+  } catch (const std::exception& error) {
+    end(error.what());
+    return false;
+  }
+  note_posted();
+  const rdma::GrantMessage grant{transfer, reinterpret_cast<std::uint64_t>(to.bytes.data()), to.bytes.size(),
+                                 window.key(), slot};
+  return post_message(MessageKind::kGrant, bytes_of(grant));
+}
+
+void RdmaChannel::close_window(MemoryWindow& window) {
+  if (!window.close(pair_)) end("the queue pair closes no memory window");
+  note_posted();
+}
+
+void RdmaChannel::announce(std::uint64_t transfer, const RdmaDestination& to) {
+  if (to.registration == nullptr || to.bytes.empty() || !to.registration->contains(to.bytes)) return;
+  const MutexLock lock(mutex_);
+  drain();
+  for (unsigned slot = kOwnSlot + 1; slot < rdma::kWindows; ++slot) {
+    if (!windows_[slot].is_free(pair_)) continue;
+    open_window(slot, transfer, to);
+    return;
+  }
+}
+
+void RdmaChannel::withdraw(std::uint64_t transfer) {
+  const MutexLock lock(mutex_);
+  MemoryWindow* const window = window_of(transfer);
+  if (window == nullptr) return;
+  close_window(*window);
+  WaitPolicy spin;
+  while (window->is_closing(pair_) && await_progress(spin)) continue;
+}
+
+// ---- Chunks
+
+bool RdmaChannel::take_header(Chunk& header) {
+  if (chunks_.empty()) return false;
+  receiving_.skipped = 0;
+  receiving_.landed = {};
+  receiving_.is_told = !chunks_.front().slot.has_value();
+  const unsigned buffer = chunks_.front().buffer;
+  if (receiving_.is_told) {
+    const bool is_good = take_chunk_message(buffer, chunks_.front().size);
+    take(chunks_);
+    if (!is_good) return false;
+  } else {
+    // Its header is what the window says.
+    const Arrival arrival = take(chunks_);
+    receiving_.chunk = {windows_[*arrival.slot].transfer(), arrival.size, 0};
+    receiving_.left = arrival.size;
+    take_written(arrival);
+    if (receiving_.landed.empty()) return false;
+  }
+  header = receiving_.chunk;
+  return true;
+}
+
+bool RdmaChannel::take_chunk_message(unsigned buffer, std::size_t size) {
+  rdma::ChunkMessage message{};
+  const Bytes payload = Bytes(receive_buffer(buffer)).subspan(sizeof(rdma::MessageHeader), size);
+  if (!rdma::decode(payload, message)) {
+    end("the peer has sent a header that makes no sense");
+    return false;
+  }
+  receiving_.chunk = {message.transfer, message.size, message.status};
+  receiving_.left = message.size;
+  // Its sender writes no more of it.
+  MemoryWindow* const window = message.size == 0 ? window_of(message.transfer) : nullptr;
+  if (window != nullptr) close_window(*window);
+  return true;
+}
+
+void RdmaChannel::take_written(const Arrival& arrival) {
+  MemoryWindow& window = windows_[*arrival.slot];
+  const bool is_of_chunk = window.transfer() == receiving_.chunk.transfer && arrival.size <= receiving_.left;
+  const MutableBytes rest = window.is_open() ? window.rest() : MutableBytes();
+  if (!is_of_chunk || arrival.size == 0 || !window.note_written(arrival.size)) {
+    end("the peer has written something else than it was asked for");
+    return;
+  }
+  receiving_.landed = rest.first(arrival.size);
+  bytes_received_.fetch_add(arrival.size, std::memory_order_relaxed);
+  if (!window.rest().empty()) return;
+  close_window(window);
+  receiving_.closing = &window;
+}
+
+// Takes what has been written, or sees to it that something is.
+void RdmaChannel::take_more(const RdmaDestination& to) {
+  Receiving& state = receiving_;
+  if (!state.landed.empty() || state.left == 0 || state.skipped != 0) return;
+  if (!chunks_.empty()) {
+    if (chunks_.front().slot.has_value()) {
+      take_written(take(chunks_));
+    } else {
+      end("the peer has sent a header in the middle of a chunk");
+    }
+    return;
+  }
+  if (is_over() || !state.is_told || window_of(state.chunk.transfer) != nullptr) return;
+  RdmaDestination place = to;
+  if (to.registration == nullptr || !to.registration->contains(to.bytes)) {
+    if (state.staging == nullptr) state.staging = std::make_unique<OwnMemory>(domain_, kStagingBytes);
+    place = {state.staging->bytes(), &state.staging->registration()};
+  }
+  place.bytes = place.bytes.first(std::min(place.bytes.size(), state.left));
+  open_window(kOwnSlot, state.chunk.transfer, place);
+}
+
+// As much as is there. Bytes that are where they belong are not copied.
+std::size_t RdmaChannel::take_landed(MutableBytes to) {
+  Receiving& state = receiving_;
+  if (state.closing != nullptr && state.closing->is_closing(pair_)) return 0;
+  state.closing = nullptr;
+  const std::size_t size = std::min(to.size(), state.landed.size());
+  if (size != 0 && to.data() != state.landed.data()) std::memmove(to.data(), state.landed.data(), size);
+  state.landed = state.landed.subspan(size);
+  state.left -= size;
+  return size;
+}
+
+bool RdmaChannel::receive_header(Chunk& header) {
+  const MutexLock lock(mutex_);
+  drain();
+  while (!take_header(header)) {
+    if (!await_progress(receiving_.spin)) return false;
+  }
+  return true;
+}
+
+bool RdmaChannel::receive(const RdmaDestination& to) {
+  const MutexLock lock(mutex_);
+  drain();
+  for (RdmaDestination left = to; !left.bytes.empty();) {
+    take_more(left);
+    const std::size_t count = take_landed(left.bytes);
+    left.bytes = left.bytes.subspan(count);
+    if (count == 0 && (receiving_.left == 0 || !await_progress(receiving_.spin))) return false;
+  }
+  return true;
+}
+
+std::ptrdiff_t RdmaChannel::try_receive_header(Chunk& header) {
+  const MutexLock lock(mutex_);
+  drain();
+  while (!take_header(header)) {
+    if (is_over()) return 0;
+    if (prepare_to_poll()) return -1;
+  }
+  return 1;
+}
+
+std::ptrdiff_t RdmaChannel::try_receive(const RdmaDestination& to) {
+  const MutexLock lock(mutex_);
+  drain();
+  for (;;) {
+    take_more(to);
+    const std::size_t count = take_landed(to.bytes);
+    if (count != 0) return static_cast<std::ptrdiff_t>(count);
+    if (is_over()) return 0;
+    if (prepare_to_poll()) return -1;
+  }
+}
+
+std::ptrdiff_t RdmaChannel::try_discard(std::size_t size) {
+  const MutexLock lock(mutex_);
+  drain();
+  for (;;) {
+    if (const std::size_t count = skip(size)) return static_cast<std::ptrdiff_t>(count);
+    if (is_over()) return 0;
+    if (prepare_to_poll()) return -1;
+  }
+}
+
+// Bytes that have come are dropped; those that nobody has asked for yet do not come.
+std::size_t RdmaChannel::skip(std::size_t size) {
+  Receiving& state = receiving_;
+  const bool is_asked_for = !state.is_told || window_of(state.chunk.transfer) != nullptr;
+  if (state.skipped == 0 && state.landed.empty() && !is_asked_for && !is_over()) {
+    const rdma::SkipMessage message{state.chunk.transfer, state.left};
+    if (post_message(MessageKind::kSkip, bytes_of(message))) state.skipped = state.left;
+  }
+  if (state.skipped != 0) {
+    const std::size_t count = std::min(size, state.skipped);
+    state.skipped -= count;
+    state.left -= count;
+    return count;
+  }
+  take_more({});
+  return take_landed(state.landed.first(std::min(size, state.landed.size())));
+}
+
+}  // namespace remotecl

@@ -1,0 +1,179 @@
+#include <poll.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "runtime/transport/rdma/rdma_channel.h"
+
+namespace remotecl {
+namespace {
+
+// How long a device may take to end what was posted to a queue pair that has failed.
+constexpr auto kFlushTimeMax = std::chrono::seconds(2);
+constexpr int kFlushLookMs = 10;
+
+template <class T>
+Bytes bytes_of(const T& value) {
+  return std::as_bytes(std::span(&value, 1));
+}
+
+}  // namespace
+
+using rdma::MessageKind;
+
+MutableBytes RdmaChannel::send_buffer(std::uint64_t request) const {
+  const std::size_t buffer = QueuePair::kReceives + request % QueuePair::kSends;
+  return buffers_.bytes().subspan(buffer * rdma::kBufferBytes, rdma::kBufferBytes);
+}
+
+// There is room.
+bool RdmaChannel::post_message(MessageKind kind, Bytes payload) {
+  const rdma::MessageHeader header{kind, 0, static_cast<std::uint16_t>(payload.size()), credits_.limit_for_peer()};
+  const MutableBytes buffer = send_buffer(pair_.posted() + 1);
+  std::memcpy(buffer.data(), &header, sizeof(header));
+  if (!payload.empty()) std::memcpy(buffer.data() + sizeof(header), payload.data(), payload.size());
+  if (!pair_.send(buffer.first(sizeof(header) + payload.size()), buffers_.registration())) {
+    end("the queue pair takes no message");
+    return false;
+  }
+  credits_.note_told();
+  if (kind == MessageKind::kUser || kind == MessageKind::kChunk) credits_.note_sent();
+  note_posted();
+  return true;
+}
+
+void RdmaChannel::note_posted() { sending_.positions[pair_.posted() % QueuePair::kSends] = bytes_sent(); }
+
+void RdmaChannel::return_credits() {
+  if (!is_over() && credits_.should_tell() && pair_.has_room(QueuePair::kKeptForWindows)) {
+    post_message(MessageKind::kCredit, {});
+  }
+}
+
+bool RdmaChannel::send_message(Bytes message) {
+  if (message.size() > kMessageMax) throw ConnectionError("a message of this size does not go over RDMA");
+  const MutexLock lock(mutex_);
+  drain();
+  while (!may_post()) {
+    if (!await_progress(messages_.sending)) return false;
+  }
+  return !is_over() && post_message(MessageKind::kUser, message);
+}
+
+// ---- Bulk data
+
+RdmaChannel::Grant* RdmaChannel::grant_of(std::uint64_t transfer) {
+  const auto found = std::find_if(sending_.grants.begin(), sending_.grants.end(),
+                                  [=](const Grant& grant) { return grant.left != 0 && grant.transfer == transfer; });
+  return found == sending_.grants.end() ? nullptr : &*found;
+}
+
+bool RdmaChannel::send_chunk(const Chunk& header) {
+  while (!may_post()) {
+    if (!await_progress(sending_.spin)) return false;
+  }
+  const rdma::ChunkMessage message{header.transfer, header.size, header.status};
+  return !is_over() && post_message(MessageKind::kChunk, bytes_of(message));
+}
+
+bool RdmaChannel::send(const Chunk& header, const RdmaSource& source, Use use) {
+  const MutexLock lock(mutex_);
+  drain();
+  if (source.bytes.empty()) return send_chunk(header);
+  const bool is_copied = source.registration == nullptr;
+  bool is_told = false;
+  RdmaSource left = source;
+  while (!left.bytes.empty()) {
+    // What a write says by itself has no status.
+    if (!is_told && (header.status != 0 || grant_of(header.transfer) == nullptr)) {
+      is_told = true;
+      if (!send_chunk({header.transfer, static_cast<std::uint32_t>(left.bytes.size()), header.status})) return false;
+    }
+    std::size_t done = take_skip(header.transfer, left.bytes.size());
+    if (done == 0 && may_write(header.transfer, is_copied)) done = write_piece(header.transfer, left);
+    left.bytes = left.bytes.subspan(done);
+    if (done == 0 && !await_progress(sending_.spin)) return false;
+  }
+  const std::uint64_t last = pair_.posted();
+  while (use == Use::kCopied && !is_copied && pair_.completed() < last) {
+    if (!await_progress(sending_.spin)) return false;
+  }
+  return !is_over();
+}
+
+std::size_t RdmaChannel::take_skip(std::uint64_t transfer, std::size_t left) {
+  if (sending_.skip.transfer != transfer) return 0;
+  return std::min<std::uint64_t>(left, std::exchange(sending_.skip.size, 0));
+}
+
+bool RdmaChannel::may_write(std::uint64_t transfer, bool is_copied) {
+  if (grant_of(transfer) == nullptr || !may_post()) return false;
+  if (bytes_sent() - completed() >= kUnderWayMax) return false;
+  return !is_copied || sending_.staged[sending_.next_staged] <= pair_.completed();
+}
+
+// Into the place of the peer that is known. 0 at the end.
+std::size_t RdmaChannel::write_piece(std::uint64_t transfer, const RdmaSource& source) {
+  if (is_over()) return 0;
+  Grant& grant = *grant_of(transfer);
+  const std::size_t limit = source.registration == nullptr ? kStagingBytes : kPieceBytes;
+  const Bytes piece = source.bytes.first(std::min<std::uint64_t>({source.bytes.size(), grant.left, limit}));
+  const RdmaSource from = source.registration == nullptr ? staged(piece) : RdmaSource{piece, source.registration};
+  if (from.registration == nullptr) return 0;
+  const auto slot = static_cast<std::uint32_t>(&grant - sending_.grants.data());
+  if (!pair_.write(from.bytes, *from.registration, grant.address, grant.key, slot)) {
+    end("the queue pair takes no write");
+    return 0;
+  }
+  if (source.registration == nullptr) {
+    sending_.staged[sending_.next_staged] = pair_.posted();
+    sending_.next_staged = (sending_.next_staged + 1) % sending_.staged.size();
+  }
+  grant.address += piece.size();
+  grant.left -= piece.size();
+  credits_.note_sent();
+  bytes_sent_.fetch_add(piece.size(), std::memory_order_relaxed);
+  note_posted();
+  return piece.size();
+}
+
+// A copy; without a registration when there is no memory for it.
+RdmaSource RdmaChannel::staged(Bytes bytes) {
+  if (sending_.staging == nullptr) {
+    try {
+      sending_.staging = std::make_unique<OwnMemory>(domain_, sending_.staged.size() * kStagingBytes);
+    } catch (const std::exception& error) {
+      end(error.what());
+      return {};
+    }
+  }
+  const MutableBytes place = sending_.staging->bytes().subspan(sending_.next_staged * kStagingBytes, bytes.size());
+  std::memcpy(place.data(), bytes.data(), bytes.size());
+  return {place, &sending_.staging->registration()};
+}
+
+void RdmaChannel::reclaim(std::uint64_t position) {
+  const MutexLock lock(mutex_);
+  drain();
+  WaitPolicy spin;
+  while (completed() < position) {
+    if (!await_progress(spin)) return await_flush(position);
+  }
+}
+
+// The device does not read what was posted to a queue pair that has failed, as soon as it says so.
+void RdmaChannel::await_flush(std::uint64_t position) {
+  const auto deadline = std::chrono::steady_clock::now() + kFlushTimeMax;
+  while (completed() < position && std::chrono::steady_clock::now() < deadline) {
+    pair_.take_events();
+    pair_.arm();
+    drain();
+    if (completed() >= position) return;
+    mutex_.unlock();
+    pollfd waiting{completions_handle_, POLLIN, 0};
+    ::poll(&waiting, 1, kFlushLookMs);
+    mutex_.lock();
+  }
+}
+
+}  // namespace remotecl

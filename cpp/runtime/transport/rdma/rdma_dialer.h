@@ -1,0 +1,38 @@
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <vector>
+
+#include "runtime/transport/address.h"
+#include "runtime/transport/rdma/rdma_channel.h"
+
+namespace remotecl {
+
+struct DialedRdma {
+  std::unique_ptr<RdmaChannel> channel;
+  std::vector<std::byte> answer;  // of whoever accepted
+};
+
+// Connects to a listener; `hello` is at most kRdmaHelloMax bytes. Throws RdmaUnavailable where this machine has no
+// RDMA, ConnectionError when the other side does not answer, refuses, or cannot be reached from a port with RDMA.
+DialedRdma dial_rdma(const Address& address, Bytes hello, std::chrono::milliseconds timeout);
+
+namespace rdma {
+
+// What a request or an answer carries: the preamble and the caller's bytes. A value.
+class Hello {
+ public:
+  explicit Hello(Bytes bytes);
+  rdma_conn_param parameters() const;  // refers to this
+
+ private:
+  std::array<std::byte, CmEvent::kDataMax> data_{};
+  std::size_t size_;
+};
+
+// The caller's bytes of an event; none: it does not come from a peer of this version.
+std::optional<Bytes> hello_of(const CmEvent& event);
+
+}  // namespace rdma
+}  // namespace remotecl

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <memory>
+
+#include "runtime/transport/address.h"
+#include "runtime/transport/rdma/rdma_channel.h"
+
+namespace remotecl {
+
+// Bytes that a request, or the answer to it, can carry beside the transport's own.
+inline constexpr std::size_t kRdmaHelloMax = CmEvent::kDataMax - sizeof(rdma::Preamble);
+
+// What somebody wants to connect with; refused when this goes. One thread.
+class RdmaRequest {
+ public:
+  RdmaRequest(const RdmaLibrary& library, const CmEvent& event);
+  ~RdmaRequest();
+  RdmaRequest(const RdmaRequest&) = delete;
+  RdmaRequest& operator=(const RdmaRequest&) = delete;
+
+  // Whether it comes from a peer of this version.
+  bool is_understood() const { return is_understood_; }
+  Bytes hello() const { return {data_.data() + sizeof(rdma::Preamble), hello_size_}; }
+  Address peer() const;
+  // The channel may be used at once. Throws ConnectionError.
+  std::unique_ptr<RdmaChannel> accept(Bytes answer);
+
+ private:
+  std::shared_ptr<CmId> id_;
+  std::array<std::byte, CmEvent::kDataMax> data_;
+  std::size_t hello_size_ = 0;
+  bool is_understood_ = false;
+  bool is_accepted_ = false;
+};
+
+// Listens for connections over RDMA. One thread accepts; any thread stops.
+class RdmaListener {
+ public:
+  // Port 0: any. Throws RdmaUnavailable, or ConnectionError when the address cannot be used.
+  explicit RdmaListener(const Address& address);
+
+  Address address() const;
+  // Waits for the next request that is understood; null after stop(). Throws ConnectionError for one that failed.
+  std::unique_ptr<RdmaRequest> next();
+  void stop() { stopped_.set(); }
+
+ private:
+  CmId id_;
+  Wakeup stopped_;
+};
+
+}  // namespace remotecl

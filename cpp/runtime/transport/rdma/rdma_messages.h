@@ -1,0 +1,69 @@
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+
+#include "runtime/base/bytes.h"
+
+// What two channels send to each other, beside the bytes of transfers. Little-endian, as it lies in memory.
+namespace remotecl::rdma {
+
+static_assert(std::endian::native == std::endian::little);
+
+inline constexpr std::size_t kBufferBytes = 512;  // of a message with its header
+// Windows of one side that are open at a time: transfers whose destination the other side knows.
+inline constexpr unsigned kWindows = 16;
+
+// First in every request and in every answer to it, before whatever the caller adds.
+struct Preamble {
+  static constexpr std::array<char, 4> kMagic = {'r', 'c', 'l', 'R'};
+  static constexpr std::uint16_t kVersion = 1;
+
+  std::array<char, 4> magic = kMagic;
+  std::uint16_t version = kVersion;
+  std::uint16_t size = 0;  // of what follows: the connection manager may add zeros
+};
+
+enum class MessageKind : std::uint8_t { kUser = 1, kChunk = 2, kGrant = 3, kSkip = 4, kCredit = 5 };
+
+struct MessageHeader {
+  MessageKind kind;
+  std::uint8_t unused = 0;
+  std::uint16_t size;   // of what follows
+  std::uint32_t limit;  // how many counted messages the receiver of this may have sent (MessageCredits)
+};
+inline constexpr std::size_t kUserBytesMax = kBufferBytes - sizeof(MessageHeader);
+
+// The next chunk's header, where the sender does not know yet where its bytes go.
+struct ChunkMessage {
+  std::uint64_t transfer;
+  std::uint32_t size;
+  std::int32_t status;
+};
+
+// The next bytes of this transfer go there. The slot is the immediate of every write.
+struct GrantMessage {
+  std::uint64_t transfer;
+  std::uint64_t address;
+  std::uint64_t size;
+  std::uint32_t key;
+  std::uint32_t slot;
+};
+
+// Nobody wants the next bytes of the chunk of this transfer whose header has been sent.
+struct SkipMessage {
+  std::uint64_t transfer;
+  std::uint64_t size;
+};
+
+// False when the size is another one.
+template <class T>
+bool decode(Bytes from, T& value) {
+  if (from.size() != sizeof(T)) return false;
+  std::memcpy(&value, from.data(), sizeof(T));
+  return true;
+}
+
+}  // namespace remotecl::rdma

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace remotecl {
+
+// A port of this machine that can carry RDMA now. A value.
+struct RdmaPort {
+  std::string device;
+  unsigned number = 0;
+  bool is_infiniband = false;          // else RoCE or iWARP over Ethernet
+  std::vector<std::string> addresses;  // that connections can be made to
+};
+
+// The active ports of all devices. Throws RdmaUnavailable that says what is missing, where there is none.
+std::vector<RdmaPort> active_rdma_ports();
+
+}  // namespace remotecl
