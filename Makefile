@@ -95,8 +95,9 @@ fuzz: setup
 namespaces: package
 	$(PYTHON) -m pytest -m namespaces
 
-rdma:
-	scripts/rdma-guest.sh ibv_devinfo --verbose || [ $$? -eq 77 ]
+rdma: build
+	REMOTECL_TEST_RDMA=1 scripts/rdma-guest.sh bash -c \
+	  'build/bin/remotecl_rdma_tests && REMOTECL_TEST_RDMA_WINDOWS=1 build/bin/remotecl_rdma_tests' || [ $$? -eq 77 ]
 
 faults: build
 	REMOTECL_TEST_FAULTS=1000 build/bin/remotecl_random_commands_tests --gtest_filter='Faults*'

@@ -23,6 +23,7 @@ mount_host() {
   $busybox mount -t proc proc /host/proc
   $busybox mount -t sysfs sys /host/sys
   $busybox mount -t devtmpfs dev /host/dev
+  $busybox ln -s /proc/self/fd /host/dev/fd
   $busybox mkdir -p /host/dev/shm /host/dev/pts
   $busybox mount -t tmpfs shm /host/dev/shm
   $busybox mount -t devpts pts /host/dev/pts

@@ -108,7 +108,7 @@ run_guest() {
     -fsdev local,id=host,path=/,security_model=none,readonly=on,multidevs=remap \
     -device virtio-9p-pci,fsdev=host,mount_tag=host \
     -fsdev local,id=exchange,path="$exchange",security_model=none -device virtio-9p-pci,fsdev=exchange,mount_tag=exchange \
-    </dev/null | tr -d '\r'
+    </dev/null | sed -u 's,\r,,'
 }
 
 [[ $(uname -m) == x86_64 ]] || skip "the guest is an x86-64 machine, and this one is not"

@@ -1,0 +1,122 @@
+#include <gmock/gmock.h>
+
+#include "rdma_pair.h"
+
+namespace remotecl::testing {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+class RdmaChannelTest : public RdmaTest {};
+
+std::vector<std::byte> number(std::uint32_t value, std::size_t size) {
+  std::vector<std::byte> bytes(size);
+  std::memcpy(bytes.data(), &value, sizeof(value));
+  return bytes;
+}
+
+TEST_F(RdmaChannelTest, PortsHaveTheAddressesThatServe) {
+  const std::vector<RdmaPort> ports = active_rdma_ports();
+  EXPECT_THAT(ports.at(0).addresses, Contains(kV4));
+  EXPECT_THAT(ports.at(0).addresses, Contains(kV6));
+  EXPECT_FALSE(ports.at(0).is_infiniband);
+}
+
+TEST_F(RdmaChannelTest, ConnectsOverBothVersionsOfIpAndCarriesHellos) {
+  for (const char* const host : {kV4, kV6}) {
+    RdmaListener listener({host, 0});
+    DialedRdma dialed;
+    std::thread dialer([&] { dialed = dial_rdma(listener.address(), as_bytes("who I am"), kDialTime); });
+    const std::unique_ptr<RdmaRequest> request = listener.next();
+    EXPECT_EQ(as_text(request->hello()), "who I am");
+    EXPECT_EQ(request->peer().host, host);
+    const auto far = request->accept(as_bytes("welcome"));
+    dialer.join();
+    EXPECT_EQ(as_text(dialed.answer), "welcome");
+    EXPECT_TRUE(dialed.channel->send_message(as_bytes("x")));
+    std::array<std::byte, RdmaChannel::kMessageMax> got;
+    EXPECT_EQ(far->receive_message(got), 1u);
+  }
+}
+
+TEST_F(RdmaChannelTest, ARequestThatIsNotAcceptedIsRefused) {
+  RdmaListener listener({kV4, 0});
+  std::thread dialer([&] {
+    EXPECT_THAT([&] { dial_rdma(listener.address(), {}, kDialTime); },
+                ThrowsMessage<ConnectionError>(HasSubstr("REJECTED")));
+  });
+  listener.next().reset();
+  dialer.join();
+}
+
+TEST_F(RdmaChannelTest, AStoppedListenerEnds) {
+  RdmaListener listener({kV4, 0});
+  std::thread stopper([&] { listener.stop(); });
+  EXPECT_EQ(listener.next(), nullptr);
+  stopper.join();
+}
+
+TEST_F(RdmaChannelTest, MessagesOfAllSizesArriveInOrder) {
+  RdmaPair pair;
+  constexpr std::uint32_t kCount = 1500;  // many times as many as there are buffers
+  const auto size_of = [](std::uint32_t i) { return 4 + i * 37 % (RdmaChannel::kMessageMax - 3); };
+  std::thread sender([&] {
+    for (std::uint32_t i = 0; i < kCount; ++i) EXPECT_TRUE(pair.near->send_message(number(i, size_of(i))));
+  });
+  std::array<std::byte, RdmaChannel::kMessageMax> got;
+  for (std::uint32_t i = 0; i < kCount; ++i) {
+    ASSERT_EQ(pair.far->receive_message(got), size_of(i));
+    std::uint32_t value = 0;
+    std::memcpy(&value, got.data(), sizeof(value));
+    ASSERT_EQ(value, i);
+  }
+  sender.join();
+}
+
+TEST_F(RdmaChannelTest, MessagesGoBothWays) {
+  RdmaPair pair;
+  std::thread echo([&] {
+    std::array<std::byte, RdmaChannel::kMessageMax> got;
+    while (const auto size = pair.far->receive_message(got)) pair.far->send_message(Bytes(got).first(*size));
+  });
+  std::array<std::byte, RdmaChannel::kMessageMax> got;
+  for (std::uint32_t i = 0; i < 200; ++i) {
+    ASSERT_TRUE(pair.near->send_message(number(i, 8)));
+    ASSERT_EQ(pair.near->receive_message(got), 8u);
+  }
+  pair.near->shutdown();
+  echo.join();
+  EXPECT_THAT(pair.far->reason(), HasSubstr("the other side has closed it"));
+}
+
+TEST_F(RdmaChannelTest, ShutdownWakesWhoeverWaits) {
+  RdmaPair pair;
+  std::thread receiver([&] {
+    RdmaChannel::Chunk chunk;
+    EXPECT_FALSE(pair.far->receive_header(chunk));
+  });
+  std::thread reader([&] {
+    std::array<std::byte, 8> got;
+    EXPECT_EQ(pair.far->receive_message(got), std::nullopt);
+  });
+  pair.far->shutdown();
+  receiver.join();
+  reader.join();
+  EXPECT_FALSE(pair.far->send_message(as_bytes("x")));
+}
+
+TEST_F(RdmaChannelTest, WhatWasSentBeforeTheEndArrives) {
+  RdmaPair pair;
+  Registered from(*pair.near, pattern(100'000, 1));
+  Registered to(*pair.far, std::vector<std::byte>(100'000));
+  pair.far->announce(1, to.destination());
+  ASSERT_TRUE(send_all(*pair.near, 1, from.source(), RdmaChannel::Use::kCopied));
+  pair.near->shutdown();
+  EXPECT_TRUE(receive_all(*pair.far, 1, to.destination()));
+  EXPECT_EQ(to.bytes, from.bytes);
+}
+
+}  // namespace
+}  // namespace remotecl::testing

@@ -1,0 +1,72 @@
+#include <gmock/gmock.h>
+
+#include <csignal>
+#include <string>
+
+#include "rdma_pair.h"
+#include "support/child_process.h"
+
+namespace remotecl::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class RdmaLossTest : public RdmaTest {
+ protected:
+  static std::vector<std::string> peer(const RdmaListener& listener, const char* task) {
+    return {REMOTECL_RDMA_PEER, std::to_string(listener.address().port), task};
+  }
+};
+
+TEST_F(RdmaLossTest, APeerThatIsKilledInTheMiddleOfATransferEndsTheChannel) {
+  for (int round = 0; round < 3; ++round) {
+    RdmaListener listener({kV4, 0});
+    ChildProcess child(peer(listener, "send"), {});
+    const auto channel = listener.next()->accept({});
+    Registered to(*channel, std::vector<std::byte>(64u << 20));
+    channel->announce(1, to.destination());
+    std::size_t got = 0;
+    RdmaChannel::Chunk chunk;
+    while (channel->receive_header(chunk) && channel->receive(to.part(got, chunk.size))) {
+      got += chunk.size;
+      if (got == 2u << 20) child.signal(SIGKILL);
+    }
+    EXPECT_GE(got, 2u << 20);
+    EXPECT_LT(got, 64u << 20);
+    EXPECT_THAT(channel->reason(), Not(HasSubstr("here")));
+    EXPECT_FALSE(channel->send_message(as_bytes("x")));
+  }
+}
+
+TEST_F(RdmaLossTest, AQueuePairInErrorEndsBothSides) {
+  RdmaPair pair;
+  Registered from(*pair.near, pattern(1u << 20, 1));
+  Registered to(*pair.far, std::vector<std::byte>(1u << 20));
+  pair.far->announce(1, to.destination());
+  std::thread sender([&] {
+    while (pair.near->send({1, 1u << 20, 0}, from.source(), RdmaChannel::Use::kLent)) continue;
+    pair.near->reclaim(pair.near->bytes_sent());
+    EXPECT_EQ(pair.near->completed(), pair.near->bytes_sent());
+    pair.near->shutdown();
+  });
+  // Its destination has gone: the device refuses the rest, and puts the queue pair into error.
+  pair.far->withdraw(1);
+  RdmaChannel::Chunk chunk;
+  while (pair.far->receive_header(chunk) && pair.far->receive(to.part(0, chunk.size))) continue;
+  EXPECT_NE(pair.far->reason(), "");
+  sender.join();
+  EXPECT_NE(pair.near->reason(), "");
+}
+
+TEST_F(RdmaLossTest, ATooSmallLimitOfLockedMemoryNamesItsRemedy) {
+  RdmaListener listener({kV4, 0});
+  ChildProcess child(peer(listener, "lock"), {});
+  const auto channel = listener.next()->accept({});
+  EXPECT_THAT(child.said("refused: "),
+              ::testing::AllOf(HasSubstr("16 MiB"), HasSubstr("may lock 1 MiB (ulimit -l)"),
+                               HasSubstr("ulimit -l unlimited"), HasSubstr("LimitMEMLOCK=infinity")));
+}
+
+}  // namespace
+}  // namespace remotecl::testing
