@@ -44,10 +44,10 @@ rsockets() {
 ucx() {
   command -v ucx_perftest >/dev/null || return
   both "ucx_perftest" "ucx_perftest $address -t ucp_put_bw -s 1048576 -n 16 -w 2 -f" |
-    awk '/^Final|^ *[0-9]/ { line = $0 } END { split(line, f); print line }' | tee -a "$results/ucx.raw" |
+    grep '^Final' | tee -a "$results/ucx.raw" |
     awk '{ printf "%.1f\n", $(NF - 2) * 1.048576 }' >> "$results/ucx.bandwidth"
   both "ucx_perftest" "ucx_perftest $address -t tag_lat -s 8 -n 1000 -w 10 -f" |
-    awk '/^Final|^ *[0-9]/ { line = $0 } END { print line }' | tee -a "$results/ucx.raw" |
+    grep '^Final' | tee -a "$results/ucx.raw" |
     awk '{ print $(NF - 4) }' >> "$results/ucx.latency"
 }
 
