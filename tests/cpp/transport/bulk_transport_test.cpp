@@ -7,9 +7,9 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/transport/bulk/stream_bulk_transport.h"
 #include "transport/connection_kinds.h"
 #include "transport/pattern.h"
-#include "runtime/transport/bulk/stream_bulk_transport.h"
 
 namespace remotecl {
 namespace {

@@ -4,8 +4,8 @@
 #include <map>
 #include <vector>
 
-#include "server/fixture.h"
 #include "server/driver/staging.h"
+#include "server/fixture.h"
 #include "server/transfer/in_place_transfer.h"
 #include "server/transfer/packed_transfer.h"
 
