@@ -8,7 +8,7 @@ build=build-lint
 cmake -G Ninja -S . -B $build -DCMAKE_CXX_COMPILER=clang++ -DREMOTECL_WERROR=ON -DREMOTECL_TESTS=OFF -DREMOTECL_BENCH=OFF \
   >/dev/null
 # Headers that are precompiled once take most of the time off each file.
-ninja -C $build --quiet remotecl_library_headers remotecl_program_headers
+ninja -C $build -t targets all | sed -n 's/^\(.*cmake_pch\.hxx\.[a-z]*\): .*/\1/p' | xargs ninja -C $build --quiet
 
 # Each file's own command, without the object that it would make.
 python3 - "$build" "$@" <<'RUN'
@@ -24,7 +24,7 @@ def check(entry):
     words = words[words.index(next(word for word in words if word.endswith("clang++"))) :]
     output = words.index("-o")
     words = [*words[:output], *words[output + 2 :], "-fsyntax-only"]
-    return subprocess.run(words, cwd=entry["directory"], capture_output=True, text=True)
+    return subprocess.run(words, cwd=entry["directory"], capture_output=True, text=True, errors="replace")
 
 
 with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
