@@ -17,7 +17,7 @@
 namespace remotecl {
 namespace {
 
-// So much is fetched at a time, into memory beside the application's; a few of these are under way.
+// Fetches go through memory beside the application's, in pieces of this size, a few at a time.
 constexpr std::uint64_t kPieceMax = 8u << 20;
 constexpr std::size_t kUnderWayMax = 4;
 
@@ -35,10 +35,10 @@ Live& live() {
   return live;
 }
 
-// This thread reads for the application's memory: that is no use of it.
+// This thread reads on behalf of the application's memory, which does not count as a use of it.
 thread_local bool t_is_fetching = false;
 
-// Beyond so many, the writes of a queue are taken for one.
+// Above this number, the writes of a queue are merged into one.
 constexpr std::size_t kWritesMax = 256;
 
 ByteRange joined(ByteRange one, ByteRange other) {
@@ -52,7 +52,7 @@ bool contains(ByteRange whole, ByteRange part) { return joined(whole, part) == w
 
 std::atomic<std::size_t> CoherentHostMemory::count_{0};
 
-// Its buffer's memory knows it as long as it lives.
+// Registered with its buffer's coherent memory as long as it lives.
 struct CoherentHostMemory::Fetch {
   explicit Fetch(const Part& part) : part(part), bytes(new std::byte[part.range.size]) {
     const MutexLock lock(part.buffer->context().memory_mutex());
@@ -81,7 +81,7 @@ void CoherentHostMemory::attach(MemoryObject& buffer) {
 }
 
 void CoherentHostMemory::remove(MemoryObject& buffer) {
-  std::shared_ptr<CommandOrder> order;  // ends without the lock
+  std::shared_ptr<CommandOrder> order;  // destroyed after the lock is released
   MutexLock lock(live().mutex);
   const auto at = live().contexts.find(&buffer.context());
   if (at == live().contexts.end() || at->second.buffers.erase(&buffer) == 0) return;
@@ -120,7 +120,7 @@ void CoherentHostMemory::take_changes(MemoryObject& buffer, ByteRange range) {
 }
 
 void CoherentHostMemory::written(CommandQueue& queue, std::uint64_t sequence, Event* event, ByteRange range) {
-  // Once a later command of an in-order queue is known to have ended, so has an earlier one.
+  // If a later command of an in-order queue is known to have ended, an earlier one has ended too.
   std::erase_if(writes_, [&](const Write& write) {
     if (write.queue.get() != &queue || !queue.in_order()) return false;
     const bool joins = writes_.size() >= kWritesMax;
@@ -191,7 +191,7 @@ CoherentHostMemory::Buffers CoherentHostMemory::all_of(const Context& context) {
   return buffers;
 }
 
-// What the application has waited for may have waited for commands of other queues.
+// The command that the application has waited for may itself have waited for commands of other queues.
 void CoherentHostMemory::learn_ends(const Context& context, const Buffers& buffers) {
   const std::shared_ptr<CommandOrder> known = order(context);
   if (!known) return;
@@ -240,7 +240,8 @@ void CoherentHostMemory::add_missing(MemoryObject& buffer, std::vector<Part>& pa
   }
 }
 
-// Who has written them, if it has them still: others may wait for their copy as long as their commands wait.
+// Prefers the holder that wrote the bytes: other holders may have to wait for their copy as long as their
+// commands wait.
 std::optional<Location> CoherentHostMemory::holder(Context& context,
                                                    const ResidencyDirectory::Transfer& missing) const {
   std::optional<Location> any;
@@ -268,10 +269,10 @@ void CoherentHostMemory::fetch(const std::vector<Part>& parts) {
   for (const Fetch& fetch : under_way) arrived(fetch);
 }
 
-// False when its server is lost, and so are the bytes.
+// Returns false if the server is lost, and the bytes with it.
 bool CoherentHostMemory::send(Fetch& fetch) {
   const Part& part = fetch.part;
-  if (part.buffer->content_size_buffer()) {  // not all of them may come
+  if (part.buffer->content_size_buffer()) {  // some of the bytes may not be sent
     const MutexLock lock(part.buffer->context().memory_mutex());
     part.buffer->storage().coherent->shadow_.copy(part.range, fetch.bytes.get());
   }
@@ -293,7 +294,7 @@ void CoherentHostMemory::arrived(const Fetch& fetch) {
   Context& context = part.buffer->context();
   const MutexLock lock(context.memory_mutex());
   BufferStorage& storage = part.buffer->storage();
-  // Nothing has to wait for what has ended.
+  // The read has ended, so nothing has to wait for it.
   std::erase_if(storage.site(context.location(part.queue->device())).users, [&](const Site::User& user) {
     return user.queue == part.queue && user.last_use == fetch.event->sequence();
   });

@@ -14,36 +14,36 @@ namespace remotecl {
 class CommandOrder;
 class MemoryObject;
 
-// REMOTECL_HOST_POINTERS=coherent: the application's memory of a buffer with CL_MEM_USE_HOST_PTR is kept equal to the
-// devices' without being mapped, as drivers of processors have it. A command that uses the buffer looks first for what
-// the application has written since; and where the application waits, what commands have written by then is fetched.
-// Both are found as differences to a second copy, the shadow.
+// REMOTECL_HOST_POINTERS=coherent: the application's memory of a buffer with CL_MEM_USE_HOST_PTR stays equal
+// to the devices' copies without being mapped, as with CPU drivers. A command that uses the buffer first
+// picks up what the application has written since. When the application waits, it gets what commands have
+// written by then. Both are found as differences to a second copy, the shadow.
 //
-// Belongs to the buffer's storage; null there without the variable, and nothing of this is called. Requires the
-// context's memory_mutex, but for what is static.
+// Belongs to the buffer's storage, which has none without the variable; then nothing here is called. Requires
+// the context's memory_mutex, except for the static functions.
 class CoherentHostMemory {
  public:
   // Throws std::bad_alloc.
   CoherentHostMemory(std::byte* memory, std::uint64_t size) : memory_(memory), shadow_(memory, size), size_(size) {}
 
-  // Where the variable wants it: `buffer`, new and with memory of the application's, gets one until its end. Throws
-  // std::bad_alloc. Any thread.
+  // If the variable is set, gives `buffer`, which is new and has memory of the application, one that lasts
+  // until its end. Throws std::bad_alloc. Any thread.
   static void attach(MemoryObject& buffer);
-  // Whether there is any. Any thread.
+  // Returns true if any exists. Any thread.
   static bool any() { return count_.load(std::memory_order_relaxed) != 0; }
 
-  // Commands' waits in this context; null without any of its memory.
+  // Records which commands of this context waited for which. Null if the context has no coherent memory.
   static std::shared_ptr<CommandOrder> order(const Context& context) { return any() ? find_order(context) : nullptr; }
-  // The application has waited for something in this context: brings what commands that have ended have written to the
-  // memory of its buffers. Waits for no other command. Any thread that may block, without a lock.
+  // The application has waited in this context: brings what ended commands have written to the memory of its
+  // buffers. Waits for no other command. Any thread that may block and holds no lock.
   static void bring_back(Context& context);
-  // A command uses these bytes. `sequence` names it in its queue; 0: nothing does.
+  // A command uses these bytes. `sequence` is its place in its queue; 0: no command uses them.
   void before_use(MemoryObject& buffer, ByteRange range, const CommandQueue& queue, std::uint64_t sequence);
   // A command that writes these bytes has been sent. `event` may be null.
   void written(CommandQueue& queue, std::uint64_t sequence, Event* event, ByteRange range);
-  // While bytes are mapped they are the application's, and travel by mapping and unmapping. `bytes`, of which there
-  // are some, in order; unmapped() is told the same. Those that are still on their way here count as mapped until
-  // they have come.
+  // Mapped bytes belong to the application and are moved by mapping and unmapping. `bytes` is sorted and not
+  // empty; unmapped() gets the same value. Unmapped bytes that are still on their way to this process count
+  // as mapped until they have arrived.
   using Ranges = std::vector<ByteRange>;
   void mapped(MemoryObject& buffer, const Ranges& bytes);
   void unmapped(const Ranges& bytes);
@@ -57,7 +57,7 @@ class CoherentHostMemory {
     Ref<Event> event;  // may be null
     ByteRange range;
     Location location;
-    bool is_over = false;  // as is known from others
+    bool is_over = false;  // known from commands that waited for it
 
     bool has_ended() const { return is_over || queue->ended_sequence() >= sequence || (event && event->ended()); }
   };
@@ -68,7 +68,7 @@ class CoherentHostMemory {
 
     friend bool operator==(const Use&, const Use&) = default;
   };
-  // Bytes that a device has, and this process has not.
+  // Bytes that a device holds and this process lacks.
   struct Part {
     Ref<MemoryObject> buffer;
     ByteRange range;
@@ -89,13 +89,14 @@ class CoherentHostMemory {
   static void fetch(const std::vector<Part>& parts);
   static bool send(Fetch& fetch);
   static void arrived(const Fetch& fetch);
-  // The bytes here are newer than what fetches under way bring: all of them, or those that began before `until`.
+  // The bytes in this process are newer than what the running fetches bring: all fetches, or those that began
+  // before `until`.
   void leave_out(ByteRange range, const Fetch* until = nullptr);
   void take_changes(MemoryObject& buffer, ByteRange range);
   void settle_mapped();
   RangeSet mapped_bytes() const;
   void add_missing(MemoryObject& buffer, std::vector<Part>& parts);
-  // Empty when no server that can be reached has the bytes.
+  // Empty if no reachable server has the bytes.
   std::optional<Location> holder(Context& context, const ResidencyDirectory::Transfer& missing) const;
 
   static std::atomic<std::size_t> count_;
@@ -104,9 +105,9 @@ class CoherentHostMemory {
   HostShadow shadow_;
   const std::uint64_t size_;
   Use last_use_;
-  std::vector<Write> writes_;  // whose bytes may be missing here
+  std::vector<Write> writes_;  // whose bytes this process may lack
   std::vector<Mapped> mapped_;
-  std::vector<Fetch*> fetches_;  // under way, the oldest first
+  std::vector<Fetch*> fetches_;  // running, the oldest first
 };
 
 }  // namespace remotecl

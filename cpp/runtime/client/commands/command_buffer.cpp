@@ -1,4 +1,4 @@
-// The life of a command buffer: from the end of its recording to its replays.
+// The life of a command buffer, from the end of its recording to its replays.
 #include "runtime/client/commands/command_buffer.h"
 
 #include <algorithm>
@@ -61,7 +61,7 @@ struct CommandBuffer::ReplayPlan : Plan {
 
   ObjectId id;
   const std::map<MemoryObject*, Access>& accesses;
-  Replay& replay;  // receives what has been sent
+  Replay& replay;  // receives the replay that has been sent
 
   void uses(auto& uses) const {
     for (const auto& [root, access] : accesses) {
@@ -86,7 +86,7 @@ cl_int CommandBuffer::enqueue(CommandQueue& queue, WaitList wait, Event** event)
     if (error != CL_SUCCESS) return error;
     remember(std::move(replay));
   }
-  queue.session().submit();  // which may wait
+  queue.session().submit();  // may block
   return CL_SUCCESS;
 }
 

@@ -18,8 +18,8 @@ namespace remotecl {
 
 using SyncPoints = std::span<const cl_sync_point_khr>;
 
-// Commands that are recorded here, sent to the server of their queue once, when the recording ends, and replayed by one
-// message. Keeps the queue, buffers and kernels that it was given. Any thread.
+// Commands that are recorded in this process, sent once to the server of their queue when the recording ends,
+// and replayed by one message. Keeps the queue, buffers and kernels of its commands. Any thread.
 class CommandBuffer final
     : public Handle<_cl_command_buffer_khr, HandleTag::kCommandBuffer, CL_INVALID_COMMAND_BUFFER_KHR> {
  public:
@@ -29,11 +29,11 @@ class CommandBuffer final
   CommandQueue& queue() const { return *queue_; }
   const std::vector<cl_command_buffer_properties_khr>& properties() const { return properties_; }
 
-  // Whether all of them have been given out.
+  // Returns true if all of these sync points belong to recorded commands.
   bool has_points(SyncPoints points);
-  // Adds a command whose arguments have been checked, `wait` by has_points(). CL_SUCCESS; CL_INVALID_OPERATION after
-  // the recording has ended; CL_OUT_OF_RESOURCES when it gets too long. `sync_point`, where not null, receives the
-  // command's.
+  // Adds a command whose arguments have been checked, and `wait` by has_points(). Returns CL_SUCCESS,
+  // CL_INVALID_OPERATION after the recording has ended, or CL_OUT_OF_RESOURCES if it gets too long.
+  // `sync_point`, if not null, receives the command's sync point.
   cl_int record_kernel(Kernel& kernel, const NDRange& range, SyncPoints wait, cl_sync_point_khr* sync_point);
   cl_int record_copy(MemoryObject& source, MemoryObject& destination, std::uint64_t source_offset,
                      std::uint64_t destination_offset, std::uint64_t size, SyncPoints wait,
@@ -48,17 +48,17 @@ class CommandBuffer final
                            cl_sync_point_khr* sync_point);
   cl_int record_fill_image(MemoryObject& image, const std::array<std::uint32_t, 4>& color, const Extent& origin,
                            const Extent& region, SyncPoints wait, cl_sync_point_khr* sync_point);
-  // Between an image and the packed pixels at an offset of a buffer.
+  // Between an image and packed pixels at an offset of a buffer.
   cl_int record_copy_pixels(MemoryObject& image, MemoryObject& buffer, bool to_buffer, const Extent& origin,
                             const Extent& region, std::uint64_t offset, SyncPoints wait, cl_sync_point_khr* sync_point);
   // A barrier, or a command that does nothing.
   cl_int record_point(bool is_barrier, SyncPoints wait, cl_sync_point_khr* sync_point);
 
   bool is_recording();
-  // CL_INVALID_OPERATION when it has ended before.
+  // Returns CL_INVALID_OPERATION if it has ended before.
   cl_int end_recording();
-  // CL_INVALID_OPERATION before the recording has ended, or while a replay has not ended and only one is allowed.
-  // `queue` is compatible with queue().
+  // Returns CL_INVALID_OPERATION before the recording has ended, or while a replay runs and only one is
+  // allowed. `queue` is compatible with queue().
   cl_int enqueue(CommandQueue& queue, WaitList wait, Event** event);
   cl_command_buffer_state_khr state();
 
@@ -67,10 +67,10 @@ class CommandBuffer final
     std::uint16_t code;
     std::size_t offset, size;  // in recording_
   };
-  // Of one root buffer, by all commands together.
+  // What all commands together use of one root buffer.
   struct Access {
     Ref<MemoryObject> root;
-    RangeSet reads;  // what a replay reads before it writes it
+    RangeSet reads;  // what a replay reads before it writes there
     RangeSet writes;
   };
   struct NamedUses;

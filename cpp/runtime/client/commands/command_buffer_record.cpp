@@ -1,4 +1,4 @@
-// What can be recorded into a command buffer, and which bytes that reads and writes.
+// The commands that can be recorded into a command buffer, and the bytes that it reads and writes.
 #include "runtime/client/commands/command_buffer.h"
 
 #include "runtime/client/commands/device_plans.h"
@@ -7,13 +7,13 @@
 namespace remotecl {
 namespace {
 
-// The recording travels in one message.
+// The recording is sent in one message.
 constexpr std::size_t kRecordingSizeMax = kMessageSizeMax - (1u << 20);
-constexpr std::size_t kRecordSizeExtra = 16;  // around each command
+constexpr std::size_t kRecordSizeExtra = 16;  // overhead of each command
 
 }  // namespace
 
-// What a plan names.
+// Collects the memory that a plan names.
 struct CommandBuffer::NamedUses {
   std::vector<std::pair<MemoryObject*, ByteRange>> read{}, written{};
 
@@ -47,7 +47,8 @@ template <class Message>
 cl_int CommandBuffer::record(const NamedUses& uses, Message message, SyncPoints wait, cl_sync_point_khr* sync_point) {
   if (recording_ended_) return CL_INVALID_OPERATION;
   if (const cl_int error = append(message, wait, sync_point); error != CL_SUCCESS) return error;
-  // All reads come before the writes: a kernel may read through one argument what it writes through another.
+  // Reads are recorded before writes, because a kernel may read through one argument what it writes through
+  // another.
   for (const auto& [memory, range] : uses.read) {
     Access& to = access(*memory);
     to.writes.for_each_missing(range, [&to](ByteRange part) { to.reads.add(part); });

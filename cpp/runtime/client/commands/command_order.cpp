@@ -7,18 +7,17 @@
 namespace remotecl {
 namespace {
 
-// A program that never waits loses the oldest.
+// If a program never waits, the oldest are dropped.
 constexpr std::size_t kWaitsMax = 4096;
 
 }  // namespace
 
-// What one look has told so far.
+// What one call of learn() has found so far.
 struct CommandOrder::Known {
   std::set<EventId> events;
   std::map<const CommandQueue*, std::uint64_t> through;  // of in-order queues
 
-  // The server says that a command has failed before it says that it has ended. Only the bytes of a later read may
-  // come before both.
+  // The server reports a command's failure before its end. Only the bytes of a later read may overtake both.
   bool has_waiter_of(const Wait& wait) const { return has_end_of_waiter(wait) && !wait.waiter_has_failed(); }
 
  private:
@@ -53,7 +52,7 @@ void CommandOrder::push(Wait wait) {
 
 void CommandOrder::learn(const std::function<void(CommandQueue&, std::uint64_t, std::uint64_t)>& has_ended) {
   Known known;
-  // One end may tell of another, each time of something before.
+  // One end may imply others, each time of earlier commands.
   for (bool is_news = true; is_news;) {
     is_news = std::erase_if(waits_, [&](const Wait& wait) {
                 if (!known.has_waiter_of(wait)) return false;

@@ -2,35 +2,36 @@
 
 #include "runtime/client/commands/pending_command.h"
 
-// A plan is a command before it has a device: a value that says what the command uses, and how it is encoded for the
-// queue that carries it out. submit() is the one place that turns plans into commands, so a choice of another queue, on
-// another device, belongs there. A plan has
+// A plan is a command before it has a device: a value that says what the command uses and how it is encoded
+// for the queue that executes it. Only submit() turns plans into commands, so the choice of another queue on
+// another device belongs there. A plan has
 //   cl_command_type type
 //   void uses(auto& uses) const     names its memory by uses.reads(object, range) and uses.writes(object, range), for
-//                                   a PendingCommand, or for a recording
-//   cl_int send(PendingCommand&)    sends its message; or, where the message is all,
-//   auto message() const            without queue, event and wait list
-// and, where the defaults of Plan do not fit, what Plan has.
+//                                   a PendingCommand or a recording
+//   cl_int send(PendingCommand&)    sends its message; or, if the message is everything,
+//   auto message() const            the message without queue, event and wait list
+// and replaces those members of Plan whose defaults do not fit.
 namespace remotecl {
 
 struct Plan {
   static constexpr bool kNeedsEvent = false;  // even if the application wants none
 
-  // Before uses(): an error refuses the command.
+  // Called before uses(). An error refuses the command.
   cl_int prepare(PendingCommand&) { return CL_SUCCESS; }
-  // The command is refused after prepare().
+  // The command is refused after prepare() succeeded.
   void refused() {}
-  // What a trace says of it.
+  // Adds the plan's details to the trace record.
   void describe(PendingCommand&) const {}
-  // The command has been sent, and no other has been let in.
+  // The command has been sent; the context's memory_mutex is still held.
   void sent(PendingCommand&) {}
-  // The caller's next step is a wait, which submits the command, or submits it itself.
+  // Returns true if the caller waits next, which submits the command, or submits it itself.
   bool is_awaited() const { return false; }
-  // The rest of a blocking call. `own`: the command's event, which the application gets; `event`: where, or null.
+  // The rest of a blocking call. `own`: the command's event, which the application gets. `event`: where it is
+  // returned, or null.
   cl_int outcome(CommandQueue&, Ref<Event>& /*own*/, Event** /*event*/) { return CL_SUCCESS; }
 };
 
-// Completes the message of a command that has named its memory, and sends it.
+// Completes and sends the message of a command that has named its memory.
 template <class Message>
 void send_message(PendingCommand& command, Message&& message) {
   message.queue = command.queue().id();
@@ -39,7 +40,8 @@ void send_message(PendingCommand& command, Message&& message) {
   command.send(message);
 }
 
-// Ends in the command's place: after what it waits for, and in order after all before it.
+// Sends a marker that ends at the command's place: after what it waits for and, in order, after all earlier
+// commands.
 inline void send_place_marker(PendingCommand& command) {
   send_message(command, EnqueueMarker{0, 0, 0, command.queue().in_order() ? 1u : 0u, {}});
 }

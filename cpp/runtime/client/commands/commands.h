@@ -9,10 +9,10 @@
 #include "runtime/client/program/kernel.h"
 #include "runtime/client/support/rectangle.h"
 
-// The commands, after the entry points have checked their arguments. Each brings the bytes that it reads to the queue's
-// device, sends itself, and records what it writes. All return CL_SUCCESS or an OpenCL error; `wait` events belong to
-// the queue's context; `event`, where not null, receives the command's event (one reference for the caller) on success
-// only.
+// The commands, after the entry points have checked their arguments. Each command brings the bytes that it
+// reads to the queue's device, is sent, and has its writes recorded. All return CL_SUCCESS or an OpenCL
+// error. `wait` events belong to the queue's context. `event`, if not null, receives the command's event (one
+// reference for the caller), but only on success.
 namespace remotecl {
 
 using WaitList = std::span<Event* const>;
@@ -25,7 +25,7 @@ struct NDRange {
   Extent local;
 };
 
-// As it travels; a view of `argument`.
+// The encoding for the wire, a view of `argument`.
 KernelArgument encode_argument(std::uint32_t index, const Kernel::Argument& argument);
 
 cl_int enqueue_kernel(CommandQueue& queue, Kernel& kernel, const NDRange& range, cl_command_type type, WaitList wait,
@@ -54,24 +54,24 @@ cl_int enqueue_fill(CommandQueue& queue, MemoryObject& buffer, Bytes pattern, st
 cl_int enqueue_map(CommandQueue& queue, MemoryObject& buffer, bool blocking, cl_map_flags flags, std::uint64_t offset,
                    std::uint64_t size, WaitList wait, Event** event, void** mapped,
                    cl_command_type type = CL_COMMAND_MAP_BUFFER);
-// CL_INVALID_VALUE when `mapped` is not a mapping of the buffer.
+// Returns CL_INVALID_VALUE if `mapped` is not a mapping of the buffer.
 cl_int enqueue_unmap(CommandQueue& queue, MemoryObject& buffer, void* mapped, WaitList wait, Event** event,
                      cl_command_type type = CL_COMMAND_UNMAP_MEM_OBJECT);
 cl_int enqueue_migrate(CommandQueue& queue, std::span<MemoryObject* const> buffers, cl_mem_migration_flags flags,
                        WaitList wait, Event** event, cl_command_type type = CL_COMMAND_MIGRATE_MEM_OBJECTS);
 cl_int enqueue_migrate_to_host(CommandQueue& queue, std::span<MemoryObject* const> buffers, WaitList wait,
                                Event** event, cl_command_type type);
-// What happens in this process: `work` runs on the callback thread in its turn, and not at all when what it waits for
-// has failed.
+// Work in this process: `work` runs on the callback thread at its place in the queue, and not at all if
+// something that it waits for has failed.
 cl_int enqueue_host_work(CommandQueue& queue, cl_command_type type, WaitList wait, std::function<void()> work,
                          Event** event);
 // Marker or barrier; an empty wait list means every earlier command of the queue.
 cl_int enqueue_marker(CommandQueue& queue, bool is_barrier, cl_command_type type, WaitList wait, Event** event);
 
-// A kernel argument as it travels.
 KernelArgument encode_argument(std::uint32_t index, const Kernel::Argument& argument);
 
-// clWaitForEvents: CL_SUCCESS or CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST. Heeds the thread's WaitLimit.
+// clWaitForEvents: returns CL_SUCCESS or CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST. Respects the thread's
+// WaitLimit.
 cl_int wait_for_events(WaitList events);
 
 }  // namespace remotecl

@@ -5,7 +5,7 @@
 namespace remotecl {
 namespace {
 
-// Waits, and does nothing else on the device.
+// Waits and does nothing else on the device.
 struct MarkerPlan : Plan {
   cl_command_type type;
   bool is_barrier;
@@ -24,7 +24,7 @@ struct MigratePlan : Plan {
   cl_command_type type;
   std::span<MemoryObject* const> buffers;
   bool is_undefined;
-  bool is_later;  // the bytes come when the application waits
+  bool is_later;  // the bytes are brought when the application waits
 
   void uses(auto& uses) const {
     for (MemoryObject* buffer : buffers) {

@@ -3,7 +3,7 @@
 #include "runtime/client/commands/command_plan.h"
 #include "runtime/client/objects/image_layout.h"
 
-// The plans of commands that stay on the device: they can be recorded, too.
+// Plans of the commands that stay on the device. These can also be recorded.
 namespace remotecl {
 
 struct KernelPlan : Plan {
@@ -34,7 +34,8 @@ struct KernelPlan : Plan {
   cl_int send(PendingCommand& command) const REQUIRES(kernel.mutex());
 };
 
-// Holds the kernel's arguments until they have been sent; the kernel must be free again before submit() may wait.
+// Keeps the kernel's arguments locked until they have been sent. The kernel must be unlocked before submit()
+// may wait.
 inline cl_int bring_and_send(PendingCommand& command, KernelPlan& plan) {
   const MutexLock lock(plan.kernel.mutex());
   plan.uses(command);
@@ -107,12 +108,12 @@ struct FillPlan : Plan {
 
 inline ByteRange all_of(const MemoryObject& image) { return image.range(0, image.size()); }
 
-// Whether a write of a region of this size leaves nothing of what was there.
+// Returns true if writing a region of this size replaces the whole image.
 inline bool overwrites_all(const MemoryObject& image, const Extent& region) {
   return image.image()->is_whole(region) && image.size() == *image.image()->shape.packed_size();
 }
 
-// A command that writes a region needs what it leaves alone.
+// Reads the image too if the write leaves part of it unchanged.
 void writes_region(auto& uses, MemoryObject& image, const Extent& region) {
   if (!overwrites_all(image, region)) uses.reads(image, all_of(image));
   uses.writes(image, all_of(image));
@@ -146,7 +147,7 @@ struct FillImagePlan : Plan {
   EnqueueFillImage message() const { return {0, 0, image.id(), origin, region, color, {}}; }
 };
 
-// Between an image and the packed pixels at an offset of a buffer.
+// Between an image and packed pixels at an offset of a buffer.
 struct CopyPixelsPlan : Plan {
   bool to_buffer;
   MemoryObject& image;

@@ -1,4 +1,4 @@
-// Migration to the host: later maps, and uploads to other servers, find the bytes in this process.
+// Migration to the host. Afterwards maps, and uploads to other servers, find the bytes in this process.
 #include "runtime/client/commands/command_plan.h"
 #include "runtime/client/commands/memory_messages.h"
 #include "runtime/client/support/inbound_host_ranges.h"
@@ -7,7 +7,8 @@
 namespace remotecl {
 namespace {
 
-// The host's copy is the newest if nothing has written since; only a hint, so nobody waits to leave it.
+// The host's copy is the newest if nothing has written since. This is only a hint, so it is skipped if the
+// lock is busy.
 void note_host_copy(MemoryObject& memory, ByteRange range, std::uint64_t writes) {
   Mutex& mutex = memory.context().memory_mutex();
   if (!mutex.try_lock()) return;
@@ -22,7 +23,7 @@ struct MigrateToHostPlan : Plan {
   cl_command_type type;
   std::span<MemoryObject* const> buffers;
 
-  // Mapped bytes may be what the application is writing.
+  // The application may be writing to mapped bytes.
   static bool is_needed(MemoryObject& memory) {
     const ByteRange range = memory.range(0, memory.size());
     return !memory.storage().residency.valid(range, kHost) && !memory.root().is_mapped(range.offset, range.size);
@@ -65,7 +66,7 @@ Ref<Event> MigrateToHostPlan::read(PendingCommand& command, MemoryObject& memory
   const PendingReads::Ticket ticket = queue->pending_reads().begin();
   const TransferRef transfer = session.begin_receive(
       queue->device().index(), host, range.size,
-      // `read` is kept: the failure of one that nobody knows any more would be the queue's.
+      // `read` is kept: the failure of an event without references would become the queue's failure.
       [whole, read, kept = Ref<MemoryObject>(&memory), queue, ticket, arrival, range, writes = storage.writes,
        &session](cl_int status) {
         InboundHostRanges::instance().end(arrival);

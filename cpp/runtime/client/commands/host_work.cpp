@@ -1,4 +1,4 @@
-// Commands that the client carries out itself, in the order of a queue that lives on the server.
+// Commands that the client executes itself, in the order of a queue that lives on the server.
 #include "runtime/client/commands/command_plan.h"
 #include "runtime/client/support/callback_thread.h"
 
@@ -7,7 +7,7 @@ namespace {
 
 struct HostWork {
   Ref<Event> event;
-  Ref<Event> over;  // ends in any case; null when nothing on the server waits for it
+  Ref<Event> over;  // ends in any case; null if nothing on the server waits for it
   Ref<CommandQueue> queue;
   std::function<void()> run;
 };
@@ -36,11 +36,11 @@ struct HostWorkPlan : Plan {
     *work = {make_ref<Event>(queue, work_type, false), nullptr, Ref<CommandQueue>(&queue), std::move(run)};
     if (TraceRecord* record = command.record()) {
       record->type = work_type;
-      record->event = work->event->id();  // the one that the application knows
+      record->event = work->event->id();  // the event that the application knows
     }
     send_place_marker(command);
     if (queue.in_order()) {
-      // What follows in the queue waits for this process.
+      // Later commands of the queue wait for this process.
       work->over = make_ref<Event>(Ref<Context>(&queue.context()));
       work->over->announce_to(command.session());
       const EventId over = work->over->id();

@@ -1,4 +1,4 @@
-// Commands on images, but for mapping.
+// Commands on images, except mapping.
 #include "runtime/client/commands/image_commands.h"
 
 #include "runtime/client/commands/device_plans.h"

@@ -3,7 +3,7 @@
 #include "runtime/client/commands/commands.h"
 #include "runtime/client/objects/image_layout.h"
 
-// The commands on images, as commands.h has them for buffers. Origins and regions count pixels.
+// The commands on images, like those on buffers in commands.h. Origins and regions count pixels.
 namespace remotecl {
 
 // `pitches`: of the application's memory.
@@ -24,11 +24,11 @@ cl_int enqueue_copy_buffer_to_image(CommandQueue& queue, MemoryObject& buffer, M
                                     std::uint64_t offset, const Extent& origin, const Extent& region, WaitList wait,
                                     Event** event);
 
-// `pitches` become those of the mapped memory.
+// `pitches` receives those of the mapped memory.
 cl_int enqueue_map_image(CommandQueue& queue, MemoryObject& image, bool blocking, cl_map_flags flags,
                          const Extent& origin, const Extent& region, WaitList wait, Event** event, Pitches& pitches,
                          void** mapped);
-// As enqueue_unmap, for images.
+// Like enqueue_unmap, for images.
 cl_int enqueue_unmap_image(CommandQueue& queue, MemoryObject& image, void* mapped, WaitList wait, Event** event);
 
 }  // namespace remotecl

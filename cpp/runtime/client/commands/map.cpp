@@ -1,4 +1,4 @@
-// Mapping: the host's copy of a buffer is what the application sees between map and unmap.
+// Mapping: between map and unmap the application sees the host's copy of a buffer.
 #include "runtime/client/commands/image_commands.h"
 #include "runtime/client/commands/map_plan.h"
 #include "runtime/client/commands/transfer_plans.h"
@@ -32,12 +32,13 @@ struct UnmapPlan : Plan {
   MemoryObject::Mapping mapping{};
   bool is_late = false;     // its bytes are still on their way here
   bool is_kept = false;     // what was written stays in this process until a device needs it
-  bool is_written = false;  // else: to the device
+  bool is_written = false;  // what was written is sent to the device
 
   ByteRange range() const { return buffer.range(mapping.offset, mapping.size); }
 
   cl_int prepare(PendingCommand& command) {
-    // No error is specified for a pointer to shared virtual memory that is not mapped: nothing is to be done.
+    // OpenCL specifies no error for a pointer to shared virtual memory that is not mapped, so this does
+    // nothing.
     if (!buffer.remove_mapping(mapped, mapping) && type != CL_COMMAND_SVM_UNMAP) return CL_INVALID_VALUE;
     if (const auto& coherent = buffer.storage().coherent) coherent->unmapped({range()});
     if ((mapping.flags & kMapsForWriting) == 0) return CL_SUCCESS;
@@ -70,7 +71,7 @@ struct UnmapPlan : Plan {
       storage.residency.write(range(), kHost);
       ++storage.writes;
     }
-    // The device holds what the application wrote; so does the host, until something else writes.
+    // The device holds what the application wrote, and so does the host until the next write.
     if (is_written && !is_late) storage.residency.add_holder(range(), kHost);
   }
 };

@@ -1,5 +1,5 @@
-// Mapping of images: what the application sees is the application's own memory (CL_MEM_USE_HOST_PTR), a buffer's host
-// copy, or the host's copy of the packed pixels.
+// Mapping of images: the application sees its own memory (CL_MEM_USE_HOST_PTR), a buffer's host copy, or the
+// host's copy of the packed pixels.
 #include "runtime/client/commands/device_plans.h"
 #include "runtime/client/commands/image_commands.h"
 #include "runtime/client/commands/map_plan.h"
@@ -49,7 +49,7 @@ struct UnmapImagePlan : Plan {
   void* mapped;
   MemoryObject::Mapping mapping{};
   bool is_written = false;
-  bool host_has_all = false;  // what the application wrote into is the host's copy, and whole
+  bool host_has_all = false;  // the application wrote into the host's copy, which is complete
 
   cl_int prepare(PendingCommand&) {
     if (!image.remove_mapping(mapped, mapping)) return CL_INVALID_VALUE;

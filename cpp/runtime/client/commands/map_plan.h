@@ -7,14 +7,14 @@ namespace remotecl {
 
 constexpr cl_map_flags kMapsForWriting = CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION;
 
-// Maps an `Area`, the part of a buffer or of an image:
+// Maps an `Area`, a part of a buffer or of an image:
 //   MemoryObject& memory
-//   ByteRange range()                what a map brings
+//   ByteRange range()                what a map fetches
 //   ranges()                         what the application may touch
-//   std::byte* add_mapping(flags)    where it is mapped
-//   void fetch(command, pointer)     sends the read that brings it there
-//   std::uint64_t span()             bytes from the first to the last one that is mapped
-//   bool fills_host_copy()           whether a fetch leaves the host's copy of range() complete
+//   std::byte* add_mapping(flags)    returns where it is mapped
+//   void fetch(command, pointer)     sends the read that fetches the bytes to there
+//   std::uint64_t span()             bytes from the first to the last mapped one
+//   bool fills_host_copy()           true if a fetch completes range() of the host's copy
 template <class Area>
 struct MapPlan : Plan {
   static constexpr bool kNeedsEvent = true;
@@ -26,7 +26,7 @@ struct MapPlan : Plan {
   void** mapped;
   bool needs_fetch = false;
   std::byte* pointer = nullptr;
-  std::uint64_t writes = 0;  // to the storage, so far
+  std::uint64_t writes = 0;  // number of writes to the storage before the fetch
 
   BufferStorage& storage() const { return area.memory.storage(); }
 
@@ -64,7 +64,7 @@ struct MapPlan : Plan {
         refused();
         return status;
       }
-      // Nothing has written meanwhile: the host holds the newest bytes too, until something does.
+      // Nothing has written meanwhile, so the host also holds the newest bytes, until the next write.
       if (needs_fetch && storage().writes == writes && area.fills_host_copy()) {
         storage().residency.add_holder(area.range(), kHost);
       }

@@ -5,8 +5,8 @@
 
 namespace remotecl {
 
-// Send a read or write of these bytes of a memory object; of an image's, they must be all. `record`: as Tracer::send()
-// takes it.
+// Send a read or write of these bytes of a memory object. For an image the range must be the whole image.
+// `record`: see Tracer::send().
 void send_read(const MemoryObject& object, Session& session, ObjectId queue, EventId event, ByteRange range,
                TransferId transfer, Array<EventId> wait_list, std::uint64_t record);
 void send_write(const MemoryObject& object, Session& session, ObjectId queue, EventId event, ByteRange range,

@@ -12,7 +12,7 @@ PendingCommand::PendingCommand(CommandQueue& queue, cl_command_type type, WaitLi
   if (Tracer::on()) [[unlikely]]
     make_record(type, wait);
   const std::shared_ptr<CommandOrder> order = CoherentHostMemory::order(queue.context());
-  // Nothing else tells that it has ended.
+  // Only its event reports the end of a command of an out-of-order queue.
   if (order && !queue.in_order()) wants_event = true;
   for (Event* event : wait) {
     waits_for(*event);
@@ -56,12 +56,12 @@ TraceRecordOwner PendingCommand::take_record() {
   return std::move(record_);
 }
 
-// Its server goes on when it has read; the application when the bytes are here.
+// The server continues once it has read the bytes; the application must wait until they have arrived.
 void PendingCommand::await_bytes(Event& event) {
   const PendingReads::Ticket ticket = queue_.pending_reads().begin();
   const auto end = [queue = Ref<CommandQueue>(&queue_), ticket] {
     queue->pending_reads().end(ticket);
-    queue->session().wake();  // another session's thread may be the one that has read them
+    queue->session().wake();  // the bytes may have been read by another session's thread
   };
   if (event.at_end(end)) {
     awaited_.push_back(ticket);
@@ -89,7 +89,7 @@ void PendingCommand::waits_for_host_readers(BufferStorage& storage) {
       waits_for(*reader);
       continue;
     }
-    // Another server may be lost meanwhile: that it reads no more is all that is waited for.
+    // Another server may get lost meanwhile. It is enough that it no longer reads, so any end will do.
     planner_.waits_for_end(*reader);
   }
 }

@@ -9,10 +9,10 @@
 namespace remotecl {
 namespace {
 
-// Who may return early needs an event for what is left.
+// A call that may return early needs an event for the rest of its work.
 OptionalDeadline limit_of(const Event* event) { return event == nullptr ? OptionalDeadline() : WaitLimit::deadline(); }
 
-// What a blocking call says once its command has ended.
+// The result of a blocking call whose command has ended.
 cl_int outcome(CommandQueue& queue, const TransferRef& transfer, const Event* event) {
   const bool moved = transfer->state.load() == Transfer::State::kDone;
   if (moved && (event == nullptr || event->status() >= 0)) return CL_SUCCESS;
@@ -22,8 +22,8 @@ cl_int outcome(CommandQueue& queue, const TransferRef& transfer, const Event* ev
   return first != CL_SUCCESS ? first : transfer->failure;
 }
 
-// Registers where the bytes of a read go: into `span` bytes at `memory` at last, by `then`, which runs when they have
-// come.
+// Registers the destination of a read. Finally the bytes are in `span` bytes at `memory`, to where `then`
+// moves them after their arrival.
 TransferRef expect_at(PendingCommand& command, bool blocking, std::byte* to, std::uint64_t size,
                       std::shared_ptr<void> keep_alive, const std::byte* memory, std::uint64_t span,
                       std::function<void()> then = {}) {
@@ -70,7 +70,7 @@ TransferRef offer_bytes(PendingCommand& command, bool blocking, const std::byte*
                             sender_waits);
 }
 
-// The same for bytes that are sent without being asked for; null when they have to be.
+// The same for bytes that are sent without a request. Returns null if the server must request them.
 TransferRef push_bytes(PendingCommand& command, const std::byte* from, std::uint64_t size) {
   const bool sender_waits = !limit_of(command.event());
   TransferRef transfer = command.session().begin_push(command.queue().device().index(), from, size, sender_waits);
@@ -82,7 +82,7 @@ std::uint64_t volume(const Extent& region) { return region[0] * region[1] * regi
 
 bool is_packed(const Rectangle& rectangle, const Extent& region) { return rectangle.extent(region) == volume(region); }
 
-// As a rectangle.
+// Packed rows as a rectangle.
 Rectangle packed(const Extent& rows) { return {{}, rows[0], rows[0] * rows[1]}; }
 
 struct ReadPlan : Plan {
@@ -99,12 +99,12 @@ struct ReadPlan : Plan {
     ByteRange range = buffer.range(offset, size);
     const ObjectId content_size = size > kInlineDataMax ? command.limit_to_content(buffer, range) : 0;
     if (command.error() != CL_SUCCESS) return command.error();
-    const std::uint64_t expected = std::max<std::uint64_t>(range.size, 1);  // there are no reads of nothing
+    const std::uint64_t expected = std::max<std::uint64_t>(range.size, 1);  // empty reads do not exist
     transfer = expect_bytes(command, blocking, to, expected, std::move(keep_alive));
     EnqueueRead message{0, 0, buffer.id(), offset, expected, transfer->id, {}};
     if (content_size != 0) {
       transfer->may_be_short = true;
-      message.buffer = buffer.root().id();  // content is counted from its begin
+      message.buffer = buffer.root().id();  // content is counted from the root's beginning
       message.offset = range.offset;
       message.content_size = content_size;
     }
@@ -151,7 +151,7 @@ struct WritePlan : Plan {
 }  // namespace
 
 cl_int await_read(CommandQueue& queue, const TransferRef& transfer, Event* event) {
-  // In order, the reads before it have ended for the application as well.
+  // In an in-order queue the earlier reads must have ended for the application too.
   const auto is_done = [&] {
     return transfer->ended() && (event == nullptr || event->ended()) &&
            (!queue.in_order() || queue.pending_reads().ended_through(transfer->ticket));
@@ -219,7 +219,7 @@ cl_int enqueue_read(CommandQueue& queue, MemoryObject& buffer, bool blocking, st
 cl_int enqueue_write(CommandQueue& queue, MemoryObject& buffer, bool blocking, std::uint64_t offset, std::uint64_t size,
                      const void* from, WaitList wait, Event** event, cl_command_type type) {
   const auto* const bytes = static_cast<const std::byte*>(from);
-  // With a wait list, a blocking call says how that ended.
+  // With a wait list a blocking call must return the result of the wait, so it cannot push.
   const bool may_push = blocking && wait.empty();
   return submit(queue, WritePlan{{}, type, blocking, may_push, buffer, offset, size, bytes}, wait, event);
 }

@@ -51,7 +51,7 @@ Array<EventId> TransferPlanner::wait_list() {
 }
 
 Ref<Event> TransferPlanner::take_write_event(const Site::User& user) {
-  // Not a later command of the queue, which may fail without any harm to the bytes.
+  // A later command of the queue will not do: it may fail without any harm to the bytes.
   const auto is_last_write = [&user](const Ref<Event>& event) {
     return event->queue() == user.queue.get() && user.queue->in_order() && event->sequence() == user.last_write;
   };
@@ -81,7 +81,7 @@ void TransferPlanner::overwrites(MemoryObject& buffer, ByteRange range) {
   }
 }
 
-// Where it waits for the transfer, it fails with it, and the bytes are again what they were before.
+// If the command waits for the transfer, it fails with it, and the bytes are what they were before.
 void TransferPlanner::overwritten(BufferStorage& storage, ByteRange range) const {
   storage.site(location_).take_from_arrivals(range,
                                              [this](const Arrival& arrival) { return !waits_already(*arrival.event); });
@@ -119,7 +119,7 @@ void TransferPlanner::brings(MemoryObject& buffer, ByteRange range) {
   const auto presence = storage.residency.presence(range, location_);
   if (presence == ResidencyDirectory::Presence::kMissing) fetch(buffer, range);
   for (const Arrival& arrival : storage.site(location_).arrivals) {
-    // One of other bytes may fail alone.
+    // A transfer of other bytes may fail without harm.
     if (!intersect(arrival.range, range) || waits_already(*arrival.event)) continue;
     waits_for(*arrival.event);
     if (record_ != nullptr) record_->waits_for(arrival.event->id());
@@ -183,7 +183,8 @@ bool TransferPlanner::choose_source(BufferStorage& storage, const Missing& missi
   return true;
 }
 
-// The end of everything that `queue` was given so far, however it ends.
+// Returns the event of a marker that ends after everything sent to `queue` so far, whether that succeeds or
+// fails.
 EventId TransferPlanner::mark(CommandQueue& queue) {
   const auto& marker = held_.emplace_back(make_ref<Event>(queue, CL_COMMAND_MARKER, true, true));
   queue.session().send(EnqueueMarker{queue.id(), marker->id(), 0, 1, {}});
@@ -199,18 +200,19 @@ TraceRecordOwner TransferPlanner::record_of(MemoryObject& root, std::uint64_t si
   return record;
 }
 
-// Large transfers run beside the command's queue, so that the data of the next command arrive while this one runs.
+// Large transfers bypass the command's queue, so that the data of the next command arrive while this one
+// runs.
 CommandQueue& TransferPlanner::receiver(std::uint64_t size) const {
   return size > kInlineDataMax ? context().transfer_queue(queue_.device()) : queue_;
 }
 
-// Bytes may be replaced once the commands that use the old ones have ended; nothing else holds a transfer back, not
-// what the command itself waits for, and not the failure of a command before.
+// Bytes may be replaced once the commands that use the old ones have ended. Nothing else delays a transfer:
+// neither what the command itself waits for nor the failure of an earlier command.
 std::vector<EventId> TransferPlanner::after_users(MemoryObject& root, ByteRange range, const CommandQueue& receiver,
                                                   TraceRecord* record) {
   std::vector<EventId> after;
   for (const Arrival& arrival : root.storage().site(location_).arrivals) {
-    // What it brings is outdated, and no user waits for it.
+    // It brings outdated bytes, and no user waits for it.
     if (arrival.awaited_by || !intersect(arrival.range, range)) continue;
     if (const Ref<Event> over = end_of(*arrival.event)) {
       over->announce_to(session());
@@ -227,8 +229,9 @@ std::vector<EventId> TransferPlanner::after_users(MemoryObject& root, ByteRange 
   return after;
 }
 
-// What has to end before the bytes at a holder may be read. Where the command itself waits for the end of what has
-// written them, the transfer waits for that in its place: a message, a native marker and a signal less.
+// What has to end before the bytes at a holder may be read. If the command itself waits for the end of the
+// writer, the transfer waits for it in the command's place, which saves a message, a native marker and a
+// signal.
 std::vector<EventId> TransferPlanner::after_writers(MemoryObject& root, ByteRange range, Location at,
                                                     TraceRecord* record, const Arrival* but) {
   const Site& holder = root.storage().site(at);

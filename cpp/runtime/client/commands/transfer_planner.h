@@ -11,45 +11,46 @@
 
 namespace remotecl {
 
-// Brings what a command reads to its device, and collects what the command has to wait for. Requires the context's
-// memory_mutex all its life. One thread.
+// Brings what a command reads to its device and collects what the command has to wait for. Requires the
+// context's memory_mutex for its whole life. One thread.
 class TransferPlanner {
  public:
   // For a command of `queue`.
   explicit TransferPlanner(CommandQueue& queue);
-  // The command's place in its queue, to be set before anything else.
+  // The command's place in its queue. Call it before anything else.
   void set_sequence(std::uint64_t sequence) { sequence_ = sequence; }
-  // What the trace says of the command, or null.
+  // The command's trace record, or null.
   void set_record(TraceRecord* record) { record_ = record; }
 
-  // CL_SUCCESS, or why the command cannot be carried out (server lost, data lost).
+  // CL_SUCCESS, or the reason why the command cannot be executed (server lost, data lost).
   cl_int error() const { return error_; }
-  // Brings these bytes where they are missing.
+  // Brings those of these bytes that the device lacks.
   void reads(MemoryObject& buffer, ByteRange range);
-  // As reads(), but the bytes need not be there; only orders the command behind transfers on their way to them. Another
-  // server's may fail without any harm to the command.
+  // Like reads(), but brings nothing; only orders the command after transfers on their way to these bytes. A
+  // failed transfer from another server does not harm the command.
   void overwrites(MemoryObject& buffer, ByteRange range);
   // The command that writes these bytes has been sent.
   void overwritten(BufferStorage& storage, ByteRange range) const;
   void waits_for(Event& event);
-  void waits_for_end(Event& event);  // however it ends
-  // What a transfer that limits itself to the content of `buffer` needs: 0, or the id of its content-size buffer, whose
-  // newest value has been brought, too. `range` is cut where the value is known here.
+  void waits_for_end(Event& event);  // whether it succeeds or fails
+  // For a transfer that limits itself to the content of `buffer`. Returns 0, or the id of the content-size
+  // buffer, whose newest value has then been brought too. If the value is known in this process, cuts `range`
+  // to it.
   ObjectId limit_to_content(MemoryObject& buffer, ByteRange& range);
 
-  // The record of a transfer by `queue`, to be committed when it is sent; null while there is no trace. For `from` and
-  // `to` null stands for this process.
+  // The record of a transfer by `queue`, to be committed when the transfer is sent; null without a trace.
+  // Null as `from` or `to` stands for this process.
   static TraceRecordOwner record_of(MemoryObject& root, std::uint64_t size, Device* from, CommandQueue& queue,
                                     Device* to);
 
-  // After everything else, when the command is sent.
+  // Call it last, when the command is sent.
   Array<EventId> wait_list();
-  // The command will not be sent: nobody waits for what has been brought.
+  // The command will not be sent, so nothing waits for the bytes brought.
   void abandon();
 
  private:
   using Missing = ResidencyDirectory::Transfer;
-  // Of relays: enough for the links of both servers to stay busy.
+  // The size of a relay's pieces: large enough to keep the links of both servers busy.
   static constexpr std::uint64_t kRelayPieceSize = 8u << 20;
   static constexpr std::uint64_t kRelayPiecesMax = 4;                 // in this process's memory at a time
   static constexpr ByteRange kContentSize{0, sizeof(std::uint64_t)};  // the value in a content-size buffer
@@ -60,13 +61,13 @@ class TransferPlanner {
   }
   Context& context() const { return queue_.context(); }
   void touches(MemoryObject& buffer, ByteRange range);
-  // reads(), by something that is no command of the application.
+  // Like reads(), for bytes that no command of the application reads.
   void brings(MemoryObject& buffer, ByteRange range);
   void fetch(MemoryObject& buffer, ByteRange range);
-  // The event of the last command of `user` that writes, if the command waits for it and it ends after all others that
-  // do; else null.
+  // Takes the event of the last writing command of `user` out of the wait list, if the command waits for it
+  // and it ends after all other writers of `user`. Else returns null.
   Ref<Event> take_write_event(const Site::User& user);
-  // False when every holder is on a lost server.
+  // Returns false if every holder is on a lost server.
   bool choose_source(BufferStorage& storage, const Missing& missing, TransferSource& chosen) const;
   void upload(MemoryObject& root, const Missing& missing);
   void push(MemoryObject& root, const Missing& missing, Location from);
@@ -77,14 +78,14 @@ class TransferPlanner {
   Ref<Event> relay_write(MemoryObject& root, ByteRange piece, const std::shared_ptr<std::byte[]>& place, Event& fetched,
                          const Ref<Event>& sent);
   void arriving(MemoryObject& root, const Missing& missing, Arrival arrival, bool is_limited = false);
-  // The same as limit_to_content() where that needs no message.
+  // Does what limit_to_content() can do without a message.
   static void limit_to_known_content(MemoryObject& buffer, ByteRange& range);
-  // Copies that are limited to a content that has changed since are none.
+  // Drops limited copies whose content size has changed since.
   static void settle_limited_copies(MemoryObject& buffer);
   void add_holder(MemoryObject& root, ByteRange range, bool is_limited);
   CommandQueue& receiver(std::uint64_t size) const;
   EventId mark(CommandQueue& queue);
-  // An event that ends well when `event` has ended; null when it has.
+  // Returns an event that succeeds when `event` ends in any way; null if it has ended.
   Ref<Event> end_of(Event& event);
   std::vector<EventId> after_users(MemoryObject& root, ByteRange range, const CommandQueue& receiver,
                                    TraceRecord* record);
@@ -97,14 +98,15 @@ class TransferPlanner {
   std::uint64_t sequence_ = 0;
   cl_int error_ = CL_SUCCESS;
   std::vector<EventId> wait_ids_;
-  std::vector<Ref<Event>> elsewhere_;  // events of others that the command waits for, not announced yet
+  std::vector<Ref<Event>> elsewhere_;  // awaited events that are not of this session, not announced yet
   std::vector<Ref<Event>> held_;       // held until the commands that name them have been sent
   std::vector<std::pair<BufferStorage*, const Event*>> brought_;
 };
 
-// Sends a write of `size` bytes at `memory`, which stay valid as long as `keep_alive`: inside the message when small,
-// else, or when they are `late`, that is still on their way to this process, as a transfer that the server pulls in its
-// own time, whose id is returned. Requires the context's memory_mutex. `record`: as Tracer::send() takes it.
+// Sends a write of `size` bytes at `memory`, which stay valid as long as `keep_alive`. Small data go inside
+// the message. Large data, and `late` data that are still on their way to this process, become a transfer
+// that the server pulls when it is ready, and whose id is returned. Requires the context's memory_mutex.
+// `record`: see Tracer::send().
 TransferId send_write(CommandQueue& queue, EventId event, const MemoryObject& object, std::uint64_t offset,
                       std::byte* memory, std::uint64_t size, Array<EventId> wait_list, std::shared_ptr<void> keep_alive,
                       bool late, std::uint64_t record);

@@ -6,19 +6,21 @@
 #include "runtime/client/support/rectangle.h"
 #include "runtime/protocol/frames.h"
 
-// Plans of the commands that move bytes between the application's memory and a server, and their steps.
+// Plans of the commands that move bytes between the application's memory and a server, and the steps they
+// share.
 namespace remotecl {
 
-// Registers where the bytes of a read go, which stays valid as long as `keep_alive`.
+// Registers the destination of a read, which stays valid as long as `keep_alive`.
 TransferRef expect_bytes(PendingCommand& command, bool blocking, std::byte* to, std::uint64_t size,
                          std::shared_ptr<void> keep_alive);
-// The same for packed bytes that go into a rectangle.
+// The same for packed bytes that are unpacked into a rectangle.
 TransferRef expect_rows(PendingCommand& command, bool blocking, std::byte* to, const Rectangle& rectangle,
                         const Extent& rows, std::shared_ptr<void> keep_alive = nullptr);
-// Blocks until the bytes are there, or as the thread's WaitLimit allows; what a blocking call then says.
+// Blocks until the bytes have arrived, or as the thread's WaitLimit allows. Returns the result of the
+// blocking call.
 cl_int await_read(CommandQueue& queue, const TransferRef& transfer, Event* event);
 
-// Bytes that a write is to send, packed: the caller's own, or a copy. `late`: they are still on their way to this
+// Packed bytes to be written: the caller's own, or a copy. `late`: they are still on their way to this
 // process, and the command waits for them.
 struct PackedRows {
   const std::byte* bytes;
@@ -30,10 +32,10 @@ struct PackedRows {
 };
 PackedRows pack_rows(PendingCommand& command, const std::byte* from, const Rectangle& rectangle, const Extent& rows,
                      std::shared_ptr<void> keep_alive = nullptr);
-// Registers that the server will pull these bytes.
+// Registers these bytes for the server to pull.
 TransferRef offer_rows(PendingCommand& command, bool blocking, const PackedRows& rows);
-// Sends the bytes of a large blocking write from this thread, when the server asks for them. Where the thread's
-// WaitLimit counts, another thread does, and goes on with it.
+// Sends the bytes of a large blocking write from this thread when the server asks for them. If the thread's
+// WaitLimit applies, another thread sends them, so that it can continue after this call has returned.
 cl_int send_bytes(CommandQueue& queue, const TransferRef& transfer, Event* event);
 
 // Into rows of the application's memory.
@@ -69,7 +71,7 @@ struct WriteRowsPlan : Plan {
   bool blocking;
   MemoryObject& memory;
   ByteRange range;
-  bool has_gaps;  // of the range, which keep what they hold
+  bool has_gaps;  // of the range, whose bytes stay unchanged
   const std::byte* from;
   Rectangle rectangle;  // at `from`
   Extent rows;

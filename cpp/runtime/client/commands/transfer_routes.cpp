@@ -1,4 +1,4 @@
-// How bytes get to the device: from this process, from server to server, through this process.
+// How bytes get to the device: from this process, from server to server, or through this process.
 #include <memory>
 
 #include "runtime/client/commands/memory_messages.h"
@@ -30,7 +30,8 @@ void TransferPlanner::upload(MemoryObject& root, const Missing& missing) {
   arriving(root, missing, {arrival, missing.range, missing.holders, after.empty(), transfer}, range != missing.range);
 }
 
-// From a device of another server, which sends to this one: neither bytes nor events pass this process.
+// From a device of another server, which sends directly to this one: neither bytes nor events pass through
+// this process.
 void TransferPlanner::push(MemoryObject& root, const Missing& missing, Location from) {
   Device& source = context().device_at(from);
   Session& sending = source.session();
@@ -123,9 +124,9 @@ void TransferPlanner::transfer(MemoryObject& root, const Missing& missing, Locat
   arriving(root, missing, {arrival, missing.range, missing.holders, false}, range != missing.range);
 }
 
-// From a device of another server through this process, where the two servers cannot reach each other: reads there, and
-// writes here that wait for their ends. A few pieces are in this process's memory at a time: the read that reuses one's
-// memory waits until it has been sent.
+// From a device of another server through this process, if the two servers cannot reach each other: reads
+// there, and writes here that wait for the reads. A few pieces are in this process's memory at a time: a read
+// that reuses a piece's memory waits until that piece has been sent.
 void TransferPlanner::relay(MemoryObject& root, const Missing& missing, Location from) {
   const ByteRange range = missing.range;
   const std::uint64_t piece_size = root.image() != nullptr ? range.size : std::min(range.size, kRelayPieceSize);
@@ -150,7 +151,7 @@ void TransferPlanner::relay(MemoryObject& root, const Missing& missing, Location
     arrival = make_ref<Event>(queue_, CL_COMMAND_MIGRATE_MEM_OBJECTS, true, true);
     arrival->report_is_awaited();
     session().append(EnqueueMarker{queue_.id(), arrival->id(), 0, 0, std::span<const EventId>(ends)});
-    // The failure of a part that nobody knows any more would be the queue's.
+    // `parts` is kept: the failure of an event without references would become the queue's failure.
     arrival->at_end([parts] {});
   }
   arriving(root, missing,
@@ -161,7 +162,7 @@ void TransferPlanner::relay(MemoryObject& root, const Missing& missing, Location
             .from_other_server = true});
 }
 
-// `place_free`: what the piece's memory waits for; null: nothing.
+// `place_free` ends when the piece's memory is free; null if it is free already.
 Ref<Event> TransferPlanner::relay_read(MemoryObject& root, ByteRange piece, Location from,
                                        const std::shared_ptr<std::byte[]>& place, Event* place_free) {
   Session& holder = context().device_at(from).session();
@@ -227,7 +228,7 @@ void TransferPlanner::arriving(MemoryObject& root, const Missing& missing, Arriv
   if (record_ != nullptr) record_->waits_for(arrival.event->id());
   arrival.awaited_by = Ref<CommandQueue>(&queue_);
   brought_.emplace_back(&storage, arrival.event.get());
-  // It comes after those under way, whose bytes are outdated.
+  // It comes after the transfers in progress, whose bytes are outdated.
   Site& site = storage.site(location_);
   site.take_from_arrivals(arrival.range, [](const Arrival&) { return true; });
   site.arrivals.push_back(std::move(arrival));
