@@ -35,11 +35,11 @@ void BulkChannel::release() {
   turn_.stop();
   for (const int descriptor : std::exchange(given_up_in_forks_, {})) forget_in_child(descriptor);
   stream_ = nullptr;
-  sender_.release();  // what was lent goes before the transport
+  sender_.release();  // borrowed buffers end before the transport
   transport_.reset();
 }
 
-// After the end of the stream the session's reader finds that end, too, and does the rest.
+// At the end of the stream, the session's reader notices that end too and does the rest.
 void BulkChannel::read_what_is_expected() {
   while (turn_.is_expecting()) {
     const std::uint64_t before = received();

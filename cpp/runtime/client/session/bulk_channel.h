@@ -18,19 +18,19 @@ namespace remotecl {
 
 struct StreamCarrier;
 
-// A stream of a session's bulk data in both directions, for the devices whose index modulo the number of channels is
-// the channel's number. Owned by the session; any thread where nothing else is said.
+// A bidirectional stream of a session's bulk data, for the devices whose index modulo the number of channels
+// is the channel's number. Owned by the session. Any thread, unless noted otherwise.
 class BulkChannel {
  public:
-  // How a channel gets its connection.
+  // What a channel needs to get its connection.
   struct Joining {
     const Address& address;
     Invitation invitation;
     const Dialer& dialer;
     std::chrono::milliseconds timeout;
-    std::chrono::milliseconds window;  // how long it is tried to connect again
-    Reconnector* reconnector;          // null: what is lost stays so
-    unsigned streams;                  // over how many connections all channels together may go
+    std::chrono::milliseconds window;  // how long reconnecting is tried
+    Reconnector* reconnector;          // null: a lost connection stays lost
+    unsigned streams;                  // limits the connections that carry all channels together
   };
 
   BulkChannel(ChannelSession& session, unsigned number);
@@ -38,25 +38,26 @@ class BulkChannel {
   BulkChannel(const BulkChannel&) = delete;
   BulkChannel& operator=(const BulkChannel&) = delete;
 
-  // Once, before anything else. Returns how many channels the session is to have, which the first one finds out. Throws
-  // ConnectionError.
+  // Call it once, before anything else. Returns the session's number of channels, which the first channel
+  // negotiates. Throws ConnectionError.
   unsigned connect(const Joining& joining);
   const BulkTransport& transport() const { return *transport_; }
-  // The stream that another connection may carry on; null if there is none.
+  // The stream that can continue on another connection; null if the channel cannot.
   ResumableConnection* stream() const { return stream_; }
-  unsigned streams() const { return streams_; }                     // connections that carry it; 0: memory
-  std::uint64_t sent() const { return sender_.transfers(); }        // whole transfers
-  std::uint64_t received() const { return receiver_.transfers(); }  // as well
-  // The session is lost: nothing moves any more.
+  unsigned streams() const { return streams_; }               // connections that carry the channel; 0: shared memory
+  std::uint64_t sent() const { return sender_.transfers(); }  // whole transfers
+  std::uint64_t received() const { return receiver_.transfers(); }  // whole transfers
+  // The session is lost: stops all transfers.
   void shutdown();
-  // After that, when the session's reader has left for good: ends the threads and lets go of the connection.
+  // After shutdown(), when the session's reader has left for good: ends the threads and releases the
+  // connection.
   void release();
 
   PushWindow& pushes() { return pushes_; }
   BulkSender& sender() { return sender_; }
   ReaderTurn& reader() { return turn_; }
   void expect_rest(const TransferRef& failed) { receiver_.expect_rest(failed); }
-  // On the thread whose turn it is.
+  // Called on the thread whose turn it is.
   bool read() { return receiver_.read(); }
 
  private:

@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::chrono::milliseconds kFirstPause{20};
 
-// A server greets a limited number of connections at a time, those of many clients that begin together, and first has
-// to notice that an attempt has failed.
+// Retries, because a server limits the number of concurrent handshakes, which many clients that start
+// together exceed, and because it takes time to notice that an attempt has failed.
 void connect_further(BulkChannel& channel, const BulkChannel::Joining& joining) {
   std::minstd_rand random(std::random_device{}());
   const auto end = std::chrono::steady_clock::now() + joining.timeout;
@@ -32,7 +32,7 @@ void connect_further(BulkChannel& channel, const BulkChannel::Joining& joining) 
 
 }  // namespace
 
-// The further ones side by side: each takes a few round trips.
+// Connects the further channels concurrently, because each takes a few round trips.
 void BulkChannels::connect(const BulkChannel::Joining& joining) {
   channels_.push_back(std::make_unique<BulkChannel>(session_, 0));
   const unsigned count = channels_.front()->connect(joining);

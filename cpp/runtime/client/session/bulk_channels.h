@@ -17,27 +17,28 @@ class BulkChannels {
   BulkChannels(const BulkChannels&) = delete;
   BulkChannels& operator=(const BulkChannels&) = delete;
 
-  // Once. Throws ConnectionError.
+  // Call it once. Throws ConnectionError.
   void connect(const BulkChannel::Joining& joining);
 
   const std::vector<std::unique_ptr<BulkChannel>>& all() const { return channels_; }
   bool is_one() const { return channels_.size() == 1; }
-  // Null: there is none with this number.
+  // Null if no channel has this number.
   BulkChannel* find(std::uint32_t number) const {
     return number < channels_.size() ? channels_[number].get() : nullptr;
   }
-  // Where bulk data of the device moves, in both directions.
+  // The channel that carries the device's bulk data, in both directions.
   BulkChannel& of(std::uint32_t device) const { return *channels_[device % channels_.size()]; }
-  unsigned streams() const;  // connections that carry them; 0: memory
+  unsigned streams() const;  // connections that carry the channels; 0: shared memory
   Traffic traffic() const;
 
-  // One of them expects large transfers, or no longer. True when another one does, too.
+  // A channel expects large transfers from now on, or no longer does. Returns true if another channel also
+  // expects some.
   bool begin_expecting() { return expecting_.fetch_add(1) != 0; }
   void end_expecting() { expecting_.fetch_sub(1); }
 
-  // From now on the end of a connection is that of its channel.
+  // From now on a broken connection ends its channel.
   void end_when_broken() const;
-  // As of each channel.
+  // Does this for each channel.
   void shutdown() const;
   void release() const;
 

@@ -32,12 +32,12 @@ bool BulkReceiver::read() {
     session_.end_transfer(transfer_, CL_COMPLETE);
     registration_.reset();
     transfer_.reset();
-    return true;  // whoever waits for it can go on
+    return true;  // a waiting thread can continue
   }
   return true;
 }
 
-// CommandFailed comes on another connection, perhaps long before the bytes that were sent ahead of it.
+// CommandFailed comes on another connection, possibly long before the bytes that were sent ahead of it.
 void BulkReceiver::expect_rest(const TransferRef& failed) {
   const MutexLock lock(failed_mutex_);
   if (failed_.size() == kFailedMax) failed_.pop_front();
@@ -49,7 +49,7 @@ void BulkReceiver::forget_failed(TransferId id) {
   std::erase_if(failed_, [id](const TransferRef& failed) { return failed->id == id; });
 }
 
-// A receive on this channel, which may have failed. Null when there is none such.
+// Returns a receive on this channel, which may have failed, or null if there is none with this id.
 TransferRef BulkReceiver::find_transfer(TransferId id) {
   TransferRef transfer = session_.find_receive(id);
   if (transfer) return transfer->channel == &channel_ ? transfer : nullptr;
@@ -58,7 +58,7 @@ TransferRef BulkReceiver::find_transfer(TransferId id) {
   return at == failed_.end() ? nullptr : *at;
 }
 
-// The end of a transfer that has failed; CommandFailed says so, too.
+// Nothing more follows of a failed transfer. CommandFailed reports the failure itself.
 void BulkReceiver::note_failure(TransferId id) {
   const TransferRef transfer = find_transfer(id);
   if (!transfer) return;
@@ -67,7 +67,7 @@ void BulkReceiver::note_failure(TransferId id) {
   forget_failed(id);
 }
 
-// What a malicious server announces must fit what we asked for.
+// The server may be malicious: what it announces must fit what was requested.
 bool BulkReceiver::begin_chunk(const BulkHeader& header) {
   transfer_ = find_transfer(header.transfer);
   if (!transfer_) return false;
@@ -83,8 +83,8 @@ bool BulkReceiver::begin_chunk(const BulkHeader& header) {
   return true;
 }
 
-// As try_read_some(), of the chunk that is coming. Its command may fail in the midst of it: the memory is the
-// application's again.
+// Like try_read_some(), for the chunk being read. If the command fails in the middle of the chunk, the memory
+// belongs to the application again and the rest is discarded.
 std::ptrdiff_t BulkReceiver::read_piece(bool& is_complete) {
   const MutexLock lock(transfer_->mutex);
   const bool is_wanted = !transfer_->is_over;
@@ -98,7 +98,7 @@ std::ptrdiff_t BulkReceiver::read_piece(bool& is_complete) {
   return count;
 }
 
-// Not where the stream asks for it: there a transfer's lock may be held, and this writes.
+// Not called where the stream requests it, because a transfer's lock may be held there and this writes.
 void BulkReceiver::acknowledge() {
   if (!std::exchange(is_acknowledge_due_, false)) return;
   session_.acknowledge(ClientReceived{StreamKind::kBulk, number_, acknowledged_bytes_});

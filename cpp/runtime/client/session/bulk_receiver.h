@@ -22,17 +22,18 @@ class BulkReceiver {
   BulkReceiver(const BulkReceiver&) = delete;
   BulkReceiver& operator=(const BulkReceiver&) = delete;
 
-  // Once, before anything else. The transport outlives the reading.
+  // Call it once, before anything else. The transport must outlive all reading.
   void use(BulkTransport& transport) { transport_ = &transport; }
-  // Takes what is there. Returns false at the end of the stream, and if the server breaks the protocol.
+  // Reads what has arrived. Returns false at the end of the stream, and if the server breaks the protocol.
   bool read();
-  // By the transport, on the thread that reads: the server should learn that so many bytes of the stream were received.
+  // Called by the transport on the reading thread: the server should learn that this many bytes of the stream
+  // have been received.
   void acknowledge_later(std::uint64_t received) {
     acknowledged_bytes_ = received;
     is_acknowledge_due_ = true;
   }
-  // A receive has failed of which more may come: that is thrown away. Its mutex is held, and it is still in the
-  // session's table.
+  // A receive has failed, but more of its bytes may come; they are discarded. The caller holds the transfer's
+  // mutex, and the transfer is still in the session's table.
   void expect_rest(const TransferRef& failed) EXCLUDES(failed_mutex_);
   std::uint64_t transfers() const { return transfers_.load(std::memory_order_relaxed); }  // received whole
 
@@ -44,9 +45,9 @@ class BulkReceiver {
   std::ptrdiff_t read_piece(bool& is_complete);
   void acknowledge();
 
-  // So much is read before the session's reader looks at the other connections.
+  // At most this much is read before the session's reader looks at the other connections.
   static constexpr std::uint64_t kTurn = 1u << 20;
-  // Of most failed receives nothing ever comes. More of them than this cannot have bytes on the way.
+  // Most failed receives get no more bytes, and more of them than this cannot have bytes on the way.
   static constexpr std::size_t kFailedMax = 1024;
 
   ChannelSession& session_;
@@ -57,8 +58,8 @@ class BulkReceiver {
   Mutex failed_mutex_;
   std::deque<TransferRef> failed_ GUARDED_BY(failed_mutex_);  // receives of which more may come, oldest first
 
-  // Touched only by the thread that reads.
-  TransferRef transfer_;  // the one whose chunk is coming
+  // Used only by the reading thread.
+  TransferRef transfer_;  // the transfer whose chunk is being read
   std::unique_ptr<MemoryRegistration> registration_;
   std::uint64_t chunk_left_ = 0;
   std::uint64_t acknowledged_bytes_ = 0;

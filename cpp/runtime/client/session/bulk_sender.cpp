@@ -16,13 +16,13 @@ void BulkSender::use(BulkTransport& transport) {
   lends_ = transport.keeps_lent();
 }
 
-// What is pushed is copied, so that the caller can go on without the server. Anything else stays the session's until
-// the server has received it.
+// Pushed bytes are copied, so that the caller can continue without the server. All other bytes are borrowed
+// from the session until the server has received them.
 bool BulkSender::send(const TransferRef& transfer) {
   const bool lends = lends_ && !transfer->is_pushed;
   const auto use = lends ? BulkTransport::Use::kLent : BulkTransport::Use::kCopied;
   const std::int32_t status = transfer->is_pushed ? kPushedChunk : 0;
-  // Bytes that are copied need no registration.
+  // Copied bytes need no registration.
   auto registration = lends ? register_memory(transfer->memory, transfer->size) : nullptr;
   bool ok = true;
   while (ok && transfer->moved < transfer->size) {
@@ -69,10 +69,10 @@ void BulkSender::post(TransferRef transfer) {
       if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
       queue_.push_back(std::move(transfer));
       return wanted_.notify_one();
-    } catch (const std::system_error&) {  // no thread
+    } catch (const std::system_error&) {  // the thread could not be started
     }
   }
-  // The server waits for bytes.
+  // The server waits for the bytes.
   {
     const MutexLock lock(write_mutex_);
     if (transport_ != nullptr) transport_->send_failure(transfer->id, CL_OUT_OF_HOST_MEMORY);
@@ -91,7 +91,7 @@ void BulkSender::run() {
       queue_.pop_front();
     }
     send(transfer);
-    session_.wake();  // a blocking call may wait for its end
+    session_.wake();  // a blocking call may wait for the transfer's end
   }
 }
 

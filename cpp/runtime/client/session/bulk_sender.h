@@ -12,12 +12,12 @@
 
 namespace remotecl {
 
-// The writing side of a channel. The thread that waits for a write sends its bytes; those that nobody waits for are
-// sent by a thread that is started with the first of them. Owned by the channel. Any thread.
+// The writing side of a channel. If a thread waits for a write, it sends the bytes itself; all other bytes
+// are sent by the sender's own thread, which starts on first use. Owned by the channel. Any thread.
 class BulkSender {
  public:
   struct Lent {
-    std::uint64_t end;  // as BulkTransport::bytes_sent() counts
+    std::uint64_t end;  // counted like BulkTransport::bytes_sent()
     TransferRef transfer;
     std::unique_ptr<MemoryRegistration> registration;
   };
@@ -27,22 +27,22 @@ class BulkSender {
   BulkSender(const BulkSender&) = delete;
   BulkSender& operator=(const BulkSender&) = delete;
 
-  // Once, before anything else. The transport stays valid until release().
+  // Call it once, before anything else. The transport stays valid until release().
   void use(BulkTransport& transport) EXCLUDES(write_mutex_, lent_mutex_);
-  // Sends the bytes of a transfer from the calling thread, which waits until the server has them if the transfer says
-  // so. Returns false if the connection has ended.
+  // Sends the bytes of a transfer from the calling thread. If the transfer says so, also waits until the
+  // server has received them. Returns false if the connection has ended.
   bool send(const TransferRef& transfer) EXCLUDES(write_mutex_, lent_mutex_);
-  // Has this sender's own thread do that. The transfer fails if no thread can be started.
+  // Queues the transfer for the sender's own thread. The transfer fails if that thread cannot be started.
   void post(TransferRef transfer) EXCLUDES(queue_mutex_, write_mutex_);
   // Ends the transfers that the server reports to have received.
   void end_received() EXCLUDES(lent_mutex_);
   std::uint64_t transfers() const { return transfers_.load(std::memory_order_relaxed); }  // sent whole
 
-  // Nothing is sent any more.
+  // Stops the sender's own thread from taking further transfers.
   void shutdown() EXCLUDES(queue_mutex_);
   // Ends the thread; the transport must have been shut down.
   void stop() EXCLUDES(queue_mutex_);
-  // After stop(): forgets the transport. The memory that is still lent to it must outlive it.
+  // After stop(): drops the transport, which must be destroyed before the returned borrowed buffers.
   std::deque<Lent> release() EXCLUDES(write_mutex_, lent_mutex_);
 
  private:
@@ -51,11 +51,11 @@ class BulkSender {
 
   ChannelSession& session_;
   std::atomic<std::uint64_t> transfers_{0};
-  Mutex write_mutex_;  // the sending side of the transport
+  Mutex write_mutex_;  // serializes the sending side of the transport
   Mutex lent_mutex_;
   BulkTransport* transport_ = nullptr;             // changed with write_mutex_ and lent_mutex_
-  bool lends_ = false;                             // the transport keeps what it is lent
-  std::deque<Lent> lent_ GUARDED_BY(lent_mutex_);  // sent, and perhaps to be sent again
+  bool lends_ = false;                             // true if the transport borrows buffers instead of copying them
+  std::deque<Lent> lent_ GUARDED_BY(lent_mutex_);  // sent, and possibly to be sent again
   Mutex queue_mutex_;
   ConditionVariable wanted_;
   std::deque<TransferRef> queue_ GUARDED_BY(queue_mutex_);

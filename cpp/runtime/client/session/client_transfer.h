@@ -16,31 +16,32 @@ namespace remotecl {
 class BulkChannel;
 
 // Bytes that cross a session's connection for one command, between the server and memory of this process.
-// Shared by the session's table and whoever waits.
+// Shared by the session's table and the threads that wait for it.
 struct Transfer {
   enum class State { kPending, kPulled, kDone, kFailed };
 
   TransferId id = 0;
   BulkChannel* channel = nullptr;                 // of the device of its command's queue
-  bool sends = false;                             // to the server; else from it
-  std::byte* memory = nullptr;                    // where received bytes go, or where sent bytes come from
+  bool sends = false;                             // to the server; else from the server
+  std::byte* memory = nullptr;                    // destination of received bytes, or source of sent ones
   std::atomic<std::uint64_t> size{0};             // of a read that may be short: changed with `mutex`
   std::atomic<std::uint64_t> moved{0};            // changed only by the thread that moves the bytes
-  std::uint64_t ticket = 0;                       // of a read, among PendingReads of its queue
-  std::atomic<std::uint64_t> trace{0};            // of a read that is traced, the record
-  bool may_be_short = false;                      // of a read: the content may end before
+  std::uint64_t ticket = 0;                       // of a read: its ticket in the queue's PendingReads
+  std::atomic<std::uint64_t> trace{0};            // of a traced read: its record
+  bool may_be_short = false;                      // of a read: the content may end early
   bool sender_waits = false;                      // a thread waits for the pull and sends the bytes itself
-  bool is_expected = false;                       // its channel knows that it will come
-  bool is_pushed = false;                         // it does not wait for the pull, and sends them whatever happens
+  bool is_expected = false;                       // its channel expects it
+  bool is_pushed = false;                         // sent without waiting for a pull, whatever happens
   Mutex mutex;                                    // held while received bytes are put into `memory`
   std::uint64_t announced GUARDED_BY(mutex) = 0;  // the end of the newest chunk
   bool has_no_more GUARDED_BY(mutex) = false;     // no chunk follows: it has failed at the server
-  bool is_over GUARDED_BY(mutex) = false;         // nothing is put there any more
+  bool is_over GUARDED_BY(mutex) = false;         // nothing may be written to `memory` any more
   std::atomic<State> state{State::kPending};      // kDone, kFailed: `finished` has run
-  cl_int failure = CL_SUCCESS;                    // why it is kFailed; written before
-  // Runs once, on the thread that moved the last byte, with CL_COMPLETE or why it has failed. May be empty.
+  cl_int failure = CL_SUCCESS;                    // why it failed; written before `state`
+  // Runs once, on the thread that moved the last byte, with CL_COMPLETE or the reason for the failure. May be
+  // empty.
   std::function<void(cl_int status)> finished;
-  std::shared_ptr<void> keep_alive;  // what owns `memory`
+  std::shared_ptr<void> keep_alive;  // owns `memory`
 
   void advance(std::uint64_t size) {
     moved.store(moved.load(std::memory_order_relaxed) + size, std::memory_order_relaxed);

@@ -28,7 +28,7 @@ void ControlWriter::submit_slowly() {
     if (submitted_ns_ == 0) submitted_ns_ = now_ns;
     const std::size_t size = gathered_.size();
     is_too_much = size >= kGatheredMax;
-    // What gathers while a thread writes, or the socket is full, the Submitter sends.
+    // The Submitter sends what is batched while a thread writes or the socket is full.
     if (size == 0 || ((is_writing_ || is_blocked_) && !is_too_much)) return;
     const bool expects_wait = prompt_waits_ == kPromptWaits;
     if (size < kWorthSending && (expects_wait || now_ns - written_ns_ < ns_of(kQuiet))) {
@@ -117,7 +117,7 @@ void ControlWriter::write(How how) {
   bool is_blocked = false;
   mutex_.lock();
   is_wanted_ = true;
-  // A thread that does not block may leave before everything is sent, and soon will have.
+  // A thread that does not block may stop before everything is sent, but stops soon.
   while (is_writing_ && how == How::kBlocking && writes_ == How::kNow) written_.wait(mutex_);
   if (is_writing_) return mutex_.unlock();
   if (connection_ == nullptr) {
@@ -149,7 +149,7 @@ void ControlWriter::write(How how) {
   if (is_left) wake_submitter(delay);
 }
 
-// By the thread that writes. False when the socket is full.
+// Called by the writing thread. Returns false if the socket is full.
 bool ControlWriter::write_some(How how) {
   const Bytes bytes = leaving_.bytes().subspan(left_);
   std::ptrdiff_t count = 0;
@@ -159,7 +159,7 @@ bool ControlWriter::write_some(How how) {
     count = connection_->try_write(bytes);
   }
   if (count < 0) {
-    // The reader finds the connection closed and does the rest.
+    // The reader notices that the connection is closed and does the rest.
     connection_->shutdown();
     count = static_cast<std::ptrdiff_t>(bytes.size());
   }

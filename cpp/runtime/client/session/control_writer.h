@@ -14,16 +14,18 @@
 
 namespace remotecl {
 
-// The writing side of a session's control connection. Messages gather here until they are worth a system call:
+// The writing side of a session's control connection. Messages are batched here until they are worth a system
+// call:
 //
-// - a command that is submitted while nothing has gone out for a moment goes out at once;
-// - later ones gather until there are many, until somebody flushes, or until a thread of the process begins to wait;
-// - what nothing of this sends the Submitter does, soon after the application has stopped adding to it;
-// - a program that waits right after its commands, again and again, is expected to do so again: all of its commands
-//   gather, and each wait costs one system call. The Submitter finds out where that was wrong.
+// - A command that is submitted after a short pause is sent at once.
+// - Later commands are batched until there are many, until a flush, or until a thread of the process begins
+//   to wait.
+// - What none of these sends, the Submitter sends soon after the application has stopped adding messages.
+// - A program that repeatedly waits right after its commands is expected to do so again: all of its commands
+//   are batched, and each wait costs one system call. The Submitter notices if that was wrong.
 //
-// Shared by the session and the Submitter. Any thread. One thread at a time writes, without a lock, and others append
-// meanwhile; what they want to be sent at once it writes, too.
+// Shared by the session and the Submitter. Any thread. One thread at a time writes, without holding the lock,
+// while others append; it also writes what they want to be sent at once.
 class ControlWriter {
  public:
   explicit ControlWriter(std::shared_ptr<Connection> connection) : connection_(std::move(connection)) {}
@@ -33,13 +35,13 @@ class ControlWriter {
   ControlWriter(const ControlWriter&) = delete;
   ControlWriter& operator=(const ControlWriter&) = delete;
 
-  // Adds a message, which stays here until submit(), flush() or a wait follows. Never blocks.
+  // Adds a message that stays here until submit(), flush() or a wait. Never blocks.
   template <class Message>
   void append(const Message& message, std::uint16_t flags = 0) EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);
     add(message, flags);
   }
-  // Adds a message that the Submitter sends, if nobody else does before. Never blocks.
+  // Adds a message that the Submitter sends, unless it is sent before. Never blocks.
   template <class Message>
   void send(const Message& message, std::uint16_t flags = 0) EXCLUDES(mutex_) {
     bool is_news = false, is_much = false;
@@ -52,13 +54,13 @@ class ControlWriter {
     if (is_much) return submit_now();
     if (is_news) wake_submitter(Submitter::instance().cheap_delay());
   }
-  // After a command, by the thread that has appended it. Waits only where far too much has gathered.
+  // Called after a command, by the thread that has appended it. Blocks only if far too much has been batched.
   void submit() {
     const bool is_gathering = gathers_.load(std::memory_order_relaxed);
     if (!is_gathering || gathered_size_.load(std::memory_order_relaxed) >= kWorthSending) [[unlikely]]
       submit_slowly();
   }
-  // The process is about to end: sends this and what lies here, or does nothing rather than wait.
+  // The process is about to end: sends this and all batched messages, or does nothing if that would block.
   template <class Message>
   void send_last(const Message& message) EXCLUDES(mutex_) {
     if (!mutex_.try_lock()) return;
@@ -66,16 +68,16 @@ class ControlWriter {
     mutex_.unlock();
     submit_now();
   }
-  // Sends what the socket takes without blocking.
+  // Sends as much as the socket takes without blocking.
   void submit_now() EXCLUDES(mutex_);
-  // The same for a thread that waits for something else, which leaves a full socket to the Submitter.
+  // The same for a thread that waits for something else. Leaves a full socket to the Submitter.
   void submit_beside() EXCLUDES(mutex_);
-  // The same for the Submitter, which leaves a socket that is full alone for a while.
+  // The same for the Submitter, which does not retry a full socket for a while.
   void submit_due() EXCLUDES(mutex_);
-  // The application flushes or waits: sends all that has been appended, blocking as needed, or leaves that to a thread
-  // that is writing.
+  // The application flushes or waits: sends everything that has been appended, blocking as needed, or leaves
+  // that to a thread that is already writing.
   void flush() EXCLUDES(mutex_);
-  // The connection has ended: lets go of it when nobody writes any more. What comes later is dropped.
+  // The connection has ended: releases it once no thread writes. Later messages are dropped.
   void close() EXCLUDES(mutex_);
 
   std::uint64_t messages() const EXCLUDES(mutex_) {
@@ -84,22 +86,24 @@ class ControlWriter {
   }
 
  private:
-  // From here on another system call costs less than the server's waiting.
+  // From this size on, a system call costs less than letting the server wait.
   static constexpr std::size_t kWorthSending = 16u << 10;
-  // Whoever submits more waits for the socket.
+  // Above this size, a submitting thread waits for the socket.
   static constexpr std::size_t kGatheredMax = 1u << 20;
   static constexpr std::size_t kBufferKeptMax = 1u << 20;
-  // How long nothing must have gone out for a command to go at once.
+  // A command is sent at once if nothing has been sent for this long.
   static constexpr std::chrono::microseconds kQuiet{50};
-  // How long commands gather at most when the application does nothing; what the Submitter's thread needs to wake up
-  // comes on top. Grows to Submitter::cheap_delay() while it does go on.
+  // Limits how long commands are batched while the application does nothing. The time that the Submitter's
+  // thread needs to wake up is added. Grows to Submitter::cheap_delay() while the application keeps adding
+  // commands.
   static constexpr std::chrono::microseconds kDelayMin{30};
-  // A wait that follows its first command so soon is prompt, and after so many another one is expected.
+  // A wait that follows its first command within kPrompt is prompt. After kPromptWaits in a row, another one
+  // is expected.
   static constexpr std::chrono::microseconds kPrompt{50};
   static constexpr int kPromptWaits = 8;
-  // How long after it was found full a socket is tried again.
+  // How long to wait before a full socket is tried again.
   static constexpr std::chrono::microseconds kRetryMin{1000}, kRetryMax{64'000};
-  // How often a thread goes on writing what others want to be written meanwhile.
+  // How many rounds a thread goes on writing what others want to be written meanwhile.
   static constexpr int kRoundsMax = 4;
 
   enum class How { kBlocking, kNow };
@@ -121,30 +125,30 @@ class ControlWriter {
   void note_wait() REQUIRES(mutex_);
   static void wake_submitter(std::chrono::microseconds delay);
 
-  std::shared_ptr<Connection> connection_;  // of the thread that writes; null: closed
+  std::shared_ptr<Connection> connection_;  // used by the writing thread; null: closed
 
   mutable Mutex mutex_;
   ConditionVariable written_;
   ByteBuffer gathered_ GUARDED_BY(mutex_);
   std::uint64_t messages_ GUARDED_BY(mutex_) = 0;
-  bool is_awaited_ GUARDED_BY(mutex_) = false;  // the Submitter looks at what has gathered
+  bool is_awaited_ GUARDED_BY(mutex_) = false;  // the Submitter will look at the batch
   bool is_writing_ GUARDED_BY(mutex_) = false;
-  How writes_ GUARDED_BY(mutex_) = How::kNow;   // while it is
-  bool is_wanted_ GUARDED_BY(mutex_) = false;   // what has gathered is to be written now
-  bool is_blocked_ GUARDED_BY(mutex_) = false;  // the socket is full; the Submitter looks again
+  How writes_ GUARDED_BY(mutex_) = How::kNow;   // valid while is_writing_
+  bool is_wanted_ GUARDED_BY(mutex_) = false;   // the batch is to be written now
+  bool is_blocked_ GUARDED_BY(mutex_) = false;  // the socket is full; the Submitter tries again
   std::int64_t written_ns_ GUARDED_BY(mutex_) = 0;
-  std::int64_t submitted_ns_ GUARDED_BY(mutex_) = 0;  // the first command since the application waited; 0: none
-  int prompt_waits_ GUARDED_BY(mutex_) = 0;           // the last ones in a row
+  std::int64_t submitted_ns_ GUARDED_BY(mutex_) = 0;  // the first command since the last wait; 0: none
+  int prompt_waits_ GUARDED_BY(mutex_) = 0;           // the number of them in a row
   std::chrono::microseconds delay_ GUARDED_BY(mutex_) = kDelayMin;
   std::chrono::microseconds retry_ GUARDED_BY(mutex_) = kRetryMin;
-  // Of the thread that writes: what it writes, and how much of it has been written.
+  // Used by the writing thread: the bytes being written, and how many of them have been.
   ByteBuffer leaving_;
   std::size_t left_ = 0;
 
-  // For threads without the lock; written with it.
+  // Read by threads without the lock; written with it.
   std::atomic<bool> is_filled_{false};  // there is something to write
   std::atomic<std::size_t> gathered_size_{0};
-  std::atomic<bool> gathers_{false};  // commands that come now wait with those before
+  std::atomic<bool> gathers_{false};  // new commands join the batch
 };
 
 }  // namespace remotecl

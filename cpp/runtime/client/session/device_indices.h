@@ -8,16 +8,16 @@
 
 namespace remotecl {
 
-// The indices that name a session's devices, lowest first: the server keeps lists that are as long as the highest one.
-// Any thread.
+// The indices of a session's devices. Low ones are used first, because the server keeps lists as long as the
+// highest index. Any thread.
 class DeviceIndices {
  public:
-  // The first `count` are the server's own devices.
+  // The first `count` indices belong to the server's own devices.
   void reserve(std::uint32_t count) {
     const MutexLock lock(mutex_);
     used_.assign(count, true);
   }
-  // As many as are wanted; none when there are not that many.
+  // Returns `count` indices, or none if fewer are free.
   std::vector<std::uint32_t> take(std::uint32_t count) {
     const MutexLock lock(mutex_);
     std::vector<std::uint32_t> taken;

@@ -16,9 +16,9 @@
 namespace remotecl {
 namespace {
 
-// How long the background thread leaves the connection to the threads that wait, after one of them has waited.
+// How long the background thread leaves the connection to waiting threads after one of them has waited.
 constexpr std::chrono::milliseconds kBackgroundPause{20};
-// How long a server may take to tell why it has ended a session.
+// How long a server may take to report why it has ended a session.
 constexpr std::chrono::seconds kReasonTime{1};
 
 thread_local const InboxReader* this_thread_reads = nullptr;
@@ -103,7 +103,7 @@ void InboxReader::close_wake() {
 void InboxReader::poll() {
   {
     const MutexLock lock(mutex_);
-    if (reading_ || loss_.lost()) return;  // whoever reads takes everything in
+    if (reading_ || loss_.lost()) return;  // the reading thread handles everything
     reading_ = true;
   }
   pump(Pump::kTake);
@@ -147,7 +147,7 @@ void InboxReader::read_until_lost() {
     lock.lock();
     reading_ = background_reads_ = false;
     if (waiters_ > 0) changed_.notify_all();
-    // A program that blocks again and again reads by itself: stay away as long as it does.
+    // A program that blocks repeatedly reads by itself: stay away as long as it does.
     std::uint64_t last = seen;
     while (!loss_.lost() && waits_ != last && interest_.load() == 0) {
       last = waits_;
@@ -194,8 +194,8 @@ bool InboxReader::read_apart(BulkChannel& channel) {
   return goes_on;
 }
 
-// Memory that both sides share ends with the process at the other end. The control connection can learn why that has
-// ended, where somebody is left to tell.
+// Shared memory ends with the process at the other end. The control connection may still report why that
+// process ended, if something is left to report it.
 void InboxReader::lose_bulk(const BulkChannel& channel) {
   const auto end = std::chrono::steady_clock::now() + kReasonTime;
   while (!loss_.lost() && connection_.may_give_reason()) {

@@ -11,18 +11,18 @@ namespace remotecl {
 // Whether a session is lost, and why. Any thread.
 class LossState {
  public:
-  // In a forked child, too: a lock that another thread had at the fork is never given back there.
+  // Also true in a forked child, where a lock that another thread held at the fork is never released.
   bool lost() const { return lost_.load(std::memory_order_acquire) || in_forked_child(); }
   std::string reason() const EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);
     return reason_;
   }
-  // From now on the loss is no news.
+  // From now on a loss is not reported.
   void expect() { is_expected_ = true; }
   bool is_expected() const { return is_expected_; }
 
-  // Ends the connections by `shut_down`, then makes the session lost, once: false when it was before. The connections
-  // are released after a loss, so they are still there while `shut_down` runs.
+  // Ends the connections by `shut_down`, then marks the session as lost, once. Returns false if it already
+  // was. The connections are released only after a loss, so they still exist while `shut_down` runs.
   template <class ShutDown>
   bool lose(const std::string& reason, ShutDown&& shut_down) EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);

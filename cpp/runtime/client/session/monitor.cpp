@@ -49,7 +49,7 @@ StatusAnswer Monitor::ask() {
   const auto begin = std::chrono::steady_clock::now();
   ByteBuffer question;
   append_message(question, GetStatus{++last_token_});
-  connection_->write(question.bytes());  // a broken connection is noticed when it is read
+  connection_->write(question.bytes());  // a broken connection is noticed by the read
   StatusAnswer answer;
   answer.payload = receive_answer(Code::kStatus);
   if (!Decoder(answer.payload).read(answer.status) || answer.status.token != last_token_) {

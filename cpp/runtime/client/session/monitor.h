@@ -13,23 +13,24 @@
 
 namespace remotecl {
 
-// A Status and the bytes that it views.
+// A Status and the bytes that it refers to.
 struct StatusAnswer {
   std::vector<std::byte> payload;
   Status status{};
-  double round_trip_us = 0;  // of question and answer
+  double round_trip_us = 0;  // of request and reply
 };
 
-// Looks at a server without a session. One thread at a time.
+// Queries a server without a session. One thread at a time.
 class Monitor {
  public:
   // Throws ConnectionError.
   explicit Monitor(const ServerName& server);
 
   const Welcome& welcome() const { return welcome_; }
-  // Throws ConnectionError when the server is lost, or says nothing for some seconds; then this is of no more use.
+  // Throws ConnectionError if the server is lost or does not reply for some seconds. Then the Monitor is
+  // unusable.
   StatusAnswer ask();
-  // What became of ending a session. Throws likewise.
+  // The result of ending a session. kick() throws like ask().
   struct Kicked {
     KickResult result;
     std::string text;
@@ -38,7 +39,7 @@ class Monitor {
 
  private:
   void receive(MutableBytes to);
-  // The next message, of which `code` is wanted; its payload.
+  // Receives the next message, which must have this code, and returns its payload.
   std::vector<std::byte> receive_answer(std::uint16_t code);
 
   const Address address_;

@@ -12,22 +12,23 @@ namespace remotecl {
 
 class Session;
 
-// One thing that takes its time, as somebody who watches sees it.
+// One operation that takes a while, as an observer sees it.
 struct Operation {
   enum class Kind { kUpload, kDownload, kBetweenServers, kBuild, kConnect };
 
   std::uint64_t id;
   Kind kind;
   std::string where;       // "host:port", or several; between servers "host:port to host:port"
-  std::uint64_t done = 0;  // bytes of a transfer, else servers; between servers 0, as these know it
+  std::uint64_t done = 0;  // bytes of a transfer, else servers; between servers 0, because only they know it
   std::uint64_t total = 0;
 };
 
-// What lasts: bulk transfers, also between servers, builds, connecting. It is there to be looked at now and then and
-// tells nobody, so that it costs those who do the work next to nothing. One for the process; any thread.
+// The running operations: bulk transfers (between servers too), builds, and connecting. Observers poll it now
+// and then. It notifies nobody, so it costs the threads that do the work next to nothing. One for the
+// process; any thread.
 class Operations {
  public:
-  // Lasts as long as somebody holds it.
+  // Listed as long as it exists.
   class Running {
    public:
     Running(Operation::Kind kind, std::string where, std::uint64_t total);
@@ -45,12 +46,12 @@ class Operations {
     std::atomic<std::uint64_t> done_{0};
   };
 
-  // Smaller transfers are over before anybody could look.
+  // Smaller transfers end before anyone could see them.
   static constexpr std::uint64_t kTransferSizeMin = 1u << 20;
 
   static Operations& instance();
 
-  // Whose transfers are seen, too.
+  // Also lists the transfers of these sessions.
   void add(const Session& session);
   void remove(const Session& session);
   std::vector<Operation> list() const;

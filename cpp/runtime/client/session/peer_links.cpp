@@ -10,9 +10,9 @@
 namespace remotecl {
 namespace {
 
-// Servers that could not be linked, or whose link was lost, are tried again when they are needed, but not all the time.
+// Servers without a link are tried again when they are needed, but not all the time.
 constexpr std::chrono::seconds kRetryPause{5};
-// Servers give up on addresses sooner; this is for one that does not answer at all.
+// Servers give up on addresses sooner; this limit is for a server that does not answer at all.
 constexpr std::chrono::seconds kDecisionMax{10};
 
 }  // namespace
@@ -20,7 +20,7 @@ constexpr std::chrono::seconds kDecisionMax{10};
 PeerLinks::PeerLinks() : enabled_(settings::on_or_off("REMOTECL_PEERS").value_or(true)) {}
 
 PeerLinks& PeerLinks::instance() {
-  static PeerLinks& links = *new PeerLinks;  // never destroyed, as the platform
+  static PeerLinks& links = *new PeerLinks;  // never destroyed, like the platform
   return links;
 }
 
@@ -42,7 +42,7 @@ void PeerLinks::connect(const std::vector<Session*>& sessions) {
 }
 
 void PeerLinks::begin(const Key& key, Entry& entry) {
-  // Their reports have to be read although nobody waits for them.
+  // Their reports have to be read although no thread waits for them.
   key.first->add_interest();
   key.second->add_interest();
   entry.state = State::kConnecting;
@@ -85,7 +85,7 @@ void PeerLinks::decided(const Key& key, Entry& entry, State state) {
   changed_.notify_all();
 }
 
-// Neither can reach the other.
+// Neither server can reach the other.
 void PeerLinks::fail(const Key& key, Entry& entry) {
   decided(key, entry, State::kFailed);
   entry.untold.clear();
@@ -102,7 +102,7 @@ bool PeerLinks::connected(Session& one, Session& other) {
   const auto now = std::chrono::steady_clock::now();
   const bool again = entry.state == State::kFailed && now - entry.failed_at > kRetryPause;
   if ((entry.state == State::kNone || again) && !one.lost() && !other.lost()) begin(both, entry);
-  // A link that failed before keeps nobody waiting.
+  // A link that failed before delays no caller.
   const auto decision = entry.begun_at + kDecisionMax;
   if (entry.state == State::kConnecting && !entry.failed_before) {
     while (entry.state == State::kConnecting && changed_.wait_until(mutex_, decision) == std::cv_status::no_timeout) {
@@ -127,7 +127,7 @@ std::vector<PeerLinks::Link> PeerLinks::links() {
 Session* PeerLinks::find(PeerId peer) {
   for (const auto& [both, entry] : links_) {
     for (Session* const session : {both.first, both.second}) {
-      if (session->peer_id() == peer && !session->lost()) return session;  // that of a lost one may be given again
+      if (session->peer_id() == peer && !session->lost()) return session;  // the id of a lost session may be used again
     }
   }
   return nullptr;
@@ -139,7 +139,7 @@ void PeerLinks::report(Session& from, const PeerState& state) {
   if (peer == nullptr) return;
   const Key both = key(from, *peer);
   const auto at = links_.find(both);
-  if (at == links_.end() || at->second.id != state.link) return;  // of a former link
+  if (at == links_.end() || at->second.id != state.link) return;  // belongs to a former link
   Entry& entry = at->second;
   if (state.is_connected != 0) {
     entry.reported |= &from == both.first ? 1 : 2;
@@ -157,7 +157,7 @@ void PeerLinks::report(Session& from, const PeerState& state) {
     peer->submit_now();
     entry.reason = from.address().text() + ": " + printable(state.text);
     decided(both, entry, State::kFailed);
-    // It may be the first sign of a server that is lost, which is told then.
+    // It may be the first sign of a lost server, which is reported separately.
     entry.untold = "the link between " + both.first->address().text() + " and " + both.second->address().text() +
                    " was lost; data between them goes through this computer (" + printable(state.text) + ")";
     return;

@@ -14,9 +14,9 @@ namespace remotecl {
 
 class Session;
 
-// Which servers send data and events to each other without this process. Links are made when a context spans two
-// servers; who cannot be reached from one side is tried from the other. While there is none, everything between the two
-// goes through this process. One for the process; any thread.
+// Tracks which servers send data and events directly to each other. Links are made when a context spans two
+// servers; if one side cannot connect, the other side tries. Without a link, everything between the two
+// servers goes through this process. One for the process; any thread.
 class PeerLinks {
  public:
   enum class State { kNone, kConnecting, kConnected, kFailed };
@@ -24,18 +24,18 @@ class PeerLinks {
     Session* first;
     Session* second;
     State state;
-    std::string reason;  // why it failed
+    std::string reason;  // why the link failed
   };
 
   static PeerLinks& instance();
 
-  // Begins to link each of these servers to each other. Does not wait.
+  // Begins to link all of these servers with each other. Does not wait.
   void connect(const std::vector<Session*>& sessions);
-  // Whether the two send to each other. Waits for a link that is being made.
+  // Returns true if the two are linked. Waits for a link that is being made.
   bool connected(Session& one, Session& other);
   std::vector<Link> links();
 
-  // What sessions hear and find.
+  // Called by sessions for reports of their servers, and when they are lost.
   void report(Session& from, const PeerState& state);
   void undelivered(Session& from, const SignalUndelivered& signal);
   void lost(Session& session);
@@ -44,16 +44,16 @@ class PeerLinks {
   using Key = std::pair<Session*, Session*>;  // by index
   struct Entry {
     State state = State::kNone;
-    bool reversed = false;  // the second one connects
+    bool reversed = false;  // the second server connects
     bool both_tried = false;
     LinkId id = 0;          // of the latest attempt
-    unsigned reported = 0;  // bit 0: the first one has the link, bit 1: the second one
+    unsigned reported = 0;  // bit 0: the first server has the link, bit 1: the second one
     bool failed_before = false;
-    bool told = false;  // that there is no link
+    bool told = false;  // the user knows that there is no link
     std::chrono::steady_clock::time_point begun_at{};
     std::chrono::steady_clock::time_point failed_at{};
     std::string reason;
-    std::string untold;  // that it was lost: for people, when data has to go another way
+    std::string untold;  // a notice of its loss, shown when data has to take another route
   };
 
   PeerLinks();

@@ -17,7 +17,7 @@ class PushWindow {
     pushed_.fetch_sub(size, std::memory_order_relaxed);
     return false;
   }
-  // Whether a push of this size is all that has been pushed and not taken yet.
+  // Returns true if a push of this size is the only one that the server has not taken yet.
   bool is_only(std::uint64_t size) const {
     return pushed_.load(std::memory_order_relaxed) - taken_.load(std::memory_order_relaxed) <= size;
   }

@@ -4,7 +4,8 @@
 
 namespace remotecl {
 
-// The thread that waits for a transfer reads its channel if nothing is expected on another one: that costs no hand-off.
+// If no other channel expects anything, the thread that waits for the transfer reads the channel, without a
+// hand-off.
 void ReaderTurn::expect() {
   if (expected_.fetch_add(1) != 0 || !session_.begin_expecting()) return;
   bool is_entered = false;
@@ -15,7 +16,7 @@ void ReaderTurn::expect() {
       try {
         thread_ = std::thread([this] { run(); });
       } catch (const std::system_error&) {
-        return;  // the session's reader takes the channels one after the other
+        return;  // the session's reader serves the channels one after the other
       }
     }
     reader_ = Reader::kOwnNext;
@@ -54,7 +55,7 @@ void ReaderTurn::run() {
       const MutexLock lock(mutex_);
       reader_ = Reader::kSession;
     }
-    session_.stop_polling();  // the session's reader has one more connection to wait for
+    session_.stop_polling();  // the session's reader has one more connection to poll
   }
 }
 

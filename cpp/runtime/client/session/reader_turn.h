@@ -9,11 +9,11 @@
 
 namespace remotecl {
 
-// Decides who reads a channel: the session's reader, or, while transfers are expected on other channels, too, a thread
-// of the channel's own, started when it is first needed. Owned by the channel. Any thread.
+// Decides which thread reads a channel: the session's reader or, while transfers are also expected on other
+// channels, the channel's own thread, which starts on first use. Owned by the channel. Any thread.
 class ReaderTurn {
  public:
-  // `read`: reads the channel by the calling thread as long as is_expecting().
+  // `read` reads the channel on the calling thread as long as is_expecting().
   ReaderTurn(ChannelSession& session, std::function<void()> read) : session_(session), read_(std::move(read)) {}
   ~ReaderTurn() { stop(); }
   ReaderTurn(const ReaderTurn&) = delete;
@@ -23,25 +23,25 @@ class ReaderTurn {
   void expect() EXCLUDES(mutex_);
   void stop_expecting();
   bool is_expecting() const { return expected_.load() > 0; }
-  // The session's reader waits for what comes, and reads it, between these. enter() returns false if the channel's own
-  // thread does.
+  // The session's reader polls and reads the channel between these calls. enter() returns false if the
+  // channel's own thread reads.
   bool enter() EXCLUDES(mutex_);
   void leave() EXCLUDES(mutex_);
 
   // The channel's own thread takes no more turns.
   void shutdown() EXCLUDES(mutex_);
-  // Ends it; the transport must have been shut down.
+  // Ends that thread. The transport must have been shut down.
   void stop() EXCLUDES(mutex_);
 
  private:
-  // The channel's own thread begins when the session's reader has left.
+  // kOwnNext: the channel's own thread begins once the session's reader has left.
   enum class Reader { kSession, kOwnNext, kOwn };
 
   void run() EXCLUDES(mutex_);
 
   ChannelSession& session_;
   const std::function<void()> read_;
-  std::atomic<int> expected_{0};  // large transfers to here
+  std::atomic<int> expected_{0};  // number of large transfers to this process
   Mutex mutex_;
   ConditionVariable changed_;
   Reader reader_ GUARDED_BY(mutex_) = Reader::kSession;

@@ -12,18 +12,18 @@
 
 namespace remotecl {
 
-// Who waits for which reply of one session's server. Any thread.
+// Holds the functions that wait for replies of one session's server. Any thread.
 class ReplyTable {
  public:
-  // Called once: with the reply on the thread that reads, or with nullptr when the session is lost.
+  // Called once: with the reply on the reading thread, or with nullptr if the session is lost.
   using Reply = std::function<void(std::uint16_t code, const Bytes* payload)>;
 
   explicit ReplyTable(const LossState& loss) : loss_(loss) {}
 
-  // The token for the message that asks. When the session is lost `reply` has been called.
+  // Returns the token for the request. If the session is lost, `reply` has already been called.
   Token expect(Reply reply) EXCLUDES(mutex_);
   void deliver(Token token, std::uint16_t code, Bytes payload) EXCLUDES(mutex_);
-  // Takes out those that have not been called.
+  // Removes and returns the functions that have not been called.
   std::vector<Reply> take_all() EXCLUDES(mutex_);
 
  private:

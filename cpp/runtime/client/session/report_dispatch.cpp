@@ -13,13 +13,13 @@ using Handler = void (*)(const ReportContext&, Bytes payload);
 constexpr std::uint16_t kFirstReport = 1000;
 constexpr std::size_t kReportCodesMax = 128;
 
-// A reply begins with the token of the message that asked for it.
+// A reply begins with the token of its request.
 template <class Report>
 concept Reply = requires(const Report& report) {
   { report.token } -> std::convertible_to<Token>;
 };
 
-// The first message of a session, and the reply to a Monitor: unknown to a session that goes on.
+// The first message of a session, and the reply to a Monitor. Neither is valid in a running session.
 template <class Report>
 concept Foreign = std::same_as<Report, DeviceList> || std::same_as<Report, SessionKicked>;
 

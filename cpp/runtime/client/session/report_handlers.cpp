@@ -17,7 +17,7 @@ void handle(const ReportContext& context, const CommandFailed& report) {
   if (const auto event = context.events.find(report.event)) {
     event->complete(report.status, nullptr);
   } else if (const auto queue = context.queues.find(report.queue)) {
-    queue->command_failed(report.status);  // there is no event to report it
+    queue->command_failed(report.status);  // there is no event to report it to
   }
   if (report.transfer == 0) return;
   context.transfers.fail(report.transfer, report.status < 0 ? report.status : CL_OUT_OF_RESOURCES);

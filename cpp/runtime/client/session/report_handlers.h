@@ -14,7 +14,7 @@ namespace remotecl {
 
 class Session;
 
-// The parts of a session that its server's reports are for.
+// The parts of a session that its server's reports affect.
 struct ReportContext {
   Session& session;
   SessionConnection& connection;
@@ -25,7 +25,7 @@ struct ReportContext {
   KernelText& kernel_text;
 };
 
-// What each report does, on the thread that reads. A report that breaks the protocol ends the session.
+// Handles one kind of report, on the reading thread. A report that breaks the protocol ends the session.
 void handle(const ReportContext& context, const EventDone& report);
 void handle(const ReportContext& context, const CommandFailed& report);
 void handle(const ReportContext& context, const CommandTraced& report);
@@ -39,7 +39,7 @@ void handle(const ReportContext& context, const SignalUndelivered& report);
 void handle(const ReportContext& context, const KernelOutput& report);
 void handle(const ReportContext& context, const SessionError& report);
 
-// Decodes a message of the server and does what it says.
+// Decodes and handles a message of the server.
 void dispatch_report(const ReportContext& context, std::uint16_t code, Bytes payload);
 
 }  // namespace remotecl

@@ -14,19 +14,19 @@
 
 namespace remotecl {
 
-// A command's event, as its server's reports see it. Any thread.
+// The interface of a command's event to its server's reports. Any thread.
 class EventSink {
  public:
-  // `profile`: the four times of CL_PROFILING_COMMAND_*, ns of the device's clock; null: there are none.
+  // `profile`: the four times of CL_PROFILING_COMMAND_*, in ns of the device's clock, or null.
   virtual void complete(cl_int status, const std::array<std::uint64_t, 4>* profile) = 0;
-  // The server is gone.
+  // The server is lost.
   virtual void lose() = 0;
 
  protected:
   ~EventSink() = default;
 };
 
-// A queue, for the failures of commands without an event. Any thread.
+// The interface of a queue to reports about failed commands without an event. Any thread.
 class QueueSink {
  public:
   virtual void command_failed(cl_int status) = 0;
@@ -35,7 +35,7 @@ class QueueSink {
   ~QueueSink() = default;
 };
 
-// Sinks by id. The table does not own them: what it finds is kept while it is used. Any thread.
+// Sinks by id. The table does not own them; find() and all() keep what they return alive. Any thread.
 template <class Sink>
 class SinkTable {
  public:
@@ -49,7 +49,8 @@ class SinkTable {
     Sink* operator->() const { return sink; }
   };
 
-  // `owner`: the object that is the sink. False when the session is lost: all() may have been called before.
+  // `owner`: the object that is the sink. Returns false if the session is lost, because all() may have been
+  // called before.
   bool add(std::uint64_t id, const RefCounted& owner, Sink& sink) EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);
     sinks_.emplace(id, Entry{&owner, &sink});
@@ -78,7 +79,8 @@ class SinkTable {
     const RefCounted* owner;
     Sink* sink;
   };
-  // The last reference may be going away right now, in a thread that waits for the lock to remove its sink.
+  // Fails if the last reference is just being released by a thread that waits for the lock to remove its
+  // sink.
   static Found keep(const Entry& entry) {
     if (!entry.owner->try_retain()) return {};
     return {Ref<const RefCounted>::adopt(entry.owner), entry.sink};

@@ -9,8 +9,9 @@
 
 namespace remotecl {
 
-// Calls send(token), which sends a message with that token, and waits for its answer, a Report, of which `take` keeps
-// what outlives the received bytes. Empty when the server is lost. Any thread that may block.
+// Calls send(token), which sends a request with that token, and waits for its reply, a Report. Returns
+// take(report), which copies what must outlive the received bytes. Empty if the server is lost. Any thread
+// that may block.
 template <class Report, class Send, class Take>
 auto ask(Session& session, Send&& send, Take take) {
   using Taken = std::invoke_result_t<Take, const Report&>;

@@ -35,7 +35,7 @@ Session::~Session() {
   reader_.join();
 }
 
-// So that people who look at the server see whose session this is.
+// Lets people who look at the server see whose session this is.
 void Session::introduce() {
   char host[kStatusTextMax + 1] = {};
   if (::gethostname(host, sizeof host - 1) != 0) host[0] = 0;
@@ -64,7 +64,7 @@ bool Session::await(const Transfer& transfer) {
 }
 
 void Session::wait_for_room() {
-  if (reader_.is_reading()) return;  // what makes room has yet to be read
+  if (reader_.is_reading()) return;  // this thread itself must read what makes room
   wait([this] { return !connection_.is_crowded(); });
 }
 
@@ -97,7 +97,7 @@ void Session::close() {
   lose("this program has closed the connection");
 }
 
-// Nothing is added to the tables any more once the session is lost: each looks at that with its own lock.
+// Nothing is added to the tables once the session is lost: each checks that under its own lock.
 void Session::lose(const std::string& reason) {
   if (!loss_.lose(reason, [this] { connection_.shutdown(); })) return;
   if (!loss_.is_expected()) {

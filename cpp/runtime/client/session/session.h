@@ -28,9 +28,9 @@ namespace remotecl {
 
 // The client's end of one server: a control connection for messages, channels for bulk data.
 //
-// The waiting thread reads (InboxReader), the thread that enqueues writes (ControlWriter), and any thread may call
-// anything. Lives as long as the process: lost sessions stay, so that their objects can answer, but for what they would
-// hold of the system: connections, descriptors and threads.
+// The waiting thread reads (InboxReader), the enqueuing thread writes (ControlWriter), and any thread may
+// call anything. Lives as long as the process: lost sessions stay, so that their objects can answer, but
+// release their connections, descriptors and threads.
 class Session final : private InboxReader::Owner, private ChannelSession {
  public:
   // Connects and receives the devices. Throws ConnectionError.
@@ -38,54 +38,54 @@ class Session final : private InboxReader::Owner, private ChannelSession {
   ~Session();
 
   const Address& address() const { return connection_.address(); }
-  // The same without names: another machine may not know them.
+  // The same without names, which another machine may be unable to resolve.
   const Address& numeric_address() const { return connection_.numeric_address(); }
-  // Of the server, as shown by TLS; empty: there is none.
+  // The server's key, as shown by TLS; empty without TLS.
   const std::optional<KeyPin>& key() const { return connection_.key(); }
-  std::uint32_t index() const { return index_; }  // among those that are not lost, < 64
-  PeerId peer_id() const { return index_ + 1; }   // names this server to others
-  // Connections that bulk data goes over; 0: memory.
+  std::uint32_t index() const { return index_; }  // among the sessions that are not lost, < 64
+  PeerId peer_id() const { return index_ + 1; }   // identifies this server to others
+  // Connections that carry bulk data; 0: shared memory.
   unsigned bulk_streams() const { return connection_.channels().streams(); }
-  const Welcome& welcome() const { return connection_.welcome(); }  // what the server said first
-  // The first message of the session, for the platform to make its devices from.
+  const Welcome& welcome() const { return connection_.welcome(); }  // the server's part of the handshake
+  // The session's first message, from which the platform makes its devices.
   Bytes device_list() const { return connection_.device_list(); }
 
   bool lost() const { return loss_.lost(); }
   std::string lost_reason() const { return loss_.reason(); }
-  // The session cannot go on: what has not ended fails.
+  // The session cannot go on: fails everything that has not ended.
   void lose(const std::string& reason) override;
-  // Takes back what a lost session's last thread leaves behind. One thread at a time.
+  // Joins a lost session's last thread. One thread at a time.
   void reap() { reader_.reap(); }
-  // This process is about to stop the server itself: losing it is no news then, and final.
+  // This process is about to stop the server itself, so its loss is final and not reported.
   void expect_shutdown();
-  // This process is about to end: the server need not wait for it any more. May do nothing rather than wait.
+  // This process is about to end, and the server need not wait for it. May do nothing if that would block.
   void leave();
-  // The application has done with the server. What has not ended fails, as when the server is lost.
+  // The application no longer needs the server. What has not ended fails, as if the server were lost.
   void close();
   Traffic traffic() const { return connection_.traffic(); }
-  // Of its bulk transfers those that have begun.
+  // Lists the bulk transfers that have begun.
   void list_transfers(std::vector<Operation>& list) const { transfers_.list(list, address().text()); }
-  double round_trip_us();  // measured with a Ping; negative when lost
+  double round_trip_us();  // measured with a Ping; negative if the session is lost
 
-  // Sends a message soon, after Submitter::cheap_delay() at the latest. Never blocks, so what gathers for a server that
-  // does not read is bounded only by the commands of its own queues, which submit() holds up.
+  // Sends a message soon, after Submitter::cheap_delay() at the latest. Never blocks. So the messages for a
+  // server that does not read are limited only by the commands of its own queues, which submit() delays.
   template <class Message>
   void send(const Message& message, std::uint16_t flags = 0) {
     if (!lost()) connection_.writer().send(message, flags);
   }
-  // The same for a message that submit(), flush() or wait() follows.
+  // The same for a message that is followed by submit(), flush() or wait().
   template <class Message>
   void append(const Message& message, std::uint16_t flags = 0) {
     if (!lost()) connection_.writer().append(message, flags);
   }
-  // A command has been appended: sends it at once when nothing else is under way. Waits while far too much has
-  // gathered, so no lock may be held.
+  // A command has been appended: sends it at once if nothing else is in progress. Waits while far too much is
+  // batched, so the caller must not hold a lock.
   void submit() {
     if (lost()) return;
     await_room();
     connection_.writer().submit();
   }
-  // Sends what the socket takes without blocking: for callers with locks.
+  // Sends as much as the socket takes without blocking, for callers that hold locks.
   void submit_now() {
     if (!lost()) connection_.writer().submit_now();
   }
@@ -94,20 +94,21 @@ class Session final : private InboxReader::Owner, private ChannelSession {
     if (!lost()) connection_.writer().flush();
   }
 
-  // As InboxReader::wait(), after sending what lies here and in the process's other sessions.
+  // Like InboxReader::wait(), after sending the batched messages of all sessions of the process.
   bool wait(const std::function<bool()>& done, const OptionalDeadline& deadline = {});
-  // Has those who wait look again: what they wait for may have been done by another session.
+  // Makes waiting threads check their conditions again, because another session may have fulfilled them.
   void wake() override { reader_.wake(); }
-  // Takes in what has already arrived, without blocking.
+  // Reads what has already arrived, without blocking.
   void poll() {
     flush();
     reader_.poll();
   }
-  // Something may arrive that nobody waits for (callback, non-blocking read): keeps the background thread reading.
+  // Something may arrive for which no thread waits (callback, non-blocking read): keeps the background thread
+  // reading.
   void add_interest() { reader_.add_interest(); }
   void drop_interest() { reader_.drop_interest(); }
 
-  // As of TransferTable.
+  // See TransferTable.
   TransferRef begin_receive(std::uint32_t device, std::byte* to, std::uint64_t size,
                             std::function<void(cl_int)> finished, std::shared_ptr<void> keep_alive) {
     return transfers_.begin_receive(device, to, size, std::move(finished), std::move(keep_alive));
@@ -121,27 +122,27 @@ class Session final : private InboxReader::Owner, private ChannelSession {
     return transfers_.begin_push(device, from, size, sender_waits);
   }
 
-  // Large transfers to other servers that are under way, as far as known here.
+  // The number of running large transfers to other servers, as far as this process knows.
   unsigned sending() const { return sending_.load(std::memory_order_relaxed); }
   void begin_sending() { ++sending_; }
   void end_sending() { --sending_; }
 
-  // Which indices of devices are in use.
+  // The device indices in use.
   DeviceIndices& device_indices() { return device_indices_; }
 
-  // Events that EventDone and CommandFailed may name. The table does not own them. False when the session is lost:
-  // nobody will end the event.
+  // Events that EventDone and CommandFailed may name. The table does not own them. Returns false if the
+  // session is lost; then nothing will end the event.
   bool register_event(EventId id, const RefCounted& owner, EventSink& event) { return events_.add(id, owner, event); }
   void unregister_event(EventId id) { events_.remove(id); }
   void register_queue(ObjectId id, const RefCounted& owner, QueueSink& queue) { queues_.add(id, owner, queue); }
   void unregister_queue(ObjectId id) { queues_.remove(id); }
 
-  // As of ReplyTable.
+  // See ReplyTable.
   using Reply = ReplyTable::Reply;
   Token expect_reply(Reply reply) { return replies_.expect(std::move(reply)); }
 
  private:
-  // While the server cannot be reached, only so much is kept for it.
+  // Limits what is kept for a server while it cannot be reached.
   void await_room() {
     if (connection_.is_crowded()) [[unlikely]]
       wait_for_room();
@@ -173,7 +174,7 @@ class Session final : private InboxReader::Owner, private ChannelSession {
   SinkTable<EventSink> events_;
   SinkTable<QueueSink> queues_;
   ReplyTable replies_;
-  KernelText kernel_text_;  // of the thread that reads
+  KernelText kernel_text_;  // used by the reading thread
   InboxReader reader_;
 };
 

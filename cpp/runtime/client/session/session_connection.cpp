@@ -129,7 +129,7 @@ void SessionConnection::release() {
   if (reconnector_) reconnector_->stop();
   channels_.release();
   for (const int descriptor : std::exchange(given_up_in_forks_, {})) forget_in_child(descriptor);
-  // The stream itself stays for threads that are just asking it whether there is room.
+  // The stream itself stays, because threads may just be asking it whether there is room.
   streams_.control() != nullptr ? streams_.control()->release() : control_.reset();
 }
 

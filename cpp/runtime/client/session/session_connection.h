@@ -23,8 +23,8 @@
 
 namespace remotecl {
 
-// The connections of one session: how they are made, made again, and given back when the session is lost. Owned by the
-// session; any thread where nothing else is said.
+// The connections of one session: makes them, reconnects them, and releases them when the session is lost.
+// Owned by the session. Any thread, unless noted otherwise.
 class SessionConnection {
  public:
   // Connects and receives the devices. Throws ConnectionError.
@@ -34,11 +34,11 @@ class SessionConnection {
   SessionConnection& operator=(const SessionConnection&) = delete;
 
   const Address& address() const { return address_; }
-  // The same without names: another machine may not know them.
+  // The same without names, which another machine may be unable to resolve.
   const Address& numeric_address() const { return numeric_address_; }
-  // Of the server, as shown by TLS; empty: there is none.
+  // The server's key, as shown by TLS; empty without TLS.
   const std::optional<KeyPin>& key() const { return key_; }
-  const Welcome& welcome() const { return welcome_; }  // what the server said first
+  const Welcome& welcome() const { return welcome_; }  // the server's part of the handshake
   // The first message of the session.
   Bytes device_list() const { return {device_list_.data(), device_list_.size()}; }
   std::chrono::milliseconds window() const { return window_; }
@@ -48,18 +48,18 @@ class SessionConnection {
   std::shared_ptr<ControlWriter> shared_writer() const { return writer_; }
   BulkChannels& channels() { return channels_; }
   const BulkChannels& channels() const { return channels_; }
-  // Whether a broken connection is made again.
+  // Returns true if a broken connection is made again.
   bool is_resumable() const { return streams_.control() != nullptr; }
-  // Whether as much is kept for a server that cannot be reached as may be.
+  // Returns true if as much as allowed is kept for a server that cannot be reached.
   bool is_crowded() const {
     ResumableConnection* const control = streams_.control();
     return control != nullptr && control->crowded();
   }
 
-  // By the thread that reads, before release(): for poll().
+  // For poll(), on the reading thread, before release().
   int wait_handle() const { return control_->wait_handle(); }
-  // By the thread that reads: takes what has arrived, and calls handle(code, payload) for each message. False at the
-  // end of the connection.
+  // On the reading thread: reads what has arrived and calls handle(code, payload) for each message. Returns
+  // false if the connection has ended.
   template <class Handle>
   bool read_control(Handle&& handle) {
     const MutableBytes space = inbox_.space();
@@ -76,23 +76,23 @@ class SessionConnection {
       handle(code, payload);
     }
   }
-  // By the thread that reads: why the connection has ended.
+  // On the reading thread: why the connection has ended.
   std::string control_end() const { return end_of(control_->vanished(), "connection"); }
   std::string end_of(const BulkChannel& channel) const {
     return end_of(channel.transport().vanished(), "bulk connection");
   }
-  // Whether the server may still say why it has ended the session.
+  // Returns true if the server may still report why it has ended the session.
   bool may_give_reason() const { return is_resumable() && !reconnector_->found_nobody(); }
 
-  // The server says what it has received. False when that cannot be.
+  // The server reports what it has received. Returns false if that is impossible.
   bool acknowledged(const ServerReceived& report);
 
-  // From now on the end of a connection is that of its stream.
+  // From now on a broken connection ends its stream.
   void end_when_broken() EXCLUDES(mutex_);
-  // The session is lost: nothing moves any more.
+  // The session is lost: stops all data.
   void shutdown();
-  // After that, when nobody reads any more: waits for those who still write, and lets go of connections and
-  // descriptors.
+  // After shutdown(), when reading has ended: waits for threads that still write, and releases connections
+  // and descriptors.
   void release() EXCLUDES(mutex_);
   Traffic traffic() const EXCLUDES(mutex_);
 
@@ -107,10 +107,10 @@ class SessionConnection {
   const Address address_;
   Address numeric_address_;
   std::optional<KeyPin> key_;
-  const std::chrono::milliseconds window_;  // how long it is tried to connect again
+  const std::chrono::milliseconds window_;  // how long reconnecting is tried
   const Dialer dialer_;
   const LossState& loss_;
-  StreamPair streams_;  // the channels have their own
+  StreamPair streams_;  // the control stream; the channels have their own
   std::shared_ptr<Connection> control_;
   std::shared_ptr<ControlWriter> writer_;
   BulkChannels channels_;
@@ -119,12 +119,12 @@ class SessionConnection {
   Welcome welcome_{};
   std::vector<std::byte> device_list_;
 
-  MessageBuffer inbox_;  // of the thread that reads
+  MessageBuffer inbox_;  // used by the reading thread
   std::atomic<std::uint64_t> messages_received_{0};
 
   mutable Mutex mutex_;
-  bool is_released_ GUARDED_BY(mutex_) = false;  // the connections are not to be used any more
-  Traffic last_traffic_ GUARDED_BY(mutex_);      // then
+  bool is_released_ GUARDED_BY(mutex_) = false;  // the connections must not be used any more
+  Traffic last_traffic_ GUARDED_BY(mutex_);      // at the release
 };
 
 }  // namespace remotecl

@@ -43,7 +43,7 @@ void Submitter::remove(const ControlWriter& writer) {
     std::erase_if(*writers, [&writer](const auto& known) { return known.get() == &writer; });
     writers_ = std::move(writers);
   }
-  const MutexLock pass(pass_mutex_);  // one that is under way may still use it
+  const MutexLock pass(pass_mutex_);  // the thread may just be using the writer
 }
 
 std::shared_ptr<const Submitter::Writers> Submitter::writers() {
@@ -57,7 +57,7 @@ void Submitter::submit_all() {
   for (const auto& writer : *all) writer->submit_beside();
 }
 
-// At 0 never.
+// 0 switches the timer off.
 void Submitter::set_timer(std::int64_t time_ns) const {
   constexpr std::int64_t kSecond_ns = 1'000'000'000;
   const itimerspec at{{}, {time_ns / kSecond_ns, time_ns % kSecond_ns}};
@@ -95,7 +95,7 @@ void Submitter::run() {
   for (;;) {
     std::uint64_t ends = 0;
     if (::read(timer_, &ends, sizeof ends) < 0 && errno != EINTR) return;
-    // Before it looks: whoever appends after that sets the timer again.
+    // Cleared before the writers are checked, so that a thread that appends later sets the timer again.
     due_ns_.store(0);
     const MutexLock lock(pass_mutex_);
     const std::shared_ptr<const Writers> all = writers();

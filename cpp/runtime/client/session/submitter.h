@@ -12,27 +12,27 @@ namespace remotecl {
 
 class ControlWriter;
 
-// Sends messages that lie in control writers while the threads that have appended them compute or sleep: one thread for
-// the process, asleep until a timer ends. It never waits for a socket, so a server that does not read holds up nobody
-// else. Lives as long as the process. Any thread.
+// Sends messages batched in control writers while the threads that have appended them compute or sleep. One
+// thread for the process, which sleeps until a timer expires. It never waits for a socket, so a server that
+// does not read delays no other. Lives as long as the process. Any thread.
 class Submitter {
  public:
   static Submitter& instance();
 
   void add(const std::shared_ptr<ControlWriter>& writer) EXCLUDES(mutex_);
-  // Afterwards the Submitter's thread does not use it any more.
+  // Afterwards the Submitter's thread no longer uses the writer.
   void remove(const ControlWriter& writer) EXCLUDES(mutex_, pass_mutex_);
 
-  // Sends what lies in all writers as far as their sockets take it: somebody is about to wait.
+  // A thread is about to wait: sends what is batched in all writers, as far as their sockets take it.
   void submit_all();
-  // The thread sends what lies in writers at this time, or before; in ns of now_ns().
+  // The thread sends what is batched in the writers at this time or earlier; in ns of now_ns().
   void wake_by(std::int64_t time_ns);
 
-  // What may lie a little longer is sent after so long. A timer costs a real processor a few hundred ns, and a virtual
-  // one up to 20 us: it may take 1 % of the time.
+  // The delay for messages that can wait a little. Setting a timer costs a few hundred ns on a real processor
+  // and up to 20 us on a virtual one; the delay keeps that at 1 % of the time.
   std::chrono::microseconds cheap_delay() const { return cheap_delay_; }
 
-  // A writer has something to send, or nothing any more.
+  // A writer has got something to send, or has nothing left.
   void writer_filled() { filled_.fetch_add(1); }
   void writer_emptied() { filled_.fetch_sub(1); }
 
@@ -51,9 +51,9 @@ class Submitter {
 
   const int timer_;
   const std::chrono::microseconds cheap_delay_;
-  std::atomic<std::int64_t> due_ns_{0};  // when the timer ends; 0: it is off
+  std::atomic<std::int64_t> due_ns_{0};  // when the timer expires; 0: it is off
   std::atomic<int> filled_{0};
-  Mutex pass_mutex_;  // held by the thread while it goes through the writers, none of which makes it wait
+  Mutex pass_mutex_;  // held by the thread while it goes through the writers, none of which blocks
   Mutex mutex_;
   std::shared_ptr<const Writers> writers_ GUARDED_BY(mutex_);
 };

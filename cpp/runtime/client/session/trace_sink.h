@@ -9,11 +9,11 @@ namespace remotecl {
 
 class Session;
 
-// What hears of traced commands. Any thread.
+// Receives the reports of traced commands. Any thread.
 class TraceSink {
  public:
   virtual void report(Session& session, const CommandTraced& report) = 0;
-  // The bytes of the transfer that this record is about are here.
+  // The bytes of the record's transfer have arrived.
   virtual void arrived(std::uint64_t record) = 0;
   // A session is lost.
   virtual void lost() = 0;

@@ -33,7 +33,8 @@ TransferRef TransferTable::begin_push(std::uint32_t device, const std::byte* fro
   if (size > kPushMax || !channel.pushes().take_room(size)) return nullptr;
   auto transfer = std::make_shared<Transfer>();
   transfer->sends = transfer->is_pushed = true;
-  // Where the server has taken all the others, there is room for this one: sending it needs no other thread.
+  // If the server has taken all earlier pushes, there is room for this one, so sending it needs no other
+  // thread.
   transfer->sender_waits = sender_waits || channel.pushes().is_only(size);
   transfer->memory = const_cast<std::byte*>(from);
   transfer->size = size;
@@ -122,7 +123,7 @@ void TransferTable::pull(TransferId id) {
   if (!transfer || transfer->state.load() != Transfer::State::kPending) return;
   transfer->state.store(Transfer::State::kPulled, std::memory_order_release);
   if (!transfer->sender_waits)
-    transfer->channel->sender().post(transfer);  // else that thread's wait() returns, and it sends
+    transfer->channel->sender().post(transfer);  // else the waiting thread wakes up and sends
 }
 
 bool TransferTable::set_size(TransferId id, std::uint64_t size) {

@@ -24,29 +24,31 @@ class TransferTable {
  public:
   TransferTable(BulkChannels& channels, const LossState& loss) : channels_(channels), loss_(loss) {}
 
-  // Adds a transfer, before the command that names it is sent. `device`: the index of that of the command's queue. The
-  // memory stays valid as long as `keep_alive`. When the session is lost the transfer has failed at once.
+  // Adds a transfer, before the command that names it is sent. `device`: the index of the device of the
+  // command's queue. The memory stays valid as long as `keep_alive`. If the session is lost, the transfer
+  // fails at once.
   TransferRef begin_receive(std::uint32_t device, std::byte* to, std::uint64_t size,
                             std::function<void(cl_int)> finished, std::shared_ptr<void> keep_alive);
   TransferRef begin_send(std::uint32_t device, const std::byte* from, std::uint64_t size,
                          std::function<void(cl_int)> finished, std::shared_ptr<void> keep_alive, bool sender_waits);
-  // The same for bytes that are sent as soon as the command that names them is, by the calling thread if it waits:
-  // saves the round trip of a pull. Null when the server would have to keep too much.
+  // The same for bytes that are sent right after the command that names them, by the calling thread if it
+  // waits. Saves the round trip of a pull. Returns null if the server would have to keep too much.
   TransferRef begin_push(std::uint32_t device, const std::byte* from, std::uint64_t size, bool sender_waits);
 
-  // Null for one of the other direction too: the server must not read what it may write, or the reverse.
+  // Also null for a transfer in the other direction: the server must not read what it may write, or the
+  // reverse.
   TransferRef find(TransferId id, bool sends) EXCLUDES(mutex_);
   std::vector<TransferRef> all() const EXCLUDES(mutex_);
-  // Those that have begun and are large enough to be looked at. `where`: the server's address.
+  // Lists the transfers that have begun and are large enough to be observed. `where`: the server's address.
   void list(std::vector<Operation>& list, const std::string& where) const EXCLUDES(mutex_);
 
   void end(const TransferRef& transfer, cl_int status) EXCLUDES(mutex_);
-  // A command that named the transfer failed: nothing will move.
+  // The command that named the transfer has failed: nothing will be transferred.
   void fail(TransferId id, cl_int status) EXCLUDES(mutex_);
 
-  // The server asks for the bytes.
+  // The server requests the bytes.
   void pull(TransferId id);
-  // The server says how many bytes of a read come, or sends them. False when they cannot be so many.
+  // The server reports the size of a read, or sends its bytes. Return false if the size is impossible.
   bool set_size(TransferId id, std::uint64_t size);
   bool take_bytes(TransferId id, Bytes bytes);
 
