@@ -27,7 +27,7 @@ cl_int CommandBuffer::replay(Issue& issue) {
   if (error == CL_SUCCESS) {
     remember(issue.queue, issue.native.copy());
   } else {
-    clFinish(issue.queue.native());  // so that nothing goes on after the replay has ended with its error
+    clFinish(issue.queue.native());  // so that nothing runs after the replay has ended with its error
   }
   return error;
 }

@@ -13,21 +13,21 @@
 
 namespace remotecl::server {
 
-// Commands that a client has recorded for one device. Owned by the session's table and by replays that wait. Needs the
-// session's lock.
+// Commands that a client has recorded for one device. Owned by the session's table and by waiting replays.
+// Needs the session's lock.
 class CommandBuffer final : public RefCounted {
  public:
   CommandBuffer(Device& device, std::vector<RecordedStep> steps, RecordedOrder order, bool prints, cl_int error,
                 HeldMemory held);
 
   std::size_t size() const { return steps_.size(); }
-  // Hands all commands to the driver. When it refuses one of them, those before it have ended.
+  // Passes all commands to the driver. If it refuses one of them, those before it have ended on return.
   cl_int replay(Issue& issue);
   bool prints() const { return prints_; }
-  // Whether a replay has not ended yet.
+  // Returns true if a replay has not ended yet.
   bool is_pending();
 
-  // A replay that was not handed to the driver yet. Any thread may destroy it.
+  // A replay that has not been passed to the driver yet. Any thread may destroy it.
   class Held {
    public:
     explicit Held(Ref<CommandBuffer> of) : of_(std::move(of)) { ++of_->held_; }
@@ -53,18 +53,18 @@ class CommandBuffer final : public RefCounted {
   Device& device_;
   const std::vector<RecordedStep> steps_;
   const RecordedOrder order_;
-  const bool prints_;   // some of its kernels do
-  const cl_int error_;  // why it cannot be carried out
+  const bool prints_;   // true if some of its kernels print
+  const cl_int error_;  // the reason why it cannot be executed
   const HeldMemory held_memory_;
-  std::vector<std::uint32_t> steps_in_order_;  // without those that only say what waits for what
+  std::vector<std::uint32_t> steps_in_order_;  // without those that only order others
 
-  // Ends of replays; in order, the newest stands for all of its queue.
+  // The ends of replays. In an in-order queue the newest end stands for all of them.
   struct Replay {
     ObjectId queue;
     Native<cl_event> end;
   };
   std::vector<Replay> replays_;
-  std::size_t sweep_at_ = 16;  // how many replays there are when ended ones are removed
+  std::size_t sweep_at_ = 16;  // the number of replays at which ended ones are removed
   std::atomic<std::size_t> held_{0};
 };
 

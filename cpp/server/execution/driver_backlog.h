@@ -8,18 +8,18 @@
 
 namespace remotecl::server {
 
-// What the driver keeps in this process of a session's commands that have not ended, about. A session that is so far
-// ahead of its devices waits; its commands end by themselves. Owned by the session and by what counts in it; any
-// thread.
+// Estimates how much of this process's memory the driver uses for a session's running commands. A session
+// that is too far ahead of its devices waits, until enough of its commands have ended. Owned by the session
+// and by its counted commands; any thread.
 class DriverBacklog final : public RefCounted {
  public:
-  static constexpr std::uint64_t kCommandSize = 512;  // about
+  static constexpr std::uint64_t kCommandSize = 512;  // an estimate
   static constexpr std::uint64_t kCountedTogether = 2048;
 
   explicit DriverBacklog(const Ref<SessionCounters>& counters)
       : size_max_(counters->quota().limits().host / 2), held_(counters, HeldMemory::For::kCommand) {}
 
-  // True: wait() has to come before more.
+  // Returns true if wait() must be called before more is added.
   bool add(std::uint64_t size) EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
     size_ += size;
@@ -38,7 +38,7 @@ class DriverBacklog final : public RefCounted {
  private:
   bool fits() REQUIRES(mutex_) { return size_ <= size_max_ && held_.try_follow(size_); }
 
-  const std::uint64_t size_max_;  // the rest is for other things
+  const std::uint64_t size_max_;  // the rest of the limit is for other things
   Mutex mutex_;
   ConditionVariable changed_;
   std::uint64_t size_ GUARDED_BY(mutex_) = 0;

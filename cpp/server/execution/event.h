@@ -13,16 +13,15 @@ namespace remotecl::server {
 
 class Device;
 
-// One event of a session. Owned by the session's event table and by whatever still waits for it. Constant
-// members may be read by any thread, the others need the session's lock.
+// One event of a session. Owned by the session's event table and by all that still waits for it. Constant
+// members may be read by any thread; the others need the session's lock.
 class Event final : public RefCounted {
  public:
   enum class State {
-    kHeld,      // its command was not handed to the native driver yet, or moves bulk data; `issued` says when it
-                // was
-    kNative,    // `native` tells
-    kEnded,     // with `status`
-    kExpected,  // ends elsewhere; SignalEvent tells
+    kHeld,  // its command has not been passed to the native driver or moves bulk data; `issued` ends when this changes
+    kNative,    // `native` has the state
+    kEnded,     // ended with `status`
+    kExpected,  // ends elsewhere; SignalEvent reports it
   };
 
   Event(EventId event_id, ObjectId queue_id, Device* on_device, bool with_profile);
@@ -34,28 +33,29 @@ class Event final : public RefCounted {
 
   State state = State::kHeld;
   bool observed = false;  // the client gets EventDone
-  bool reported = false;  // that EventDone is sent already, or arranged for
-  // With other messages, that is: nobody is known to wait for it. Any thread.
+  bool reported = false;  // EventDone has been sent, or its sending is arranged
+  // EventDone may wait for other messages, because nobody is known to wait for it. Any thread.
   std::atomic<bool> unhurried{false};
-  // Set when the driver's callback will send EventDone with the times of `native`. Whoever learns of the end first
-  // sends it, so that the client never sees a dependent end before what it waited for.
+  // Set if the driver's callback will send EventDone with the times of `native`. The first thread that
+  // notices the end sends it, so that the client never sees a dependent's end before this one.
   bool told_by_callback = false;
-  std::atomic<bool> told{false};  // any thread
+  std::atomic<bool> told{false};  // a thread has taken over sending EventDone; any thread
   bool tracked = false;           // its end is an event of the graph
   std::int32_t status = 0;
-  PeerId expected_of = 0;                // kExpected: who tells; 0: the client
-  bool released = false;                 // kExpected: the client does not name it any more
-  std::vector<Ref<EventSink>> forwards;  // kHeld, kExpected: who is told of the end
-  // Of a command whose times the client wants; `number` 0: of no other one. Constant once it has been issued.
+  PeerId expected_of = 0;                // kExpected: the server that will signal it; 0: the client
+  bool released = false;                 // kExpected: the client no longer refers to it
+  std::vector<Ref<EventSink>> forwards;  // kHeld, kExpected: the sinks that get its end
+  // For a command whose times the client wants; `number` 0: not traced. Constant once the command has been
+  // issued.
   struct Trace {
     std::uint64_t number = 0;
     std::uint64_t received_ns = 0;
     std::uint64_t submitted_ns = 0;
   } trace;
   EventId issued = 0;       // kHeld: the graph's event that ends when the state changes
-  Native<cl_event> native;  // stays after the end
-  Native<cl_event> first;   // of several native commands the first one's, else null
-  // Its command is being submitted.
+  Native<cl_event> native;  // kept after the end
+  Native<cl_event> first;   // the event of the first of several native commands, else null
+  // Returns true while its command is being submitted.
   bool is_new() const { return state == State::kHeld && issued == 0; }
   cl_event start() const { return first ? first.get() : native.get(); }
 };

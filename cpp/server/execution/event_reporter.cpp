@@ -7,7 +7,7 @@
 namespace remotecl::server {
 
 void EventReporter::end(const Event& event, std::int32_t status, cl_event first, cl_event last) {
-  if (event.id == 0) return;  // of a command that is traced and has no other event
+  if (event.id == 0) return;  // a traced command without another event
   EventDone done{event.id, status, 0, {}};
   if (status < 0) {
     outbox_.add(CommandFailed{event.queue, event.id, status});
@@ -22,7 +22,8 @@ void EventReporter::end(const Event& event, std::int32_t status, cl_event first,
       }
       done.profile[i] = time;
     }
-    // NVIDIA's driver leaves some times of markers out: those are the next ones, and none is before the one before it.
+    // NVIDIA's driver leaves out some times of markers: take the next one instead, and keep the times
+    // ascending.
     for (int i = 2; i >= 0; --i) {
       if (done.profile[i] == 0) done.profile[i] = done.profile[i + 1];
     }
@@ -39,7 +40,7 @@ void EventReporter::trace(const Event& event, std::int32_t status) {
   const Event::Trace& traced = event.trace;
   const std::uint64_t now = host_time_ns();
   CommandTraced report{traced.number, status, 0, traced.received_ns, traced.submitted_ns, now, 0, 0};
-  if (report.received_ns == 0) report.received_ns = now;  // refused
+  if (report.received_ns == 0) report.received_ns = now;  // the command was refused
   if (event.profiled && status >= 0 && event.native) {
     const auto read = [](cl_event native, cl_profiling_info name, std::uint64_t& time_ns) {
       return clGetEventProfilingInfo(native, name, sizeof time_ns, &time_ns, nullptr) == CL_SUCCESS && time_ns != 0;
@@ -49,7 +50,7 @@ void EventReporter::trace(const Event& event, std::int32_t status) {
     report.has_profile = known ? 1 : 0;
   }
   outbox_.add_lazily(report);
-  if (traces_hurried_) outbox_.hurry();  // looked at after the report is there: FlushTrace sees one or the other
+  if (traces_hurried_) outbox_.hurry();  // checked after the report is added, so that FlushTrace sees one or the other
   outbox_.flush();
 }
 

@@ -8,8 +8,8 @@
 
 namespace remotecl::server {
 
-// Reports the ends of a session's events to its client, and the times of traced commands. Any thread, a driver's
-// callback too.
+// Reports the ends of a session's events, and the times of traced commands, to the client. Any thread,
+// including a driver's callback.
 class EventReporter {
  public:
   explicit EventReporter(Outbox& outbox) : outbox_(outbox) {}
@@ -17,9 +17,9 @@ class EventReporter {
   // Adds EventDone, and CommandFailed for a failure, to the outbox.
   void end(const Event& event, std::int32_t status, cl_event first, cl_event last);
 
-  // CommandTraced.
+  // Sends CommandTraced.
   void trace(const Event& event, std::int32_t status);
-  // Somebody waits for the times of traced commands: they are sent at once, until the next one is traced.
+  // The client waits for the times of traced commands: sends them at once until the next command is traced.
   void hurry_traces();
   void relax_traces() { traces_hurried_.store(false, std::memory_order_relaxed); }
 

@@ -7,7 +7,7 @@
 
 namespace remotecl::server {
 
-// Whoever the ends of events are passed on to: a peer. Any thread, also a driver's callback.
+// Receives the ends of events: a peer. Any thread, including a driver's callback.
 class EventSink : public virtual RefCounted {
  public:
   virtual void signal(EventId event, std::int32_t status) = 0;

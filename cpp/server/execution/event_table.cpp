@@ -136,7 +136,8 @@ void EventTable::observe(EventId id) {
 }
 
 void EventTable::release(EventId id) {
-  // What a peer will signal may be released by the client, which need not hear of it, before the signal comes.
+  // The client may release an event that a peer will signal before the signal comes, if it needs no report of
+  // its end.
   Event* event = events_.find(id);
   if (event != nullptr && event->state == Event::State::kExpected) {
     event->released = true;
@@ -198,7 +199,7 @@ void EventTable::run_ready() {
 }
 
 std::uint64_t EventTable::table_size() const {
-  // About, with their places in the tables, and those of the graph; of events with the driver's.
+  // Estimates: with their places in the tables and in the graph, and with the driver's event.
   constexpr std::uint64_t kEventSize = sizeof(Event) + 512, kGraphSize = 128;
   return events_.size() * kEventSize + graph_.pending_events() * kGraphSize;
 }

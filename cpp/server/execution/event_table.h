@@ -17,8 +17,8 @@
 
 namespace remotecl::server {
 
-// The events of a session: what each is worth at any time, and who gets to know of its end: the client, peers, and
-// commands that wait for it in the graph. Owned by the session; needs its lock.
+// The events of a session: their states, and the reports of their ends to the client, to peers, and to the
+// commands that wait for them in the graph. Owned by the session; needs its lock.
 class EventTable {
  public:
   EventTable(Strand& strand, Outbox& outbox, EventReporter& reporter, const Ref<SessionCounters>& counters)
@@ -26,52 +26,52 @@ class EventTable {
   EventTable(const EventTable&) = delete;
   EventTable& operator=(const EventTable&) = delete;
 
-  // Makes the event of a command; null for id 0, unless the command is traced. Throws ProtocolError for an id that was
-  // used before. `reports_unasked`: EventDone is sent without ObserveEvent; `unhurried`: when other messages are, or
-  // ObserveEvent comes.
+  // Makes the event of a command. Returns null for id 0, unless the command is traced. Throws ProtocolError
+  // for an id that was used before. `reports_unasked`: EventDone is sent without ObserveEvent. `unhurried`:
+  // it is sent only together with other messages, or when ObserveEvent comes.
   Event* begin(EventId id, Queue& queue, bool reports_unasked, bool unhurried) {
     if (id == 0 && !trace_request_.is_pending()) [[likely]]
       return nullptr;
     return make(id, queue, reports_unasked, unhurried);
   }
-  // One that ends elsewhere: signal() ends it.
+  // Makes an event that ends elsewhere; signal() ends it.
   void expect(EventId id, PeerId peer);
-  // Null: the client let go of it after its end, or it never was.
+  // Null if the client has released it after its end, or if it never existed.
   Event* find(EventId id) const { return events_.find(id); }
-  // Those that are expected of a peer.
+  // The events expected from this peer.
   std::vector<EventId> expected_of(PeerId peer) const;
   TraceRequest& trace_request() { return trace_request_; }
   EventGraph& graph() { return graph_; }
 
-  // An event of the graph that the client does not know.
+  // Makes an event of the graph that the client does not know.
   EventId begin_internal();
   void end_internal(EventId id);
-  // From now on the end of the event is an event of the graph.
+  // From now on the event's end is an event of the graph.
   void track(Event& event);
 
-  // ---- How a command goes on.
-  // A traced one is given to the driver now.
+  // ---- The progress of a command.
+  // A traced command is now passed to the driver.
   static void submitted(Event& event, bool was_held);
   // A native command has the event `native`.
   void publish(Event& event, Native<cl_event> native);
-  // It has ended without anything native.
+  // The command has ended without a native command.
   void finish(Event& event);
-  // It cannot be carried out: the client learns it, and so do its dependents. `event` may be null. `transfer`: the
-  // command's, so that whoever waits for its bytes stops waiting; 0: it has none.
+  // The command cannot be executed: reports that to the client and to its dependents. `event` may be null.
+  // `transfer`: the command's transfer, so that the client stops waiting for its bytes; 0: none.
   void fail(ObjectId queue, Event* event, std::int32_t status, TransferId transfer);
   // An expected event has ended.
   void signal(Event& event, std::int32_t status);
 
-  // ---- Who gets to know.
+  // ---- Who gets its end reported.
   void observe(EventId id);
   void release(EventId id);
   void forward(EventId id, const Ref<EventSink>& sink);
 
-  // Hands commands over that nothing holds back any more, and those that follow from that.
+  // Issues the commands that nothing holds back any more, and those that these release.
   void run_ready();
-  // What events take in tables, about.
+  // The approximate size of events in tables.
   std::uint64_t table_size() const;
-  // The session ends: nothing that waits will run.
+  // The session ends: commands that wait will not run.
   void drop_all();
 
  private:
@@ -80,7 +80,7 @@ class EventTable {
   Event* make(EventId id, Queue& queue, bool reports_unasked, bool unhurried);
   void insert(EventId id, Ref<Event> event);
   void end(Event& event, std::int32_t status);
-  // `is_asked`: the client waits for an answer.
+  // `is_asked`: the client waits for a reply.
   void report(Event& event, bool is_asked);
   void notify_end(Event& event);
   void forward_end(Event& event, Ref<EventSink> sink);
@@ -90,7 +90,7 @@ class EventTable {
   EventReporter& reporter_;
   const Ref<SessionCounters> counters_;
   TraceRequest trace_request_;
-  Ref<Event> traced_;  // of the command that is being handled, where it has no event of its own
+  Ref<Event> traced_;  // the event of the command being handled, if the command is traced and has no other event
   ObjectTable<Event> events_;
   EventGraph graph_;
   EventId last_internal_ = kInternal;

@@ -11,7 +11,7 @@
 
 namespace remotecl::server {
 
-// What carries out a session's commands, in the order in which its parts need each other. Owned by the session.
+// The parts that execute a session's commands, in the order of their dependencies. Owned by the session.
 struct Execution {
   Execution(Strand& strand, Outbox& outbox, const Ref<SessionCounters>& counters)
       : reporter(outbox),

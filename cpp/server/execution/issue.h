@@ -8,18 +8,18 @@
 
 namespace remotecl::server {
 
-// What a command needs to know when it is handed to the native driver.
+// What a command needs when it is passed to the native driver.
 struct Issue {
   Queue& queue;
-  Event* event;  // null: nobody asked for one
+  Event* event;  // null: the command has none
   std::span<const cl_event> waits;
-  EventId hold = 0;  // the graph's event that ends when this returns; of a long command, when it has ended
+  EventId hold = 0;  // the graph's event that ends when issue() returns or, for a long command, when that has ended
   Native<cl_event> native{};
-  Native<cl_event> first{};  // of several native commands the first one's, where its start is the command's
-  bool enqueued = true;      // false: the driver got nothing after all
-  bool goes_on = false;      // of a long command: it has not ended with issue()
-  bool ended = false;        // carried out already, without the driver
-  bool due = false;          // its end is to be known: DeviceTurn counts by it
+  Native<cl_event> first{};  // the first of several native events, if the command starts with it
+  bool enqueued = true;      // false: nothing was passed to the driver after all
+  bool goes_on = false;      // a long command that has not ended when issue() returns
+  bool ended = false;        // already executed, without the driver
+  bool due = false;          // its end must become known, because DeviceTurn counts it
 
   cl_uint wait_count() const { return static_cast<cl_uint>(waits.size()); }
   const cl_event* wait_list() const { return waits.empty() ? nullptr : waits.data(); }

@@ -10,7 +10,7 @@ namespace remotecl::server {
 void Issuer::collect(Queue& queue, const Array<EventId>& wait_list, std::vector<Ref<Event>>* kept) {
   for (std::size_t i = 0; i < wait_list.size(); ++i) {
     Event* event = events_.find(wait_list[i]);
-    if (event == nullptr) continue;  // the client let go of it after its end
+    if (event == nullptr) continue;  // the client has released it after its end
     waits_for_itself_ = waits_for_itself_ || event->is_new();
     depend(queue, *event);
     if (kept != nullptr) kept->push_back(Ref<Event>(event));
@@ -72,7 +72,8 @@ void Issuer::keep_order(Queue& queue) {
 }
 
 void Issuer::fail(Queue& queue, Event* event, std::int32_t status, TransferId transfer) {
-  // A queue that the driver refused fails all its commands; the reason is worth more than the consequence.
+  // If the driver refused the queue, all its commands fail; the reason of that is worth more than the
+  // consequence.
   events_.fail(queue.id(), event, queue.native() == nullptr ? queue.error() : status, transfer);
 }
 
@@ -99,7 +100,7 @@ EventId Issuer::make_hold(Queue& queue, Event* event, bool blocks_later) {
   }
   if (queue.in_order() || blocks_later) queue.tail = hold;
   if (!queue.in_order()) {
-    // Ended ones are swept out when the list has doubled, so that the cost per command stays constant.
+    // Ended ones are removed when the list has doubled, so that the cost per command stays constant.
     if (queue.held.size() >= queue.sweep_at) {
       std::erase_if(queue.held, [this](EventId id) { return !events_.graph().pending(id); });
       queue.sweep_at = std::max<std::size_t>(64, 2 * queue.held.size());
@@ -110,7 +111,7 @@ EventId Issuer::make_hold(Queue& queue, Event* event, bool blocks_later) {
 }
 
 std::uint64_t Issuer::table_size() const {
-  constexpr std::uint64_t kHoldSize = 128;  // about, with its place in the table
+  constexpr std::uint64_t kHoldSize = 128;  // estimated, with its place in the table
   return events_.table_size() + holds_.size() * kHoldSize;
 }
 
@@ -136,7 +137,7 @@ void Issuer::flush_queues() {
     if (queue->native() != nullptr) clFlush(queue->native());
   }
   touched_.clear();
-  // Of an unusually long wait list.
+  // Frees the memory of an unusually long wait list.
   constexpr std::size_t kKeptMax = 8192;
   if (native_waits_.capacity() + graph_waits_.capacity() > kKeptMax) {
     native_waits_ = {};

@@ -16,18 +16,18 @@
 
 namespace remotecl::server {
 
-// Decides when a command may go to the native driver: at once where native events and queue order suffice,
-// else when the graph says so. Owned by a session; needs its lock.
+// Decides when a command may go to the native driver: at once if native events and queue order suffice, else
+// when the graph releases it. Owned by a session; needs its lock.
 //
 // A command is a copyable type with
-//   cl_int issue(Issue&)   hands it to the driver; on failure nothing was enqueued
-//   void keep()            optional; called once when it has to wait: from then on it may not refer to the received
-//   message
-//   void failed(cl_int)    optional; it will not be carried out
-//   static constexpr bool kAnswers  optional; who waits for it would wait for ever if it failed: the session ends where
-//   it cannot be held
+//   cl_int issue(Issue&)   passes it to the driver; on failure nothing was enqueued
+//   void keep()            optional; called once if the command has to wait: from then on it must not refer
+//                          to the received message
+//   void failed(cl_int)    optional; the command will not be executed
+//   static constexpr bool kAnswers  optional; the client would wait forever if the command failed, so the
+//                          session ends if the command cannot be held
 //   static constexpr bool kLong
-// A long command moves bulk data: it ends with TransferTable::finish and holds back what comes after it
+// A long command moves bulk data. It ends with TransferTable::finish, and holds back what comes after it
 // until then.
 class Issuer {
  public:
@@ -36,7 +36,7 @@ class Issuer {
   Issuer(const Issuer&) = delete;
   Issuer& operator=(const Issuer&) = delete;
 
-  // As EventTable::begin.
+  // See EventTable::begin.
   Event* begin_event(EventId id, Queue& queue, bool reports_unasked, bool unhurried = false) {
     counters_->count_command();
     return events_.begin(id, queue, reports_unasked, unhurried);
@@ -46,13 +46,13 @@ class Issuer {
   void submit(Queue& queue, Event* event, const Array<EventId>& wait_list, Command&& command,
               bool waits_for_all = false, bool blocks_later = false, EventId hidden = 0);
 
-  // The command cannot be carried out; as EventTable::fail.
+  // The command cannot be executed; see EventTable::fail.
   void fail(Queue& queue, Event* event, std::int32_t status, TransferId transfer = 0);
-  // The command has ended without anything native.
+  // The command has ended without a native command.
   void finish(Event& event) { events_.finish(event); }
   // A native command has the event `native`; `event` may be null.
   void accepted(Queue& queue, Event* event, Native<cl_event> native);
-  // An event of the graph that the client does not know, for submit(); ends with finish_hold().
+  // Makes an event of the graph for submit() that the client does not know; finish_hold() ends it.
   EventId expect_hidden() { return events_.begin_internal(); }
   void finish_hold(EventId hold);
 
@@ -61,22 +61,23 @@ class Issuer {
   void touch(Queue& queue) {
     if (!queue.touched) add_touched(queue);
   }
-  // Where the session has so much work that it must wait() before it gives more; null: nowhere.
+  // Returns true if the session must wait before it submits more: its work for a device, or for all, is too
+  // far ahead.
   bool is_full() const { return static_cast<bool>(full_) || is_far_ahead_; }
-  // Whether it is to wait for its DriverBacklog.
+  // Returns true once if the session must wait for its DriverBacklog.
   bool take_far_ahead() { return std::exchange(is_far_ahead_, false); }
   Ref<DeviceTurn> take_full() { return std::move(full_); }
 
-  // What events and commands that wait take in tables, about.
+  // The approximate size of events and waiting commands in tables.
   std::uint64_t table_size() const;
-  // A command cannot be held: the error that it gets.
+  // A command cannot be held. Returns its error.
   cl_int refused(const HeldTooMuch& refusal);
 
-  // The session ends: nothing that waits will run.
+  // The session ends: commands that wait will not run.
   void drop_all();
 
  private:
-  static constexpr std::uint64_t kHeldSize = 512;  // of a command that waits, about
+  static constexpr std::uint64_t kHeldSize = 512;  // of a waiting command, estimated
 
   void clear_collected() {
     native_waits_.clear();
@@ -93,7 +94,8 @@ class Issuer {
   void collect_held(Queue& queue);
   void depend(Queue& queue, Event& event);
   EventId make_hold(Queue& queue, Event* event, bool blocks_later);
-  // Later commands of the queue come after what the failed one waits for: a transfer may still be on its way.
+  // Makes later commands of the queue wait for what the failed one waits for, because a transfer may still be
+  // running.
   void keep_order(Queue& queue);
   void count_backlog(Queue& queue);
   void add_touched(Queue& queue);
@@ -135,7 +137,7 @@ class Issuer {
   EventTable& events_;
   QueueWatch& queue_watch_;
   const Ref<SessionCounters> counters_;
-  std::unordered_map<EventId, Ref<QueueProgress>> holds_;  // of commands: whose queue's they are
+  std::unordered_map<EventId, Ref<QueueProgress>> holds_;  // by the hold of a command: the progress of its queue
   std::vector<Ref<Queue>> touched_;
   Ref<DeviceTurn> full_;
   bool is_far_ahead_ = false;
@@ -174,7 +176,7 @@ void Issuer::hold(Queue& queue, Event* event, const Array<EventId>& wait_list, C
     HeldMemory memory;
   };
   if (event != nullptr && event->trace.number != 0) event->trace.received_ns = host_time_ns();
-  // Thrice: here, in the graph, and there among those that wait for the event.
+  // Three times: here, in the graph, and in the graph's list of those that wait for the event.
   const std::uint64_t size = sizeof(Held) + kHeldSize + (3 * graph_waits_.size() + wait_list.size()) * sizeof(EventId);
   constexpr bool kMayFail = !requires { Command::kAnswers; };
   HeldMemory memory(counters_, kMayFail ? HeldMemory::For::kCommand : HeldMemory::For::kSession);

@@ -45,7 +45,7 @@ void PeerSignals::signal_by(PeerId peer, EventId id, std::int32_t status) {
   try {
     count_early();
   } catch (const HeldTooMuch&) {
-    // Its link ends; the session, which goes on, needs the room.
+    // The peer's link ends. The session goes on and needs the memory.
     early_count_ -= early.size();
     early_.erase(peer);
     count_early();
@@ -63,7 +63,7 @@ void PeerSignals::fail_expected(PeerId peer, std::int32_t status) {
 }
 
 void PeerSignals::count_early() {
-  constexpr std::uint64_t kEarlySize = 64;  // about
+  constexpr std::uint64_t kEarlySize = 64;  // estimated
   early_memory_.follow(early_count_ * kEarlySize);
 }
 

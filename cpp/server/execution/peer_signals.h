@@ -9,29 +9,30 @@
 
 namespace remotecl::server {
 
-// Events that end on other servers: the client says which are expected, and whoever knows signals their ends. Owned by
-// a session; needs its lock.
+// Events that end on other servers. The client announces which are expected, and peers or the client signal
+// their ends. Owned by a session; needs its lock.
 class PeerSignals {
  public:
   PeerSignals(EventTable& events, const Ref<SessionCounters>& counters) : events_(events), early_memory_(counters) {}
   PeerSignals(const PeerSignals&) = delete;
   PeerSignals& operator=(const PeerSignals&) = delete;
 
-  // `peer`: who will signal it; 0: the client.
+  // `peer`: the server that will signal it; 0: the client.
   void expect(EventId id, PeerId peer);
   void signal(EventId id, std::int32_t status);
   // The same for an event that the peer should have signalled, and may have.
   void signal_for(PeerId peer, EventId id, std::int32_t status);
-  // The same from that peer, which may be faster than the client is with expect().
+  // The same from that peer, which may be faster than the client's expect().
   void signal_by(PeerId peer, EventId id, std::int32_t status);
-  // What is expected of the peer fails: it is gone.
+  // The peer is lost: fails the events expected from it.
   void fail_expected(PeerId peer, std::int32_t status);
 
  private:
   void count_early();
 
   EventTable& events_;
-  std::unordered_map<PeerId, std::unordered_map<EventId, std::int32_t>> early_;  // of events that are not expected yet
+  std::unordered_map<PeerId, std::unordered_map<EventId, std::int32_t>>
+      early_;  // signals of events that are not expected yet
   std::size_t early_count_ = 0;
   HeldMemory early_memory_;
 };

@@ -13,11 +13,12 @@
 
 namespace remotecl::server {
 
-// A client's queue: a native queue, and what of it is held back from there. Owned by the session's table and
-// by its commands in flight. Needs the session's lock, but for what says otherwise.
+// A client's queue: a native queue, and the state of the commands that are held back from it. Owned by the
+// session's table and by its commands in flight. Needs the session's lock, unless noted otherwise.
 class Queue final : public RefCounted {
  public:
-  // `turn`: the session's on the device; null: another session has the device alone, and every command fails.
+  // `turn`: the session's turn on the device; null: another session uses the device exclusively, and every
+  // command fails.
   Queue(ObjectId id, Device& device, cl_command_queue_properties properties, Ref<BlockPool> blocks,
         Ref<DeviceTurn> turn);
   ~Queue() override;
@@ -26,42 +27,43 @@ class Queue final : public RefCounted {
   Device& device() const { return device_; }
   bool in_order() const { return in_order_; }
   bool profiling() const { return profiling_; }
-  // Null when the driver refused it, and error() says why. Any thread.
+  // Null if the driver refused it, for which error() has the reason. Any thread.
   cl_command_queue native() const { return native_; }
   cl_int error() const { return error_; }
 
   DeviceTurn& turn() const { return *turn_; }
 
-  // Native commands are counted, so that an empty queue is known without asking the driver.
+  // Counts native commands, so that an empty queue is known without asking the driver.
   void count_native_command() { progress_->issue(); }
   std::uint64_t native_commands() const { return progress_->issued(); }
   bool native_idle() const { return progress_->ended() == progress_->issued(); }
-  // The same, and where that is known, asks the driver for the newest command.
+  // The same, but if necessary and possible also asks the driver about the newest command.
   bool has_become_idle();
-  // For callbacks, which must not be the last to hold a queue.
+  // For callbacks, which must not hold the last reference to a queue.
   const Ref<QueueProgress>& progress() const { return progress_; }
 
-  // Whether every native command has to be given an event, which note() then gets.
+  // Returns true if every native command must get an event for note().
   bool wants_events() const { return wants_events_; }
-  // `event` is that of the newest native command.
+  // `event` belongs to the newest native command.
   void note(const Native<cl_event>& event) {
     if (wants_events_) newest_ = event.copy();
   }
-  // Gives an event that ends when all native commands so far have ended.
+  // Returns an event that ends when all native commands so far have ended.
   cl_int mark(Native<cl_event>& marker);
-  // Whether mark() takes long when many commands are in flight.
+  // Returns true if mark() takes long while many commands are in flight.
   bool marks_slowly() const { return !in_order_ && device_.quirks().waits_for_all_slowly; }
 
-  // Copies what a small write writes to where the driver finds it as long as it needs it.
+  // Copies the bytes of a small write to memory that stays valid as long as the driver needs it.
   const std::byte* stage(Bytes data);
 
-  // Events of the graph that later commands of the queue have to wait for. In order: the last held command.
-  // Out of order: the last held barrier, and everything held for those commands that wait for all.
+  // Events of the graph that later commands of the queue have to wait for. In an in-order queue `tail` is the
+  // last held command. In an out-of-order queue `tail` is the last held barrier, and `held` has everything
+  // held, for commands that wait for all.
   EventId tail = 0;
   std::vector<EventId> held;
-  std::size_t sweep_at = 64;    // size of `held` at which ended ones are removed
-  std::uint64_t uncounted = 0;  // commands that the driver was given and DriverBacklog does not know of
-  bool touched = false;         // has commands since its last flush
+  std::size_t sweep_at = 64;    // the size of `held` at which ended events are removed
+  std::uint64_t uncounted = 0;  // commands passed to the driver that DriverBacklog has not counted yet
+  bool touched = false;         // has got commands since its last flush
 
  private:
   const ObjectId id_;
@@ -73,8 +75,8 @@ class Queue final : public RefCounted {
   const Ref<QueueProgress> progress_ = make_ref<QueueProgress>();
   const Ref<DeviceTurn> turn_;
   WriteArena arena_;
-  // Some drivers take a time that grows with the square of the queue's length for "wait for all". In order,
-  // the last command's event does the same.
+  // For "wait for all", some drivers take a time that grows with the square of the queue's length. In an
+  // in-order queue the event of the last command does the same.
   const bool wants_events_;
   Native<cl_event> newest_;
 };

@@ -13,7 +13,7 @@ cl_int QueueWatch::when_ended(Queue& queue, Then then, Worker& worker) {
   const std::uint64_t count = queue.native_commands();
   if (queue.marks_slowly()) {
     clRetainCommandQueue(queue.native());
-    // Given back where the worker drops this, too.
+    // Also released if the worker drops this job.
     const std::shared_ptr<_cl_command_queue> native(queue.native(), clReleaseCommandQueue);
     worker.post([native, progress = queue.progress(), count, then = std::move(then)] {
       clFinish(native.get());

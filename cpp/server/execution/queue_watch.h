@@ -11,28 +11,28 @@
 
 namespace remotecl::server {
 
-// Finds out when all that the driver has of a session's queue has ended. Needs the session's lock where nothing else
-// is said. A queue whose end it is to find out has to be flushed.
+// Notices when all native commands of a session's queue have ended. Needs the session's lock, unless noted
+// otherwise. The caller must flush the watched queue.
 class QueueWatch {
  public:
   QueueWatch(Strand& strand, Outbox& outbox, const Ref<SessionCounters>& counters)
       : strand_(strand), outbox_(outbox), counters_(counters) {}
 
-  // Sends Finished when it has.
+  // Sends Finished when all of them have ended.
   cl_int report_finished(Queue& queue, Token token);
-  // The driver has so much of what the queue was given, until that has ended. True: the session is to wait.
+  // Counts commands of the queue as backlog until they have ended. Returns true if the session must wait.
   bool count_backlog(Queue& queue, std::uint64_t size);
   void wait_for_backlog() { backlog_->wait(); }  // without the lock
-  // Sees to it that it becomes known when it has. False: nothing was to be done.
+  // Arranges that the queue's end becomes known. Returns false if there was nothing to do.
   bool find_end(Queue& queue);
 
-  // A thread for what blocks, as only a queue's end does. Any thread.
+  // Runs a job that blocks, as waiting for a queue's end does, on a thread. Any thread.
   void post(std::function<void()> job) { finishers_.post(std::move(job)); }
-  // Waits for what runs. Without the lock.
+  // Waits for running jobs. Call it without the lock.
   void stop();
 
  private:
-  // Calls `then`, on any thread; `worker` waits where nothing else does.
+  // Calls `then` on any thread. `worker` waits if nothing else can.
   template <class Then>
   cl_int when_ended(Queue& queue, Then then, Worker& worker);
 

@@ -13,14 +13,14 @@
 
 namespace remotecl::server {
 
-// The commands of a recording: everything that the driver wants to know is at hand, so that carrying one out is one
-// call. They keep the objects that they use. Need the session's lock.
+// The commands of a recording. They keep everything that the driver needs, so that executing one is a single
+// call, and the objects that they use. Need the session's lock.
 
 struct RecordedKernel {
   using Sizes = std::array<std::size_t, 3>;
 
-  std::unique_ptr<DeviceKernel> kernel;         // of this command alone: nobody else sets its arguments
-  std::shared_ptr<ArgumentSnapshot> arguments;  // what the native kernel was given
+  std::unique_ptr<DeviceKernel> kernel;         // of this command alone: nothing else sets its arguments
+  std::shared_ptr<ArgumentSnapshot> arguments;  // the arguments that the native kernel got
   bool prints;
   cl_uint dimensions;
   bool has_local;
@@ -73,7 +73,7 @@ struct RecordedFill {
   }
 };
 
-// Between images, or an image and a buffer.
+// Between images, or between an image and a buffer.
 struct RecordedCopyPixels {
   using Sizes = std::array<std::size_t, 3>;
 
@@ -101,7 +101,7 @@ struct RecordedFillImage {
   }
 };
 
-// A barrier, or a command that does nothing: only says what waits for what.
+// A barrier, or a command that does nothing: only orders other commands.
 struct RecordedPoint {
   cl_int enqueue(cl_command_queue queue, const EventArguments& events) const {
     return clEnqueueMarkerWithWaitList(queue, events.count, events.list, events.event);

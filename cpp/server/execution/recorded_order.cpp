@@ -8,7 +8,7 @@ namespace remotecl::server {
 // An idle place stands for what it would have waited for.
 std::vector<std::uint32_t> RecordedOrder::resolve(std::span<const std::uint32_t> waits) const {
   std::vector<std::uint32_t> result;
-  bool covers_barrier = false;  // what came after the barrier waits for it already
+  bool covers_barrier = false;  // what comes after the barrier already waits for it
   for (const std::uint32_t wait : waits) {
     covers_barrier = covers_barrier || wait >= after_barrier_;
     if (places_[wait].is_idle) {

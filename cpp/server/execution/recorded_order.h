@@ -6,20 +6,20 @@
 
 namespace remotecl::server {
 
-// What must have ended before each command of a recording, in a queue that keeps no order by itself. Places count from
-// 0, as commands are added. A value; one thread.
+// What must have ended before each command of a recording, in a queue that keeps no order by itself. Places
+// are counted from 0 in the order in which commands are added. A value; one thread.
 class RecordedOrder {
  public:
   struct Place {
     std::vector<std::uint32_t> after;  // places that are not idle; empty: only what the whole recording waits for
-    bool is_idle = false;              // a barrier or marker that needs nothing of its own from the driver
+    bool is_idle = false;              // a barrier or marker that needs no native command of its own
   };
 
   // REQUIRES: every wait is a place before this one.
   void add_command(std::span<const std::uint32_t> waits);
-  // `holds_later`: what is added from now on waits for it.
+  // `holds_later`: everything added later waits for it.
   void add_point(std::span<const std::uint32_t> waits, bool waits_for_all, bool holds_later);
-  // After the last one: what the end of the whole waits for.
+  // Call it after the last command: determines what the end of the recording waits for.
   void finish();
 
   const std::vector<Place>& places() const { return places_; }
@@ -32,9 +32,9 @@ class RecordedOrder {
 
   std::vector<Place> places_;
   std::vector<bool> covered_;           // by place: something later waits for it
-  std::vector<std::uint32_t> open_;     // not idle and, unless covered since, nothing waits for it
-  std::vector<std::uint32_t> barrier_;  // what everything added now waits for
-  std::uint32_t after_barrier_ = 0;     // the first place that it holds back
+  std::vector<std::uint32_t> open_;     // not idle and, unless covered since, with nothing that waits for it
+  std::vector<std::uint32_t> barrier_;  // what everything added from now on waits for
+  std::uint32_t after_barrier_ = 0;     // the first place that the barrier holds back
   std::vector<std::uint32_t> last_;
 };
 

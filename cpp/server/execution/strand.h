@@ -9,7 +9,8 @@
 
 namespace remotecl::server {
 
-// A session, for whatever has work of it in flight: its lock, and its life. Such work owns a reference. Any thread.
+// The lock and the lifetime of a session, for all that works for it in the background, which owns a
+// reference. Any thread.
 class Strand : public virtual RefCounted {
  public:
   explicit Strand(std::uint64_t id) : id_(id) {}
@@ -18,14 +19,15 @@ class Strand : public virtual RefCounted {
   std::uint64_t id() const { return id_; }
   const CompletionNotifier& completions() const { return completions_; }
 
-  // Runs `job` with the lock, and what follows from it. False, and nothing was run, when the session is closed.
+  // Runs `job`, and what follows from it, under the lock. Returns false, without running it, if the session
+  // is closed.
   template <class Job>
   bool with_lock(Job&& job) {
     return run_locked(std::ref(job));
   }
-  // The same on a thread where native commands may be enqueued. A driver's callback may call this.
+  // The same on a thread that may enqueue native commands. A driver's callback may call this.
   virtual void later(std::function<void()> job) = 0;
-  // Ends the session, with last words for the client unless they are empty.
+  // Ends the session. Sends a last message to the client, unless `text` is empty.
   virtual void close(const std::string& text) = 0;
 
  private:

@@ -13,8 +13,8 @@
 
 namespace remotecl::server {
 
-// Blocks of host memory for the bytes of small writes. Bounded: a client that is far ahead of its device
-// waits. Shared by the queues of a session; any thread may use it.
+// Blocks of host memory for the bytes of small writes. Their number is limited: a client that is far ahead of
+// its device waits. Shared by the queues of a session; any thread.
 class BlockPool final : public RefCounted {
  public:
   static constexpr std::size_t kBlockSize = 128u << 10;
@@ -24,11 +24,11 @@ class BlockPool final : public RefCounted {
   explicit BlockPool(CompletionNotifier completions) : completions_(std::move(completions)) {}
   const CompletionNotifier& completions() const { return completions_; }
 
-  // Waits while too many blocks are with the native driver. These come back by themselves.
+  // Waits while the native driver uses too many blocks. These return by themselves.
   Block take() EXCLUDES(mutex_);
-  void give(Block block) EXCLUDES(mutex_);       // was never lent
-  void lend() EXCLUDES(mutex_);                  // a block is now with the driver
-  void give_back(Block block) EXCLUDES(mutex_);  // and has come back
+  void give(Block block) EXCLUDES(mutex_);       // a block that the driver never got
+  void lend() EXCLUDES(mutex_);                  // the driver now uses one more block
+  void give_back(Block block) EXCLUDES(mutex_);  // the driver no longer uses the block
 
  private:
   static constexpr std::size_t kLentBlocksMax = 512;
@@ -41,21 +41,20 @@ class BlockPool final : public RefCounted {
   std::size_t lent_ GUARDED_BY(mutex_) = 0;
 };
 
-// Copies of what small writes of one queue write, alive until the driver has read them. One native event for
-// a whole block: a callback for every small write would cost more than the write. Owned by its queue.
+// Copies of the bytes of one queue's small writes, kept until the driver has read them. A whole block has one
+// native event, because a callback for every small write would cost more than the write. Owned by its queue.
 class WriteArena {
  public:
   explicit WriteArena(Ref<BlockPool> pool) : pool_(std::move(pool)) {}
 
   bool fits(std::size_t size) const { return block_ != nullptr && BlockPool::kBlockSize - used_ >= size; }
-  // Copies data of at most kInlineDataMax bytes to where it stays until the block is retired and its marker
-  // has ended. If it does not fit, the current block must be retired first.
+  // Copies at most kInlineDataMax bytes to memory that stays valid until the block has been retired and its
+  // marker has ended. If they do not fit, the current block must be retired first.
   const std::byte* add(Bytes data);
   // The driver has read everything so far.
   void reset() { used_ = 0; }
   bool empty() const { return block_ == nullptr; }
-  // Leaves the current block to the commands that use it. `marker` ends after them; null when there are
-  // none.
+  // Leaves the current block to the commands that use it. `marker` ends after them; null if there are none.
   void retire(Native<cl_event> marker);
 
  private:
