@@ -15,7 +15,7 @@ BulkReceiver::BulkReceiver(TransferTable& table, Outbox& outbox, Pushes pushes, 
     : table_(table), outbox_(outbox), pushes_(pushes), channel_(channel), held_(table.counters()) {}
 
 void BulkReceiver::count_expected() {
-  constexpr std::uint64_t kEach = 128;  // about
+  constexpr std::uint64_t kEach = 128;  // estimated
   held_.follow(expected_.size() * kEach + pushed_);
 }
 
@@ -46,7 +46,7 @@ void BulkReceiver::drop_push(TransferId id) {
 bool BulkReceiver::pull(Ref<IncomingTransfer> transfer) {
   const TransferId id = transfer->id();
   std::shared_ptr<std::byte[]> early;
-  // Before its bytes can come.
+  // Announced before its bytes can come.
   if (BulkTransport* const transport = transport_.load(std::memory_order_acquire)) transfer->announce_to(*transport);
   {
     MutexLock lock(mutex_);
@@ -81,8 +81,8 @@ Ref<IncomingTransfer> BulkReceiver::begin(const BulkHeader& header) {
   return at->second.transfer;
 }
 
-// The announcement was sent before the bytes, but on another connection. Null when the bytes must not wait for their
-// command, or nobody wants them.
+// The announcement was sent before the bytes, but on another connection. Returns null if the bytes must not
+// wait for their command any longer, or are not needed.
 Ref<IncomingTransfer> BulkReceiver::begin_pushed(const BulkHeader& header) {
   const auto end = std::chrono::steady_clock::now() + kPatience;
   MutexLock lock(mutex_);
@@ -155,7 +155,7 @@ bool BulkReceiver::receive_early(BulkTransport& transport, const BulkHeader& hea
   {
     MutexLock lock(mutex_);
     const auto at = expected_.find(header.transfer);
-    if (at == expected_.end()) return false;  // stopped
+    if (at == expected_.end()) return false;  // the receiver was stopped
     transfer = at->second.transfer;
     if (!transfer && !at->second.dropped) {
       at->second.early = std::move(bytes);
@@ -191,7 +191,7 @@ bool BulkReceiver::receive_chunk(BulkTransport& transport, const BulkHeader& hea
   if (transfer.left() != 0) return true;
   transfers_.fetch_add(1, std::memory_order_relaxed);
   finish(transfer);
-  transport.report_received();  // costs a system call, and the command should end
+  transport.report_received();  // after finish(), because it costs a system call and the command should end first
   return true;
 }
 
@@ -214,7 +214,7 @@ bool send(OutgoingTransfer& transfer, BulkTransport& transport, StagingSet& stag
   if (!transfer.send(transport, staging)) return false;
   transport.reclaim(transport.bytes_sent());
   if (transfer.error() == CL_SUCCESS) return true;
-  // Some bytes may have gone already.
+  // Some bytes may already have been sent.
   return transport.send_failure(transfer.id(), transfer.error());
 }
 

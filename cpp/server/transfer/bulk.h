@@ -18,46 +18,47 @@ namespace remotecl::server {
 
 class TransferTable;
 
-// The reading side of a bulk connection, from the client or from a peer. Owned by the session or the link; any thread
-// where nothing else is said.
+// The reading side of a bulk connection from the client or a peer. Owned by the session or the link. Any
+// thread, unless noted otherwise.
 //
-// Bytes are pulled, or, where they have been announced as such, pushed: those are kept here until their command may
-// begin, so that they never hold up what comes behind them.
+// Bytes are either pulled or, if so announced, pushed. Pushed bytes are kept here until their command may
+// begin, so that they never delay what follows them on the connection.
 class BulkReceiver {
  public:
   enum class Pushes { kTaken, kRefused };
 
-  // `outbox`: where it asks for bytes. `channel`: of the session, where pushes are taken.
+  // `outbox` sends the requests for bytes. `channel`: the session's channel, if pushes are taken.
   BulkReceiver(TransferTable& table, Outbox& outbox, Pushes pushes, unsigned channel = 0);
 
-  // The bytes of a write will come without being pulled. Throws ProtocolError, HeldTooMuch.
+  // The bytes of a write will come without a pull. Throws ProtocolError, HeldTooMuch.
   void announce_push(TransferId id, std::uint64_t size) EXCLUDES(mutex_);
-  // The command of a pushed write has failed before it began: what comes is thrown away. Else nothing happens.
+  // The command of a pushed write has failed before it began, so its bytes are discarded. Does nothing for
+  // other transfers.
   void drop_push(TransferId id) EXCLUDES(mutex_);
-  // What run() will receive from, and so what pull() announces memory to. Any thread.
+  // Sets the transport from which run() will receive, and to which pull() announces memory. Any thread.
   void connect(BulkTransport& transport) { transport_.store(&transport, std::memory_order_release); }
-  // The command may begin: asks for the bytes, unless they are pushed. False when the id is in use.
+  // The command may begin: requests its bytes, unless they are pushed. Returns false if the id is in use.
   bool pull(Ref<IncomingTransfer> transfer) EXCLUDES(mutex_);
-  // Forgets a transfer none of whose bytes have come; null when there is none such.
+  // Drops a transfer none of whose bytes have come; null if there is none.
   Ref<IncomingTransfer> cancel(TransferId id) EXCLUDES(mutex_);
-  // On a thread of its own, until the transport ends. Throws ProtocolError.
+  // Receives until the transport ends; has its own thread. Throws ProtocolError.
   void run(BulkTransport& transport) EXCLUDES(mutex_);
-  // run() will wait for no command any more; the transport must have been shut down.
+  // run() stops waiting for commands. The transport must have been shut down.
   void stop() EXCLUDES(mutex_);
-  // What has not come. After run().
+  // Returns the transfers that have not completed. Call it after run().
   std::vector<Ref<IncomingTransfer>> take_all() EXCLUDES(mutex_);
-  // How many transfers have come whole.
+  // Counts the transfers that have been received whole.
   std::uint64_t transfers() const { return transfers_.load(std::memory_order_relaxed); }
 
  private:
-  // How long bytes that have come wait, in the socket, for their command to begin before they are taken out.
+  // How long received bytes stay in the socket, waiting for their command to begin, before they are read.
   static constexpr std::chrono::microseconds kPatience{100};
 
   struct Expected {
     Ref<IncomingTransfer> transfer;  // null: its command has not begun
     bool begun = false;              // run() is using it
     std::uint64_t pushed = 0;        // size of a pushed write; 0: pulled
-    bool dropped = false;            // nobody wants the bytes
+    bool dropped = false;            // the bytes are no longer needed
     std::shared_ptr<std::byte[]> early;
   };
 
@@ -76,30 +77,31 @@ class BulkReceiver {
   const unsigned channel_;
   std::atomic<BulkTransport*> transport_{nullptr};
   Mutex mutex_;
-  ConditionVariable changed_;  // something is announced, has begun, or was dropped
+  ConditionVariable changed_;  // something was announced, has begun, or was dropped
   std::unordered_map<TransferId, Expected> expected_ GUARDED_BY(mutex_);
   std::uint64_t pushed_ GUARDED_BY(mutex_) = 0;  // bytes of pushed writes in expected_
-  std::uint64_t taken_ GUARDED_BY(mutex_) = 0;   // those before
-  std::uint64_t told_ GUARDED_BY(mutex_) = 0;    // of these, what the client knows of
-  HeldMemory held_ GUARDED_BY(mutex_);           // by expected_ and pushed bytes that are here
+  std::uint64_t taken_ GUARDED_BY(mutex_) = 0;   // bytes of earlier pushed writes
+  std::uint64_t told_ GUARDED_BY(mutex_) = 0;    // of these, those reported to the client
+  HeldMemory held_ GUARDED_BY(mutex_);           // for expected_ and the pushed bytes received
   bool stopped_ GUARDED_BY(mutex_) = false;
   std::atomic<std::uint64_t> transfers_{0};
 };
 
-// The writing side: a thread of its own, made with the first transfer, because whoever reads may be slow.
-// Owned by the session or the link; post() may be called by any thread, a driver's callback too.
+// The writing side. Has its own thread, started with the first transfer, because the receiver may be slow.
+// Owned by the session or the link. post() may be called by any thread, including a driver's callback.
 class BulkSender {
  public:
-  // `lost` is called on the sending thread when the transport is found to have ended, and by post() when there can be
-  // no such thread.
+  // `lost` is called on the sending thread when the transport has ended, and by post() if that thread cannot
+  // be started.
   BulkSender(TransferTable& table, std::function<void()> lost) : table_(table), lost_(std::move(lost)) {}
   ~BulkSender() { stop(); }
 
   void connect(BulkTransport& transport) EXCLUDES(mutex_);
   void post(Ref<OutgoingTransfer> transfer) EXCLUDES(mutex_);
-  // Waits for the transfer that is being sent: the transport must have been shut down. Gives back what was not sent.
+  // Waits for the transfer that is being sent; the transport must have been shut down. Returns what was not
+  // sent.
   std::vector<Ref<OutgoingTransfer>> stop() EXCLUDES(mutex_);
-  // How many transfers have been sent whole.
+  // Counts the transfers that have been sent whole.
   std::uint64_t transfers() const { return transfers_.load(std::memory_order_relaxed); }
 
  private:

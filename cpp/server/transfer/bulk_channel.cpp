@@ -73,7 +73,7 @@ void BulkChannel::run() {
   left_.notify_all();
 }
 
-// Whoever attaches the stream has either put it there, or sees the new window.
+// attach() either has made the stream before, or will see the new window.
 void BulkChannel::set_window(std::chrono::milliseconds window) {
   MutexLock lock(mutex_);
   if (ResumableConnection* const made = stream()) made->set_window(window);

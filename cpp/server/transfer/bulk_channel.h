@@ -19,37 +19,38 @@ namespace remotecl::server {
 
 class TransferTable;
 
-// A stream of a session's bulk data, in both directions: of the devices whose index, modulo the number of channels, is
-// the channel's number. Owned by the session, and by commands in flight, which own the session, too; any thread where
-// nothing else is said. Threads: the connection's own receives, and a lazily made one sends.
+// A bidirectional stream of a session's bulk data, for the devices whose index modulo the number of channels
+// is the channel's number. Owned by the session, and by commands in flight, which also own the session. Any
+// thread, unless noted otherwise. The connection's own thread receives; another one, started on first use,
+// sends.
 class BulkChannel final : public BulkRoute {
  public:
-  // Both outlive its threads.
+  // `transfers` and `recovery` outlive the channel's threads.
   BulkChannel(TransferTable& transfers, StreamRecovery& recovery, unsigned number);
 
   void pull(Ref<IncomingTransfer> transfer) override;
   void offer(Ref<OutgoingTransfer> transfer) override { sender_.post(std::move(transfer)); }
   void drop(TransferId transfer) override { receiver_.drop_push(transfer); }
-  void refuse(TransferId, std::int32_t) override {}  // CommandFailed has told the client
+  void refuse(TransferId, std::int32_t) override {}  // CommandFailed has reported it to the client
   void send(TransferId transfer, Bytes data) override { outbox_.send(ReadData{transfer, data}); }
   void announce(TransferId transfer, std::uint64_t size) override { outbox_.send(TransferSize{transfer, size}); }
 
-  // One after the other, on the connection's thread: there is only one of them; it is made, unless the session has
-  // ended meanwhile; it is served.
+  // Called in this order on the connection's thread: claim() ensures that the channel has only one
+  // connection, attach() makes the stream unless the session has ended meanwhile, and run() serves it.
   bool claim() EXCLUDES(mutex_);
-  // Instead of attach(): it could not be made, and may be claimed again.
+  // Called instead of attach() if the stream could not be made. The channel can be claimed again.
   void leave() EXCLUDES(mutex_);
   bool attach(StreamCarrier carrier) EXCLUDES(mutex_);
   void run() EXCLUDES(mutex_);
-  // What another connection may carry on. Null: nothing, or there is no connection yet.
+  // The stream that can continue on another connection; null if there is none, or no connection yet.
   ResumableConnection* stream() const { return stream_.load(std::memory_order_acquire); }
-  // How long the other end of a lost connection is waited for.
+  // How long a lost connection waits for the other end to return.
   void set_window(std::chrono::milliseconds window) EXCLUDES(mutex_);
-  // The session ends: nothing moves any more. Before close() of any channel.
+  // The session ends: stops all data. Call it on all channels before any close().
   void shutdown() EXCLUDES(mutex_);
-  // Waits for run(), and for what is being sent. After shutdown().
+  // Waits for run() and for what is being sent. Call it after shutdown().
   void close() EXCLUDES(mutex_);
-  // What has moved, as a part of a session's traffic.
+  // The channel's part of the session's traffic.
   Traffic traffic() const EXCLUDES(mutex_);
 
   BulkReceiver& receiver() { return receiver_; }

@@ -14,7 +14,7 @@
 namespace remotecl::server {
 namespace {
 
-// What a transfer that may begin later needs for that, and keeps.
+// What a transfer needs to begin later. Keeps the session.
 struct TransferStarter {
   TransferTable* transfers;
   Ref<BulkRoute> route;
@@ -45,7 +45,7 @@ void start_after(cl_event event, TransferStarter starter, Ref<Direction> transfe
   });
 }
 
-// Starts the transfer when nothing natively enqueued comes before it any more.
+// Starts the transfer once no native command comes before it.
 template <class Direction>
 cl_int start_in_order(Issue& issue, TransferStarter starter, Ref<Direction> transfer) {
   if (issue.waits.empty() && (!issue.queue.in_order() || issue.queue.native_idle())) {
@@ -61,7 +61,7 @@ cl_int start_in_order(Issue& issue, TransferStarter starter, Ref<Direction> tran
   return error;
 }
 
-// Gives host memory for packed bytes, or null: the client chose the size.
+// Allocates host memory for packed bytes. May return null, because the client chose the size.
 PackedBytes allocate_packed(std::uint64_t size) { return PackedBytes(new (std::nothrow) std::byte[size]); }
 
 template <class Direction, class Kind>

@@ -8,7 +8,7 @@
 
 namespace remotecl::server {
 
-// Commands whose bytes travel on a bulk connection.
+// Commands whose bytes are sent on a bulk connection.
 struct BulkReadCommand {
   static constexpr bool kLong = true;
 
@@ -28,7 +28,7 @@ struct BulkWriteCommand {
   Region region;
   TransferId transfer;
   Ref<BulkRoute> route;
-  Ref<TransferProgress> progress{};  // of who may follow it; may be null
+  Ref<TransferProgress> progress{};  // for sends that may follow the transfer; may be null
 
   cl_int issue(Issue& issue);
   void failed(cl_int error);

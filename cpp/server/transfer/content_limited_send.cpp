@@ -9,7 +9,7 @@
 namespace remotecl::server {
 namespace {
 
-// Lives until the bytes have gone or the usual road of bulk data has taken over.
+// Lives until the bytes have been sent or an ordinary bulk read has taken over.
 class LimitedSend final : public RefCounted {
  public:
   LimitedSend(const ContentLimitedSend& command, Issue& issue)
@@ -36,7 +36,7 @@ class LimitedSend final : public RefCounted {
     error = begin.read(issue.queue.device(), issue.queue.native(), bytes_.get(), ordered ? 0 : 1,
                        ordered ? nullptr : size_read.list(), native_.out());
     if (error != CL_SUCCESS) {
-      // The driver still writes to this.
+      // The driver still writes to this object's memory.
       strand_->completions().notify(size_read.get(), [self = Ref<LimitedSend>(this)](cl_int) {});
       return error;
     }

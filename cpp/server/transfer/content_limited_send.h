@@ -4,8 +4,9 @@
 
 namespace remotecl::server {
 
-// Sends, to a peer or the client, only as many bytes of a buffer as another buffer says that mean anything. Both are
-// read at once, the bytes as far as they fit a message: little content costs one trip to the device.
+// Sends to a peer or the client only those bytes of a buffer that its content-size buffer declares as
+// meaningful. Reads both at once, the bytes up to the size of a message, so that little content costs one
+// trip to the device.
 struct ContentLimitedSend {
   static constexpr bool kLong = true;
 
@@ -18,7 +19,7 @@ struct ContentLimitedSend {
   cl_int issue(Issue& issue);
   void failed(cl_int error) { route->refuse(transfer, error); }
 
-  // How many bytes of the region mean anything, by what the content-size buffer holds.
+  // The number of meaningful bytes of the region, according to the content-size buffer's value.
   std::uint64_t meaningful(const std::byte* content) const;
 };
 

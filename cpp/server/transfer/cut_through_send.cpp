@@ -16,7 +16,7 @@ class CutThroughRead final : public OutgoingTransfer {
   bool send(BulkTransport& transport, StagingSet& staging) override {
     for (std::uint64_t sent = 0; sent < size();) {
       const TransferProgress::Step step = progress_->wait(sent);
-      if (step.available <= sent) {  // it has ended too soon
+      if (step.available <= sent) {  // the source has ended too early
         set_error(step.status < 0 ? step.status : CL_OUT_OF_RESOURCES);
         return true;
       }

@@ -7,8 +7,8 @@
 
 namespace remotecl::server {
 
-// Sends a peer the bytes of a transfer that is still arriving here, piece by piece as they come: one source for many
-// servers takes the time of one transfer and a little for each further server.
+// Sends the bytes of a transfer to a peer while they are still arriving here, piece by piece. So sending from
+// one source to many servers takes the time of one transfer, and a little more for each further server.
 struct CutThroughSend {
   static constexpr bool kLong = true;
 

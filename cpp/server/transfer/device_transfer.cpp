@@ -26,14 +26,14 @@ class DeviceTransfer final : public Transfer {
     clReleaseMemObject(to_);
   }
 
-  // With a ring of the source's, and the queue that it has to read from that.
+  // Borrows a ring of the source, whose queue it must use for reading.
   void move(StagingPool& rings) {
     ring_ = rings.take(source_);
     const cl_int error = move_all();
     rings.give_back(source_, std::move(ring_));
     if (error == CL_SUCCESS) return;
     set_error(error);
-    if (last_) clWaitForEvents(1, last_.list());  // commands that overwrite what it has brought may come next
+    if (last_) clWaitForEvents(1, last_.list());  // commands that overwrite the destination may come next
   }
 
   cl_int finish(Native<cl_event>& native) override {
@@ -49,7 +49,7 @@ class DeviceTransfer final : public Transfer {
     return move_in_pieces();
   }
   cl_command_queue reader() { return ring_->queue(); }
-  // `event`: the newest native command's.
+  // `event` belongs to the newest native command.
   void went(Native<cl_event> event) {
     last_ = std::move(event);
     if (!first()) set_first(last_.copy());
@@ -110,7 +110,7 @@ class DeviceTransfer final : public Transfer {
     return read != CL_SUCCESS ? read : error;
   }
 
-  // Reads run ahead of writes by as many pieces as there are slots, but one.
+  // Reads run ahead of writes by at most all slots but one.
   cl_int move_in_pieces() {
     StagingRing& ring = *ring_;
     struct Piece {
@@ -124,7 +124,7 @@ class DeviceTransfer final : public Transfer {
     while (moved < size() && error == CL_SUCCESS) {
       while (asked < size() && newest - oldest < StagingRing::kSlots - 1 && error == CL_SUCCESS) {
         const std::uint64_t piece = std::min<std::uint64_t>(size() - asked, StagingRing::kSlotSize);
-        cl_int of_another = CL_SUCCESS;  // a transfer before this one on this thread, which tells of it itself
+        cl_int of_another = CL_SUCCESS;  // of an earlier transfer on this thread, which reports it itself
         StagingRing::Slot& slot = ring.next(of_another);
         error = clEnqueueReadBuffer(ring.queue(), from_, CL_FALSE, region_.offset + asked, piece, slot.data, 0, nullptr,
                                     slot.busy.out());
@@ -145,7 +145,7 @@ class DeviceTransfer final : public Transfer {
       if (error != CL_SUCCESS) break;
       clFlush(queue().native());
       piece.slot->busy = written.copy();
-      // In an out-of-order queue the pieces are one another's wait list, so that the last one ends last.
+      // In an out-of-order queue each piece waits for the one before it, so that the last one ends last.
       waits_.assign(written.copy());
       went(std::move(written));
       moved += piece.size;
@@ -158,7 +158,7 @@ class DeviceTransfer final : public Transfer {
   const cl_mem from_;
   const cl_mem to_;
   NativeEvents waits_;
-  std::unique_ptr<StagingRing> ring_;  // while it moves
+  std::unique_ptr<StagingRing> ring_;  // while it moves bytes
   Native<cl_event> last_;
 };
 

@@ -6,9 +6,10 @@
 
 namespace remotecl::server {
 
-// Brings bytes from a device to that of the queue. Devices have native contexts of their own, so the bytes pass host
-// memory: in pieces and pinned, or where a device maps its memory in place, with one copy. On one of the session's
-// threads, because only waiting tells one context of the other's progress; several transfers run side by side.
+// Copies bytes from a device to the queue's device. Devices have separate native contexts, so the bytes pass
+// through host memory: in pinned pieces or, if a device maps its memory in place, with one copy. Runs on one
+// of the session's threads, because one context can only wait for the other by blocking; several transfers
+// run concurrently.
 struct DeviceTransferCommand {
   static constexpr bool kLong = true;
 

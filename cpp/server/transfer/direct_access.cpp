@@ -9,9 +9,9 @@ namespace remotecl::server {
 std::byte* direct_access(const Issue& issue, const Region& region) {
   Device& device = issue.queue.device();
   if (!device.uses_host_memory() || !region.is_range()) return nullptr;
-  // Only the driver has times.
+  // Only the driver knows times.
   if (issue.event != nullptr && issue.event->profiled) return nullptr;
-  // Out of order, a barrier may hold it back.
+  // In an out-of-order queue a barrier may hold the command back.
   if (!issue.queue.has_become_idle()) return nullptr;
   if (!std::all_of(issue.waits.begin(), issue.waits.end(), has_completed)) return nullptr;
   std::byte* const memory = region.buffer->host_memory(device);

@@ -8,9 +8,9 @@
 
 namespace remotecl::server {
 
-// Where the bytes of a command are, if it may read or write them itself: the device uses memory of this process, and
-// all that the command has to wait for has ended. The driver would wake a thread for what takes less time than that.
-// Null when the driver has to do it. With the session's lock.
+// Returns the bytes of a command that may read or write them itself: the device uses memory of this process,
+// and everything that the command has to wait for has ended. The driver would wake a thread, which takes
+// longer than the copy. Returns null if the driver has to do it. Needs the session's lock.
 std::byte* direct_access(const Issue& issue, const Region& region);
 
 }  // namespace remotecl::server

@@ -7,7 +7,7 @@
 
 namespace remotecl::server {
 
-// Bytes that came with a message and have to wait. Any thread.
+// Bytes of a message that have to wait. Any thread.
 class HeldPayload {
  public:
   // Throws HeldTooMuch.

@@ -7,17 +7,17 @@
 #include "server/memory/buffer.h"
 #include "server/transfer/transfer.h"
 
-// Bulk bytes that go straight into and out of a buffer's memory.
+// Bulk bytes that are received into and sent from a buffer's memory directly.
 namespace remotecl::server {
 
-// Where a buffer's bytes are in this process: the driver has mapped them, or need not be asked.
+// A buffer's bytes in this process: either the driver has mapped them, or it need not be asked.
 struct InPlace {
   Mapping mapping;
-  Ref<Buffer> kept;  // without a mapping
+  Ref<Buffer> kept;  // without a mapping: keeps the memory
   std::byte* memory = nullptr;
 
   void mapped() { memory = mapping.data(); }
-  // Null without a mapping.
+  // Leaves `native` null without a mapping.
   cl_int finish(Native<cl_event>& native) {
     return mapping.data() != nullptr ? mapping.unmap(native.out()) : CL_SUCCESS;
   }
@@ -33,7 +33,7 @@ class InPlaceWrite final : public IncomingTransfer {
     return transport.receive(whole(transport).part(this->size() - left(), size));
   }
   cl_int finish(Native<cl_event>& native) override { return place.finish(native); }
-  // They stay where they are after the unmapping.
+  // The bytes stay in place after the unmapping.
   const std::byte* host_memory() const override { return place.memory; }
 
  private:

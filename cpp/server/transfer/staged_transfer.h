@@ -40,7 +40,8 @@ class StagedWrite final : public IncomingTransfer {
     return at == pieces_.end() ? Native<cl_event>() : at->event.copy();
   }
   cl_int finish(Native<cl_event>& native) override {
-    // In order the last piece ends last, and tells its times: NVIDIA's driver gives a marker none.
+    // In an in-order queue the last piece ends last and has times, while NVIDIA's driver gives none to a
+    // marker.
     MutexLock lock(mutex_);
     if (pieces_.empty()) return queue().device().ended_event(native.out());
     if (queue().in_order()) {
@@ -51,7 +52,7 @@ class StagedWrite final : public IncomingTransfer {
     return clEnqueueMarkerWithWaitList(queue().native(), static_cast<cl_uint>(events.size()), events.data(),
                                        native.out());
   }
-  // Of one that has failed, nothing is on its way any more: commands that overwrite it may come next.
+  // A failed transfer waits for its writes, because commands that overwrite them may come next.
   void ended(cl_int status) override {
     IncomingTransfer::ended(status);
     if (status >= 0) return;
@@ -77,7 +78,7 @@ class StagedWrite final : public IncomingTransfer {
     const cl_int error = write(early_.get(), 0, static_cast<std::uint32_t>(size()), busy);
     if (error != CL_SUCCESS) set_error(error);
   }
-  // `busy` gets the event.
+  // `busy` receives the event.
   cl_int write(const std::byte* from, std::uint64_t offset, std::uint32_t size, Native<cl_event>& busy) {
     Native<cl_event> event;
     const cl_int error = clEnqueueWriteBuffer(queue().native(), memory_, CL_FALSE, region_.offset + offset, size, from,
@@ -94,7 +95,7 @@ class StagedWrite final : public IncomingTransfer {
   const Region region_;
   const cl_mem memory_;
   std::shared_ptr<std::byte[]> early_;
-  Mutex mutex_;  // who follows looks at the pieces, too
+  Mutex mutex_;  // cut-through sends also look at the pieces
   std::vector<Piece> pieces_ GUARDED_BY(mutex_);
 };
 
@@ -109,14 +110,14 @@ class StagedRead final : public OutgoingTransfer {
     std::uint64_t sent = 0, asked = 0;
     std::array<StagingRing::Slot*, StagingRing::kSlots> slots{};
     for (std::size_t at = 0; sent < size(); ++at) {
-      // Ask ahead for as many pieces as there are slots, but one, whose bytes are being sent.
+      // Read ahead into all slots but one, whose bytes are being sent.
       while (asked < size() && asked - sent < piece_size_ * (StagingRing::kSlots - 1)) {
         slots[(asked / piece_size_) % StagingRing::kSlots] = &ask(ring, asked, transport);
         asked += piece_at(asked);
       }
       StagingRing::Slot& slot = *slots[at % StagingRing::kSlots];
       if (slot.busy && clWaitForEvents(1, slot.busy.list()) != CL_SUCCESS) set_error(CL_OUT_OF_RESOURCES);
-      if (error() != CL_SUCCESS) return true;  // the rest does not go
+      if (error() != CL_SUCCESS) return true;  // the rest is not sent
       if (!send_chunks(transport, id(), ring.memory(slot, piece_at(sent)))) return false;
       slot.lent_until = transport.bytes_sent();
       sent += piece_at(sent);

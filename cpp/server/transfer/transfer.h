@@ -13,8 +13,8 @@
 
 namespace remotecl::server {
 
-// Bytes that travel on the bulk connection, and the command that they belong to. Made under the session's
-// lock, then used by one thread at a time: the bulk receiver or sender while bytes move, else whoever holds
+// Bytes that are sent on the bulk connection, and the command that they belong to. Made under the session's
+// lock, then used by one thread at a time: the bulk receiver or sender while bytes move, else the holder of
 // the session's lock.
 class Transfer : public RefCounted {
  public:
@@ -27,22 +27,22 @@ class Transfer : public RefCounted {
   EventId hold() const { return hold_; }
   std::uint64_t size() const { return size_; }
 
-  // The command has ended. Session's lock.
+  // The command has ended. Needs the session's lock.
   virtual void ended(cl_int) {}
 
-  // All bytes have moved: makes the native event that ends the command, leaves it null if nothing native is left to
-  // wait for, or returns why it failed. Session's lock.
+  // All bytes have moved: makes the native event that ends the command. Leaves it null if nothing native is
+  // left to wait for, or returns the reason for a failure. Needs the session's lock.
   virtual cl_int finish(Native<cl_event>& native) = 0;
 
   // The native event of the first step, for profiling.
   void set_first(Native<cl_event> event) { first_ = std::move(event); }
   const Native<cl_event>& first() const { return first_; }
-  // Set once, when the whole transfer has failed on its way.
+  // Call it once, if the transfer as a whole has failed.
   void set_error(cl_int error) { error_ = error; }
   cl_int error() const { return error_; }
 
  protected:
-  // Memory whose bytes the transport moves, until the transfer goes.
+  // Registers memory whose bytes the transport moves, until the transfer is destroyed.
   BulkDestination registered(BulkTransport& transport, MutableBytes memory) {
     if (!registration_) registration_ = transport.register_memory(memory);
     return {memory, registration_.get()};
@@ -63,11 +63,12 @@ class Transfer : public RefCounted {
 class IncomingTransfer : public Transfer {
  public:
   using Transfer::Transfer;
-  // It will be asked for: tells the transport where its bytes go, if they all have their place already.
+  // Called before its bytes are requested: announces their destination to the transport, if all of it exists
+  // already.
   virtual void announce_to(BulkTransport&) {}
-  // Receives the next `size` bytes; false when the connection ends.
+  // Receives the next `size` bytes. Returns false if the connection has ended.
   virtual bool receive(BulkTransport& transport, std::uint32_t size, StagingSet& staging) = 0;
-  // Takes all bytes, which came before the command could begin. Session's lock.
+  // Takes all bytes, which came before the command could begin. Needs the session's lock.
   void take(std::shared_ptr<std::byte[]> bytes) {
     put(std::move(bytes));
     count(static_cast<std::uint32_t>(size()));
@@ -79,9 +80,9 @@ class IncomingTransfer : public Transfer {
     if (progress_) progress_->advance(*this, received_);
   }
 
-  // For those that pass the bytes on while they arrive. Where they lie, as long as the transfer lives; or null, and
-  // they have to be read from the device, after `written` has ended: the first so many bytes.
-  // Any thread, of bytes that have been counted.
+  // For cut-through sends, about bytes that have been counted. host_memory(): where they are as long as the
+  // transfer lives. Null: they must be read from the device once `written`, for that many bytes from the
+  // beginning, has ended. Any thread.
   virtual const std::byte* host_memory() const { return nullptr; }
   virtual Native<cl_event> written(std::uint64_t) { return {}; }
   void reports_to(Ref<TransferProgress> progress) { progress_ = std::move(progress); }
@@ -100,11 +101,11 @@ class IncomingTransfer : public Transfer {
 class OutgoingTransfer : public Transfer {
  public:
   using Transfer::Transfer;
-  // Sends all bytes, in chunks, which it lends; false when the connection ends.
+  // Sends all bytes in chunks that the transport borrows. Returns false if the connection has ended.
   virtual bool send(BulkTransport& transport, StagingSet& staging) = 0;
 };
 
-// Lends `bytes` as chunks of a transfer.
+// Lets the transport borrow `bytes`, as chunks of a transfer.
 bool send_chunks(BulkTransport& transport, TransferId id, const BulkSource& bytes);
 
 }  // namespace remotecl::server

@@ -8,7 +8,7 @@
 
 namespace remotecl::server {
 
-// Takes what is native of a transfer; the session's lock is held.
+// Completes the native part of a transfer; the session's lock is held.
 void TransferTable::end(Transfer& transfer) {
   Native<cl_event> native;
   cl_int error = transfer.error();

@@ -14,7 +14,7 @@
 
 namespace remotecl::server {
 
-// The bulk transfers of a session: what becomes of their commands when their bytes have moved.
+// The bulk transfers of a session. Ends their commands once their bytes have moved.
 class TransferTable {
  public:
   TransferTable(Strand& strand, Issuer& issuer, EventReporter& reporter, Outbox& outbox,
@@ -26,30 +26,31 @@ class TransferTable {
   Outbox& outbox() { return outbox_; }  // to the client
   const Ref<SessionCounters>& counters() const { return counters_; }
 
-  // All bytes have moved. The threads of its connection.
+  // All bytes have moved. Called on the threads of the transfer's connection.
   void finish(Transfer& transfer);
-  // All bytes were here before it could begin. Any thread.
+  // All bytes arrived before the command could begin. Any thread.
   void finish_with(Ref<IncomingTransfer> transfer, std::shared_ptr<std::byte[]> bytes);
-  // It has failed before. Any thread, a callback too.
+  // The transfer has failed before all bytes moved. Any thread, including a callback.
   void fail(Ref<Transfer> transfer, cl_int error);
-  // Runs `work`, which may block, and then finish(), on one of a few threads. With the lock.
+  // Runs `work`, which may block, and then finish(), on one of a few threads. Call it with the lock.
   void move(Ref<Transfer> transfer, void (*work)(Transfer&, StagingPool&));
 
-  // Of a transfer to here that has been announced and has not ended; null when there is none. With the lock.
-  // Throws ProtocolError when the id is in use: on whichever channel, and from whichever peer.
+  // The progress of an announced transfer to this server that has not ended; find_progress() returns null if
+  // there is none. Needs the lock. begin_progress() throws ProtocolError if the id is in use on any channel
+  // or by any peer.
   Ref<TransferProgress> begin_progress(TransferId transfer);
   void forget_progress(TransferId transfer);
   Ref<TransferProgress> find_progress(TransferId transfer);
   std::size_t size() const { return progress_.size(); }
 
-  // Staging memory of a device that goes away. Any thread.
+  // Frees the staging memory of a device that is removed. Any thread.
   void drop_staging(Device& device) { rings_.drop(device); }
 
-  // The session ends: whoever follows a transfer stops waiting. With the lock.
+  // The session ends: cut-through sends stop waiting. Call it with the lock.
   void end_followers();
-  // Waits for threads. Without the lock, when nothing is received or sent any more.
+  // Waits for threads. Call it without the lock, once nothing is received or sent any more.
   void stop();
-  // Lets go of what has not ended. With the lock.
+  // Releases transfers that have not ended. Call it with the lock.
   void clear();
 
  private:
