@@ -8,7 +8,7 @@
 namespace remotecl::server {
 
 std::uint64_t LinkSignals::unacknowledged_size() const {
-  constexpr std::uint64_t kEach = 64;  // about
+  constexpr std::uint64_t kEach = 64;  // estimated
   return kEach * unacknowledged_.size();
 }
 

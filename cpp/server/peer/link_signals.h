@@ -11,8 +11,8 @@ namespace remotecl::server {
 
 class Outbox;
 
-// The ends of events that pass one link. Owned by the link; any thread, also a driver's callback, where nothing else is
-// said.
+// The ends of events that one link carries. Owned by the link. Any thread, including a driver's callback,
+// unless noted otherwise.
 class LinkSignals {
  public:
   struct Signal {
@@ -23,14 +23,15 @@ class LinkSignals {
 
   LinkSignals(Outbox& outbox, const Ref<SessionCounters>& counters) : outbox_(outbox), held_(counters) {}
 
-  // Tells the peer that an event has ended. Too many: they are kept until the peer acknowledges them, and it does not.
+  // Reports to the peer that an event has ended. Signals are kept until the peer acknowledges them; kTooMany:
+  // it does not.
   Sent send(const Signal& signal) EXCLUDES(mutex_);
-  // The peer has taken so many. Throws ProtocolError, HeldTooMuch.
+  // The peer has taken this many signals. Throws ProtocolError, HeldTooMuch.
   void acknowledged(std::uint64_t count) EXCLUDES(mutex_);
-  // The link is lost, and the peer may not know of these. None are sent any more.
+  // The link is lost: returns the signals that the peer may not have got. No more are sent.
   std::deque<Signal> close() EXCLUDES(mutex_);
 
-  // By the thread that reads: a signal of the peer has been taken.
+  // Called by the reading thread: a signal of the peer has been taken.
   void take();
 
  private:
@@ -39,12 +40,12 @@ class LinkSignals {
   std::uint64_t unacknowledged_size() const REQUIRES(mutex_);
 
   Outbox& outbox_;
-  std::uint64_t taken_ = 0;  // by the thread that reads
+  std::uint64_t taken_ = 0;  // used by the reading thread
   Mutex mutex_;
   bool is_closed_ GUARDED_BY(mutex_) = false;
   std::deque<Signal> unacknowledged_ GUARDED_BY(mutex_);
   std::uint64_t acknowledged_ GUARDED_BY(mutex_) = 0;
-  HeldMemory held_ GUARDED_BY(mutex_);  // by unacknowledged_
+  HeldMemory held_ GUARDED_BY(mutex_);  // for unacknowledged_
 };
 
 }  // namespace remotecl::server

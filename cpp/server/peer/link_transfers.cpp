@@ -7,7 +7,7 @@
 namespace remotecl::server {
 
 void LinkTransfers::count_unmatched() {
-  constexpr std::uint64_t kEach = 64;  // about
+  constexpr std::uint64_t kEach = 64;  // estimated
   held_.follow(kEach * (pulled_early_.size() + dropped_early_.size() + refused_.size()));
 }
 
@@ -44,7 +44,7 @@ void LinkTransfers::refuse(TransferId transfer, std::int32_t status) {
   {
     const MutexLock lock(mutex_);
     pulled_early_.erase(transfer);
-    if (dropped_early_.erase(transfer) != 0) return;  // the peer has failed before
+    if (dropped_early_.erase(transfer) != 0) return;  // the peer's command has failed before
   }
   outbox_.send(PeerData{transfer, status, {}});
 }

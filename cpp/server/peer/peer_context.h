@@ -12,7 +12,7 @@
 
 namespace remotecl::server {
 
-// What a session's links work with. All of it outlives their threads.
+// What a session's links use. All of it outlives their threads.
 struct PeerContext {
   Strand& strand;
   Issuer& issuer;        // with the session's lock

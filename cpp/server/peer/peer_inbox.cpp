@@ -44,7 +44,7 @@ std::shared_ptr<IncomingPeer> PeerInbox::arrival_of(TransferId transfer) {
 }
 
 void PeerInbox::count_unmatched() {
-  constexpr std::uint64_t kEarlySize = 128, kDiscardedSize = 64;  // about
+  constexpr std::uint64_t kEarlySize = 128, kDiscardedSize = 64;  // estimated
   held_.follow(early_.size() * kEarlySize + discarded_.size() * kDiscardedSize);
 }
 
@@ -53,7 +53,7 @@ void PeerInbox::wake(IncomingPeer& arrival) {
 }
 
 void PeerInbox::arrived(TransferId transfer, std::int32_t status, Bytes data) {
-  // First, because it may be refused: then the command still waits, for the end of the link.
+  // Done first, because it may be refused; then the command still waits, for the end of the link.
   std::shared_ptr<HeldPayload> bytes;
   if (status == 0 && !discarded_.contains(transfer)) bytes = std::make_shared<HeldPayload>(counters_, data);
   const std::shared_ptr<IncomingPeer> arrival = arrival_of(transfer);

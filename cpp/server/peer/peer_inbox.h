@@ -15,34 +15,34 @@ class Issuer;
 
 // The bytes of a small transfer from a peer, for the command that writes them.
 struct IncomingPeer {
-  EventId awaited = 0;      // the graph's event that ends when the bytes are here; 0: they are here
-  std::int32_t status = 0;  // what the transfer has ended with
+  EventId awaited = 0;      // the graph's event that ends when the bytes have arrived; 0: they have
+  std::int32_t status = 0;  // the result of the transfer
   std::shared_ptr<HeldPayload> bytes;
   std::uint64_t announced = 0;  // instead of bytes: how many can be pulled
 };
 
-// Small transfers of one link whose bytes or whose commands are not here yet. Needs the session's lock.
+// Small transfers of one link whose bytes or whose commands have not arrived yet. Needs the session's lock.
 class PeerInbox {
  public:
   PeerInbox(Issuer& issuer, const Ref<SessionCounters>& counters);
 
-  // What a command waits for.
+  // Returns the transfer that a command waits for.
   std::shared_ptr<IncomingPeer> await(TransferId transfer);
   // The command will not come.
   void discard(TransferId transfer);
-  // True when a command waits for this transfer.
+  // Returns true if a command waits for this transfer.
   bool awaits(TransferId transfer) const;
   void arrived(TransferId transfer, std::int32_t status, Bytes data);
   void announced(TransferId transfer, std::uint64_t size);
-  // Nothing will arrive any more.
+  // Nothing more will arrive.
   void fail_all(std::int32_t status);
-  // The same when nobody waits any more: the session ends, and the bytes that are kept here keep it.
+  // The same if nothing waits any more: the session ends, and the kept bytes would keep it alive.
   void clear();
 
  private:
   std::shared_ptr<IncomingPeer> arrival_of(TransferId transfer);
   void wake(IncomingPeer& arrival);
-  // What only one side has spoken of. Throws HeldTooMuch.
+  // Counts the memory for transfers that only one side has mentioned. Throws HeldTooMuch.
   void count_unmatched();
 
   Issuer& issuer_;
@@ -50,7 +50,7 @@ class PeerInbox {
   std::unordered_map<TransferId, std::shared_ptr<IncomingPeer>> awaited_;
   std::unordered_map<TransferId, std::shared_ptr<IncomingPeer>> early_;
   std::unordered_set<TransferId> discarded_;
-  HeldMemory held_;  // by early_ and discarded_; their bytes not included
+  HeldMemory held_;  // for early_ and discarded_, without their bytes
 };
 
 }  // namespace remotecl::server

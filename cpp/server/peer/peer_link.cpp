@@ -39,7 +39,7 @@ void PeerLink::start() {
 }
 
 void PeerLink::close() {
-  if (streams_.control() != nullptr) outbox_.close_with(Leave{});  // or the peer would wait for this side
+  if (streams_.control() != nullptr) outbox_.close_with(Leave{});  // otherwise the peer would wait for this side
   control_->shutdown();
   bulk_->shutdown();
 }
@@ -49,7 +49,7 @@ void PeerLink::stop() {
   if (reconnector_) reconnector_->stop();
   if (reader_.joinable()) {
     reader_.join();
-  } else if (bulk_reader_.joinable()) {  // there was no thread for the other one
+  } else if (bulk_reader_.joinable()) {  // the other thread could not be started
     bulk_reader_.join();
   }
 }
@@ -59,7 +59,7 @@ void PeerLink::run() {
     serve();
   } catch (const std::exception& error) {
     fail(error);
-    // Of a command of this session that became ready, not of the peer.
+    // The error of a command of this session that became ready, not of the peer.
     context_.strand.close(error.what());
   }
   close();
@@ -92,7 +92,7 @@ void PeerLink::serve() {
     if (count == 0) return;
     buffer.commit(count);
     const bool goes_on = context_.strand.with_lock([&] {
-      // What the messages before a wrong one have caused still happens.
+      // The effects of the messages before an invalid one stay.
       try {
         std::uint16_t code = 0;
         Bytes payload;

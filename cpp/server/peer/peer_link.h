@@ -24,52 +24,54 @@
 
 namespace remotecl::server {
 
-// The link between a session and one of another server, for the same client: two connections, one for messages and
-// small data, one for bulk data. Both ends are alike, whoever connected. Owned by the session, which outlives its
-// threads, and by commands in flight. Any thread, also a driver's callback, where nothing else is said.
+// The link between a session and one of another server for the same client: one connection for messages and
+// small data, and one for bulk data. Both ends are equal, whichever side connected. Owned by the session,
+// which outlives the link's threads, and by commands in flight. Any thread, including a driver's callback,
+// unless noted otherwise.
 //
-// Threads: one reads messages, and when either connection ends, fails what has not moved; one receives bulk data; a
-// lazily made one sends it.
+// Threads: one reads messages and, when either connection ends, fails what has not moved. One receives bulk
+// data. Another one, started on first use, sends it.
 class PeerLink final : public EventSink, public BulkRoute {
  public:
   PeerLink(const PeerContext& context, PeerId peer, LinkId id, const Secret& secret, StreamCarrier control,
            StreamCarrier bulk);
   ~PeerLink() override { stop(); }
 
-  // Before start(): when a connection is lost, this side makes another one, to that server.
+  // Call it before start(). When a connection is lost, this side connects to that server again.
   void reconnect_to(const ServerName& server, const Invitation& invitation);
-  // What the other side may carry on; null when there is nothing.
+  // The stream that the other side may continue on another connection; null if there is none.
   ResumableConnection* stream(Role role) const { return streams_.find(role); }
   const Secret& secret() const { return secret_; }
 
   bool lost() const EXCLUDES(mutex_);
 
   void start();
-  // Ends both connections; the rest follows on the link's thread.
+  // Ends both connections. The rest of the tear-down happens on the link's thread.
   void close();
-  // By the owner, without the session's lock: waits for the threads.
+  // Called by the owner, without the session's lock: waits for the threads.
   void stop();
 
-  // Tells the peer that an event has ended; through the client when the link is lost.
+  // Reports to the peer that an event has ended, through the client if the link is lost.
   void signal(EventId event, std::int32_t status) override;
   void send(TransferId transfer, Bytes data) override;
-  // Bytes of a small transfer that will be sent; whether too many are.
+  // promise() announces bytes of a small transfer that will be sent; is_crowded() returns true if there are
+  // too many.
   Outbox::Promise promise(std::uint64_t size) { return outbox_.promise(size); }
   bool is_crowded() { return outbox_.is_crowded(); }
   void announce(TransferId transfer, std::uint64_t size) override;
   void refuse(TransferId transfer, std::int32_t status) override { transfers_.refuse(transfer, status); }
   void drop(TransferId transfer) override { transfers_.drop(transfer); }
-  // Sends the bytes when the peer asks for them.
+  // Sends the bytes once the peer asks for them.
   void offer(Ref<OutgoingTransfer> transfer) override { transfers_.offer(std::move(transfer)); }
   // Asks the peer for the bytes.
   void pull(Ref<IncomingTransfer> transfer) override { transfers_.pull(std::move(transfer)); }
 
-  // What has passed both connections.
+  // The traffic of both connections.
   Traffic traffic() const;
 
-  // Small transfers on their way to commands. With the session's lock.
+  // Small transfers on their way to commands. Needs the session's lock.
   PeerInbox& inbox() { return inbox_; }
-  // As LinkTransfers::take_refusal().
+  // See LinkTransfers::take_refusal().
   std::int32_t take_refusal(TransferId transfer) { return transfers_.take_refusal(transfer); }
 
  private:
@@ -80,7 +82,7 @@ class PeerLink final : public EventSink, public BulkRoute {
   void serve();
   void receive_bulk();
   void execute(std::uint16_t code, Bytes payload);
-  // The first reason why the link ends.
+  // Records why the link ends, unless an earlier reason is known.
   void fail(const std::exception& error) EXCLUDES(mutex_);
   void give_up() EXCLUDES(mutex_);
   std::string end_of_streams() const;
@@ -93,7 +95,7 @@ class PeerLink final : public EventSink, public BulkRoute {
   bool bulk_has_doorbell_ = false;
   const std::shared_ptr<Connection> control_;
   const std::unique_ptr<BulkTransport> bulk_;
-  std::unique_ptr<Reconnector> reconnector_;  // of the side that connects
+  std::unique_ptr<Reconnector> reconnector_;  // only on the side that connects
   Outbox outbox_;
   BulkReceiver bulk_receiver_;
   BulkSender bulk_sender_;
@@ -110,11 +112,11 @@ class PeerLink final : public EventSink, public BulkRoute {
   std::thread bulk_reader_;
 };
 
-// A stream of a session or a link that who knows its secret may carry on.
+// A stream of a session or a link. A connection that proves to know its secret may continue it.
 struct OpenStream {
   Secret secret;
   ResumableConnection* connection;
-  Ref<PeerLink> link;  // that it belongs to, if it does
+  Ref<PeerLink> link;  // the link that owns it; null if a session does
 };
 
 }  // namespace remotecl::server

@@ -1,4 +1,4 @@
-// What lets a link go on over other connections when it loses its own.
+// Lets a link continue on other connections when it loses its own.
 #include "runtime/handshake/dialer.h"
 #include "runtime/handshake/stripes.h"
 #include "runtime/transport/stream/resumable_connection.h"

@@ -1,4 +1,4 @@
-// What each message of a peer does.
+// Handles each message of a peer.
 #include "server/peer/peer_messages.h"
 
 #include <algorithm>
@@ -68,7 +68,7 @@ constexpr Entry kTable[] = {
 #define REMOTECL_REPORT(name, number)
 #define REMOTECL_PEER_MESSAGE(name, number) {number, &take<name>},
 #include "runtime/protocol/commands.def"
-    // Those of a client's connection that mean the same between peers.
+    // Messages of a client's connection that mean the same between peers.
     {PullTransfer::kCode, &take<PullTransfer>},
     {ServerReceived::kCode, &take<ServerReceived>},
     {Leave::kCode, &take<Leave>},

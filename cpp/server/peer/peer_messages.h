@@ -12,7 +12,7 @@
 
 namespace remotecl::server {
 
-// The parts of a link that its peer's messages are for.
+// The parts of a link that its peer's messages affect.
 struct PeerMessageContext {
   PeerId peer;
   PeerSignals& signals;
@@ -22,7 +22,7 @@ struct PeerMessageContext {
   const StreamPair& streams;
 };
 
-// Decodes a peer's message and does what it says, with the session's lock. Throws ProtocolError.
+// Decodes and handles a peer's message, with the session's lock. Throws ProtocolError.
 void dispatch_peer_message(const PeerMessageContext& context, std::uint16_t code, Bytes payload);
 
 }  // namespace remotecl::server

@@ -15,8 +15,8 @@
 namespace remotecl::server {
 namespace {
 
-// Of an address where no server has answered yet; others may be tried after it. Enough for the client's AcceptPeer to
-// come to the server there.
+// For an address where no server has answered yet, so that other addresses get their turn. Long enough for
+// the client's AcceptPeer to reach the server there.
 constexpr std::chrono::milliseconds kStrangerTimeout{3000};
 
 std::chrono::milliseconds left_until(Deadline deadline) {
@@ -30,7 +30,7 @@ ServerName name_of(const PeerTable::Attempt& attempt, const Address& address) {
 
 }  // namespace
 
-// A connection that stop() ends as long as this lives.
+// Makes a connection one that stop() ends, as long as this object lives.
 class PeerTable::Approach {
  public:
   Approach(PeerTable& table, Connection& connection) : table_(table), connection_(connection) {
@@ -108,7 +108,7 @@ void PeerTable::begin(PeerId peer, LinkId id, const std::string& address, Ref<Pe
     connectors_.post([this, former = link] { end(former); });
   }
   link = std::move(made);
-  // Before the link can say that it has ended.
+  // Sent before the link can report its end.
   context_.client.send(PeerState{peer, id, 1, {}});
   link->start();
   const LogScope scope(context_.strand.id());
@@ -149,7 +149,8 @@ StreamCarrier PeerTable::open(const Attempt& attempt, const Address& number, Rol
   } catch (const ConnectionError& error) {
     throw NoServer(error.what());
   }
-  const auto shake_hands = is_bulk ? handshake_for_session : handshake_as_stranger;  // the other connection comes first
+  const auto shake_hands =
+      is_bulk ? handshake_for_session : handshake_as_stranger;  // the control connection comes first
   const Welcome welcome = shake_hands(*connection, number, role, attempt.invitation, features, deadline);
   approach.reset();
   const auto join = [&](std::unique_ptr<Connection> first) {
@@ -192,11 +193,11 @@ PeerTable::Outcome PeerTable::try_address(const Attempt& attempt, const Address&
   }
   for (const Address& number : numbers) {
     if (!tried.insert(number.text()).second) continue;
-    std::string objection;  // to a name: of whoever looks it up
+    std::string objection;  // to a name: raised by the code that resolves it
     if (ip_number(number.host)) objection = context_.rules.objection(number, context_.address);
     if (!objection.empty()) {
       note(objection);
-      // What a name stands for is not for the client to know.
+      // The client must not learn what a name resolves to.
       if (number == address) outcome = {false, false, objection};
       continue;
     }
@@ -205,7 +206,7 @@ PeerTable::Outcome PeerTable::try_address(const Attempt& attempt, const Address&
       return {true, false, ""};
     } catch (const NoServer& error) {
       note(error.what());
-    } catch (const std::exception& error) {  // of a server
+    } catch (const std::exception& error) {  // reported by a server
       note(error.what());
       outcome = {false, false, error.what()};
     }
@@ -214,7 +215,8 @@ PeerTable::Outcome PeerTable::try_address(const Attempt& attempt, const Address&
 }
 
 void PeerTable::try_addresses(const Attempt& attempt) {
-  // How long it takes would tell whether a port is open. Who is on this machine can look by itself.
+  // The time that it takes would reveal whether a port is open. A client on this machine can find that out
+  // itself.
   const bool is_local = context_.address.is_loopback();
   std::string reasons;
   std::set<std::string> tried;
