@@ -12,8 +12,8 @@ namespace {
 struct Wait {
   Native<cl_event> event;  // the caller may drop its reference before the event ends
   CompletionNotifier::Function function;
-  // What was written before notify() is seen by the function. The driver's locks see to that as well, but they are
-  // nothing that a thread sanitizer, or a reader of this code, can check.
+  // Makes what was written before notify() visible to the function. The driver's locks do that as well, but
+  // neither a thread sanitizer nor a reader of this code can check them.
   std::atomic<bool> handed_over{false};
 };
 

@@ -9,7 +9,7 @@ namespace remotecl::server {
 
 class EventWaiters;
 
-// Says when a native event of one session has ended. Copies do it for the same session. Any thread.
+// Reports when a native event of one session has ended. Copies belong to the same session. Any thread.
 class CompletionNotifier {
  public:
   // Gets CL_COMPLETE or a negative error.
@@ -21,19 +21,22 @@ class CompletionNotifier {
   CompletionNotifier& operator=(const CompletionNotifier&) = delete;
   ~CompletionNotifier();
 
-  // The context's driver calls back late.
+  // The driver of this context calls back late.
   void expect_late(cl_context context) const;
 
-  // Calls `function` once, on a thread of the driver or before notify() returns. It must not block, take a session's
-  // lock or enqueue commands. What has ended is reported before what waited for it.
+  // Calls `function` once, on a thread of the driver or before notify() returns. It must not block, take a
+  // session's lock or enqueue commands. An event's end is reported before the ends of those that waited for
+  // it.
   void notify(cl_event event, Function function) const;
-  // The same, but an event that has ended is reported before this returns, which waits for a thread that is reporting
-  // older ones. For a client's question: it may have been told already of what waited for the event.
+  // The same, but if the event has ended, this reports it before returning, even if it must wait for a thread
+  // that is reporting older ends. For a client's request: the client may already know the end of what waited
+  // for the event.
   void notify_asked(cl_event event, Function function) const;
-  // The same in no order, for what other sessions may wait for: it does not wait until this one's threads have time.
+  // The same in no order, without waiting for the session's own threads. For ends that other sessions may
+  // wait for.
   void notify_apart(cl_event event, Function function) const;
 
-  // The session ends: threads that have nothing to wait for end, too.
+  // The session ends, and so do threads that have nothing to wait for.
   void stop() const;
 
  private:

@@ -4,7 +4,7 @@
 
 namespace remotecl::server {
 
-// The native events that an enqueue waits for and, where not null, where its own goes.
+// The native events that an enqueue waits for, and where it stores its own event, if not null.
 struct EventArguments {
   cl_uint count;
   const cl_event* list;

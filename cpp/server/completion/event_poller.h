@@ -11,13 +11,14 @@
 
 namespace remotecl::server {
 
-// How a thread that reads a connection looks at a session's native events between two reads: what ends soon is reported
-// without waking another thread, which would take longer than a small command. While there is one on a thread's stack,
-// no thread waits for the lanes of EventWaiters that this one opens. Others may wait for their ends: before the thread
-// blocks on anything but its connection, or is busy for long, it must leave() the lanes to EventWaiters' threads.
+// Lets a thread that reads a connection poll a session's native events between two reads, so that ends that
+// come soon are reported without waking another thread, which would take longer than a small command. While a
+// poller is on a thread's stack, no thread waits for the lanes of EventWaiters that this thread opens,
+// although other threads may depend on their ends. So before the thread blocks on anything but its
+// connection, or is busy for long, it must leave() the lanes to EventWaiters' threads.
 class EventPoller {
  public:
-  // Who waits for an event shall not wait for more messages than these to be carried out.
+  // Limits how many more messages are handled before an ended event is reported.
   static constexpr std::size_t kMessagesPerLook = 16;
 
   explicit EventPoller(const CompletionNotifier& completions);
@@ -25,16 +26,17 @@ class EventPoller {
   EventPoller(const EventPoller&) = delete;
   EventPoller& operator=(const EventPoller&) = delete;
 
-  // This thread's; null where there is none.
+  // This thread's poller, or null.
   static EventPoller* current();
-  // Whether this thread's poller is reporting an event. Others may wait until it has, so it must not block.
+  // Returns true if this thread's poller is reporting an event. Other threads may wait for that, so it must
+  // not block.
   static bool is_reporting();
-  // Runs `job`, which may take any lock, on this thread once it has reported.
+  // Runs `job`, which may take any lock, on this thread after reporting.
   static void after_reporting(std::function<void()> job);
-  // Of this thread's poller, if it has one.
+  // Calls leave() of this thread's poller, if it has one.
   static void leave_all();
 
-  // As connection.read_some(to), and reports events meanwhile.
+  // Like connection.read_some(to), and reports events meanwhile.
   std::size_t read_some(Connection& connection, MutableBytes to);
   // Reports what ends soon, and leaves the rest.
   void look_for_a_while();
@@ -42,13 +44,14 @@ class EventPoller {
   bool is_of(const EventWaiters& waiters) const { return waiters_.get() == &waiters; }
 
  private:
-  // The longest that it looks before it leaves; a GPU's small commands take 5 to 15 us.
+  // How long it polls at most before it leaves. Small commands of a GPU take 5 to 15 us.
   static constexpr auto kTime = std::chrono::microseconds(50);
-  // Looking in vain costs a core for that time, so it then looks less often: after this many reads at the latest.
+  // Polling in vain costs a core for that time, so it then polls less often: every kSkippedMax + 1 reads at
+  // least.
   static constexpr int kSkippedMax = 7;
   static constexpr int kLooksPerTurn = 4;
 
-  // Looks until `is_over`, which is then true, or leaves.
+  // Polls until `is_over`, and returns true then. Otherwise leaves.
   template <class Condition>
   bool look_until(Condition is_over);
   void look();
@@ -60,7 +63,7 @@ class EventPoller {
   int left_to_skip_ = 0;
 };
 
-// For locks under which somebody may wait until an event is reported.
+// For locks under which another thread may wait until an event is reported.
 class REMOTECL_TSA(scoped_lockable) LeavingLock {
  public:
   explicit LeavingLock(Mutex& mutex) ACQUIRE(mutex) : mutex_(mutex) {

@@ -4,14 +4,14 @@
 
 namespace remotecl::server {
 
-// How far a native command is: CL_QUEUED to CL_COMPLETE, or the error it ended with.
+// Returns the state of a native command: CL_QUEUED to CL_COMPLETE, or the error that it ended with.
 inline cl_int execution_status(cl_event event) {
   cl_int status = CL_COMPLETE;
   const cl_int error = clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr);
   return error == CL_SUCCESS ? status : error;
 }
 
-// Whether it has ended well.
+// Returns true if it has succeeded.
 inline bool has_completed(cl_event event) { return execution_status(event) == CL_COMPLETE; }
 
 }  // namespace remotecl::server

@@ -19,7 +19,7 @@ T event_value(cl_event event, cl_event_info name) {
   return value;
 }
 
-// Who else ends no sooner than an event: that of an in-order queue.
+// The lane's key: the event's queue if that is in order, else the event.
 void* queue_or_event(cl_event event) {
   const auto queue = event_value<cl_command_queue>(event, CL_EVENT_COMMAND_QUEUE);
   cl_command_queue_properties properties = 0;
@@ -30,7 +30,7 @@ void* queue_or_event(cl_event event) {
   return (properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) != 0 ? static_cast<void*>(event) : queue;
 }
 
-// Of what is apart, beside the lane of what is not.
+// Lanes whose ends are reported apart have keys of their own.
 void* lane_of(cl_event event, bool is_apart) {
   void* const key = queue_or_event(event);
   return is_apart ? static_cast<char*>(key) + 1 : key;
@@ -215,9 +215,9 @@ void EventWaiters::end_first(void* key, const Native<cl_event>& event, cl_int er
     if (lane.is_apart) {
       apart = std::move(lane.jobs.front());
       lane.jobs.pop_front();
-    } else if (is_first()) {  // or another thread has seen it
+    } else if (is_first()) {  // otherwise another thread has seen the end
       collect_ended();
-      // Whatever the driver says of its status: it has waited, or cannot.
+      // The wait is over or has failed, whatever the driver says of the event's status.
       if (is_first()) {
         collect(std::move(lane.jobs.front()), error);
         lane.jobs.pop_front();
@@ -232,7 +232,8 @@ void EventWaiters::end_first(void* key, const Native<cl_event>& event, cl_int er
   }
 }
 
-// Once more after each find: what an ended event has waited for has ended, too, and may have been looked at before.
+// Repeats after each find, because what an ended event has waited for has ended too, and may have been
+// checked before.
 void EventWaiters::collect_ended() {
   const auto first = static_cast<std::ptrdiff_t>(ended_.size());
   for (bool has_found = true; has_found;) {
@@ -258,7 +259,7 @@ void EventWaiters::collect(Job job, cl_int status) {
 }
 
 void EventWaiters::report() {
-  const Ref<EventWaiters> kept(this);  // a function may be the last to hold the session
+  const Ref<EventWaiters> kept(this);  // a function may release the last reference to the session
   MutexLock lock(mutex_);
   if (reporter_ != std::thread::id()) return;
   reporter_ = std::this_thread::get_id();
@@ -275,8 +276,8 @@ void EventWaiters::report() {
   reporter_ = {};
 }
 
-// Whoever asks after he got to know the end of what waited for the event must find it ended: another thread may be
-// reporting just that.
+// A client that asks after it has got the end of what waited for the event must find the event ended; another
+// thread may just be reporting that.
 void EventWaiters::report_asked(std::uint64_t collected) {
   report();
   MutexLock lock(mutex_);

@@ -15,34 +15,36 @@
 
 namespace remotecl::server {
 
-// Finds out that native events of a session have ended, for drivers that call back late: NVIDIA's takes some 20 us
-// more than a waiting thread, and now and then more than a millisecond. Events of an in-order queue are a lane, as they
-// end in order; each other event is one of its own, since another one may wait for it. A thread waits for each lane,
-// unless an EventPoller looks at it; where there are too many threads, the driver's callback has to do.
+// Detects that native events of a session have ended, for drivers that call back late: NVIDIA's takes some 20
+// us longer than a waiting thread, and occasionally more than a millisecond. The events of an in-order queue
+// form a lane, because they end in order. Every other event has its own lane, because other events may wait
+// for it. A thread waits for each lane, unless an EventPoller polls it. If there are too many threads, the
+// driver's callback is used.
 //
-// The first to see an end reports it: with all others that have ended, in the order in which they came here, so that
-// what ended is reported before what waited for it. One thread reports at a time, without the lock and without waiting
-// for others, which leave to it what they see. Owned by the session and by the threads; any thread.
+// The first thread to see an end reports it, with all others that have ended, in the order in which they were
+// added, so that each end is reported before the ends of those that waited for it. One thread reports at a
+// time, without the lock and without waiting for other threads, which leave to it what they see. Owned by the
+// session and by the threads; any thread.
 class EventWaiters final : public RefCounted {
  public:
   using Function = std::function<void(cl_int status)>;
   enum class Report {
-    kInTurn,  // after what has ended before
-    kAsked,   // the same; what has ended is reported before wait() returns
+    kInTurn,  // after everything that ended before
+    kAsked,   // the same, and what has ended is reported before wait() returns
     kApart,   // in no order, by a thread that reports nothing else
   };
 
-  // From now on events of this context are waited for.
+  // From now on waits for events of this context.
   void add(cl_context context) EXCLUDES(mutex_);
-  // Calls `function`, which must not block or take a session's lock, when the event has ended; before this returns if
-  // it has and no other thread is reporting. False, and `function` is left as it was, when the event's driver calls
-  // back fast.
+  // Calls `function`, which must not block or take a session's lock, when the event has ended; before wait()
+  // returns if it has ended and no other thread is reporting. Returns false, and leaves `function` unchanged,
+  // if the event's driver calls back fast.
   bool wait(cl_event event, Function& function, Report report = Report::kInTurn) EXCLUDES(mutex_);
-  // Threads that have nothing to wait for end.
+  // Ends the threads that have nothing to wait for.
   void stop() EXCLUDES(mutex_);
 
   // For EventPoller.
-  // Whether there are lanes for which no thread waits.
+  // Returns true if there are lanes for which no thread waits.
   bool has_unwatched() const { return has_unwatched_.load(std::memory_order_relaxed); }
   // Reports what has ended.
   void look() EXCLUDES(mutex_);
@@ -54,9 +56,9 @@ class EventWaiters final : public RefCounted {
 
   struct Job {
     Native<cl_event> event;
-    std::uint64_t number = 0;  // of a command that waits for another one it is the higher one
+    std::uint64_t number = 0;  // higher than the numbers of the commands that it waits for
     Function function;
-    cl_int status = CL_COMPLETE;  // once it has ended
+    cl_int status = CL_COMPLETE;  // valid once it has ended
   };
   struct Callback;
   struct Lane {
@@ -67,14 +69,14 @@ class EventWaiters final : public RefCounted {
   void run() EXCLUDES(mutex_);
   void run(void* key) EXCLUDES(mutex_);
   bool has_thread_for_one_more() REQUIRES(mutex_);
-  // False: call_back() has to follow, without the lock.
+  // Returns false if call_back() must be called next, without the lock.
   bool open(void* key, bool is_apart, Job job) REQUIRES(mutex_);
   void watch(void* key) REQUIRES(mutex_);
   void call_back(void* key, Native<cl_event> event) EXCLUDES(mutex_);
   void called_back(void* key, const Native<cl_event>& event, cl_int status) EXCLUDES(mutex_);
-  // The lane's first event, which has to be waited for; null, and the lane is gone, when there is none.
+  // The lane's first event, which has to be waited for. If there is none, removes the lane and returns null.
   Native<cl_event> first(void* key) EXCLUDES(mutex_);
-  // It has ended.
+  // The lane's first event has ended.
   void end_first(void* key, const Native<cl_event>& event, cl_int error) EXCLUDES(mutex_);
   void collect_ended() REQUIRES(mutex_);
   void collect(Job job, cl_int status) REQUIRES(mutex_);
@@ -83,21 +85,21 @@ class EventWaiters final : public RefCounted {
 
   std::atomic<bool> is_needed_{false};
   std::atomic<bool> has_unwatched_{false};
-  // Held over queries of the driver for an event's status, which wait for nothing, and over no other call.
+  // Held during queries of an event's status, which do not block, but during no other call of the driver.
   Mutex mutex_;
   ConditionVariable wake_;
   ConditionVariable reported_some_;
   std::unordered_set<cl_context> contexts_ GUARDED_BY(mutex_);
-  std::unordered_map<void*, Lane> lanes_ GUARDED_BY(mutex_);  // by queue or event; whoever watches a lane removes it
-  std::vector<void*> unwatched_ GUARDED_BY(mutex_);           // lanes that pollers look at
-  std::deque<void*> ready_ GUARDED_BY(mutex_);                // lanes for which a thread is about to wait
+  std::unordered_map<void*, Lane> lanes_ GUARDED_BY(mutex_);  // by queue or event; removed by what watches them
+  std::vector<void*> unwatched_ GUARDED_BY(mutex_);           // lanes that pollers poll
+  std::deque<void*> ready_ GUARDED_BY(mutex_);                // lanes that a thread will wait for next
   std::deque<Job> ended_ GUARDED_BY(mutex_);                  // to be reported
-  std::thread::id reporter_ GUARDED_BY(mutex_);               // none: nobody reports
-  std::uint64_t jobs_ GUARDED_BY(mutex_) = 0;                 // so far
+  std::thread::id reporter_ GUARDED_BY(mutex_);               // the reporting thread, if any
+  std::uint64_t jobs_ GUARDED_BY(mutex_) = 0;                 // number of jobs so far
   std::uint64_t collected_ GUARDED_BY(mutex_) = 0;            // of these, have ended
   std::uint64_t reported_ GUARDED_BY(mutex_) = 0;             // of these, have been reported
   std::size_t threads_ GUARDED_BY(mutex_) = 0;                // at least one for each lane without a callback
-  std::size_t callbacks_ GUARDED_BY(mutex_) = 0;              // lanes with one
+  std::size_t callbacks_ GUARDED_BY(mutex_) = 0;              // lanes with a callback
   bool is_stopped_ GUARDED_BY(mutex_) = false;
 };
 

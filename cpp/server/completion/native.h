@@ -8,7 +8,7 @@
 
 namespace remotecl::server {
 
-// How the driver counts references to a handle.
+// The driver's reference count of a handle.
 template <class Handle>
 struct NativeReference;
 template <>
@@ -22,9 +22,9 @@ template <class Handle>
 class Native {
  public:
   Native() = default;
-  // Takes the caller's reference over.
+  // Takes over the caller's reference.
   explicit Native(Handle handle) : handle_(handle) {}
-  // With a reference of its own.
+  // Adds a reference.
   static Native retained(Handle handle) {
     if (handle != nullptr) NativeReference<Handle>::retain(handle);
     return Native(handle);
@@ -40,14 +40,14 @@ class Native {
   Native copy() const { return retained(handle_); }
   Handle get() const { return handle_; }
   explicit operator bool() const { return handle_ != nullptr; }
-  // A wait list of this one.
+  // A wait list of this one handle.
   const Handle* list() const { return &handle_; }
-  // Where the driver writes a new handle.
+  // The place where the driver writes a new handle.
   Handle* out() {
     reset();
     return &handle_;
   }
-  // Gives the reference to the caller.
+  // Passes the reference to the caller.
   Handle detach() { return std::exchange(handle_, nullptr); }
   void reset() {
     if (handle_ != nullptr) NativeReference<Handle>::release(std::exchange(handle_, nullptr));
@@ -71,7 +71,7 @@ class NativeEvents {
   std::span<const cl_event> get() const { return events_; }
   cl_uint count() const { return static_cast<cl_uint>(events_.size()); }
   const cl_event* list() const { return events_.empty() ? nullptr : events_.data(); }
-  // Only this one from now on.
+  // Replaces all events by this one.
   void assign(Native<cl_event> event) {
     clear();
     events_.push_back(event.get());
