@@ -8,7 +8,8 @@
 namespace remotecl::server {
 namespace {
 
-// In other languages than these a program may have variables that keep their values from one kernel to the next.
+// Programs in languages newer than OpenCL C 1.x may have variables that keep their values from one kernel to
+// the next.
 bool may_have_variables(std::string_view options) {
   constexpr std::string_view kLanguage = "-cl-std=";
   for (auto at = options.find(kLanguage); at != std::string_view::npos; at = options.find(kLanguage)) {
@@ -44,10 +45,10 @@ BuildCache::BuildCache(ContentStore* store)
 
 std::string BuildCache::key(const Program& program, const BuildProgram& message) {
   if (program.origin() != ProgramOrigin::kSource || may_have_variables(message.options)) return {};
-  // Files of this machine, which may change, could be meant.
+  // They may refer to files of this machine, which can change.
   if (!message.headers.empty() || mentions_files(program.code()) || mentions_files(message.options)) return {};
   if (program.code().size() + message.options.size() > kKeySizeMax) return {};
-  // The size tells where the options end.
+  // The size marks where the options end.
   return std::to_string(message.options.size()) + ":" + std::string(message.options) + program.code();
 }
 
@@ -71,9 +72,9 @@ cl_program BuildCache::find(const Device& device, const std::string& key, BuildR
 }
 
 void BuildCache::keep(const Device& device, std::string key, cl_program program, const BuildRecord& record) {
-  // A program without kernels is one of which the driver had no memory to tell.
+  // No kernels means that the driver lacked memory to report them.
   if (record.values.executable == 0 || record.kernels.empty() || record.values.global_variables_size != 0) return;
-  // Before the lock, so that they go after it.
+  // Declared before the lock, so that they are destroyed after its release.
   auto built = std::make_shared<const Built>(device, std::move(key), program, record);
   std::shared_ptr<const Built> forgotten;
   MutexLock lock(mutex_);

@@ -13,28 +13,29 @@
 
 namespace remotecl::server {
 
-// Programs that were built lately, by any session: who builds the same for the same device gets the same native program
-// at once. Drivers keep what they have compiled in files, and still take 2 to 30 ms to find it there. Owned by the
-// sessions' host; any thread.
+// Recently built programs of any session: an equal build for the same device gets the same native program at
+// once. Drivers also keep what they have compiled, in files, but take 2 to 30 ms to find it there. Owned by
+// the sessions' host; any thread.
 class BuildCache {
  public:
-  // `store`: for builds that are to outlive the process; null: none is kept. It outlives this object.
+  // `store`: for builds that outlive the process; null: none is stored. It outlives this object.
   explicit BuildCache(ContentStore* store = nullptr);
 
-  // All that the result depends on, beside the device; empty where sessions must not share it, or it may depend on
-  // something else.
+  // Everything that the result depends on besides the device. Empty if sessions must not share the result, or
+  // if it may depend on something else.
   static std::string key(const Program& program, const BuildProgram& message);
 
-  // Of devices that are no parts of others. A reference of the caller's, and what was found out about it; null when
-  // there is none.
+  // For devices that are not sub-devices. Returns a reference for the caller and what is known of the build,
+  // or null if there is none.
   cl_program find(const Device& device, const std::string& key, BuildRecord& record) EXCLUDES(mutex_);
-  // Keeps a program that was built well, and has no variables that its users would share.
+  // Keeps a program that was built successfully and has no variables that its users would share.
   void keep(const Device& device, std::string key, cl_program program, const BuildRecord& record) EXCLUDES(mutex_);
 
-  // Null: builds are not stored.
+  // Null if builds are not stored.
   StoredBuilds* stored() const { return stored_.get(); }
 
-  // Of a program that others may have, too: PoCL makes it when it is asked, and must not be asked twice at a time.
+  // For programs that other sessions may share: PoCL makes the binary on request, and must not be asked twice
+  // at a time.
   cl_int read_binary(cl_program program, std::vector<std::byte>& binary) EXCLUDES(binary_mutex_);
 
  private:
@@ -49,7 +50,7 @@ class BuildCache {
   Mutex mutex_;                   // not while the driver is called, which may be compiling
   Kept kept_ GUARDED_BY(mutex_);  // the last used one first
   Mutex binary_mutex_;
-  const std::unique_ptr<StoredBuilds> stored_;  // last: its thread uses the mutex
+  const std::unique_ptr<StoredBuilds> stored_;  // last, because its thread uses the mutex
 };
 
 }  // namespace remotecl::server

@@ -7,7 +7,7 @@
 
 namespace remotecl::server {
 
-// What the client wants to know of one kernel; owns what KernelDescription views.
+// What the client needs to know of one kernel. Owns what KernelDescription refers to.
 struct KernelRecord {
   struct Argument {
     ArgumentDescription values;
@@ -18,15 +18,15 @@ struct KernelRecord {
   std::vector<Argument> arguments;
 };
 
-// How a program was built for one device; owns what DeviceBuild views.
+// How a program was built for one device. Owns what DeviceBuild refers to.
 struct BuildRecord {
   DeviceBuild values;
   std::string log;
   std::vector<KernelRecord> kernels;
-  bool prints = false;  // as its compiler has found, which is asked only where the text does not tell
+  bool prints = false;  // found by its compiler, which is asked only if the text does not show it
 };
 
-// Records as a message has them: views of these, which stay as they are meanwhile.
+// Records in the form of a message. Refers to the records, which must not change meanwhile.
 class BuildDescriptions {
  public:
   explicit BuildDescriptions(const std::vector<BuildRecord>& records);
@@ -42,7 +42,7 @@ class BuildDescriptions {
   std::vector<DeviceBuild> builds_;
 };
 
-// The reverse.
+// The reverse of BuildDescriptions.
 BuildRecord record_of(const DeviceBuild& build);
 
 }  // namespace remotecl::server

@@ -74,7 +74,7 @@ BuildSaver::Builds BuildSaver::take_ready() {
 
 void BuildSaver::run() {
   MutexLock lock(mutex_);
-  Clock::time_point looked_at{};  // after the last activity there is nothing new to find
+  Clock::time_point looked_at{};  // without later activity there is nothing new to find
   while (!stopped_) {
     const Clock::time_point due = active_at_ + kQuiet;
     if (builds_.empty() || looked_at == active_at_) {

@@ -16,7 +16,7 @@
 
 namespace remotecl::server {
 
-// The kernels of a program that has been built here of which no native kernel has been made. Any thread.
+// The kernels of a program built by this process of which no native kernel has been made yet. Any thread.
 class UnusedKernels {
  public:
   UnusedKernels(const std::vector<KernelRecord>& kernels, std::function<void()> one_less);
@@ -30,10 +30,10 @@ class UnusedKernels {
   const std::function<void()> one_less_;
 };
 
-// Puts the binaries of programs into the store, on a thread of its own that begins when nothing has been built for a
-// while: PoCL compiles the kernels once more when it is asked for a binary, and new kernels would wait for that. It
-// also ends the process when it cannot compile one. So a program whose driver does that is left alone until each of its
-// kernels is used, or the process's only session has ended. Any thread.
+// Stores the binaries of programs, on its own thread, once nothing has been built for a while: PoCL compiles
+// the kernels again for a binary, and new kernels would wait for that. It also ends the process if it cannot
+// compile one. So a program whose driver compiles for a binary is left alone until each of its kernels has
+// been used, or the process's only session has ended. Any thread.
 class BuildSaver {
  public:
   using ReadBinary = std::function<cl_int(cl_program, std::vector<std::byte>&)>;
@@ -41,13 +41,13 @@ class BuildSaver {
   struct Build {
     std::string owner;
     Digest key;
-    cl_program program = nullptr;  // the caller's; a reference is taken
+    cl_program program = nullptr;  // the caller's; add() retains it
     BuildRecord record;
-    std::shared_ptr<UnusedKernels> unused;  // null: nothing is waited for
+    std::shared_ptr<UnusedKernels> unused;  // null: saved without waiting for kernels to be used
   };
 
   BuildSaver(ContentStore& store, ReadBinary read_binary);
-  // Drops what is not saved.
+  // Drops what has not been saved.
   ~BuildSaver();
   BuildSaver(const BuildSaver&) = delete;
   BuildSaver& operator=(const BuildSaver&) = delete;
@@ -55,7 +55,7 @@ class BuildSaver {
   void add(Build build) EXCLUDES(mutex_);
   // Something is built or used for the first time.
   void note_activity() EXCLUDES(mutex_);
-  // Saves everything now, on this thread, but begins with none after the deadline.
+  // Saves everything now, on this thread, but starts no save after the deadline.
   void save_all(std::chrono::steady_clock::time_point deadline) EXCLUDES(mutex_);
 
  private:
@@ -76,7 +76,7 @@ class BuildSaver {
   bool stopped_ GUARDED_BY(mutex_) = false;
   Clock::time_point active_at_ GUARDED_BY(mutex_);
   Builds builds_ GUARDED_BY(mutex_);  // the oldest first
-  std::thread thread_;                // last: it uses the rest
+  std::thread thread_;                // last, because it uses the rest
 };
 
 }  // namespace remotecl::server

@@ -18,7 +18,7 @@
 namespace remotecl::server {
 namespace {
 
-// Answers that change from moment to moment, or are different for equal devices.
+// Answers that vary over time or between equal devices.
 constexpr auto kPassing = std::to_array<std::uint32_t>({
     CL_DEVICE_AVAILABLE, CL_DEVICE_REFERENCE_COUNT, 0x106A, 0x106B, 0x106C, 0x106D, 0x106E,  // cl_khr_device_uuid
     0x4008, 0x4009,          // NVIDIA: where it is plugged in
@@ -26,12 +26,12 @@ constexpr auto kPassing = std::to_array<std::uint32_t>({
     0x410F,                  // cl_khr_pci_bus_info
 });
 
-// Variables that drivers and their compilers read begin so.
+// Prefixes of variables that drivers and their compilers read.
 constexpr auto kPrefixes = std::to_array<std::string_view>(
     {"POCL_", "OCL_",     "OPENCL_", "OPEN_CL_", "CL_",   "CUDA_", "NVIDIA_", "NV_",    "HSA_",
      "ROC_",  "AMD_",     "GPU_",    "HIP_",     "ZE_",   "SYCL_", "NEO",     "IGC_",   "INTEL_",
      "MESA_", "RUSTICL_", "LP_",     "GALLIUM_", "CLVK_", "VK_",   "LLVM_",   "LIBGL_", "__GL_"});
-// These say where the driver keeps what it has compiled, which is another place for each session.
+// The places of drivers' caches, which differ between sessions.
 constexpr auto kPlaces = std::to_array<std::string_view>({"POCL_CACHE_DIR=", "CUDA_CACHE_PATH="});
 
 bool begins_with_one(std::string_view text, const auto& prefixes) {
@@ -39,7 +39,7 @@ bool begins_with_one(std::string_view text, const auto& prefixes) {
                      [text](std::string_view each) { return text.starts_with(each); });
 }
 
-// Sizes tell where each part ends.
+// Sizes mark where each part ends.
 void add(std::string& text, std::string_view part) {
   text += std::to_string(part.size());
   text += ':';
@@ -59,7 +59,7 @@ std::string environment() {
   return text;
 }
 
-// The device's name tells which processor that is, but not what a virtual machine has of it.
+// The device's name identifies the processor, but not which of its features a virtual machine offers.
 std::string processor_features() {
   std::string text;
   add_number(text, ::getauxval(AT_HWCAP));
@@ -69,7 +69,7 @@ std::string processor_features() {
   const auto look = [&](unsigned leaf, unsigned part) {
     if (__get_cpuid_count(leaf, part, &a, &b, &c, &d) == 0) a = b = c = d = 0;
   };
-  look(1, 0);  // what is left out is the number of the core
+  look(1, 0);  // omits the number of the core
   for (const unsigned each : {a, c, d}) add_number(text, each);
   look(7, 0);
   for (const unsigned each : {b, c, d}) add_number(text, each);
@@ -81,7 +81,7 @@ std::string processor_features() {
   return text;
 }
 
-// The linker's digest of all that is in it; empty where it has none.
+// The linker's digest of the object's content; empty if it has none.
 std::string_view build_id(const dl_phdr_info& object) {
   for (int i = 0; i < object.dlpi_phnum; ++i) {
     const ElfW(Phdr)& segment = object.dlpi_phdr[i];

@@ -7,14 +7,14 @@
 
 namespace remotecl::server {
 
-// The code that was loaded into this process at the first call: this program, drivers, compilers. Their build ids, or
-// what their files look like. To be asked before anything is built, because PoCL loads kernels like libraries: then it
-// is the same in all processes of the same program with the same drivers.
+// Identifies the code loaded into this process at the first call (this program, drivers, compilers) by build
+// ids or, failing those, file attributes. Call it before anything is built, because PoCL loads kernels like
+// libraries. Then it is the same in all processes of the same program with the same drivers.
 const std::string& loaded_code();
 
-// What a driver's compiler makes of a program depends on this, beside the program: versions, all that the device and
-// its platform say of themselves, the processor's features where kernels run on it, variables of the environment that
-// drivers read, and `code`, of loaded_code().
+// Everything besides the program that a driver's compiler output depends on: versions, all that the device
+// and its platform report, the processor's features if kernels run on it, environment variables that drivers
+// read, and `code`, which is loaded_code().
 Digest device_identity(const Device& device, const std::string& code);
 
 }  // namespace remotecl::server

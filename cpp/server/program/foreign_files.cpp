@@ -16,7 +16,7 @@ namespace {
 
 bool is_blank(char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; }
 
-// Drivers split their options differently: some know quotes, others split at every blank.
+// Drivers split their options differently: some handle quotes, others split at every blank.
 std::vector<std::string> split(std::string_view options, bool knows_quotes) {
   std::vector<std::string> words;
   bool is_inside = false;
@@ -40,8 +40,8 @@ std::vector<std::string> split(std::string_view options, bool knows_quotes) {
   return words;
 }
 
-// Of clang, on which nearly all of the native compilers stand: files that it reads or writes, code that it loads, and
-// options for its parts, which name files in ways of their own.
+// Options of clang, on which nearly all native compilers are based: files that it reads or writes, code that
+// it loads, and options for its parts, which have their own ways to name files.
 constexpr std::array kFileOptions = std::to_array<std::string_view>(
     {"-I",         "-i",        "-F",           "-B",         "-L",          "-T",         "-X",
      "-o",         "-MF",       "-MD",          "-MMD",       "-MJ",         "-Wp,",       "-Wl,",
@@ -58,8 +58,8 @@ bool names_files(std::string_view word) {
 
 bool defines(std::string_view word) { return word.starts_with("-D") || word.starts_with("-U"); }
 
-// What the rules of most compilers make of a source before they look for directives: trigraphs, lines that go on, and
-// comments are gone.
+// Normalizes a source as most compilers do before they look for directives: replaces trigraphs, joins
+// continued lines and removes comments.
 std::string plain_text(std::string_view source) {
   std::string text;
   text.reserve(source.size());
@@ -114,7 +114,7 @@ std::string_view without_blanks(std::string_view text) {
   return text;
 }
 
-// What follows the name of a directive that takes in a file; nothing on other lines.
+// Returns what follows the name of a directive that includes a file; nothing for other lines.
 std::optional<std::string_view> included_by(std::string_view line) {
   constexpr std::array<std::string_view, 5> kDirectives = {"include", "include_next", "__include_macros", "import",
                                                            "embed"};
@@ -129,7 +129,8 @@ std::optional<std::string_view> included_by(std::string_view line) {
   return without_blanks(line.substr(name.size()));
 }
 
-// Where a path leads from a folder; nowhere when that is above the client's root, which is a folder of ours here.
+// Resolves a path from a folder. Returns nothing if it leads above the client's root, which is a folder of
+// the server here.
 std::optional<fs::path> resolved(const fs::path& folder, const fs::path& name) {
   std::vector<fs::path> parts;
   for (const auto& part : folder.relative_path() / name) {
@@ -147,7 +148,7 @@ std::optional<fs::path> resolved(const fs::path& folder, const fs::path& name) {
   return path;
 }
 
-// Whether the client has sent what the name leads to from one of its folders.
+// Returns true if the client has sent the file to which the name leads from one of its folders.
 bool is_sent(const fs::path& name, const ClientFiles& files) {
   std::vector<fs::path> folders, headers;
   files.include_folders.for_each([&](const IncludeFolder& folder) { folders.emplace_back(folder.path); });
@@ -161,7 +162,7 @@ bool is_sent(const fs::path& name, const ClientFiles& files) {
   });
 }
 
-// Why it is refused; empty: it is not.
+// Returns the reason for a refusal, or an empty text.
 std::string objection(std::string_view operand, const ClientFiles& files) {
   const char end = operand.starts_with('"') ? '"' : operand.starts_with('<') ? '>' : 0;
   const std::size_t size = end == 0 ? std::string_view::npos : operand.find(end, 1);
@@ -172,7 +173,7 @@ std::string objection(std::string_view operand, const ClientFiles& files) {
   return climbs && !is_sent(name, files) ? "leads to a file that the client has not sent" : "";
 }
 
-// The operand's file is one that the client has sent.
+// Returns true if the operand names a file that the client has sent.
 bool names_sent(std::string_view operand, const ClientFiles& files) {
   const char end = operand.starts_with('"') ? '"' : operand.starts_with('<') ? '>' : 0;
   const std::size_t size = end == 0 ? std::string_view::npos : operand.find(end, 1);

@@ -19,7 +19,7 @@ void StoredArgument::set(const KernelArgument& argument) {
 
 void DeviceKernel::set(const KernelArgument& argument) {
   StoredArgument& stored = arguments[argument.index];
-  // The driver keeps a copy.
+  // Counted twice, because the driver keeps a copy.
   if (!stored.fits(argument.value.size())) {
     held.resize(held.size() + 2 * (argument.value.size() - stored.large_size()));
   }
@@ -43,7 +43,7 @@ cl_int DeviceKernel::use_svm(const std::shared_ptr<const SvmPointers>& list, Dev
   }
   const cl_int error = clSetKernelExecInfo(native, CL_KERNEL_EXEC_INFO_SVM_PTRS, usable.size() * sizeof(void*),
                                            usable.empty() ? nullptr : usable.data());
-  // Not every driver can forget: what it has is kept.
+  // Not every driver can clear the list; then its old one stays.
   if (error != CL_SUCCESS) return usable.empty() ? CL_SUCCESS : error;
   svm = list;
   return CL_SUCCESS;
@@ -69,8 +69,8 @@ ArgumentSnapshot::ArgumentSnapshot(const Ref<SessionCounters>& counters, const s
 cl_int ArgumentSnapshot::apply(cl_kernel kernel, Device& device) {
   for (std::uint32_t index = 0; index < arguments.size(); ++index) {
     const StoredArgument& argument = arguments[index];
-    // "CL_INVALID_KERNEL_ARGS if the kernel argument values have not been specified": those that the native kernel has
-    // came later, and nothing keeps them.
+    // "CL_INVALID_KERNEL_ARGS if the kernel argument values have not been specified": the arguments of the
+    // native kernel were set later, and nothing keeps them alive.
     if (!argument.is_set()) return CL_INVALID_KERNEL_ARGS;
     cl_int error = CL_SUCCESS;
     if (argument.kind() == ArgumentKind::kLocal) {

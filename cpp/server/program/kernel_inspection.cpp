@@ -37,7 +37,7 @@ T work_group_number(cl_kernel kernel, cl_device_id device, cl_kernel_work_group_
 }
 
 struct ValueSize {
-  bool accepted;       // some value of some size
+  bool accepted;       // accepts some value of some size
   std::uint32_t size;  // 0: the driver does not check it
 };
 
@@ -58,16 +58,16 @@ ValueSize probe_value_size(cl_kernel kernel, cl_uint index) {
   return {false, 0};
 }
 
-// For drivers that tell nothing of arguments unless the program was built with an option that nobody gave.
-// Asks only what is safe to ask: NVIDIA's driver takes NULL with any size for any pointer, and corrupts its
-// heap when it is not 8.
+// For drivers that report nothing of arguments unless the program was built with an option. Tries only safe
+// values: NVIDIA's driver accepts NULL with any size for any pointer, and corrupts its heap if the size is
+// not 8.
 ArgumentKind probe_kind(cl_kernel kernel, cl_uint index, std::uint32_t& size) {
   size = 0;
   const cl_mem null = nullptr;
   switch (clSetKernelArg(kernel, index, sizeof null, &null)) {
     case CL_INVALID_ARG_VALUE:  // a value is an error only for __local
       return ArgumentKind::kLocal;
-    // NVIDIA's driver takes a null buffer, but no null image or sampler; PoCL takes them.
+    // NVIDIA's driver accepts a null buffer, but neither a null image nor a null sampler; PoCL accepts them.
     case CL_INVALID_MEM_OBJECT:
       return ArgumentKind::kImage;
     case CL_INVALID_SAMPLER:

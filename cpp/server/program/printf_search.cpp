@@ -11,12 +11,12 @@ constexpr std::string_view kForbids = "#pragma GCC poison printf\n";
 
 bool is_of_a_name(char character) { return std::isalnum(static_cast<unsigned char>(character)) != 0; }
 
-// A name goes on in the next line.
+// Returns true if a name continues on the next line.
 bool splits_a_name(std::string_view code) {
   for (std::size_t at = code.find('\\'); at != std::string_view::npos; at = code.find('\\', at + 1)) {
     const std::size_t end = code.find_first_not_of(" \t\v\f\r", at + 1);
     if (end == std::string_view::npos || code[end] != '\n') continue;
-    // Several in a row may be between its halves.
+    // Several line breaks in a row may be between its halves.
     if (at == 0 || end + 1 == code.size()) continue;
     const char before = code[at - 1], after = code[end + 1];
     if ((is_of_a_name(before) || before == '\n') && (is_of_a_name(after) || after == '\\')) return true;
@@ -41,7 +41,7 @@ bool compiles(cl_context context, cl_device_id device, std::string_view source, 
 }  // namespace
 
 bool mentions_printf(std::string_view code) {
-  // PoCL's binaries have these names in them whatever their kernels do.
+  // PoCL's binaries contain these names whatever their kernels do.
   constexpr std::string_view kAlwaysAfter = "printf_buffer";
   constexpr std::string_view kAlwaysBefore = "__const.__pocl_";
   for (std::size_t at = code.find("printf"); at != std::string_view::npos; at = code.find("printf", at + 1)) {
@@ -51,7 +51,7 @@ bool mentions_printf(std::string_view code) {
 }
 
 bool may_hide_printf(std::string_view code) {
-  // ## is also written as %:%:, and with trigraphs, which stand for a backslash, too.
+  // ## can also be written as %:%:, and with trigraphs, which can also stand for a backslash.
   for (const std::string_view word : {"##", "%:%:", "\?\?=", "\?\?/"}) {
     if (code.find(word) != std::string_view::npos) return true;
   }
@@ -63,11 +63,11 @@ bool spirv_may_print(std::string_view module) {
   constexpr std::size_t kHeaderWords = 5;
   std::vector<std::uint32_t> words(module.size() / sizeof(std::uint32_t));
   std::memcpy(words.data(), module.data(), words.size() * sizeof(std::uint32_t));
-  if (words.size() < kHeaderWords || words[0] != kMagic) return true;  // in the other order of bytes, or none
+  if (words.size() < kHeaderWords || words[0] != kMagic) return true;  // in the other byte order, or no SPIR-V
   for (std::size_t at = kHeaderWords; at < words.size();) {
     const std::uint32_t count = words[at] >> 16, code = words[at] & 0xFFFF;
     if (count == 0 || count > words.size() - at) return true;
-    // The result's type, the result, the set, the instruction.
+    // Words: the result's type, the result, the set, the instruction.
     if (code == kExtendedInstruction && count > 4 && words[at + 4] == kPrintf) return true;
     at += count;
   }
@@ -83,7 +83,7 @@ bool compiler_finds_printf(Device& device, std::string_view source, const std::s
     return compiles(context, device.id(), std::string(kForbids) + std::string(text), options, headers, names);
   };
   if (!compiles_forbidden(source)) return true;
-  // It may not know the pragma. Such a text says that.
+  // The compiler may ignore the pragma. This text shows whether it does.
   return compiles_forbidden("#define PASTE(a, b) a##b\nkernel void k() { PASTE(pri, ntf)(\"\"); }\n");
 }
 

@@ -23,7 +23,7 @@ bool ArgumentTraits::takes(ArgumentKind given) const {
 
 namespace {
 
-constexpr std::uint64_t kNativeSize = 64u << 10;  // of a native program, about
+constexpr std::uint64_t kNativeSize = 64u << 10;  // estimate for a native program
 
 std::uint64_t size_of(const ProgramTraits& traits) {
   std::uint64_t size = 0;
@@ -70,7 +70,7 @@ cl_program Program::make_native(cl_context context, const Device& device, cl_int
   const cl_device_id id = device.id();
   switch (origin_) {
     case ProgramOrigin::kSource: {
-      // PoCL ends the process on an empty one.
+      // PoCL ends the process on an empty source.
       const std::string_view source = code_.empty() ? std::string_view("\n") : std::string_view(code_);
       const char* text = source.data();
       const std::size_t size = source.size();

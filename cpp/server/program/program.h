@@ -16,13 +16,13 @@
 
 namespace remotecl::server {
 
-// What a driver may not be given wrongly: it takes an argument for what the kernel declares.
+// What a driver must not get wrong: it treats an argument as the kind that the kernel declares.
 struct ArgumentTraits {
   ArgumentKind kind = ArgumentKind::kOther;
-  bool may_be_opaque = false;         // a value as far as the driver tells, but maybe an image or a sampler
-  cl_mem_object_type image_type = 0;  // of the images that it takes; 0: any
+  bool may_be_opaque = false;         // a value according to the driver, but possibly an image or a sampler
+  cl_mem_object_type image_type = 0;  // of the images that it accepts; 0: any
 
-  // Whether it may be set to something of that kind.
+  // Returns true if it may be set to an argument of that kind.
   bool takes(ArgumentKind given) const;
 };
 struct KernelTraits {
@@ -36,47 +36,48 @@ class UnusedKernels;
 enum class ProgramOrigin { kSource, kBinaries, kIl, kBuiltInKernels, kLink };
 
 // A client's program: one native program for each device that it was built for. Owned by the session's table,
-// by its kernels and by builds in progress. What native programs are made from belongs to the thread that
-// builds, once the session has the program; the native programs need the session's lock.
+// by its kernels and by builds in progress. The sources of native programs belong to the building thread once
+// the session has the program; the native programs need the session's lock.
 class Program final : public RefCounted {
  public:
   // Throws HeldTooMuch.
   Program(ProgramOrigin origin, const Ref<SessionCounters>& counters);
   ~Program() override;
 
-  // The source or IL, for all devices. Throws HeldTooMuch, as the next two do.
+  // Sets the source or IL, for all devices. Throws HeldTooMuch, like the next two functions.
   void set_code(Bytes code);
-  // The binary, or the names of built-in kernels, for one device.
+  // Sets the binary, or the names of built-in kernels, for one device.
   void set_code(const Device& device, Bytes code);
-  // Asks the driver of `device` whether it takes the constant, and keeps it for all if so.
+  // Asks the driver of `device` whether it accepts the constant, and if so keeps it for all devices.
   cl_int specialize(Device& device, std::uint32_t constant, Bytes value);
   ProgramOrigin origin() const { return origin_; }
-  // For all devices, and the specialization constants; on the thread that builds.
+  // The code for all devices, and the specialization constants. Used by the building thread.
   const std::string& code() const { return code_; }
   const std::map<std::uint32_t, std::string>& constants() const { return constants_; }
 
-  // A native program that is not built yet; the caller's. On the thread that builds.
+  // Makes a native program for the caller that is not built yet. Called by the building thread.
   cl_int make(Device& device, cl_program& program) const;
 
-  // Whether its kernels may print. `text`: more of what it is made of, a header or options. Any thread.
+  // Returns true if its kernels may print. `text`: further parts of the program, such as a header or options.
+  // Any thread.
   bool prints() const { return prints_.load(std::memory_order_relaxed); }
   void look_for_prints(std::string_view text);
   void take_prints(const Program& part);
-  // Only its compiler can tell whether they do.
+  // Returns true if only its compiler can determine whether they do.
   bool may_hide_prints() const { return !prints() && may_hide_prints_.load(std::memory_order_relaxed); }
   void note_prints() { prints_.store(true, std::memory_order_relaxed); }
 
-  // The result of the last build, compilation or link, also of one that failed; or a program that is not built.
-  // Takes the reference. `unused`: what is told of kernels that are used; may be null. Throws HeldTooMuch.
+  // The result of the last build, compilation or link, even of a failed one; or a program that is not built.
+  // Takes over the reference. `unused`: gets the kernels that are used; may be null. Throws HeldTooMuch.
   void set_native(const Device& device, cl_program program, bool executable, ProgramTraits traits,
                   std::shared_ptr<UnusedKernels> unused = nullptr);
-  // That program, still owned by this object; null when there was none.
+  // That program, still owned by this object; null if there is none.
   cl_program native(const Device& device) const;
-  // The same, when kernels can be made of it.
+  // The same if kernels can be made of it, else null.
   cl_program executable(const Device& device) const;
-  // Of its kernel of that name; no arguments where there is none.
+  // The traits of the kernel with that name. No arguments if there is none.
   KernelTraits kernel_traits(const Device& device, const std::string& kernel) const;
-  // A native kernel of that name was made.
+  // A native kernel with that name was made.
   void note_use(const Device& device, const std::string& kernel) const;
 
  private:
@@ -91,8 +92,8 @@ class Program final : public RefCounted {
   cl_program make_native(cl_context context, const Device& device, cl_int& error) const;
 
   const ProgramOrigin origin_;
-  HeldMemory held_;         // on the thread that builds
-  HeldMemory held_native_;  // by native_; needs the session's lock
+  HeldMemory held_;         // used by the building thread
+  HeldMemory held_native_;  // for native_; needs the session's lock
   std::string code_;
   std::map<const Device*, std::string> codes_;
   std::map<std::uint32_t, std::string> constants_;  // specialization constants

@@ -23,7 +23,7 @@ std::string build_log(cl_program program, cl_device_id device) {
   return log;
 }
 
-// `hides_arguments`: their information was asked for by us, and not by the application.
+// `hides_arguments`: their details were requested by the server, not by the application.
 std::vector<KernelRecord> inspect_kernels(cl_program program, cl_device_id device, bool hides_arguments = false) {
   std::vector<KernelRecord> records;
   cl_uint count = 0;
@@ -38,14 +38,15 @@ std::vector<KernelRecord> inspect_kernels(cl_program program, cl_device_id devic
   return records;
 }
 
-// PoCL writes what may be included to a file of that name below a folder of its own: no client may name one elsewhere.
+// PoCL writes an included program to a file of that name below its own folder: no client may name a file
+// elsewhere.
 bool leaves_folder(const std::string& name) {
   const std::filesystem::path path(name);
   return std::find(path.begin(), path.end(), "..") != path.end();
 }
 
-// Without being asked the driver tells nobody which arguments are constant, and every kernel would take its inputs away
-// from the others.
+// Unless requested, the driver does not report which arguments are constant. Then every kernel would count as
+// a writer of its inputs, and take them away from other devices.
 bool asks_for_arguments(const Device& device, const std::string& options) {
   return device.quirks().needs_request_for_arguments && options.find(kArgumentInfo) == std::string::npos;
 }
@@ -83,8 +84,8 @@ BuildRecord& BuildReport::begin(const Device& device) {
   return record;
 }
 
-// After the native call, whose answer is in the record. Does not ask for the size of the binary: PoCL makes one when it
-// is asked, which takes long, and ends the process when it cannot.
+// Called after the native call, whose result is in the record. Does not query the size of the binary: PoCL
+// makes the binary for that, which takes long, and ends the process if it cannot.
 void BuildReport::finish(BuildRecord& record, cl_program native, const Device& device, const PlacedFiles* files) {
   if (native == nullptr) return;
   DeviceBuild& values = record.values;

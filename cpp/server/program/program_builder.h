@@ -17,40 +17,41 @@ namespace remotecl::server {
 
 class BuildCache;
 
-// Asks the driver about a kernel object of which nobody else knows: finding out changes its arguments.
+// Queries a kernel object that nothing else uses, because the queries change its arguments.
 KernelRecord inspect_kernel(cl_kernel kernel, cl_device_id device);
-// Leaves of its arguments what a driver tells that was not asked for them, but for kinds, sizes, qualifiers and types:
-// the runtime needs to know what is constant, and which images it takes.
+// Reduces the argument details to those of a driver that was not asked for them, except kinds, sizes,
+// qualifiers and types: the runtime needs to know which arguments are constant, and which images they accept.
 void hide_arguments(KernelRecord& record);
 
 cl_int read_binary(cl_program program, std::vector<std::byte>& binary);
 
-// What a build is found by in the store, beside the program: what the client has sent, and whose sessions may find it.
+// What identifies a build in the store besides the program: what the client has sent, and the owner whose
+// sessions may find it.
 struct StoredRequest {
   const ClientFiles& sent;
   std::string owner;
 };
 
-// A program that another one may include, and how.
+// A program that another one may include, and its name there.
 struct IncludedSource {
   Ref<Program> program;
   std::string name;
 };
 
-// Builds, compiles or links a program for devices, one after another, and tells the client of all of them. One
-// thread; takes long. Each call gives a new native program, whether it succeeded or not, to the caller; null when
-// there is none.
+// Builds, compiles or links a program for one device after another, and reports all of them to the client.
+// One thread; takes long. Each call returns a new native program to the caller, whether it succeeded or not,
+// or null if there is none.
 class BuildReport {
  public:
-  // `key`: what to find an equal one by among those built before; empty: none is looked for. `stored`: what to find one
-  // by that another process has built; null: none is looked for.
+  // `key`: finds an equal build among earlier ones; empty: looks for none. `stored`: finds a build of another
+  // process; null: looks for none.
   cl_program build(const Program& program, Device& device, const PlacedFiles& files, BuildCache& before,
                    const std::string& key, const StoredRequest* stored = nullptr);
   cl_program compile(const Program& program, Device& device, const PlacedFiles& files,
                      const std::vector<IncludedSource>& included);
   cl_program link(Device& device, const std::string& options, const std::vector<cl_program>& inputs);
   cl_program inspect(const Program& program, Device& device);
-  // Builds nothing: the server does not take what the client has sent, and says so in the log.
+  // Builds nothing: the server refuses what the client has sent, and gives the reason in the log.
   cl_program refuse(const Device& device, cl_int error, std::string_view log);
 
   bool prints() const;
@@ -66,7 +67,7 @@ class BuildReport {
                                 bool hides_arguments = false);
 
   std::vector<BuildRecord> records_;
-  std::vector<std::shared_ptr<UnusedKernels>> unused_;  // one for each; may be null
+  std::vector<std::shared_ptr<UnusedKernels>> unused_;  // one for each record; may be null
 };
 
 }  // namespace remotecl::server

@@ -24,9 +24,9 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t kPathSizeMax = 4096;
-constexpr int kAttemptsMax = 800;  // to get a folder that others make and remove, or a hundred other ones
+constexpr int kAttemptsMax = 800;  // to get a folder that others make and remove, or a hundred other names
 
-// FNV-1a. Names a folder only: that its content is the right one is compared.
+// FNV-1a. Only names a folder; the content is always compared.
 class Hash {
  public:
   void add(Bytes bytes) {
@@ -47,7 +47,7 @@ class Hash {
   std::uint64_t value_ = 0xCBF29CE484222325u;
 };
 
-// What the client calls a path, as one beneath our folder.
+// Converts a path of the client to one below the server's folder.
 fs::path relative_path(std::string_view text) {
   const fs::path path(text);
   bool plain = path.is_absolute() && text.size() <= kPathSizeMax && text.find('\0') == std::string_view::npos;
@@ -95,7 +95,7 @@ bool holds_tree(const fs::path& root, const ClientFiles& files) {
   return same;
 }
 
-// Locks the folder against removal; -1 when it does not exist (any more).
+// Locks the folder against removal. Returns -1 if it does not exist.
 int lock_folder(const fs::path& folder) {
   const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
   if (descriptor < 0) return -1;
@@ -117,7 +117,7 @@ fs::path scratch_folder(const fs::path& base) {
   return name;
 }
 
-// A folder below `parent` that nobody else can have prepared.
+// A folder below `parent` that no other user can have prepared.
 fs::path private_folder(const fs::path& parent) {
   const fs::path folder = parent / ("remotecl-" + std::to_string(::geteuid()));
   struct stat status {};
@@ -148,7 +148,7 @@ PlacedFiles::PlacedFiles(PlacedFiles&& other) noexcept
 
 PlacedFiles::~PlacedFiles() {
   if (lock_ < 0) return;
-  // The last one that uses the folder removes it, out of sight of those who look for it meanwhile.
+  // The last user of the folder removes it. It is renamed first, so that nobody finds it meanwhile.
   if (::flock(lock_, LOCK_EX | LOCK_NB) == 0) {
     std::error_code error;
     const fs::path removed = folder_ + ".old-" + std::to_string(::getpid()) + "-" + std::to_string(lock_);
@@ -165,7 +165,8 @@ std::string PlacedFiles::client_log(std::string log) const {
   return log;
 }
 
-// Nothing but a blocking call tells when somebody gives such a lock back, and that waits for longer than its session.
+// Polls, because only a blocking call reports the release of such a lock, and that would wait beyond the end
+// of its session.
 FileLock::FileLock(const fs::path& path, const std::function<void()>& while_waiting) {
   constexpr std::chrono::milliseconds kPause{5};
   Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
@@ -189,7 +190,7 @@ PlacedFiles ProgramFiles::place(const ClientFiles& files) {
   Hash hash;
   std::set<fs::path> paths;
   files.headers.for_each([&](const HeaderFile& header) {
-    // With two contents no folder would ever hold them all.
+    // No folder could ever hold two contents of one header.
     if (!paths.insert(relative_path(header.path)).second) {
       throw ProtocolError("the header \"" + std::string(header.path.substr(0, 200)) + "\" is sent twice");
     }
@@ -212,7 +213,7 @@ PlacedFiles ProgramFiles::place(const ClientFiles& files) {
       std::error_code error;
       try {
         write_tree(made, files);
-        fs::rename(made, folder, error);  // fails when somebody else was faster
+        fs::rename(made, folder, error);  // fails if another process was faster
       } catch (...) {
         fs::remove_all(made, error);
         throw;
@@ -223,7 +224,7 @@ PlacedFiles ProgramFiles::place(const ClientFiles& files) {
     if (lock < 0 || holds_tree(folder, files)) continue;
     ::close(lock);
     lock = -1;
-    attempt += 7;  // other files of the same hash: another name
+    attempt += 7;  // other files with the same hash: try another name
   }
   PlacedFiles placed({}, folder.string(), lock);
   std::size_t index = 0;

@@ -10,7 +10,7 @@
 
 namespace remotecl::server {
 
-// What a build message says of the client's file system: views into the message.
+// A build message's part about the client's file system: views into the message.
 struct ClientFiles {
   std::string_view options;
   Sequence<IncludeFolder> include_folders;
@@ -28,7 +28,7 @@ class PlacedFiles {
 
   // The application's options and a -I for each include folder.
   const std::string& options() const { return options_; }
-  // A build log as if the client's files had been compiled where they are.
+  // Converts a build log to the client's own paths.
   std::string client_log(std::string log) const;
 
  private:
@@ -36,14 +36,16 @@ class PlacedFiles {
   std::string options_;
   std::string folder_;                                      // empty: no files were needed
   int lock_ = -1;                                           // an open descriptor of the folder, locked against removal
-  std::vector<std::pair<std::string, std::string>> links_;  // our path, the client's
+  std::vector<std::pair<std::string, std::string>> links_;  // the server's path, the client's path
 };
 
-// Keeps other daemons of this user, and other threads of this one, from doing the same at the same time.
+// Excludes other daemons of this user, and other threads of this daemon, from doing the same at the same
+// time.
 class FileLock {
  public:
   FileLock() = default;
-  // Waits for the lock; holds none when the file cannot be opened. Calls `while_waiting` now and then, which may throw.
+  // Waits for the lock. Holds none if the file cannot be opened. Repeatedly calls `while_waiting`, which may
+  // throw.
   FileLock(const std::filesystem::path& path, const std::function<void()>& while_waiting);
   ~FileLock();
   FileLock(FileLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
@@ -53,17 +55,18 @@ class FileLock {
   int descriptor_ = -1;
 };
 
-// Writes what a client's program includes to where the native compiler finds it. Equal files get equal paths,
-// also in another run of a daemon: drivers key their caches on the options. Any thread.
+// Writes the files that a client's program includes to where the native compiler finds them. Equal files get
+// equal paths, even in another run of a daemon, because drivers use the options as keys of their caches. Any
+// thread.
 class ProgramFiles {
  public:
-  // In `folder`, by default TMPDIR or /tmp, under a folder that only this user can enter.
+  // Uses a folder that only this user can enter, in `folder`, by default TMPDIR or /tmp.
   explicit ProgramFiles(std::filesystem::path folder = {});
 
-  // Throws ProtocolError for a path that is not absolute and plain, std::filesystem::filesystem_error when
-  // the disk is full or the like.
+  // Throws ProtocolError for a path that is not absolute and plain, and std::filesystem::filesystem_error if,
+  // for example, the disk is full.
   PlacedFiles place(const ClientFiles& files);
-  // To be held while a program is linked by a driver whose processes disturb each other.
+  // Held while a program is linked by a driver whose processes disturb each other.
   FileLock lock_links(const std::function<void()>& while_waiting) const {
     return FileLock(base_ / "link.lock", while_waiting);
   }

@@ -28,7 +28,7 @@ bool tells_time(std::string_view text) {
                      [text](std::string_view word) { return text.find(word) != std::string_view::npos; });
 }
 
-// Whether nothing but these texts decides what they mean.
+// Returns true if nothing but these texts determines their meaning.
 bool is_self_contained(const Program& program, const ClientFiles& sent) {
   std::size_t size = program.code().size() + sent.options.size();
   bool is_plain = !tells_time(sent.options) && !mentions_files(sent.options);
@@ -43,7 +43,7 @@ bool is_self_contained(const Program& program, const ClientFiles& sent) {
   return is_plain && size <= kTextSizeMax;
 }
 
-// Sizes tell where each part ends.
+// Sizes mark where each part ends.
 void add(std::string& text, std::string_view part) {
   text += std::to_string(part.size());
   text += ':';
@@ -149,7 +149,7 @@ std::shared_ptr<UnusedKernels> StoredBuilds::keep(const std::string& owner, cons
                                                   cl_program program, const BuildRecord& record) {
   const DeviceBuild& values = record.values;
   if (values.executable == 0 || record.kernels.empty()) return nullptr;
-  // How its variables begin, and what runs before its kernels, might not be in every driver's binaries.
+  // Not every driver's binaries may contain the initial values of variables and what runs before kernels.
   if (values.global_variables_size != 0 || values.has_constructors != 0 || values.has_destructors != 0) return nullptr;
   std::shared_ptr<UnusedKernels> unused;
   if (device.quirks().compiles_for_binary) {

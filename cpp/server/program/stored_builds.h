@@ -16,33 +16,33 @@
 
 namespace remotecl::server {
 
-// Builds that outlive the process: the driver's binary with what the client was told of the build. Owned by the
-// sessions' host; any thread.
+// Builds that outlive the process: the driver's binary with the build results reported to the client. Owned
+// by the sessions' host; any thread.
 class StoredBuilds {
  public:
   StoredBuilds(ContentStore& store, BuildSaver::ReadBinary read_binary);
 
-  // What a build is found by: a digest of everything that its result depends on. Empty where that may also be something
-  // else, like a file of this machine or the time.
+  // A build's key: a digest of everything that its result depends on. Empty if the result may depend on
+  // anything else, such as a file of this machine or the time.
   std::optional<Digest> key(const Program& program, const ClientFiles& sent, Device& device) EXCLUDES(mutex_);
 
-  // A native program, the caller's, as if it had been built with these options; null when there is none, or the driver
-  // does not take it any more.
+  // Returns a native program for the caller, as if it had been built with these options. Null if none is
+  // stored, or if the driver no longer accepts it.
   cl_program find(const std::string& owner, const Digest& key, Device& device, const std::string& options,
                   BuildRecord& record);
-  // Stores a build that has succeeded, later. What is to be told of its kernels; null: nothing.
+  // Stores a successful build later. Returns what must be informed of used kernels; null: nothing.
   std::shared_ptr<UnusedKernels> keep(const std::string& owner, const Digest& key, const Device& device,
                                       cl_program program, const BuildRecord& record);
-  // Stores now what is left for later.
+  // Stores now what was left for later.
   void save_all(std::chrono::steady_clock::time_point deadline) { saver_.save_all(deadline); }
 
-  // What a program is made of, as text of which no other program has the same.
+  // A text that describes all that a program is made of and is unique to it.
   using Constants = std::map<std::uint32_t, std::string>;
   static std::string text_of(ProgramOrigin origin, std::string_view code, const Constants& constants,
                              const ClientFiles& sent);
 
   static std::vector<std::byte> encode(const BuildRecord& record, Bytes binary);
-  // False for bytes that are none.
+  // Returns false if the bytes are not an encoded build.
   static bool decode(Bytes bytes, BuildRecord& record, Bytes& binary);
 
  private:
