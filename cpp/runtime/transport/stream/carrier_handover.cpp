@@ -85,7 +85,7 @@ std::uint64_t CarrierHandover::begin_attempt() {
     carrier = carrier_;
     number = ++attempts_;
   }
-  if (carrier) broke(carrier);  // so that a reader in it comes back
+  if (carrier) broke(carrier);  // so that a reader blocked in it returns
   return number;
 }
 

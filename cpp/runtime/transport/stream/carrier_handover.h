@@ -11,15 +11,15 @@
 
 namespace remotecl {
 
-// Which connection carries a stream now, and what becomes of the stream when that connection breaks: another one takes
-// its place within a window of time, or the stream ends. Any thread. Its mutex is the innermost one.
+// Knows which connection carries a stream now. When that connection breaks, another one replaces it within a
+// time window, or the stream ends. Any thread. Its mutex is the innermost one.
 class CarrierHandover {
  public:
   enum class State { kCarried, kBroken, kEnded };
   // The carrier has broken, or the stream has ended. Called without the mutex; must neither block nor use this object.
   using Lost = std::function<void(State)>;
 
-  // Throws std::system_error when the process is out of descriptors.
+  // Throws std::system_error if the process is out of descriptors.
   CarrierHandover(std::shared_ptr<Connection> carrier, std::chrono::milliseconds window, Lost lost);
   ~CarrierHandover();
   CarrierHandover(const CarrierHandover&) = delete;
@@ -27,46 +27,48 @@ class CarrierHandover {
 
   // Null while there is none.
   std::shared_ptr<Connection> carrier() const EXCLUDES(mutex_);
-  // How many connections have carried the stream. Reader and writer each take the carrier when this has changed.
+  // Counts the connections that have carried the stream. Reader and writer each take the carrier when this
+  // has changed.
   std::uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
   struct Carrier {
     std::uint64_t generation;
-    std::shared_ptr<Connection> connection;  // null: it has broken already
-    std::uint64_t resume_at;                 // the position of the stream where writing goes on
+    std::shared_ptr<Connection> connection;  // null: it has already broken
+    std::uint64_t resume_at;                 // the position of the stream where writing continues
   };
-  // By the thread that reads: from now on wake_handle() waits for the next carrier.
+  // Called by the reading thread: from now on wake_handle() waits for the next carrier.
   Carrier take_for_reader() EXCLUDES(mutex_);
   Carrier take_for_writer() const EXCLUDES(mutex_);
 
-  // The caller has found that this connection has broken. Ignored when it is not the carrier any more.
+  // The caller has noticed that this connection has broken. Ignored if it is no longer the carrier.
   void broke(const std::shared_ptr<Connection>& carrier) EXCLUDES(mutex_);
-  // For good. Ignored when the stream has ended before.
+  // Ends the stream for good. Ignored if it has already ended.
   void end(const std::string& reason) EXCLUDES(mutex_);
 
-  // The first step of a handover: its number. Only the latest attempt can succeed.
+  // The first step of a handover: returns its number. Only the latest attempt can succeed.
   std::uint64_t begin_attempt() EXCLUDES(mutex_);
-  // The second step. False when a later attempt has begun, or the stream is not waiting for a carrier.
+  // The second step. Returns false if a later attempt has begun, or if the stream does not wait for a
+  // carrier.
   bool resume(std::uint64_t attempt, std::shared_ptr<Connection> carrier, std::uint64_t resume_at) EXCLUDES(mutex_);
 
-  // Waits for a while, by the thread that reads. kCarried: there is another carrier than that of `generation`.
+  // Waits for a while, on the reading thread. kCarried: the carrier is newer than `generation`.
   State await_after(std::uint64_t generation, std::chrono::milliseconds time) EXCLUDES(mutex_);
   // Waits for a carrier if there is none.
   void await_change(std::chrono::milliseconds time) EXCLUDES(mutex_);
   // An eventfd for poll(): readable when there is a carrier that the reader has not taken, or never will be one. -1
   // after release().
   int wake_handle() const { return wake_; }
-  // After the end: keeps no descriptor.
+  // After the end: closes the descriptor.
   void release() EXCLUDES(mutex_);
 
   bool is(State state) const EXCLUDES(mutex_);
-  // Whether the stream has been without a carrier for longer than the window.
+  // Returns true if the stream has been without a carrier for longer than the window.
   bool is_overdue() const EXCLUDES(mutex_);
-  // Why the stream has ended, for people; empty when it was shut down, or ended with its connection.
+  // Why the stream has ended, for users; empty if it was shut down, or ended with its connection.
   std::string reason() const EXCLUDES(mutex_);
   std::chrono::steady_clock::time_point broken_since() const EXCLUDES(mutex_);
-  // Whether the last carrier that broke did so because the other machine stopped answering.
+  // Returns true if the last carrier that broke did so because the other machine stopped answering.
   bool vanished() const { return vanished_.load(std::memory_order_relaxed); }
-  // From now on the end of the carrier is that of the stream; true when the stream is without one already.
+  // From now on a broken carrier ends the stream. Returns true if the stream is without a carrier already.
   bool end_when_broken() EXCLUDES(mutex_);
   void set_window(std::chrono::milliseconds window) EXCLUDES(mutex_);
 

@@ -10,14 +10,14 @@
 
 namespace remotecl {
 
-// Ends a connection that has several carriers when any of these has ended at the other side, also while nobody reads or
-// writes that one: what was written to it may be lost, and the other side waits for it. One for the process, with a
-// thread that is made for the first such connection and sleeps until one of them ends.
+// Ends a connection with several carriers when the other side has ended one of them, even if no thread reads
+// or writes that carrier: what was written to it may be lost, and the other side would wait for it. One for
+// the process, with a thread that starts with the first such connection and sleeps until a carrier ends.
 class CarrierMonitor {
  public:
   static CarrierMonitor& instance();
 
-  // From now on until forget(), which waits for a shutdown() that is under way.
+  // Watches until forget(), which waits for a running shutdown().
   void watch(Connection& whole, const std::vector<std::shared_ptr<Connection>>& carriers) EXCLUDES(mutex_);
   void forget(Connection& whole, const std::vector<std::shared_ptr<Connection>>& carriers) EXCLUDES(mutex_);
 
@@ -29,7 +29,7 @@ class CarrierMonitor {
   Mutex mutex_;
   bool has_thread_ GUARDED_BY(mutex_) = false;
   std::uint64_t last_ GUARDED_BY(mutex_) = 0;
-  // By a number that is never used again: an event may come late.
+  // By a number that is never used again, because an event may come late.
   std::unordered_map<std::uint64_t, Connection*> watched_ GUARDED_BY(mutex_);
 };
 

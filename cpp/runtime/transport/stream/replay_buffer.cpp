@@ -62,7 +62,7 @@ void ReplayBuffer::drop_until(std::uint64_t position) {
     Segment& first = segments_.front();
     if (first.begin + first.size > begin_) return;
     first.block ? owned_ -= first.size : --lent_;
-    // One that has room is written on.
+    // A segment with room is reused.
     if (segments_.size() == 1 && first.block && first.capacity == kBlockSize) {
       first.begin = end_;
       first.size = 0;

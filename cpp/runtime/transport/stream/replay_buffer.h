@@ -9,30 +9,30 @@
 
 namespace remotecl {
 
-// The end of a stream of bytes: what has been sent and may have to be sent again. Positions count from the stream's
-// begin. A value: one owner, one thread at a time.
+// The tail of a byte stream: what has been sent and may have to be sent again. Positions count from the
+// stream's beginning. A value: one owner, one thread at a time.
 class ReplayBuffer {
  public:
   std::uint64_t begin() const { return begin_; }
   std::uint64_t end() const { return end_; }
   std::uint64_t size() const { return end_ - begin_; }
-  // Memory that copies take, about.
+  // The approximate memory that copies use.
   std::uint64_t owned() const { return owned_; }
 
   // Keeps a copy.
   void append(Bytes bytes);
-  // Keeps only where they are: they stay as they are until they are owned or dropped.
+  // Borrows the bytes, which must not change until they are owned or dropped.
   void lend(Bytes bytes);
-  // Copies what is lent of the bytes before this position.
+  // Copies the borrowed bytes before this position.
   void own_lent(std::uint64_t end);
-  // Nothing before this position is needed any more.
+  // Bytes before this position are no longer needed.
   void drop_until(std::uint64_t position);
-  // The bytes from this position on that lie behind each other in memory; at least one unless it is the end.
+  // Returns bytes from this position that are contiguous in memory; at least one, unless it is the end.
   Bytes at(std::uint64_t position) const;
 
  private:
   static constexpr std::size_t kBlockSize = 64u << 10;
-  static constexpr std::size_t kSparesMax = 32;  // new memory is slow
+  static constexpr std::size_t kSparesMax = 32;  // allocating memory is slow
 
   // Owned if it has a block.
   struct Segment {
@@ -47,7 +47,7 @@ class ReplayBuffer {
 
   std::uint64_t begin_ = 0, end_ = 0, owned_ = 0;
   std::deque<Segment> segments_;
-  std::size_t lent_ = 0;  // segments
+  std::size_t lent_ = 0;  // number of borrowed segments
   std::vector<std::unique_ptr<std::byte[]>> spares_;
 };
 

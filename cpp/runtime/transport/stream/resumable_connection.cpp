@@ -28,7 +28,7 @@ bool ResumableConnection::adopt_reader() const {
   return reader_ != nullptr;
 }
 
-// As try_read_some() of a connection; -1 also when there is none.
+// Like try_read_some() of a connection; also returns -1 if there is none.
 std::ptrdiff_t ResumableConnection::read_now(MutableBytes to, How how) {
   std::shared_ptr<Connection> gone;
   {
@@ -74,7 +74,7 @@ std::ptrdiff_t ResumableConnection::read(MutableBytes to, How how) {
   return count < 0 && ended() ? 0 : count;
 }
 
-// By the thread that reads: until there is a connection that it has not taken. False at the end.
+// Waits, on the reading thread, for a connection that it has not taken yet. Returns false at the end.
 bool ResumableConnection::await_carrier() {
   std::uint64_t taken = 0;
   {

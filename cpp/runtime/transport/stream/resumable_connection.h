@@ -12,23 +12,23 @@
 
 namespace remotecl {
 
-// A byte stream that outlives the connection that carries it: when that breaks, another one takes its place, and each
-// side sends again what the other has not received. Until then readers wait, and what is written is kept. Whoever owns
-// it makes the new connection and lets both sides tell each other how much they have received; and it passes
+// A byte stream that outlives the connection that carries it: when that breaks, another one replaces it, and
+// each side sends again what the other has not received. Until then readers wait, and written bytes are kept.
+// The owner makes the new connection and exchanges how much each side has received. It also passes
 // acknowledgements to the other side, so that not everything has to be kept.
 //
-// As with every connection one thread may read and another write at the same time. Carriers are used with that side's
-// lock, which nobody else holds for long.
+// As with every connection, one thread may read while another writes. Carriers are used under that
+// direction's lock, which no other thread holds for long.
 class ResumableConnection final : public Connection {
  public:
-  // Called by any thread, also by one that reads or writes.
+  // Called by any thread, even one that reads or writes.
   struct Hooks {
-    std::function<void()> broken;                             // each time; must neither block nor use this
-    std::function<void(std::uint64_t received)> acknowledge;  // by the thread that reads: the other side should know
-    std::function<bool()> hopeless;                           // asked now and then while a reader waits
+    std::function<void()> broken;                             // each time; must neither block nor use this object
+    std::function<void(std::uint64_t received)> acknowledge;  // by the reading thread: the other side should know
+    std::function<bool()> hopeless;                           // called now and then while a reader waits
   };
 
-  // Ends when it has not been carried on within the window.
+  // Ends if it has not been resumed within the window.
   ResumableConnection(std::shared_ptr<Connection> carrier, std::chrono::milliseconds window, Hooks hooks);
 
   using Connection::write;
@@ -37,30 +37,31 @@ class ResumableConnection final : public Connection {
   std::ptrdiff_t try_read_ahead(MutableBytes to) override;
   bool write(iovec* parts, int count) override { return writer_.write(parts, count); }
   std::ptrdiff_t try_write(Bytes from) override { return writer_.try_write(from); }
-  // For the thread that reads, and valid until it reads.
+  // For the reading thread; valid until it reads.
   int wait_handle() const override;
-  // What that belongs to; null while there is no connection.
+  // The connection that the wait handle belongs to; null while there is none.
   std::shared_ptr<Connection> reader() const EXCLUDES(read_mutex_);
   void await_writable(std::chrono::milliseconds time) override { writer_.await_writable(time); }
-  // Of the connection that carries it now.
+  // Applies to the connection that carries the stream now.
   void set_read_timeout(std::chrono::milliseconds timeout) override;
-  // For good.
+  // Ends the stream for good.
   void shutdown() override { end({}); }
   void end(const std::string& reason) { handover_.end(reason); }
-  // After its end, when nobody reads any more: keeps no connection, no descriptor and no bytes.
+  // After the end, when no thread reads any more: releases connection, descriptor and bytes.
   void release() EXCLUDES(read_mutex_);
   std::size_t streams() const override;
   bool vanished() const override { return handover_.vanished(); }
 
-  // So much is kept that who can wait should.
+  // Returns true if so much is kept that threads which can wait should.
   bool crowded() { return writer_.crowded(); }
-  // Waits until it is not, and so the thread that reads must not. False at the end.
+  // Waits until it is no longer crowded, so the reading thread must not call it. Returns false at the end.
   bool await_room() { return writer_.await_room(); }
 
-  // write() and write_lent() await room, too, and wait while there is no carrier. Before the first of them.
+  // write() and write_lent() also wait for room, and while there is no carrier. Call it before the first of
+  // them.
   void make_writers_wait() { writer_.make_writers_wait(); }
 
-  // What is lent is not copied, but for what has not been acknowledged when it is wanted back, after a moment.
+  // Borrowed bytes are copied only if they are reclaimed and not acknowledged within a moment.
   bool keeps_lent() const override { return true; }
   bool write_lent(Bytes header, Bytes lent) override { return writer_.write_lent(header, lent); }
   void reclaim(std::uint64_t position) override { writer_.reclaim(position); }
@@ -68,37 +69,39 @@ class ResumableConnection final : public Connection {
   void tell_received() override;
 
   std::uint64_t acknowledged_bytes() const { return writer_.acknowledged_bytes(); }
-  // The other side has received so many bytes. False when that cannot be.
+  // The other side has received this many bytes. Returns false if that is impossible.
   [[nodiscard]] bool acknowledged(std::uint64_t bytes) { return writer_.acknowledged(bytes); }
 
-  // The first half of carrying on: nothing more is read from the old carrier. How many bytes have been received.
+  // The first half of resuming: nothing more is read from the old carrier. Returns how many bytes have been
+  // received.
   struct Attempt {
     std::uint64_t number;
     std::uint64_t received;
   };
   Attempt detach() EXCLUDES(read_mutex_);
-  // Between the two: whether it can go on where the other side has received so many. kOutdated: more has been
-  // acknowledged before, so this was said before that, or by somebody who is confused.
+  // Between the halves: whether the stream can continue where the other side has received this many bytes.
+  // kOutdated: more has been acknowledged before, so the number is old or wrong.
   using Fit = ResumableWriter::Fit;
   Fit fit(std::uint64_t peer_received) { return writer_.fit(peer_received); }
-  // The second half: the other side has received so many. Sends again what it lacks, unless the carrier breaks. False
-  // when a later attempt has begun, the stream has ended, or the number cannot be.
+  // The second half: the other side has received this many bytes. Sends again what it lacks, unless the
+  // carrier breaks. Returns false if a later attempt has begun, the stream has ended, or the number is
+  // impossible.
   bool resume(const Attempt& attempt, std::shared_ptr<Connection> carrier, std::uint64_t peer_received) {
     return writer_.resume(attempt.number, std::move(carrier), peer_received);
   }
 
   bool broken() const { return handover_.is(State::kBroken); }
   bool ended() const { return handover_.is(State::kEnded); }
-  // Why it has ended, for people; empty when it was shut down, or ended with its connection.
+  // Why it has ended, for users; empty if it was shut down, or ended with its connection.
   std::string reason() const { return handover_.reason(); }
-  // Ends it when it has been broken for too long, or without hope: for who waits for its end elsewhere than in
-  // read_some(). Any thread.
+  // Ends the stream if it has been broken for too long, or is hopeless. For threads that wait for its end
+  // elsewhere than in read_some(). Any thread.
   void end_if_due();
-  // How many connections have carried it.
+  // Counts the connections that have carried the stream.
   std::uint64_t carriers() const { return handover_.generation(); }
-  // Since when it is broken.
+  // The time since when it is broken.
   std::chrono::steady_clock::time_point broken_since() const { return handover_.broken_since(); }
-  // From now on, the end of the connection is that of the stream.
+  // From now on a broken connection ends the stream.
   void end_when_broken();
   void set_window(std::chrono::milliseconds window) { handover_.set_window(window); }
 
@@ -122,7 +125,7 @@ class ResumableConnection final : public Connection {
   mutable std::shared_ptr<Connection> reader_ GUARDED_BY(read_mutex_);
   mutable std::uint64_t reader_generation_ GUARDED_BY(read_mutex_) = 0;
   mutable bool detached_ GUARDED_BY(read_mutex_) = false;  // reader_ must not be read any more
-  std::uint64_t told_ = 0;                                 // by the thread that reads
+  std::uint64_t told_ = 0;                                 // used by the reading thread
 };
 
 }  // namespace remotecl

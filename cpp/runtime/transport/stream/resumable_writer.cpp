@@ -40,7 +40,7 @@ bool ResumableWriter::await_room() {
   return !ended();
 }
 
-// Sends what is kept and has not been sent over this carrier, blocking.
+// Sends kept bytes that have not been sent over this carrier, blocking.
 void ResumableWriter::send_kept() {
   while (sent_ < kept_.end()) {
     const Bytes bytes = kept_.at(sent_);
@@ -60,7 +60,7 @@ bool ResumableWriter::write(iovec* parts, int count) {
     for (int i = 0; i < count; ++i) kept_.append({static_cast<const std::byte*>(parts[i].iov_base), parts[i].iov_len});
   };
   std::size_t size = 0;
-  std::array<iovec, Connection::kPartsMax> sent;  // sending changes them
+  std::array<iovec, Connection::kPartsMax> sent;  // sending changes the vectors
   std::copy_n(parts, std::min<std::size_t>(count, sent.size()), sent.begin());
   for (int i = 0; i < count; ++i) size += parts[i].iov_len;
   return write_kept(size, keep, [&]() REQUIRES(mutex_) { return carrier_->write(sent.data(), count); });
@@ -75,7 +75,7 @@ bool ResumableWriter::write_lent(Bytes header, Bytes lent) {
                     [&]() REQUIRES(mutex_) { return carrier_->write(header, lent); });
 }
 
-// Sends first: the other side receives while this one copies.
+// Sends first, so that the other side receives while this side copies.
 template <class Keep, class Send>
 bool ResumableWriter::write_kept(std::size_t size, Keep&& keep, Send&& send) {
   if (writers_wait_ && !await_room()) return false;
@@ -97,7 +97,7 @@ bool ResumableWriter::write_kept(std::size_t size, Keep&& keep, Send&& send) {
   } else if (carrier_ != nullptr) {
     send_kept();
   }
-  return carrier_ != nullptr || !ended();  // what is kept is sent later, unless the stream has ended
+  return carrier_ != nullptr || !ended();  // kept bytes are sent later, unless the stream has ended
 }
 
 std::ptrdiff_t ResumableWriter::try_write(Bytes from) {
@@ -123,7 +123,7 @@ std::ptrdiff_t ResumableWriter::try_write(Bytes from) {
   return count;
 }
 
-// Copying costs as much as sending. Where the other side is near its acknowledgement comes sooner.
+// Copying costs as much as sending. If the other side is near, its acknowledgement comes sooner.
 void ResumableWriter::reclaim(std::uint64_t position) {
   if (acknowledged_bytes() >= position) return;
   const auto is_due = [&] { return acknowledged_.load() < position && !ended(); };
@@ -156,7 +156,7 @@ void ResumableWriter::await_writable(std::chrono::milliseconds time) {
 }
 
 bool ResumableWriter::acknowledged(std::uint64_t bytes) {
-  // No lock that a writer holds: it may be blocked until this thread reads on.
+  // Takes no lock that a writer holds, because the writer may be blocked until this thread reads on.
   if (bytes > offered_.load(std::memory_order_acquire)) return false;
   std::uint64_t before = acknowledged_.load();
   while (bytes > before && !acknowledged_.compare_exchange_weak(before, bytes)) {
@@ -186,7 +186,8 @@ bool ResumableWriter::resume(std::uint64_t attempt, std::shared_ptr<Connection> 
   return true;
 }
 
-// Without keeping writers that must not block from their turn.
+// Sends kept bytes without holding the lock while it waits, so that writers that must not block get their
+// turn.
 void ResumableWriter::send_backlog() {
   for (;;) {
     std::shared_ptr<Connection> carrier;

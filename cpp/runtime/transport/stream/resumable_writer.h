@@ -12,18 +12,19 @@
 
 namespace remotecl {
 
-// The writing half of a stream that outlives its carriers: keeps what has been written until the other side has
-// acknowledged it, and sends it again over the next carrier. One thread writes at a time; acknowledged() and whatever
-// only asks may be called by any thread. The carrier is used with the mutex, which nobody else holds for long.
+// The writing half of a stream that outlives its carriers: keeps written bytes until the other side has
+// acknowledged them, and sends them again over the next carrier. One thread writes at a time; acknowledged()
+// and the functions that only query may be called by any thread. The carrier is used under the mutex, which
+// no other thread holds for long.
 class ResumableWriter {
  public:
-  // Both outlive it. `bytes_sent`: where the position of the stream is published.
+  // Both outlive it. `bytes_sent` receives the position of the stream.
   ResumableWriter(CarrierHandover& handover, std::atomic<std::uint64_t>& bytes_sent)
       : handover_(handover), bytes_sent_(bytes_sent) {}
   ResumableWriter(const ResumableWriter&) = delete;
   ResumableWriter& operator=(const ResumableWriter&) = delete;
 
-  // As those of ResumableConnection, which says what they do.
+  // See ResumableConnection for these functions.
   void make_writers_wait() { writers_wait_ = true; }
   bool write(iovec* parts, int count) EXCLUDES(mutex_);
   bool write_lent(Bytes header, Bytes lent) EXCLUDES(mutex_);
@@ -35,23 +36,26 @@ class ResumableWriter {
 
   std::uint64_t acknowledged_bytes() const { return acknowledged_.load(std::memory_order_relaxed); }
   [[nodiscard]] bool acknowledged(std::uint64_t bytes);
-  // Whoever waits for room, or for acknowledgements, looks again. Does not block.
+  // Makes threads that wait for room or acknowledgements check again. Does not block.
   void wake() { room_.notify_all(); }
 
   enum class Fit { kFits, kOutdated, kNeverSent };
   Fit fit(std::uint64_t peer_received) EXCLUDES(mutex_);
-  // The next carrier; sends again what the other side lacks. False when the handover refuses or the number cannot be.
+  // Sets the next carrier and sends again what the other side lacks. Returns false if the handover refuses or
+  // the number is impossible.
   bool resume(std::uint64_t attempt, std::shared_ptr<Connection> carrier, std::uint64_t peer_received) EXCLUDES(mutex_);
-  // After the end, when nobody writes any more: keeps no connection and no bytes.
+  // After the end, when no thread writes any more: releases connection and bytes.
   void release() EXCLUDES(mutex_);
 
  private:
   using State = CarrierHandover::State;
 
-  // How long an acknowledgement is awaited before bytes are copied, and how often not when it has not come in time.
+  // How long to wait for an acknowledgement before copying. After a timeout, the next kImpatient reclaims do
+  // not wait.
   static constexpr std::chrono::milliseconds kPatience{2};
   static constexpr int kImpatient = 64;
-  // Who makes room, or finds the end, must not wait for a writer's lock and may be missed: how long that matters.
+  // A thread that makes room, or notices the end, must not wait for a writer's lock, so its notification may
+  // be missed. This limits the delay.
   static constexpr std::chrono::milliseconds kMissedAfter{10};
 
   bool ended() const { return handover_.is(State::kEnded); }

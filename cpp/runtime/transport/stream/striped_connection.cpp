@@ -89,14 +89,14 @@ bool StripedConnection::write(iovec* parts, int count) {
     done += run;
   }
   if (!well) {
-    shutdown();  // the other carriers have no use any more
+    shutdown();  // the other carriers are of no more use
     return false;
   }
   bytes_sent_.fetch_add(size, std::memory_order_relaxed);
   return true;
 }
 
-// The rest of what try_write() has announced.
+// Writes the rest of the run that try_write() has announced.
 bool StripedConnection::finish_begun(const Source& source, std::uint64_t size) {
   iovec parts[kPartsMax + 1];
   parts[0] = {header_.data() + kHeaderSize - header_left_, header_left_};
@@ -113,12 +113,12 @@ bool StripedConnection::write_run(const Source& source, std::uint64_t offset, st
     writers_.run([&](unsigned carrier) {
       for (std::uint64_t block = carrier * kBlockSize; block < size && well; block += stride()) {
         if (write_block(source, offset, size, block)) continue;
-        if (well.exchange(false)) shutdown();  // who else writes must not wait for a reader that is gone
+        if (well.exchange(false)) shutdown();  // other writing threads must not wait for a reader that is gone
       }
     });
     return well;
   }
-  // In the stream's order: the reader may read one carrier after the other.
+  // In the stream's order, because the reader may read one carrier after the other.
   for (std::uint64_t block = 0; block < size; block += kBlockSize) {
     if (!write_block(source, offset, size, block)) return false;
   }
@@ -134,7 +134,7 @@ bool StripedConnection::write_block(const Source& source, std::uint64_t offset, 
   return carriers_[block / kBlockSize % carriers_.size()]->write(parts, count);
 }
 
-// In runs of at most a block, which the first carrier takes alone.
+// Writes runs of at most one block, which only the first carrier takes.
 std::ptrdiff_t StripedConnection::try_write(Bytes from) {
   Connection& carrier = *carriers_.front();
   std::size_t written = 0;
@@ -179,7 +179,7 @@ std::ptrdiff_t StripedConnection::read(MutableBytes to, How how) {
     if (begun <= 0) return begun;
   }
   const std::uint64_t end = position_ + std::min<std::uint64_t>(to.size(), run_size_ - position_);
-  if (whole() > position_) return deliver(end);  // read ahead, and not wanted any more
+  if (whole() > position_) return deliver(end);  // has been read ahead, and the caller wants no more of it
   bool is_shared = end - position_ > kBlockSize && how != How::kNow && readers_.is_there();
   if (!is_shared || how == How::kAhead) {
     const std::size_t carrier = owner(position_);
@@ -189,7 +189,7 @@ std::ptrdiff_t StripedConnection::read(MutableBytes to, How how) {
       shutdown();
       return 0;
     }
-    // Less than there could be: one thread is fast enough for what comes.
+    // A part-filled block shows that one thread is fast enough for the data that come.
     is_shared = is_shared && next_[carrier] % kBlockSize == 0;
   }
   if (is_shared) {
@@ -199,7 +199,7 @@ std::ptrdiff_t StripedConnection::read(MutableBytes to, How how) {
   return deliver(end);
 }
 
-// As try_read_some().
+// Returns the same as try_read_some().
 std::ptrdiff_t StripedConnection::begin_run(How how) {
   Connection& carrier = *carriers_.front();
   while (run_header_have_ < kHeaderSize) {
@@ -224,7 +224,7 @@ std::ptrdiff_t StripedConnection::begin_run(How how) {
   return 1;
 }
 
-// Up to the end of the block at most. As try_read_some().
+// Reads to the end of the block at most. Returns the same as try_read_some().
 std::ptrdiff_t StripedConnection::read_block(std::size_t carrier, MutableBytes to, std::uint64_t end, How how) {
   std::uint64_t& next = next_[carrier];
   const std::uint64_t block_end = std::min((next / kBlockSize + 1) * kBlockSize, run_size_);
@@ -240,17 +240,17 @@ std::ptrdiff_t StripedConnection::read_block(std::size_t carrier, MutableBytes t
   return count;
 }
 
-// By a thread of its own. Bytes that come behind others that have not are in their place already.
+// Runs on its own thread. Bytes that come before earlier ones are already in their place.
 void StripedConnection::read_carrier(std::size_t carrier, MutableBytes to, std::uint64_t end, How how) {
   while (next_[carrier] < end) {
     const std::ptrdiff_t count = read_block(carrier, to, end, how);
     if (count > 0) continue;
-    if (count == 0) return shutdown();  // or those who read the others would wait for what does not come
+    if (count == 0) return shutdown();  // otherwise the threads of other carriers would wait for bytes that never come
     if (Clock::now() >= ahead_end_ || !await_readable(*carriers_[carrier], kPatience)) return;
   }
 }
 
-// Up to where all bytes of the run have come.
+// The position up to which all bytes of the run have come.
 std::uint64_t StripedConnection::whole() const {
   return *std::min_element(next_.begin(), next_.begin() + static_cast<std::ptrdiff_t>(carriers_.size()));
 }

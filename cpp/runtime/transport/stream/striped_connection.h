@@ -10,21 +10,21 @@
 
 namespace remotecl {
 
-// One stream of bytes over several connections, for more than one core can send or receive. What is written at a time
-// is a run: its size, on the first carrier, and its bytes, which are there too unless they are more than a block; else
-// blocks go to all carriers in turn, beginning with the first one. So small runs cost what they cost without carriers
-// beside the first one, and of large ones each carrier is written, and read, by a thread of its own, straight from and
-// into the caller's memory.
+// One byte stream over several connections, because one core cannot send or receive fast enough. Each write
+// is a run: its size, on the first carrier, and its bytes. Up to one block, these follow there too; otherwise
+// blocks go to all carriers in turn, beginning with the first. So small runs cost no more than on a single
+// connection, and each carrier's part of a large run is written, and read, by its own thread, directly from
+// and to the caller's memory.
 //
-// As with every connection one thread may read and another write at the same time. The failure of any carrier is that
-// of the whole.
+// As with every connection, one thread may read while another writes. The failure of any carrier ends the
+// whole connection.
 class StripedConnection final : public Connection {
  public:
   static constexpr std::size_t kBlockSize = kStripeBlock;
   static constexpr std::size_t kRunMax = kStripeRunMax;
   static constexpr std::size_t kCarriersMax = kStripesMax;
 
-  // From 2 to kCarriersMax, in the same order at both ends.
+  // 2 to kCarriersMax carriers, in the same order at both ends.
   explicit StripedConnection(std::vector<std::shared_ptr<Connection>> carriers);
   ~StripedConnection() override;
 
@@ -35,7 +35,7 @@ class StripedConnection final : public Connection {
   void await_briefly() override { carriers_.front()->await_briefly(); }
   bool write(iovec* parts, int count) override;
   std::ptrdiff_t try_write(Bytes from) override;
-  // For the thread that reads, and valid until it reads.
+  // For the reading thread; valid until it reads.
   int wait_handle() const override { return carriers_[owner(position_)]->wait_handle(); }
   void await_writable(std::chrono::milliseconds time) override { carriers_.front()->await_writable(time); }
   void set_read_timeout(std::chrono::milliseconds timeout) override;
@@ -46,22 +46,22 @@ class StripedConnection final : public Connection {
 
  private:
   static constexpr std::size_t kHeaderSize = 8;
-  // How long a carrier without bytes is waited for while others bring some, and how long all of that may take: whoever
-  // does not want to block has other connections to look after.
+  // How long to wait for a carrier without bytes while others bring some, and how long all of that may take,
+  // because a thread that does not want to block has other connections to serve.
   static constexpr std::chrono::microseconds kPatience{100};
   static constexpr std::chrono::microseconds kAheadMax{1000};
 
-  // What is to be written: parts of it that lie behind each other in the stream.
+  // The bytes to write: parts that are contiguous in the stream.
   struct Source {
     const iovec* parts;
     int count;
     std::uint64_t size() const;
-    // The bytes of a range, as further vectors behind `to`; how many.
+    // Adds the bytes of a range as further vectors at `to`, and returns their number.
     int gather(std::uint64_t offset, std::uint64_t size, iovec* to) const;
   };
 
   std::size_t stride() const { return kBlockSize * carriers_.size(); }
-  // Which carrier brings the byte at this place of the run that is being read.
+  // Returns the carrier that brings the byte at this position of the current run.
   std::size_t owner(std::uint64_t position) const {
     return run_size_ > kBlockSize && position < run_size_ ? position / kBlockSize % carriers_.size() : 0;
   }
@@ -79,19 +79,19 @@ class StripedConnection final : public Connection {
 
   const std::vector<std::shared_ptr<Connection>> carriers_;
 
-  // The writer's.
+  // Used by the writing thread.
   HelperThreads writers_;
   std::array<std::byte, kHeaderSize> header_{};
-  std::size_t header_left_ = 0;   // of it, unsent: of a run that try_write() has begun
-  std::uint64_t begun_left_ = 0;  // bytes of that run
+  std::size_t header_left_ = 0;   // unsent bytes of it, in a run that try_write() has begun
+  std::uint64_t begun_left_ = 0;  // remaining bytes of that run
 
-  // The reader's. Of the run that is being read:
+  // Used by the reading thread, for the current run.
   HelperThreads readers_;
   std::array<std::byte, kHeaderSize> run_header_{};
   std::size_t run_header_have_ = 0;
   std::uint64_t run_size_ = 0;
-  std::uint64_t position_ = 0;                      // what the caller has been given
-  std::array<std::uint64_t, kCarriersMax> next_{};  // of each carrier: the first byte that it has yet to bring
+  std::uint64_t position_ = 0;                      // bytes delivered to the caller
+  std::array<std::uint64_t, kCarriersMax> next_{};  // by carrier: the first byte that it has not brought yet
   std::chrono::steady_clock::time_point ahead_end_;
 };
 
