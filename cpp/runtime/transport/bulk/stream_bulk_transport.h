@@ -8,7 +8,7 @@
 
 namespace remotecl {
 
-// Bulk data as bytes of a connection, headers and chunks one after the other.
+// Sends headers and chunks one after the other as bytes of a connection.
 class StreamBulkTransport final : public BulkTransport {
  public:
   explicit StreamBulkTransport(std::shared_ptr<Connection> connection) : connection_(std::move(connection)) {}
@@ -35,7 +35,7 @@ class StreamBulkTransport final : public BulkTransport {
 
  private:
   const std::shared_ptr<Connection> connection_;
-  // By the thread that receives: the header that is coming, and how much of it is there.
+  // Used by the receiving thread: the header being received, and how many of its bytes have arrived.
   std::array<std::byte, kBulkHeaderSize> header_;
   std::size_t header_have_ = 0;
 };
