@@ -12,7 +12,7 @@ struct Address {
   std::uint16_t port = 0;
 
   std::string text() const;  // "host:port", "[v6]:port"
-  // Whether only this machine reaches it, by its name or number, without asking anybody.
+  // Returns true if only this machine can reach it, judging by its name or number, without a look-up.
   bool is_loopback() const;
   bool operator==(const Address&) const = default;
 };

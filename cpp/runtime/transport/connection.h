@@ -14,7 +14,7 @@
 
 namespace remotecl {
 
-// A connection could not be made, or the peer did not behave; what() names cause and remedy.
+// A connection could not be made, or the peer misbehaved; what() names cause and remedy.
 class ConnectionError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -26,44 +26,45 @@ class Connection {
  public:
   virtual ~Connection() = default;
 
-  // Blocks for at least one byte. Returns how many were read; 0 when the peer closed or the connection broke.
+  // Blocks until at least one byte has been read. Returns the number of bytes, or 0 if the peer has closed or
+  // the connection has broken.
   virtual std::size_t read_some(MutableBytes to) = 0;
-  // As read_some, without blocking: -1 when nothing is there.
+  // Like read_some, without blocking: returns -1 if nothing has arrived.
   virtual std::ptrdiff_t try_read_some(MutableBytes to) = 0;
-  // As try_read_some(), for a large `to`: what comes behind bytes that are still missing may be put in its place there
-  // before it is told as read. So whoever reads on has to name the memory that follows, or does not want those bytes.
-  // May take a moment, where more is coming.
+  // Like try_read_some(), for a large `to`: bytes after others that are still missing may be written to their
+  // place there before they are reported as read. So the next read must name the memory that follows, unless
+  // the caller drops those bytes. May take a moment if more is coming.
   virtual std::ptrdiff_t try_read_ahead(MutableBytes to) { return try_read_some(to); }
-  // Before try_read_some, when more is on its way for sure: may look for it for a moment, where sleeping costs more.
+  // Called before try_read_some if more is certainly coming: may poll for a moment if sleeping costs more.
   virtual void await_briefly() {}
-  // Writes everything, blocking as needed; false when the connection is broken. Changes the vectors, of which there are
-  // at most kPartsMax.
+  // Writes everything, blocking as needed. Returns false if the connection is broken. Changes the vectors, of
+  // which there may be at most kPartsMax.
   static constexpr int kPartsMax = 7;
   virtual bool write(iovec* parts, int count) = 0;
-  // As write(), but where it keeps what is lent it may read that again until reclaim().
+  // Like write(), but if keeps_lent(), borrowed bytes may be read again until reclaim().
   virtual bool keeps_lent() const { return false; }
   virtual bool write_lent(Bytes header, Bytes lent) { return write(header, lent); }
-  // What was lent before this position of the stream, as bytes_sent() counts it, may change from now on.
+  // Bytes borrowed before this position of the stream, counted like bytes_sent(), may change from now on.
   virtual void reclaim(std::uint64_t /*position*/) {}
-  // The position before which that is so already.
+  // The position before which borrowed bytes may already change.
   virtual std::uint64_t completed() const { return bytes_sent(); }
-  // The other side should soon know that everything that has been read was received.
+  // The other side should soon know that everything read so far has been received.
   virtual void tell_received() {}
-  // Writes what fits without blocking: the number of bytes, or -1 when the connection is broken. Where it breaks after
-  // some of them, which the other side may receive, that is told by the next call.
+  // Writes what fits without blocking. Returns the number of bytes, or -1 if the connection is broken. If it
+  // breaks after some bytes, which the other side may receive, the next call reports that.
   virtual std::ptrdiff_t try_write(Bytes from) = 0;
-  // A descriptor for poll(): readable when try_read_some would not return -1.
+  // A descriptor for poll(): readable if try_read_some would not return -1.
   virtual int wait_handle() const = 0;
-  // Waits until try_write() is worth another try, or for the time.
+  // Waits until try_write() is worth another attempt, or until the time is over.
   virtual void await_writable(std::chrono::milliseconds time);
-  // 0: none. A stream over other connections is over when a read has taken too long.
+  // 0: none. A stream over other connections ends when a read has taken too long.
   virtual void set_read_timeout(std::chrono::milliseconds timeout) = 0;
   virtual void shutdown() = 0;
-  // Over how many streams its bytes are divided; each wants pieces that are worth a wake-up.
+  // The number of streams among which its bytes are divided; each needs pieces that are worth a wake-up.
   virtual std::size_t streams() const { return 1; }
-  // What the other side has shown in a handshake of TLS; null: nothing, or there was none.
+  // The certificate that the other side has shown in a TLS handshake, or null.
   virtual const PeerCertificate* peer_certificate() const { return nullptr; }
-  // After its end: whether nothing has been heard of the other machine for a while.
+  // After the end: returns true if the other machine has been silent for a while.
   virtual bool vanished() const { return false; }
 
   bool write(Bytes from) {
@@ -75,7 +76,7 @@ class Connection {
                       {const_cast<std::byte*>(second.data()), second.size()}};
     return write(parts, 2);
   }
-  // Reads exactly to.size() bytes; false when the stream ends before.
+  // Reads exactly to.size() bytes. Returns false if the stream ends before.
   bool read_exactly(MutableBytes to) {
     while (!to.empty()) {
       const std::size_t count = read_some(to);
