@@ -10,8 +10,8 @@
 
 namespace remotecl {
 
-// Keeps content under keys: digests of everything that the content depends on. `owner` names the user whose sessions
-// may find what is kept; nobody else does. Any thread.
+// Keeps content under keys, which are digests of everything that the content depends on. Only sessions of the
+// user named by `owner` find it. Any thread.
 class ContentStore {
  public:
   virtual ~ContentStore() = default;

@@ -10,22 +10,22 @@
 
 namespace remotecl {
 
-// Where a Store keeps its entries: files by name, in a folder that other processes may use at the same time. Any
+// Holds a Store's entries: files by name, in a folder that other processes may use at the same time. Any
 // thread.
 class Directory {
  public:
   struct Entry {
     std::string name;
     std::uint64_t size = 0;
-    std::int64_t used_ns = 0;  // when it was last written, or marked as used; of any clock that all processes share
+    std::int64_t used_ns = 0;  // time of the last write or mark_used(), by a clock that all processes share
   };
 
   virtual ~Directory() = default;
 
   virtual std::vector<Entry> list() = 0;
-  // Empty when there is none, it is longer than `size_max`, or it cannot be read.
+  // Empty if there is no such file, it is longer than `size_max`, or it cannot be read.
   virtual std::optional<std::vector<std::byte>> read(const std::string& name, std::size_t size_max) = 0;
-  // Whole or not at all, also when the power fails. False: not at all.
+  // Writes the file completely or not at all, even if the power fails. Returns false if it was not written.
   virtual bool write(const std::string& name, Bytes bytes) = 0;
   virtual void mark_used(const std::string& name) = 0;
   virtual void remove(const std::string& name) = 0;

@@ -31,7 +31,7 @@ class File {
 
   int get() const { return descriptor_; }
   bool valid() const { return descriptor_ >= 0; }
-  // False when the system says only now that something was not written.
+  // Returns false if the system reports only now that something was not written.
   bool close() { return descriptor_ < 0 || ::close(std::exchange(descriptor_, -1)) == 0; }
 
  private:
@@ -42,7 +42,7 @@ class File {
 
 std::string reason() { return std::strerror(errno); }
 
-// Creates what is missing for this user alone, whatever the umask.
+// Creates missing folders for this user alone, whatever the umask is.
 void make_folders(const fs::path& folder) {
   fs::path path;
   for (const fs::path& part : folder) {
@@ -84,7 +84,7 @@ FileDirectory::~FileDirectory() { ::close(folder_); }
 
 std::vector<Directory::Entry> FileDirectory::list() {
   std::vector<Entry> entries;
-  // A descriptor of its own: the position in the folder belongs to it.
+  // Uses its own descriptor, because the reading position belongs to the descriptor.
   const int own = ::openat(folder_, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   DIR* const names = own < 0 ? nullptr : ::fdopendir(own);
   if (names == nullptr) {
@@ -122,13 +122,13 @@ std::optional<std::vector<std::byte>> FileDirectory::read(const std::string& nam
 }
 
 bool FileDirectory::write(const std::string& name, Bytes bytes) {
-  // No other process has the name: ids of processes repeat across containers that share a folder.
+  // A name that no other process uses. Process ids would repeat across containers that share a folder.
   std::uint64_t salt = 0;
   fill_random(std::as_writable_bytes(std::span(&salt, 1)));
   const std::string unfinished = std::string(kUnfinished) + std::to_string(salt) + "-" + std::to_string(++written_);
   File file(::openat(folder_, unfinished.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!file.valid()) return false;
-  // The bytes reach the disk before the name does.
+  // The bytes must reach the disk before the name does.
   const bool is_whole = write_all(file.get(), bytes) && ::fsync(file.get()) == 0;
   if (file.close() && is_whole && ::renameat(folder_, unfinished.c_str(), folder_, name.c_str()) == 0) return true;
   ::unlinkat(folder_, unfinished.c_str(), 0);

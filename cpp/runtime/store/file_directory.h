@@ -10,13 +10,13 @@ namespace remotecl {
 // A folder of the file system that only this user can enter. Follows no symbolic links below it. Any thread.
 class FileDirectory final : public Directory {
  public:
-  // Makes the folder and its parents. Throws std::runtime_error, which says what is wrong and what helps.
+  // Makes the folder and its parents. Throws std::runtime_error, which names cause and remedy.
   explicit FileDirectory(const std::filesystem::path& folder);
   ~FileDirectory() override;
   FileDirectory(const FileDirectory&) = delete;
   FileDirectory& operator=(const FileDirectory&) = delete;
 
-  // Also removes what writers left behind that were killed.
+  // Also removes unfinished files of writers that were killed.
   std::vector<Entry> list() override;
   std::optional<std::vector<std::byte>> read(const std::string& name, std::size_t size_max) override;
   bool write(const std::string& name, Bytes bytes) override;

@@ -7,7 +7,7 @@
 namespace remotecl {
 namespace {
 
-// An entry: magic, what its name is made of, the content, SHA-256 of all this.
+// An entry: magic, digest of its name, content, SHA-256 of all this.
 constexpr std::string_view kMagic = "remotecl store 1";
 constexpr std::size_t kOverhead = kMagic.size() + 2 * sizeof(Digest);
 constexpr std::size_t kOwnerDigits = 16, kNameSize = kOwnerDigits + 1 + 2 * sizeof(Digest);
@@ -41,7 +41,7 @@ std::vector<std::byte> pack(const std::string& name, Bytes content) {
   return entry;
 }
 
-// The content; false when that is not what was written under this name.
+// Reduces an entry to its content. Returns false if it is not what was written under this name.
 bool unpack(const std::string& name, std::vector<std::byte>& entry) {
   if (entry.size() < kOverhead) return false;
   const Bytes all = entry;
@@ -55,8 +55,8 @@ bool unpack(const std::string& name, std::vector<std::byte>& entry) {
   return true;
 }
 
-// The names of the entries to remove, so that what is left fits into `bound`, with some room. Of several owners none
-// keeps more than half, or one who writes much would take everything from the others.
+// Returns the names of the entries to remove, so that the rest fits into `bound` with some room. If there are
+// several owners, none keeps more than half; otherwise one that writes much would displace all others.
 std::vector<std::string> superfluous(std::vector<Directory::Entry> entries, std::uint64_t bound) {
   std::uint64_t total = 0;
   std::map<std::string_view, std::uint64_t> by_owner;
@@ -76,7 +76,7 @@ std::vector<std::string> superfluous(std::vector<Directory::Entry> entries, std:
       total -= entry.size;
       of_owner -= entry.size;
       names.push_back(entry.name);
-      entry.size = 0;  // gone
+      entry.size = 0;  // removed
     }
   }
   return names;
@@ -90,7 +90,7 @@ Store::Store(std::unique_ptr<Directory> directory, const Bounds& bounds, std::st
 }
 
 std::string Store::name_of(const std::string& owner, const Digest& key) const {
-  // The sizes tell where realm and owner end.
+  // The sizes mark where realm and owner end.
   const std::string text = std::to_string(realm_.size()) + ":" + realm_ + std::to_string(owner.size()) + ":" + owner;
   const Digest owned = sha256(as_bytes(text));
   return hexadecimal(owned, kOwnerDigits) + "-" +
@@ -128,7 +128,7 @@ std::optional<std::vector<std::byte>> Store::find(const std::string& owner, cons
   return found;
 }
 
-// Of a damaged entry nobody has any use. Another process may have replaced it since by a good one, which is lost then.
+// Nobody can use a damaged entry. If another process has just replaced it by a good one, that one is lost.
 void Store::forget_entry(const std::string& name, bool is_damaged) {
   if (is_damaged) directory_->remove(name);
   MutexLock lock(mutex_);
@@ -182,7 +182,7 @@ void Store::keep(const std::string& owner, const Digest& key, Bytes content) {
     }
     note_entry(name, entry.size());
     written_ += entry.size();
-    // Other processes write, too: now and then it is time to see what they have.
+    // Other processes write too, so look at the directory now and then.
     if (counts_.bytes <= bounds_.directory && written_ <= bounds_.directory / 16) return;
   }
   trim();

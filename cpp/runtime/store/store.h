@@ -14,9 +14,9 @@
 
 namespace remotecl {
 
-// Content that outlives the process: in a Directory, and what was used last also in memory. What was not used for
-// longest goes first when there is more than the bounds allow. Several processes may use one Directory. No lock is held
-// while the Directory is at work. Any thread.
+// Content that outlives the process. All of it is in a Directory, the most recently used part also in memory.
+// When the bounds are exceeded, the least recently used content is removed first. Several processes may use
+// one Directory. No lock is held during calls of the Directory. Any thread.
 class Store final : public ContentStore {
  public:
   static constexpr std::size_t kContentSizeMax = 32u << 20;  // of one entry
@@ -28,20 +28,21 @@ class Store final : public ContentStore {
   struct Counts {
     std::uint64_t entries = 0, bytes = 0;  // in the directory, as far as this process knows
     std::uint64_t hits = 0, misses = 0;
-    std::uint64_t damaged = 0;  // entries that were removed because they were not what had been written
+    std::uint64_t damaged = 0;  // entries removed because their content was damaged
     std::uint64_t failed = 0;   // contents that could not be written
   };
 
-  // `realm`: stores of different realms find nothing of each other, also in one directory.
+  // `realm`: stores of different realms never find each other's content, even in one directory.
   Store(std::unique_ptr<Directory> directory, const Bounds& bounds, std::string_view realm = {});
 
-  // What the directory has is checked before it is given out.
+  // Content from the directory is verified before it is returned.
   std::optional<std::vector<std::byte>> find(const std::string& owner, const Digest& key) override EXCLUDES(mutex_);
   void keep(const std::string& owner, const Digest& key, Bytes content) override EXCLUDES(mutex_);
 
   Counts counts() const EXCLUDES(mutex_);
 
-  // The name of an entry in the directory: 16 digits that tell owners apart, and 64 of owner and key.
+  // The name of an entry in the directory: 16 digits that distinguish owners, and 64 digits for owner and
+  // key.
   std::string name_of(const std::string& owner, const Digest& key) const;
 
  private:
@@ -61,10 +62,10 @@ class Store final : public ContentStore {
   const std::string realm_;
 
   mutable Mutex mutex_;
-  std::map<std::string, std::uint64_t> sizes_ GUARDED_BY(mutex_);  // of the entries that are known
+  std::map<std::string, std::uint64_t> sizes_ GUARDED_BY(mutex_);  // of the known entries
   std::uint64_t written_ GUARDED_BY(mutex_) = 0;                   // since the directory was last listed
   bool trims_ GUARDED_BY(mutex_) = false;
-  RecentList recent_ GUARDED_BY(mutex_);  // the last used one first
+  RecentList recent_ GUARDED_BY(mutex_);  // the most recently used first
   std::map<std::string_view, RecentList::iterator> recent_by_name_ GUARDED_BY(mutex_);
   std::uint64_t recent_size_ GUARDED_BY(mutex_) = 0;
   Counts counts_ GUARDED_BY(mutex_);
