@@ -34,10 +34,10 @@ class StagingRing {
   struct Slot {
     std::byte* data = nullptr;
     Native<cl_event> busy;         // the native command that uses the slot
-    std::uint64_t lent_until = 0;  // as BulkTransport::bytes_sent() counts
+    std::uint64_t lent_until = 0;  // counted like BulkTransport::bytes_sent()
   };
 
-  // `transport`: what bytes pass the ring on their way to or from, and outlives it; null: none.
+  // `transport`: moves the ring's bytes and outlives the ring; null: none.
   explicit StagingRing(Device& device, BulkTransport* transport = nullptr);
   ~StagingRing();
   StagingRing(const StagingRing&) = delete;

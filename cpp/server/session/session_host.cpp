@@ -26,7 +26,7 @@ void give_back_free_memory() {
 #endif
 }
 
-// The default when other sessions share the process.
+// The default if other sessions share the process.
 void tell_stuck(Session& session) {
   log_warning(
       "is over, and does not end: a command or a build of user {} goes on after {} s. Its memory and its place among "
