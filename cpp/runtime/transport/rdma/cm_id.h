@@ -9,24 +9,24 @@
 
 namespace remotecl {
 
-// What the connection manager says. A value.
+// An event of the connection manager. A value.
 struct CmEvent {
-  static constexpr std::size_t kDataMax = 56;  // that a request can carry, on InfiniBand
+  static constexpr std::size_t kDataMax = 56;  // the most that a request can carry, on InfiniBand
 
   rdma_cm_event_type type;
   int status;
-  rdma_cm_id* id;  // of RDMA_CM_EVENT_CONNECT_REQUEST: a new one, which the receiver owns
+  rdma_cm_id* id;  // of RDMA_CM_EVENT_CONNECT_REQUEST: a new identifier, which the receiver owns
   std::array<std::byte, kDataMax> data;
   std::size_t data_size;
 };
 
-// A communication identifier of librdmacm, with an event channel of its own: what a socket is for TCP. Events are for
-// one thread at a time.
+// A communication identifier of librdmacm with its own event channel, the counterpart of a TCP socket. One
+// thread at a time handles events.
 class CmId {
  public:
-  // Throws RdmaUnavailable where there is no device.
+  // Throws RdmaUnavailable if there is no device.
   explicit CmId(const RdmaLibrary& library);
-  // Takes over that of a connection request.
+  // Takes over the identifier of a connection request.
   CmId(const RdmaLibrary& library, rdma_cm_id* request);
   ~CmId();
   CmId(const CmId&) = delete;
@@ -35,9 +35,9 @@ class CmId {
   const RdmaLibrary& library() const { return library_; }
   rdma_cm_id* get() const { return id_; }
   int handle() const { return events_->fd; }  // readable when there is an event
-  // Without blocking.
+  // Returns the next event without blocking.
   std::optional<CmEvent> next_event();
-  // The next event, which has to be this one. Throws ConnectionError.
+  // Waits for the next event, which must have this type. Throws ConnectionError.
   CmEvent await(rdma_cm_event_type type, std::chrono::steady_clock::time_point deadline);
 
  private:

@@ -5,7 +5,7 @@
 
 namespace remotecl {
 
-// First in, first out, in memory of its own. A value.
+// A first-in, first-out queue of fixed capacity. A value.
 template <class T, std::size_t kSize>
 class FixedQueue {
  public:

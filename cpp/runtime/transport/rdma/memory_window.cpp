@@ -22,10 +22,10 @@ bool MemoryWindow::open(QueuePair& pair, const std::shared_ptr<const ProtectionD
       if (window_ == nullptr) throw ConnectionError("RDMA: no memory window: " + error_text(errno));
       key_ = window_->rkey;
     }
-    // Another key each time: one that the peer has kept opens nothing.
+    // A new key each time, so that a key that the peer has kept opens nothing.
     key_ = ::ibv_inc_rkey(key_);
     if (!pair.bind(window_, key_, registration, memory)) return false;
-    window_->rkey = key_;  // which the library leaves to its user, and looks at in the next bind
+    window_->rkey = key_;  // the library leaves this to its user, and reads it in the next bind
   } else {
     region_ = std::make_unique<RegisteredMemory>(domain, memory, true);
     key_ = region_->remote_key();

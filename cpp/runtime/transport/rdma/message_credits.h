@@ -6,9 +6,9 @@
 
 namespace remotecl {
 
-// How many messages may be on their way, so that the receiver has a buffer for each: user messages, headers of chunks
-// and writes count. Grants, skips and credits do not: there are few of them, they are taken at once, and buffers are
-// kept for them. The numbers only grow, and wrap around. One thread at a time.
+// Limits the messages in flight, so that the receiver has a buffer for each. User messages, chunk headers and
+// writes count. Grants, skips and credits do not: they are few, they are processed at once, and have reserved
+// buffers. The numbers only grow, and wrap around. One thread at a time.
 class MessageCredits {
  public:
   static constexpr std::uint32_t kCounted = 64;
@@ -16,7 +16,7 @@ class MessageCredits {
 
   bool may_send() const { return sent_ != limit_; }
   void note_sent() { ++sent_; }
-  // The peer's word; false when it is impossible.
+  // Sets the limit that the peer reports. Returns false if it is impossible.
   bool set_limit(std::uint32_t limit) {
     if (limit - sent_ > kCounted) return false;
     limit_ = limit;

@@ -8,47 +8,47 @@
 
 namespace remotecl {
 
-// A reliable connected queue pair, its completion queue and its completion channel. Everything that is posted to send
-// has a sequence number, and completes in order. Functions that post return false when the queue pair is unusable. Not
-// thread-safe: its owner's mutex guards it, apart from handle().
+// A reliable connected queue pair, its completion queue and its completion channel. All posted sends have
+// sequence numbers and complete in order. Functions that post return false if the queue pair is unusable. Not
+// thread-safe: its owner's mutex guards it, except handle().
 class QueuePair {
  public:
   static constexpr unsigned kSends = 192;
-  // Requests for which room is kept when others are posted: three for each memory window (bind, tell, invalidate), and
-  // a few that return credits, none of which may wait for bulk data.
+  // Room that is reserved while other requests are posted: three requests for each memory window (bind,
+  // report, invalidate), and a few that return credits. None of these may wait for bulk data.
   static constexpr unsigned kKeptForWindows = 48;
   static constexpr unsigned kKeptForControl = 64;
   static constexpr unsigned kReceives = 96;
 
-  // Makes it on the identifier of the domain. Throws ConnectionError.
+  // Makes the queue pair on the domain's identifier. Throws ConnectionError.
   explicit QueuePair(std::shared_ptr<const ProtectionDomain> domain);
   ~QueuePair();
   QueuePair(const QueuePair&) = delete;
   QueuePair& operator=(const QueuePair&) = delete;
 
-  // ---- Sending. There must be room. What is posted has the number posted().
+  // ---- Sending. There must be room. The latest request has the number posted().
   bool has_room(unsigned kept) const { return posted_ - completed_ < kSends - kept; }
   std::uint64_t posted() const { return posted_; }
   std::uint64_t completed() const { return completed_; }
   bool send(Bytes message, const RegisteredMemory& memory);
-  // Writes into the peer's memory; the peer is told the immediate and the size.
+  // Writes into the peer's memory. The peer gets the immediate and the size.
   bool write(Bytes bytes, const RegisteredMemory& memory, std::uint64_t address, std::uint32_t key,
              std::uint32_t immediate);
   bool bind(ibv_mw* window, std::uint32_t key, const RegisteredMemory& memory, MutableBytes part);
   bool invalidate(std::uint32_t key);
 
-  // ---- Receiving into buffers, which have numbers.
+  // ---- Receiving into numbered buffers.
   bool receive(unsigned buffer, MutableBytes to, const RegisteredMemory& memory);
 
-  // ---- Completions. Those of a send and of a receive are told apart with is_send().
+  // ---- Completions. is_send() distinguishes those of sends and receives.
   std::size_t poll(std::span<ibv_wc> completions);
   static bool is_send(const ibv_wc& completion) { return (completion.wr_id & kSendBit) != 0; }
   void note_completed(const ibv_wc& completion) { completed_ = completion.wr_id & ~kSendBit; }
-  int handle() const { return channel_->fd; }  // readable when there is a completion after arm()
+  int handle() const { return channel_->fd; }  // readable if there is a completion after arm()
   void arm();
   void take_events();
 
-  // Ends it: nothing is read or written any more, and everything posted completes with an error.
+  // Ends the queue pair: nothing more is read or written, and everything posted completes with an error.
   void fail();
 
  private:

@@ -7,7 +7,7 @@
 
 namespace remotecl {
 
-// Bulk data over a channel: the sender's device writes it where the receiver has announced that it goes.
+// Bulk data over a channel: the sender's device writes it to the destination that the receiver has announced.
 class RdmaBulkTransport final : public BulkTransport {
  public:
   explicit RdmaBulkTransport(std::unique_ptr<RdmaChannel> channel) : channel_(std::move(channel)) {}

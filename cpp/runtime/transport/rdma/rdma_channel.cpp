@@ -177,7 +177,8 @@ void RdmaChannel::handle_cm_events() {
 
 // ---- Waiting
 
-// Returns when something has been seen that whoever waits may have waited for; false when that cannot come any more.
+// Returns true when something has happened that the caller may be waiting for; false if that cannot come any
+// more.
 bool RdmaChannel::await_progress(WaitPolicy& spin) {
   if (is_over()) return false;
   const std::uint64_t seen = events_;
@@ -198,7 +199,7 @@ bool RdmaChannel::await_progress(WaitPolicy& spin) {
   return true;
 }
 
-// On the descriptors, for all who wait.
+// Sleeps on the descriptors, on behalf of all waiting threads.
 void RdmaChannel::sleep() {
   const std::uint64_t seen = events_;
   pair_.take_events();
@@ -215,10 +216,10 @@ void RdmaChannel::sleep() {
   if (waiting[2].revents != 0) kick_.clear();
   if (waiting[1].revents != 0) handle_cm_events();
   pair_.take_events();
-  // Whoever polls wait_handle() waits for the next completion, too.
+  // A thread that polls wait_handle() also waits for the next completion.
   if (is_polled_) pair_.arm();
   drain();
-  // Somebody else sleeps from now on, if this thread does not.
+  // If this thread does not sleep again, another one must.
   changed_.notify_all();
 }
 
@@ -233,7 +234,7 @@ void RdmaChannel::wake_others() {
   }
 }
 
-// False: something has been seen meanwhile.
+// Returns false if something has happened meanwhile.
 bool RdmaChannel::prepare_to_poll() {
   const std::uint64_t seen = events_;
   handle_cm_events();

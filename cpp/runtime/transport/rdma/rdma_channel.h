@@ -17,8 +17,8 @@
 
 namespace remotecl {
 
-// Memory that bulk data is sent from or received into, with its registration; null: the channel copies through memory
-// of its own.
+// Memory that bulk data is sent from or received into, with its registration. Null: the channel copies
+// through memory of its own.
 struct RdmaSource {
   Bytes bytes;
   const RegisteredMemory* registration = nullptr;
@@ -30,19 +30,19 @@ struct RdmaDestination {
 
 // A connection over RDMA: small messages, and bulk data that the sender's device writes into the receiver's memory.
 //
-// Messages come in the order in which they were sent, and so do chunks. One thread sends chunks, one receives them; the
-// same for messages. Everything else is for any thread. Who waits looks for completions itself for a moment and then
-// sleeps: one thread on the descriptors, the others until that one has seen something. After shutdown(), or when the
-// peer is gone, everything returns at once and fails; reason() says why. From then on the device neither reads nor
-// writes memory.
+// Messages arrive in the order in which they were sent, and so do chunks. One thread sends chunks and one
+// receives them; the same holds for messages. All other functions may be called by any thread. A waiting
+// thread first polls for completions for a moment, then sleeps: one thread on the descriptors, the others
+// until that one has seen something. After shutdown(), or when the peer is gone, all functions return at once
+// and fail, and reason() says why. From then on the device neither reads nor writes memory.
 class RdmaChannel {
  public:
   static constexpr std::size_t kPieceBytes = 1u << 20;      // of one write
   static constexpr std::size_t kStagingBytes = 256u << 10;  // of a piece that is copied
-  static constexpr std::uint64_t kUnderWayMax = 8u << 20;   // bytes that are sent and not completed
+  static constexpr std::uint64_t kUnderWayMax = 8u << 20;   // bytes sent and not completed
   static constexpr std::size_t kMessageMax = rdma::kUserBytesMax;
 
-  // A chunk of a transfer, or with size 0: why the transfer has failed.
+  // A chunk of a transfer or, with size 0, the reason why the transfer has failed.
   struct Chunk {
     std::uint64_t transfer = 0;
     std::uint32_t size = 0;
@@ -56,64 +56,65 @@ class RdmaChannel {
   RdmaChannel(const RdmaChannel&) = delete;
   RdmaChannel& operator=(const RdmaChannel&) = delete;
 
-  // The memory must outlive the registration, and the registration everything that is sent from it or received into it.
-  // Throws ConnectionError.
+  // The memory must outlive the registration, and the registration all transfers from and to it. Throws
+  // ConnectionError.
   std::unique_ptr<RegisteredMemory> register_memory(MutableBytes memory) const;
 
-  // ---- Messages, up to kMessageMax bytes. Blocks while the peer has no buffer left. False at the end.
+  // ---- Messages of up to kMessageMax bytes. Blocks while the peer has no free buffer. Returns false at the
+  // end.
   bool send_message(Bytes message) EXCLUDES(mutex_);
-  // The size; empty at the end, and when the message is larger than `to`.
+  // Returns the size; empty at the end, and if the message is larger than `to`.
   std::optional<std::size_t> receive_message(MutableBytes to) EXCLUDES(mutex_);
 
   // ---- Sending bulk data.
-  // Blocks until the bytes are on their way (kLent: they stay as they are until completed() has reached bytes_sent())
-  // or written (kCopied). False when the channel has ended.
+  // Blocks until the bytes are on their way (kLent: they must not change until completed() has reached
+  // bytes_sent()) or written (kCopied). Returns false if the channel has ended.
   bool send(const Chunk& header, const RdmaSource& source, Use use) EXCLUDES(mutex_);
   std::uint64_t bytes_sent() const { return bytes_sent_.load(std::memory_order_relaxed); }
   std::uint64_t completed() const { return bytes_completed_.load(std::memory_order_acquire); }
-  // Waits until what was lent before this position is the caller's again.
+  // Waits until bytes borrowed before this position belong to the caller again.
   void reclaim(std::uint64_t position) EXCLUDES(mutex_);
 
   // ---- Receiving bulk data.
-  // Before the peer sends it: where the bytes of a transfer go. Opens that memory to the peer until all bytes are
-  // there, the transfer has failed, or withdraw(). Does nothing where there is no registration, no window or no room
-  // left: receive() does it then.
+  // Names the destination of a transfer before the peer sends it. Opens that memory to the peer until all
+  // bytes have arrived, the transfer has failed, or withdraw(). Does nothing without a registration, a free
+  // window or room; then receive() does it.
   void announce(std::uint64_t transfer, const RdmaDestination& to) EXCLUDES(mutex_);
-  // The destination must not be written any more; a peer that does so all the same loses its connection.
+  // The destination must not be written any more. A peer that still writes there loses its connection.
   void withdraw(std::uint64_t transfer) EXCLUDES(mutex_);
-  // The next chunk, whose bytes must be received before the next one. False at the end.
+  // Waits for the next chunk, whose bytes must be received before the next header. Returns false at the end.
   bool receive_header(Chunk& header) EXCLUDES(mutex_);
-  // Waits until the next bytes of the chunk are there. Whoever has announced memory names it again.
+  // Waits until the next bytes of the chunk have arrived. Announced memory must be named again.
   bool receive(const RdmaDestination& to) EXCLUDES(mutex_);
-  // Without blocking: how many bytes (for a header: 1), -1 when there is nothing, 0 at the end. `to`: the rest of the
-  // chunk, which the peer may write into until it is received or discarded.
+  // The same without blocking: return the number of bytes (for a header: 1), -1 if nothing has arrived, 0 at
+  // the end. `to`: the rest of the chunk, which the peer may write to until it is received or discarded.
   std::ptrdiff_t try_receive_header(Chunk& header) EXCLUDES(mutex_);
   std::ptrdiff_t try_receive(const RdmaDestination& to) EXCLUDES(mutex_);
   std::ptrdiff_t try_discard(std::size_t size) EXCLUDES(mutex_);
-  // For poll(): readable when those would not return -1. Valid until the thread that receives calls one of them.
+  // For poll(): readable if those would not return -1. Valid until the receiving thread calls one of them.
   int wait_handle() const { return poll_handle_; }
   std::uint64_t bytes_received() const { return bytes_received_.load(std::memory_order_relaxed); }
 
   void shutdown() EXCLUDES(mutex_);
-  std::string reason() EXCLUDES(mutex_);  // empty: it has not ended
+  std::string reason() EXCLUDES(mutex_);  // empty: the channel has not ended
 
  private:
-  // What has come for a thread that receives. Its buffer is the peer's again when it is taken.
+  // Something that has arrived for a receiving thread. Its buffer returns to the peer when it is taken.
   struct Arrival {
     unsigned buffer = 0;
-    std::optional<unsigned> slot;  // of the window that was written; none: a message
+    std::optional<unsigned> slot;  // of the window written to; none: a message
     std::uint32_t size = 0;
   };
   using Arrivals = FixedQueue<Arrival, QueuePair::kReceives>;
 
-  // Small messages, of the threads that send and receive them.
+  // Small messages; used by the threads that send and receive them.
   struct Messages {
     Arrivals arrived;
     WaitPolicy sending;
     WaitPolicy receiving;
   };
 
-  // Where the peer's memory is: of one of the peer's windows.
+  // The peer's memory behind one of the peer's windows.
   struct Grant {
     std::uint64_t transfer = 0;
     std::uint64_t address = 0;
@@ -121,7 +122,7 @@ class RdmaChannel {
     std::uint32_t key = 0;
   };
 
-  // Of the thread that sends.
+  // Used by the sending thread.
   struct Sending {
     std::array<Grant, rdma::kWindows> grants;  // by the peer's slots
     rdma::SkipMessage skip{};
@@ -132,15 +133,15 @@ class RdmaChannel {
     WaitPolicy spin;
   };
 
-  // Of the thread that receives.
+  // Used by the receiving thread.
   struct Receiving {
     Chunk chunk;                            // the current one
     std::size_t left = 0;                   // of it
-    bool is_told = false;                   // its bytes come behind a header
-    std::size_t skipped = 0;                // of it, that the peer does not send
+    bool is_told = false;                   // its bytes follow a header
+    std::size_t skipped = 0;                // of it, not sent by the peer
     MutableBytes landed;                    // of it, written and not yet received
     std::unique_ptr<OwnMemory> staging;     // for memory that is not registered
-    const MemoryWindow* closing = nullptr;  // until it is closed, nobody takes what has landed
+    const MemoryWindow* closing = nullptr;  // until it is closed, bytes that have landed are not taken
     WaitPolicy spin;
   };
 
@@ -188,14 +189,14 @@ class RdmaChannel {
   const std::shared_ptr<const ProtectionDomain> domain_;
   const OwnMemory buffers_;  // of messages: those to receive, those to send
   Wakeup kick_;              // wakes the thread that sleeps on the descriptors
-  Wakeup ready_;             // wakes who polls wait_handle()
+  Wakeup ready_;             // wakes threads that poll wait_handle()
   std::atomic<std::uint64_t> bytes_sent_{0};
   std::atomic<std::uint64_t> bytes_completed_{0};
   std::atomic<std::uint64_t> bytes_received_{0};
 
   Mutex mutex_;
   ConditionVariable changed_;
-  // In this order: windows go after the queue pair, and the memory behind them last.
+  // The order matters: windows are destroyed after the queue pair, and the memory behind them last.
   Sending sending_ GUARDED_BY(mutex_);
   Receiving receiving_ GUARDED_BY(mutex_);
   std::array<MemoryWindow, rdma::kWindows> windows_ GUARDED_BY(mutex_);
@@ -205,7 +206,7 @@ class RdmaChannel {
   Arrivals chunks_ GUARDED_BY(mutex_);
   const int completions_handle_;
   const int poll_handle_;
-  std::uint64_t events_ GUARDED_BY(mutex_) = 0;  // that have been seen
+  std::uint64_t events_ GUARDED_BY(mutex_) = 0;  // number of events seen
   bool is_sleeping_ GUARDED_BY(mutex_) = false;  // a thread, on the descriptors
   bool is_polled_ GUARDED_BY(mutex_) = false;    // wait_handle(), by whoever was told -1
   std::string reason_ GUARDED_BY(mutex_);        // empty: it has not ended

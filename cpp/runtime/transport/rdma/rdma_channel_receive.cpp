@@ -17,7 +17,7 @@ Bytes bytes_of(const T& value) {
 
 using rdma::MessageKind;
 
-// Takes the first one and gives its buffer back to the peer.
+// Takes the first arrival and returns its buffer to the peer.
 RdmaChannel::Arrival RdmaChannel::take(Arrivals& arrivals) {
   const Arrival arrival = arrivals.front();
   arrivals.pop();
@@ -107,7 +107,7 @@ bool RdmaChannel::take_header(Chunk& header) {
     take(chunks_);
     if (!is_good) return false;
   } else {
-    // Its header is what the window says.
+    // The window identifies the chunk, which has no header of its own.
     const Arrival arrival = take(chunks_);
     receiving_.chunk = {windows_[*arrival.slot].transfer(), arrival.size, 0};
     receiving_.left = arrival.size;
@@ -127,7 +127,7 @@ bool RdmaChannel::take_chunk_message(unsigned buffer, std::size_t size) {
   }
   receiving_.chunk = {message.transfer, message.size, message.status};
   receiving_.left = message.size;
-  // Its sender writes no more of it.
+  // The sender writes no more of this transfer.
   MemoryWindow* const window = message.size == 0 ? window_of(message.transfer) : nullptr;
   if (window != nullptr) close_window(*window);
   return true;
@@ -148,7 +148,7 @@ void RdmaChannel::take_written(const Arrival& arrival) {
   receiving_.closing = &window;
 }
 
-// Takes what has been written, or sees to it that something is.
+// Takes what has been written, or makes the peer write more.
 void RdmaChannel::take_more(const RdmaDestination& to) {
   Receiving& state = receiving_;
   if (!state.landed.empty() || state.left == 0 || state.skipped != 0) return;
@@ -170,7 +170,7 @@ void RdmaChannel::take_more(const RdmaDestination& to) {
   open_window(kOwnSlot, state.chunk.transfer, place);
 }
 
-// As much as is there. Bytes that are where they belong are not copied.
+// Takes the bytes that have landed. Bytes in their final place are not copied.
 std::size_t RdmaChannel::take_landed(MutableBytes to) {
   Receiving& state = receiving_;
   if (state.closing != nullptr && state.closing->is_closing(pair_)) return 0;
@@ -235,7 +235,7 @@ std::ptrdiff_t RdmaChannel::try_discard(std::size_t size) {
   }
 }
 
-// Bytes that have come are dropped; those that nobody has asked for yet do not come.
+// Drops bytes that have arrived, and tells the peer not to send those that it has no destination for.
 std::size_t RdmaChannel::skip(std::size_t size) {
   Receiving& state = receiving_;
   const bool is_asked_for = !state.is_told || window_of(state.chunk.transfer) != nullptr;

@@ -8,7 +8,7 @@
 namespace remotecl {
 namespace {
 
-// How long a device may take to end what was posted to a queue pair that has failed.
+// How long a device may take to complete requests of a queue pair that has failed.
 constexpr auto kFlushTimeMax = std::chrono::seconds(2);
 constexpr int kFlushLookMs = 10;
 
@@ -26,7 +26,7 @@ MutableBytes RdmaChannel::send_buffer(std::uint64_t request) const {
   return buffers_.bytes().subspan(buffer * rdma::kBufferBytes, rdma::kBufferBytes);
 }
 
-// There is room.
+// The caller ensures that there is room.
 bool RdmaChannel::post_message(MessageKind kind, Bytes payload) {
   const rdma::MessageHeader header{kind, 0, static_cast<std::uint16_t>(payload.size()), credits_.limit_for_peer()};
   const MutableBytes buffer = send_buffer(pair_.posted() + 1);
@@ -84,7 +84,7 @@ bool RdmaChannel::send(const Chunk& header, const RdmaSource& source, Use use) {
   bool is_told = false;
   RdmaSource left = source;
   while (!left.bytes.empty()) {
-    // What a write says by itself has no status.
+    // A write alone carries no status.
     if (!is_told && (header.status != 0 || grant_of(header.transfer) == nullptr)) {
       is_told = true;
       if (!send_chunk({header.transfer, static_cast<std::uint32_t>(left.bytes.size()), header.status})) return false;
@@ -112,7 +112,7 @@ bool RdmaChannel::may_write(std::uint64_t transfer, bool is_copied) {
   return !is_copied || sending_.staged[sending_.next_staged] <= pair_.completed();
 }
 
-// Into the place of the peer that is known. 0 at the end.
+// Writes to the known destination at the peer. Returns 0 at the end.
 std::size_t RdmaChannel::write_piece(std::uint64_t transfer, const RdmaSource& source) {
   if (is_over()) return 0;
   Grant& grant = *grant_of(transfer);
@@ -137,7 +137,7 @@ std::size_t RdmaChannel::write_piece(std::uint64_t transfer, const RdmaSource& s
   return piece.size();
 }
 
-// A copy; without a registration when there is no memory for it.
+// Copies the bytes. The result has no registration if there is no memory for it.
 RdmaSource RdmaChannel::staged(Bytes bytes) {
   if (sending_.staging == nullptr) {
     try {
@@ -161,7 +161,8 @@ void RdmaChannel::reclaim(std::uint64_t position) {
   }
 }
 
-// The device does not read what was posted to a queue pair that has failed, as soon as it says so.
+// Waits for their completion, after which the device no longer reads the memory of a failed queue pair's
+// requests.
 void RdmaChannel::await_flush(std::uint64_t position) {
   const auto deadline = std::chrono::steady_clock::now() + kFlushTimeMax;
   while (completed() < position && std::chrono::steady_clock::now() < deadline) {

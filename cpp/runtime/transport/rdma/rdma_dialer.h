@@ -11,7 +11,7 @@ namespace remotecl {
 
 struct DialedRdma {
   std::unique_ptr<RdmaChannel> channel;
-  std::vector<std::byte> answer;  // of whoever accepted
+  std::vector<std::byte> answer;  // of the accepting side
 };
 
 // Connects to a listener; `hello` is at most kRdmaHelloMax bytes. Throws RdmaUnavailable where this machine has no
@@ -20,7 +20,7 @@ DialedRdma dial_rdma(const Address& address, Bytes hello, std::chrono::milliseco
 
 namespace rdma {
 
-// What a request or an answer carries: the preamble and the caller's bytes. A value.
+// The content of a request or an answer: the preamble and the caller's bytes. A value.
 class Hello {
  public:
   explicit Hello(Bytes bytes);
@@ -31,7 +31,7 @@ class Hello {
   std::size_t size_;
 };
 
-// The caller's bytes of an event; none: it does not come from a peer of this version.
+// Returns the caller's bytes of an event; nothing if it does not come from a peer of this version.
 std::optional<Bytes> hello_of(const CmEvent& event);
 
 }  // namespace rdma

@@ -13,7 +13,7 @@ class RdmaUnavailable : public ConnectionError {
   using ConnectionError::ConnectionError;
 };
 
-// What is called of libibverbs and librdmacm; the rest of verbs.h is inline.
+// The functions used of libibverbs and librdmacm; the rest of verbs.h is inline.
 // clang-format off
 #define REMOTECL_VERBS_FUNCTIONS(X) \
   X(ack_cq_events) X(alloc_pd) X(close_device) X(create_comp_channel) X(create_cq) X(dealloc_pd) X(dereg_mr) \
@@ -40,11 +40,11 @@ struct RdmaLibrary {
   } cm;
 #undef REMOTECL_MEMBER
 
-  // Throws RdmaUnavailable where they are not installed.
+  // Throws RdmaUnavailable if they are not installed.
   static const RdmaLibrary& get();
 };
 
-// As std::strerror(), in any thread.
+// Like std::strerror(), but thread-safe.
 std::string error_text(int error);
 
 }  // namespace remotecl

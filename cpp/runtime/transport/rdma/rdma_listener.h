@@ -10,7 +10,7 @@ namespace remotecl {
 // Bytes that a request, or the answer to it, can carry beside the transport's own.
 inline constexpr std::size_t kRdmaHelloMax = CmEvent::kDataMax - sizeof(rdma::Preamble);
 
-// What somebody wants to connect with; refused when this goes. One thread.
+// A connection request, which is refused when this object is destroyed. One thread.
 class RdmaRequest {
  public:
   RdmaRequest(const RdmaLibrary& library, const CmEvent& event);
@@ -18,7 +18,7 @@ class RdmaRequest {
   RdmaRequest(const RdmaRequest&) = delete;
   RdmaRequest& operator=(const RdmaRequest&) = delete;
 
-  // Whether it comes from a peer of this version.
+  // Returns true if it comes from a peer of this version.
   bool is_understood() const { return is_understood_; }
   Bytes hello() const { return {data_.data() + sizeof(rdma::Preamble), hello_size_}; }
   Address peer() const;
@@ -36,11 +36,12 @@ class RdmaRequest {
 // Listens for connections over RDMA. One thread accepts; any thread stops.
 class RdmaListener {
  public:
-  // Port 0: any. Throws RdmaUnavailable, or ConnectionError when the address cannot be used.
+  // Port 0: any. Throws RdmaUnavailable, or ConnectionError if the address cannot be used.
   explicit RdmaListener(const Address& address);
 
   Address address() const;
-  // Waits for the next request that is understood; null after stop(). Throws ConnectionError for one that failed.
+  // Waits for the next request of a peer of this version; null after stop(). Throws ConnectionError for a
+  // failed one.
   std::unique_ptr<RdmaRequest> next();
   void stop() { stopped_.set(); }
 

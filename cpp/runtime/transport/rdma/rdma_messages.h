@@ -7,16 +7,16 @@
 
 #include "runtime/base/bytes.h"
 
-// What two channels send to each other, beside the bytes of transfers. Little-endian, as it lies in memory.
+// The messages between two channels, besides the bytes of transfers. Little-endian, as in memory.
 namespace remotecl::rdma {
 
 static_assert(std::endian::native == std::endian::little);
 
 inline constexpr std::size_t kBufferBytes = 512;  // of a message with its header
-// Windows of one side that are open at a time: transfers whose destination the other side knows.
+// How many windows of one side may be open at a time, for transfers whose destination the other side knows.
 inline constexpr unsigned kWindows = 16;
 
-// First in every request and in every answer to it, before whatever the caller adds.
+// Begins every request and every answer, before the caller's bytes.
 struct Preamble {
   static constexpr std::array<char, 4> kMagic = {'r', 'c', 'l', 'R'};
   static constexpr std::uint16_t kVersion = 1;
@@ -36,14 +36,14 @@ struct MessageHeader {
 };
 inline constexpr std::size_t kUserBytesMax = kBufferBytes - sizeof(MessageHeader);
 
-// The next chunk's header, where the sender does not know yet where its bytes go.
+// The header of the next chunk, if the sender does not know the destination yet.
 struct ChunkMessage {
   std::uint64_t transfer;
   std::uint32_t size;
   std::int32_t status;
 };
 
-// The next bytes of this transfer go there. The slot is the immediate of every write.
+// The destination of this transfer's next bytes. Every write has the slot as its immediate.
 struct GrantMessage {
   std::uint64_t transfer;
   std::uint64_t address;
@@ -52,13 +52,13 @@ struct GrantMessage {
   std::uint32_t slot;
 };
 
-// Nobody wants the next bytes of the chunk of this transfer whose header has been sent.
+// Tells the sender not to send the next bytes of the chunk whose header has been sent.
 struct SkipMessage {
   std::uint64_t transfer;
   std::uint64_t size;
 };
 
-// False when the size is another one.
+// Returns false if the size differs.
 template <class T>
 bool decode(Bytes from, T& value) {
   if (from.size() != sizeof(T)) return false;

@@ -13,7 +13,7 @@ struct RdmaPort {
   std::vector<std::string> addresses;  // that connections can be made to
 };
 
-// The active ports of all devices. Throws RdmaUnavailable that says what is missing, where there is none.
+// The active ports of all devices. Throws RdmaUnavailable, which names what is missing, if there is none.
 std::vector<RdmaPort> active_rdma_ports();
 
 }  // namespace remotecl

@@ -12,7 +12,7 @@ namespace remotecl {
 namespace {
 
 constexpr std::size_t kPage = 4096;
-constexpr std::uint32_t kSoftRoce = 0xffffff;  // the vendor that rdma_rxe says it has
+constexpr std::uint32_t kSoftRoce = 0xffffff;  // the vendor id that rdma_rxe reports
 
 std::atomic<bool> all_windows_count{false};
 
@@ -20,7 +20,7 @@ std::string size_text(std::size_t bytes) {
   return bytes < (1u << 20) ? std::to_string(bytes >> 10) + " KiB" : std::to_string(bytes >> 20) + " MiB";
 }
 
-// Why memory could not be registered, and what helps.
+// Returns why memory could not be registered, and the remedy.
 std::string failure_text(std::size_t size, int error) {
   std::string text = size_text(size) + " of memory cannot be registered for RDMA: ";
   rlimit limit{};

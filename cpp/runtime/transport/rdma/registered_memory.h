@@ -9,8 +9,8 @@
 
 namespace remotecl {
 
-// What one connection's keys are good for: nobody else's key opens memory in here. Shared by what is registered in it.
-// Any thread.
+// The scope of one connection's keys: keys of other connections open no memory in it. Shared by the memory
+// registered in it. Any thread.
 class ProtectionDomain {
  public:
   // Of a device that the identifier is bound to. Throws ConnectionError.
@@ -22,10 +22,11 @@ class ProtectionDomain {
   const RdmaLibrary& library() const { return id_->library(); }
   const std::shared_ptr<CmId>& id() const { return id_; }
   ibv_pd* get() const { return domain_; }
-  // Whether the device has memory windows of type 2, which open and close without a system call. Those of Soft-RoCE
-  // (Linux 6.1) do not count: it lets the peer write into all of the memory that is registered around a window.
+  // Returns true if the device has memory windows of type 2, which open and close without a system call.
+  // Those of Soft-RoCE (Linux 6.1) do not count: they let the peer write into all of the memory registered
+  // around a window.
   bool has_windows() const { return has_windows_; }
-  // From now on they count, which is for tests.
+  // For tests: from now on all windows count.
   static void count_all_windows();
 
  private:
@@ -38,7 +39,7 @@ class ProtectionDomain {
 // peer in (MemoryWindow does). Whoever made the memory owns this, and destroys it first. Any thread.
 class RegisteredMemory final : public MemoryRegistration {
  public:
-  // Throws ConnectionError; where the limit of locked memory is the cause, that names the remedy.
+  // Throws ConnectionError, which names the remedy if the limit of locked memory is the cause.
   RegisteredMemory(std::shared_ptr<const ProtectionDomain> domain, MutableBytes memory, bool is_open_to_peer = false);
   ~RegisteredMemory() override;
   RegisteredMemory(const RegisteredMemory&) = delete;

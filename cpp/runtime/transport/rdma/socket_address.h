@@ -9,16 +9,16 @@
 
 namespace remotecl {
 
-// An address as the system's functions take it. A value.
+// An address in the form of the system's functions. A value.
 struct SocketAddress {
   sockaddr_storage storage{};
 
   sockaddr* get() { return reinterpret_cast<sockaddr*>(&storage); }
 };
 
-// All that a host's name stands for, in the order in which they should be tried. Throws ConnectionError.
+// Resolves a host's name to all its addresses, in the order in which to try them. Throws ConnectionError.
 std::vector<SocketAddress> socket_addresses(const Address& address);
-// Host and port as numbers.
+// Host and port in numeric form.
 Address address_of(const sockaddr* address);
 
 }  // namespace remotecl
