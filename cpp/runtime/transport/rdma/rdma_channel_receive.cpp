@@ -8,11 +8,6 @@ namespace {
 // The window of receive(); announced transfers have the others, so that they cannot keep it from its bytes.
 constexpr unsigned kOwnSlot = 0;
 
-template <class T>
-Bytes bytes_of(const T& value) {
-  return std::as_bytes(std::span(&value, 1));
-}
-
 }  // namespace
 
 using rdma::MessageKind;
@@ -66,7 +61,7 @@ bool RdmaChannel::open_window(unsigned slot, std::uint64_t transfer, const RdmaD
   note_posted();
   const rdma::GrantMessage grant{transfer, reinterpret_cast<std::uint64_t>(to.bytes.data()), to.bytes.size(),
                                  window.key(), slot};
-  return post_message(MessageKind::kGrant, bytes_of(grant));
+  return post_message(MessageKind::kGrant, rdma::bytes_of(grant));
 }
 
 void RdmaChannel::close_window(MemoryWindow& window) {
@@ -241,7 +236,7 @@ std::size_t RdmaChannel::skip(std::size_t size) {
   const bool is_asked_for = !state.is_told || window_of(state.chunk.transfer) != nullptr;
   if (state.skipped == 0 && state.landed.empty() && !is_asked_for && !is_over()) {
     const rdma::SkipMessage message{state.chunk.transfer, state.left};
-    if (post_message(MessageKind::kSkip, bytes_of(message))) state.skipped = state.left;
+    if (post_message(MessageKind::kSkip, rdma::bytes_of(message))) state.skipped = state.left;
   }
   if (state.skipped != 0) {
     const std::size_t count = std::min(size, state.skipped);

@@ -12,11 +12,6 @@ namespace {
 constexpr auto kFlushTimeMax = std::chrono::seconds(2);
 constexpr int kFlushLookMs = 10;
 
-template <class T>
-Bytes bytes_of(const T& value) {
-  return std::as_bytes(std::span(&value, 1));
-}
-
 }  // namespace
 
 using rdma::MessageKind;
@@ -73,7 +68,7 @@ bool RdmaChannel::send_chunk(const Chunk& header) {
     if (!await_progress(sending_.spin)) return false;
   }
   const rdma::ChunkMessage message{header.transfer, header.size, header.status};
-  return !is_over() && post_message(MessageKind::kChunk, bytes_of(message));
+  return !is_over() && post_message(MessageKind::kChunk, rdma::bytes_of(message));
 }
 
 bool RdmaChannel::send(const Chunk& header, const RdmaSource& source, Use use) {

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <span>
 
 #include "runtime/base/bytes.h"
 
@@ -64,6 +65,12 @@ bool decode(Bytes from, T& value) {
   if (from.size() != sizeof(T)) return false;
   std::memcpy(&value, from.data(), sizeof(T));
   return true;
+}
+
+// A message as it travels.
+template <class T>
+Bytes bytes_of(const T& value) {
+  return std::as_bytes(std::span(&value, 1));
 }
 
 }  // namespace remotecl::rdma
