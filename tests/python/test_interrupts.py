@@ -174,17 +174,8 @@ assert alive() is None
 WRITES = {"in the message": 1 << 8, "pushed": 1 << 17, "pulled": 1 << 20}
 
 
-# This case fails now and then in runs of the whole suite, and never alone. The cause is not known: either the signal is
-# sent late, because something waits with Python's lock held, or the kernel's event counts as ended too early.
-LATE_IN_WHOLE_RUNS = pytest.mark.xfail(reason="fails in runs of the whole suite, cause not known", strict=False)
-BLOCKING_WRITES = [
-    pytest.param(kind, is_open, marks=[LATE_IN_WHOLE_RUNS] if (kind, is_open) == ("in the message", False) else [])
-    for kind in WRITES
-    for is_open in (False, True)
-]
-
-
-@pytest.mark.parametrize(("kind", "open_user_events"), BLOCKING_WRITES)
+@pytest.mark.parametrize("open_user_events", [False, True])
+@pytest.mark.parametrize("kind", WRITES)
 def test_a_blocking_write_is_interrupted(run_program, addresses, kind, open_user_events):
     run_program(
         f"""{GATED}

@@ -41,14 +41,29 @@ print(result[0])
 class Flood(Client):
     """A client that floods a device, once it is told to."""
 
-    def __init__(self, address: str) -> None:
-        super().__init__(FLOOD, address)
+    def __init__(self, address: str, kernels: int = 300) -> None:
+        super().__init__(FLOOD.replace("300", str(kernels)), address)
 
     def begin(self) -> None:
         assert self.tell() == "launched\n"
 
     def count(self) -> int:
         return int(self.leave()[0])
+
+
+# Has more work for a device than it may give to it at once, as others use it, too. The first kernel takes seconds.
+ASKING = f"""{FLOOD.partition("print(")[0]}
+work = spin(queue, (1,), (1,), count, np.int32(2_000_000_000))
+for _ in range(200):
+    spin(queue, (1,), (1,), count, np.int32(1))
+assert cl.Kernel(cl.Program(context, SOURCE + " ").build(), "spin").num_args == 2
+assert work.command_execution_status > cl.command_execution_status.COMPLETE
+queue.finish()
+assert work.command_execution_status == cl.command_execution_status.COMPLETE
+result = np.empty(1, np.int32)
+cl.enqueue_copy(queue, result, count)
+assert result[0] == 202
+"""
 
 
 def deepest(address: str, looks: int = 30) -> int:
@@ -66,10 +81,18 @@ def test_who_is_alone_may_give_the_device_all_of_its_work():
 
 @pytest.mark.parametrize("options", [(), ("--limit", "session.queued-commands=8")], ids=["two", "one with a limit"])
 def test_the_driver_gets_no_more_than_keeps_the_device_busy(options):
-    with Daemon(*options) as daemon:
+    with Daemon(*options) as daemon, Flood(daemon.address, kernels=3) as neighbour:
         floods = [Flood(daemon.address) for _ in range(1 if options else 2)]
         for flood in floods:
             flood.begin()
-        # Costs have yet to be learned, and what has ended becomes known every 50 ms. All would be 300 and more.
-        assert deepest(daemon.address) < 150
+        while not deepest(daemon.address, looks=1):
+            pass
+        neighbour.begin()
+        assert neighbour.count() == 4
+        assert deepest(daemon.address, looks=1) > 50  # the floods go on; before its turn came, all would have ended
         assert [flood.count() for flood in floods] == [301] * len(floods)
+
+
+def test_who_waits_for_its_turn_may_ask_the_server_and_build_programs(run_program):
+    with Daemon() as daemon, Flood(daemon.address):
+        run_program(f"import sys\nsys.argv[1:] = ['{daemon.address}']\n{ASKING}")

@@ -9,6 +9,11 @@ namespace remotecl::server {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+using Functions = std::vector<std::function<void()>>;
+
+void call(const Functions& functions) {
+  for (const auto& function : functions) function();
+}
 
 }  // namespace
 
@@ -29,10 +34,12 @@ bool DeviceTurns::is_taken_from(std::uint64_t session) const {
   return owner_ != 0 && owner_ != session;
 }
 
-void DeviceTurns::let_go() {
+Functions DeviceTurns::let_go() {
+  Functions functions;
   while (const auto next = share_.take_next()) {
-    members_.find(*next)->second->grant();
+    members_.find(*next)->second->grant(functions);
   }
+  return functions;
 }
 
 Ref<DeviceTurn> DeviceTurns::join(std::uint64_t session, double weight, std::optional<std::uint64_t> commands_max,
@@ -61,18 +68,25 @@ std::optional<DeviceTurns::Longest> DeviceTurns::longest() const NO_THREAD_SAFET
 }
 
 void DeviceTurn::leave() {
-  MutexLock lock(turns_->mutex_);
-  if (std::exchange(left_, true)) return;
-  turns_->share_.leave(member_);
-  turns_->members_.erase(member_);
-  turns_->shared_.store(turns_->members_.size() > 1, std::memory_order_relaxed);
-  turns_->let_go();
+  Functions functions;
+  Functions dropped;
+  {
+    MutexLock lock(turns_->mutex_);
+    if (std::exchange(left_, true)) return;
+    dropped = std::move(at_grant_);
+    turns_->share_.leave(member_);
+    turns_->members_.erase(member_);
+    turns_->shared_.store(turns_->members_.size() > 1, std::memory_order_relaxed);
+    functions = turns_->let_go();
+  }
+  call(functions);
 }
 
 // Called with the mutex of the turns that this belongs to; the analysis takes its two names for two mutexes.
-void DeviceTurn::grant() NO_THREAD_SAFETY_ANALYSIS {
+void DeviceTurn::grant(Functions& functions) NO_THREAD_SAFETY_ANALYSIS {
   ++granted_;
   wake_.notify_all();
+  for (auto& function : std::exchange(at_grant_, {})) functions.push_back(std::move(function));
 }
 
 bool DeviceTurn::add(double cost, cl_event event) {
@@ -103,26 +117,47 @@ bool DeviceTurn::began(double cost, cl_event event) {
 }
 
 void DeviceTurn::ended(double cost) {
-  MutexLock lock(turns_->mutex_);
-  const auto now = Clock::now();
-  --under_way_;
-  progress_ = now;
-  turns_->share_.ended(member_, cost, now);
-  turns_->let_go();
+  Functions functions;
+  {
+    MutexLock lock(turns_->mutex_);
+    const auto now = Clock::now();
+    --under_way_;
+    progress_ = now;
+    turns_->share_.ended(member_, cost, now);
+    functions = turns_->let_go();
+  }
+  call(functions);
 }
 
 void DeviceTurn::wait() {
   EventPoller::leave_all();  // others may wait for events that this thread polls
-  MutexLock lock(turns_->mutex_);
-  if (left_) return;
-  const std::uint64_t before = granted_;
-  if (turns_->share_.ask(member_)) {
-    // Wakes other threads of this session that wait.
-    ++granted_;
-    wake_.notify_all();
-    return;
+  Functions functions;
+  {
+    MutexLock lock(turns_->mutex_);
+    if (left_) return;
+    const std::uint64_t before = granted_;
+    if (turns_->share_.ask(member_)) {
+      grant(functions);  // also to others of this session that wait
+    } else {
+      while (granted_ == before && !left_) wake_.wait(turns_->mutex_);
+    }
   }
-  while (granted_ == before && !left_) wake_.wait(turns_->mutex_);
+  call(functions);
+}
+
+bool DeviceTurn::when_granted(std::function<void()> function) {
+  Functions functions;
+  {
+    MutexLock lock(turns_->mutex_);
+    if (left_) return false;
+    if (!turns_->share_.ask(member_)) {
+      at_grant_.push_back(std::move(function));
+      return true;
+    }
+    grant(functions);
+  }
+  call(functions);
+  return false;
 }
 
 }  // namespace remotecl::server

@@ -3,9 +3,11 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "runtime/base/mutex.h"
 #include "runtime/base/ref_counted.h"
@@ -46,7 +48,8 @@ class DeviceTurns final : public RefCounted {
  private:
   friend class DeviceTurn;
 
-  void let_go() REQUIRES(mutex_);
+  // Gives turns to those who wait. Returns what they want to be called, without the lock.
+  std::vector<std::function<void()>> let_go() REQUIRES(mutex_);
 
   std::atomic<bool> shared_{false};
   mutable Mutex mutex_;
@@ -69,14 +72,17 @@ class DeviceTurn final : public RefCounted {
   // Whether a command of this cost needs an event, to be counted together with those before it. Needs the
   // session's lock.
   bool is_due(double cost) const { return is_timed_ || uncounted_ + cost >= batch_.load(std::memory_order_relaxed); }
-  // The driver has been given that command, with `event` if it was due. Returns true if wait() must come
-  // before the next command.
+  // The driver has been given that command, with `event` if it was due. Returns true if when_granted() or
+  // wait() must come before the next command.
   bool add(double cost, cl_event event) EXCLUDES(turns_->mutex_);
 
   // Counts a piece of bulk data. Called by threads that may wait.
   void add_bytes(std::uint64_t size, cl_event event) EXCLUDES(turns_->mutex_);
   // Returns when the session may give the device more work.
   void wait() EXCLUDES(turns_->mutex_);
+  // Calls `function` then, on any thread; it must not block. Returns false and calls nothing if the session may
+  // give more work now.
+  bool when_granted(std::function<void()> function) EXCLUDES(turns_->mutex_);
 
   // The session ends.
   void leave() EXCLUDES(turns_->mutex_);
@@ -98,7 +104,7 @@ class DeviceTurn final : public RefCounted {
   static constexpr double kBytesPerUnit = 64 << 10;
   static constexpr double kBatchMax = 8;
 
-  void grant();
+  void grant(std::vector<std::function<void()>>& functions);
   bool began(double cost, cl_event event) EXCLUDES(turns_->mutex_);
   void ended(double cost) EXCLUDES(turns_->mutex_);
 
@@ -112,6 +118,7 @@ class DeviceTurn final : public RefCounted {
   std::chrono::steady_clock::time_point progress_ GUARDED_BY(turns_->mutex_){};  // when the first began, or one ended
   bool left_ GUARDED_BY(turns_->mutex_) = false;
   std::uint64_t granted_ GUARDED_BY(turns_->mutex_) = 0;  // how many times
+  std::vector<std::function<void()>> at_grant_ GUARDED_BY(turns_->mutex_);
   ConditionVariable wake_;
   double uncounted_ = 0;           // needs the session's lock
   std::atomic<double> batch_ = 1;  // the cost at which a batch is counted

@@ -18,7 +18,7 @@ struct Execution {
         queue_watch(strand, outbox, counters),
         events(strand, outbox, reporter, counters),
         signals(events, counters),
-        issuer(events, queue_watch, counters) {}
+        issuer(strand, events, queue_watch, counters) {}
 
   EventReporter reporter;
   QueueWatch queue_watch;

@@ -147,6 +147,7 @@ void Issuer::flush_queues() {
 
 void Issuer::drop_all() {
   events_.drop_all();
+  gates_.clear();
   touched_.clear();
   holds_.clear();
 }

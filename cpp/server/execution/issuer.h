@@ -11,6 +11,7 @@
 #include "server/execution/event_table.h"
 #include "server/execution/issue.h"
 #include "server/execution/queue_watch.h"
+#include "server/execution/turn_gates.h"
 #include "server/quota/held_memory.h"
 #include "server/quota/session_counters.h"
 
@@ -31,8 +32,8 @@ namespace remotecl::server {
 // until then.
 class Issuer {
  public:
-  Issuer(EventTable& events, QueueWatch& queue_watch, const Ref<SessionCounters>& counters)
-      : events_(events), queue_watch_(queue_watch), counters_(counters) {}
+  Issuer(Strand& strand, EventTable& events, QueueWatch& queue_watch, const Ref<SessionCounters>& counters)
+      : events_(events), queue_watch_(queue_watch), counters_(counters), gates_(strand, events) {}
   Issuer(const Issuer&) = delete;
   Issuer& operator=(const Issuer&) = delete;
 
@@ -61,12 +62,14 @@ class Issuer {
   void touch(Queue& queue) {
     if (!queue.touched) add_touched(queue);
   }
-  // Returns true if the session must wait before it submits more: its work for a device, or for all, is too
-  // far ahead.
-  bool is_full() const { return static_cast<bool>(full_) || is_far_ahead_; }
+  // Returns true if the session must wait before it submits more: its work for all devices is too far ahead, or
+  // too much waits for its turn on one.
+  bool is_full() const { return is_crowded() || is_far_ahead_; }
   // Returns true once if the session must wait for its DriverBacklog.
   bool take_far_ahead() { return std::exchange(is_far_ahead_, false); }
-  Ref<DeviceTurn> take_full() { return std::move(full_); }
+  // Returns true if the session must wait for a closed gate.
+  bool is_crowded() const { return !gates_.all_open() && holds_.size() >= kHeldMax; }
+  TurnGates& gates() { return gates_; }
 
   // The approximate size of events and waiting commands in tables.
   std::uint64_t table_size() const;
@@ -78,6 +81,8 @@ class Issuer {
 
  private:
   static constexpr std::uint64_t kHeldSize = 512;  // of a waiting command, estimated
+  // How many commands wait while a gate is closed. Enough for programs that wait or ask now and then.
+  static constexpr std::size_t kHeldMax = 256;
 
   void clear_collected() {
     native_waits_.clear();
@@ -99,6 +104,17 @@ class Issuer {
   void keep_order(Queue& queue);
   void count_backlog(Queue& queue);
   void add_touched(Queue& queue);
+
+  // The closed gate of the queue's turn; 0: none. A queue that the driver refused has no turn.
+  EventId gate_of(const Queue& queue) const {
+    return gates_.all_open() || queue.native() == nullptr ? 0 : gates_.event_of(queue.turn());
+  }
+  // Whether a command waits for its session's turn on the device. Bulk data takes turns by itself, and answers give
+  // the device nothing to do.
+  template <class Command>
+  static constexpr bool kTakesTurns = !std::remove_reference_t<Command>::kLong && !requires {
+    std::remove_reference_t<Command>::kAnswers;
+  };
 
   template <class Command>
   void run(Queue& queue, Event* event, EventId hold, Command& command);
@@ -128,6 +144,18 @@ class Issuer {
   }
   template <class Command>
   void hold(Queue& queue, Event* event, const Array<EventId>& wait_list, Command command, bool blocks_later);
+  // A command that was held, and what it needs then.
+  template <class Command>
+  struct Held {
+    Ref<Queue> queue;
+    Ref<Event> event;
+    std::vector<Ref<Event>> waits;
+    EventId hold;
+    Command command;
+    HeldMemory memory;
+  };
+  template <class Command>
+  void run_held(const std::shared_ptr<Held<Command>>& held);
   template <class Command>
   void fail_command(Queue& queue, Event* event, Command& command, cl_int error) {
     if constexpr (requires { command.failed(error); }) command.failed(error);
@@ -139,7 +167,7 @@ class Issuer {
   const Ref<SessionCounters> counters_;
   std::unordered_map<EventId, Ref<QueueProgress>> holds_;  // by the hold of a command: the progress of its queue
   std::vector<Ref<Queue>> touched_;
-  Ref<DeviceTurn> full_;
+  TurnGates gates_;
   bool is_far_ahead_ = false;
   bool has_refused_ = false;
   // What the command being submitted waits for.
@@ -158,6 +186,10 @@ void Issuer::submit(Queue& queue, Event* event, const Array<EventId>& wait_list,
   if (wait_list.size() != 0) collect(queue, wait_list, nullptr);
   if (waits_for_itself_) [[unlikely]]
     return fail_command(queue, event, command, CL_INVALID_EVENT_WAIT_LIST);
+  if constexpr (kTakesTurns<Command>) {
+    if (const EventId gate = gate_of(queue); gate != 0) [[unlikely]]
+      graph_waits_.push_back(gate);
+  }
   if (graph_waits_.empty()) {
     run(queue, event, 0, command);
   } else {
@@ -167,17 +199,10 @@ void Issuer::submit(Queue& queue, Event* event, const Array<EventId>& wait_list,
 
 template <class Command>
 void Issuer::hold(Queue& queue, Event* event, const Array<EventId>& wait_list, Command command, bool blocks_later) {
-  struct Held {
-    Ref<Queue> queue;
-    Ref<Event> event;
-    std::vector<Ref<Event>> waits;
-    EventId hold;
-    Command command;
-    HeldMemory memory;
-  };
   if (event != nullptr && event->trace.number != 0) event->trace.received_ns = host_time_ns();
   // Three times: here, in the graph, and in the graph's list of those that wait for the event.
-  const std::uint64_t size = sizeof(Held) + kHeldSize + (3 * graph_waits_.size() + wait_list.size()) * sizeof(EventId);
+  const std::uint64_t size =
+      sizeof(Held<Command>) + kHeldSize + (3 * graph_waits_.size() + wait_list.size()) * sizeof(EventId);
   constexpr bool kMayFail = !requires { Command::kAnswers; };
   HeldMemory memory(counters_, kMayFail ? HeldMemory::For::kCommand : HeldMemory::For::kSession);
   try {
@@ -188,17 +213,26 @@ void Issuer::hold(Queue& queue, Event* event, const Array<EventId>& wait_list, C
     return fail_command(queue, event, command, refused(refusal));
   }
   std::vector<EventId> dependencies = graph_waits_;
-  auto held =
-      std::make_shared<Held>(Held{Ref<Queue>(&queue), Ref<Event>(event), {}, 0, std::move(command), std::move(memory)});
+  auto held = std::make_shared<Held<Command>>(Ref<Queue>(&queue), Ref<Event>(event), std::vector<Ref<Event>>(),
+                                              EventId{0}, std::move(command), std::move(memory));
   clear_collected();
   collect(queue, wait_list, &held->waits);
   held->hold = make_hold(queue, event, blocks_later);
-  EventGraph::Action action = [this, held](std::int32_t) {
-    clear_collected();
-    for (const auto& wait : held->waits) depend(*held->queue, *wait);
-    run(*held->queue, held->event.get(), held->hold, held->command);
-  };
+  EventGraph::Action action = [this, held](std::int32_t) { run_held(held); };
   events_.graph().defer(dependencies, std::move(action));
+}
+
+template <class Command>
+void Issuer::run_held(const std::shared_ptr<Held<Command>>& held) {
+  if constexpr (kTakesTurns<Command>) {
+    if (const EventId gate = gate_of(*held->queue); gate != 0) {
+      events_.graph().defer({&gate, 1}, [this, held](std::int32_t) { run_held(held); });
+      return;
+    }
+  }
+  clear_collected();
+  for (const auto& wait : held->waits) depend(*held->queue, *wait);
+  run(*held->queue, held->event.get(), held->hold, held->command);
 }
 
 template <class Command>
@@ -223,8 +257,8 @@ void Issuer::run(Queue& queue, Event* event, EventId hold, Command& command) {
         touch(queue);
         if ((queue.uncounted += commands_of(command)) >= DriverBacklog::kCountedTogether) [[unlikely]]
           count_backlog(queue);
-        if (counts && queue.turn().add(cost, issue.due ? issue.native.get() : nullptr))
-          full_ = Ref<DeviceTurn>(&queue.turn());
+        if (counts && queue.turn().add(cost, issue.due ? issue.native.get() : nullptr)) [[unlikely]]
+          gates_.close(queue.turn());
       }
       if (issue.goes_on) return;
       if (issue.ended && event != nullptr) finish(*event);

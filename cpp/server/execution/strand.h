@@ -27,6 +27,8 @@ class Strand : public virtual RefCounted {
   }
   // The same on a thread that may enqueue native commands. A driver's callback may call this.
   virtual void later(std::function<void()> job) = 0;
+  // The same on a thread of this session's own.
+  virtual void post(std::function<void()> job) = 0;
   // Ends the session. Sends a last message to the client, unless `text` is empty.
   virtual void close(const std::string& text) = 0;
 

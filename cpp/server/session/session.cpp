@@ -90,21 +90,24 @@ void Session::serve() {
     if (count == 0) return;
     buffer.commit(count);
     for (bool has_more = true; has_more;) {
-      Ref<DeviceTurn> full;
+      Ref<DeviceTurn> awaited;
       bool is_far_ahead = false;
       {
         LeavingLock lock(mutex_);
-        has_more = execute_some(buffer, poller);
+        has_more = issuer().is_crowded() || execute_some(buffer, poller);
         count_tables();
         settle();
-        full = issuer().take_full();
+        if (issuer().is_crowded()) awaited = issuer().gates().awaited();
         is_far_ahead = issuer().take_far_ahead();
       }
       outbox_.flush();
-      if (!full && !is_far_ahead) continue;
+      if (!awaited && !is_far_ahead) continue;
       poller.leave();
-      if (full) full->wait();
       if (is_far_ahead) queue_watch().wait_for_backlog();
+      if (!awaited) continue;
+      awaited->wait();
+      LeavingLock lock(mutex_);
+      issuer().gates().open(*awaited);
     }
   }
 }
@@ -166,17 +169,24 @@ bool Session::run_locked(const std::function<void()>& job) {
   return true;
 }
 
-void Session::later(std::function<void()> job) {
-  auto run_it = [session = Ref<Session>(this), job = std::move(job)] {
+std::function<void()> Session::with_session(std::function<void()> job) {
+  return [session = Ref<Session>(this), job = std::move(job)] {
     try {
       session->with_lock(job);
     } catch (const std::exception& error) {
       session->close(error.what());
     }
   };
-  if (EventPoller::is_reporting()) return EventPoller::after_reporting(std::move(run_it));
+}
+
+void Session::later(std::function<void()> job) {
+  if (EventPoller::is_reporting()) return EventPoller::after_reporting(with_session(std::move(job)));
+  post(std::move(job));
+}
+
+void Session::post(std::function<void()> job) {
   try {
-    continuations_.post(std::move(run_it));
+    continuations_.post(with_session(std::move(job)));
   } catch (const std::system_error& error) {  // no thread could be started
     close(std::string("the server cannot go on with this session: ") + error.what());
   }

@@ -103,6 +103,7 @@ class Session final : public Strand, public StatusSource {
   Worker& builds() { return builds_; }                       // any thread
   Mutex& mutex() RETURN_CAPABILITY(mutex_) { return mutex_; }
   void later(std::function<void()> job) override;
+  void post(std::function<void()> job) override;
   // These need the lock.
   SessionObjects& objects() { return objects_; }
   Issuer& issuer() { return execution_.issuer; }
@@ -121,6 +122,8 @@ class Session final : public Strand, public StatusSource {
   void execute(std::uint16_t code, Bytes payload) REQUIRES(mutex_);
   void execute_traced(std::uint16_t code, std::uint16_t flags, Bytes payload) REQUIRES(mutex_);
   bool run_locked(const std::function<void()>& job) override EXCLUDES(mutex_);
+  // `job` with the lock and with a reference to the session, which ends if the job fails.
+  std::function<void()> with_session(std::function<void()> job);
   void settle() REQUIRES(mutex_);
   void count_tables() REQUIRES(mutex_);
   void note_over();

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <vector>
+
+#include "server/driver/device_turns.h"
+#include "server/execution/event_table.h"
+#include "server/execution/strand.h"
+
+namespace remotecl::server {
+
+// Holds commands back while the session waits for its turn on a shared device. The session is read from meanwhile,
+// so that a client's questions and its commands for other devices need not wait for the turn. A closed gate is an
+// event of the graph, which commands wait for. Owned by a session; needs its lock.
+class TurnGates {
+ public:
+  TurnGates(Strand& strand, EventTable& events) : strand_(strand), events_(events) {}
+  TurnGates(const TurnGates&) = delete;
+  TurnGates& operator=(const TurnGates&) = delete;
+
+  bool all_open() const { return closed_.empty(); }
+  // The event that commands of this turn must wait for; 0 if the gate is open.
+  EventId event_of(const DeviceTurn& turn) const;
+  // Closes the gate until the session's turn comes.
+  void close(DeviceTurn& turn);
+  // The session's turn has come.
+  void open(const DeviceTurn& turn);
+  // A turn whose gate is closed. REQUIRES: !all_open().
+  Ref<DeviceTurn> awaited() const { return closed_.front().turn; }
+
+  // The session ends.
+  void clear() { closed_.clear(); }
+
+ private:
+  struct Closed {
+    Ref<DeviceTurn> turn;
+    EventId event;
+  };
+
+  Strand& strand_;
+  EventTable& events_;
+  std::vector<Closed> closed_;  // at most one for each device
+};
+
+}  // namespace remotecl::server
