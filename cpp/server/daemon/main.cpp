@@ -120,7 +120,8 @@ void require_protection(const Address& address, const Options& options, const se
 
 void print_devices(const server::NativeDriver& driver) {
   for (const auto& device : driver.devices()) {
-    std::printf("device %u: %s (%s)\n", device->index(), device->name().c_str(), device->platform_name().c_str());
+    std::printf("device %u: %s (%s)\n", device->index(), device->traits().name.c_str(),
+                device->traits().platform_name.c_str());
   }
 }
 
@@ -271,7 +272,7 @@ int run(const Options& options) {
   if (!pin.empty()) std::printf("TLS with pin=%s\n", pin.c_str());
   for (const auto& device : server->driver().devices()) {
     const server::LogScope scope({}, device->index());
-    server::log_info("serves {}", device->name());
+    server::log_info("serves {}", device->traits().name);
   }
   const auto metrics = open_metrics(*server, options);
   std::printf("listening on %s\n", server->address().text().c_str());

@@ -36,7 +36,7 @@ void add_devices(MetricsText& text, const NativeDriver& driver, std::string_view
                  std::string_view help, Value&& value_of) {
   text.begin(name, type, help);
   for (const auto& device : driver.devices()) {
-    text.add(value_of(*device), {{"device", std::to_string(device->index())}, {"name", device->name()}});
+    text.add(value_of(*device), {{"device", std::to_string(device->index())}, {"name", device->traits().name}});
   }
 }
 
@@ -45,7 +45,7 @@ void add_all_devices(MetricsText& text, const NativeDriver& driver, const Status
   add_devices(text, driver, "remotecl_device_memory_used_bytes", "gauge", "Memory of all sessions' objects.",
               [&told](const Device& device) { return told(device).memory_used; });
   add_devices(text, driver, "remotecl_device_memory_bytes", "gauge", "Memory that the device has.",
-              [](const Device& device) { return device.memory_total(); });
+              [](const Device& device) { return device.memory().total(); });
   add_devices(text, driver, "remotecl_device_queued_commands", "gauge", "Commands that were taken and have not ended.",
               [&told](const Device& device) { return told(device).queue_depth; });
   add_devices(text, driver, "remotecl_device_busy_ratio", "gauge",

@@ -149,8 +149,8 @@ std::vector<std::byte> NativeDriver::device_list(const std::function<bool(const 
   std::vector<DeviceDescription> descriptions;
   for (const auto& device : devices_) {
     if (!is_visible(*device)) continue;
-    const auto& platform = platform_infos.emplace_back(device->platform_info(), UINT64_MAX);
-    const auto& info = infos.emplace_back(device->info(), memory_max);
+    const auto& platform = platform_infos.emplace_back(device->traits().platform_info, UINT64_MAX);
+    const auto& info = infos.emplace_back(device->traits().info, memory_max);
     descriptions.push_back({device->index(), platform.values(), info.values()});
   }
   ByteBuffer bytes;

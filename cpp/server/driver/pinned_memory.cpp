@@ -55,7 +55,7 @@ class PinnedMemory::Slots {
 };
 
 std::shared_ptr<std::byte[]> PinnedMemory::take(std::size_t size) {
-  if (!device_.maps_in_place()) {
+  if (!device_.memory().maps_in_place()) {
     std::shared_ptr<Slots> slots;
     {
       MutexLock lock(mutex_);

@@ -14,7 +14,7 @@ Queue::Queue(ObjectId id, Device& device, cl_command_queue_properties properties
       profiling_((properties & CL_QUEUE_PROFILING_ENABLE) != 0),
       turn_(std::move(turn)),
       arena_(std::move(blocks)),
-      wants_events_(in_order_ && device.quirks().waits_for_all_slowly) {
+      wants_events_(in_order_ && device.traits().quirks.waits_for_all_slowly) {
   const cl_context context = turn_ ? device.context(error_) : nullptr;
   if (!turn_) error_ = CL_DEVICE_NOT_AVAILABLE;
   if (context != nullptr) native_ = clCreateCommandQueue(context, device.id(), properties, &error_);

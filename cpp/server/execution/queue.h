@@ -51,7 +51,7 @@ class Queue final : public RefCounted {
   // Returns an event that ends when all native commands so far have ended.
   cl_int mark(Native<cl_event>& marker);
   // Returns true if mark() takes long while many commands are in flight.
-  bool marks_slowly() const { return !in_order_ && device_.quirks().waits_for_all_slowly; }
+  bool marks_slowly() const { return !in_order_ && device_.traits().quirks.waits_for_all_slowly; }
 
   // Copies the bytes of a small write to memory that stays valid as long as the driver needs it.
   const std::byte* stage(Bytes data);

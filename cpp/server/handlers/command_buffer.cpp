@@ -168,7 +168,7 @@ cl_int record(Session& session, const EnqueueFillImage& message, Device& device,
   if (!image) return CL_INVALID_MEM_OBJECT;
   if (!image->shape().contains(message.origin, message.region)) return CL_INVALID_VALUE;
   // It would end the daemon and all of its sessions.
-  if (image->bytes() != nullptr && device.quirks().crashes_filling_buffer_images) return CL_INVALID_OPERATION;
+  if (image->bytes() != nullptr && device.traits().quirks.crashes_filling_buffer_images) return CL_INVALID_OPERATION;
   RecordedFillImage recorded{Ref<Memory>(image.get()), nullptr, sizes_of(message.origin), sizes_of(message.region),
                              message.color};
   const cl_int error = recorded.image->native(device, recorded.memory);

@@ -50,7 +50,7 @@ void handle(Session& session, const CreateSubDevices& message) {
   std::deque<DeviceInfoView> infos;
   std::vector<DeviceDescription> descriptions;
   for (const Device* part : made) {
-    const auto& info = infos.emplace_back(part->info(), session.grant().device_memory_max());
+    const auto& info = infos.emplace_back(part->traits().info, session.grant().device_memory_max());
     descriptions.push_back({part->index(), {}, info.values()});
   }
   session.outbox().add(SubDevices{message.token, error, count, std::span<const DeviceDescription>(descriptions)});

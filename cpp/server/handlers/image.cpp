@@ -40,7 +40,7 @@ struct FillImageCommand {
 
   cl_int issue(Issue& issue) {
     // It would end the daemon and all of its sessions.
-    if (image->bytes() != nullptr && issue.queue.device().quirks().crashes_filling_buffer_images)
+    if (image->bytes() != nullptr && issue.queue.device().traits().quirks.crashes_filling_buffer_images)
       return CL_INVALID_OPERATION;
     cl_mem memory = nullptr;
     const cl_int error = image->native(issue.queue.device(), memory);

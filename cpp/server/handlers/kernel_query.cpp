@@ -20,7 +20,7 @@ struct Answer {
 cl_int sub_group_info(const Device& device, cl_kernel kernel, const QueryKernel& message, std::size_t size, void* value,
                       std::size_t& size_ret) {
   const void* input = message.input.empty() ? nullptr : message.input.data();
-  if (device.version() >= 21) {
+  if (device.traits().version >= 21) {
     return clGetKernelSubGroupInfo(kernel, device.id(), message.name, message.input.size(), input, size, value,
                                    &size_ret);
   }

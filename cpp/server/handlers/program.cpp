@@ -192,7 +192,7 @@ void work(Session& session, const LinkProgram& message, const ProgramWork& work)
     return build_each(session, message.devices, message.token, *work.program, refusal(objection));
   }
   build_each(session, message.devices, message.token, *work.program, [&](BuildReport& report, Device& on) {
-    const FileLock alone = on.quirks().links_disturb_each_other
+    const FileLock alone = on.traits().quirks.links_disturb_each_other
                                ? session.shared().files.lock_links([&session] { stop_if_over(session); })
                                : FileLock();
     std::vector<cl_program> inputs;

@@ -67,7 +67,7 @@ struct SmallReadCommand {
       issue.ended_directly();
       return CL_SUCCESS;
     }
-    const std::shared_ptr<std::byte[]> bytes = issue.queue.device().pinned_memory().take(region.size);
+    const std::shared_ptr<std::byte[]> bytes = issue.queue.device().memory().pinned().take(region.size);
     const cl_int error = region.read(issue.queue.device(), issue.queue.native(), bytes.get(), issue.wait_count(),
                                      issue.wait_list(), issue.native.out());
     if (error != CL_SUCCESS) return error;

@@ -7,7 +7,7 @@ namespace remotecl::server {
 IsolationChoice choose_isolation(std::optional<bool> asked, bool is_open, const NativeDriver& driver) {
   const auto& devices = driver.devices();
   const bool has_processor =
-      std::any_of(devices.begin(), devices.end(), [](const auto& device) { return device->is_processor(); });
+      std::any_of(devices.begin(), devices.end(), [](const auto& device) { return device->traits().is_processor; });
   if (asked == true) return {true, "sessions have a process each, as --isolate says"};
   if (asked == false) {
     const bool is_risk = is_open && has_processor;

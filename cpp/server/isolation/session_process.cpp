@@ -171,7 +171,7 @@ void close_all_else() {
 void make_contexts(const NativeDriver& driver) {
   cl_int error = CL_SUCCESS;
   for (const auto& device : driver.devices()) {
-    if (device->maps_in_place()) device->context(error);
+    if (device->memory().maps_in_place()) device->context(error);
   }
 }
 

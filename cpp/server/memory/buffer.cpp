@@ -21,7 +21,7 @@ Buffer::Buffer(Ref<SvmMemory> svm, std::uint64_t flags, std::uint64_t size, Ref<
     : Memory(nullptr, std::move(counters)), svm_(std::move(svm)), flags_(flags & kDeviceFlags), size_(size) {}
 
 Ref<Buffer> Buffer::copied(const Device& device, std::uint64_t& offset) {
-  if (parent() == nullptr || !device.quirks().crashes_copying_parts) return Ref<Buffer>(this);
+  if (parent() == nullptr || !device.traits().quirks.crashes_copying_parts) return Ref<Buffer>(this);
   offset += offset_;
   return Ref<Buffer>(static_cast<Buffer*>(parent()));
 }
@@ -45,12 +45,12 @@ cl_int Buffer::make(Device& device, Native& native) {
   if (svm() != nullptr && svm()->usable_on(device)) {
     std::byte* const data = svm()->data() + svm_offset_;
     native.memory = clCreateBuffer(context, flags_ | CL_MEM_USE_HOST_PTR, size_, data, &error);
-    if (device.uses_host_memory()) native.host_memory = data;
+    if (device.memory().uses_host_memory()) native.host_memory = data;
     return error;
   }
   if (parent() != nullptr) return CL_MISALIGNED_SUB_BUFFER_OFFSET;
   if (!reserve(device, size_, native)) return CL_MEM_OBJECT_ALLOCATION_FAILURE;
-  if (device.uses_host_memory()) {
+  if (device.memory().uses_host_memory()) {
     native.memory = HostMemory::make_buffer(context, flags_, size_, native.host_memory, error);
   } else {
     native.memory = clCreateBuffer(context, flags_, size_, nullptr, &error);

@@ -25,7 +25,7 @@ bool Memory::reserve(Device& device, std::uint64_t size, Native& native) {
     log_info("memory of {} bytes is refused: the session, or its user, would have more than it may", size);
     return false;
   }
-  if (!device.reserve(size)) {
+  if (!device.memory().reserve(size)) {
     counters_->give_back(index, size);
     return false;
   }
@@ -35,7 +35,7 @@ bool Memory::reserve(Device& device, std::uint64_t size, Native& native) {
 
 void Memory::give_back(const Native& native) {
   if (native.reserved == 0) return;
-  native.device->give_back(native.reserved);
+  native.device->memory().give_back(native.reserved);
   counters_->give_back(native.device->root().index(), native.reserved);
 }
 

@@ -15,7 +15,7 @@ constexpr std::uint64_t kUserSpaceEnd = std::uint64_t{1} << 47;
 
 bool is_sound(const SvmRequest& request) {
   const auto fits = [&](const Device* device) {
-    return device->svm() != Device::Svm::kNone && request.size <= device->allocation_size_max();
+    return device->memory().svm() != DeviceMemory::Svm::kNone && request.size <= device->traits().allocation_size_max;
   };
   return request.size != 0 && std::has_single_bit(request.alignment) && request.alignment < kUserSpaceEnd &&
          !request.devices.empty() && std::all_of(request.devices.begin(), request.devices.end(), fits);
@@ -52,14 +52,14 @@ std::byte* allocate_pages(cl_context context, const SvmRequest& request, void*& 
 
 SvmReservation::~SvmReservation() {
   for (const auto& [device, size] : taken_) {
-    device->give_back(size);
+    device->memory().give_back(size);
     counters_->give_back(device->root().index(), size);
   }
 }
 
 bool SvmReservation::add(Device& device, std::uint64_t size) {
   if (!counters_->reserve(device.root().index(), size)) return false;
-  if (!device.reserve(size)) {
+  if (!device.memory().reserve(size)) {
     counters_->give_back(device.root().index(), size);
     return false;
   }
@@ -73,7 +73,7 @@ cl_int SvmMemory::allocate(const SvmRequest& request, const Ref<SessionCounters>
   for (Device* device : request.devices) {
     if (!reservation.add(*device, request.size)) return CL_MEM_OBJECT_ALLOCATION_FAILURE;
   }
-  const auto takes_any = [](const Device* device) { return device->svm() == Device::Svm::kAnyAddress; };
+  const auto takes_any = [](const Device* device) { return device->memory().svm() == DeviceMemory::Svm::kAnyAddress; };
   std::byte* data = nullptr;
   cl_context context = nullptr;
   void* allocation = nullptr;

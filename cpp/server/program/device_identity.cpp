@@ -151,9 +151,9 @@ Digest device_identity(const Device& device, const std::string& code) {
     add_number(text, 0);
   };
   add(text, REMOTECL_VERSION);
-  add_answers(device.platform_info());
-  add_answers(device.info());
-  add(text, device.is_processor() ? processor_features() : "");
+  add_answers(device.traits().platform_info);
+  add_answers(device.traits().info);
+  add(text, device.traits().is_processor ? processor_features() : "");
   add(text, environment());
   add(text, code);
   return sha256(as_bytes(text));

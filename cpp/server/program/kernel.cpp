@@ -32,7 +32,7 @@ bool DeviceKernel::fits(const Device& device) const {
     if (argument.kind() != ArgumentKind::kLocal) continue;
     if (__builtin_add_overflow(size, argument.number(), &size)) return false;
   }
-  return size <= device.local_memory_size();
+  return size <= device.traits().local_memory_size;
 }
 
 cl_int DeviceKernel::use_svm(const std::shared_ptr<const SvmPointers>& list, Device& device) {

@@ -56,7 +56,7 @@ void Program::set_code(Bytes code) { keep(code_, code); }
 void Program::set_code(const Device& device, Bytes code) { keep(codes_[&device], code); }
 
 cl_int Program::specialize(Device& device, std::uint32_t constant, Bytes value) {
-  if (origin_ != ProgramOrigin::kIl || device.version() < 22) return CL_INVALID_OPERATION;
+  if (origin_ != ProgramOrigin::kIl || device.traits().version < 22) return CL_INVALID_OPERATION;
   cl_program program = nullptr;
   cl_int error = make(device, program);
   if (error == CL_SUCCESS) error = clSetProgramSpecializationConstant(program, constant, value.size(), value.data());
@@ -77,7 +77,7 @@ cl_program Program::make_native(cl_context context, const Device& device, cl_int
       return clCreateProgramWithSource(context, 1, &text, &size, &error);
     }
     case ProgramOrigin::kIl: {
-      const auto create = device.version() >= 21
+      const auto create = device.traits().version >= 21
                               ? &clCreateProgramWithIL
                               : device.extension<clCreateProgramWithILKHR_fn>("clCreateProgramWithILKHR");
       if (create == nullptr) break;

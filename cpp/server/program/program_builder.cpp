@@ -48,7 +48,7 @@ bool leaves_folder(const std::string& name) {
 // Unless requested, the driver does not report which arguments are constant. Then every kernel would count as
 // a writer of its inputs, and take them away from other devices.
 bool asks_for_arguments(const Device& device, const std::string& options) {
-  return device.quirks().needs_request_for_arguments && options.find(kArgumentInfo) == std::string::npos;
+  return device.traits().quirks.needs_request_for_arguments && options.find(kArgumentInfo) == std::string::npos;
 }
 
 template <class T>
@@ -105,11 +105,11 @@ void BuildReport::finish_executable(BuildRecord& record, cl_program native, cons
                                     bool hides_arguments) {
   DeviceBuild& values = record.values;
   values.executable = 1;
-  if (device.version() >= 20) {
+  if (device.traits().version >= 20) {
     values.global_variables_size =
         build_number<std::size_t>(native, device.id(), CL_PROGRAM_BUILD_GLOBAL_VARIABLE_TOTAL_SIZE);
   }
-  if (device.version() >= 22) {
+  if (device.traits().version >= 22) {
     values.has_constructors = program_number<cl_bool>(native, CL_PROGRAM_SCOPE_GLOBAL_CTORS_PRESENT);
     values.has_destructors = program_number<cl_bool>(native, CL_PROGRAM_SCOPE_GLOBAL_DTORS_PRESENT);
   }

@@ -141,7 +141,7 @@ cl_program StoredBuilds::find(const std::string& owner, const Digest& key, Devic
     return program;
   }
   if (program != nullptr && error == CL_SUCCESS) clReleaseProgram(program);
-  log_info("the driver of {} refuses the stored binary of a program, which is compiled again", device.name());
+  log_info("the driver of {} refuses the stored binary of a program, which is compiled again", device.traits().name);
   return nullptr;
 }
 
@@ -152,7 +152,7 @@ std::shared_ptr<UnusedKernels> StoredBuilds::keep(const std::string& owner, cons
   // Not every driver's binaries may contain the initial values of variables and what runs before kernels.
   if (values.global_variables_size != 0 || values.has_constructors != 0 || values.has_destructors != 0) return nullptr;
   std::shared_ptr<UnusedKernels> unused;
-  if (device.quirks().compiles_for_binary) {
+  if (device.traits().quirks.compiles_for_binary) {
     unused = std::make_shared<UnusedKernels>(record.kernels, [this] { saver_.note_activity(); });
   }
   saver_.add({owner, key, program, record, unused});

@@ -24,7 +24,7 @@ Traffic sum(const std::vector<StatusReport::OfLink>& links) {
 StatusReport::OfDevice told(Device& device) {
   const DeviceLoad::Busy busy = device.load().busy();
   const auto total = std::chrono::duration_cast<std::chrono::microseconds>(device.load().busy_total());
-  return {device.memory_used(), device.load().depth(), busy.permille, busy.observed_ms,
+  return {device.memory().used(), device.load().depth(), busy.permille, busy.observed_ms,
           static_cast<std::uint64_t>(total.count())};
 }
 
@@ -39,8 +39,8 @@ std::vector<std::byte> encode_status(Token token, const DaemonIdentity& daemon, 
   std::vector<DeviceStatus> devices;
   for (const auto& device : driver.devices()) {
     const StatusReport::OfDevice& told = report.devices[device->index()];
-    devices.push_back({device->index(), device->name(), told.memory_used, device->memory_total(), told.queue_depth,
-                       told.busy_permille, told.observed_ms});
+    devices.push_back({device->index(), device->traits().name, told.memory_used, device->memory().total(),
+                       told.queue_depth, told.busy_permille, told.observed_ms});
   }
   const auto sessions = views(report.sessions);
   const auto links = views(report.links);

@@ -79,8 +79,8 @@ cl_int start_in_place(Issue& issue, TransferStarter starter, const Region& regio
   cl_int error = region.buffer->native(issue.queue.device(), memory);
   if (error != CL_SUCCESS) return error;
   Native<cl_event> mapped;
-  error = place.mapping.map(issue.queue.device().mappings(), issue.queue.native(), memory, flags, region.offset,
-                            region.size, issue.wait_count(), issue.wait_list(), mapped.out());
+  error = place.mapping.map(issue.queue.device().memory().mappings(), issue.queue.native(), memory, flags,
+                            region.offset, region.size, issue.wait_count(), issue.wait_list(), mapped.out());
   if (error != CL_SUCCESS) return error;
   place.mapped();
   transfer->set_first(mapped.copy());
@@ -108,7 +108,7 @@ cl_int BulkWriteCommand::issue(Issue& issue) {
     packed->reports_to(progress);
     return start_in_order<IncomingTransfer>(issue, std::move(starter), std::move(packed));
   }
-  if (device.maps_in_place()) {
+  if (device.memory().maps_in_place()) {
     auto in_place = make_ref<InPlaceWrite>(transfer, issue.queue, issue.event, issue.hold, region.size);
     in_place->reports_to(progress);
     return start_in_place<IncomingTransfer>(issue, std::move(starter), region, CL_MAP_WRITE_INVALIDATE_REGION,
@@ -136,7 +136,7 @@ cl_int BulkReadCommand::issue(Issue& issue) {
     start_after<OutgoingTransfer>(read.get(), {transfers, route}, std::move(packed));
     return CL_SUCCESS;
   }
-  if (device.maps_in_place()) {
+  if (device.memory().maps_in_place()) {
     return start_in_place<OutgoingTransfer>(
         issue, {transfers, route}, region, CL_MAP_READ,
         make_ref<InPlaceRead>(transfer, issue.queue, issue.event, issue.hold, region.size));

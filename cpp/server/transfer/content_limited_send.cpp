@@ -19,8 +19,8 @@ class LimitedSend final : public RefCounted {
         event_(issue.event),
         hold_(issue.hold),
         begin_(std::min<std::uint64_t>(command.region.size, kInlineDataMax)),
-        bytes_(issue.queue.device().pinned_memory().take(begin_)),
-        content_(issue.queue.device().pinned_memory().take(sizeof(std::uint64_t))) {}
+        bytes_(issue.queue.device().memory().pinned().take(begin_)),
+        content_(issue.queue.device().memory().pinned().take(sizeof(std::uint64_t))) {}
 
   cl_int read(Issue& issue) {
     cl_mem size = nullptr;

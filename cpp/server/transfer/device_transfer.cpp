@@ -44,8 +44,8 @@ class DeviceTransfer final : public Transfer {
  private:
   cl_int move_all() {
     if (!region_.is_range()) return move_packed();
-    if (source_.maps_in_place()) return move_from_mapped();
-    if (queue().device().maps_in_place()) return move_into_mapped();
+    if (source_.memory().maps_in_place()) return move_from_mapped();
+    if (queue().device().memory().maps_in_place()) return move_into_mapped();
     return move_in_pieces();
   }
   cl_command_queue reader() { return ring_->queue(); }
@@ -75,8 +75,8 @@ class DeviceTransfer final : public Transfer {
   cl_int map(Mapping& mapping, Device& device, cl_command_queue queue, cl_mem memory, cl_map_flags flags, cl_uint count,
              const cl_event* list) {
     Native<cl_event> mapped;
-    const cl_int error =
-        mapping.map(device.mappings(), queue, memory, flags, region_.offset, size(), count, list, mapped.out());
+    const cl_int error = mapping.map(device.memory().mappings(), queue, memory, flags, region_.offset, size(), count,
+                                     list, mapped.out());
     return error != CL_SUCCESS ? error : clWaitForEvents(1, mapped.list());
   }
 

@@ -8,7 +8,7 @@ namespace remotecl::server {
 
 std::byte* direct_access(const Issue& issue, const Region& region) {
   Device& device = issue.queue.device();
-  if (!device.uses_host_memory() || !region.is_range()) return nullptr;
+  if (!device.memory().uses_host_memory() || !region.is_range()) return nullptr;
   // Only the driver knows times.
   if (issue.event != nullptr && issue.event->profiled) return nullptr;
   // In an out-of-order queue a barrier may hold the command back.

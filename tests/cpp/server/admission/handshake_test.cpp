@@ -174,7 +174,8 @@ TEST(ServerStart, PortInUseAndUnknownDeviceAreExplained) {
     server::Server other(Address{"127.0.0.1", 0}, "0,no such device");
     FAIL() << "a device that does not exist";
   } catch (const server::NoDevice& error) {
-    EXPECT_NE(std::string(error.what()).find(server.driver().device(0)->name()), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find(server.driver().device(0)->traits().name), std::string::npos)
+        << error.what();
   }
 }
 

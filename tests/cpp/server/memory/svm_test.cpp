@@ -54,7 +54,7 @@ TEST_F(SvmTest, LiesWhereTheClientProposes) {
 }
 
 TEST_F(SvmTest, DriverMayChooseThePlace) {
-  server_.driver().devices()[0]->choose_svm_addresses();
+  server_.driver().devices()[0]->memory().choose_svm_addresses();
   const std::uint64_t address = free_address();
   for (const std::uint64_t alignment : {1, 128, 65536}) {
     const ObjectId memory = client_.id();

@@ -150,7 +150,7 @@ TEST_F(BuildTest, GarbageBinaryIsAnErrorOfTheBuild) {
   client.send(BuildProgram{program, 2, Array<std::uint32_t>(&device, 1), {}, {}, {}});
   client.wait<BuildDone>()->builds.for_each([](const DeviceBuild& build) { EXPECT_LT(build.error, 0); });
   client.send(GetProgramBinary{program, 0, 3});
-  const bool gives_back = server_.driver().device(0)->platform_name() == "NVIDIA CUDA";  // what it was given
+  const bool gives_back = server_.driver().device(0)->traits().platform_name == "NVIDIA CUDA";  // what it was given
   EXPECT_EQ(client.wait<ProgramBinary>()->error, gives_back ? CL_SUCCESS : CL_INVALID_PROGRAM_EXECUTABLE);
 }
 

@@ -120,7 +120,7 @@ TEST_F(LinkTest, InspectingTellsABinaryFromGarbage) {
   EXPECT_EQ(good.error, CL_SUCCESS);
   EXPECT_EQ(good.status, CL_BUILD_NONE);
   EXPECT_EQ(good.binary_type, static_cast<std::uint32_t>(CL_PROGRAM_BINARY_TYPE_EXECUTABLE));
-  const bool looks_later = server_.driver().device(0)->platform_name() == "NVIDIA CUDA";  // when it builds
+  const bool looks_later = server_.driver().device(0)->traits().platform_name == "NVIDIA CUDA";  // when it builds
   EXPECT_EQ(done().error, looks_later ? CL_SUCCESS : CL_INVALID_BINARY);
 }
 

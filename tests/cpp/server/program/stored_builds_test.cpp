@@ -317,7 +317,8 @@ TEST_F(RestartTest, AProgramIsFoundWithoutCompiling) {
 
 // PoCL would compile the other kernel for the binary, and end the process if it cannot.
 TEST_F(RestartTest, KernelsThatNobodyUsesAreNotCompiledForTheStore) {
-  if (!server_->driver().devices()[0]->quirks().compiles_for_binary) GTEST_SKIP() << "other drivers have the binary";
+  if (!server_->driver().devices()[0]->traits().quirks.compiles_for_binary)
+    GTEST_SKIP() << "other drivers have the binary";
   run(kTwoKernels, 1);
   run(kSource, 1);
   ASSERT_TRUE(has_stored(1));

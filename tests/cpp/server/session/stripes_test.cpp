@@ -93,7 +93,7 @@ TEST_F(StripesTest, DataGoesOverAllOfThem) {
   ASSERT_EQ(further.size(), 2u);
   use(std::move(first), std::move(further));
   expect_data_passes();
-  server_.driver().device(0)->stage_always();
+  server_.driver().device(0)->memory().stage_always();
   expect_data_passes();
   for (const auto& carrier : carriers_) {
     EXPECT_GT(carrier->bytes_sent(), kSize / 2);

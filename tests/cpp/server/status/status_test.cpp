@@ -25,7 +25,7 @@ TEST_F(StatusTest, MonitorNeedsNoSession) {
   EXPECT_EQ(seen.status.process, static_cast<std::uint64_t>(::getpid()));
   EXPECT_EQ(seen.status.session_count, 1u) << "the client's, and none of the monitor";
   ASSERT_EQ(seen.devices.size(), 1u);
-  EXPECT_EQ(seen.devices[0].name, server_.driver().device(0)->name());
+  EXPECT_EQ(seen.devices[0].name, server_.driver().device(0)->traits().name);
   EXPECT_GT(seen.devices[0].memory_total, 1u << 20);
   EXPECT_GE(monitor.ask().status.uptime_ms, seen.status.uptime_ms);
 }

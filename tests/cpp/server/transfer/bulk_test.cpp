@@ -18,7 +18,7 @@ class BulkTest : public CommandTest, public ::testing::WithParamInterface<bool> 
   static constexpr std::size_t kSize = 16u << 20;
 
   BulkTest() {
-    if (GetParam()) server_.driver().device(0)->stage_always();
+    if (GetParam()) server_.driver().device(0)->memory().stage_always();
     client_.bulk();
   }
   EventId start_write(ObjectId buffer, std::uint64_t offset, std::size_t size, TransferId transfer,

@@ -26,7 +26,7 @@ std::vector<int> random_numbers(std::size_t count) {
 class DeviceTransferTest : public ::testing::Test, public ::testing::WithParamInterface<bool> {
  protected:
   void SetUp() override {
-    if (GetParam()) server_.driver().device(0)->stage_always();
+    if (GetParam()) server_.driver().device(0)->memory().stage_always();
     client_.send(one_unit(client_));
     if (client_.wait<SubDevices>()->error != CL_SUCCESS) GTEST_SKIP() << "the driver makes no parts of devices";
     whole_ = client_.make_queue();

@@ -10,7 +10,7 @@ class PushTest : public CommandTest, public ::testing::WithParamInterface<bool> 
   static constexpr std::size_t kSize = kPushMax;
 
   PushTest() {
-    if (GetParam()) server_.driver().device(0)->stage_always();
+    if (GetParam()) server_.driver().device(0)->memory().stage_always();
     client_.bulk();
   }
   struct Push {
