@@ -65,7 +65,7 @@ namespace {
 
 // Abandons the work of a session that is over.
 void stop_if_over(const Session& session) {
-  if (session.over_since()) throw std::runtime_error("the session is over");
+  if (session.lifetime().over_since()) throw std::runtime_error("the session is over");
 }
 
 struct Objection {

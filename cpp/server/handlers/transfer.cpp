@@ -172,7 +172,7 @@ void submit_read(Session& session, Queue& queue, Event* event, Ref<Object> objec
   } else {
     issuer.submit(queue, event, message.wait_list,
                   BulkReadCommand{&session.transfers(), std::move(region), message.transfer,
-                                  Ref<BulkRoute>(&session.channel_of(queue))});
+                                  Ref<BulkRoute>(&session.channels().of(queue))});
   }
 }
 
@@ -182,13 +182,13 @@ void submit_write(Session& session, Queue& queue, Event* event, Ref<Object> obje
   Region region;
   const cl_int error = region_of(std::move(object), message, region);
   if (error != CL_SUCCESS) {
-    session.channel_of(queue).receiver().drop_push(message.transfer);
+    session.channels().of(queue).receiver().drop_push(message.transfer);
     return issuer.fail(queue, event, error, message.transfer);
   }
   if (message.transfer != 0) {
     issuer.submit(queue, event, message.wait_list,
                   BulkWriteCommand{&session.transfers(), std::move(region), message.transfer,
-                                   Ref<BulkRoute>(&session.channel_of(queue)),
+                                   Ref<BulkRoute>(&session.channels().of(queue)),
                                    session.transfers().begin_progress(message.transfer)});
     return;
   }
@@ -213,7 +213,7 @@ void handle(Session& session, const EnqueueRead& message) {
   if (error != CL_SUCCESS) return session.issuer().fail(on, event, error, message.transfer);
   session.issuer().submit(on, event, message.wait_list,
                           ContentLimitedSend{&session.transfers(), std::move(region), std::move(content_size),
-                                             message.transfer, Ref<BulkRoute>(&session.channel_of(on))});
+                                             message.transfer, Ref<BulkRoute>(&session.channels().of(on))});
 }
 
 void handle(Session& session, const EnqueueReadRect& message) {
@@ -224,7 +224,7 @@ void handle(Session& session, const EnqueueReadRect& message) {
 
 void handle(Session& session, const EnqueueWrite& message) {
   Queue& on = session.objects().queue(message.queue);
-  if (message.is_pushed != 0) session.channel_of(on).receiver().announce_push(message.transfer, message.size);
+  if (message.is_pushed != 0) session.channels().of(on).receiver().announce_push(message.transfer, message.size);
   Event* event = session.issuer().begin_event(message.event, on, message.transfer != 0);
   submit_write(session, on, event, Ref<Buffer>(session.objects().buffers.find(message.buffer)), message);
 }

@@ -41,19 +41,15 @@ Session::Session(const Shared& shared, std::unique_ptr<Connection> control, cons
       control_(make_control(std::move(control), is_resumable)),
       secret_(secret),
       grant_(std::move(grant)),
-      address_(address),
+      client_(address),
       counters_(make_ref<SessionCounters>(grant_->memory())),
-      outbox_(*control_, counters_),
+      outbox_(*control_.connection, counters_),
       objects_(shared.driver, *grant_, *this, counters_),
       execution_(*this, outbox_, counters_),
       transfers_(*this, issuer(), reporter(), outbox_, counters_),
-      peers_({*this, issuer(), signals(), transfers_, outbox_, recovery_, *grant_, shared.peers, address_}),
-      printf_execution_(*this, issuer(), outbox_, shared.output) {
-  const unsigned channels = bulk_channels(static_cast<unsigned>(grant_->devices().size()));
-  for (unsigned number = 0; number < channels; ++number) {
-    channels_.push_back(make_ref<BulkChannel>(transfers_, recovery_, number));
-  }
-}
+      channels_(transfers_, recovery_, bulk_channels(static_cast<unsigned>(grant_->devices().size()))),
+      peers_({*this, issuer(), signals(), transfers_, outbox_, recovery_, *grant_, shared.peers, client_.address()}),
+      printf_execution_(*this, issuer(), outbox_, shared.output) {}
 
 Session::~Session() = default;
 
@@ -68,15 +64,15 @@ void Session::run() {
   } catch (const std::exception& error) {
     last_words = std::string("the server cannot go on with this session: ") + error.what();
   }
-  const std::string reason = control_stream_ != nullptr ? control_stream_->reason() : "";
+  const std::string reason = control_.stream != nullptr ? control_.stream->reason() : "";
   if (!reason.empty()) log_warning("is given up: {}", reason);
   if (!last_words.empty()) {
     log_warning("{}", last_words);
-    if (control_stream_ != nullptr) control_stream_->end_when_broken();
+    if (control_.stream != nullptr) control_.stream->end_when_broken();
     outbox_.close_with(SessionError{last_words});
-    linger(*control_);
+    linger(*control_.connection);
   }
-  note_over();
+  end({});
   tear_down();
 }
 
@@ -86,7 +82,7 @@ void Session::serve() {
   EventPoller poller(completions());
   for (;;) {
     received.follow(buffer.next_excess());
-    const std::size_t count = poller.read_some(*control_, buffer.space());
+    const std::size_t count = poller.read_some(*control_.connection, buffer.space());
     if (count == 0) return;
     buffer.commit(count);
     for (bool has_more = true; has_more;) {
@@ -198,42 +194,18 @@ void Session::close(const std::string& text) {
   } else {
     outbox_.close_with(SessionError{text});
   }
-  control_->shutdown();
+  control_.connection->shutdown();
 }
 
-void Session::end_with(const std::string& text) {
-  {
-    MutexLock lock(client_mutex_);
-    if (end_words_.empty()) end_words_ = text;
-  }
-  note_over();
-  close(text);
+void Session::end_with(const std::string& reason) {
+  end(reason);
+  close(reason);
 }
 
-std::string Session::end_words() const {
-  MutexLock lock(client_mutex_);
-  return end_words_;
-}
-
-void Session::note_over() {
-  std::chrono::steady_clock::time_point never{};
-  over_since_.compare_exchange_strong(never, std::chrono::steady_clock::now());
+void Session::end(const std::string& reason) {
+  lifetime_.end(reason);
   shared_.watch.look_at_end();
 }
-
-std::optional<std::chrono::steady_clock::time_point> Session::over_since() const {
-  const auto since = over_since_.load();
-  return since == std::chrono::steady_clock::time_point{} ? std::nullopt : std::optional(since);
-}
-
-void Session::use_channels(unsigned wanted) {
-  channel_count_.store(std::clamp<unsigned>(wanted, 1, static_cast<unsigned>(channels_.size())),
-                       std::memory_order_release);
-}
-
-BulkChannel* Session::channel(unsigned number) const { return number < channels() ? channels_[number].get() : nullptr; }
-
-BulkChannel& Session::channel_of(const Queue& queue) const { return *channels_[queue.device().index() % channels()]; }
 
 void Session::find_ends() {
   // Gives way to threads that work with the session.
@@ -248,26 +220,23 @@ void Session::find_ends() {
 }
 
 Traffic Session::traffic() const {
-  Traffic traffic{control_->bytes_sent(), outbox_.messages(), control_->bytes_received(), counters_->messages()};
-  for (const auto& channel : channels_) traffic += channel->traffic();
+  Traffic traffic{control_.connection->bytes_sent(), outbox_.messages(), control_.connection->bytes_received(),
+                  counters_->messages()};
+  traffic += channels_.traffic();
   return traffic;
 }
 
 StatusReport::OfSession Session::status() const {
-  const auto over = over_since();
-  Client client;
-  {
-    MutexLock lock(client_mutex_);
-    client = client_;
-  }
+  const auto over = lifetime_.over_since();
+  Client::Claims claims = client_.claims();
   return {false,
           id(),
-          address_.text(),
-          client.host,
-          client.program,
+          address().text(),
+          std::move(claims.host),
+          std::move(claims.program),
           grant_->user().name().substr(0, kStatusTextMax),
-          client.process,
-          milliseconds_since(begun_),
+          claims.process,
+          milliseconds_since(lifetime_.begun()),
           over ? std::max<std::uint64_t>(1, milliseconds_since(*over)) : 0,
           counters_->commands(),
           traffic(),
@@ -290,10 +259,9 @@ void Session::tear_down() {
     transfers_.end_followers();
   }
   outbox_.close();
-  control_->shutdown();
+  control_.connection->shutdown();
   stripes_.close();
-  for (const auto& channel : channels_) channel->shutdown();
-  for (const auto& channel : channels_) channel->close();
+  channels_.close();
   peers_.stop();
   transfers_.stop();
   builds_.stop();
@@ -311,7 +279,7 @@ void Session::tear_down() {
     if (queue.native() != nullptr) clFinish(queue.native());
   };
   objects_.queues.for_each(finish);
-  for (const auto& channel : channels_) channel->receiver().take_all();
+  channels_.drop_transfers();
   transfers_.clear();
   objects_.queues.for_each(finish);
   objects_.clear_memory();

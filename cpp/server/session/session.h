@@ -1,9 +1,7 @@
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,12 +16,14 @@
 #include "server/execution/strand.h"
 #include "server/peer/peer_table.h"
 #include "server/quota/held_memory.h"
+#include "server/session/client.h"
 #include "server/session/handler_table.h"
 #include "server/session/printf_execution.h"
+#include "server/session/session_lifetime.h"
 #include "server/session/session_objects.h"
 #include "server/session/shared.h"
 #include "server/status/status_source.h"
-#include "server/transfer/bulk_channel.h"
+#include "server/transfer/bulk_channels.h"
 #include "server/transfer/transfer_table.h"
 #include "server/util/worker.h"
 #include "server/wire/outbox.h"
@@ -43,12 +43,6 @@ class Session final : public Strand, public StatusSource {
           const Secret& secret, std::unique_ptr<Grant> grant, bool is_resumable);
   ~Session() override;
 
-  // Who the client claims to be.
-  struct Client {
-    std::uint64_t process = 0;
-    std::string host, program;
-  };
-
   const Secret& secret() const { return secret_; }
   const Grant& grant() const { return *grant_; }
   const Shared& shared() const { return shared_; }
@@ -59,39 +53,29 @@ class Session final : public Strand, public StatusSource {
   void run();
 
   // ---- Connections. Any thread.
-  // The client wants this many channels; called once. One exists from the start, and this side limits their
-  // number.
-  void use_channels(unsigned wanted);
-  unsigned channels() const { return channel_count_.load(std::memory_order_acquire); }
-  // Null if there is no channel with this number.
-  BulkChannel* channel(unsigned number) const;
-  // The channel for the queue's device.
-  BulkChannel& channel_of(const Queue& queue) const;
+  BulkChannels& channels() { return channels_; }
   // The streams that a new connection may resume. `channel`: for a bulk connection.
   std::vector<OpenStream> streams(Role role, unsigned channel);
   // The stream of the control connection or of a channel; null if the channel does not exist or the stream is
   // not resumable.
-  ResumableConnection* stream(StreamKind kind, unsigned channel) const;
+  ResumableConnection* stream(StreamKind kind, unsigned channel);
   // How long to wait for the other end to replace a lost connection.
   std::chrono::milliseconds window() const { return recovery_.window(); }
   // Stores what the client says about itself. A client on this machine is then watched, so that its end is
   // noticed.
-  void introduce(Client client, std::chrono::milliseconds window) EXCLUDES(client_mutex_);
+  void introduce(Client::Claims claims, std::chrono::milliseconds window);
   // The client is leaving for good: broken streams are not waited for.
   void expect_end();
 
   // ---- Its end. Any thread.
   void close(const std::string& text) override;
   // Like close(), but a client that misses the text and tries to resume the session gets it then.
-  void end_with(const std::string& text) EXCLUDES(client_mutex_);
-  // The text of end_with(); empty if it was not called.
-  std::string end_words() const EXCLUDES(client_mutex_);
-  // Since when the session has been over and only frees what it has; empty while it is not over.
-  std::optional<std::chrono::steady_clock::time_point> over_since() const;
+  void end_with(const std::string& reason);
+  const SessionLifetime& lifetime() const { return lifetime_; }
 
   // ---- For the daemon's status. Any thread.
-  const Address& address() const override { return address_; }
-  StatusReport::OfSession status() const override EXCLUDES(client_mutex_);
+  const Address& address() const override { return client_.address(); }
+  StatusReport::OfSession status() const override;
   std::vector<StatusReport::OfLink> links() override;
   void find_ends() override;
 
@@ -114,7 +98,12 @@ class Session final : public Strand, public StatusSource {
   PrintfExecution& printf_execution() { return printf_execution_; }
 
  private:
-  std::unique_ptr<Connection> make_control(std::unique_ptr<Connection> carrier, bool is_resumable);
+  struct Control {
+    std::unique_ptr<Connection> connection;
+    ResumableConnection* stream = nullptr;  // the connection, if it is resumable
+  };
+
+  Control make_control(std::unique_ptr<Connection> carrier, bool is_resumable);
   void serve();
   // Executes the complete messages, until a device has as much work as it should have. Returns true if more
   // are left.
@@ -126,33 +115,27 @@ class Session final : public Strand, public StatusSource {
   std::function<void()> with_session(std::function<void()> job);
   void settle() REQUIRES(mutex_);
   void count_tables() REQUIRES(mutex_);
-  void note_over();
+  void end(const std::string& reason);
   void tear_down();
   Traffic traffic() const;
 
   const Shared shared_;
   StreamRecovery recovery_;
-  ResumableConnection* control_stream_ = nullptr;  // in control_; null if not resumable
   StripeTable stripes_;
-  const std::unique_ptr<Connection> control_;
+  const Control control_;
   const Secret secret_;
   const std::unique_ptr<Grant> grant_;
-  const Address address_;  // the client's
-  const std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
+  Client client_;
+  SessionLifetime lifetime_;
   const Ref<SessionCounters> counters_;
-  mutable Mutex client_mutex_;
-  Client client_ GUARDED_BY(client_mutex_);
-  std::string end_words_ GUARDED_BY(client_mutex_);
   Outbox outbox_;
-  std::atomic<std::chrono::steady_clock::time_point> over_since_{};  // the epoch means that it is not over
 
   Mutex mutex_;
   bool closed_ GUARDED_BY(mutex_) = false;
   SessionObjects objects_;
   Execution execution_;
   TransferTable transfers_;
-  std::vector<Ref<BulkChannel>> channels_;  // as many as this side allows
-  std::atomic<unsigned> channel_count_{1};  // how many of them are in use
+  BulkChannels channels_;
   PeerTable peers_;
   Worker builds_;
   Worker continuations_;

@@ -71,7 +71,7 @@ void SessionHost::serve_session(IncomingConnection& arrival, const Admission& ad
   board_.remove(*session);
   watch_.remove(*session);
   {
-    std::string why = session->end_words();
+    std::string why = session->lifetime().end_reason();
     MutexLock lock(mutex_);
     if (!why.empty()) ended_.add(id, std::move(why));
     sessions_.erase(id);
@@ -123,7 +123,7 @@ KickResult SessionHost::kick(std::uint64_t id, const User* user, const std::stri
 }
 
 std::string SessionHost::what_became_of(const Session* session, std::uint64_t id) const {
-  const std::string words = session == nullptr ? std::string() : session->end_words();
+  const std::string words = session == nullptr ? std::string() : session->lifetime().end_reason();
   if (!words.empty()) return words;
   MutexLock lock(mutex_);
   const std::string why = ended_.find(id);
@@ -159,9 +159,9 @@ void SessionHost::serve_return(IncomingConnection& arrival) {
   auto streams = session ? session->streams(role, channel) : std::vector<OpenStream>();
   // The connection may have broken while its stream was being put together. The wait below is only for a
   // stream that can exist: the peer has proved nothing yet, and must not disturb the others.
-  const bool is_ended = session && !session->end_words().empty();
+  const bool is_ended = session && !session->lifetime().end_reason().empty();
   if (is_ended) streams.clear();
-  const bool can_be = session && !is_ended && (role != Role::kBulk || session->channel(channel) != nullptr);
+  const bool can_be = session && !is_ended && (role != Role::kBulk || session->channels().find(channel) != nullptr);
   if (can_be && streams.empty()) {
     session->stripes().settle(arrival.deadline);
     streams = session->streams(role, channel);
@@ -172,7 +172,7 @@ void SessionHost::serve_return(IncomingConnection& arrival) {
   }
   std::vector<Secret> secrets;
   for (const OpenStream& stream : streams) secrets.push_back(stream.secret);
-  const unsigned channels = role == Role::kBulk ? session->channels() : 1;
+  const unsigned channels = role == Role::kBulk ? session->channels().count() : 1;
   const std::uint64_t features = kFeatureResume | taken_stripes(arrival.hello, channels);
   const auto back = readmit(*arrival.connection, arrival.hello, epoch_, secrets, features, arrival.deadline);
   if (!back) return;
@@ -238,17 +238,17 @@ void SessionHost::serve_bulk(IncomingConnection& arrival) {
   }
   arrival.place.leave_proved();
   const unsigned number = channel_of(hello.features);
-  BulkChannel* const channel = session->channel(number);
+  BulkChannel* const channel = session->channels().find(number);
   if (channel == nullptr || !channel->claim()) {
     return refuse(*arrival.connection, Refusal::kBusy, WelcomeStatus::kBusy,
-                  format_text("the session has {} bulk channel{}, and {} {}", session->channels(),
-                              session->channels() == 1 ? "" : "s", number,
+                  format_text("the session has {} bulk channel{}, and {} {}", session->channels().count(),
+                              session->channels().count() == 1 ? "" : "s", number,
                               channel == nullptr ? "is none of them" : "has its connection already"));
   }
-  if (number == 0) session->use_channels(channel_count_of(hello.features));
+  if (number == 0) session->channels().use(channel_count_of(hello.features));
   const std::uint64_t features = (hello.features & (bulk_features() | kFeatureResumable)) |
-                                 taken_stripes(hello, session->channels()) |
-                                 (number == 0 ? features_of_channel_count(session->channels()) : 0);
+                                 taken_stripes(hello, session->channels().count()) |
+                                 (number == 0 ? features_of_channel_count(session->channels().count()) : 0);
   StripeGroup stripes(session->stripes(), stripes_of(features),
                       stripes_key({hello.session, epoch_, session->secret()}, hello.role, hello.features, features));
   welcome(*arrival.connection, epoch_, hello, session->secret(), features);

@@ -5,19 +5,19 @@
 
 namespace remotecl::server {
 
-std::unique_ptr<Connection> Session::make_control(std::unique_ptr<Connection> carrier, bool is_resumable) {
-  if (!is_resumable) return carrier;
+Session::Control Session::make_control(std::unique_ptr<Connection> carrier, bool is_resumable) {
+  if (!is_resumable) return {std::move(carrier)};
   auto hooks = recovery_.hooks("control", [this](std::uint64_t received) {
     outbox_.add(ServerReceived{StreamKind::kControl, 0, received});
   });
   auto made = std::make_unique<ResumableConnection>(std::move(carrier), recovery_.window(), std::move(hooks));
-  control_stream_ = made.get();
-  return made;
+  ResumableConnection* const stream = made.get();
+  return {std::move(made), stream};
 }
 
-ResumableConnection* Session::stream(StreamKind kind, unsigned channel) const {
-  if (kind == StreamKind::kControl) return control_stream_;
-  const BulkChannel* const bulk = this->channel(channel);
+ResumableConnection* Session::stream(StreamKind kind, unsigned channel) {
+  if (kind == StreamKind::kControl) return control_.stream;
+  const BulkChannel* const bulk = channels_.find(channel);
   return bulk == nullptr ? nullptr : bulk->stream();
 }
 
@@ -31,21 +31,18 @@ std::vector<OpenStream> Session::streams(Role role, unsigned channel) {
 }
 
 void Session::expect_end() {
-  if (control_stream_ != nullptr) control_stream_->end_when_broken();
-  for (const auto& channel : channels_) {
-    if (channel->stream() != nullptr) channel->stream()->end_when_broken();
-  }
+  if (control_.stream != nullptr) control_.stream->end_when_broken();
+  channels_.end_when_broken();
 }
 
 // A client's process can be watched only if it runs on this machine; loopback may also be a tunnel from
 // another machine.
-void Session::introduce(Client client, std::chrono::milliseconds window) {
+void Session::introduce(Client::Claims claims, std::chrono::milliseconds window) {
   recovery_.set_window(window);
-  if (control_stream_ != nullptr) control_stream_->set_window(recovery_.window());
-  for (const auto& channel : channels_) channel->set_window(recovery_.window());
-  if (address_.is_loopback() && client.host == shared_.board.daemon().host) recovery_.watch(client.process);
-  MutexLock lock(client_mutex_);
-  client_ = std::move(client);
+  if (control_.stream != nullptr) control_.stream->set_window(recovery_.window());
+  channels_.set_window(recovery_.window());
+  if (address().is_loopback() && claims.host == shared_.board.daemon().host) recovery_.watch(claims.process);
+  client_.set_claims(std::move(claims));
 }
 
 }  // namespace remotecl::server

@@ -58,7 +58,7 @@ void SessionWatch::remove(Session& session) {
 bool SessionWatch::has_work() const {
   return std::any_of(sessions_.begin(), sessions_.end(), [](const auto& each) {
     const Watched& watched = each.second;
-    if (watched.session->over_since()) return !watched.is_told;
+    if (watched.session->lifetime().over_since()) return !watched.is_reported;
     return watched.session->grant().command_time_max().has_value();
   });
 }
@@ -81,11 +81,11 @@ void SessionWatch::look() {
     const auto now = std::chrono::steady_clock::now();
     MutexLock lock(mutex_);
     for (auto& [key, watched] : sessions_) {
-      const auto over = watched.session->over_since();
+      const auto over = watched.session->lifetime().over_since();
       if (!over) {
         if (watched.session->grant().command_time_max()) limited.push_back(watched.session);
-      } else if (!watched.is_told && now - *over >= kEndPatience) {
-        watched.is_told = true;
+      } else if (!watched.is_reported && now - *over >= kEndPatience) {
+        watched.is_reported = true;
         stuck.push_back(watched.session);
       }
     }

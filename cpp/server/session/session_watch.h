@@ -40,7 +40,7 @@ class SessionWatch {
 
   struct Watched {
     Ref<Session> session;
-    bool is_told = false;  // whether it was reported as stuck
+    bool is_reported = false;  // as stuck
   };
 
   void wake() REQUIRES(mutex_);
