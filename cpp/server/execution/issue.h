@@ -3,6 +3,7 @@
 #include <span>
 
 #include "runtime/graph/event_graph.h"
+#include "server/completion/event_arguments.h"
 #include "server/execution/event.h"
 #include "server/execution/queue.h"
 
@@ -27,6 +28,7 @@ struct Issue {
     enqueued = goes_on = false;
     ended = true;
   }
+  EventArguments arguments() { return {wait_count(), wait_list(), out()}; }
   cl_event* out() { return event != nullptr || due || queue.wants_events() ? native.out() : nullptr; }
 };
 

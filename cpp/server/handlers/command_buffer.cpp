@@ -3,16 +3,12 @@
 
 #include "server/handlers/handlers.h"
 #include "server/handlers/kernel_arguments.h"
-#include "server/memory/rect.h"
+#include "server/handlers/memory_commands.h"
 #include "server/session/printf_command.h"
 #include "server/util/protocol_error.h"
 
 namespace remotecl::server {
 namespace {
-
-using Sizes = std::array<std::size_t, 3>;
-
-Sizes sizes_of(const Extent& extent) { return {extent[0], extent[1], extent[2]}; }
 
 constexpr std::uint64_t kRecordedSize = 512;  // the rough size of a recorded command
 
@@ -32,13 +28,6 @@ struct ReplayCommand {
   }
 };
 
-cl_int record_pixels(RecordedCopyPixels recorded, Device& device, RecordedStep& step) {
-  cl_int error = recorded.source.memory->native(device, recorded.from);
-  if (error == CL_SUCCESS) error = recorded.destination.memory->native(device, recorded.to);
-  step = std::move(recorded);
-  return error;
-}
-
 // Accepts only indices of earlier commands.
 std::vector<std::uint32_t> places_of(const Array<EventId>& wait_list, std::size_t own) {
   std::vector<std::uint32_t> places;
@@ -51,137 +40,31 @@ std::vector<std::uint32_t> places_of(const Array<EventId>& wait_list, std::size_
   return places;
 }
 
-cl_int record(Session& session, const EnqueueKernel& message, Device& device, RecordedStep& step) {
+cl_int record(Session& session, const EnqueueKernel& message, Device& device, RecordedKernel& recorded) {
   const Kernel* kernel = session.objects().kernels.find(message.kernel);
   if (kernel == nullptr) return CL_INVALID_KERNEL;
-  if (message.dimensions < 1 || message.dimensions > 3) return CL_INVALID_WORK_DIMENSION;
-  RecordedKernel recorded{nullptr,
-                          {},
-                          kernel->prints(),
-                          message.dimensions,
-                          message.has_local != 0,
-                          sizes_of(message.offset),
-                          sizes_of(message.global),
-                          sizes_of(message.local)};
   cl_int error = kernel->make(device, recorded.kernel);
-  if (error == CL_SUCCESS) error = set_arguments(session, *recorded.kernel, device, message.arguments);
-  if (error == CL_SUCCESS) error = recorded.kernel->use_svm(kernel->svm(), device);
-  if (error == CL_SUCCESS && !recorded.kernel->fits(device)) error = CL_OUT_OF_RESOURCES;
+  if (error == CL_SUCCESS) error = prepare(session, message, *kernel, *recorded.kernel, device);
   if (error != CL_SUCCESS) return error;
+  recorded.prints = kernel->prints();
+  recorded.range = range_of(message);
   recorded.arguments = snapshot(session.objects(), *recorded.kernel);
   recorded.arguments->svm = kernel->svm();
   // The native kernel holds the values now.
   recorded.arguments->arguments.clear();
   recorded.kernel->arguments.clear();
-  step = std::move(recorded);
   return CL_SUCCESS;
 }
 
-cl_int record(Session& session, const EnqueueCopy& message, Device& device, RecordedStep& step) {
-  const Ref<Buffer> source(session.objects().buffers.find(message.source)),
-      destination(session.objects().buffers.find(message.destination));
-  if (!source || !destination) return CL_INVALID_MEM_OBJECT;
-  if (!source->contains(message.source_offset, message.size) ||
-      !destination->contains(message.destination_offset, message.size)) {
-    return CL_INVALID_VALUE;
-  }
-  RecordedCopy recorded{Ref<Memory>(source.get()), Ref<Memory>(destination.get()), nullptr,     nullptr,
-                        message.source_offset,     message.destination_offset,     message.size};
-  cl_int error = recorded.source->native(device, recorded.from);
-  if (error == CL_SUCCESS) error = recorded.destination->native(device, recorded.to);
-  step = std::move(recorded);
-  return error;
+cl_int record(Session&, const EnqueueMarker&, Device&, RecordedPoint&) { return CL_SUCCESS; }
+
+template <class Message, class Command>
+cl_int record(Session& session, const Message& message, Device& device, Command& command) {
+  const cl_int error = describe(session.objects(), message, device, command);
+  return error != CL_SUCCESS ? error : command.resolve(device);
 }
 
-cl_int record(Session& session, const EnqueueCopyRect& message, Device& device, RecordedStep& step) {
-  const Ref<Buffer> source(session.objects().buffers.find(message.source)),
-      destination(session.objects().buffers.find(message.destination));
-  if (!source || !destination) return CL_INVALID_MEM_OBJECT;
-  if (!rect_inside(*source, message.source_origin, message.region, message.source_row_pitch,
-                   message.source_slice_pitch) ||
-      !rect_inside(*destination, message.destination_origin, message.region, message.destination_row_pitch,
-                   message.destination_slice_pitch)) {
-    return CL_INVALID_VALUE;
-  }
-  Extent from = message.source_origin, to = message.destination_origin;
-  RecordedCopyRect recorded{Ref<Memory>(source->copied(device, from[0]).get()),
-                            Ref<Memory>(destination->copied(device, to[0]).get()),
-                            nullptr,
-                            nullptr,
-                            sizes_of(from),
-                            sizes_of(to),
-                            sizes_of(message.region),
-                            message.source_row_pitch,
-                            message.source_slice_pitch,
-                            message.destination_row_pitch,
-                            message.destination_slice_pitch};
-  cl_int error = recorded.source->native(device, recorded.from);
-  if (error == CL_SUCCESS) error = recorded.destination->native(device, recorded.to);
-  step = std::move(recorded);
-  return error;
-}
-
-cl_int record(Session& session, const EnqueueFill& message, Device& device, RecordedStep& step) {
-  const Ref<Buffer> buffer(session.objects().buffers.find(message.buffer));
-  if (!buffer) return CL_INVALID_MEM_OBJECT;
-  if (!buffer->contains(message.offset, message.size) || message.pattern.empty() ||
-      message.pattern.size() > RecordedFill::kPatternSizeMax) {
-    return CL_INVALID_VALUE;
-  }
-  RecordedFill recorded{Ref<Memory>(buffer.get()), nullptr, message.offset, message.size, {}, message.pattern.size()};
-  std::copy(message.pattern.begin(), message.pattern.end(), recorded.pattern.begin());
-  const cl_int error = recorded.buffer->native(device, recorded.memory);
-  step = std::move(recorded);
-  return error;
-}
-
-cl_int record(Session& session, const EnqueueCopyImage& message, Device& device, RecordedStep& step) {
-  const Ref<Image> source(session.objects().images.find(message.source)),
-      destination(session.objects().images.find(message.destination));
-  if (!source || !destination) return CL_INVALID_MEM_OBJECT;
-  if (source->shape().pixel != destination->shape().pixel) return CL_IMAGE_FORMAT_MISMATCH;
-  if (!source->shape().contains(message.source_origin, message.region) ||
-      !destination->shape().contains(message.destination_origin, message.region)) {
-    return CL_INVALID_VALUE;
-  }
-  return record_pixels(
-      {Place::of(source, message.source_origin, device), Place::of(destination, message.destination_origin, device),
-       nullptr, nullptr, sizes_of(message.region), source->shape().packed_size(message.region)},
-      device, step);
-}
-
-cl_int record(Session& session, const EnqueueCopyImageBuffer& message, Device& device, RecordedStep& step) {
-  const Ref<Image> image(session.objects().images.find(message.image));
-  const Ref<Buffer> buffer(session.objects().buffers.find(message.buffer));
-  if (!image || !buffer) return CL_INVALID_MEM_OBJECT;
-  if (!image->shape().contains(message.origin, message.region)) return CL_INVALID_VALUE;
-  const std::uint64_t size = image->shape().packed_size(message.region);
-  if (!buffer->contains(message.offset, size)) return CL_INVALID_VALUE;
-  Place pixels = Place::of(image, message.origin, device), bytes = Place::of(buffer, message.offset, device);
-  if (message.to_buffer == 0) std::swap(pixels, bytes);
-  return record_pixels({std::move(pixels), std::move(bytes), nullptr, nullptr, sizes_of(message.region), size}, device,
-                       step);
-}
-
-cl_int record(Session& session, const EnqueueFillImage& message, Device& device, RecordedStep& step) {
-  const Ref<Image> image(session.objects().images.find(message.image));
-  if (!image) return CL_INVALID_MEM_OBJECT;
-  if (!image->shape().contains(message.origin, message.region)) return CL_INVALID_VALUE;
-  // It would end the daemon and all of its sessions.
-  if (image->bytes() != nullptr && device.traits().quirks.crashes_filling_buffer_images) return CL_INVALID_OPERATION;
-  RecordedFillImage recorded{Ref<Memory>(image.get()), nullptr, sizes_of(message.origin), sizes_of(message.region),
-                             message.color};
-  const cl_int error = recorded.image->native(device, recorded.memory);
-  step = std::move(recorded);
-  return error;
-}
-
-cl_int record(Session&, const EnqueueMarker&, Device&, RecordedStep& step) {
-  step = RecordedPoint{};
-  return CL_SUCCESS;
-}
-
-template <class Message>
+template <class Message, class Command>
 cl_int record(Session& session, const RecordedCommand& command, Device& device, std::vector<RecordedStep>& steps,
               RecordedOrder& order) {
   Message message{};
@@ -195,7 +78,7 @@ cl_int record(Session& session, const RecordedCommand& command, Device& device, 
   } else {
     order.add_command(waits);
   }
-  return record(session, message, device, steps.emplace_back());
+  return record(session, message, device, steps.emplace_back().emplace<Command>());
 }
 
 }  // namespace
@@ -210,21 +93,21 @@ void handle(Session& session, const CreateCommandBuffer& message) {
   const auto record_one = [&](const RecordedCommand& command) -> cl_int {
     switch (command.code) {
       case Code::kEnqueueKernel:
-        return record<EnqueueKernel>(session, command, on, steps, order);
+        return record<EnqueueKernel, RecordedKernel>(session, command, on, steps, order);
       case Code::kEnqueueCopy:
-        return record<EnqueueCopy>(session, command, on, steps, order);
+        return record<EnqueueCopy, CopyBufferCommand>(session, command, on, steps, order);
       case Code::kEnqueueCopyRect:
-        return record<EnqueueCopyRect>(session, command, on, steps, order);
+        return record<EnqueueCopyRect, CopyRectCommand>(session, command, on, steps, order);
       case Code::kEnqueueFill:
-        return record<EnqueueFill>(session, command, on, steps, order);
+        return record<EnqueueFill, FillBufferCommand>(session, command, on, steps, order);
       case Code::kEnqueueCopyImage:
-        return record<EnqueueCopyImage>(session, command, on, steps, order);
+        return record<EnqueueCopyImage, CopyPixelsCommand>(session, command, on, steps, order);
       case Code::kEnqueueCopyImageBuffer:
-        return record<EnqueueCopyImageBuffer>(session, command, on, steps, order);
+        return record<EnqueueCopyImageBuffer, CopyPixelsCommand>(session, command, on, steps, order);
       case Code::kEnqueueFillImage:
-        return record<EnqueueFillImage>(session, command, on, steps, order);
+        return record<EnqueueFillImage, FillImageCommand>(session, command, on, steps, order);
       case Code::kEnqueueMarker:
-        return record<EnqueueMarker>(session, command, on, steps, order);
+        return record<EnqueueMarker, RecordedPoint>(session, command, on, steps, order);
       default:
         throw ProtocolError("message " + std::to_string(command.code) + " cannot be recorded");
     }

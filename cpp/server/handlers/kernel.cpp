@@ -1,5 +1,3 @@
-#include <array>
-
 #include "server/handlers/handlers.h"
 #include "server/handlers/kernel_arguments.h"
 #include "server/session/printf_command.h"
@@ -8,19 +6,13 @@
 namespace remotecl::server {
 namespace {
 
-using Sizes = std::array<std::size_t, 3>;
-
-Sizes sizes_of(const Extent& extent) { return {extent[0], extent[1], extent[2]}; }
-
 struct KernelCommand {
   static constexpr bool kLong = false;
 
   SessionObjects* objects;
   Ref<Kernel> kernel;
   DeviceKernel* native;
-  std::uint32_t dimensions;
-  bool has_local;
-  Sizes offset, global, local;
+  KernelRange range;
   std::shared_ptr<ArgumentSnapshot> arguments;  // null: the native kernel has them
 
   void keep() {
@@ -35,9 +27,7 @@ struct KernelCommand {
       if (error == CL_SUCCESS) error = native->use_svm(arguments->svm, issue.queue.device());
       if (error != CL_SUCCESS) return error;
     }
-    return clEnqueueNDRangeKernel(issue.queue.native(), native->native, dimensions, offset.data(), global.data(),
-                                  has_local ? local.data() : nullptr, issue.wait_count(), issue.wait_list(),
-                                  issue.out());
+    return range.enqueue(issue.queue.native(), native->native, issue.arguments());
   }
 };
 
@@ -72,16 +62,9 @@ void handle(Session& session, const EnqueueKernel& message) {
   if (kernel == nullptr) return session.issuer().fail(on, event, CL_INVALID_KERNEL);
   DeviceKernel* native = nullptr;
   cl_int error = kernel->on(on.device(), native);
-  if (error == CL_SUCCESS) error = set_arguments(session, *native, on.device(), message.arguments);
-  if (error == CL_SUCCESS) error = native->use_svm(kernel->svm(), on.device());
-  if (error == CL_SUCCESS && !native->fits(on.device())) error = CL_OUT_OF_RESOURCES;
-  if (error == CL_SUCCESS && (message.dimensions < 1 || message.dimensions > 3)) {
-    error = CL_INVALID_WORK_DIMENSION;
-  }
+  if (error == CL_SUCCESS) error = prepare(session, message, *kernel, *native, on.device());
   if (error != CL_SUCCESS) return session.issuer().submit(on, event, message.wait_list, RefusedCommand{error});
-  KernelCommand command{&session.objects(),       Ref<Kernel>(kernel),     native,
-                        message.dimensions,       message.has_local != 0,  sizes_of(message.offset),
-                        sizes_of(message.global), sizes_of(message.local), nullptr};
+  KernelCommand command{&session.objects(), Ref<Kernel>(kernel), native, range_of(message), nullptr};
   if (kernel->prints()) {
     session.issuer().submit(on, event, message.wait_list,
                             PrintfCommand<KernelCommand>{&session.printf_execution(), std::move(command)});

@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "server/execution/native_command.h"
 #include "server/session/session.h"
 
 namespace remotecl::server {
@@ -9,6 +10,14 @@ namespace remotecl::server {
 // Stores the changed arguments and updates the native kernel. What fails here is set again with the next
 // command.
 cl_int set_arguments(Session& session, DeviceKernel& kernel, Device& device, const Sequence<KernelArgument>& changed);
+// Sets everything that the native kernel needs for a launch, and checks the launch.
+cl_int prepare(Session& session, const EnqueueKernel& message, const Kernel& kernel, DeviceKernel& native,
+               Device& device);
+// REQUIRES: prepare() has succeeded.
+inline KernelRange range_of(const EnqueueKernel& message) {
+  return {message.dimensions, message.has_local != 0, sizes_of(message.offset), sizes_of(message.global),
+          sizes_of(message.local)};
+}
 // The arguments of a command that has to wait.
 std::shared_ptr<ArgumentSnapshot> snapshot(const SessionObjects& objects, const DeviceKernel& kernel);
 

@@ -62,7 +62,6 @@ void handle(Session& session, const QueryKernel& message) {
 }
 
 void handle(Session& session, const SuggestLocalSize& message) {
-  using Sizes = std::array<std::size_t, 3>;
   Queue& on = session.objects().queue(message.queue);
   Kernel* kernel = session.objects().kernels.find(message.kernel);
   DeviceKernel* native = nullptr;
@@ -75,8 +74,7 @@ void handle(Session& session, const SuggestLocalSize& message) {
   Sizes local{};
   if (error == CL_SUCCESS && (message.dimensions < 1 || message.dimensions > 3)) error = CL_INVALID_WORK_DIMENSION;
   if (error == CL_SUCCESS) {
-    const Sizes offset{message.offset[0], message.offset[1], message.offset[2]};
-    const Sizes global{message.global[0], message.global[1], message.global[2]};
+    const Sizes offset = sizes_of(message.offset), global = sizes_of(message.global);
     error = function(on.native(), native->native, message.dimensions, offset.data(), global.data(), local.data());
   }
   session.outbox().send(NativeAnswer{message.token, error, sizeof local, std::as_bytes(std::span(local))});
