@@ -14,8 +14,8 @@ class AcceptTrouble {
  public:
   void note(const std::error_code& why) {
     const auto now = std::chrono::steady_clock::now();
-    if (is_told_ || now < next_) return;
-    is_told_ = true;
+    if (is_reported_ || now < next_) return;
+    is_reported_ = true;
     next_ = now + kSilence;
     log_error(
         "no connection can be accepted: {}; new clients wait until others leave. Raise the limit of open files "
@@ -23,14 +23,14 @@ class AcceptTrouble {
         why.message());
   }
   void end() {
-    if (std::exchange(is_told_, false)) log_warning("connections are accepted again");
+    if (std::exchange(is_reported_, false)) log_warning("connections are accepted again");
   }
 
  private:
   // A daemon at its limit may reach it again with every new connection.
   static constexpr std::chrono::minutes kSilence{1};
 
-  bool is_told_ = false;
+  bool is_reported_ = false;
   std::chrono::steady_clock::time_point next_;
 };
 
@@ -119,16 +119,16 @@ Connection& Acceptor::plain(Connection& connection) const {
 void Acceptor::shake_hands(std::unique_ptr<Connection> connection, PendingHandshakes::Place place) {
   const Deadline deadline = handshake_deadline();
   Address from = tcp::peer_address(*connection);
-  IncomingConnection arrival{std::move(connection), std::move(place), deadline, std::move(from)};
-  if (tls_ != nullptr && !secure(static_cast<TlsConnection&>(*arrival.connection), epoch_, deadline)) return;
-  const auto hello = read_hello(*arrival.connection, epoch_, deadline);
-  if (!hello) return log_info("a connection from {} ended before it said what it is", arrival.from.text());
+  IncomingConnection incoming{std::move(connection), std::move(place), deadline, std::move(from)};
+  if (tls_ != nullptr && !secure(static_cast<TlsConnection&>(*incoming.connection), epoch_, deadline)) return;
+  const auto hello = read_hello(*incoming.connection, epoch_, deadline);
+  if (!hello) return log_info("a connection from {} ended before it said what it is", incoming.from.text());
   if (hello->version != kProtocolVersion) {
-    return refuse(*arrival.connection, Refusal::kVersion, WelcomeStatus::kVersionMismatch,
+    return refuse(*incoming.connection, Refusal::kVersion, WelcomeStatus::kVersionMismatch,
                   version_mismatch_text(hello->version));
   }
-  arrival.hello = *hello;
-  serve_(arrival);
+  incoming.hello = *hello;
+  serve_(incoming);
 }
 
 }  // namespace remotecl::server

@@ -277,7 +277,7 @@ int run(const Options& options) {
   const auto metrics = open_metrics(*server, options);
   std::printf("listening on %s\n", server->address().text().c_str());
   std::fflush(stdout);
-  server::tell_service_manager();
+  server::notify_service_manager();
   int signal = wait_for_end(signals, options.exit_on_stdin_eof);
   for (; signal == SIGHUP; signal = wait_for_end(signals, options.exit_on_stdin_eof)) renew_limits(*server, options);
   if (signal == SIGTERM && options.drain_s != 0) drain(*server, signals, options);

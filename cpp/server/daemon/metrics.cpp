@@ -41,19 +41,19 @@ void add_devices(MetricsText& text, const NativeDriver& driver, std::string_view
 }
 
 void add_all_devices(MetricsText& text, const NativeDriver& driver, const StatusReport& report) {
-  const auto told = [&report](const Device& device) { return report.devices[device.index()]; };
+  const auto status_of = [&report](const Device& device) { return report.devices[device.index()]; };
   add_devices(text, driver, "remotecl_device_memory_used_bytes", "gauge", "Memory of all sessions' objects.",
-              [&told](const Device& device) { return told(device).memory_used; });
+              [&status_of](const Device& device) { return status_of(device).memory_used; });
   add_devices(text, driver, "remotecl_device_memory_bytes", "gauge", "Memory that the device has.",
               [](const Device& device) { return device.memory().total(); });
   add_devices(text, driver, "remotecl_device_queued_commands", "gauge", "Commands that were taken and have not ended.",
-              [&told](const Device& device) { return told(device).queue_depth; });
+              [&status_of](const Device& device) { return status_of(device).queue_depth; });
   add_devices(text, driver, "remotecl_device_busy_ratio", "gauge",
               "Part of the last second in which the driver had commands; 0 at the first look.",
-              [&told](const Device& device) { return told(device).busy_permille / 1000.0; });
+              [&status_of](const Device& device) { return status_of(device).busy_permille / 1000.0; });
   add_devices(text, driver, "remotecl_device_busy_seconds_total", "counter",
               "Time in which the driver had commands, since somebody began to look at these metrics.",
-              [&told](const Device& device) { return static_cast<double>(told(device).busy_us) / 1e6; });
+              [&status_of](const Device& device) { return static_cast<double>(status_of(device).busy_us) / 1e6; });
 }
 
 void add_users(MetricsText& text, const Users& users) {

@@ -78,7 +78,7 @@ Server::Server(const Address& address, std::string_view devices, std::optional<A
   }
   prepare_proofs();  // saves the first client the wait
   reception_ = std::make_unique<Acceptor>(address, tls_ ? &*tls_ : nullptr, epoch_, refusals_,
-                                          [this](IncomingConnection& arrival) { serve(arrival); });
+                                          [this](IncomingConnection& incoming) { serve(incoming); });
 }
 
 Server::~Server() { stop(std::chrono::hours(24)); }
@@ -120,10 +120,10 @@ void Server::drain(std::function<void()> empty) {
   MutexLock lock(mutex_);
   draining_ = true;
   empty_ = std::move(empty);
-  tell_empty();
+  notify_empty();
 }
 
-void Server::tell_empty() {
+void Server::notify_empty() {
   if (draining_ && sessions_ == 0 && empty_) std::exchange(empty_, nullptr)();
 }
 
@@ -132,32 +132,32 @@ void Server::refuse(Connection& connection, Refusal why, WelcomeStatus status, s
   server::refuse(connection, epoch_, status, text);
 }
 
-void Server::serve(IncomingConnection& arrival) {
-  const bool is_client = arrival.hello.role == Role::kControl || arrival.hello.role == Role::kMonitor;
+void Server::serve(IncomingConnection& incoming) {
+  const bool is_client = incoming.hello.role == Role::kControl || incoming.hello.role == Role::kMonitor;
   // Further connections of a session, and peers, prove to know a secret instead.
-  if (!is_client || (arrival.hello.features & kFeatureResume) != 0) {
-    host_->serve_further(arrival);
-  } else if (tls_ && tls_->asks_for_certificates() && !has_certificate(*arrival.connection, epoch_)) {
-    log_info("a client at {} was not let in: no certificate", arrival.from.text());
-  } else if (arrival.hello.role == Role::kControl) {
-    serve_control(arrival);
+  if (!is_client || (incoming.hello.features & kFeatureResume) != 0) {
+    host_->serve_further(incoming);
+  } else if (tls_ && tls_->asks_for_certificates() && !has_certificate(*incoming.connection, epoch_)) {
+    log_info("a client at {} was not let in: no certificate", incoming.from.text());
+  } else if (incoming.hello.role == Role::kControl) {
+    serve_control(incoming);
   } else {
-    serve_monitor(arrival);
+    serve_monitor(incoming);
   }
 }
 
 // Returns false if no session may begin; the client has then been told.
-bool Server::begin_session(IncomingConnection& arrival) {
+bool Server::begin_session(IncomingConnection& incoming) {
   {
     MutexLock lock(mutex_);
     if (stopping_) return false;
     if (!draining_) {
       ++sessions_;
-      arrival.place.leave_proved();
+      incoming.place.leave_proved();
       return true;
     }
   }
-  refuse(*arrival.connection, Refusal::kDraining, WelcomeStatus::kBusy,
+  refuse(*incoming.connection, Refusal::kDraining, WelcomeStatus::kBusy,
          "the server is about to end and takes no new sessions; name another server, or try again when it has been "
          "started anew");
   return false;
@@ -166,41 +166,41 @@ bool Server::begin_session(IncomingConnection& arrival) {
 void Server::end_session() {
   MutexLock lock(mutex_);
   --sessions_;
-  tell_empty();
+  notify_empty();
 }
 
-void Server::serve_control(IncomingConnection& arrival) {
+void Server::serve_control(IncomingConnection& incoming) {
   const auto users = this->users();
   const auto admission =
-      admit(*arrival.connection, arrival.hello, epoch_, users->tokens(), arrival.deadline, refusals_);
-  if (!admission) return log_info("a client at {} was not let in", arrival.from.text());
+      admit(*incoming.connection, incoming.hello, epoch_, users->tokens(), incoming.deadline, refusals_);
+  if (!admission) return log_info("a client at {} was not let in", incoming.from.text());
   const LogScope scope(admission->session);
-  std::unique_ptr<Grant> granted = grant(*arrival.connection, *admission, *users);
+  std::unique_ptr<Grant> granted = grant(*incoming.connection, *admission, *users);
   if (granted == nullptr) return;
   Claims claims(admission->session);
   const std::optional<bool> may_be_alone = granted->user().limits().exclusive;
   const bool asks = (admission->features & kFeatureExclusive) != 0;
   if (asks && !may_be_alone.value_or(true)) {
-    return refuse(*arrival.connection, Refusal::kNoDevice, WelcomeStatus::kBusy,
+    return refuse(*incoming.connection, Refusal::kNoDevice, WelcomeStatus::kBusy,
                   format_text("user {} may not have devices alone; take exclusive=yes out of the server's name here",
                               granted->user().name()));
   }
   if (asks || may_be_alone.value_or(false)) {
     if (const Device* const used = claims.add_all(driver_, *granted)) {
       return refuse(
-          *arrival.connection, Refusal::kNoDevice, WelcomeStatus::kBusy,
+          *incoming.connection, Refusal::kNoDevice, WelcomeStatus::kBusy,
           format_text("user {} is to have devices alone, and others use device {} now; try again when they have left "
                       "(remotecl top shows them)",
                       granted->user().name(), used->index()));
     }
   } else if (isolates_ && claims.see_all(driver_, *granted) != nullptr) {
     // Another session has claimed it in this very moment.
-    return refuse(*arrival.connection, Refusal::kBusy, WelcomeStatus::kBusy,
+    return refuse(*incoming.connection, Refusal::kBusy, WelcomeStatus::kBusy,
                   "somebody has just got a device alone; try again");
   }
-  if (!begin_session(arrival)) return;
+  if (!begin_session(incoming)) return;
   try {
-    host_->serve_session(arrival, *admission, std::move(granted));
+    host_->serve_session(incoming, *admission, std::move(granted));
   } catch (...) {
     end_session();
     throw;

@@ -66,19 +66,19 @@ class Server {
  private:
   static constexpr std::size_t kMonitorsMax = 64;
 
-  void serve(IncomingConnection& arrival);
-  void serve_control(IncomingConnection& arrival);
-  void serve_monitor(IncomingConnection& arrival);
+  void serve(IncomingConnection& incoming);
+  void serve_control(IncomingConnection& incoming);
+  void serve_monitor(IncomingConnection& incoming);
   void answer_monitor(Connection& connection, const Address& from, const User& user);
   bool answer_kick(Connection& connection, const KickSession& question, const User& user);
   void forget_monitor(Connection& connection) EXCLUDES(mutex_);
   // What the session may have, or null if it was refused.
   std::unique_ptr<Grant> grant(Connection& connection, const Admission& admission, const Users& users);
   std::shared_ptr<const Users> users() const EXCLUDES(mutex_);
-  bool begin_session(IncomingConnection& arrival) EXCLUDES(mutex_);
+  bool begin_session(IncomingConnection& incoming) EXCLUDES(mutex_);
   void end_session() EXCLUDES(mutex_);
   void refuse(Connection& connection, Refusal why, WelcomeStatus status, std::string_view text);
-  void tell_empty() REQUIRES(mutex_);
+  void notify_empty() REQUIRES(mutex_);
 
   const std::optional<TlsServer> tls_;
   NativeDriver driver_;

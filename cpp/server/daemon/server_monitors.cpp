@@ -22,10 +22,10 @@ constexpr std::string_view kStillBusy =
 
 }  // namespace
 
-void Server::serve_monitor(IncomingConnection& arrival) {
-  Connection& connection = *arrival.connection;
+void Server::serve_monitor(IncomingConnection& incoming) {
+  Connection& connection = *incoming.connection;
   const auto users = this->users();
-  const auto admission = admit(connection, arrival.hello, epoch_, users->tokens(), arrival.deadline, refusals_);
+  const auto admission = admit(connection, incoming.hello, epoch_, users->tokens(), incoming.deadline, refusals_);
   if (!admission) return;
   bool is_taken = false;
   {
@@ -33,13 +33,13 @@ void Server::serve_monitor(IncomingConnection& arrival) {
     if (stopping_) return;
     is_taken = monitors_.size() < kMonitorsMax && monitors_.insert(&connection).second;
   }
-  arrival.place.leave_proved();
+  incoming.place.leave_proved();
   if (!is_taken) {
     return refuse(connection, Refusal::kBusy, WelcomeStatus::kBusy, "too many monitors look at this server");
   }
   try {
     welcome(connection, epoch_, *admission);
-    answer_monitor(connection, arrival.from, *users->owner_of(admission->token));
+    answer_monitor(connection, incoming.from, *users->owner_of(admission->token));
   } catch (const ProtocolError& error) {
     ByteBuffer last_words;
     append_message(last_words, SessionError{error.what()});

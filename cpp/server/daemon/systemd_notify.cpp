@@ -17,7 +17,7 @@
 namespace remotecl::server {
 
 // The protocol of sd_notify(3): a datagram to the socket that the environment names.
-void tell_service_manager() {
+void notify_service_manager() {
   const char* const path = std::getenv("NOTIFY_SOCKET");
   const char* const started = std::getenv("SYSTEMD_EXEC_PID");
   // A service may have started this daemon as a helper. That service is not ready just because the daemon is.

@@ -34,7 +34,7 @@ bool DeviceTurns::is_taken_from(std::uint64_t session) const {
   return owner_ != 0 && owner_ != session;
 }
 
-Functions DeviceTurns::let_go() {
+Functions DeviceTurns::grant_ready() {
   Functions functions;
   while (const auto next = share_.take_next()) {
     members_.find(*next)->second->grant(functions);
@@ -77,7 +77,7 @@ void DeviceTurn::leave() {
     turns_->share_.leave(member_);
     turns_->members_.erase(member_);
     turns_->shared_.store(turns_->members_.size() > 1, std::memory_order_relaxed);
-    functions = turns_->let_go();
+    functions = turns_->grant_ready();
   }
   call(functions);
 }
@@ -124,7 +124,7 @@ void DeviceTurn::ended(double cost) {
     --under_way_;
     progress_ = now;
     turns_->share_.ended(member_, cost, now);
-    functions = turns_->let_go();
+    functions = turns_->grant_ready();
   }
   call(functions);
 }

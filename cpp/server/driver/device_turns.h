@@ -49,7 +49,7 @@ class DeviceTurns final : public RefCounted {
   friend class DeviceTurn;
 
   // Gives turns to those who wait. Returns what they want to be called, without the lock.
-  std::vector<std::function<void()>> let_go() REQUIRES(mutex_);
+  std::vector<std::function<void()>> grant_ready() REQUIRES(mutex_);
 
   std::atomic<bool> shared_{false};
   mutable Mutex mutex_;

@@ -38,9 +38,9 @@ class Event final : public RefCounted {
   std::atomic<bool> unhurried{false};
   // Set if the driver's callback will send EventDone with the times of `native`. The first thread that
   // notices the end sends it, so that the client never sees a dependent's end before this one.
-  bool told_by_callback = false;
-  std::atomic<bool> told{false};  // a thread has taken over sending EventDone; any thread
-  bool tracked = false;           // its end is an event of the graph
+  bool callback_reports = false;
+  std::atomic<bool> report_taken{false};  // a thread has taken over sending EventDone; any thread
+  bool tracked = false;                   // its end is an event of the graph
   std::int32_t status = 0;
   PeerId expected_of = 0;                // kExpected: the server that will signal it; 0: the client
   bool released = false;                 // kExpected: the client no longer refers to it

@@ -108,7 +108,7 @@ void EventTable::end(Event& event, std::int32_t status) {
   event.status = status;
   for (const auto& sink : event.forwards) sink->signal(event.id, status);
   event.forwards.clear();
-  if (event.told_by_callback && !event.told.exchange(true)) {
+  if (event.callback_reports && !event.report_taken.exchange(true)) {
     reporter_.end(event, status, event.native.get(), event.native.get());
   }
   if (!event.tracked) return;
@@ -164,9 +164,9 @@ void EventTable::forward(EventId id, const Ref<EventSink>& sink) {
 
 void EventTable::report(Event& event, bool is_asked) {
   event.reported = true;
-  event.told_by_callback = true;
+  event.callback_reports = true;
   auto report = [this, strand = Ref<Strand>(&strand_), event = Ref<Event>(&event)](cl_int status) {
-    if (event->told.exchange(true)) return;
+    if (event->report_taken.exchange(true)) return;
     reporter_.end(*event, status, event->start(), event->native.get());
     outbox_.flush();
   };

@@ -45,7 +45,7 @@ class Issuer {
 
   template <class Command>
   void submit(Queue& queue, Event* event, const Array<EventId>& wait_list, Command&& command,
-              bool waits_for_all = false, bool blocks_later = false, EventId hidden = 0);
+              bool waits_for_all = false, bool blocks_later = false, EventId internal = 0);
 
   // The command cannot be executed; see EventTable::fail.
   void fail(Queue& queue, Event* event, std::int32_t status, TransferId transfer = 0);
@@ -54,7 +54,7 @@ class Issuer {
   // A native command has the event `native`; `event` may be null.
   void accepted(Queue& queue, Event* event, Native<cl_event> native);
   // Makes an event of the graph for submit() that the client does not know; finish_hold() ends it.
-  EventId expect_hidden() { return events_.begin_internal(); }
+  EventId begin_internal() { return events_.begin_internal(); }
   void finish_hold(EventId hold);
 
   // Flushes every native queue that got commands since the last call.
@@ -179,9 +179,9 @@ class Issuer {
 
 template <class Command>
 void Issuer::submit(Queue& queue, Event* event, const Array<EventId>& wait_list, Command&& command, bool waits_for_all,
-                    bool blocks_later, EventId hidden) {
+                    bool blocks_later, EventId internal) {
   clear_collected();
-  if (hidden != 0) graph_waits_.push_back(hidden);
+  if (internal != 0) graph_waits_.push_back(internal);
   collect_order(queue, waits_for_all);
   if (wait_list.size() != 0) collect(queue, wait_list, nullptr);
   if (waits_for_itself_) [[unlikely]]

@@ -26,7 +26,7 @@ struct SmallSendCommand {
   Region region;
   TransferId transfer;
   Ref<PeerLink> peer;
-  Outbox::Promise promise;
+  Outbox::Reservation reservation;
 
   void failed(cl_int error) { peer->refuse(transfer, error); }
   cl_int issue(Issue& issue) {
@@ -41,7 +41,7 @@ struct SmallSendCommand {
     if (error != CL_SUCCESS) return error;
     session->completions().notify(
         issue.native.get(), [session = Ref<Session>(session), peer = peer, bytes, size = region.size, id = transfer,
-                             queue = issue.queue.id(), promise = promise](cl_int status) {
+                             queue = issue.queue.id(), reservation = reservation](cl_int status) {
           if (status == CL_COMPLETE) return peer->send(id, {bytes.get(), size});
           peer->refuse(id, status);
           session->outbox().send(CommandFailed{queue, 0, status, id});
@@ -52,8 +52,8 @@ struct SmallSendCommand {
 
 // Writes bytes that came with a message.
 cl_int write_arrived(Issue& issue, const Strand& strand, const Region& region,
-                     const std::shared_ptr<IncomingPeer>& arrival) {
-  const Bytes bytes = arrival->bytes->bytes();
+                     const std::shared_ptr<IncomingBytes>& incoming) {
+  const Bytes bytes = incoming->bytes->bytes();
   if (std::byte* const to = direct_access(issue, region)) {
     std::memcpy(to, bytes.data(), bytes.size());
     issue.ended_directly();
@@ -61,7 +61,7 @@ cl_int write_arrived(Issue& issue, const Strand& strand, const Region& region,
   }
   const cl_int error = region.write(issue.queue.device(), issue.queue.native(), bytes.data(), issue.wait_count(),
                                     issue.wait_list(), issue.native.out());
-  if (error == CL_SUCCESS) strand.completions().notify(issue.native.get(), [arrival](cl_int) {});
+  if (error == CL_SUCCESS) strand.completions().notify(issue.native.get(), [incoming](cl_int) {});
   return error;
 }
 
@@ -72,22 +72,22 @@ struct LimitedReceiveCommand {
 
   TransferTable* transfers;
   Region region;
-  std::shared_ptr<IncomingPeer> arrival;
+  std::shared_ptr<IncomingBytes> incoming;
   TransferId transfer;
   Ref<PeerLink> peer;
   bool is_limited;
 
   void failed(cl_int) {
-    if (arrival->announced != 0) peer->drop(transfer);
+    if (incoming->announced != 0) peer->drop(transfer);
   }
   cl_int issue(Issue& issue) {
-    if (arrival->status < 0) return arrival->status;
-    const std::uint64_t size = arrival->bytes ? arrival->bytes->bytes().size() : arrival->announced;
+    if (incoming->status < 0) return incoming->status;
+    const std::uint64_t size = incoming->bytes ? incoming->bytes->bytes().size() : incoming->announced;
     if (size > region.size || (size < region.size && !is_limited)) return CL_INVALID_VALUE;
     region.size = size;
-    if (!arrival->bytes && size != 0) return BulkWriteCommand{transfers, region, transfer, peer}.issue(issue);
+    if (!incoming->bytes && size != 0) return BulkWriteCommand{transfers, region, transfer, peer}.issue(issue);
     issue.goes_on = false;
-    if (region.size != 0) return write_arrived(issue, transfers->strand(), region, arrival);
+    if (region.size != 0) return write_arrived(issue, transfers->strand(), region, incoming);
     if (issue.waits.empty()) return issue.queue.device().ended_event(issue.native.out());
     return clEnqueueMarkerWithWaitList(issue.queue.native(), issue.wait_count(), issue.wait_list(), issue.native.out());
   }
@@ -179,10 +179,10 @@ void handle(Session& session, const EnqueueSend& message) {
                             ContentLimitedSend{&session.transfers(), std::move(region), std::move(size),
                                                message.transfer, std::move(peer)});
   } else if (region.size <= kInlineDataMax && !peer->is_crowded()) {
-    Outbox::Promise promise = peer->promise(region.size);
+    Outbox::Reservation reservation = peer->reserve(region.size);
     session.issuer().submit(
         on, event, wait_list,
-        SmallSendCommand{&session, std::move(region), message.transfer, std::move(peer), std::move(promise)});
+        SmallSendCommand{&session, std::move(region), message.transfer, std::move(peer), std::move(reservation)});
   } else {
     if (region.size <= kInlineDataMax) peer->announce(message.transfer, region.size);
     session.issuer().submit(
@@ -210,10 +210,10 @@ void handle(Session& session, const EnqueueReceive& message) {
     return session.issuer().fail(on, event, error, message.transfer);
   }
   if (is_small) {
-    std::shared_ptr<IncomingPeer> arrival = peer->inbox().await(message.transfer);
-    const EventId awaited = arrival->awaited;
-    const bool is_limited = message.is_limited != 0, is_announced = arrival->announced != 0;
-    LimitedReceiveCommand command{&session.transfers(), std::move(region), std::move(arrival),
+    std::shared_ptr<IncomingBytes> incoming = peer->inbox().await(message.transfer);
+    const EventId awaited = incoming->awaited;
+    const bool is_limited = message.is_limited != 0, is_announced = incoming->announced != 0;
+    LimitedReceiveCommand command{&session.transfers(), std::move(region), std::move(incoming),
                                   message.transfer,     std::move(peer),   is_limited};
     if (is_limited || is_announced) {
       session.issuer().submit(on, event, message.wait_list, std::move(command), false, false, awaited);

@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kAllocationsMax = 1u << 14;
 
 // Waits for everything sent before it; then memory that kernels may have used can be freed.
-struct LetGoCommand {
+struct ReleaseCommand {
   static constexpr bool kLong = false;
   static constexpr bool kAnswers = true;  // if it failed, the buffers would be kept until the session ends
 
@@ -27,7 +27,7 @@ struct LetGoCommand {
     // Without a marker, the memory is kept until the session ends.
     if (issue.queue.mark(marker) != CL_SUCCESS) return CL_SUCCESS;
     session->completions().notify(marker.get(), [session = Ref<Session>(session), kept = kept](cl_int) {
-      session->later([session, kept] { session->objects().letting_go.erase(kept); });
+      session->later([session, kept] { session->objects().releasing.erase(kept); });
     });
     session->issuer().touch(issue.queue);
     return CL_SUCCESS;
@@ -93,9 +93,9 @@ void keep_svm(Session& session, Queue& queue) {
 void keep_svm(Session& session, Queue& queue, std::vector<Ref<Buffer>> buffers) {
   if (queue.native() == nullptr) return;
   HeldMemory held(session.counters(), sizeof(KeptBuffers) + buffers.size() * sizeof buffers.front());
-  auto& letting_go = session.objects().letting_go;
-  letting_go.push_front({std::move(buffers), std::move(held)});
-  session.issuer().submit(queue, nullptr, {}, LetGoCommand{&session, letting_go.begin()}, true);
+  auto& releasing = session.objects().releasing;
+  releasing.push_front({std::move(buffers), std::move(held)});
+  session.issuer().submit(queue, nullptr, {}, ReleaseCommand{&session, releasing.begin()}, true);
 }
 
 }  // namespace remotecl::server

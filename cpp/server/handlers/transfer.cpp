@@ -59,7 +59,7 @@ struct SmallReadCommand {
   Session* session;
   Region region;
   TransferId transfer;
-  Outbox::Promise promise;
+  Outbox::Reservation reservation;
 
   cl_int issue(Issue& issue) {
     if (const std::byte* const from = direct_access(issue, region)) {
@@ -76,9 +76,9 @@ struct SmallReadCommand {
     // On a queue in order, everything before the read has ended with it.
     const std::uint64_t count = issue.queue.in_order() ? issue.queue.native_commands() + 1 : 0;
     session->completions().notify(
-        read,
-        [session = Ref<Session>(session), event = Ref<Event>(issue.event), progress = issue.queue.progress(), count,
-         bytes, size = region.size, id = transfer, queue = issue.queue.id(), read, promise = promise](cl_int status) {
+        read, [session = Ref<Session>(session), event = Ref<Event>(issue.event), progress = issue.queue.progress(),
+               count, bytes, size = region.size, id = transfer, queue = issue.queue.id(), read,
+               reservation = reservation](cl_int status) {
           progress->ended(count);
           if (status == CL_COMPLETE) {
             session->outbox().add(ReadData{id, {bytes.get(), size}});
@@ -166,9 +166,9 @@ void submit_read(Session& session, Queue& queue, Event* event, Ref<Object> objec
   const cl_int error = region_of(std::move(object), message, region);
   if (error != CL_SUCCESS) return issuer.fail(queue, event, error, message.transfer);
   if (region.size <= kInlineDataMax && !session.outbox().is_crowded()) {
-    Outbox::Promise promise = session.outbox().promise(region.size);
+    Outbox::Reservation reservation = session.outbox().reserve(region.size);
     issuer.submit(queue, event, message.wait_list,
-                  SmallReadCommand{&session, std::move(region), message.transfer, std::move(promise)});
+                  SmallReadCommand{&session, std::move(region), message.transfer, std::move(reservation)});
   } else {
     issuer.submit(queue, event, message.wait_list,
                   BulkReadCommand{&session.transfers(), std::move(region), message.transfer,

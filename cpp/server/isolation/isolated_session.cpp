@@ -33,18 +33,19 @@ IsolatedSession::IsolatedSession(std::unique_ptr<ChildProcess> process, Address 
   report_.devices.resize(devices);
 }
 
-bool IsolatedSession::begin(IncomingConnection& arrival, const BeginWords& words, int user_counters, int own_counters) {
+bool IsolatedSession::begin(IncomingConnection& incoming, const BeginMessage& message, int user_counters,
+                            int own_counters) {
   SessionChannel& channel = process_->channel();
-  if (is_socket(*arrival.connection)) {
-    const int socket = arrival.connection->wait_handle();
-    if (!channel.send(ChannelWord::kBegin, words, {socket, user_counters, own_counters})) return false;
-    arrival.connection.reset();
+  if (is_socket(*incoming.connection)) {
+    const int socket = incoming.connection->wait_handle();
+    if (!channel.send(PacketType::kBegin, message, {socket, user_counters, own_counters})) return false;
+    incoming.connection.reset();
     return true;
   }
-  first_ = std::make_unique<TlsRelay>(std::move(arrival.connection));
+  first_ = std::make_unique<TlsRelay>(std::move(incoming.connection));
   const Descriptor end = first_->take_end();
-  if (!channel.send(ChannelWord::kBegin, words, {end.get(), user_counters, own_counters})) {
-    arrival.connection = first_->give_back();
+  if (!channel.send(PacketType::kBegin, message, {end.get(), user_counters, own_counters})) {
+    incoming.connection = first_->give_back();
     return false;
   }
   enter(*first_);
@@ -55,21 +56,21 @@ bool IsolatedSession::begin(IncomingConnection& arrival, const BeginWords& words
   return true;
 }
 
-bool IsolatedSession::send_further(IncomingConnection& arrival, int descriptor) {
-  return process_->channel().send(ChannelWord::kFurther, GuestWords::of(arrival), {descriptor});
+bool IsolatedSession::send_further(IncomingConnection& incoming, int descriptor) {
+  return process_->channel().send(PacketType::kFurther, ConnectionFields::of(incoming), {descriptor});
 }
 
-bool IsolatedSession::pass_on(IncomingConnection& arrival) {
-  if (is_socket(*arrival.connection)) {
-    if (!send_further(arrival, arrival.connection->wait_handle())) return false;
-    arrival.place.leave();
-    arrival.connection.reset();
+bool IsolatedSession::pass_on(IncomingConnection& incoming) {
+  if (is_socket(*incoming.connection)) {
+    if (!send_further(incoming, incoming.connection->wait_handle())) return false;
+    incoming.place.leave();
+    incoming.connection.reset();
     return true;
   }
-  arrival.place.leave();  // the process bounds its pending handshakes itself
-  TlsRelay relay(std::move(arrival.connection));
-  if (!send_further(arrival, relay.take_end().get()) || !enter(relay)) {
-    arrival.connection = relay.give_back();
+  incoming.place.leave();  // the process bounds its pending handshakes itself
+  TlsRelay relay(std::move(incoming.connection));
+  if (!send_further(incoming, relay.take_end().get()) || !enter(relay)) {
+    incoming.connection = relay.give_back();
     return false;
   }
   relay.run();
@@ -124,11 +125,11 @@ void IsolatedSession::end_relays() {
 }
 
 void IsolatedSession::answer(std::uint64_t number, std::string_view failure, const Descriptor& descriptor) {
-  const DoneWords words{number, failure};
+  const DoneMessage message{number, failure};
   if (!descriptor.valid()) {
-    process_->channel().send(ChannelWord::kDone, words);
+    process_->channel().send(PacketType::kDone, message);
   } else {
-    process_->channel().send(ChannelWord::kDone, words, {descriptor.get()});
+    process_->channel().send(PacketType::kDone, message, {descriptor.get()});
   }
 }
 
@@ -149,35 +150,35 @@ std::unique_ptr<StreamConnection> IsolatedSession::connect(const Address& to, st
   throw ConnectionError(failure);
 }
 
-void IsolatedSession::run_errand(std::uint64_t number, std::function<Descriptor()> work) {
-  if (errands_running_ >= kErrandsMax) return answer(number, "too many connections at a time", Descriptor());
-  ++errands_running_;
+void IsolatedSession::run_request(std::uint64_t number, std::function<Descriptor()> work) {
+  if (requests_running_ >= kRequestsMax) return answer(number, "too many connections at a time", Descriptor());
+  ++requests_running_;
   const auto run = [this, number, work = std::move(work)] {
     try {
       answer(number, "", work());
     } catch (const std::exception& error) {
       answer(number, error.what(), Descriptor());
     }
-    --errands_running_;
+    --requests_running_;
   };
   try {
-    errands_.post(run);
+    requests_.post(run);
   } catch (const std::system_error& error) {
-    --errands_running_;
+    --requests_running_;
     answer(number, error.what(), Descriptor());
   }
 }
 
-void IsolatedSession::dial(const DialWords& words) {
-  const auto timeout = std::min(std::chrono::milliseconds(words.timeout_ms), kDialTimeMax);
-  run_errand(words.number, [this, address = Address{std::string(words.host), words.port}, timeout] {
+void IsolatedSession::dial(const DialMessage& message) {
+  const auto timeout = std::min(std::chrono::milliseconds(message.timeout_ms), kDialTimeMax);
+  run_request(message.number, [this, address = Address{std::string(message.host), message.port}, timeout] {
     const auto connection = connect(address, timeout);
     return Descriptor(::fcntl(connection->wait_handle(), F_DUPFD_CLOEXEC, 0));
   });
 }
 
-void IsolatedSession::open(const OpenWords& words) {
-  run_errand(words.number, [offer = SharedMemoryOffer{words.process, words.descriptor, words.cookie}] {
+void IsolatedSession::open(const OpenMessage& message) {
+  run_request(message.number, [offer = SharedMemoryOffer{message.process, message.descriptor, message.cookie}] {
     return Descriptor(SharedMemorySegment::find(offer));
   });
 }
@@ -189,17 +190,17 @@ bool IsolatedSession::may_store(std::size_t size) {
 
 // The process has run code of its user's: whatever it stores only that user's sessions find, and only those that are
 // contained as well.
-void IsolatedSession::find(const StoreWords& words) {
-  run_errand(words.number, [this, key = words.key] {
+void IsolatedSession::find(const StoreMessage& message) {
+  run_request(message.number, [this, key = message.key] {
     const auto content = store_ == nullptr ? std::nullopt : store_->find("contained " + user_, key);
     return content && may_store(content->size()) ? memory_with(*content) : Descriptor();
   });
 }
 
-void IsolatedSession::keep(const StoreWords& words, SessionChannel::Packet& packet) {
+void IsolatedSession::keep(const StoreMessage& message, SessionChannel::Packet& packet) {
   if (packet.descriptors.size() != 1) return;
   const auto memory = std::make_shared<Descriptor>(std::move(packet.descriptors.front()));
-  run_errand(words.number, [this, key = words.key, memory] {
+  run_request(message.number, [this, key = message.key, memory] {
     const auto content = read_memory(*memory, Store::kContentSizeMax);
     if (store_ != nullptr && content && may_store(content->size())) store_->keep("contained " + user_, key, *content);
     return Descriptor();
@@ -207,27 +208,27 @@ void IsolatedSession::keep(const StoreWords& words, SessionChannel::Packet& pack
 }
 
 void IsolatedSession::take(SessionChannel::Packet& packet) {
-  if (DialWords wanted; packet.word == ChannelWord::kDial && packet.read(wanted)) return dial(wanted);
-  if (OpenWords wanted; packet.word == ChannelWord::kOpen && packet.read(wanted)) return open(wanted);
-  if (StoreWords wanted; packet.word == ChannelWord::kFind && packet.read(wanted)) return find(wanted);
-  if (StoreWords given; packet.word == ChannelWord::kKeep && packet.read(given)) return keep(given, packet);
-  ReportWords words;
+  if (DialMessage wanted; packet.type == PacketType::kDial && packet.read(wanted)) return dial(wanted);
+  if (OpenMessage wanted; packet.type == PacketType::kOpen && packet.read(wanted)) return open(wanted);
+  if (StoreMessage wanted; packet.type == PacketType::kFind && packet.read(wanted)) return find(wanted);
+  if (StoreMessage given; packet.type == PacketType::kKeep && packet.read(given)) return keep(given, packet);
+  ReportMessage message;
   StatusReport report;
   MutexLock lock(mutex_);
-  const bool is_report = packet.word == ChannelWord::kReport || packet.word == ChannelWord::kEnded;
-  if (!is_report || !packet.read(words) || !decode(words.report, report_.devices.size(), report)) return;
-  ended_in_order_ = ended_in_order_ || packet.word == ChannelWord::kEnded;
-  reported_ = words.number;
+  const bool is_report = packet.type == PacketType::kReport || packet.type == PacketType::kEnded;
+  if (!is_report || !packet.read(message) || !decode(message.report, report_.devices.size(), report)) return;
+  ended_in_order_ = ended_in_order_ || packet.type == PacketType::kEnded;
+  reported_ = message.number;
   report_ = std::move(report);
   changed_.notify_all();
 }
 
-void IsolatedSession::kick(std::uint64_t session, const std::string& words) {
+void IsolatedSession::kick(std::uint64_t session, const std::string& message) {
   {
     MutexLock lock(mutex_);
-    if (kicked_.empty()) kicked_ = words;
+    if (kicked_.empty()) kicked_ = message;
   }
-  process_->channel().send(ChannelWord::kKick, KickWords{session, words});
+  process_->channel().send(PacketType::kKick, KickMessage{session, message});
 }
 
 std::string IsolatedSession::kicked() const {
@@ -236,7 +237,7 @@ std::string IsolatedSession::kicked() const {
 }
 
 void IsolatedSession::ask(std::uint64_t number, std::chrono::seconds patience) {
-  process_->channel().send(ChannelWord::kAsk, AskWords{number, static_cast<std::uint32_t>(patience.count())});
+  process_->channel().send(PacketType::kAsk, AskMessage{number, static_cast<std::uint32_t>(patience.count())});
 }
 
 StatusReport IsolatedSession::report(std::uint64_t number, Deadline deadline) {

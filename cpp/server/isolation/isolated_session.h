@@ -34,9 +34,9 @@ class IsolatedSession {
 
   // begin() hands over the first connection, with the counters of its user and its own, and comes before
   // run(); pass_on() hands over another one at any time. They return false if the process does not take the
-  // connection, which is then still in `arrival`.
-  bool begin(IncomingConnection& arrival, const BeginWords& words, int user_counters, int own_counters);
-  bool pass_on(IncomingConnection& arrival) EXCLUDES(mutex_);
+  // connection, which is then still in `incoming`.
+  bool begin(IncomingConnection& incoming, const BeginMessage& message, int user_counters, int own_counters);
+  bool pass_on(IncomingConnection& incoming) EXCLUDES(mutex_);
 
   // Serves the session on the thread of the first connection, until the process has ended and no relay is
   // left.
@@ -46,11 +46,11 @@ class IsolatedSession {
 
   // Asks the process to end its session.
   void close() { process_->channel().end_sending(); }
-  // kick() ends the session at once and passes these words to its client; kill() is for a process that does
+  // kick() ends the session at once and passes the message to its client; kill() is for a process that does
   // not react.
-  void kick(std::uint64_t session, const std::string& words) EXCLUDES(mutex_);
+  void kick(std::uint64_t session, const std::string& message) EXCLUDES(mutex_);
   void kill() { process_->kill(); }
-  // The words of kick(); empty if it was not called.
+  // The message of kick(); empty if it was not called.
   std::string kicked() const EXCLUDES(mutex_);
   // ask() requests a report with this number, which must be higher than any before. report() waits for it and
   // returns it; after the deadline, returns the last one instead.
@@ -58,20 +58,20 @@ class IsolatedSession {
   StatusReport report(std::uint64_t number, Deadline deadline) EXCLUDES(mutex_);
 
  private:
-  static constexpr std::size_t kErrandsMax = 128;  // at the same time
+  static constexpr std::size_t kRequestsMax = 128;  // at the same time
   // How many bytes the session may read from and write to the store in its life: what it does not receive stays
   // in memory, and what it writes displaces other entries.
   static constexpr std::uint64_t kStoreTrafficMax = 512u << 20;
 
-  bool send_further(IncomingConnection& arrival, int descriptor);
+  bool send_further(IncomingConnection& incoming, int descriptor);
   void take(SessionChannel::Packet& packet) EXCLUDES(mutex_);
   std::unique_ptr<StreamConnection> connect(const Address& to, std::chrono::milliseconds timeout) const;
-  void dial(const DialWords& words);
-  void open(const OpenWords& words);
-  void find(const StoreWords& words);
-  void keep(const StoreWords& words, SessionChannel::Packet& packet);
+  void dial(const DialMessage& message);
+  void open(const OpenMessage& message);
+  void find(const StoreMessage& message);
+  void keep(const StoreMessage& message, SessionChannel::Packet& packet);
   bool may_store(std::size_t size);
-  void run_errand(std::uint64_t number, std::function<Descriptor()> work);
+  void run_request(std::uint64_t number, std::function<Descriptor()> work);
   void answer(std::uint64_t number, std::string_view failure, const Descriptor& descriptor);
   bool enter(TlsRelay& relay) EXCLUDES(mutex_);
   void leave(TlsRelay& relay) EXCLUDES(mutex_);
@@ -94,8 +94,8 @@ class IsolatedSession {
   std::uint64_t reported_ GUARDED_BY(mutex_) = 0;  // the number of the last report
   StatusReport report_ GUARDED_BY(mutex_);
   std::set<TlsRelay*> relays_ GUARDED_BY(mutex_);
-  std::atomic<std::size_t> errands_running_{0};
-  Worker errands_{4};  // does what the process is not allowed to
+  std::atomic<std::size_t> requests_running_{0};
+  Worker requests_{4};  // does what the process is not allowed to
 };
 
 }  // namespace remotecl::server

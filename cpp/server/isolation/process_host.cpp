@@ -29,22 +29,22 @@ std::string remedy(const ProcessEnd& end) {
 }
 
 // The text for the client.
-std::string told(const ProcessEnd& end) {
+std::string text_of(const ProcessEnd& end) {
   return "the process that served this session " + end.text() + ": " + remedy(end);
 }
 
-BeginWords begin_words(const IncomingConnection& arrival, const Admission& admission, const Grant& grant,
-                       std::uint64_t epoch, const std::vector<std::uint32_t>& devices) {
+BeginMessage begin_message(const IncomingConnection& incoming, const Admission& admission, const Grant& grant,
+                           std::uint64_t epoch, const std::vector<std::uint32_t>& devices) {
   const User& user = grant.user();
-  return {GuestWords::of(arrival),
+  return {ConnectionFields::of(incoming),
           epoch,
           admission.session,
           admission.features,
           admission.secret,
           admission.shown,
           user.name(),
-          LimitWords::of(user.limits()),
-          LimitWords::of(grant.of_session()),
+          LimitFields::of(user.limits()),
+          LimitFields::of(grant.of_session()),
           std::span<const std::uint32_t>(devices)};
 }
 
@@ -56,18 +56,19 @@ ProcessHost::ProcessHost(ProcessCommand command, const NativeDriver& driver, Rej
   past_.devices.resize(driver.devices().size());
 }
 
-void ProcessHost::serve_session(IncomingConnection& arrival, const Admission& admission, std::unique_ptr<Grant> grant) {
-  auto process = spares_.take(arrival.deadline);
-  if (process == nullptr) return refuse_without_process(*arrival.connection);
-  const auto session = std::make_shared<IsolatedSession>(std::move(process), arrival.from, grant->user().name(),
+void ProcessHost::serve_session(IncomingConnection& incoming, const Admission& admission,
+                                std::unique_ptr<Grant> grant) {
+  auto process = spares_.take(incoming.deadline);
+  if (process == nullptr) return refuse_without_process(*incoming.connection);
+  const auto session = std::make_shared<IsolatedSession>(std::move(process), incoming.from, grant->user().name(),
                                                          driver_.devices().size(), peers_, store_);
   if (!add(admission.session, session)) return;
   const std::vector<std::uint32_t> devices = grant->devices();
   const bool begun =
-      session->begin(arrival, begin_words(arrival, admission, *grant, epoch_, devices),
+      session->begin(incoming, begin_message(incoming, admission, *grant, epoch_, devices),
                      grant->user().memory()->counters().descriptor(), grant->memory()->counters().descriptor());
   if (!begun) {
-    refuse_without_process(*arrival.connection);
+    refuse_without_process(*incoming.connection);
     session->close();
   }
   const ProcessEnd end = session->run();
@@ -78,7 +79,7 @@ void ProcessHost::serve_session(IncomingConnection& arrival, const Admission& ad
     log_error("its process {}, of user {}, {}", session->process(), grant->user().name(), end.text());
   }
   grant->end();
-  remove(admission.session, crashed ? told(end) : kicked, crashed);
+  remove(admission.session, crashed ? text_of(end) : kicked, crashed);
 }
 
 void ProcessHost::refuse_without_process(Connection& connection) {
@@ -143,13 +144,14 @@ std::string ProcessHost::what_became_of(const Hello& hello) const {
   return "there is no such session, or the secret is wrong";
 }
 
-void ProcessHost::serve_further(IncomingConnection& arrival) {
-  const std::uint64_t id = arrival.hello.session;
+void ProcessHost::serve_further(IncomingConnection& incoming) {
+  const std::uint64_t id = incoming.hello.session;
   if (const SessionPointer session = find(id)) {
-    if (session->pass_on(arrival)) return;
-    await_removal(id, arrival.deadline);
+    if (session->pass_on(incoming)) return;
+    await_removal(id, incoming.deadline);
   }
-  refuse(*arrival.connection, Refusal::kUnknownSession, WelcomeStatus::kUnknownSession, what_became_of(arrival.hello));
+  refuse(*incoming.connection, Refusal::kUnknownSession, WelcomeStatus::kUnknownSession,
+         what_became_of(incoming.hello));
 }
 
 void ProcessHost::close() {

@@ -28,9 +28,9 @@ class ProcessHost final : public Host {
   ProcessHost(ProcessCommand command, const NativeDriver& driver, RejectionCounts& refusals, std::uint64_t epoch,
               const PeerRules& peers, ContentStore* store);
 
-  void serve_session(IncomingConnection& arrival, const Admission& admission, std::unique_ptr<Grant> grant) override
+  void serve_session(IncomingConnection& incoming, const Admission& admission, std::unique_ptr<Grant> grant) override
       EXCLUDES(mutex_);
-  void serve_further(IncomingConnection& arrival) override EXCLUDES(mutex_);
+  void serve_further(IncomingConnection& incoming) override EXCLUDES(mutex_);
   void close() override EXCLUDES(mutex_);
   StatusReport report(const Address& from, std::chrono::seconds patience) override EXCLUDES(mutex_);
   KickResult kick(std::uint64_t session, const User* user, const std::string& words) override EXCLUDES(mutex_);

@@ -31,18 +31,18 @@ std::vector<Descriptor> take_descriptors(msghdr& message) {
 
 }  // namespace
 
-GuestWords GuestWords::of(const IncomingConnection& arrival) {
-  const auto deadline = std::chrono::duration_cast<std::chrono::nanoseconds>(arrival.deadline.time_since_epoch());
-  return {arrival.hello, static_cast<std::uint64_t>(deadline.count()), arrival.from.host, arrival.from.port};
+ConnectionFields ConnectionFields::of(const IncomingConnection& incoming) {
+  const auto deadline = std::chrono::duration_cast<std::chrono::nanoseconds>(incoming.deadline.time_since_epoch());
+  return {incoming.hello, static_cast<std::uint64_t>(deadline.count()), incoming.from.host, incoming.from.port};
 }
 
-LimitWords LimitWords::of(const Limits& limits) {
+LimitFields LimitFields::of(const Limits& limits) {
   return {limits.device_memory.value_or(kNoLimit),   limits.host_memory.value_or(kNoLimit),
           limits.queued_commands.value_or(kNoLimit), limits.bandwidth.value_or(kNoLimit),
           limits.command_seconds.value_or(kNoLimit), std::bit_cast<std::uint64_t>(limits.weight.value_or(1))};
 }
 
-Limits LimitWords::limits() const {
+Limits LimitFields::limits() const {
   Limits limits;
   limits.device_memory = limit(device_memory);
   limits.host_memory = limit(host_memory);
@@ -85,7 +85,7 @@ bool SessionChannel::send(Bytes bytes, std::initializer_list<int> descriptors) {
 std::optional<SessionChannel::Packet> SessionChannel::receive() {
   Packet packet{};
   packet.payload.resize(kPacketMax);
-  iovec parts[2] = {{&packet.word, sizeof packet.word}, {packet.payload.data(), packet.payload.size()}};
+  iovec parts[2] = {{&packet.type, sizeof packet.type}, {packet.payload.data(), packet.payload.size()}};
   alignas(cmsghdr) std::array<char, CMSG_SPACE(kDescriptorsMax * sizeof(int))> control{};
   msghdr message{};
   message.msg_iov = parts;
@@ -97,9 +97,9 @@ std::optional<SessionChannel::Packet> SessionChannel::receive() {
     size = ::recvmsg(end_.get(), &message, MSG_CMSG_CLOEXEC);
   } while (size < 0 && errno == EINTR);
   if (size > 0) packet.descriptors = take_descriptors(message);
-  if (size < static_cast<ssize_t>(sizeof packet.word)) return std::nullopt;
+  if (size < static_cast<ssize_t>(sizeof packet.type)) return std::nullopt;
   if ((message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) return std::nullopt;
-  packet.payload.resize(static_cast<std::size_t>(size) - sizeof packet.word);
+  packet.payload.resize(static_cast<std::size_t>(size) - sizeof packet.type);
   return packet;
 }
 

@@ -19,7 +19,7 @@ namespace remotecl::server {
 
 // The messages between a daemon that isolates sessions and the process of a session. Both run the same
 // program.
-enum class ChannelWord : std::uint32_t {
+enum class PacketType : std::uint32_t {
   kReady = 1,  // the process is contained and has opened its driver
   kBegin,      // a session, with its control connection and the counters of its user and its own
   kFurther,    // another connection of the session
@@ -35,14 +35,14 @@ enum class ChannelWord : std::uint32_t {
 };
 
 // Describes a connection that is handed over.
-struct GuestWords {
+struct ConnectionFields {
   Hello hello;
   std::uint64_t deadline_ns;  // of the steady clock, which both processes share
   std::string_view host;
   std::uint16_t port;
   REMOTECL_FIELDS(hello, deadline_ns, host, port)
 
-  static GuestWords of(const IncomingConnection& arrival);
+  static ConnectionFields of(const IncomingConnection& incoming);
   Deadline deadline() const { return Deadline(std::chrono::nanoseconds(deadline_ns)); }
   Address from() const { return {std::string(host), port}; }
 };
@@ -50,31 +50,31 @@ struct GuestWords {
 inline constexpr std::uint64_t kNoLimit = UINT64_MAX;
 
 // The limits that a session's process enforces.
-struct LimitWords {
+struct LimitFields {
   std::uint64_t device_memory, host_memory, queued_commands, bandwidth, command_seconds, weight;
   REMOTECL_FIELDS(device_memory, host_memory, queued_commands, bandwidth, command_seconds, weight)
 
-  static LimitWords of(const Limits& limits);
+  static LimitFields of(const Limits& limits);
   Limits limits() const;
 };
 
-struct BeginWords {
-  GuestWords guest;
+struct BeginMessage {
+  ConnectionFields connection;
   std::uint64_t epoch, session, features;
   Secret secret, shown;  // as in Admission
   std::string_view user;
-  LimitWords of_user, of_session;
+  LimitFields of_user, of_session;
   Array<std::uint32_t> devices;  // those that the session sees
-  REMOTECL_FIELDS(guest, epoch, session, features, secret, shown, user, of_user, of_session, devices)
+  REMOTECL_FIELDS(connection, epoch, session, features, secret, shown, user, of_user, of_session, devices)
 };
 
 // What contain() could not restrict, one line each; usually empty.
-struct ReadyWords {
+struct ReadyMessage {
   std::string_view failures;
   REMOTECL_FIELDS(failures)
 };
 
-struct DialWords {
+struct DialMessage {
   std::uint64_t number;  // repeated in the answer
   std::string_view host;
   std::uint16_t port;
@@ -82,7 +82,7 @@ struct DialWords {
   REMOTECL_FIELDS(number, host, port, timeout_ms)
 };
 
-struct OpenWords {
+struct OpenMessage {
   std::uint64_t number;
   std::uint32_t process, descriptor;
   std::uint64_t cookie;
@@ -90,31 +90,31 @@ struct OpenWords {
 };
 
 // Of kFind and kKeep.
-struct StoreWords {
+struct StoreMessage {
   std::uint64_t number;
   Digest key;
   REMOTECL_FIELDS(number, key)
 };
 
-struct DoneWords {
+struct DoneMessage {
   std::uint64_t number;
   std::string_view failure;  // text for people
   REMOTECL_FIELDS(number, failure)
 };
 
-struct AskWords {
+struct AskMessage {
   std::uint64_t number;      // repeated in the answer
   std::uint32_t patience_s;  // the asker is expected to ask again within this time
   REMOTECL_FIELDS(number, patience_s)
 };
 
-struct ReportWords {
+struct ReportMessage {
   std::uint64_t number;
   Bytes report;  // an encoded StatusReport
   REMOTECL_FIELDS(number, report)
 };
 
-struct KickWords {
+struct KickMessage {
   std::uint64_t session;
   std::string_view text;  // for the client
   REMOTECL_FIELDS(session, text)
@@ -125,15 +125,15 @@ struct KickWords {
 class SessionChannel {
  public:
   struct Packet {
-    ChannelWord word;
+    PacketType type;
     std::vector<std::byte> payload;
     std::vector<Descriptor> descriptors;
 
     // Returns false if the payload is not of this kind.
-    template <class Words>
-    bool read(Words& words) const {
+    template <class Message>
+    bool read(Message& message) const {
       Decoder decoder(payload);
-      return decoder.read(words) && decoder.at_end();
+      return decoder.read(message) && decoder.at_end();
     }
   };
 
@@ -142,12 +142,12 @@ class SessionChannel {
   static std::pair<SessionChannel, SessionChannel> make();
 
   // Returns false if the other side is gone or does not take the packet.
-  template <class Words>
-  bool send(ChannelWord word, const Words& words, std::initializer_list<int> descriptors = {}) {
-    std::vector<std::byte> bytes(sizeof word + wire::encoded_size(words));
+  template <class Message>
+  bool send(PacketType type, const Message& message, std::initializer_list<int> descriptors = {}) {
+    std::vector<std::byte> bytes(sizeof type + wire::encoded_size(message));
     std::byte* at = bytes.data();
-    wire::put_field(at, word);
-    wire::encode(at, words);
+    wire::put_field(at, type);
+    wire::encode(at, message);
     return send(bytes, descriptors);
   }
   // Blocks. Returns nothing once the other side is gone or has sent an invalid packet.

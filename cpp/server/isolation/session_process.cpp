@@ -17,8 +17,8 @@
 #include "runtime/transport/tcp/tcp.h"
 #include "server/handlers/dispatch.h"
 #include "server/isolation/child_process.h"
-#include "server/isolation/errand_store.h"
-#include "server/isolation/errands.h"
+#include "server/isolation/daemon_requests.h"
+#include "server/isolation/daemon_store.h"
 #include "server/isolation/session_channel.h"
 #include "server/session/session_host.h"
 #include "server/status/load_sampler.h"
@@ -37,16 +37,16 @@ constexpr std::chrono::seconds kSaveTime{2};
 class SessionProcess {
  public:
   // `store`: null where the daemon has none.
-  SessionProcess(SessionChannel& channel, Errands& errands, NativeDriver& driver, const PeerRules& peers,
+  SessionProcess(SessionChannel& channel, DaemonRequests& requests, NativeDriver& driver, const PeerRules& peers,
                  ContentStore* store)
-      : channel_(channel), errands_(errands), driver_(driver), peers_(peers), store_(store) {}
+      : channel_(channel), requests_(requests), driver_(driver), peers_(peers), store_(store) {}
 
   // `failures`: the result of contain(), one line each.
   void run(std::string_view failures) {
-    channel_.send(ChannelWord::kReady, ReadyWords{failures});
+    channel_.send(PacketType::kReady, ReadyMessage{failures});
     while (auto packet = channel_.receive()) take(*packet);
     // The daemon closes the session, or has ended itself.
-    errands_.stop();
+    requests_.stop();
     if (!host_) std::_Exit(0);
     host_->close();
     session_.join();
@@ -54,39 +54,41 @@ class SessionProcess {
 
  private:
   void take(SessionChannel::Packet& packet) {
-    if (packet.word == ChannelWord::kBegin && !host_) return begin(std::move(packet));
+    if (packet.type == PacketType::kBegin && !host_) return begin(std::move(packet));
     if (!host_) return;
-    if (packet.word == ChannelWord::kFurther) further(std::move(packet));
-    if (packet.word == ChannelWord::kAsk) answer(packet);
-    if (packet.word == ChannelWord::kDone) errands_.done(std::move(packet));
-    if (packet.word == ChannelWord::kKick) kick(packet);
+    if (packet.type == PacketType::kFurther) further(std::move(packet));
+    if (packet.type == PacketType::kAsk) answer(packet);
+    if (packet.type == PacketType::kDone) requests_.done(std::move(packet));
+    if (packet.type == PacketType::kKick) kick(packet);
   }
 
   // Returns nothing if too many connections are in their handshake.
-  std::optional<IncomingConnection> arrival(const GuestWords& words, Descriptor& socket) {
+  std::optional<IncomingConnection> incoming(const ConnectionFields& message, Descriptor& socket) {
     auto connection = tcp::adopt(socket.release());
-    auto place = pending_handshakes_.enter(*connection, words.from());
+    auto place = pending_handshakes_.enter(*connection, message.from());
     if (!place) return std::nullopt;
-    return IncomingConnection{std::move(connection), std::move(*place), words.deadline(), words.from(), words.hello};
+    return IncomingConnection{std::move(connection), std::move(*place), message.deadline(), message.from(),
+                              message.hello};
   }
 
   void begin(SessionChannel::Packet packet) {
-    BeginWords words;
-    if (!packet.read(words) || packet.descriptors.size() != 3) return;
+    BeginMessage message;
+    if (!packet.read(message) || packet.descriptors.size() != 3) return;
     // Ends the process when the driver does not let go of the session.
     host_ = std::make_unique<SessionHost>(
-        handler_table(), driver_, refusals_, words.epoch, peers_, [this](Session&) { end(); }, store_);
+        handler_table(), driver_, refusals_, message.epoch, peers_, [this](Session&) { end(); }, store_);
     session_ = std::thread([this, packet = std::move(packet)]() mutable { serve(packet); });
   }
 
   void serve(SessionChannel::Packet& packet) {
-    BeginWords words;
-    packet.read(words);
-    const LogScope scope(words.session);
-    auto guest = arrival(words.guest, packet.descriptors[0]);
-    auto granted = grant(words, std::move(packet.descriptors[1]), std::move(packet.descriptors[2]));
-    guest->place.leave();
-    host_->serve_session(*guest, {words.session, words.secret, words.shown, words.features}, std::move(granted));
+    BeginMessage message;
+    packet.read(message);
+    const LogScope scope(message.session);
+    auto connection = incoming(message.connection, packet.descriptors[0]);
+    auto granted = grant(message, std::move(packet.descriptors[1]), std::move(packet.descriptors[2]));
+    connection->place.leave();
+    host_->serve_session(*connection, {message.session, message.secret, message.shown, message.features},
+                         std::move(granted));
     report_end();
     // The session has ended in order, whatever the driver does now.
     host_->save_builds(std::chrono::steady_clock::now() + kSaveTime);
@@ -98,7 +100,7 @@ class SessionProcess {
     exit();
   }
 
-  void report_end() { tell(ChannelWord::kEnded, UINT64_MAX, LoadSampler::kPatience); }
+  void report_end() { send_report(PacketType::kEnded, UINT64_MAX, LoadSampler::kPatience); }
 
   [[noreturn]] static void exit() {
     flush_log();
@@ -107,16 +109,16 @@ class SessionProcess {
   }
 
   void kick(const SessionChannel::Packet& packet) {
-    KickWords words;
-    if (packet.read(words)) host_->kick(words.session, nullptr, std::string(words.text));
+    KickMessage message;
+    if (packet.read(message)) host_->kick(message.session, nullptr, std::string(message.text));
   }
 
-  std::unique_ptr<Grant> grant(const BeginWords& words, Descriptor user_counters, Descriptor own_counters) {
+  std::unique_ptr<Grant> grant(const BeginMessage& message, Descriptor user_counters, Descriptor own_counters) {
     const std::size_t devices = driver_.devices().size();
-    Limits of_session = words.of_session.limits();
+    Limits of_session = message.of_session.limits();
     of_session.devices.emplace();
-    for (std::size_t i = 0; i < words.devices.size(); ++i) of_session.devices->push_back(words.devices[i]);
-    auto user = make_ref<User>(std::string(words.user), words.of_user.limits(), devices,
+    for (std::size_t i = 0; i < message.devices.size(); ++i) of_session.devices->push_back(message.devices[i]);
+    auto user = make_ref<User>(std::string(message.user), message.of_user.limits(), devices,
                                make_ref<Counters>(User::counters_of_user(devices), std::move(user_counters)));
     user->begin_session();
     return std::make_unique<Grant>(std::move(user), of_session, driver_,
@@ -125,12 +127,12 @@ class SessionProcess {
 
   void further(SessionChannel::Packet packet) {
     std::thread([this, packet = std::move(packet)]() mutable {
-      GuestWords words;
-      if (!packet.read(words) || packet.descriptors.size() != 1) return;
-      auto guest = arrival(words, packet.descriptors[0]);
-      if (!guest) return;
+      ConnectionFields message;
+      if (!packet.read(message) || packet.descriptors.size() != 1) return;
+      auto connection = incoming(message, packet.descriptors[0]);
+      if (!connection) return;
       try {
-        host_->serve_further(*guest);
+        host_->serve_further(*connection);
       } catch (const std::exception& error) {
         log_error("a connection ended: {}", error.what());
       }
@@ -138,16 +140,17 @@ class SessionProcess {
   }
 
   void answer(const SessionChannel::Packet& packet) {
-    AskWords words;
-    if (packet.read(words)) tell(ChannelWord::kReport, words.number, std::chrono::seconds(words.patience_s));
+    AskMessage message;
+    if (packet.read(message))
+      send_report(PacketType::kReport, message.number, std::chrono::seconds(message.patience_s));
   }
 
-  void tell(ChannelWord word, std::uint64_t number, std::chrono::seconds patience) {
-    channel_.send(word, ReportWords{number, encode(host_->report(kDaemon, patience))});
+  void send_report(PacketType type, std::uint64_t number, std::chrono::seconds patience) {
+    channel_.send(type, ReportMessage{number, encode(host_->report(kDaemon, patience))});
   }
 
   SessionChannel& channel_;
-  Errands& errands_;
+  DaemonRequests& requests_;
   NativeDriver& driver_;
   const PeerRules& peers_;
   ContentStore* const store_;
@@ -185,13 +188,13 @@ int run_session_process(std::string_view devices, const Containment& containment
   std::string failures;
   for (const std::string& failure : contain(containment)) failures += failure + "\n";
   SessionChannel channel{Descriptor(ChildProcess::kChannelDescriptor)};
-  Errands errands(channel);
-  tcp::connect_through([&errands](const Address& to, auto timeout) { return errands.connect(to, timeout); });
-  SharedMemorySegment::find_through([&errands](const SharedMemoryOffer& offer) { return errands.open(offer); });
+  DaemonRequests requests(channel);
+  tcp::connect_through([&requests](const Address& to, auto timeout) { return requests.connect(to, timeout); });
+  SharedMemorySegment::find_through([&requests](const SharedMemoryOffer& offer) { return requests.open(offer); });
   NativeDriver driver(devices);
   make_contexts(driver);
-  ErrandStore store(errands);
-  SessionProcess(channel, errands, driver, peers, has_store ? &store : nullptr).run(failures);
+  DaemonStore store(requests);
+  SessionProcess(channel, requests, driver, peers, has_store ? &store : nullptr).run(failures);
   return 0;
 }
 

@@ -65,10 +65,10 @@ std::unique_ptr<ChildProcess> SpareProcesses::next(Deadline deadline) {
 }
 
 // Logs them once, because they are the same for all processes.
-void SpareProcesses::tell_failures(std::string_view failures) {
+void SpareProcesses::report_failures(std::string_view failures) {
   {
     MutexLock lock(mutex_);
-    if (std::exchange(has_told_, true)) return;
+    if (std::exchange(has_reported_, true)) return;
   }
   while (!failures.empty()) {
     const std::size_t end = std::min(failures.find('\n'), failures.size());
@@ -86,8 +86,8 @@ std::unique_ptr<ChildProcess> SpareProcesses::take(Deadline deadline) {
       return nullptr;
     }
     const auto packet = process->channel().receive();
-    if (ReadyWords words; packet && packet->word == ChannelWord::kReady && packet->read(words)) {
-      tell_failures(words.failures);
+    if (ReadyMessage message; packet && packet->type == PacketType::kReady && packet->read(message)) {
+      report_failures(message.failures);
       return process;
     }
     const auto id = process->id();

@@ -32,14 +32,14 @@ class SpareProcesses {
   // Takes them in the order in which they were started.
   std::unique_ptr<ChildProcess> next(Deadline deadline) EXCLUDES(mutex_);
 
-  void tell_failures(std::string_view failures) EXCLUDES(mutex_);
+  void report_failures(std::string_view failures) EXCLUDES(mutex_);
 
   const ProcessCommand command_;
   Mutex mutex_;
   ConditionVariable changed_;
   bool stopped_ GUARDED_BY(mutex_) = false;
   bool ended_ GUARDED_BY(mutex_) = false;
-  bool has_told_ GUARDED_BY(mutex_) = false;
+  bool has_reported_ GUARDED_BY(mutex_) = false;
   std::size_t waiting_ GUARDED_BY(mutex_) = 0;  // callers that wait for one
   std::deque<std::unique_ptr<ChildProcess>> spares_ GUARDED_BY(mutex_);
   std::thread thread_;

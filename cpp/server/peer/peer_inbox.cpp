@@ -8,19 +8,19 @@ namespace remotecl::server {
 PeerInbox::PeerInbox(Issuer& issuer, const Ref<SessionCounters>& counters)
     : issuer_(issuer), counters_(counters), held_(counters) {}
 
-std::shared_ptr<IncomingPeer> PeerInbox::await(TransferId transfer) {
+std::shared_ptr<IncomingBytes> PeerInbox::await(TransferId transfer) {
   if (const auto at = early_.find(transfer); at != early_.end()) {
-    std::shared_ptr<IncomingPeer> arrival = std::move(at->second);
+    std::shared_ptr<IncomingBytes> incoming = std::move(at->second);
     early_.erase(at);
     count_unmatched();
-    return arrival;
+    return incoming;
   }
-  auto arrival = std::make_shared<IncomingPeer>();
-  arrival->awaited = issuer_.expect_hidden();
-  if (!awaited_.emplace(transfer, arrival).second) {
+  auto incoming = std::make_shared<IncomingBytes>();
+  incoming->awaited = issuer_.begin_internal();
+  if (!awaited_.emplace(transfer, incoming).second) {
     throw ProtocolError("transfer id " + std::to_string(transfer) + " is in use");
   }
-  return arrival;
+  return incoming;
 }
 
 void PeerInbox::discard(TransferId transfer) {
@@ -31,16 +31,16 @@ void PeerInbox::discard(TransferId transfer) {
 
 bool PeerInbox::awaits(TransferId transfer) const { return awaited_.contains(transfer); }
 
-std::shared_ptr<IncomingPeer> PeerInbox::arrival_of(TransferId transfer) {
+std::shared_ptr<IncomingBytes> PeerInbox::take_entry(TransferId transfer) {
   if (discarded_.erase(transfer) != 0) return nullptr;
   if (const auto at = awaited_.find(transfer); at != awaited_.end()) {
-    std::shared_ptr<IncomingPeer> arrival = std::move(at->second);
+    std::shared_ptr<IncomingBytes> incoming = std::move(at->second);
     awaited_.erase(at);
-    return arrival;
+    return incoming;
   }
-  auto& arrival = early_.emplace(transfer, std::make_shared<IncomingPeer>()).first->second;
+  auto& incoming = early_.emplace(transfer, std::make_shared<IncomingBytes>()).first->second;
   count_unmatched();
-  return arrival;
+  return incoming;
 }
 
 void PeerInbox::count_unmatched() {
@@ -48,32 +48,32 @@ void PeerInbox::count_unmatched() {
   held_.follow(early_.size() * kEarlySize + discarded_.size() * kDiscardedSize);
 }
 
-void PeerInbox::wake(IncomingPeer& arrival) {
-  if (arrival.awaited != 0) issuer_.finish_hold(std::exchange(arrival.awaited, 0));
+void PeerInbox::wake(IncomingBytes& incoming) {
+  if (incoming.awaited != 0) issuer_.finish_hold(std::exchange(incoming.awaited, 0));
 }
 
 void PeerInbox::arrived(TransferId transfer, std::int32_t status, Bytes data) {
   // Done first, because it may be refused; then the command still waits, for the end of the link.
   std::shared_ptr<HeldPayload> bytes;
   if (status == 0 && !discarded_.contains(transfer)) bytes = std::make_shared<HeldPayload>(counters_, data);
-  const std::shared_ptr<IncomingPeer> arrival = arrival_of(transfer);
-  if (!arrival) return;
-  arrival->status = status;
-  arrival->bytes = std::move(bytes);
-  wake(*arrival);
+  const std::shared_ptr<IncomingBytes> incoming = take_entry(transfer);
+  if (!incoming) return;
+  incoming->status = status;
+  incoming->bytes = std::move(bytes);
+  wake(*incoming);
 }
 
 void PeerInbox::announced(TransferId transfer, std::uint64_t size) {
-  const std::shared_ptr<IncomingPeer> arrival = arrival_of(transfer);
-  if (!arrival) return;
-  arrival->announced = size;
-  wake(*arrival);
+  const std::shared_ptr<IncomingBytes> incoming = take_entry(transfer);
+  if (!incoming) return;
+  incoming->announced = size;
+  wake(*incoming);
 }
 
 void PeerInbox::fail_all(std::int32_t status) {
-  for (auto& [transfer, arrival] : awaited_) {
-    arrival->status = status;
-    issuer_.finish_hold(std::exchange(arrival->awaited, 0));
+  for (auto& [transfer, incoming] : awaited_) {
+    incoming->status = status;
+    issuer_.finish_hold(std::exchange(incoming->awaited, 0));
   }
   clear();
 }

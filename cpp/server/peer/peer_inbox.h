@@ -14,7 +14,7 @@ class HeldPayload;
 class Issuer;
 
 // The bytes of a small transfer from a peer, for the command that writes them.
-struct IncomingPeer {
+struct IncomingBytes {
   EventId awaited = 0;      // the graph's event that ends when the bytes have arrived; 0: they have
   std::int32_t status = 0;  // the result of the transfer
   std::shared_ptr<HeldPayload> bytes;
@@ -27,7 +27,7 @@ class PeerInbox {
   PeerInbox(Issuer& issuer, const Ref<SessionCounters>& counters);
 
   // Returns the transfer that a command waits for.
-  std::shared_ptr<IncomingPeer> await(TransferId transfer);
+  std::shared_ptr<IncomingBytes> await(TransferId transfer);
   // The command will not come.
   void discard(TransferId transfer);
   // Returns true if a command waits for this transfer.
@@ -40,15 +40,15 @@ class PeerInbox {
   void clear();
 
  private:
-  std::shared_ptr<IncomingPeer> arrival_of(TransferId transfer);
-  void wake(IncomingPeer& arrival);
+  std::shared_ptr<IncomingBytes> take_entry(TransferId transfer);
+  void wake(IncomingBytes& incoming);
   // Counts the memory for transfers that only one side has mentioned. Throws HeldTooMuch.
   void count_unmatched();
 
   Issuer& issuer_;
   const Ref<SessionCounters> counters_;
-  std::unordered_map<TransferId, std::shared_ptr<IncomingPeer>> awaited_;
-  std::unordered_map<TransferId, std::shared_ptr<IncomingPeer>> early_;
+  std::unordered_map<TransferId, std::shared_ptr<IncomingBytes>> awaited_;
+  std::unordered_map<TransferId, std::shared_ptr<IncomingBytes>> early_;
   std::unordered_set<TransferId> discarded_;
   HeldMemory held_;  // for early_ and discarded_, without their bytes
 };

@@ -54,9 +54,9 @@ class PeerLink final : public EventSink, public BulkRoute {
   // Reports to the peer that an event has ended, through the client if the link is lost.
   void signal(EventId event, std::int32_t status) override;
   void send(TransferId transfer, Bytes data) override;
-  // promise() announces bytes of a small transfer that will be sent; is_crowded() returns true if there are
+  // reserve() makes room for a small transfer that will be sent; is_crowded() returns true if there are
   // too many.
-  Outbox::Promise promise(std::uint64_t size) { return outbox_.promise(size); }
+  Outbox::Reservation reserve(std::uint64_t size) { return outbox_.reserve(size); }
   bool is_crowded() { return outbox_.is_crowded(); }
   void announce(TransferId transfer, std::uint64_t size) override;
   void refuse(TransferId transfer, std::int32_t status) override { transfers_.refuse(transfer, status); }

@@ -226,7 +226,7 @@ void PeerTable::try_addresses(const Attempt& attempt) {
     if (outcome.is_linked) return;
     if (outcome.is_stranger && !is_local) rest_until(deadline);
     if (!reasons.empty()) reasons += "; ";
-    reasons += outcome.told;
+    reasons += outcome.reason;
   }
   context_.client.send(PeerState{attempt.peer, attempt.link, 0, reasons});
 }

@@ -93,7 +93,7 @@ class PeerTable {
   struct Outcome {
     bool is_linked = false;
     bool is_stranger = false;  // no server has answered: the client must not learn what else is there
-    std::string told;          // why there is no link
+    std::string reason;        // why there is no link
   };
 
   void begin(PeerId peer, LinkId id, const std::string& address, Ref<PeerLink> made) REQUIRES(mutex_);

@@ -20,10 +20,11 @@ class Host {
   Host& operator=(const Host&) = delete;
 
   // Serves the session of an admitted client, from its Welcome to its end.
-  virtual void serve_session(IncomingConnection& arrival, const Admission& admission, std::unique_ptr<Grant> grant) = 0;
+  virtual void serve_session(IncomingConnection& incoming, const Admission& admission,
+                             std::unique_ptr<Grant> grant) = 0;
   // Serves a connection that names an existing session: a further one of the client, one that replaces a lost
   // one, or a peer's.
-  virtual void serve_further(IncomingConnection& arrival) = 0;
+  virtual void serve_further(IncomingConnection& incoming) = 0;
 
   // Ends all sessions, telling their clients that the server ends, and starts no more.
   virtual void close() = 0;

@@ -27,7 +27,7 @@ void give_back_free_memory() {
 }
 
 // The default if other sessions share the process.
-void tell_stuck(Session& session) {
+void warn_stuck(Session& session) {
   log_warning(
       "is over, and does not end: a command or a build of user {} goes on after {} s. Its memory and its place among "
       "the user's sessions stay taken until that ends; where it never does, start the server anew. With --isolate the "
@@ -47,18 +47,19 @@ SessionHost::SessionHost(const HandlerTable& handlers, NativeDriver& driver, Rej
       peers_(peers),
       built_(store),
       board_(driver),
-      watch_(driver, stuck == nullptr ? tell_stuck : std::move(stuck)) {}
+      watch_(driver, stuck == nullptr ? warn_stuck : std::move(stuck)) {}
 
-void SessionHost::serve_session(IncomingConnection& arrival, const Admission& admission, std::unique_ptr<Grant> grant) {
+void SessionHost::serve_session(IncomingConnection& incoming, const Admission& admission,
+                                std::unique_ptr<Grant> grant) {
   const std::uint64_t id = admission.session;
-  Connection* const control = arrival.connection.get();
+  Connection* const control = incoming.connection.get();
   Ref<Session> session;
   {
     MutexLock lock(mutex_);
     if (closed_) return;
-    auto paced = limit_rate(std::move(arrival.connection), grant->rate_limits());
+    auto paced = limit_rate(std::move(incoming.connection), grant->rate_limits());
     session = make_ref<Session>(Shared{handlers_, driver_, files_, built_, output_, board_, peers_, watch_},
-                                std::move(paced), arrival.from, id, admission.secret, std::move(grant),
+                                std::move(paced), incoming.from, id, admission.secret, std::move(grant),
                                 (admission.features & kFeatureResumable) != 0);
     sessions_.emplace(id, session);
   }
@@ -81,16 +82,16 @@ void SessionHost::serve_session(IncomingConnection& arrival, const Admission& ad
   give_back_free_memory();
 }
 
-void SessionHost::serve_further(IncomingConnection& arrival) {
-  const Role role = arrival.hello.role;
-  if ((arrival.hello.features & kFeatureResume) != 0) {
-    serve_return(arrival);
+void SessionHost::serve_further(IncomingConnection& incoming) {
+  const Role role = incoming.hello.role;
+  if ((incoming.hello.features & kFeatureResume) != 0) {
+    serve_return(incoming);
   } else if (role == Role::kBulk) {
-    serve_bulk(arrival);
+    serve_bulk(incoming);
   } else if (role == Role::kPeerControl || role == Role::kPeerBulk) {
-    serve_peer(arrival);
+    serve_peer(incoming);
   } else if (role == Role::kStripe) {
-    serve_stripe(arrival);
+    serve_stripe(incoming);
   }
 }
 
@@ -136,11 +137,11 @@ void SessionHost::refuse(Connection& connection, Refusal why, WelcomeStatus stat
 }
 
 // Without a connection if the peer is gone or broke the rules.
-StreamCarrier SessionHost::upgrade(IncomingConnection& arrival, Session& session, std::uint64_t features,
+StreamCarrier SessionHost::upgrade(IncomingConnection& incoming, Session& session, std::uint64_t features,
                                    StripeGroup& stripes) {
   const auto join = [&stripes](std::unique_ptr<Connection> first) { return stripes.join(std::move(first)); };
   try {
-    StreamCarrier carrier = upgrade_bulk(std::move(arrival.connection), arrival.from,
+    StreamCarrier carrier = upgrade_bulk(std::move(incoming.connection), incoming.from,
                                          {BulkEnd::Side::kAccepts, features, session.window(), join});
     carrier.connection = limit_rate(std::move(carrier.connection), session.grant().rate_limits());
     return carrier;
@@ -152,10 +153,10 @@ StreamCarrier SessionHost::upgrade(IncomingConnection& arrival, Session& session
 }
 
 // Serves a client or a peer that has lost a connection.
-void SessionHost::serve_return(IncomingConnection& arrival) {
-  const Ref<Session> session = find_session(arrival.hello.session);
-  const Role role = arrival.hello.role;
-  const unsigned channel = channel_of(arrival.hello.features);
+void SessionHost::serve_return(IncomingConnection& incoming) {
+  const Ref<Session> session = find_session(incoming.hello.session);
+  const Role role = incoming.hello.role;
+  const unsigned channel = channel_of(incoming.hello.features);
   auto streams = session ? session->streams(role, channel) : std::vector<OpenStream>();
   // The connection may have broken while its stream was being put together. The wait below is only for a
   // stream that can exist: the peer has proved nothing yet, and must not disturb the others.
@@ -163,25 +164,25 @@ void SessionHost::serve_return(IncomingConnection& arrival) {
   if (is_ended) streams.clear();
   const bool can_be = session && !is_ended && (role != Role::kBulk || session->channels().find(channel) != nullptr);
   if (can_be && streams.empty()) {
-    session->stripes().settle(arrival.deadline);
+    session->stripes().settle(incoming.deadline);
     streams = session->streams(role, channel);
   }
   if (streams.empty()) {
-    return refuse(*arrival.connection, Refusal::kUnknownSession, WelcomeStatus::kUnknownSession,
-                  what_became_of(session.get(), arrival.hello.session));
+    return refuse(*incoming.connection, Refusal::kUnknownSession, WelcomeStatus::kUnknownSession,
+                  what_became_of(session.get(), incoming.hello.session));
   }
   std::vector<Secret> secrets;
   for (const OpenStream& stream : streams) secrets.push_back(stream.secret);
   const unsigned channels = role == Role::kBulk ? session->channels().count() : 1;
-  const std::uint64_t features = kFeatureResume | taken_stripes(arrival.hello, channels);
-  const auto back = readmit(*arrival.connection, arrival.hello, epoch_, secrets, features, arrival.deadline);
+  const std::uint64_t features = kFeatureResume | taken_stripes(incoming.hello, channels);
+  const auto back = readmit(*incoming.connection, incoming.hello, epoch_, secrets, features, incoming.deadline);
   if (!back) return;
-  arrival.place.leave_proved();
+  incoming.place.leave_proved();
   ResumableConnection& stream = *streams[back->secret].connection;
   const ResumableConnection::Attempt attempt = stream.detach();
   if (const auto fit = stream.fit(back->received); fit != ResumableConnection::Fit::kFits) {
     const bool is_late = fit == ResumableConnection::Fit::kOutdated;  // the stream may have moved on since
-    refuse(*arrival.connection, Refusal::kUnknownSession, WelcomeStatus::kUnknownSession,
+    refuse(*incoming.connection, Refusal::kUnknownSession, WelcomeStatus::kUnknownSession,
            is_late ? "this side says that it has received less than it has acknowledged"
                    : "this side says that it has received more than was sent; the session, or link, ends here");
     // Only after the refusal, because ending the stream may end the session and its process.
@@ -189,58 +190,58 @@ void SessionHost::serve_return(IncomingConnection& arrival) {
     return;
   }
   StripeGroup stripes(session->stripes(), stripes_of(features), back->stripes_key);
-  welcome_back(*arrival.connection, epoch_, arrival.hello, *back, features, attempt.received);
-  auto connection = limit_rate(stripes.join(std::move(arrival.connection)), session->grant().rate_limits());
+  welcome_back(*incoming.connection, epoch_, incoming.hello, *back, features, attempt.received);
+  auto connection = limit_rate(stripes.join(std::move(incoming.connection)), session->grant().rate_limits());
   if (!stream.resume(attempt, std::move(connection), back->received)) return;
   const LogScope scope(session->id());
   log_info("goes on over another connection");
 }
 
 // Serves one more connection of a stream that is being put together.
-void SessionHost::serve_stripe(IncomingConnection& arrival) {
-  arrival.place.leave();
-  const std::shared_ptr<Connection> connection = std::move(arrival.connection);
-  const Ref<Session> session = find_session(arrival.hello.session);
-  if (const auto key = session ? session->stripes().add(arrival.hello, connection) : std::nullopt) {
-    return welcome(*connection, epoch_, arrival.hello, *key, arrival.hello.features);
+void SessionHost::serve_stripe(IncomingConnection& incoming) {
+  incoming.place.leave();
+  const std::shared_ptr<Connection> connection = std::move(incoming.connection);
+  const Ref<Session> session = find_session(incoming.hello.session);
+  if (const auto key = session ? session->stripes().add(incoming.hello, connection) : std::nullopt) {
+    return welcome(*connection, epoch_, incoming.hello, *key, incoming.hello.features);
   }
   refuse(*connection, Refusal::kUnknownSession, WelcomeStatus::kUnknownSession,
          "there is no such session, or it expects no such connection");
 }
 
-void SessionHost::serve_peer(IncomingConnection& arrival) {
-  const Hello& hello = arrival.hello;
+void SessionHost::serve_peer(IncomingConnection& incoming) {
+  const Hello& hello = incoming.hello;
   const Ref<Session> session = find_session(hello.session);
   // Waits for the invitation: the client informs both servers of a link at the same time, and the other one
   // may be faster.
-  const auto invited = session ? session->peers().find(hello, arrival.deadline) : std::nullopt;
+  const auto invited = session ? session->peers().find(hello, incoming.deadline) : std::nullopt;
   if (!invited) {
-    return refuse(*arrival.connection, Refusal::kUnknownSession, WelcomeStatus::kUnknownSession,
+    return refuse(*incoming.connection, Refusal::kUnknownSession, WelcomeStatus::kUnknownSession,
                   "there is no such session, or it expects no such peer");
   }
-  arrival.place.leave_proved();
+  incoming.place.leave_proved();
   const std::uint64_t possible = kFeatureResumable | (hello.role == Role::kPeerBulk ? bulk_features() : 0);
   const std::uint64_t features = (hello.features & possible) | taken_stripes(hello);
   StripeGroup stripes(session->stripes(), stripes_of(features),
                       stripes_key({hello.session, epoch_, invited->secret}, hello.role, hello.features, features));
-  welcome(*arrival.connection, epoch_, hello, invited->secret, features);
-  StreamCarrier carrier = upgrade(arrival, *session, features, stripes);
+  welcome(*incoming.connection, epoch_, hello, invited->secret, features);
+  StreamCarrier carrier = upgrade(incoming, *session, features, stripes);
   if (carrier.connection == nullptr) return;
-  session->peers().attach(*invited, hello.role, std::move(carrier), arrival.from);
+  session->peers().attach(*invited, hello.role, std::move(carrier), incoming.from);
 }
 
-void SessionHost::serve_bulk(IncomingConnection& arrival) {
-  const Hello& hello = arrival.hello;
+void SessionHost::serve_bulk(IncomingConnection& incoming) {
+  const Hello& hello = incoming.hello;
   const Ref<Session> session = find_session(hello.session);
   if (!session || !same_secret(connecting_proof(session->secret(), hello), hello.secret)) {
-    return refuse(*arrival.connection, Refusal::kUnknownSession, WelcomeStatus::kUnknownSession,
+    return refuse(*incoming.connection, Refusal::kUnknownSession, WelcomeStatus::kUnknownSession,
                   "there is no such session, or the secret is wrong");
   }
-  arrival.place.leave_proved();
+  incoming.place.leave_proved();
   const unsigned number = channel_of(hello.features);
   BulkChannel* const channel = session->channels().find(number);
   if (channel == nullptr || !channel->claim()) {
-    return refuse(*arrival.connection, Refusal::kBusy, WelcomeStatus::kBusy,
+    return refuse(*incoming.connection, Refusal::kBusy, WelcomeStatus::kBusy,
                   format_text("the session has {} bulk channel{}, and {} {}", session->channels().count(),
                               session->channels().count() == 1 ? "" : "s", number,
                               channel == nullptr ? "is none of them" : "has its connection already"));
@@ -251,8 +252,8 @@ void SessionHost::serve_bulk(IncomingConnection& arrival) {
                                  (number == 0 ? features_of_channel_count(session->channels().count()) : 0);
   StripeGroup stripes(session->stripes(), stripes_of(features),
                       stripes_key({hello.session, epoch_, session->secret()}, hello.role, hello.features, features));
-  welcome(*arrival.connection, epoch_, hello, session->secret(), features);
-  StreamCarrier carrier = upgrade(arrival, *session, features, stripes);
+  welcome(*incoming.connection, epoch_, hello, session->secret(), features);
+  StreamCarrier carrier = upgrade(incoming, *session, features, stripes);
   if (carrier.connection == nullptr && number != 0) return channel->leave();  // the client retries further channels
   if (carrier.connection == nullptr) return session->close("the bulk connection was lost");
   if (!channel->attach(std::move(carrier))) return;

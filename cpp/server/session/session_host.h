@@ -27,9 +27,9 @@ class SessionHost final : public Host {
   SessionHost(const HandlerTable& handlers, NativeDriver& driver, RejectionCounts& refusals, std::uint64_t epoch,
               const PeerRules& peers, std::function<void(Session&)> stuck = nullptr, ContentStore* store = nullptr);
 
-  void serve_session(IncomingConnection& arrival, const Admission& admission, std::unique_ptr<Grant> grant) override
+  void serve_session(IncomingConnection& incoming, const Admission& admission, std::unique_ptr<Grant> grant) override
       EXCLUDES(mutex_);
-  void serve_further(IncomingConnection& arrival) override;
+  void serve_further(IncomingConnection& incoming) override;
   void close() override EXCLUDES(mutex_);
   StatusReport report(const Address& from, std::chrono::seconds patience) override {
     return board_.report(nullptr, from, patience);
@@ -39,11 +39,11 @@ class SessionHost final : public Host {
   KickResult kick(std::uint64_t session, const User* user, const std::string& words) override EXCLUDES(mutex_);
 
  private:
-  StreamCarrier upgrade(IncomingConnection& arrival, Session& session, std::uint64_t features, StripeGroup& stripes);
-  void serve_return(IncomingConnection& arrival);
-  void serve_bulk(IncomingConnection& arrival);
-  void serve_peer(IncomingConnection& arrival);
-  void serve_stripe(IncomingConnection& arrival);
+  StreamCarrier upgrade(IncomingConnection& incoming, Session& session, std::uint64_t features, StripeGroup& stripes);
+  void serve_return(IncomingConnection& incoming);
+  void serve_bulk(IncomingConnection& incoming);
+  void serve_peer(IncomingConnection& incoming);
+  void serve_stripe(IncomingConnection& incoming);
   Ref<Session> find_session(std::uint64_t id) const EXCLUDES(mutex_);
   std::string what_became_of(const Session* session, std::uint64_t id) const EXCLUDES(mutex_);
   void refuse(Connection& connection, Refusal why, WelcomeStatus status, std::string_view text);

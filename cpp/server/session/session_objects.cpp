@@ -89,7 +89,7 @@ void SessionObjects::clear_memory() {
   samplers.clear();
   buffers.clear();
   svm.clear();
-  letting_go.clear();
+  releasing.clear();
   queues.clear();
   for (const auto& [device, turn] : turns_) {
     if (turn) turn->leave();

@@ -21,7 +21,7 @@ Traffic sum(const std::vector<StatusReport::OfLink>& links) {
   return sum;
 }
 
-StatusReport::OfDevice told(Device& device) {
+StatusReport::OfDevice status_of(Device& device) {
   const DeviceLoad::Busy busy = device.load().busy();
   const auto total = std::chrono::duration_cast<std::chrono::microseconds>(device.load().busy_total());
   return {device.memory().used(), device.load().depth(), busy.permille, busy.observed_ms,
@@ -38,9 +38,9 @@ std::vector<std::byte> encode_status(Token token, const DaemonIdentity& daemon, 
                                      const StatusReport& report) {
   std::vector<DeviceStatus> devices;
   for (const auto& device : driver.devices()) {
-    const StatusReport::OfDevice& told = report.devices[device->index()];
-    devices.push_back({device->index(), device->traits().name, told.memory_used, device->memory().total(),
-                       told.queue_depth, told.busy_permille, told.observed_ms});
+    const StatusReport::OfDevice& status = report.devices[device->index()];
+    devices.push_back({device->index(), device->traits().name, status.memory_used, device->memory().total(),
+                       status.queue_depth, status.busy_permille, status.observed_ms});
   }
   const auto sessions = views(report.sessions);
   const auto links = views(report.links);
@@ -87,7 +87,7 @@ void StatusCollector::find_ends() {
 StatusReport StatusCollector::report(const StatusSource* asker, const Address& from, std::chrono::seconds patience) {
   sampler_.watch(patience);
   StatusReport report;
-  for (const auto& device : driver_.devices()) report.devices.push_back(told(*device));
+  for (const auto& device : driver_.devices()) report.devices.push_back(status_of(*device));
   MutexLock lock(mutex_);
   report.totals = past_;
   report.totals.sessions = sessions_.size();

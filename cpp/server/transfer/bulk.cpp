@@ -109,8 +109,8 @@ void BulkReceiver::forget(std::unordered_map<TransferId, Expected>::iterator at)
   taken_ += at->second.pushed;
   expected_.erase(at);
   count_expected();
-  if (taken_ - told_ < kPushedBytesMax / 4) return;
-  told_ = taken_;
+  if (taken_ - reported_ < kPushedBytesMax / 4) return;
+  reported_ = taken_;
   outbox_.add(PushesTaken{channel_, taken_});
 }
 

@@ -79,10 +79,10 @@ class BulkReceiver {
   Mutex mutex_;
   ConditionVariable changed_;  // something was announced, has begun, or was dropped
   std::unordered_map<TransferId, Expected> expected_ GUARDED_BY(mutex_);
-  std::uint64_t pushed_ GUARDED_BY(mutex_) = 0;  // bytes of pushed writes in expected_
-  std::uint64_t taken_ GUARDED_BY(mutex_) = 0;   // bytes of earlier pushed writes
-  std::uint64_t told_ GUARDED_BY(mutex_) = 0;    // of these, those reported to the client
-  HeldMemory held_ GUARDED_BY(mutex_);           // for expected_ and the pushed bytes received
+  std::uint64_t pushed_ GUARDED_BY(mutex_) = 0;    // bytes of pushed writes in expected_
+  std::uint64_t taken_ GUARDED_BY(mutex_) = 0;     // bytes of earlier pushed writes
+  std::uint64_t reported_ GUARDED_BY(mutex_) = 0;  // of these, those reported to the client
+  HeldMemory held_ GUARDED_BY(mutex_);             // for expected_ and the pushed bytes received
   bool stopped_ GUARDED_BY(mutex_) = false;
   std::atomic<std::uint64_t> transfers_{0};
 };

@@ -14,14 +14,14 @@ void Outbox::add_encoded(Bytes message) {
   urgent_ = true;
 }
 
-Outbox::Promise Outbox::promise(std::uint64_t size) {
-  *promised_ += size;
-  return {promised_.get(), [promised = promised_, size](const void*) { *promised -= size; }};
+Outbox::Reservation Outbox::reserve(std::uint64_t size) {
+  *reserved_ += size;
+  return {reserved_.get(), [reserved = reserved_, size](const void*) { *reserved -= size; }};
 }
 
 bool Outbox::is_crowded() {
   MutexLock lock(mutex_);
-  return *promised_ + pending_.size() - written_ > kSmallBytesMax;
+  return *reserved_ + pending_.size() - written_ > kSmallBytesMax;
 }
 
 void Outbox::hurry() {

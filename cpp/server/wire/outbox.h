@@ -73,8 +73,8 @@ class Outbox {
 
   // Reserves room for the bytes that a pending command will add, until the token and its copies are
   // destroyed.
-  using Promise = std::shared_ptr<const void>;
-  Promise promise(std::uint64_t size);
+  using Reservation = std::shared_ptr<const void>;
+  Reservation reserve(std::uint64_t size);
   // Whether so much is reserved or unwritten that small data should take the bulk route, where the receiver
   // sets the speed.
   bool is_crowded() EXCLUDES(mutex_);
@@ -105,7 +105,7 @@ class Outbox {
   void run_flusher() EXCLUDES(mutex_);
 
   Connection& connection_;
-  const std::shared_ptr<std::atomic<std::uint64_t>> promised_ = std::make_shared<std::atomic<std::uint64_t>>(0);
+  const std::shared_ptr<std::atomic<std::uint64_t>> reserved_ = std::make_shared<std::atomic<std::uint64_t>>(0);
   std::atomic<std::uint64_t> messages_{0};  // written with the lock
   Mutex mutex_;
   ConditionVariable wake_;

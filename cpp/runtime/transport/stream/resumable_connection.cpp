@@ -45,15 +45,15 @@ std::ptrdiff_t ResumableConnection::read_now(MutableBytes to, How how) {
       gone = std::move(reader_);
       reader_ = nullptr;
     }
-    if (count > 0 && bytes_received() - told_ < kAcknowledgeEvery) return count;
-    if (count > 0) told_ = bytes_received();
+    if (count > 0 && bytes_received() - acknowledged_ < kAcknowledgeEvery) return count;
+    if (count > 0) acknowledged_ = bytes_received();
     to = to.first(static_cast<std::size_t>(count));
   }
   if (gone) {
     handover_.broke(gone);
     return -1;
   }
-  hooks_.acknowledge(told_);
+  hooks_.acknowledge(acknowledged_);
   return static_cast<std::ptrdiff_t>(to.size());
 }
 
@@ -98,9 +98,9 @@ void ResumableConnection::end_if_due() {
 }
 
 void ResumableConnection::tell_received() {
-  if (bytes_received() == told_) return;
-  told_ = bytes_received();
-  hooks_.acknowledge(told_);
+  if (bytes_received() == acknowledged_) return;
+  acknowledged_ = bytes_received();
+  hooks_.acknowledge(acknowledged_);
 }
 
 int ResumableConnection::wait_handle() const {

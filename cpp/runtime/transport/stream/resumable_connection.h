@@ -125,7 +125,7 @@ class ResumableConnection final : public Connection {
   mutable std::shared_ptr<Connection> reader_ GUARDED_BY(read_mutex_);
   mutable std::uint64_t reader_generation_ GUARDED_BY(read_mutex_) = 0;
   mutable bool detached_ GUARDED_BY(read_mutex_) = false;  // reader_ must not be read any more
-  std::uint64_t told_ = 0;                                 // used by the reading thread
+  std::uint64_t acknowledged_ = 0;                         // used by the reading thread
 };
 
 }  // namespace remotecl

@@ -14,9 +14,9 @@ namespace remotecl::server {
 // What the daemon does on behalf of a session's process, which is not allowed to: connecting to other
 // servers, opening memory that a client or another server offers to share, and using the store. Any thread
 // except the one that receives from the channel.
-class Errands {
+class DaemonRequests {
  public:
-  explicit Errands(SessionChannel& channel) : channel_(channel) {}
+  explicit DaemonRequests(SessionChannel& channel) : channel_(channel) {}
 
   // Returns a connected socket. Throws ConnectionError.
   int connect(const Address& address, std::chrono::milliseconds timeout) EXCLUDES(mutex_);

@@ -1,4 +1,4 @@
-#include "server/isolation/errands.h"
+#include "server/isolation/daemon_requests.h"
 
 #include <utility>
 
@@ -6,13 +6,13 @@
 
 namespace remotecl::server {
 
-std::uint64_t Errands::begin() {
+std::uint64_t DaemonRequests::begin() {
   MutexLock lock(mutex_);
   answers_[++last_];
   return last_;
 }
 
-Errands::Answer Errands::await(std::uint64_t number, bool is_sent) {
+DaemonRequests::Answer DaemonRequests::await(std::uint64_t number, bool is_sent) {
   MutexLock lock(mutex_);
   while (is_sent && !stopped_ && !answers_[number].is_there) changed_.wait(mutex_);
   Answer answer = std::move(answers_[number]);
@@ -20,45 +20,45 @@ Errands::Answer Errands::await(std::uint64_t number, bool is_sent) {
   return answer;
 }
 
-int Errands::connect(const Address& address, std::chrono::milliseconds timeout) {
+int DaemonRequests::connect(const Address& address, std::chrono::milliseconds timeout) {
   const std::uint64_t number = begin();
   const auto timeout_ms = static_cast<std::uint32_t>(timeout.count());
   Answer answer =
-      await(number, channel_.send(ChannelWord::kDial, DialWords{number, address.host, address.port, timeout_ms}));
+      await(number, channel_.send(PacketType::kDial, DialMessage{number, address.host, address.port, timeout_ms}));
   if (answer.descriptor.valid()) return answer.descriptor.release();
   throw ConnectionError(!answer.failure.empty() ? answer.failure
                                                 : "cannot connect to " + address.text() + ": the server is ending");
 }
 
-int Errands::open(const SharedMemoryOffer& offer) {
+int DaemonRequests::open(const SharedMemoryOffer& offer) {
   const std::uint64_t number = begin();
-  const OpenWords words{number, offer.process, offer.descriptor, offer.cookie};
-  return await(number, channel_.send(ChannelWord::kOpen, words)).descriptor.release();
+  const OpenMessage message{number, offer.process, offer.descriptor, offer.cookie};
+  return await(number, channel_.send(PacketType::kOpen, message)).descriptor.release();
 }
 
-int Errands::find(const Digest& key) {
+int DaemonRequests::find(const Digest& key) {
   const std::uint64_t number = begin();
-  return await(number, channel_.send(ChannelWord::kFind, StoreWords{number, key})).descriptor.release();
+  return await(number, channel_.send(PacketType::kFind, StoreMessage{number, key})).descriptor.release();
 }
 
-void Errands::keep(const Digest& key, const Descriptor& memory) {
+void DaemonRequests::keep(const Digest& key, const Descriptor& memory) {
   const std::uint64_t number = begin();
-  await(number, channel_.send(ChannelWord::kKeep, StoreWords{number, key}, {memory.get()}));
+  await(number, channel_.send(PacketType::kKeep, StoreMessage{number, key}, {memory.get()}));
 }
 
-void Errands::done(SessionChannel::Packet packet) {
-  DoneWords words;
-  if (!packet.read(words)) return;
+void DaemonRequests::done(SessionChannel::Packet packet) {
+  DoneMessage message;
+  if (!packet.read(message)) return;
   MutexLock lock(mutex_);
-  const auto at = answers_.find(words.number);
+  const auto at = answers_.find(message.number);
   if (at == answers_.end()) return;
   at->second.is_there = true;
-  at->second.failure = words.failure;
+  at->second.failure = message.failure;
   if (!packet.descriptors.empty()) at->second.descriptor = std::move(packet.descriptors.front());
   changed_.notify_all();
 }
 
-void Errands::stop() {
+void DaemonRequests::stop() {
   MutexLock lock(mutex_);
   stopped_ = true;
   changed_.notify_all();

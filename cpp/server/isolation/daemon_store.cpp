@@ -1,0 +1,18 @@
+#include "server/isolation/daemon_store.h"
+
+#include "runtime/store/store.h"
+#include "server/isolation/content_memory.h"
+
+namespace remotecl::server {
+
+std::optional<std::vector<std::byte>> DaemonStore::find(const std::string&, const Digest& key) {
+  const Descriptor memory(requests_.find(key));
+  return memory.valid() ? read_memory(memory, Store::kContentSizeMax) : std::nullopt;
+}
+
+void DaemonStore::keep(const std::string&, const Digest& key, Bytes content) {
+  const Descriptor memory = memory_with(content);
+  if (memory.valid()) requests_.keep(key, memory);
+}
+
+}  // namespace remotecl::server
