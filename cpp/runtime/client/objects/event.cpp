@@ -9,6 +9,13 @@
 
 namespace remotecl {
 
+namespace {
+
+// How long a question about an event waits for the server. Python's lock may be held meanwhile.
+constexpr std::chrono::milliseconds kStatusWait{200};
+
+}  // namespace
+
 Event::Event(Ref<Context> context)
     : context_(std::move(context)),
       type_(CL_COMMAND_USER),
@@ -56,9 +63,9 @@ cl_int Event::poll_status() {
   if (observed_.exchange(true)) {
     session()->poll();
   } else {
-    // The first call asks the server; later ones rely on its report.
+    // The first call asks the server; later ones rely on its report. A server that is far behind may take long.
     session()->send(ObserveEvent{id_});
-    session()->round_trip_us();
+    session()->round_trip_us(std::chrono::steady_clock::now() + kStatusWait);
   }
   const cl_int now = status();
   return now == CL_QUEUED ? CL_SUBMITTED : now;

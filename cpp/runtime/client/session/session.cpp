@@ -45,11 +45,11 @@ void Session::introduce() {
   submit_now();
 }
 
-double Session::round_trip_us() {
+double Session::round_trip_us(const OptionalDeadline& deadline) {
   const auto begin = std::chrono::steady_clock::now();
   auto answered = std::make_shared<std::atomic<bool>>(false);
   send(Ping{expect_reply([answered](std::uint16_t, const Bytes*) { answered->store(true); })});
-  if (!wait([&] { return answered->load(); }) || lost()) return -1;
+  if (!wait([&] { return answered->load(); }, deadline) || lost()) return -1;
   return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count();
 }
 

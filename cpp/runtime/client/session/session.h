@@ -65,7 +65,8 @@ class Session final : private InboxReader::Owner, private ChannelSession {
   Traffic traffic() const { return connection_.traffic(); }
   // Lists the bulk transfers that have begun.
   void list_transfers(std::vector<Operation>& list) const { transfers_.list(list, address().text()); }
-  double round_trip_us();  // measured with a Ping; negative if the session is lost
+  // Measured with a Ping; negative if the session is lost, or if the server has not answered by the deadline.
+  double round_trip_us(const OptionalDeadline& deadline = {});
 
   // Sends a message soon, after Submitter::cheap_delay() at the latest. Never blocks. So the messages for a
   // server that does not read are limited only by the commands of its own queues, which submit() delays.
