@@ -46,43 +46,39 @@ Reconnector::Reconnector(Address address, Invitation invitation, std::chrono::mi
       vain_pause_(kFirstPause) {}
 
 void Reconnector::add(ResumableConnection& stream, Role role, unsigned channel, std::uint64_t features) {
-  MutexLock lock(mutex_);
+  MutexLock lock(thread_.mutex);
   streams_.push_back({&stream, role, features | features_of_channel(channel)});
 }
 
 void Reconnector::broken() {
-  MutexLock lock(mutex_);
+  MutexLock lock(thread_.mutex);
   ++breaks_;
-  changed_.notify_all();
-  if (stopping_ || thread_.joinable()) return;
+  thread_.wake();
   try {
-    thread_ = std::thread([this] { run(); });
+    thread_.start();
   } catch (const std::system_error&) {
     // Without a thread, the stream's reader ends it when the window has passed.
   }
 }
 
 void Reconnector::stop() {
-  std::thread thread;
+  thread_.request_stop();
   {
-    MutexLock lock(mutex_);
-    stopping_ = true;
-    thread.swap(thread_);
-    changed_.notify_all();
+    MutexLock lock(thread_.mutex);
     if (in_handshake_) in_handshake_->shutdown();
   }
-  if (thread.joinable()) thread.join();
+  thread_.stop();
 }
 
 std::string Reconnector::reason() const {
-  MutexLock lock(mutex_);
+  MutexLock lock(thread_.mutex);
   return reason_;
 }
 
 std::vector<Reconnector::Stream> Reconnector::broken_streams() {
   std::vector<Stream> streams;
   {
-    MutexLock lock(mutex_);
+    MutexLock lock(thread_.mutex);
     streams = streams_;
   }
   std::erase_if(streams, [](const Stream& stream) { return !stream.connection->broken(); });
@@ -93,9 +89,9 @@ void Reconnector::run() {
   bool is_news = false;  // the user has been told of the loss
   for (std::uint64_t seen = 0;;) {
     {
-      MutexLock lock(mutex_);
-      while (!stopping_ && breaks_ == seen) changed_.wait(mutex_);
-      if (stopping_) return;
+      MutexLock lock(thread_.mutex);
+      while (!thread_.is_stopping() && breaks_ == seen) thread_.wait();
+      if (thread_.is_stopping()) return;
       seen = breaks_;
     }
     bool carried_on = false;  // false if they ended meanwhile
@@ -139,10 +135,10 @@ bool Reconnector::rest(std::chrono::milliseconds& pause, Clock::time_point until
   const auto jitter = std::chrono::milliseconds(random_() % static_cast<unsigned>(pause.count()));
   until = std::min(until, Clock::now() + pause / 2 + jitter);
   pause = std::min(2 * pause, kLongestPause);
-  MutexLock lock(mutex_);
-  while (!stopping_ && changed_.wait_until(mutex_, until) == std::cv_status::no_timeout) {
+  MutexLock lock(thread_.mutex);
+  while (!thread_.is_stopping() && thread_.wait_until(until)) {
   }
-  return !stopping_;
+  return !thread_.is_stopping();
 }
 
 // Whether one of them has been resumed twice in a row without a byte coming through.
@@ -160,7 +156,7 @@ bool Reconnector::came_to_nothing(const Stream& stream, std::uint64_t bytes) {
 }
 
 bool Reconnector::found_nobody() const {
-  MutexLock lock(mutex_);
+  MutexLock lock(thread_.mutex);
   return found_nobody_;
 }
 
@@ -172,7 +168,7 @@ Deadline Reconnector::end_of_attempt(Clock::time_point since) const {
 
 std::shared_ptr<Connection> Reconnector::dial(Deadline deadline) {
   const auto note = [this](bool found_nobody) {
-    MutexLock lock(mutex_);
+    MutexLock lock(thread_.mutex);
     found_nobody_ = found_nobody;
   };
   try {
@@ -191,12 +187,12 @@ std::string Reconnector::carry_on(const Stream& stream, Deadline deadline) {
   try {
     std::shared_ptr<Connection> connection = dial(deadline);
     {
-      MutexLock lock(mutex_);
-      if (stopping_) return "the session ends";
+      MutexLock lock(thread_.mutex);
+      if (thread_.is_stopping()) return "the session ends";
       in_handshake_ = connection;
     }
     const auto leave = [this] {
-      MutexLock lock(mutex_);
+      MutexLock lock(thread_.mutex);
       in_handshake_ = nullptr;
     };
     Resumption there{};
@@ -227,7 +223,7 @@ std::string Reconnector::carry_on(const Stream& stream, Deadline deadline) {
 void Reconnector::give_up(const std::string& reason) {
   std::vector<Stream> streams;
   {
-    MutexLock lock(mutex_);
+    MutexLock lock(thread_.mutex);
     reason_ = reason;
     streams = streams_;
   }

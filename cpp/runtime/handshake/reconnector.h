@@ -5,11 +5,10 @@
 #include <memory>
 #include <random>
 #include <string>
-#include <thread>
 #include <unordered_map>
 #include <vector>
 
-#include "runtime/base/mutex.h"
+#include "runtime/base/stoppable_thread.h"
 #include "runtime/handshake/stripes.h"
 #include "runtime/transport/stream/resumable_connection.h"
 
@@ -38,15 +37,16 @@ class Reconnector {
 
   // The stream must outlive stop(). `channel`: of a session's bulk data. `features` are requested when it is
   // resumed.
-  void add(ResumableConnection& stream, Role role, unsigned channel = 0, std::uint64_t features = 0) EXCLUDES(mutex_);
+  void add(ResumableConnection& stream, Role role, unsigned channel = 0, std::uint64_t features = 0)
+      EXCLUDES(thread_.mutex);
   // One of the streams has broken. Does not wait.
-  void broken() EXCLUDES(mutex_);
+  void broken() EXCLUDES(thread_.mutex);
   // Ends the present attempt, waits for that and makes no more. Broken streams stay broken.
-  void stop() EXCLUDES(mutex_);
+  void stop() EXCLUDES(thread_.mutex);
   // Why the streams have ended; empty unless the reason was the lack of a connection.
-  std::string reason() const EXCLUDES(mutex_);
+  std::string reason() const EXCLUDES(thread_.mutex);
   // Whether the last attempt to connect found no server.
-  bool found_nobody() const EXCLUDES(mutex_);
+  bool found_nobody() const EXCLUDES(thread_.mutex);
 
  private:
   struct Stream {
@@ -62,18 +62,18 @@ class Reconnector {
     bool was_in_vain = false;  // the connection before that one had carried nothing
   };
 
-  void run() EXCLUDES(mutex_);
+  void run() EXCLUDES(thread_.mutex);
   // Waits for a growing pause. Returns false if no more attempts are to be made.
-  bool rest(std::chrono::milliseconds& pause, std::chrono::steady_clock::time_point until) EXCLUDES(mutex_);
+  bool rest(std::chrono::milliseconds& pause, std::chrono::steady_clock::time_point until) EXCLUDES(thread_.mutex);
   bool is_in_vain(const std::vector<Stream>& streams);
   bool came_to_nothing(const Stream& stream, std::uint64_t bytes);
   // The end of an attempt for streams that broke at `since`.
   Deadline end_of_attempt(std::chrono::steady_clock::time_point since) const;
-  std::shared_ptr<Connection> dial(Deadline deadline) EXCLUDES(mutex_);
+  std::shared_ptr<Connection> dial(Deadline deadline) EXCLUDES(thread_.mutex);
   // Returns an empty text, or why the stream cannot be resumed now.
-  std::string carry_on(const Stream& stream, Deadline deadline) EXCLUDES(mutex_);
-  void give_up(const std::string& reason) EXCLUDES(mutex_);
-  std::vector<Stream> broken_streams() EXCLUDES(mutex_);
+  std::string carry_on(const Stream& stream, Deadline deadline) EXCLUDES(thread_.mutex);
+  void give_up(const std::string& reason) EXCLUDES(thread_.mutex);
+  std::vector<Stream> broken_streams() EXCLUDES(thread_.mutex);
 
   const Address address_;
   const Invitation invitation_;
@@ -88,15 +88,12 @@ class Reconnector {
   std::minstd_rand random_{std::random_device{}()};
   std::unordered_map<const ResumableConnection*, Flow> flows_;
 
-  mutable Mutex mutex_;
-  ConditionVariable changed_;
-  std::vector<Stream> streams_ GUARDED_BY(mutex_);
-  std::shared_ptr<Connection> in_handshake_ GUARDED_BY(mutex_);
-  std::string reason_ GUARDED_BY(mutex_);
-  bool found_nobody_ GUARDED_BY(mutex_) = false;
-  std::uint64_t breaks_ GUARDED_BY(mutex_) = 0;
-  bool stopping_ GUARDED_BY(mutex_) = false;
-  std::thread thread_ GUARDED_BY(mutex_);
+  std::vector<Stream> streams_ GUARDED_BY(thread_.mutex);
+  std::shared_ptr<Connection> in_handshake_ GUARDED_BY(thread_.mutex);
+  std::string reason_ GUARDED_BY(thread_.mutex);
+  bool found_nobody_ GUARDED_BY(thread_.mutex) = false;
+  std::uint64_t breaks_ GUARDED_BY(thread_.mutex) = 0;
+  StoppableThread thread_{[this] { run(); }};
 };
 
 }  // namespace remotecl

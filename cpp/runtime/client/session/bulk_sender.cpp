@@ -64,11 +64,11 @@ void BulkSender::end_received() {
 
 void BulkSender::post(TransferRef transfer) {
   {
-    const MutexLock lock(queue_mutex_);
+    const MutexLock lock(thread_.mutex);
     try {
-      if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
+      thread_.start();
       queue_.push_back(std::move(transfer));
-      return wanted_.notify_one();
+      return thread_.wake();
     } catch (const std::system_error&) {  // the thread could not be started
     }
   }
@@ -84,32 +84,15 @@ void BulkSender::run() {
   for (;;) {
     TransferRef transfer;
     {
-      const MutexLock lock(queue_mutex_);
-      while (!is_over_ && queue_.empty()) wanted_.wait(queue_mutex_);
-      if (is_over_) return;
+      const MutexLock lock(thread_.mutex);
+      while (!thread_.is_stopping() && queue_.empty()) thread_.wait();
+      if (thread_.is_stopping()) return;
       transfer = std::move(queue_.front());
       queue_.pop_front();
     }
     send(transfer);
     session_.wake();  // a blocking call may wait for the transfer's end
   }
-}
-
-void BulkSender::shutdown() {
-  const MutexLock lock(queue_mutex_);
-  is_over_ = true;
-  wanted_.notify_all();
-}
-
-void BulkSender::stop() {
-  std::thread thread;
-  {
-    const MutexLock lock(queue_mutex_);
-    is_over_ = true;
-    thread.swap(thread_);
-    wanted_.notify_all();
-  }
-  if (thread.joinable()) thread.join();
 }
 
 std::deque<BulkSender::Lent> BulkSender::release() {

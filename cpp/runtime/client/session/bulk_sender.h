@@ -3,9 +3,8 @@
 #include <atomic>
 #include <deque>
 #include <memory>
-#include <thread>
 
-#include "runtime/base/mutex.h"
+#include "runtime/base/stoppable_thread.h"
 #include "runtime/client/session/channel_session.h"
 #include "runtime/client/session/client_transfer.h"
 #include "runtime/transport/bulk/bulk_transport.h"
@@ -23,7 +22,6 @@ class BulkSender {
   };
 
   explicit BulkSender(ChannelSession& session) : session_(session) {}
-  ~BulkSender() { stop(); }
   BulkSender(const BulkSender&) = delete;
   BulkSender& operator=(const BulkSender&) = delete;
 
@@ -33,21 +31,21 @@ class BulkSender {
   // server has received them. Returns false if the connection has ended.
   bool send(const TransferRef& transfer) EXCLUDES(write_mutex_, lent_mutex_);
   // Queues the transfer for the sender's own thread. The transfer fails if that thread cannot be started.
-  void post(TransferRef transfer) EXCLUDES(queue_mutex_, write_mutex_);
+  void post(TransferRef transfer) EXCLUDES(thread_.mutex, write_mutex_);
   // Ends the transfers that the server reports to have received.
   void end_received() EXCLUDES(lent_mutex_);
   std::uint64_t transfers() const { return transfers_.load(std::memory_order_relaxed); }  // sent whole
 
   // Stops the sender's own thread from taking further transfers.
-  void shutdown() EXCLUDES(queue_mutex_);
+  void shutdown() { thread_.request_stop(); }
   // Ends the thread; the transport must have been shut down.
-  void stop() EXCLUDES(queue_mutex_);
+  void stop() { thread_.stop(); }
   // After stop(): drops the transport, which must be destroyed before the returned borrowed buffers.
   std::deque<Lent> release() EXCLUDES(write_mutex_, lent_mutex_);
 
  private:
   std::unique_ptr<MemoryRegistration> register_memory(std::byte* memory, std::uint64_t size) EXCLUDES(write_mutex_);
-  void run() EXCLUDES(queue_mutex_);
+  void run() EXCLUDES(thread_.mutex);
 
   ChannelSession& session_;
   std::atomic<std::uint64_t> transfers_{0};
@@ -56,11 +54,8 @@ class BulkSender {
   BulkTransport* transport_ = nullptr;             // changed with write_mutex_ and lent_mutex_
   bool lends_ = false;                             // true if the transport borrows buffers instead of copying them
   std::deque<Lent> lent_ GUARDED_BY(lent_mutex_);  // sent, and possibly to be sent again
-  Mutex queue_mutex_;
-  ConditionVariable wanted_;
-  std::deque<TransferRef> queue_ GUARDED_BY(queue_mutex_);
-  std::thread thread_ GUARDED_BY(queue_mutex_);
-  bool is_over_ GUARDED_BY(queue_mutex_) = false;
+  std::deque<TransferRef> queue_ GUARDED_BY(thread_.mutex);
+  StoppableThread thread_{[this] { run(); }};
 };
 
 }  // namespace remotecl

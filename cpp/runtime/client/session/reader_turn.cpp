@@ -10,17 +10,15 @@ void ReaderTurn::expect() {
   if (expected_.fetch_add(1) != 0 || !session_.begin_expecting()) return;
   bool is_entered = false;
   {
-    const MutexLock lock(mutex_);
-    if (reader_ != Reader::kSession || is_over_) return;
-    if (!thread_.joinable()) {
-      try {
-        thread_ = std::thread([this] { run(); });
-      } catch (const std::system_error&) {
-        return;  // the session's reader serves the channels one after the other
-      }
+    const MutexLock lock(thread_.mutex);
+    if (reader_ != Reader::kSession || thread_.is_stopping()) return;
+    try {
+      thread_.start();
+    } catch (const std::system_error&) {
+      return;  // the session's reader serves the channels one after the other
     }
     reader_ = Reader::kOwnNext;
-    changed_.notify_all();
+    thread_.wake();
     is_entered = is_entered_;
   }
   if (is_entered) session_.stop_polling();
@@ -31,49 +29,32 @@ void ReaderTurn::stop_expecting() {
 }
 
 bool ReaderTurn::enter() {
-  const MutexLock lock(mutex_);
+  const MutexLock lock(thread_.mutex);
   is_entered_ = reader_ == Reader::kSession;
   return is_entered_;
 }
 
 void ReaderTurn::leave() {
-  const MutexLock lock(mutex_);
+  const MutexLock lock(thread_.mutex);
   is_entered_ = false;
-  if (reader_ == Reader::kOwnNext) changed_.notify_all();
+  if (reader_ == Reader::kOwnNext) thread_.wake();
 }
 
 void ReaderTurn::run() {
   for (;;) {
     {
-      const MutexLock lock(mutex_);
-      while (!is_over_ && (reader_ != Reader::kOwnNext || is_entered_)) changed_.wait(mutex_);
-      if (is_over_) return;
+      const MutexLock lock(thread_.mutex);
+      while (!thread_.is_stopping() && (reader_ != Reader::kOwnNext || is_entered_)) thread_.wait();
+      if (thread_.is_stopping()) return;
       reader_ = Reader::kOwn;
     }
     read_();
     {
-      const MutexLock lock(mutex_);
+      const MutexLock lock(thread_.mutex);
       reader_ = Reader::kSession;
     }
     session_.stop_polling();  // the session's reader has one more connection to poll
   }
-}
-
-void ReaderTurn::shutdown() {
-  const MutexLock lock(mutex_);
-  is_over_ = true;
-  changed_.notify_all();
-}
-
-void ReaderTurn::stop() {
-  std::thread thread;
-  {
-    const MutexLock lock(mutex_);
-    is_over_ = true;
-    thread.swap(thread_);
-    changed_.notify_all();
-  }
-  if (thread.joinable()) thread.join();
 }
 
 }  // namespace remotecl

@@ -2,9 +2,8 @@
 
 #include <atomic>
 #include <functional>
-#include <thread>
 
-#include "runtime/base/mutex.h"
+#include "runtime/base/stoppable_thread.h"
 #include "runtime/client/session/channel_session.h"
 
 namespace remotecl {
@@ -15,39 +14,35 @@ class ReaderTurn {
  public:
   // `read` reads the channel on the calling thread as long as is_expecting().
   ReaderTurn(ChannelSession& session, std::function<void()> read) : session_(session), read_(std::move(read)) {}
-  ~ReaderTurn() { stop(); }
   ReaderTurn(const ReaderTurn&) = delete;
   ReaderTurn& operator=(const ReaderTurn&) = delete;
 
   // A large transfer will come, or has ended.
-  void expect() EXCLUDES(mutex_);
+  void expect() EXCLUDES(thread_.mutex);
   void stop_expecting();
   bool is_expecting() const { return expected_.load() > 0; }
   // The session's reader polls and reads the channel between these calls. enter() returns false if the
   // channel's own thread reads.
-  bool enter() EXCLUDES(mutex_);
-  void leave() EXCLUDES(mutex_);
+  bool enter() EXCLUDES(thread_.mutex);
+  void leave() EXCLUDES(thread_.mutex);
 
   // The channel's own thread takes no more turns.
-  void shutdown() EXCLUDES(mutex_);
+  void shutdown() { thread_.request_stop(); }
   // Ends that thread. The transport must have been shut down.
-  void stop() EXCLUDES(mutex_);
+  void stop() { thread_.stop(); }
 
  private:
   // kOwnNext: the channel's own thread begins once the session's reader has left.
   enum class Reader { kSession, kOwnNext, kOwn };
 
-  void run() EXCLUDES(mutex_);
+  void run() EXCLUDES(thread_.mutex);
 
   ChannelSession& session_;
   const std::function<void()> read_;
   std::atomic<int> expected_{0};  // number of large transfers to this process
-  Mutex mutex_;
-  ConditionVariable changed_;
-  Reader reader_ GUARDED_BY(mutex_) = Reader::kSession;
-  bool is_entered_ GUARDED_BY(mutex_) = false;  // by the session's reader
-  bool is_over_ GUARDED_BY(mutex_) = false;
-  std::thread thread_ GUARDED_BY(mutex_);
+  Reader reader_ GUARDED_BY(thread_.mutex) = Reader::kSession;
+  bool is_entered_ GUARDED_BY(thread_.mutex) = false;  // by the session's reader
+  StoppableThread thread_{[this] { run(); }};
 };
 
 }  // namespace remotecl
