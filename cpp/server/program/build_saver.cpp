@@ -27,16 +27,14 @@ bool UnusedKernels::empty() const {
 }
 
 BuildSaver::BuildSaver(ContentStore& store, ReadBinary read_binary)
-    : store_(store), read_binary_(std::move(read_binary)), thread_([this] { run(); }) {}
+    : store_(store), read_binary_(std::move(read_binary)) {
+  MutexLock lock(thread_.mutex);
+  thread_.start();
+}
 
 BuildSaver::~BuildSaver() {
-  {
-    MutexLock lock(mutex_);
-    stopped_ = true;
-    changed_.notify_all();
-  }
-  thread_.join();
-  MutexLock lock(mutex_);
+  thread_.stop();
+  MutexLock lock(thread_.mutex);
   release(builds_);
 }
 
@@ -48,19 +46,19 @@ void BuildSaver::add(Build build) {
   clRetainProgram(build.program);
   Builds dropped;
   {
-    MutexLock lock(mutex_);
+    MutexLock lock(thread_.mutex);
     builds_.push_back(std::move(build));
     if (builds_.size() > kCountMax) dropped.splice(dropped.end(), builds_, builds_.begin());
     active_at_ = Clock::now();
-    changed_.notify_all();
+    thread_.wake();
   }
   release(dropped);
 }
 
 void BuildSaver::note_activity() {
-  MutexLock lock(mutex_);
+  MutexLock lock(thread_.mutex);
   active_at_ = Clock::now();
-  changed_.notify_all();
+  thread_.wake();
 }
 
 BuildSaver::Builds BuildSaver::take_ready() {
@@ -73,19 +71,19 @@ BuildSaver::Builds BuildSaver::take_ready() {
 }
 
 void BuildSaver::run() {
-  MutexLock lock(mutex_);
+  MutexLock lock(thread_.mutex);
   Clock::time_point looked_at{};  // without later activity there is nothing new to find
-  while (!stopped_) {
+  while (!thread_.is_stopping()) {
     const Clock::time_point due = active_at_ + kQuiet;
     if (builds_.empty() || looked_at == active_at_) {
-      changed_.wait(mutex_);
+      thread_.wait();
     } else if (Clock::now() < due) {
-      changed_.wait_until(mutex_, due);
+      thread_.wait_until(due);
     } else {
       looked_at = active_at_;
       Builds ready = take_ready();
       for (const Build& build : ready) {
-        if (stopped_) break;
+        if (thread_.is_stopping()) break;
         lock.unlock();
         save(build);
         lock.lock();
@@ -100,7 +98,7 @@ void BuildSaver::run() {
 void BuildSaver::save_all(Clock::time_point deadline) {
   Builds all;
   {
-    MutexLock lock(mutex_);
+    MutexLock lock(thread_.mutex);
     all.swap(builds_);
   }
   for (const Build& build : all) {

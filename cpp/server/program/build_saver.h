@@ -6,10 +6,10 @@
 #include <memory>
 #include <set>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "runtime/base/mutex.h"
+#include "runtime/base/stoppable_thread.h"
 #include "runtime/store/content_store.h"
 #include "server/completion/cl.h"
 #include "server/program/build_record.h"
@@ -52,11 +52,11 @@ class BuildSaver {
   BuildSaver(const BuildSaver&) = delete;
   BuildSaver& operator=(const BuildSaver&) = delete;
 
-  void add(Build build) EXCLUDES(mutex_);
+  void add(Build build) EXCLUDES(thread_.mutex);
   // Something is built or used for the first time.
-  void note_activity() EXCLUDES(mutex_);
+  void note_activity() EXCLUDES(thread_.mutex);
   // Saves everything now, on this thread, but starts no save after the deadline.
-  void save_all(std::chrono::steady_clock::time_point deadline) EXCLUDES(mutex_);
+  void save_all(std::chrono::steady_clock::time_point deadline) EXCLUDES(thread_.mutex);
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -64,19 +64,16 @@ class BuildSaver {
   static constexpr std::size_t kCountMax = 32;
   static constexpr std::chrono::milliseconds kQuiet{1000};
 
-  void run() EXCLUDES(mutex_);
-  Builds take_ready() REQUIRES(mutex_);
+  void run() EXCLUDES(thread_.mutex);
+  Builds take_ready() REQUIRES(thread_.mutex);
   void save(const Build& build);
   static void release(Builds& builds);
 
   ContentStore& store_;
   const ReadBinary read_binary_;
-  Mutex mutex_;
-  ConditionVariable changed_;
-  bool stopped_ GUARDED_BY(mutex_) = false;
-  Clock::time_point active_at_ GUARDED_BY(mutex_);
-  Builds builds_ GUARDED_BY(mutex_);  // the oldest first
-  std::thread thread_;                // last, because it uses the rest
+  Clock::time_point active_at_ GUARDED_BY(thread_.mutex);
+  Builds builds_ GUARDED_BY(thread_.mutex);  // the oldest first
+  StoppableThread thread_{[this] { run(); }};
 };
 
 }  // namespace remotecl::server

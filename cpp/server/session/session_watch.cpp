@@ -13,34 +13,22 @@ namespace remotecl::server {
 SessionWatch::SessionWatch(const NativeDriver& driver, std::function<void(Session&)> stuck)
     : driver_(driver), stuck_(std::move(stuck)) {}
 
-SessionWatch::~SessionWatch() {
-  std::thread thread;
-  {
-    MutexLock lock(mutex_);
-    stopped_ = true;
-    thread.swap(thread_);
-    wake_.notify_one();
-  }
-  if (thread.joinable()) thread.join();
-}
-
 void SessionWatch::add(const Ref<Session>& session) {
-  MutexLock lock(mutex_);
+  MutexLock lock(thread_.mutex);
   sessions_.emplace(session.get(), Watched{session});
   wake();
 }
 
 void SessionWatch::look_at_end() {
-  MutexLock lock(mutex_);
+  MutexLock lock(thread_.mutex);
   wake();
 }
 
 void SessionWatch::wake() {
-  if (stopped_ || !has_work()) return;
-  wake_.notify_one();
-  if (thread_.joinable()) return;
+  if (!has_work()) return;
   try {
-    thread_ = std::thread([this] { run(); });
+    thread_.start();
+    thread_.wake();
   } catch (const std::system_error& error) {
     log_warning("no thread to look after sessions: {}; the next one tries again", error.what());
   }
@@ -48,7 +36,7 @@ void SessionWatch::wake() {
 
 void SessionWatch::remove(Session& session) {
   Watched last;  // destroyed after unlocking
-  MutexLock lock(mutex_);
+  MutexLock lock(thread_.mutex);
   const auto at = sessions_.find(&session);
   if (at == sessions_.end()) return;
   last = std::move(at->second);
@@ -66,10 +54,10 @@ bool SessionWatch::has_work() const {
 void SessionWatch::run() {
   for (;;) {
     {
-      MutexLock lock(mutex_);
-      while (!stopped_ && !has_work()) wake_.wait(mutex_);
-      if (!stopped_) wake_.wait_for(mutex_, kPeriod);
-      if (stopped_) return;
+      MutexLock lock(thread_.mutex);
+      while (!thread_.is_stopping() && !has_work()) thread_.wait();
+      if (!thread_.is_stopping()) thread_.wait_until(std::chrono::steady_clock::now() + kPeriod);
+      if (thread_.is_stopping()) return;
     }
     look();
   }
@@ -79,7 +67,7 @@ void SessionWatch::look() {
   std::vector<Ref<Session>> limited, stuck;
   {
     const auto now = std::chrono::steady_clock::now();
-    MutexLock lock(mutex_);
+    MutexLock lock(thread_.mutex);
     for (auto& [key, watched] : sessions_) {
       const auto over = watched.session->lifetime().over_since();
       if (!over) {

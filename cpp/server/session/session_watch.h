@@ -3,11 +3,10 @@
 #include <chrono>
 #include <functional>
 #include <map>
-#include <thread>
 #include <vector>
 
-#include "runtime/base/mutex.h"
 #include "runtime/base/ref_counted.h"
+#include "runtime/base/stoppable_thread.h"
 #include "server/driver/native_driver.h"
 
 namespace remotecl::server {
@@ -24,16 +23,15 @@ class SessionWatch {
 
   // `stuck` is called on the watch's thread, once for each session that takes longer.
   SessionWatch(const NativeDriver& driver, std::function<void(Session&)> stuck);
-  ~SessionWatch();
   SessionWatch(const SessionWatch&) = delete;
   SessionWatch& operator=(const SessionWatch&) = delete;
 
   // Watches the session: while it runs, if its grant limits the time of commands; and when it is over.
-  void add(const Ref<Session>& session) EXCLUDES(mutex_);
+  void add(const Ref<Session>& session) EXCLUDES(thread_.mutex);
   // A watched session is over.
-  void look_at_end() EXCLUDES(mutex_);
+  void look_at_end() EXCLUDES(thread_.mutex);
   // The session has ended.
-  void remove(Session& session) EXCLUDES(mutex_);
+  void remove(Session& session) EXCLUDES(thread_.mutex);
 
  private:
   static constexpr std::chrono::milliseconds kPeriod{100};
@@ -43,19 +41,16 @@ class SessionWatch {
     bool is_reported = false;  // as stuck
   };
 
-  void wake() REQUIRES(mutex_);
-  void run() EXCLUDES(mutex_);
-  bool has_work() const REQUIRES(mutex_);
-  void look() EXCLUDES(mutex_);
+  void wake() REQUIRES(thread_.mutex);
+  void run() EXCLUDES(thread_.mutex);
+  bool has_work() const REQUIRES(thread_.mutex);
+  void look() EXCLUDES(thread_.mutex);
   void end_if_overdue(Session& session) const;
 
   const NativeDriver& driver_;
   const std::function<void(Session&)> stuck_;
-  Mutex mutex_;
-  ConditionVariable wake_;
-  bool stopped_ GUARDED_BY(mutex_) = false;
-  std::map<Session*, Watched> sessions_ GUARDED_BY(mutex_);
-  std::thread thread_ GUARDED_BY(mutex_);
+  std::map<Session*, Watched> sessions_ GUARDED_BY(thread_.mutex);
+  StoppableThread thread_{[this] { run(); }};
 };
 
 }  // namespace remotecl::server

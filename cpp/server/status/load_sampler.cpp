@@ -5,39 +5,24 @@
 namespace remotecl::server {
 
 void LoadSampler::watch(std::chrono::seconds patience) {
-  MutexLock lock(mutex_);
+  MutexLock lock(thread_.mutex);
   wanted_until_ = std::max(wanted_until_, std::chrono::steady_clock::now() + patience);
-  if (stopped_) return;
-  if (!thread_.joinable()) {
-    thread_ = std::thread([this] { run(); });
-  } else if (asleep_) {
-    wake_.notify_one();
-  }
-}
-
-void LoadSampler::stop() {
-  std::thread thread;
-  {
-    MutexLock lock(mutex_);
-    stopped_ = true;
-    thread.swap(thread_);
-    wake_.notify_one();
-  }
-  if (thread.joinable()) thread.join();
+  thread_.start();
+  if (asleep_) thread_.wake();
 }
 
 void LoadSampler::run() {
   for (int looks = 0;; ++looks) {
     {
-      MutexLock lock(mutex_);
-      if (!stopped_) wake_.wait_for(mutex_, kPeriod);
-      while (!stopped_ && std::chrono::steady_clock::now() > wanted_until_) {
+      MutexLock lock(thread_.mutex);
+      if (!thread_.is_stopping()) thread_.wait_until(std::chrono::steady_clock::now() + kPeriod);
+      while (!thread_.is_stopping() && std::chrono::steady_clock::now() > wanted_until_) {
         for (const auto& device : driver_.devices()) device->load().forget();
         asleep_ = true;
-        wake_.wait(mutex_);
+        thread_.wait();
         asleep_ = false;
       }
-      if (stopped_) return;
+      if (thread_.is_stopping()) return;
     }
     if (looks % kLooksPerSearch == 0) find_ends_();
     for (const auto& device : driver_.devices()) device->load().look(std::chrono::steady_clock::now());

@@ -2,10 +2,9 @@
 
 #include <chrono>
 #include <functional>
-#include <thread>
 #include <vector>
 
-#include "runtime/base/mutex.h"
+#include "runtime/base/stoppable_thread.h"
 #include "server/driver/native_driver.h"
 
 namespace remotecl::server {
@@ -20,28 +19,24 @@ class LoadSampler {
   // has ended.
   LoadSampler(const NativeDriver& driver, std::function<void()> find_ends)
       : driver_(driver), find_ends_(std::move(find_ends)) {}
-  ~LoadSampler() { stop(); }
   LoadSampler(const LoadSampler&) = delete;
   LoadSampler& operator=(const LoadSampler&) = delete;
 
   // Somebody asks for the load now, and is expected to ask again within `patience`.
-  void watch(std::chrono::seconds patience) EXCLUDES(mutex_);
-  void stop() EXCLUDES(mutex_);
+  void watch(std::chrono::seconds patience) EXCLUDES(thread_.mutex);
+  void stop() { thread_.stop(); }
 
  private:
   static constexpr auto kPeriod = std::chrono::milliseconds(5);
   static constexpr int kLooksPerSearch = 10;
 
-  void run() EXCLUDES(mutex_);
+  void run() EXCLUDES(thread_.mutex);
 
   const NativeDriver& driver_;
   const std::function<void()> find_ends_;
-  Mutex mutex_;
-  ConditionVariable wake_;
-  std::chrono::steady_clock::time_point wanted_until_ GUARDED_BY(mutex_){};
-  bool stopped_ GUARDED_BY(mutex_) = false;
-  bool asleep_ GUARDED_BY(mutex_) = false;
-  std::thread thread_ GUARDED_BY(mutex_);
+  std::chrono::steady_clock::time_point wanted_until_ GUARDED_BY(thread_.mutex){};
+  bool asleep_ GUARDED_BY(thread_.mutex) = false;
+  StoppableThread thread_{[this] { run(); }};
 };
 
 }  // namespace remotecl::server

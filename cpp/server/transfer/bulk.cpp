@@ -221,20 +221,18 @@ bool send(OutgoingTransfer& transfer, BulkTransport& transport, StagingSet& stag
 }  // namespace
 
 void BulkSender::connect(BulkTransport& transport) {
-  MutexLock lock(mutex_);
+  MutexLock lock(thread_.mutex);
   transport_ = &transport;
-  wake_.notify_one();
+  thread_.wake();
 }
 
 void BulkSender::post(Ref<OutgoingTransfer> transfer) {
   try {
-    MutexLock lock(mutex_);
-    if (stopped_) return;
+    MutexLock lock(thread_.mutex);
+    if (thread_.is_stopping()) return;
     waiting_.push_back(std::move(transfer));
-    if (!thread_.joinable()) {
-      thread_ = std::thread([this] { run(); });
-    }
-    return wake_.notify_one();
+    thread_.start();
+    return thread_.wake();
   } catch (const std::system_error& error) {
     log_warning("no thread to send bulk data: {}", error.what());
   }
@@ -242,16 +240,9 @@ void BulkSender::post(Ref<OutgoingTransfer> transfer) {
 }
 
 std::vector<Ref<OutgoingTransfer>> BulkSender::stop() {
-  std::thread thread;
-  {
-    MutexLock lock(mutex_);
-    stopped_ = true;
-    thread.swap(thread_);
-    wake_.notify_one();
-  }
-  if (thread.joinable()) thread.join();
+  thread_.stop();
   std::vector<Ref<OutgoingTransfer>> unsent;
-  MutexLock lock(mutex_);
+  MutexLock lock(thread_.mutex);
   if (broken_) unsent.push_back(std::move(broken_));
   for (auto& transfer : waiting_) unsent.push_back(std::move(transfer));
   waiting_.clear();
@@ -264,9 +255,9 @@ void BulkSender::run() {
     Ref<OutgoingTransfer> transfer;
     BulkTransport* transport = nullptr;
     {
-      MutexLock lock(mutex_);
-      while ((waiting_.empty() || transport_ == nullptr) && !stopped_) wake_.wait(mutex_);
-      if (stopped_) return;
+      MutexLock lock(thread_.mutex);
+      while ((waiting_.empty() || transport_ == nullptr) && !thread_.is_stopping()) thread_.wait();
+      if (thread_.is_stopping()) return;
       transfer = std::move(waiting_.front());
       waiting_.pop_front();
       transport = transport_;
@@ -274,7 +265,7 @@ void BulkSender::run() {
     if (!staging) staging.emplace(*transport);
     if (!send(*transfer, *transport, *staging)) {
       {
-        MutexLock lock(mutex_);
+        MutexLock lock(thread_.mutex);
         broken_ = std::move(transfer);
       }
       lost_();

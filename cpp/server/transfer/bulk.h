@@ -5,11 +5,11 @@
 #include <deque>
 #include <functional>
 #include <memory>
-#include <thread>
 #include <unordered_map>
 #include <vector>
 
 #include "runtime/base/mutex.h"
+#include "runtime/base/stoppable_thread.h"
 #include "runtime/transport/bulk/bulk_transport.h"
 #include "server/transfer/transfer.h"
 #include "server/wire/outbox.h"
@@ -94,29 +94,25 @@ class BulkSender {
   // `lost` is called on the sending thread when the transport has ended, and by post() if that thread cannot
   // be started.
   BulkSender(TransferTable& table, std::function<void()> lost) : table_(table), lost_(std::move(lost)) {}
-  ~BulkSender() { stop(); }
 
-  void connect(BulkTransport& transport) EXCLUDES(mutex_);
-  void post(Ref<OutgoingTransfer> transfer) EXCLUDES(mutex_);
+  void connect(BulkTransport& transport) EXCLUDES(thread_.mutex);
+  void post(Ref<OutgoingTransfer> transfer) EXCLUDES(thread_.mutex);
   // Waits for the transfer that is being sent; the transport must have been shut down. Returns what was not
   // sent.
-  std::vector<Ref<OutgoingTransfer>> stop() EXCLUDES(mutex_);
+  std::vector<Ref<OutgoingTransfer>> stop() EXCLUDES(thread_.mutex);
   // Counts the transfers that have been sent whole.
   std::uint64_t transfers() const { return transfers_.load(std::memory_order_relaxed); }
 
  private:
-  void run() EXCLUDES(mutex_);
+  void run() EXCLUDES(thread_.mutex);
 
   TransferTable& table_;
   const std::function<void()> lost_;
-  Mutex mutex_;
-  ConditionVariable wake_;
-  BulkTransport* transport_ GUARDED_BY(mutex_) = nullptr;
-  std::deque<Ref<OutgoingTransfer>> waiting_ GUARDED_BY(mutex_);
-  Ref<OutgoingTransfer> broken_ GUARDED_BY(mutex_);  // was being sent when the transport ended
-  bool stopped_ GUARDED_BY(mutex_) = false;
-  std::thread thread_ GUARDED_BY(mutex_);
+  BulkTransport* transport_ GUARDED_BY(thread_.mutex) = nullptr;
+  std::deque<Ref<OutgoingTransfer>> waiting_ GUARDED_BY(thread_.mutex);
+  Ref<OutgoingTransfer> broken_ GUARDED_BY(thread_.mutex);  // was being sent when the transport ended
   std::atomic<std::uint64_t> transfers_{0};
+  StoppableThread thread_{[this] { run(); }};
 };
 
 }  // namespace remotecl::server
