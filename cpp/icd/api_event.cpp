@@ -17,7 +17,7 @@ const Row kEventInfo[] = {
        sink.value<cl_command_queue>(e.queue() == nullptr || e.queue()->is_internal() ? nullptr : e.queue()->handle());
      }},
     {CL_EVENT_CONTEXT, [](Event& e, const InfoSink& sink) { sink.value(e.context().handle()); }},
-    {CL_EVENT_COMMAND_TYPE, [](Event& e, const InfoSink& sink) { sink.value(e.command_type()); }},
+    {CL_EVENT_COMMAND_TYPE, [](Event& e, const InfoSink& sink) { sink.value(e.description().type); }},
     {CL_EVENT_COMMAND_EXECUTION_STATUS,
      [](Event& e, const InfoSink& sink) {
        const cl_int status = e.poll_status();
@@ -66,13 +66,14 @@ CL_API_ENTRY cl_int CL_API_CALL clSetUserEventStatus(cl_event event, cl_int stat
 CL_API_ENTRY cl_int CL_API_CALL clRetainEvent(cl_event event) { return icd::retain<Event>(event); }
 CL_API_ENTRY cl_int CL_API_CALL clReleaseEvent(cl_event event) { return icd::release<Event>(event); }
 
-CL_API_ENTRY cl_int CL_API_CALL clSetEventCallback(cl_event event, cl_int state, Event::Callback function,
+CL_API_ENTRY cl_int CL_API_CALL clSetEventCallback(cl_event event, cl_int state,
+                                                   void(CL_CALLBACK* function)(cl_event, cl_int, void*),
                                                    void* user_data) {
   return icd::enter([&] {
     Event& of = object<Event>(event);
     require(function != nullptr, CL_INVALID_VALUE);
     require(state == CL_SUBMITTED || state == CL_RUNNING || state == CL_COMPLETE, CL_INVALID_VALUE);
-    of.add_callback(state, function, user_data);
+    of.add_callback({state, function, user_data});
   });
 }
 

@@ -104,12 +104,13 @@ std::string trace_text(const Trace& trace) {
 }
 
 json event_json(Event& event) {
-  const std::string kind = command_name(event.command_type());
+  const EventDescription& description = event.description();
+  const std::string kind = command_name(description.type);
   json result{{"event", event.id()},
               {"kind", kind},
-              {"name", event.kernel_name().empty() ? kind : event.kernel_name()},
+              {"name", description.kernel_name.empty() ? kind : description.kernel_name},
               {"status", event.is_user_event() ? event.status() : event.poll_status()},
-              {"waits", event.waits()},
+              {"waits", description.waits},
               {"place", event.sequence()},
               {"queue", 0},
               {"in_order", false},

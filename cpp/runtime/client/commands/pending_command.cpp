@@ -21,9 +21,8 @@ PendingCommand::PendingCommand(CommandQueue& queue, cl_command_type type, WaitLi
   if (wants_event) {
     event_ = make_ref<Event>(queue, type, true);
     if (!wait.empty()) {
-      std::vector<EventId> waits;
+      std::vector<EventId>& waits = event_->description().waits;
       for (const Event* event : wait) waits.push_back(event->id());
-      event_->set_waits(std::move(waits));
     }
     PendingReads& reads = queue.pending_reads();
     if (!reads.none()) queue.in_order() ? reads.hold(*event_) : reads.hold(*event_, awaited_);

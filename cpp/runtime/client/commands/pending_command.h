@@ -44,7 +44,7 @@ class PendingCommand {
   }
   // Names the kernel for traces and the event graph.
   void runs(const std::string& kernel) {
-    if (event_) event_->set_kernel_name(kernel);
+    if (event_) event_->description().kernel_name = kernel;
     if (record_ != nullptr) record_->kernel = kernel;
   }
   // The record of a traced command until it is sent; else null, and 0.

@@ -1,14 +1,15 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <functional>
-#include <mutex>
-#include <string>
-#include <vector>
+#include <utility>
 
-#include "runtime/base/mutex.h"
 #include "runtime/client/objects/command_queue.h"
 #include "runtime/client/objects/context.h"
+#include "runtime/client/objects/event_description.h"
+#include "runtime/client/objects/event_end.h"
+#include "runtime/client/objects/event_listeners.h"
 #include "runtime/client/objects/handle.h"
 #include "runtime/protocol/messages.h"
 
@@ -17,8 +18,6 @@ namespace remotecl {
 // The event of a command, or a user event, which has no queue. Any thread.
 class Event final : public Handle<_cl_event, HandleTag::kEvent, CL_INVALID_EVENT>, public EventSink {
  public:
-  using Callback = void(CL_CALLBACK*)(cl_event, cl_int, void*);
-
   // A user event.
   explicit Event(Ref<Context> context);
   // The event of a command. `on_server`: the server knows it by id(); otherwise only the client ends it.
@@ -31,15 +30,9 @@ class Event final : public Handle<_cl_event, HandleTag::kEvent, CL_INVALID_EVENT
   CommandQueue* queue() const { return queue_.get(); }
   bool is_user_event() const { return !queue_; }
   std::uint64_t sequence() const { return sequence_; }
-  cl_command_type command_type() const { return type_; }
   Session* session() const { return queue_ && on_server_ ? &queue_->session() : nullptr; }
 
-  // For tools: the events in its wait list, and the name of the kernel if the command runs one. Set before
-  // the event is shared.
-  void set_waits(std::vector<EventId> waits) { waits_ = std::move(waits); }
-  const std::vector<EventId>& waits() const { return waits_; }
-  void set_kernel_name(const std::string& name) { kernel_name_ = name; }
-  const std::string& kernel_name() const { return kernel_name_; }
+  EventDescription& description() { return description_; }  // change it before the event is shared
 
   // CL_QUEUED to CL_COMPLETE or negative, as far as this process knows.
   cl_int status() const;
@@ -70,21 +63,21 @@ class Event final : public Handle<_cl_event, HandleTag::kEvent, CL_INVALID_EVENT
   bool at_end(std::function<void()> function);
   // Ends the event; later calls are ignored. Runs callbacks (on the callback thread) and signals other
   // servers.
-  void complete(cl_int status, const std::array<std::uint64_t, 4>* profile = nullptr) override;
+  void complete(cl_int status, const EventEnd::Profile* profile = nullptr) override;
   // The server is lost, so neither this process nor other servers will hear of it again.
   void lose() override;
   // Delays complete() until release_hold(), which may report that the event has failed. For commands whose
   // data arrives separately from the server's report.
-  void add_hold() { holds_.fetch_add(1); }
+  void add_hold() { end_.add_hold(); }
   void release_hold(cl_int status = CL_COMPLETE);
   // Whether it may have ended for its server but not for the application, because its bytes are still
   // arriving.
-  bool is_held() const { return holds_.load() != 0 && !ended(); }
+  bool is_held() const { return end_.is_held() && !ended(); }
 
-  void add_callback(cl_int state, Callback function, void* user_data);
+  void add_callback(const EventListeners::Callback& callback);
   // Returns the four times, in ns of the host's clock, and whether there are any. If the event has ended,
   // waits for the server's report.
-  bool profile(std::array<std::uint64_t, 4>& times);
+  bool profile(EventEnd::Profile& times);
   // Lets commands of `other`, which is not this event's own server, wait for it: announces it there now. It
   // is signalled later, by this event's server if the two are linked.
   void announce_to(Session& other) { announce_to(other, true); }
@@ -93,47 +86,22 @@ class Event final : public Handle<_cl_event, HandleTag::kEvent, CL_INVALID_EVENT
   bool set_user_status(cl_int status);  // false if it was set before
 
  private:
-  void announce_to(Session& other, bool may_be_by_server);
-  struct Registered {
-    cl_int state;
-    Callback function;
-    void* user_data;
-  };
   ~Event() override;
-  // The work to do without the lock once it has ended.
-  struct End;
-  End end_now() REQUIRES(mutex_);
-  void report(End& end) EXCLUDES(mutex_);
-  // Keeps this event and the background reader alive until it has ended.
-  void expect_end() REQUIRES(mutex_);
+  void announce_to(Session& other, bool may_be_by_server);
+  bool report(cl_int status, const EventEnd::Profile* profile);
+  void finish();
+  // Makes the server's report come for a listener.
+  void hurry();
 
   const EventId id_ = next_id();
   const Ref<Context> context_;
   const Ref<CommandQueue> queue_;
-  const cl_command_type type_;
   const bool on_server_;
-  const std::uint64_t sequence_;     // position in its queue; 0: none that implies anything
-  const std::uint64_t enqueued_ns_;  // host clock; 0 without profiling
-  std::vector<EventId> waits_;
-  std::string kernel_name_;
-  std::atomic<cl_int> status_;
+  const std::uint64_t sequence_;  // position in its queue; 0: none that implies anything
+  EventDescription description_;
   std::atomic<bool> observed_{false};
-  std::atomic<int> holds_{0};
-  mutable Mutex mutex_;
-  ConditionVariable changed_;
-  std::atomic<bool> reported_{false};         // complete() was called; written under mutex_
-  bool expected_ GUARDED_BY(mutex_) = false;  // expect_end() was called
-  // The status to end with once the holds are released; written under mutex_.
-  std::atomic<cl_int> held_status_{CL_COMPLETE};
-  bool has_profile_ GUARDED_BY(mutex_) = false;
-  std::array<std::uint64_t, 4> profile_ GUARDED_BY(mutex_){};
-  std::vector<Registered> callbacks_ GUARDED_BY(mutex_);
-  std::vector<std::function<void()>> at_end_ GUARDED_BY(mutex_);
-  struct Announced {
-    Session* session;
-    bool by_server;  // signalled by this event's server, not by this process
-  };
-  std::vector<Announced> announced_ GUARDED_BY(mutex_);
+  EventEnd end_;
+  EventListeners listeners_{*this};
 };
 
 }  // namespace remotecl
