@@ -141,7 +141,7 @@ SessionUnderTest::~SessionUnderTest() {
   // What the driver still calls back may keep the session for a moment.
   const auto end = std::chrono::steady_clock::now() + 10s;
   for (const auto& device : shared().driver.devices()) {
-    while (device->memory_used() != 0) {
+    while (device->memory().used() != 0) {
       if (std::chrono::steady_clock::now() > end) complain("a session has kept memory of a device");
       std::this_thread::yield();
     }
@@ -216,9 +216,9 @@ std::vector<std::byte> SessionUnderTest::without_addresses(Bytes payload) {
 Pipe& SessionUnderTest::bulk() {
   if (bulk_ == nullptr) {
     bulk_ = std::make_shared<Pipe>([](Bytes) {});
-    if (session_->channel(0)->claim()) {
+    if (session_->channels().find(0)->claim()) {
       bulk_thread_ = std::thread([session = session_, pipe = bulk_] {
-        server::BulkChannel& channel = *session->channel(0);
+        server::BulkChannel& channel = *session->channels().find(0);
         if (channel.attach({.connection = std::make_unique<MemoryConnection>(pipe)})) channel.run();
       });
     }
