@@ -145,6 +145,14 @@ void DeviceTurn::wait() {
   call(functions);
 }
 
+bool DeviceTurn::ask() {
+  Functions dropped;
+  MutexLock lock(turns_->mutex_);
+  if (!left_ && !turns_->share_.ask(member_)) return false;
+  grant(dropped);
+  return true;
+}
+
 bool DeviceTurn::when_granted(std::function<void()> function) {
   Functions functions;
   {

@@ -84,6 +84,9 @@ class DeviceTurn final : public RefCounted {
   // give more work now.
   bool when_granted(std::function<void()> function) EXCLUDES(turns_->mutex_);
 
+  // Returns true if the session may give more work now. What when_granted() got is then dropped.
+  bool ask() EXCLUDES(turns_->mutex_);
+
   // The session ends.
   void leave() EXCLUDES(turns_->mutex_);
 

@@ -106,7 +106,7 @@ class Issuer {
   void add_touched(Queue& queue);
 
   // The closed gate of the queue's turn; 0: none. A queue that the driver refused has no turn.
-  EventId gate_of(const Queue& queue) const {
+  EventId gate_of(const Queue& queue) {
     return gates_.all_open() || queue.native() == nullptr ? 0 : gates_.event_of(queue.turn());
   }
   // Whether a command waits for its session's turn on the device. Bulk data takes turns by itself, and answers give

@@ -18,8 +18,8 @@ class TurnGates {
   TurnGates& operator=(const TurnGates&) = delete;
 
   bool all_open() const { return closed_.empty(); }
-  // The event that commands of this turn must wait for; 0 if the gate is open.
-  EventId event_of(const DeviceTurn& turn) const;
+  // The event that commands of this turn must wait for; 0 if the gate is open, or if it can be opened now.
+  EventId event_of(DeviceTurn& turn);
   // Closes the gate until the session's turn comes.
   void close(DeviceTurn& turn);
   // The session's turn has come.
@@ -35,6 +35,8 @@ class TurnGates {
     Ref<DeviceTurn> turn;
     EventId event;
   };
+
+  std::vector<Closed>::const_iterator find(const DeviceTurn& turn) const;
 
   Strand& strand_;
   EventTable& events_;
