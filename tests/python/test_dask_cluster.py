@@ -255,3 +255,14 @@ if __name__ == "__main__":
 """)
     assert "Exception" not in result.stderr
     assert "remotecl: " not in result.stderr
+
+
+def test_the_end_of_a_program_that_stops_nothing_is_quiet(run_program):
+    result = run_program("""
+import distributed, remotecl
+if __name__ == "__main__":
+    dask = distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None)
+    cluster = remotecl.DaskCluster(distributed.Client(dask))
+    connection = cluster.connect()
+""")
+    assert (result.stdout, result.stderr) == ("", "")

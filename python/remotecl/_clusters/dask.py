@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import importlib
 import importlib.util
 import threading
 import time
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -190,6 +192,9 @@ class DaskCluster(Cluster[DaskServer]):
         self._per = per
         self._tls = tls
         super().__init__([], FreshToken())
+        # Dask ends its workers when the interpreter ends, before the platform's own end. As this comes after the import
+        # of Dask, it runs before that.
+        atexit.register(_expect_end, weakref.ref(self))
         self._servers += _start_many(self._launches(len(_workers(client, per))), startup_timeout_s)
 
     def _launches(self, count: int) -> Sequence[Callable[[], DaskServer]]:
@@ -209,6 +214,13 @@ class DaskCluster(Cluster[DaskServer]):
             )
             for worker, name, host in free
         ]  # fmt: skip
+
+
+def _expect_end(reference: weakref.ref[DaskCluster]) -> None:
+    cluster = reference()
+    for server in cluster.servers if cluster is not None else ():
+        expect_shutdown(server.address)
+        server._future.release()  # otherwise Dask complains that its result is lost with its worker
 
 
 # The daemons of this process, a worker, by the key of the task that started each.
