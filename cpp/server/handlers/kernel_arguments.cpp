@@ -86,15 +86,6 @@ cl_int set_arguments(Session& session, DeviceKernel& kernel, Device& device, con
   return error;
 }
 
-cl_int prepare(Session& session, const EnqueueKernel& message, const Kernel& kernel, DeviceKernel& native,
-               Device& device) {
-  cl_int error = set_arguments(session, native, device, message.arguments);
-  if (error == CL_SUCCESS) error = native.use_svm(kernel.svm(), device);
-  if (error == CL_SUCCESS && !native.fits(device)) error = CL_OUT_OF_RESOURCES;
-  const bool is_range = message.dimensions >= 1 && message.dimensions <= 3;
-  return error == CL_SUCCESS && !is_range ? CL_INVALID_WORK_DIMENSION : error;
-}
-
 std::shared_ptr<ArgumentSnapshot> snapshot(const SessionObjects& objects, const DeviceKernel& kernel) {
   auto snapshot = std::make_shared<ArgumentSnapshot>(objects.counters(), kernel.arguments);
   for (std::size_t index = 0; index < kernel.arguments.size(); ++index) {
