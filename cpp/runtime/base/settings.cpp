@@ -44,12 +44,12 @@ bool is_one_of(std::string_view value, const std::string_view (&words)[N]) {
                      [value](std::string_view word) { return is_same_word(value, word); });
 }
 
-void tell_on_stderr(const std::string& line) {
+void report_on_stderr(const std::string& line) {
   if (!is_one_of(value_of("REMOTECL_LOG"), kOff)) std::fprintf(stderr, "remotecl: %s\n", line.c_str());
 }
-Teller g_teller = tell_on_stderr;
+Reporter g_reporter = report_on_stderr;
 
-void tell_once(const char* name, std::string_view value, const std::string& takes) {
+void report_once(const char* name, std::string_view value, const std::string& takes) {
   const bool is_long = value.size() > kShownMax;
   const std::string line = std::string(name) + "=" + printable(value.substr(0, kShownMax)) + (is_long ? "..." : "") +
                            " means nothing and is ignored; it takes " + takes;
@@ -57,7 +57,7 @@ void tell_once(const char* name, std::string_view value, const std::string& take
     MutexLock lock(shown_lines().mutex);
     if (!shown_lines().lines.insert(line).second) return;
   }
-  g_teller(line);
+  g_reporter(line);
 }
 
 // Accepts no leading blanks or signs, and a decimal point whatever the program's locale is.
@@ -77,7 +77,7 @@ std::optional<Number> within(const char* name, std::string_view unit, Number lea
   if (value.empty()) return {};
   if (least == 0 && is_one_of(value, kOff)) return Number{0};
   const auto result = parse<Number>(value, least, most);
-  if (!result) tell_once(name, value, std::string(unit) + ", " + bounds + (least == 0 ? ", or off" : ""));
+  if (!result) report_once(name, value, std::string(unit) + ", " + bounds + (least == 0 ? ", or off" : ""));
   return result;
 }
 
@@ -88,7 +88,7 @@ std::optional<bool> on_or_off(const char* name) {
   if (value.empty()) return {};
   if (is_one_of(value, kOn)) return true;
   if (is_one_of(value, kOff)) return false;
-  tell_once(name, value, "on or off");
+  report_once(name, value, "on or off");
   return {};
 }
 
@@ -105,10 +105,10 @@ bool is_set_to(const char* name, std::string_view word) {
   const std::string_view value = value_of(name);
   if (value.empty() || is_one_of(value, kOff)) return false;
   if (is_same_word(value, word)) return true;
-  tell_once(name, value, std::string(word) + " or off");
+  report_once(name, value, std::string(word) + " or off");
   return false;
 }
 
-void tell_through(Teller teller) { g_teller = teller; }
+void report_through(Reporter teller) { g_reporter = teller; }
 
 }  // namespace remotecl::settings

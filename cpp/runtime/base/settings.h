@@ -20,7 +20,7 @@ bool is_set_to(const char* name, std::string_view word);
 
 // Sets the function that reports to the user, one line at a time. The default prints to stderr, unless
 // REMOTECL_LOG is off. Must be called before any other thread runs.
-using Teller = void (*)(const std::string& line);
-void tell_through(Teller teller);
+using Reporter = void (*)(const std::string& line);
+void report_through(Reporter teller);
 
 }  // namespace remotecl::settings

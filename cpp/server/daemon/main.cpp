@@ -240,7 +240,7 @@ void read_settings() {
 
 int run(const Options& options) {
   const int signals = block_signals(!options.limits_file.empty());
-  settings::tell_through([](const std::string& line) { server::log_warning("{}", line); });
+  settings::report_through([](const std::string& line) { server::log_warning("{}", line); });
   read_settings();
   const Address address = tcp::resolve_local(parse_address(options.listen, kDefaultPort));
   server::LimitsTable limits = server::read_limits(options.limits_file, options.limits);
@@ -374,7 +374,7 @@ int main(int argc, char** argv) {
       return 0;
     }
     if (options.is_session_process) {
-      settings::tell_through([](const std::string&) {});  // the daemon has reported them already
+      settings::report_through([](const std::string&) {});  // the daemon has reported them already
       return server::run_session_process(options.devices, options.containment, server::PeerRules(options.peers),
                                          options.has_store);
     }

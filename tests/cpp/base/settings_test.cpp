@@ -17,7 +17,7 @@ class SettingsTest : public ::testing::Test {
  protected:
   SettingsTest() {
     g_lines.clear();
-    tell_through([](const std::string& line) { g_lines.push_back(line); });
+    report_through([](const std::string& line) { g_lines.push_back(line); });
   }
   ~SettingsTest() override { ::unsetenv(name_.c_str()); }
 
