@@ -17,7 +17,7 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-constexpr int kServers = 10;
+constexpr int kServers = 11;
 
 class LostServerTest : public ::testing::Test {
  protected:
@@ -108,6 +108,28 @@ TEST_F(LostServerTest, EveryWaitingCallReturnsAnErrorAndNothingSpins) {
   const auto before = processor_time();
   std::this_thread::sleep_for(1s);
   EXPECT_LT((processor_time() - before).count(), 0.05);
+}
+
+TEST_F(LostServerTest, RectanglesOnTheirWayEnd) {
+  constexpr std::size_t kRow = 4096, kRows = 16384, kCount = 4;
+  const std::size_t region[3] = {kRow - 8, kRows, 1}, origin[3] = {0, 0, 0};
+  std::vector<std::vector<char>> from(kCount, std::vector<char>(kRow * kRows, 1)), to = from;
+  std::vector<Owned<cl_mem>> buffers;
+  std::vector<Owned<cl_event>> ends(2 * kCount);
+  for (std::size_t i = 0; i < kCount; ++i) {
+    buffers.push_back(make_buffer(context_, kRow * kRows));
+    check(clEnqueueWriteBufferRect(queue_, buffers[i], CL_FALSE, origin, origin, region, 0, 0, kRow, 0, from[i].data(),
+                                   0, nullptr, ends[2 * i].out()));
+    check(clEnqueueReadBufferRect(queue_, buffers[i], CL_FALSE, origin, origin, region, 0, 0, kRow, 0, to[i].data(), 0,
+                                  nullptr, ends[2 * i + 1].out()));
+  }
+  check(clFlush(queue_));
+  while (status(ends[0]) > CL_COMPLETE) std::this_thread::yield();  // so that others are on their way
+  kill_server();
+  const auto killed = Clock::now();
+  for (const auto& end : ends) clWaitForEvents(1, end.pointer());
+  EXPECT_LT(Clock::now() - killed, 2s);
+  EXPECT_EQ(status(ends.back()), CL_DEVICE_NOT_AVAILABLE);
 }
 
 TEST_F(LostServerTest, BuildReturnsAnError) {

@@ -47,6 +47,29 @@ TEST_F(ReconnectTest, CallsTakeLongerAndCommandsGoOn) {
   }
 }
 
+TEST_F(ReconnectTest, RectanglesGoOn) {
+  constexpr std::size_t kRow = 4096, kRows = 8192;
+  const std::size_t region[3] = {kRow - 8, kRows, 1}, origin[3] = {0, 0, 0};
+  const Owned<cl_mem> buffer = make_buffer(context_, kRow * kRows);
+  for (int round = 0; round < 3; ++round) {
+    std::vector<int> from(kRow * kRows / sizeof(int)), to(from.size(), -1);
+    std::iota(from.begin(), from.end(), round * 1000);
+    check(clEnqueueWriteBufferRect(queue_, buffer, CL_FALSE, origin, origin, region, 0, 0, kRow, 0, from.data(), 0,
+                                   nullptr, nullptr));
+    check(clEnqueueReadBufferRect(queue_, buffer, CL_FALSE, origin, origin, region, 0, 0, kRow, 0, to.data(), 0,
+                                  nullptr, nullptr));
+    relay(0).close();
+    auto finished = std::async(std::launch::async, [&] { check(clFinish(queue_)); });
+    std::this_thread::sleep_for(50ms);
+    relay(0).open();
+    finished.get();
+    for (std::size_t i = 0; i < to.size(); ++i) {
+      const bool is_gap = i % (kRow / sizeof(int)) >= region[0] / sizeof(int);
+      ASSERT_EQ(to[i], is_gap ? -1 : from[i]) << i << " in round " << round;
+    }
+  }
+}
+
 // Each of the first daemon's devices, at once: where they have channels of their own, all of them are lost.
 TEST_F(ReconnectTest, BytesOfAllDevicesOfAServerGoOn) {
   constexpr std::size_t kCount = 1 << 20;

@@ -78,6 +78,82 @@ TEST_F(RectTest, ReadsAndWritesWithAnyPitchMatchAModel) {
   EXPECT_TRUE(read<unsigned char>(queue_, buffer, kSize) == model);
 }
 
+// Rectangles that pass through the client's memory in several pieces, many of them at a time and in no order.
+TEST_F(RectTest, LargeOnesMoveAtTheSameTime) {
+  constexpr std::size_t kCount = 6;
+  const Owned<cl_command_queue> queue = make_queue(context_, device(), CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+  const Owned<cl_event> begin = make_user_event(context_);
+  std::vector<Owned<cl_mem>> buffers;
+  std::vector<Bytes> hosts, backs, expected;
+  std::vector<Owned<cl_event>> written(kCount), read(kCount);
+  for (std::size_t i = 0; i < kCount; ++i) {
+    // Up to 18 MiB.
+    const std::size_t region[3] = {pick(3000, 5000), pick(500, 900), pick(2, 4)}, origin[3] = {0, 0, 0};
+    const std::size_t row = region[0] + pick(0, 40), slice = row * (region[1] + pick(0, 3));
+    Bytes host(slice * region[2]);
+    for (std::size_t at = 0; at < host.size(); at += 1 + at % 7) host[at] = static_cast<unsigned char>(random_());
+    hosts.push_back(std::move(host));
+    buffers.push_back(make_buffer(context_, slice * region[2]));
+    backs.emplace_back(slice * region[2], 0xcd);
+    expected.push_back(backs.back());
+    const Box packed{{0, 0, 0}, 0, 0}, strided{{0, 0, 0}, row, slice};
+    const cl_event first = begin;
+    ASSERT_EQ(clEnqueueWriteBufferRect(queue, buffers[i], CL_FALSE, origin, origin, region, 0, 0, row, slice,
+                                       hosts[i].data(), 1, &first, written[i].out()),
+              CL_SUCCESS);
+    const cl_event second = written[i];
+    ASSERT_EQ(clEnqueueReadBufferRect(queue, buffers[i], CL_FALSE, origin, origin, region, 0, 0, row, slice,
+                                      backs[i].data(), 1, &second, read[i].out()),
+              CL_SUCCESS);
+    Bytes between(region[0] * region[1] * region[2]);
+    model_copy(hosts[i], strided, between, packed, region);
+    model_copy(between, packed, expected[i], strided, region);
+  }
+  check(clSetUserEventStatus(begin, CL_COMPLETE));
+  for (std::size_t i = kCount; i-- > 0;) {
+    const cl_event last = read[i];
+    check(clWaitForEvents(1, &last));
+    EXPECT_TRUE(backs[i] == expected[i]) << i;
+  }
+  check(clFinish(queue));
+}
+
+// Events in the wait list decide what is written: the bytes that are there when they have ended.
+TEST_F(RectTest, AWriteThatWaitsForAReadSendsWhatHasBeenRead) {
+  const std::size_t region[3] = {3000, 1000, 1}, origin[3] = {0, 0, 0}, row = 3072;
+  const Bytes content = noise();
+  Bytes source(region[0] * region[1]), host(row * region[1]);
+  for (std::size_t i = 0; i < source.size(); ++i) source[i] = content[i % content.size()];
+  const Owned<cl_mem> from = make_buffer(context_, source), to = make_buffer(context_, source.size());
+  Owned<cl_event> read;
+  check(clEnqueueReadBufferRect(queue_, from, CL_FALSE, origin, origin, region, 0, 0, row, 0, host.data(), 0, nullptr,
+                                read.out()));
+  const cl_event done = read;
+  check(clEnqueueWriteBufferRect(other_, to, CL_FALSE, origin, origin, region, 0, 0, row, 0, host.data(), 1, &done,
+                                 nullptr));
+  check(clFinish(other_));
+  EXPECT_TRUE(testing::read<unsigned char>(other_, to, source.size()) == source);
+}
+
+TEST_F(RectTest, AFailedEventInTheWaitListFailsALargeOne) {
+  const std::size_t region[3] = {3000, 1000, 3}, origin[3] = {0, 0, 0}, row = 3072;
+  Bytes host(row * region[1] * region[2], 0x11);
+  const Bytes before = host;
+  const Owned<cl_mem> buffer = make_buffer(context_, host.size());
+  const Owned<cl_event> failed = make_user_event(context_);
+  const cl_event first = failed;
+  Owned<cl_event> written, read;
+  check(clEnqueueWriteBufferRect(queue_, buffer, CL_FALSE, origin, origin, region, 0, 0, row, 0, host.data(), 1, &first,
+                                 written.out()));
+  check(clEnqueueReadBufferRect(other_, buffer, CL_FALSE, origin, origin, region, 0, 0, row, 0, host.data(), 1, &first,
+                                read.out()));
+  check(clSetUserEventStatus(failed, -77));
+  for (const cl_event each : {static_cast<cl_event>(written), static_cast<cl_event>(read)}) {
+    EXPECT_EQ(clWaitForEvents(1, &each), CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+  }
+  EXPECT_TRUE(host == before);
+}
+
 TEST_F(RectTest, CopiesMatchAModel) {
   Bytes from_model = noise(), to_model = noise();
   const Owned<cl_mem> from = make_buffer(context_, from_model);

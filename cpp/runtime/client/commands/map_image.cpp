@@ -69,12 +69,12 @@ struct UnmapImagePlan : Plan {
       return CL_SUCCESS;
     }
     const ImageLayout& layout = *image.image();
-    const PackedRows rows = pack_rows(command, image.image_memory(), layout.at(mapping.origin, layout.pitches),
-                                      layout.bytes(mapping.region), image.shared_storage());
-    command.moves(rows.size, nullptr, &command.queue().device());
+    RowsToWrite rows = rows_to_write(command, image.image_memory(), layout.at(mapping.origin, layout.pitches),
+                                     layout.bytes(mapping.region), image.shared_storage());
+    command.moves(rows.size(), nullptr, &command.queue().device());
     EnqueueWriteImage message{0, 0, image.id(), mapping.origin, mapping.region, 0, {}, {}};
     if (rows.fit_in_message()) {
-      message.data = Bytes(rows.bytes, rows.size);
+      message.data = rows.pack();
     } else {
       message.transfer = offer_rows(command, false, rows)->id;
       image.storage().host_readers.push_back(Ref<Event>(command.event()));

@@ -69,14 +69,11 @@ void PendingCommand::await_bytes(Event& event) {
   }
 }
 
-bool PendingCommand::touches_host(const std::byte* memory, std::uint64_t size, std::function<void()> then) {
+bool PendingCommand::touches_host(const std::byte* memory, std::uint64_t size) {
   if (InboundHostRanges::instance().none()) return false;
   const auto there = make_ref<Event>(Ref<Context>(&queue_.context()));
-  const auto go_on = [there, then = std::move(then)] {
-    if (then) then();
-    there->complete(CL_COMPLETE);
-  };
-  if (!InboundHostRanges::instance().when_there(memory, size, go_on)) return false;
+  const auto arrived = [there] { there->complete(CL_COMPLETE); };
+  if (!InboundHostRanges::instance().when_there(memory, size, arrived)) return false;
   waits_for(*there);
   return true;
 }

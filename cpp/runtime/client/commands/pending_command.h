@@ -1,6 +1,5 @@
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -26,9 +25,9 @@ class PendingCommand {
   // The command overwrites all of these bytes, or has also named them in reads().
   void writes(MemoryObject& buffer, ByteRange range);
   void waits_for(Event& event) { planner_.waits_for(event); }
-  // The command reads or overwrites memory of this process: it waits for bytes on their way there, after
-  // whose arrival `then` runs. Returns false, without running `then`, if there are none.
-  bool touches_host(const std::byte* memory, std::uint64_t size, std::function<void()> then = {});
+  // The command reads or overwrites memory of this process: it waits for bytes on their way there. Returns
+  // false if there are none.
+  bool touches_host(const std::byte* memory, std::uint64_t size);
   // The command overwrites the host's copy, so it waits for the transfers that still read it.
   void waits_for_host_readers(BufferStorage& storage);
   // The command waits for all earlier commands of its queue, whatever order they run in; or it is a barrier,

@@ -1,6 +1,5 @@
 // Reads and writes of buffers, plain and rectangular.
 #include <algorithm>
-#include <cstring>
 #include <memory>
 
 #include "runtime/client/commands/transfer_plans.h"
@@ -22,42 +21,8 @@ cl_int outcome(CommandQueue& queue, const TransferRef& transfer, const Event* ev
   return first != CL_SUCCESS ? first : transfer->failure;
 }
 
-// Registers the destination of a read. Finally the bytes are in `span` bytes at `memory`, to where `then`
-// moves them after their arrival.
-TransferRef expect_at(PendingCommand& command, bool blocking, std::byte* to, std::uint64_t size,
-                      std::shared_ptr<void> keep_alive, const std::byte* memory, std::uint64_t span,
-                      std::function<void()> then = {}) {
-  command.touches_host(memory, span);
-  const InboundHostRanges::Ticket arrival = InboundHostRanges::instance().begin(memory, span);
-  Ref<Event> event(command.event());
-  if (event) {
-    event->add_hold();
-    event->reported_unasked();
-  }
-  Session& session = command.session();
-  if (!blocking) session.add_interest();
-  Ref<CommandQueue> queue(&command.queue());
-  const PendingReads::Ticket ticket = queue->pending_reads().begin();
-  const std::uint64_t sequence = queue->last_sequence();
-  const auto finished = [event, queue, ticket, arrival, sequence, blocking, &session,
-                         then = std::move(then)](cl_int status) {
-    const bool ok = status == CL_COMPLETE;
-    if (ok && then) then();
-    InboundHostRanges::instance().end(arrival);
-    if (ok && queue->in_order()) queue->ended_up_to(sequence);
-    queue->pending_reads().end(ticket);
-    if (event) event->release_hold(status);
-    if (!blocking) session.drop_interest();
-  };
-  TransferRef transfer = session.begin_receive(queue->device().index(), to, size, finished, std::move(keep_alive));
-  transfer->ticket = ticket;
-  transfer->trace = command.record_id();
-  command.moves(size, &queue->device(), nullptr);
-  return transfer;
-}
-
 TransferRef offer_bytes(PendingCommand& command, bool blocking, const std::byte* from, std::uint64_t size,
-                        std::shared_ptr<void> keep_alive) {
+                        std::shared_ptr<void> keep_alive, const std::optional<Rows>& rows = {}) {
   Session& session = command.session();
   if (Event* event = command.event()) event->reported_unasked();
   std::function<void(cl_int)> finished;
@@ -67,7 +32,7 @@ TransferRef offer_bytes(PendingCommand& command, bool blocking, const std::byte*
   }
   const bool sender_waits = blocking && !limit_of(command.event());
   return session.begin_send(command.queue().device().index(), from, size, std::move(finished), std::move(keep_alive),
-                            sender_waits);
+                            sender_waits, rows);
 }
 
 // The same for bytes that are sent without a request. Returns null if the server must request them.
@@ -78,12 +43,12 @@ TransferRef push_bytes(PendingCommand& command, const std::byte* from, std::uint
   return transfer;
 }
 
-std::uint64_t volume(const Extent& region) { return region[0] * region[1] * region[2]; }
+Rows rows_of(const Rectangle& rectangle, const Extent& extent) {
+  return {extent, rectangle.row_pitch, rectangle.slice_pitch};
+}
 
-bool is_packed(const Rectangle& rectangle, const Extent& region) { return rectangle.extent(region) == volume(region); }
-
-// Packed rows as a rectangle.
-Rectangle packed(const Extent& rows) { return {{}, rows[0], rows[0] * rows[1]}; }
+// Rows without gaps are plain bytes.
+std::optional<Rows> gaps_of(const Rows& rows) { return rows.is_packed() ? std::nullopt : std::optional(rows); }
 
 struct ReadPlan : Plan {
   cl_command_type type;
@@ -177,37 +142,56 @@ cl_int send_bytes(CommandQueue& queue, const TransferRef& transfer, Event* event
 }
 
 TransferRef expect_bytes(PendingCommand& command, bool blocking, std::byte* to, std::uint64_t size,
-                         std::shared_ptr<void> keep_alive) {
-  return expect_at(command, blocking, to, size, std::move(keep_alive), to, size);
+                         std::shared_ptr<void> keep_alive, const std::optional<Rows>& rows) {
+  const std::uint64_t span = rows ? rows->span() : size;
+  command.touches_host(to, span);
+  const InboundHostRanges::Ticket arrival = InboundHostRanges::instance().begin(to, span);
+  Event* const event = command.event();
+  if (event != nullptr) {
+    event->add_hold();
+    event->reported_unasked();
+  }
+  Session& session = command.session();
+  if (!blocking) session.add_interest();
+  CommandQueue& queue = command.queue();
+  const PendingReads::Ticket ticket = queue.pending_reads().begin();
+  const auto finished = [event = Ref<Event>(event), queue = Ref<CommandQueue>(&queue), ticket, arrival,
+                         sequence = queue.last_sequence(), blocking, &session](cl_int status) {
+    InboundHostRanges::instance().end(arrival);
+    if (status == CL_COMPLETE && queue->in_order()) queue->ended_up_to(sequence);
+    queue->pending_reads().end(ticket);
+    if (event) event->release_hold(status);
+    if (!blocking) session.drop_interest();
+  };
+  TransferRef transfer = session.begin_receive(queue.device().index(), to, size, finished, std::move(keep_alive), rows);
+  transfer->ticket = ticket;
+  transfer->trace = command.record_id();
+  command.moves(size, &queue.device(), nullptr);
+  return transfer;
 }
 
 TransferRef expect_rows(PendingCommand& command, bool blocking, std::byte* to, const Rectangle& rectangle,
-                        const Extent& rows, std::shared_ptr<void> keep_alive) {
-  if (is_packed(rectangle, rows)) {
-    std::byte* const memory = to + rectangle.begin();
-    return expect_bytes(command, blocking, memory, volume(rows), std::move(keep_alive));
-  }
-  const std::shared_ptr<std::byte[]> bytes(new std::byte[volume(rows)]);
-  return expect_at(command, blocking, bytes.get(), volume(rows), bytes, to + rectangle.begin(), rectangle.extent(rows),
-                   [from = bytes.get(), to, rectangle, rows, keep_alive = std::move(keep_alive)] {
-                     copy_rows(packed(rows), from, rectangle, to, rows);
-                   });
+                        const Extent& extent, std::shared_ptr<void> keep_alive) {
+  const Rows rows = rows_of(rectangle, extent);
+  return expect_bytes(command, blocking, to + rectangle.begin(), rows.size(), std::move(keep_alive), gaps_of(rows));
 }
 
-PackedRows pack_rows(PendingCommand& command, const std::byte* from, const Rectangle& rectangle, const Extent& rows,
-                     std::shared_ptr<void> keep_alive) {
-  const std::uint64_t size = volume(rows);
+Bytes RowsToWrite::pack() {
+  if (rows.is_packed()) return {memory, size()};
+  packed.resize(size());
+  rows.pack(memory, 0, packed);
+  return packed;
+}
+
+RowsToWrite rows_to_write(PendingCommand& command, const std::byte* from, const Rectangle& rectangle,
+                          const Extent& extent, std::shared_ptr<void> keep_alive) {
+  const Rows rows = rows_of(rectangle, extent);
   const std::byte* const memory = from + rectangle.begin();
-  if (is_packed(rectangle, rows)) return {memory, size, std::move(keep_alive), command.touches_host(memory, size)};
-  const std::shared_ptr<std::byte[]> bytes(new std::byte[size]);
-  const auto pack = [=] { copy_rows(rectangle, from, packed(rows), bytes.get(), rows); };
-  const bool late = command.touches_host(memory, rectangle.extent(rows), pack);
-  if (!late) pack();
-  return {bytes.get(), size, bytes, late};
+  return {memory, rows, std::move(keep_alive), command.touches_host(memory, rows.span())};
 }
 
-TransferRef offer_rows(PendingCommand& command, bool blocking, const PackedRows& rows) {
-  return offer_bytes(command, blocking, rows.bytes, rows.size, rows.keep_alive);
+TransferRef offer_rows(PendingCommand& command, bool blocking, const RowsToWrite& rows) {
+  return offer_bytes(command, blocking, rows.memory, rows.size(), rows.keep_alive, gaps_of(rows.rows));
 }
 
 cl_int enqueue_read(CommandQueue& queue, MemoryObject& buffer, bool blocking, std::uint64_t offset, std::uint64_t size,
@@ -224,54 +208,55 @@ cl_int enqueue_write(CommandQueue& queue, MemoryObject& buffer, bool blocking, s
   return submit(queue, WritePlan{{}, type, blocking, may_push, buffer, offset, size, bytes}, wait, event);
 }
 
+namespace {
+
+// The part that reads and writes of rectangles share.
+template <class Message>
+Message rect_message(const MemoryObject& buffer, const Rectangle& rectangle, const Extent& region) {
+  Message message{};
+  message.buffer = buffer.id();
+  message.origin = rectangle.origin;
+  message.region = region;
+  message.row_pitch = rectangle.row_pitch;
+  message.slice_pitch = rectangle.slice_pitch;
+  return message;
+}
+
+ByteRange range_of(const MemoryObject& buffer, const Rectangle& rectangle, const Extent& region) {
+  return buffer.range(rectangle.begin(), rectangle.extent(region));
+}
+
+}  // namespace
+
 cl_int enqueue_read_rect(CommandQueue& queue, MemoryObject& buffer, bool blocking, const Rectangle& buffer_rectangle,
                          const Rectangle& host_rectangle, const Extent& region, void* to, WaitList wait,
                          Event** event) {
-  return submit(queue,
-                ReadRowsPlan<EnqueueReadRect>{{},
-                                              CL_COMMAND_READ_BUFFER_RECT,
-                                              blocking,
-                                              buffer,
-                                              buffer.range(buffer_rectangle.begin(), buffer_rectangle.extent(region)),
-                                              static_cast<std::byte*>(to),
-                                              host_rectangle,
-                                              region,
-                                              {0,
-                                               0,
-                                               buffer.id(),
-                                               buffer_rectangle.origin,
-                                               region,
-                                               buffer_rectangle.row_pitch,
-                                               buffer_rectangle.slice_pitch,
-                                               0,
-                                               {}}},
-                wait, event);
+  const ReadRowsPlan<EnqueueReadRect> plan{{},
+                                           CL_COMMAND_READ_BUFFER_RECT,
+                                           blocking,
+                                           buffer,
+                                           range_of(buffer, buffer_rectangle, region),
+                                           static_cast<std::byte*>(to),
+                                           host_rectangle,
+                                           region,
+                                           rect_message<EnqueueReadRect>(buffer, buffer_rectangle, region)};
+  return submit(queue, plan, wait, event);
 }
 
 cl_int enqueue_write_rect(CommandQueue& queue, MemoryObject& buffer, bool blocking, const Rectangle& buffer_rectangle,
                           const Rectangle& host_rectangle, const Extent& region, const void* from, WaitList wait,
                           Event** event) {
-  return submit(queue,
-                WriteRowsPlan<EnqueueWriteRect>{{},
-                                                CL_COMMAND_WRITE_BUFFER_RECT,
-                                                blocking,
-                                                buffer,
-                                                buffer.range(buffer_rectangle.begin(), buffer_rectangle.extent(region)),
-                                                !is_packed(buffer_rectangle, region),
-                                                static_cast<const std::byte*>(from),
-                                                host_rectangle,
-                                                region,
-                                                {0,
-                                                 0,
-                                                 buffer.id(),
-                                                 buffer_rectangle.origin,
-                                                 region,
-                                                 buffer_rectangle.row_pitch,
-                                                 buffer_rectangle.slice_pitch,
-                                                 0,
-                                                 {},
-                                                 {}}},
-                wait, event);
+  const WriteRowsPlan<EnqueueWriteRect> plan{{},
+                                             CL_COMMAND_WRITE_BUFFER_RECT,
+                                             blocking,
+                                             buffer,
+                                             range_of(buffer, buffer_rectangle, region),
+                                             !rows_of(buffer_rectangle, region).is_packed(),
+                                             static_cast<const std::byte*>(from),
+                                             host_rectangle,
+                                             region,
+                                             rect_message<EnqueueWriteRect>(buffer, buffer_rectangle, region)};
+  return submit(queue, plan, wait, event);
 }
 
 }  // namespace remotecl

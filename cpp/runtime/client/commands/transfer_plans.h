@@ -1,39 +1,47 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <vector>
 
 #include "runtime/client/commands/command_plan.h"
 #include "runtime/client/support/rectangle.h"
+#include "runtime/client/support/rows.h"
 #include "runtime/protocol/frames.h"
 
 // Plans of the commands that move bytes between the application's memory and a server, and the steps they
 // share.
 namespace remotecl {
 
-// Registers the destination of a read, which stays valid as long as `keep_alive`.
+// Registers the destination of a read, which stays valid as long as `keep_alive`. `rows`: how the bytes lie
+// there, unless without gaps.
 TransferRef expect_bytes(PendingCommand& command, bool blocking, std::byte* to, std::uint64_t size,
-                         std::shared_ptr<void> keep_alive);
-// The same for packed bytes that are unpacked into a rectangle.
+                         std::shared_ptr<void> keep_alive, const std::optional<Rows>& rows = {});
+// The same for a rectangle at `to`.
 TransferRef expect_rows(PendingCommand& command, bool blocking, std::byte* to, const Rectangle& rectangle,
                         const Extent& rows, std::shared_ptr<void> keep_alive = nullptr);
 // Blocks until the bytes have arrived, or as the thread's WaitLimit allows. Returns the result of the
 // blocking call.
 cl_int await_read(CommandQueue& queue, const TransferRef& transfer, Event* event);
 
-// Packed bytes to be written: the caller's own, or a copy. `late`: they are still on their way to this
-// process, and the command waits for them.
-struct PackedRows {
-  const std::byte* bytes;
-  std::uint64_t size;
+// Rows of this process's memory to be written. `late`: their bytes are still on their way to this process,
+// and the command waits for them.
+struct RowsToWrite {
+  const std::byte* memory;
+  Rows rows;
   std::shared_ptr<void> keep_alive;
   bool late;
+  std::vector<std::byte> packed = {};
 
-  bool fit_in_message() const { return size <= kInlineDataMax && !late; }
+  std::uint64_t size() const { return rows.size(); }
+  bool fit_in_message() const { return size() <= kInlineDataMax && !late; }
+  // For a message; valid as long as this object.
+  Bytes pack();
 };
-PackedRows pack_rows(PendingCommand& command, const std::byte* from, const Rectangle& rectangle, const Extent& rows,
-                     std::shared_ptr<void> keep_alive = nullptr);
+RowsToWrite rows_to_write(PendingCommand& command, const std::byte* from, const Rectangle& rectangle,
+                          const Extent& extent, std::shared_ptr<void> keep_alive = nullptr);
 // Registers these bytes for the server to pull.
-TransferRef offer_rows(PendingCommand& command, bool blocking, const PackedRows& rows);
+TransferRef offer_rows(PendingCommand& command, bool blocking, const RowsToWrite& rows);
 // Sends the bytes of a large blocking write from this thread when the server asks for them. If the thread's
 // WaitLimit applies, another thread sends them, so that it can continue after this call has returned.
 cl_int send_bytes(CommandQueue& queue, const TransferRef& transfer, Event* event);
@@ -83,12 +91,12 @@ struct WriteRowsPlan : Plan {
     uses.writes(memory, range);
   }
   cl_int send(PendingCommand& command) {
-    const PackedRows packed = pack_rows(command, from, rectangle, rows);
-    command.moves(packed.size, nullptr, &command.queue().device());
-    if (packed.fit_in_message()) {
-      write.data = Bytes(packed.bytes, packed.size);
+    RowsToWrite written = rows_to_write(command, from, rectangle, rows);
+    command.moves(written.size(), nullptr, &command.queue().device());
+    if (written.fit_in_message()) {
+      write.data = written.pack();
     } else {
-      transfer = offer_rows(command, blocking, packed);
+      transfer = offer_rows(command, blocking, written);
       write.transfer = transfer->id;
     }
     send_message(command, write);

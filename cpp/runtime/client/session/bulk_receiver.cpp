@@ -31,6 +31,7 @@ bool BulkReceiver::read() {
     transfers_.fetch_add(1, std::memory_order_relaxed);
     session_.end_transfer(transfer_, CL_COMPLETE);
     registration_.reset();
+    unpacker_.release();
     transfer_.reset();
     return true;  // a waiting thread can continue
   }
@@ -71,15 +72,26 @@ void BulkReceiver::note_failure(TransferId id) {
 bool BulkReceiver::begin_chunk(const BulkHeader& header) {
   transfer_ = find_transfer(header.transfer);
   if (!transfer_) return false;
-  const MutexLock lock(transfer_->mutex);
-  if (transfer_->has_no_more || header.size == 0) return false;
-  if (header.size > transfer_->size - transfer_->announced) return false;
-  transfer_->announced += header.size;
-  chunk_left_ = header.size;
-  if (!transfer_->is_over) {
-    registration_ = transport_->register_memory({transfer_->memory + transfer_->moved, header.size});
+  bool has_place = true;
+  {
+    const MutexLock lock(transfer_->mutex);
+    if (transfer_->has_no_more || header.size == 0) return false;
+    if (header.size > transfer_->size - transfer_->announced) return false;
+    transfer_->announced += header.size;
+    chunk_left_ = header.size;
+    if (!transfer_->is_over) has_place = place_chunk(header.size);
+    if (transfer_->announced == transfer_->size) forget_failed(header.transfer);
   }
-  if (transfer_->announced == transfer_->size) forget_failed(header.transfer);
+  if (!has_place) session_.end_transfer(transfer_, CL_OUT_OF_HOST_MEMORY);  // so its bytes are discarded
+  return true;
+}
+
+// Returns false if there is no memory for packed rows.
+bool BulkReceiver::place_chunk(std::uint64_t size) {
+  if (transfer_->rows && !unpacker_.begin(size)) return false;
+  const MutableBytes memory =
+      transfer_->rows ? unpacker_.piece() : MutableBytes(transfer_->memory + transfer_->moved, size);
+  registration_ = transport_->register_memory(memory);
   return true;
 }
 
@@ -88,10 +100,13 @@ bool BulkReceiver::begin_chunk(const BulkHeader& header) {
 std::ptrdiff_t BulkReceiver::read_piece(bool& is_complete) {
   const MutexLock lock(transfer_->mutex);
   const bool is_wanted = !transfer_->is_over;
+  const bool unpacks = is_wanted && transfer_->rows;
+  const MutableBytes to =
+      unpacks ? unpacker_.next(chunk_left_) : MutableBytes(transfer_->memory + transfer_->moved, chunk_left_);
   const std::ptrdiff_t count =
-      is_wanted ? transport_->try_receive({{transfer_->memory + transfer_->moved, chunk_left_}, registration_.get()})
-                : transport_->try_discard(chunk_left_);
+      is_wanted ? transport_->try_receive({to, registration_.get()}) : transport_->try_discard(chunk_left_);
   if (count <= 0) return count;
+  if (unpacks) unpacker_.unpack(*transfer_, static_cast<std::size_t>(count));
   transfer_->advance(static_cast<std::uint64_t>(count));
   chunk_left_ -= static_cast<std::uint64_t>(count);
   is_complete = is_wanted && transfer_->moved == transfer_->size;

@@ -7,6 +7,7 @@
 #include "runtime/base/mutex.h"
 #include "runtime/client/session/channel_session.h"
 #include "runtime/client/session/client_transfer.h"
+#include "runtime/client/session/row_unpacker.h"
 #include "runtime/transport/bulk/bulk_transport.h"
 
 namespace remotecl {
@@ -42,6 +43,7 @@ class BulkReceiver {
   void forget_failed(TransferId id) EXCLUDES(failed_mutex_);
   void note_failure(TransferId id);
   bool begin_chunk(const BulkHeader& header);
+  bool place_chunk(std::uint64_t size);
   std::ptrdiff_t read_piece(bool& is_complete);
   void acknowledge();
 
@@ -60,6 +62,7 @@ class BulkReceiver {
 
   // Used only by the reading thread.
   TransferRef transfer_;  // the transfer whose chunk is being read
+  RowUnpacker unpacker_;  // of transfer_, if its rows have gaps
   std::unique_ptr<MemoryRegistration> registration_;
   std::uint64_t chunk_left_ = 0;
   std::uint64_t acknowledged_bytes_ = 0;

@@ -22,19 +22,23 @@ bool BulkSender::send(const TransferRef& transfer) {
   const bool lends = lends_ && !transfer->is_pushed;
   const auto use = lends ? BulkTransport::Use::kLent : BulkTransport::Use::kCopied;
   const std::int32_t status = transfer->is_pushed ? kPushedChunk : 0;
-  // Copied bytes need no registration.
-  auto registration = lends ? register_memory(transfer->memory, transfer->size) : nullptr;
+  auto packer = transfer->rows ? RowPacker::make(*transfer->rows, transfer->memory) : nullptr;
+  if (transfer->rows && packer == nullptr) return fail(transfer), true;
+  const MutableBytes memory = packer ? packer->pieces() : MutableBytes(transfer->memory, transfer->size);
+  auto registration = lends ? register_memory(memory) : nullptr;  // copied bytes need none
   bool ok = true;
   while (ok && transfer->moved < transfer->size) {
-    const std::uint64_t left = transfer->size - transfer->moved;
-    const auto size = static_cast<std::uint32_t>(std::min<std::uint64_t>(left, kBulkChunkMax));
-    const BulkSource bytes{Bytes(transfer->memory + transfer->moved, size), registration.get()};
+    const Bytes bytes = next_chunk(*transfer, packer.get());
+    const auto size = static_cast<std::uint32_t>(bytes.size());
     const MutexLock lock(write_mutex_);
-    ok = transport_ != nullptr && transport_->send({transfer->id, size, status}, bytes, use);
+    ok = transport_ != nullptr && transport_->send({transfer->id, size, status}, {bytes, registration.get()}, use);
     transfer->advance(size);
-    if (!lends || !ok || left != size) continue;
+    if (!lends || transport_ == nullptr) continue;
+    const std::uint64_t end = transport_->bytes_sent();
+    if (packer) packer->lend(end);
+    if (ok && transfer->moved < transfer->size) continue;
     const MutexLock lent_lock(lent_mutex_);
-    lent_.push_back({transport_->bytes_sent(), transfer, std::move(registration)});
+    lent_.push_back({end, transfer, std::move(registration), std::move(packer)});
   }
   if (ok) transfers_.fetch_add(1, std::memory_order_relaxed);
   if (!lends || !ok) {
@@ -45,9 +49,33 @@ bool BulkSender::send(const TransferRef& transfer) {
   return !transfer->sender_waits || session_.await(*transfer);
 }
 
-std::unique_ptr<MemoryRegistration> BulkSender::register_memory(std::byte* memory, std::uint64_t size) {
+std::unique_ptr<MemoryRegistration> BulkSender::register_memory(MutableBytes memory) {
   const MutexLock lock(write_mutex_);
-  return transport_ != nullptr ? transport_->register_memory({memory, size}) : nullptr;
+  return transport_ != nullptr ? transport_->register_memory(memory) : nullptr;
+}
+
+// Waits until the transport has given back the memory of the next piece. Nothing is read from the
+// application's memory once the transfer is over, because it may be gone.
+Bytes BulkSender::next_chunk(Transfer& transfer, RowPacker* packer) {
+  if (packer == nullptr) {
+    const std::uint64_t left = transfer.size - transfer.moved;
+    return {transfer.memory + transfer.moved, std::min<std::uint64_t>(left, kBulkChunkMax)};
+  }
+  {
+    const MutexLock lock(write_mutex_);
+    if (transport_ != nullptr) transport_->reclaim(packer->lent_until());
+  }
+  const MutexLock lock(transfer.mutex);
+  return transfer.is_over ? packer->next_blank(transfer.moved) : packer->next(transfer.moved);
+}
+
+// There is no memory or thread to send it. The server waits for the bytes.
+void BulkSender::fail(const TransferRef& transfer) {
+  {
+    const MutexLock lock(write_mutex_);
+    if (transport_ != nullptr) transport_->send_failure(transfer->id, CL_OUT_OF_HOST_MEMORY);
+  }
+  session_.end_transfer(transfer, CL_OUT_OF_HOST_MEMORY);
 }
 
 void BulkSender::end_received() {
@@ -72,12 +100,7 @@ void BulkSender::post(TransferRef transfer) {
     } catch (const std::system_error&) {  // the thread could not be started
     }
   }
-  // The server waits for the bytes.
-  {
-    const MutexLock lock(write_mutex_);
-    if (transport_ != nullptr) transport_->send_failure(transfer->id, CL_OUT_OF_HOST_MEMORY);
-  }
-  session_.end_transfer(transfer, CL_OUT_OF_HOST_MEMORY);
+  fail(transfer);
 }
 
 void BulkSender::run() {

@@ -7,6 +7,7 @@
 #include "runtime/base/stoppable_thread.h"
 #include "runtime/client/session/channel_session.h"
 #include "runtime/client/session/client_transfer.h"
+#include "runtime/client/session/row_packer.h"
 #include "runtime/transport/bulk/bulk_transport.h"
 
 namespace remotecl {
@@ -19,6 +20,7 @@ class BulkSender {
     std::uint64_t end;  // counted like BulkTransport::bytes_sent()
     TransferRef transfer;
     std::unique_ptr<MemoryRegistration> registration;
+    std::unique_ptr<RowPacker> packer;  // owns the bytes of rows with gaps
   };
 
   explicit BulkSender(ChannelSession& session) : session_(session) {}
@@ -44,7 +46,9 @@ class BulkSender {
   std::deque<Lent> release() EXCLUDES(write_mutex_, lent_mutex_);
 
  private:
-  std::unique_ptr<MemoryRegistration> register_memory(std::byte* memory, std::uint64_t size) EXCLUDES(write_mutex_);
+  std::unique_ptr<MemoryRegistration> register_memory(MutableBytes memory) EXCLUDES(write_mutex_);
+  Bytes next_chunk(Transfer& transfer, RowPacker* packer) EXCLUDES(write_mutex_);
+  void fail(const TransferRef& transfer) EXCLUDES(write_mutex_);
   void run() EXCLUDES(thread_.mutex);
 
   ChannelSession& session_;

@@ -4,11 +4,14 @@
 
 #include <atomic>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "runtime/base/bytes.h"
 #include "runtime/base/mutex.h"
+#include "runtime/client/support/rows.h"
 #include "runtime/protocol/messages.h"
 
 namespace remotecl {
@@ -24,6 +27,7 @@ struct Transfer {
   BulkChannel* channel = nullptr;                 // of the device of its command's queue
   bool sends = false;                             // to the server; else from the server
   std::byte* memory = nullptr;                    // destination of received bytes, or source of sent ones
+  std::optional<Rows> rows;                       // how they lie there, unless without gaps
   std::atomic<std::uint64_t> size{0};             // of a read that may be short: changed with `mutex`
   std::atomic<std::uint64_t> moved{0};            // changed only by the thread that moves the bytes
   std::uint64_t ticket = 0;                       // of a read: its ticket in the queue's PendingReads
@@ -32,10 +36,10 @@ struct Transfer {
   bool sender_waits = false;                      // a thread waits for the pull and sends the bytes itself
   bool is_expected = false;                       // its channel expects it
   bool is_pushed = false;                         // sent without waiting for a pull, whatever happens
-  Mutex mutex;                                    // held while received bytes are put into `memory`
+  Mutex mutex;                                    // held while bytes are put into `memory`, or packed from there
   std::uint64_t announced GUARDED_BY(mutex) = 0;  // the end of the newest chunk
   bool has_no_more GUARDED_BY(mutex) = false;     // no chunk follows: it has failed at the server
-  bool is_over GUARDED_BY(mutex) = false;         // nothing may be written to `memory` any more
+  bool is_over GUARDED_BY(mutex) = false;         // `memory` may be gone
   std::atomic<State> state{State::kPending};      // kDone, kFailed: `finished` has run
   cl_int failure = CL_SUCCESS;                    // why it failed; written before `state`
   // Runs once, on the thread that moved the last byte, with CL_COMPLETE or the reason for the failure. May be
@@ -45,6 +49,10 @@ struct Transfer {
 
   void advance(std::uint64_t size) {
     moved.store(moved.load(std::memory_order_relaxed) + size, std::memory_order_relaxed);
+  }
+  // All bytes have arrived at once.
+  void put(Bytes bytes) const {
+    rows ? rows->unpack(bytes, memory, 0) : void(std::memcpy(memory, bytes.data(), bytes.size()));
   }
   bool ended() const {
     const State now = state.load(std::memory_order_acquire);

@@ -111,13 +111,14 @@ class Session final : private InboxReader::Owner, private ChannelSession {
 
   // See TransferTable.
   TransferRef begin_receive(std::uint32_t device, std::byte* to, std::uint64_t size,
-                            std::function<void(cl_int)> finished, std::shared_ptr<void> keep_alive) {
-    return transfers_.begin_receive(device, to, size, std::move(finished), std::move(keep_alive));
+                            std::function<void(cl_int)> finished, std::shared_ptr<void> keep_alive,
+                            const std::optional<Rows>& rows = {}) {
+    return transfers_.begin_receive(device, to, size, std::move(finished), std::move(keep_alive), rows);
   }
   TransferRef begin_send(std::uint32_t device, const std::byte* from, std::uint64_t size,
                          std::function<void(cl_int)> finished, std::shared_ptr<void> keep_alive,
-                         bool sender_waits = false) {
-    return transfers_.begin_send(device, from, size, std::move(finished), std::move(keep_alive), sender_waits);
+                         bool sender_waits = false, const std::optional<Rows>& rows = {}) {
+    return transfers_.begin_send(device, from, size, std::move(finished), std::move(keep_alive), sender_waits, rows);
   }
   TransferRef begin_push(std::uint32_t device, const std::byte* from, std::uint64_t size, bool sender_waits) {
     return transfers_.begin_push(device, from, size, sender_waits);

@@ -1,6 +1,5 @@
 #include "runtime/client/session/transfer_table.h"
 
-#include <cstring>
 #include <utility>
 
 #include "runtime/client/session/trace_sink.h"
@@ -9,19 +8,22 @@
 namespace remotecl {
 
 TransferRef TransferTable::begin_receive(std::uint32_t device, std::byte* to, std::uint64_t size,
-                                         std::function<void(cl_int)> finished, std::shared_ptr<void> keep_alive) {
+                                         std::function<void(cl_int)> finished, std::shared_ptr<void> keep_alive,
+                                         const std::optional<Rows>& rows) {
   auto transfer = std::make_shared<Transfer>();
   transfer->memory = to;
+  transfer->rows = rows;
   transfer->size = size;
   return begin(device, std::move(transfer), std::move(finished), std::move(keep_alive));
 }
 
 TransferRef TransferTable::begin_send(std::uint32_t device, const std::byte* from, std::uint64_t size,
                                       std::function<void(cl_int)> finished, std::shared_ptr<void> keep_alive,
-                                      bool sender_waits) {
+                                      bool sender_waits, const std::optional<Rows>& rows) {
   auto transfer = std::make_shared<Transfer>();
   transfer->sends = true;
   transfer->memory = const_cast<std::byte*>(from);
+  transfer->rows = rows;
   transfer->size = size;
   transfer->sender_waits = sender_waits;
   return begin(device, std::move(transfer), std::move(finished), std::move(keep_alive));
@@ -146,7 +148,7 @@ bool TransferTable::take_bytes(TransferId id, Bytes bytes) {
     const bool has_chunk = transfer->announced != transfer->moved;
     const bool fits = bytes.size() == transfer->size || (transfer->may_be_short && bytes.size() < transfer->size);
     if (has_chunk || !fits) return false;
-    if (!transfer->is_over) std::memcpy(transfer->memory, bytes.data(), bytes.size());
+    if (!transfer->is_over) transfer->put(bytes);
   }
   end(transfer, CL_COMPLETE);
   return true;

@@ -136,7 +136,7 @@ void ResumableWriter::reclaim(std::uint64_t position) {
     }
     if (is_due()) impatient_ = kImpatient;
   }
-  while (writers_wait_ && is_due() && broken()) room_.wait_for(mutex_, kMissedAfter);
+  while (is_due() && broken()) room_.wait_for(mutex_, kMissedAfter);
   kept_.drop_until(acknowledged_.load());
   kept_.own_lent(position);
   is_crowded();

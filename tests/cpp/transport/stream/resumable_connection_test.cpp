@@ -73,6 +73,20 @@ TEST(ResumableConnectionTest, PassesBytesOn) {
   EXPECT_EQ(stream.near_end->try_read_some({&nothing, 1}), -1);
 }
 
+// Otherwise a sender that uses its memory again and again would copy everything.
+TEST(ResumableConnectionTest, BorrowedBytesAreNotCopiedWhileThereIsNoCarrier) {
+  Stream stream;
+  std::vector<std::byte> lent(1 << 20);
+  stream.near_carrier->shutdown();
+  EXPECT_TRUE(stream.near_end->write_lent(as_bytes("a"), lent));
+  auto reclaimed = std::async(std::launch::async, [&] { stream.near_end->reclaim(stream.near_end->bytes_sent()); });
+  EXPECT_EQ(reclaimed.wait_for(50ms), std::future_status::timeout);
+  auto received = std::async(std::launch::async, [&] { return read_text(*stream.far_end, 1 + lent.size()); });
+  EXPECT_TRUE(stream.carry_on());
+  EXPECT_EQ(received.get().size(), 1 + lent.size());
+  reclaimed.get();
+}
+
 TEST(ResumableConnectionTest, WhatWasNotReceivedComesOverTheNextConnection) {
   Stream stream;
   EXPECT_TRUE(stream.near_end->write(as_bytes("one")));
