@@ -43,7 +43,7 @@ kept = all(bool((b[:, WIDTH:] == 7).all()) for b in back)
 print(int(same), int(kept), grown)
 """
 
-IN_ORDER, OUT_OF_ORDER = "None", "cl.command_queue_properties.OUT_OF_ORDER_EXEC_MODE_ENABLE"
+IN_ORDER, OUT_OF_ORDER = "0", "cl.command_queue_properties.OUT_OF_ORDER_EXEC_MODE_ENABLE"
 
 
 @pytest.fixture

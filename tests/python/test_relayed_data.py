@@ -54,3 +54,45 @@ def test_every_byte_comes_and_few_are_in_memory_at_a_time(run_program, strangers
     assert wrong == 0
     assert (count, through) == (3, 3 * size)
     assert grown < 100 * MIB
+
+
+RELAYED_IMAGE = """
+import resource
+import numpy as np
+import pyopencl as cl
+import remotecl
+
+SHAPE = {shape}  # as OpenCL counts
+context = remotecl.connect({first!r}, {second!r}).context()
+one, other = (cl.CommandQueue(context, device) for device in (context.devices[0], context.devices[-1]))
+form = cl.ImageFormat(cl.channel_order.RGBA, cl.channel_type.UNSIGNED_INT8)
+image = cl.Image(context, cl.mem_flags.READ_WRITE, form, shape=SHAPE)
+there = np.random.default_rng(5).integers(0, 256, (*reversed(SHAPE), 4), dtype=np.uint8)
+back = np.full_like(there, 7)
+whole = dict(origin=(0,) * len(SHAPE), region=SHAPE)
+wrong = 0
+for turn in range(3):
+    there[..., 0] = turn
+    cl.enqueue_copy(one, image, there, **whole)
+    one.finish()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    cl.enqueue_copy(other, back, image, **whole)
+    if turn == 0:  # before anything is compared, which takes memory
+        grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
+    wrong += int(not np.array_equal(there, back))
+through = remotecl.stats().transfers.through_client
+print(wrong, grown, through.count, through.bytes)
+"""
+
+
+@pytest.mark.parametrize("shape", [(1021, 3), (1021, 16001), (1021, 53, 303)], ids=["a part", "rows", "slices"])
+def test_images_pass_in_parts_too(run_program, strangers, shape):
+    first, second = strangers
+    output = run_program(RELAYED_IMAGE.format(first=first, second=second, shape=shape)).stdout
+    wrong, grown, count, through = map(int, output.split())
+    assert wrong == 0
+    size = 4
+    for axis in shape:
+        size *= axis
+    assert (count, through) == (3, 3 * size)
+    assert grown < 45 * MIB  # four parts; a whole image has 62 MiB

@@ -5,8 +5,8 @@
 
 namespace remotecl {
 
-// Send a read or write of these bytes of a memory object. For an image the range must be the whole image.
-// `record`: see Tracer::send().
+// Send a read or write of these bytes of a memory object. A range of an image must be a part
+// (image_parts.h). `record`: see Tracer::send().
 void send_read(const MemoryObject& object, Session& session, ObjectId queue, EventId event, ByteRange range,
                TransferId transfer, Array<EventId> wait_list, std::uint64_t record);
 void send_write(const MemoryObject& object, Session& session, ObjectId queue, EventId event, ByteRange range,

@@ -73,6 +73,7 @@ class TransferPlanner {
   void push(MemoryObject& root, const Missing& missing, Location from);
   void transfer(MemoryObject& root, const Missing& missing, Location from);
   void relay(MemoryObject& root, const Missing& missing, Location from);
+  static std::vector<ByteRange> relay_pieces(const MemoryObject& root, ByteRange range);
   Ref<Event> relay_read(MemoryObject& root, ByteRange piece, Location from, const std::shared_ptr<std::byte[]>& place,
                         Event* place_free);
   Ref<Event> relay_write(MemoryObject& root, ByteRange piece, const std::shared_ptr<std::byte[]>& place, Event& fetched,

@@ -3,6 +3,7 @@
 
 #include "runtime/client/commands/memory_messages.h"
 #include "runtime/client/commands/transfer_planner.h"
+#include "runtime/client/objects/image_parts.h"
 #include "runtime/client/session/operations.h"
 #include "runtime/client/support/fetch_counts.h"
 #include "runtime/protocol/frames.h"
@@ -124,28 +125,36 @@ void TransferPlanner::transfer(MemoryObject& root, const Missing& missing, Locat
   arriving(root, missing, {arrival, missing.range, missing.holders, false}, range != missing.range);
 }
 
+// The first one is the largest.
+std::vector<ByteRange> TransferPlanner::relay_pieces(const MemoryObject& root, ByteRange range) {
+  if (root.image() != nullptr) return parts_of(root.image()->shape, kRelayPieceSize);
+  std::vector<ByteRange> pieces;
+  for (std::uint64_t done = 0; done < range.size; done += kRelayPieceSize) {
+    pieces.push_back({range.offset + done, std::min(kRelayPieceSize, range.size - done)});
+  }
+  return pieces;
+}
+
 // From a device of another server through this process, if the two servers cannot reach each other: reads
 // there, and writes here that wait for the reads. A few pieces are in this process's memory at a time: a read
 // that reuses a piece's memory waits until that piece has been sent.
 void TransferPlanner::relay(MemoryObject& root, const Missing& missing, Location from) {
-  const ByteRange range = missing.range;
-  const std::uint64_t piece_size = root.image() != nullptr ? range.size : std::min(range.size, kRelayPieceSize);
-  const std::uint64_t count = (range.size + piece_size - 1) / piece_size;
-  const std::uint64_t places = std::min<std::uint64_t>(count, kRelayPiecesMax);
+  const std::vector<ByteRange> pieces = relay_pieces(root, missing.range);
+  const std::uint64_t piece_size = pieces.front().size,
+                      places = std::min<std::uint64_t>(pieces.size(), kRelayPiecesMax);
   const std::shared_ptr<std::byte[]> memory(new std::byte[places * piece_size]);
-  FetchCounts::instance().through_client.add(range.size);
+  FetchCounts::instance().through_client.add(missing.range.size);
 
   std::vector<Ref<Event>> sent, parts;
-  for (std::uint64_t i = 0; i < count; ++i) {
-    const std::uint64_t offset = i * piece_size;
-    const ByteRange piece{range.offset + offset, std::min(piece_size, range.size - offset)};
+  for (std::uint64_t i = 0; i < pieces.size(); ++i) {
     const std::shared_ptr<std::byte[]> place(memory, memory.get() + i % places * piece_size);
-    const Ref<Event> fetched = relay_read(root, piece, from, place, i < places ? nullptr : sent[i - places].get());
+    Event* const place_free = i < places ? nullptr : sent[i - places].get();
+    const Ref<Event> fetched = relay_read(root, pieces[i], from, place, place_free);
     sent.push_back(make_ref<Event>(Ref<Context>(&context())));
-    parts.push_back(relay_write(root, piece, place, *fetched, sent.back()));
+    parts.push_back(relay_write(root, pieces[i], place, *fetched, sent.back()));
   }
   Ref<Event> arrival = parts.front();
-  if (count > 1) {
+  if (parts.size() > 1) {
     std::vector<EventId> ends;
     for (const Ref<Event>& part : parts) ends.push_back(part->id());
     arrival = make_ref<Event>(queue_, CL_COMMAND_MIGRATE_MEM_OBJECTS, true, true);
