@@ -1,6 +1,7 @@
 #include "runtime/client/session/bulk_sender.h"
 
 #include <algorithm>
+#include <limits>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -8,6 +9,12 @@
 #include "runtime/protocol/frames.h"
 
 namespace remotecl {
+namespace {
+
+// Where a transport has ended, it keeps what it has borrowed until release().
+constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
+
+}  // namespace
 
 void BulkSender::use(BulkTransport& transport) {
   const MutexLock write_lock(write_mutex_);
@@ -23,7 +30,10 @@ bool BulkSender::send(const TransferRef& transfer) {
   const auto use = lends ? BulkTransport::Use::kLent : BulkTransport::Use::kCopied;
   const std::int32_t status = transfer->is_pushed ? kPushedChunk : 0;
   auto packer = transfer->rows ? RowPacker::make(*transfer->rows, transfer->memory) : nullptr;
-  if (transfer->rows && packer == nullptr) return fail(transfer), true;
+  if (transfer->rows && packer == nullptr) {
+    fail(transfer);
+    return true;
+  }
   const MutableBytes memory = packer ? packer->pieces() : MutableBytes(transfer->memory, transfer->size);
   auto registration = lends ? register_memory(memory) : nullptr;  // copied bytes need none
   bool ok = true;
@@ -38,7 +48,7 @@ bool BulkSender::send(const TransferRef& transfer) {
     if (packer) packer->lend(end);
     if (ok && transfer->moved < transfer->size) continue;
     const MutexLock lent_lock(lent_mutex_);
-    lent_.push_back({end, transfer, std::move(registration), std::move(packer)});
+    lent_.push_back({ok ? end : kNever, transfer, std::move(registration), std::move(packer)});
   }
   if (ok) transfers_.fetch_add(1, std::memory_order_relaxed);
   if (!lends || !ok) {

@@ -23,7 +23,10 @@ class RowUnpacker {
   }
   // So many have arrived there, and continue what the transfer has moved.
   void unpack(const Transfer& transfer, std::size_t count);
-  void release() { piece_.reset(), size_ = 0; }
+  void release() {
+    piece_.reset();
+    size_ = 0;
+  }
 
  private:
   static constexpr std::size_t kPieceSize = kStagingSlot;
