@@ -49,8 +49,7 @@ CommandQueue& replay_queue(CommandBuffer& commands, cl_uint num_queues, const cl
   return queue;
 }
 
-using Row = icd::InfoRow<CommandBuffer>;
-const Row kCommandBufferInfo[] = {
+const icd::InfoRow<CommandBuffer> kCommandBufferInfo[] = {
     {CL_COMMAND_BUFFER_NUM_QUEUES_KHR, [](CommandBuffer&, const InfoSink& sink) { sink.value<cl_uint>(1); }},
     {CL_COMMAND_BUFFER_QUEUES_KHR, [](CommandBuffer& c, const InfoSink& sink) { sink.value(c.queue().handle()); }},
     {CL_COMMAND_BUFFER_REFERENCE_COUNT_KHR,

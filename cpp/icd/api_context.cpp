@@ -53,8 +53,7 @@ std::vector<cl_device_id> handles(Context& context) {
   return result;
 }
 
-using Row = icd::InfoRow<Context>;
-const Row kContextInfo[] = {
+const icd::InfoRow<Context> kContextInfo[] = {
     {CL_CONTEXT_REFERENCE_COUNT, [](Context& c, const InfoSink& sink) { sink.value<cl_uint>(c.handle_count()); }},
     {CL_CONTEXT_NUM_DEVICES,
      [](Context& c, const InfoSink& sink) { sink.value(static_cast<cl_uint>(c.devices().size())); }},

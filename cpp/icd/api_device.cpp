@@ -122,10 +122,8 @@ std::string extensions(Device& device) {
 }
 
 // Features that this client does not have yet; the answers are those of a device without them.
-constexpr cl_device_info kZeroBool[] = {
-    CL_DEVICE_PIPE_SUPPORT,
-};
 constexpr cl_device_info kZeroUint[] = {
+    CL_DEVICE_PIPE_SUPPORT,  // a cl_bool, which is a cl_uint
     CL_DEVICE_MAX_PIPE_ARGS,
     CL_DEVICE_PIPE_MAX_ACTIVE_RESERVATIONS,
     CL_DEVICE_PIPE_MAX_PACKET_SIZE,
@@ -162,9 +160,7 @@ cl_device_atomic_capabilities atomic_capabilities(Device& device, cl_device_info
 // Returns false if the native answer is right.
 bool answer_unsupported(Device& device, cl_device_info name, const InfoSink& sink) {
   if (device.info(name) == nullptr) return false;
-  if (is_in(kZeroBool, name)) {
-    sink.value<cl_bool>(CL_FALSE);
-  } else if (is_in(kZeroUint, name)) {
+  if (is_in(kZeroUint, name)) {
     sink.value<cl_uint>(0);
   } else if (is_in(kZeroBits, name)) {
     sink.value<cl_bitfield>(0);
@@ -184,7 +180,7 @@ cl_device_command_buffer_capabilities_khr command_buffer_capabilities(Device& de
          (out_of_order ? CL_COMMAND_BUFFER_CAPABILITY_OUT_OF_ORDER_KHR : 0);
 }
 
-using Row = icd::InfoRow<Device>;
+using DeviceRow = icd::InfoRow<Device>;
 
 // Answers a query that the driver knows, with what is true of the device from here.
 template <class T, class Answer>
@@ -193,14 +189,14 @@ void correct(Device& device, cl_device_info name, const InfoSink& sink, Answer a
   sink.value<T>(answer);
 }
 template <class T, cl_device_info kName, T kAnswer>
-constexpr Row kCorrected = {kName, [](Device& d, const InfoSink& sink) { correct<T>(d, kName, sink, kAnswer); }};
+constexpr DeviceRow kCorrected = {kName, [](Device& d, const InfoSink& sink) { correct<T>(d, kName, sink, kAnswer); }};
 template <cl_device_info kName>
-constexpr Row kAtomicCapabilities = {kName, [](Device& d, const InfoSink& sink) {
-                                       correct<cl_device_atomic_capabilities>(d, kName, sink,
-                                                                              atomic_capabilities(d, kName));
-                                     }};
+constexpr DeviceRow kAtomicCapabilities = {kName, [](Device& d, const InfoSink& sink) {
+                                             correct<cl_device_atomic_capabilities>(d, kName, sink,
+                                                                                    atomic_capabilities(d, kName));
+                                           }};
 
-const Row kDeviceInfo[] = {
+const DeviceRow kDeviceInfo[] = {
     {CL_DEVICE_PLATFORM, [](Device& d, const InfoSink& sink) { sink.value(d.platform().handle()); }},
     {CL_DEVICE_PARENT_DEVICE,
      [](Device& d, const InfoSink& sink) {
@@ -270,7 +266,7 @@ CL_API_ENTRY cl_int CL_API_CALL clGetDeviceInfo(cl_device_id device, cl_device_i
   return icd::enter([&] {
     Device& of = object<Device>(device);
     const InfoSink sink(size, value, size_ret);
-    for (const Row& row : kDeviceInfo) {
+    for (const DeviceRow& row : kDeviceInfo) {
       if (row.name == name) return row.answer(of, sink);
     }
     if (answer_unsupported(of, name, sink)) return;

@@ -7,6 +7,7 @@ namespace {
 
 using namespace remotecl;
 using icd::Dependencies;
+using icd::extent_at;
 using icd::object;
 using icd::require;
 
@@ -19,18 +20,13 @@ MemoryObject& image_of(CommandQueue& queue, cl_mem handle) {
   return image;
 }
 
-Extent extent(const size_t* values) {
-  require(values != nullptr, CL_INVALID_VALUE);
-  return {values[0], values[1], values[2]};
-}
-
 struct Region {
   Extent origin, size;
 };
 // "CL_INVALID_VALUE if the region being read or written specified by origin and region is out of bounds", if one of its
 // elements is 0, or if origin and region do not follow the rules of the image's type.
 Region region_in(const MemoryObject& image, const size_t* origin, const size_t* region) {
-  const Region result{extent(origin), extent(region)};
+  const Region result{extent_at(origin), extent_at(region)};
   require(image.image()->shape.contains(result.origin, result.size), CL_INVALID_VALUE);
   return result;
 }

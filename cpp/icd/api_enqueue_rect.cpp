@@ -5,16 +5,12 @@ namespace {
 
 using namespace remotecl;
 using icd::Dependencies;
+using icd::extent_at;
 using icd::object;
 using icd::require;
 
-Extent extent(const size_t* values) {
-  require(values != nullptr, CL_INVALID_VALUE);
-  return {values[0], values[1], values[2]};
-}
-
 Extent region_of(const size_t* values) {
-  const Extent region = extent(values);
+  const Extent region = extent_at(values);
   // "CL_INVALID_VALUE if any region array element is 0."
   require(region[0] != 0 && region[1] != 0 && region[2] != 0, CL_INVALID_VALUE);
   return region;
@@ -22,7 +18,7 @@ Extent region_of(const size_t* values) {
 
 // A pitch of 0 means packed; others must hold a row, or a slice of whole rows.
 Rectangle rectangle(const size_t* origin, const Extent& region, size_t row_pitch, size_t slice_pitch) {
-  Rectangle result{extent(origin), row_pitch, slice_pitch};
+  Rectangle result{extent_at(origin), row_pitch, slice_pitch};
   require(row_pitch == 0 || row_pitch >= region[0], CL_INVALID_VALUE);
   if (row_pitch == 0) result.row_pitch = region[0];
   std::uint64_t slice = 0;

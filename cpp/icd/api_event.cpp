@@ -10,8 +10,7 @@ using icd::InfoSink;
 using icd::object;
 using icd::require;
 
-using Row = icd::InfoRow<Event>;
-const Row kEventInfo[] = {
+const icd::InfoRow<Event> kEventInfo[] = {
     {CL_EVENT_COMMAND_QUEUE,
      [](Event& e, const InfoSink& sink) {
        sink.value<cl_command_queue>(e.queue() == nullptr || e.queue()->is_internal() ? nullptr : e.queue()->handle());

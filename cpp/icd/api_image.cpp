@@ -11,19 +11,10 @@ using icd::InfoSink;
 using icd::object;
 using icd::require;
 
-void check_flags(cl_mem_flags flags) {
-  // "CL_INVALID_VALUE if values specified in flags are not valid", and the exclusions in the table of cl_mem_flags.
-  require((flags & ~(icd::kAccessFlags | icd::kHostAccessFlags | icd::kHostPointerFlags)) == 0, CL_INVALID_VALUE);
-  require(std::popcount(flags & icd::kAccessFlags) <= 1, CL_INVALID_VALUE);
-  require(std::popcount(flags & icd::kHostAccessFlags) <= 1, CL_INVALID_VALUE);
-  require((flags & CL_MEM_USE_HOST_PTR) == 0 || (flags & (CL_MEM_ALLOC_HOST_PTR | CL_MEM_COPY_HOST_PTR)) == 0,
-          CL_INVALID_VALUE);
-}
-
 cl_mem make_image(cl_context context, std::vector<cl_mem_properties> properties, cl_mem_flags flags,
                   const cl_image_format* format, const cl_image_desc* description, void* host_ptr) {
   Context& in = object<Context>(context);
-  check_flags(flags);
+  icd::require_valid(flags);
   MemoryObject* buffer = nullptr;
   const ImageLayout layout = icd::checked_layout(in, flags, format, description, host_ptr, buffer);
   if (buffer != nullptr) {
@@ -32,8 +23,7 @@ cl_mem make_image(cl_context context, std::vector<cl_mem_properties> properties,
   return make_ref<MemoryObject>(Ref<Context>(&in), flags, layout, host_ptr, std::move(properties)).detach()->handle();
 }
 
-using Row = icd::InfoRow<MemoryObject, const ImageLayout&>;
-const Row kImageInfo[] = {
+const icd::InfoRow<MemoryObject, const ImageLayout&> kImageInfo[] = {
     {CL_IMAGE_FORMAT, [](MemoryObject&, const InfoSink& sink, const ImageLayout& i) { sink.value(i.format); }},
     {CL_IMAGE_ELEMENT_SIZE,
      [](MemoryObject&, const InfoSink& sink, const ImageLayout& i) { sink.value<std::size_t>(i.shape.pixel); }},

@@ -25,8 +25,7 @@ Device& device_of(Kernel& kernel, cl_device_id handle) {
   return *device;
 }
 
-using Row = icd::InfoRow<Kernel>;
-const Row kKernelInfo[] = {
+const icd::InfoRow<Kernel> kKernelInfo[] = {
     {CL_KERNEL_FUNCTION_NAME, [](Kernel& k, const InfoSink& sink) { sink.text(k.info().name); }},
     {CL_KERNEL_NUM_ARGS,
      [](Kernel& k, const InfoSink& sink) { sink.value(static_cast<cl_uint>(k.info().arguments.size())); }},

@@ -1,7 +1,7 @@
 #include <algorithm>
-#include <bit>
 
 #include "icd/info.h"
+#include "icd/memory_flags.h"
 #include "runtime/client/commands/coherent_host_memory.h"
 #include "runtime/client/objects/memory_object.h"
 #include "runtime/client/objects/svm.h"
@@ -13,23 +13,10 @@ using icd::InfoSink;
 using icd::object;
 using icd::require;
 
-constexpr cl_mem_flags kAccess = CL_MEM_READ_WRITE | CL_MEM_READ_ONLY | CL_MEM_WRITE_ONLY;
-constexpr cl_mem_flags kHostAccess = CL_MEM_HOST_WRITE_ONLY | CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_NO_ACCESS;
-constexpr cl_mem_flags kHostPointer = CL_MEM_USE_HOST_PTR | CL_MEM_ALLOC_HOST_PTR | CL_MEM_COPY_HOST_PTR;
-
-void check_flags(cl_mem_flags flags) {
-  // "CL_INVALID_VALUE if values specified in flags are not valid", and the exclusions in the table of cl_mem_flags.
-  require((flags & ~(kAccess | kHostAccess | kHostPointer)) == 0, CL_INVALID_VALUE);
-  require(std::popcount(flags & kAccess) <= 1, CL_INVALID_VALUE);
-  require(std::popcount(flags & kHostAccess) <= 1, CL_INVALID_VALUE);
-  require((flags & CL_MEM_USE_HOST_PTR) == 0 || (flags & (CL_MEM_ALLOC_HOST_PTR | CL_MEM_COPY_HOST_PTR)) == 0,
-          CL_INVALID_VALUE);
-}
-
 cl_mem make_buffer(cl_context context, std::vector<cl_mem_properties> properties, cl_mem_flags flags, size_t size,
                    void* host_ptr) {
   Context& in = object<Context>(context);
-  check_flags(flags);
+  icd::require_valid(flags);
   // "CL_INVALID_BUFFER_SIZE if size is 0 ... or greater than CL_DEVICE_MAX_MEM_ALLOC_SIZE for all devices in context."
   const auto fits = [size](Device* device) {
     return size <= device->number<cl_ulong>(CL_DEVICE_MAX_MEM_ALLOC_SIZE, ~cl_ulong{0});
@@ -54,8 +41,7 @@ cl_mem make_buffer(cl_context context, std::vector<cl_mem_properties> properties
 
 cl_ulong base_alignment(const Device& device) { return device.number<cl_uint>(CL_DEVICE_MEM_BASE_ADDR_ALIGN, 8) / 8; }
 
-using Row = icd::InfoRow<MemoryObject>;
-const Row kMemoryInfo[] = {
+const icd::InfoRow<MemoryObject> kMemoryInfo[] = {
     {CL_MEM_TYPE,
      [](MemoryObject& m, const InfoSink& sink) {
        sink.value<cl_mem_object_type>(m.image() == nullptr ? CL_MEM_OBJECT_BUFFER : m.image()->shape.type);
@@ -105,15 +91,15 @@ CL_API_ENTRY cl_mem CL_API_CALL clCreateSubBuffer(cl_mem buffer, cl_mem_flags fl
     MemoryObject& parent = object<MemoryObject>(buffer);
     // "CL_INVALID_MEM_OBJECT if buffer is not a valid buffer object or is a sub-buffer object."
     require(parent.image() == nullptr && parent.parent() == nullptr, CL_INVALID_MEM_OBJECT);
-    require((flags & kHostPointer) == 0, CL_INVALID_VALUE);
-    check_flags(flags);
+    require((flags & icd::kHostPointerFlags) == 0, CL_INVALID_VALUE);
+    icd::require_valid(flags);
     // "CL_INVALID_VALUE if buffer was created with CL_MEM_WRITE_ONLY and flags specifies CL_MEM_READ_WRITE or
     // CL_MEM_READ_ONLY, or if buffer was created with CL_MEM_READ_ONLY and flags specifies [...]"
-    const cl_mem_flags own = flags & kAccess;
+    const cl_mem_flags own = flags & icd::kAccessFlags;
     if ((parent.flags() & CL_MEM_WRITE_ONLY) != 0) require((own & ~CL_MEM_WRITE_ONLY) == 0, CL_INVALID_VALUE);
     if ((parent.flags() & CL_MEM_READ_ONLY) != 0) require((own & ~CL_MEM_READ_ONLY) == 0, CL_INVALID_VALUE);
-    const cl_mem_flags host = flags & kHostAccess;
-    const cl_mem_flags parent_host = parent.flags() & kHostAccess;
+    const cl_mem_flags host = flags & icd::kHostAccessFlags;
+    const cl_mem_flags parent_host = parent.flags() & icd::kHostAccessFlags;
     require(host == 0 || parent_host == 0 || host == parent_host || host == CL_MEM_HOST_NO_ACCESS, CL_INVALID_VALUE);
     // "CL_INVALID_VALUE if the value specified in buffer_create_type is not valid ... or is NULL."
     require(type == CL_BUFFER_CREATE_TYPE_REGION && info != nullptr, CL_INVALID_VALUE);

@@ -12,8 +12,7 @@ using icd::InfoSink;
 using icd::object;
 using icd::require;
 
-using Row = icd::InfoRow<Platform>;
-const Row kPlatformInfo[] = {
+const icd::InfoRow<Platform> kPlatformInfo[] = {
     {CL_PLATFORM_NAME, [](Platform&, const InfoSink& sink) { sink.text("remotecl"); }},
     {CL_PLATFORM_VENDOR, [](Platform&, const InfoSink& sink) { sink.text("remotecl"); }},
     {CL_PLATFORM_VERSION, [](Platform&, const InfoSink& sink) { sink.text("OpenCL 3.0 remotecl " REMOTECL_VERSION); }},

@@ -32,8 +32,7 @@ bool any_build(const Program& program, bool DeviceBuildInfo::*property) {
                      [&](const Device* device) { return program.build_info(*device).*property; });
 }
 
-using Row = icd::InfoRow<Program, void*>;
-const Row kProgramInfo[] = {
+const icd::InfoRow<Program, void*> kProgramInfo[] = {
     {CL_PROGRAM_REFERENCE_COUNT, [](Program& p, const InfoSink& sink, void*) { sink.value(p.handle_count()); }},
     {CL_PROGRAM_CONTEXT, [](Program& p, const InfoSink& sink, void*) { sink.value(p.context().handle()); }},
     {CL_PROGRAM_NUM_DEVICES,

@@ -32,8 +32,7 @@ cl_command_queue make_queue(cl_context context, cl_device_id device, cl_command_
   return make_ref<CommandQueue>(in, on, bits, std::move(list)).detach()->handle();
 }
 
-using Row = icd::InfoRow<CommandQueue>;
-const Row kQueueInfo[] = {
+const icd::InfoRow<CommandQueue> kQueueInfo[] = {
     {CL_QUEUE_CONTEXT, [](CommandQueue& q, const InfoSink& sink) { sink.value(q.context().handle()); }},
     {CL_QUEUE_DEVICE, [](CommandQueue& q, const InfoSink& sink) { sink.value(q.device().handle()); }},
     {CL_QUEUE_REFERENCE_COUNT, [](CommandQueue& q, const InfoSink& sink) { sink.value(q.handle_count()); }},

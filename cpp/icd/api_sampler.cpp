@@ -27,8 +27,7 @@ cl_sampler make_sampler(cl_context context, const SamplerState& state, std::vect
   return make_ref<Sampler>(Ref<Context>(&in), state, std::move(properties)).detach()->handle();
 }
 
-using Row = icd::InfoRow<Sampler>;
-const Row kSamplerInfo[] = {
+const icd::InfoRow<Sampler> kSamplerInfo[] = {
     {CL_SAMPLER_REFERENCE_COUNT, [](Sampler& s, const InfoSink& sink) { sink.value(s.handle_count()); }},
     {CL_SAMPLER_CONTEXT, [](Sampler& s, const InfoSink& sink) { sink.value(s.context().handle()); }},
     {CL_SAMPLER_NORMALIZED_COORDS,

@@ -11,7 +11,7 @@ using icd::object;
 using icd::require;
 
 // The list up to its terminating 0. The native driver judges its values.
-std::span<const cl_device_partition_property> checked_properties(const cl_device_partition_property* properties) {
+std::span<const cl_device_partition_property> checked_partition(const cl_device_partition_property* properties) {
   // "CL_INVALID_VALUE if values specified in properties are not valid."
   require(properties != nullptr, CL_INVALID_VALUE);
   std::size_t size = 0;
@@ -38,7 +38,7 @@ CL_API_ENTRY cl_int CL_API_CALL clCreateSubDevices(cl_device_id device, const cl
                                                    cl_uint* num_devices_ret) {
   return icd::enter([&] {
     Device& parent = object<Device>(device);
-    const auto list = checked_properties(properties);
+    const auto list = checked_partition(properties);
     require(out_devices == nullptr || num_devices != 0, CL_INVALID_VALUE);
     std::vector<Ref<Device>> parts;
     cl_uint count = 0;

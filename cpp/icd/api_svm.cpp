@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "icd/boundary.h"
+#include "icd/memory_flags.h"
 #include "runtime/client/objects/svm.h"
 #include "runtime/client/program/kernel.h"
 
@@ -12,7 +12,6 @@ using namespace remotecl;
 using icd::object;
 using icd::require;
 
-constexpr cl_mem_flags kAccess = CL_MEM_READ_WRITE | CL_MEM_READ_ONLY | CL_MEM_WRITE_ONLY;
 // "If alignment is 0, a default alignment will be used that is equal to the size of largest data type supported by the
 // OpenCL implementation": long16.
 constexpr cl_uint kDefaultAlignment = 128;
@@ -22,7 +21,7 @@ constexpr cl_uint kAlignmentMax = 1u << 30;
 bool may_allocate(const Context& context, cl_mem_flags flags, size_t size, cl_uint alignment) {
   // "... CL_MEM_SVM_FINE_GRAIN_BUFFER or CL_MEM_SVM_ATOMICS is specified in flags and these are not supported by at
   // least one device in context; the values specified in flags are not valid": no device has either.
-  if ((flags & ~kAccess) != 0 || std::popcount(flags & kAccess) > 1) return false;
+  if ((flags & ~icd::kAccessFlags) != 0 || std::popcount(flags & icd::kAccessFlags) > 1) return false;
   // "size is 0 or > CL_DEVICE_MAX_MEM_ALLOC_SIZE value for any device in context."
   const auto fits = [size](const Device* device) {
     return size <= device->number<cl_ulong>(CL_DEVICE_MAX_MEM_ALLOC_SIZE, ~cl_ulong{0});

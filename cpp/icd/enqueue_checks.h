@@ -21,6 +21,11 @@ inline MemoryObject& buffer_of(CommandQueue& queue, cl_mem handle) {
   return buffer;
 }
 
+inline Extent extent_at(const std::size_t* values) {
+  require(values != nullptr, CL_INVALID_VALUE);
+  return {values[0], values[1], values[2]};
+}
+
 inline void require_host_may_read(const MemoryObject& buffer) {
   require((buffer.flags() & (CL_MEM_HOST_WRITE_ONLY | CL_MEM_HOST_NO_ACCESS)) == 0, CL_INVALID_OPERATION);
 }

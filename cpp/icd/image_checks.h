@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "icd/boundary.h"
+#include "icd/memory_flags.h"
 #include "runtime/client/objects/command_queue.h"
 #include "runtime/client/objects/context.h"
 #include "runtime/client/objects/image_layout.h"
@@ -10,10 +10,6 @@
 
 // The checks of clCreateImage and its relatives, and of commands on images.
 namespace remotecl::icd {
-
-inline constexpr cl_mem_flags kAccessFlags = CL_MEM_READ_WRITE | CL_MEM_READ_ONLY | CL_MEM_WRITE_ONLY;
-inline constexpr cl_mem_flags kHostAccessFlags = CL_MEM_HOST_WRITE_ONLY | CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_NO_ACCESS;
-inline constexpr cl_mem_flags kHostPointerFlags = CL_MEM_USE_HOST_PTR | CL_MEM_ALLOC_HOST_PTR | CL_MEM_COPY_HOST_PTR;
 
 // The formats that all devices of the context with images support, in the order of the first device.
 std::vector<cl_image_format> context_formats(Context& context, cl_mem_flags flags, cl_mem_object_type type);

@@ -29,8 +29,15 @@ std::string plain(std::string_view status, std::string_view body) {
   return answer(status, "text/plain; charset=utf-8", body);
 }
 
+Socket::endpoint endpoint_of(const Address& address) {
+  const Address number = tcp::resolve_local(address);
+  return {asio::ip::make_address(number.host), number.port};
+}
+
+}  // namespace
+
 // One request and its answer. Owns itself until it has ended.
-class Exchange : public std::enable_shared_from_this<Exchange> {
+class MetricsPort::Exchange : public std::enable_shared_from_this<Exchange> {
  public:
   Exchange(Socket::socket socket, const std::function<std::string()>& text)
       : socket_(std::move(socket)), deadline_(socket_.get_executor()), text_(text) {}
@@ -82,13 +89,6 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   std::string request_;
   std::string answer_;
 };
-
-Socket::endpoint endpoint_of(const Address& address) {
-  const Address number = tcp::resolve_local(address);
-  return {asio::ip::make_address(number.host), number.port};
-}
-
-}  // namespace
 
 struct MetricsPort::State {
   State(const Address& address, std::function<std::string()> what) : text(std::move(what)), acceptor(io) {

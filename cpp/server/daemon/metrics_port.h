@@ -21,6 +21,7 @@ class MetricsPort {
   Address address() const;  // with the port actually used
 
  private:
+  class Exchange;
   struct State;
   std::unique_ptr<State> state_;
 };

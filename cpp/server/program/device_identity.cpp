@@ -16,6 +16,13 @@
 #include <vector>
 
 namespace remotecl::server {
+
+void add_part(std::string& text, std::string_view part) {
+  text += std::to_string(part.size());
+  text += ':';
+  text += part;
+}
+
 namespace {
 
 // Answers that vary over time or between equal devices.
@@ -39,14 +46,7 @@ bool begins_with_one(std::string_view text, const auto& prefixes) {
                      [text](std::string_view each) { return text.starts_with(each); });
 }
 
-// Sizes mark where each part ends.
-void add(std::string& text, std::string_view part) {
-  text += std::to_string(part.size());
-  text += ':';
-  text += part;
-}
-
-void add_number(std::string& text, std::uint64_t number) { add(text, std::to_string(number)); }
+void add_number(std::string& text, std::uint64_t number) { add_part(text, std::to_string(number)); }
 
 std::string environment() {
   std::vector<std::string_view> variables;
@@ -55,7 +55,7 @@ std::string environment() {
   }
   std::sort(variables.begin(), variables.end());
   std::string text;
-  for (const std::string_view each : variables) add(text, each);
+  for (const std::string_view each : variables) add_part(text, each);
   return text;
 }
 
@@ -95,7 +95,7 @@ std::string_view build_id(const dl_phdr_info& object) {
       const char* const name = at + sizeof note;
       const char* const content = name + padded(note.n_namesz);
       if (content + padded(note.n_descsz) > end) break;
-      if (note.n_type == NT_GNU_BUILD_ID && std::string_view(name, note.n_namesz) == std::string_view("GNU", 4)) {
+      if (note.n_type == NT_GNU_BUILD_ID && std::string_view(name, note.n_namesz) == std::string_view("GNU\0", 4)) {
         return {content, note.n_descsz};
       }
       at = content + padded(note.n_descsz);
@@ -107,10 +107,10 @@ std::string_view build_id(const dl_phdr_info& object) {
 std::string identity_of(const dl_phdr_info& object) {
   std::string text;
   const std::string_view id = build_id(object);
-  add(text, id);
+  add_part(text, id);
   if (!id.empty()) return text;
   const std::string_view path = object.dlpi_name;
-  add(text, path.substr(path.rfind('/') + 1));
+  add_part(text, path.substr(path.rfind('/') + 1));
   struct stat status {};
   if (::stat(path.empty() ? "/proc/self/exe" : object.dlpi_name, &status) != 0) return text;
   add_number(text, static_cast<std::uint64_t>(status.st_size));
@@ -129,7 +129,7 @@ std::string find_loaded_code() {
       &objects);
   std::sort(objects.begin(), objects.end());
   std::string text;
-  for (const std::string& each : objects) add(text, each);
+  for (const std::string& each : objects) add_part(text, each);
   return text;
 }
 
@@ -146,16 +146,16 @@ Digest device_identity(const Device& device, const std::string& code) {
     for (const InfoAnswer& answer : answers) {
       if (std::find(kPassing.begin(), kPassing.end(), answer.name) != kPassing.end()) continue;
       add_number(text, answer.name);
-      add(text, as_text(answer.value));
+      add_part(text, as_text(answer.value));
     }
     add_number(text, 0);
   };
-  add(text, REMOTECL_VERSION);
+  add_part(text, REMOTECL_VERSION);
   add_answers(device.traits().platform_info);
   add_answers(device.traits().info);
-  add(text, device.traits().is_processor ? processor_features() : "");
-  add(text, environment());
-  add(text, code);
+  add_part(text, device.traits().is_processor ? processor_features() : "");
+  add_part(text, environment());
+  add_part(text, code);
   return sha256(as_bytes(text));
 }
 

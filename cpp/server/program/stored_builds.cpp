@@ -43,13 +43,6 @@ bool is_self_contained(const Program& program, const ClientFiles& sent) {
   return is_plain && size <= kTextSizeMax;
 }
 
-// Sizes mark where each part ends.
-void add(std::string& text, std::string_view part) {
-  text += std::to_string(part.size());
-  text += ':';
-  text += part;
-}
-
 std::set<std::string> names_of(const std::vector<KernelRecord>& kernels) {
   std::set<std::string> names;
   for (const KernelRecord& kernel : kernels) names.insert(kernel.name);
@@ -102,20 +95,20 @@ std::optional<Digest> StoredBuilds::key(const Program& program, const ClientFile
 std::string StoredBuilds::text_of(ProgramOrigin origin, std::string_view code, const Constants& constants,
                                   const ClientFiles& sent) {
   std::string text;
-  add(text, "program 1");
-  add(text, origin == ProgramOrigin::kIl ? "IL" : "source");
-  add(text, code);
-  add(text, std::to_string(constants.size()));
+  add_part(text, "program 1");
+  add_part(text, origin == ProgramOrigin::kIl ? "IL" : "source");
+  add_part(text, code);
+  add_part(text, std::to_string(constants.size()));
   for (const auto& [constant, value] : constants) {
-    add(text, std::to_string(constant));
-    add(text, value);
+    add_part(text, std::to_string(constant));
+    add_part(text, value);
   }
-  add(text, sent.options);
-  add(text, std::to_string(sent.include_folders.size()));
-  sent.include_folders.for_each([&text](const IncludeFolder& folder) { add(text, folder.path); });
+  add_part(text, sent.options);
+  add_part(text, std::to_string(sent.include_folders.size()));
+  sent.include_folders.for_each([&text](const IncludeFolder& folder) { add_part(text, folder.path); });
   sent.headers.for_each([&text](const HeaderFile& header) {
-    add(text, header.path);
-    add(text, as_text(header.content));
+    add_part(text, header.path);
+    add_part(text, as_text(header.content));
   });
   return text;
 }

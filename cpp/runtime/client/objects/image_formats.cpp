@@ -22,8 +22,8 @@ using Question = std::tuple<const Device*, cl_mem_flags, cl_mem_object_type>;
 
 CacheCounts g_counts;
 
-Mutex g_mutex;
-std::map<Question, std::shared_ptr<const Answer>>& answers() {
+Mutex g_answers_mutex;
+std::map<Question, std::shared_ptr<const Answer>>& answers() REQUIRES(g_answers_mutex) {
   static auto& map = *new std::map<Question, std::shared_ptr<const Answer>>;
   return map;
 }
@@ -60,7 +60,7 @@ cl_int image_formats(Device& device, cl_mem_flags flags, cl_mem_object_type type
   const Question question{&device, flags, type};
   std::shared_ptr<const Answer> answer;
   {
-    const MutexLock lock(g_mutex);
+    const MutexLock lock(g_answers_mutex);
     const auto at = answers().find(question);
     if (at != answers().end()) answer = at->second;
   }
@@ -69,7 +69,7 @@ cl_int image_formats(Device& device, cl_mem_flags flags, cl_mem_object_type type
     answer = ask(device, flags, type);
     if (!answer->done) return CL_DEVICE_NOT_AVAILABLE;
     if (answer->error != CL_DEVICE_NOT_AVAILABLE) {
-      const MutexLock lock(g_mutex);
+      const MutexLock lock(g_answers_mutex);
       answers().emplace(question, answer);
     }
   }

@@ -10,7 +10,7 @@
 namespace remotecl {
 namespace {
 
-constexpr std::chrono::milliseconds kConnectTimeout{2000};
+constexpr std::chrono::milliseconds kMonitorTimeout{2000};
 constexpr std::chrono::milliseconds kAnswerTimeout{3000};
 constexpr std::chrono::milliseconds kKickTimeout{20'000};  // the server waits for the session's end
 constexpr std::uint32_t kAnswerSizeMax = 16u << 20;
@@ -19,7 +19,7 @@ constexpr std::uint32_t kAnswerSizeMax = 16u << 20;
 
 Monitor::Monitor(const ServerName& server) : address_(server.address) {
   const Dialer dialer(server);
-  connection_ = dialer.connect(kConnectTimeout);
+  connection_ = dialer.connect(kMonitorTimeout);
   welcome_ = handshake_with_server(*connection_, address_, dialer.token(), Role::kMonitor);
   connection_->set_read_timeout(kAnswerTimeout);
 }
