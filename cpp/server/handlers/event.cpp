@@ -14,4 +14,6 @@ void handle(Session& session, const SignalEvent& message) {
   session.signals().signal_for(message.peer, message.event, message.status);
 }
 
+void handle(Session& session, const FlushTrace&) { session.reporter().hurry_traces(); }
+
 }  // namespace remotecl::server

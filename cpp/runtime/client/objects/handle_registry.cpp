@@ -1,10 +1,16 @@
 #include "runtime/client/objects/handle_registry.h"
-#include "runtime/base/mutex.h"
 
+#include <atomic>
 #include <cstring>
 #include <unordered_set>
 
+#include "runtime/base/mutex.h"
+#include "runtime/client/objects/handle.h"
+
 namespace remotecl {
+
+const void* g_dispatch_table = nullptr;
+
 namespace {
 
 std::atomic<std::size_t> g_count{0};
