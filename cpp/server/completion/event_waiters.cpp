@@ -70,16 +70,16 @@ bool EventWaiters::wait(cl_event event, Function& function, Report report) {
       return true;
     }
     Job job{Native<cl_event>::retained(event), ++jobs_, std::move(function)};
-    if (!is_new) {
-      lane->second.jobs.push_back(std::move(job));
-    } else if (!has_ended) {
-      is_watched = open(key, is_apart, std::move(job));
-    }
-    if (has_ended && !is_apart) {
+    if (is_new && has_ended) {
       collect_ended();
-      if (is_new) collect(std::move(job), status);
-      collected = collected_;
+      collect(std::move(job), status);
+    } else if (is_new) {
+      is_watched = open(key, is_apart, std::move(job));
+    } else {
+      lane->second.jobs.push_back(std::move(job));
+      if (has_ended && !is_apart) collect_ended();
     }
+    if (has_ended && !is_apart) collected = collected_;
   }
   if (!is_watched) call_back(key, Native<cl_event>::retained(event));
   if (!has_ended || is_apart) return true;

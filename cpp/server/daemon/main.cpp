@@ -213,7 +213,7 @@ void drain(server::Server& server, int signals, const Options& options) {
 // Parses "[HOST:]PORT".
 Address parse_metrics_address(const std::string& text) {
   const bool is_port = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
-  const Address address = parse_address(is_port ? "127.0.0.1:" + text : text, kDefaultPort);
+  Address address = parse_address(is_port ? "127.0.0.1:" + text : text, kDefaultPort);
   if (!is_port && text.find(':') == std::string::npos) {
     throw std::invalid_argument("--metrics " + text + " names no port; write PORT or HOST:PORT");
   }
@@ -289,11 +289,7 @@ int run(const Options& options) {
   return 0;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  Options options;
-  CLI::App app{"Serves this machine's OpenCL devices to remotecl clients."};
+void add_options(CLI::App& app, Options& options) {
   app.add_option("--listen", options.listen, "HOST[:PORT] to listen on; port 0: any free one")->capture_default_str();
   app.add_option("--devices", options.devices, "all, or a comma-separated list of indices and parts of names")
       ->capture_default_str();
@@ -365,21 +361,33 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.set_version_flag("--version", REMOTECL_VERSION);
   app.footer("As installed with the Python package it also takes --advertise NAME: announce it on the local network.");
-  CLI11_PARSE(app, argc, argv);
-  server::start_log(options.log_format == "json" ? server::LogFormat::kJson : server::LogFormat::kText,
-                    server::log_level(options.log_level));
+}
+
+int act(const Options& options) {
+  if (options.lists_devices) {
+    print_devices(server::NativeDriver(options.devices));
+    return 0;
+  }
+  if (options.is_session_process) {
+    settings::report_through([](const std::string&) {});  // the daemon has reported them already
+    return server::run_session_process(options.devices, options.containment, server::PeerRules(options.peers),
+                                       options.has_store);
+  }
+  if (options.prints_containment) return server::print_containment(options.containment.user);
+  return options.new_certificate.empty() ? run(options) : write_certificate(options.new_certificate);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
   try {
-    if (options.lists_devices) {
-      print_devices(server::NativeDriver(options.devices));
-      return 0;
-    }
-    if (options.is_session_process) {
-      settings::report_through([](const std::string&) {});  // the daemon has reported them already
-      return server::run_session_process(options.devices, options.containment, server::PeerRules(options.peers),
-                                         options.has_store);
-    }
-    if (options.prints_containment) return server::print_containment(options.containment.user);
-    return options.new_certificate.empty() ? run(options) : write_certificate(options.new_certificate);
+    Options options;
+    CLI::App app{"Serves this machine's OpenCL devices to remotecl clients."};
+    add_options(app, options);
+    CLI11_PARSE(app, argc, argv);
+    server::start_log(options.log_format == "json" ? server::LogFormat::kJson : server::LogFormat::kText,
+                      server::log_level(options.log_level));
+    return act(options);
   } catch (const std::exception& error) {
     server::log_end(error.what());
     return 1;

@@ -68,10 +68,11 @@ std::string device_of(const Maker& maker, const std::string& root) {
   if (maker.device != nullptr && fs::exists(root + "/dev/" + maker.device, error)) {
     return std::string("/dev/") + maker.device;
   }
+  const std::string nodes = root + "/dev/dri/";
   for (const auto& entry : fs::directory_iterator(root + "/sys/class/drm", error)) {
     const std::string name = entry.path().filename();
     if (!name.starts_with("renderD") || first_line(entry.path() / "device" / "vendor") != maker.pci_id) continue;
-    if (fs::exists(root + "/dev/dri/" + name, error)) return "/dev/dri/" + name;
+    if (fs::exists(nodes + name, error)) return "/dev/dri/" + name;
   }
   return {};
 }

@@ -19,7 +19,7 @@ class OpenMappings final : public RefCounted {
   struct Place {
     cl_mem memory;
     void* data;
-    auto operator<=>(const Place&) const = default;
+    auto operator<=>(const Place&) const = default;  // NOLINT(modernize-use-nullptr): a 0 of the compiler
   };
 
   // Maps a range of a buffer without blocking. Returns null and sets `error` if the driver refuses.

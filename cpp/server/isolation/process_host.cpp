@@ -137,7 +137,7 @@ std::uint64_t ProcessHost::crashes() const {
 
 std::string ProcessHost::what_became_of(const Hello& hello) const {
   MutexLock lock(mutex_);
-  if (const std::string why = ended_.find(hello.session); !why.empty()) return why;
+  if (std::string why = ended_.find(hello.session); !why.empty()) return why;
   if ((hello.features & kFeatureResume) != 0) {
     return "the session has ended here; it is kept only for a while when its connection is lost";
   }

@@ -112,6 +112,7 @@ void add_registration(std::vector<std::string>& paths, const fs::path& file) {
 std::vector<std::string> session_environment(const std::string& folder) {
   std::vector<std::string> environment = folders_of(folder);
   std::vector<std::string> names;
+  names.reserve(environment.size());
   for (const std::string& each : environment) names.push_back(each.substr(0, each.find('=') + 1));
   for (char** at = environ; *at != nullptr; ++at) {
     if (begins_with_one(*at, kPassedOn) && !begins_with_one(*at, kKept) && !begins_with_one(*at, names)) {

@@ -56,10 +56,18 @@ class SessionProcess {
   void take(SessionChannel::Packet& packet) {
     if (packet.type == PacketType::kBegin && !host_) return begin(std::move(packet));
     if (!host_) return;
-    if (packet.type == PacketType::kFurther) further(std::move(packet));
-    if (packet.type == PacketType::kAsk) answer(packet);
-    if (packet.type == PacketType::kDone) requests_.done(std::move(packet));
-    if (packet.type == PacketType::kKick) kick(packet);
+    switch (packet.type) {
+      case PacketType::kFurther:
+        return further(std::move(packet));
+      case PacketType::kAsk:
+        return answer(packet);
+      case PacketType::kDone:
+        return requests_.done(std::move(packet));
+      case PacketType::kKick:
+        return kick(packet);
+      default:
+        return;
+    }
   }
 
   // Returns nothing if too many connections are in their handshake.

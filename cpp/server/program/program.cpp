@@ -28,7 +28,7 @@ constexpr std::uint64_t kNativeSize = 64u << 10;  // estimate for a native progr
 std::uint64_t size_of(const ProgramTraits& traits) {
   std::uint64_t size = 0;
   for (const auto& [name, kernel] : traits) {
-    size += name.size() + sizeof name + sizeof kernel + kernel.arguments.size() * sizeof(ArgumentTraits);
+    size += name.size() + sizeof(ProgramTraits::value_type) + kernel.arguments.size() * sizeof(ArgumentTraits);
   }
   return size;
 }

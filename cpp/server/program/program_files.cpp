@@ -119,7 +119,7 @@ fs::path scratch_folder(const fs::path& base) {
 
 // A folder below `parent` that no other user can have prepared.
 fs::path private_folder(const fs::path& parent) {
-  const fs::path folder = parent / ("remotecl-" + std::to_string(::geteuid()));
+  fs::path folder = parent / ("remotecl-" + std::to_string(::geteuid()));
   struct stat status {};
   ::mkdir(folder.c_str(), 0700);
   if (::lstat(folder.c_str(), &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == ::geteuid() &&

@@ -52,6 +52,7 @@ StatusReport StatusReport::past() const {
 
 std::vector<SessionStatus> views(const std::vector<StatusReport::OfSession>& sessions) {
   std::vector<SessionStatus> views;
+  views.reserve(sessions.size());
   for (const auto& each : sessions) {
     views.push_back({each.is_own, each.session, each.address, each.host, each.program, each.user, each.process,
                      each.age_ms, each.over_ms, each.commands, each.traffic,
@@ -62,6 +63,7 @@ std::vector<SessionStatus> views(const std::vector<StatusReport::OfSession>& ses
 
 std::vector<LinkStatus> views(const std::vector<StatusReport::OfLink>& links) {
   std::vector<LinkStatus> views;
+  views.reserve(links.size());
   for (const auto& each : links) {
     views.push_back({each.is_own, each.peer, each.address, each.is_connected, each.traffic});
   }

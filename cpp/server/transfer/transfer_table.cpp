@@ -43,14 +43,14 @@ void TransferTable::finish(Transfer& transfer) {
 }
 
 void TransferTable::finish_with(Ref<IncomingTransfer> transfer, std::shared_ptr<std::byte[]> bytes) {
-  strand_.later([this, transfer, bytes] {
-    transfer->take(bytes);
+  strand_.later([this, transfer = std::move(transfer), bytes = std::move(bytes)]() mutable {
+    transfer->take(std::move(bytes));
     end(*transfer);
   });
 }
 
 void TransferTable::fail(Ref<Transfer> transfer, cl_int error) {
-  strand_.later([this, transfer, error] {
+  strand_.later([this, transfer = std::move(transfer), error] {
     transfer->set_error(error);
     end(*transfer);
   });

@@ -72,6 +72,7 @@ cl_int CommandBuffer::record_kernel(Kernel& kernel, const NDRange& range, SyncPo
   const MutexLock kernel_lock(plan.kernel.mutex());
   const auto& arguments = plan.kernel.arguments();
   std::vector<KernelArgument> all;
+  all.reserve(arguments.size());
   for (const Kernel::Argument& argument : arguments) {
     all.push_back(encode_argument(static_cast<std::uint32_t>(all.size()), argument));
   }

@@ -55,7 +55,7 @@ Ref<Event> MigrateToHostPlan::read(PendingCommand& command, MemoryObject& memory
   Session& session = command.session();
   command.waits_for_host_readers(storage);
   Ref<CommandQueue> queue(&command.queue());
-  const auto read = make_ref<Event>(*queue, type, true, true);
+  auto read = make_ref<Event>(*queue, type, true, true);
   read->reported_unasked();
   Ref<Event> whole(command.event());
   whole->add_hold();

@@ -156,6 +156,7 @@ void TransferPlanner::relay(MemoryObject& root, const Missing& missing, Location
   Ref<Event> arrival = parts.front();
   if (parts.size() > 1) {
     std::vector<EventId> ends;
+    ends.reserve(parts.size());
     for (const Ref<Event>& part : parts) ends.push_back(part->id());
     arrival = make_ref<Event>(queue_, CL_COMMAND_MIGRATE_MEM_OBJECTS, true, true);
     arrival->report_is_awaited();
@@ -182,7 +183,7 @@ Ref<Event> TransferPlanner::relay_read(MemoryObject& root, ByteRange piece, Loca
     place_free->announce_to(holder);
     after.push_back(place_free->id());
   }
-  const auto fetched = make_ref<Event>(reader, CL_COMMAND_READ_BUFFER, true);
+  auto fetched = make_ref<Event>(reader, CL_COMMAND_READ_BUFFER, true);
   fetched->reported_unasked();
   fetched->add_hold();
   holder.add_interest();
@@ -210,7 +211,7 @@ Ref<Event> TransferPlanner::relay_write(MemoryObject& root, ByteRange piece, con
   auto record = record_of(root, piece.size, nullptr, queue_, &queue_.device());
   std::vector<EventId> after = after_users(root, piece, queue_, record.get());
   after.push_back(fetched.id());
-  const auto part = make_ref<Event>(queue_, CL_COMMAND_MIGRATE_MEM_OBJECTS, true, true);
+  auto part = make_ref<Event>(queue_, CL_COMMAND_MIGRATE_MEM_OBJECTS, true, true);
   if (record) {
     record->event = part->id();
     record->waits_for(fetched.id());

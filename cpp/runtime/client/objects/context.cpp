@@ -10,11 +10,7 @@ namespace remotecl {
 
 namespace {
 
-std::vector<Ref<Device>> references(const std::vector<Device*>& devices) {
-  std::vector<Ref<Device>> result;
-  for (Device* device : devices) result.emplace_back(device);
-  return result;
-}
+std::vector<Ref<Device>> references(const std::vector<Device*>& devices) { return {devices.begin(), devices.end()}; }
 
 }  // namespace
 

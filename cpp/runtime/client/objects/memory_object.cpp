@@ -48,7 +48,7 @@ MemoryObject::MemoryObject(Ref<Context> context, cl_mem_flags flags, std::size_t
   live_set().insert(this);
 }
 
-MemoryObject::MemoryObject(Ref<MemoryObject> parent, cl_mem_flags flags, std::size_t offset, std::size_t size)
+MemoryObject::MemoryObject(const Ref<MemoryObject>& parent, cl_mem_flags flags, std::size_t offset, std::size_t size)
     : context_(parent->context_),
       parent_(parent),
       flags_(inherit(flags, parent->flags())),
@@ -76,7 +76,7 @@ MemoryObject::MemoryObject(Ref<Context> context, cl_mem_flags flags, std::size_t
   live_set().insert(this);
 }
 
-MemoryObject::MemoryObject(Ref<MemoryObject> svm, std::size_t svm_offset, cl_mem_flags flags, std::size_t size,
+MemoryObject::MemoryObject(const Ref<MemoryObject>& svm, std::size_t svm_offset, cl_mem_flags flags, std::size_t size,
                            std::vector<cl_mem_properties> properties)
     : context_(svm->context_),
       svm_(svm),
@@ -114,7 +114,7 @@ MemoryObject::MemoryObject(Ref<Context> context, cl_mem_flags flags, const Image
   live_set().insert(this);
 }
 
-MemoryObject::MemoryObject(Ref<MemoryObject> buffer, cl_mem_flags flags, const ImageLayout& layout,
+MemoryObject::MemoryObject(const Ref<MemoryObject>& buffer, cl_mem_flags flags, const ImageLayout& layout,
                            std::vector<cl_mem_properties> properties)
     : context_(buffer->context_),
       parent_(buffer),

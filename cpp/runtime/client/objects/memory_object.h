@@ -24,7 +24,7 @@ class MemoryObject final : public Handle<_cl_mem, HandleTag::kMemory, CL_INVALID
   MemoryObject(Ref<Context> context, cl_mem_flags flags, std::size_t size, void* host_ptr,
                std::vector<cl_mem_properties> properties);
   // A sub-buffer.
-  MemoryObject(Ref<MemoryObject> parent, cl_mem_flags flags, std::size_t offset, std::size_t size);
+  MemoryObject(const Ref<MemoryObject>& parent, cl_mem_flags flags, std::size_t offset, std::size_t size);
   // An image. `host_ptr` has the layout's pitches and is used or copied as the flags say. Throws
   // std::bad_alloc.
   MemoryObject(Ref<Context> context, cl_mem_flags flags, const ImageLayout& layout, void* host_ptr,
@@ -34,10 +34,10 @@ class MemoryObject final : public Handle<_cl_mem, HandleTag::kMemory, CL_INVALID
   MemoryObject(Ref<Context> context, cl_mem_flags flags, std::size_t size, void* address, std::shared_ptr<void> owner,
                ObjectId id, std::uint64_t created_on);
   // A buffer over a part of shared virtual memory (CL_MEM_USE_HOST_PTR).
-  MemoryObject(Ref<MemoryObject> svm, std::size_t svm_offset, cl_mem_flags flags, std::size_t size,
+  MemoryObject(const Ref<MemoryObject>& svm, std::size_t svm_offset, cl_mem_flags flags, std::size_t size,
                std::vector<cl_mem_properties> properties);
   // An image created from a buffer or sub-buffer.
-  MemoryObject(Ref<MemoryObject> buffer, cl_mem_flags flags, const ImageLayout& layout,
+  MemoryObject(const Ref<MemoryObject>& buffer, cl_mem_flags flags, const ImageLayout& layout,
                std::vector<cl_mem_properties> properties);
 
   Context& context() const { return *context_; }

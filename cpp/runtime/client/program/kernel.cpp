@@ -156,7 +156,7 @@ cl_int Kernel::set_svm_argument(cl_uint index, const void* pointer) {
   Argument& argument = arguments_[index];
   argument.kind = pointer == nullptr ? ArgumentKind::kMemory : ArgumentKind::kSvm;
   argument.number = reinterpret_cast<std::uintptr_t>(pointer);
-  argument.memory = std::move(place.memory);
+  argument.memory = place.memory;
   argument.set = true;
   argument.version = ++last_version_;
   return CL_SUCCESS;

@@ -69,7 +69,7 @@ Certificate certificate_for(EVP_PKEY* key, const std::vector<std::string>& host_
   number[0] &= 0x7f;
   const std::unique_ptr<BIGNUM, Free<BN_free>> serial(BN_bin2bn(number, sizeof number, nullptr));
   BN_to_ASN1_INTEGER(serial.get(), X509_get_serialNumber(made.get()));
-  X509_gmtime_adj(X509_getm_notBefore(made.get()), -24 * 3600);                  // for machines whose clocks are slow
+  X509_gmtime_adj(X509_getm_notBefore(made.get()), -24L * 3600);                 // for machines whose clocks are slow
   ASN1_TIME_set_string_X509(X509_getm_notAfter(made.get()), "99991231235959Z");  // "never" in RFC 5280
   X509_set_pubkey(made.get(), key);
   name(made.get(), host_names);
