@@ -16,7 +16,7 @@ CXX_FILES := $(shell find cpp tests python/src -name '*.h' -o -name '*.cpp')
 # comes from ccache, if ccache is told not to look at the folder's name.
 export CCACHE_NOHASHDIR := 1
 
-.PHONY: help setup build package wheel docs demo test bench performance instructions faults soak namespaces rdma asan tsan browser fuzz check-all format lint tidy clean distclean
+.PHONY: help setup build package wheel docs demo test bench performance instructions faults soak namespaces rdma asan tsan browser fuzz check-all format lint clean distclean
 
 help:
 	@echo "demo       a real job on two daemons over loopback, checked; installs only what that needs"
@@ -36,8 +36,7 @@ help:
 	@echo "setup      only install what is missing; build, package: only build"
 	@echo "wheel      a wheel in dist, repaired and checked; PYTHON=python3.x for another Python"
 	@echo "docs       the documentation as HTML in build-docs; warnings are errors"
-	@echo "format     format all sources; lint: check format, Python style and types, rooms, locks"
-	@echo "tidy       clang-tidy over the C++ of the product; takes a quarter of an hour"
+	@echo "format     format all sources; lint: check format, Python style and types, rooms, locks, clang-tidy"
 	@echo "clean      remove what was built; distclean: .venv too"
 
 setup:
@@ -140,14 +139,11 @@ lint: $(VENV)/.lint-stamp
 	$(VENV)/bin/mypy
 	$(PYTHON) scripts/layers.py
 	$(PYTHON) scripts/performance_tables.py --check
-	scripts/check-locks.sh
-
-tidy: lint
-	@command -v clang-tidy >/dev/null || { echo "clang-tidy is missing: apt-get install clang-tidy" >&2; exit 1; }
-	git ls-files 'cpp/*.cpp' | xargs -P $$(nproc) -n 8 clang-tidy --quiet -p build-lint
+	scripts/tidy.py
 
 $(VENV)/.lint-stamp: Makefile | setup
-	@{ command -v clang-format && command -v clang++; } >/dev/null || { echo "clang is missing: apt-get install clang clang-format" >&2; exit 1; }
+	@{ command -v clang-format && command -v clang++ && command -v clang-tidy; } >/dev/null || \
+	  { echo "clang is missing: apt-get install clang clang-format clang-tidy" >&2; exit 1; }
 	$(PYTHON) -m pip install --quiet --disable-pip-version-check ruff==0.17.6 mypy==2.4.1
 	@touch $@
 

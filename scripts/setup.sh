@@ -17,7 +17,7 @@ packages=(
 if [[ $purpose != demo ]]; then
   packages+=(
     ccache git libgtest-dev libgmock-dev
-    clang clang-format # make lint
+    clang clang-format clang-tidy # make lint
     openssh-client
     graphviz # the tests have it draw
     python3-pyopencl # for the tests: a PyOpenCL that uses the system's loader
