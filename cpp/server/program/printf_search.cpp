@@ -62,8 +62,9 @@ bool spirv_may_print(std::string_view module) {
   constexpr std::uint32_t kMagic = 0x07230203, kExtendedInstruction = 12, kPrintf = 184;
   constexpr std::size_t kHeaderWords = 5;
   std::vector<std::uint32_t> words(module.size() / sizeof(std::uint32_t));
+  if (words.size() < kHeaderWords) return true;
   std::memcpy(words.data(), module.data(), words.size() * sizeof(std::uint32_t));
-  if (words.size() < kHeaderWords || words[0] != kMagic) return true;  // in the other byte order, or no SPIR-V
+  if (words[0] != kMagic) return true;  // in the other byte order, or no SPIR-V
   for (std::size_t at = kHeaderWords; at < words.size();) {
     const std::uint32_t count = words[at] >> 16, code = words[at] & 0xFFFF;
     if (count == 0 || count > words.size() - at) return true;

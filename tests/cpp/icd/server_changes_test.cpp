@@ -120,6 +120,7 @@ TEST_F(ServerChangesTest, OneIsClosed) {
   EXPECT_EQ(read<int>(other, buffer, kCount), std::vector<int>(kCount, value));
   EXPECT_NE(disconnect(daemon.address()), "");
   EXPECT_NE(disconnect("one,two"), "");
+  check(clSetUserEventStatus(gate, CL_COMPLETE));  // otherwise it lives on, as the specification says
 }
 
 TEST_F(ServerChangesTest, OneThatIsRestartedIsANewDeviceUnderTheOldName) {
