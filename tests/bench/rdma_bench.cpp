@@ -59,18 +59,14 @@ class RdmaSide final : public Side {
   void send(std::uint64_t transfer) override {
     for (std::size_t at = 0; at < kTotal; at += kChunk) {
       const RdmaSource chunk{Bytes(bytes_).subspan(at, kChunk), registration_.get()};
-      check(channel_->send({transfer, kChunk, 0}, chunk, RdmaChannel::Use::kLent), "send");
+      check(channel_->send(transfer, chunk, RdmaChannel::Use::kLent), "send");
     }
     channel_->reclaim(channel_->bytes_sent());
   }
   void receive(std::uint64_t transfer) override {
     channel_->announce(transfer, {bytes_, registration_.get()});
-    for (std::size_t at = 0; at < kTotal;) {
-      RdmaChannel::Chunk chunk;
-      check(channel_->receive_header(chunk), "receive");
-      check(channel_->receive({MutableBytes(bytes_).subspan(at, chunk.size), registration_.get()}), "receive");
-      at += chunk.size;
-    }
+    channel_->expect(transfer, kTotal);
+    check(channel_->receive({MutableBytes(bytes_).first(kTotal), registration_.get()}), "receive");
   }
   void ping() override { check(channel_->send_message(Bytes(bytes_).first(8)), "message"); }
   void pong() override { check(channel_->receive_message(MutableBytes(bytes_).first(8)).has_value(), "message"); }

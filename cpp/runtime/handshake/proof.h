@@ -17,7 +17,7 @@ struct Transcript {
 };
 
 // Which side proves, or what else is derived from the key, so that no result can pass for another.
-enum class Claim : std::uint32_t { kConnecting = 1, kAccepting = 2, kSessionSecret = 3, kStripes = 4 };
+enum class Claim : std::uint32_t { kConnecting = 1, kAccepting = 2, kSessionSecret = 3, kStripes = 4, kRdma = 5 };
 
 // A value that only a holder of the key can compute. Throws std::bad_alloc.
 Proof prove(Bytes key, Claim claim, const Transcript& transcript);

@@ -26,6 +26,7 @@ inline constexpr std::uint64_t kFeatureToken = 2;         // both sides prove th
 inline constexpr std::uint64_t kFeatureResumable = 4;     // its stream can be resumed over another connection
 inline constexpr std::uint64_t kFeatureResume = 8;        // resumes the stream of another connection
 inline constexpr std::uint64_t kFeatureExclusive = 16;    // no other client has the devices during the session
+inline constexpr std::uint64_t kFeatureRdma = 32;         // bulk data by RDMA, beside the connection
 
 // The features also hold the number of connections that a bulk stream is striped over (2 to kStripesMax; 0
 // means one), or, on a kStripe connection, the index of this one (from 1).
@@ -105,6 +106,19 @@ struct ResumeAt {
 };
 inline constexpr std::size_t kResumeAtSize = 8;
 
+// Where the accepting side of a bulk connection can be reached by RDMA. Follows the Welcome that accepts
+// kFeatureRdma.
+struct RdmaOffer {
+  static constexpr std::size_t kAddressesMax = 8;
+  static constexpr std::size_t kAddressSize = 18;
+
+  std::uint64_t ticket;  // names the stream in the requests
+  std::uint32_t count;   // of addresses
+  std::array<std::uint8_t, kAddressesMax * kAddressSize> addresses;  // IPv6 (or mapped IPv4) and port, big-endian
+  REMOTECL_FIELDS(ticket, count, addresses)
+};
+inline constexpr std::size_t kRdmaOfferSize = 156;
+
 // How many connections carry a stream, including the first one. Sent on the first one when the others are
 // connected.
 struct StripesJoined {
@@ -130,11 +144,19 @@ inline constexpr std::uint16_t kTracedMessage = 1;  // a command whose times the
 struct BulkHeader {
   std::uint64_t transfer;
   std::uint32_t size;   // of this chunk, up to kBulkChunkMax; 0 if the transfer failed and ends here
-  std::int32_t status;  // the negative error of a failed transfer; else 0 or kPushedChunk
+  std::int32_t status;  // the negative error of a failed transfer; else 0 or chunk_status()
   REMOTECL_FIELDS(transfer, size, status)
 };
 inline constexpr std::size_t kBulkHeaderSize = 16;
 inline constexpr std::int32_t kPushedChunk = 1;  // all bytes of a write that was not pulled
+inline constexpr std::int32_t kRdmaChunk = 2;    // its bytes come by RDMA, over the channel with this number
+inline constexpr std::int32_t kResentChunk = 3;  // the bytes of the kRdmaChunk with this number again
+inline constexpr std::uint32_t kChunkNumberMask = 0x7f'ffff;
+constexpr std::int32_t chunk_status(std::int32_t kind, std::uint32_t number) {
+  return kind | static_cast<std::int32_t>((number & kChunkNumberMask) << 8);
+}
+constexpr std::int32_t chunk_kind(std::int32_t status) { return status < 0 ? 0 : status & 0xff; }
+constexpr std::uint32_t chunk_number(std::int32_t status) { return static_cast<std::uint32_t>(status) >> 8; }
 
 // Converts a fixed-size frame to and from bytes.
 template <class Frame, std::size_t N>

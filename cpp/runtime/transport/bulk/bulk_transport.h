@@ -55,12 +55,16 @@ class BulkTransport {
   virtual std::uint64_t completed() const = 0;
   // Waits until bytes borrowed before `position` belong to the caller again, or ensures it.
   virtual void reclaim(std::uint64_t position) = 0;
+  // The end of a transfer: waits for borrowed bytes whose completion the other side does not report.
+  virtual void settle() {}
 
   // ---- Receiving, by one thread.
   // Names the destination of a transfer's bytes, on any thread, before the sender is asked to send. A
   // transport whose sender writes there by itself passes it on; receive() must then name the same memory.
   // Without an announcement, the sender learns the destination from receive().
   virtual void announce(std::uint64_t /*transfer*/, const BulkDestination& /*to*/) {}
+  // The transfer is abandoned: nothing is written to its destination any more. Any thread.
+  virtual void withdraw(std::uint64_t /*transfer*/) {}
   // Waits for the next chunk, whose bytes must be received before the next header. Returns false at the end.
   virtual bool receive_header(BulkHeader& header) = 0;
   // Waits until the next bytes of the chunk have arrived and fill `to`. Returns false at the end.
@@ -80,6 +84,12 @@ class BulkTransport {
   // calls one of them.
   virtual int wait_handle() const = 0;
   virtual std::uint64_t bytes_received() const = 0;  // any thread
+  // Bytes that the network card has moved by itself, which bytes_sent() and bytes_received() leave out. Any thread.
+  struct RdmaBytes {
+    std::uint64_t sent = 0;
+    std::uint64_t received = 0;
+  };
+  virtual RdmaBytes rdma_bytes() const { return {}; }
 
   // Ends the transport. Any thread.
   virtual void shutdown() = 0;

@@ -6,8 +6,8 @@
 
 namespace remotecl {
 
-// Limits the messages in flight, so that the receiver has a buffer for each. User messages, chunk headers and
-// writes count. Grants, skips and credits do not: they are few, they are processed at once, and have reserved
+// Limits the messages in flight, so that the receiver has a buffer for each. User messages and writes
+// count. Grants, skips and credits do not: they are few, they are processed at once, and have reserved
 // buffers. The numbers only grow, and wrap around. One thread at a time.
 class MessageCredits {
  public:

@@ -2,40 +2,54 @@
 
 #include <memory>
 
-#include "runtime/transport/bulk/bulk_transport.h"
-#include "runtime/transport/rdma/rdma_channel.h"
+#include "runtime/transport/rdma/rdma_bulk_receiver.h"
+#include "runtime/transport/rdma/rdma_bulk_sender.h"
 
 namespace remotecl {
 
-// Bulk data over a channel: the sender's device writes it to the destination that the receiver has announced.
+// Bulk data of which the sender's device writes the bytes to their destination, while there is a channel. The
+// stream beside it carries all headers, and the bytes too while there is none: before the first channel, and
+// after the loss of one. Bytes that a lost channel may not have delivered are sent again over the stream, and
+// the receiver takes what it still needs.
 class RdmaBulkTransport final : public BulkTransport {
  public:
-  explicit RdmaBulkTransport(std::unique_ptr<RdmaChannel> channel) : channel_(std::move(channel)) {}
+  RdmaBulkTransport(std::unique_ptr<BulkTransport> stream, std::shared_ptr<RdmaSlot> slot)
+      : stream_(std::move(stream)), slot_(std::move(slot)), sender_(*stream_, *slot_), receiver_(*stream_, *slot_) {}
+  ~RdmaBulkTransport() override { slot_->end(); }
 
   std::unique_ptr<MemoryRegistration> register_memory(MutableBytes memory) override;
 
-  bool send(const BulkHeader& header, const BulkSource& bytes, Use use) override;
-  bool keeps_lent() const override { return true; }
-  std::uint64_t bytes_sent() const override { return channel_->bytes_sent(); }
-  std::uint64_t completed() const override { return channel_->completed(); }
-  void reclaim(std::uint64_t position) override { channel_->reclaim(position); }
+  bool send(const BulkHeader& header, const BulkSource& bytes, Use use) override {
+    return sender_.send(header, bytes, use);
+  }
+  bool keeps_lent() const override { return stream_->keeps_lent(); }
+  std::uint64_t bytes_sent() const override { return stream_->bytes_sent(); }
+  std::uint64_t completed() const override { return sender_.completed(); }
+  void reclaim(std::uint64_t position) override { sender_.reclaim(position); }
+  void settle() override { sender_.settle(); }
 
   void announce(std::uint64_t transfer, const BulkDestination& to) override;
-  bool receive_header(BulkHeader& header) override;
-  bool receive(const BulkDestination& to) override;
-  std::ptrdiff_t try_receive_header(BulkHeader& header) override;
-  std::ptrdiff_t try_receive(const BulkDestination& to) override;
-  std::ptrdiff_t try_discard(std::size_t size) override { return channel_->try_discard(size); }
-  void report_received() override {}
-  int wait_handle() const override { return channel_->wait_handle(); }
-  std::uint64_t bytes_received() const override { return channel_->bytes_received(); }
+  void withdraw(std::uint64_t transfer) override;
+  bool receive_header(BulkHeader& header) override { return receiver_.receive_header(header); }
+  bool receive(const BulkDestination& to) override { return receiver_.receive(to); }
+  std::ptrdiff_t try_receive_header(BulkHeader& header) override { return receiver_.try_receive_header(header); }
+  std::ptrdiff_t try_receive(const BulkDestination& to) override { return receiver_.try_receive(to); }
+  std::ptrdiff_t try_discard(std::size_t size) override { return receiver_.try_discard(size); }
+  void await_briefly() override { receiver_.await_briefly(); }
+  void report_received() override { receiver_.report_received(); }
+  int wait_handle() const override { return receiver_.wait_handle(); }
+  std::uint64_t bytes_received() const override { return stream_->bytes_received(); }
+  RdmaBytes rdma_bytes() const override { return slot_->bytes(); }
 
-  void shutdown() override { channel_->shutdown(); }
-  bool vanished() const override { return false; }
-  std::size_t streams() const override { return 1; }
+  void shutdown() override;
+  bool vanished() const override { return stream_->vanished(); }
+  std::size_t streams() const override { return stream_->streams(); }
 
  private:
-  const std::unique_ptr<RdmaChannel> channel_;
+  const std::unique_ptr<BulkTransport> stream_;
+  const std::shared_ptr<RdmaSlot> slot_;
+  RdmaBulkSender sender_;
+  RdmaBulkReceiver receiver_;
 };
 
 }  // namespace remotecl

@@ -11,6 +11,8 @@
 namespace remotecl {
 namespace {
 
+constexpr int kProbeMs = 1000;
+
 int make_poll_handle(std::initializer_list<int> watched) {
   const int handle = ::epoll_create1(EPOLL_CLOEXEC);
   if (handle < 0) throw std::system_error(errno, std::generic_category(), "epoll_create1");
@@ -94,7 +96,9 @@ void RdmaChannel::drain() {
 void RdmaChannel::handle(const ibv_wc& completion) {
   if (QueuePair::is_send(completion)) {
     pair_.note_completed(completion);
-    bytes_completed_.store(sending_.positions[pair_.completed() % QueuePair::kSends], std::memory_order_release);
+    const std::uint64_t position = sending_.positions[pair_.completed() % QueuePair::kSends];
+    if (completion.status == IBV_WC_SUCCESS) bytes_delivered_.store(position, std::memory_order_release);
+    bytes_completed_.store(position, std::memory_order_release);
   }
   if (completion.status != IBV_WC_SUCCESS) {
     end(std::string("the queue pair has failed: ") + domain_->library().verbs.wc_status_str(completion.status));
@@ -107,11 +111,11 @@ void RdmaChannel::handle(const ibv_wc& completion) {
     return;
   }
   const std::uint32_t slot = be32toh(completion.imm_data);
-  if (completion.opcode != IBV_WC_RECV_RDMA_WITH_IMM || slot >= rdma::kWindows || chunks_.full()) {
+  if (completion.opcode != IBV_WC_RECV_RDMA_WITH_IMM || slot >= rdma::kWindows || written_.full()) {
     end("the peer has written where there is no window");
     return;
   }
-  chunks_.push({buffer, slot, completion.byte_len});
+  written_.push({buffer, slot, completion.byte_len});
 }
 
 void RdmaChannel::handle_message(unsigned buffer, std::size_t size) {
@@ -126,13 +130,10 @@ void RdmaChannel::handle_message(unsigned buffer, std::size_t size) {
   bool is_good = true;
   switch (header.kind) {
     case MessageKind::kUser:
-    case MessageKind::kChunk: {
-      Arrivals& arrivals = header.kind == MessageKind::kUser ? messages_.arrived : chunks_;
-      is_good = !arrivals.full();
+      is_good = !messages_.arrived.full();
       if (!is_good) break;
-      arrivals.push({buffer, std::nullopt, static_cast<std::uint32_t>(payload.size())});
+      messages_.arrived.push({buffer, 0, static_cast<std::uint32_t>(payload.size())});
       return;
-    }
     case MessageKind::kGrant:
       is_good = accept_grant(payload);
       break;
@@ -210,9 +211,10 @@ void RdmaChannel::sleep() {
   mutex_.unlock();
   std::array<pollfd, 3> waiting = {
       {{completions_handle_, POLLIN, 0}, {domain_->id()->handle(), POLLIN, 0}, {kick_.handle(), POLLIN, 0}}};
-  ::poll(waiting.data(), waiting.size(), -1);
+  const bool is_quiet = ::poll(waiting.data(), waiting.size(), kProbeMs) == 0;
   mutex_.lock();
   is_sleeping_ = false;
+  if (is_quiet) probe();
   if (waiting[2].revents != 0) kick_.clear();
   if (waiting[1].revents != 0) handle_cm_events();
   pair_.take_events();
@@ -228,10 +230,16 @@ void RdmaChannel::wake_others() {
     kick_.set();
     changed_.notify_all();
   }
-  if (is_polled_ && (is_over() || !chunks_.empty() || !receiving_.landed.empty())) {
+  if (is_polled_ && (is_over() || !written_.empty() || !receiving_.landed.empty())) {
     is_polled_ = false;
     ready_.set();
   }
+}
+
+// Sends something to a peer that may have vanished: only what is sent and not acknowledged makes the device notice.
+void RdmaChannel::probe() {
+  if (is_over() || pair_.posted() != pair_.completed() || !pair_.has_room(QueuePair::kKeptForWindows)) return;
+  post_message(MessageKind::kCredit, {});
 }
 
 // Returns false if something has happened meanwhile.

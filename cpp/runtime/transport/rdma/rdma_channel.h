@@ -30,8 +30,9 @@ struct RdmaDestination {
 
 // A connection over RDMA: small messages, and bulk data that the sender's device writes into the receiver's memory.
 //
-// Messages arrive in the order in which they were sent, and so do chunks. One thread sends chunks and one
-// receives them; the same holds for messages. All other functions may be called by any thread. A waiting
+// Messages arrive in the order in which they were sent. The bytes of transfers arrive in that order too; which
+// transfer comes next, and how many of its bytes, both sides know from elsewhere. One thread sends bytes and
+// one receives them; the same holds for messages. All other functions may be called by any thread. A waiting
 // thread first polls for completions for a moment, then sleeps: one thread on the descriptors, the others
 // until that one has seen something. After shutdown(), or when the peer is gone, all functions return at once
 // and fail, and reason() says why. From then on the device neither reads nor writes memory.
@@ -42,12 +43,6 @@ class RdmaChannel {
   static constexpr std::uint64_t kUnderWayMax = 8u << 20;   // bytes sent and not completed
   static constexpr std::size_t kMessageMax = rdma::kUserBytesMax;
 
-  // A chunk of a transfer or, with size 0, the reason why the transfer has failed.
-  struct Chunk {
-    std::uint64_t transfer = 0;
-    std::uint32_t size = 0;
-    std::int32_t status = 0;
-  };
   enum class Use { kCopied, kLent };
 
   // Makes the queue pair of an identifier that is not yet connected, and posts the buffers. Throws ConnectionError.
@@ -67,30 +62,33 @@ class RdmaChannel {
   std::optional<std::size_t> receive_message(MutableBytes to) EXCLUDES(mutex_);
 
   // ---- Sending bulk data.
-  // Blocks until the bytes are on their way (kLent: they must not change until completed() has reached
-  // bytes_sent()) or written (kCopied). Returns false if the channel has ended.
-  bool send(const Chunk& header, const RdmaSource& source, Use use) EXCLUDES(mutex_);
+  // Sends the next bytes of a transfer. Blocks until they are on their way (kLent: they must not change until
+  // completed() has reached bytes_sent()) or written (kCopied). Returns false if the channel has ended.
+  bool send(std::uint64_t transfer, const RdmaSource& source, Use use) EXCLUDES(mutex_);
   std::uint64_t bytes_sent() const { return bytes_sent_.load(std::memory_order_relaxed); }
   std::uint64_t completed() const { return bytes_completed_.load(std::memory_order_acquire); }
+  // Like completed(), but only of bytes that the peer has got.
+  std::uint64_t delivered() const { return bytes_delivered_.load(std::memory_order_acquire); }
   // Waits until bytes borrowed before this position belong to the caller again.
   void reclaim(std::uint64_t position) EXCLUDES(mutex_);
 
   // ---- Receiving bulk data.
   // Names the destination of a transfer before the peer sends it. Opens that memory to the peer until all
-  // bytes have arrived, the transfer has failed, or withdraw(). Does nothing without a registration, a free
-  // window or room; then receive() does it.
+  // bytes have arrived, or withdraw(). Does nothing without a registration, a free window or room; then
+  // receive() does it.
   void announce(std::uint64_t transfer, const RdmaDestination& to) EXCLUDES(mutex_);
   // The destination must not be written any more. A peer that still writes there loses its connection.
   void withdraw(std::uint64_t transfer) EXCLUDES(mutex_);
-  // Waits for the next chunk, whose bytes must be received before the next header. Returns false at the end.
-  bool receive_header(Chunk& header) EXCLUDES(mutex_);
-  // Waits until the next bytes of the chunk have arrived. Announced memory must be named again.
+  // The next `size` bytes to be received are of this transfer. Those expected before must have been received.
+  void expect(std::uint64_t transfer, std::size_t size) EXCLUDES(mutex_);
+  // Waits until the next bytes have arrived. Announced memory must be named again. Returns false at the end.
   bool receive(const RdmaDestination& to) EXCLUDES(mutex_);
-  // The same without blocking: return the number of bytes (for a header: 1), -1 if nothing has arrived, 0 at
-  // the end. `to`: the rest of the chunk, which the peer may write to until it is received or discarded.
-  std::ptrdiff_t try_receive_header(Chunk& header) EXCLUDES(mutex_);
+  // The same without blocking: returns the number of bytes, -1 if nothing has arrived, 0 at the end. `to`: all
+  // expected bytes, where the peer may write until they are received, discarded or withdrawn.
   std::ptrdiff_t try_receive(const RdmaDestination& to) EXCLUDES(mutex_);
   std::ptrdiff_t try_discard(std::size_t size) EXCLUDES(mutex_);
+  // Returns true if bytes have arrived, or the end has.
+  bool has_arrived() EXCLUDES(mutex_);
   // For poll(): readable if those would not return -1. Valid until the receiving thread calls one of them.
   int wait_handle() const { return poll_handle_; }
   std::uint64_t bytes_received() const { return bytes_received_.load(std::memory_order_relaxed); }
@@ -102,7 +100,7 @@ class RdmaChannel {
   // Something that has arrived for a receiving thread. Its buffer returns to the peer when it is taken.
   struct Arrival {
     unsigned buffer = 0;
-    std::optional<unsigned> slot;  // of the window written to; none: a message
+    unsigned slot = 0;  // of the window that the peer has written to, unless this is a message
     std::uint32_t size = 0;
   };
   using Arrivals = FixedQueue<Arrival, QueuePair::kReceives>;
@@ -135,11 +133,10 @@ class RdmaChannel {
 
   // Used by the receiving thread.
   struct Receiving {
-    Chunk chunk;                            // the current one
-    std::size_t left = 0;                   // of it
-    bool is_told = false;                   // its bytes follow a header
-    std::size_t skipped = 0;                // of it, not sent by the peer
-    MutableBytes landed;                    // of it, written and not yet received
+    std::uint64_t transfer = 0;             // of the expected bytes
+    std::size_t left = 0;                   // expected
+    std::size_t skipped = 0;                // of these, not sent by the peer
+    MutableBytes landed;                    // of these, written and not yet received
     std::unique_ptr<OwnMemory> staging;     // for memory that is not registered
     const MemoryWindow* closing = nullptr;  // until it is closed, bytes that have landed are not taken
     WaitPolicy spin;
@@ -155,6 +152,7 @@ class RdmaChannel {
   void handle_cm_events() REQUIRES(mutex_);
   bool await_progress(WaitPolicy& spin) REQUIRES(mutex_);
   void sleep() REQUIRES(mutex_);
+  void probe() REQUIRES(mutex_);
   void wake_others() REQUIRES(mutex_);
   bool prepare_to_poll() REQUIRES(mutex_);
   void end(std::string reason) REQUIRES(mutex_);
@@ -167,7 +165,6 @@ class RdmaChannel {
   void return_credits() REQUIRES(mutex_);
   void note_posted() REQUIRES(mutex_);
   Grant* grant_of(std::uint64_t transfer) REQUIRES(mutex_);
-  bool send_chunk(const Chunk& header) REQUIRES(mutex_);
   bool may_write(std::uint64_t transfer, bool is_copied) REQUIRES(mutex_);
   std::size_t write_piece(std::uint64_t transfer, const RdmaSource& source) REQUIRES(mutex_);
   RdmaSource staged(Bytes bytes) REQUIRES(mutex_);
@@ -179,8 +176,6 @@ class RdmaChannel {
   bool open_window(unsigned slot, std::uint64_t transfer, const RdmaDestination& to) REQUIRES(mutex_);
   void close_window(MemoryWindow& window) REQUIRES(mutex_);
   Arrival take(Arrivals& arrivals) REQUIRES(mutex_);
-  bool take_header(Chunk& header) REQUIRES(mutex_);
-  bool take_chunk_message(unsigned buffer, std::size_t size) REQUIRES(mutex_);
   void take_written(const Arrival& arrival) REQUIRES(mutex_);
   void take_more(const RdmaDestination& to) REQUIRES(mutex_);
   std::size_t take_landed(MutableBytes to) REQUIRES(mutex_);
@@ -192,6 +187,7 @@ class RdmaChannel {
   Wakeup ready_;             // wakes threads that poll wait_handle()
   std::atomic<std::uint64_t> bytes_sent_{0};
   std::atomic<std::uint64_t> bytes_completed_{0};
+  std::atomic<std::uint64_t> bytes_delivered_{0};
   std::atomic<std::uint64_t> bytes_received_{0};
 
   Mutex mutex_;
@@ -203,7 +199,7 @@ class RdmaChannel {
   QueuePair pair_ GUARDED_BY(mutex_);
   MessageCredits credits_ GUARDED_BY(mutex_);
   Messages messages_ GUARDED_BY(mutex_);
-  Arrivals chunks_ GUARDED_BY(mutex_);
+  Arrivals written_ GUARDED_BY(mutex_);
   const int completions_handle_;
   const int poll_handle_;
   std::uint64_t events_ GUARDED_BY(mutex_) = 0;  // number of events seen

@@ -89,50 +89,21 @@ void RdmaChannel::withdraw(std::uint64_t transfer) {
   while (window->is_closing(pair_) && await_progress(spin)) continue;
 }
 
-// ---- Chunks
+// ---- The bytes of transfers
 
-bool RdmaChannel::take_header(Chunk& header) {
-  if (chunks_.empty()) return false;
+void RdmaChannel::expect(std::uint64_t transfer, std::size_t size) {
+  const MutexLock lock(mutex_);
+  receiving_.transfer = transfer;
+  receiving_.left = size;
   receiving_.skipped = 0;
   receiving_.landed = {};
-  receiving_.is_told = !chunks_.front().slot.has_value();
-  const unsigned buffer = chunks_.front().buffer;
-  if (receiving_.is_told) {
-    const bool is_good = take_chunk_message(buffer, chunks_.front().size);
-    take(chunks_);
-    if (!is_good) return false;
-  } else {
-    // The window identifies the chunk, which has no header of its own.
-    const Arrival arrival = take(chunks_);
-    receiving_.chunk = {windows_[*arrival.slot].transfer(), arrival.size, 0};
-    receiving_.left = arrival.size;
-    take_written(arrival);
-    if (receiving_.landed.empty()) return false;
-  }
-  header = receiving_.chunk;
-  return true;
-}
-
-bool RdmaChannel::take_chunk_message(unsigned buffer, std::size_t size) {
-  rdma::ChunkMessage message{};
-  const Bytes payload = Bytes(receive_buffer(buffer)).subspan(sizeof(rdma::MessageHeader), size);
-  if (!rdma::decode(payload, message)) {
-    end("the peer has sent a header that makes no sense");
-    return false;
-  }
-  receiving_.chunk = {message.transfer, message.size, message.status};
-  receiving_.left = message.size;
-  // The sender writes no more of this transfer.
-  MemoryWindow* const window = message.size == 0 ? window_of(message.transfer) : nullptr;
-  if (window != nullptr) close_window(*window);
-  return true;
 }
 
 void RdmaChannel::take_written(const Arrival& arrival) {
-  MemoryWindow& window = windows_[*arrival.slot];
-  const bool is_of_chunk = window.transfer() == receiving_.chunk.transfer && arrival.size <= receiving_.left;
+  MemoryWindow& window = windows_[arrival.slot];
+  const bool is_expected = window.transfer() == receiving_.transfer && arrival.size <= receiving_.left;
   const MutableBytes rest = window.is_open() ? window.rest() : MutableBytes();
-  if (!is_of_chunk || arrival.size == 0 || !window.note_written(arrival.size)) {
+  if (!is_expected || arrival.size == 0 || !window.note_written(arrival.size)) {
     end("the peer has written something else than it was asked for");
     return;
   }
@@ -147,22 +118,15 @@ void RdmaChannel::take_written(const Arrival& arrival) {
 void RdmaChannel::take_more(const RdmaDestination& to) {
   Receiving& state = receiving_;
   if (!state.landed.empty() || state.left == 0 || state.skipped != 0) return;
-  if (!chunks_.empty()) {
-    if (chunks_.front().slot.has_value()) {
-      take_written(take(chunks_));
-    } else {
-      end("the peer has sent a header in the middle of a chunk");
-    }
-    return;
-  }
-  if (is_over() || !state.is_told || window_of(state.chunk.transfer) != nullptr) return;
+  if (!written_.empty()) return take_written(take(written_));
+  if (is_over() || window_of(state.transfer) != nullptr) return;
   RdmaDestination place = to;
   if (to.registration == nullptr || !to.registration->contains(to.bytes)) {
     if (state.staging == nullptr) state.staging = std::make_unique<OwnMemory>(domain_, kStagingBytes);
     place = {state.staging->bytes(), &state.staging->registration()};
   }
   place.bytes = place.bytes.first(std::min(place.bytes.size(), state.left));
-  open_window(kOwnSlot, state.chunk.transfer, place);
+  open_window(kOwnSlot, state.transfer, place);
 }
 
 // Takes the bytes that have landed. Bytes in their final place are not copied.
@@ -177,15 +141,6 @@ std::size_t RdmaChannel::take_landed(MutableBytes to) {
   return size;
 }
 
-bool RdmaChannel::receive_header(Chunk& header) {
-  const MutexLock lock(mutex_);
-  drain();
-  while (!take_header(header)) {
-    if (!await_progress(receiving_.spin)) return false;
-  }
-  return true;
-}
-
 bool RdmaChannel::receive(const RdmaDestination& to) {
   const MutexLock lock(mutex_);
   drain();
@@ -198,14 +153,11 @@ bool RdmaChannel::receive(const RdmaDestination& to) {
   return true;
 }
 
-std::ptrdiff_t RdmaChannel::try_receive_header(Chunk& header) {
+bool RdmaChannel::has_arrived() {
   const MutexLock lock(mutex_);
   drain();
-  while (!take_header(header)) {
-    if (is_over()) return 0;
-    if (prepare_to_poll()) return -1;
-  }
-  return 1;
+  const bool is_closing = receiving_.closing != nullptr && receiving_.closing->is_closing(pair_);
+  return is_over() || !written_.empty() || (!receiving_.landed.empty() && !is_closing);
 }
 
 std::ptrdiff_t RdmaChannel::try_receive(const RdmaDestination& to) {
@@ -233,9 +185,9 @@ std::ptrdiff_t RdmaChannel::try_discard(std::size_t size) {
 // Drops bytes that have arrived, and tells the peer not to send those that it has no destination for.
 std::size_t RdmaChannel::skip(std::size_t size) {
   Receiving& state = receiving_;
-  const bool is_asked_for = !state.is_told || window_of(state.chunk.transfer) != nullptr;
+  const bool is_asked_for = window_of(state.transfer) != nullptr;
   if (state.skipped == 0 && state.landed.empty() && !is_asked_for && !is_over()) {
-    const rdma::SkipMessage message{state.chunk.transfer, state.left};
+    const rdma::SkipMessage message{state.transfer, state.left};
     if (post_message(MessageKind::kSkip, rdma::bytes_of(message))) state.skipped = state.left;
   }
   if (state.skipped != 0) {

@@ -32,7 +32,7 @@ bool RdmaChannel::post_message(MessageKind kind, Bytes payload) {
     return false;
   }
   credits_.note_told();
-  if (kind == MessageKind::kUser || kind == MessageKind::kChunk) credits_.note_sent();
+  if (kind == MessageKind::kUser) credits_.note_sent();
   note_posted();
   return true;
 }
@@ -63,29 +63,14 @@ RdmaChannel::Grant* RdmaChannel::grant_of(std::uint64_t transfer) {
   return found == sending_.grants.end() ? nullptr : &*found;
 }
 
-bool RdmaChannel::send_chunk(const Chunk& header) {
-  while (!may_post()) {
-    if (!await_progress(sending_.spin)) return false;
-  }
-  const rdma::ChunkMessage message{header.transfer, header.size, header.status};
-  return !is_over() && post_message(MessageKind::kChunk, rdma::bytes_of(message));
-}
-
-bool RdmaChannel::send(const Chunk& header, const RdmaSource& source, Use use) {
+bool RdmaChannel::send(std::uint64_t transfer, const RdmaSource& source, Use use) {
   const MutexLock lock(mutex_);
   drain();
-  if (source.bytes.empty()) return send_chunk(header);
   const bool is_copied = source.registration == nullptr;
-  bool is_told = false;
   RdmaSource left = source;
   while (!left.bytes.empty()) {
-    // A write alone carries no status.
-    if (!is_told && (header.status != 0 || grant_of(header.transfer) == nullptr)) {
-      is_told = true;
-      if (!send_chunk({header.transfer, static_cast<std::uint32_t>(left.bytes.size()), header.status})) return false;
-    }
-    std::size_t done = take_skip(header.transfer, left.bytes.size());
-    if (done == 0 && may_write(header.transfer, is_copied)) done = write_piece(header.transfer, left);
+    std::size_t done = take_skip(transfer, left.bytes.size());
+    if (done == 0 && may_write(transfer, is_copied)) done = write_piece(transfer, left);
     left.bytes = left.bytes.subspan(done);
     if (done == 0 && !await_progress(sending_.spin)) return false;
   }

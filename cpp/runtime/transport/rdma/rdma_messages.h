@@ -27,7 +27,7 @@ struct Preamble {
   std::uint16_t size = 0;  // of what follows: the connection manager may add zeros
 };
 
-enum class MessageKind : std::uint8_t { kUser = 1, kChunk = 2, kGrant = 3, kSkip = 4, kCredit = 5 };
+enum class MessageKind : std::uint8_t { kUser = 1, kGrant = 2, kSkip = 3, kCredit = 4 };
 
 struct MessageHeader {
   MessageKind kind;
@@ -36,13 +36,6 @@ struct MessageHeader {
   std::uint32_t limit;  // how many counted messages the receiver of this may have sent (MessageCredits)
 };
 inline constexpr std::size_t kUserBytesMax = kBufferBytes - sizeof(MessageHeader);
-
-// The header of the next chunk, if the sender does not know the destination yet.
-struct ChunkMessage {
-  std::uint64_t transfer;
-  std::uint32_t size;
-  std::int32_t status;
-};
 
 // The destination of this transfer's next bytes. Every write has the slot as its immediate.
 struct GrantMessage {
@@ -53,7 +46,7 @@ struct GrantMessage {
   std::uint32_t slot;
 };
 
-// Tells the sender not to send the next bytes of the chunk whose header has been sent.
+// Tells the sender not to send the next bytes of this transfer, for which there is no destination.
 struct SkipMessage {
   std::uint64_t transfer;
   std::uint64_t size;

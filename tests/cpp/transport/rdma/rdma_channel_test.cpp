@@ -94,8 +94,9 @@ TEST_F(RdmaChannelTest, MessagesGoBothWays) {
 TEST_F(RdmaChannelTest, ShutdownWakesWhoeverWaits) {
   RdmaPair pair;
   std::thread receiver([&] {
-    RdmaChannel::Chunk chunk;
-    EXPECT_FALSE(pair.far->receive_header(chunk));
+    std::byte byte{};
+    pair.far->expect(1, 1);
+    EXPECT_FALSE(pair.far->receive({{&byte, 1}, nullptr}));
   });
   std::thread reader([&] {
     std::array<std::byte, 8> got;

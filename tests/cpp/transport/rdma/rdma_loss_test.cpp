@@ -27,9 +27,9 @@ TEST_F(RdmaLossTest, APeerThatIsKilledInTheMiddleOfATransferEndsTheChannel) {
     Registered to(*channel, std::vector<std::byte>(64u << 20));
     channel->announce(1, to.destination());
     std::size_t got = 0;
-    RdmaChannel::Chunk chunk;
-    while (channel->receive_header(chunk) && channel->receive(to.part(got, chunk.size))) {
-      got += chunk.size;
+    channel->expect(1, to.bytes.size());
+    while (channel->receive(to.part(got, 1u << 20))) {
+      got += 1u << 20;
       if (got == 2u << 20) child.signal(SIGKILL);
     }
     EXPECT_GE(got, 2u << 20);
@@ -45,15 +45,15 @@ TEST_F(RdmaLossTest, AQueuePairInErrorEndsBothSides) {
   Registered to(*pair.far, std::vector<std::byte>(1u << 20));
   pair.far->announce(1, to.destination());
   std::thread sender([&] {
-    while (pair.near->send({1, 1u << 20, 0}, from.source(), RdmaChannel::Use::kLent)) continue;
+    while (pair.near->send(1, from.source(), RdmaChannel::Use::kLent)) continue;
     pair.near->reclaim(pair.near->bytes_sent());
     EXPECT_EQ(pair.near->completed(), pair.near->bytes_sent());
     pair.near->shutdown();
   });
   // Its destination has gone: the device refuses the rest, and puts the queue pair into error.
   pair.far->withdraw(1);
-  RdmaChannel::Chunk chunk;
-  while (pair.far->receive_header(chunk) && pair.far->receive(to.part(0, chunk.size))) continue;
+  pair.far->expect(1, to.bytes.size());
+  while (pair.far->receive(to.destination())) pair.far->expect(1, to.bytes.size());
   EXPECT_NE(pair.far->reason(), "");
   sender.join();
   EXPECT_NE(pair.near->reason(), "");

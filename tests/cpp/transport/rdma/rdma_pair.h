@@ -22,18 +22,19 @@ inline constexpr auto kDialTime = 20s;  // the guest is slow
 // Whether memory windows are used, which is not the case with Soft-RoCE otherwise.
 inline bool uses_windows() { return std::getenv("REMOTECL_TEST_RDMA_WINDOWS") != nullptr; }
 
-// Tests that need a device: they are skipped without one, but not where REMOTECL_TEST_RDMA says that there is one.
+// For tests that need a device: they are skipped without one, but not where REMOTECL_TEST_RDMA says that there is one.
+inline void skip_without_rdma() {
+  if (uses_windows()) ProtectionDomain::count_all_windows();
+  try {
+    active_rdma_ports();
+  } catch (const RdmaUnavailable& missing) {
+    if (std::getenv("REMOTECL_TEST_RDMA") != nullptr) FAIL() << missing.what();
+    GTEST_SKIP() << missing.what();
+  }
+}
 class RdmaTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    if (uses_windows()) ProtectionDomain::count_all_windows();
-    try {
-      active_rdma_ports();
-    } catch (const RdmaUnavailable& missing) {
-      if (std::getenv("REMOTECL_TEST_RDMA") != nullptr) FAIL() << missing.what();
-      GTEST_SKIP() << missing.what();
-    }
-  }
+  void SetUp() override { skip_without_rdma(); }
 };
 
 // Two channels of this process with each other.
@@ -75,18 +76,16 @@ inline constexpr std::size_t kChunkBytes = 1u << 20;
 inline bool send_all(RdmaChannel& channel, std::uint64_t transfer, const RdmaSource& source, RdmaChannel::Use use) {
   for (std::size_t at = 0; at < source.bytes.size(); at += kChunkBytes) {
     const Bytes chunk = source.bytes.subspan(at, std::min(kChunkBytes, source.bytes.size() - at));
-    const auto size = static_cast<std::uint32_t>(chunk.size());
-    if (!channel.send({transfer, size, 0}, {chunk, source.registration}, use)) return false;
+    if (!channel.send(transfer, {chunk, source.registration}, use)) return false;
   }
   return true;
 }
 inline bool receive_all(RdmaChannel& channel, std::uint64_t transfer, const RdmaDestination& to) {
   for (std::size_t at = 0; at < to.bytes.size();) {
-    RdmaChannel::Chunk chunk;
-    if (!channel.receive_header(chunk) || chunk.transfer != transfer || chunk.size == 0) return false;
-    if (chunk.size > to.bytes.size() - at) return false;
-    if (!channel.receive({to.bytes.subspan(at, chunk.size), to.registration})) return false;
-    at += chunk.size;
+    const std::size_t size = std::min(kChunkBytes, to.bytes.size() - at);
+    channel.expect(transfer, size);
+    if (!channel.receive({to.bytes.subspan(at, size), to.registration})) return false;
+    at += size;
   }
   return true;
 }

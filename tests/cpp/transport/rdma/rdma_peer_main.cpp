@@ -19,8 +19,7 @@ using namespace remotecl;
 int send(RdmaChannel& channel) {
   std::vector<std::byte> bytes(1u << 20);
   const auto registration = channel.register_memory(bytes);
-  const auto size = static_cast<std::uint32_t>(bytes.size());
-  while (channel.send({1, size, 0}, {bytes, registration.get()}, RdmaChannel::Use::kLent)) continue;
+  while (channel.send(1, {bytes, registration.get()}, RdmaChannel::Use::kLent)) continue;
   return 4;
 }
 

@@ -52,12 +52,10 @@ TEST_F(RdmaTransferTest, PiecesThatAreReceivedNeedNotBeThoseThatAreSent) {
   RdmaPair pair;
   Registered from(*pair.near, pattern(300'000, 3));
   Registered to(*pair.far, std::vector<std::byte>(300'000));
-  std::thread sender([&] { EXPECT_TRUE(pair.near->send({5, 300'000, 0}, from.source(), Use::kLent)); });
-  RdmaChannel::Chunk chunk;
-  ASSERT_TRUE(pair.far->receive_header(chunk));
-  EXPECT_EQ(chunk.size, 300'000u);
-  for (std::size_t at = 0; at < chunk.size;) {
-    const std::size_t size = std::min<std::size_t>(70'001, chunk.size - at);
+  std::thread sender([&] { EXPECT_TRUE(pair.near->send(5, from.source(), Use::kLent)); });
+  pair.far->expect(5, to.bytes.size());
+  for (std::size_t at = 0; at < to.bytes.size();) {
+    const std::size_t size = std::min<std::size_t>(70'001, to.bytes.size() - at);
     ASSERT_TRUE(pair.far->receive(to.part(at, size))) << pair.far->reason();
     at += size;
   }
@@ -100,7 +98,7 @@ TEST_F(RdmaTransferTest, ManyTransfersMoreThanThereAreWindows) {
   std::thread sender([&] {
     for (std::uint64_t i = 0; i < kTransfers; ++i) {
       const Bytes part = Bytes(from.bytes).subspan(i * kSize, kSize);
-      EXPECT_TRUE(pair.near->send({i, kSize, 0}, {part, from.registration.get()}, Use::kLent));
+      EXPECT_TRUE(pair.near->send(i, {part, from.registration.get()}, Use::kLent));
     }
     pair.near->reclaim(pair.near->bytes_sent());
   });
@@ -127,19 +125,11 @@ TEST_F(RdmaTransferTest, WhoeverPollsIsWokenForEverything) {
     pollfd waiting{pair.far->wait_handle(), POLLIN, 0};
     ::poll(&waiting, 1, -1);
   };
-  std::uint64_t chunks = 0;
-  for (;;) {
-    RdmaChannel::Chunk chunk;
-    const std::ptrdiff_t found = pair.far->try_receive_header(chunk);
-    if (found == 0) break;
-    if (found < 0) {
-      wait();
-      continue;
-    }
-    EXPECT_EQ(chunk.transfer, chunks++);
+  for (std::uint64_t transfer = 0; transfer < 20; ++transfer) {
     std::fill(to.bytes.begin(), to.bytes.end(), std::byte{0});
-    for (std::size_t at = 0; at < chunk.size;) {
-      const std::ptrdiff_t count = pair.far->try_receive(to.part(at, chunk.size - at));
+    pair.far->expect(transfer, kSize);
+    for (std::size_t at = 0; at < kSize;) {
+      const std::ptrdiff_t count = pair.far->try_receive(to.part(at, kSize - at));
       ASSERT_NE(count, 0) << pair.far->reason();
       if (count < 0)
         wait();
@@ -149,7 +139,10 @@ TEST_F(RdmaTransferTest, WhoeverPollsIsWokenForEverything) {
     EXPECT_EQ(to.bytes, from.bytes);
   }
   sender.join();
-  EXPECT_EQ(chunks, 20u);
+  pair.far->expect(20, kSize);
+  std::ptrdiff_t count = 0;
+  while ((count = pair.far->try_receive(to.destination())) < 0) wait();
+  EXPECT_EQ(count, 0);
 }
 
 TEST_F(RdmaTransferTest, BytesThatNobodyWantsAreNotSent) {
@@ -157,13 +150,12 @@ TEST_F(RdmaTransferTest, BytesThatNobodyWantsAreNotSent) {
   Registered from(*pair.near, pattern(500'000, 4));
   Registered to(*pair.far, std::vector<std::byte>(1000));
   std::thread sender([&] {
-    EXPECT_TRUE(pair.near->send({1, 500'000, 0}, from.source(), Use::kLent));
-    EXPECT_TRUE(pair.near->send({2, 1000, 0}, {Bytes(from.bytes).first(1000), from.registration.get()}, Use::kLent));
+    EXPECT_TRUE(pair.near->send(1, from.source(), Use::kLent));
+    EXPECT_TRUE(pair.near->send(2, {Bytes(from.bytes).first(1000), from.registration.get()}, Use::kLent));
     pair.near->reclaim(pair.near->bytes_sent());
   });
-  RdmaChannel::Chunk chunk;
-  ASSERT_TRUE(pair.far->receive_header(chunk));
-  for (std::size_t left = chunk.size; left != 0;) {
+  pair.far->expect(1, 500'000);
+  for (std::size_t left = 500'000; left != 0;) {
     const std::ptrdiff_t count = pair.far->try_discard(left);
     ASSERT_GT(count, 0);
     left -= static_cast<std::size_t>(count);
@@ -171,17 +163,6 @@ TEST_F(RdmaTransferTest, BytesThatNobodyWantsAreNotSent) {
   EXPECT_TRUE(receive_all(*pair.far, 2, to.destination()));
   sender.join();
   EXPECT_EQ(pair.near->bytes_sent(), 1000u);
-}
-
-TEST_F(RdmaTransferTest, AFailedTransferClosesItsDestination) {
-  RdmaPair pair;
-  Registered to(*pair.far, std::vector<std::byte>(1000));
-  pair.far->announce(1, to.destination());
-  EXPECT_TRUE(pair.near->send({1, 0, -5}, {}, Use::kCopied));
-  RdmaChannel::Chunk chunk;
-  ASSERT_TRUE(pair.far->receive_header(chunk));
-  EXPECT_EQ(chunk.status, -5);
-  EXPECT_EQ(chunk.size, 0u);
 }
 
 }  // namespace

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <memory>
+
+#include "runtime/base/mutex.h"
+#include "runtime/transport/rdma/rdma_channel.h"
+
+namespace remotecl {
+
+// Memory of a bulk stream. It is registered with the present channel when that first uses it, because channels
+// come and go. Any thread.
+class RdmaRegistration final : public MemoryRegistration {
+ public:
+  explicit RdmaRegistration(MutableBytes memory) : memory_(memory) {}
+
+  // Null if the memory cannot be registered: then the channel copies. Valid until another channel is named.
+  const RegisteredMemory* with(const std::shared_ptr<RdmaChannel>& channel) const EXCLUDES(mutex_) {
+    const MutexLock lock(mutex_);
+    if (channel_ == channel) return registered_.get();
+    registered_.reset();
+    channel_ = channel;
+    try {
+      registered_ = channel->register_memory(memory_);
+    } catch (const ConnectionError&) {  // most likely the limit of locked memory
+    }
+    return registered_.get();
+  }
+
+  // That of a seam's source or destination; null without one.
+  static const RegisteredMemory* of(const MemoryRegistration* registration,
+                                    const std::shared_ptr<RdmaChannel>& channel) {
+    return registration == nullptr ? nullptr : static_cast<const RdmaRegistration*>(registration)->with(channel);
+  }
+
+ private:
+  const MutableBytes memory_;
+  mutable Mutex mutex_;
+  mutable std::shared_ptr<RdmaChannel> channel_ GUARDED_BY(mutex_);
+  mutable std::unique_ptr<RegisteredMemory> registered_ GUARDED_BY(mutex_);
+};
+
+}  // namespace remotecl

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "runtime/base/mutex.h"
+#include "runtime/transport/bulk/bulk_transport.h"
+#include "runtime/transport/rdma/rdma_channel.h"
+#include "runtime/transport/rdma/wakeup.h"
+
+namespace remotecl {
+
+// The present channel of a bulk stream, if there is one. Channels come and go while the stream lives; both sides
+// know each by its number. Shared by the transport that uses the channel and by whoever makes new ones. Any
+// thread.
+class RdmaSlot {
+ public:
+  struct Entry {
+    std::shared_ptr<RdmaChannel> channel;  // null: there is none now
+    std::uint32_t number = 0;
+  };
+
+  Entry get() const EXCLUDES(mutex_);
+  // Ends the former channel, whose number must have been lower. Returns false if it was not, or after end().
+  bool put(std::shared_ptr<RdmaChannel> channel, std::uint32_t number) EXCLUDES(mutex_);
+  // The channel is of no more use. Ends it, unless it has been replaced already.
+  void drop(const std::shared_ptr<RdmaChannel>& channel) EXCLUDES(mutex_);
+  // There will be no more channels.
+  void end() EXCLUDES(mutex_);
+  // Waits until there is no channel. Returns false after end().
+  bool await_loss() EXCLUDES(mutex_);
+
+  // Readable from put() until seen().
+  int handle() const { return changed_.handle(); }
+  void seen() { changed_.clear(); }
+  // What all channels have moved.
+  BulkTransport::RdmaBytes bytes() const EXCLUDES(mutex_);
+  // Why the last channel has ended; empty if none has.
+  std::string last_loss() const EXCLUDES(mutex_);
+
+ private:
+  [[nodiscard]] std::shared_ptr<RdmaChannel> leave_channel() REQUIRES(mutex_);
+
+  Wakeup changed_;
+  mutable Mutex mutex_;
+  ConditionVariable lost_;
+  Entry entry_ GUARDED_BY(mutex_);
+  BulkTransport::RdmaBytes past_ GUARDED_BY(mutex_);  // of former channels
+  std::string loss_ GUARDED_BY(mutex_);
+  bool is_over_ GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace remotecl
