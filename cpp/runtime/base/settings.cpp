@@ -109,6 +109,18 @@ bool is_set_to(const char* name, std::string_view word) {
   return false;
 }
 
+std::optional<std::size_t> one_of(const char* name, std::initializer_list<std::string_view> words) {
+  const std::string_view value = value_of(name);
+  if (value.empty()) return {};
+  std::string takes;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (is_same_word(value, words.begin()[i])) return i;
+    takes += (i == 0 ? "" : i + 1 == words.size() ? " or " : ", ") + std::string(words.begin()[i]);
+  }
+  report_once(name, value, takes);
+  return {};
+}
+
 void report_through(Reporter teller) { g_reporter = teller; }
 
 }  // namespace remotecl::settings

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,6 +18,8 @@ std::optional<std::uint64_t> number(const char* name, std::string_view unit, std
 std::optional<double> seconds(const char* name, double least, double most);
 // Whether it is set to this word. It may also be set to off.
 bool is_set_to(const char* name, std::string_view word);
+// Which of these words it is set to. Empty if not set.
+std::optional<std::size_t> one_of(const char* name, std::initializer_list<std::string_view> words);
 
 // Sets the function that reports to the user, one line at a time. The default prints to stderr, unless
 // REMOTECL_LOG is off. Must be called before any other thread runs.

@@ -3,7 +3,10 @@
 #include <utility>
 
 #include "runtime/handshake/handshake.h"
+#include "runtime/handshake/rdma_acceptor.h"
+#include "runtime/handshake/rdma_connector.h"
 #include "runtime/transport/bulk/stream_bulk_transport.h"
+#include "runtime/transport/rdma/rdma_bulk_transport.h"
 #include "runtime/transport/shm/shared_memory.h"
 #include "runtime/transport/shm/shared_memory_connection.h"
 
@@ -27,6 +30,26 @@ std::unique_ptr<Connection> share_memory(std::unique_ptr<Connection> connection,
   return connection;
 }
 
+// The accepting side says where it can be reached by RDMA. The connection goes on without waiting for that.
+void add_rdma(StreamCarrier& carrier, Connection& connection, const Address& peer, const BulkEnd& end) {
+  auto slot = std::make_shared<RdmaSlot>();
+  bool is_exchanged = false;
+  if (end.side == BulkEnd::Side::kAccepts) {
+    is_exchanged = connection.write(encode_frame<RdmaOffer, kRdmaOfferSize>(end.rdma->offer(end.rdma_key, slot)));
+  } else {
+    std::array<std::byte, kRdmaOfferSize> offer;
+    is_exchanged = read_before(connection, offer, Patience::of_server(end.window));
+    if (is_exchanged) {
+      const auto decoded = decode_frame<RdmaOffer>(offer);
+      std::vector<Address> addresses = addresses_of(decoded);
+      if (end.may_dial) std::erase_if(addresses, [&end](const Address& each) { return !end.may_dial(each.host); });
+      carrier.connector = std::make_shared<RdmaConnector>(std::move(addresses), decoded.ticket, end.rdma_key, slot);
+    }
+  }
+  if (!is_exchanged) throw ConnectionError("a connection for bulk data with " + peer.text() + " was lost");
+  carrier.rdma = std::move(slot);
+}
+
 }  // namespace
 
 StreamCarrier upgrade_bulk(std::unique_ptr<Connection> first, const Address& peer, const BulkEnd& end) {
@@ -38,6 +61,7 @@ StreamCarrier upgrade_bulk(std::unique_ptr<Connection> first, const Address& pee
     carrier.memory = static_cast<SharedMemoryConnection*>(first.get());
     carrier.connection = std::move(first);
   } else {
+    if ((end.features & kFeatureRdma) != 0) add_rdma(carrier, *first, peer, end);
     carrier.connection = end.join(std::move(first));
   }
   return carrier;
@@ -57,6 +81,10 @@ BulkLine open_bulk(StreamCarrier carrier, BulkRecovery recovery) {
     carrier.connection = std::move(made);
   }
   line.transport = std::make_unique<StreamBulkTransport>(std::move(carrier.connection));
+  if (carrier.rdma != nullptr) {
+    line.transport = std::make_unique<RdmaBulkTransport>(std::move(line.transport), std::move(carrier.rdma),
+                                                         std::move(carrier.connector));
+  }
   return line;
 }
 

@@ -12,6 +12,9 @@
 
 namespace remotecl {
 
+class RdmaAcceptor;
+class RdmaConnector;
+class RdmaSlot;
 class SharedMemoryConnection;
 
 // What carries a stream of a session or link once all handshakes are complete.
@@ -19,6 +22,8 @@ struct StreamCarrier {
   std::shared_ptr<Connection> connection;
   SharedMemoryConnection* memory = nullptr;  // the shared memory, if `connection` goes through it
   bool is_resumable = false;                 // a new connection can resume the stream
+  std::shared_ptr<RdmaSlot> rdma;            // null: no RDMA beside the connection
+  std::shared_ptr<RdmaConnector> connector;  // makes its channels, on the side that connected
 };
 
 // The arguments of upgrade_bulk() that differ between the two sides.
@@ -31,6 +36,10 @@ struct BulkEnd {
   std::uint64_t features;            // those that both sides have agreed on
   std::chrono::milliseconds window;  // how long a lost connection is retried
   Join join;
+  Secret rdma_key;               // of the stream, as returned by rdma_key()
+  RdmaAcceptor* rdma = nullptr;  // of the side that accepts, if kFeatureRdma is agreed on
+  // Whether the side that connects may do so by RDMA to this host; empty: to all.
+  std::function<bool(const std::string& host)> may_dial = {};
 };
 
 // Turns a bulk connection, after its Welcome, into the fastest carrier that both sides have agreed on: shared

@@ -21,6 +21,7 @@ class Dialer {
   const Address& address() const { return address_; }
   // Null if the name has none.
   const AccessToken* token() const { return token_ ? &*token_ : nullptr; }
+  bool encrypts() const { return tls_.has_value(); }
 
   // Returns a connection that is ready for the handshake. Throws ConnectionError that names the server, the
   // cause and the remedy.

@@ -7,6 +7,7 @@
 #include "runtime/base/printable.h"
 #include "runtime/crypto/secret.h"
 #include "runtime/handshake/proof.h"
+#include "runtime/handshake/rdma_request.h"
 #include "runtime/transport/shm/shared_memory.h"
 
 namespace remotecl {
@@ -165,6 +166,11 @@ Secret stripes_key(const Invitation& invitation, Role role, std::uint64_t offere
                        {role, offered, taken, invitation.session, invitation.epoch, {}, {}});
 }
 
+Secret rdma_key(const Invitation& invitation, Role role, std::uint64_t offered, std::uint64_t taken) {
+  return prove_briefly(key_of(invitation.secret), Claim::kRdma,
+                       {role, offered, taken, invitation.session, invitation.epoch, {}, {}});
+}
+
 Resumption handshake_again(Connection& connection, const Address& address, Role role, const Invitation& invitation,
                            std::uint64_t received, std::uint64_t features, Deadline deadline) {
   const Awaited awaited{deadline, true};
@@ -202,7 +208,9 @@ Secret accepting_proof(const Secret& secret, const Hello& hello, const Welcome& 
                        {hello.role, hello.features, welcome.features, hello.session, welcome.epoch, {}, {}});
 }
 
-std::uint64_t bulk_features() { return shared_memory::wanted() ? kFeatureSharedMemory : 0; }
+std::uint64_t bulk_features() {
+  return shared_memory::wanted() && rdma_use() != RdmaUse::kRequire ? kFeatureSharedMemory : 0;
+}
 
 ConnectionError silent_server(const Address& address, Deadline deadline, Deadline since) {
   return ConnectionError(silence(address, {deadline, true, since}));

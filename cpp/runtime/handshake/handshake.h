@@ -70,6 +70,9 @@ Welcome handshake_as_stranger(Connection& connection, const Address& address, Ro
 // stream.
 Secret stripes_key(const Invitation& invitation, Role role, std::uint64_t offered, std::uint64_t taken);
 
+// The same for RDMA connections beside that stream.
+Secret rdma_key(const Invitation& invitation, Role role, std::uint64_t offered, std::uint64_t taken);
+
 // The stream cannot be resumed; trying again is useless.
 class StreamGone : public ConnectionError {
  public:

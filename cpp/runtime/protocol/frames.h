@@ -12,7 +12,7 @@
 namespace remotecl {
 
 inline constexpr std::uint16_t kDefaultPort = 10990;
-inline constexpr std::uint32_t kProtocolVersion = 10;
+inline constexpr std::uint32_t kProtocolVersion = 11;
 
 inline constexpr std::uint32_t kHandshakeTimeoutMs = 5000;    // for the connecting side to prove its identity
 inline constexpr std::uint32_t kFirstWordTimeoutMs = 10'000;  // for the accepting side to show that it is a server
@@ -112,8 +112,8 @@ struct RdmaOffer {
   static constexpr std::size_t kAddressesMax = 8;
   static constexpr std::size_t kAddressSize = 18;
 
-  std::uint64_t ticket;  // names the stream in the requests
-  std::uint32_t count;   // of addresses
+  std::uint64_t ticket;                                              // names the stream in the requests
+  std::uint32_t count;                                               // of addresses
   std::array<std::uint8_t, kAddressesMax * kAddressSize> addresses;  // IPv6 (or mapped IPv4) and port, big-endian
   REMOTECL_FIELDS(ticket, count, addresses)
 };

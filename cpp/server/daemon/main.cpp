@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "runtime/base/settings.h"
+#include "runtime/handshake/rdma_acceptor.h"
 #include "runtime/handshake/stripes.h"
 #include "runtime/transport/address.h"
 #include "runtime/transport/shm/shared_memory.h"
@@ -54,6 +55,7 @@ struct Options {
   std::vector<std::string> limits;
   std::vector<std::string> peers;
   server::StoreOptions store;
+  std::string rdma;
   bool insecure = false;
   bool exit_on_stdin_eof = false;
   bool isolate = false;
@@ -116,6 +118,22 @@ void require_protection(const Address& address, const Options& options, const se
         "the devices");
   }
   server::log_warning("--insecure: whoever reaches {} can use these devices", address.text());
+}
+
+// What bulk data by RDMA goes through, or null. Links to other servers obey the same choice. Throws ConnectionError if
+// there is no RDMA although it is required.
+std::unique_ptr<RdmaAcceptor> open_rdma(const Options& options, const Address& address) {
+  const bool has_address =
+      !options.rdma.empty() && options.rdma != "auto" && options.rdma != "off" && options.rdma != "require";
+  if (!options.rdma.empty()) ::setenv("REMOTECL_RDMA", has_address ? "auto" : options.rdma.c_str(), 1);
+  if (rdma_use() == RdmaUse::kOff || (rdma_features() == 0 && !has_address && rdma_use() == RdmaUse::kAuto)) {
+    return nullptr;
+  }
+  auto rdma = std::make_unique<RdmaAcceptor>(has_address ? options.rdma : address.host);
+  if (!has_address && rdma_use() == RdmaUse::kAuto) return rdma;  // listens when the first client asks
+  std::string cause;
+  if (rdma->addresses(&cause).empty()) throw ConnectionError("--rdma " + options.rdma + ": " + cause);
+  return rdma;
 }
 
 void print_devices(const server::NativeDriver& driver) {
@@ -236,6 +254,7 @@ void read_settings() {
   bulk_streams();
   WaitPolicy::poll_time();
   heartbeat_interval();
+  rdma_use();
 }
 
 int run(const Options& options) {
@@ -259,6 +278,7 @@ int run(const Options& options) {
     store = server::open_store(options.store, token, options.client_ca);
   }
   const bool has_store = store != nullptr && shares_builds(address, options, limits);
+  const std::unique_ptr<RdmaAcceptor> rdma = open_rdma(options, address);
   std::string isolation_words;
   const bool is_for_others = is_open(address, options, limits);
   auto server = std::make_unique<server::Server>(
@@ -266,7 +286,7 @@ int run(const Options& options) {
       [&](const server::NativeDriver& driver) {
         return isolation(options, is_for_others, has_store, driver, isolation_words);
       },
-      server::PeerRules(options.peers), store.get());
+      server::PeerRules(options.peers), store.get(), rdma.get());
   print_devices(server->driver());
   std::printf("%s\n", isolation_words.c_str());
   if (!pin.empty()) std::printf("TLS with pin=%s\n", pin.c_str());
@@ -329,6 +349,10 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--store-size", options.store.size,
                  "how much that folder may hold; what was not used for longest goes")
       ->capture_default_str();
+  app.add_option(
+      "--rdma", options.rdma,
+      "whether bulk data goes by RDMA, where both sides have it: auto, off, require, or the address to listen "
+      "on in the place of --listen's. Without it: REMOTECL_RDMA, or off");
   app.add_flag("--insecure", options.insecure, "listen beyond loopback although everybody can use the devices");
   CLI::Option* const isolate = app.add_flag(
       "--isolate", options.isolate,
@@ -370,6 +394,7 @@ int act(const Options& options) {
   }
   if (options.is_session_process) {
     settings::report_through([](const std::string&) {});  // the daemon has reported them already
+    ::setenv("REMOTECL_RDMA", "off", 1);                  // its devices are not for contained processes
     return server::run_session_process(options.devices, options.containment, server::PeerRules(options.peers),
                                        options.has_store);
   }

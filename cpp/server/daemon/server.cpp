@@ -55,14 +55,14 @@ class Claims {
 
 Server::Server(const Address& address, std::string_view devices, std::optional<AccessToken> token,
                std::optional<TlsServer> tls, LimitsTable limits, std::optional<ProcessCommand> isolation,
-               PeerRules peers, Store* store)
+               PeerRules peers, Store* store, RdmaAcceptor* rdma)
     : Server(
           address, devices, std::move(token), std::move(tls), std::move(limits),
-          [&isolation](const NativeDriver&) { return std::move(isolation); }, std::move(peers), store) {}
+          [&isolation](const NativeDriver&) { return std::move(isolation); }, std::move(peers), store, rdma) {}
 
 Server::Server(const Address& address, std::string_view devices, std::optional<AccessToken> token,
                std::optional<TlsServer> tls, LimitsTable limits, const ChooseIsolation& choose, PeerRules peers,
-               Store* store)
+               Store* store, RdmaAcceptor* rdma)
     : tls_(std::move(tls)),
       driver_(devices),
       isolation_(choose(driver_)),
@@ -74,7 +74,8 @@ Server::Server(const Address& address, std::string_view devices, std::optional<A
   if (isolates_) {
     host_ = std::make_unique<ProcessHost>(*std::move(isolation_), driver_, refusals_, epoch_, peers_, store_);
   } else {
-    host_ = std::make_unique<SessionHost>(handler_table(), driver_, refusals_, epoch_, peers_, nullptr, store_);
+    host_ = std::make_unique<SessionHost>(handler_table(), driver_, refusals_, epoch_, peers_, nullptr, store_,
+                                          tls_ ? nullptr : rdma);
   }
   prepare_proofs();  // saves the first client the wait
   reception_ = std::make_unique<Acceptor>(address, tls_ ? &*tls_ : nullptr, epoch_, refusals_,

@@ -9,6 +9,7 @@
 
 #include "runtime/base/mutex.h"
 #include "runtime/handshake/access_token.h"
+#include "runtime/handshake/rdma_acceptor.h"
 #include "runtime/store/store.h"
 #include "runtime/transport/tls/tls.h"
 #include "server/admission/acceptor.h"
@@ -32,15 +33,16 @@ class Server {
   // Starts listening and accepting. With tokens, this one or users', clients must prove that they know one.
   // With `tls`, connections must use TLS. With `isolation`, each session has a process of its own, started by
   // this command. `peers` says which servers may be linked. `store`, if not null, keeps built programs and must
-  // outlive the server. Throws NoDevice, ConnectionError, LimitsError.
+  // outlive the server, and so must `rdma`, which is null if bulk data does not go by RDMA. Throws NoDevice,
+  // ConnectionError, LimitsError.
   Server(const Address& address, std::string_view devices, std::optional<AccessToken> token = {},
          std::optional<TlsServer> tls = {}, LimitsTable limits = {}, std::optional<ProcessCommand> isolation = {},
-         PeerRules peers = {}, Store* store = nullptr);
+         PeerRules peers = {}, Store* store = nullptr, RdmaAcceptor* rdma = nullptr);
   // The same, for a choice that depends on the devices.
   using ChooseIsolation = std::function<std::optional<ProcessCommand>(const NativeDriver&)>;
   Server(const Address& address, std::string_view devices, std::optional<AccessToken> token,
          std::optional<TlsServer> tls, LimitsTable limits, const ChooseIsolation& choose, PeerRules peers = {},
-         Store* store = nullptr);
+         Store* store = nullptr, RdmaAcceptor* rdma = nullptr);
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;

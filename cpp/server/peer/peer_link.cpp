@@ -124,8 +124,15 @@ void PeerLink::receive_bulk() {
 }
 
 Traffic PeerLink::traffic() const {
-  return {control_->bytes_sent(), outbox_.messages(),       control_->bytes_received(), messages_received_.load(),
-          bulk_->bytes_sent(),    bulk_sender_.transfers(), bulk_->bytes_received(),    bulk_receiver_.transfers()};
+  const BulkTransport::RdmaBytes rdma = bulk_->rdma_bytes();
+  return {control_->bytes_sent(),
+          outbox_.messages(),
+          control_->bytes_received(),
+          messages_received_.load(),
+          bulk_->bytes_sent() + rdma.sent,
+          bulk_sender_.transfers(),
+          bulk_->bytes_received() + rdma.received,
+          bulk_receiver_.transfers()};
 }
 
 void PeerLink::execute(std::uint16_t code, Bytes payload) {

@@ -6,6 +6,7 @@
 #include "runtime/handshake/bulk_upgrade.h"
 #include "runtime/handshake/dialer.h"
 #include "runtime/handshake/handshake.h"
+#include "runtime/handshake/rdma_request.h"
 #include "runtime/handshake/stripes.h"
 #include "runtime/transport/tcp/resolver.h"
 #include "runtime/transport/tcp/tcp.h"
@@ -140,6 +141,7 @@ StreamCarrier PeerTable::open(const Attempt& attempt, const Address& number, Rol
   const bool is_bulk = role == Role::kPeerBulk;
   std::uint64_t features = is_bulk ? bulk_features() | stripes_features() : 0;
   if (context_.recovery.window().count() != 0) features |= kFeatureResumable;
+  if (is_bulk && !dialer.encrypts() && context_.grant.rate_limits().empty()) features |= rdma_features();
   std::unique_ptr<Connection> connection;
   std::optional<Approach> approach;
   try {
@@ -160,9 +162,14 @@ StreamCarrier PeerTable::open(const Attempt& attempt, const Address& number, Rol
                           return dialer.connect(timeout, end);
                         });
   };
+  // RDMA has ports of its own, which no rule can mean.
+  const auto may_dial = [this, &number](const std::string& host) {
+    return context_.rules.objection({host, number.port}, context_.address).empty();
+  };
   StreamCarrier carrier =
       upgrade_bulk(std::move(connection), number,
-                   {BulkEnd::Side::kConnects, welcome.features & features, context_.recovery.window(), join});
+                   {BulkEnd::Side::kConnects, welcome.features & features, context_.recovery.window(), join,
+                    rdma_key(attempt.invitation, role, features, welcome.features), nullptr, may_dial});
   carrier.connection = limit_rate(std::move(carrier.connection), context_.grant.rate_limits());
   return carrier;
 }

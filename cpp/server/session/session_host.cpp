@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/crypto/secret.h"
+#include "runtime/handshake/rdma_acceptor.h"
 #include "runtime/handshake/stripes.h"
 #include "server/admission/handshake.h"
 #include "server/util/format.h"
@@ -39,7 +40,7 @@ void warn_stuck(Session& session) {
 
 SessionHost::SessionHost(const HandlerTable& handlers, NativeDriver& driver, RejectionCounts& refusals,
                          std::uint64_t epoch, const PeerRules& peers, std::function<void(Session&)> stuck,
-                         ContentStore* store)
+                         ContentStore* store, RdmaAcceptor* rdma)
     : handlers_(handlers),
       driver_(driver),
       refusals_(refusals),
@@ -47,6 +48,7 @@ SessionHost::SessionHost(const HandlerTable& handlers, NativeDriver& driver, Rej
       peers_(peers),
       built_(store),
       board_(driver),
+      rdma_(rdma),
       watch_(driver, stuck == nullptr ? warn_stuck : std::move(stuck)) {}
 
 void SessionHost::serve_session(IncomingConnection& incoming, const Admission& admission,
@@ -136,13 +138,25 @@ void SessionHost::refuse(Connection& connection, Refusal why, WelcomeStatus stat
   server::refuse(connection, epoch_, status, text);
 }
 
+// Those of a bulk connection. RDMA is for connections that are neither encrypted nor limited in their rate.
+std::uint64_t SessionHost::possible_features(const IncomingConnection& incoming, const Session& session) const {
+  std::uint64_t features = bulk_features() | kFeatureResumable;
+  const bool wants_rdma = (incoming.hello.features & kFeatureRdma) != 0;
+  if (wants_rdma && rdma_ != nullptr && session.grant().rate_limits().empty() && !rdma_->addresses().empty()) {
+    features |= kFeatureRdma;
+  }
+  return features;
+}
+
 // Without a connection if the peer is gone or broke the rules.
-StreamCarrier SessionHost::upgrade(IncomingConnection& incoming, Session& session, std::uint64_t features,
-                                   StripeGroup& stripes) {
+StreamCarrier SessionHost::upgrade(IncomingConnection& incoming, Session& session, const Secret& secret,
+                                   std::uint64_t features, StripeGroup& stripes) {
+  const Hello& hello = incoming.hello;
+  const Secret key = rdma_key({hello.session, epoch_, secret}, hello.role, hello.features, features);
   const auto join = [&stripes](std::unique_ptr<Connection> first) { return stripes.join(std::move(first)); };
   try {
     StreamCarrier carrier = upgrade_bulk(std::move(incoming.connection), incoming.from,
-                                         {BulkEnd::Side::kAccepts, features, session.window(), join});
+                                         {BulkEnd::Side::kAccepts, features, session.window(), join, key, rdma_});
     carrier.connection = limit_rate(std::move(carrier.connection), session.grant().rate_limits());
     return carrier;
   } catch (const ConnectionError& error) {
@@ -220,12 +234,13 @@ void SessionHost::serve_peer(IncomingConnection& incoming) {
                   "there is no such session, or it expects no such peer");
   }
   incoming.place.leave_proved();
-  const std::uint64_t possible = kFeatureResumable | (hello.role == Role::kPeerBulk ? bulk_features() : 0);
+  const std::uint64_t possible =
+      hello.role == Role::kPeerBulk ? possible_features(incoming, *session) : kFeatureResumable;
   const std::uint64_t features = (hello.features & possible) | taken_stripes(hello);
   StripeGroup stripes(session->stripes(), stripes_of(features),
                       stripes_key({hello.session, epoch_, invited->secret}, hello.role, hello.features, features));
   welcome(*incoming.connection, epoch_, hello, invited->secret, features);
-  StreamCarrier carrier = upgrade(incoming, *session, features, stripes);
+  StreamCarrier carrier = upgrade(incoming, *session, invited->secret, features, stripes);
   if (carrier.connection == nullptr) return;
   session->peers().attach(*invited, hello.role, std::move(carrier), incoming.from);
 }
@@ -247,13 +262,13 @@ void SessionHost::serve_bulk(IncomingConnection& incoming) {
                               channel == nullptr ? "is none of them" : "has its connection already"));
   }
   if (number == 0) session->channels().use(channel_count_of(hello.features));
-  const std::uint64_t features = (hello.features & (bulk_features() | kFeatureResumable)) |
+  const std::uint64_t features = (hello.features & possible_features(incoming, *session)) |
                                  taken_stripes(hello, session->channels().count()) |
                                  (number == 0 ? features_of_channel_count(session->channels().count()) : 0);
   StripeGroup stripes(session->stripes(), stripes_of(features),
                       stripes_key({hello.session, epoch_, session->secret()}, hello.role, hello.features, features));
   welcome(*incoming.connection, epoch_, hello, session->secret(), features);
-  StreamCarrier carrier = upgrade(incoming, *session, features, stripes);
+  StreamCarrier carrier = upgrade(incoming, *session, session->secret(), features, stripes);
   if (carrier.connection == nullptr && number != 0) return channel->leave();  // the client retries further channels
   if (carrier.connection == nullptr) return session->close("the bulk connection was lost");
   if (!channel->attach(std::move(carrier))) return;

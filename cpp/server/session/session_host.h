@@ -24,8 +24,10 @@ class SessionHost final : public Host {
  public:
   // All arguments must outlive it. `stuck`: what to do about a session that is over but does not end, if it
   // has the process to itself; null just logs it. `store`: keeps built programs; null if there is none.
+  // `rdma`: null if bulk data does not go by RDMA.
   SessionHost(const HandlerTable& handlers, NativeDriver& driver, RejectionCounts& refusals, std::uint64_t epoch,
-              const PeerRules& peers, std::function<void(Session&)> stuck = nullptr, ContentStore* store = nullptr);
+              const PeerRules& peers, std::function<void(Session&)> stuck = nullptr, ContentStore* store = nullptr,
+              RdmaAcceptor* rdma = nullptr);
 
   void serve_session(IncomingConnection& incoming, const Admission& admission, std::unique_ptr<Grant> grant) override
       EXCLUDES(mutex_);
@@ -39,7 +41,9 @@ class SessionHost final : public Host {
   KickResult kick(std::uint64_t session, const User* user, const std::string& words) override EXCLUDES(mutex_);
 
  private:
-  StreamCarrier upgrade(IncomingConnection& incoming, Session& session, std::uint64_t features, StripeGroup& stripes);
+  StreamCarrier upgrade(IncomingConnection& incoming, Session& session, const Secret& secret, std::uint64_t features,
+                        StripeGroup& stripes);
+  std::uint64_t possible_features(const IncomingConnection& incoming, const Session& session) const;
   void serve_return(IncomingConnection& incoming);
   void serve_bulk(IncomingConnection& incoming);
   void serve_peer(IncomingConnection& incoming);
@@ -57,6 +61,7 @@ class SessionHost final : public Host {
   BuildCache built_;
   StdoutCapture output_;
   StatusCollector board_;
+  RdmaAcceptor* const rdma_;
 
   mutable Mutex mutex_;
   ConditionVariable removed_;

@@ -115,6 +115,7 @@ void BulkReceiver::forget(std::unordered_map<TransferId, Expected>::iterator at)
 }
 
 Ref<IncomingTransfer> BulkReceiver::cancel(TransferId id) {
+  if (BulkTransport* const transport = transport_.load(std::memory_order_acquire)) transport->withdraw(id);
   MutexLock lock(mutex_);
   const auto at = expected_.find(id);
   if (at == expected_.end() || at->second.begun) return nullptr;

@@ -100,8 +100,9 @@ Traffic BulkChannel::traffic() const {
   traffic.bulk_received = receiver_.transfers();
   MutexLock lock(mutex_);
   if (transport_ == nullptr) return traffic;
-  traffic.bulk_bytes_sent = transport_->bytes_sent();
-  traffic.bulk_bytes_received = transport_->bytes_received();
+  const BulkTransport::RdmaBytes rdma = transport_->rdma_bytes();
+  traffic.bulk_bytes_sent = transport_->bytes_sent() + rdma.sent;
+  traffic.bulk_bytes_received = transport_->bytes_received() + rdma.received;
   return traffic;
 }
 

@@ -20,6 +20,7 @@ TEST(Proof, DependsOnEverythingThatWasSaid) {
   proofs.insert(prove_briefly(kKey, Claim::kAccepting, transcript()));
   proofs.insert(prove_briefly(kKey, Claim::kSessionSecret, transcript()));
   proofs.insert(prove_briefly(kKey, Claim::kStripes, transcript()));
+  proofs.insert(prove_briefly(kKey, Claim::kRdma, transcript()));
   const auto changed = [&](auto change) {
     Transcript other = transcript();
     change(other);
@@ -32,16 +33,16 @@ TEST(Proof, DependsOnEverythingThatWasSaid) {
   changed([](Transcript& other) { ++other.epoch; });
   changed([](Transcript& other) { ++other.client_nonce[15]; });
   changed([](Transcript& other) { ++other.server_nonce[15]; });
-  EXPECT_EQ(proofs.size(), 12u);
+  EXPECT_EQ(proofs.size(), 13u);
   EXPECT_EQ(half(transcript()), half(transcript()));
 }
 
 // By another implementation: Python's hmac over the bytes of heading and transcript.
 TEST(Proof, IsHmacSha256) {
   const Proof proof = prove(kKey, Claim::kConnecting, transcript());
-  const Proof expected = {0xe5, 0xdc, 0x2e, 0x27, 0xd9, 0x9b, 0x17, 0xd9, 0x2d, 0x6e, 0x1d,
-                          0x36, 0x26, 0xd8, 0x35, 0xc2, 0xb7, 0xab, 0x47, 0x22, 0xb6, 0x22,
-                          0x4e, 0xa0, 0x74, 0xac, 0x80, 0x13, 0x67, 0x09, 0x47, 0x3d};
+  const Proof expected = {0xa3, 0xf4, 0x21, 0x14, 0x67, 0x12, 0x6c, 0x33, 0x09, 0x35, 0xfc,
+                          0xf7, 0x16, 0xe2, 0xaa, 0x9d, 0x00, 0x43, 0xd5, 0xd9, 0x63, 0x03,
+                          0x85, 0xb9, 0x4b, 0x8e, 0x10, 0x72, 0xdb, 0x16, 0x34, 0x70};
   EXPECT_EQ(proof, expected);
 }
 

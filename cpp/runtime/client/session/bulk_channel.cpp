@@ -9,6 +9,7 @@
 #include "runtime/handshake/bulk_upgrade.h"
 #include "runtime/handshake/channels.h"
 #include "runtime/handshake/handshake.h"
+#include "runtime/handshake/rdma_request.h"
 #include "runtime/handshake/stripes.h"
 
 namespace remotecl {
@@ -59,19 +60,22 @@ unsigned BulkChannel::connect(const Joining& joining) {
   const std::uint64_t resumable = joining.reconnector != nullptr ? kFeatureResumable : 0;
   const unsigned wanted = number_ == 0 ? bulk_channels(kBulkChannelsMax) : 1;
   const std::uint64_t features = bulk_features() | stripes_features(joining.streams) | resumable |
-                                 features_of_channel(number_) | features_of_channel_count(wanted);
+                                 features_of_channel(number_) | features_of_channel_count(wanted) |
+                                 (joining.dialer.encrypts() ? 0 : rdma_features());
   const Deadline deadline = Patience::of_server(joining.window);
   auto first = joining.dialer.connect(joining.timeout, deadline);
   const int descriptor = first->wait_handle();
   const Invitation& session = joining.invitation;
   const Welcome welcome = handshake_for_session(*first, joining.address, Role::kBulk, session, features, deadline);
+  require_rdma(joining.address, welcome.features);
   const auto join = [&](std::unique_ptr<Connection> alone) {
     const Secret key = stripes_key(session, Role::kBulk, features, welcome.features);
     return join_stripes(unshared(std::move(alone)), joining.address, {session.session, session.epoch, key},
                         stripes_of(welcome.features), unshared_dial(joining.dialer));
   };
   StreamCarrier carrier = upgrade_bulk(std::move(first), joining.address,
-                                       {BulkEnd::Side::kConnects, welcome.features & features, joining.window, join});
+                                       {BulkEnd::Side::kConnects, welcome.features & features, joining.window, join,
+                                        rdma_key(session, Role::kBulk, features, welcome.features)});
   if (carrier.memory != nullptr) {
     give_up_in_forks(carrier.connection->wait_handle());
     if (!carrier.is_resumable) give_up_in_forks(descriptor);

@@ -56,6 +56,8 @@ class BulkChannel {
   PushWindow& pushes() { return pushes_; }
   BulkSender& sender() { return sender_; }
   ReaderTurn& reader() { return turn_; }
+  // A receive has failed: from now on nothing is written to its memory, which returns to the application.
+  void withdraw(TransferId failed) { sender_.withdraw(failed); }
   void expect_rest(const TransferRef& failed) { receiver_.expect_rest(failed); }
   // Called on the thread whose turn it is.
   bool read() { return receiver_.read(); }

@@ -56,7 +56,10 @@ Traffic BulkChannels::traffic() const {
   Traffic traffic{};
   for (const auto& channel : channels_) {
     const BulkTransport& bulk = channel->transport();
-    traffic += {0, 0, 0, 0, bulk.bytes_sent(), channel->sent(), bulk.bytes_received(), channel->received()};
+    const BulkTransport::RdmaBytes rdma = bulk.rdma_bytes();
+    const std::uint64_t sent = bulk.bytes_sent() + rdma.sent;
+    const std::uint64_t received = bulk.bytes_received() + rdma.received;
+    traffic += {0, 0, 0, 0, sent, channel->sent(), received, channel->received()};
   }
   return traffic;
 }

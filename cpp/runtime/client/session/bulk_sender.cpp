@@ -50,6 +50,10 @@ bool BulkSender::send(const TransferRef& transfer) {
     const MutexLock lent_lock(lent_mutex_);
     lent_.push_back({ok ? end : kNever, transfer, std::move(registration), std::move(packer)});
   }
+  if (lends && ok) {
+    const MutexLock lock(write_mutex_);
+    if (transport_ != nullptr) transport_->settle();
+  }
   if (ok) transfers_.fetch_add(1, std::memory_order_relaxed);
   if (!lends || !ok) {
     session_.end_transfer(transfer, ok ? CL_COMPLETE : CL_DEVICE_NOT_AVAILABLE);
@@ -86,6 +90,11 @@ void BulkSender::fail(const TransferRef& transfer) {
     if (transport_ != nullptr) transport_->send_failure(transfer->id, CL_OUT_OF_HOST_MEMORY);
   }
   session_.end_transfer(transfer, CL_OUT_OF_HOST_MEMORY);
+}
+
+void BulkSender::withdraw(TransferId transfer) {
+  const MutexLock lock(lent_mutex_);
+  if (transport_ != nullptr) transport_->withdraw(transfer);
 }
 
 void BulkSender::end_received() {

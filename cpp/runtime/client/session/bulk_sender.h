@@ -34,6 +34,8 @@ class BulkSender {
   bool send(const TransferRef& transfer) EXCLUDES(write_mutex_, lent_mutex_);
   // Queues the transfer for the sender's own thread. The transfer fails if that thread cannot be started.
   void post(TransferRef transfer) EXCLUDES(thread_.mutex, write_mutex_);
+  // Does this on the transport, unless that is released.
+  void withdraw(TransferId transfer) EXCLUDES(lent_mutex_);
   // Ends the transfers that the server reports to have received.
   void end_received() EXCLUDES(lent_mutex_);
   std::uint64_t transfers() const { return transfers_.load(std::memory_order_relaxed); }  // sent whole

@@ -100,6 +100,7 @@ void TransferTable::end(const TransferRef& transfer, cl_int status) {
     const bool has_more = !transfer->has_no_more && transfer->announced != transfer->size;
     if (status != CL_COMPLETE && !transfer->sends && has_more) transfer->channel->expect_rest(transfer);
   }
+  if (status != CL_COMPLETE && !transfer->sends) transfer->channel->withdraw(transfer->id);
   {
     const MutexLock lock(mutex_);
     transfers_.erase(transfer->id);

@@ -63,7 +63,7 @@ std::optional<CmEvent> CmId::next_event() {
   return result;
 }
 
-CmEvent CmId::await(rdma_cm_event_type type, Clock::time_point deadline) {
+CmEvent CmId::await(rdma_cm_event_type type, Clock::time_point deadline, int stop) {
   for (;;) {
     if (const std::optional<CmEvent> event = next_event()) {
       if (event->type == type) return *event;
@@ -71,10 +71,10 @@ CmEvent CmId::await(rdma_cm_event_type type, Clock::time_point deadline) {
                             std::to_string(event->status));
     }
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
-    pollfd waiting{events_->fd, POLLIN, 0};
-    if (left.count() <= 0 || ::poll(&waiting, 1, static_cast<int>(left.count())) == 0) {
-      throw ConnectionError(std::string("RDMA: no ") + library_.cm.event_str(type) + " in time");
-    }
+    std::array<pollfd, 2> waiting = {{{events_->fd, POLLIN, 0}, {stop, POLLIN, 0}}};
+    const int found = left.count() <= 0 ? 0 : ::poll(waiting.data(), waiting.size(), static_cast<int>(left.count()));
+    if (found == 0) throw ConnectionError(std::string("RDMA: no ") + library_.cm.event_str(type) + " in time");
+    if (found > 0 && waiting[1].revents != 0) throw ConnectionError("RDMA: no connection is wanted any more");
   }
 }
 

@@ -37,8 +37,9 @@ class CmId {
   int handle() const { return events_->fd; }  // readable when there is an event
   // Returns the next event without blocking.
   std::optional<CmEvent> next_event();
-  // Waits for the next event, which must have this type. Throws ConnectionError.
-  CmEvent await(rdma_cm_event_type type, std::chrono::steady_clock::time_point deadline);
+  // Waits for the next event, which must have this type. Throws ConnectionError, also once `stop`, if there is
+  // one, is readable.
+  CmEvent await(rdma_cm_event_type type, std::chrono::steady_clock::time_point deadline, int stop = -1);
 
  private:
   void make_channel();

@@ -13,8 +13,14 @@ namespace remotecl {
 // the receiver takes what it still needs.
 class RdmaBulkTransport final : public BulkTransport {
  public:
-  RdmaBulkTransport(std::unique_ptr<BulkTransport> stream, std::shared_ptr<RdmaSlot> slot)
-      : stream_(std::move(stream)), slot_(std::move(slot)), sender_(*stream_, *slot_), receiver_(*stream_, *slot_) {}
+  // `maker`: makes the slot's channels, and is kept as long as this lives; null: others do.
+  RdmaBulkTransport(std::unique_ptr<BulkTransport> stream, std::shared_ptr<RdmaSlot> slot,
+                    std::shared_ptr<void> maker = nullptr)
+      : stream_(std::move(stream)),
+        slot_(std::move(slot)),
+        maker_(std::move(maker)),
+        sender_(*stream_, *slot_),
+        receiver_(*stream_, *slot_) {}
   ~RdmaBulkTransport() override { slot_->end(); }
 
   std::unique_ptr<MemoryRegistration> register_memory(MutableBytes memory) override;
@@ -48,6 +54,7 @@ class RdmaBulkTransport final : public BulkTransport {
  private:
   const std::unique_ptr<BulkTransport> stream_;
   const std::shared_ptr<RdmaSlot> slot_;
+  const std::shared_ptr<void> maker_;
   RdmaBulkSender sender_;
   RdmaBulkReceiver receiver_;
 };

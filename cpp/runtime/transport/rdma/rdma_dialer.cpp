@@ -43,7 +43,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-DialedRdma dial(SocketAddress address, Bytes hello, Clock::time_point deadline) {
+DialedRdma dial(SocketAddress address, Bytes hello, Clock::time_point deadline, int stop) {
   const auto id = std::make_shared<CmId>(RdmaLibrary::get());
   const auto& cm = id->library().cm;
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
@@ -51,14 +51,14 @@ DialedRdma dial(SocketAddress address, Bytes hello, Clock::time_point deadline) 
     if (result != 0) throw ConnectionError("RDMA: " + error_text(errno));
   };
   check(cm.resolve_addr(id->get(), nullptr, address.get(), static_cast<int>(left.count())));
-  id->await(RDMA_CM_EVENT_ADDR_RESOLVED, deadline);
+  id->await(RDMA_CM_EVENT_ADDR_RESOLVED, deadline, stop);
   check(cm.resolve_route(id->get(), static_cast<int>(left.count())));
-  id->await(RDMA_CM_EVENT_ROUTE_RESOLVED, deadline);
+  id->await(RDMA_CM_EVENT_ROUTE_RESOLVED, deadline, stop);
   DialedRdma dialed{std::make_unique<RdmaChannel>(id), {}};
   const rdma::Hello mine(hello);
   rdma_conn_param parameters = mine.parameters();
   check(cm.connect(id->get(), &parameters));
-  const CmEvent event = id->await(RDMA_CM_EVENT_ESTABLISHED, deadline);
+  const CmEvent event = id->await(RDMA_CM_EVENT_ESTABLISHED, deadline, stop);
   const std::optional<Bytes> answer = rdma::hello_of(event);
   if (!answer) throw ConnectionError("RDMA: what answers is no remotecl of this version");
   dialed.answer.assign(answer->begin(), answer->end());
@@ -67,13 +67,13 @@ DialedRdma dial(SocketAddress address, Bytes hello, Clock::time_point deadline) 
 
 }  // namespace
 
-DialedRdma dial_rdma(const Address& address, Bytes hello, std::chrono::milliseconds timeout) {
+DialedRdma dial_rdma(const Address& address, Bytes hello, std::chrono::milliseconds timeout, int stop) {
   RdmaLibrary::get();
   const auto deadline = Clock::now() + timeout;
   std::string failure = address.text() + " has no address";
   for (const SocketAddress& one : socket_addresses(address)) {
     try {
-      return dial(one, hello, deadline);
+      return dial(one, hello, deadline, stop);
     } catch (const RdmaUnavailable&) {
       throw;
     } catch (const ConnectionError& error) {

@@ -15,8 +15,9 @@ struct DialedRdma {
 };
 
 // Connects to a listener; `hello` is at most kRdmaHelloMax bytes. Throws RdmaUnavailable where this machine has no
-// RDMA, ConnectionError when the other side does not answer, refuses, or cannot be reached from a port with RDMA.
-DialedRdma dial_rdma(const Address& address, Bytes hello, std::chrono::milliseconds timeout);
+// RDMA, ConnectionError when the other side does not answer, refuses, or cannot be reached from a port with RDMA; also
+// once `stop`, if there is one, is readable.
+DialedRdma dial_rdma(const Address& address, Bytes hello, std::chrono::milliseconds timeout, int stop = -1);
 
 namespace rdma {
 

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <filesystem>
 #include <memory>
+#include <system_error>
 
 #include "runtime/transport/rdma/rdma_library.h"
 
@@ -56,6 +58,11 @@ void add_ports(const RdmaLibrary& library, ibv_device* device, std::vector<RdmaP
 }
 
 }  // namespace
+
+bool has_rdma_device() {
+  std::error_code error;
+  return !std::filesystem::is_empty("/sys/class/infiniband", error) && !error;
+}
 
 std::vector<RdmaPort> active_rdma_ports() {
   const RdmaLibrary& library = RdmaLibrary::get();

@@ -38,6 +38,14 @@ bool RdmaSlot::await_loss() {
   return !is_over_;
 }
 
+bool RdmaSlot::rest(std::chrono::milliseconds pause) {
+  const auto end = std::chrono::steady_clock::now() + pause;
+  const MutexLock lock(mutex_);
+  while (!is_over_ && lost_.wait_until(mutex_, end) == std::cv_status::no_timeout) {
+  }
+  return !is_over_;
+}
+
 BulkTransport::RdmaBytes RdmaSlot::bytes() const {
   const MutexLock lock(mutex_);
   BulkTransport::RdmaBytes bytes = past_;

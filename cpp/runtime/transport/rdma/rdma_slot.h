@@ -30,6 +30,8 @@ class RdmaSlot {
   void end() EXCLUDES(mutex_);
   // Waits until there is no channel. Returns false after end().
   bool await_loss() EXCLUDES(mutex_);
+  // Waits this long. Returns false after end(), at once.
+  bool rest(std::chrono::milliseconds pause) EXCLUDES(mutex_);
 
   // Readable from put() until seen().
   int handle() const { return changed_.handle(); }

@@ -1,0 +1,111 @@
+#include "runtime/handshake/rdma_acceptor.h"
+
+#include <algorithm>
+#include <system_error>
+#include <utility>
+
+#include "runtime/crypto/secret.h"
+#include "runtime/transport/rdma/rdma_ports.h"
+#include "runtime/transport/rdma/socket_address.h"
+
+namespace remotecl {
+namespace {
+
+bool is_unspecified(const std::string& host) { return host.empty() || host == "0.0.0.0" || host == "::"; }
+bool is_link_local(const std::string& host) { return host.starts_with("fe80:"); }
+
+// Those of the active ports that the host includes. Throws ConnectionError.
+std::vector<Address> addresses_at(const std::string& host) {
+  std::vector<std::string> numbers;
+  if (!is_unspecified(host)) {
+    for (SocketAddress& address : socket_addresses({host, 0})) numbers.push_back(address_of(address.get()).host);
+  }
+  std::vector<Address> addresses;
+  for (const RdmaPort& port : active_rdma_ports()) {
+    for (const std::string& number : port.addresses) {
+      const bool is_included = numbers.empty() ? !is_link_local(number) : std::ranges::count(numbers, number) != 0;
+      if (is_included) addresses.push_back({number, 0});
+    }
+  }
+  if (addresses.empty()) throw ConnectionError("no active RDMA port has the address " + host);
+  return addresses;
+}
+
+}  // namespace
+
+RdmaAcceptor::~RdmaAcceptor() {
+  std::vector<std::thread> threads;
+  {
+    const MutexLock lock(mutex_);
+    for (const auto& listener : listeners_) listener->stop();
+    threads.swap(threads_);
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+void RdmaAcceptor::listen() {
+  if (std::exchange(has_listened_, true)) return;
+  try {
+    for (const Address& address : addresses_at(host_)) {
+      auto listener = std::make_unique<RdmaListener>(address);
+      threads_.emplace_back([this, &listener = *listener] { run(listener); });
+      listeners_.push_back(std::move(listener));
+    }
+  } catch (const ConnectionError& error) {
+    cause_ = error.what();
+  } catch (const std::system_error& error) {
+    cause_ = error.what();
+  }
+}
+
+std::vector<Address> RdmaAcceptor::addresses(std::string* cause) {
+  const MutexLock lock(mutex_);
+  listen();
+  std::vector<Address> addresses;
+  for (const auto& listener : listeners_) addresses.push_back(listener->address());
+  if (cause != nullptr) *cause = cause_;
+  return addresses;
+}
+
+RdmaOffer RdmaAcceptor::offer(const Secret& key, const std::shared_ptr<RdmaSlot>& slot) {
+  const std::vector<Address> at = addresses();
+  std::uint64_t ticket = 0;
+  fill_random(std::as_writable_bytes(std::span(&ticket, 1)));
+  const MutexLock lock(mutex_);
+  std::erase_if(streams_, [](const auto& entry) { return entry.second.slot.expired(); });
+  streams_[ticket] = {key, slot};
+  return rdma_offer(ticket, at);
+}
+
+void RdmaAcceptor::run(RdmaListener& listener) {
+  for (;;) {
+    try {
+      const std::unique_ptr<RdmaRequest> request = listener.next();
+      if (request == nullptr) return;
+      answer(*request);
+    } catch (const RdmaUnavailable&) {
+      return;
+    } catch (const std::exception&) {  // of this request
+    }
+  }
+}
+
+// A request that is not answered is refused.
+void RdmaAcceptor::answer(RdmaRequest& request) {
+  if (request.hello().size() != kRdmaRequestSize) return;
+  const auto words = decode_frame<RdmaRequestWords>(request.hello());
+  Stream stream;
+  {
+    const MutexLock lock(mutex_);
+    const auto at = streams_.find(words.ticket);
+    if (at == streams_.end()) return;
+    stream = at->second;
+  }
+  const std::shared_ptr<RdmaSlot> slot = stream.slot.lock();
+  if (slot == nullptr || words.number > kChunkNumberMask || words.number <= slot->get().number) return;
+  if (!same_secret(words.proof, connecting_rdma_proof(stream.key, words.ticket, words.number))) return;
+  const Secret proof = accepting_rdma_proof(stream.key, words.ticket, words.number);
+  slot->put(request.accept(std::as_bytes(std::span(proof))), words.number);
+}
+
+}  // namespace remotecl

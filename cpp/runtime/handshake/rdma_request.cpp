@@ -1,0 +1,97 @@
+#include "runtime/handshake/rdma_request.h"
+
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <cstring>
+#include <span>
+
+#include "runtime/base/settings.h"
+#include "runtime/handshake/proof.h"
+#include "runtime/transport/connection.h"
+#include "runtime/transport/rdma/rdma_ports.h"
+
+namespace remotecl {
+namespace {
+
+constexpr std::size_t kNumberSize = 16;  // of an IPv6 address
+
+Secret prove_knowledge(const Secret& key, Claim claim, std::uint64_t ticket, std::uint32_t number) {
+  return prove_briefly(std::as_bytes(std::span(key)), claim, {Role::kBulk, kFeatureRdma, number, ticket, 0, {}, {}});
+}
+
+// Returns false if the host is no number.
+bool encode(const Address& address, std::uint8_t* to) {
+  in_addr v4{};
+  const std::uint16_t port = htons(address.port);
+  std::memcpy(to + kNumberSize, &port, sizeof(port));
+  if (::inet_pton(AF_INET6, address.host.c_str(), to) == 1) return true;
+  if (::inet_pton(AF_INET, address.host.c_str(), &v4) != 1) return false;
+  std::memset(to, 0, kNumberSize);
+  to[10] = to[11] = 0xff;
+  std::memcpy(to + 12, &v4, sizeof(v4));
+  return true;
+}
+
+Address decode(const std::uint8_t* from) {
+  in6_addr number;
+  std::memcpy(&number, from, sizeof(number));
+  std::uint16_t port = 0;
+  std::memcpy(&port, from + kNumberSize, sizeof(port));
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  if (IN6_IS_ADDR_V4MAPPED(&number)) {
+    ::inet_ntop(AF_INET, from + 12, text.data(), text.size());
+  } else {
+    ::inet_ntop(AF_INET6, &number, text.data(), text.size());
+  }
+  return {text.data(), ntohs(port)};
+}
+
+}  // namespace
+
+RdmaUse rdma_use() {
+  constexpr auto kDefault = static_cast<std::size_t>(RdmaUse::kOff);
+  return static_cast<RdmaUse>(settings::one_of("REMOTECL_RDMA", {"auto", "off", "require"}).value_or(kDefault));
+}
+
+std::uint64_t rdma_features() { return rdma_use() != RdmaUse::kOff && has_rdma_device() ? kFeatureRdma : 0; }
+
+void require_rdma(const Address& address, std::uint64_t features) {
+  if (rdma_use() != RdmaUse::kRequire || (features & kFeatureRdma) != 0) return;
+  const std::string cause =
+      has_rdma_device() ? address.text() +
+                              " offers no RDMA for this connection: its machine has no device with an active port at "
+                              "that address, it was started with --rdma off, it limits the rate, the session has a "
+                              "process of its own (--isolate), or the connection is encrypted"
+                        : "this machine has no RDMA device";
+  throw ConnectionError("REMOTECL_RDMA=require, and " + cause);
+}
+
+Secret connecting_rdma_proof(const Secret& key, std::uint64_t ticket, std::uint32_t number) {
+  return prove_knowledge(key, Claim::kConnecting, ticket, number);
+}
+
+Secret accepting_rdma_proof(const Secret& key, std::uint64_t ticket, std::uint32_t number) {
+  return prove_knowledge(key, Claim::kAccepting, ticket, number);
+}
+
+RdmaOffer rdma_offer(std::uint64_t ticket, const std::vector<Address>& addresses) {
+  RdmaOffer offer{};
+  offer.ticket = ticket;
+  for (const Address& address : addresses) {
+    if (offer.count == RdmaOffer::kAddressesMax) break;
+    if (encode(address, offer.addresses.data() + offer.count * RdmaOffer::kAddressSize)) ++offer.count;
+  }
+  return offer;
+}
+
+std::vector<Address> addresses_of(const RdmaOffer& offer) {
+  std::vector<Address> addresses;
+  const auto count = std::min<std::size_t>(offer.count, RdmaOffer::kAddressesMax);
+  for (std::size_t i = 0; i < count; ++i) {
+    addresses.push_back(decode(offer.addresses.data() + i * RdmaOffer::kAddressSize));
+  }
+  return addresses;
+}
+
+}  // namespace remotecl

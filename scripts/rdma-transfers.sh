@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# Transfers of a program over two servers, inside of the guest: scripts/rdma-guest.sh scripts/rdma-transfers.sh BUILD
+# [MiB [ROUNDS]]. BUILD is the build folder. The first devices are those of the fake driver, by RDMA and by TCP; then one
+# kernel runs on the real driver whose ICD file RDMA_DRIVER names, if it is set. Ends with 0 if every byte was right and
+# REMOTECL_RDMA=require was satisfied.
+set -euo pipefail
+readonly build=$(cd "$1" && pwd) size=${2:-64} rounds=${3:-5} address=10.9.0.1
+export REMOTECL_LOG=warning REMOTECL_SHARED_MEMORY=off
+servers=()
+trap 'for pid in "${servers[@]}"; do kill "$pid" 2>/dev/null || true; done' EXIT
+
+serve() {  # PORT RDMA
+  OCL_ICD_VENDORS=$driver "$build/bin/remotecl-server" --listen "$address:$1" --insecure --no-isolate --no-store \
+    --rdma "$2" --log-level info > "/run/server.$1" 2>&1 &
+  servers+=($!)
+  for _ in $(seq 600); do ! grep -q '^listening' "/run/server.$1" || return 0; sleep 0.1; done
+  cat "/run/server.$1"
+  return 1
+}
+run() {  # REMOTECL_RDMA SERVERS
+  OCL_ICD_VENDORS=$build/lib/libremotecl.so REMOTECL_RDMA=$1 REMOTECL_SERVERS=$2 \
+    "$build/bin/rdma-transfers" "$size" "$rounds" && return
+  tail -n 20 /run/server.*
+  return 1
+}
+
+driver=$build/lib/libremotecl_fake_driver.so
+serve 10990 require
+serve 10991 require
+serve 10992 off
+echo "---- RDMA, two servers"
+run require $address:10990,$address:10991
+echo "---- TCP, two servers"
+run off $address:10990,$address:10991
+echo "---- one of two servers without RDMA"
+run auto $address:10990,$address:10992
+if REMOTECL_RDMA=require REMOTECL_SERVERS=$address:10992 OCL_ICD_VENDORS=$build/lib/libremotecl.so \
+  "$build/bin/rdma-transfers" 1 1 > /run/refused 2>&1; then echo "require was not obeyed"; exit 1; fi
+cat /run/refused
+if [[ -n ${RDMA_DRIVER:-} ]]; then
+  driver=$RDMA_DRIVER
+  serve 10993 require
+  echo "---- a kernel"
+  RDMA_TRANSFERS_KERNEL=1 POCL_CACHE_DIR=/run/pocl run require $address:10993
+fi

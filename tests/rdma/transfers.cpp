@@ -1,0 +1,162 @@
+// A program like any other, for scripts/rdma-transfers.sh: moves bytes to, from and between the devices that the loader
+// shows, checks every byte, and prints the medians of its rounds. Usage: rdma-transfers [MiB [ROUNDS]]
+#define CL_TARGET_OPENCL_VERSION 300
+#include <CL/cl.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace {
+
+void check(cl_int error, const char* what) {
+  if (error == CL_SUCCESS) return;
+  std::fprintf(stderr, "%s: %d\n", what, error);
+  std::exit(1);
+}
+
+// What the guest's device has sent so far, whoever asked for it.
+std::uint64_t packets() {
+  std::ifstream file("/sys/class/infiniband/rxe0/ports/1/hw_counters/sent_pkts");
+  std::uint64_t count = 0;
+  file >> count;
+  return count;
+}
+
+std::vector<std::uint32_t> numbers(std::size_t count, std::uint32_t seed) {
+  std::vector<std::uint32_t> numbers(count);
+  for (std::size_t i = 0; i < count; ++i) numbers[i] = static_cast<std::uint32_t>(i) * 2654435761u + seed;
+  return numbers;
+}
+
+std::vector<cl_device_id> all_devices() {
+  cl_platform_id platforms[8];
+  cl_uint platform_count = 0;
+  check(clGetPlatformIDs(8, platforms, &platform_count), "platforms");
+  std::vector<cl_device_id> devices;
+  for (cl_uint p = 0; p < std::min(platform_count, 8u); ++p) {
+    cl_device_id found[16];
+    cl_uint count = 0;
+    if (clGetDeviceIDs(platforms[p], CL_DEVICE_TYPE_ALL, 16, found, &count) != CL_SUCCESS) continue;
+    devices.insert(devices.end(), found, found + std::min(count, 16u));
+  }
+  return devices;
+}
+
+class Rounds {
+ public:
+  Rounds(const char* name, std::size_t bytes) : name_(name), bytes_(bytes), packets_(packets()) {}
+  void time(const std::function<void()>& work) {
+    const auto begin = std::chrono::steady_clock::now();
+    work();
+    seconds_.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+  }
+  ~Rounds() {
+    std::sort(seconds_.begin(), seconds_.end());
+    const double median = seconds_[seconds_.size() / 2];
+    std::printf("%-10s %8.1f MB/s  %8.2f ms  %llu RDMA packets\n", name_, static_cast<double>(bytes_) / median / 1e6,
+                median * 1e3, static_cast<unsigned long long>(packets() - packets_));
+    std::fflush(stdout);
+  }
+
+ private:
+  const char* name_;
+  std::size_t bytes_;
+  std::uint64_t packets_;
+  std::vector<double> seconds_;
+};
+
+void run_kernel(cl_context context, cl_device_id device, cl_command_queue queue, cl_mem buffer, std::size_t count) {
+  const char* source = "kernel void twice(global uint* x) { x[get_global_id(0)] *= 2; }";
+  cl_int error = CL_SUCCESS;
+  const cl_program program = clCreateProgramWithSource(context, 1, &source, nullptr, &error);
+  check(error, "program");
+  check(clBuildProgram(program, 1, &device, "", nullptr, nullptr), "build");
+  const cl_kernel kernel = clCreateKernel(program, "twice", &error);
+  check(error, "kernel");
+  check(clSetKernelArg(kernel, 0, sizeof buffer, static_cast<const void*>(&buffer)), "argument");
+  check(clEnqueueNDRangeKernel(queue, kernel, 1, nullptr, &count, nullptr, 0, nullptr, nullptr), "launch");
+  check(clFinish(queue), "kernel run");
+  clReleaseKernel(kernel);
+  clReleaseProgram(program);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::size_t bytes = (argc > 1 ? std::strtoul(argv[1], nullptr, 10) : 64) << 20;
+  const int rounds = argc > 2 ? std::atoi(argv[2]) : 5;
+  const std::size_t count = bytes / sizeof(std::uint32_t);
+  const std::vector<cl_device_id> devices = all_devices();
+  if (devices.empty()) check(CL_DEVICE_NOT_FOUND, "devices");
+  cl_int error = CL_SUCCESS;
+  const cl_context context =
+      clCreateContext(nullptr, static_cast<cl_uint>(devices.size()), devices.data(), nullptr, nullptr, &error);
+  check(error, "context");
+  std::vector<cl_command_queue> queues;
+  for (cl_device_id device : devices) {
+    queues.push_back(clCreateCommandQueueWithProperties(context, device, nullptr, &error));
+    check(error, "queue");
+  }
+  const cl_mem buffer = clCreateBuffer(context, CL_MEM_READ_WRITE, bytes, nullptr, &error);
+  check(error, "buffer");
+  std::vector<std::uint32_t> got(count);
+  const auto expect = [&](const std::vector<std::uint32_t>& wanted, const char* where) {
+    if (got != wanted) {
+      const auto at = std::mismatch(got.begin(), got.end(), wanted.begin()).first - got.begin();
+      std::fprintf(stderr, "%s: wrong from number %td on\n", where, at);
+      std::exit(1);
+    }
+  };
+  const auto read = [&](cl_command_queue queue) {
+    check(clEnqueueReadBuffer(queue, buffer, CL_TRUE, 0, bytes, got.data(), 0, nullptr, nullptr), "read");
+  };
+  {
+    Rounds write_rounds("write", bytes);
+    Rounds read_rounds("read", bytes);
+    for (int i = 0; i < rounds; ++i) {
+      const auto wanted = numbers(count, static_cast<std::uint32_t>(i));
+      write_rounds.time([&] {
+        check(clEnqueueWriteBuffer(queues[0], buffer, CL_TRUE, 0, bytes, wanted.data(), 0, nullptr, nullptr), "write");
+        check(clFinish(queues[0]), "write");
+      });
+      std::fill(got.begin(), got.end(), 0);
+      read_rounds.time([&] { read(queues[0]); });
+      expect(wanted, "read");
+    }
+  }
+  if (devices.size() > 1) {
+    Rounds migrate_rounds("migrate", bytes);
+    for (int i = 0; i < rounds; ++i) {
+      const auto wanted = numbers(count, static_cast<std::uint32_t>(100 + i));
+      check(clEnqueueWriteBuffer(queues[0], buffer, CL_TRUE, 0, bytes, wanted.data(), 0, nullptr, nullptr), "write");
+      check(clFinish(queues[0]), "write");
+      migrate_rounds.time([&] {
+        check(clEnqueueMigrateMemObjects(queues.back(), 1, &buffer, 0, 0, nullptr, nullptr), "migrate");
+        check(clFinish(queues.back()), "migrate");
+      });
+      read(queues.back());
+      expect(wanted, "migration");
+    }
+  }
+  if (std::getenv("RDMA_TRANSFERS_KERNEL") != nullptr) {
+    auto wanted = numbers(count, 7);
+    check(clEnqueueWriteBuffer(queues[0], buffer, CL_TRUE, 0, bytes, wanted.data(), 0, nullptr, nullptr), "write");
+    run_kernel(context, devices[0], queues[0], buffer, count);
+    for (std::uint32_t& number : wanted) number *= 2;
+    read(queues[0]);
+    expect(wanted, "kernel");
+    std::puts("kernel     right");
+  }
+  std::puts("right");
+  for (cl_command_queue queue : queues) clReleaseCommandQueue(queue);
+  clReleaseMemObject(buffer);
+  clReleaseContext(context);
+  return 0;
+}
