@@ -19,7 +19,6 @@
 #include <vector>
 
 #include "runtime/base/settings.h"
-#include "runtime/handshake/rdma_acceptor.h"
 #include "runtime/handshake/stripes.h"
 #include "runtime/transport/address.h"
 #include "runtime/transport/shm/shared_memory.h"
@@ -27,6 +26,7 @@
 #include "runtime/transport/threads/wait_policy.h"
 #include "runtime/transport/tls/certificate.h"
 #include "server/daemon/metrics_port.h"
+#include "server/daemon/rdma_options.h"
 #include "server/daemon/server.h"
 #include "server/daemon/store_options.h"
 #include "server/daemon/systemd_notify.h"
@@ -118,22 +118,6 @@ void require_protection(const Address& address, const Options& options, const se
         "the devices");
   }
   server::log_warning("--insecure: whoever reaches {} can use these devices", address.text());
-}
-
-// What bulk data by RDMA goes through, or null. Links to other servers obey the same choice. Throws ConnectionError if
-// there is no RDMA although it is required.
-std::unique_ptr<RdmaAcceptor> open_rdma(const Options& options, const Address& address) {
-  const bool has_address =
-      !options.rdma.empty() && options.rdma != "auto" && options.rdma != "off" && options.rdma != "require";
-  if (!options.rdma.empty()) ::setenv("REMOTECL_RDMA", has_address ? "auto" : options.rdma.c_str(), 1);
-  if (rdma_use() == RdmaUse::kOff || (rdma_features() == 0 && !has_address && rdma_use() == RdmaUse::kAuto)) {
-    return nullptr;
-  }
-  auto rdma = std::make_unique<RdmaAcceptor>(has_address ? options.rdma : address.host);
-  if (!has_address && rdma_use() == RdmaUse::kAuto) return rdma;  // listens when the first client asks
-  std::string cause;
-  if (rdma->addresses(&cause).empty()) throw ConnectionError("--rdma " + options.rdma + ": " + cause);
-  return rdma;
 }
 
 void print_devices(const server::NativeDriver& driver) {
@@ -254,7 +238,6 @@ void read_settings() {
   bulk_streams();
   WaitPolicy::poll_time();
   heartbeat_interval();
-  rdma_use();
 }
 
 int run(const Options& options) {
@@ -278,7 +261,7 @@ int run(const Options& options) {
     store = server::open_store(options.store, token, options.client_ca);
   }
   const bool has_store = store != nullptr && shares_builds(address, options, limits);
-  const std::unique_ptr<RdmaAcceptor> rdma = open_rdma(options, address);
+  const auto rdma = server::open_rdma(options.rdma, address);
   std::string isolation_words;
   const bool is_for_others = is_open(address, options, limits);
   auto server = std::make_unique<server::Server>(
