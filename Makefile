@@ -96,7 +96,8 @@ namespaces: package
 
 rdma: build
 	REMOTECL_TEST_RDMA=1 scripts/rdma-guest.sh bash -c \
-	  'build/bin/remotecl_rdma_tests && REMOTECL_TEST_RDMA_WINDOWS=1 build/bin/remotecl_rdma_tests' || [ $$? -eq 77 ]
+	  'build/bin/remotecl_rdma_tests && REMOTECL_TEST_RDMA_WINDOWS=1 build/bin/remotecl_rdma_tests \
+	    && RDMA_DRIVER=/etc/OpenCL/vendors/pocl.icd scripts/rdma-transfers.sh build 4 3' || [ $$? -eq 77 ]
 
 faults: build
 	REMOTECL_TEST_FAULTS=1000 build/bin/remotecl_random_commands_tests --gtest_filter='Faults*'

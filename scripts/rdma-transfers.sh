@@ -5,7 +5,7 @@
 # REMOTECL_RDMA=require was satisfied.
 set -euo pipefail
 readonly build=$(cd "$1" && pwd) size=${2:-64} rounds=${3:-5} address=10.9.0.1
-export REMOTECL_LOG=warning REMOTECL_SHARED_MEMORY=off
+export REMOTECL_SHARED_MEMORY=off
 servers=()
 trap 'for pid in "${servers[@]}"; do kill "$pid" 2>/dev/null || true; done' EXIT
 

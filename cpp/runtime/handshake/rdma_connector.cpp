@@ -13,9 +13,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kDialTime = 5s;
-constexpr std::chrono::milliseconds kFirstPause = 100ms;  // after a loss
-constexpr std::chrono::milliseconds kPauseMax = 30s;
+constexpr auto kRdmaDialTime = 5s;
+constexpr std::chrono::milliseconds kPauseAfterLoss = 100ms;
+constexpr std::chrono::milliseconds kLossPauseMax = 30s;
 
 }  // namespace
 
@@ -42,10 +42,10 @@ RdmaConnector::~RdmaConnector() {
 void RdmaConnector::run() {
   if (slot_->get().channel == nullptr && !try_to_connect()) return;
   while (slot_->await_loss()) {
-    std::chrono::milliseconds pause = kFirstPause;
+    std::chrono::milliseconds pause = kPauseAfterLoss;
     do {
       if (!slot_->rest(pause)) return;
-      pause = std::min(2 * pause, kPauseMax);
+      pause = std::min(2 * pause, kLossPauseMax);
     } while (!try_to_connect());
   }
 }
@@ -77,7 +77,7 @@ void RdmaConnector::dial(const Address& address) {
   ++number_;
   const RdmaRequestWords words{ticket_, number_, connecting_rdma_proof(key_, ticket_, number_)};
   const auto hello = encode_frame<RdmaRequestWords, kRdmaRequestSize>(words);
-  DialedRdma dialed = dial_rdma(address, hello, kDialTime, stopped_.handle());
+  DialedRdma dialed = dial_rdma(address, hello, kRdmaDialTime, stopped_.handle());
   Secret proof{};
   if (dialed.answer.size() != proof.size()) throw ConnectionError(address.text() + " answers RDMA in other words");
   std::memcpy(proof.data(), dialed.answer.data(), proof.size());
