@@ -213,8 +213,8 @@ void Issuer::hold(Queue& queue, Event* event, const Array<EventId>& wait_list, C
     return fail_command(queue, event, command, refused(refusal));
   }
   std::vector<EventId> dependencies = graph_waits_;
-  auto held = std::make_shared<Held<Command>>(Ref<Queue>(&queue), Ref<Event>(event), std::vector<Ref<Event>>(),
-                                              EventId{0}, std::move(command), std::move(memory));
+  auto held = std::make_shared<Held<Command>>(
+      Held<Command>{Ref<Queue>(&queue), Ref<Event>(event), {}, EventId{0}, std::move(command), std::move(memory)});
   clear_collected();
   collect(queue, wait_list, &held->waits);
   held->hold = make_hold(queue, event, blocks_later);

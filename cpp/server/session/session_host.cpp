@@ -126,7 +126,7 @@ KickResult SessionHost::kick(std::uint64_t id, const User* user, const std::stri
 }
 
 std::string SessionHost::what_became_of(const Session* session, std::uint64_t id) const {
-  const std::string words = session == nullptr ? std::string() : session->lifetime().end_reason();
+  std::string words = session == nullptr ? std::string() : session->lifetime().end_reason();
   if (!words.empty()) return words;
   MutexLock lock(mutex_);
   const std::string why = ended_.find(id);
@@ -186,6 +186,7 @@ void SessionHost::serve_return(IncomingConnection& incoming) {
                   what_became_of(session.get(), incoming.hello.session));
   }
   std::vector<Secret> secrets;
+  secrets.reserve(streams.size());
   for (const OpenStream& stream : streams) secrets.push_back(stream.secret);
   const unsigned channels = role == Role::kBulk ? session->channels().count() : 1;
   const std::uint64_t features = kFeatureResume | taken_stripes(incoming.hello, channels);
