@@ -45,7 +45,7 @@ bool BulkSender::send(const TransferRef& transfer) {
     transfer->advance(size);
     if (!lends || transport_ == nullptr) continue;
     const std::uint64_t end = transport_->bytes_sent();
-    if (packer) packer->lend(end);
+    if (packer) packer->lend(end);  // NOLINT(bugprone-use-after-move): the loop ends after the move
     if (ok && transfer->moved < transfer->size) continue;
     const MutexLock lent_lock(lent_mutex_);
     lent_.push_back({ok ? end : kNever, transfer, std::move(registration), std::move(packer)});
