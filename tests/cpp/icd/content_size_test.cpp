@@ -183,14 +183,15 @@ TEST_F(ContentSizeTest, ManyTransfersWithoutAHostWait) {
   check(set_arg(add, 0, buffer_.get()));
   check(set_arg(add, 1, 1));
   const std::size_t one = 1;
-  for (int i = 0; i < 50; ++i) {
+  constexpr int kRounds = 3000;
+  for (int i = 0; i < kRounds; ++i) {
     Owned<cl_event> event;
     check(clEnqueueNDRangeKernel(i % 2 == 0 ? other_ : queue_, add, 1, nullptr, &one, nullptr, last ? 1 : 0,
                                  last ? last.pointer() : nullptr, event.out()));
     last = std::move(event);
   }
   check(clWaitForEvents(1, last.pointer()));
-  EXPECT_EQ(read<int>(other_, buffer_, 1), std::vector<int>{50});
+  EXPECT_EQ(read<int>(other_, buffer_, 1), std::vector<int>{kRounds});
 }
 
 }  // namespace

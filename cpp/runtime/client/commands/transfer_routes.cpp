@@ -81,6 +81,10 @@ void TransferPlanner::push(MemoryObject& root, const Missing& missing, Location 
   sending.submit_now();
 
   arrival->report_is_awaited(range.size > kInlineDataMax && content_size == 0);
+  tracer.send(session(), traced,
+              EnqueueReceive{to.id(), arrival->id(), root.id(), is_image, range.offset, range.size, transfer,
+                             sending.peer_id(), std::span<const EventId>(after), content_size != 0 ? 1u : 0u});
+  // After the command: at_end() may ask the server for the event, which takes one that it does not know for ended.
   if (range.size >= Operations::kTransferSizeMin) {
     const std::string where = sending.address().text() + " to " + session().address().text();
     const auto seen = std::make_shared<Operations::Running>(Operation::Kind::kBetweenServers, where, range.size);
@@ -90,9 +94,6 @@ void TransferPlanner::push(MemoryObject& root, const Missing& missing, Location 
     sending.begin_sending();
     if (!arrival->at_end([&sending] { sending.end_sending(); })) sending.end_sending();
   }
-  tracer.send(session(), traced,
-              EnqueueReceive{to.id(), arrival->id(), root.id(), is_image, range.offset, range.size, transfer,
-                             sending.peer_id(), std::span<const EventId>(after), content_size != 0 ? 1u : 0u});
   const bool is_whole = range == missing.range && content_size == 0 && range.size > kInlineDataMax;
   arriving(root, missing,
            {.event = arrival,
