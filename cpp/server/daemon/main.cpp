@@ -325,17 +325,14 @@ void add_options(CLI::App& app, Options& options) {
       ->allow_extra_args(false);
   CLI::Option* const store =
       app.add_option("--store", options.store.folder,
-                     "folder for programs that were built, so that they are found again after a restart; default: "
-                     "remotecl/store in $XDG_CACHE_HOME or ~/.cache; none: they are not kept. Without it: default, and "
-                     "with --exit-on-stdin-eof none");
+                     "folder that keeps built programs over a restart; default: remotecl/store in $XDG_CACHE_HOME or "
+                     "~/.cache; none: keeps none. Without it: default, and with --exit-on-stdin-eof none");
   app.add_flag("--no-store", options.store.is_off, "the same as --store none")->excludes(store);
   app.add_option("--store-size", options.store.size,
                  "how much that folder may hold; what was not used for longest goes")
       ->capture_default_str();
-  app.add_option(
-      "--rdma", options.rdma,
-      "whether bulk data goes by RDMA, where both sides have it: auto, off, require, or the address to listen "
-      "on in the place of --listen's. Without it: REMOTECL_RDMA, or off");
+  app.add_option("--rdma", options.rdma,
+                 "bulk data by RDMA: auto, off, require, or an address to listen on; without it REMOTECL_RDMA, or off");
   app.add_flag("--insecure", options.insecure, "listen beyond loopback although everybody can use the devices");
   CLI::Option* const isolate = app.add_flag(
       "--isolate", options.isolate,
