@@ -20,10 +20,10 @@ class SharedMemoryConnection;
 // What carries a stream of a session or link once all handshakes are complete.
 struct StreamCarrier {
   std::shared_ptr<Connection> connection;
-  SharedMemoryConnection* memory = nullptr;  // the shared memory, if `connection` goes through it
-  bool is_resumable = false;                 // a new connection can resume the stream
-  std::shared_ptr<RdmaSlot> rdma;            // null: no RDMA beside the connection
-  std::shared_ptr<RdmaConnector> connector;  // makes its channels, on the side that connected
+  SharedMemoryConnection* memory = nullptr;    // the shared memory, if `connection` goes through it
+  bool is_resumable = false;                   // a new connection can resume the stream
+  std::shared_ptr<RdmaSlot> rdma{};            // null: no RDMA beside the connection
+  std::shared_ptr<RdmaConnector> connector{};  // makes its channels, on the side that connected
 };
 
 // The arguments of upgrade_bulk() that differ between the two sides.
