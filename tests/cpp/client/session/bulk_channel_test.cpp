@@ -30,11 +30,21 @@ class BulkChannelTest : public ::testing::Test {
 
   TransferRef begin_receive(std::uint32_t device, std::vector<std::byte>& memory) {
     return session_->begin_receive(
-        device, memory.data(), memory.size(), [this](cl_int) { ++ended_; }, nullptr);
+        device, memory.data(), memory.size(),
+        [this](cl_int) {
+          ++ended_;
+          ended_.notify_all();
+        },
+        nullptr);
   }
   void send_chunk(std::size_t channel, TransferId transfer, Bytes bytes) {
     const BulkHeader header{transfer, static_cast<std::uint32_t>(bytes.size()), 0};
     server_.channels[channel]->write(Bytes(encode_frame<BulkHeader, kBulkHeaderSize>(header)), bytes);
+  }
+  // The thread that has noticed the loss ends the transfers.
+  int ended(int wanted) {
+    for (int seen = ended_; seen < wanted; seen = ended_) ended_.wait(seen);
+    return ended_;
   }
   bool becomes_lost() {
     return session_->wait([] { return false; }), session_->lost();
@@ -110,7 +120,7 @@ TEST_F(BulkChannelTest, BytesOnAnothersChannelEndTheSession) {
   const TransferRef read = begin_receive(0, memory);
   send_chunk(1, read->id, bytes_);
   EXPECT_TRUE(becomes_lost());
-  EXPECT_EQ(ended_, 1);
+  EXPECT_EQ(ended(1), 1);
   EXPECT_EQ(memory, std::vector<std::byte>(kSize));
 }
 
@@ -120,7 +130,7 @@ TEST_F(BulkChannelTest, TheEndOfOneThatAnotherThreadReadsEndsTheSession) {
   begin_receive(1, second);
   server_.channels[1]->shutdown();
   EXPECT_TRUE(becomes_lost());
-  EXPECT_EQ(ended_, 2);
+  EXPECT_EQ(ended(2), 2);
 }
 
 // While another thread takes its bytes.
