@@ -104,6 +104,7 @@ void Session::serve() {
       awaited->wait();
       LeavingLock lock(mutex_);
       issuer().gates().open(*awaited);
+      has_more = true;  // commands that waited at the gate, even if no message is left
     }
   }
 }
