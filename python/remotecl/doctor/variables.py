@@ -48,6 +48,10 @@ def _coherent(value: str) -> bool:
     return _off(value) or value.lower() == "coherent"
 
 
+def _rdma(value: str) -> bool:
+    return value.lower() in ("auto", "off", "require")
+
+
 def _anything(_: str) -> bool:
     return True
 
@@ -65,6 +69,7 @@ VARIABLES = {
     "REMOTECL_BULK_STREAMS": Variable(
         "TCP connections that bulk data goes over, at most", "a number from 1 to 8", _streams
     ),
+    "REMOTECL_RDMA": Variable("whether bulk data goes by RDMA", "auto, off or require", _rdma),
     "REMOTECL_BUSY_POLL": Variable(
         "microseconds that who waits looks for a message before it sleeps", "a number from 0 to 1000000", _microseconds
     ),

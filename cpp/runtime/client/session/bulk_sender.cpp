@@ -75,12 +75,28 @@ Bytes BulkSender::next_chunk(Transfer& transfer, RowPacker* packer) {
     const std::uint64_t left = transfer.size - transfer.moved;
     return {transfer.memory + transfer.moved, std::min<std::uint64_t>(left, kBulkChunkMax)};
   }
-  {
-    const MutexLock lock(write_mutex_);
-    if (transport_ != nullptr) transport_->reclaim(packer->lent_until());
-  }
+  reclaim(packer->lent_until());
   const MutexLock lock(transfer.mutex);
   return transfer.is_over ? packer->next_blank(transfer.moved) : packer->next(transfer.moved);
+}
+
+// The transport may copy whatever it has borrowed before that position, also of earlier transfers. So none of these
+// ends meanwhile, because its memory would then be gone.
+void BulkSender::reclaim(std::uint64_t position) {
+  {
+    const MutexLock lock(write_mutex_);
+    if (transport_ == nullptr || transport_->completed() >= position) return;
+    keep_lent(true);
+    transport_->reclaim(position);
+    keep_lent(false);
+  }
+  end_received();
+  session_.wake();
+}
+
+void BulkSender::keep_lent(bool is_kept) {
+  const MutexLock lock(lent_mutex_);
+  is_kept_ = is_kept;
 }
 
 // There is no memory or thread to send it. The server waits for the bytes.
@@ -101,7 +117,7 @@ void BulkSender::end_received() {
   std::vector<TransferRef> received;
   {
     const MutexLock lock(lent_mutex_);
-    while (transport_ != nullptr && !lent_.empty() && lent_.front().end <= transport_->completed()) {
+    while (transport_ != nullptr && !is_kept_ && !lent_.empty() && lent_.front().end <= transport_->completed()) {
       received.push_back(std::move(lent_.front().transfer));
       lent_.pop_front();
     }

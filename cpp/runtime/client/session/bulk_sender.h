@@ -50,6 +50,8 @@ class BulkSender {
  private:
   std::unique_ptr<MemoryRegistration> register_memory(MutableBytes memory) EXCLUDES(write_mutex_);
   Bytes next_chunk(Transfer& transfer, RowPacker* packer) EXCLUDES(write_mutex_);
+  void reclaim(std::uint64_t position) EXCLUDES(write_mutex_);
+  void keep_lent(bool is_kept) EXCLUDES(lent_mutex_);
   void fail(const TransferRef& transfer) EXCLUDES(write_mutex_);
   void run() EXCLUDES(thread_.mutex);
 
@@ -60,6 +62,7 @@ class BulkSender {
   BulkTransport* transport_ = nullptr;             // changed with write_mutex_ and lent_mutex_
   bool lends_ = false;                             // true if the transport borrows buffers instead of copying them
   std::deque<Lent> lent_ GUARDED_BY(lent_mutex_);  // sent, and possibly to be sent again
+  bool is_kept_ GUARDED_BY(lent_mutex_) = false;   // nothing of it may end: the transport may be copying it
   std::deque<TransferRef> queue_ GUARDED_BY(thread_.mutex);
   StoppableThread thread_{[this] { run(); }};
 };

@@ -138,7 +138,7 @@ void ResumableWriter::reclaim(std::uint64_t position) {
   }
   while (is_due() && broken()) room_.wait_for(mutex_, kMissedAfter);
   kept_.drop_until(acknowledged_.load());
-  kept_.own_lent(position);
+  if (!ended()) kept_.own_lent(position);  // otherwise nobody reads it again
   is_crowded();
 }
 
