@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "fakes/idle_bulk_transport.h"
 #include "runtime/client/session/channel_session.h"
 
 namespace remotecl {
@@ -26,8 +27,8 @@ class FakeSession final : public ChannelSession {
   void end_expecting() override {}
 };
 
-// Borrows everything; calls a function where it would copy what it has borrowed.
-class FakeTransport final : public BulkTransport {
+// Calls a function where it would copy what it has borrowed.
+class FakeTransport final : public testing::IdleBulkTransport {
  public:
   std::uint64_t received = 0;
   std::function<void(std::uint64_t position)> copying;
@@ -36,21 +37,9 @@ class FakeTransport final : public BulkTransport {
     sent_ += bytes.bytes.size();
     return true;
   }
-  bool keeps_lent() const override { return true; }
   std::uint64_t bytes_sent() const override { return sent_; }
   std::uint64_t completed() const override { return received; }
   void reclaim(std::uint64_t position) override { copying(position); }
-  bool receive_header(BulkHeader&) override { return false; }
-  bool receive(const BulkDestination&) override { return false; }
-  std::ptrdiff_t try_receive_header(BulkHeader&) override { return -1; }
-  std::ptrdiff_t try_receive(const BulkDestination&) override { return -1; }
-  std::ptrdiff_t try_discard(std::size_t) override { return -1; }
-  void report_received() override {}
-  int wait_handle() const override { return -1; }
-  std::uint64_t bytes_received() const override { return 0; }
-  void shutdown() override {}
-  bool vanished() const override { return false; }
-  std::size_t streams() const override { return 1; }
 
  private:
   std::uint64_t sent_ = 0;

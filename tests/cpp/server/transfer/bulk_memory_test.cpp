@@ -4,6 +4,7 @@
 #include <map>
 #include <vector>
 
+#include "fakes/idle_bulk_transport.h"
 #include "server/driver/staging.h"
 #include "server/fixture.h"
 #include "server/transfer/in_place_transfer.h"
@@ -15,7 +16,7 @@ namespace {
 using namespace server;
 
 // Moves nothing, and notes what it is asked to move.
-class NotingTransport final : public BulkTransport {
+class NotingTransport final : public IdleBulkTransport {
  public:
   struct Announcement {
     std::uint64_t transfer;
@@ -34,25 +35,11 @@ class NotingTransport final : public BulkTransport {
     sent.push_back({header, bytes});
     return true;
   }
-  bool keeps_lent() const override { return true; }
-  std::uint64_t bytes_sent() const override { return 0; }
-  std::uint64_t completed() const override { return 0; }
-  void reclaim(std::uint64_t) override {}
   void announce(std::uint64_t transfer, const BulkDestination& to) override { announced.push_back({transfer, to}); }
-  bool receive_header(BulkHeader&) override { return false; }
   bool receive(const BulkDestination& to) override {
     received.push_back(to);
     return true;
   }
-  std::ptrdiff_t try_receive_header(BulkHeader&) override { return 0; }
-  std::ptrdiff_t try_receive(const BulkDestination&) override { return 0; }
-  std::ptrdiff_t try_discard(std::size_t) override { return 0; }
-  void report_received() override {}
-  int wait_handle() const override { return -1; }
-  std::uint64_t bytes_received() const override { return 0; }
-  void shutdown() override {}
-  bool vanished() const override { return false; }
-  std::size_t streams() const override { return 1; }
 
   std::map<const MemoryRegistration*, MutableBytes> registered;
   std::vector<Announcement> announced;
