@@ -54,12 +54,8 @@ class PeerTable::Approach {
 void PeerTable::accept(PeerId peer, LinkId link, const Secret& secret) {
   MutexLock lock(mutex_);
   Peer& entry = peers_[peer];
-  entry.accepted = link;
+  entry.want(link, true);
   entry.secret = secret;
-  entry.accepts = true;
-  entry.gone = false;
-  entry.control = {};
-  entry.bulk = {};
   accepts_more_.notify_all();
 }
 
@@ -83,8 +79,8 @@ void PeerTable::attach(const Invited& invited, Role role, StreamCarrier carrier,
   (role == Role::kPeerControl ? entry.control : entry.bulk) = std::move(carrier);
   if (entry.control.connection == nullptr || entry.bulk.connection == nullptr) return;
   entry.accepts = false;
-  begin(invited.peer, entry.accepted, from.host,
-        make_ref<PeerLink>(context_, invited.peer, entry.accepted, invited.secret, std::move(entry.control),
+  begin(invited.peer, entry.wanted, from.host,
+        make_ref<PeerLink>(context_, invited.peer, entry.wanted, invited.secret, std::move(entry.control),
                            std::move(entry.bulk)));
 }
 
@@ -100,6 +96,7 @@ std::vector<OpenStream> PeerTable::streams(Role role) {
 
 void PeerTable::begin(PeerId peer, LinkId id, const std::string& address, Ref<PeerLink> made) {
   Peer& entry = peers_[peer];
+  if (entry.wanted != id) return;
   entry.address = address;
   Ref<PeerLink>& link = entry.link;
   if (link) {
@@ -127,7 +124,7 @@ void PeerTable::connect(Attempt attempt) {
     MutexLock lock(mutex_);
     if (attempts_ >= kPeersMax) throw ProtocolError("too many peers are being connected to");
     ++attempts_;
-    peers_[attempt.peer].gone = false;
+    peers_[attempt.peer].want(attempt.link, false);
   }
   connectors_.post([this, attempt = std::move(attempt)] {
     try_addresses(attempt);
@@ -247,10 +244,8 @@ void PeerTable::rest_until(Deadline deadline) {
 void PeerTable::close(PeerId peer, bool gone) {
   MutexLock lock(mutex_);
   Peer& entry = peers_[peer];
-  entry.accepts = false;
+  entry.want(0, false);
   entry.gone = gone;
-  entry.control = {};
-  entry.bulk = {};
   if (entry.link) entry.link->close();
 }
 

@@ -78,14 +78,22 @@ class PeerTable {
 
  private:
   struct Peer {
-    LinkId accepted = 0;
-    Secret secret{};
+    LinkId wanted = 0;  // the link that the client has asked for last; 0: none
+    Secret secret{};    // of that link, if this side accepts
     bool accepts = false;
     bool gone = false;
     StreamCarrier control, bulk;  // until both have come
     Ref<PeerLink> link;
     std::string address;  // its host, with its port if it listens for this server
     Traffic past;         // of former links
+
+    void want(LinkId id, bool as_acceptor) {
+      wanted = id;
+      accepts = as_acceptor;
+      gone = false;
+      control = {};
+      bulk = {};
+    }
   };
 
   class Approach;
@@ -96,6 +104,7 @@ class PeerTable {
     std::string reason;        // why there is no link
   };
 
+  // Does nothing if the client wants another link by now, or none.
   void begin(PeerId peer, LinkId id, const std::string& address, Ref<PeerLink> made) REQUIRES(mutex_);
   void end(const Ref<PeerLink>& former) EXCLUDES(mutex_);
   void try_addresses(const Attempt& attempt) EXCLUDES(mutex_);

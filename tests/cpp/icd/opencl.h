@@ -2,6 +2,7 @@
 
 #include <CL/cl.h>
 
+#include <source_location>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -10,8 +11,10 @@
 // A thin layer over OpenCL for tests: handles with owners, and what every test needs, in one line.
 namespace remotecl::testing {
 
-inline void check(cl_int code) {
-  if (code != CL_SUCCESS) throw std::runtime_error("OpenCL error " + std::to_string(code));
+inline void check(cl_int code, std::source_location where = std::source_location::current()) {
+  if (code == CL_SUCCESS) return;
+  throw std::runtime_error("OpenCL error " + std::to_string(code) + " at " + where.file_name() + ":" +
+                           std::to_string(where.line()));
 }
 
 inline void release(cl_device_id handle) { clReleaseDevice(handle); }
@@ -151,9 +154,11 @@ inline cl_int run(cl_command_queue queue, cl_kernel kernel, std::size_t size, co
 }
 
 template <class T>
-std::vector<T> read(cl_command_queue queue, cl_mem buffer, std::size_t count, std::size_t offset = 0) {
+std::vector<T> read(cl_command_queue queue, cl_mem buffer, std::size_t count, std::size_t offset = 0,
+                    std::source_location where = std::source_location::current()) {
   std::vector<T> content(count);
-  check(clEnqueueReadBuffer(queue, buffer, CL_TRUE, offset, count * sizeof(T), content.data(), 0, nullptr, nullptr));
+  check(clEnqueueReadBuffer(queue, buffer, CL_TRUE, offset, count * sizeof(T), content.data(), 0, nullptr, nullptr),
+        where);
   return content;
 }
 

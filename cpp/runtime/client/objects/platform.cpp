@@ -124,12 +124,13 @@ std::vector<std::future<std::unique_ptr<Session>>> Platform::open(const std::vec
 }
 
 // Indices of lost sessions may be reused: a context that remembers such an index has no device of the new
-// session, so it never means the wrong one.
+// session, so it never means the wrong one. But the other servers must know of the loss before, or they would take
+// it for the loss of the new session.
 std::vector<std::uint32_t> Platform::free_indices() {
   const MutexLock lock(mutex_);
   std::vector<bool> used(kServersMax);
   for (const auto& session : sessions_) {
-    if (!session->lost()) used[session->index()] = true;
+    if (!session->loss_is_settled()) used[session->index()] = true;
   }
   std::vector<std::uint32_t> indices;
   for (std::uint32_t index = 0; index < kServersMax; ++index) {
@@ -168,7 +169,11 @@ void Platform::add(const ServerName& name, std::unique_ptr<Session> session) {
 }
 
 void Platform::remove(const Address& address) {
-  std::erase_if(devices_, [&address](const Device* device) { return device->session().address() == address; });
+  const auto former = std::stable_partition(devices_.begin(), devices_.end(), [&address](const Device* device) {
+    return device->session().address() != address;
+  });
+  former_devices_.insert(former_devices_.end(), former, devices_.end());
+  devices_.erase(former, devices_.end());
   std::erase_if(servers_, [&address](const ServerStatus& server) { return server.address == address; });
 }
 

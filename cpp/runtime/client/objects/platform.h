@@ -63,6 +63,7 @@ class Platform final : public Handle<_cl_platform_id, HandleTag::kPlatform, CL_I
   std::vector<ServerStatus> servers_ GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<Session>> sessions_ GUARDED_BY(mutex_);  // includes lost ones
   std::vector<Device*> devices_ GUARDED_BY(mutex_);
+  std::vector<Device*> former_devices_ GUARDED_BY(mutex_);  // no longer listed; their handles remain valid
 };
 
 }  // namespace remotecl

@@ -17,6 +17,9 @@ class LossState {
     const MutexLock lock(mutex_);
     return reason_;
   }
+  // Returns true once all that the loss ends has ended, and the other servers know of it.
+  bool settled() const { return settled_.load(std::memory_order_acquire); }
+  void settle() { settled_.store(true, std::memory_order_release); }
   // From now on a loss is not reported.
   void expect() { is_expected_ = true; }
   bool is_expected() const { return is_expected_; }
@@ -35,6 +38,7 @@ class LossState {
 
  private:
   std::atomic<bool> lost_{false};
+  std::atomic<bool> settled_{false};
   std::atomic<bool> is_expected_{false};
   mutable Mutex mutex_;
   std::string reason_ GUARDED_BY(mutex_);

@@ -110,6 +110,7 @@ void Session::lose(const std::string& reason) {
   for (const auto& event : events) event->lose();
   for (const Reply& reply : replies) reply(0, nullptr);
   PeerLinks::instance().lost(*this);
+  loss_.settle();
   if (TraceSink* const trace = TraceSink::current()) trace->lost();
   reader_.end_waits();
 }

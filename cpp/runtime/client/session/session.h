@@ -42,7 +42,7 @@ class Session final : private InboxReader::Owner, private ChannelSession {
   const Address& numeric_address() const { return connection_.numeric_address(); }
   // The server's key, as shown by TLS; empty without TLS.
   const std::optional<KeyPin>& key() const { return connection_.key(); }
-  std::uint32_t index() const { return index_; }  // among the sessions that are not lost, < 64
+  std::uint32_t index() const { return index_; }  // among the sessions whose loss is not settled, < 64
   PeerId peer_id() const { return index_ + 1; }   // identifies this server to others
   // Connections that carry bulk data; 0: shared memory.
   unsigned bulk_streams() const { return connection_.channels().streams(); }
@@ -51,6 +51,8 @@ class Session final : private InboxReader::Owner, private ChannelSession {
   Bytes device_list() const { return connection_.device_list(); }
 
   bool lost() const { return loss_.lost(); }
+  // Returns true once all that the loss ends has ended, and the other servers know of it.
+  bool loss_is_settled() const { return loss_.settled(); }
   std::string lost_reason() const { return loss_.reason(); }
   // The session cannot go on: fails everything that has not ended.
   void lose(const std::string& reason) override;

@@ -111,6 +111,22 @@ TEST_F(PeerLinksTest, SecondDirectionMaySucceed) {
   EXPECT_TRUE(connected.get());
 }
 
+// Or the loss would be taken for that of the next session of this index, and end its link.
+TEST_F(PeerLinksTest, ALossIsSettledOnceTheOtherServersHaveBeenTold) {
+  make_link();
+  std::promise<void> goes_on;
+  a_.expect_reply([&goes_on](std::uint16_t, const Bytes*) { goes_on.get_future().wait(); });
+  auto closing = std::async(std::launch::async, [this] { a_.close(); });
+  while (!a_.lost()) std::this_thread::sleep_for(1ms);
+  EXPECT_FALSE(a_.loss_is_settled());
+  goes_on.set_value();
+  closing.get();
+  EXPECT_TRUE(a_.loss_is_settled());
+  ClosePeer close{};
+  ASSERT_TRUE(b_server_.wait(close));
+  EXPECT_EQ(close.peer, a_.peer_id());
+}
+
 TEST_F(PeerLinksTest, LostLinkIsNotUsedAndMadeAgainLater) {
   const LinkId link = make_link();
   ::testing::internal::CaptureStderr();

@@ -1,4 +1,5 @@
 // How links between servers come to be, and how they end.
+#include <future>
 #include <thread>
 
 #include "server/peer/peer_fixture.h"
@@ -33,6 +34,38 @@ TEST_F(PeerLinkTest, ConnectionMayComeBeforeAcceptPeer) {
   b_.send(AcceptPeer{kFirst, id, secret_of(7)});
   EXPECT_EQ(state(a_, id), 1u);
   EXPECT_EQ(state(b_, id), 1u);
+  expect_usable(false);
+}
+
+// As if the server of the first attempt had been lost meanwhile, and another one had become peer 2.
+TEST_F(PeerLinkTest, AnAttemptThatTakesLongDoesNotReplaceANewerLink) {
+  tcp::Listener slow({"127.0.0.1", 0});
+  const Secret secret = secret_of(static_cast<std::uint8_t>(++links_));
+  std::promise<void> is_asked, goes_on;
+  auto former = std::async(std::launch::async, [&] {
+    std::unique_ptr<Connection> connections[2];
+    for (auto& connection : connections) {
+      connection = slow.accept();
+      std::array<std::byte, kHelloSize> bytes;
+      if (!connection->read_exactly(bytes)) return false;
+      if (&connection == &connections[1]) {
+        is_asked.set_value();
+        goes_on.get_future().wait();
+      }
+      Welcome welcome{kMagic, kProtocolVersion, WelcomeStatus::kAccepted, 0, 1, {}, 1, 0, 0};
+      welcome.secret = accepting_proof(secret, decode_frame<Hello>(bytes), welcome);
+      connection->write(Bytes(encode_frame<Welcome, kWelcomeSize>(welcome)));
+    }
+    connections[0]->set_read_timeout(20s);
+    std::byte byte;
+    return connections[0]->read_some(std::span(&byte, 1)) == 0;
+  });
+  const PeerAddress address{"127.0.0.1", slow.address().port};
+  a_.send(ConnectPeer{kSecond, links_, 1, 1, secret, std::span<const PeerAddress>(&address, 1)});
+  is_asked.get_future().wait();
+  link();
+  goes_on.set_value();
+  EXPECT_TRUE(former.get()) << "nobody wants it any more";
   expect_usable(false);
 }
 
