@@ -68,8 +68,8 @@ class RdmaSide final : public Side {
     channel_->expect(transfer, kTotal);
     check(channel_->receive({MutableBytes(bytes_).first(kTotal), registration_.get()}), "receive");
   }
-  void ping() override { check(channel_->send_message(Bytes(bytes_).first(8)), "message"); }
-  void pong() override { check(channel_->receive_message(MutableBytes(bytes_).first(8)).has_value(), "message"); }
+  void ping() override { check(channel_->write(Bytes(bytes_).first(8)), "message"); }
+  void pong() override { check(channel_->read(MutableBytes(bytes_).first(8)) == 8, "message"); }
 
  private:
   // The other process may not listen yet.

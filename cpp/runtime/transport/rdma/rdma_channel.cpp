@@ -11,7 +11,14 @@
 namespace remotecl {
 namespace {
 
-constexpr int kProbeMs = 1000;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds kProbeTime{1000};
+
+std::chrono::milliseconds time_left(Clock::time_point until) {
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now());
+  return std::max(left, std::chrono::milliseconds(0));
+}
 
 int make_poll_handle(std::initializer_list<int> watched) {
   const int handle = ::epoll_create1(EPOLL_CLOEXEC);
@@ -55,6 +62,11 @@ void RdmaChannel::shutdown() {
 std::string RdmaChannel::reason() {
   const MutexLock lock(mutex_);
   return reason_;
+}
+
+bool RdmaChannel::vanished() {
+  const MutexLock lock(mutex_);
+  return has_vanished_;
 }
 
 void RdmaChannel::end(std::string reason) {
@@ -101,6 +113,7 @@ void RdmaChannel::handle(const ibv_wc& completion) {
     bytes_completed_.store(position, std::memory_order_release);
   }
   if (completion.status != IBV_WC_SUCCESS) {
+    has_vanished_ = has_vanished_ || completion.status == IBV_WC_RETRY_EXC_ERR;
     end(std::string("the queue pair has failed: ") + domain_->library().verbs.wc_status_str(completion.status));
     return;
   }
@@ -130,9 +143,9 @@ void RdmaChannel::handle_message(unsigned buffer, std::size_t size) {
   bool is_good = true;
   switch (header.kind) {
     case MessageKind::kUser:
-      is_good = !messages_.arrived.full();
+      is_good = !stream_.arrived.full() && !payload.empty();
       if (!is_good) break;
-      messages_.arrived.push({buffer, 0, static_cast<std::uint32_t>(payload.size())});
+      stream_.arrived.push({buffer, 0, static_cast<std::uint32_t>(payload.size())});
       return;
     case MessageKind::kGrant:
       is_good = accept_grant(payload);
@@ -179,29 +192,33 @@ void RdmaChannel::handle_cm_events() {
 // ---- Waiting
 
 // Returns true when something has happened that the caller may be waiting for; false if that cannot come any
-// more.
-bool RdmaChannel::await_progress(WaitPolicy& spin) {
+// more, or when the time is over.
+bool RdmaChannel::await_progress(WaitPolicy& spin, Time until) {
   if (is_over()) return false;
   const std::uint64_t seen = events_;
   mutex_.unlock();
-  spin.until([this, seen] {
+  const auto has_progressed = [this, seen] {
     const MutexLock lock(mutex_);
     drain();
     return events_ != seen;
-  });
+  };
+  spin.until(has_progressed) || WaitPolicy::poll_until(has_progressed);
   mutex_.lock();
   while (events_ == seen) {
-    if (is_sleeping_) {
+    if (until != Time::max() && Clock::now() >= until) return false;
+    if (!is_sleeping_) {
+      sleep(until);
+    } else if (until == Time::max()) {
       changed_.wait(mutex_);
     } else {
-      sleep();
+      changed_.wait_until(mutex_, until);
     }
   }
   return true;
 }
 
 // Sleeps on the descriptors, on behalf of all waiting threads.
-void RdmaChannel::sleep() {
+void RdmaChannel::sleep(Time until) {
   const std::uint64_t seen = events_;
   pair_.take_events();
   pair_.arm();
@@ -211,7 +228,8 @@ void RdmaChannel::sleep() {
   mutex_.unlock();
   std::array<pollfd, 3> waiting = {
       {{completions_handle_, POLLIN, 0}, {domain_->id()->handle(), POLLIN, 0}, {kick_.handle(), POLLIN, 0}}};
-  const bool is_quiet = ::poll(waiting.data(), waiting.size(), kProbeMs) == 0;
+  const auto time = until == Time::max() ? kProbeTime : std::min(kProbeTime, time_left(until));
+  const bool is_quiet = ::poll(waiting.data(), waiting.size(), static_cast<int>(time.count())) == 0;
   mutex_.lock();
   is_sleeping_ = false;
   if (is_quiet) probe();
@@ -230,7 +248,8 @@ void RdmaChannel::wake_others() {
     kick_.set();
     changed_.notify_all();
   }
-  if (is_polled_ && (is_over() || !written_.empty() || !receiving_.landed.empty())) {
+  const bool has_something = !written_.empty() || !receiving_.landed.empty() || !stream_.arrived.empty();
+  if (is_polled_ && (is_over() || has_something)) {
     is_polled_ = false;
     ready_.set();
   }
@@ -240,6 +259,12 @@ void RdmaChannel::wake_others() {
 void RdmaChannel::probe() {
   if (is_over() || pair_.posted() != pair_.completed() || !pair_.has_room(QueuePair::kKeptForWindows)) return;
   post_message(MessageKind::kCredit, {});
+}
+
+void RdmaChannel::probe_if_quiet() {
+  const MutexLock lock(mutex_);
+  drain();
+  probe();
 }
 
 // Returns false if something has happened meanwhile.

@@ -2,6 +2,8 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,11 +30,12 @@ struct RdmaDestination {
   const RegisteredMemory* registration = nullptr;
 };
 
-// A connection over RDMA: small messages, and bulk data that the sender's device writes into the receiver's memory.
+// A connection over RDMA: a stream of bytes in messages, and bulk data that the sender's device writes into the
+// receiver's memory.
 //
-// Messages arrive in the order in which they were sent. The bytes of transfers arrive in that order too; which
-// transfer comes next, and how many of its bytes, both sides know from elsewhere. One thread sends bytes and
-// one receives them; the same holds for messages. All other functions may be called by any thread. A waiting
+// The bytes of transfers arrive in the order in which they were sent; which transfer comes next, and how many of its
+// bytes, both sides know from elsewhere. One thread sends bulk data and one receives it; one writes the stream and one
+// reads it. All other functions may be called by any thread. A waiting
 // thread first polls for completions for a moment, then sleeps: one thread on the descriptors, the others
 // until that one has seen something. After shutdown(), or when the peer is gone, all functions return at once
 // and fail, and reason() says why. From then on the device neither reads nor writes memory.
@@ -41,7 +44,7 @@ class RdmaChannel {
   static constexpr std::size_t kPieceBytes = 1u << 20;      // of one write
   static constexpr std::size_t kStagingBytes = 256u << 10;  // of a piece that is copied
   static constexpr std::uint64_t kUnderWayMax = 8u << 20;   // bytes sent and not completed
-  static constexpr std::size_t kMessageMax = rdma::kUserBytesMax;
+  static constexpr auto kForever = std::chrono::milliseconds(std::numeric_limits<std::int32_t>::max());
 
   enum class Use { kCopied, kLent };
 
@@ -55,11 +58,24 @@ class RdmaChannel {
   // ConnectionError.
   std::unique_ptr<RegisteredMemory> register_memory(MutableBytes memory) const;
 
-  // ---- Messages of up to kMessageMax bytes. Blocks while the peer has no free buffer. Returns false at the
-  // end.
-  bool send_message(Bytes message) EXCLUDES(mutex_);
-  // Returns the size; empty at the end, and if the message is larger than `to`.
-  std::optional<std::size_t> receive_message(MutableBytes to) EXCLUDES(mutex_);
+  // ---- The stream of bytes.
+  // Writes everything; blocks while the peer has no free buffer. Returns false at the end.
+  bool write(Bytes bytes) EXCLUDES(mutex_);
+  // Writes what the peer has buffers for. Returns the number of bytes; -1 at the end.
+  std::ptrdiff_t try_write(Bytes bytes) EXCLUDES(mutex_);
+  // Waits until the peer has a buffer, the time is over, or the end has come.
+  void await_writable(std::chrono::milliseconds time) EXCLUDES(mutex_);
+  // Waits for bytes and returns their number; 0 at the end, or when the time is over.
+  std::size_t read(MutableBytes to, std::chrono::milliseconds time = kForever) EXCLUDES(mutex_);
+  // The same without blocking: -1 if nothing has arrived.
+  std::ptrdiff_t try_read(MutableBytes to) EXCLUDES(mutex_);
+  // Looks for bytes for a moment.
+  void await_bytes_briefly() EXCLUDES(mutex_);
+  // Waits until the peer has got everything that was sent, the time is over, or the end has come.
+  void flush(std::chrono::milliseconds time) EXCLUDES(mutex_);
+  // Makes the device notice a peer that has vanished, if nothing is under way. Threads that wait in read() or receive()
+  // do that by themselves.
+  void probe_if_quiet() EXCLUDES(mutex_);
 
   // ---- Sending bulk data.
   // Sends the next bytes of a transfer. Blocks until they are on their way (kLent: they must not change until
@@ -89,12 +105,15 @@ class RdmaChannel {
   std::ptrdiff_t try_discard(std::size_t size) EXCLUDES(mutex_);
   // Returns true if bytes have arrived, or the end has.
   bool has_arrived() EXCLUDES(mutex_);
-  // For poll(): readable if those would not return -1. Valid until the receiving thread calls one of them.
+  // For poll(): readable if those, or try_read(), would not return -1. Valid until the receiving thread calls one of
+  // them.
   int wait_handle() const { return poll_handle_; }
   std::uint64_t bytes_received() const { return bytes_received_.load(std::memory_order_relaxed); }
 
   void shutdown() EXCLUDES(mutex_);
   std::string reason() EXCLUDES(mutex_);  // empty: the channel has not ended
+  // After the end: returns true if the peer has not answered any more.
+  bool vanished() EXCLUDES(mutex_);
 
  private:
   // Something that has arrived for a receiving thread. Its buffer returns to the peer when it is taken.
@@ -105,11 +124,12 @@ class RdmaChannel {
   };
   using Arrivals = FixedQueue<Arrival, QueuePair::kReceives>;
 
-  // Small messages; used by the threads that send and receive them.
-  struct Messages {
+  // The stream of bytes.
+  struct Stream {
     Arrivals arrived;
-    WaitPolicy sending;
-    WaitPolicy receiving;
+    std::size_t taken = 0;  // bytes of the first one
+    WaitPolicy writing;
+    WaitPolicy reading;
   };
 
   // The peer's memory behind one of the peer's windows.
@@ -150,8 +170,9 @@ class RdmaChannel {
   void handle_message(unsigned buffer, std::size_t size) REQUIRES(mutex_);
   bool accept_grant(Bytes payload) REQUIRES(mutex_);
   void handle_cm_events() REQUIRES(mutex_);
-  bool await_progress(WaitPolicy& spin) REQUIRES(mutex_);
-  void sleep() REQUIRES(mutex_);
+  using Time = std::chrono::steady_clock::time_point;
+  bool await_progress(WaitPolicy& spin, Time until = Time::max()) REQUIRES(mutex_);
+  void sleep(Time until) REQUIRES(mutex_);
   void probe() REQUIRES(mutex_);
   void wake_others() REQUIRES(mutex_);
   bool prepare_to_poll() REQUIRES(mutex_);
@@ -162,6 +183,7 @@ class RdmaChannel {
   MutableBytes send_buffer(std::uint64_t request) const;
   bool post_message(rdma::MessageKind kind, Bytes payload) REQUIRES(mutex_);
   bool may_post() const REQUIRES(mutex_) { return pair_.has_room(QueuePair::kKeptForControl) && credits_.may_send(); }
+  std::size_t write_what_fits(Bytes bytes) REQUIRES(mutex_);
   void return_credits() REQUIRES(mutex_);
   void note_posted() REQUIRES(mutex_);
   Grant* grant_of(std::uint64_t transfer) REQUIRES(mutex_);
@@ -172,6 +194,7 @@ class RdmaChannel {
   void await_flush(std::uint64_t position) REQUIRES(mutex_);
 
   // ---- rdma_channel_receive.cpp
+  std::size_t take_bytes(MutableBytes to) REQUIRES(mutex_);
   MemoryWindow* window_of(std::uint64_t transfer) REQUIRES(mutex_);
   bool open_window(unsigned slot, std::uint64_t transfer, const RdmaDestination& to) REQUIRES(mutex_);
   void close_window(MemoryWindow& window) REQUIRES(mutex_);
@@ -198,14 +221,15 @@ class RdmaChannel {
   std::array<MemoryWindow, rdma::kWindows> windows_ GUARDED_BY(mutex_);
   QueuePair pair_ GUARDED_BY(mutex_);
   MessageCredits credits_ GUARDED_BY(mutex_);
-  Messages messages_ GUARDED_BY(mutex_);
+  Stream stream_ GUARDED_BY(mutex_);
   Arrivals written_ GUARDED_BY(mutex_);
   const int completions_handle_;
   const int poll_handle_;
   std::uint64_t events_ GUARDED_BY(mutex_) = 0;  // number of events seen
   bool is_sleeping_ GUARDED_BY(mutex_) = false;  // a thread, on the descriptors
   bool is_polled_ GUARDED_BY(mutex_) = false;    // wait_handle(), by whoever was told -1
-  std::string reason_ GUARDED_BY(mutex_);        // empty: it has not ended
+  bool has_vanished_ GUARDED_BY(mutex_) = false;
+  std::string reason_ GUARDED_BY(mutex_);  // empty: it has not ended
 };
 
 }  // namespace remotecl

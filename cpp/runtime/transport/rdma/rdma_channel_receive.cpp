@@ -22,19 +22,55 @@ RdmaChannel::Arrival RdmaChannel::take(Arrivals& arrivals) {
   return arrival;
 }
 
-std::optional<std::size_t> RdmaChannel::receive_message(MutableBytes to) {
+// ---- The stream of bytes
+
+std::size_t RdmaChannel::take_bytes(MutableBytes to) {
+  std::size_t count = 0;
+  while (count < to.size() && !stream_.arrived.empty()) {
+    const Arrival& arrival = stream_.arrived.front();
+    const std::size_t size = std::min(to.size() - count, arrival.size - stream_.taken);
+    const std::byte* const from = receive_buffer(arrival.buffer).data() + sizeof(rdma::MessageHeader) + stream_.taken;
+    std::memcpy(to.data() + count, from, size);
+    count += size;
+    stream_.taken += size;
+    if (stream_.taken != arrival.size) break;
+    stream_.taken = 0;
+    take(stream_.arrived);
+  }
+  return count;
+}
+
+std::size_t RdmaChannel::read(MutableBytes to, std::chrono::milliseconds time) {
+  const auto until = time == kForever ? Time::max() : std::chrono::steady_clock::now() + time;
   const MutexLock lock(mutex_);
   drain();
-  while (messages_.arrived.empty()) {
-    if (!await_progress(messages_.receiving)) return std::nullopt;
+  for (;;) {
+    if (const std::size_t count = take_bytes(to)) return count;
+    if (!await_progress(stream_.reading, until)) return 0;
   }
-  const Arrival arrival = messages_.arrived.front();
-  const std::size_t size = arrival.size;
-  if (size > to.size()) return std::nullopt;
-  const MutableBytes buffer = receive_buffer(arrival.buffer);
-  if (size != 0) std::memcpy(to.data(), buffer.data() + sizeof(rdma::MessageHeader), size);
-  take(messages_.arrived);
-  return size;
+}
+
+std::ptrdiff_t RdmaChannel::try_read(MutableBytes to) {
+  const MutexLock lock(mutex_);
+  drain();
+  for (;;) {
+    if (const std::size_t count = take_bytes(to)) return static_cast<std::ptrdiff_t>(count);
+    if (is_over()) return 0;
+    if (prepare_to_poll()) return -1;
+  }
+}
+
+void RdmaChannel::await_bytes_briefly() {
+  WaitPolicy* spin = nullptr;
+  {
+    const MutexLock lock(mutex_);
+    spin = &stream_.reading;  // used by the reading thread only
+  }
+  spin->until([this] {
+    const MutexLock lock(mutex_);
+    drain();
+    return is_over() || !stream_.arrived.empty();
+  });
 }
 
 // ---- Windows

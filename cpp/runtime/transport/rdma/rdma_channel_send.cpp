@@ -45,14 +45,49 @@ void RdmaChannel::return_credits() {
   }
 }
 
-bool RdmaChannel::send_message(Bytes message) {
-  if (message.size() > kMessageMax) throw ConnectionError("a message of this size does not go over RDMA");
+// ---- The stream of bytes
+
+std::size_t RdmaChannel::write_what_fits(Bytes bytes) {
+  std::size_t written = 0;
+  while (written < bytes.size() && !is_over() && may_post()) {
+    const std::size_t size = std::min(bytes.size() - written, rdma::kUserBytesMax);
+    if (post_message(MessageKind::kUser, bytes.subspan(written, size))) written += size;
+  }
+  return written;
+}
+
+bool RdmaChannel::write(Bytes bytes) {
   const MutexLock lock(mutex_);
   drain();
-  while (!may_post()) {
-    if (!await_progress(messages_.sending)) return false;
+  for (;;) {
+    bytes = bytes.subspan(write_what_fits(bytes));
+    if (bytes.empty()) return !is_over();
+    if (!await_progress(stream_.writing)) return false;
   }
-  return !is_over() && post_message(MessageKind::kUser, message);
+}
+
+std::ptrdiff_t RdmaChannel::try_write(Bytes bytes) {
+  const MutexLock lock(mutex_);
+  drain();
+  if (is_over()) return -1;
+  return static_cast<std::ptrdiff_t>(write_what_fits(bytes));
+}
+
+void RdmaChannel::await_writable(std::chrono::milliseconds time) {
+  const auto until = std::chrono::steady_clock::now() + time;
+  const MutexLock lock(mutex_);
+  drain();
+  while (!may_post() && await_progress(stream_.writing, until)) {
+  }
+}
+
+void RdmaChannel::flush(std::chrono::milliseconds time) {
+  const auto until = std::chrono::steady_clock::now() + time;
+  WaitPolicy spin;
+  const MutexLock lock(mutex_);
+  drain();
+  while (pair_.completed() != pair_.posted() && await_progress(spin, until)) {
+  }
 }
 
 // ---- Bulk data

@@ -13,14 +13,14 @@ namespace remotecl::rdma {
 
 static_assert(std::endian::native == std::endian::little);
 
-inline constexpr std::size_t kBufferBytes = 512;  // of a message with its header
+inline constexpr std::size_t kBufferBytes = 2048;  // of a message with its header
 // How many windows of one side may be open at a time, for transfers whose destination the other side knows.
 inline constexpr unsigned kWindows = 16;
 
 // Begins every request and every answer, before the caller's bytes.
 struct Preamble {
   static constexpr std::array<char, 4> kMagic = {'r', 'c', 'l', 'R'};
-  static constexpr std::uint16_t kVersion = 1;
+  static constexpr std::uint16_t kVersion = 2;
 
   std::array<char, 4> magic = kMagic;
   std::uint16_t version = kVersion;

@@ -35,7 +35,7 @@ TEST_F(RdmaLossTest, APeerThatIsKilledInTheMiddleOfATransferEndsTheChannel) {
     EXPECT_GE(got, 2u << 20);
     EXPECT_LT(got, 64u << 20);
     EXPECT_THAT(channel->reason(), Not(HasSubstr("here")));
-    EXPECT_FALSE(channel->send_message(as_bytes("x")));
+    EXPECT_FALSE(channel->write(as_bytes("x")));
   }
 }
 
