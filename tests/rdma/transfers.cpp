@@ -60,7 +60,7 @@ class Rounds {
   ~Rounds() {
     std::sort(seconds_.begin(), seconds_.end());
     const double median = seconds_[seconds_.size() / 2];
-    std::printf("%-10s %8.1f MB/s  %8.2f ms  %llu RDMA packets\n", name_, static_cast<double>(bytes_) / median / 1e6,
+    std::printf("%-12s %8.1f MB/s  %8.2f ms  %llu RDMA packets\n", name_, static_cast<double>(bytes_) / median / 1e6,
                 median * 1e3, static_cast<unsigned long long>(packets() - packets_));
     std::fflush(stdout);
   }
@@ -143,6 +143,45 @@ int main(int argc, char** argv) {
       });
       read(queues.back());
       expect(wanted, "migration");
+    }
+  }
+  {
+    // Small operations, each waited for.
+    constexpr int kSmall = 200;
+    std::uint32_t word = 0;
+    const auto small = [&](const char* name, const std::function<void()>& work) {
+      for (int i = 0; i < kSmall / 4; ++i) work();
+      Rounds small_rounds(name, 4);
+      for (int i = 0; i < kSmall; ++i) small_rounds.time(work);
+    };
+    small("write 4 B", [&] {
+      ++word;
+      check(clEnqueueWriteBuffer(queues[0], buffer, CL_TRUE, 0, 4, &word, 0, nullptr, nullptr), "write");
+      check(clFinish(queues[0]), "write");
+    });
+    small("read 4 B", [&] {
+      std::uint32_t got_word = 0;
+      check(clEnqueueReadBuffer(queues[0], buffer, CL_TRUE, 0, 4, &got_word, 0, nullptr, nullptr), "read");
+      if (got_word != word) check(-1, "a small read is wrong");
+    });
+    small("no-op", [&] {
+      check(clEnqueueMarkerWithWaitList(queues[0], 0, nullptr, nullptr), "marker");
+      check(clFinish(queues[0]), "marker");
+    });
+    if (devices.size() > 1) {
+      const cl_mem small_buffer = clCreateBuffer(context, CL_MEM_READ_WRITE, 4, nullptr, &error);
+      check(error, "buffer");
+      std::size_t turn = 0;
+      small("migrate 4 B", [&] {
+        ++turn;
+        const cl_command_queue queue = queues[turn % 2];
+        ++word;
+        check(clEnqueueFillBuffer(queue, small_buffer, &word, 4, 0, 4, 0, nullptr, nullptr), "fill");
+        const cl_command_queue other = queues[(turn + 1) % 2];
+        check(clEnqueueMigrateMemObjects(other, 1, &small_buffer, 0, 0, nullptr, nullptr), "migrate");
+        check(clFinish(other), "migrate");
+      });
+      clReleaseMemObject(small_buffer);
     }
   }
   if (std::getenv("RDMA_TRANSFERS_KERNEL") != nullptr) {

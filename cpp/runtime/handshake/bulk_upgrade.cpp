@@ -35,7 +35,8 @@ void add_rdma(StreamCarrier& carrier, Connection& connection, const Address& pee
   auto slot = std::make_shared<RdmaSlot>();
   bool is_exchanged = false;
   if (end.side == BulkEnd::Side::kAccepts) {
-    is_exchanged = connection.write(encode_frame<RdmaOffer, kRdmaOfferSize>(end.rdma->offer(end.rdma_key, slot)));
+    is_exchanged = connection.write(
+        encode_frame<RdmaOffer, kRdmaOfferSize>(end.rdma->offer(end.rdma_key, slot, end.move_control)));
   } else {
     std::array<std::byte, kRdmaOfferSize> offer;
     is_exchanged = read_before(connection, offer, Patience::of_server(end.window));

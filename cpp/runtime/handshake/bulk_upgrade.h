@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 
+#include "runtime/handshake/rdma_acceptor.h"
 #include "runtime/protocol/frames.h"
 #include "runtime/transport/address.h"
 #include "runtime/transport/bulk/bulk_transport.h"
@@ -12,7 +13,6 @@
 
 namespace remotecl {
 
-class RdmaAcceptor;
 class RdmaConnector;
 class RdmaSlot;
 class SharedMemoryConnection;
@@ -23,7 +23,7 @@ struct StreamCarrier {
   SharedMemoryConnection* memory = nullptr;    // the shared memory, if `connection` goes through it
   bool is_resumable = false;                   // a new connection can resume the stream
   std::shared_ptr<RdmaSlot> rdma{};            // null: no RDMA beside the connection
-  std::shared_ptr<RdmaConnector> connector{};  // makes its channels, on the side that connected
+  std::shared_ptr<RdmaConnector> connector{};  // makes its channels, on the side that connected; to be started
 };
 
 // The arguments of upgrade_bulk() that differ between the two sides.
@@ -36,8 +36,9 @@ struct BulkEnd {
   std::uint64_t features;            // those that both sides have agreed on
   std::chrono::milliseconds window;  // how long a lost connection is retried
   Join join;
-  Secret rdma_key;               // of the stream, as returned by rdma_key()
-  RdmaAcceptor* rdma = nullptr;  // of the side that accepts, if kFeatureRdma is agreed on
+  Secret rdma_key;                              // of the stream, as returned by rdma_key()
+  RdmaAcceptor* rdma = nullptr;                 // of the side that accepts, if kFeatureRdma is agreed on
+  RdmaAcceptor::MoveControl move_control = {};  // of that side too; empty: the control stream stays on TCP
   // Whether the side that connects may do so by RDMA to this host; empty: to all.
   std::function<bool(const std::string& host)> may_dial = {};
 };

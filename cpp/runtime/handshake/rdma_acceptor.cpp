@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "runtime/crypto/secret.h"
+#include "runtime/transport/rdma/rdma_connection.h"
 #include "runtime/transport/rdma/rdma_ports.h"
 #include "runtime/transport/rdma/socket_address.h"
 
@@ -33,7 +34,7 @@ std::vector<Address> addresses_at(const std::string& host) {
 
 }  // namespace
 
-RdmaAcceptor::~RdmaAcceptor() {
+void RdmaAcceptor::stop() {
   std::vector<std::thread> threads;
   {
     const MutexLock lock(mutex_);
@@ -67,13 +68,13 @@ std::vector<Address> RdmaAcceptor::addresses(std::string* cause) {
   return addresses;
 }
 
-RdmaOffer RdmaAcceptor::offer(const Secret& key, const std::shared_ptr<RdmaSlot>& slot) {
+RdmaOffer RdmaAcceptor::offer(const Secret& key, const std::shared_ptr<RdmaSlot>& slot, MoveControl move_control) {
   const std::vector<Address> at = addresses();
   std::uint64_t ticket = 0;
   fill_random(std::as_writable_bytes(std::span(&ticket, 1)));
   const MutexLock lock(mutex_);
   std::erase_if(streams_, [](const auto& entry) { return entry.second.slot.expired(); });
-  streams_[ticket] = {key, slot};
+  streams_[ticket] = {key, slot, std::move(move_control)};
   return rdma_offer(ticket, at);
 }
 
@@ -101,11 +102,30 @@ void RdmaAcceptor::answer(RdmaRequest& request) {
     if (at == streams_.end()) return;
     stream = at->second;
   }
+  if (words.number > kChunkNumberMask || !is_proved(stream.key, words)) return;
+  if (words.purpose == RdmaPurpose::kBulk) answer_bulk(request, words, stream);
+  if (words.purpose == RdmaPurpose::kControl) answer_control(request, words, stream);
+}
+
+void RdmaAcceptor::answer_bulk(RdmaRequest& request, const RdmaRequestWords& words, const Stream& stream) {
   const std::shared_ptr<RdmaSlot> slot = stream.slot.lock();
-  if (slot == nullptr || words.number > kChunkNumberMask || words.number <= slot->get().number) return;
-  if (!same_secret(words.proof, connecting_rdma_proof(stream.key, words.ticket, words.number))) return;
-  const Secret proof = accepting_rdma_proof(stream.key, words.ticket, words.number);
-  slot->put(request.accept(std::as_bytes(std::span(proof))), words.number);
+  if (slot == nullptr || words.number <= slot->get().number) return;
+  const auto answer = encode_frame<RdmaAnswerWords, kRdmaAnswerSize>(rdma_answer(stream.key, words));
+  slot->put(request.accept(answer), words.number);
+}
+
+void RdmaAcceptor::answer_control(RdmaRequest& request, const RdmaRequestWords& words, const Stream& stream) {
+  if (stream.slot.expired() || !stream.move_control) return;
+  {
+    const MutexLock lock(mutex_);
+    const auto at = streams_.find(words.ticket);
+    if (at == streams_.end() || words.number <= at->second.control_number) return;
+    at->second.control_number = words.number;
+  }
+  stream.move_control(words.received, [&](std::uint64_t received) {
+    const RdmaAnswerWords answer = rdma_answer(stream.key, words, received);
+    return std::make_unique<RdmaConnection>(request.accept(encode_frame<RdmaAnswerWords, kRdmaAnswerSize>(answer)));
+  });
 }
 
 }  // namespace remotecl

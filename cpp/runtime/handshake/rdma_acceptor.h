@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -20,24 +21,36 @@ class RdmaAcceptor {
  public:
   // `host`: a number, or a name; an unspecified address includes all.
   explicit RdmaAcceptor(std::string host) : host_(std::move(host)) {}
-  ~RdmaAcceptor();
+  ~RdmaAcceptor() { stop(); }
   RdmaAcceptor(const RdmaAcceptor&) = delete;
   RdmaAcceptor& operator=(const RdmaAcceptor&) = delete;
 
+  // Accepts no more channels, and waits until none is being accepted.
+  void stop() EXCLUDES(mutex_);
   // Where it listens; listens now if it does not yet. Empty where there is no RDMA, and then `cause` says why.
   std::vector<Address> addresses(std::string* cause = nullptr) EXCLUDES(mutex_);
-  // What the other side needs to put channels into the slot, as long as that exists.
-  RdmaOffer offer(const Secret& key, const std::shared_ptr<RdmaSlot>& slot) EXCLUDES(mutex_);
+  // Accepts the channel, on which the stream goes on, given how many of its bytes this side has received. May throw
+  // ConnectionError.
+  using Accept = std::function<std::unique_ptr<Connection>(std::uint64_t received)>;
+  // Moves the control stream, of which the other side has received so many bytes. Refuses if it does not accept.
+  using MoveControl = std::function<void(std::uint64_t peer_received, const Accept& accept)>;
+  // What the other side needs to put channels into the slot and to move the control stream, as long as the slot exists.
+  RdmaOffer offer(const Secret& key, const std::shared_ptr<RdmaSlot>& slot, MoveControl move_control = {})
+      EXCLUDES(mutex_);
 
  private:
   struct Stream {
     Secret key;
     std::weak_ptr<RdmaSlot> slot;
+    MoveControl move_control;
+    std::uint32_t control_number = 0;  // of its last channel
   };
 
   void listen() REQUIRES(mutex_);
   void run(RdmaListener& listener) EXCLUDES(mutex_);
   void answer(RdmaRequest& request) EXCLUDES(mutex_);
+  static void answer_bulk(RdmaRequest& request, const RdmaRequestWords& words, const Stream& stream);
+  void answer_control(RdmaRequest& request, const RdmaRequestWords& words, const Stream& stream) EXCLUDES(mutex_);
 
   const std::string host_;
   Mutex mutex_;

@@ -5,7 +5,7 @@
 #include <system_error>
 #include <utility>
 
-#include "runtime/crypto/secret.h"
+#include "runtime/transport/rdma/rdma_connection.h"
 #include "runtime/transport/rdma/rdma_dialer.h"
 
 namespace remotecl {
@@ -16,19 +16,23 @@ using namespace std::chrono_literals;
 constexpr auto kRdmaDialTime = 5s;
 constexpr std::chrono::milliseconds kPauseAfterLoss = 100ms;
 constexpr std::chrono::milliseconds kLossPauseMax = 30s;
+constexpr std::chrono::milliseconds kLookEvery = 1s;
 
 }  // namespace
 
 RdmaConnector::RdmaConnector(std::vector<Address> addresses, std::uint64_t ticket, const Secret& key,
                              std::shared_ptr<RdmaSlot> slot)
     : addresses_(std::move(addresses)), ticket_(ticket), key_(key), slot_(std::move(slot)) {
-  const bool is_required = rdma_use() == RdmaUse::kRequire;
-  if (is_required) connect();
+  if (rdma_use() == RdmaUse::kRequire) connect();
+}
+
+void RdmaConnector::start(const Control& control) {
+  control_ = control;
   try {
     thread_ = std::thread([this] { run(); });
-  } catch (const std::system_error&) {  // bulk data goes by the stream
+  } catch (const std::system_error&) {  // TCP carries everything
     slot_->end();
-    if (is_required) throw ConnectionError("no thread can be started for RDMA");
+    if (rdma_use() == RdmaUse::kRequire) throw ConnectionError("no thread can be started for RDMA");
   }
 }
 
@@ -41,7 +45,11 @@ RdmaConnector::~RdmaConnector() {
 // If the first attempt fails, there is no way by RDMA. Later ones may follow a failure that passes.
 void RdmaConnector::run() {
   if (slot_->get().channel == nullptr && !try_to_connect()) return;
-  while (slot_->await_loss()) {
+  for (;;) {
+    look_after_control();
+    const RdmaSlot::Seen seen = slot_->await_loss(kLookEvery);
+    if (seen == RdmaSlot::Seen::kEnd) return;
+    if (seen == RdmaSlot::Seen::kChannel) continue;
     std::chrono::milliseconds pause = kPauseAfterLoss;
     do {
       if (!slot_->rest(pause)) return;
@@ -60,10 +68,36 @@ bool RdmaConnector::try_to_connect() {
 }
 
 void RdmaConnector::connect() {
+  Dialed dialed = dial(RdmaPurpose::kBulk);
+  slot_->put(std::move(dialed.channel), number_);
+}
+
+// The control stream follows the bulk stream: that has found the way already. If its own channel fails soon, it stays
+// where it is for longer and longer.
+void RdmaConnector::look_after_control() {
+  if (control_.reconnector == nullptr || control_.stream == nullptr) return;
+  if (const auto channel = control_channel_.lock(); channel != nullptr && channel->reason().empty()) {
+    return channel->probe_if_quiet();
+  }
+  const auto now = Clock::now();
+  if (now < moved_at_ + move_pause_) return;
+  const bool has_lasted = move_pause_.count() == 0 || now > moved_at_ + 2 * kLossPauseMax;
+  move_pause_ = has_lasted ? kPauseAfterLoss : std::min(2 * move_pause_, kLossPauseMax);
+  control_.reconnector->move(*control_.stream, [this](std::uint64_t received) { return move_control(received); });
+  moved_at_ = Clock::now();
+}
+
+Reconnector::Onward RdmaConnector::move_control(std::uint64_t received) {
+  Dialed dialed = dial(RdmaPurpose::kControl, received);
+  control_channel_ = dialed.channel;
+  return {std::make_shared<RdmaConnection>(std::move(dialed.channel)), dialed.answer.received};
+}
+
+RdmaConnector::Dialed RdmaConnector::dial(RdmaPurpose purpose, std::uint64_t received) {
   std::string failure = "RDMA: the server names no address";
   for (const Address& address : addresses_) {
     try {
-      return dial(address);
+      return dial(address, rdma_request(key_, ticket_, ++number_, purpose, received));
     } catch (const RdmaUnavailable&) {
       throw;
     } catch (const ConnectionError& error) {
@@ -73,18 +107,15 @@ void RdmaConnector::connect() {
   throw ConnectionError(failure);
 }
 
-void RdmaConnector::dial(const Address& address) {
-  ++number_;
-  const RdmaRequestWords words{ticket_, number_, connecting_rdma_proof(key_, ticket_, number_)};
+RdmaConnector::Dialed RdmaConnector::dial(const Address& address, const RdmaRequestWords& words) {
   const auto hello = encode_frame<RdmaRequestWords, kRdmaRequestSize>(words);
   DialedRdma dialed = dial_rdma(address, hello, kRdmaDialTime, stopped_.handle());
-  Secret proof{};
-  if (dialed.answer.size() != proof.size()) throw ConnectionError(address.text() + " answers RDMA in other words");
-  std::memcpy(proof.data(), dialed.answer.data(), proof.size());
-  if (!same_secret(proof, accepting_rdma_proof(key_, ticket_, number_))) {
+  if (dialed.answer.size() != kRdmaAnswerSize) throw ConnectionError(address.text() + " answers RDMA in other words");
+  const auto answer = decode_frame<RdmaAnswerWords>(dialed.answer);
+  if (!is_proved(key_, words, answer)) {
     throw ConnectionError(address.text() + " answers RDMA without knowing the stream's key");
   }
-  slot_->put(std::move(dialed.channel), number_);
+  return {std::move(dialed.channel), answer};
 }
 
 }  // namespace remotecl

@@ -1,19 +1,21 @@
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <thread>
 #include <vector>
 
 #include "runtime/handshake/rdma_request.h"
+#include "runtime/handshake/reconnector.h"
 #include "runtime/transport/rdma/rdma_slot.h"
 
 namespace remotecl {
 
-// Makes the RDMA channels of one bulk stream, for the side that has connected: the first one when it is made,
-// another one when that is lost. Its owner keeps it as long as the stream. One thread.
+// Makes the RDMA channels of one bulk stream, for the side that has connected, and moves the control stream beside it
+// to one. When a channel is lost, it makes another. Its owner keeps it as long as the bulk stream. One thread.
 class RdmaConnector {
  public:
-  // Does not wait, unless RDMA is required: then it throws ConnectionError if there is no channel.
+  // If RDMA is required, waits for the first channel, and throws ConnectionError if there is none.
   RdmaConnector(std::vector<Address> addresses, std::uint64_t ticket, const Secret& key,
                 std::shared_ptr<RdmaSlot> slot);
   // Ends the slot.
@@ -21,19 +23,40 @@ class RdmaConnector {
   RdmaConnector(const RdmaConnector&) = delete;
   RdmaConnector& operator=(const RdmaConnector&) = delete;
 
+  // The stream that moves, and whoever resumes it. Both outlive this; null: there is none.
+  struct Control {
+    Reconnector* reconnector;
+    ResumableConnection* stream;
+  };
+  // Once. Does not wait. Throws ConnectionError if RDMA is required and no thread can be started.
+  void start(const Control& control = {nullptr, nullptr});
+
  private:
+  using Clock = std::chrono::steady_clock;
+
   void run();
   bool try_to_connect();
   void connect();
-  void dial(const Address& address);
+  void look_after_control();
+  Reconnector::Onward move_control(std::uint64_t received);
+  struct Dialed {
+    std::shared_ptr<RdmaChannel> channel;
+    RdmaAnswerWords answer;
+  };
+  Dialed dial(RdmaPurpose purpose, std::uint64_t received = 0);
+  Dialed dial(const Address& address, const RdmaRequestWords& words);
 
   const std::vector<Address> addresses_;
   const std::uint64_t ticket_;
   const Secret key_;
   const std::shared_ptr<RdmaSlot> slot_;
   Wakeup stopped_;
-  std::uint32_t number_ = 0;  // of the last attempt
-  std::thread thread_;        // uses the other members
+  Control control_{};
+  std::weak_ptr<RdmaChannel> control_channel_;
+  Clock::time_point moved_at_;               // when the control stream was moved last, or that failed
+  std::chrono::milliseconds move_pause_{0};  // before it is moved again
+  std::uint32_t number_ = 0;                 // of the last attempt
+  std::thread thread_;                       // uses the other members
 };
 
 }  // namespace remotecl

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "runtime/base/settings.h"
+#include "runtime/crypto/secret.h"
 #include "runtime/handshake/proof.h"
 #include "runtime/transport/connection.h"
 #include "runtime/transport/rdma/rdma_ports.h"
@@ -16,8 +17,10 @@ namespace {
 
 constexpr std::size_t kNumberSize = 16;  // of an IPv6 address
 
-Secret prove_knowledge(const Secret& key, Claim claim, std::uint64_t ticket, std::uint32_t number) {
-  return prove_briefly(std::as_bytes(std::span(key)), claim, {Role::kBulk, kFeatureRdma, number, ticket, 0, {}, {}});
+Secret prove_knowledge(const Secret& key, Claim claim, const RdmaRequestWords& words, std::uint64_t received) {
+  const Role role = words.purpose == RdmaPurpose::kControl ? Role::kControl : Role::kBulk;
+  return prove_briefly(std::as_bytes(std::span(key)), claim,
+                       {role, kFeatureRdma, words.number, words.ticket, received, {}, {}});
 }
 
 // Returns false if the host is no number.
@@ -67,12 +70,23 @@ void require_rdma(const Address& address, std::uint64_t features) {
   throw ConnectionError("REMOTECL_RDMA=require, and " + cause);
 }
 
-Secret connecting_rdma_proof(const Secret& key, std::uint64_t ticket, std::uint32_t number) {
-  return prove_knowledge(key, Claim::kConnecting, ticket, number);
+RdmaRequestWords rdma_request(const Secret& key, std::uint64_t ticket, std::uint32_t number, RdmaPurpose purpose,
+                              std::uint64_t received) {
+  RdmaRequestWords words{ticket, number, purpose, received, {}};
+  words.proof = prove_knowledge(key, Claim::kConnecting, words, received);
+  return words;
 }
 
-Secret accepting_rdma_proof(const Secret& key, std::uint64_t ticket, std::uint32_t number) {
-  return prove_knowledge(key, Claim::kAccepting, ticket, number);
+RdmaAnswerWords rdma_answer(const Secret& key, const RdmaRequestWords& to, std::uint64_t received) {
+  return {received, prove_knowledge(key, Claim::kAccepting, to, received)};
+}
+
+bool is_proved(const Secret& key, const RdmaRequestWords& words) {
+  return same_secret(words.proof, prove_knowledge(key, Claim::kConnecting, words, words.received));
+}
+
+bool is_proved(const Secret& key, const RdmaRequestWords& to, const RdmaAnswerWords& words) {
+  return same_secret(words.proof, prove_knowledge(key, Claim::kAccepting, to, words.received));
 }
 
 RdmaOffer rdma_offer(std::uint64_t ticket, const std::vector<Address>& addresses) {

@@ -17,19 +17,36 @@ std::uint64_t rdma_features();
 // Throws ConnectionError, which says why `address` has no RDMA for this side, if RDMA is required.
 void require_rdma(const Address& address, std::uint64_t features);
 
-// What the connecting side sends with its request for an RDMA connection. The accepting side answers with
-// accepting_rdma_proof().
+// The connection that an RDMA channel is for: one beside a bulk stream, or the control stream itself, which moves to
+// it.
+enum class RdmaPurpose : std::uint32_t { kBulk = 0, kControl = 1 };
+
+// What the connecting side sends with its request for an RDMA connection.
 struct RdmaRequestWords {
   std::uint64_t ticket;
   std::uint32_t number;  // of the channel: higher than those of former ones
+  RdmaPurpose purpose;
+  std::uint64_t received;  // bytes of the control stream
   Secret proof;
-  REMOTECL_FIELDS(ticket, number, proof)
+  REMOTECL_FIELDS(ticket, number, purpose, received, proof)
 };
-inline constexpr std::size_t kRdmaRequestSize = 28;
+inline constexpr std::size_t kRdmaRequestSize = 40;
 
-// The proofs that a side knows the stream's key (rdma_key).
-Secret connecting_rdma_proof(const Secret& key, std::uint64_t ticket, std::uint32_t number);
-Secret accepting_rdma_proof(const Secret& key, std::uint64_t ticket, std::uint32_t number);
+// What the accepting side answers.
+struct RdmaAnswerWords {
+  std::uint64_t received;  // bytes of the control stream
+  Secret proof;
+  REMOTECL_FIELDS(received, proof)
+};
+inline constexpr std::size_t kRdmaAnswerSize = 24;
+
+// With the proof of a side that knows the stream's key (rdma_key). The answer's is for these words.
+RdmaRequestWords rdma_request(const Secret& key, std::uint64_t ticket, std::uint32_t number, RdmaPurpose purpose,
+                              std::uint64_t received = 0);
+RdmaAnswerWords rdma_answer(const Secret& key, const RdmaRequestWords& to, std::uint64_t received = 0);
+// Returns true if the proof is right.
+bool is_proved(const Secret& key, const RdmaRequestWords& words);
+bool is_proved(const Secret& key, const RdmaRequestWords& to, const RdmaAnswerWords& words);
 
 // The addresses of an offer. Those that have no number, and those too many, are left out.
 RdmaOffer rdma_offer(std::uint64_t ticket, const std::vector<Address>& addresses);

@@ -90,45 +90,75 @@ void Reconnector::run() {
   for (std::uint64_t seen = 0;;) {
     {
       MutexLock lock(thread_.mutex);
-      while (!thread_.is_stopping() && breaks_ == seen) thread_.wait();
+      while (!thread_.is_stopping() && (breaks_ == seen || is_resuming_)) thread_.wait();
       if (thread_.is_stopping()) return;
       seen = breaks_;
+      is_resuming_ = true;
     }
-    bool carried_on = false;  // false if they ended meanwhile
-    for (auto streams = broken_streams(); !streams.empty(); streams = broken_streams()) {
-      Clock::time_point since = Clock::time_point::max();
-      for (const Stream& stream : streams) since = std::min(since, stream.connection->broken_since());
-      // This pause leaves most of the window for the attempts after it.
-      if (is_in_vain(streams) && !rest(vain_pause_, since + window_ / 4)) return;
-      std::string failure;
-      try {
-        for (const Stream& stream : streams) {
-          failure = carry_on(stream, end_of_attempt(since));
-          if (!failure.empty()) break;
-        }
-      } catch (const StreamGone& gone) {
-        give_up(gone.what());
-        return;
-      }
-      carried_on = failure.empty();
-      if (carried_on) {
-        pause_ = kFirstPause;
-        if (!is_in_vain(streams)) vain_pause_ = kFirstPause;
-        continue;
-      }
-      if (Clock::now() - since >= window_) {
-        give_up("it could not be reached again within " + seconds_text(window_) + ": " + failure);
-        return;
-      }
-      if (!is_news && Clock::now() - since >= std::min(kNewsAfter, window_ / 4)) {
-        is_news = true;
-        news_("the connection to " + address_.text() + " is lost; trying to connect again for " +
-              seconds_text(window_) + " (" + failure + ")");
-      }
-      if (!rest(pause_, since + window_)) return;
-    }
-    if (std::exchange(is_news, false) && carried_on) news_("connected to " + address_.text() + " again");
+    const bool goes_on = resume_streams(is_news);
+    MutexLock lock(thread_.mutex);
+    is_resuming_ = false;
+    thread_.wake();
+    if (!goes_on) return;
   }
+}
+
+bool Reconnector::resume_streams(bool& is_news) {
+  bool carried_on = false;  // false if they ended meanwhile
+  for (auto streams = broken_streams(); !streams.empty(); streams = broken_streams()) {
+    Clock::time_point since = Clock::time_point::max();
+    for (const Stream& stream : streams) since = std::min(since, stream.connection->broken_since());
+    // This pause leaves most of the window for the attempts after it.
+    if (is_in_vain(streams) && !rest(vain_pause_, since + window_ / 4)) return false;
+    std::string failure;
+    try {
+      for (const Stream& stream : streams) {
+        failure = carry_on(stream, end_of_attempt(since));
+        if (!failure.empty()) break;
+      }
+    } catch (const StreamGone& gone) {
+      give_up(gone.what());
+      return false;
+    }
+    carried_on = failure.empty();
+    if (carried_on) {
+      pause_ = kFirstPause;
+      if (!is_in_vain(streams)) vain_pause_ = kFirstPause;
+      continue;
+    }
+    if (Clock::now() - since >= window_) {
+      give_up("it could not be reached again within " + seconds_text(window_) + ": " + failure);
+      return false;
+    }
+    if (!is_news && Clock::now() - since >= std::min(kNewsAfter, window_ / 4)) {
+      is_news = true;
+      news_("the connection to " + address_.text() + " is lost; trying to connect again for " + seconds_text(window_) +
+            " (" + failure + ")");
+    }
+    if (!rest(pause_, since + window_)) return false;
+  }
+  if (std::exchange(is_news, false) && carried_on) news_("connected to " + address_.text() + " again");
+  return true;
+}
+
+bool Reconnector::move(ResumableConnection& stream, const Move& move) {
+  {
+    MutexLock lock(thread_.mutex);
+    while (!thread_.is_stopping() && is_resuming_) thread_.wait();
+    if (thread_.is_stopping() || stream.broken() || stream.ended()) return false;
+    is_resuming_ = true;
+  }
+  bool is_moved = false;
+  try {
+    const ResumableConnection::Attempt attempt = stream.detach();
+    const Onward onward = move(attempt.received);
+    is_moved = stream.resume(attempt, onward.connection, onward.received);
+  } catch (const ConnectionError&) {  // the thread does it
+  }
+  MutexLock lock(thread_.mutex);
+  is_resuming_ = false;
+  thread_.wake();
+  return is_moved;
 }
 
 bool Reconnector::rest(std::chrono::milliseconds& pause, Clock::time_point until) {

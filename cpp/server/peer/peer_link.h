@@ -96,6 +96,7 @@ class PeerLink final : public EventSink, public BulkRoute {
   const std::shared_ptr<Connection> control_;
   const std::unique_ptr<BulkTransport> bulk_;
   std::unique_ptr<Reconnector> reconnector_;  // only on the side that connects
+  std::shared_ptr<RdmaConnector> rdma_;       // only there
   Outbox outbox_;
   BulkReceiver bulk_receiver_;
   BulkSender bulk_sender_;

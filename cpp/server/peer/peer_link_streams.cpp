@@ -1,5 +1,6 @@
 // Lets a link continue on other connections when it loses its own.
 #include "runtime/handshake/dialer.h"
+#include "runtime/handshake/rdma_connector.h"
 #include "runtime/handshake/stripes.h"
 #include "runtime/transport/stream/resumable_connection.h"
 #include "server/peer/peer_link.h"
@@ -33,6 +34,7 @@ std::shared_ptr<Connection> PeerLink::make_control(StreamCarrier carrier) {
 }
 
 std::unique_ptr<BulkTransport> PeerLink::make_bulk(StreamCarrier carrier) {
+  rdma_ = carrier.connector;
   BulkLine line = open_bulk(std::move(carrier), {context_.recovery.window(), hooks(StreamKind::kBulk), true});
   if (line.stream != nullptr) streams_.add(StreamKind::kBulk, *line.stream);
   bulk_has_doorbell_ = line.is_doorbell;
@@ -42,7 +44,10 @@ std::unique_ptr<BulkTransport> PeerLink::make_bulk(StreamCarrier carrier) {
 void PeerLink::reconnect_to(const ServerName& server, const Invitation& invitation) {
   ResumableConnection* const control = streams_.control();
   ResumableConnection* const bulk = streams_.bulk();
-  if (control == nullptr && bulk == nullptr) return;
+  if (control == nullptr && bulk == nullptr) {
+    if (rdma_) rdma_->start();
+    return;
+  }
   reconnector_ = std::make_unique<Reconnector>(
       server.address, invitation, context_.recovery.window(), kConnectTimeout,
       [this, dialer = std::make_shared<const Dialer>(server)](std::chrono::milliseconds timeout, Deadline deadline) {
@@ -54,6 +59,7 @@ void PeerLink::reconnect_to(const ServerName& server, const Invitation& invitati
       });
   if (control != nullptr) reconnector_->add(*control, Role::kPeerControl);
   if (bulk != nullptr) reconnector_->add(*bulk, Role::kPeerBulk, 0, bulk_has_doorbell_ ? 0 : stripes_features());
+  if (rdma_) rdma_->start({reconnector_.get(), control});
 }
 
 }  // namespace remotecl::server

@@ -51,6 +51,10 @@ SessionHost::SessionHost(const HandlerTable& handlers, NativeDriver& driver, Rej
       rdma_(rdma),
       watch_(driver, stuck == nullptr ? warn_stuck : std::move(stuck)) {}
 
+SessionHost::~SessionHost() {
+  if (rdma_ != nullptr) rdma_->stop();
+}
+
 void SessionHost::serve_session(IncomingConnection& incoming, const Admission& admission,
                                 std::unique_ptr<Grant> grant) {
   const std::uint64_t id = admission.session;
@@ -148,6 +152,24 @@ std::uint64_t SessionHost::possible_features(const IncomingConnection& incoming,
   return features;
 }
 
+// Moves the control stream that belongs to a bulk connection to RDMA.
+RdmaAcceptor::MoveControl SessionHost::control_mover(const Hello& hello, const Secret& secret) {
+  if (rdma_ == nullptr || channel_of(hello.features) != 0) return {};
+  const Role role = hello.role == Role::kBulk ? Role::kControl : Role::kPeerControl;
+  return [this, id = hello.session, role, secret](std::uint64_t peer_received, const RdmaAcceptor::Accept& accept) {
+    const Ref<Session> session = find_session(id);
+    if (!session) return;
+    const std::vector<OpenStream> streams = session->streams(role, 0);
+    const auto at =
+        std::ranges::find_if(streams, [&](const OpenStream& one) { return same_secret(one.secret, secret); });
+    if (at == streams.end()) return;
+    ResumableConnection& stream = *at->connection;
+    const ResumableConnection::Attempt attempt = stream.detach();
+    if (stream.fit(peer_received) != ResumableConnection::Fit::kFits) return;
+    stream.resume(attempt, accept(attempt.received), peer_received);
+  };
+}
+
 // Without a connection if the peer is gone or broke the rules.
 StreamCarrier SessionHost::upgrade(IncomingConnection& incoming, Session& session, const Secret& secret,
                                    std::uint64_t features, StripeGroup& stripes) {
@@ -155,8 +177,9 @@ StreamCarrier SessionHost::upgrade(IncomingConnection& incoming, Session& sessio
   const Secret key = rdma_key({hello.session, epoch_, secret}, hello.role, hello.features, features);
   const auto join = [&stripes](std::unique_ptr<Connection> first) { return stripes.join(std::move(first)); };
   try {
-    StreamCarrier carrier = upgrade_bulk(std::move(incoming.connection), incoming.from,
-                                         {BulkEnd::Side::kAccepts, features, session.window(), join, key, rdma_});
+    StreamCarrier carrier = upgrade_bulk(
+        std::move(incoming.connection), incoming.from,
+        {BulkEnd::Side::kAccepts, features, session.window(), join, key, rdma_, control_mover(hello, secret)});
     carrier.connection = limit_rate(std::move(carrier.connection), session.grant().rate_limits());
     return carrier;
   } catch (const ConnectionError& error) {

@@ -28,6 +28,8 @@ class SessionHost final : public Host {
   SessionHost(const HandlerTable& handlers, NativeDriver& driver, RejectionCounts& refusals, std::uint64_t epoch,
               const PeerRules& peers, std::function<void(Session&)> stuck = nullptr, ContentStore* store = nullptr,
               RdmaAcceptor* rdma = nullptr);
+  // Stops the acceptor, which uses the sessions.
+  ~SessionHost() override;
 
   void serve_session(IncomingConnection& incoming, const Admission& admission, std::unique_ptr<Grant> grant) override
       EXCLUDES(mutex_);
@@ -44,6 +46,7 @@ class SessionHost final : public Host {
   StreamCarrier upgrade(IncomingConnection& incoming, Session& session, const Secret& secret, std::uint64_t features,
                         StripeGroup& stripes);
   std::uint64_t possible_features(const IncomingConnection& incoming, const Session& session) const;
+  RdmaAcceptor::MoveControl control_mover(const Hello& hello, const Secret& secret);
   void serve_return(IncomingConnection& incoming);
   void serve_bulk(IncomingConnection& incoming);
   void serve_peer(IncomingConnection& incoming);

@@ -113,8 +113,8 @@ class SessionConnection {
   StreamPair streams_;  // the control stream; the channels have their own
   std::shared_ptr<Connection> control_;
   std::shared_ptr<ControlWriter> writer_;
-  BulkChannels channels_;
   std::unique_ptr<Reconnector> reconnector_;
+  BulkChannels channels_;
   std::vector<int> given_up_in_forks_;
   Welcome welcome_{};
   std::vector<std::byte> device_list_;

@@ -32,10 +32,13 @@ void RdmaSlot::end() {
   former = leave_channel();
 }
 
-bool RdmaSlot::await_loss() {
+RdmaSlot::Seen RdmaSlot::await_loss(std::chrono::milliseconds time) {
+  const auto until = std::chrono::steady_clock::now() + time;
   const MutexLock lock(mutex_);
-  while (!is_over_ && entry_.channel != nullptr) lost_.wait(mutex_);
-  return !is_over_;
+  while (!is_over_ && entry_.channel != nullptr && lost_.wait_until(mutex_, until) == std::cv_status::no_timeout) {
+  }
+  if (is_over_) return Seen::kEnd;
+  return entry_.channel != nullptr ? Seen::kChannel : Seen::kNone;
 }
 
 bool RdmaSlot::rest(std::chrono::milliseconds pause) {

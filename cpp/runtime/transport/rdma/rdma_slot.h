@@ -28,8 +28,9 @@ class RdmaSlot {
   void drop(const std::shared_ptr<RdmaChannel>& channel) EXCLUDES(mutex_);
   // There will be no more channels.
   void end() EXCLUDES(mutex_);
-  // Waits until there is no channel. Returns false after end().
-  bool await_loss() EXCLUDES(mutex_);
+  enum class Seen { kChannel, kNone, kEnd };
+  // Waits this long, or until there is no channel, or until end().
+  Seen await_loss(std::chrono::milliseconds time) EXCLUDES(mutex_);
   // Waits this long. Returns false after end(), at once.
   bool rest(std::chrono::milliseconds pause) EXCLUDES(mutex_);
 

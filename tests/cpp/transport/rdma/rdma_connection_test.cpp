@@ -10,7 +10,9 @@ namespace {
 class RdmaConnectionTest : public RdmaTest {
  protected:
   std::unique_ptr<RdmaConnector> connector(const Secret& key, std::uint64_t ticket) {
-    return std::make_unique<RdmaConnector>(acceptor_.addresses(), ticket, key, near_);
+    auto made = std::make_unique<RdmaConnector>(acceptor_.addresses(), ticket, key, near_);
+    made->start();
+    return made;
   }
   static void await_channel(RdmaSlot& slot, std::uint32_t number) {
     const auto end = std::chrono::steady_clock::now() + kDialTime;
@@ -48,16 +50,21 @@ TEST_F(RdmaConnectionTest, ThereIsAChannelAndAfterItsLossAnother) {
 TEST_F(RdmaConnectionTest, WhoDoesNotKnowTheKeyGetsNone) {
   const RdmaOffer offer = acceptor_.offer(key_, far_);
   const Secret wrong = random_secret();
-  EXPECT_FALSE(asks({offer.ticket, 1, connecting_rdma_proof(wrong, offer.ticket, 1)}));
-  EXPECT_FALSE(asks({offer.ticket, 1, connecting_rdma_proof(key_, offer.ticket, 2)}));
-  EXPECT_FALSE(asks({offer.ticket + 1, 1, connecting_rdma_proof(key_, offer.ticket + 1, 1)}));
+  EXPECT_FALSE(asks(rdma_request(wrong, offer.ticket, 1, RdmaPurpose::kBulk)));
+  EXPECT_FALSE(asks(rdma_request(key_, offer.ticket + 1, 1, RdmaPurpose::kBulk)));
+  RdmaRequestWords changed = rdma_request(key_, offer.ticket, 1, RdmaPurpose::kBulk);
+  changed.number = 2;
+  EXPECT_FALSE(asks(changed));
+  changed.number = 1;
+  changed.purpose = RdmaPurpose::kControl;
+  EXPECT_FALSE(asks(changed));
   EXPECT_EQ(far_->get().channel, nullptr);
 }
 
 TEST_F(RdmaConnectionTest, ARequestIsGoodOnceAndWhileItsStreamLives) {
   const RdmaOffer offer = acceptor_.offer(key_, far_);
   const auto words = [&](std::uint32_t number) {
-    return RdmaRequestWords{offer.ticket, number, connecting_rdma_proof(key_, offer.ticket, number)};
+    return rdma_request(key_, offer.ticket, number, RdmaPurpose::kBulk);
   };
   EXPECT_TRUE(asks(words(3)));
   EXPECT_FALSE(asks(words(3)));
