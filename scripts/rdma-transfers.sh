@@ -9,8 +9,8 @@ export REMOTECL_SHARED_MEMORY=off
 servers=()
 trap 'for pid in "${servers[@]}"; do kill "$pid" 2>/dev/null || true; done' EXIT
 
-serve() {  # PORT RDMA
-  OCL_ICD_VENDORS=$driver "$build/bin/remotecl-server" --listen "$address:$1" --insecure --no-isolate --no-store \
+serve() {  # PORT RDMA [--isolate]
+  OCL_ICD_VENDORS=$driver "$build/bin/remotecl-server" --listen "$address:$1" --insecure "${3:---no-isolate}" --no-store \
     --rdma "$2" --log-level info > "/run/server.$1" 2>&1 &
   servers+=($!)
   for _ in $(seq 600); do ! grep -q '^listening' "/run/server.$1" || return 0; sleep 0.1; done
@@ -19,7 +19,7 @@ serve() {  # PORT RDMA
 }
 run() {  # REMOTECL_RDMA SERVERS
   OCL_ICD_VENDORS=$build/lib/libremotecl.so REMOTECL_RDMA=$1 REMOTECL_SERVERS=$2 \
-    "$build/bin/rdma-transfers" "$size" "$rounds" && return
+    timeout 120 "$build/bin/rdma-transfers" "$size" "$rounds" && return
   tail -n 20 /run/server.*
   return 1
 }
@@ -34,6 +34,9 @@ echo "---- TCP, two servers"
 run off $address:10990,$address:10991
 echo "---- one of two servers without RDMA"
 run auto $address:10990,$address:10992
+serve 10994 auto --isolate
+echo "---- a session with a process of its own, and another server"
+run require $address:10990,$address:10994
 if REMOTECL_RDMA=require REMOTECL_SERVERS=$address:10992 OCL_ICD_VENDORS=$build/lib/libremotecl.so \
   "$build/bin/rdma-transfers" 1 1 > /run/refused 2>&1; then echo "require was not obeyed"; exit 1; fi
 cat /run/refused

@@ -25,6 +25,7 @@ class RdmaAcceptor {
   RdmaAcceptor(const RdmaAcceptor&) = delete;
   RdmaAcceptor& operator=(const RdmaAcceptor&) = delete;
 
+  const std::string& host() const { return host_; }
   // Accepts no more channels, and waits until none is being accepted.
   void stop() EXCLUDES(mutex_);
   // Where it listens; listens now if it does not yet. Empty where there is no RDMA, and then `cause` says why.

@@ -64,8 +64,8 @@ void require_rdma(const Address& address, std::uint64_t features) {
   const std::string cause =
       has_rdma_device() ? address.text() +
                               " offers no RDMA for this connection: its machine has no device with an active port at "
-                              "that address, it was started with --rdma off, it limits the rate, the session has a "
-                              "process of its own (--isolate), or the connection is encrypted"
+                              "that address, it was started with --rdma off, or with --isolate and without --rdma, it "
+                              "limits the rate, or the connection is encrypted"
                         : "this machine has no RDMA device";
   throw ConnectionError("REMOTECL_RDMA=require, and " + cause);
 }

@@ -61,14 +61,15 @@ struct Options {
   bool isolate = false;
   bool no_isolate = false;
   bool is_session_process = false;
-  bool has_store = false;  // the daemon, which the process asks
+  bool has_store = false;    // the daemon, which the process asks
+  std::string session_rdma;  // where the process accepts RDMA channels; empty: it accepts none
   bool lists_devices = false;
   bool prints_containment = false;
   server::Containment containment;  // for --session-process
 };
 
 // The command that runs this program for one session.
-server::ProcessCommand session_process(const Options& options, bool has_store) {
+server::ProcessCommand session_process(const Options& options, bool has_store, const std::string& rdma) {
   server::ProcessCommand command{"/proc/self/exe",
                                  {"remotecl-server", "--session-process", "--devices", options.devices, "--log-level",
                                   options.log_level, "--log-format", options.log_format}};
@@ -80,6 +81,7 @@ server::ProcessCommand session_process(const Options& options, bool has_store) {
   for (const std::string& path : options.containment.paths) add("--session-path", path);
   for (const std::string& rule : options.peers) add("--peers", rule);
   if (has_store) command.arguments.emplace_back("--session-store");
+  if (!rdma.empty()) add("--session-rdma", rdma);
   return command;
 }
 
@@ -95,14 +97,24 @@ bool shares_builds(const Address& address, const Options& options, const server:
   return options.client_ca.empty() && (has_tokens || address.is_loopback());
 }
 
+// Where contained sessions accept RDMA channels; empty: nowhere. They get the RDMA device for that, by which their
+// kernels could reach other machines, so the operator must have asked for RDMA.
+std::string rdma_of_sessions(const Options& options, const RdmaAcceptor* rdma) {
+  const bool is_asked_for = rdma != nullptr && !options.rdma.empty();
+  const bool is_encrypted = !options.tls.empty() || options.has_new_tls;
+  return is_asked_for && !is_encrypted ? rdma->host() : "";
+}
+
 std::optional<server::ProcessCommand> isolation(const Options& options, bool is_open, bool has_store,
-                                                const server::NativeDriver& driver, std::string& words) {
+                                                const RdmaAcceptor* rdma, const server::NativeDriver& driver,
+                                                std::string& words) {
   const bool is_said = options.isolate || options.no_isolate;
   const auto choice =
       server::choose_isolation(is_said ? std::optional(options.isolate) : std::nullopt, is_open, driver);
   words = choice.words;
   server::log_info("{}", choice.words);
-  return choice.isolates ? std::optional(session_process(options, has_store)) : std::nullopt;
+  if (!choice.isolates) return std::nullopt;
+  return session_process(options, has_store, rdma_of_sessions(options, rdma));
 }
 
 // Anybody who can reach the address could use the devices, so the operator must say that this is intended.
@@ -267,7 +279,7 @@ int run(const Options& options) {
   auto server = std::make_unique<server::Server>(
       address, options.devices, std::move(token), std::move(tls), std::move(limits),
       [&](const server::NativeDriver& driver) {
-        return isolation(options, is_for_others, has_store, driver, isolation_words);
+        return isolation(options, is_for_others, has_store, rdma.get(), driver, isolation_words);
       },
       server::PeerRules(options.peers), store.get(), rdma.get());
   print_devices(server->driver());
@@ -332,7 +344,8 @@ void add_options(CLI::App& app, Options& options) {
                  "how much that folder may hold; what was not used for longest goes")
       ->capture_default_str();
   app.add_option("--rdma", options.rdma,
-                 "bulk data by RDMA: auto, off, require, or an address to listen on; without it REMOTECL_RDMA, or off");
+                 "data by RDMA: auto, off, require, or an address to listen on; without it REMOTECL_RDMA, or off. With "
+                 "--isolate only if it is given, because it lets kernels reach what RDMA reaches");
   app.add_flag("--insecure", options.insecure, "listen beyond loopback although everybody can use the devices");
   CLI::Option* const isolate = app.add_flag(
       "--isolate", options.isolate,
@@ -350,6 +363,7 @@ void add_options(CLI::App& app, Options& options) {
   app.add_flag("--session-process", options.is_session_process)->group("");
   app.add_option("--session-folder", options.containment.folder)->group("");
   app.add_flag("--session-store", options.has_store)->group("");
+  app.add_option("--session-rdma", options.session_rdma)->group("");
   app.add_flag("--exit-on-stdin-eof", options.exit_on_stdin_eof, "end when the standard input ends");
   app.add_option("--log-level", options.log_level, "trace, debug, info, warning, error or off")
       ->check(CLI::IsMember({"trace", "debug", "info", "warning", "error", "off"}))
@@ -374,9 +388,11 @@ int act(const Options& options) {
   }
   if (options.is_session_process) {
     settings::report_through([](const std::string&) {});  // the daemon has reported them already
-    ::setenv("REMOTECL_RDMA", "off", 1);                  // its devices are not for contained processes
-    return server::run_session_process(options.devices, options.containment, server::PeerRules(options.peers),
-                                       options.has_store);
+    ::setenv("REMOTECL_RDMA", options.session_rdma.empty() ? "off" : "auto", 1);
+    server::Containment containment = options.containment;
+    containment.has_rdma = !options.session_rdma.empty();
+    return server::run_session_process(options.devices, containment, server::PeerRules(options.peers),
+                                       options.has_store, options.session_rdma);
   }
   if (options.prints_containment) return server::print_containment(options.containment.user);
   return options.new_certificate.empty() ? run(options) : write_certificate(options.new_certificate);

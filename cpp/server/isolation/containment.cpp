@@ -4,6 +4,7 @@
 #include <glob.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -49,8 +50,20 @@ FileRules rules_of(const Containment& containment) {
   for (const char* const path : kSettings) rules.allow(path, FileRules::Access::kRead);
   for (const char* const path : kDevices) rules.allow(path, FileRules::Access::kUse);
   for (const std::string& path : device_files()) rules.allow(path, FileRules::Access::kUse);
+  if (containment.has_rdma) {
+    rules.allow("/dev/infiniband", FileRules::Access::kUse);
+    rules.allow("/etc/libibverbs.d", FileRules::Access::kRead);
+  }
   rules.allow(containment.folder, FileRules::Access::kEverything);
   return rules;
+}
+
+// As much as the daemon may, which is more than the session's user if that is another one.
+void allow_locked_memory() {
+  rlimit limit{RLIM_INFINITY, RLIM_INFINITY};
+  if (::setrlimit(RLIMIT_MEMLOCK, &limit) == 0 || ::getrlimit(RLIMIT_MEMLOCK, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_MEMLOCK, &limit);
 }
 
 }  // namespace
@@ -69,6 +82,7 @@ std::vector<std::string> device_files() {
 
 std::vector<std::string> contain(const Containment& containment) {
   std::vector<std::string> failures;
+  if (containment.has_rdma) allow_locked_memory();
   const std::string no_user = become_session_user(containment.user, containment.folder, containment.paths);
   if (!no_user.empty()) failures.push_back("they are the daemon's user: " + no_user);
   fill(containment.folder);

@@ -14,6 +14,7 @@
 #include <thread>
 #include <utility>
 
+#include "runtime/handshake/rdma_acceptor.h"
 #include "runtime/transport/tcp/tcp.h"
 #include "server/handlers/dispatch.h"
 #include "server/isolation/child_process.h"
@@ -36,10 +37,10 @@ constexpr std::chrono::seconds kSaveTime{2};
 // thread of its own.
 class SessionProcess {
  public:
-  // `store`: null where the daemon has none.
+  // `store`: null where the daemon has none. `rdma`: null where channels are not accepted.
   SessionProcess(SessionChannel& channel, DaemonRequests& requests, NativeDriver& driver, const PeerRules& peers,
-                 ContentStore* store)
-      : channel_(channel), requests_(requests), driver_(driver), peers_(peers), store_(store) {}
+                 ContentStore* store, RdmaAcceptor* rdma)
+      : channel_(channel), requests_(requests), driver_(driver), peers_(peers), store_(store), rdma_(rdma) {}
 
   // `failures`: the result of contain(), one line each.
   void run(std::string_view failures) {
@@ -84,7 +85,7 @@ class SessionProcess {
     if (!packet.read(message) || packet.descriptors.size() != 3) return;
     // Ends the process when the driver does not let go of the session.
     host_ = std::make_unique<SessionHost>(
-        handler_table(), driver_, refusals_, message.epoch, peers_, [this](Session&) { end(); }, store_);
+        handler_table(), driver_, refusals_, message.epoch, peers_, [this](Session&) { end(); }, store_, rdma_);
     session_ = std::thread([this, packet = std::move(packet)]() mutable { serve(packet); });
   }
 
@@ -162,6 +163,7 @@ class SessionProcess {
   NativeDriver& driver_;
   const PeerRules& peers_;
   ContentStore* const store_;
+  RdmaAcceptor* const rdma_;
   RejectionCounts refusals_;
   PendingHandshakes pending_handshakes_;
   std::unique_ptr<SessionHost> host_;
@@ -189,7 +191,7 @@ void make_contexts(const NativeDriver& driver) {
 }  // namespace
 
 int run_session_process(std::string_view devices, const Containment& containment, const PeerRules& peers,
-                        bool has_store) {
+                        bool has_store, const std::string& rdma) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   ::prctl(PR_SET_NAME, "remotecl-session");
   close_all_else();
@@ -202,7 +204,10 @@ int run_session_process(std::string_view devices, const Containment& containment
   NativeDriver driver(devices);
   make_contexts(driver);
   DaemonStore store(requests);
-  SessionProcess(channel, requests, driver, peers, has_store ? &store : nullptr).run(failures);
+  std::optional<RdmaAcceptor> acceptor;
+  if (!rdma.empty()) acceptor.emplace(rdma);
+  SessionProcess(channel, requests, driver, peers, has_store ? &store : nullptr, acceptor ? &*acceptor : nullptr)
+      .run(failures);
   return 0;
 }
 

@@ -100,6 +100,25 @@ TYPED_TEST_P(ConnectionTest, TryReadDoesNotBlock) {
   EXPECT_EQ(this->far_.try_read_some(got), -1);
 }
 
+// Whatever was read before, and whoever has looked at the connection meanwhile.
+TYPED_TEST_P(ConnectionTest, WaitHandleIsReadableIfAnythingHasArrived) {
+  std::byte got[4];
+  for (int round = 0; round < 20; ++round) {
+    ASSERT_TRUE(this->near_.write(as_bytes("abcd")));
+    for (int i = 0; i < 4; ++i) {
+      if (round % 2 == 0) {
+        ASSERT_TRUE(this->far_.write(as_bytes("x")));
+      }
+      pollfd wait{this->far_.wait_handle(), POLLIN, 0};
+      ASSERT_EQ(::poll(&wait, 1, 5000), 1) << round << " " << i;
+      ASSERT_EQ(this->far_.try_read_some({got, 1}), 1);
+      if (round % 2 == 0) {
+        ASSERT_TRUE(this->near_.read_exactly({got, 1}));
+      }
+    }
+  }
+}
+
 TYPED_TEST_P(ConnectionTest, TryWriteStopsWhenThePeerDoesNotRead) {
   const std::vector<std::byte> data(1u << 20);
   std::ptrdiff_t total = 0, count = 0;
@@ -165,7 +184,8 @@ TYPED_TEST_P(ConnectionTest, ReadTimeout) {
 
 REGISTER_TYPED_TEST_SUITE_P(ConnectionTest, BytesArriveInOrderBothWays, LargeWritesWithManyPartsArriveWhole,
                             LargeWritesArriveWholeWhereTheyAreReadAhead, LentBytesMayChangeAfterTheyAreReclaimed,
-                            TryReadDoesNotBlock, TryWriteStopsWhenThePeerDoesNotRead, PeersEndIsTheEndOfReading,
+                            TryReadDoesNotBlock, WaitHandleIsReadableIfAnythingHasArrived,
+                            TryWriteStopsWhenThePeerDoesNotRead, PeersEndIsTheEndOfReading,
                             WritingToALostPeerFailsWithoutASignal, ShutdownWakesAReader, ShutdownWakesABlockedWriter,
                             ReadTimeout);
 

@@ -69,6 +69,8 @@ class RdmaChannel {
   std::size_t read(MutableBytes to, std::chrono::milliseconds time = kForever) EXCLUDES(mutex_);
   // The same without blocking: -1 if nothing has arrived.
   std::ptrdiff_t try_read(MutableBytes to) EXCLUDES(mutex_);
+  // For poll(): readable if try_read() would not return -1. Valid until the reading thread reads.
+  int stream_wait_handle() EXCLUDES(mutex_);
   // Looks for bytes for a moment.
   void await_bytes_briefly() EXCLUDES(mutex_);
   // Waits until the peer has got everything that was sent, the time is over, or the end has come.
@@ -105,8 +107,8 @@ class RdmaChannel {
   std::ptrdiff_t try_discard(std::size_t size) EXCLUDES(mutex_);
   // Returns true if bytes have arrived, or the end has.
   bool has_arrived() EXCLUDES(mutex_);
-  // For poll(): readable if those, or try_read(), would not return -1. Valid until the receiving thread calls one of
-  // them.
+  // For poll(), after one of those has returned -1: readable if it would not. Valid until the receiving thread calls one
+  // of them.
   int wait_handle() const { return poll_handle_; }
   std::uint64_t bytes_received() const { return bytes_received_.load(std::memory_order_relaxed); }
 

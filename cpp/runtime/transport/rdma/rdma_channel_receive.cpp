@@ -60,6 +60,15 @@ std::ptrdiff_t RdmaChannel::try_read(MutableBytes to) {
   }
 }
 
+int RdmaChannel::stream_wait_handle() {
+  const MutexLock lock(mutex_);
+  drain();
+  while (stream_.arrived.empty() && !is_over() && !prepare_to_poll()) {
+  }
+  if (!stream_.arrived.empty() || is_over()) ready_.set();
+  return poll_handle_;
+}
+
 void RdmaChannel::await_bytes_briefly() {
   WaitPolicy* spin = nullptr;
   {

@@ -19,7 +19,7 @@ class RdmaConnection final : public Connection {
   void await_briefly() override { channel_->await_bytes_briefly(); }
   bool write(iovec* parts, int count) override;
   std::ptrdiff_t try_write(Bytes from) override;
-  int wait_handle() const override { return channel_->wait_handle(); }
+  int wait_handle() const override { return channel_->stream_wait_handle(); }
   void await_writable(std::chrono::milliseconds time) override { channel_->await_writable(time); }
   void set_read_timeout(std::chrono::milliseconds timeout) override { read_timeout_ = timeout; }
   // What was written before arrives, unless that takes long.
