@@ -8,23 +8,27 @@
 namespace remotecl {
 namespace {
 
-// Counts how often its thread has been woken with something to do.
-class Counter {
+// Has a thread that sleeps until work() gives it something to do.
+class Worker {
  public:
   void begin() {
     const MutexLock lock(thread_.mutex);
     thread_.start();
   }
-  void post() {
-    const MutexLock lock(thread_.mutex);
-    ++posted_;
-    thread_.wake();
+  // Wakes the thread and waits until it is done.
+  void work() {
+    {
+      const MutexLock lock(thread_.mutex);
+      ++posted_;
+      thread_.wake();
+    }
+    done_.acquire();
   }
   void request_stop() { thread_.request_stop(); }
   void stop() { thread_.stop(); }
 
-  std::counting_semaphore<> done{0};
-  int begun = 0;  // changed by the thread; read it after stop()
+  // Changed by the thread; read them after stop().
+  int begun = 0, ended = 0;
 
  private:
   void run() {
@@ -33,53 +37,50 @@ class Counter {
       {
         const MutexLock lock(thread_.mutex);
         while (!thread_.is_stopping() && posted_ == 0) thread_.wait();
-        if (thread_.is_stopping()) return;
+        if (thread_.is_stopping()) break;
         --posted_;
       }
-      done.release();
+      done_.release();
     }
+    ++ended;
   }
 
+  std::counting_semaphore<> done_{0};
   int posted_ GUARDED_BY(thread_.mutex) = 0;
   StoppableThread thread_{[this] { run(); }};
 };
 
 TEST(StoppableThreadTest, StartsOnceAndWorksWheneverItIsWoken) {
-  Counter counter;
-  counter.begin();
-  counter.begin();
-  for (int i = 0; i < 3; ++i) {
-    counter.post();
-    counter.done.acquire();
-  }
-  counter.stop();
-  EXPECT_EQ(counter.begun, 1);
+  Worker worker;
+  worker.begin();
+  worker.begin();
+  for (int i = 0; i < 3; ++i) worker.work();
+  worker.stop();
+  EXPECT_EQ(worker.begun, 1);
 }
 
 TEST(StoppableThreadTest, DoesNotStartAfterStop) {
-  Counter counter;
-  counter.stop();
-  counter.begin();
-  counter.stop();
-  EXPECT_EQ(counter.begun, 0);
+  Worker worker;
+  worker.stop();
+  worker.begin();
+  worker.stop();
+  EXPECT_EQ(worker.begun, 0);
 }
 
 TEST(StoppableThreadTest, StopAfterARequestWaitsForTheThread) {
-  Counter counter;
-  counter.begin();
-  counter.post();
-  counter.done.acquire();
-  counter.request_stop();
-  counter.stop();
-  counter.stop();
-  EXPECT_EQ(counter.begun, 1);
+  Worker worker;
+  worker.begin();
+  worker.work();
+  worker.request_stop();
+  worker.stop();
+  EXPECT_EQ(worker.ended, 1);
+  worker.stop();
 }
 
 TEST(StoppableThreadTest, DestructionStopsASleepingThread) {
-  Counter counter;
-  counter.begin();
-  counter.post();
-  counter.done.acquire();
+  Worker worker;
+  worker.begin();
+  worker.work();
 }
 
 TEST(StoppableThreadTest, AWaitWithATimeEnds) {

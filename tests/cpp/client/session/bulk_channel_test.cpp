@@ -1,58 +1,27 @@
 // Several channels of one session: who reads them, and what a server that means harm can do with them.
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <chrono>
-#include <cstdlib>
 #include <future>
 #include <thread>
 
-#include "fakes/wire/wire_server.h"
-#include "runtime/client/session/session.h"
+#include "client/session/channel_fixture.h"
 
 namespace remotecl::testing {
 namespace {
 
 using namespace std::chrono_literals;
 
-class BulkChannelTest : public ::testing::Test {
+class BulkChannelTest : public ChannelTest {
  protected:
   static constexpr std::size_t kSize = 3u << 20;
 
-  void SetUp() override {
-    ::setenv("REMOTECL_LOG", "off", 1);  // the losses are meant
-    ::setenv("REMOTECL_BULK_CHANNELS", "2", 1);
-    server_.welcome_channels(2);
-    session_ = std::make_unique<Session>(ServerName{server_.address(), {}}, 0);
-    server_.ready();
-  }
-  void TearDown() override { ::unsetenv("REMOTECL_BULK_CHANNELS"); }
+  BulkChannelTest() : ChannelTest(2) {}
 
   TransferRef begin_receive(std::uint32_t device, std::vector<std::byte>& memory) {
-    return session_->begin_receive(
-        device, memory.data(), memory.size(),
-        [this](cl_int) {
-          ++ended_;
-          ended_.notify_all();
-        },
-        nullptr);
-  }
-  void send_chunk(std::size_t channel, TransferId transfer, Bytes bytes) {
-    const BulkHeader header{transfer, static_cast<std::uint32_t>(bytes.size()), 0};
-    server_.channels[channel]->write(Bytes(encode_frame<BulkHeader, kBulkHeaderSize>(header)), bytes);
-  }
-  // The thread that has noticed the loss ends the transfers.
-  int ended(int wanted) {
-    for (int seen = ended_; seen < wanted; seen = ended_) ended_.wait(seen);
-    return ended_;
-  }
-  bool becomes_lost() {
-    return session_->wait([] { return false; }), session_->lost();
+    return session_->begin_receive(device, memory.data(), memory.size(), note_end(), nullptr);
   }
 
-  WireServer server_;
-  std::unique_ptr<Session> session_;
-  std::atomic<int> ended_{0};
   const std::vector<std::byte> bytes_ = std::vector<std::byte>(kSize, std::byte{0x5a});
 };
 
@@ -62,16 +31,15 @@ TEST_F(BulkChannelTest, OneIsReadWhileAnotherOneHasNothing) {
   const TransferRef slow = begin_receive(0, first);
   const TransferRef fast = begin_receive(1, second);
   const TransferRef next = begin_receive(3, third);
-  const BulkHeader header{slow->id, kSize, 0};
-  server_.channels[0]->write(Bytes(encode_frame<BulkHeader, kBulkHeaderSize>(header)), Bytes(bytes_).first(1000));
+  begin_chunk(0, slow->id, kSize, Bytes(bytes_).first(1000));
   send_chunk(1, fast->id, bytes_);
   send_chunk(1, next->id, bytes_);
-  ASSERT_TRUE(session_->wait([&] { return fast->ended() && next->ended(); }));
+  ASSERT_TRUE(await(fast, next));
   EXPECT_FALSE(slow->ended());
   EXPECT_EQ(second, bytes_);
   EXPECT_EQ(third, bytes_);
-  server_.channels[0]->write(Bytes(bytes_).subspan(1000));
-  ASSERT_TRUE(session_->wait([&] { return slow->ended(); }));
+  channel(0).write(Bytes(bytes_).subspan(1000));
+  ASSERT_TRUE(await(slow));
   EXPECT_EQ(first, bytes_);
 }
 
@@ -91,7 +59,7 @@ TEST_F(BulkChannelTest, SeveralAreReadAtTheSameTime) {
     begun.get_future().wait();
     send_chunk(1, other->id, bytes_);
   });
-  EXPECT_TRUE(session_->wait([&] { return one->ended() && other->ended(); }));
+  EXPECT_TRUE(await(one, other));
   server.join();
   EXPECT_EQ(first, bytes_);
   EXPECT_EQ(second, bytes_);
@@ -105,11 +73,11 @@ TEST_F(BulkChannelTest, EachIsReadAgainAndAgain) {
     const TransferRef other = begin_receive(1, second);
     send_chunk(0, one->id, Bytes(bytes_).first(first.size()));
     send_chunk(1, other->id, Bytes(bytes_).first(second.size()));
-    ASSERT_TRUE(session_->wait([&] { return one->ended() && other->ended(); }));
+    ASSERT_TRUE(await(one, other));
     std::vector<std::byte> third(100'000);
     const TransferRef alone = begin_receive(round, third);
     send_chunk(static_cast<std::size_t>(round) % 2, alone->id, Bytes(bytes_).first(third.size()));
-    ASSERT_TRUE(session_->wait([&] { return alone->ended(); }));
+    ASSERT_TRUE(await(alone));
     ASSERT_EQ(third.back(), bytes_.back());
   }
   EXPECT_EQ(session_->traffic().bulk_received, 300u);
@@ -128,7 +96,7 @@ TEST_F(BulkChannelTest, TheEndOfOneThatAnotherThreadReadsEndsTheSession) {
   std::vector<std::byte> first(kSize), second(kSize);
   begin_receive(0, first);
   begin_receive(1, second);
-  server_.channels[1]->shutdown();
+  channel(1).shutdown();
   EXPECT_TRUE(becomes_lost());
   EXPECT_EQ(ended(2), 2);
 }
@@ -138,17 +106,16 @@ TEST_F(BulkChannelTest, ReadThatFailsGetsNoMoreBytes) {
   std::vector<std::byte> first(kSize), second(kSize);
   begin_receive(0, first);
   const TransferRef failing = begin_receive(1, second);
-  const BulkHeader header{failing->id, kSize, 0};
-  server_.channels[1]->write(Bytes(encode_frame<BulkHeader, kBulkHeaderSize>(header)), Bytes(bytes_).first(1000));
+  begin_chunk(1, failing->id, kSize, Bytes(bytes_).first(1000));
   while (failing->moved != 1000) std::this_thread::yield();
   server_.send(CommandFailed{1, 2, -5, failing->id});
-  ASSERT_TRUE(session_->wait([&] { return failing->ended(); }));
+  ASSERT_TRUE(await(failing));
   EXPECT_EQ(failing->failure, -5);
   std::vector<std::byte> third(kSize);
   const TransferRef next = begin_receive(1, third);
-  server_.channels[1]->write(Bytes(bytes_).subspan(1000));
+  channel(1).write(Bytes(bytes_).subspan(1000));
   send_chunk(1, next->id, bytes_);
-  ASSERT_TRUE(session_->wait([&] { return next->ended(); }));
+  ASSERT_TRUE(await(next));
   EXPECT_EQ(third, bytes_);
   EXPECT_EQ(second[1000], std::byte{});
 }
@@ -159,14 +126,14 @@ TEST_F(BulkChannelTest, BytesOfAReadThatHasFailedAreThrownAway) {
   const TransferRef partly = begin_receive(1, first), whole = begin_receive(1, second);
   server_.send(CommandFailed{1, 0, -5, partly->id});
   server_.send(CommandFailed{1, 0, -5, whole->id});
-  ASSERT_TRUE(session_->wait([&] { return partly->ended() && whole->ended(); }));
+  ASSERT_TRUE(await(partly, whole));
   const TransferRef next = begin_receive(1, third);
   send_chunk(1, partly->id, Bytes(bytes_).first(100'000));
   send_chunk(1, partly->id, Bytes(bytes_).first(100'000));
-  server_.channels[1]->write(Bytes(encode_frame<BulkHeader, kBulkHeaderSize>(BulkHeader{partly->id, 0, -5})));
+  send_failure(1, partly->id, -5);
   send_chunk(1, whole->id, bytes_);
   send_chunk(1, next->id, bytes_);
-  ASSERT_TRUE(session_->wait([&] { return next->ended(); }));
+  ASSERT_TRUE(await(next));
   EXPECT_EQ(third, bytes_);
   EXPECT_EQ(first, std::vector<std::byte>(kSize));
   EXPECT_EQ(second, std::vector<std::byte>(kSize));
@@ -177,8 +144,8 @@ TEST_F(BulkChannelTest, BytesAfterTheEndOfAReadThatHasFailedEndTheSession) {
   std::vector<std::byte> memory(kSize);
   const TransferRef failed = begin_receive(1, memory);
   server_.send(CommandFailed{1, 0, -5, failed->id});
-  ASSERT_TRUE(session_->wait([&] { return failed->ended(); }));
-  server_.channels[1]->write(Bytes(encode_frame<BulkHeader, kBulkHeaderSize>(BulkHeader{failed->id, 0, -5})));
+  ASSERT_TRUE(await(failed));
+  send_failure(1, failed->id, -5);
   send_chunk(1, failed->id, Bytes(bytes_).first(1000));
   EXPECT_TRUE(becomes_lost());
 }

@@ -2,67 +2,41 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <atomic>
-#include <cstdlib>
 #include <random>
+#include <thread>
 
-#include "fakes/wire/wire_server.h"
-#include "runtime/client/session/session.h"
+#include "client/session/channel_fixture.h"
 
 namespace remotecl::testing {
 namespace {
 
-class RowTransferTest : public ::testing::Test {
+class RowTransferTest : public ChannelTest {
  protected:
   // More than the pieces that are in memory at a time, and no multiple of anything.
   static constexpr Rows kRows{{1013, 997, 11}, 1021, 1021 * 1009};
 
-  void SetUp() override {
-    ::setenv("REMOTECL_LOG", "off", 1);  // the losses are meant
-    ::setenv("REMOTECL_BULK_CHANNELS", "1", 1);
-    server_.welcome_channels(1);
-    session_ = std::make_unique<Session>(ServerName{server_.address(), {}}, 0);
-    server_.ready();
-  }
-  void TearDown() override { ::unsetenv("REMOTECL_BULK_CHANNELS"); }
+  RowTransferTest() : ChannelTest(1) {}
 
-  Connection& bulk() { return *server_.channels[0]; }
+  Connection& bulk() { return channel(0); }
   std::vector<std::byte> noise(std::uint64_t size) {
     std::vector<std::byte> bytes(size);
     for (std::byte& byte : bytes) byte = static_cast<std::byte>(random_());
     return bytes;
   }
   TransferRef begin_receive() {
-    return session_->begin_receive(
-        0, memory_.data(), kRows.size(), [this](cl_int status) { note_end(status); }, nullptr, kRows);
+    return session_->begin_receive(0, memory_.data(), kRows.size(), note_end(), nullptr, kRows);
   }
   TransferRef begin_send() {
-    return session_->begin_send(
-        0, memory_.data(), kRows.size(), [this](cl_int status) { note_end(status); }, nullptr, false, kRows);
-  }
-  void note_end(cl_int status) {
-    status_ = status;
-    ++ended_;
-  }
-  void send_header(TransferId transfer, std::uint64_t size) {
-    const BulkHeader header{transfer, static_cast<std::uint32_t>(size), 0};
-    bulk().write(Bytes(encode_frame<BulkHeader, kBulkHeaderSize>(header)));
+    return session_->begin_send(0, memory_.data(), kRows.size(), note_end(), nullptr, false, kRows);
   }
   std::vector<std::byte> packed() const {
     std::vector<std::byte> bytes(kRows.size());
     kRows.pack(memory_.data(), 0, bytes);
     return bytes;
   }
-  bool await(const TransferRef& transfer) {
-    return session_->wait([&] { return transfer->ended(); });
-  }
 
-  WireServer server_;
-  std::unique_ptr<Session> session_;
   std::mt19937 random_{7};
   std::vector<std::byte> memory_ = noise(kRows.span());
-  std::atomic<int> ended_{0};
-  std::atomic<cl_int> status_{1};
 };
 
 // Whatever sizes the server chooses, one of them larger than the memory that the bytes pass through.
@@ -74,7 +48,7 @@ TEST_F(RowTransferTest, ChunksOfAnySizeComeToTheirRows) {
     for (std::uint64_t at = 0; at < bytes.size();) {
       const std::uint64_t size =
           std::min<std::uint64_t>(at == 0 ? 5'000'011 : 1 + random() % 700'000, bytes.size() - at);
-      send_header(read->id, size);
+      begin_chunk(0, read->id, size);
       bulk().write(Bytes(bytes).subspan(at, size / 2));
       bulk().write(Bytes(bytes).subspan(at + size / 2, size - size / 2));
       at += size;
@@ -82,7 +56,7 @@ TEST_F(RowTransferTest, ChunksOfAnySizeComeToTheirRows) {
   });
   EXPECT_TRUE(await(read));
   server.join();
-  EXPECT_EQ(ended_, 1);
+  EXPECT_EQ(ended(1), 1);
   EXPECT_EQ(status_, CL_COMPLETE);
   EXPECT_TRUE(packed() == bytes);
   std::vector<std::byte> old(kRows.size());
@@ -94,7 +68,7 @@ TEST_F(RowTransferTest, ChunksOfAnySizeComeToTheirRows) {
 TEST_F(RowTransferTest, NothingIsWrittenAfterAFailure) {
   const std::vector<std::byte> bytes = noise(kRows.size());
   const TransferRef read = begin_receive();
-  send_header(read->id, 1'000'000);
+  begin_chunk(0, read->id, 1'000'000);
   bulk().write(Bytes(bytes).first(300'000));
   ASSERT_TRUE(session_->wait([&] { return read->moved == 300'000; }));
   server_.send(CommandFailed{1, 0, -5, read->id});
@@ -104,7 +78,7 @@ TEST_F(RowTransferTest, NothingIsWrittenAfterAFailure) {
   bulk().write(Bytes(bytes).subspan(300'000, 700'000));
   std::vector<std::byte> next_memory(100'000);
   const TransferRef next = session_->begin_receive(0, next_memory.data(), next_memory.size(), nullptr, nullptr);
-  send_header(next->id, next_memory.size());
+  begin_chunk(0, next->id, next_memory.size());
   bulk().write(Bytes(bytes).first(next_memory.size()));
   ASSERT_TRUE(await(next));
   EXPECT_TRUE(std::equal(next_memory.begin(), next_memory.end(), bytes.begin()));
@@ -113,12 +87,11 @@ TEST_F(RowTransferTest, NothingIsWrittenAfterAFailure) {
 
 TEST_F(RowTransferTest, TheEndOfTheServerIsTheEndOfARead) {
   const TransferRef read = begin_receive();
-  send_header(read->id, 3'000'000);
+  begin_chunk(0, read->id, 3'000'000);
   bulk().write(Bytes(noise(2'500'000)));
   bulk().shutdown();
-  session_->wait([&] { return read->ended(); });
-  EXPECT_TRUE(session_->lost());
-  EXPECT_EQ(ended_, 1);
+  EXPECT_TRUE(becomes_lost());
+  EXPECT_EQ(ended(1), 1);
   EXPECT_EQ(status_, CL_DEVICE_NOT_AVAILABLE);
 }
 
@@ -141,7 +114,7 @@ TEST_F(RowTransferTest, RowsAreSentInPieces) {
   }
   EXPECT_TRUE(await(write));
   session_->drop_interest();
-  EXPECT_EQ(ended_, 1);
+  EXPECT_EQ(ended(1), 1);
   EXPECT_EQ(status_, CL_COMPLETE);
   EXPECT_TRUE(received == packed());
 }
@@ -153,10 +126,9 @@ TEST_F(RowTransferTest, TheEndOfTheServerIsTheEndOfAWrite) {
   std::vector<std::byte> some(3'000'000);
   ASSERT_TRUE(bulk().read_exactly(some));
   bulk().shutdown();
-  session_->wait([] { return false; });
-  EXPECT_TRUE(session_->lost());
+  EXPECT_TRUE(becomes_lost());
+  EXPECT_EQ(ended(1), 1);
   EXPECT_TRUE(write->ended());
-  EXPECT_EQ(ended_, 1);
   EXPECT_EQ(status_, CL_DEVICE_NOT_AVAILABLE);
 }
 
