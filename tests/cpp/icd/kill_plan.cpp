@@ -22,6 +22,7 @@ const char* name_of(KillPlan::Step::Kind kind) {
 KillPlan::KillPlan(std::uint64_t seed_) : seed(seed_) {
   std::mt19937_64 random(seed);
   shares_memory = one_in(random, 2);
+  streams = one_in(random, 2) ? kStreamsMax : 1;
   constexpr milliseconds kWindows[] = {milliseconds(0), milliseconds(300), milliseconds(1000)};
   window = kWindows[random() % 3];
   if (one_in(random, 3)) {
@@ -68,7 +69,8 @@ std::string KillPlan::window_text() const {
 
 std::string KillPlan::text() const {
   std::string text = std::to_string(clients) + (shares_memory ? " clients with" : " clients without") +
-                     " shared memory, REMOTECL_RECONNECT=" + window_text() + "\n";
+                     " shared memory, REMOTECL_BULK_STREAMS=" + std::to_string(streams) +
+                     ", REMOTECL_RECONNECT=" + window_text() + "\n";
   for (const Step& step : steps) {
     text += std::to_string(step.at.count()) + " ms: " + name_of(step.kind) + " " + std::to_string(step.which) + "\n";
   }

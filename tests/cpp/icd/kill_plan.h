@@ -11,6 +11,8 @@ namespace remotecl::testing {
 // What happens to clients and daemons in one round, and when: the same for the same seed.
 struct KillPlan {
   static constexpr unsigned kServers = 3;
+  // What a daemon takes at most, on a machine of any size.
+  static constexpr unsigned kStreamsMax = 3;
 
   struct Step {
     enum class Kind { kKillServer, kStartServer, kStopServer, kContinueServer, kKillClient, kStartClient };
@@ -26,6 +28,7 @@ struct KillPlan {
 
   std::uint64_t seed;
   bool shares_memory;                // between clients and daemons
+  unsigned streams;                  // REMOTECL_BULK_STREAMS of the clients
   std::chrono::milliseconds window;  // REMOTECL_RECONNECT of the clients
   int clients = 1;
   std::vector<Step> steps;  // in their order

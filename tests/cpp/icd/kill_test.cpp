@@ -13,6 +13,7 @@
 
 #include "icd/kill_plan.h"
 #include "runtime/client/session/monitor.h"
+#include "runtime/client/session/session.h"
 #include "support/daemon.h"
 
 namespace remotecl::testing {
@@ -59,6 +60,14 @@ class Server {
   void expect_idle();
 
  private:
+  // Makes the daemon open what it opens with the first session that has several streams and keeps then.
+  void warm_up() {
+    ServerName name = parse_server_name(address(), 0);
+    name.streams = KillPlan::kStreamsMax;
+    Session session(name, 0);
+    EXPECT_EQ(session.bulk_streams(), KillPlan::kStreamsMax);
+    session.close();
+  }
   std::size_t descriptors() const {
     const std::filesystem::directory_iterator all("/proc/" + std::to_string(daemon_->process()) + "/fd");
     return static_cast<std::size_t>(std::distance(begin(all), end(all)));
@@ -67,10 +76,11 @@ class Server {
   const std::vector<std::string> environment_;
   std::string address_;
   std::unique_ptr<Daemon> daemon_;
-  std::size_t idle_descriptors_ = 0;  // after its first sessions: what the driver keeps, it keeps then
+  std::size_t idle_descriptors_ = 0;  // after its first sessions; 0: not known
 };
 
 void Server::expect_idle() {
+  if (idle_descriptors_ == 0) warm_up();
   Monitor monitor(parse_server_name(address(), 0));
   std::uint64_t sessions = 0, memory = 0;
   std::size_t files = 0;
@@ -82,7 +92,8 @@ void Server::expect_idle() {
     answer.status.devices.for_each([&](const DeviceStatus& device) { memory += device.memory_used; });
     files = descriptors();
     const bool is_idle = sessions == 0 && memory == 0;
-    if (is_idle && idle_descriptors_ == 0) idle_descriptors_ = files;
+    // The fewest, because the first count may include descriptors that are about to be closed.
+    if (is_idle && (idle_descriptors_ == 0 || files < idle_descriptors_)) idle_descriptors_ = files;
     if (is_idle && files <= idle_descriptors_) return;
     std::this_thread::sleep_for(10ms);
   } while (Clock::now() < deadline);
@@ -94,7 +105,7 @@ struct Client {
   Client(const std::string& servers, std::uint64_t seed, const KillPlan& plan)
       : process({REMOTECL_RANDOM_CLIENT, "--gtest_brief=1"},
                 {"REMOTECL_TEST_SERVERS=" + servers, "REMOTECL_TEST_SEED=" + std::to_string(seed),
-                 "REMOTECL_RECONNECT=" + plan.window_text(),
+                 "REMOTECL_RECONNECT=" + plan.window_text(), "REMOTECL_BULK_STREAMS=" + std::to_string(plan.streams),
                  std::string("REMOTECL_SHARED_MEMORY=") + (plan.shares_memory ? "on" : "off")}) {}
 
   ChildProcess process;
@@ -110,10 +121,12 @@ struct Totals {
 class KillTest : public ::testing::Test {
  protected:
   KillTest() {
+    ::setenv("REMOTECL_SHARED_MEMORY", "off", 1);  // for warm_up()
     // Links between servers use shared memory where both do.
     for (unsigned i = 0; i < KillPlan::kServers; ++i) {
-      servers_.push_back(std::make_unique<Server>(i == 2 ? std::vector<std::string>{"REMOTECL_SHARED_MEMORY=off"}
-                                                         : std::vector<std::string>{}));
+      servers_.push_back(std::make_unique<Server>(
+          std::vector<std::string>{std::string("REMOTECL_SHARED_MEMORY=") + (i == 2 ? "off" : "on"),
+                                   "REMOTECL_BULK_STREAMS=" + std::to_string(KillPlan::kStreamsMax)}));
     }
   }
 
