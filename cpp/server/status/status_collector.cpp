@@ -85,9 +85,9 @@ void StatusCollector::find_ends() {
 }
 
 StatusReport StatusCollector::report(const StatusSource* asker, const Address& from, std::chrono::seconds patience) {
-  sampler_.watch(patience);
   StatusReport report;
   for (const auto& device : driver_.devices()) report.devices.push_back(status_of(*device));
+  sampler_.watch(patience);  // from now on, so the first answer is always that nothing was observed
   MutexLock lock(mutex_);
   report.totals = past_;
   report.totals.sessions = sessions_.size();
