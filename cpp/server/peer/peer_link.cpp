@@ -26,11 +26,6 @@ PeerLink::PeerLink(const PeerContext& context, PeerId peer, LinkId id, const Sec
       signals_(outbox_, context.transfers.counters()),
       transfers_(context.transfers, bulk_receiver_, bulk_sender_, outbox_) {}
 
-bool PeerLink::lost() const {
-  MutexLock lock(mutex_);
-  return lost_;
-}
-
 void PeerLink::start() {
   bulk_sender_.connect(*bulk_);
   bulk_receiver_.connect(*bulk_);
@@ -75,8 +70,7 @@ void PeerLink::run() {
 void PeerLink::fail(const std::exception& error) {
   const LogScope scope(context_.strand.id());
   log_warning("peer {}: {}", peer_, error.what());
-  MutexLock lock(mutex_);
-  if (reason_.empty()) reason_ = error.what();
+  loss_.add_reason(error.what());
 }
 
 void PeerLink::serve() {
@@ -161,12 +155,7 @@ std::string PeerLink::end_of_streams() const {
 }
 
 void PeerLink::give_up() {
-  std::string reason = end_of_streams();
-  {
-    MutexLock lock(mutex_);
-    lost_ = true;
-    if (!reason_.empty()) reason = reason_;
-  }
+  const std::string reason = loss_.finish(end_of_streams());
   const auto unacknowledged = signals_.close();
   std::vector<Ref<Transfer>> failed;
   for (auto& transfer : transfers_.close()) failed.push_back(std::move(transfer));

@@ -6,7 +6,6 @@
 #include <thread>
 #include <utility>
 
-#include "runtime/base/mutex.h"
 #include "runtime/handshake/bulk_upgrade.h"
 #include "runtime/handshake/reconnector.h"
 #include "runtime/handshake/server_name.h"
@@ -14,6 +13,7 @@
 #include "runtime/transport/bulk/bulk_transport.h"
 #include "runtime/transport/connection.h"
 #include "server/execution/event_sink.h"
+#include "server/peer/link_loss.h"
 #include "server/peer/link_signals.h"
 #include "server/peer/link_transfers.h"
 #include "server/peer/peer_context.h"
@@ -43,7 +43,7 @@ class PeerLink final : public EventSink, public BulkRoute {
   ResumableConnection* stream(Role role) const { return streams_.find(role); }
   const Secret& secret() const { return secret_; }
 
-  bool lost() const EXCLUDES(mutex_);
+  bool lost() const { return loss_.is_final(); }
 
   void start();
   // Ends both connections. The rest of the tear-down happens on the link's thread.
@@ -83,8 +83,8 @@ class PeerLink final : public EventSink, public BulkRoute {
   void receive_bulk();
   void execute(std::uint16_t code, Bytes payload);
   // Records why the link ends, unless an earlier reason is known.
-  void fail(const std::exception& error) EXCLUDES(mutex_);
-  void give_up() EXCLUDES(mutex_);
+  void fail(const std::exception& error);
+  void give_up();
   std::string end_of_streams() const;
 
   const PeerContext context_;
@@ -104,11 +104,7 @@ class PeerLink final : public EventSink, public BulkRoute {
   LinkSignals signals_;
   LinkTransfers transfers_;
   std::atomic<std::uint64_t> messages_received_{0};
-
-  mutable Mutex mutex_;
-  bool lost_ GUARDED_BY(mutex_) = false;
-  std::string reason_ GUARDED_BY(mutex_);
-
+  LinkLoss loss_;
   std::thread reader_;
   std::thread bulk_reader_;
 };

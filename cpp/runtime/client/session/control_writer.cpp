@@ -25,12 +25,12 @@ void ControlWriter::submit_slowly() {
   bool is_too_much = false;
   {
     const MutexLock lock(mutex_);
-    if (submitted_ns_ == 0) submitted_ns_ = now_ns;
+    prompt_waits_.add_command(now_ns);
     const std::size_t size = gathered_.size();
     is_too_much = size >= kGatheredMax;
     // The Submitter sends what is batched while a thread writes or the socket is full.
     if (size == 0 || ((is_writing_ || is_blocked_) && !is_too_much)) return;
-    const bool expects_wait = prompt_waits_ == kPromptWaits;
+    const bool expects_wait = prompt_waits_.expects_wait();
     if (size < kWorthSending && (expects_wait || now_ns - written_ns_ < ns_of(kQuiet))) {
       if (gathers_.exchange(true)) return;
       is_awaited_ = true;
@@ -60,7 +60,7 @@ void ControlWriter::submit_due() {
     const MutexLock lock(mutex_);
     const std::int64_t retry_ns = written_ns_ + ns_of(retry_);
     if (is_blocked_ && Submitter::now_ns() < retry_ns) return Submitter::instance().wake_by(retry_ns);
-    if (submitted_ns_ != 0) prompt_waits_ = 0;
+    prompt_waits_.add_pause();
   }
   write(How::kNow);
   const MutexLock lock(mutex_);
@@ -70,16 +70,9 @@ void ControlWriter::submit_due() {
 void ControlWriter::flush() {
   {
     const MutexLock lock(mutex_);
-    note_wait();
+    if (prompt_waits_.has_command()) prompt_waits_.add_wait(Submitter::now_ns());
   }
   if (is_filled_.load()) write(How::kBlocking);
-}
-
-void ControlWriter::note_wait() {
-  if (submitted_ns_ == 0) return;
-  const bool is_prompt = Submitter::now_ns() - submitted_ns_ < ns_of(kPrompt);
-  prompt_waits_ = is_prompt ? std::min(prompt_waits_ + 1, kPromptWaits) : 0;
-  submitted_ns_ = 0;
 }
 
 void ControlWriter::await_room() {

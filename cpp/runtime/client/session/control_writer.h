@@ -8,6 +8,7 @@
 
 #include "runtime/base/bytes.h"
 #include "runtime/base/mutex.h"
+#include "runtime/client/session/prompt_waits.h"
 #include "runtime/client/session/submitter.h"
 #include "runtime/protocol/frames.h"
 #include "runtime/transport/connection.h"
@@ -97,10 +98,6 @@ class ControlWriter {
   // thread needs to wake up is added. Grows to Submitter::cheap_delay() while the application keeps adding
   // commands.
   static constexpr std::chrono::microseconds kDelayMin{30};
-  // A wait that follows its first command within kPrompt is prompt. After kPromptWaits in a row, another one
-  // is expected.
-  static constexpr std::chrono::microseconds kPrompt{50};
-  static constexpr int kPromptWaits = 8;
   // How long to wait before a full socket is tried again.
   static constexpr std::chrono::microseconds kRetryMin{1000}, kRetryMax{64'000};
   // How many rounds a thread goes on writing what others want to be written meanwhile.
@@ -122,7 +119,6 @@ class ControlWriter {
   void drop_gathered() REQUIRES(mutex_);
   void note_filled(bool is_filled) REQUIRES(mutex_);
   void await_room() EXCLUDES(mutex_);
-  void note_wait() REQUIRES(mutex_);
   static void wake_submitter(std::chrono::microseconds delay);
 
   std::shared_ptr<Connection> connection_;  // used by the writing thread; null: closed
@@ -137,8 +133,7 @@ class ControlWriter {
   bool is_wanted_ GUARDED_BY(mutex_) = false;   // the batch is to be written now
   bool is_blocked_ GUARDED_BY(mutex_) = false;  // the socket is full; the Submitter tries again
   std::int64_t written_ns_ GUARDED_BY(mutex_) = 0;
-  std::int64_t submitted_ns_ GUARDED_BY(mutex_) = 0;  // the first command since the last wait; 0: none
-  int prompt_waits_ GUARDED_BY(mutex_) = 0;           // the number of them in a row
+  PromptWaits prompt_waits_ GUARDED_BY(mutex_);
   std::chrono::microseconds delay_ GUARDED_BY(mutex_) = kDelayMin;
   std::chrono::microseconds retry_ GUARDED_BY(mutex_) = kRetryMin;
   // Used by the writing thread: the bytes being written, and how many of them have been.
