@@ -153,7 +153,7 @@ bool Reconnector::move(ResumableConnection& stream, const Move& move) {
     const ResumableConnection::Attempt attempt = stream.detach();
     const Onward onward = move(attempt.received);
     is_moved = stream.resume(attempt, onward.connection, onward.received);
-  } catch (const ConnectionError&) {  // the thread does it
+  } catch (const std::exception&) {  // the thread does it
   }
   MutexLock lock(thread_.mutex);
   is_resuming_ = false;

@@ -93,10 +93,10 @@ class PeerLink final : public EventSink, public BulkRoute {
   const Secret secret_;
   StreamPair streams_;
   bool bulk_has_doorbell_ = false;
-  const std::shared_ptr<Connection> control_;
-  const std::unique_ptr<BulkTransport> bulk_;
   std::unique_ptr<Reconnector> reconnector_;  // only on the side that connects
-  std::shared_ptr<RdmaConnector> rdma_;       // only there
+  const std::shared_ptr<Connection> control_;
+  std::shared_ptr<RdmaConnector> rdma_;  // only on the side that connects; uses the two above
+  const std::unique_ptr<BulkTransport> bulk_;
   Outbox outbox_;
   BulkReceiver bulk_receiver_;
   BulkSender bulk_sender_;
