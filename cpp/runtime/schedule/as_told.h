@@ -1,0 +1,19 @@
+#pragma once
+
+#include "runtime/schedule/policy.h"
+
+namespace remotecl::schedule {
+
+// Each task goes where the user has said: no scheduling at all, what HaoCL does (Xie et al., "HaoCL: Harnessing
+// large-scale heterogeneous processors made easy", 2020).
+class AsTold : public Policy {
+ public:
+  std::string_view name() const override { return "static"; }
+  std::string_view reason() const override { return "as told"; }
+  Choice choose(const Situation& situation) override {
+    const DeviceId told = situation.task.told;
+    return {situation.is_candidate(told) ? told : kNoDevice, kNoDevice};
+  }
+};
+
+}  // namespace remotecl::schedule

@@ -1,0 +1,34 @@
+#include "runtime/schedule/cluster.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace remotecl::schedule {
+namespace {
+
+// A server may say anything of its devices.
+double checked(double figure) { return figure >= 0 && std::isfinite(figure) ? figure : 1; }
+
+}  // namespace
+
+DeviceId Cluster::add(const Device& device) {
+  const auto id = static_cast<DeviceId>(devices_.size());
+  Device& added = devices_.emplace_back(device);
+  added.speed = device.speed > 0 ? checked(device.speed) : 1;
+  added.watts = checked(device.watts);
+  added.price_per_s = checked(device.price_per_s);
+  present_.add(id);
+  if (device.builds) builders_.add(id);
+  speed_max_ = std::max(speed_max_, added.speed);
+  return id;
+}
+
+void Cluster::set_present(DeviceId device, bool present) {
+  if (present) {
+    present_.add(device);
+  } else {
+    present_.remove(device);
+  }
+}
+
+}  // namespace remotecl::schedule

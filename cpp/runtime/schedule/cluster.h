@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "runtime/schedule/device.h"
+#include "runtime/schedule/device_set.h"
+#include "runtime/schedule/network.h"
+
+namespace remotecl::schedule {
+
+// The devices and the links between their servers.
+class Cluster {
+ public:
+  DeviceId add(const Device& device);
+  // A device may be lost, and return.
+  void set_present(DeviceId device, bool present);
+
+  std::size_t size() const { return devices_.size(); }  // lost ones, too
+  const Device& operator[](DeviceId device) const { return devices_[device]; }
+  DeviceWords present() const { return present_.words(); }
+  DeviceWords builders() const { return builders_.words(); }
+  double speed_max() const { return speed_max_; }
+
+  Network& network() { return network_; }
+  const Network& network() const { return network_; }
+
+ private:
+  std::vector<Device> devices_;
+  DeviceSet present_, builders_;
+  double speed_max_ = 0;
+  Network network_;
+};
+
+}  // namespace remotecl::schedule

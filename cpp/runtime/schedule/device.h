@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/schedule/ids.h"
+
+namespace remotecl::schedule {
+
+enum class DeviceType : std::uint8_t { kCpu, kGpu, kAccelerator, kOther };
+inline constexpr std::uint32_t kDeviceTypes = 4;
+
+// What is known of a device before anything has run on it.
+struct Device {
+  ServerId server = kClient;
+  DeviceType type = DeviceType::kOther;
+  // Whether it compiles kernels. If not, it runs only those that it was given as binaries, as FPGAs do.
+  bool builds = true;
+  // How fast it is next to others, in any unit that all devices share, e.g. compute units times clock. Predicts kernels
+  // that have not been measured here.
+  double speed = 1;
+  std::uint64_t memory_bytes = UINT64_MAX;
+  // More than when idle, while it works.
+  double watts = 1;
+  // In any currency, while it works.
+  double price_per_s = 1;
+};
+
+}  // namespace remotecl::schedule

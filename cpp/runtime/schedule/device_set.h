@@ -1,0 +1,46 @@
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "runtime/schedule/ids.h"
+
+namespace remotecl::schedule {
+
+// A set of devices as bits of words: device 0 is the lowest bit of the first word. Missing words are empty.
+using DeviceWords = std::span<const std::uint64_t>;
+
+inline bool contains(DeviceWords words, DeviceId device) {
+  return device / 64 < words.size() && (words[device / 64] >> device % 64 & 1) != 0;
+}
+
+// Calls f(device) for each device, in order, while it returns true.
+template <class F>
+void for_each_device_while(DeviceWords words, F&& f) {
+  for (std::size_t at = 0; at < words.size(); ++at) {
+    for (std::uint64_t left = words[at]; left != 0; left &= left - 1) {
+      if (!f(static_cast<DeviceId>(at * 64 + static_cast<std::size_t>(std::countr_zero(left))))) return;
+    }
+  }
+}
+
+class DeviceSet {
+ public:
+  void add(DeviceId device) {
+    if (device / 64 >= words_.size()) words_.resize(device / 64 + 1);
+    words_[device / 64] |= std::uint64_t{1} << device % 64;
+  }
+  void remove(DeviceId device) {
+    if (device / 64 < words_.size()) words_[device / 64] &= ~(std::uint64_t{1} << device % 64);
+  }
+  void clear() { words_.clear(); }
+  DeviceWords words() const { return words_; }
+
+ private:
+  std::vector<std::uint64_t> words_;
+};
+
+}  // namespace remotecl::schedule

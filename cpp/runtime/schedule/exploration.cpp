@@ -1,0 +1,23 @@
+#include "runtime/schedule/exploration.h"
+
+#include <algorithm>
+
+namespace remotecl::schedule {
+
+double Exploration::factor(DeviceId device) const {
+  if (trials_[device] > 0) return kCaution;
+  return spent() < spent_max() ? kOptimism : 1;
+}
+
+void Exploration::begin_trial(DeviceId device, Seconds expected) {
+  ++trials_[device];
+  pending_ += expected;
+}
+
+void Exploration::end_trial(DeviceId device, Seconds expected, Seconds excess) {
+  --trials_[device];
+  pending_ = std::max(0.0, pending_ - expected);
+  spent_ += std::max(0.0, excess);
+}
+
+}  // namespace remotecl::schedule

@@ -1,0 +1,28 @@
+#include "runtime/schedule/least_cost.h"
+
+#include "runtime/schedule/best_two.h"
+#include "runtime/schedule/earliest_finish.h"
+
+namespace remotecl::schedule {
+
+Choice LeastCost::choose(const Situation& situation) {
+  const DeviceId first = EarliestFinish().choose(situation).device;
+  if (first == kNoDevice) return {};
+  const Time earliest = situation.finish(first, situation.runtime(first).seconds);
+  const Time latest = situation.now + patience_ * (earliest - situation.now);
+
+  const auto cost = [&](DeviceId device, Seconds seconds) { return seconds * cost_per_s(situation.cluster[device]); };
+  BestTwo best;
+  // The first of equal costs stays.
+  best.offer(first, cost(first, situation.runtime(first).seconds));
+  situation.for_each_candidate([&](DeviceId device) {
+    const Seconds seconds = situation.runtime(device).seconds;
+    const double price = cost(device, seconds);
+    if (device == first || price >= best.second()) return;
+    if (situation.finish_without_data(device, seconds) > latest) return;
+    if (situation.finish(device, seconds) <= latest) best.offer(device, price);
+  });
+  return best.choice();
+}
+
+}  // namespace remotecl::schedule

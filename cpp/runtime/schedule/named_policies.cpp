@@ -1,0 +1,34 @@
+#include "runtime/schedule/named_policies.h"
+
+#include <algorithm>
+#include <array>
+
+#include "runtime/schedule/as_told.h"
+#include "runtime/schedule/earliest_finish.h"
+#include "runtime/schedule/least_cost.h"
+#include "runtime/schedule/least_loaded.h"
+#include "runtime/schedule/round_robin.h"
+
+namespace remotecl::schedule {
+namespace {
+
+template <class P>
+std::unique_ptr<Policy> make() {
+  return std::make_unique<P>();
+}
+
+constexpr std::array<std::string_view, 6> kNames = {"static",          "round-robin",  "least-loaded",
+                                                    "earliest-finish", "least-energy", "cheapest"};
+constexpr std::array<std::unique_ptr<Policy> (*)(), kNames.size()> kMakers = {
+    make<AsTold>, make<RoundRobin>, make<LeastLoaded>, make<EarliestFinish>, make<LeastEnergy>, make<Cheapest>};
+
+}  // namespace
+
+std::span<const std::string_view> policy_names() { return kNames; }
+
+std::unique_ptr<Policy> make_policy(std::string_view name) {
+  const auto at = std::find(kNames.begin(), kNames.end(), name);
+  return at == kNames.end() ? nullptr : kMakers[static_cast<std::size_t>(at - kNames.begin())]();
+}
+
+}  // namespace remotecl::schedule

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/schedule/cluster.h"
+#include "runtime/schedule/device_queue.h"
+#include "runtime/schedule/inputs.h"
+#include "runtime/schedule/kernel.h"
+#include "runtime/schedule/placement.h"
+#include "runtime/schedule/policy.h"
+#include "runtime/schedule/residency.h"
+#include "runtime/schedule/tasks_in_flight.h"
+
+namespace remotecl::schedule {
+
+// Gives each task of this process a device. It is told of devices, links, others' load and the ends of tasks, and of
+// the time with each call: it has no clock, threads or sockets. place() allocates nothing once it has seen as many
+// tasks in flight and inputs of a task before.
+//
+// Not synchronised: every call needs the owner's lock.
+class Scheduler {
+ public:
+  // `weight`: of this process, next to other users of a device. REQUIRES: weight > 0.
+  explicit Scheduler(std::unique_ptr<Policy> policy, const Residency& residency, double weight = 1);
+
+  ServerId add_server(const Link& access, const Link& inside) { return cluster_.network().add_server(access, inside); }
+  DeviceId add_device(const Device& device);
+  // Tasks on a lost device must still be reported, as failed.
+  void set_present(DeviceId device, bool present) { cluster_.set_present(device, present); }
+  KernelId add_kernel(std::string name);
+  // A device that does not compile has this kernel.
+  void add_binary(KernelId kernel, DeviceId device) { kernels_[kernel]->binaries.add(device); }
+  Network& network() { return cluster_.network(); }
+  const Cluster& cluster() const { return cluster_; }
+  void set_policy(std::unique_ptr<Policy> policy) { policy_ = std::move(policy); }
+
+  // What a server reports of its device's other users.
+  void report(DeviceId device, const OthersLoad& others, Time now) { queues_[device].report(others, now); }
+
+  Placement place(const Task& task, Time now);
+  // The task has ended. `seconds`: for how long the kernel ran; 0 if that was not measured.
+  void finished(Ticket ticket, Seconds seconds, Time now);
+  // The task has failed, or was never run.
+  void failed(Ticket ticket, Time now);
+
+  const DeviceQueue& queue(DeviceId device) const { return queues_[device]; }
+  const Kernel& kernel(KernelId kernel) const { return *kernels_[kernel]; }
+  std::size_t in_flight() const { return in_flight_.size(); }
+
+ private:
+  Time ready(const Task& task, Time now) const;
+  // The devices that are present and can run the kernel.
+  DeviceWords able(const Kernel& kernel);
+  void begin(Placement& placement, const Task& task, const Situation& situation);
+  void learn(const TaskInFlight& task, Seconds seconds);
+
+  const double weight_;
+  const Residency& residency_;
+  std::unique_ptr<Policy> policy_;
+  Cluster cluster_;
+  std::vector<DeviceQueue> queues_;               // by device
+  std::vector<std::unique_ptr<Kernel>> kernels_;  // stay where they are
+  TasksInFlight in_flight_;
+  // Kept for their memory.
+  Inputs inputs_;
+  std::vector<std::uint64_t> able_;
+};
+
+}  // namespace remotecl::schedule

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "runtime/schedule/cluster.h"
+#include "runtime/schedule/device_queue.h"
+#include "runtime/schedule/estimate.h"
+#include "runtime/schedule/inputs.h"
+#include "runtime/schedule/kernel.h"
+#include "runtime/schedule/task.h"
+
+namespace remotecl::schedule {
+
+// All that a policy may look at to place one task. Made by the scheduler for one call.
+struct Situation {
+  Time now = 0;
+  Time ready = 0;  // when the tasks before it are expected to end
+  const Task& task;
+  const Kernel& kernel;
+  const Cluster& cluster;
+  std::span<const DeviceQueue> queues;  // by device
+  const Inputs& inputs;
+  DeviceWords able;         // devices that are present and can run the kernel
+  double weight = 1;        // of this process, next to other users
+  std::uint64_t bytes = 0;  // of memory that the task uses
+  KernelTimes::Forecast forecast;
+
+  // Calls f(device) for each device that the task may go to.
+  template <class F>
+  void for_each_candidate(F&& f) const {
+    for_each_device_while(able, [&](DeviceId device) {
+      if (bytes <= cluster[device].memory_bytes) f(device);
+      return true;
+    });
+  }
+  bool is_candidate(DeviceId device) const { return contains(able, device) && bytes <= cluster[device].memory_bytes; }
+
+  struct Runtime {
+    Seconds seconds;
+    bool measured;
+  };
+  Runtime runtime(DeviceId device) const;
+  Time free_at(DeviceId device) const { return queues[device].free_at(now, weight); }
+  // When the task would end there, if it runs for `seconds`; without and with the time for its data.
+  Time finish_without_data(DeviceId device, Seconds seconds) const;
+  Time finish(DeviceId device, Seconds seconds) const;
+  // All figures; for few devices.
+  Estimate estimate(DeviceId device) const;
+};
+
+}  // namespace remotecl::schedule

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "runtime/schedule/ids.h"
+
+namespace remotecl::schedule {
+
+// What a task does with a range of a buffer.
+struct Access {
+  BufferId buffer = 0;
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;
+  bool reads = true;
+  bool writes = false;
+};
+
+// One launch of a kernel. It borrows what its spans name for the time of a call.
+struct Task {
+  KernelId kernel = 0;
+  double size = 1;  // work items
+  std::span<const Access> accesses;
+  // Tasks that must end first: those of its wait list, and the one before it on an in-order queue.
+  std::span<const Ticket> after;
+  DeviceId told = kNoDevice;  // by the user
+};
+
+}  // namespace remotecl::schedule

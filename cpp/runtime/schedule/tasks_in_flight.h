@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "runtime/schedule/device_queue.h"
+
+namespace remotecl::schedule {
+
+struct TaskInFlight {
+  KernelId kernel = 0;
+  DeviceId device = kNoDevice;
+  double size = 0;
+  Seconds expected = 0;
+  bool is_trial = false;  // of a kernel on a device that has not run it
+  DeviceQueue::Plan plan;
+};
+
+// The tasks that were placed and have not ended. A slot is used again with another generation, so that the ticket of a
+// task that has ended finds nothing.
+class TasksInFlight {
+ public:
+  explicit TasksInFlight(std::size_t expected);
+
+  Ticket add(const TaskInFlight& task);
+  // Null if it has ended. Valid until the next add().
+  const TaskInFlight* find(Ticket ticket) const;
+  void remove(Ticket ticket);
+  std::size_t size() const { return slots_.size() - free_.size(); }
+
+ private:
+  struct Slot {
+    std::uint32_t generation = 1;
+    bool used = false;
+    TaskInFlight task;
+  };
+
+  std::vector<Slot> slots_;
+  std::vector<std::uint32_t> free_;
+};
+
+}  // namespace remotecl::schedule

@@ -1,0 +1,86 @@
+#include "runtime/schedule/device_queue.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+namespace remotecl::schedule {
+namespace {
+
+TEST(DeviceQueueTest, TasksOfOneUserFollowEachOther) {
+  DeviceQueue queue;
+  EXPECT_EQ(queue.free_at(10, 1), 10);
+  queue.push(10, 10, 2, 1);
+  EXPECT_EQ(queue.free_at(10, 1), 12);
+  EXPECT_EQ(queue.free_at(11, 1), 12);
+  EXPECT_EQ(queue.end(10, 10, 3, 1), 15);
+  EXPECT_EQ(queue.end(10, 20, 3, 1), 23) << "its data comes late";
+}
+
+TEST(DeviceQueueTest, ADelayMovesWhatFollows) {
+  DeviceQueue queue;
+  const auto first = queue.push(0, 0, 2, 1);
+  const auto second = queue.push(0, 0, 2, 1);
+  EXPECT_EQ(queue.expected_end(second, 0), 4);
+  queue.pop(first, 5);
+  EXPECT_EQ(queue.expected_end(second, 5), 7);
+  EXPECT_EQ(queue.free_at(5, 1), 7);
+  const auto third = queue.push(5, 5, 1, 1);
+  EXPECT_EQ(queue.expected_end(third, 5), 8);
+  queue.pop(second, 6);
+  EXPECT_EQ(queue.expected_end(third, 6), 7) << "early is like late";
+  queue.pop(third, 7);
+  EXPECT_EQ(queue.backlog(7), 0);
+}
+
+TEST(DeviceQueueTest, AnEmptyQueueForgetsItsDelay) {
+  DeviceQueue queue;
+  queue.pop(queue.push(0, 0, 1, 1), 100);
+  const auto next = queue.push(200, 200, 1, 1);
+  EXPECT_EQ(queue.expected_end(next, 200), 201);
+}
+
+TEST(DeviceQueueTest, WhatIsOverdueNeedsAsLongAgain) {
+  DeviceQueue queue;
+  queue.push(0, 0, 1, 1);
+  EXPECT_EQ(queue.free_at(1, 1), 1);
+  EXPECT_EQ(queue.free_at(4, 1), 7);
+}
+
+TEST(DeviceQueueTest, ADroppedTaskLeavesNoGap) {
+  DeviceQueue queue;
+  queue.push(0, 0, 2, 1);
+  queue.push(0, 0, 3, 1);
+  queue.drop(2, 0);
+  EXPECT_EQ(queue.free_at(0, 1), 3);
+  queue.drop(3, 0);
+  EXPECT_EQ(queue.free_at(0, 1), 0);
+}
+
+// Two users of weight 1: a short task of ours takes twice as long, a long one waits for all that the other has.
+TEST(DeviceQueueTest, OthersDelayUsByWhatTheirWeightLetsThemHave) {
+  DeviceQueue queue;
+  queue.report({10, 1}, 0);
+  EXPECT_EQ(queue.end(0, 0, 1, 1), 2);
+  EXPECT_EQ(queue.end(0, 0, 100, 1), 110);
+  EXPECT_EQ(queue.end(0, 0, 1, 4), 1.25) << "our weight is 4";
+  EXPECT_EQ(queue.end(4, 4, 100, 1), 110) << "they go on since the report";
+  EXPECT_EQ(queue.end(0, 8, 100, 1), 110) << "while we wait for data, only they use the device";
+  EXPECT_EQ(queue.end(50, 50, 1, 1), 51);
+}
+
+TEST(DeviceQueueTest, AReportMayBeNonsense) {
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN(), kInf = std::numeric_limits<double>::infinity();
+  for (const double queued : {kNan, kInf, -kInf, -1.0, 1e300}) {
+    for (const double weight : {kNan, kInf, -kInf, -1.0, 1e300}) {
+      DeviceQueue queue;
+      queue.report({queued, weight}, 0);
+      const Time end = queue.end(0, 0, 1, 1);
+      EXPECT_GE(end, 1);
+      EXPECT_LT(end, 1e7);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace remotecl::schedule

@@ -1,0 +1,60 @@
+#include "runtime/schedule/inputs.h"
+
+#include <gtest/gtest.h>
+
+#include "fixture.h"
+
+namespace remotecl::schedule {
+namespace {
+
+constexpr std::uint64_t kMega = 1'000'000;
+
+class InputsTest : public testing::Test {
+ protected:
+  InputsTest() {
+    near_ = cluster_.network().add_server({1e9, 1e-3}, {1e10, 0});
+    far_ = cluster_.network().add_server({1e8, 10e-3}, {1e10, 0});
+    for (const ServerId server : {near_, near_, far_}) cluster_.add(Device{.server = server});
+  }
+  Seconds transfer(std::vector<Access> accesses, DeviceId device) {
+    inputs_.find(accesses, places_);
+    return inputs_.transfer(device);
+  }
+
+  Cluster cluster_;
+  Places places_;
+  Inputs inputs_{cluster_};
+  ServerId near_ = 0, far_ = 0;
+};
+
+TEST_F(InputsTest, WhatIsThereCostsNothing) {
+  places_.put(1, kMega, {0});
+  EXPECT_EQ(transfer({{1, 0, kMega}}, 0), 0);
+  EXPECT_EQ(inputs_.bytes_missing(0), 0u);
+  EXPECT_EQ(inputs_.bytes_missing(2), kMega);
+  EXPECT_EQ(inputs_.first_holder(), 0u);
+  EXPECT_EQ(transfer({{1, 0, kMega, false, true}}, 2), 0) << "it is only written";
+  EXPECT_EQ(transfer({{7, 0, kMega}}, 2), 0) << "nobody has written it";
+}
+
+TEST_F(InputsTest, TheNearestHolderSends) {
+  places_.put(1, kMega, {0});
+  EXPECT_DOUBLE_EQ(transfer({{1, 0, kMega}}, 1), 1e-4) << "inside the server";
+  EXPECT_DOUBLE_EQ(transfer({{1, 0, kMega}}, 2), 11e-3 + 1e-2);
+  places_.put(1, kMega, {0}, true);
+  EXPECT_DOUBLE_EQ(transfer({{1, 0, kMega}}, 2), 10e-3 + 1e-2) << "from this process";
+  places_.put(1, kMega, {2}, true);
+  EXPECT_DOUBLE_EQ(transfer({{1, 0, kMega}}, 1), 1e-3 + 1e-3);
+}
+
+TEST_F(InputsTest, TransfersFollowEachOther) {
+  places_.put(1, kMega, {2});
+  places_.put(2, kMega, {0});
+  const double each = 11e-3 + 1e-2;
+  EXPECT_DOUBLE_EQ(transfer({{1, 0, kMega}, {2, 0, kMega}}, 0), each);
+  places_.put(2, kMega, {2});
+  EXPECT_DOUBLE_EQ(transfer({{1, 0, kMega}, {2, 0, kMega}}, 0), 2 * each);
+}
+
+}  // namespace
+}  // namespace remotecl::schedule

@@ -1,0 +1,114 @@
+#include "runtime/schedule/scheduler.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <new>
+#include <random>
+
+#include "fixture.h"
+
+namespace {
+
+thread_local std::size_t allocations = 0;
+
+}  // namespace
+
+// Not inlined: the compiler would take malloc() and free() for mismatched pairs with the other operators.
+[[gnu::noinline]] void* operator new(std::size_t size) {
+  ++allocations;
+  if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;
+  throw std::bad_alloc();
+}
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+
+namespace remotecl::schedule {
+namespace {
+
+TEST(SchedulerTest, APlacementHasItsNumbers) {
+  SmallCluster cluster("earliest-finish");
+  const DeviceId only = cluster.add({.type = DeviceType::kGpu, .speed = 2, .watts = 50, .price_per_s = 3});
+  const KernelId kernel = cluster.scheduler_.add_kernel("k");
+  cluster.measure(kernel, only, 10, 2);
+  cluster.use("earliest-finish");
+  const Placement placement = cluster.place(kernel, 20, 7);
+  EXPECT_EQ(placement.device, only);
+  EXPECT_EQ(placement.runner_up, kNoDevice);
+  EXPECT_EQ(placement.candidates, 1u);
+  EXPECT_EQ(placement.policy, "earliest-finish");
+  EXPECT_DOUBLE_EQ(placement.estimate.seconds, 4);
+  EXPECT_DOUBLE_EQ(placement.estimate.free_at, 7);
+  EXPECT_DOUBLE_EQ(placement.estimate.finish, 11);
+  EXPECT_DOUBLE_EQ(placement.estimate.joules, 200);
+  EXPECT_DOUBLE_EQ(placement.estimate.price, 12);
+  EXPECT_TRUE(placement.estimate.measured);
+}
+
+TEST(SchedulerTest, AFailedTaskLeavesItsDeviceAndTeachesNothing) {
+  SmallCluster cluster("earliest-finish");
+  const DeviceId only = cluster.add_speed(1);
+  const KernelId kernel = cluster.scheduler_.add_kernel("k");
+  const Placement placement = cluster.place(kernel);
+  EXPECT_FALSE(placement.estimate.measured);
+  EXPECT_EQ(cluster.scheduler_.in_flight(), 1u);
+  cluster.scheduler_.failed(placement.ticket, 1);
+  cluster.scheduler_.failed(placement.ticket, 1);
+  cluster.scheduler_.finished(placement.ticket, 1, 1);
+  EXPECT_EQ(cluster.scheduler_.in_flight(), 0u);
+  EXPECT_EQ(cluster.scheduler_.queue(only).tasks(), 0u);
+  EXPECT_FALSE(cluster.place(kernel, 1, 1).estimate.measured);
+}
+
+TEST(SchedulerTest, WhatServersSayMayBeNonsense) {
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN(), kInf = std::numeric_limits<double>::infinity();
+  for (const double figure : {kNan, kInf, -kInf, -1.0, 0.0}) {
+    SmallCluster cluster("earliest-finish");
+    const DeviceId honest = cluster.add_speed(1);
+    cluster.add({.speed = figure, .watts = figure, .price_per_s = figure});
+    const KernelId kernel = cluster.scheduler_.add_kernel("k");
+    cluster.scheduler_.report(honest, {figure, figure}, 0);
+    for (const std::string_view policy : policy_names()) {
+      cluster.use(policy);
+      for (int i = 0; i < 4; ++i) {
+        const Placement placement = cluster.place(kernel);
+        if (policy == "static") continue;
+        ASSERT_NE(placement.device, kNoDevice) << policy;
+        cluster.scheduler_.finished(placement.ticket, figure, 0);
+      }
+    }
+  }
+}
+
+// The decisions of a program that goes on and on.
+TEST(SchedulerTest, ADecisionAllocatesNothing) {
+  for (const std::string_view policy : policy_names()) {
+    SCOPED_TRACE(policy);
+    SmallCluster cluster(policy);
+    for (int i = 0; i < 100; ++i) cluster.add_speed(1 + i % 7);
+    const KernelId kernel = cluster.scheduler_.add_kernel("k");
+    for (BufferId buffer = 1; buffer < 9; ++buffer) cluster.places_.put(buffer, 1000, {DeviceId(buffer), 77}, true);
+    const std::vector<Access> accesses = {{1, 0, 1000}, {2, 0, 1000}, {3, 0, 1000}, {4, 0, 1000, false, true}};
+    std::vector<Ticket> after = {0};
+    std::mt19937 random(1);
+    std::size_t decided = 0;
+    for (int i = 0; i < 2000; ++i) {
+      const Task task{.kernel = kernel,
+                      .size = std::exp2(random() % 10),
+                      .accesses = accesses,
+                      .after = after,
+                      .told = DeviceId(random() % 100)};
+      const std::size_t before = allocations;
+      const Placement placement = cluster.scheduler_.place(task, i);
+      if (i > 0) decided += allocations - before;
+      after[0] = placement.ticket;
+      if (i % 3 != 0) cluster.scheduler_.finished(placement.ticket, 0.1, i + 0.5);
+    }
+    EXPECT_EQ(decided, 0u);
+  }
+}
+
+}  // namespace
+}  // namespace remotecl::schedule
