@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Counts the instructions that one kernel launch costs in our own code, and fails when they have grown.
+"""Counts the instructions that one kernel launch costs in our own code, and one decision of the scheduler with 16
+devices, and fails when they have grown.
 
     instruction_counts.py BUILD           compares with instruction_counts.json
     instruction_counts.py BUILD --record  writes it
 
 Client and daemon run under callgrind in turns, each with few and with many launches: the difference, of instructions in
 libremotecl.so or remotecl-server alone, is what a launch costs there. Unlike times, these numbers are the same again on
-a busy machine. The drivers' and libraries' instructions are not counted.
+a busy machine. The drivers' and libraries' instructions are not counted. Of the scheduler's benchmark only what Scheduler::place() calls is.
 """
 
 import argparse
@@ -87,6 +88,15 @@ def count(build: Path, folder: Path, side: str, launches: int) -> int:
     return instructions_in(profile, "libremotecl.so" if side == "client" else "remotecl-server")
 
 
+def count_decisions(build: Path, folder: Path, decisions: int) -> int:
+    """Instructions of all; the benchmark's own random numbers and ends of tasks are left out."""
+    profile = folder / f"decision-{decisions}"
+    toggle = "--toggle-collect=remotecl::schedule::Scheduler::place*"
+    command = [*under_callgrind(profile, True), toggle, str(build / "bin/remotecl-schedule-bench"), str(decisions)]
+    subprocess.run(command, check=True, timeout=START_S)
+    return instructions_in(profile, "remotecl-schedule-bench")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build", type=Path)
@@ -95,11 +105,15 @@ def main() -> None:
     expected = {} if arguments.record else json.loads(EXPECTED.read_text())
     found: dict[str, int] = {}
     with tempfile.TemporaryDirectory() as folder:
-        for side in ("client", "server"):
-            few, many = (count(arguments.build, Path(folder), side, launches) for launches in (FEW, MANY))
+        for side in ("client", "server", "decision"):
+            if side == "decision":
+                few, many = (count_decisions(arguments.build, Path(folder), decisions) for decisions in (FEW, MANY))
+            else:
+                few, many = (count(arguments.build, Path(folder), side, launches) for launches in (FEW, MANY))
             found[side] = round((many - few) / (MANY - FEW))
+            what = "" if side == "decision" else " for a launch"
             remark = "" if arguments.record else f" (expected {expected[side]})"
-            print(f"{side}: {found[side]} instructions for a launch{remark}", flush=True)
+            print(f"{side}: {found[side]} instructions{what}{remark}", flush=True)
     if arguments.record:
         EXPECTED.write_text(json.dumps(found, indent=1) + "\n")
     grown = [side for side in found if not arguments.record and found[side] > GROWTH_MAX * expected[side]]

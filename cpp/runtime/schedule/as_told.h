@@ -12,7 +12,7 @@ class AsTold : public Policy {
   std::string_view reason() const override { return "as told"; }
   Choice choose(const Situation& situation) override {
     const DeviceId told = situation.task.told;
-    return {situation.is_candidate(told) ? told : kNoDevice, kNoDevice};
+    return {.device = situation.is_candidate(told) ? told : kNoDevice};
   }
 };
 

@@ -6,29 +6,24 @@
 
 namespace remotecl::schedule {
 
-// The devices with the two least scores of those that were offered; among equals, the first.
+// The devices with the two least scores of those that were offered; among equals, the first. Who looks only for the
+// best offers no device that cannot be it; then the runner-up is a good one, and not always the second best.
 class BestTwo {
  public:
   void offer(DeviceId device, double score) {
-    if (score < best_) {
-      choice_.runner_up = choice_.device;
-      second_ = best_;
-      choice_.device = device;
-      best_ = score;
-    } else if (score < second_) {
+    if (score < choice_.score) {
+      choice_ = {device, choice_.device, score, choice_.score};
+    } else if (score < choice_.second) {
       choice_.runner_up = device;
-      second_ = score;
+      choice_.second = score;
     }
   }
-  double best() const { return best_; }
-  // Higher scores change nothing.
-  double second() const { return second_; }
+  double score() const { return choice_.score; }
   const Choice& choice() const { return choice_; }
 
  private:
   static constexpr double kNone = std::numeric_limits<double>::infinity();
-  Choice choice_;
-  double best_ = kNone, second_ = kNone;
+  Choice choice_{kNoDevice, kNoDevice, kNone, kNone};
 };
 
 }  // namespace remotecl::schedule

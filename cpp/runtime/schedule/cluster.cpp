@@ -18,8 +18,11 @@ DeviceId Cluster::add(const Device& device) {
   added.watts = checked(device.watts);
   added.price_per_s = checked(device.price_per_s);
   present_.add(id);
+  if (by_server_.size() <= device.server) by_server_.resize(device.server + 1);
+  by_server_[device.server].push_back(id);
   if (device.builds) builders_.add(id);
   speed_max_ = std::max(speed_max_, added.speed);
+  memory_min_ = std::min(memory_min_, added.memory_bytes);
   return id;
 }
 

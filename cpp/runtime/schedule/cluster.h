@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "runtime/schedule/device.h"
@@ -20,7 +21,11 @@ class Cluster {
   const Device& operator[](DeviceId device) const { return devices_[device]; }
   DeviceWords present() const { return present_.words(); }
   DeviceWords builders() const { return builders_.words(); }
+  std::span<const DeviceId> devices_of(ServerId server) const {
+    return server < by_server_.size() ? by_server_[server] : std::span<const DeviceId>();
+  }
   double speed_max() const { return speed_max_; }
+  std::uint64_t memory_min() const { return memory_min_; }
 
   Network& network() { return network_; }
   const Network& network() const { return network_; }
@@ -28,7 +33,9 @@ class Cluster {
  private:
   std::vector<Device> devices_;
   DeviceSet present_, builders_;
+  std::vector<std::vector<DeviceId>> by_server_;
   double speed_max_ = 0;
+  std::uint64_t memory_min_ = UINT64_MAX;
   Network network_;
 };
 

@@ -19,33 +19,12 @@ void DeviceQueue::report(const OthersLoad& others, Time now) {
   reported_ = now;
 }
 
-OthersLoad DeviceQueue::others_at(Time now) const {
-  return {std::max(0.0, others_.queued - (now - reported_)), others_.weight};
-}
-
-Seconds DeviceQueue::backlog(Time now) const {
-  if (tasks_ == 0) return 0;
-  const Seconds left = end_ + late_ - now;
-  // What should have ended needs, for all that is known, as long again as it is late.
-  return left >= 0 ? left : -left;
-}
-
-Time DeviceQueue::end(Time now, Time earliest, Seconds seconds, double weight) const {
-  const Seconds ours = backlog(now);
-  const Time begin = std::max(now + ours, earliest);
-  if (others_.queued <= 0) return begin + seconds;
-  // While we wait for data only others use the device.
-  const OthersLoad others = others_at(begin - ours);
-  return begin + seconds + std::min(others.queued, (ours + seconds) * others.weight / weight);
-}
-
-DeviceQueue::Plan DeviceQueue::push(Time now, Time earliest, Seconds seconds, double weight) {
-  const Time shared = end(now, earliest, seconds, weight);
+DeviceQueue::Plan DeviceQueue::push(Time now, Time earliest, Seconds seconds, Time end) {
   const Time alone = std::max(now + backlog(now), earliest) + seconds;
   if (tasks_ == 0) late_ = 0;
   ++tasks_;
   end_ = alone - late_;
-  return {alone - late_, shared - late_};
+  return {alone - late_, end - late_};
 }
 
 Time DeviceQueue::expected_end(const Plan& plan, Time now) const { return std::max(now, plan.shared + late_); }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 
 #include "runtime/schedule/ids.h"
@@ -37,8 +39,8 @@ class DeviceQueue {
   // When a new task would end that takes `seconds` and cannot begin before `earliest`.
   Time end(Time now, Time earliest, Seconds seconds, double weight) const;
 
-  // Such a task was placed here.
-  Plan push(Time now, Time earliest, Seconds seconds, double weight);
+  // Such a task was placed here; `end` is what end() has said.
+  Plan push(Time now, Time earliest, Seconds seconds, Time end);
   // When a task that was placed here is expected to end by now.
   Time expected_end(const Plan& plan, Time now) const;
   // It has ended. What follows it is as early or as late as it was.
@@ -55,5 +57,25 @@ class DeviceQueue {
   OthersLoad others_;
   std::uint32_t tasks_ = 0;
 };
+
+// Inline, because decisions ask them for each device.
+inline OthersLoad DeviceQueue::others_at(Time now) const {
+  return {std::max(0.0, others_.queued - (now - reported_)), others_.weight};
+}
+
+inline Seconds DeviceQueue::backlog(Time now) const {
+  if (tasks_ == 0) return 0;
+  // What should have ended needs, for all that is known, as long again as it is late.
+  return std::abs(end_ + late_ - now);
+}
+
+inline Time DeviceQueue::end(Time now, Time earliest, Seconds seconds, double weight) const {
+  const Seconds ours = backlog(now);
+  const Time begin = std::max(now + ours, earliest);
+  if (others_.queued <= 0) return begin + seconds;
+  // While we wait for data only others use the device.
+  const OthersLoad others = others_at(begin - ours);
+  return begin + seconds + std::min(others.queued, (ours + seconds) * others.weight / weight);
+}
 
 }  // namespace remotecl::schedule

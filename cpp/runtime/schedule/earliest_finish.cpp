@@ -6,18 +6,19 @@ namespace remotecl::schedule {
 
 Choice EarliestFinish::choose(const Situation& situation) {
   BestTwo best;
-  const auto look_at = [&](DeviceId device) {
-    const Seconds seconds = situation.runtime(device).seconds;
-    // Transfers are the costly part. They can only make the end later.
-    if (situation.finish_without_data(device, seconds) < best.second()) {
-      best.offer(device, situation.finish(device, seconds));
-    }
-  };
   // Where the data is, is often the best place; to know it early spares most others' transfers.
   const DeviceId holder = situation.inputs.first_holder();
-  if (holder != kNoDevice && situation.is_candidate(holder)) look_at(holder);
+  if (holder != kNoDevice && situation.is_candidate(holder)) {
+    best.offer(holder, situation.finish(holder, situation.runtime(holder).seconds));
+  }
   situation.for_each_candidate([&](DeviceId device) {
-    if (device != holder) look_at(device);
+    // From cheap bounds to the exact time, which few devices reach.
+    const Seconds seconds = situation.runtime(device).seconds;
+    if (situation.ready + seconds >= best.score() || device == holder) return;
+    const Time earliest = situation.ready + situation.inputs.least_transfer(device);
+    if (earliest + seconds >= best.score()) return;
+    if (situation.queues[device].end(situation.now, earliest, seconds, situation.weight) >= best.score()) return;
+    best.offer(device, situation.finish(device, seconds));
   });
   return best.choice();
 }

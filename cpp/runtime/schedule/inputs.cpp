@@ -1,55 +1,56 @@
 #include "runtime/schedule/inputs.h"
 
-#include <algorithm>
-#include <limits>
-
 namespace remotecl::schedule {
 
 void Inputs::find(std::span<const Access> accesses, const Residency& residency) {
   segments_.clear();
   inputs_.clear();
+  near_.assign(cluster_.present().size(), 0);
+  bytes_ = 0;
+  least_to_send_ = 0;
   first_holder_ = kNoDevice;
   for (const Access& access : accesses) {
     if (access.reads) residency.find(access, segments_);
   }
-  std::uint64_t largest = 0;
+  double largest = 0;
   for (const Segment& segment : segments_) {
-    Input& input = inputs_.emplace_back(Input{segment.bytes, segment.devices, {}, 0});
-    if (segment.on_client) add_source(input, kClient);
+    Input& input = inputs_.emplace_back();
+    input.bytes = static_cast<double>(segment.bytes);
+    input.holders = segment.devices;
+    Seconds least = std::numeric_limits<Seconds>::infinity();
+    if (segment.on_client) least = add_source(input, kClient);
     for_each_device_while(segment.devices, [&](DeviceId device) {
-      if (segment.bytes > largest) {
-        largest = segment.bytes;
+      if (input.bytes > largest) {
+        largest = input.bytes;
         first_holder_ = device;
       }
-      add_source(input, cluster_[device].server);
+      least = std::min(least, add_source(input, cluster_[device].server));
       return input.source_count < kSourcesMax;
     });
-  }
-}
-
-void Inputs::add_source(Input& input, ServerId server) const {
-  const auto end = input.sources.begin() + static_cast<std::ptrdiff_t>(input.source_count);
-  if (std::find(input.sources.begin(), end, server) == end) input.sources[input.source_count++] = server;
-}
-
-Seconds Inputs::transfer(DeviceId device) const {
-  Seconds sum = 0;
-  const ServerId here = cluster_[device].server;
-  for (const Input& input : inputs_) {
-    if (input.source_count == 0 || contains(input.holders, device)) continue;
-    Seconds shortest = std::numeric_limits<Seconds>::infinity();
-    for (std::size_t at = 0; at < input.source_count; ++at) {
-      shortest = std::min(shortest, cluster_.network().between(input.sources[at], here).seconds(input.bytes));
+    if (input.source_count == 0) {
+      inputs_.pop_back();
+      continue;
     }
-    sum += shortest;
+    bytes_ += input.bytes;
+    least_to_send_ += least;
   }
-  return sum;
+}
+
+Seconds Inputs::add_source(Input& input, ServerId server) {
+  const Network& network = cluster_.network();
+  for (std::size_t at = 0; at < input.source_count; ++at) {
+    if (input.sources[at] == server) return std::numeric_limits<Seconds>::infinity();
+  }
+  input.sources[input.source_count++] = server;
+  for (const DeviceId device : cluster_.devices_of(server)) near_[device / 64] |= std::uint64_t{1} << device % 64;
+  // This process receives as fast as anybody.
+  return server == kClient ? 0 : network.least_seconds(server, input.bytes);
 }
 
 std::uint64_t Inputs::bytes_missing(DeviceId device) const {
-  std::uint64_t sum = 0;
+  double sum = 0;
   for (const Input& input : inputs_) sum += contains(input.holders, device) ? 0 : input.bytes;
-  return sum;
+  return static_cast<std::uint64_t>(sum);
 }
 
 }  // namespace remotecl::schedule

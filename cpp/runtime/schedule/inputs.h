@@ -1,8 +1,10 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -20,27 +22,52 @@ class Inputs {
   void find(std::span<const Access> accesses, const Residency& residency);
 
   Seconds transfer(DeviceId device) const;
+  // No more than that, at a fraction of the cost: what the sources could send at best, or the device receive.
+  Seconds least_transfer(DeviceId device) const {
+    if (inputs_.empty() || (near_[device / 64] >> device % 64 & 1) != 0) return 0;
+    return std::max(least_to_send_, cluster_.network().least_seconds(cluster_[device].server, bytes_));
+  }
   std::uint64_t bytes_missing(DeviceId device) const;
   // A device that holds the largest segment, if any.
   DeviceId first_holder() const { return first_holder_; }
 
  private:
   // Of many holders these are looked at: copies in many places are near everywhere.
-  static constexpr std::size_t kSourcesMax = 4;
+  static constexpr std::size_t kSourcesMax = 3;
 
   struct Input {
-    std::uint64_t bytes = 0;
+    double bytes = 0;
     DeviceWords holders;
-    std::array<ServerId, kSourcesMax> sources{};  // different servers
     std::size_t source_count = 0;
+    std::array<ServerId, kSourcesMax> sources{};  // different servers
   };
 
-  void add_source(Input& input, ServerId server) const;
+  // Returns no more than the input takes from there to any other server, the first time.
+  Seconds add_source(Input& input, ServerId server);
 
   const Cluster& cluster_;
   std::vector<Segment> segments_;
   std::vector<Input> inputs_;
+  std::vector<std::uint64_t> near_;  // the devices of all sources' servers
+  double bytes_ = 0;                 // of all inputs
+  Seconds least_to_send_ = 0;
   DeviceId first_holder_ = kNoDevice;
 };
+
+// Inline, because decisions ask it for each device.
+inline Seconds Inputs::transfer(DeviceId device) const {
+  const Network& network = cluster_.network();
+  const ServerId here = cluster_[device].server;
+  Seconds sum = 0;
+  for (const Input& input : inputs_) {
+    if (contains(input.holders, device)) continue;
+    Seconds shortest = std::numeric_limits<Seconds>::infinity();
+    for (std::size_t at = 0; at < input.source_count; ++at) {
+      shortest = std::min(shortest, network.seconds(input.sources[at], here, input.bytes));
+    }
+    sum += shortest;
+  }
+  return sum;
+}
 
 }  // namespace remotecl::schedule

@@ -18,8 +18,8 @@ Choice LeastCost::choose(const Situation& situation) {
   situation.for_each_candidate([&](DeviceId device) {
     const Seconds seconds = situation.runtime(device).seconds;
     const double price = cost(device, seconds);
-    if (device == first || price >= best.second()) return;
-    if (situation.finish_without_data(device, seconds) > latest) return;
+    if (device == first || price >= best.score()) return;
+    if (situation.ready + seconds + situation.inputs.least_transfer(device) > latest) return;
     if (situation.finish(device, seconds) <= latest) best.offer(device, price);
   });
   return best.choice();

@@ -1,31 +1,39 @@
 #include "runtime/schedule/network.h"
 
-#include <algorithm>
 #include <cmath>
 
 namespace remotecl::schedule {
-namespace {
-
-constexpr Link kHere{1e12, 0};
-constexpr Link kNotMeasured{1, -1};
 
 // A server may say anything of its links.
-Link checked(const Link& link) {
+Network::Way Network::checked(const Link& link) {
   const bool is_speed = link.bytes_per_s > 0 && std::isfinite(link.bytes_per_s);
   const bool is_time = link.latency >= 0 && std::isfinite(link.latency);
-  return {is_speed ? link.bytes_per_s : Link().bytes_per_s, is_time ? link.latency : Link().latency};
+  return {1 / (is_speed ? link.bytes_per_s : Link().bytes_per_s), is_time ? link.latency : Link().latency};
 }
 
-}  // namespace
-
-Network::Network() { servers_.push_back({kHere, kHere, {}}); }
+Network::Network() { servers_.emplace_back(); }
 
 ServerId Network::add_server(const Link& access, const Link& inside) {
-  servers_.push_back({checked(access), checked(inside), {}});
+  servers_.push_back({checked(access), checked(inside), checked(access), {}});
+  for (Server& server : servers_) {
+    if (!server.measured.empty()) server.measured.resize(servers_.size(), kNotMeasured);
+  }
   return static_cast<ServerId>(servers_.size() - 1);
 }
 
-void Network::set_access(ServerId server, const Link& access) { servers_[server].access = checked(access); }
+void Network::set_access(ServerId server, const Link& access) {
+  servers_[server].access = checked(access);
+  servers_[server].nearest = nearest(servers_[server]);
+}
+
+Network::Way Network::nearest(const Server& server) {
+  Way result = server.access;
+  for (const Way& way : server.measured) {
+    if (way.latency < 0) continue;
+    result = {std::min(result.per_byte, way.per_byte), std::min(result.latency, way.latency)};
+  }
+  return result;
+}
 
 void Network::set_link(ServerId one, ServerId other, const Link& link) {
   set_one_way(one, other, link);
@@ -33,16 +41,10 @@ void Network::set_link(ServerId one, ServerId other, const Link& link) {
 }
 
 void Network::set_one_way(ServerId from, ServerId to, const Link& link) {
-  std::vector<Link>& row = servers_[from].measured;
-  if (row.size() <= to) row.resize(to + 1, kNotMeasured);
+  std::vector<Way>& row = servers_[from].measured;
+  row.resize(servers_.size(), kNotMeasured);
   row[to] = checked(link);
-}
-
-Link Network::between(ServerId from, ServerId to) const {
-  const Server &one = servers_[from], &other = servers_[to];
-  if (from == to) return one.inside;
-  if (to < one.measured.size() && one.measured[to].latency >= 0) return one.measured[to];
-  return {std::min(one.access.bytes_per_s, other.access.bytes_per_s), one.access.latency + other.access.latency};
+  servers_[from].nearest = nearest(servers_[from]);
 }
 
 }  // namespace remotecl::schedule

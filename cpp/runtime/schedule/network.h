@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <vector>
 
 #include "runtime/schedule/ids.h"
@@ -12,6 +14,14 @@ namespace remotecl::schedule {
 // slower of theirs to this process and as far as both together.
 class Network {
  public:
+  // A link in the form that is computed with.
+  struct Way {
+    Seconds per_byte = 0;
+    Seconds latency = 0;
+
+    Seconds seconds(double bytes) const { return latency + bytes * per_byte; }
+  };
+
   Network();
 
   // `access`: the link to this process. `inside`: between devices of the server.
@@ -20,17 +30,33 @@ class Network {
   // A measured link of two servers, both ways.
   void set_link(ServerId one, ServerId other, const Link& link);
 
-  Link between(ServerId from, ServerId to) const;
+  // How long `bytes` take from one place to another.
+  Seconds seconds(ServerId from, ServerId to, double bytes) const;
+  // No more than that, from any other place.
+  Seconds least_seconds(ServerId to, double bytes) const { return servers_[to].nearest.seconds(bytes); }
 
  private:
   struct Server {
-    Link access, inside;
-    std::vector<Link> measured;  // by the other server; latency below 0 where it was not
+    Way access, inside;
+    Way nearest;                // of access and measured, each part by itself
+    std::vector<Way> measured;  // by the other server, or empty; latency below 0 where it was not
   };
 
+  static constexpr Way kNotMeasured{0, -1};
+
+  static Way checked(const Link& link);
+  static Way nearest(const Server& server);
   void set_one_way(ServerId from, ServerId to, const Link& link);
 
   std::vector<Server> servers_;  // the first one is this process
 };
+
+// Inline, because decisions ask it for each device.
+inline Seconds Network::seconds(ServerId from, ServerId to, double bytes) const {
+  const Server &one = servers_[from], &other = servers_[to];
+  if (from == to) return one.inside.seconds(bytes);
+  if (!one.measured.empty() && one.measured[to].latency >= 0) return one.measured[to].seconds(bytes);
+  return one.access.latency + other.access.latency + bytes * std::max(one.access.per_byte, other.access.per_byte);
+}
 
 }  // namespace remotecl::schedule

@@ -20,23 +20,26 @@ std::string in_units(Seconds seconds) {
   return text;
 }
 
-std::string describe(DeviceId device, const Estimate& there, Time now) {
-  std::string text = "device " + std::to_string(device) + ", done in " + in_units(there.finish - now) + ": free in " +
-                     in_units(there.free_at - now) + ", " + std::to_string(there.bytes) + " bytes to fetch in " +
-                     in_units(there.transfer) + ", runs " + in_units(there.seconds);
-  return text + (there.measured ? "" : " (predicted)");
+std::string in_digits(double figure) {
+  char text[32];
+  std::snprintf(text, std::size(text), "%.6g", figure);
+  return text;
 }
 
 }  // namespace
 
 std::string explain(const Placement& placement) {
   if (placement.device == kNoDevice) return "no device can run this kernel";
-  std::string text = std::string(placement.policy) + ", " + std::string(placement.reason) + " of " +
-                     std::to_string(placement.candidates) + ": " +
-                     describe(placement.device, placement.estimate, placement.now);
-  if (placement.ready > placement.now) text += "; waits " + in_units(placement.ready - placement.now) + " for others";
+  const Estimate& there = placement.estimate;
+  std::string text = "device " + std::to_string(placement.device) + " (" + std::string(placement.policy->name()) +
+                     ": " + std::string(placement.policy->reason()) + "): done in " +
+                     in_units(there.finish - placement.now) + ", free in " + in_units(there.free_at - placement.now) +
+                     ", " + std::to_string(there.bytes) + " bytes to fetch in " + in_units(there.transfer) + ", runs " +
+                     in_units(there.seconds) + (there.measured ? "" : " (predicted)");
+  if (placement.ready > placement.now) text += ", waits " + in_units(placement.ready - placement.now) + " for others";
   if (placement.runner_up == kNoDevice) return text;
-  return text + "; next: " + describe(placement.runner_up, placement.second, placement.now);
+  return text + "; score " + in_digits(placement.score) + ", next device " + std::to_string(placement.runner_up) +
+         " with " + in_digits(placement.second);
 }
 
 }  // namespace remotecl::schedule

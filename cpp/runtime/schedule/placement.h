@@ -2,9 +2,9 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 
 #include "runtime/schedule/estimate.h"
+#include "runtime/schedule/policy.h"
 
 namespace remotecl::schedule {
 
@@ -15,11 +15,10 @@ struct Placement {
   Time now = 0;                 // of the decision
   Time ready = 0;               // when the tasks before it are expected to end
   Estimate estimate;            // there
+  double score = 0;             // that the policy has compared, the less the better; 0 if it compares nothing
   DeviceId runner_up = kNoDevice;
-  Estimate second;  // on the runner-up
-  std::uint32_t candidates = 0;
-  std::string_view policy;  // its name and reason; valid as long as the policy
-  std::string_view reason;
+  double second = 0;               // the score of the runner-up
+  const Policy* policy = nullptr;  // valid until the scheduler has another one
 };
 
 // For people: "device 3 of 16 by earliest-finish (earliest finish): done in 12.1 ms ...".

@@ -8,7 +8,10 @@ namespace remotecl::schedule {
 
 struct Choice {
   DeviceId device = kNoDevice;     // none: the task cannot be placed
-  DeviceId runner_up = kNoDevice;  // the second best, if the policy knows one
+  DeviceId runner_up = kNoDevice;  // the best of the others that it was compared with, if any
+  // What the policy has compared; the least is the best. 0 if it compares nothing.
+  double score = 0;
+  double second = 0;  // of the runner-up
 };
 
 // What a placement led to.

@@ -7,7 +7,7 @@ Choice RoundRobin::choose(const Situation& situation) {
   for (DeviceId tried = 0; tried < count; ++tried) {
     const DeviceId device = next_ < count ? next_ : 0;
     next_ = device + 1;
-    if (situation.is_candidate(device)) return {device, kNoDevice};
+    if (situation.is_candidate(device)) return {.device = device};
   }
   return {};
 }

@@ -1,7 +1,6 @@
 #include "runtime/schedule/scheduler.h"
 
 #include <algorithm>
-#include <bit>
 #include <utility>
 
 namespace remotecl::schedule {
@@ -13,12 +12,6 @@ constexpr std::size_t kInFlight = 1024;
 std::uint64_t memory_of(const Task& task) {
   std::uint64_t sum = 0;
   for (const Access& access : task.accesses) sum += access.bytes;
-  return sum;
-}
-
-std::uint32_t count(DeviceWords words) {
-  std::uint32_t sum = 0;
-  for (const std::uint64_t word : words) sum += static_cast<std::uint32_t>(std::popcount(word));
   return sum;
 }
 
@@ -60,16 +53,13 @@ Placement Scheduler::place(const Task& task, Time now) {
   Placement placement;
   placement.now = now;
   placement.ready = situation.ready;
-  placement.candidates = count(situation.able);
-  placement.policy = policy_->name();
-  placement.reason = policy_->reason();
+  placement.policy = policy_.get();
   if (!situation.is_candidate(choice.device)) return placement;
   placement.device = choice.device;
   placement.estimate = situation.estimate(choice.device);
-  if (situation.is_candidate(choice.runner_up)) {
-    placement.runner_up = choice.runner_up;
-    placement.second = situation.estimate(choice.runner_up);
-  }
+  placement.score = choice.score;
+  placement.runner_up = choice.runner_up;
+  placement.second = choice.second;
   begin(placement, task, situation);
   return placement;
 }
@@ -95,7 +85,7 @@ DeviceWords Scheduler::able(const Kernel& kernel) {
 void Scheduler::begin(Placement& placement, const Task& task, const Situation& situation) {
   const Estimate& estimate = placement.estimate;
   DeviceQueue& queue = queues_[placement.device];
-  const auto plan = queue.push(placement.now, situation.ready + estimate.transfer, estimate.seconds, weight_);
+  const auto plan = queue.push(placement.now, situation.ready + estimate.transfer, estimate.seconds, estimate.finish);
   const bool is_trial = !estimate.measured;
   if (is_trial) kernels_[task.kernel]->exploration.begin_trial(placement.device, estimate.seconds);
   placement.ticket = in_flight_.add({task.kernel, placement.device, task.size, estimate.seconds, is_trial, plan});

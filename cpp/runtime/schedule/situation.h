@@ -12,6 +12,9 @@
 
 namespace remotecl::schedule {
 
+// What a kernel that nothing has run yet is taken to need on the fastest device.
+inline constexpr Seconds kUnknown = 1e-3;
+
 // All that a policy may look at to place one task. Made by the scheduler for one call.
 struct Situation {
   Time now = 0;
@@ -30,11 +33,12 @@ struct Situation {
   template <class F>
   void for_each_candidate(F&& f) const {
     for_each_device_while(able, [&](DeviceId device) {
-      if (bytes <= cluster[device].memory_bytes) f(device);
+      if (fits(device)) f(device);
       return true;
     });
   }
-  bool is_candidate(DeviceId device) const { return contains(able, device) && bytes <= cluster[device].memory_bytes; }
+  bool is_candidate(DeviceId device) const { return contains(able, device) && fits(device); }
+  bool fits(DeviceId device) const { return bytes <= cluster.memory_min() || bytes <= cluster[device].memory_bytes; }
 
   struct Runtime {
     Seconds seconds;
@@ -42,11 +46,23 @@ struct Situation {
   };
   Runtime runtime(DeviceId device) const;
   Time free_at(DeviceId device) const { return queues[device].free_at(now, weight); }
-  // When the task would end there, if it runs for `seconds`; without and with the time for its data.
-  Time finish_without_data(DeviceId device, Seconds seconds) const;
+  // When the task would end there, if it runs for `seconds`.
   Time finish(DeviceId device, Seconds seconds) const;
   // All figures; for few devices.
   Estimate estimate(DeviceId device) const;
 };
+
+// Inline, because decisions ask them for each device.
+inline Situation::Runtime Situation::runtime(DeviceId device) const {
+  if (const Seconds measured = forecast.measured(device); measured > 0) return {measured, true};
+  const Device& there = cluster[device];
+  const Seconds predicted = forecast.predicted(there);
+  const Seconds taken = predicted > 0 ? predicted : kUnknown * cluster.speed_max() / there.speed;
+  return {taken * kernel.exploration.factor(device), false};
+}
+
+inline Time Situation::finish(DeviceId device, Seconds seconds) const {
+  return queues[device].end(now, ready + inputs.transfer(device), seconds, weight);
+}
 
 }  // namespace remotecl::schedule

@@ -71,7 +71,7 @@ Choice UserPolicy::choose(const Situation& situation) {
   task.count = static_cast<std::uint32_t>(candidates_.size());
   const std::uint32_t chosen = table_.choose(self_, &task, candidates_.data());
   if (chosen >= candidates_.size()) return EarliestFinish().choose(situation);
-  return {candidates_[chosen].device, kNoDevice};
+  return {.device = candidates_[chosen].device};
 }
 
 void UserPolicy::finished(const Result& result) {

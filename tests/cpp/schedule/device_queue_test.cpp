@@ -7,10 +7,14 @@
 namespace remotecl::schedule {
 namespace {
 
+DeviceQueue::Plan push(DeviceQueue& queue, Time now, Time earliest, Seconds seconds) {
+  return queue.push(now, earliest, seconds, queue.end(now, earliest, seconds, 1));
+}
+
 TEST(DeviceQueueTest, TasksOfOneUserFollowEachOther) {
   DeviceQueue queue;
   EXPECT_EQ(queue.free_at(10, 1), 10);
-  queue.push(10, 10, 2, 1);
+  push(queue, 10, 10, 2);
   EXPECT_EQ(queue.free_at(10, 1), 12);
   EXPECT_EQ(queue.free_at(11, 1), 12);
   EXPECT_EQ(queue.end(10, 10, 3, 1), 15);
@@ -19,13 +23,13 @@ TEST(DeviceQueueTest, TasksOfOneUserFollowEachOther) {
 
 TEST(DeviceQueueTest, ADelayMovesWhatFollows) {
   DeviceQueue queue;
-  const auto first = queue.push(0, 0, 2, 1);
-  const auto second = queue.push(0, 0, 2, 1);
+  const auto first = push(queue, 0, 0, 2);
+  const auto second = push(queue, 0, 0, 2);
   EXPECT_EQ(queue.expected_end(second, 0), 4);
   queue.pop(first, 5);
   EXPECT_EQ(queue.expected_end(second, 5), 7);
   EXPECT_EQ(queue.free_at(5, 1), 7);
-  const auto third = queue.push(5, 5, 1, 1);
+  const auto third = push(queue, 5, 5, 1);
   EXPECT_EQ(queue.expected_end(third, 5), 8);
   queue.pop(second, 6);
   EXPECT_EQ(queue.expected_end(third, 6), 7) << "early is like late";
@@ -35,22 +39,22 @@ TEST(DeviceQueueTest, ADelayMovesWhatFollows) {
 
 TEST(DeviceQueueTest, AnEmptyQueueForgetsItsDelay) {
   DeviceQueue queue;
-  queue.pop(queue.push(0, 0, 1, 1), 100);
-  const auto next = queue.push(200, 200, 1, 1);
+  queue.pop(push(queue, 0, 0, 1), 100);
+  const auto next = push(queue, 200, 200, 1);
   EXPECT_EQ(queue.expected_end(next, 200), 201);
 }
 
 TEST(DeviceQueueTest, WhatIsOverdueNeedsAsLongAgain) {
   DeviceQueue queue;
-  queue.push(0, 0, 1, 1);
+  push(queue, 0, 0, 1);
   EXPECT_EQ(queue.free_at(1, 1), 1);
   EXPECT_EQ(queue.free_at(4, 1), 7);
 }
 
 TEST(DeviceQueueTest, ADroppedTaskLeavesNoGap) {
   DeviceQueue queue;
-  queue.push(0, 0, 2, 1);
-  queue.push(0, 0, 3, 1);
+  push(queue, 0, 0, 2);
+  push(queue, 0, 0, 3);
   queue.drop(2, 0);
   EXPECT_EQ(queue.free_at(0, 1), 3);
   queue.drop(3, 0);

@@ -71,7 +71,7 @@ class SmallCluster {
     explicit Fixed(DeviceId device) : device_(device) {}
     std::string_view name() const override { return "fixed"; }
     std::string_view reason() const override { return "fixed"; }
-    Choice choose(const Situation&) override { return {device_, kNoDevice}; }
+    Choice choose(const Situation&) override { return {.device = device_}; }
 
    private:
     const DeviceId device_;

@@ -7,22 +7,23 @@
 namespace remotecl::schedule {
 namespace {
 
+constexpr std::uint64_t kGiga = 1'000'000'000;
+
 TEST(NetworkTest, ALinkOfTwoServersIsGuessedUntilItIsMeasured) {
   Network network;
   const ServerId one = network.add_server({1e9, 1e-3}, {1e10, 1e-6});
   const ServerId other = network.add_server({2e9, 2e-3}, {1e11, 0});
-  EXPECT_DOUBLE_EQ(network.between(kClient, one).seconds(1'000'000'000), 1.001);
-  EXPECT_DOUBLE_EQ(network.between(other, kClient).latency, 2e-3);
-  EXPECT_DOUBLE_EQ(network.between(one, other).bytes_per_s, 1e9);
-  EXPECT_DOUBLE_EQ(network.between(one, other).latency, 3e-3);
-  EXPECT_DOUBLE_EQ(network.between(one, one).bytes_per_s, 1e10);
+  EXPECT_DOUBLE_EQ(network.seconds(kClient, one, kGiga), 1.001);
+  EXPECT_DOUBLE_EQ(network.seconds(other, kClient, kGiga), 0.502);
+  EXPECT_DOUBLE_EQ(network.seconds(one, other, kGiga), 1.003) << "the slower one, and as far as both";
+  EXPECT_DOUBLE_EQ(network.seconds(one, one, kGiga), 0.100001);
   network.set_link(other, one, {5e9, 0});
-  EXPECT_DOUBLE_EQ(network.between(one, other).bytes_per_s, 5e9);
-  EXPECT_DOUBLE_EQ(network.between(other, one).bytes_per_s, 5e9);
-  const ServerId third = network.add_server({1e6, 0}, {1e10, 0});
-  EXPECT_DOUBLE_EQ(network.between(third, other).bytes_per_s, 1e6);
-  network.set_access(third, {1e8, 0});
-  EXPECT_DOUBLE_EQ(network.between(third, other).bytes_per_s, 1e8);
+  EXPECT_DOUBLE_EQ(network.seconds(one, other, kGiga), 0.2);
+  EXPECT_DOUBLE_EQ(network.seconds(other, one, kGiga), 0.2);
+  const ServerId third = network.add_server({1e8, 0}, {1e10, 0});
+  EXPECT_DOUBLE_EQ(network.seconds(third, other, kGiga), 10.002);
+  network.set_access(third, {1e9, 0});
+  EXPECT_DOUBLE_EQ(network.seconds(third, other, kGiga), 1.002);
 }
 
 TEST(NetworkTest, NonsenseBecomesTheDefault) {
@@ -31,8 +32,8 @@ TEST(NetworkTest, NonsenseBecomesTheDefault) {
     Network network;
     const ServerId server = network.add_server({figure, figure}, {figure, figure});
     network.set_link(server, kClient, {figure, figure});
-    EXPECT_EQ(network.between(kClient, server).seconds(1000), Link().seconds(1000));
-    EXPECT_EQ(network.between(server, server).seconds(1000), Link().seconds(1000));
+    EXPECT_DOUBLE_EQ(network.seconds(kClient, server, 1000), Link().seconds(1000));
+    EXPECT_DOUBLE_EQ(network.seconds(server, server, 1000), Link().seconds(1000));
   }
 }
 

@@ -1,0 +1,67 @@
+// A day of many users on many unlike devices, under each policy. REMOTECL_TEST_SIMULATION=day makes it 1,024 devices
+// and 200 users; REMOTECL_TEST_SEED takes another trace.
+#include "simulation.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <string>
+
+#include "lower_bound.h"
+#include "runtime/schedule/named_policies.h"
+
+namespace remotecl::schedule {
+namespace {
+
+TraceOptions options() {
+  TraceOptions result;
+  if (const char* seed = std::getenv("REMOTECL_TEST_SEED")) result.seed = static_cast<std::uint32_t>(std::stoul(seed));
+  const char* size = std::getenv("REMOTECL_TEST_SIMULATION");
+  if (size && std::string_view(size) == "day") {
+    result.devices = 1024;
+    result.users = 200;
+    result.jobs = 25'000;
+  }
+  return result;
+}
+
+class SimulationTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    const TraceOptions chosen = options();
+    const Trace trace = make_trace(chosen);
+    bound_ = lower_bound(trace);
+    tasks_ = trace.tasks();
+    std::printf("seed %u: %zu devices, %zu users, %zu jobs, %zu tasks; no schedule is shorter than %.0f s\n",
+                chosen.seed, chosen.devices, chosen.users, chosen.jobs, tasks_, bound_);
+    std::printf("%-16s %10s %9s %8s %10s %11s %9s %9s %9s\n", "policy", "makespan s", "of bound", "fairness",
+                "slowdown", "worst user", "stall s", "GJ", "price 1e6");
+    for (const std::string_view policy : policy_names()) {
+      const Outcome outcome = simulate(trace, policy);
+      std::printf("%-16s %10.0f %9.3f %8.3f %10.2f %11.2f %9.0f %9.3f %9.1f\n", std::string(policy).c_str(),
+                  outcome.makespan, outcome.makespan / bound_, outcome.fairness(), outcome.mean_slowdown(),
+                  outcome.worst_slowdown(), outcome.stall, outcome.joules * 1e-9, outcome.price * 1e-6);
+      outcomes_[std::string(policy)] = outcome;
+    }
+    std::fflush(stdout);
+  }
+
+  static const Outcome& of(const std::string& policy) { return outcomes_.at(policy); }
+
+  static inline Time bound_ = 0;
+  static inline std::size_t tasks_ = 0;
+  static inline std::map<std::string, Outcome> outcomes_;
+};
+
+TEST_F(SimulationTest, EachTaskRunsOnceAndNothingBeatsTheBound) {
+  for (const auto& [policy, outcome] : outcomes_) {
+    EXPECT_EQ(outcome.tasks, tasks_) << policy;
+    EXPECT_GE(outcome.makespan, bound_) << policy;
+    for (const double slow : outcome.slowdown) EXPECT_GE(slow, 1) << policy;
+  }
+}
+
+}  // namespace
+}  // namespace remotecl::schedule
