@@ -33,7 +33,8 @@ TEST_F(CustomDeviceTest, SaysWhatItsDriverSays) {
   EXPECT_EQ(list<cl_name_version>(clGetDeviceInfo, custom_, CL_DEVICE_OPENCL_C_ALL_VERSIONS).size(), 0u);
   EXPECT_EQ(value<std::size_t>(clGetDeviceInfo, custom_, CL_DEVICE_MAX_WORK_GROUP_SIZE), 0u);
   EXPECT_EQ(list<std::size_t>(clGetDeviceInfo, custom_, CL_DEVICE_MAX_WORK_ITEM_SIZES), std::vector<std::size_t>(3, 0));
-  EXPECT_EQ(text(clGetDeviceInfo, custom_, CL_DEVICE_BUILT_IN_KERNELS), "add_mmm;copy_mm;fill_mv");
+  EXPECT_EQ(text(clGetDeviceInfo, custom_, CL_DEVICE_BUILT_IN_KERNELS),
+            "add_mmm;add_mv;brighten_im;combine_mm;copy_mm;count_mv;fill_mv");
 }
 
 TEST_F(CustomDeviceTest, HasNoCompiler) {

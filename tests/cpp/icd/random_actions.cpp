@@ -169,7 +169,7 @@ void RandomCommands::add() {
   const auto effect = [=](SequentialModel& model) {
     for (std::size_t i = 0; i < range.size; ++i) model.at(range)[i] += value;
   };
-  run_on(range, memories_[range.memory].handle, "add", value, effect, true);
+  run_on(range, memories_[range.memory].handle, "add_mv", value, effect, true);
 }
 
 void RandomCommands::add_to_part() {
@@ -181,7 +181,7 @@ void RandomCommands::add_to_part() {
     for (std::size_t i = 0; i < range.size; ++i) model.at(range)[i] += value;
   };
   const Owned<cl_mem> part = make_sub_buffer(memories_[memory].handle, range.begin * 4, range.size * 4);
-  run_on(range, part, "add", value, effect, true);
+  run_on(range, part, "add_mv", value, effect, true);
 }
 
 void RandomCommands::overwrite() {
@@ -196,14 +196,14 @@ void RandomCommands::overwrite() {
   const auto effect = [=](SequentialModel& model) {
     for (std::size_t i = 0; i < range.size; ++i) model.at(range)[i] = value + static_cast<cl_uint>(i);
   };
-  run_on(range, memory, "count_up", value, effect, false);
+  run_on(range, memory, "count_mv", value, effect, false);
 }
 
 void RandomCommands::mix() {
   const std::size_t from = buffer(), to = other_than(from);
   Range source = all_of(from), target = all_of(to);
   const std::size_t size = std::min(source.size, target.size);
-  const Owned<cl_kernel> one = make_kernel(program_, "combine");
+  const Owned<cl_kernel> one = make_kernel(program_, "combine_mm");
   check(set_arg(one, 0, memories_[from].handle));
   check(set_arg(one, 1, memories_[to].handle));
   // The runtime knows which memory objects a kernel uses, but not how much of them.
@@ -221,7 +221,7 @@ void RandomCommands::mix() {
 
 void RandomCommands::brighten() {
   const Range source = all_of(image()), target = all_of(large_buffer());
-  const Owned<cl_kernel> one = make_kernel(program_, "brighten");
+  const Owned<cl_kernel> one = make_kernel(program_, "brighten_im");
   check(set_arg(one, 0, memories_[source.memory].handle));
   check(set_arg(one, 1, memories_[target.memory].handle));
   ModelCommand command{

@@ -21,9 +21,21 @@ struct BuiltIn {
 using Buffers = std::span<std::int32_t* const>;
 using Numbers = std::span<const std::int32_t>;
 
+// Unsigned, so that it wraps.
+std::int32_t sum(std::int32_t one, std::int32_t other) {
+  return static_cast<std::int32_t>(static_cast<std::uint32_t>(one) + static_cast<std::uint32_t>(other));
+}
+std::int32_t combined(std::int32_t one, std::int32_t other) {
+  return static_cast<std::int32_t>(static_cast<std::uint32_t>(one) * 3u ^ static_cast<std::uint32_t>(other));
+}
+
 constexpr BuiltIn kBuiltIns[] = {
     {"add_mmm", 3, 0, [](Buffers b, Numbers, std::size_t i) { b[2][i] = b[0][i] + b[1][i]; }},
+    {"add_mv", 1, 1, [](Buffers b, Numbers n, std::size_t i) { b[0][i] = sum(b[0][i], n[0]); }},
+    {"brighten_im", 2, 0, [](Buffers b, Numbers, std::size_t i) { b[1][i] = sum(b[1][i], b[0][i]); }},
+    {"combine_mm", 2, 0, [](Buffers b, Numbers, std::size_t i) { b[1][i] = combined(b[0][i], b[1][i]); }},
     {"copy_mm", 2, 0, [](Buffers b, Numbers, std::size_t i) { b[1][i] = b[0][i]; }},
+    {"count_mv", 1, 1, [](Buffers b, Numbers n, std::size_t i) { b[0][i] = sum(n[0], static_cast<std::int32_t>(i)); }},
     {"fill_mv", 1, 1, [](Buffers b, Numbers n, std::size_t i) { b[0][i] = n[0]; }},
 };
 

@@ -1,6 +1,7 @@
 // Images, whose pixels lie packed, and samplers. Regions are not checked.
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 #include "fakes/driver/objects.h"
 #include "runtime/protocol/image_shape.h"
@@ -75,9 +76,9 @@ cl_mem clCreateImage(cl_context context, cl_mem_flags, const cl_image_format* fo
 cl_int clGetSupportedImageFormats(cl_context, cl_mem_flags, cl_mem_object_type type, cl_uint count,
                                   cl_image_format* formats, cl_uint* count_ret) {
   if (type < CL_MEM_OBJECT_IMAGE2D || type > CL_MEM_OBJECT_IMAGE1D_BUFFER) return CL_INVALID_VALUE;
-  const cl_image_format all[] = {{CL_RGBA, CL_UNORM_INT8}, {CL_R, CL_FLOAT}};
-  for (cl_uint i = 0; formats != nullptr && i < count && i < 2; ++i) formats[i] = all[i];
-  if (count_ret != nullptr) *count_ret = 2;
+  const cl_image_format all[] = {{CL_RGBA, CL_UNORM_INT8}, {CL_R, CL_FLOAT}, {CL_R, CL_UNSIGNED_INT32}};
+  for (cl_uint i = 0; formats != nullptr && i < count && i < std::size(all); ++i) formats[i] = all[i];
+  if (count_ret != nullptr) *count_ret = static_cast<cl_uint>(std::size(all));
   return CL_SUCCESS;
 }
 
