@@ -2,7 +2,7 @@
 # Transfers of a program over two servers, inside of the guest: scripts/rdma-guest.sh scripts/rdma-transfers.sh BUILD
 # [MiB [ROUNDS]]. BUILD is the build folder. The first devices are those of the fake driver, by RDMA and by TCP; then one
 # kernel runs on the real driver whose ICD file RDMA_DRIVER names, if it is set. Ends with 0 if every byte was right and
-# REMOTECL_RDMA=require was satisfied.
+# REMOTECL_RDMA=require was satisfied, and the counters of the first server say what went by RDMA.
 set -euo pipefail
 readonly build=$(cd "$1" && pwd) size=${2:-64} rounds=${3:-5} address=10.9.0.1
 export REMOTECL_SHARED_MEMORY=off
@@ -11,7 +11,7 @@ trap 'for pid in "${servers[@]}"; do kill "$pid" 2>/dev/null || true; done' EXIT
 
 serve() {  # PORT RDMA [--isolate]
   OCL_ICD_VENDORS=$driver "$build/bin/remotecl-server" --listen "$address:$1" --insecure "${3:---no-isolate}" --no-store \
-    --rdma "$2" --log-level info > "/run/server.$1" 2>&1 &
+    --rdma "$2" --metrics "$(($1 + 1000))" --log-level info > "/run/server.$1" 2>&1 &
   servers+=($!)
   for _ in $(seq 600); do ! grep -q '^listening' "/run/server.$1" || return 0; sleep 0.1; done
   cat "/run/server.$1"
@@ -24,12 +24,30 @@ run() {  # REMOTECL_RDMA SERVERS
   return 1
 }
 
+counter() {  # SERVER NAME WITH
+  exec 3<> "/dev/tcp/127.0.0.1/$(($1 + 1000))"
+  printf 'GET /metrics HTTP/1.0\r\n\r\n' >&3
+  awk -v name="remotecl_rdma_$2{with=\"$3\"}" '$1 == name { printf "%d", $2 }' <&3
+}
+expect_rdma() {  # that the first server has moved bytes by RDMA with the client and the other server, and says so
+  local with name count
+  for with in client peer; do
+    for name in sent_bytes_total received_bytes_total; do
+      count=$(counter 10990 "$name" "$with")
+      echo "$name with $with: $count"
+      [[ $with == peer && $name == received* ]] || [[ $count -ge $((size << 20)) ]]
+    done
+  done
+  grep 'bulk data with .* goes by RDMA: rxe0:1, ' /run/server.10990
+}
+
 driver=$build/lib/libremotecl_fake_driver.so
 serve 10990 require
 serve 10991 require
 serve 10992 off
 echo "---- RDMA, two servers"
 run require $address:10990,$address:10991
+expect_rdma
 echo "---- TCP, two servers"
 run off $address:10990,$address:10991
 echo "---- one of two servers without RDMA"

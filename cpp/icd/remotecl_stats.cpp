@@ -67,13 +67,14 @@ json servers_json() {
   json servers = json::array();
   for (const ServerStatus& server : Platform::instance().servers()) {
     if (server.session == nullptr) continue;
-    const Traffic traffic = server.session->traffic();
+    const auto [traffic, rdma] = server.session->counts();
     servers.push_back({{"address", server.address.text()},
                        {"bytes_sent", traffic.bytes_sent + traffic.bulk_bytes_sent},
                        {"bytes_received", traffic.bytes_received + traffic.bulk_bytes_received},
                        {"messages_sent", traffic.messages_sent},
                        {"messages_received", traffic.messages_received},
-                       {"traffic", traffic_json(traffic)}});
+                       {"traffic", traffic_json(traffic)},
+                       {"rdma", rdma_json(rdma, traffic)}});
   }
   return servers;
 }

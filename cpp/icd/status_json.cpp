@@ -1,6 +1,9 @@
 #include "icd/status_json.h"
 
+#include <algorithm>
 #include <cstdio>
+#include <string>
+#include <vector>
 
 namespace remotecl {
 namespace {
@@ -28,7 +31,25 @@ json device_json(const DeviceStatus& device) {
           {"observed_s", seconds(device.observed_ms)}};
 }
 
-json session_json(const SessionStatus& session) {
+json rdma_totals_json(const RdmaTraffic& traffic) {
+  return {{"channels", traffic.channels},
+          {"losses", traffic.losses},
+          {"bytes_sent", traffic.bytes_sent},
+          {"bytes_received", traffic.bytes_received}};
+}
+
+// Null for what a server does not say.
+json rdma_at(const std::vector<RdmaState>& rdma, std::size_t index, const Traffic& traffic) {
+  return index < rdma.size() ? rdma_json(rdma[index], traffic) : json();
+}
+
+std::vector<RdmaState> states_of(const Sequence<RdmaStatus>& sequence) {
+  std::vector<RdmaState> states;
+  sequence.for_each([&states](const RdmaStatus& each) { states.push_back(state_of(each)); });
+  return states;
+}
+
+json session_json(const SessionStatus& session, const json& rdma) {
   json memory = json::array();
   for (std::size_t i = 0; i < session.memory.size(); ++i) memory.push_back(session.memory[i]);
   return {{"is_own", session.is_own != 0},
@@ -42,7 +63,8 @@ json session_json(const SessionStatus& session) {
           {"over_s", session.over_ms == 0 ? json() : json(seconds(session.over_ms))},
           {"commands", session.commands},
           {"memory", memory},
-          {"traffic", traffic_json(session.traffic)}};
+          {"traffic", traffic_json(session.traffic)},
+          {"rdma", rdma}};
 }
 
 }  // namespace
@@ -56,16 +78,35 @@ json traffic_json(const Traffic& traffic) {
             {"received", direction_json(traffic.bulk_bytes_received, traffic.bulk_received)}}}};
 }
 
-json status_json(const Status& status, const std::function<std::string(PeerId)>& name_of_peer) {
+json rdma_json(const RdmaState& rdma, const Traffic& traffic) {
+  const auto left = [](std::uint64_t all, std::uint64_t part) { return all - std::min(all, part); };
+  return {{"state", name_of(rdma.kind)},
+          {"reason", rdma.reason},
+          {"port", rdma.port},
+          {"address", rdma.address},
+          {"peer_address", rdma.peer_address},
+          {"channels", rdma.channels},
+          {"losses", rdma.losses},
+          {"bytes_sent", rdma.bytes_sent},
+          {"bytes_received", rdma.bytes_received},
+          {"tcp_bytes_sent", left(traffic.bulk_bytes_sent, rdma.bytes_sent)},
+          {"tcp_bytes_received", left(traffic.bulk_bytes_received, rdma.bytes_received)}};
+}
+
+json status_json(const Status& status, const StatusRdma& rdma, const std::function<std::string(PeerId)>& name_of_peer) {
   json devices = json::array(), sessions = json::array(), links = json::array();
   status.devices.for_each([&](const DeviceStatus& device) { devices.push_back(device_json(device)); });
-  status.sessions.for_each([&](const SessionStatus& session) { sessions.push_back(session_json(session)); });
+  const std::vector<RdmaState> of_sessions = states_of(rdma.sessions), of_links = states_of(rdma.links);
+  status.sessions.for_each([&](const SessionStatus& session) {
+    sessions.push_back(session_json(session, rdma_at(of_sessions, sessions.size(), session.traffic)));
+  });
   status.links.for_each([&](const LinkStatus& link) {
     const std::string name = link.is_own != 0 ? name_of_peer(link.peer) : std::string();
     links.push_back({{"is_own", link.is_own != 0},
                      {"server", name.empty() ? std::string(link.address) : name},
                      {"is_connected", link.is_connected != 0},
-                     {"traffic", traffic_json(link.traffic)}});
+                     {"traffic", traffic_json(link.traffic)},
+                     {"rdma", rdma_at(of_links, links.size(), link.traffic)}});
   });
   return {{"version", status.version},
           {"host", status.host},
@@ -75,6 +116,7 @@ json status_json(const Status& status, const std::function<std::string(PeerId)>&
           {"commands", status.commands},
           {"clients", traffic_json(status.clients)},
           {"peers", traffic_json(status.peers)},
+          {"rdma", {{"clients", rdma_totals_json(rdma.clients)}, {"peers", rdma_totals_json(rdma.peers)}}},
           {"devices", devices},
           {"sessions", sessions},
           {"links", links}};

@@ -32,7 +32,7 @@ std::unique_ptr<Connection> share_memory(std::unique_ptr<Connection> connection,
 
 // The accepting side says where it can be reached by RDMA. The connection goes on without waiting for that.
 void add_rdma(StreamCarrier& carrier, Connection& connection, const Address& peer, const BulkEnd& end) {
-  auto slot = std::make_shared<RdmaSlot>();
+  auto slot = std::make_shared<RdmaSlot>(end.rdma_report);
   bool is_exchanged = false;
   if (end.side == BulkEnd::Side::kAccepts) {
     is_exchanged = connection.write(
@@ -51,6 +51,12 @@ void add_rdma(StreamCarrier& carrier, Connection& connection, const Address& pee
   carrier.rdma = std::move(slot);
 }
 
+// Where no RDMA is beside the stream.
+RdmaState state_without_rdma(const BulkEnd& end, bool shares_memory) {
+  if (end.rdma_wish.is_wanted() && shares_memory) return RdmaState::unavailable(rdma_reason::kSharedMemory);
+  return end.rdma_wish.is_wanted() ? RdmaState::unavailable(rdma_reason::kNotOffered) : end.rdma_wish;
+}
+
 }  // namespace
 
 StreamCarrier upgrade_bulk(std::unique_ptr<Connection> first, const Address& peer, const BulkEnd& end) {
@@ -58,6 +64,7 @@ StreamCarrier upgrade_bulk(std::unique_ptr<Connection> first, const Address& pee
   carrier.is_resumable = (end.features & kFeatureResumable) != 0;
   const Connection* const stream = first.get();
   if ((end.features & kFeatureSharedMemory) != 0) first = share_memory(std::move(first), peer, end);
+  carrier.rdma_state = state_without_rdma(end, first.get() != stream);
   if (first.get() != stream) {
     carrier.memory = static_cast<SharedMemoryConnection*>(first.get());
     carrier.connection = std::move(first);
@@ -81,7 +88,7 @@ BulkLine open_bulk(StreamCarrier carrier, BulkRecovery recovery) {
     line.stream = made.get();
     carrier.connection = std::move(made);
   }
-  line.transport = std::make_unique<StreamBulkTransport>(std::move(carrier.connection));
+  line.transport = std::make_unique<StreamBulkTransport>(std::move(carrier.connection), std::move(carrier.rdma_state));
   if (carrier.rdma != nullptr) {
     line.transport = std::make_unique<RdmaBulkTransport>(std::move(line.transport), std::move(carrier.rdma),
                                                          std::move(carrier.connector));

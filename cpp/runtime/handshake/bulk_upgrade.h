@@ -8,6 +8,7 @@
 #include "runtime/protocol/frames.h"
 #include "runtime/transport/address.h"
 #include "runtime/transport/bulk/bulk_transport.h"
+#include "runtime/transport/bulk/rdma_state.h"
 #include "runtime/transport/connection.h"
 #include "runtime/transport/stream/resumable_connection.h"
 
@@ -24,6 +25,7 @@ struct StreamCarrier {
   bool is_resumable = false;                   // a new connection can resume the stream
   std::shared_ptr<RdmaSlot> rdma{};            // null: no RDMA beside the connection
   std::shared_ptr<RdmaConnector> connector{};  // makes its channels, on the side that connected; to be started
+  RdmaState rdma_state{};                      // why there is none
 };
 
 // The arguments of upgrade_bulk() that differ between the two sides.
@@ -41,6 +43,10 @@ struct BulkEnd {
   RdmaAcceptor::MoveControl move_control = {};  // of that side too; empty: the control stream stays on TCP
   // Whether the side that connects may do so by RDMA to this host; empty: to all.
   std::function<bool(const std::string& host)> may_dial = {};
+  // What this side wants, or why it does not.
+  RdmaState rdma_wish = {};
+  // As RdmaSlot::Report.
+  std::function<void(const RdmaState&)> rdma_report = {};
 };
 
 // Turns a bulk connection, after its Welcome, into the fastest carrier that both sides have agreed on: shared

@@ -111,7 +111,12 @@ void RdmaAcceptor::answer_bulk(RdmaRequest& request, const RdmaRequestWords& wor
   const std::shared_ptr<RdmaSlot> slot = stream.slot.lock();
   if (slot == nullptr || words.number <= slot->get().number) return;
   const auto answer = encode_frame<RdmaAnswerWords, kRdmaAnswerSize>(rdma_answer(stream.key, words));
-  slot->put(request.accept(answer), words.number);
+  try {
+    slot->put(request.accept(answer), words.number);
+  } catch (const ConnectionError& error) {
+    slot->fail(error.what());
+    throw;
+  }
 }
 
 void RdmaAcceptor::answer_control(RdmaRequest& request, const RdmaRequestWords& words, const Stream& stream) {

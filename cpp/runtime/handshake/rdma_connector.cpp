@@ -31,6 +31,7 @@ void RdmaConnector::start(const Control& control) {
   try {
     thread_ = std::thread([this] { run(); });
   } catch (const std::system_error&) {  // TCP carries everything
+    slot_->fail("no thread can be started for RDMA");
     slot_->end();
     if (rdma_use() == RdmaUse::kRequire) throw ConnectionError("no thread can be started for RDMA");
   }
@@ -62,7 +63,8 @@ bool RdmaConnector::try_to_connect() {
   try {
     connect();
     return true;
-  } catch (const std::exception&) {  // TCP goes on
+  } catch (const std::exception& error) {  // TCP goes on
+    slot_->fail(error.what());
     return false;
   }
 }

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <span>
 
@@ -16,6 +17,12 @@ namespace remotecl {
 namespace {
 
 constexpr std::size_t kNumberSize = 16;  // of an IPv6 address
+
+// Set before other threads run.
+std::string& forbidden_reason() {
+  static std::string& reason = *new std::string;
+  return reason;
+}
 
 Secret prove_knowledge(const Secret& key, Claim claim, const RdmaRequestWords& words, std::uint64_t received) {
   const Role role = words.purpose == RdmaPurpose::kControl ? Role::kControl : Role::kBulk;
@@ -57,16 +64,29 @@ RdmaUse rdma_use() {
   return static_cast<RdmaUse>(settings::one_of("REMOTECL_RDMA", {"auto", "off", "require"}).value_or(kDefault));
 }
 
-std::uint64_t rdma_features() { return rdma_use() != RdmaUse::kOff && has_rdma_device() ? kFeatureRdma : 0; }
+void forbid_rdma(std::string_view reason) {
+  forbidden_reason() = reason;
+  if (rdma_use() == RdmaUse::kRequire) ::setenv("REMOTECL_RDMA", "auto", 1);  // or shared memory would be off too
+}
+
+RdmaState rdma_wish(bool is_encrypted, bool is_limited) {
+  if (rdma_use() == RdmaUse::kOff) return {};
+  if (!forbidden_reason().empty()) return RdmaState::unavailable(forbidden_reason());
+  if (!has_rdma_device()) return RdmaState::unavailable(rdma_reason::kNoDevice);
+  if (is_encrypted) return RdmaState::unavailable(rdma_reason::kEncrypted);
+  if (is_limited) return RdmaState::unavailable(rdma_reason::kRateLimit);
+  return {RdmaState::Kind::kConnecting, {}, {}, {}, {}};
+}
+
+std::uint64_t rdma_features(const RdmaState& wish) { return wish.is_wanted() ? kFeatureRdma : 0; }
 
 void require_rdma(const Address& address, std::uint64_t features) {
   if (rdma_use() != RdmaUse::kRequire || (features & kFeatureRdma) != 0) return;
-  const std::string cause =
-      has_rdma_device() ? address.text() +
-                              " offers no RDMA for this connection: its machine has no device with an active port at "
-                              "that address, it was started with --rdma off, or with --isolate and without --rdma, it "
-                              "limits the rate, or the connection is encrypted"
-                        : "this machine has no RDMA device";
+  std::string cause(rdma_reason::kNoDevice);
+  if (has_rdma_device()) {
+    cause = "there is none with " + address.text() + ": " + std::string(rdma_reason::kNotOffered) + "; or " +
+            std::string(rdma_reason::kEncrypted);
+  }
   throw ConnectionError("REMOTECL_RDMA=require, and " + cause);
 }
 

@@ -388,9 +388,13 @@ int act(const Options& options) {
   }
   if (options.is_session_process) {
     settings::report_through([](const std::string&) {});  // the daemon has reported them already
-    ::setenv("REMOTECL_RDMA", options.session_rdma.empty() ? "off" : "auto", 1);
     server::Containment containment = options.containment;
     containment.has_rdma = !options.session_rdma.empty();
+    if (containment.has_rdma) {
+      ::setenv("REMOTECL_RDMA", "auto", 1);
+    } else {
+      forbid_rdma(rdma_reason::kIsolated);
+    }
     return server::run_session_process(options.devices, containment, server::PeerRules(options.peers),
                                        options.has_store, options.session_rdma);
   }

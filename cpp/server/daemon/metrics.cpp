@@ -30,6 +30,20 @@ void add_traffic(MetricsText& text, const std::string& who, const std::string& w
   add(traffic.bulk_sent, "bulk", "sent");
 }
 
+void add_rdma(MetricsText& text, const StatusReport::Totals& totals) {
+  const auto add = [&](const char* name, const char* type, const char* help, std::uint64_t RdmaTraffic::*value) {
+    text.begin(name, type, help);
+    text.add(totals.rdma_clients.*value, {{"with", "client"}});
+    text.add(totals.rdma_peers.*value, {{"with", "peer"}});
+  };
+  add("remotecl_rdma_channels", "gauge", "RDMA channels that there are.", &RdmaTraffic::channels);
+  add("remotecl_rdma_losses_total", "counter", "RDMA channels that were lost; TCP has gone on.", &RdmaTraffic::losses);
+  add("remotecl_rdma_received_bytes_total", "counter", "Bytes that came by RDMA; those of bulk include them.",
+      &RdmaTraffic::bytes_received);
+  add("remotecl_rdma_sent_bytes_total", "counter", "Bytes that went by RDMA; those of bulk include them.",
+      &RdmaTraffic::bytes_sent);
+}
+
 // Adds one family with a value for each device.
 template <class Value>
 void add_devices(MetricsText& text, const NativeDriver& driver, std::string_view name, std::string_view type,
@@ -113,6 +127,7 @@ std::string metrics(const StatusReport& report, std::uint64_t crashes, const Dae
   text.add(totals.commands);
   add_traffic(text, "client", "connections of clients", totals.clients);
   add_traffic(text, "peer", "links to other servers", totals.peers);
+  add_rdma(text, totals);
   add_all_devices(text, driver, report);
   add_users(text, users);
   if (store != nullptr) add_store(text, store->counts());

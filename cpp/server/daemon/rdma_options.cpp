@@ -4,6 +4,7 @@
 
 #include "runtime/handshake/rdma_request.h"
 #include "runtime/transport/connection.h"
+#include "server/util/log.h"
 
 namespace remotecl::server {
 
@@ -11,7 +12,9 @@ std::unique_ptr<RdmaAcceptor> open_rdma(const std::string& option, const Address
   const bool is_word = option.empty() || option == "auto" || option == "off" || option == "require";
   if (!option.empty()) ::setenv("REMOTECL_RDMA", is_word ? option.c_str() : "auto", 1);
   const bool is_required = !is_word || rdma_use() == RdmaUse::kRequire;
-  if (!is_required && rdma_features() == 0) return nullptr;
+  const RdmaState wish = rdma_wish();
+  if (wish.kind == RdmaState::Kind::kUnavailable) log_info("no RDMA: {}", wish.reason);
+  if (!is_required && !wish.is_wanted()) return nullptr;
   auto rdma = std::make_unique<RdmaAcceptor>(is_word ? listen.host : option);
   if (!is_required) return rdma;  // listens when the first client asks
   std::string cause;

@@ -68,6 +68,7 @@ class PeerLink final : public EventSink, public BulkRoute {
 
   // The traffic of both connections.
   Traffic traffic() const;
+  RdmaState rdma() const { return bulk_->rdma(); }
 
   // Small transfers on their way to commands. Needs the session's lock.
   PeerInbox& inbox() { return inbox_; }

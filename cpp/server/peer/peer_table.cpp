@@ -12,6 +12,7 @@
 #include "runtime/transport/tcp/tcp.h"
 #include "server/util/log.h"
 #include "server/util/protocol_error.h"
+#include "server/wire/rdma_log.h"
 
 namespace remotecl::server {
 namespace {
@@ -101,6 +102,7 @@ void PeerTable::begin(PeerId peer, LinkId id, const std::string& address, Ref<Pe
   Ref<PeerLink>& link = entry.link;
   if (link) {
     entry.past += link->traffic();
+    entry.past_rdma += link->rdma().past();
     link->close();
     formers_.push_back(link);
     connectors_.post([this, former = link] { end(former); });
@@ -138,7 +140,8 @@ StreamCarrier PeerTable::open(const Attempt& attempt, const Address& number, Rol
   const bool is_bulk = role == Role::kPeerBulk;
   std::uint64_t features = is_bulk ? bulk_features() | stripes_features() : 0;
   if (context_.recovery.window().count() != 0) features |= kFeatureResumable;
-  if (is_bulk && !dialer.encrypts() && context_.grant.rate_limits().empty()) features |= rdma_features();
+  const RdmaState rdma = rdma_wish(dialer.encrypts(), !context_.grant.rate_limits().empty());
+  if (is_bulk) features |= rdma_features(rdma);
   std::unique_ptr<Connection> connection;
   std::optional<Approach> approach;
   try {
@@ -166,7 +169,8 @@ StreamCarrier PeerTable::open(const Attempt& attempt, const Address& number, Rol
   StreamCarrier carrier =
       upgrade_bulk(std::move(connection), number,
                    {BulkEnd::Side::kConnects, welcome.features & features, context_.recovery.window(), join,
-                    rdma_key(attempt.invitation, role, features, welcome.features), nullptr, {}, may_dial});
+                    rdma_key(attempt.invitation, role, features, welcome.features), nullptr, {}, may_dial, rdma,
+                    log_rdma(context_.strand.id(), "peer " + std::to_string(attempt.peer))});
   carrier.connection = limit_rate(std::move(carrier.connection), context_.grant.rate_limits());
   return carrier;
 }
@@ -261,8 +265,10 @@ std::vector<PeerTable::LinkTraffic> PeerTable::traffic() {
   std::vector<LinkTraffic> links;
   for (const auto& [id, peer] : peers_) {
     if (!peer.link) continue;
-    LinkTraffic& link = links.emplace_back(LinkTraffic{id, peer.address, !peer.link->lost(), peer.past});
+    LinkTraffic& link =
+        links.emplace_back(LinkTraffic{id, peer.address, !peer.link->lost(), peer.past, peer.past_rdma});
     link.traffic += peer.link->traffic();
+    link.rdma += peer.link->rdma();
   }
   return links;
 }

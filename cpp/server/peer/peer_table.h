@@ -63,6 +63,7 @@ class PeerTable {
     std::string address;
     bool connected;
     Traffic traffic;
+    RdmaState rdma;
   };
   std::vector<LinkTraffic> traffic() EXCLUDES(mutex_);
 
@@ -86,6 +87,7 @@ class PeerTable {
     Ref<PeerLink> link;
     std::string address;  // its host, with its port if it listens for this server
     Traffic past;         // of former links
+    RdmaState past_rdma;  // likewise
 
     void want(LinkId id, bool as_acceptor) {
       wanted = id;

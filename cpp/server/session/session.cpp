@@ -241,13 +241,14 @@ StatusReport::OfSession Session::status() const {
           over ? std::max<std::uint64_t>(1, milliseconds_since(*over)) : 0,
           counters_->commands(),
           traffic(),
-          counters_->memory()};
+          counters_->memory(),
+          channels_.rdma()};
 }
 
 std::vector<StatusReport::OfLink> Session::links() {
   std::vector<StatusReport::OfLink> links;
   for (const auto& link : peers_.traffic()) {
-    links.push_back({false, link.peer, link.address, link.connected, link.traffic});
+    links.push_back({false, link.peer, link.address, link.connected, link.traffic, link.rdma});
   }
   return links;
 }

@@ -8,10 +8,12 @@
 
 #include "runtime/crypto/secret.h"
 #include "runtime/handshake/rdma_acceptor.h"
+#include "runtime/handshake/rdma_request.h"
 #include "runtime/handshake/stripes.h"
 #include "server/admission/handshake.h"
 #include "server/util/format.h"
 #include "server/util/log.h"
+#include "server/wire/rdma_log.h"
 
 namespace remotecl::server {
 namespace {
@@ -142,14 +144,20 @@ void SessionHost::refuse(Connection& connection, Refusal why, WelcomeStatus stat
   server::refuse(connection, epoch_, status, text);
 }
 
-// Those of a bulk connection. RDMA is for connections that are neither encrypted nor limited in their rate.
+// Those of a bulk connection.
 std::uint64_t SessionHost::possible_features(const IncomingConnection& incoming, const Session& session) const {
-  std::uint64_t features = bulk_features() | kFeatureResumable;
-  const bool wants_rdma = (incoming.hello.features & kFeatureRdma) != 0;
-  if (wants_rdma && rdma_ != nullptr && session.grant().rate_limits().empty() && !rdma_->addresses().empty()) {
-    features |= kFeatureRdma;
-  }
-  return features;
+  return bulk_features() | kFeatureResumable | rdma_features(rdma_wish_for(incoming.hello, session));
+}
+
+// RDMA is for connections that are neither encrypted nor limited in their rate.
+RdmaState SessionHost::rdma_wish_for(const Hello& hello, const Session& session) const {
+  const bool is_encrypted =
+      rdma_ == nullptr;  // a server that wants RDMA, and may have it, has it for plain connections
+  RdmaState wish = rdma_wish(is_encrypted, !session.grant().rate_limits().empty());
+  if (!wish.is_wanted()) return wish;
+  if ((hello.features & kFeatureRdma) == 0) return RdmaState::off(rdma_reason::kPeerDoesNotAsk);
+  std::string cause;
+  return rdma_->addresses(&cause).empty() ? RdmaState::unavailable(cause) : wish;
 }
 
 // Moves the control stream that belongs to a bulk connection to RDMA.
@@ -172,14 +180,22 @@ RdmaAcceptor::MoveControl SessionHost::control_mover(const Hello& hello, const S
 
 // Without a connection if the peer is gone or broke the rules.
 StreamCarrier SessionHost::upgrade(IncomingConnection& incoming, Session& session, const Secret& secret,
-                                   std::uint64_t features, StripeGroup& stripes) {
+                                   std::uint64_t features, StripeGroup& stripes, const std::string& with) {
   const Hello& hello = incoming.hello;
   const Secret key = rdma_key({hello.session, epoch_, secret}, hello.role, hello.features, features);
   const auto join = [&stripes](std::unique_ptr<Connection> first) { return stripes.join(std::move(first)); };
   try {
-    StreamCarrier carrier = upgrade_bulk(
-        std::move(incoming.connection), incoming.from,
-        {BulkEnd::Side::kAccepts, features, session.window(), join, key, rdma_, control_mover(hello, secret)});
+    StreamCarrier carrier = upgrade_bulk(std::move(incoming.connection), incoming.from,
+                                         {BulkEnd::Side::kAccepts,
+                                          features,
+                                          session.window(),
+                                          join,
+                                          key,
+                                          rdma_,
+                                          control_mover(hello, secret),
+                                          {},
+                                          rdma_wish_for(hello, session),
+                                          log_rdma(session.id(), with)});
     carrier.connection = limit_rate(std::move(carrier.connection), session.grant().rate_limits());
     return carrier;
   } catch (const ConnectionError& error) {
@@ -264,7 +280,8 @@ void SessionHost::serve_peer(IncomingConnection& incoming) {
   StripeGroup stripes(session->stripes(), stripes_of(features),
                       stripes_key({hello.session, epoch_, invited->secret}, hello.role, hello.features, features));
   welcome(*incoming.connection, epoch_, hello, invited->secret, features);
-  StreamCarrier carrier = upgrade(incoming, *session, invited->secret, features, stripes);
+  StreamCarrier carrier =
+      upgrade(incoming, *session, invited->secret, features, stripes, "peer " + std::to_string(invited->peer));
   if (carrier.connection == nullptr) return;
   session->peers().attach(*invited, hello.role, std::move(carrier), incoming.from);
 }
@@ -292,7 +309,7 @@ void SessionHost::serve_bulk(IncomingConnection& incoming) {
   StripeGroup stripes(session->stripes(), stripes_of(features),
                       stripes_key({hello.session, epoch_, session->secret()}, hello.role, hello.features, features));
   welcome(*incoming.connection, epoch_, hello, session->secret(), features);
-  StreamCarrier carrier = upgrade(incoming, *session, session->secret(), features, stripes);
+  StreamCarrier carrier = upgrade(incoming, *session, session->secret(), features, stripes, "the client");
   if (carrier.connection == nullptr && number != 0) return channel->leave();  // the client retries further channels
   if (carrier.connection == nullptr) return session->close("the bulk connection was lost");
   if (!channel->attach(std::move(carrier))) return;

@@ -21,7 +21,13 @@ Traffic sum(const std::vector<StatusReport::OfLink>& links) {
   return sum;
 }
 
-StatusReport::OfDevice status_of(Device& device) {
+RdmaTraffic rdma_sum(const std::vector<StatusReport::OfLink>& links) {
+  RdmaTraffic sum;
+  for (const auto& link : links) sum += status_of(link.rdma).traffic;
+  return sum;
+}
+
+StatusReport::OfDevice device_status_of(Device& device) {
   const DeviceLoad::Busy busy = device.load().busy();
   const auto total = std::chrono::duration_cast<std::chrono::microseconds>(device.load().busy_total());
   return {device.memory().used(), device.load().depth(), busy.permille, busy.observed_ms,
@@ -44,11 +50,24 @@ std::vector<std::byte> encode_status(Token token, const DaemonIdentity& daemon, 
   }
   const auto sessions = views(report.sessions);
   const auto links = views(report.links);
+  const auto rdma_sessions = rdma_views(report.sessions);
+  const auto rdma_links = rdma_views(report.links);
+  const Status status{token,
+                      REMOTECL_VERSION,
+                      daemon.host,
+                      daemon.process,
+                      milliseconds_since(daemon.begun),
+                      report.totals.sessions,
+                      report.totals.commands,
+                      report.totals.clients,
+                      report.totals.peers,
+                      std::span<const DeviceStatus>(devices),
+                      std::span<const SessionStatus>(sessions),
+                      std::span<const LinkStatus>(links)};
+  const StatusRdma rdma{report.totals.rdma_clients, report.totals.rdma_peers,
+                        std::span<const RdmaStatus>(rdma_sessions), std::span<const RdmaStatus>(rdma_links)};
   ByteBuffer bytes;
-  append_message(bytes, Status{token, REMOTECL_VERSION, daemon.host, daemon.process, milliseconds_since(daemon.begun),
-                               report.totals.sessions, report.totals.commands, report.totals.clients,
-                               report.totals.peers, std::span<const DeviceStatus>(devices),
-                               std::span<const SessionStatus>(sessions), std::span<const LinkStatus>(links)});
+  append_message(bytes, StatusWithRdma{status, rdma});
   return {bytes.bytes().begin(), bytes.bytes().end()};
 }
 
@@ -64,12 +83,17 @@ void StatusCollector::add(const Ref<StatusSource>& session) {
 
 void StatusCollector::remove(StatusSource& session) {
   const StatusReport::OfSession last = session.status();
-  const Traffic peers = sum(session.links());
+  const std::vector<StatusReport::OfLink> links = session.links();
+  const Traffic peers = sum(links);
+  RdmaTraffic rdma_clients = status_of(last.rdma).traffic, rdma_peers = rdma_sum(links);
+  rdma_clients.channels = rdma_peers.channels = 0;
   MutexLock lock(mutex_);
   past_.begun += 1;
   past_.commands += last.commands;
   past_.clients += last.traffic;
   past_.peers += peers;
+  past_.rdma_clients += rdma_clients;
+  past_.rdma_peers += rdma_peers;
   sessions_.erase(&session);
 }
 
@@ -86,7 +110,7 @@ void StatusCollector::find_ends() {
 
 StatusReport StatusCollector::report(const StatusSource* asker, const Address& from, std::chrono::seconds patience) {
   StatusReport report;
-  for (const auto& device : driver_.devices()) report.devices.push_back(status_of(*device));
+  for (const auto& device : driver_.devices()) report.devices.push_back(device_status_of(*device));
   sampler_.watch(patience);  // from now on, so the first answer is always that nothing was observed
   MutexLock lock(mutex_);
   report.totals = past_;
@@ -99,6 +123,8 @@ StatusReport StatusCollector::report(const StatusSource* asker, const Address& f
     report.totals.commands += status.commands;
     report.totals.clients += status.traffic;
     report.totals.peers += sum(links);
+    report.totals.rdma_clients += status_of(status.rdma).traffic;
+    report.totals.rdma_peers += rdma_sum(links);
     const bool is_visible = is_own || from.is_loopback() || session->address().host == from.host;
     if (!is_visible || report.sessions.size() >= kStatusSessionsMax) continue;
     status.is_own = is_own;

@@ -11,8 +11,16 @@ struct EncodedReport {
   Sequence<StatusReport::OfDevice> devices;
   Sequence<SessionStatus> sessions;
   Sequence<LinkStatus> links;
-  REMOTECL_FIELDS(totals, devices, sessions, links)
+  Sequence<RdmaStatus> rdma_sessions, rdma_links;
+  REMOTECL_FIELDS(totals, devices, sessions, links, rdma_sessions, rdma_links)
 };
+
+// Of sessions or links, in their order.
+template <class Each>
+void add_rdma(std::vector<Each>& all, const Sequence<RdmaStatus>& rdma) {
+  std::size_t i = 0;
+  rdma.for_each([&](const RdmaStatus& status) { all[i++].rdma = state_of(status); });
+}
 
 }  // namespace
 
@@ -22,6 +30,8 @@ StatusReport::Totals& StatusReport::Totals::operator+=(const Totals& other) {
   commands += other.commands;
   clients += other.clients;
   peers += other.peers;
+  rdma_clients += other.rdma_clients;
+  rdma_peers += other.rdma_peers;
   return *this;
 }
 
@@ -45,7 +55,7 @@ void StatusReport::add(const StatusReport& other) {
 StatusReport StatusReport::past() const {
   StatusReport past;
   past.totals = totals;
-  past.totals.sessions = 0;
+  past.totals.sessions = past.totals.rdma_clients.channels = past.totals.rdma_peers.channels = 0;
   for (const OfDevice& device : devices) past.devices.push_back({0, 0, 0, 0, device.busy_us});
   return past;
 }
@@ -73,8 +83,14 @@ std::vector<LinkStatus> views(const std::vector<StatusReport::OfLink>& links) {
 std::vector<std::byte> encode(const StatusReport& report) {
   const auto sessions = views(report.sessions);
   const auto links = views(report.links);
-  const EncodedReport encoded{report.totals, std::span<const StatusReport::OfDevice>(report.devices),
-                              std::span<const SessionStatus>(sessions), std::span<const LinkStatus>(links)};
+  const auto rdma_sessions = rdma_views(report.sessions);
+  const auto rdma_links = rdma_views(report.links);
+  const EncodedReport encoded{report.totals,
+                              std::span<const StatusReport::OfDevice>(report.devices),
+                              std::span<const SessionStatus>(sessions),
+                              std::span<const LinkStatus>(links),
+                              std::span<const RdmaStatus>(rdma_sessions),
+                              std::span<const RdmaStatus>(rdma_links)};
   std::vector<std::byte> bytes(wire::encoded_size(encoded));
   std::byte* at = bytes.data();
   wire::encode(at, encoded);
@@ -85,6 +101,8 @@ bool decode(Bytes bytes, std::size_t devices, StatusReport& report) {
   EncodedReport encoded;
   Decoder decoder(bytes);
   if (!decoder.read(encoded) || !decoder.at_end() || encoded.devices.size() != devices) return false;
+  if (encoded.rdma_sessions.size() != encoded.sessions.size()) return false;
+  if (encoded.rdma_links.size() != encoded.links.size()) return false;
   report = {};
   report.totals = encoded.totals;
   encoded.devices.for_each([&](const StatusReport::OfDevice& device) { report.devices.push_back(device); });
@@ -100,13 +118,16 @@ bool decode(Bytes bytes, std::size_t devices, StatusReport& report) {
                                                                          each.over_ms,
                                                                          each.commands,
                                                                          each.traffic,
+                                                                         {},
                                                                          {}});
     for (std::size_t i = 0; i < each.memory.size(); ++i) session.memory.push_back(each.memory[i]);
   });
   encoded.links.for_each([&](const LinkStatus& each) {
     report.links.push_back(
-        {each.is_own != 0, each.peer, std::string(each.address), each.is_connected != 0, each.traffic});
+        {each.is_own != 0, each.peer, std::string(each.address), each.is_connected != 0, each.traffic, {}});
   });
+  add_rdma(report.sessions, encoded.rdma_sessions);
+  add_rdma(report.links, encoded.rdma_links);
   return true;
 }
 

@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "runtime/protocol/messages.h"
+#include "runtime/protocol/messages/rdma_status.h"
+#include "runtime/transport/bulk/rdma_state.h"
 
 namespace remotecl::server {
 
@@ -16,7 +18,8 @@ struct StatusReport {
   struct Totals {
     std::uint64_t sessions = 0, begun = 0, commands = 0;
     Traffic clients, peers;
-    REMOTECL_FIELDS(sessions, begun, commands, clients, peers)
+    RdmaTraffic rdma_clients, rdma_peers;
+    REMOTECL_FIELDS(sessions, begun, commands, clients, peers, rdma_clients, rdma_peers)
 
     Totals& operator+=(const Totals& other);
   };
@@ -33,6 +36,7 @@ struct StatusReport {
     std::uint64_t process = 0, age_ms = 0, over_ms = 0, commands = 0;
     Traffic traffic;
     std::vector<std::uint64_t> memory;
+    RdmaState rdma;
   };
   struct OfLink {
     bool is_own = false;
@@ -40,6 +44,7 @@ struct StatusReport {
     std::string address;
     bool is_connected = false;
     Traffic traffic;
+    RdmaState rdma;
   };
 
   Totals totals;
@@ -57,6 +62,14 @@ struct StatusReport {
 // The form that messages carry; refers to the argument.
 std::vector<SessionStatus> views(const std::vector<StatusReport::OfSession>& sessions);
 std::vector<LinkStatus> views(const std::vector<StatusReport::OfLink>& links);
+// What each of them has of RDMA.
+template <class Each>
+std::vector<RdmaStatus> rdma_views(const std::vector<Each>& all) {
+  std::vector<RdmaStatus> views;
+  views.reserve(all.size());
+  for (const Each& each : all) views.push_back(status_of(each.rdma));
+  return views;
+}
 
 // For sending between processes.
 std::vector<std::byte> encode(const StatusReport& report);

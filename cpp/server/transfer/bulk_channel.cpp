@@ -106,4 +106,9 @@ Traffic BulkChannel::traffic() const {
   return traffic;
 }
 
+RdmaState BulkChannel::rdma() const {
+  MutexLock lock(mutex_);
+  return transport_ == nullptr ? RdmaState() : transport_->rdma();
+}
+
 }  // namespace remotecl::server

@@ -52,6 +52,7 @@ class BulkChannel final : public BulkRoute {
   void close() EXCLUDES(mutex_);
   // The channel's part of the session's traffic.
   Traffic traffic() const EXCLUDES(mutex_);
+  RdmaState rdma() const EXCLUDES(mutex_);
 
   BulkReceiver& receiver() { return receiver_; }
   BulkSender& sender() { return sender_; }

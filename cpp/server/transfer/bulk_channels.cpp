@@ -34,6 +34,12 @@ Traffic BulkChannels::traffic() const {
   return traffic;
 }
 
+RdmaState BulkChannels::rdma() const {
+  RdmaState rdma;
+  for (const auto& channel : channels_) rdma += channel->rdma();
+  return rdma;
+}
+
 void BulkChannels::close() const {
   for (const auto& channel : channels_) channel->shutdown();
   for (const auto& channel : channels_) channel->close();

@@ -30,6 +30,7 @@ class BulkChannels {
   // How long a lost connection waits for the other end to return.
   void set_window(std::chrono::milliseconds window) const;
   Traffic traffic() const;
+  RdmaState rdma() const;
   // The session ends: stops all data and waits for the threads.
   void close() const;
   // Drops the transfers that have not arrived. Call it after close(), with the session's lock.

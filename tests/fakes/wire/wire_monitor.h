@@ -5,12 +5,16 @@
 #include <vector>
 
 #include "fakes/wire/wire_client.h"
+#include "runtime/protocol/messages/rdma_status.h"
 
 namespace remotecl::testing {
 
 // A Status whose parts can be kept.
 struct KnownStatus {
-  explicit KnownStatus(const Status& from) : status(from) {
+  explicit KnownStatus(const StatusWithRdma& answer) : status(answer.status), rdma(answer.rdma) {
+    const Status& from = answer.status;
+    rdma.sessions.for_each([this](const RdmaStatus& each) { rdma_sessions.push_back(each); });
+    rdma.links.for_each([this](const RdmaStatus& each) { rdma_links.push_back(each); });
     from.devices.for_each([this](const DeviceStatus& device) { devices.push_back(device); });
     from.links.for_each([this](const LinkStatus& link) { links.push_back(link); });
     from.sessions.for_each([this](const SessionStatus& session) {
@@ -20,6 +24,8 @@ struct KnownStatus {
   }
 
   Status status;  // its texts and lists end with the message
+  StatusRdma rdma;
+  std::vector<RdmaStatus> rdma_sessions, rdma_links;
   std::vector<DeviceStatus> devices;
   std::vector<SessionStatus> sessions;
   std::vector<LinkStatus> links;
@@ -49,8 +55,8 @@ class WireMonitor {
     ByteBuffer question;
     append_message(question, GetStatus{token});
     connection_->write(question.bytes());
-    Status status{};
-    if (receive(status) != Status::kCode || status.token != token) throw std::runtime_error("no status");
+    StatusWithRdma status;
+    if (receive(status) != Status::kCode || status.status.token != token) throw std::runtime_error("no status");
     return KnownStatus(status);
   }
   // The text is valid until the next question.
@@ -86,10 +92,10 @@ class WireMonitor {
 };
 
 // Asks in a session. The result is valid until the session asks again.
-inline KnownStatus ask_status(WireClient& client, Received<Status>& kept) {
+inline KnownStatus ask_status(WireClient& client, Received<StatusWithRdma>& kept) {
   const Token token = client.id();
   client.send(GetStatus{token});
-  kept = client.wait<Status>([token](const Status& status) { return status.token == token; });
+  kept = client.wait<StatusWithRdma>([token](const StatusWithRdma& answer) { return answer.status.token == token; });
   return KnownStatus(kept.message);
 }
 

@@ -65,12 +65,15 @@ REMOTECL_EXPORT int remotecl_has_ended(cl_event event);
 REMOTECL_EXPORT char* remotecl_servers_json(void);
 
 /* Statistics of this process since it connected. Makes no request.
- * {"servers":[{"address","bytes_sent","bytes_received","messages_sent","messages_received","traffic":TRAFFIC}],
+ * {"servers":[{"address","bytes_sent","bytes_received","messages_sent","messages_received","traffic":TRAFFIC,
+ *    "rdma":RDMA}],
  *  "links":[{"servers":[address,address],"state":"connected"|"connecting"|"failed"|"none","reason"}],
  *  "transfers":{"saved"|"from_host"|"between_servers"|"within_server"|"through_client":{"count","bytes"}},
  *  "caches":{"image_formats":{"hits","misses"}}}
  * TRAFFIC: {"control"|"bulk":{"sent"|"received":{"bytes","messages"}}}; bulk connections count whole transfers as
- * messages. Links are between servers that share a context; without a link, data between the two goes through this
+ * messages. RDMA: {"state":"off"|"unavailable"|"connecting"|"in use"|"lost","reason","port","address","peer_address",
+ *  "channels": now,"losses","bytes_sent","bytes_received": by RDMA,"tcp_bytes_sent","tcp_bytes_received": the rest of
+ * bulk}. Links are between servers that share a context; without a link, data between the two goes through this
  * process. Transfers count the ranges of bytes that commands read: those that their device had already (saved), and
  * those that had to be transferred. */
 REMOTECL_EXPORT char* remotecl_stats_json(void);
@@ -103,8 +106,10 @@ REMOTECL_EXPORT cl_int remotecl_prefetch(cl_device_id device, cl_uint count, con
  *              asked for a while,"observed_s"}],
  *  "sessions":[{"is_own","session": its id as 16 hexadecimal digits,"user","over_s": for how long its client has
  * been gone while the driver still works for it; null before,"address","host","program","process","age_s","commands",
- *               "memory":[bytes by device],"traffic":TRAFFIC}],
- *  "links":[{"is_own","server","is_connected","traffic":TRAFFIC}],"round_trip_us"}
+ *               "memory":[bytes by device],"traffic":TRAFFIC,"rdma":RDMA}],
+ *  "links":[{"is_own","server","is_connected","traffic":TRAFFIC,"rdma":RDMA}],
+ *  "rdma":{"clients"|"peers":{"channels","losses","bytes_sent","bytes_received"}},"round_trip_us"}
+ * RDMA is null if the server does not say so.
  * The server's totals include sessions that have ended, and traffic is as seen by the server. It lists only the
  * sessions of the asker's own address, and all of them if asked over loopback. */
 REMOTECL_EXPORT char* remotecl_status_json(void);

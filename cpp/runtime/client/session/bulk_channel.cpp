@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "runtime/client/support/fork_guard.h"
+#include "runtime/client/support/stderr_notice.h"
 #include "runtime/handshake/bulk_upgrade.h"
 #include "runtime/handshake/channels.h"
 #include "runtime/handshake/handshake.h"
@@ -14,6 +15,18 @@
 #include "runtime/handshake/stripes.h"
 
 namespace remotecl {
+
+namespace {
+
+// Only the first loss is worth a line: statistics count them.
+std::function<void(const RdmaState&)> notice_of_loss(const Address& server) {
+  return [name = server.text()](const RdmaState& state) {
+    if (state.kind != RdmaState::Kind::kLost || state.losses != 1) return;
+    notice(name + ": RDMA is lost, and TCP carries bulk data (" + state.reason + ")");
+  };
+}
+
+}  // namespace
 
 BulkChannel::BulkChannel(ChannelSession& session, unsigned number)
     : session_(session), number_(number), sender_(session), receiver_(session, *this, number), turn_(session, [this] {
@@ -60,9 +73,9 @@ void BulkChannel::give_up_in_forks(int descriptor) {
 unsigned BulkChannel::connect(const Joining& joining) {
   const std::uint64_t resumable = joining.reconnector != nullptr ? kFeatureResumable : 0;
   const unsigned wanted = number_ == 0 ? bulk_channels(kBulkChannelsMax) : 1;
+  const RdmaState rdma = rdma_wish(joining.dialer.encrypts());
   const std::uint64_t features = bulk_features() | stripes_features(joining.streams) | resumable |
-                                 features_of_channel(number_) | features_of_channel_count(wanted) |
-                                 (joining.dialer.encrypts() ? 0 : rdma_features());
+                                 features_of_channel(number_) | features_of_channel_count(wanted) | rdma_features(rdma);
   const Deadline deadline = Patience::of_server(joining.window);
   auto first = joining.dialer.connect(joining.timeout, deadline);
   const int descriptor = first->wait_handle();
@@ -75,8 +88,15 @@ unsigned BulkChannel::connect(const Joining& joining) {
                         stripes_of(welcome.features), unshared_dial(joining.dialer));
   };
   StreamCarrier carrier = upgrade_bulk(std::move(first), joining.address,
-                                       {BulkEnd::Side::kConnects, welcome.features & features, joining.window, join,
-                                        rdma_key(session, Role::kBulk, features, welcome.features)});
+                                       {BulkEnd::Side::kConnects,
+                                        welcome.features & features,
+                                        joining.window,
+                                        join,
+                                        rdma_key(session, Role::kBulk, features, welcome.features),
+                                        nullptr,
+                                        {},
+                                        rdma,
+                                        notice_of_loss(joining.address)});
   if (carrier.memory != nullptr) {
     give_up_in_forks(carrier.connection->wait_handle());
     if (!carrier.is_resumable) give_up_in_forks(descriptor);

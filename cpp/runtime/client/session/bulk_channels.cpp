@@ -64,6 +64,12 @@ Traffic BulkChannels::traffic() const {
   return traffic;
 }
 
+RdmaState BulkChannels::rdma() const {
+  RdmaState rdma;
+  for (const auto& channel : channels_) rdma += channel->transport().rdma();
+  return rdma;
+}
+
 void BulkChannels::end_when_broken() const {
   for (const auto& channel : channels_) {
     if (channel->stream() != nullptr) channel->stream()->end_when_broken();

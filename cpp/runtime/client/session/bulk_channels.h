@@ -30,6 +30,7 @@ class BulkChannels {
   BulkChannel& of(std::uint32_t device) const { return *channels_[device % channels_.size()]; }
   unsigned streams() const;  // connections that carry the channels; 0: shared memory
   Traffic traffic() const;
+  RdmaState rdma() const;
 
   // A channel expects large transfers from now on, or no longer does. Returns true if another channel also
   // expects some.

@@ -52,9 +52,12 @@ StatusAnswer Monitor::ask() {
   connection_->write(question.bytes());  // a broken connection is noticed by the read
   StatusAnswer answer;
   answer.payload = receive_answer(Code::kStatus);
-  if (!Decoder(answer.payload).read(answer.status) || answer.status.token != last_token_) {
+  StatusWithRdma received;
+  if (!Decoder(answer.payload).read(received) || received.status.token != last_token_) {
     throw ConnectionError(address_.text() + " sent a malformed status");
   }
+  answer.status = received.status;
+  answer.rdma = received.rdma;
   answer.round_trip_us = std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count();
   return answer;
 }

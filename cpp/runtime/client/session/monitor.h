@@ -8,6 +8,7 @@
 #include "runtime/handshake/server_name.h"
 #include "runtime/protocol/frames.h"
 #include "runtime/protocol/messages.h"
+#include "runtime/protocol/messages/rdma_status.h"
 #include "runtime/transport/address.h"
 #include "runtime/transport/connection.h"
 
@@ -17,6 +18,7 @@ namespace remotecl {
 struct StatusAnswer {
   std::vector<std::byte> payload;
   Status status{};
+  StatusRdma rdma{};
   double round_trip_us = 0;  // of request and reply
 };
 

@@ -64,7 +64,8 @@ class Session final : private InboxReader::Owner, private ChannelSession {
   void leave();
   // The application no longer needs the server. What has not ended fails, as if the server were lost.
   void close();
-  Traffic traffic() const { return connection_.traffic(); }
+  SessionConnection::Counts counts() const { return connection_.counts(); }
+  Traffic traffic() const { return counts().traffic; }
   // Lists the bulk transfers that have begun.
   void list_transfers(std::vector<Operation>& list) const { transfers_.list(list, address().text()); }
   // Measured with a Ping; negative if the session is lost, or if the server has not answered by the deadline.

@@ -123,7 +123,8 @@ void SessionConnection::shutdown() {
 void SessionConnection::release() {
   {
     const MutexLock lock(mutex_);
-    last_traffic_ = traffic_so_far();
+    last_counts_ = counts_so_far();
+    if (last_counts_.rdma.channels != 0) last_counts_.rdma = last_counts_.rdma.past();
     is_released_ = true;
   }
   writer_->close();
@@ -134,15 +135,15 @@ void SessionConnection::release() {
   streams_.control() != nullptr ? streams_.control()->release() : control_.reset();
 }
 
-Traffic SessionConnection::traffic() const {
+SessionConnection::Counts SessionConnection::counts() const {
   const MutexLock lock(mutex_);
-  return is_released_ ? last_traffic_ : traffic_so_far();
+  return is_released_ ? last_counts_ : counts_so_far();
 }
 
-Traffic SessionConnection::traffic_so_far() const {
+SessionConnection::Counts SessionConnection::counts_so_far() const {
   Traffic traffic{control_->bytes_sent(), writer_->messages(), control_->bytes_received(), messages_received_.load()};
   traffic += channels_.traffic();
-  return traffic;
+  return {traffic, channels_.rdma()};
 }
 
 }  // namespace remotecl

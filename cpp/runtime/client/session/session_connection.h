@@ -94,7 +94,11 @@ class SessionConnection {
   // After shutdown(), when reading has ended: waits for threads that still write, and releases connections
   // and descriptors.
   void release() EXCLUDES(mutex_);
-  Traffic traffic() const EXCLUDES(mutex_);
+  struct Counts {
+    Traffic traffic;
+    RdmaState rdma;
+  };
+  Counts counts() const EXCLUDES(mutex_);
 
  private:
   void connect(const ServerName& server);
@@ -102,7 +106,7 @@ class SessionConnection {
   void acknowledge(std::uint64_t received);
   void receive_device_list();
   std::string end_of(bool has_vanished, const std::string& name) const;
-  Traffic traffic_so_far() const;
+  Counts counts_so_far() const;
 
   const Address address_;
   Address numeric_address_;
@@ -124,7 +128,7 @@ class SessionConnection {
 
   mutable Mutex mutex_;
   bool is_released_ GUARDED_BY(mutex_) = false;  // the connections must not be used any more
-  Traffic last_traffic_ GUARDED_BY(mutex_);      // at the release
+  Counts last_counts_ GUARDED_BY(mutex_);        // at the release
 };
 
 }  // namespace remotecl

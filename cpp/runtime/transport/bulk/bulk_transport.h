@@ -6,6 +6,7 @@
 
 #include "runtime/base/bytes.h"
 #include "runtime/protocol/frames.h"
+#include "runtime/transport/bulk/rdma_state.h"
 
 namespace remotecl {
 
@@ -90,6 +91,8 @@ class BulkTransport {
     std::uint64_t received = 0;
   };
   virtual RdmaBytes rdma_bytes() const { return {}; }
+  // The same and more, or why the network card moves nothing. Any thread.
+  virtual RdmaState rdma() const { return {}; }
 
   // Ends the transport. Any thread.
   virtual void shutdown() = 0;

@@ -11,7 +11,9 @@ namespace remotecl {
 // Sends headers and chunks one after the other as bytes of a connection.
 class StreamBulkTransport final : public BulkTransport {
  public:
-  explicit StreamBulkTransport(std::shared_ptr<Connection> connection) : connection_(std::move(connection)) {}
+  // `rdma`: why there is none.
+  explicit StreamBulkTransport(std::shared_ptr<Connection> connection, RdmaState rdma = {})
+      : connection_(std::move(connection)), rdma_(std::move(rdma)) {}
 
   bool send(const BulkHeader& header, const BulkSource& bytes, Use use) override;
   bool keeps_lent() const override { return connection_->keeps_lent(); }
@@ -28,6 +30,7 @@ class StreamBulkTransport final : public BulkTransport {
   void report_received() override { connection_->tell_received(); }
   int wait_handle() const override { return connection_->wait_handle(); }
   std::uint64_t bytes_received() const override { return connection_->bytes_received(); }
+  RdmaState rdma() const override { return rdma_; }
 
   void shutdown() override { connection_->shutdown(); }
   bool vanished() const override { return connection_->vanished(); }
@@ -35,6 +38,7 @@ class StreamBulkTransport final : public BulkTransport {
 
  private:
   const std::shared_ptr<Connection> connection_;
+  const RdmaState rdma_;
   // Used by the receiving thread: the header being received, and how many of its bytes have arrived.
   std::array<std::byte, kBulkHeaderSize> header_;
   std::size_t header_have_ = 0;

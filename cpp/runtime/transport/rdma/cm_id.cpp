@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "runtime/transport/rdma/socket_address.h"
+
 namespace remotecl {
 
 using Clock = std::chrono::steady_clock;
@@ -16,7 +18,7 @@ CmId::CmId(const RdmaLibrary& library) : library_(library) {
   if (library_.cm.create_id(events_, &id_, nullptr, RDMA_PS_TCP) != 0) {
     const int error = errno;
     library_.cm.destroy_event_channel(events_);
-    throw RdmaUnavailable("RDMA is not available, TCP is used: " + error_text(error));
+    throw RdmaUnavailable(error_text(error));
   }
 }
 
@@ -40,11 +42,19 @@ CmId::~CmId() {
   library_.cm.destroy_event_channel(events_);
 }
 
+std::string CmId::port() const {
+  if (id_->verbs == nullptr) return {};
+  return std::string(library_.verbs.get_device_name(id_->verbs->device)) + ":" + std::to_string(id_->port_num);
+}
+
+std::string CmId::address() const { return address_of(&id_->route.addr.src_addr).host; }
+std::string CmId::peer_address() const { return address_of(&id_->route.addr.dst_addr).host; }
+
 void CmId::make_channel() {
   events_ = library_.cm.create_event_channel();
   if (events_ == nullptr) {
     const std::string cause = errno == ENODEV ? "there is no device" : error_text(errno);
-    throw RdmaUnavailable("RDMA is not available, TCP is used: " + cause);
+    throw RdmaUnavailable(cause);
   }
   ::fcntl(events_->fd, F_SETFL, ::fcntl(events_->fd, F_GETFL) | O_NONBLOCK);
   ::fcntl(events_->fd, F_SETFD, FD_CLOEXEC);

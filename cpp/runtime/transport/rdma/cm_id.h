@@ -3,6 +3,7 @@
 #include <array>
 #include <chrono>
 #include <optional>
+#include <string>
 
 #include "runtime/base/bytes.h"
 #include "runtime/transport/rdma/rdma_library.h"
@@ -34,6 +35,10 @@ class CmId {
 
   const RdmaLibrary& library() const { return library_; }
   rdma_cm_id* get() const { return id_; }
+  // Of a connection: the port of this machine, like "mlx5_0:1", and the addresses of both ends.
+  std::string port() const;
+  std::string address() const;
+  std::string peer_address() const;
   int handle() const { return events_->fd; }  // readable when there is an event
   // Returns the next event without blocking.
   std::optional<CmEvent> next_event();

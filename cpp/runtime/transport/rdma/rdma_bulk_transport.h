@@ -46,6 +46,7 @@ class RdmaBulkTransport final : public BulkTransport {
   int wait_handle() const override { return receiver_.wait_handle(); }
   std::uint64_t bytes_received() const override { return stream_->bytes_received(); }
   RdmaBytes rdma_bytes() const override { return slot_->bytes(); }
+  RdmaState rdma() const override { return slot_->state(); }
 
   void shutdown() override;
   bool vanished() const override { return stream_->vanished(); }

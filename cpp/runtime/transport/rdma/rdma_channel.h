@@ -57,6 +57,7 @@ class RdmaChannel {
   // The memory must outlive the registration, and the registration all transfers from and to it. Throws
   // ConnectionError.
   std::unique_ptr<RegisteredMemory> register_memory(MutableBytes memory) const;
+  const CmId& id() const { return *domain_->id(); }
 
   // ---- The stream of bytes.
   // Writes everything; blocks while the peer has no free buffer. Returns false at the end.

@@ -45,7 +45,7 @@ Loaded load() {
 
 const RdmaLibrary& RdmaLibrary::get() {
   static const Loaded& loaded = *new Loaded(load());  // never destroyed: threads may outlive static objects
-  if (!loaded.missing.empty()) throw RdmaUnavailable("RDMA is not available, TCP is used: " + loaded.missing);
+  if (!loaded.missing.empty()) throw RdmaUnavailable(loaded.missing);
   return loaded.library;
 }
 

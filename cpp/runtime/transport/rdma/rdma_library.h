@@ -3,6 +3,9 @@
 #include <infiniband/verbs.h>
 #include <rdma/rdma_cma.h>
 
+#include <string>
+
+#include "runtime/transport/bulk/rdma_state.h"
 #include "runtime/transport/connection.h"
 
 namespace remotecl {
@@ -10,7 +13,8 @@ namespace remotecl {
 // This machine has no RDMA; what() says what is missing. The remedy is TCP.
 class RdmaUnavailable : public ConnectionError {
  public:
-  using ConnectionError::ConnectionError;
+  explicit RdmaUnavailable(const std::string& missing)
+      : ConnectionError(std::string(rdma_reason::kMissing) + missing) {}
 };
 
 // The functions used of libibverbs and librdmacm; the rest of verbs.h is inline.

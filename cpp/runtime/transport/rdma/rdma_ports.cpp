@@ -69,10 +69,10 @@ std::vector<RdmaPort> active_rdma_ports() {
   int count = 0;
   const std::unique_ptr<ibv_device*[], decltype(library.verbs.free_device_list)> devices(
       library.verbs.get_device_list(&count), library.verbs.free_device_list);
-  if (devices == nullptr || count == 0) throw RdmaUnavailable("RDMA is not available, TCP is used: there is no device");
+  if (devices == nullptr || count == 0) throw RdmaUnavailable("there is no device");
   std::vector<RdmaPort> ports;
   for (int i = 0; i < count; ++i) add_ports(library, devices[i], ports);
-  if (ports.empty()) throw RdmaUnavailable("RDMA is not available, TCP is used: no port of a device is active");
+  if (ports.empty()) throw RdmaUnavailable("no port of a device is active");
   return ports;
 }
 

@@ -67,8 +67,49 @@ TEST(MonitorTest, AsksAndIsAnswered) {
   Monitor monitor({server.address(), {}});
   const StatusAnswer answer = monitor.ask();
   EXPECT_EQ(answer.status.version, "9.9");
+  EXPECT_TRUE(answer.rdma.sessions.empty()) << "the server knows nothing of it";
   EXPECT_GT(answer.round_trip_us, 0);
   EXPECT_EQ(server.role(), Role::kMonitor);
+}
+
+// `rdma`: the bytes after the Status.
+StatusAnswer answer_with(Bytes rdma) {
+  const OneAnswer server([rdma](Connection& connection) {
+    Status status{};
+    status.token = 1;
+    status.version = "9.9";
+    ByteBuffer out;
+    const auto size = static_cast<std::uint32_t>(wire::encoded_size(status));
+    std::byte* at = out.extend(kMessageHeaderSize + size);
+    wire::encode(at, MessageHeader{size + static_cast<std::uint32_t>(rdma.size()), Status::kCode, 0});
+    wire::encode(at, status);
+    connection.write(out.bytes(), rdma);
+  });
+  return Monitor({server.address(), {}}).ask();
+}
+
+TEST(MonitorTest, WhatFollowsTheStatusIsAboutRdma) {
+  const RdmaStatus sessions[] = {{3, "", "mlx5_0:1", "10.0.0.1", "10.0.0.2", {1, 2, 3, 4}}};
+  const StatusRdma sent{{1, 2, 3, 4}, {}, std::span<const RdmaStatus>(sessions), {}};
+  std::vector<std::byte> bytes(wire::encoded_size(sent));
+  std::byte* at = bytes.data();
+  wire::encode(at, sent);
+  const StatusAnswer answer = answer_with(bytes);
+  EXPECT_EQ(answer.status.version, "9.9");
+  EXPECT_EQ(answer.rdma.clients.bytes_received, 4u);
+  ASSERT_EQ(answer.rdma.sessions.size(), 1u);
+  answer.rdma.sessions.for_each([](const RdmaStatus& seen) {
+    EXPECT_EQ(seen.state, 3u);
+    EXPECT_EQ(seen.port, "mlx5_0:1");
+    EXPECT_EQ(seen.traffic.losses, 2u);
+  });
+}
+
+TEST(MonitorTest, NonsenseAboutRdmaLeavesTheStatusRight) {
+  const StatusAnswer answer = answer_with(std::vector<std::byte>(77, std::byte{0xff}));
+  EXPECT_EQ(answer.status.version, "9.9");
+  EXPECT_TRUE(answer.rdma.sessions.empty());
+  EXPECT_EQ(answer.rdma.clients.channels, 0u);
 }
 
 TEST(MonitorTest, WhateverElseComesIsAnError) {

@@ -164,7 +164,7 @@ TEST_F(IsolationTest, AMonitorSeesTheSessionsOfAllProcesses) {
   EXPECT_NE(seen.sessions[0].program, seen.sessions[1].program);
   EXPECT_EQ(seen.devices.at(0).memory_used, 128u);
   EXPECT_EQ(seen.status.process, static_cast<std::uint64_t>(::getpid()));
-  Received<Status> kept;
+  Received<StatusWithRdma> kept;
   EXPECT_EQ(ask_status(second.client, kept).sessions.size(), 1u) << "it knows its own";
 }
 

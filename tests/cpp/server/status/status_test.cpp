@@ -12,7 +12,7 @@ class StatusTest : public CommandTest {
  protected:
   KnownStatus own_status() { return ask_status(client_, kept_); }
 
-  Received<Status> kept_;
+  Received<StatusWithRdma> kept_;
 };
 
 TEST_F(StatusTest, MonitorNeedsNoSession) {
@@ -265,7 +265,7 @@ TEST_F(LinkStatusTest, WhatTwoServersSendEachOther) {
   const EventId received = receive(to, kSize, 1);
   send(from, kSize, 1);
   EXPECT_EQ(b_.event_status(received), CL_COMPLETE);
-  Received<Status> of_a, of_b;
+  Received<StatusWithRdma> of_a, of_b;
   ASSERT_TRUE(eventually([&] { return ask_status(a_, of_a).links.at(0).traffic.bulk_sent == 1; }));
   const KnownStatus a = ask_status(a_, of_a), b = ask_status(b_, of_b);
   ASSERT_EQ(a.links.size(), 1u);
