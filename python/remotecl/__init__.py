@@ -41,6 +41,7 @@ from ._observe.inspect import (
 )
 from ._observe.monitor import Monitor, monitor
 from ._observe.progress import progress, start_by_default
+from ._observe.rdma import RdmaStats, RdmaTotals
 from ._observe.stats import CacheStats, DeviceMemory, LinkStats, ServerStats, Stats, TransferCount, TransferStats, stats
 from ._observe.status import DeviceStatus, LinkStatus, ServerStatus, SessionStatus, StatusList, status
 from ._observe.traffic import Amount, Flow, Traffic
@@ -77,6 +78,8 @@ __all__ = [
     "LinkStatus",
     "LocalCluster",
     "Monitor",
+    "RdmaStats",
+    "RdmaTotals",
     "RemoteCLError",
     "ResidencyList",
     "ResidentCopy",

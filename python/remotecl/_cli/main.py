@@ -26,6 +26,7 @@ from .._daemon.keygen import keygen, keygen_for
 from .._display import table
 from .._loading import activation, config, vendors
 from .._observe.inspect import ServerInfo, links, native_platform_of, server_of, servers
+from .._observe.stats import rdma_words
 from ..errors import RemoteCLError, ServerUnreachable
 from . import run, store
 
@@ -81,7 +82,7 @@ def _parser() -> argparse.ArgumentParser:
         "--timeout", type=_seconds, default=30.0, metavar="SECONDS", help="how long one probe may take (default: 30)"
     )
     doctor.set_defaults(run=_doctor)
-    top = commands.add_parser("top", help="watch servers: load, memory, sessions, traffic")
+    top = commands.add_parser("top", help="watch servers: load, memory, sessions, traffic, RDMA")
     top.add_argument("names", nargs="*", metavar="SERVER", help=f"servers or groups to watch; {CONFIGURED}")
     _add_servers(top, "the same")
     top.add_argument("--interval", type=_seconds, default=1.0, metavar="SECONDS", help="between two looks (default: 1)")
@@ -226,10 +227,13 @@ def _kick(options: argparse.Namespace) -> int:
 
 def _devices(options: argparse.Namespace) -> int:
     unreachable = _connect_each(_named_servers(options))
+    rdma = rdma_words()
     for server in servers():
         if server.status != "connected":
             continue
         print(_server_line(server))
+        if (line := rdma.get(server.address)) is not None:
+            print(f"  RDMA {table.visible(line)}")
         for number, device in enumerate(server.devices):
             print(f"  {number}: {table.visible(str(device))}")
     for error in unreachable:

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 
 from .._display import table
 from .._display.table import Table
-from .status import device_table, session_table
+from .status import bulk_rdma_table, device_table, session_table
 from .watch import WatchedServer
 
 
 def tables(servers: Sequence[WatchedServer]) -> list[Table]:
-    """Servers, their devices, their sessions."""
+    """Servers, their devices, their sessions, and what goes by RDMA."""
     known = [server.status for server in servers if server.status is not None]
     columns = (
         "server",
@@ -31,6 +31,7 @@ def tables(servers: Sequence[WatchedServer]) -> list[Table]:
         Table("servers", columns, rows, optional=("from servers", "up", "round trip", "commands/s")),
         device_table("devices", known),
         session_table("sessions", known),
+        bulk_rdma_table(known),
     ]
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .._connect.connection import decoded, native
 from .._display import table
 from .._display.table import Shown, Table
+from .rdma import RdmaStats, rdma_table, words
 from .status import ServerStatus, server_status
 from .traffic import Traffic
+
+_NOT_OFFERED = "the other side offers none"
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,7 @@ class ServerStats:
         bytes_sent, bytes_received: bytes on both connections.
         messages_sent, messages_received: messages on the control connection.
         traffic: the same for each connection and direction, seen from this process.
+        rdma: whether bulk data goes by RDMA, and how much did.
         round_trip_us: microseconds of the last round trip; None if the server is lost.
         memory: for each device of the server; empty if it is lost.
 
@@ -59,6 +63,7 @@ class ServerStats:
     messages_sent: int
     messages_received: int
     traffic: Traffic = field(default_factory=Traffic)
+    rdma: RdmaStats = field(default_factory=RdmaStats)
     round_trip_us: float | None = None
     memory: tuple[DeviceMemory, ...] = ()
 
@@ -72,6 +77,7 @@ class LinkStats:
         other: ``host:port`` of the other one.
         is_connected: whether the link is there now.
         traffic: seen from `server`.
+        rdma: whether bulk data goes by RDMA, likewise; None if `server` does not say so.
 
     Example::
 
@@ -83,6 +89,7 @@ class LinkStats:
     other: str
     is_connected: bool
     traffic: Traffic
+    rdma: RdmaStats | None = None
 
 
 @dataclass(frozen=True)
@@ -185,6 +192,12 @@ class Stats(Shown):
         return [
             _traffic_table(self.servers),
             _link_table(self.links),
+            rdma_table(
+                [
+                    *((server.address, "this process", server.rdma) for server in self.servers),
+                    *((link.server, link.other, link.rdma) for link in self.links),
+                ]
+            ),
             _memory_table(self.servers),
             Table("how commands have got the bytes that they read", ("", ">ranges", ">bytes"), transfers),
             Table("caches", ("", ">hits", ">misses"), caches),
@@ -211,7 +224,7 @@ def stats() -> Stats:
     return Stats(
         servers=tuple(_server_stats(entry, known.get(entry["address"])) for entry in counted["servers"]),
         links=tuple(
-            LinkStats(server.address, link.server, link.is_connected, link.traffic)
+            LinkStats(server.address, link.server, link.is_connected, link.traffic, link.rdma)
             for server in known.values()
             for link in server.links
             if link.is_own
@@ -221,14 +234,32 @@ def stats() -> Stats:
     )
 
 
+def rdma_words() -> dict[str, str]:
+    """For each server that RDMA is wanted for, by address, its state in one line. Asks the servers if there are any."""
+    if all(entry["rdma"]["state"] == "off" for entry in decoded(native().stats_json())["servers"]):
+        return {}
+    return {entry.address: words(entry.rdma) for entry in stats() if entry.rdma.state != "off"}
+
+
 def _server_stats(entry: dict[str, Any], status: ServerStatus | None) -> ServerStats:
     names = ("address", "bytes_sent", "bytes_received", "messages_sent", "messages_received")
     return ServerStats(
         **{name: entry[name] for name in names},
         traffic=Traffic._from_json(entry["traffic"]),
+        rdma=_rdma(RdmaStats(**entry["rdma"]), status),
         round_trip_us=status.round_trip_us if status else None,
         memory=_memory(status) if status else (),
     )
+
+
+def _rdma(own: RdmaStats, status: ServerStatus | None) -> RdmaStats:
+    """The view of this side; the server knows better why it has offered none."""
+    its = next((session.rdma for session in status.sessions if session.is_own), None) if status else None
+    if its is None or not own.reason.startswith(_NOT_OFFERED):
+        return own
+    if its.state == "off":
+        return replace(own, reason="the server was started without --rdma")
+    return replace(own, reason=f"the server says: {its.reason}") if its.state == "unavailable" else own
 
 
 def _memory(status: ServerStatus) -> tuple[DeviceMemory, ...]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from .._connect.connection import decoded, error_text, full_address, named_servers, native
 from .._display import table
 from .._display.table import Shown, Table
 from ..errors import RemoteCLError, ServerUnreachable
+from .rdma import RdmaStats, RdmaTotals, rdma_table
 from .traffic import Traffic
 
 
@@ -60,6 +61,7 @@ class SessionStatus:
         commands: how many it has enqueued.
         memory: bytes of its buffers and images on each device of the server.
         traffic: seen from the server.
+        rdma: whether its bulk data goes by RDMA, likewise; None if the server does not say so.
 
     Example::
 
@@ -79,6 +81,7 @@ class SessionStatus:
     commands: int
     memory: tuple[int, ...]
     traffic: Traffic
+    rdma: RdmaStats | None = None
 
 
 @dataclass(frozen=True)
@@ -90,6 +93,7 @@ class LinkStatus:
         server: the other one's ``host:port``, or only its host if the other side connected.
         is_connected: whether the link is there now.
         traffic: what this side has sent and received, including former links.
+        rdma: whether bulk data goes by RDMA, likewise; None if the server does not say so.
 
     Example::
 
@@ -101,6 +105,7 @@ class LinkStatus:
     server: str
     is_connected: bool
     traffic: Traffic
+    rdma: RdmaStats | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -119,6 +124,7 @@ class ServerStatus(Shown):
         devices: its devices.
         sessions: those that the asker may see: from its own address, or all of them over loopback.
         links: the same sessions' links to other servers.
+        rdma_clients, rdma_peers: what of `clients` and `peers` went by RDMA.
         round_trip_us: microseconds that request and answer took.
         epoch: differs between two runs of a server.
 
@@ -141,12 +147,14 @@ class ServerStatus(Shown):
     devices: tuple[DeviceStatus, ...]
     sessions: tuple[SessionStatus, ...]
     links: tuple[LinkStatus, ...]
+    rdma_clients: RdmaTotals = field(default_factory=RdmaTotals)
+    rdma_peers: RdmaTotals = field(default_factory=RdmaTotals)
     round_trip_us: float | None = None
     epoch: int | None = None
 
     def _tables(self) -> list[Table]:
         title = f"{self.address}: remotecl {self.version} on {self.host}, up {table.duration(self.uptime_s)}"
-        return [device_table(title, [self]), session_table("sessions", [self])]
+        return [device_table(title, [self]), session_table("sessions", [self]), bulk_rdma_table([self])]
 
 
 class StatusList(Shown, list[ServerStatus]):
@@ -236,7 +244,9 @@ def server_status(address: str, entry: dict[str, Any]) -> ServerStatus:
         peers=Traffic._from_json(entry["peers"]),
         devices=tuple(DeviceStatus(**device) for device in entry["devices"]),
         sessions=tuple(_session(session) for session in entry["sessions"]),
-        links=tuple(LinkStatus(**{**link, "traffic": Traffic._from_json(link["traffic"])}) for link in entry["links"]),
+        links=tuple(_link(link) for link in entry["links"]),
+        rdma_clients=RdmaTotals(**entry["rdma"]["clients"]),
+        rdma_peers=RdmaTotals(**entry["rdma"]["peers"]),
         round_trip_us=entry.get("round_trip_us"),
         epoch=entry.get("epoch"),
         **{name: entry[name] for name in ("version", "host", "process", "uptime_s", "session_count", "commands")},
@@ -244,8 +254,27 @@ def server_status(address: str, entry: dict[str, Any]) -> ServerStatus:
 
 
 def _session(entry: dict[str, Any]) -> SessionStatus:
-    changed = {"memory": tuple(entry["memory"]), "traffic": Traffic._from_json(entry["traffic"])}
-    return SessionStatus(**{**entry, **changed})
+    return SessionStatus(**{**entry, **_counted(entry), "memory": tuple(entry["memory"])})
+
+
+def _link(entry: dict[str, Any]) -> LinkStatus:
+    return LinkStatus(**{**entry, **_counted(entry)})
+
+
+def _counted(entry: dict[str, Any]) -> dict[str, Any]:
+    return {"traffic": Traffic._from_json(entry["traffic"]), "rdma": RdmaStats._from_json(entry["rdma"])}
+
+
+def bulk_rdma_table(servers: list[ServerStatus]) -> Table:
+    """Sessions and links whose bulk data goes by RDMA, or is meant to."""
+    return rdma_table(
+        (server.address, other, rdma)
+        for server in servers
+        for other, rdma in [
+            *((f"session {session.session}", session.rdma) for session in server.sessions),
+            *((f"server {link.server}", link.rdma) for link in server.links),
+        ]
+    )
 
 
 def device_table(title: str, servers: list[ServerStatus]) -> Table:

@@ -15,6 +15,7 @@ from typing import Any
 
 from remotecl._connect.connection import native
 from remotecl._loading import activation, vendors
+from remotecl._observe.stats import rdma_words
 
 from .opencl import OpenCL, device_report
 
@@ -46,14 +47,20 @@ def system() -> dict[str, Any]:
 
 
 def server(address: str) -> dict[str, Any]:
-    """Connects to one server: its devices, what a kernel does there, the round trip, and whether memory is shared."""
+    """Connects to one server: its devices, what a kernel does there, the round trip, and how bulk data goes."""
     cl = _connected(address)
     if isinstance(cl, str):
         return {"error": cl}
     devices = [device_report(cl, device) for platform in cl.platforms() for device in cl.devices(platform)]
     trips = [json.loads(native().servers_json())[0].get("round_trip_us") for _ in range(5)]
     shared = any(file.startswith("/memfd:remotecl") for file in _mapped_names())
-    return {"devices": devices, "round_trip_us": min(filter(None, trips), default=None), "shared_memory": shared}
+    trip = min(filter(None, trips), default=None)
+    return {
+        "devices": devices,
+        "round_trip_us": trip,
+        "shared_memory": shared,
+        "rdma": next(iter(rdma_words().values()), "off"),
+    }
 
 
 def links(addresses: str) -> dict[str, Any]:

@@ -134,6 +134,8 @@ class ServerChecks:
         else:
             yield Finding(f"{check}: round trip", "ok", f"{trip:.0f} us")
         yield self._shared_memory(f"{check}: shared memory", answer["shared_memory"], same_host)
+        if answer["rdma"] != "off":
+            yield self._rdma(f"{check}: RDMA", answer["rdma"], answer["shared_memory"])
 
     def _shared_memory(self, check: str, shared: bool, same_host: bool) -> Finding:
         if shared:
@@ -145,6 +147,11 @@ class ServerChecks:
         remedy = "run the server as the same user, in the same container, without REMOTECL_SHARED_MEMORY=off"
         text = "not used, though the address is this machine's: another user or container, switched off, or a tunnel"
         return Finding(check, "note", text, remedy)
+
+    def _rdma(self, check: str, words: str, shared: bool) -> Finding:
+        if words.startswith(("in use", "connecting")) or shared:
+            return Finding(check, "ok", words)
+        return Finding(check, "note", f"{words}; TCP carries bulk data", "docs/operating.md says what RDMA needs")
 
     def _links(self, addresses: Sequence[str]) -> Iterator[Finding]:
         if settings.on_or_off(self._environment, "REMOTECL_PEERS") is False:
