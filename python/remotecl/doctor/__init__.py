@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from .._loading import activation
-from . import environment
+from . import environment, rdma
 from .finding import Finding, as_json, findings_of, summary
 from .local import LocalChecks
 from .servers import ServerChecks
@@ -14,7 +14,7 @@ __all__ = ["Finding", "as_json", "examine", "summary"]
 
 
 def examine(servers: Sequence[str] = (), timeout_s: float = 30.0) -> Iterator[Finding]:
-    """Checks packages, environment, ICD, loaders, drivers, and servers, one after the other.
+    """Checks packages, environment, RDMA, ICD, loaders, drivers, and servers, one after the other.
 
     Drivers and connections are tried in processes of their own, so that a crash is just a finding. Nothing is changed.
 
@@ -36,6 +36,7 @@ def examine(servers: Sequence[str] = (), timeout_s: float = 30.0) -> Iterator[Fi
         ("variables", lambda: environment.variables(settings)),
         ("configuration", configuration.findings),
         ("limits", environment.limits),
+        ("RDMA", lambda: rdma.findings(settings)),
         ("ICD", local.icd),
         ("loader of PyOpenCL", local.pyopencl_loader),
         ("loader of the system", local.system_loader),

@@ -124,7 +124,8 @@ def limits() -> Iterator[Finding]:
         text = f"{processes} processes and threads are allowed; servers start several threads for each client"
         yield Finding("limits", "note", text, "ulimit -u 4096, or TasksMax= in the unit of a service")
     memory, _ = resource.getrlimit(resource.RLIMIT_MEMLOCK)
-    text = f"open files {_limit(files)}, processes {_limit(processes)}, locked memory {_limit(memory)} (not needed)"
+    locked = f"locked memory {_limit(memory)} (for RDMA only)"
+    text = f"open files {_limit(files)}, processes {_limit(processes)}, {locked}"
     yield Finding("limits", "ok", text)
     # Uses a context of its own, because get_start_method() would fix the method for this process.
     method = multiprocessing.get_context().get_start_method()
