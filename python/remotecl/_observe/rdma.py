@@ -77,7 +77,7 @@ def words(rdma: RdmaStats) -> str:
 
 def rdma_table(rows: Iterable[tuple[str, str, RdmaStats | None]]) -> Table:
     """Of connections between one and another, those where at least one side wants RDMA."""
-    columns = ("server", "with", "state", "port", ">sent", ">received", ">lost", "reason")
+    columns = ("server", "with", "state", "port", ">sent", ">received", ">losses", "reason")
     cells = tuple(
         (
             server,

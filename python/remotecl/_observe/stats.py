@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -14,6 +15,7 @@ from .status import ServerStatus, server_status
 from .traffic import Traffic
 
 _NOT_OFFERED = "the other side offers none"
+_CONNECTING_S = 2.0  # longer than it takes to make a channel
 
 
 @dataclass(frozen=True)
@@ -236,9 +238,16 @@ def stats() -> Stats:
 
 def rdma_words() -> dict[str, str]:
     """For each server that RDMA is wanted for, by address, its state in one line. Asks the servers if there are any."""
-    if all(entry["rdma"]["state"] == "off" for entry in decoded(native().stats_json())["servers"]):
+    end = time.monotonic() + _CONNECTING_S
+    while "connecting" in (states := _rdma_states()) and time.monotonic() < end:
+        time.sleep(0.02)  # there is no notification of a channel
+    if states <= {"off"}:
         return {}
     return {entry.address: words(entry.rdma) for entry in stats() if entry.rdma.state != "off"}
+
+
+def _rdma_states() -> set[str]:
+    return {entry["rdma"]["state"] for entry in decoded(native().stats_json())["servers"]}
 
 
 def _server_stats(entry: dict[str, Any], status: ServerStatus | None) -> ServerStats:

@@ -45,7 +45,7 @@ TEST(RdmaStateTest, WhatHasEndedIsNotThereButStaysCounted) {
 }
 
 TEST(RdmaStateTest, AReasonIsNotIntroducedTwice) {
-  EXPECT_EQ(RdmaState::unavailable(std::string(rdma_reason::kMissing) + "there is no device").reason,
+  EXPECT_EQ(RdmaState::unavailable("RDMA is not available, TCP is used: there is no device").reason,
             "there is no device");
 }
 
