@@ -38,15 +38,16 @@ struct BulkEnd {
   std::uint64_t features;            // those that both sides have agreed on
   std::chrono::milliseconds window;  // how long a lost connection is retried
   Join join;
-  Secret rdma_key;                              // of the stream, as returned by rdma_key()
-  RdmaAcceptor* rdma = nullptr;                 // of the side that accepts, if kFeatureRdma is agreed on
-  RdmaAcceptor::MoveControl move_control = {};  // of that side too; empty: the control stream stays on TCP
+  Secret rdma_key;               // of the stream, as returned by rdma_key()
+  RdmaAcceptor* rdma = nullptr;  // of the side that accepts, if kFeatureRdma is agreed on
   // Whether the side that connects may do so by RDMA to this host; empty: to all.
   std::function<bool(const std::string& host)> may_dial = {};
   // What this side wants, or why it does not.
   RdmaState rdma_wish = {};
   // As RdmaSlot::Report.
   std::function<void(const RdmaState&)> rdma_report = {};
+  // Of the side that accepts; empty: the control stream stays on TCP.
+  RdmaAcceptor::MoveControl move_control = {};
 };
 
 // Turns a bulk connection, after its Welcome, into the fastest carrier that both sides have agreed on: shared

@@ -192,10 +192,10 @@ StreamCarrier SessionHost::upgrade(IncomingConnection& incoming, Session& sessio
                                           join,
                                           key,
                                           rdma_,
-                                          control_mover(hello, secret),
                                           {},
                                           rdma_wish_for(hello, session),
-                                          log_rdma(session.id(), with)});
+                                          log_rdma(session.id(), with),
+                                          control_mover(hello, secret)});
     carrier.connection = limit_rate(std::move(carrier.connection), session.grant().rate_limits());
     return carrier;
   } catch (const ConnectionError& error) {

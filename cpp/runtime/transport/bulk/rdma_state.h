@@ -49,12 +49,13 @@ namespace rdma_reason {
 inline constexpr std::string_view kNoDevice = "this machine has no RDMA device";
 inline constexpr std::string_view kEncrypted = "the connection is encrypted (TLS)";
 inline constexpr std::string_view kRateLimit = "the user's rate is limited (--limits)";
-inline constexpr std::string_view kIsolated = "the session has a process of its own (--isolate)";
+inline constexpr std::string_view kIsolated =
+    "the session has a process of its own (--isolate), and the server was started without --rdma";
 inline constexpr std::string_view kSharedMemory = "both processes are on one machine, and share memory";
 inline constexpr std::string_view kPeerDoesNotAsk = "the other side does not ask for it";
 inline constexpr std::string_view kNotOffered =
     "the other side offers none: its machine has no device with an active port at that address, it was started without "
-    "--rdma, it limits the rate, or the session has a process of its own (--isolate)";
+    "--rdma, or it limits the rate";
 inline constexpr std::string_view kReplaced = "the other side has lost it";
 // Precedes what is missing, where an error says that a machine has no RDMA.
 inline constexpr std::string_view kMissing = "RDMA is not available, TCP is used: ";

@@ -108,8 +108,8 @@ class RdmaChannel {
   std::ptrdiff_t try_discard(std::size_t size) EXCLUDES(mutex_);
   // Returns true if bytes have arrived, or the end has.
   bool has_arrived() EXCLUDES(mutex_);
-  // For poll(), after one of those has returned -1: readable if it would not. Valid until the receiving thread calls one
-  // of them.
+  // For poll(), after one of those has returned -1: readable if it would not. Valid until the receiving thread calls
+  // one of them.
   int wait_handle() const { return poll_handle_; }
   std::uint64_t bytes_received() const { return bytes_received_.load(std::memory_order_relaxed); }
 
