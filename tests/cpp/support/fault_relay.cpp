@@ -94,12 +94,20 @@ int FaultRelay::cut_peers() {
   return count;
 }
 
+void FaultRelay::end_silent() {
+  const auto now = Clock::now();
+  const std::lock_guard lock(mutex_);
+  for (Link& link : links_) {
+    if (link.cut_at <= now) end(link);
+  }
+}
+
 void FaultRelay::disturb(std::mt19937_64& random) {
+  end_silent();
   const auto now = Clock::now();
   const std::lock_guard lock(mutex_);
   std::vector<Link*> links;
   for (Link& link : links_) {
-    if (link.cut_at <= now) end(link);
     if (!link.cut && link.far >= 0 && link.running != 0) links.push_back(&link);
   }
   if (links.empty()) return;

@@ -39,6 +39,8 @@ class FaultRelay {
   // connects while the other one hears nothing, or the reverse for a while; passing nothing on for a while; a bit that
   // has changed. None when there is no such connection.
   void disturb(std::mt19937_64& random);
+  // Ends connections that one end has lost, once the other one has heard nothing for long enough. disturb() does, too.
+  void end_silent();
   // Ends every connection, and lets nobody through until it is opened again.
   void close();
   void open();
