@@ -41,9 +41,9 @@ class Connection {
   // which there may be at most kPartsMax.
   static constexpr int kPartsMax = 7;
   virtual bool write(iovec* parts, int count) = 0;
-  // Like write(), but if keeps_lent(), borrowed bytes may be read again until reclaim().
-  virtual bool keeps_lent() const { return false; }
-  virtual bool write_lent(Bytes header, Bytes lent) { return write(header, lent); }
+  // Like write(), but if keeps_borrowed(), borrowed bytes may be read again until reclaim().
+  virtual bool keeps_borrowed() const { return false; }
+  virtual bool write_borrowed(Bytes header, Bytes borrowed) { return write(header, borrowed); }
   // Bytes borrowed before this position of the stream, counted like bytes_sent(), may change from now on.
   virtual void reclaim(std::uint64_t /*position*/) {}
   // The position before which borrowed bytes may already change.

@@ -33,8 +33,8 @@ class StagingRing {
 
   struct Slot {
     std::byte* data = nullptr;
-    Native<cl_event> busy;         // the native command that uses the slot
-    std::uint64_t lent_until = 0;  // counted like BulkTransport::bytes_sent()
+    Native<cl_event> busy;             // the native command that uses the slot
+    std::uint64_t borrowed_until = 0;  // counted like BulkTransport::bytes_sent()
   };
 
   // `transport`: moves the ring's bytes and outlives the ring; null: none.

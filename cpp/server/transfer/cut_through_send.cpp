@@ -44,7 +44,7 @@ class CutThroughRead final : public OutgoingTransfer {
     cl_int error = CL_SUCCESS;
     StagingRing& ring = staging.ring(device);
     auto& slot = ring.next(error);
-    transport.reclaim(slot.lent_until);
+    transport.reclaim(slot.borrowed_until);
     Region piece = region_;
     piece.offset += offset;
     piece.size = size;
@@ -62,7 +62,7 @@ class CutThroughRead final : public OutgoingTransfer {
       return true;
     }
     if (!send_chunks(transport, id(), ring.memory(slot, size))) return false;
-    slot.lent_until = transport.bytes_sent();
+    slot.borrowed_until = transport.bytes_sent();
     return true;
   }
 

@@ -119,7 +119,7 @@ class StagedRead final : public OutgoingTransfer {
       if (slot.busy && clWaitForEvents(1, slot.busy.list()) != CL_SUCCESS) set_error(CL_OUT_OF_RESOURCES);
       if (error() != CL_SUCCESS) return true;  // the rest is not sent
       if (!send_chunks(transport, id(), ring.memory(slot, piece_at(sent)))) return false;
-      slot.lent_until = transport.bytes_sent();
+      slot.borrowed_until = transport.bytes_sent();
       sent += piece_at(sent);
     }
     return true;
@@ -136,7 +136,7 @@ class StagedRead final : public OutgoingTransfer {
   StagingRing::Slot& ask(StagingRing& ring, std::uint64_t offset, BulkTransport& transport) {
     cl_int error = CL_SUCCESS;
     auto& slot = ring.next(error);
-    transport.reclaim(slot.lent_until);
+    transport.reclaim(slot.borrowed_until);
     error = clEnqueueReadBuffer(queue().native(), memory_, CL_FALSE, region_.offset + offset, piece_at(offset),
                                 slot.data, 0, nullptr, slot.busy.out());
     if (error != CL_SUCCESS) {

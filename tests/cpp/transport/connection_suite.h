@@ -77,13 +77,13 @@ TYPED_TEST_P(ConnectionTest, LargeWritesArriveWholeWhereTheyAreReadAhead) {
   EXPECT_EQ(got, sent);
 }
 
-TYPED_TEST_P(ConnectionTest, LentBytesMayChangeAfterTheyAreReclaimed) {
-  std::vector<std::byte> lent(2000, std::byte{1}), got(2 + 2 * lent.size());
+TYPED_TEST_P(ConnectionTest, BorrowedBytesMayChangeAfterTheyAreReclaimed) {
+  std::vector<std::byte> borrowed(2000, std::byte{1}), got(2 + 2 * borrowed.size());
   for (std::uint8_t round = 1; round <= 2; ++round) {
     const std::byte header{round};
-    EXPECT_TRUE(this->near_.write_lent({&header, 1}, lent));
+    EXPECT_TRUE(this->near_.write_borrowed({&header, 1}, borrowed));
     this->near_.reclaim(this->near_.bytes_sent());
-    std::fill(lent.begin(), lent.end(), std::byte{2});
+    std::fill(borrowed.begin(), borrowed.end(), std::byte{2});
   }
   ASSERT_TRUE(this->far_.read_exactly(got));
   EXPECT_EQ(std::count(got.begin(), got.begin() + 2001, std::byte{1}), 2001);
@@ -183,7 +183,7 @@ TYPED_TEST_P(ConnectionTest, ReadTimeout) {
 }
 
 REGISTER_TYPED_TEST_SUITE_P(ConnectionTest, BytesArriveInOrderBothWays, LargeWritesWithManyPartsArriveWhole,
-                            LargeWritesArriveWholeWhereTheyAreReadAhead, LentBytesMayChangeAfterTheyAreReclaimed,
+                            LargeWritesArriveWholeWhereTheyAreReadAhead, BorrowedBytesMayChangeAfterTheyAreReclaimed,
                             TryReadDoesNotBlock, WaitHandleIsReadableIfAnythingHasArrived,
                             TryWriteStopsWhenThePeerDoesNotRead, PeersEndIsTheEndOfReading,
                             WritingToALostPeerFailsWithoutASignal, ShutdownWakesAReader, ShutdownWakesABlockedWriter,

@@ -18,16 +18,16 @@ constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
 
 void BulkSender::use(BulkTransport& transport) {
   const MutexLock write_lock(write_mutex_);
-  const MutexLock lock(lent_mutex_);
+  const MutexLock lock(borrowed_mutex_);
   transport_ = &transport;
-  lends_ = transport.keeps_lent();
+  borrows_ = transport.keeps_lent();
 }
 
 // Pushed bytes are copied, so that the caller can continue without the server. All other bytes are borrowed
 // from the session until the server has received them.
 bool BulkSender::send(const TransferRef& transfer) {
-  const bool lends = lends_ && !transfer->is_pushed;
-  const auto use = lends ? BulkTransport::Use::kLent : BulkTransport::Use::kCopied;
+  const bool borrows = borrows_ && !transfer->is_pushed;
+  const auto use = borrows ? BulkTransport::Use::kLent : BulkTransport::Use::kCopied;
   const std::int32_t status = transfer->is_pushed ? kPushedChunk : 0;
   auto packer = transfer->rows ? RowPacker::make(*transfer->rows, transfer->memory) : nullptr;
   if (transfer->rows && packer == nullptr) {
@@ -35,7 +35,7 @@ bool BulkSender::send(const TransferRef& transfer) {
     return true;
   }
   const MutableBytes memory = packer ? packer->pieces() : MutableBytes(transfer->memory, transfer->size);
-  auto registration = lends ? register_memory(memory) : nullptr;  // copied bytes need none
+  auto registration = borrows ? register_memory(memory) : nullptr;  // copied bytes need none
   bool ok = true;
   while (ok && transfer->moved < transfer->size) {
     const Bytes bytes = next_chunk(*transfer, packer.get());
@@ -43,19 +43,19 @@ bool BulkSender::send(const TransferRef& transfer) {
     const MutexLock lock(write_mutex_);
     ok = transport_ != nullptr && transport_->send({transfer->id, size, status}, {bytes, registration.get()}, use);
     transfer->advance(size);
-    if (!lends || transport_ == nullptr) continue;
+    if (!borrows || transport_ == nullptr) continue;
     const std::uint64_t end = transport_->bytes_sent();
-    if (packer) packer->lend(end);  // NOLINT(bugprone-use-after-move): the loop ends after the move
+    if (packer) packer->note_borrowed(end);  // NOLINT(bugprone-use-after-move): the loop ends after the move
     if (ok && transfer->moved < transfer->size) continue;
-    const MutexLock lent_lock(lent_mutex_);
-    lent_.push_back({ok ? end : kNever, transfer, std::move(registration), std::move(packer)});
+    const MutexLock borrowed_lock(borrowed_mutex_);
+    borrowed_.push_back({ok ? end : kNever, transfer, std::move(registration), std::move(packer)});
   }
-  if (lends && ok) {
+  if (borrows && ok) {
     const MutexLock lock(write_mutex_);
     if (transport_ != nullptr) transport_->settle();
   }
   if (ok) transfers_.fetch_add(1, std::memory_order_relaxed);
-  if (!lends || !ok) {
+  if (!borrows || !ok) {
     session_.end_transfer(transfer, ok ? CL_COMPLETE : CL_DEVICE_NOT_AVAILABLE);
     return ok;
   }
@@ -75,7 +75,7 @@ Bytes BulkSender::next_chunk(Transfer& transfer, RowPacker* packer) {
     const std::uint64_t left = transfer.size - transfer.moved;
     return {transfer.memory + transfer.moved, std::min<std::uint64_t>(left, kBulkChunkMax)};
   }
-  reclaim(packer->lent_until());
+  reclaim(packer->borrowed_until());
   const MutexLock lock(transfer.mutex);
   return transfer.is_over ? packer->next_blank(transfer.moved) : packer->next(transfer.moved);
 }
@@ -86,16 +86,16 @@ void BulkSender::reclaim(std::uint64_t position) {
   {
     const MutexLock lock(write_mutex_);
     if (transport_ == nullptr || transport_->completed() >= position) return;
-    keep_lent(true);
+    keep_borrowed(true);
     transport_->reclaim(position);
-    keep_lent(false);
+    keep_borrowed(false);
   }
   end_received();
   session_.wake();
 }
 
-void BulkSender::keep_lent(bool is_kept) {
-  const MutexLock lock(lent_mutex_);
+void BulkSender::keep_borrowed(bool is_kept) {
+  const MutexLock lock(borrowed_mutex_);
   is_kept_ = is_kept;
 }
 
@@ -109,17 +109,18 @@ void BulkSender::fail(const TransferRef& transfer) {
 }
 
 void BulkSender::withdraw(TransferId transfer) {
-  const MutexLock lock(lent_mutex_);
+  const MutexLock lock(borrowed_mutex_);
   if (transport_ != nullptr) transport_->withdraw(transfer);
 }
 
 void BulkSender::end_received() {
   std::vector<TransferRef> received;
   {
-    const MutexLock lock(lent_mutex_);
-    while (transport_ != nullptr && !is_kept_ && !lent_.empty() && lent_.front().end <= transport_->completed()) {
-      received.push_back(std::move(lent_.front().transfer));
-      lent_.pop_front();
+    const MutexLock lock(borrowed_mutex_);
+    while (transport_ != nullptr && !is_kept_ && !borrowed_.empty() &&
+           borrowed_.front().end <= transport_->completed()) {
+      received.push_back(std::move(borrowed_.front().transfer));
+      borrowed_.pop_front();
     }
   }
   for (const TransferRef& transfer : received) session_.end_transfer(transfer, CL_COMPLETE);
@@ -153,11 +154,11 @@ void BulkSender::run() {
   }
 }
 
-std::deque<BulkSender::Lent> BulkSender::release() {
+std::deque<BulkSender::Borrowed> BulkSender::release() {
   const MutexLock write_lock(write_mutex_);
-  const MutexLock lock(lent_mutex_);
+  const MutexLock lock(borrowed_mutex_);
   transport_ = nullptr;
-  return std::exchange(lent_, {});
+  return std::exchange(borrowed_, {});
 }
 
 }  // namespace remotecl

@@ -16,7 +16,7 @@ namespace remotecl {
 // are sent by the sender's own thread, which starts on first use. Owned by the channel. Any thread.
 class BulkSender {
  public:
-  struct Lent {
+  struct Borrowed {
     std::uint64_t end;  // counted like BulkTransport::bytes_sent()
     TransferRef transfer;
     std::unique_ptr<MemoryRegistration> registration;
@@ -28,16 +28,16 @@ class BulkSender {
   BulkSender& operator=(const BulkSender&) = delete;
 
   // Call it once, before anything else. The transport stays valid until release().
-  void use(BulkTransport& transport) EXCLUDES(write_mutex_, lent_mutex_);
+  void use(BulkTransport& transport) EXCLUDES(write_mutex_, borrowed_mutex_);
   // Sends the bytes of a transfer from the calling thread. If the transfer says so, also waits until the
   // server has received them. Returns false if the connection has ended.
-  bool send(const TransferRef& transfer) EXCLUDES(write_mutex_, lent_mutex_);
+  bool send(const TransferRef& transfer) EXCLUDES(write_mutex_, borrowed_mutex_);
   // Queues the transfer for the sender's own thread. The transfer fails if that thread cannot be started.
   void post(TransferRef transfer) EXCLUDES(thread_.mutex, write_mutex_);
   // Does this on the transport, unless that is released.
-  void withdraw(TransferId transfer) EXCLUDES(lent_mutex_);
+  void withdraw(TransferId transfer) EXCLUDES(borrowed_mutex_);
   // Ends the transfers that the server reports to have received.
-  void end_received() EXCLUDES(lent_mutex_);
+  void end_received() EXCLUDES(borrowed_mutex_);
   std::uint64_t transfers() const { return transfers_.load(std::memory_order_relaxed); }  // sent whole
 
   // Stops the sender's own thread from taking further transfers.
@@ -45,24 +45,24 @@ class BulkSender {
   // Ends the thread; the transport must have been shut down.
   void stop() { thread_.stop(); }
   // After stop(): drops the transport, which must be destroyed before the returned borrowed buffers.
-  std::deque<Lent> release() EXCLUDES(write_mutex_, lent_mutex_);
+  std::deque<Borrowed> release() EXCLUDES(write_mutex_, borrowed_mutex_);
 
  private:
   std::unique_ptr<MemoryRegistration> register_memory(MutableBytes memory) EXCLUDES(write_mutex_);
   Bytes next_chunk(Transfer& transfer, RowPacker* packer) EXCLUDES(write_mutex_);
   void reclaim(std::uint64_t position) EXCLUDES(write_mutex_);
-  void keep_lent(bool is_kept) EXCLUDES(lent_mutex_);
+  void keep_borrowed(bool is_kept) EXCLUDES(borrowed_mutex_);
   void fail(const TransferRef& transfer) EXCLUDES(write_mutex_);
   void run() EXCLUDES(thread_.mutex);
 
   ChannelSession& session_;
   std::atomic<std::uint64_t> transfers_{0};
   Mutex write_mutex_;  // serializes the sending side of the transport
-  Mutex lent_mutex_;
-  BulkTransport* transport_ = nullptr;             // changed with write_mutex_ and lent_mutex_
-  bool lends_ = false;                             // true if the transport borrows buffers instead of copying them
-  std::deque<Lent> lent_ GUARDED_BY(lent_mutex_);  // sent, and possibly to be sent again
-  bool is_kept_ GUARDED_BY(lent_mutex_) = false;   // nothing of it may end: the transport may be copying it
+  Mutex borrowed_mutex_;
+  BulkTransport* transport_ = nullptr;  // changed with write_mutex_ and borrowed_mutex_
+  bool borrows_ = false;                // true if the transport borrows buffers instead of copying them
+  std::deque<Borrowed> borrowed_ GUARDED_BY(borrowed_mutex_);  // sent, and possibly to be sent again
+  bool is_kept_ GUARDED_BY(borrowed_mutex_) = false;           // nothing of it may end: the transport may be copying it
   std::deque<TransferRef> queue_ GUARDED_BY(thread_.mutex);
   StoppableThread thread_{[this] { run(); }};
 };

@@ -29,8 +29,8 @@ Bytes RowPacker::next(std::uint64_t offset) {
   return piece;
 }
 
-void RowPacker::lend(std::uint64_t until) {
-  lent_until_[next_] = until;
+void RowPacker::note_borrowed(std::uint64_t until) {
+  borrowed_until_[next_] = until;
   next_ = (next_ + 1) % kPieces;
 }
 

@@ -19,12 +19,12 @@ class RowPacker {
 
   MutableBytes pieces() const { return {pieces_.get(), size_}; }
   // The position up to which the transport has to give back bytes before next() may be called.
-  std::uint64_t lent_until() const { return lent_until_[next_]; }
+  std::uint64_t borrowed_until() const { return borrowed_until_[next_]; }
   // Packs the next piece, which begins with the packed rows' byte `offset`.
   Bytes next(std::uint64_t offset);
   Bytes next_blank(std::uint64_t offset);  // zeros in its place
   // The transport may read that piece again, up to this position.
-  void lend(std::uint64_t until);
+  void note_borrowed(std::uint64_t until);
 
  private:
   MutableBytes place(std::uint64_t offset) const;
@@ -40,7 +40,7 @@ class RowPacker {
   const std::unique_ptr<std::byte[]> pieces_;
   const std::size_t size_;
   std::size_t next_ = 0;
-  std::uint64_t lent_until_[kPieces] = {};
+  std::uint64_t borrowed_until_[kPieces] = {};
 };
 
 }  // namespace remotecl

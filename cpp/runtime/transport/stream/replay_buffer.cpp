@@ -32,15 +32,15 @@ void ReplayBuffer::append(Bytes bytes) {
   }
 }
 
-void ReplayBuffer::lend(Bytes bytes) {
+void ReplayBuffer::borrow(Bytes bytes) {
   if (bytes.empty()) return;
   segments_.push_back({end_, bytes.size(), bytes.data(), nullptr, bytes.size()});
   end_ += bytes.size();
-  ++lent_;
+  ++borrowed_;
 }
 
-void ReplayBuffer::own_lent(std::uint64_t end) {
-  if (lent_ == 0) return;
+void ReplayBuffer::own_borrowed(std::uint64_t end) {
+  if (borrowed_ == 0) return;
   for (Segment& segment : segments_) {
     if (segment.begin >= end) break;
     if (segment.block) continue;
@@ -51,7 +51,7 @@ void ReplayBuffer::own_lent(std::uint64_t end) {
     copy.size = size;
     owned_ += size;
     segment = std::move(copy);
-    --lent_;
+    --borrowed_;
   }
 }
 
@@ -61,7 +61,7 @@ void ReplayBuffer::drop_until(std::uint64_t position) {
   while (!segments_.empty()) {
     Segment& first = segments_.front();
     if (first.begin + first.size > begin_) return;
-    first.block ? owned_ -= first.size : --lent_;
+    first.block ? owned_ -= first.size : --borrowed_;
     // A segment with room is reused.
     if (segments_.size() == 1 && first.block && first.capacity == kBlockSize) {
       first.begin = end_;

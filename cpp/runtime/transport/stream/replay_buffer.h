@@ -22,9 +22,9 @@ class ReplayBuffer {
   // Keeps a copy.
   void append(Bytes bytes);
   // Borrows the bytes, which must not change until they are owned or dropped.
-  void lend(Bytes bytes);
+  void borrow(Bytes bytes);
   // Copies the borrowed bytes before this position.
-  void own_lent(std::uint64_t end);
+  void own_borrowed(std::uint64_t end);
   // Bytes before this position are no longer needed.
   void drop_until(std::uint64_t position);
   // Returns bytes from this position that are contiguous in memory; at least one, unless it is the end.
@@ -47,7 +47,7 @@ class ReplayBuffer {
 
   std::uint64_t begin_ = 0, end_ = 0, owned_ = 0;
   std::deque<Segment> segments_;
-  std::size_t lent_ = 0;  // number of borrowed segments
+  std::size_t borrowed_ = 0;  // number of borrowed segments
   std::vector<std::unique_ptr<std::byte[]>> spares_;
 };
 

@@ -57,13 +57,13 @@ class ResumableConnection final : public Connection {
   // Waits until it is no longer crowded, so the reading thread must not call it. Returns false at the end.
   bool await_room() { return writer_.await_room(); }
 
-  // write() and write_lent() also wait for room, and while there is no carrier. Call it before the first of
+  // write() and write_borrowed() also wait for room, and while there is no carrier. Call it before the first of
   // them.
   void make_writers_wait() { writer_.make_writers_wait(); }
 
   // Borrowed bytes are copied only if they are reclaimed and not acknowledged within a moment.
-  bool keeps_lent() const override { return true; }
-  bool write_lent(Bytes header, Bytes lent) override { return writer_.write_lent(header, lent); }
+  bool keeps_borrowed() const override { return true; }
+  bool write_borrowed(Bytes header, Bytes borrowed) override { return writer_.write_borrowed(header, borrowed); }
   void reclaim(std::uint64_t position) override { writer_.reclaim(position); }
   std::uint64_t completed() const override { return acknowledged_bytes(); }
   void tell_received() override;

@@ -66,13 +66,13 @@ bool ResumableWriter::write(iovec* parts, int count) {
   return write_kept(size, keep, [&]() REQUIRES(mutex_) { return carrier_->write(sent.data(), count); });
 }
 
-bool ResumableWriter::write_lent(Bytes header, Bytes lent) {
+bool ResumableWriter::write_borrowed(Bytes header, Bytes borrowed) {
   const auto keep = [&]() REQUIRES(mutex_) {
     kept_.append(header);
-    kept_.lend(lent);
+    kept_.borrow(borrowed);
   };
-  return write_kept(header.size() + lent.size(), keep,
-                    [&]() REQUIRES(mutex_) { return carrier_->write(header, lent); });
+  return write_kept(header.size() + borrowed.size(), keep,
+                    [&]() REQUIRES(mutex_) { return carrier_->write(header, borrowed); });
 }
 
 // Sends first, so that the other side receives while this side copies.
@@ -138,7 +138,7 @@ void ResumableWriter::reclaim(std::uint64_t position) {
   }
   while (is_due() && broken()) room_.wait_for(mutex_, kMissedAfter);
   kept_.drop_until(acknowledged_.load());
-  if (!ended()) kept_.own_lent(position);  // otherwise nobody reads it again
+  if (!ended()) kept_.own_borrowed(position);  // otherwise nobody reads it again
   is_crowded();
 }
 

@@ -27,7 +27,7 @@ class ResumableWriter {
   // See ResumableConnection for these functions.
   void make_writers_wait() { writers_wait_ = true; }
   bool write(iovec* parts, int count) EXCLUDES(mutex_);
-  bool write_lent(Bytes header, Bytes lent) EXCLUDES(mutex_);
+  bool write_borrowed(Bytes header, Bytes borrowed) EXCLUDES(mutex_);
   std::ptrdiff_t try_write(Bytes from) EXCLUDES(mutex_);
   void reclaim(std::uint64_t position) EXCLUDES(mutex_);
   void await_writable(std::chrono::milliseconds time) EXCLUDES(mutex_);

@@ -37,20 +37,20 @@ TEST(ReplayBufferTest, GivesBackWhatWasAppended) {
   EXPECT_EQ(from(buffer, 6), "x");
 }
 
-TEST(ReplayBufferTest, WhatIsLentIsNotCopiedUntilItHasToBe) {
+TEST(ReplayBufferTest, WhatIsBorrowedIsNotCopiedUntilItHasToBe) {
   ReplayBuffer buffer;
   std::string text = "0123456789";
   buffer.append(as_bytes("ab"));
-  buffer.lend(as_bytes(text));
+  buffer.borrow(as_bytes(text));
   buffer.append(as_bytes("cd"));
   text[9] = 'x';
   EXPECT_EQ(from(buffer, 0), "ab012345678xcd");
   buffer.drop_until(5);
-  buffer.own_lent(2);
+  buffer.own_borrowed(2);
   text[8] = 'y';
-  EXPECT_EQ(from(buffer, 5), "34567yxcd") << "the bytes before it were not lent";
+  EXPECT_EQ(from(buffer, 5), "34567yxcd") << "the bytes before it were not borrowed";
   text.replace(8, 2, "89");
-  buffer.own_lent(12);
+  buffer.own_borrowed(12);
   text.assign(10, '-');
   EXPECT_EQ(from(buffer, 5), "3456789cd");
   buffer.drop_until(12);
@@ -64,14 +64,14 @@ TEST(ReplayBufferTest, RandomUseKeepsEveryByte) {
     const auto below = [&random](std::size_t bound) { return static_cast<std::size_t>(random() % bound); };
     ReplayBuffer buffer;
     std::string all;
-    std::vector<std::unique_ptr<std::string>> lent;
+    std::vector<std::unique_ptr<std::string>> borrowed;
     for (int step = 0; step < 400; ++step) {
       std::string piece(below(step % 10 == 0 ? 200'000 : 300), 'a');
       for (char& letter : piece) letter = static_cast<char>('a' + below(26));
       switch (below(5)) {
         case 0:
-          lent.push_back(std::make_unique<std::string>(piece));
-          buffer.lend(as_bytes(*lent.back()));
+          borrowed.push_back(std::make_unique<std::string>(piece));
+          buffer.borrow(as_bytes(*borrowed.back()));
           all += piece;
           break;
         case 1:
@@ -79,9 +79,9 @@ TEST(ReplayBufferTest, RandomUseKeepsEveryByte) {
           break;
         case 2:
           if (below(8) != 0) break;
-          buffer.own_lent(buffer.end());
-          for (auto& text : lent) text->assign(text->size(), '!');
-          lent.clear();
+          buffer.own_borrowed(buffer.end());
+          for (auto& text : borrowed) text->assign(text->size(), '!');
+          borrowed.clear();
           break;
         default:
           buffer.append(as_bytes(piece));

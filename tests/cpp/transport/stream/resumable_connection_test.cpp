@@ -76,14 +76,14 @@ TEST(ResumableConnectionTest, PassesBytesOn) {
 // Otherwise a sender that uses its memory again and again would copy everything.
 TEST(ResumableConnectionTest, BorrowedBytesAreNotCopiedWhileThereIsNoCarrier) {
   Stream stream;
-  std::vector<std::byte> lent(1 << 20);
+  std::vector<std::byte> borrowed(1 << 20);
   stream.near_carrier->shutdown();
-  EXPECT_TRUE(stream.near_end->write_lent(as_bytes("a"), lent));
+  EXPECT_TRUE(stream.near_end->write_borrowed(as_bytes("a"), borrowed));
   auto reclaimed = std::async(std::launch::async, [&] { stream.near_end->reclaim(stream.near_end->bytes_sent()); });
   EXPECT_EQ(reclaimed.wait_for(50ms), std::future_status::timeout);
-  auto received = std::async(std::launch::async, [&] { return read_text(*stream.far_end, 1 + lent.size()); });
+  auto received = std::async(std::launch::async, [&] { return read_text(*stream.far_end, 1 + borrowed.size()); });
   EXPECT_TRUE(stream.carry_on());
-  EXPECT_EQ(received.get().size(), 1 + lent.size());
+  EXPECT_EQ(received.get().size(), 1 + borrowed.size());
   reclaimed.get();
 }
 
@@ -253,7 +253,7 @@ void send_all(ResumableConnection& to, std::uint64_t size, unsigned seed) {
         break;
       }
       default:
-        ASSERT_TRUE(to.write_lent(bytes.first(1), bytes.subspan(1)));
+        ASSERT_TRUE(to.write_borrowed(bytes.first(1), bytes.subspan(1)));
         to.reclaim(to.bytes_sent());
         std::fill(piece.begin(), piece.end(), std::byte{0xee});
     }

@@ -58,8 +58,8 @@ bool write_all(ResumableConnection& stream, Bytes bytes) {
   constexpr std::size_t kChunk = 1u << 20;
   for (std::size_t at = 0; at < bytes.size(); at += kChunk) {
     const Bytes chunk = bytes.subspan(at, std::min(kChunk, bytes.size() - at));
-    // A header of a few bytes, as bulk data has; half of the rest is lent.
-    if (!stream.write_lent(chunk.first(16), chunk.subspan(16, chunk.size() / 2))) return false;
+    // A header of a few bytes, as bulk data has; half of the rest is borrowed.
+    if (!stream.write_borrowed(chunk.first(16), chunk.subspan(16, chunk.size() / 2))) return false;
     if (!stream.write(chunk.subspan(16 + chunk.size() / 2))) return false;
     if (at % (4 * kChunk) == 0) stream.reclaim(stream.bytes_sent());
   }
