@@ -8,10 +8,9 @@ namespace remotecl::schedule {
 
 // What is expected if a task goes to a device.
 struct Estimate {
-  Time free_at = 0;      // when the device could begin, without waiting for data
-  Seconds transfer = 0;  // to bring the data there
-  Seconds seconds = 0;   // that the kernel runs
-  Time finish = 0;
+  Seconds transfer = 0;     // to bring the data there
+  Seconds seconds = 0;      // that the kernel runs
+  Time finish = 0;          // after what waits there, on the whole
   std::uint64_t bytes = 0;  // that the device lacks
   double joules = 0;
   double price = 0;

@@ -40,6 +40,7 @@ class KernelTimes {
     double below_share_ = 0, above_share_ = 0;
   };
 
+  bool is_empty() const { return rows_.empty(); }
   Forecast at(double size) const;
   // A measurement; ignored unless both are positive numbers.
   void record(DeviceId id, const Device& device, double size, Seconds seconds);

@@ -16,12 +16,13 @@ struct Placement {
   Time ready = 0;               // when the tasks before it are expected to end
   Estimate estimate;            // there
   double score = 0;             // that the policy has compared, the less the better; 0 if it compares nothing
+  // The best of the others that the policy has compared, and its score.
   DeviceId runner_up = kNoDevice;
-  double second = 0;               // the score of the runner-up
+  double second = 0;
   const Policy* policy = nullptr;  // valid until the scheduler has another one
 };
 
-// For people: "device 3 of 16 by earliest-finish (earliest finish): done in 12.1 ms ...".
+// For people: "device 3 (earliest-finish: earliest finish): done in 12.1 ms, ...".
 std::string explain(const Placement& placement);
 
 }  // namespace remotecl::schedule

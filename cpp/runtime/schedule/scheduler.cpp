@@ -37,6 +37,7 @@ KernelId Scheduler::add_kernel(std::string name) {
 
 Placement Scheduler::place(const Task& task, Time now) {
   const Kernel& kernel = *kernels_[task.kernel];
+  const bool has_run = !kernel.times.is_empty();
   inputs_.find(task.accesses, residency_);
   const Situation situation{.now = now,
                             .ready = ready(task, now),
@@ -48,7 +49,8 @@ Placement Scheduler::place(const Task& task, Time now) {
                             .able = able(kernel),
                             .weight = weight_,
                             .bytes = memory_of(task),
-                            .forecast = kernel.times.at(task.size)};
+                            .forecast = (has_run ? kernel.times : all_kernels_).at(task.size),
+                            .has_run = has_run};
   const Choice choice = policy_->choose(situation);
   Placement placement;
   placement.now = now;
@@ -115,6 +117,7 @@ void Scheduler::learn(const TaskInFlight& task, Seconds seconds) {
   }
   if (seconds > 0) kernel.exploration.ran(seconds);
   kernel.times.record(task.device, cluster_[task.device], task.size, seconds);
+  all_kernels_.record(task.device, cluster_[task.device], task.size, seconds);
 }
 
 void Scheduler::failed(Ticket ticket, Time now) {

@@ -62,6 +62,7 @@ class Scheduler {
   Cluster cluster_;
   std::vector<DeviceQueue> queues_;               // by device
   std::vector<std::unique_ptr<Kernel>> kernels_;  // stay where they are
+  KernelTimes all_kernels_;                       // as if they were one; the first guess for a new one
   TasksInFlight in_flight_;
   // Kept for their memory.
   Inputs inputs_;

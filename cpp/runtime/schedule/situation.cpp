@@ -5,7 +5,6 @@ namespace remotecl::schedule {
 Estimate Situation::estimate(DeviceId device) const {
   Estimate result;
   const Runtime time = runtime(device);
-  result.free_at = free_at(device);
   result.transfer = inputs.transfer(device);
   result.seconds = time.seconds;
   result.finish = queues[device].end(now, ready + result.transfer, time.seconds, weight);

@@ -12,7 +12,7 @@
 
 namespace remotecl::schedule {
 
-// What a kernel that nothing has run yet is taken to need on the fastest device.
+// What a kernel is taken to need on the fastest device while nothing was measured at all.
 inline constexpr Seconds kUnknown = 1e-3;
 
 // All that a policy may look at to place one task. Made by the scheduler for one call.
@@ -24,10 +24,11 @@ struct Situation {
   const Cluster& cluster;
   std::span<const DeviceQueue> queues;  // by device
   const Inputs& inputs;
-  DeviceWords able;         // devices that are present and can run the kernel
-  double weight = 1;        // of this process, next to other users
-  std::uint64_t bytes = 0;  // of memory that the task uses
-  KernelTimes::Forecast forecast;
+  DeviceWords able;                // devices that are present and can run the kernel
+  double weight = 1;               // of this process, next to other users
+  std::uint64_t bytes = 0;         // of memory that the task uses
+  KernelTimes::Forecast forecast;  // of this kernel, or of all kernels if it has not run
+  bool has_run = false;            // this kernel, anywhere
 
   // Calls f(device) for each device that the task may go to.
   template <class F>
@@ -54,7 +55,7 @@ struct Situation {
 
 // Inline, because decisions ask them for each device.
 inline Situation::Runtime Situation::runtime(DeviceId device) const {
-  if (const Seconds measured = forecast.measured(device); measured > 0) return {measured, true};
+  if (const Seconds measured = forecast.measured(device); has_run && measured > 0) return {measured, true};
   const Device& there = cluster[device];
   const Seconds predicted = forecast.predicted(there);
   const Seconds taken = predicted > 0 ? predicted : kUnknown * cluster.speed_max() / there.speed;

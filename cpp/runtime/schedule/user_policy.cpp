@@ -23,7 +23,7 @@ remotecl_policy_candidate describe(const Situation& situation, DeviceId device) 
   result.type = static_cast<std::uint32_t>(there.type);
   result.speed = there.speed;
   result.memory_bytes = there.memory_bytes;
-  result.free_s = estimate.free_at;
+  result.free_s = situation.free_at(device);
   result.transfer_s = estimate.transfer;
   result.seconds = estimate.seconds;
   result.finish_s = estimate.finish;

@@ -83,6 +83,7 @@ Time lower_bound(const Trace& trace) {
   Time result = 0;
   for (int at = 0; at < kMoments; ++at) {
     const Time from = Trace::kDay * at / kMoments;
+    if (trace.jobs.back().arrival < from) break;
     result = std::max(result, from + bound(trace, work(trace, from), prices));
   }
   for (const TraceJob& job : trace.jobs) result = std::max(result, job.arrival + trace.critical_path(job));

@@ -15,9 +15,9 @@ TEST(PlacementTest, IsExplainedInNumbers) {
   placement.policy = &policy;
   placement.now = 100;
   placement.ready = 100;
-  placement.estimate = {100.001, 20e-6, 1.5, 101.501, 4096, 0, 0, true};
+  placement.estimate = {20e-6, 1.5, 101.501, 4096, 0, 0, true};
   EXPECT_EQ(explain(placement),
-            "device 3 (earliest-finish: earliest finish): done in 1.5 s, free in 1.0 ms, 4096 bytes to fetch in "
+            "device 3 (earliest-finish: earliest finish): done in 1.5 s, 4096 bytes to fetch in "
             "20.0 us, runs 1.5 s");
   placement.ready = 102;
   placement.estimate.measured = false;
@@ -25,7 +25,7 @@ TEST(PlacementTest, IsExplainedInNumbers) {
   placement.runner_up = 4;
   placement.second = 102.5;
   EXPECT_EQ(explain(placement),
-            "device 3 (earliest-finish: earliest finish): done in 1.5 s, free in 1.0 ms, 4096 bytes to fetch in "
+            "device 3 (earliest-finish: earliest finish): done in 1.5 s, 4096 bytes to fetch in "
             "20.0 us, runs 1.5 s (predicted), waits 2.0 s for others; score 101.501, next device 4 with 102.5");
 }
 

@@ -39,11 +39,22 @@ TEST(SchedulerTest, APlacementHasItsNumbers) {
   EXPECT_EQ(placement.runner_up, kNoDevice);
   EXPECT_EQ(placement.policy->name(), "earliest-finish");
   EXPECT_DOUBLE_EQ(placement.estimate.seconds, 4);
-  EXPECT_DOUBLE_EQ(placement.estimate.free_at, 7);
   EXPECT_DOUBLE_EQ(placement.estimate.finish, 11);
   EXPECT_DOUBLE_EQ(placement.estimate.joules, 200);
   EXPECT_DOUBLE_EQ(placement.estimate.price, 12);
   EXPECT_TRUE(placement.estimate.measured);
+}
+
+TEST(SchedulerTest, ANewKernelIsTakenToBeLikeTheOthers) {
+  SmallCluster cluster("earliest-finish");
+  const DeviceId slow = cluster.add_speed(1);
+  cluster.add_speed(4);
+  const KernelId known = cluster.scheduler_.add_kernel("known"), unknown = cluster.scheduler_.add_kernel("unknown");
+  cluster.measure(known, slow, 100, 8);
+  cluster.use("earliest-finish");
+  const Placement placement = cluster.place(unknown, 200);
+  EXPECT_FALSE(placement.estimate.measured);
+  EXPECT_DOUBLE_EQ(placement.estimate.seconds, 4) << "16 s on the slow one";
 }
 
 TEST(SchedulerTest, AFailedTaskLeavesItsDeviceAndTeachesNothing) {

@@ -5,7 +5,7 @@
 namespace remotecl::schedule {
 
 SimulatedUser::SimulatedUser(const Trace& trace, std::uint32_t id, std::string_view policy)
-    : trace_(trace), id_(id), scheduler_(make_policy(policy), buffers_, trace.weights[id]) {
+    : trace_(trace), id_(id), policy_(policy), scheduler_(make_policy(policy), buffers_, trace.weights[id]) {
   for (const Link& access : trace.access) scheduler_.add_server(access, {5e10, 1e-5});
   for (Device device : trace.devices) {
     device.server += 1;  // after this process
@@ -20,7 +20,20 @@ KernelId SimulatedUser::kernel(std::uint32_t traced) {
   for (DeviceId device = 0; device < trace_.devices.size(); ++device) {
     if (trace_.seconds_per_item[traced][device] > 0) scheduler_.add_binary(at->second, device);
   }
+  run_yesterday(traced, at->second);
   return at->second;
+}
+
+void SimulatedUser::run_yesterday(std::uint32_t traced, KernelId kernel) {
+  const auto count = static_cast<DeviceId>(trace_.devices.size());
+  DeviceId device = (id_ * 31 + traced) % count;
+  while (trace_.seconds_per_item[traced][device] <= 0) device = (device + 1) % count;
+  const TraceTask task{.kernel = traced, .size = 1000, .after = {}};
+  scheduler_.set_policy(make_policy("static"));
+  const Placement placement =
+      scheduler_.place({.kernel = kernel, .size = task.size, .accesses = {}, .after = {}, .told = device}, 0);
+  scheduler_.finished(placement.ticket, trace_.seconds(task, device), 0);
+  scheduler_.set_policy(make_policy(policy_));
 }
 
 void SimulatedUser::report(const std::vector<SimulatedDevice>& devices, Time now) {

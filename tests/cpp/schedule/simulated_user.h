@@ -52,9 +52,12 @@ class SimulatedUser {
   };
 
   KernelId kernel(std::uint32_t traced);
+  // Each kernel has run once before the day, somewhere, so that its user knows how long it takes by and large.
+  void run_yesterday(std::uint32_t traced, KernelId kernel);
 
   const Trace& trace_;
   const std::uint32_t id_;
+  const std::string_view policy_;
   Buffers buffers_;
   Scheduler scheduler_;
   std::unordered_map<std::uint32_t, KernelId> kernels_;

@@ -63,5 +63,33 @@ TEST_F(SimulationTest, EachTaskRunsOnceAndNothingBeatsTheBound) {
   }
 }
 
+// At noon work comes nearly as fast as the devices could do it at best. What costs is that users do not know the
+// kernels at first, do not know of each other's plans, and cannot take back what is enqueued.
+TEST_F(SimulationTest, EarliestFinishIsNearTheBoundAndBeforeAllOthers) {
+  EXPECT_LE(of("earliest-finish").makespan, 1.5 * bound_);
+  for (const auto& [policy, outcome] : outcomes_) EXPECT_GE(outcome.makespan, of("earliest-finish").makespan) << policy;
+  // Which know nothing of what suits a kernel.
+  for (const std::string policy : {"static", "round-robin", "least-loaded"}) {
+    EXPECT_GE(of(policy).mean_slowdown(), of("earliest-finish").mean_slowdown()) << policy;
+  }
+}
+
+// Devices serve users by weight, and the schedulers avoid each other. 24 users or 200 that share nothing would have an
+// index of 1/24 or less.
+TEST_F(SimulationTest, NobodyStarvesUnderEarliestFinish) {
+  const Outcome& outcome = of("earliest-finish");
+  EXPECT_GE(outcome.fairness(), 0.5);
+  EXPECT_LE(outcome.worst_slowdown(), 5 * outcome.mean_slowdown());
+  // Whoever waits sees a task of its own begin or end while some other tasks pass.
+  EXPECT_LE(outcome.stall, 3 * outcome.longest_task);
+}
+
+TEST_F(SimulationTest, ThriftyPoliciesAreThrifty) {
+  for (const auto& [policy, outcome] : outcomes_) {
+    EXPECT_GE(outcome.joules, of("least-energy").joules) << policy;
+    EXPECT_GE(outcome.price, of("cheapest").price) << policy;
+  }
+}
+
 }  // namespace
 }  // namespace remotecl::schedule

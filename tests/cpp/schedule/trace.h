@@ -14,8 +14,8 @@ struct TraceOptions {
   std::size_t devices = 64;
   std::size_t users = 24;
   std::size_t jobs = 1000;
-  // All work, next to what the devices could do in the day at best. By noon there is more than they can.
-  double load = 0.75;
+  // All work, next to what the devices could do in the day at best. At noon it is twice as much as on average.
+  double load = 0.4;
 };
 
 struct TraceTask {
