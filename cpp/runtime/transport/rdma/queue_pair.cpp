@@ -113,7 +113,9 @@ bool QueuePair::receive(unsigned buffer, MutableBytes to, const RegisteredMemory
   request.sg_list = &part;
   request.num_sge = 1;
   ibv_recv_wr* refused = nullptr;
-  return ::ibv_post_recv(pair_, &request, &refused) == 0;
+  if (::ibv_post_recv(pair_, &request, &refused) != 0) return false;
+  ++receives_;
+  return true;
 }
 
 std::size_t QueuePair::poll(std::span<ibv_wc> completions) {

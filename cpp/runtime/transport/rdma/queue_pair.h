@@ -39,11 +39,14 @@ class QueuePair {
 
   // ---- Receiving into numbered buffers.
   bool receive(unsigned buffer, MutableBytes to, const RegisteredMemory& memory);
+  // Buffers that are posted and not completed.
+  unsigned receives() const { return receives_; }
 
   // ---- Completions. is_send() distinguishes those of sends and receives.
   std::size_t poll(std::span<ibv_wc> completions);
   static bool is_send(const ibv_wc& completion) { return (completion.wr_id & kSendBit) != 0; }
   void note_completed(const ibv_wc& completion) { completed_ = completion.wr_id & ~kSendBit; }
+  void note_received() { --receives_; }
   int handle() const { return channel_->fd; }  // readable if there is a completion after arm()
   void arm();
   void take_events();
@@ -66,6 +69,7 @@ class QueuePair {
   unsigned inline_max_ = 0;
   std::uint64_t posted_ = 0;
   std::uint64_t completed_ = 0;
+  unsigned receives_ = 0;
   bool is_armed_ = false;
 };
 

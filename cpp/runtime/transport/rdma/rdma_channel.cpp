@@ -69,6 +69,12 @@ bool RdmaChannel::vanished() {
   return has_vanished_;
 }
 
+bool RdmaChannel::has_ended() {
+  const MutexLock lock(mutex_);
+  handle_cm_events();
+  return is_over();
+}
+
 void RdmaChannel::end(std::string reason) {
   if (is_over()) return;
   reason_ = std::move(reason);
@@ -111,6 +117,8 @@ void RdmaChannel::handle(const ibv_wc& completion) {
     const std::uint64_t position = sending_.positions[pair_.completed() % QueuePair::kSends];
     if (completion.status == IBV_WC_SUCCESS) bytes_delivered_.store(position, std::memory_order_release);
     bytes_completed_.store(position, std::memory_order_release);
+  } else {
+    pair_.note_received();
   }
   if (completion.status != IBV_WC_SUCCESS) {
     has_vanished_ = has_vanished_ || completion.status == IBV_WC_RETRY_EXC_ERR;

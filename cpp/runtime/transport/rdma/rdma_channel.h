@@ -106,6 +106,8 @@ class RdmaChannel {
   // expected bytes, where the peer may write until they are received, discarded or withdrawn.
   std::ptrdiff_t try_receive(const RdmaDestination& to) EXCLUDES(mutex_);
   std::ptrdiff_t try_discard(std::size_t size) EXCLUDES(mutex_);
+  // Whether bytes have arrived that nobody has received, of whatever transfer.
+  bool has_something_to_receive() EXCLUDES(mutex_);
   // Returns true if bytes have arrived, or the end has.
   bool has_arrived() EXCLUDES(mutex_);
   // For poll(), after one of those has returned -1: readable if it would not. Valid until the receiving thread calls
@@ -117,6 +119,10 @@ class RdmaChannel {
   std::string reason() EXCLUDES(mutex_);  // empty: the channel has not ended
   // After the end: returns true if the peer has not answered any more.
   bool vanished() EXCLUDES(mutex_);
+  // For poll(), of a channel that nobody uses: readable if the peer or the device may have ended it. Then has_ended()
+  // knows.
+  int connection_handle() const { return domain_->id()->handle(); }
+  bool has_ended() EXCLUDES(mutex_);
 
  private:
   // Something that has arrived for a receiving thread. Its buffer returns to the peer when it is taken.
@@ -162,6 +168,7 @@ class RdmaChannel {
     MutableBytes landed;                    // of these, written and not yet received
     std::unique_ptr<OwnMemory> staging;     // for memory that is not registered
     const MemoryWindow* closing = nullptr;  // until it is closed, bytes that have landed are not taken
+    bool is_flushed = false;                // after the end, nothing more arrives
     WaitPolicy spin;
   };
 
@@ -194,7 +201,7 @@ class RdmaChannel {
   std::size_t write_piece(std::uint64_t transfer, const RdmaSource& source) REQUIRES(mutex_);
   RdmaSource staged(Bytes bytes) REQUIRES(mutex_);
   std::size_t take_skip(std::uint64_t transfer, std::size_t left) REQUIRES(mutex_);
-  void await_flush(std::uint64_t position) REQUIRES(mutex_);
+  void await_flush(std::uint64_t position, unsigned receives) REQUIRES(mutex_);
 
   // ---- rdma_channel_receive.cpp
   std::size_t take_bytes(MutableBytes to) REQUIRES(mutex_);
@@ -206,6 +213,7 @@ class RdmaChannel {
   void take_more(const RdmaDestination& to) REQUIRES(mutex_);
   std::size_t take_landed(MutableBytes to) REQUIRES(mutex_);
   std::size_t skip(std::size_t size) REQUIRES(mutex_);
+  bool has_received_all() REQUIRES(mutex_);
 
   const std::shared_ptr<const ProtectionDomain> domain_;
   const OwnMemory buffers_;  // of messages: those to receive, those to send

@@ -193,9 +193,24 @@ bool RdmaChannel::receive(const RdmaDestination& to) {
     take_more(left);
     const std::size_t count = take_landed(left.bytes);
     left.bytes = left.bytes.subspan(count);
-    if (count == 0 && (receiving_.left == 0 || !await_progress(receiving_.spin))) return false;
+    if (count != 0) continue;
+    if (receiving_.left == 0 || (!await_progress(receiving_.spin) && has_received_all())) return false;
   }
   return true;
+}
+
+// After the end. The sender goes by the completions of its device, and repeats nothing that has one. So whatever has
+// arrived is waited for; what this device has not yet completed is among the buffers that it gives back.
+bool RdmaChannel::has_received_all() {
+  if (std::exchange(receiving_.is_flushed, true)) return true;
+  await_flush(0, 0);
+  return false;
+}
+
+bool RdmaChannel::has_something_to_receive() {
+  const MutexLock lock(mutex_);
+  drain();
+  return !written_.empty() || !receiving_.landed.empty();
 }
 
 bool RdmaChannel::has_arrived() {
@@ -212,8 +227,8 @@ std::ptrdiff_t RdmaChannel::try_receive(const RdmaDestination& to) {
     take_more(to);
     const std::size_t count = take_landed(to.bytes);
     if (count != 0) return static_cast<std::ptrdiff_t>(count);
-    if (is_over()) return 0;
-    if (prepare_to_poll()) return -1;
+    if (is_over() && has_received_all()) return 0;
+    if (!is_over() && prepare_to_poll()) return -1;
   }
 }
 
@@ -222,8 +237,8 @@ std::ptrdiff_t RdmaChannel::try_discard(std::size_t size) {
   drain();
   for (;;) {
     if (const std::size_t count = skip(size)) return static_cast<std::ptrdiff_t>(count);
-    if (is_over()) return 0;
-    if (prepare_to_poll()) return -1;
+    if (is_over() && has_received_all()) return 0;
+    if (!is_over() && prepare_to_poll()) return -1;
   }
 }
 

@@ -172,19 +172,19 @@ void RdmaChannel::reclaim(std::uint64_t position) {
   drain();
   WaitPolicy spin;
   while (completed() < position) {
-    if (!await_progress(spin)) return await_flush(position);
+    if (!await_progress(spin)) return await_flush(position, QueuePair::kReceives);
   }
 }
 
-// Waits for their completion, after which the device no longer reads the memory of a failed queue pair's
-// requests.
-void RdmaChannel::await_flush(std::uint64_t position) {
+// Waits, after the end, until the device has completed what was sent before the position, and all but so many of the
+// buffers to receive into. It no longer reads the memory of what is completed.
+void RdmaChannel::await_flush(std::uint64_t position, unsigned receives) {
   const auto deadline = std::chrono::steady_clock::now() + kFlushTimeMax;
-  while (completed() < position && std::chrono::steady_clock::now() < deadline) {
+  while (std::chrono::steady_clock::now() < deadline) {
     pair_.take_events();
     pair_.arm();
     drain();
-    if (completed() >= position) return;
+    if (completed() >= position && pair_.receives() <= receives) return;
     mutex_.unlock();
     pollfd waiting{completions_handle_, POLLIN, 0};
     ::poll(&waiting, 1, kFlushLookMs);
