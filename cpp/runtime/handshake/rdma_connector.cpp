@@ -43,15 +43,23 @@ RdmaConnector::~RdmaConnector() {
   if (thread_.joinable()) thread_.join();
 }
 
-// If the first attempt fails, there is no way by RDMA. Later ones may follow a failure that passes.
+// Failures may pass, but that of this machine's having no RDMA. A channel that can be made and then moves nothing
+// counts as a failure, too: each one costs its users the time until they notice.
 void RdmaConnector::run() {
-  if (slot_->get().channel == nullptr && !try_to_connect()) return;
+  try {
+    if (slot_->get().channel == nullptr) connect();
+  } catch (const RdmaUnavailable& error) {
+    return slot_->fail(error.what());
+  } catch (const std::exception& error) {  // TCP goes on
+    slot_->fail(error.what());
+  }
+  std::chrono::milliseconds pause = kPauseAfterLoss;
   for (;;) {
     look_after_control();
     const RdmaSlot::Seen seen = slot_->await_loss(kLookEvery);
     if (seen == RdmaSlot::Seen::kEnd) return;
     if (seen == RdmaSlot::Seen::kChannel) continue;
-    std::chrono::milliseconds pause = kPauseAfterLoss;
+    if (!slot_->was_in_vain()) pause = kPauseAfterLoss;
     do {
       if (!slot_->rest(pause)) return;
       pause = std::min(2 * pause, kLossPauseMax);

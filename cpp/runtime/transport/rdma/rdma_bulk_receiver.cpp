@@ -174,15 +174,15 @@ RdmaChannel* RdmaBulkReceiver::channel_of_chunk() {
   const std::uint32_t number = chunk_number(chunk_.status);
   if (in_use_.channel == nullptr || in_use_.number != number) {
     slot_.seen();
-    in_use_ = slot_.get();
+    in_use_ = {slot_.find(number), number};
   }
-  if (in_use_.channel == nullptr || in_use_.number != number) return nullptr;
+  if (in_use_.channel == nullptr) return nullptr;
   if (!std::exchange(is_expected_, true)) in_use_.channel->expect(chunk_.transfer, chunk_.size);
   return in_use_.channel.get();
 }
 
 void RdmaBulkReceiver::leave_channel() {
-  slot_.drop(in_use_.channel);
+  slot_.give_up(chunk_number(chunk_.status));
   in_use_.channel = nullptr;
 }
 

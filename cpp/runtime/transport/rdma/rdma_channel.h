@@ -119,9 +119,7 @@ class RdmaChannel {
   std::string reason() EXCLUDES(mutex_);  // empty: the channel has not ended
   // After the end: returns true if the peer has not answered any more.
   bool vanished() EXCLUDES(mutex_);
-  // For poll(), of a channel that nobody uses: readable if the peer or the device may have ended it. Then has_ended()
-  // knows.
-  int connection_handle() const { return domain_->id()->handle(); }
+  // Also notices what the connection manager says of a channel that nobody uses.
   bool has_ended() EXCLUDES(mutex_);
 
  private:

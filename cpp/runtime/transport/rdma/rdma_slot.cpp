@@ -1,8 +1,20 @@
 #include "runtime/transport/rdma/rdma_slot.h"
 
+#include <algorithm>
+#include <iterator>
+#include <limits>
 #include <utility>
 
 namespace remotecl {
+namespace {
+
+void count(const RdmaSlot::Entry& entry, RdmaState& to) {
+  if (entry.channel == nullptr) return;
+  to.bytes_sent += entry.channel->bytes_sent();
+  to.bytes_received += entry.channel->bytes_received();
+}
+
+}  // namespace
 
 RdmaSlot::Entry RdmaSlot::get() const {
   const MutexLock lock(mutex_);
@@ -10,13 +22,15 @@ RdmaSlot::Entry RdmaSlot::get() const {
 }
 
 bool RdmaSlot::put(std::shared_ptr<RdmaChannel> channel, std::uint32_t number) {
-  std::shared_ptr<RdmaChannel> former;  // destroyed after the lock
+  Entries useless;  // destroyed after the lock
   RdmaState lost, now;
+  bool is_successor = false;
   {
     const MutexLock lock(mutex_);
     if (is_over_ || number <= entry_.number) return false;
-    if (entry_.channel != nullptr) note_loss();
-    former = leave_channel();
+    is_successor = entry_.channel != nullptr;
+    if (is_successor) note_loss();
+    useless = leave_channel();
     lost = present_state();
     if (past_.losses == 0) past_.reason.clear();
     past_.port = channel->id().port();
@@ -26,22 +40,38 @@ bool RdmaSlot::put(std::shared_ptr<RdmaChannel> channel, std::uint32_t number) {
     now = present_state();
     changed_.set();
   }
-  if (report_ && former != nullptr) report_(lost);
+  if (report_ && is_successor) report_(lost);
   if (report_) report_(now);
   return true;
 }
 
 void RdmaSlot::drop(const std::shared_ptr<RdmaChannel>& channel) {
-  std::shared_ptr<RdmaChannel> former;
+  Entries useless;
   RdmaState now;
   {
     const MutexLock lock(mutex_);
     if (channel == nullptr || entry_.channel != channel) return;
     note_loss();
-    former = leave_channel();
+    useless = leave_channel();
     now = present_state();
   }
   if (report_) report_(now);
+}
+
+std::shared_ptr<RdmaChannel> RdmaSlot::find(std::uint32_t number) {
+  Entries useless;
+  const MutexLock lock(mutex_);
+  useless = forget(number);
+  if (entry_.number == number && entry_.channel != nullptr) return entry_.channel;
+  return former_.empty() || former_.front().number != number ? nullptr : former_.front().channel;
+}
+
+void RdmaSlot::give_up(std::uint32_t number) {
+  const Entry present = get();
+  if (present.number == number) drop(present.channel);
+  Entries useless;
+  const MutexLock lock(mutex_);
+  useless = forget(number + 1);
 }
 
 // After a loss, that stays the state: the attempts that follow repeat it.
@@ -54,14 +84,19 @@ void RdmaSlot::fail(const std::string& reason) {
 }
 
 void RdmaSlot::end() {
-  std::shared_ptr<RdmaChannel> former;
+  Entries useless, former;
   const MutexLock lock(mutex_);
   is_over_ = true;
-  former = leave_channel();
+  useless = leave_channel();
+  former = forget(std::numeric_limits<std::uint32_t>::max());
 }
 
 RdmaSlot::Seen RdmaSlot::await_loss(std::chrono::milliseconds time) {
   const auto until = std::chrono::steady_clock::now() + time;
+  // The accepting side cannot connect, so this one looks after a channel that nobody uses.
+  if (const std::shared_ptr<RdmaChannel> channel = get().channel; channel != nullptr && channel->has_ended()) {
+    drop(channel);
+  }
   const MutexLock lock(mutex_);
   while (!is_over_ && entry_.channel != nullptr && lost_.wait_until(mutex_, until) == std::cv_status::no_timeout) {
   }
@@ -77,14 +112,14 @@ bool RdmaSlot::rest(std::chrono::milliseconds pause) {
   return !is_over_;
 }
 
-BulkTransport::RdmaBytes RdmaSlot::bytes() const {
+bool RdmaSlot::was_in_vain() const {
   const MutexLock lock(mutex_);
-  BulkTransport::RdmaBytes bytes{past_.bytes_sent, past_.bytes_received};
-  if (entry_.channel != nullptr) {
-    bytes.sent += entry_.channel->bytes_sent();
-    bytes.received += entry_.channel->bytes_received();
-  }
-  return bytes;
+  return was_in_vain_;
+}
+
+BulkTransport::RdmaBytes RdmaSlot::bytes() const {
+  const RdmaState now = state();
+  return {now.bytes_sent, now.bytes_received};
 }
 
 std::string RdmaSlot::last_loss() const {
@@ -99,11 +134,11 @@ RdmaState RdmaSlot::state() const {
 
 RdmaState RdmaSlot::present_state() const {
   RdmaState state = past_;
+  for (const Entry& entry : former_) count(entry, state);
   if (entry_.channel == nullptr) return state;
+  count(entry_, state);
   state.kind = RdmaState::Kind::kInUse;
   state.channels = 1;
-  state.bytes_sent += entry_.channel->bytes_sent();
-  state.bytes_received += entry_.channel->bytes_received();
   return state;
 }
 
@@ -115,14 +150,30 @@ void RdmaSlot::note_loss() {
   ++past_.losses;
 }
 
-// Does not wait: ending a channel only tells its device. Destroying it may, so the caller does that later.
-std::shared_ptr<RdmaChannel> RdmaSlot::leave_channel() {
+// Does not wait: ending a channel only tells its device. Destroying it may, so the caller does that later with those
+// that are of no more use.
+RdmaSlot::Entries RdmaSlot::leave_channel() {
   lost_.notify_all();
-  if (entry_.channel == nullptr) return nullptr;
+  if (entry_.channel == nullptr) return {};
+  was_in_vain_ = entry_.channel->delivered() + entry_.channel->bytes_received() == 0;
   entry_.channel->shutdown();
-  past_.bytes_sent += entry_.channel->bytes_sent();
-  past_.bytes_received += entry_.channel->bytes_received();
-  return std::exchange(entry_.channel, nullptr);
+  // This one may still be completing what has arrived; those before it have.
+  const auto first = std::stable_partition(
+      former_.begin(), former_.end(), [](const Entry& entry) { return entry.channel->has_something_to_receive(); });
+  Entries useless(std::make_move_iterator(first), std::make_move_iterator(former_.end()));
+  former_.erase(first, former_.end());
+  for (const Entry& entry : useless) count(entry, past_);
+  former_.push_back({std::exchange(entry_.channel, nullptr), entry_.number});
+  return useless;
+}
+
+RdmaSlot::Entries RdmaSlot::forget(std::uint32_t below) {
+  const auto first =
+      std::find_if(former_.begin(), former_.end(), [=](const Entry& one) { return one.number >= below; });
+  Entries useless(std::make_move_iterator(former_.begin()), std::make_move_iterator(first));
+  former_.erase(former_.begin(), first);
+  for (const Entry& entry : useless) count(entry, past_);
+  return useless;
 }
 
 }  // namespace remotecl

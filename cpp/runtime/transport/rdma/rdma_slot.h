@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "runtime/base/mutex.h"
 #include "runtime/transport/bulk/bulk_transport.h"
@@ -29,17 +30,25 @@ class RdmaSlot {
   Entry get() const EXCLUDES(mutex_);
   // Ends the former channel, whose number must have been lower. Returns false if it was not, or after end().
   bool put(std::shared_ptr<RdmaChannel> channel, std::uint32_t number) EXCLUDES(mutex_);
-  // The channel is of no more use. Ends it, unless it has been replaced already.
+  // Ends the channel, unless it has been replaced already. What has arrived can still be received.
   void drop(const std::shared_ptr<RdmaChannel>& channel) EXCLUDES(mutex_);
+  // For the receiving side, which may learn of a channel when that has ended, and still finds there what the peer knows
+  // to be delivered: the channel with this number. Null if there is none yet, and after give_up(). Numbers never fall.
+  std::shared_ptr<RdmaChannel> find(std::uint32_t number) EXCLUDES(mutex_);
+  // Ends the channel, and forgets it.
+  void give_up(std::uint32_t number) EXCLUDES(mutex_);
   // A channel could not be made.
   void fail(const std::string& reason) EXCLUDES(mutex_);
   // There will be no more channels.
   void end() EXCLUDES(mutex_);
   enum class Seen { kChannel, kNone, kEnd };
-  // Waits this long, or until there is no channel, or until end().
+  // Waits this long, or until there is no channel, or until end(). Drops a channel that the peer or the device has
+  // ended while nobody used it.
   Seen await_loss(std::chrono::milliseconds time) EXCLUDES(mutex_);
   // Waits this long. Returns false after end(), at once.
   bool rest(std::chrono::milliseconds pause) EXCLUDES(mutex_);
+  // Whether the last channel that ended had moved nothing, or none has ended.
+  bool was_in_vain() const EXCLUDES(mutex_);
 
   // Readable from put() until seen().
   int handle() const { return changed_.handle(); }
@@ -51,7 +60,10 @@ class RdmaSlot {
   std::string last_loss() const EXCLUDES(mutex_);
 
  private:
-  [[nodiscard]] std::shared_ptr<RdmaChannel> leave_channel() REQUIRES(mutex_);
+  using Entries = std::vector<Entry>;
+
+  [[nodiscard]] Entries leave_channel() REQUIRES(mutex_);
+  [[nodiscard]] Entries forget(std::uint32_t below) REQUIRES(mutex_);
   void note_loss() REQUIRES(mutex_);
   RdmaState present_state() const REQUIRES(mutex_);
 
@@ -60,7 +72,10 @@ class RdmaSlot {
   mutable Mutex mutex_;
   ConditionVariable lost_;
   Entry entry_ GUARDED_BY(mutex_);
-  RdmaState past_ GUARDED_BY(mutex_) = {RdmaState::Kind::kConnecting, {}, {}, {}, {}};  // without the present channel
+  Entries former_ GUARDED_BY(mutex_);  // which have ended and may have something to be received
+  // Without the present channel and the former ones.
+  RdmaState past_ GUARDED_BY(mutex_) = {RdmaState::Kind::kConnecting, {}, {}, {}, {}};
+  bool was_in_vain_ GUARDED_BY(mutex_) = true;
   bool is_over_ GUARDED_BY(mutex_) = false;
 };
 

@@ -118,6 +118,38 @@ TEST_F(RdmaBulkTest, TheCardMovesTheBytes) {
   EXPECT_EQ(far->rdma_bytes().received, bytes.size());
   EXPECT_EQ(near->completed(), near->bytes_sent());
   EXPECT_LT(near->bytes_sent(), kChunks * 32);
+  for (const auto& slot : {pair.near_slot, pair.far_slot}) {
+    slot->drop(slot->get().channel);
+    EXPECT_FALSE(slot->was_in_vain());
+  }
+}
+
+// The sender will not repeat it, and the receiver has not even seen that it comes by RDMA.
+TEST_F(RdmaBulkTest, WhatWasDeliveredBeforeALossIsReceivedAfterIt) {
+  for (const std::uint32_t successors : {0u, 1u, 3u}) {
+    RdmaBulkPair pair;
+    pair.connect(1);
+    const auto [near, far] = pair.take();
+    const auto bytes = pattern(kChunk, successors);
+    std::vector<std::byte> got(bytes.size());
+    const auto registration = far->register_memory(got);
+    const BulkDestination to{got, registration.get()};
+    far->announce(1, to);
+    ASSERT_TRUE(send(*near, 1, bytes));
+    EXPECT_EQ(near->rdma_bytes().sent, bytes.size());
+    pair.far_slot->drop(pair.far_slot->get().channel);
+    for (std::uint32_t number = 2; number < 2 + successors; ++number) pair.connect(number);
+    BulkHeader header{};
+    ASSERT_TRUE(far->receive_header(header));
+    for (std::size_t at = 0; at < got.size();) {
+      ASSERT_TRUE(await(*far)) << "after " << at << " bytes";
+      const std::ptrdiff_t count = far->try_receive(to.part(at, got.size() - at));
+      ASSERT_NE(count, 0);
+      if (count > 0) at += static_cast<std::size_t>(count);
+    }
+    EXPECT_EQ(got, bytes);
+    EXPECT_EQ(far->rdma_bytes().received, bytes.size());
+  }
 }
 
 // A queue pair goes into error in the middle of a transfer, at either side; later there is another one.
