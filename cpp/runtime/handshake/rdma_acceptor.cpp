@@ -85,10 +85,19 @@ void RdmaAcceptor::run(RdmaListener& listener) {
       if (request == nullptr) return;
       answer(*request);
     } catch (const RdmaUnavailable&) {
-      return;
+      return forget(listener);
     } catch (const std::exception&) {  // of this request
     }
   }
+}
+
+// Its device is gone, and is not removed as long as somebody listens there.
+void RdmaAcceptor::forget(const RdmaListener& listener) {
+  std::unique_ptr<RdmaListener> former;  // destroyed after the lock
+  const MutexLock lock(mutex_);
+  const auto at = std::ranges::find(listeners_, &listener, &std::unique_ptr<RdmaListener>::get);
+  former = std::move(*at);
+  listeners_.erase(at);
 }
 
 // A request that is not answered is refused.

@@ -49,6 +49,7 @@ class RdmaAcceptor {
 
   void listen() REQUIRES(mutex_);
   void run(RdmaListener& listener) EXCLUDES(mutex_);
+  void forget(const RdmaListener& listener) EXCLUDES(mutex_);
   void answer(RdmaRequest& request) EXCLUDES(mutex_);
   static void answer_bulk(RdmaRequest& request, const RdmaRequestWords& words, const Stream& stream);
   void answer_control(RdmaRequest& request, const RdmaRequestWords& words, const Stream& stream) EXCLUDES(mutex_);

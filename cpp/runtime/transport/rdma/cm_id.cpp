@@ -53,7 +53,9 @@ std::string CmId::peer_address() const { return address_of(&id_->route.addr.dst_
 void CmId::make_channel() {
   events_ = library_.cm.create_event_channel();
   if (events_ == nullptr) {
-    const std::string cause = errno == ENODEV ? "there is no device" : error_text(errno);
+    const int error = errno;
+    const std::string cause = error == ENODEV ? "there is no device" : error_text(error);
+    if (error == EMFILE || error == ENFILE || error == ENOMEM) throw ConnectionError("RDMA: " + cause);
     throw RdmaUnavailable(cause);
   }
   ::fcntl(events_->fd, F_SETFL, ::fcntl(events_->fd, F_GETFL) | O_NONBLOCK);

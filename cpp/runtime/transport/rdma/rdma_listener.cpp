@@ -55,7 +55,7 @@ std::unique_ptr<RdmaRequest> RdmaListener::next() {
     if (waiting[0].revents != 0) return nullptr;
     const std::optional<CmEvent> event = id_.next_event();
     if (!event) continue;
-    if (event->type == RDMA_CM_EVENT_DEVICE_REMOVAL) throw ConnectionError("the RDMA device has been removed");
+    if (event->type == RDMA_CM_EVENT_DEVICE_REMOVAL) throw RdmaUnavailable("the RDMA device has been removed");
     if (event->type != RDMA_CM_EVENT_CONNECT_REQUEST) continue;
     auto request = std::make_unique<RdmaRequest>(id_.library(), *event);
     if (request->is_understood()) return request;

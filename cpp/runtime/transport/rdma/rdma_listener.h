@@ -41,7 +41,7 @@ class RdmaListener {
 
   Address address() const;
   // Waits for the next request of a peer of this version; null after stop(). Throws ConnectionError for a
-  // failed one.
+  // failed one, RdmaUnavailable if the device has gone.
   std::unique_ptr<RdmaRequest> next();
   void stop() { stopped_.set(); }
 

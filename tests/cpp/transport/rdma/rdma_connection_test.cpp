@@ -1,4 +1,6 @@
 // How channels are made beside a bulk stream, and who gets none.
+#include <sys/resource.h>
+
 #include "runtime/crypto/secret.h"
 #include "runtime/handshake/rdma_acceptor.h"
 #include "runtime/handshake/rdma_connector.h"
@@ -88,6 +90,26 @@ TEST_F(RdmaConnectionTest, TheControlStreamMovesToAChannel) {
   reconnector.stop();
   near->shutdown();
   far->shutdown();
+}
+
+// It passes: an acceptor that meets it goes on.
+TEST_F(RdmaConnectionTest, AShortageOfDescriptorsIsNoLackOfRdma) {
+  rlimit limit{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &limit), 0);
+  rlimit none = limit;
+  none.rlim_cur = 0;
+  bool is_unavailable = false, has_failed = false;
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  try {
+    const CmId id(RdmaLibrary::get());
+  } catch (const RdmaUnavailable&) {
+    is_unavailable = true;
+  } catch (const ConnectionError&) {
+    has_failed = true;
+  }
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+  EXPECT_FALSE(is_unavailable);
+  EXPECT_TRUE(has_failed);
 }
 
 TEST_F(RdmaConnectionTest, WhoDoesNotKnowTheKeyGetsNone) {
