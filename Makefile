@@ -16,7 +16,7 @@ CXX_FILES := $(shell find cpp tests python/src -name '*.h' -o -name '*.cpp')
 # comes from ccache, if ccache is told not to look at the folder's name.
 export CCACHE_NOHASHDIR := 1
 
-.PHONY: help setup build package wheel docs demo test bench performance instructions faults soak namespaces rdma asan tsan browser fuzz check-all format lint clean distclean
+.PHONY: help setup build package wheel docs demo test bench performance instructions faults soak namespaces rdma rdma-faults asan tsan browser fuzz check-all format lint clean distclean
 
 help:
 	@echo "demo       a real job on two daemons over loopback, checked; installs only what that needs"
@@ -30,9 +30,10 @@ help:
 	@echo "soak       100 clients with mixed work for SOAK_SECONDS (600), a third of them killed"
 	@echo "namespaces the tests that need root for network namespaces; skipped without"
 	@echo "rdma       RDMA in a small virtual machine with Soft-RoCE; no hardware is needed"
+	@echo "rdma-faults  300 losses of RDMA there, under a workload that is checked"
 	@echo "instructions  what a kernel launch costs, counted by valgrind; fails when it has grown"
 	@echo "browser    a session and the notebooks in JupyterLab and Chromium, with screenshots in build/browser, and at a prompt"
-	@echo "check-all  lint, test, browser, docs, instructions, faults, soak, namespaces, rdma, asan and tsan"
+	@echo "check-all  lint, test, browser, docs, instructions, faults, soak, namespaces, rdma, rdma-faults, asan and tsan"
 	@echo "setup      only install what is missing; build, package: only build"
 	@echo "wheel      a wheel in dist, repaired and checked; PYTHON=python3.x for another Python"
 	@echo "docs       the documentation as HTML in build-docs; warnings are errors"
@@ -97,7 +98,12 @@ namespaces: package
 rdma: build
 	REMOTECL_TEST_RDMA=1 scripts/rdma-guest.sh bash -c \
 	  'build/bin/remotecl_rdma_tests && REMOTECL_TEST_RDMA_WINDOWS=1 build/bin/remotecl_rdma_tests \
-	    && RDMA_DRIVER=/etc/OpenCL/vendors/pocl.icd scripts/rdma-transfers.sh build 4 3' || [ $$? -eq 77 ]
+	    && RDMA_DRIVER=/etc/OpenCL/vendors/pocl.icd scripts/rdma-transfers.sh build 4 3 \
+	    && scripts/rdma-faults.sh build && echo "make rdma: all of it was right"' || [ $$? -eq 77 ]
+
+# 300 losses. The guest is slow.
+rdma-faults: build
+	RDMA_GUEST_SECONDS=3600 scripts/rdma-guest.sh scripts/rdma-faults.sh build 240 20 100 40 || [ $$? -eq 77 ]
 
 faults: build
 	REMOTECL_TEST_FAULTS=1000 build/bin/remotecl_random_commands_tests --gtest_filter='Faults*'
@@ -126,7 +132,7 @@ browser: package
 	$(PYTHON) -m pip install --quiet --disable-pip-version-check --requirement tests/browser/requirements.txt
 	$(PYTHON) -m pytest tests/browser
 
-check-all: lint test browser docs instructions faults soak namespaces rdma asan tsan
+check-all: lint test browser docs instructions faults soak namespaces rdma rdma-faults asan tsan
 
 format: $(VENV)/.lint-stamp
 	clang-format -i $(CXX_FILES)

@@ -13,6 +13,9 @@ std::vector<std::string> command_line(const std::string& listen, const std::vect
   std::vector<std::string> arguments{REMOTECL_SERVER_PROGRAM, "--listen", listen, "--exit-on-stdin-eof"};
   arguments.insert(arguments.end(), options.begin(), options.end());
   if (std::getenv("REMOTECL_TEST_ISOLATE") != nullptr) arguments.push_back("--isolate");
+  if (const char* const rdma = std::getenv("REMOTECL_TEST_RDMA_AT")) {
+    arguments.insert(arguments.end(), {"--rdma", rdma});
+  }
   return arguments;
 }
 

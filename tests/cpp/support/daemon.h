@@ -10,6 +10,7 @@ namespace remotecl::testing {
 // A remotecl-server of its own process, on a free loopback port where nothing else is said, as it was built beside the
 // tests. It sees the native drivers that this process was started with, whatever OCL_ICD_VENDORS has become since, and
 // it ends with this object or with this process. With REMOTECL_TEST_ISOLATE in the environment it isolates sessions.
+// With REMOTECL_TEST_RDMA_AT it offers RDMA at that address.
 // One thread.
 class Daemon {
  public:

@@ -1,0 +1,141 @@
+// Random commands while RDMA is lost, inside of the client and of three servers: queue pairs that go into error while
+// data flows, and a link that goes down and comes back. No session and no link between servers is lost, every byte
+// counts, and RDMA comes back. REMOTECL_TEST_SEED repeats a run but for its timing, REMOTECL_TEST_FAULTS (queue pairs)
+// and REMOTECL_TEST_LINK_FAULTS make it longer. REMOTECL_TEST_RDMA_AT has the servers' address for RDMA;
+// REMOTECL_TEST_RDMA_LINK, if it is set, that address's network interface, which is taken down.
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "icd/fixture.h"
+#include "icd/random_commands.h"
+#include "icd/statistics.h"
+#include "support/queue_pair_faults.h"
+
+namespace remotecl::testing {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::uint32_t kOneIn = 25;
+constexpr int kServers = 3;
+constexpr int kLinks = 3;
+constexpr int kQueuePairs = 2 * (kServers + kLinks);  // both ends
+constexpr auto kPatience = 60s;                       // the guest is slow
+
+QueuePairFaults* g_faults = nullptr;
+
+std::uint64_t wanted(const char* name, std::uint64_t otherwise) {
+  const char* const given = std::getenv(name);
+  return given != nullptr ? std::stoull(given) : otherwise;
+}
+
+// Longer than the time after which a device gives up what is not acknowledged, or shorter.
+std::chrono::milliseconds random_outage(std::mt19937_64& random) {
+  return std::chrono::milliseconds(random() % 2 == 0 ? random() % 500 : 5'000 + random() % 3'000);
+}
+
+class RdmaFaultsTest : public ::testing::Test {
+ protected:
+  ~RdmaFaultsTest() override { g_faults->set_one_in(0); }
+
+  // Commands until every connection for bulk data has its queue pairs, and no other ones are left.
+  void connect_all() {
+    RandomCommands commands(context_, test_seed());
+    const auto end = Clock::now() + kPatience;
+    while ((connected_links() < kLinks || g_faults->usable() != kQueuePairs) && Clock::now() < end) commands.step();
+    commands.expect_all();
+    EXPECT_EQ(connected_links(), kLinks);
+    EXPECT_EQ(g_faults->usable(), kQueuePairs);
+  }
+
+  void play(std::uint64_t seed);
+  void take_link_down(const std::string& name);
+
+  Owned<cl_context> context_ = make_context(Environment::get().devices());
+  std::atomic<bool> enough_{false};
+  std::mt19937_64 random_{test_seed()};
+  std::uint64_t outages_ = 0;
+};
+
+void RdmaFaultsTest::play(std::uint64_t seed) {
+  try {
+    RandomCommands commands(context_, seed);
+    while (!enough_) commands.step();
+    commands.expect_all();
+    EXPECT_EQ(commands.lost(), 0u) << "a session was lost";
+    EXPECT_EQ(commands.failures(), 0u);
+  } catch (const std::exception& error) {
+    ADD_FAILURE() << error.what();
+    enough_ = true;
+  }
+}
+
+void RdmaFaultsTest::take_link_down(const std::string& name) {
+  const auto set = [&name](const char* state) {
+    ASSERT_EQ(std::system(("ip link set " + name + " " + state).c_str()), 0);
+  };
+  set("down");
+  std::this_thread::sleep_for(random_outage(random_));
+  set("up");
+  ++outages_;
+}
+
+TEST_F(RdmaFaultsTest, NoSessionAndNoLinkIsLostAndRdmaComesBack) {
+  connect_all();
+  if (HasFailure()) return;
+  const char* const link = std::getenv("REMOTECL_TEST_RDMA_LINK");
+  const std::uint64_t faults = wanted("REMOTECL_TEST_FAULTS", 30);
+  const std::uint64_t outages = link != nullptr ? wanted("REMOTECL_TEST_LINK_FAULTS", 2) : 0;
+  std::vector<std::thread> threads;
+  for (unsigned i = 1; i <= 2; ++i) threads.emplace_back([this, i] { play(test_seed() + i); });
+  const std::uint64_t made = g_faults->made();
+  while (!enough_) {
+    // One after the other, so that each finds queue pairs that are used.
+    const bool is_over = g_faults->total() * outages >= outages_ * faults && outages_ < outages;
+    g_faults->set_one_in(is_over ? 0 : kOneIn);
+    if (is_over) take_link_down(link);
+    std::this_thread::sleep_for(20ms);
+    EXPECT_EQ(connected_links(), kLinks) << "after " << g_faults->total() << " faults";
+    if ((g_faults->total() >= faults && outages_ >= outages) || HasFailure()) enough_ = true;
+  }
+  g_faults->set_one_in(0);
+  for (std::thread& thread : threads) thread.join();
+  connect_all();
+  for (int i = 0; i < kServers; ++i) EXPECT_TRUE(Environment::get().daemon(i).running());
+  const auto counts = g_faults->counts();
+  std::cout << counts[QueuePairFaults::kInClient] << " queue pairs in error in the client, "
+            << counts[QueuePairFaults::kInServerOfClient] << " and " << counts[QueuePairFaults::kInServerOfServer]
+            << " in servers, of the client's and of other servers'; the link down " << outages_ << " times; "
+            << g_faults->made() - made << " new queue pairs\n";
+}
+
+}  // namespace
+}  // namespace remotecl::testing
+
+int main(int argc, char** argv) {
+  using namespace remotecl::testing;
+  ::testing::InitGoogleTest(&argc, argv);
+  if (std::getenv("REMOTECL_TEST_RDMA_AT") == nullptr) {
+    std::cout << "SKIPPED: REMOTECL_TEST_RDMA_AT is not set\n";
+    return 77;
+  }
+  std::cout << "repeat with REMOTECL_TEST_SEED=" << test_seed() << '\n';
+  const auto file = "remotecl-queue-pair-faults-" + std::to_string(::getpid());
+  QueuePairFaults faults((std::filesystem::temp_directory_path() / file).string(), test_seed());
+  g_faults = &faults;
+  ::setenv("REMOTECL_LOG", "off", 0);  // RDMA is lost on purpose
+  ::setenv("REMOTECL_RDMA", "auto", 1);
+  ::setenv("REMOTECL_SHARED_MEMORY", "off", 1);  // bulk data would pass RDMA by
+  ::testing::AddGlobalTestEnvironment(
+      new Environment(3, {"REMOTECL_SHARED_MEMORY=off", faults.preloaded(), faults.setting()}));
+  return RUN_ALL_TESTS();
+}
