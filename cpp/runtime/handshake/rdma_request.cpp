@@ -71,8 +71,8 @@ void forbid_rdma(std::string_view reason) {
 
 RdmaState rdma_wish(bool is_encrypted, bool is_limited) {
   if (rdma_use() == RdmaUse::kOff) return {};
-  if (!forbidden_reason().empty()) return RdmaState::unavailable(forbidden_reason());
   if (!has_rdma_device()) return RdmaState::unavailable(rdma_reason::kNoDevice);
+  if (!forbidden_reason().empty()) return RdmaState::unavailable(forbidden_reason());
   if (is_encrypted) return RdmaState::unavailable(rdma_reason::kEncrypted);
   if (is_limited) return RdmaState::unavailable(rdma_reason::kRateLimit);
   return {RdmaState::Kind::kConnecting, {}, {}, {}, {}};
