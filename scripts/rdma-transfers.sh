@@ -35,7 +35,7 @@ expect_rdma() {  # that the first server has moved bytes by RDMA with the client
     for name in sent_bytes_total received_bytes_total; do
       count=$(counter 10990 "$name" "$with")
       echo "$name with $with: $count"
-      [[ $with == peer && $name == received* ]] || [[ $count -ge $((size << 20)) ]]
+      [[ $name == received* || $count -ge $((size << 20)) ]]  # short writes go with their headers, over TCP
     done
   done
   grep 'bulk data with .* goes by RDMA: rxe0:1, ' /run/server.10990
