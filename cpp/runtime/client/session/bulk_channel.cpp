@@ -95,7 +95,6 @@ unsigned BulkChannel::connect(const Joining& joining) {
                                         rdma_key(session, Role::kBulk, features, welcome.features),
                                         nullptr,
                                         {},
-                                        {},
                                         rdma,
                                         notice_of_loss(joining.address)});
   if (carrier.memory != nullptr) {
