@@ -1,5 +1,7 @@
 #include "runtime/schedule/inputs.h"
 
+#include <limits>
+
 namespace remotecl::schedule {
 
 void Inputs::find(std::span<const Access> accesses, const Residency& residency) {

@@ -4,7 +4,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <span>
 #include <vector>
 
@@ -38,7 +37,7 @@ class Inputs {
   struct Input {
     double bytes = 0;
     DeviceWords holders;
-    std::size_t source_count = 0;
+    std::size_t source_count = 0;                 // at least one
     std::array<ServerId, kSourcesMax> sources{};  // different servers
   };
 
@@ -61,8 +60,8 @@ inline Seconds Inputs::transfer(DeviceId device) const {
   Seconds sum = 0;
   for (const Input& input : inputs_) {
     if (contains(input.holders, device)) continue;
-    Seconds shortest = std::numeric_limits<Seconds>::infinity();
-    for (std::size_t at = 0; at < input.source_count; ++at) {
+    Seconds shortest = network.seconds(input.sources[0], here, input.bytes);
+    for (std::size_t at = 1; at < input.source_count; ++at) {
       shortest = std::min(shortest, network.seconds(input.sources[at], here, input.bytes));
     }
     sum += shortest;

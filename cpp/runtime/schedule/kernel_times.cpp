@@ -12,6 +12,7 @@ constexpr std::uint8_t kCountMax = 8;
 }  // namespace
 
 Seconds KernelTimes::Forecast::predicted(const Device& device) const {
+  if (!below_) return 0;
   const Seconds of_type = at(static_cast<std::size_t>(device.type));
   return (of_type > 0 ? of_type : at(kAnyType)) / device.speed;
 }

@@ -24,15 +24,19 @@ class KernelTimes {
   class Forecast {
    public:
     // 0 where it has not been measured.
-    Seconds measured(DeviceId device) const { return at(kShared + device); }
+    Seconds measured(DeviceId device) const { return kShared + device < columns_ ? at(kShared + device) : 0; }
     // From what other devices needed, those of the same type if there are any; 0 if none has run it.
     Seconds predicted(const Device& device) const;
+    // The same for another kernel: nothing of it is measured.
+    Forecast for_another() const {
+      Forecast result = *this;
+      result.columns_ = 0;
+      return result;
+    }
 
    private:
     friend class KernelTimes;
-    Seconds at(std::size_t column) const {
-      return column < columns_ ? below_share_ * below_[column] + above_share_ * above_[column] : 0;
-    }
+    Seconds at(std::size_t column) const { return below_share_ * below_[column] + above_share_ * above_[column]; }
 
     const float* below_ = nullptr;
     const float* above_ = nullptr;

@@ -37,7 +37,6 @@ KernelId Scheduler::add_kernel(std::string name) {
 
 Placement Scheduler::place(const Task& task, Time now) {
   const Kernel& kernel = *kernels_[task.kernel];
-  const bool has_run = !kernel.times.is_empty();
   inputs_.find(task.accesses, residency_);
   const Situation situation{.now = now,
                             .ready = ready(task, now),
@@ -49,8 +48,7 @@ Placement Scheduler::place(const Task& task, Time now) {
                             .able = able(kernel),
                             .weight = weight_,
                             .bytes = memory_of(task),
-                            .forecast = (has_run ? kernel.times : all_kernels_).at(task.size),
-                            .has_run = has_run};
+                            .forecast = forecast(kernel, task.size)};
   const Choice choice = policy_->choose(situation);
   Placement placement;
   placement.now = now;
@@ -64,6 +62,10 @@ Placement Scheduler::place(const Task& task, Time now) {
   placement.second = choice.second;
   begin(placement, task, situation);
   return placement;
+}
+
+KernelTimes::Forecast Scheduler::forecast(const Kernel& kernel, double size) const {
+  return kernel.times.is_empty() ? all_kernels_.at(size).for_another() : kernel.times.at(size);
 }
 
 Time Scheduler::ready(const Task& task, Time now) const {

@@ -50,6 +50,7 @@ class Scheduler {
   std::size_t in_flight() const { return in_flight_.size(); }
 
  private:
+  KernelTimes::Forecast forecast(const Kernel& kernel, double size) const;
   Time ready(const Task& task, Time now) const;
   // The devices that are present and can run the kernel.
   DeviceWords able(const Kernel& kernel);

@@ -24,22 +24,21 @@ struct Situation {
   const Cluster& cluster;
   std::span<const DeviceQueue> queues;  // by device
   const Inputs& inputs;
-  DeviceWords able;                // devices that are present and can run the kernel
-  double weight = 1;               // of this process, next to other users
-  std::uint64_t bytes = 0;         // of memory that the task uses
-  KernelTimes::Forecast forecast;  // of this kernel, or of all kernels if it has not run
-  bool has_run = false;            // this kernel, anywhere
+  DeviceWords able;         // devices that are present and can run the kernel
+  double weight = 1;        // of this process, next to other users
+  std::uint64_t bytes = 0;  // of memory that the task uses
+  KernelTimes::Forecast forecast;
 
   // Calls f(device) for each device that the task may go to.
   template <class F>
   void for_each_candidate(F&& f) const {
+    const bool all_fit = bytes <= cluster.memory_min();
     for_each_device_while(able, [&](DeviceId device) {
-      if (fits(device)) f(device);
+      if (all_fit || bytes <= cluster[device].memory_bytes) f(device);
       return true;
     });
   }
-  bool is_candidate(DeviceId device) const { return contains(able, device) && fits(device); }
-  bool fits(DeviceId device) const { return bytes <= cluster.memory_min() || bytes <= cluster[device].memory_bytes; }
+  bool is_candidate(DeviceId device) const { return contains(able, device) && bytes <= cluster[device].memory_bytes; }
 
   struct Runtime {
     Seconds seconds;
@@ -55,7 +54,7 @@ struct Situation {
 
 // Inline, because decisions ask them for each device.
 inline Situation::Runtime Situation::runtime(DeviceId device) const {
-  if (const Seconds measured = forecast.measured(device); has_run && measured > 0) return {measured, true};
+  if (const Seconds measured = forecast.measured(device); measured > 0) return {measured, true};
   const Device& there = cluster[device];
   const Seconds predicted = forecast.predicted(there);
   const Seconds taken = predicted > 0 ? predicted : kUnknown * cluster.speed_max() / there.speed;
