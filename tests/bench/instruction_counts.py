@@ -7,7 +7,9 @@ devices, and fails when they have grown.
 
 Client and daemon run under callgrind in turns, each with few and with many launches: the difference, of instructions in
 libremotecl.so or remotecl-server alone, is what a launch costs there. Unlike times, these numbers are the same again on
-a busy machine. The drivers' and libraries' instructions are not counted. Of the scheduler's benchmark only what Scheduler::place() calls is.
+a busy machine. The drivers' and libraries' instructions are not counted.
+
+Of the scheduler's benchmark only what Scheduler::place() calls is counted.
 """
 
 import argparse

@@ -79,7 +79,10 @@ TEST_F(SimulationTest, EarliestFinishIsNearTheBoundAndBeforeAllOthers) {
 TEST_F(SimulationTest, NobodyStarvesUnderEarliestFinish) {
   const Outcome& outcome = of("earliest-finish");
   EXPECT_GE(outcome.fairness(), 0.5);
-  EXPECT_LE(outcome.worst_slowdown(), 5 * outcome.mean_slowdown());
+  // Whoever is worst off is better off than most would be if devices were chosen without knowing what suits a kernel.
+  for (const std::string policy : {"static", "round-robin", "least-loaded"}) {
+    EXPECT_LE(outcome.worst_slowdown(), of(policy).mean_slowdown()) << policy;
+  }
   // Whoever waits sees a task of its own begin or end while some other tasks pass.
   EXPECT_LE(outcome.stall, 3 * outcome.longest_task);
 }
