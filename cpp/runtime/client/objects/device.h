@@ -68,6 +68,7 @@ class Device final : public Handle<_cl_device_id, HandleTag::kDevice, CL_INVALID
   const std::uint32_t index_;
   std::once_flag clock_read_;
   std::uint64_t clock_offset_ns_ = 0;
+  std::uint64_t clock_round_trip_ns_ = 0;  // of the reading that the offset is from
   std::unordered_map<std::uint32_t, std::vector<std::byte>> info_;
   std::unordered_map<std::uint32_t, std::vector<std::byte>> platform_info_;
 };

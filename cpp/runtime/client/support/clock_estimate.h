@@ -26,6 +26,7 @@ class ClockEstimate {
     known_ = true;
   }
   bool known() const { return known_; }
+  const Reading& best() const { return best_; }  // if known
   // The host's time of the best reading.
   std::uint64_t host_ns() const { return best_.host_ns(); }
   // To be added, with wrap-around, to the other clock's times. 0 without a reading, and if the other clock
