@@ -26,9 +26,9 @@
 #include "runtime/transport/threads/wait_policy.h"
 #include "runtime/transport/tls/certificate.h"
 #include "server/daemon/metrics_port.h"
+#include "server/daemon/options.h"
 #include "server/daemon/rdma_options.h"
 #include "server/daemon/server.h"
-#include "server/daemon/store_options.h"
 #include "server/daemon/systemd_notify.h"
 #include "server/isolation/isolation.h"
 #include "server/isolation/session_environment.h"
@@ -38,35 +38,7 @@
 namespace {
 
 using namespace remotecl;
-
-struct Options {
-  std::string listen = "127.0.0.1:10990";
-  std::string devices = "all";
-  std::string log_level = "warning";
-  std::string log_format = "text";
-  std::string metrics;
-  unsigned drain_s = 0;
-  std::string token_file;
-  std::vector<std::string> tls;  // files of the certificate and its key
-  bool has_new_tls = false;
-  std::string client_ca;
-  std::vector<std::string> new_certificate;
-  std::string limits_file;
-  std::vector<std::string> limits;
-  std::vector<std::string> peers;
-  server::StoreOptions store;
-  std::string rdma;
-  bool insecure = false;
-  bool exit_on_stdin_eof = false;
-  bool isolate = false;
-  bool no_isolate = false;
-  bool is_session_process = false;
-  bool has_store = false;    // the daemon, which the process asks
-  std::string session_rdma;  // where the process accepts RDMA channels; empty: it accepts none
-  bool lists_devices = false;
-  bool prints_containment = false;
-  server::Containment containment;  // for --session-process
-};
+using server::Options;
 
 // The command that runs this program for one session.
 server::ProcessCommand session_process(const Options& options, bool has_store, const std::string& rdma) {
@@ -304,83 +276,6 @@ int run(const Options& options) {
   return 0;
 }
 
-void add_options(CLI::App& app, Options& options) {
-  app.add_option("--listen", options.listen, "HOST[:PORT] to listen on; port 0: any free one")->capture_default_str();
-  app.add_option("--devices", options.devices, "all, or a comma-separated list of indices and parts of names")
-      ->capture_default_str();
-  app.add_flag("--list-devices", options.lists_devices, "print the devices that it would serve, and end");
-  app.add_option("--token-file", options.token_file,
-                 "let in only clients that know the token in this file; -: the first line of the standard input");
-  CLI::Option* const tls =
-      app.add_option("--tls", options.tls,
-                     "speak TLS only: PEM files of the certificate and of its key; `remotecl keygen` "
-                     "makes both");
-  tls->expected(2)->type_name("CERTIFICATE KEY");
-  app.add_flag("--tls-new", options.has_new_tls,
-               "speak TLS only, with a new key for this run; whoever starts it gets the pin that it prints")
-      ->excludes(tls);
-  app.add_option("--tls-client-ca", options.client_ca,
-                 "let in only clients whose certificate is signed by one in this PEM file; they need no token then");
-  app.add_option("--make-certificate", options.new_certificate,
-                 "write a new key and a certificate that it has signed itself, print its pin, and end")
-      ->expected(2)
-      ->type_name("CERTIFICATE KEY");
-  app.add_option("--limits", options.limits_file,
-                 "TOML file: what sessions and users may have, and users' tokens; read again on SIGHUP");
-  app.add_option("--limit", options.limits,
-                 "SECTION.KEY=VALUE, as in that file, like session.device-memory=8GiB; as often as needed")
-      ->allow_extra_args(false);
-  app.add_option(
-         "--peers", options.peers,
-         "where clients' other servers may be, with which this one is linked: NETWORK[:PORT[-PORT]], any or none; "
-         "as often as needed. Without it: any, on ports from 1024 on")
-      ->allow_extra_args(false);
-  CLI::Option* const store =
-      app.add_option("--store", options.store.folder,
-                     "folder that keeps built programs over a restart; default: remotecl/store in $XDG_CACHE_HOME or "
-                     "~/.cache; none: keeps none. Without it: default, and with --exit-on-stdin-eof none");
-  app.add_flag("--no-store", options.store.is_off, "the same as --store none")->excludes(store);
-  app.add_option("--store-size", options.store.size,
-                 "how much that folder may hold; what was not used for longest goes")
-      ->capture_default_str();
-  app.add_option("--rdma", options.rdma,
-                 "data by RDMA: auto, off, require, or an address to listen on; without it REMOTECL_RDMA, or off. With "
-                 "--isolate only if it is given, because it lets kernels reach what RDMA reaches");
-  app.add_flag("--insecure", options.insecure, "listen beyond loopback although everybody can use the devices");
-  CLI::Option* const isolate = app.add_flag(
-      "--isolate", options.isolate,
-      "a process for each session, contained, so that neither a driver that crashes nor a kernel that means harm "
-      "takes more than its session with it; the default where others than the server's user may use CPU devices");
-  app.add_flag("--no-isolate", options.no_isolate, "one process for all sessions")->excludes(isolate);
-  app.add_option("--session-user", options.containment.user,
-                 "whose these processes are, where the server is root's; without: each is a user's of its own");
-  app.add_option("--session-path", options.containment.paths,
-                 "what they may read beside the system's own folders and the drivers; as often as needed")
-      ->allow_extra_args(false);
-  app.add_flag("--containment", options.prints_containment,
-               "say what cannot be kept from these processes here, and end");
-  // What --isolate starts, and its arguments.
-  app.add_flag("--session-process", options.is_session_process)->group("");
-  app.add_option("--session-folder", options.containment.folder)->group("");
-  app.add_flag("--session-store", options.has_store)->group("");
-  app.add_option("--session-rdma", options.session_rdma)->group("");
-  app.add_flag("--exit-on-stdin-eof", options.exit_on_stdin_eof, "end when the standard input ends");
-  app.add_option("--log-level", options.log_level, "trace, debug, info, warning, error or off")
-      ->check(CLI::IsMember({"trace", "debug", "info", "warning", "error", "off"}))
-      ->capture_default_str();
-  app.add_option("--log-format", options.log_format, "text, or json: one object per line")
-      ->check(CLI::IsMember({"text", "json"}))
-      ->capture_default_str();
-  app.add_option("--metrics", options.metrics,
-                 "[HOST:]PORT where Prometheus reads counters; on loopback unless a host is named");
-  app.add_option("--drain", options.drain_s,
-                 "on SIGTERM take no new sessions, and end when the others have left, after so many seconds, or on a "
-                 "second signal")
-      ->capture_default_str();
-  app.set_version_flag("--version", REMOTECL_VERSION);
-  app.footer("As installed with the Python package it also takes --advertise NAME: announce it on the local network.");
-}
-
 int act(const Options& options) {
   if (options.lists_devices) {
     print_devices(server::NativeDriver(options.devices));
@@ -408,7 +303,7 @@ int main(int argc, char** argv) {
   try {
     Options options;
     CLI::App app{"Serves this machine's OpenCL devices to remotecl clients."};
-    add_options(app, options);
+    server::add_options(app, options);
     CLI11_PARSE(app, argc, argv);
     server::start_log(options.log_format == "json" ? server::LogFormat::kJson : server::LogFormat::kText,
                       server::log_level(options.log_level));
