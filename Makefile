@@ -99,7 +99,7 @@ rdma: build
 	REMOTECL_TEST_RDMA=1 scripts/rdma-guest.sh bash -c \
 	  'build/bin/remotecl_rdma_tests && REMOTECL_TEST_RDMA_WINDOWS=1 build/bin/remotecl_rdma_tests \
 	    && RDMA_DRIVER=/etc/OpenCL/vendors/pocl.icd scripts/rdma-transfers.sh build 4 3 \
-	    && scripts/rdma-faults.sh build && echo "make rdma: all of it was right"' || [ $$? -eq 77 ]
+	    && scripts/rdma-faults.sh build 10 0 0 0 && echo "make rdma: all of it was right"' || [ $$? -eq 77 ]
 
 # 300 losses. The guest is slow.
 rdma-faults: build
