@@ -14,9 +14,11 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kRdmaDialTime = 5s;
+constexpr auto kMoveTime = 2s;  // less, because commands wait
 constexpr std::chrono::milliseconds kPauseAfterLoss = 100ms;
 constexpr std::chrono::milliseconds kLossPauseMax = 30s;
 constexpr std::chrono::milliseconds kLookEvery = 1s;
+constexpr int kLastsMin = 10;  // times the pause before it: then the next pause is the shortest again
 
 }  // namespace
 
@@ -82,18 +84,20 @@ void RdmaConnector::connect() {
   slot_->put(std::move(dialed.channel), number_);
 }
 
-// The control stream follows the bulk stream: that has found the way already. If its own channel fails soon, it stays
-// where it is for longer and longer.
+// The control stream follows the bulk stream, because moving it holds up every command: bulk data finds the way first,
+// also after a loss. If the control stream's channel fails soon, the stream stays where it is for longer and longer.
 void RdmaConnector::look_after_control() {
   if (control_.reconnector == nullptr || control_.stream == nullptr) return;
   if (const auto channel = control_channel_.lock(); channel != nullptr && channel->reason().empty()) {
     return channel->probe_if_quiet();
   }
+  if (std::exchange(has_moved_, false)) slot_->drop(slot_->get().channel);
   const auto now = Clock::now();
-  if (now < moved_at_ + move_pause_) return;
-  const bool has_lasted = move_pause_.count() == 0 || now > moved_at_ + 2 * kLossPauseMax;
+  if (slot_->get().channel == nullptr || now < moved_at_ + move_pause_) return;
+  const bool has_lasted = now > moved_at_ + kLastsMin * move_pause_;
   move_pause_ = has_lasted ? kPauseAfterLoss : std::min(2 * move_pause_, kLossPauseMax);
-  control_.reconnector->move(*control_.stream, [this](std::uint64_t received) { return move_control(received); });
+  has_moved_ =
+      control_.reconnector->move(*control_.stream, [this](std::uint64_t received) { return move_control(received); });
   moved_at_ = Clock::now();
 }
 
@@ -119,7 +123,8 @@ RdmaConnector::Dialed RdmaConnector::dial(RdmaPurpose purpose, std::uint64_t rec
 
 RdmaConnector::Dialed RdmaConnector::dial(const Address& address, const RdmaRequestWords& words) {
   const auto hello = encode_frame<RdmaRequestWords, kRdmaRequestSize>(words);
-  DialedRdma dialed = dial_rdma(address, hello, kRdmaDialTime, stopped_.handle());
+  const auto time = words.purpose == RdmaPurpose::kControl ? kMoveTime : kRdmaDialTime;
+  DialedRdma dialed = dial_rdma(address, hello, time, stopped_.handle());
   if (dialed.answer.size() != kRdmaAnswerSize) throw ConnectionError(address.text() + " answers RDMA in other words");
   const auto answer = decode_frame<RdmaAnswerWords>(dialed.answer);
   if (!is_proved(key_, words, answer)) {

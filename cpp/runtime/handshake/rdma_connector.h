@@ -53,6 +53,7 @@ class RdmaConnector {
   Wakeup stopped_;
   Control control_{};
   std::weak_ptr<RdmaChannel> control_channel_;
+  bool has_moved_ = false;                   // the control stream, to that channel
   Clock::time_point moved_at_;               // when the control stream was moved last, or that failed
   std::chrono::milliseconds move_pause_{0};  // before it is moved again
   std::uint32_t number_ = 0;                 // of the last attempt

@@ -28,8 +28,8 @@ using Clock = std::chrono::steady_clock;
 constexpr std::uint32_t kOneIn = 25;
 constexpr int kServers = 3;
 constexpr int kLinks = 3;
-constexpr int kQueuePairs = 2 * (kServers + kLinks);  // both ends
-constexpr auto kPatience = 60s;                       // the guest is slow
+constexpr int kQueuePairs = 2 * 2 * (kServers + kLinks);  // both ends, for bulk data and for control
+constexpr auto kPatience = 60s;                           // the guest is slow
 
 QueuePairFaults* g_faults = nullptr;
 
