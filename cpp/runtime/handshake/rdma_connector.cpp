@@ -18,7 +18,7 @@ constexpr auto kMoveTime = 2s;  // less, because commands wait
 constexpr std::chrono::milliseconds kPauseAfterLoss = 100ms;
 constexpr std::chrono::milliseconds kLossPauseMax = 30s;
 constexpr std::chrono::milliseconds kLookEvery = 1s;
-constexpr int kLastsMin = 10;  // times the pause before it: then the next pause is the shortest again
+constexpr int kLastingPauses = 10;  // times the pause before it: then the next pause is the shortest again
 
 }  // namespace
 
@@ -94,7 +94,7 @@ void RdmaConnector::look_after_control() {
   if (std::exchange(has_moved_, false)) slot_->drop(slot_->get().channel);
   const auto now = Clock::now();
   if (slot_->get().channel == nullptr || now < moved_at_ + move_pause_) return;
-  const bool has_lasted = now > moved_at_ + kLastsMin * move_pause_;
+  const bool has_lasted = now > moved_at_ + kLastingPauses * move_pause_;
   move_pause_ = has_lasted ? kPauseAfterLoss : std::min(2 * move_pause_, kLossPauseMax);
   has_moved_ =
       control_.reconnector->move(*control_.stream, [this](std::uint64_t received) { return move_control(received); });
