@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 _REPLY_TIMEOUT_S = 15.0
 _START_TIMEOUT_S = 30.0  # of a daemon on its worker
 _URGENT = 1000  # before all other tasks of the workers
+# How long the end of a program waits for Dask.
+_FORGETTING_S = 2.0
 
 DevicesOfWorker = Devices | Mapping[str, Devices] | Callable[[str], Devices]
 
@@ -218,9 +220,19 @@ class DaskCluster(Cluster[DaskServer]):
 
 def _expect_end(reference: weakref.ref[DaskCluster]) -> None:
     cluster = reference()
-    for server in cluster.servers if cluster is not None else ():
+    if cluster is None:
+        return
+    keys = {server._future.key for server in cluster.servers}
+    for server in cluster.servers:
         expect_shutdown(server.address)
-        server._future.release()  # otherwise Dask complains that its result is lost with its worker
+        server._future.release()
+    # Dask complains about results that are lost with their workers, so its scheduler has to forget these first.
+    deadline = time.monotonic() + _FORGETTING_S
+    with suppress(Exception):
+        while cluster._client.status == "running" and time.monotonic() < deadline:
+            if keys.isdisjoint(key for key, workers in cluster._client.who_has().items() if workers):
+                break
+            time.sleep(0.01)
 
 
 # The daemons of this process, a worker, by the key of the task that started each.
