@@ -52,6 +52,7 @@ void write_reports(const std::filesystem::path& corpus) {
   const SessionStatus sessions[] = {
       {1, 2, "address", "host", "program", "user", 3, 4, 5, 6, {}, std::span<const std::uint64_t>(&bytes, 1)}};
   const LinkStatus links[] = {{1, 2, "address", 1, {}}};
+  const LoadOfDevice loads[] = {{0, 1500, 1000}, {1, 0, 0}};
   Script script;
   script.add(DeviceList{std::span<const DeviceDescription>(devices)})
       .add(SubDevices{1, 0, 2, std::span<const DeviceDescription>(devices)})
@@ -87,6 +88,7 @@ void write_reports(const std::filesystem::path& corpus) {
       .add(PeerState{1, 2, 0, "why"})
       .add(ServerReceived{StreamKind::kBulk, 0, 17})
       .add(SignalUndelivered{1, 2, 0})
+      .add(DeviceLoads{std::span<const LoadOfDevice>(loads)})
       .add(SessionError{"why"});
   write_stream(corpus / "client_decoder" / "all", script);
   for (const Record& record : script.records()) {

@@ -268,6 +268,8 @@ Script parts() {
       .add(Ping{6})
       .add(Introduce{7, "host", "program", 1000})
       .add(GetStatus{8})
+      .add(WatchLoads{1})
+      .add(WatchLoads{0})
       .add(EnqueueFill{1, 0, 1, 0, 16, data(4), {}})
       .add(FlushTrace{})
       .add(Leave{})

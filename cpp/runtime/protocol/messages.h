@@ -7,6 +7,7 @@
 #include "runtime/protocol/messages/device.h"
 #include "runtime/protocol/messages/device_transfer.h"
 #include "runtime/protocol/messages/image.h"
+#include "runtime/protocol/messages/load.h"
 #include "runtime/protocol/messages/memory.h"
 #include "runtime/protocol/messages/output.h"
 #include "runtime/protocol/messages/peer.h"

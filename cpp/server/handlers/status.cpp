@@ -27,6 +27,10 @@ void handle(Session& session, const GetStatus& message) {
   session.outbox().add_encoded(session.shared().board.answer(message.token, session));
 }
 
+void handle(Session&, const WatchLoads& message) {
+  if (message.is_wanted > 1) throw ProtocolError("a session wants loads or does not");
+}
+
 void handle(Session&, const KickSession&) { throw ProtocolError("only a monitor may end sessions"); }
 
 }  // namespace remotecl::server

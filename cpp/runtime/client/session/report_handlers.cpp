@@ -60,6 +60,8 @@ void handle(const ReportContext& context, const SignalUndelivered& report) {
 
 void handle(const ReportContext& context, const KernelOutput& report) { context.kernel_text.write(report.text); }
 
+void handle(const ReportContext& context, const DeviceLoads& report) { context.loads.report(context.session, report); }
+
 void handle(const ReportContext& context, const SessionError& report) {
   context.session.lose("the server said: " + printable(report.text));
 }

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "runtime/base/bytes.h"
+#include "runtime/client/session/load_watch.h"
 #include "runtime/client/session/reply_table.h"
 #include "runtime/client/session/report_sinks.h"
 #include "runtime/client/session/session_connection.h"
@@ -23,6 +24,7 @@ struct ReportContext {
   SinkTable<EventSink>& events;
   SinkTable<QueueSink>& queues;
   KernelText& kernel_text;
+  LoadWatch& loads;
 };
 
 // Handles one kind of report, on the reading thread. A report that breaks the protocol ends the session.
@@ -37,6 +39,7 @@ void handle(const ReportContext& context, const ServerReceived& report);
 void handle(const ReportContext& context, const PeerState& report);
 void handle(const ReportContext& context, const SignalUndelivered& report);
 void handle(const ReportContext& context, const KernelOutput& report);
+void handle(const ReportContext& context, const DeviceLoads& report);
 void handle(const ReportContext& context, const SessionError& report);
 
 // Decodes and handles a message of the server.

@@ -69,9 +69,17 @@ void Session::wait_for_room() {
 }
 
 bool Session::read_control() {
-  const ReportContext context{*this, connection_, transfers_, replies_, events_, queues_, kernel_text_};
+  const ReportContext context{*this, connection_, transfers_, replies_, events_, queues_, kernel_text_, loads_};
   return connection_.read_control(
       [&context](std::uint16_t code, Bytes payload) { dispatch_report(context, code, payload); });
+}
+
+// Adds no interest in reading: a program that blocks often reads by itself, and the background thread reads 40 ms
+// later than that at most. A thread that always reads would cost every blocking call a hand-off.
+void Session::watch_loads(LoadSink* sink) {
+  loads_.set(sink);
+  send(WatchLoads{sink != nullptr ? 1u : 0u});
+  submit_now();
 }
 
 void Session::acknowledge(const ClientReceived& message) {

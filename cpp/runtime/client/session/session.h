@@ -13,6 +13,7 @@
 #include "runtime/client/session/channel_session.h"
 #include "runtime/client/session/device_indices.h"
 #include "runtime/client/session/inbox_reader.h"
+#include "runtime/client/session/load_watch.h"
 #include "runtime/client/session/loss_state.h"
 #include "runtime/client/session/operations.h"
 #include "runtime/client/session/reply_table.h"
@@ -142,6 +143,10 @@ class Session final : private InboxReader::Owner, private ChannelSession {
   void register_queue(ObjectId id, const RefCounted& owner, QueueSink& queue) { queues_.add(id, owner, queue); }
   void unregister_queue(ObjectId id) { queues_.remove(id); }
 
+  // Tells `sink` of the load that others put on the server's devices, until it is replaced; null ends that. When
+  // this returns, the former sink is not called any more; a sink must not call it.
+  void watch_loads(LoadSink* sink);
+
   // See ReplyTable.
   using Reply = ReplyTable::Reply;
   Token expect_reply(Reply reply) { return replies_.expect(std::move(reply)); }
@@ -180,6 +185,7 @@ class Session final : private InboxReader::Owner, private ChannelSession {
   SinkTable<QueueSink> queues_;
   ReplyTable replies_;
   KernelText kernel_text_;  // used by the reading thread
+  LoadWatch loads_;
   InboxReader reader_;
 };
 

@@ -198,7 +198,7 @@ TEST_P(UnknownMessageTest, EndsTheSession) {
 
 // Numbers around those of the reports, messages to a server, and reports that a session that goes on does not take.
 INSTANTIATE_TEST_SUITE_P(Codes, UnknownMessageTest,
-                         ::testing::Values(0, 999, 1004, 1127, 1128, 60000, Code::kPing, Code::kPeerSignal,
+                         ::testing::Values(0, 999, 1005, 1127, 1128, 60000, Code::kPing, Code::kPeerSignal,
                                            Code::kDeviceList, Code::kSessionKicked));
 
 TEST_F(HostileServerTest, ReplyWithoutAWholeTokenEndsTheSession) {

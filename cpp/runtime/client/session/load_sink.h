@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+
+namespace remotecl {
+
+class Session;
+
+// Receives how busy other sessions keep the devices of a watched server (Session::watch_loads).
+class LoadSink {
+ public:
+  struct Load {
+    double queued_s = 0;  // how long the device takes for others' work that has not ended; an estimate
+    double weight = 0;    // of the users whose work that is, each counted once
+  };
+
+  // The load of a device has changed; before the first call it is zero. `device_index` is as the server names the
+  // device, and may be any number. Called on the reading thread: must not block.
+  virtual void device_load(Session& session, std::uint32_t device_index, const Load& load) = 0;
+
+ protected:
+  ~LoadSink() = default;
+};
+
+}  // namespace remotecl
