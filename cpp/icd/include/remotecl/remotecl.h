@@ -99,6 +99,33 @@ REMOTECL_EXPORT cl_int remotecl_set_content_size(cl_mem buffer, cl_mem content_s
 REMOTECL_EXPORT cl_int remotecl_prefetch(cl_device_id device, cl_uint count, const cl_mem* objects, cl_uint wait_count,
                                          const cl_event* wait_list, cl_event* event);
 
+/* Which bytes of an argument's buffer a work-item touches, when a kernel is divided: the item with the global id i in
+ * the divided dimension those from i * item_bytes on, item_bytes of them. */
+typedef struct remotecl_slice {
+  cl_uint argument;
+  cl_uint overwrites;     /* 1: the kernel writes all bytes of these items and reads none */
+  uint64_t item_bytes;    /* at least 1 */
+  uint64_t before, after; /* it also reads this many items before and after; 0 if the kernel may write the buffer */
+} remotecl_slice;
+
+/* clEnqueueNDRangeKernel on several queues of one context, each for another device: divides the range along
+ * `dimension` (0 to work_dimensions - 1) in pieces that follow the speeds of the devices as measured while it runs.
+ * Every buffer that the kernel may write needs a slice; buffers without one are only read, as a whole. A piece is a
+ * launch with an offset of its own, so only get_global_id() is what it is without the division; the kernel must not
+ * depend on the ids of groups or on the range's size. Atomic operations see the device's own copy.
+ *
+ * Returns when all pieces have been enqueued, shortly before the last ones end. Later commands of these queues come
+ * after them. The event ends with the last piece. Errors are those of clEnqueueNDRangeKernel, and:
+ * CL_INVALID_VALUE: no queue, no such dimension, items without bytes, or neighbours of a buffer that the kernel may
+ * write; CL_INVALID_ARG_INDEX: a slice names no argument, or two name the same one; CL_INVALID_ARG_VALUE: the argument
+ * of a slice is no buffer; CL_INVALID_OPERATION: the kernel may write memory for which there is no slice; or the error
+ * of a piece that failed. What the kernel writes is then undefined. */
+REMOTECL_EXPORT cl_int remotecl_enqueue_split(cl_uint queue_count, const cl_command_queue* queues, cl_kernel kernel,
+                                              cl_uint dimension, cl_uint work_dimensions, const size_t* offset,
+                                              const size_t* global, const size_t* local, cl_uint slice_count,
+                                              const remotecl_slice* slices, cl_uint wait_count,
+                                              const cl_event* wait_list, cl_event* event);
+
 /* The status that each server of this process reports; takes one round trip.
  * [{"address","state":"connected"|"lost"|"unreachable","error","status":STATUS if connected}]
  * STATUS: {"version","host","process","uptime_s","session_count","commands","clients":TRAFFIC,"peers":TRAFFIC,

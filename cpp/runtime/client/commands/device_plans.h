@@ -1,5 +1,7 @@
 #pragma once
 
+#include <concepts>
+
 #include "runtime/client/commands/command_plan.h"
 #include "runtime/client/objects/image_layout.h"
 
@@ -36,7 +38,8 @@ struct KernelPlan : Plan {
 
 // Keeps the kernel's arguments locked until they have been sent. The kernel must be unlocked before submit()
 // may wait.
-inline cl_int bring_and_send(PendingCommand& command, KernelPlan& plan) {
+template <std::derived_from<KernelPlan> AnyKernelPlan>
+cl_int bring_and_send(PendingCommand& command, AnyKernelPlan& plan) {
   const MutexLock lock(plan.kernel.mutex());
   plan.uses(command);
   return command.error() != CL_SUCCESS ? command.error() : plan.send(command);

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "runtime/client/commands/commands.h"
+#include "runtime/client/split/piece_ends.h"
+#include "runtime/client/split/slice.h"
+#include "runtime/schedule/split.h"
+
+namespace remotecl {
+
+// A launch that is divided among several queues of one context, along one dimension of its range. One thread, which
+// runs it once. The arguments have been checked: check_slices() has succeeded, and the range suits every device.
+class SplitKernel {
+ public:
+  SplitKernel(std::span<CommandQueue* const> queues, Kernel& kernel, const NDRange& range, cl_uint dimension,
+              std::span<const Slice> slices, WaitList wait);
+
+  // CL_INVALID_ARG_INDEX: there is no such argument, or two slices name it. CL_INVALID_ARG_VALUE: it is no buffer.
+  // CL_INVALID_VALUE: items without bytes, or with neighbours although the kernel may write the buffer.
+  // CL_INVALID_OPERATION: the kernel may write memory for which there is no slice.
+  static cl_int check_slices(Kernel& kernel, std::span<const Slice> slices);
+
+  // Returns when all pieces have been enqueued. `event`, if not null, receives an event that ends with the last one. If
+  // a piece fails, returns its error, and no further ones are enqueued; those that have been go on.
+  cl_int run(Event** event);
+
+ private:
+  struct InFlight {
+    schedule::Piece piece;
+    Ref<Event> event;
+    std::uint64_t enqueued_ns = 0;
+  };
+  struct Lane {
+    CommandQueue* queue;
+    unsigned pieces = 0;  // in flight
+    bool is_measured = false;
+    std::uint64_t last_end_ns = 0;
+  };
+
+  schedule::Division make_division() const;
+  std::uint64_t granularity() const;
+  // Gives each queue as many pieces as it may have now.
+  cl_int fill();
+  cl_int enqueue(const schedule::Piece& piece);
+  cl_int take_ends();
+  cl_int join(Event** event);
+  void keep_speeds() const;
+
+  Kernel& kernel_;
+  const NDRange range_;
+  const cl_uint dimension_;
+  const std::span<const Slice> slices_;
+  const WaitList wait_;
+  std::vector<Lane> lanes_;
+  schedule::Division division_;
+  std::vector<InFlight> pieces_;  // all; those that have ended have no event
+  const std::shared_ptr<PieceEnds> ends_ = std::make_shared<PieceEnds>();
+};
+
+}  // namespace remotecl
