@@ -29,7 +29,7 @@ PYTHON_LAYERS = (
     ("_stoppable", "_version", "errors"),
     ("_display", "_loading"),
     ("_connect",),
-    ("_daemon", "_memory", "_observe", "_tracing"),
+    ("_daemon", "_memory", "_observe", "_schedule", "_tracing"),
     ("_clusters",),
     ("__init__", "bench"),
     ("demo", "doctor"),

@@ -45,6 +45,7 @@ from ._observe.rdma import RdmaStats, RdmaTotals
 from ._observe.stats import CacheStats, DeviceMemory, LinkStats, ServerStats, Stats, TransferCount, TransferStats, stats
 from ._observe.status import DeviceStatus, LinkStatus, ServerStatus, SessionStatus, StatusList, status
 from ._observe.traffic import Amount, Flow, Traffic
+from ._schedule.split import Slice, split
 from ._tracing.event_graph import EventEdge, EventGraph, EventGraphError, EventNode, event_graph
 from ._tracing.lanes import LaneList, LaneSummary
 from ._tracing.records import TraceDevice, TraceRecord
@@ -95,6 +96,7 @@ __all__ = [
     "ServerStatus",
     "ServerUnreachable",
     "SessionStatus",
+    "Slice",
     "Stats",
     "StatusList",
     "Trace",
@@ -122,6 +124,7 @@ __all__ = [
     "server_of",
     "servers",
     "set_content_size",
+    "split",
     "stats",
     "status",
     "trace",

@@ -14,6 +14,7 @@ void bind_interrupts(pybind11::module_& module);
 void bind_memory(pybind11::module_& module);
 void bind_residency(pybind11::module_& module);
 void bind_servers(pybind11::module_& module);
+void bind_split(pybind11::module_& module);
 void bind_stats(pybind11::module_& module);
 void bind_status(pybind11::module_& module);
 void bind_trace(pybind11::module_& module);

@@ -4,21 +4,12 @@
 #include <vector>
 
 #include "bindings.h"
+#include "handles.h"
 
 namespace py = pybind11;
 
 namespace remotecl::python {
 namespace {
-
-// Objects of OpenCL are integers, as PyOpenCL's int_ptr.
-using Handle = std::uintptr_t;
-
-template <class Type>
-std::vector<Type> objects(const std::vector<Handle>& handles) {
-  std::vector<Type> result;
-  for (const Handle handle : handles) result.push_back(reinterpret_cast<Type>(handle));
-  return result;
-}
 
 int set_content_size(Handle buffer, Handle content_size_buffer) {
   return remotecl_set_content_size(reinterpret_cast<cl_mem>(buffer), reinterpret_cast<cl_mem>(content_size_buffer));

@@ -36,6 +36,14 @@ def whole_buffer(value: Any, name: str) -> pyopencl.MemoryObject:  # noqa: ANN40
     return memory
 
 
+def require_remote(value: Any, name: str) -> Any:  # noqa: ANN401
+    """`value`, if it is remotecl's: a handle of another driver must not be passed to ours. It has a context."""
+    platform = value.context.devices[0].platform.name
+    if platform != "remotecl":
+        raise ValueError(f"{name} is on the platform {platform!r}; this works on devices of remotecl only")
+    return value
+
+
 def _is_array(value: object) -> bool:
     from pyopencl.array import Array  # needs NumPy, and is slow to import
 

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .._connect.connection import import_pyopencl, native
-from .._connect.objects import memory_object, whole_buffer
+from .._connect.objects import memory_object, require_remote, whole_buffer
+from .._connect.refusal import check
 
 if TYPE_CHECKING:
     import numpy
@@ -45,8 +46,8 @@ def set_content_size(
         filter_kernel(queue, shape, None, points.data, size.data)  # writes points, and their bytes into size
     """
     cl = import_pyopencl()
-    of = _remote(whole_buffer(buffer, "buffer"), "buffer")
-    size = None if size_buffer is None else _remote(whole_buffer(size_buffer, "size_buffer"), "size_buffer")
+    of = require_remote(whole_buffer(buffer, "buffer"), "buffer")
+    size = None if size_buffer is None else require_remote(whole_buffer(size_buffer, "size_buffer"), "size_buffer")
     code = native().set_content_size(of.int_ptr, 0 if size is None else size.int_ptr)
     if code == cl.status_code.INVALID_CONTEXT:
         raise ValueError("buffer and size_buffer are of different contexts; make both in one")
@@ -54,7 +55,7 @@ def set_content_size(
         raise ValueError(f"size_buffer holds a uint64, so it must have at least {_SIZE_BYTES} bytes")
     if code == cl.status_code.INVALID_MEM_OBJECT:
         raise ValueError("buffer and size_buffer must be whole buffers: neither images nor sub-buffers")
-    _check(cl, code, "remotecl_set_content_size")
+    check(cl, code, "remotecl_set_content_size")
 
 
 def prefetch(
@@ -97,7 +98,7 @@ def prefetch(
     if not isinstance(to, cl.Device):
         raise TypeError(f"to must be a pyopencl.Device or a pyopencl.CommandQueue, not {type(to).__name__}")
     for buffer in memory:
-        _remote(buffer, "buffers")
+        require_remote(buffer, "buffers")
     code, handle = native().prefetch(
         to.int_ptr, [buffer.int_ptr for buffer in memory], [event.int_ptr for event in events]
     )
@@ -105,7 +106,7 @@ def prefetch(
         raise ValueError("all buffers and events must be of one context; prefetch those of each context by themselves")
     if code == cl.status_code.INVALID_DEVICE:
         raise ValueError(f"{to} is not a device of the buffers' context; choose one of buffer.context.devices")
-    _check(cl, code, "remotecl_prefetch")
+    check(cl, code, "remotecl_prefetch")
     return cl.Event.from_int_ptr(handle, retain=False)
 
 
@@ -162,35 +163,3 @@ def _several(buffers: Any) -> list[Any]:  # noqa: ANN401
     if isinstance(buffers, (cl.MemoryObjectHolder, Array)) or hasattr(buffers, "__array__"):
         return [buffers]
     return list(buffers) if isinstance(buffers, Iterable) else [buffers]
-
-
-def _remote(memory: pyopencl.MemoryObject, name: str) -> pyopencl.MemoryObject:
-    """`memory`, if it is remotecl's: a handle of another driver must not be passed to ours."""
-    platform = memory.context.devices[0].platform.name
-    if platform != "remotecl":
-        raise ValueError(f"{name} is on the platform {platform!r}; this works on devices of remotecl only")
-    return memory
-
-
-class _Refusal:
-    """The argument of a ``pyopencl.Error``, which gives it its `code` and `routine`."""
-
-    def __init__(self, code: int, routine: str) -> None:
-        self._code = code
-        self._routine = routine
-
-    def code(self) -> int:
-        return self._code
-
-    def routine(self) -> str:
-        return self._routine
-
-    def what(self) -> str:
-        return ""
-
-
-def _check(cl: Any, code: int, routine: str) -> None:  # noqa: ANN401
-    if code == cl.status_code.SUCCESS:
-        return
-    no_memory = (cl.status_code.MEM_OBJECT_ALLOCATION_FAILURE, cl.status_code.OUT_OF_HOST_MEMORY)
-    raise (cl.MemoryError if code in no_memory else cl.RuntimeError)(_Refusal(code, routine))
