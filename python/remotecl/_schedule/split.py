@@ -20,19 +20,25 @@ _Result = TypeVar("_Result")
 
 @dataclass(frozen=True)
 class Slice:
-    """Which bytes of a buffer a work-item touches: item i those from ``i * item_bytes`` on.
+    """Which bytes of a buffer a work-item touches, for `split`: item i those from ``i * item_bytes`` on.
 
     i is the global id in the dimension that is divided.
+
+    Attributes:
+        item_bytes: how many bytes belong to one item; those of a row if a row-major matrix is divided into rows.
+        before: how many items before its own a work-item reads, too; only of buffers that the kernel does not write.
+        after: the same for items after its own.
+        overwrites: the kernel writes all bytes of its items and reads none, so their old content need not travel.
+
+    Example::
+
+        remotecl.Slice(4 * width, before=1, after=1)  # a row of floats, and its two neighbours
     """
 
     item_bytes: int
-    """How many bytes belong to one item: of a row-major matrix that is divided into rows, those of a row."""
     before: int = 0
-    """How many items before its own a work-item reads, too. Only of buffers that the kernel does not write."""
     after: int = 0
-    """The same for items after its own."""
     overwrites: bool = False
-    """The kernel writes all bytes of its items and reads none, so their old content need not travel."""
 
 
 def split(
