@@ -10,6 +10,8 @@
 #include <thread>
 
 #include "icd/fixture.h"
+#include "icd/library.h"
+#include "remotecl/remotecl.h"
 
 namespace remotecl::testing {
 namespace {
@@ -17,7 +19,7 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-constexpr int kServers = 11;
+constexpr int kServers = 12;
 
 class LostServerTest : public ::testing::Test {
  protected:
@@ -75,6 +77,20 @@ std::chrono::duration<double> processor_time() {
   ::getrusage(RUSAGE_SELF, &usage);
   const auto seconds = [](const timeval& time) { return time.tv_sec + time.tv_usec * 1e-6; };
   return std::chrono::duration<double>(seconds(usage.ru_utime) + seconds(usage.ru_stime));
+}
+
+TEST_F(LostServerTest, ADividedKernelReturnsTheError) {
+  spin_ = make_kernel(program_, "spin");
+  spun_ = make_buffer(context_, std::vector<int>(64, 0));
+  check(set_arg(spin_, 0, spun_));
+  check(set_arg(spin_, 1, 2'000'000'000));
+  const auto split = library_function<decltype(remotecl_enqueue_split)>("remotecl_enqueue_split");
+  const std::size_t items = 64;
+  const remotecl_slice slice{0, 0, sizeof(int), 0, 0};
+  const std::vector<cl_int> results = results_after_kill({[&] {
+    return split(1, queue_.pointer(), spin_, 0, 1, nullptr, &items, nullptr, 1, &slice, 0, nullptr, nullptr);
+  }});
+  EXPECT_EQ(results, std::vector<cl_int>{CL_DEVICE_NOT_AVAILABLE});
 }
 
 TEST_F(LostServerTest, EveryWaitingCallReturnsAnErrorAndNothingSpins) {
