@@ -28,18 +28,14 @@ from .._loading import activation, config, vendors
 from .._observe.inspect import ServerInfo, links, native_platform_of, server_of, servers
 from .._observe.stats import rdma_words
 from ..errors import RemoteCLError, ServerUnreachable
-from . import run, store
-
-CONFIGURED = "none takes those in REMOTECL_SERVERS, else the configuration's default"
+from . import bench, run, store
+from .options import CONFIGURED, add_servers, count, matrix_size, positive
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one subcommand and returns its exit code: 0, 1 after an error or a wrong result, 2 for bad usage."""
     parser = _parser()
-    options, further = parser.parse_known_args(arguments)
-    if further and options.run is not _bench:
-        parser.error(f"unknown arguments: {' '.join(further)}")
-    options.further = further
+    options = parser.parse_args(arguments)
     # The variable is for programs that compute. These commands report what is missing themselves, and go on if they
     # can.
     os.environ.pop("REMOTECL_REQUIRED", None)
@@ -63,7 +59,7 @@ def _parser() -> argparse.ArgumentParser:
 
     _add_run(commands)
     devices = commands.add_parser("devices", help="list servers and their devices")
-    _add_servers(devices, CONFIGURED)
+    add_servers(devices, CONFIGURED)
     devices.set_defaults(run=_devices)
 
     discover = commands.add_parser("discover", help="find servers on the local network and list their devices")
@@ -76,16 +72,16 @@ def _parser() -> argparse.ArgumentParser:
     doctor = commands.add_parser(
         "doctor", help="look for what is wrong with this installation and its servers, and say what helps"
     )
-    _add_servers(doctor, CONFIGURED)
+    add_servers(doctor, CONFIGURED)
     doctor.add_argument("--json", action="store_true", help="print a list of objects instead")
     doctor.add_argument(
-        "--timeout", type=_seconds, default=30.0, metavar="SECONDS", help="how long one probe may take (default: 30)"
+        "--timeout", type=positive, default=30.0, metavar="SECONDS", help="how long one probe may take (default: 30)"
     )
     doctor.set_defaults(run=_doctor)
     top = commands.add_parser("top", help="watch servers: load, memory, sessions, traffic, RDMA")
     top.add_argument("names", nargs="*", metavar="SERVER", help=f"servers or groups to watch; {CONFIGURED}")
-    _add_servers(top, "the same")
-    top.add_argument("--interval", type=_seconds, default=1.0, metavar="SECONDS", help="between two looks (default: 1)")
+    add_servers(top, "the same")
+    top.add_argument("--interval", type=positive, default=1.0, metavar="SECONDS", help="between two looks (default: 1)")
     top.add_argument("--once", action="store_true", help="look once, which takes one interval, and end")
     top.add_argument("--json", action="store_true", help="print a line of JSON for each look")
     top.set_defaults(run=_top)
@@ -118,22 +114,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     icd_path.set_defaults(run=_icd_path)
 
-    bench = commands.add_parser(
-        "bench",
-        help="measure native driver, raw TCP and remotecl",
-        epilog="Further options go to the benchmark program: --quick, --only NAME,..., --list, --device INDEX.",
-    )
-    _add_servers(bench, "none starts daemons on loopback: one, and four for the rows that need several")
-    bench.add_argument("--json", metavar="FILE", help="write the results there too")
-    bench.add_argument(
-        "--rows", choices=["all", "one", "several"], default="all", help="only those that take one server, or several"
-    )
-    bench.set_defaults(run=_bench)
+    bench.add(commands)
 
     demo = commands.add_parser("demo", help="run a real job on several servers and check it")
-    _add_servers(demo, "none starts two daemons on loopback")
+    add_servers(demo, "none starts two daemons on loopback")
     demo.add_argument("--platform", metavar="NAME", help="run on another OpenCL platform instead")
-    demo.add_argument("--size", type=_matrix_size, default=1024, help="rows of the matrices (default: 1024)")
+    demo.add_argument("--size", type=matrix_size, default=1024, help="rows of the matrices (default: 1024)")
     demo.set_defaults(run=_demo)
     return parser
 
@@ -146,8 +132,8 @@ def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         "one of them cannot be had, the program is not started, and the exit code is 1; else it is the program's.",
     )
     which = command.add_mutually_exclusive_group()
-    _add_servers(which, CONFIGURED)
-    which.add_argument("--local", type=_count, metavar="N", help="start N servers on this machine for the program")
+    add_servers(which, CONFIGURED)
+    which.add_argument("--local", type=count, metavar="N", help="start N servers on this machine for the program")
     which.add_argument(
         "--auto",
         action="store_true",
@@ -156,37 +142,6 @@ def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     command.add_argument("--with-local", action="store_true", help="show the program this machine's own drivers, too")
     command.add_argument("program", nargs=argparse.REMAINDER, metavar="PROGRAM ARGUMENT...", help="what to run")
     command.set_defaults(run=_run_program)
-
-
-def _add_servers(parser: argparse._ActionsContainer, otherwise: str) -> None:
-    parser.add_argument(
-        "--servers",
-        type=lambda text: [name.strip() for name in text.split(",") if name.strip()],
-        default=[],
-        metavar="HOST[:PORT],...",
-        help=f"servers to use, or names and @groups of the configuration; {otherwise}",
-    )
-
-
-def _count(text: str) -> int:
-    count = int(text)
-    if count < 1:
-        raise argparse.ArgumentTypeError("it must be at least 1")
-    return count
-
-
-def _matrix_size(text: str) -> int:
-    size = int(text)
-    if size <= 0 or size % 16:
-        raise argparse.ArgumentTypeError("it must be a positive multiple of 16")
-    return size
-
-
-def _seconds(text: str) -> float:
-    seconds = float(text)
-    if not 0 < seconds < float("inf"):
-        raise argparse.ArgumentTypeError("it must be more than 0")
-    return seconds
 
 
 def _named_servers(options: argparse.Namespace) -> list[str]:
@@ -334,12 +289,6 @@ def _icd_path(options: argparse.Namespace) -> int:
         path = vendors.directory_with([*others, path])
     print(path)
     return 0
-
-
-def _bench(options: argparse.Namespace) -> int:
-    from .. import bench
-
-    return bench.run(named_servers(options.servers), options.further, rows=options.rows, json_file=options.json)
 
 
 def _demo(options: argparse.Namespace) -> int:

@@ -10,10 +10,10 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import IO
 
-from ._clusters.cluster import LocalCluster
-from ._daemon import launcher
-from ._loading import activation, vendors
-from .errors import RemoteCLError
+from .._clusters.cluster import LocalCluster
+from .._daemon import launcher
+from .._loading import activation, vendors
+from ..errors import RemoteCLError
 
 BINARY = vendors.PACKAGE / "bin" / "remotecl-bench"
 
