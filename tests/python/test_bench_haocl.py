@@ -9,6 +9,7 @@ import pytest
 
 import remotecl
 from remotecl._cli import bench as command
+from remotecl._cli.main import main
 from remotecl._cli.options import counts
 from remotecl.bench.haocl import NAMES, bfs, cfd, knn, machine, matmul, mesh, spmv
 
@@ -210,9 +211,13 @@ def test_the_mesh_is_closed():
         (["matmul", "--sizes", "40", "--devices", "2"], 1, "too small to divide it over 2 devices"),
     ],
 )
-def test_bad_options_have_clear_errors(arguments, code, says, run_remotecl, addresses):
-    result = run_remotecl("bench", "haocl", "--servers", addresses, *arguments)
-    assert (result.returncode, says in result.stderr) == (code, True), result.stderr
+def test_bad_options_have_clear_errors(arguments, code, says, connection, capsys):
+    try:
+        ended = main(["bench", "haocl", "--servers", ",".join(connection.servers), *arguments])
+    except SystemExit as usage:
+        ended = usage.code
+    errors = capsys.readouterr().err
+    assert (ended, says in errors) == (code, True), errors
 
 
 def test_numbers_of_devices():

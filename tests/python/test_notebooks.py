@@ -17,6 +17,7 @@ FACTS = {
     "02-residency-and-events": (2, "newest(result) == {two} and len(transfers) == FRAMES"),
     "03-scaling": (3, "sorted(frame.index) == sorted((job, servers) for job in JOBS for servers in SERVERS)"),
     "04-latency": (3, "list(measured.index) == list(ROWS) and len(far) == len(DELAYS_MS)"),
+    "05-scheduling": (2, "list(parts.index) == SIZES and set(rows.devices) == set(DEVICES)"),
 }
 
 

@@ -20,21 +20,21 @@ _VERTEX_BYTES = 4 * (sum(_DEGREES) // 2 + 2)
 # one, and marks need not be cleared.
 SOURCE = """
 // Work-item vertex: marks the neighbours of the frontier, which may be anybody's.
-__kernel void expand(__global const int* restrict edges_begin, __global const int* restrict edges,
+__kernel void expand(const int count, __global const int* restrict edges_begin, __global const int* restrict edges,
                      __global const int* restrict levels, const int level, __global uchar* restrict marks) {
   const size_t vertex = get_global_id(0);
-  if (levels[vertex] != level) return;
+  if (vertex >= count || levels[vertex] != level) return;
   for (int edge = edges_begin[vertex]; edge < edges_begin[vertex + 1]; ++edge) marks[edges[edge]] = 1;
 }
 
 // Work-item vertex: it is in the next frontier if any device has marked it and it had no level.
-__kernel void collect(__global const uchar* restrict own_marks, const int first,
+__kernel void collect(const int count, __global const uchar* restrict own_marks, const int first,
                       __global const uchar* restrict others_marks, const int others, __global int* restrict levels,
                       const int next_level, __global int* restrict last_level) {
-  const size_t vertex = get_global_id(0), count = get_global_size(0);
-  if (levels[vertex] >= 0) return;
+  const size_t vertex = get_global_id(0);
+  if (vertex >= count || levels[vertex] >= 0) return;
   int marked = own_marks[first + vertex];
-  for (int other = 0; other < others; ++other) marked |= others_marks[other * count + vertex];
+  for (int other = 0; other < others; ++other) marked |= others_marks[(size_t)other * count + vertex];
   if (!marked) return;
   levels[vertex] = next_level;
   *last_level = next_level;
@@ -115,8 +115,8 @@ class _Plan(Plan):
             marked = [self._mark(part, level) for part in parts]
             for part in parts:
                 self._fetch_marks(part, parts, marked)
-                self._collect(
-                    self._machine.queues[part.share], (part.count,), None,
+                self._machine.launch(
+                    part.share, self._collect, part.count,
                     part.marks, np.int32(part.first), part.others_marks, np.int32(len(parts) - 1), part.levels,
                     np.int32(level + 1), part.last_level,
                 )  # fmt: skip
@@ -125,12 +125,10 @@ class _Plan(Plan):
             level += 1
 
     def _mark(self, part: _Part, level: int) -> cl.Event:
-        queue = self._machine.queues[part.share]
-        event = self._expand(
-            queue, (part.count,), None, part.edges_begin, part.edges, part.levels, np.int32(level), part.marks
-        )
-        queue.flush()
-        return event
+        return self._machine.launch(
+            part.share, self._expand, part.count,
+            part.edges_begin, part.edges, part.levels, np.int32(level), part.marks,
+        )  # fmt: skip
 
     def _fetch_marks(self, part: _Part, parts: list[_Part], marked: list[cl.Event]) -> None:
         """What other devices have marked of this one's vertices."""

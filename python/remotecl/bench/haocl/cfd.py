@@ -75,9 +75,10 @@ float3 normal_of(__global const float* normals, const int face, const size_t ele
 }
 
 // Work-item element: the longest stable step, divided by the element's volume.
-__kernel void measure(__global const float* restrict states, __global const float* restrict normals,
-                      __global float* restrict steps) {
-  const size_t element = get_global_id(0), count = get_global_size(0);
+__kernel void measure(const int count, __global const float* restrict states,
+                      __global const float* restrict normals, __global float* restrict steps) {
+  const size_t element = get_global_id(0);
+  if (element >= count) return;
   const State s = own_state(states, element, count);
   float speed = 0;
   for (int face = 0; face < 4; ++face) speed += speed_through(s, normal_of(normals, face, element, count));
@@ -85,22 +86,23 @@ __kernel void measure(__global const float* restrict states, __global const floa
 }
 
 // Work-item element: one stage of a step, from the states before the step and those of the last stage.
-__kernel void advance(__global const float* restrict before, __global const float* restrict now,
+__kernel void advance(const int count, __global const float* restrict before, __global const float* restrict now,
                       __global const float* restrict border, __global const int* restrict neighbours,
                       __global const float* restrict normals, __global const float* restrict steps,
                       const float share_of_step, __global float* restrict next) {
-  const size_t element = get_global_id(0), count = get_global_size(0);
+  const size_t element = get_global_id(0);
+  if (element >= count) return;
   const State own = own_state(now, element, count);
   State change = {0, 0, (float3)(0, 0, 0)};
   for (int face = 0; face < 4; ++face) {
     const float3 normal = normal_of(normals, face, element, count);
-    const int neighbour = neighbours[face * count + element];
+    const int neighbour = neighbours[(size_t)face * count + element];
     if (neighbour == WALL) {
       change.momentum -= pressure_of(own) * normal;
       continue;
     }
     const State other = neighbour < 0 ? far_state()
-                        : neighbour < (int)count ? own_state(now, neighbour, count)
+                        : neighbour < count ? own_state(now, neighbour, count)
                                                  : border_state(border, neighbour - count);
     const State out = flux_through(own, normal), in = flux_through(other, normal);
     const float speed = fmax(speed_through(own, normal), speed_through(other, normal));
@@ -111,16 +113,18 @@ __kernel void advance(__global const float* restrict before, __global const floa
   const State old = own_state(before, element, count);
   const float step = share_of_step * steps[element];
   next[element] = old.density + step * change.density;
-  next[count + element] = old.momentum.x + step * change.momentum.x;
-  next[2 * count + element] = old.momentum.y + step * change.momentum.y;
-  next[3 * count + element] = old.momentum.z + step * change.momentum.z;
-  next[4 * count + element] = old.energy + step * change.energy;
+  next[(size_t)count + element] = old.momentum.x + step * change.momentum.x;
+  next[2 * (size_t)count + element] = old.momentum.y + step * change.momentum.y;
+  next[3 * (size_t)count + element] = old.momentum.z + step * change.momentum.z;
+  next[4 * (size_t)count + element] = old.energy + step * change.energy;
 }
 
 // Work-item place: a state that another device needs.
-__kernel void pack(__global const float* restrict states, const int count, __global const int* restrict elements,
-                   __global float* restrict packed) {
-  const size_t place = get_global_id(0), element = elements[place];
+__kernel void pack(const int places, __global const float* restrict states, const int count,
+                   __global const int* restrict elements, __global float* restrict packed) {
+  const size_t place = get_global_id(0);
+  if (place >= places) return;
+  const size_t element = elements[place];
   for (int variable = 0; variable < 5; ++variable)
     packed[5 * place + variable] = states[variable * (size_t)count + element];
 }
@@ -193,20 +197,19 @@ class _Plan(Plan):
         return result
 
     def _step(self, parts: list[_Part], outboxes: list[_Outbox]) -> None:
-        queues = self._machine.queues
+        machine = self._machine
         for part in parts:
-            self._measure(queues[part.share], (part.count,), None, part.states, part.normals, part.steps)
+            machine.launch(part.share, self._measure, part.count, part.states, part.normals, part.steps)
         now = [part.states for part in parts]
         for stage in range(STAGES):
             arrived = self._exchange(parts, outboxes, now)
             for part in parts:
                 following = part.stages[stage % 2]
-                self._advance(
-                    queues[part.share], (part.count,), None,
+                machine.launch(
+                    part.share, self._advance, part.count,
                     part.states, now[part.share], part.border, part.neighbours, part.normals, part.steps,
                     np.float32(1 / (STAGES - stage)), following, wait_for=arrived[part.share],
                 )  # fmt: skip
-                queues[part.share].flush()
                 now[part.share] = following
         for part in parts:
             part.keep(now[part.share])
@@ -214,13 +217,11 @@ class _Plan(Plan):
     def _exchange(self, parts: list[_Part], outboxes: list[_Outbox], states: list[cl.Buffer]) -> list[list[cl.Event]]:
         """Brings each device its border; returns the events to wait for, by share."""
         for box in outboxes:
-            queue = self._machine.queues[box.owner]
             # The last content must have arrived before it is overwritten.
-            box.packed = self._pack(
-                queue, (box.count,), None,
+            box.packed = self._machine.launch(
+                box.owner, self._pack, box.count,
                 states[box.owner], np.int32(parts[box.owner].count), box.elements, box.states, wait_for=box.fetched,
             )  # fmt: skip
-            queue.flush()
         arrived: list[list[cl.Event]] = [[] for _ in parts]
         for box in outboxes:
             state_bytes = 4 * VARIABLES

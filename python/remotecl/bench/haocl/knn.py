@@ -32,11 +32,12 @@ void insert(ulong* best, const ulong candidate) {  // best is ascending
   best[place] = candidate;
 }
 
-// Work-item (query, part): the nearest among a part of the rows.
-__kernel void search(__global const float* restrict rows, const int count, const int first, const int part_rows,
-                     __global const float* restrict queries, __global ulong* restrict found) {
-  const size_t query = get_global_id(0);
-  const int part = get_global_id(1);
+// Work-items of a part, one for each query: the nearest among a part of the rows.
+__kernel void search(const int items, __global const float* restrict rows, const int count, const int first,
+                     const int part_rows, __global const float* restrict queries, __global ulong* restrict found) {
+  if (get_global_id(0) >= items) return;
+  const size_t query = get_global_id(0) % QUERIES;
+  const int part = get_global_id(0) / QUERIES;
   float wanted[FEATURES];
   for (int f = 0; f < FEATURES; ++f) wanted[f] = queries[query * FEATURES + f];
   ulong best[NEIGHBOURS];
@@ -58,8 +59,10 @@ __kernel void search(__global const float* restrict rows, const int count, const
 }
 
 // Work-item query: the nearest in several lists.
-__kernel void merge(__global const ulong* restrict found, const int lists, __global ulong* restrict nearest) {
+__kernel void merge(const int queries, __global const ulong* restrict found, const int lists,
+                    __global ulong* restrict nearest) {
   const size_t query = get_global_id(0);
+  if (query >= queries) return;
   ulong best[NEIGHBOURS];
   for (int k = 0; k < NEIGHBOURS; ++k) best[k] = NOBODY;
   for (int list = 0; list < lists; ++list)
@@ -131,13 +134,12 @@ class _Plan(Plan):
             nearest = machine.buffer(_LIST_BYTES)
             for share, part in enumerate(parts):
                 found, searched = self._nearest_of_share(share, part, queries)
-                machine.queues[share].flush()
                 # The first device fetches the list from the other one.
                 cl.enqueue_copy(
                     machine.queues[0], gathered, found,
                     dst_offset=share * _LIST_BYTES, byte_count=_LIST_BYTES, wait_for=[searched],
                 )  # fmt: skip
-            self._merge(machine.queues[0], (QUERIES,), None, gathered, np.int32(len(machine)), nearest)
+            machine.launch(0, self._merge, QUERIES, gathered, np.int32(len(machine)), nearest)
         result = np.empty((QUERIES, NEIGHBOURS), np.uint64)
         with clock.transfer():
             machine.read(0, result, nearest)
@@ -149,8 +151,8 @@ class _Plan(Plan):
         lists = -(-count // part_rows)
         candidates, nearest = machine.buffer(lists * _LIST_BYTES), machine.buffer(_LIST_BYTES)
         first = self._rows[share].start
-        self._search(
-            machine.queues[share], (QUERIES, lists), None,
+        machine.launch(
+            share, self._search, lists * QUERIES,
             rows, np.int32(count), np.int32(first), np.int32(part_rows), queries, candidates,
         )  # fmt: skip
-        return nearest, self._merge(machine.queues[share], (QUERIES,), None, candidates, np.int32(lists), nearest)
+        return nearest, machine.launch(share, self._merge, QUERIES, candidates, np.int32(lists), nearest)

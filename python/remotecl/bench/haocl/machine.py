@@ -8,10 +8,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 import pyopencl as cl
 from numpy.typing import NDArray
 
 from ...errors import RemoteCLError
+
+# Work-items of a work-group.
+GROUP = 64
 
 
 class Machine:
@@ -49,6 +53,25 @@ class Machine:
     def buffer(self, byte_count: int) -> cl.Buffer:
         """A buffer without content; one of no bytes has four, because OpenCL has no empty ones."""
         return cl.Buffer(self.context, cl.mem_flags.READ_WRITE, max(byte_count, 4))
+
+    def launch(
+        self,
+        share: int,
+        kernel: cl.Kernel,
+        count: int,
+        *arguments: Any,  # noqa: ANN401  what PyOpenCL takes
+        wait_for: Sequence[cl.Event] = (),
+    ) -> cl.Event:
+        """Runs a kernel whose first argument is the number of work-items that have something to do.
+
+        There may be more, because all work-groups have one size: a driver that chooses one itself takes what divides
+        the number, however small, and some compile for each size.
+        """
+        items = -(-count // GROUP) * GROUP
+        queue = self.queues[share]
+        event = kernel(queue, (items,), (GROUP,), np.int32(count), *arguments, wait_for=list(wait_for))
+        queue.flush()
+        return event
 
     def write(self, share: int, array: NDArray[Any]) -> cl.Buffer:
         """A new buffer with the array's bytes, which leave for that share's device at once."""

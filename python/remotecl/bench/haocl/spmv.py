@@ -12,7 +12,7 @@ import pyopencl as cl
 from numpy.typing import NDArray
 
 from .application import Application, Plan
-from .machine import Clock, Machine
+from .machine import GROUP, Clock, Machine
 
 PRODUCTS = 10
 # Rows have between 1 and this many entries, few of them many.
@@ -21,7 +21,6 @@ _MEAN_ENTRIES = 32
 # A value and its column each, and for each row where it begins, and an element of the vector and of the result.
 _ROW_BYTES = 8 * _MEAN_ENTRIES + 12
 LANES = 8
-GROUP = 64
 
 SOURCE = """
 // One work-item: cuts the rows into parts of about equally many rows and entries together.
@@ -41,18 +40,20 @@ __kernel void cut(__global const int* restrict begins, const int rows, const int
 }
 
 // Work-item row: where its entries begin in its part.
-__kernel void rebase(__global const int* restrict begins, const int first_row, __global int* restrict part_begins) {
+__kernel void rebase(const int count, __global const int* restrict begins, const int first_row,
+                     __global int* restrict part_begins) {
   const size_t row = get_global_id(0);
+  if (row >= count) return;
   part_begins[row] = begins[first_row + row] - begins[first_row];
 }
 
 // LANES work-items share a row.
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
-void multiply(__global const int* restrict begins, __global const int* restrict columns,
-              __global const float* restrict values, __global const float* restrict vector, const int rows,
+void multiply(const int items, __global const int* restrict begins, __global const int* restrict columns,
+              __global const float* restrict values, __global const float* restrict vector,
               __global float* restrict product) {
   __local float sums[GROUP];
-  const int item = get_local_id(0), lane = item % LANES, row = get_global_id(0) / LANES;
+  const int rows = items / LANES, row = get_global_id(0) / LANES, item = get_local_id(0), lane = item % LANES;
   float sum = 0;
   if (row < rows)
     for (int entry = begins[row] + lane; entry < begins[row + 1]; entry += LANES)
@@ -167,7 +168,8 @@ class _Plan(Plan):
         return result
 
     def _divide(self, begins: cl.Buffer, columns: cl.Buffer, values: cl.Buffer) -> tuple[list[_Part], cl.Event]:
-        machine, queue = self._machine, self._machine.queues[self._roles.divider]
+        machine, divider = self._machine, self._roles.divider
+        queue = machine.queues[divider]
         multipliers = self._roles.multipliers
         cuts = np.empty((2, len(multipliers) + 1), np.int32)
         cuts_buffer = machine.buffer(cuts.nbytes)
@@ -179,7 +181,7 @@ class _Plan(Plan):
             first, rows = int(cuts[0, number]), int(cuts[0, number + 1] - cuts[0, number])
             offset, size = 4 * int(cuts[1, number]), 4 * int(cuts[1, number + 1] - cuts[1, number])
             part = _Part(share, first, rows, *map(machine.buffer, (4 * (rows + 1), size, size, 4 * rows)))
-            self._rebase(queue, (rows + 1,), None, begins, np.int32(first), part.begins)
+            machine.launch(divider, self._rebase, rows + 1, begins, np.int32(first), part.begins)
             cl.enqueue_copy(queue, part.columns, columns, src_offset=offset, byte_count=size)
             divided = cl.enqueue_copy(queue, part.values, values, src_offset=offset, byte_count=size)
             queue.flush()
@@ -194,10 +196,9 @@ class _Plan(Plan):
             gathered = []
             for part in parts:
                 queue = self._machine.queues[part.share]
-                items = -(-part.rows * LANES // GROUP) * GROUP
-                self._multiply(
-                    queue, (items,), (GROUP,),
-                    part.begins, part.columns, part.values, vector, np.int32(part.rows), part.product, wait_for=ready,
+                self._machine.launch(
+                    part.share, self._multiply, part.rows * LANES,
+                    part.begins, part.columns, part.values, vector, part.product, wait_for=ready,
                 )  # fmt: skip
                 copied = cl.enqueue_copy(
                     queue, other, part.product, dst_offset=4 * part.first, byte_count=4 * part.rows
