@@ -93,7 +93,8 @@ json rdma_json(const RdmaState& rdma, const Traffic& traffic) {
           {"tcp_bytes_received", left(traffic.bulk_bytes_received, rdma.bytes_received)}};
 }
 
-json status_json(const Status& status, const StatusRdma& rdma, const std::function<std::string(PeerId)>& name_of_peer) {
+json status_json(const Status& status, const StatusRdma& rdma, const StatusUsers& users,
+                 const std::function<std::string(PeerId)>& name_of_peer) {
   json devices = json::array(), sessions = json::array(), links = json::array();
   status.devices.for_each([&](const DeviceStatus& device) { devices.push_back(device_json(device)); });
   const std::vector<RdmaState> of_sessions = states_of(rdma.sessions), of_links = states_of(rdma.links);
@@ -108,6 +109,13 @@ json status_json(const Status& status, const StatusRdma& rdma, const std::functi
                      {"traffic", traffic_json(link.traffic)},
                      {"rdma", rdma_at(of_links, links.size(), link.traffic)}});
   });
+  json of_users = json::array();
+  users.users.for_each([&](const UserStatus& user) {
+    of_users.push_back({{"user", user.user},
+                        {"device", user.device},
+                        {"busy_s", static_cast<double>(user.busy_us) * 1e-6},
+                        {"commands", user.commands}});
+  });
   return {{"version", status.version},
           {"host", status.host},
           {"process", status.process},
@@ -119,7 +127,8 @@ json status_json(const Status& status, const StatusRdma& rdma, const std::functi
           {"rdma", {{"clients", rdma_totals_json(rdma.clients)}, {"peers", rdma_totals_json(rdma.peers)}}},
           {"devices", devices},
           {"sessions", sessions},
-          {"links", links}};
+          {"links", links},
+          {"users", of_users}};
 }
 
 }  // namespace remotecl

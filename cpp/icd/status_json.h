@@ -15,7 +15,7 @@ nlohmann::json traffic_json(const Traffic& traffic);
 // `traffic`: of the same connections.
 nlohmann::json rdma_json(const RdmaState& rdma, const Traffic& traffic);
 // `name_of_peer`: returns the address of one of this process's servers.
-nlohmann::json status_json(const Status& status, const StatusRdma& rdma,
+nlohmann::json status_json(const Status& status, const StatusRdma& rdma, const StatusUsers& users,
                            const std::function<std::string(PeerId)>& name_of_peer);
 
 }  // namespace remotecl

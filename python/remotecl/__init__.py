@@ -43,7 +43,7 @@ from ._observe.monitor import Monitor, monitor
 from ._observe.progress import progress, start_by_default
 from ._observe.rdma import RdmaStats, RdmaTotals
 from ._observe.stats import CacheStats, DeviceMemory, LinkStats, ServerStats, Stats, TransferCount, TransferStats, stats
-from ._observe.status import DeviceStatus, LinkStatus, ServerStatus, SessionStatus, StatusList, status
+from ._observe.status import DeviceStatus, LinkStatus, ServerStatus, SessionStatus, StatusList, UserStatus, status
 from ._observe.traffic import Amount, Flow, Traffic
 from ._schedule.split import Slice, split
 from ._tracing.event_graph import EventEdge, EventGraph, EventGraphError, EventNode, event_graph
@@ -106,6 +106,7 @@ __all__ = [
     "Traffic",
     "TransferCount",
     "TransferStats",
+    "UserStatus",
     "__version__",
     "activate",
     "connect",

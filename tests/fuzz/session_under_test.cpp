@@ -24,9 +24,10 @@ struct Everything {
   server::BuildCache built;
   server::StdoutCapture output;
   server::StatusCollector board{driver};
+  server::LoadBoard loads{driver, [this] { board.find_ends(); }};
   server::PeerRules peers;
   server::SessionWatch watch{driver, [](server::Session&) {}};
-  server::Shared shared{server::handler_table(), driver, files, built, output, board, peers, watch};
+  server::Shared shared{server::handler_table(), driver, files, built, output, board, loads, peers, watch};
 };
 
 [[noreturn]] void complain(const std::string& what) {
@@ -127,6 +128,7 @@ SessionUnderTest::SessionUnderTest()
   session_ = make_ref<server::Session>(shared(), std::make_unique<MemoryConnection>(control_), Address{}, 1, Secret{},
                                        users.grant(user, shared().driver), false);
   shared().board.add(session_);
+  shared().loads.add(session_->id(), "user", 1);
   thread_ = std::thread([session = session_] { session->run(); });
 }
 
@@ -137,6 +139,7 @@ SessionUnderTest::~SessionUnderTest() {
   }
   thread_.join();
   if (bulk_thread_.joinable()) bulk_thread_.join();
+  shared().loads.remove(session_->id());
   shared().board.remove(*session_);
   session_ = nullptr;
   // What the driver still calls back may keep the session for a moment.

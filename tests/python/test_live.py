@@ -1,6 +1,7 @@
 """Live views: a server that is lost and comes back, in the terminal and in a real notebook."""
 
 import contextlib
+import dataclasses
 import io
 import os
 import pty
@@ -64,6 +65,23 @@ def test_rates_are_those_of_known_work(connection):
     passed_s = found.status.uptime_s - before.status.uptime_s
     assert 10 * MIB <= found.received_per_s * passed_s < 10 * MIB + 4096
     assert found.commands_per_s * passed_s == pytest.approx(1)
+
+
+def test_rates_of_users_are_those_between_two_answers(cluster):
+    (status,) = remotecl.status(cluster.addresses[0])
+    ann, ben = remotecl.UserStatus("ann", 0, 10.5, 100), remotecl.UserStatus("ben", 0, 0.5, 7)
+    before = WatchedServer(status.address, "connected", status=dataclasses.replace(status, users=(ann,)))
+    later = dataclasses.replace(
+        status,
+        uptime_s=status.uptime_s + 2,
+        users=(dataclasses.replace(ann, busy_s=11.0, commands=106), ben),
+    )
+    found = _with_rates(before, later)
+    assert [(rate.user, rate.device) for rate in found.user_rates] == [("ann", 0), ("ben", 0)]
+    assert [rate.utilisation for rate in found.user_rates] == pytest.approx([0.25, 0.25])
+    assert [rate.commands_per_s for rate in found.user_rates] == pytest.approx([3, 3.5])
+    (row,) = [line for line in live.text([found]).splitlines() if " ann " in line]
+    assert row.split()[-4:] == ["25", "%", "3", "106"]
 
 
 def test_a_monitor_outside_of_notebooks_prints_text(run_program, cluster):

@@ -174,6 +174,8 @@ def test_top_once_as_json(run_remotecl, addresses, cluster):
         assert server["received_per_s"] >= 0
         assert server["status"]["devices"][0]["utilisation"] is not None
         assert server["status"]["round_trip_us"] > 0
+        assert [use["user"] for use in server["status"]["users"]] == [rate["user"] for rate in server["user_rates"]]
+        assert all(0 <= rate["utilisation"] <= 1 for rate in server["user_rates"])
 
 
 def test_top_shows_a_server_that_is_not_there_as_lost(run_remotecl, cluster):

@@ -70,6 +70,20 @@ void add_all_devices(MetricsText& text, const NativeDriver& driver, const Status
               [&status_of](const Device& device) { return static_cast<double>(status_of(device).busy_us) / 1e6; });
 }
 
+void add_usage(MetricsText& text, const std::vector<StatusReport::OfUser>& users) {
+  const auto add = [&](std::string_view name, std::string_view help, auto value_of) {
+    text.begin(name, "counter", help);
+    for (const auto& each : users) {
+      text.add(value_of(each), {{"user", each.user}, {"device", std::to_string(each.device)}});
+    }
+  };
+  add("remotecl_user_busy_seconds_total",
+      "Time in which the driver had commands of the user, since somebody began to look at these metrics.",
+      [](const StatusReport::OfUser& each) { return static_cast<double>(each.busy_us) / 1e6; });
+  add("remotecl_user_commands_total", "Commands of the user that the driver was given.",
+      [](const StatusReport::OfUser& each) { return static_cast<double>(each.commands); });
+}
+
 void add_users(MetricsText& text, const Users& users) {
   text.begin("remotecl_user_sessions", "gauge",
              "Sessions of each user; default: of all who have no token of their own.");
@@ -130,6 +144,7 @@ std::string metrics(const StatusReport& report, std::uint64_t crashes, const Dae
   add_rdma(text, totals);
   add_all_devices(text, driver, report);
   add_users(text, users);
+  add_usage(text, report.users);
   if (store != nullptr) add_store(text, store->counts());
   return text.text();
 }

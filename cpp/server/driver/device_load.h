@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <vector>
 
 #include "runtime/base/mutex.h"
@@ -21,11 +22,32 @@ class DeviceLoad {
     std::uint32_t observed_ms = 0;  // at most a second; 0 if not observed
   };
 
+  // The commands of one session that were accepted and have not ended.
+  struct OfSession {
+    std::uint64_t session = 0;
+    std::uint64_t depth = 0;
+    bool is_running = false;  // whether the driver has any of them
+  };
+  struct Work {
+    std::vector<OfSession> sessions;  // those that have commands
+    std::uint64_t ended = 0;          // how many commands have ended until now, of all sessions
+  };
+
+  // What a session has had of the device.
+  struct Usage {
+    Clock::duration busy{};      // in which the driver was seen to have commands of it
+    std::uint64_t commands = 0;  // that the driver was given
+  };
+
   void add(const Ref<QueueProgress>& queue) EXCLUDES(mutex_);
   void remove(const Ref<QueueProgress>& queue) EXCLUDES(mutex_);
 
   // Commands that were accepted and have not ended, as far as the driver has reported.
   std::uint64_t depth() const EXCLUDES(mutex_);
+  Work work() const EXCLUDES(mutex_);
+  Usage usage(std::uint64_t session) const EXCLUDES(mutex_);
+  // The last usage of a session that has ended.
+  Usage take_usage(std::uint64_t session) EXCLUDES(mutex_);
   // Whether the driver has any of them.
   bool is_busy() const EXCLUDES(mutex_);
 
@@ -47,9 +69,17 @@ class DeviceLoad {
   };
 
   bool is_busy_locked() const REQUIRES(mutex_);
+  Usage usage_locked(std::uint64_t session) const REQUIRES(mutex_);
+  void count_busy(Clock::time_point now, Clock::duration since) REQUIRES(mutex_);
 
   mutable Mutex mutex_;
   std::vector<Ref<QueueProgress>> queues_ GUARDED_BY(mutex_);
+  struct Past {
+    Usage usage;  // without the commands of queues that there are
+    Clock::time_point seen{};
+  };
+  std::map<std::uint64_t, Past> past_ GUARDED_BY(mutex_);  // by session, of those that have had queues
+  std::uint64_t past_ended_ GUARDED_BY(mutex_) = 0;        // commands of queues that are gone
   std::deque<Look> looks_ GUARDED_BY(mutex_);
   Clock::time_point last_ GUARDED_BY(mutex_){};
   Clock::duration busy_total_ GUARDED_BY(mutex_){};

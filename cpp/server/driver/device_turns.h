@@ -66,6 +66,8 @@ class DeviceTurn final : public RefCounted {
  public:
   ~DeviceTurn() override { leave(); }
 
+  std::uint64_t session() const { return session_; }
+
   // Whether its work is counted. It need not be while the session is alone on the device. Any thread.
   bool counts() const { return turns_->is_shared() || commands_max_ != 0 || is_timed_; }
 

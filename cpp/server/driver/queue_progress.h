@@ -11,6 +11,11 @@ namespace remotecl::server {
 // ended(), even a driver's callback; everything else needs the session's lock.
 class QueueProgress final : public RefCounted {
  public:
+  // `session`: whose queue it is.
+  explicit QueueProgress(std::uint64_t session = 0) : session_(session) {}
+
+  std::uint64_t session() const { return session_; }
+
   // Counts one native command.
   void issue() { issued_.store(issued() + 1, std::memory_order_relaxed); }
   std::uint64_t issued() const { return issued_.load(std::memory_order_relaxed); }
@@ -34,6 +39,7 @@ class QueueProgress final : public RefCounted {
   void end_search() { searched_.store(false, std::memory_order_relaxed); }
 
  private:
+  const std::uint64_t session_;
   std::atomic<std::uint64_t> issued_{0};
   std::atomic<std::uint64_t> ended_{0};
   std::atomic<std::uint64_t> held_{0};

@@ -13,6 +13,7 @@ Queue::Queue(ObjectId id, Device& device, cl_command_queue_properties properties
       in_order_((properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) == 0),
       profiling_((properties & CL_QUEUE_PROFILING_ENABLE) != 0),
       turn_(std::move(turn)),
+      progress_(make_ref<QueueProgress>(turn_ ? turn_->session() : 0)),
       arena_(std::move(blocks)),
       wants_events_(in_order_ && device.traits().quirks.waits_for_all_slowly) {
   const cl_context context = turn_ ? device.context(error_) : nullptr;

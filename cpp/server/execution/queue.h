@@ -72,8 +72,8 @@ class Queue final : public RefCounted {
   const bool profiling_;
   cl_command_queue native_ = nullptr;
   cl_int error_ = CL_SUCCESS;
-  const Ref<QueueProgress> progress_ = make_ref<QueueProgress>();
   const Ref<DeviceTurn> turn_;
+  const Ref<QueueProgress> progress_;
   WriteArena arena_;
   // For "wait for all", some drivers take a time that grows with the square of the queue's length. In an
   // in-order queue the event of the last command does the same.

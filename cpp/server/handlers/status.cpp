@@ -27,8 +27,13 @@ void handle(Session& session, const GetStatus& message) {
   session.outbox().add_encoded(session.shared().board.answer(message.token, session));
 }
 
-void handle(Session&, const WatchLoads& message) {
+void handle(Session& session, const WatchLoads& message) {
+  LoadBoard& loads = session.shared().loads;
   if (message.is_wanted > 1) throw ProtocolError("a session wants loads or does not");
+  if (message.is_wanted == 0) return loads.unwatch(session.id());
+  loads.watch(session.id(), session.grant().devices(), [session = Ref<Session>(&session)](auto changes) {
+    return session->outbox().try_send(DeviceLoads{changes});
+  });
 }
 
 void handle(Session&, const KickSession&) { throw ProtocolError("only a monitor may end sessions"); }

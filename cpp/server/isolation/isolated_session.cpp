@@ -26,11 +26,17 @@ bool is_socket(const Connection& connection) { return dynamic_cast<const StreamC
 
 }  // namespace
 
-IsolatedSession::IsolatedSession(std::unique_ptr<ChildProcess> process, Address client, std::string user,
-                                 std::size_t devices, const PeerRules& peers, ContentStore* store)
-    : process_(std::move(process)), client_(std::move(client)), user_(std::move(user)), peers_(peers), store_(store) {
+IsolatedSession::IsolatedSession(std::unique_ptr<ChildProcess> process, Address client, SessionLoad load,
+                                 std::function<void(bool)> wants_loads, const PeerRules& peers, ContentStore* store)
+    : process_(std::move(process)),
+      client_(std::move(client)),
+      user_(load.user),
+      wants_loads_(std::move(wants_loads)),
+      peers_(peers),
+      store_(store),
+      load_(std::move(load)) {
   report_.totals.sessions = report_.totals.begun = 1;
-  report_.devices.resize(devices);
+  report_.devices.resize(load_.devices.size());
 }
 
 bool IsolatedSession::begin(IncomingConnection& incoming, const BeginMessage& message, int user_counters,
@@ -212,6 +218,14 @@ void IsolatedSession::take(SessionChannel::Packet& packet) {
   if (OpenMessage wanted; packet.type == PacketType::kOpen && packet.read(wanted)) return open(wanted);
   if (StoreMessage wanted; packet.type == PacketType::kFind && packet.read(wanted)) return find(wanted);
   if (StoreMessage given; packet.type == PacketType::kKeep && packet.read(given)) return keep(given, packet);
+  if (WatchLoads asked; packet.type == PacketType::kWatchLoads && packet.read(asked)) {
+    return wants_loads_(asked.is_wanted != 0);
+  }
+  if (DeviceLoads loads; packet.type == PacketType::kLoads && packet.read(loads)) return take_loads(loads);
+  take_report(packet);
+}
+
+void IsolatedSession::take_report(const SessionChannel::Packet& packet) {
   ReportMessage message;
   StatusReport report;
   MutexLock lock(mutex_);
@@ -220,7 +234,34 @@ void IsolatedSession::take(SessionChannel::Packet& packet) {
   ended_in_order_ = ended_in_order_ || packet.type == PacketType::kEnded;
   reported_ = message.number;
   report_ = std::move(report);
+  for (auto& usage : report_.users) usage.user = user_;  // whatever the process says
   changed_.notify_all();
+}
+
+void IsolatedSession::take_loads(const DeviceLoads& loads) {
+  MutexLock lock(mutex_);
+  for (const LoadOfDevice& load : loads_of(loads)) {
+    if (load.index >= load_.devices.size()) continue;
+    load_.devices[load.index].queued_s = static_cast<double>(load.queued_us) / 1e6;
+  }
+}
+
+void IsolatedSession::measure_load(bool is_wanted) {
+  if (is_load_measured_ == is_wanted) return;
+  {
+    MutexLock lock(mutex_);
+    for (SessionLoad::OnDevice& load : load_.devices) load.queued_s = 0;
+  }
+  if (process_->channel().send(PacketType::kWatchLoads, WatchLoads{is_wanted ? 1u : 0u})) is_load_measured_ = is_wanted;
+}
+
+SessionLoad IsolatedSession::load() const {
+  MutexLock lock(mutex_);
+  return load_;
+}
+
+bool IsolatedSession::pass_loads(std::span<const LoadOfDevice> loads) {
+  return process_->channel().send(PacketType::kLoads, DeviceLoads{loads});
 }
 
 void IsolatedSession::kick(std::uint64_t session, const std::string& message) {

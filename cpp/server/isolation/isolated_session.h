@@ -15,6 +15,7 @@
 #include "server/admission/peer_rules.h"
 #include "server/isolation/child_process.h"
 #include "server/isolation/tls_relay.h"
+#include "server/status/load_reporter.h"
 #include "server/status/status_report.h"
 #include "server/util/worker.h"
 
@@ -24,9 +25,10 @@ namespace remotecl::server {
 // serve its connections. Any thread, unless stated otherwise.
 class IsolatedSession {
  public:
-  // `peers` and `store` must outlive it; `store` is null if there is none.
-  IsolatedSession(std::unique_ptr<ChildProcess> process, Address client, std::string user, std::size_t devices,
-                  const PeerRules& peers, ContentStore* store);
+  // `load`: whose session it is, with no load yet. `wants_loads` is called when the session begins and when it ends
+  // to watch others' loads. `peers` and `store` must outlive it; `store` is null if there is none.
+  IsolatedSession(std::unique_ptr<ChildProcess> process, Address client, SessionLoad load,
+                  std::function<void(bool)> wants_loads, const PeerRules& peers, ContentStore* store);
 
   const Address& client() const { return client_; }
   const std::string& user() const { return user_; }
@@ -57,6 +59,13 @@ class IsolatedSession {
   void ask(std::uint64_t number, std::chrono::seconds patience);
   StatusReport report(std::uint64_t number, Deadline deadline) EXCLUDES(mutex_);
 
+  // Lets the process measure its session's load, or no more. One thread.
+  void measure_load(bool is_wanted) EXCLUDES(mutex_);
+  // As far as the process has reported it.
+  SessionLoad load() const EXCLUDES(mutex_);
+  // Passes on what other sessions have. Returns false if the process does not take it now.
+  bool pass_loads(std::span<const LoadOfDevice> loads);
+
  private:
   static constexpr std::size_t kRequestsMax = 128;  // at the same time
   // How many bytes the session may read from and write to the store in its life: what it does not receive stays
@@ -65,6 +74,8 @@ class IsolatedSession {
 
   bool send_further(IncomingConnection& incoming, int descriptor);
   void take(SessionChannel::Packet& packet) EXCLUDES(mutex_);
+  void take_report(const SessionChannel::Packet& packet) EXCLUDES(mutex_);
+  void take_loads(const DeviceLoads& loads) EXCLUDES(mutex_);
   std::unique_ptr<StreamConnection> connect(const Address& to, std::chrono::milliseconds timeout) const;
   void dial(const DialMessage& message);
   void open(const OpenMessage& message);
@@ -80,6 +91,7 @@ class IsolatedSession {
   const std::unique_ptr<ChildProcess> process_;
   const Address client_;
   const std::string user_;
+  const std::function<void(bool)> wants_loads_;
   const PeerRules& peers_;
   ContentStore* const store_;
   std::atomic<std::uint64_t> store_traffic_{0};
@@ -93,6 +105,8 @@ class IsolatedSession {
   bool gone_ GUARDED_BY(mutex_) = false;
   std::uint64_t reported_ GUARDED_BY(mutex_) = 0;  // the number of the last report
   StatusReport report_ GUARDED_BY(mutex_);
+  SessionLoad load_ GUARDED_BY(mutex_);
+  bool is_load_measured_ = false;  // used by measure_load()
   std::set<TlsRelay*> relays_ GUARDED_BY(mutex_);
   std::atomic<std::size_t> requests_running_{0};
   Worker requests_{4};  // does what the process is not allowed to

@@ -48,6 +48,11 @@ BeginMessage begin_message(const IncomingConnection& incoming, const Admission& 
           std::span<const std::uint32_t>(devices)};
 }
 
+SessionLoad no_load(const Admission& admission, const Grant& grant, std::size_t devices) {
+  return {admission.session, grant.user().name(),
+          std::vector<SessionLoad::OnDevice>(devices, SessionLoad::OnDevice{0, grant.weight()})};
+}
+
 }  // namespace
 
 ProcessHost::ProcessHost(ProcessCommand command, const NativeDriver& driver, RejectionCounts& refusals,
@@ -60,8 +65,9 @@ void ProcessHost::serve_session(IncomingConnection& incoming, const Admission& a
                                 std::unique_ptr<Grant> grant) {
   auto process = spares_.take(incoming.deadline);
   if (process == nullptr) return refuse_without_process(*incoming.connection);
-  const auto session = std::make_shared<IsolatedSession>(std::move(process), incoming.from, grant->user().name(),
-                                                         driver_.devices().size(), peers_, store_);
+  const auto session = std::make_shared<IsolatedSession>(
+      std::move(process), incoming.from, no_load(admission, *grant, driver_.devices().size()),
+      [this, id = admission.session](bool is_wanted) { watch_loads(id, is_wanted); }, peers_, store_);
   if (!add(admission.session, session)) return;
   const std::vector<std::uint32_t> devices = grant->devices();
   const bool begun =
@@ -95,6 +101,7 @@ bool ProcessHost::add(std::uint64_t id, const SessionPointer& session) {
 }
 
 void ProcessHost::remove(std::uint64_t id, std::string why, bool crashed) {
+  loads_.unwatch(id);
   const SessionPointer session = find(id);
   const StatusReport last = session->report(0, {});
   MutexLock lock(mutex_);
@@ -130,6 +137,34 @@ ProcessHost::SessionPointer ProcessHost::find(std::uint64_t id) const {
   return at == sessions_.end() ? nullptr : at->second;
 }
 
+std::vector<ProcessHost::SessionPointer> ProcessHost::all() const {
+  MutexLock lock(mutex_);
+  std::vector<SessionPointer> sessions;
+  for (const auto& [id, session] : sessions_) sessions.push_back(session);
+  return sessions;
+}
+
+void ProcessHost::watch_loads(std::uint64_t id, bool is_wanted) {
+  const SessionPointer session = find(id);
+  if (!is_wanted || session == nullptr) return loads_.unwatch(id);
+  std::vector<std::uint32_t> devices;
+  for (const auto& device : driver_.devices()) devices.push_back(device->index());
+  loads_.watch(id, std::move(devices), [session](auto changes) { return session->pass_loads(changes); });
+}
+
+std::vector<SessionLoad> ProcessHost::look() {
+  std::vector<SessionLoad> loads;
+  for (const SessionPointer& session : all()) {
+    session->measure_load(true);
+    loads.push_back(session->load());
+  }
+  return loads;
+}
+
+void ProcessHost::rest() {
+  for (const SessionPointer& session : all()) session->measure_load(false);
+}
+
 std::uint64_t ProcessHost::crashes() const {
   MutexLock lock(mutex_);
   return crashes_;
@@ -162,13 +197,12 @@ void ProcessHost::close() {
 }
 
 StatusReport ProcessHost::report(const Address& from, std::chrono::seconds patience) {
-  std::vector<SessionPointer> sessions;
   StatusReport report;
   {
     MutexLock lock(mutex_);
     report = past_;
-    for (const auto& [id, session] : sessions_) sessions.push_back(session);
   }
+  const std::vector<SessionPointer> sessions = all();
   const std::uint64_t number = ++questions_;
   for (const SessionPointer& session : sessions) session->ask(number, patience);
   const Deadline deadline = std::chrono::steady_clock::now() + kReportTime;
@@ -180,6 +214,7 @@ StatusReport ProcessHost::report(const Address& from, std::chrono::seconds patie
     }
     report.add(more);
   }
+  if (!from.is_loopback()) report.hide_other_users();
   return report;
 }
 

@@ -22,7 +22,7 @@ namespace remotecl::server {
 // Hosts each session in a process of its own. The daemon hands connections over and touches no device for
 // them. A process that crashes takes one session with it; a client that tries to resume that session is given
 // the reason. Any thread.
-class ProcessHost final : public Host {
+class ProcessHost final : public Host, private LoadSource {
  public:
   // `driver`, `refusals` and `store` must outlive it; `store` is null if there is none.
   ProcessHost(ProcessCommand command, const NativeDriver& driver, RejectionCounts& refusals, std::uint64_t epoch,
@@ -46,6 +46,11 @@ class ProcessHost final : public Host {
   // first.
   bool await_removal(std::uint64_t id, Deadline deadline) EXCLUDES(mutex_);
   SessionPointer find(std::uint64_t id) const EXCLUDES(mutex_);
+  std::vector<SessionPointer> all() const EXCLUDES(mutex_);
+  void watch_loads(std::uint64_t id, bool is_wanted) EXCLUDES(mutex_);
+  // LoadSource
+  std::vector<SessionLoad> look() override EXCLUDES(mutex_);
+  void rest() override EXCLUDES(mutex_);
   // What is known about a session that is no longer here.
   std::string what_became_of(const Hello& hello) const EXCLUDES(mutex_);
   void refuse_without_process(Connection& connection);
@@ -66,6 +71,7 @@ class ProcessHost final : public Host {
   StatusReport past_ GUARDED_BY(mutex_);
   std::uint64_t crashes_ GUARDED_BY(mutex_) = 0;
   EndedSessions ended_ GUARDED_BY(mutex_);  // except those that ended in order
+  LoadReporter loads_{*this};               // last, because its thread uses the other members
 };
 
 }  // namespace remotecl::server

@@ -25,13 +25,15 @@ enum class PacketType : std::uint32_t {
   kFurther,    // another connection of the session
   kAsk,        // the daemon wants a report
   kReport,
-  kEnded,  // the session has ended in order; carries the last report
-  kDial,   // asks the daemon to connect to another server, which the process may not do
-  kOpen,   // asks the daemon to open memory that a peer offers to share
-  kDone,   // the daemon's answer to a request; with a descriptor if it succeeded and has something to give
-  kKick,   // end the session
-  kFind,   // asks the daemon for an entry of its store
-  kKeep,   // asks the daemon to store the content of a descriptor
+  kEnded,       // the session has ended in order; carries the last report
+  kDial,        // asks the daemon to connect to another server, which the process may not do
+  kOpen,        // asks the daemon to open memory that a peer offers to share
+  kDone,        // the daemon's answer to a request; with a descriptor if it succeeded and has something to give
+  kKick,        // end the session
+  kFind,        // asks the daemon for an entry of its store
+  kKeep,        // asks the daemon to store the content of a descriptor
+  kWatchLoads,  // the other side wants loads, or no more: a WatchLoads
+  kLoads,       // to the daemon what the session has on the devices, from it what others have: a DeviceLoads
 };
 
 // Describes a connection that is handed over.

@@ -66,6 +66,10 @@ class SessionProcess {
         return requests_.done(std::move(packet));
       case PacketType::kKick:
         return kick(packet);
+      case PacketType::kWatchLoads:
+        return watch_loads(packet);
+      case PacketType::kLoads:
+        return take_loads(packet);
       default:
         return;
     }
@@ -86,6 +90,8 @@ class SessionProcess {
     // Ends the process when the driver does not let go of the session.
     host_ = std::make_unique<SessionHost>(
         handler_table(), driver_, refusals_, message.epoch, peers_, [this](Session&) { end(); }, store_, rdma_);
+    host_->loads().exchange(
+        [this](bool wanted) { channel_.send(PacketType::kWatchLoads, WatchLoads{wanted ? 1u : 0u}); });
     session_ = std::thread([this, packet = std::move(packet)]() mutable { serve(packet); });
   }
 
@@ -120,6 +126,19 @@ class SessionProcess {
   void kick(const SessionChannel::Packet& packet) {
     KickMessage message;
     if (packet.read(message)) host_->kick(message.session, nullptr, std::string(message.text));
+  }
+
+  void watch_loads(const SessionChannel::Packet& packet) {
+    WatchLoads message{};
+    if (!packet.read(message)) return;
+    if (message.is_wanted == 0) return host_->loads().watch_from_elsewhere(nullptr);
+    host_->loads().watch_from_elsewhere(
+        [this](auto changes) { return channel_.send(PacketType::kLoads, DeviceLoads{changes}); });
+  }
+
+  void take_loads(const SessionChannel::Packet& packet) {
+    DeviceLoads message;
+    if (packet.read(message)) host_->loads().set_elsewhere(loads_of(message));
   }
 
   std::unique_ptr<Grant> grant(const BeginMessage& message, Descriptor user_counters, Descriptor own_counters) {

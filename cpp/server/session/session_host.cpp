@@ -50,6 +50,7 @@ SessionHost::SessionHost(const HandlerTable& handlers, NativeDriver& driver, Rej
       peers_(peers),
       built_(store),
       board_(driver),
+      loads_(driver, [this] { board_.find_ends(); }),
       rdma_(rdma),
       watch_(driver, stuck == nullptr ? warn_stuck : std::move(stuck)) {}
 
@@ -66,17 +67,19 @@ void SessionHost::serve_session(IncomingConnection& incoming, const Admission& a
     MutexLock lock(mutex_);
     if (closed_) return;
     auto paced = limit_rate(std::move(incoming.connection), grant->rate_limits());
-    session = make_ref<Session>(Shared{handlers_, driver_, files_, built_, output_, board_, peers_, watch_},
+    session = make_ref<Session>(Shared{handlers_, driver_, files_, built_, output_, board_, loads_, peers_, watch_},
                                 std::move(paced), incoming.from, id, admission.secret, std::move(grant),
                                 (admission.features & kFeatureResumable) != 0);
     sessions_.emplace(id, session);
   }
   board_.add(session);
+  loads_.add(id, session->grant().user().name(), session->grant().weight());
   watch_.add(session);
   welcome(*control, epoch_, admission);
   log_info("begins, from {}, for user {}", session->address().text(), session->grant().user().name());
   session->run();
   log_info("ends");
+  loads_.remove(id);
   board_.remove(*session);
   watch_.remove(*session);
   {

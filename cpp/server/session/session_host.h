@@ -15,6 +15,7 @@
 #include "server/session/ended_sessions.h"
 #include "server/session/host.h"
 #include "server/session/session.h"
+#include "server/status/load_board.h"
 #include "server/status/status_collector.h"
 
 namespace remotecl::server {
@@ -38,6 +39,7 @@ class SessionHost final : public Host {
   StatusReport report(const Address& from, std::chrono::seconds patience) override {
     return board_.report(nullptr, from, patience);
   }
+  LoadBoard& loads() { return loads_; }
   // Stores now what of programs is to be stored later. REQUIRES: there are no sessions.
   void save_builds(std::chrono::steady_clock::time_point deadline);
   KickResult kick(std::uint64_t session, const User* user, const std::string& words) override EXCLUDES(mutex_);
@@ -65,6 +67,7 @@ class SessionHost final : public Host {
   BuildCache built_;
   StdoutCapture output_;
   StatusCollector board_;
+  LoadBoard loads_;
   RdmaAcceptor* const rdma_;
 
   mutable Mutex mutex_;

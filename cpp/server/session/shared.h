@@ -7,6 +7,7 @@
 #include "server/program/program_files.h"
 #include "server/session/handler_table.h"
 #include "server/session/session_watch.h"
+#include "server/status/load_board.h"
 #include "server/status/status_collector.h"
 
 namespace remotecl::server {
@@ -19,6 +20,7 @@ struct Shared {
   BuildCache& built;
   StdoutCapture& output;
   StatusCollector& board;
+  LoadBoard& loads;
   const PeerRules& peers;  // which servers clients may link
   SessionWatch& watch;
 };

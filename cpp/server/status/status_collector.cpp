@@ -34,6 +34,13 @@ StatusReport::OfDevice device_status_of(Device& device) {
           static_cast<std::uint64_t>(total.count())};
 }
 
+StatusReport::OfUser usage_of(const StatusReport::OfSession& session, Device& device, bool has_ended) {
+  DeviceLoad& load = device.load();
+  const DeviceLoad::Usage usage = has_ended ? load.take_usage(session.session) : load.usage(session.session);
+  const auto busy = std::chrono::duration_cast<std::chrono::microseconds>(usage.busy);
+  return {session.user, device.index(), static_cast<std::uint64_t>(busy.count()), usage.commands};
+}
+
 }  // namespace
 
 DaemonIdentity DaemonIdentity::own() {
@@ -52,6 +59,7 @@ std::vector<std::byte> encode_status(Token token, const DaemonIdentity& daemon, 
   const auto links = views(report.links);
   const auto rdma_sessions = rdma_views(report.sessions);
   const auto rdma_links = rdma_views(report.links);
+  const auto users = views(report.users);
   const Status status{token,
                       REMOTECL_VERSION,
                       daemon.host,
@@ -67,7 +75,7 @@ std::vector<std::byte> encode_status(Token token, const DaemonIdentity& daemon, 
   const StatusRdma rdma{report.totals.rdma_clients, report.totals.rdma_peers,
                         std::span<const RdmaStatus>(rdma_sessions), std::span<const RdmaStatus>(rdma_links)};
   ByteBuffer bytes;
-  append_message(bytes, StatusWithRdma{status, rdma});
+  append_message(bytes, StatusWithRdma{status, rdma, {std::span<const UserStatus>(users)}});
   return {bytes.bytes().begin(), bytes.bytes().end()};
 }
 
@@ -88,12 +96,13 @@ void StatusCollector::remove(StatusSource& session) {
   RdmaTraffic rdma_clients = status_of(last.rdma).traffic, rdma_peers = rdma_sum(links);
   rdma_clients.channels = rdma_peers.channels = 0;
   MutexLock lock(mutex_);
-  past_.begun += 1;
-  past_.commands += last.commands;
-  past_.clients += last.traffic;
-  past_.peers += peers;
-  past_.rdma_clients += rdma_clients;
-  past_.rdma_peers += rdma_peers;
+  past_.totals.begun += 1;
+  past_.totals.commands += last.commands;
+  past_.totals.clients += last.traffic;
+  past_.totals.peers += peers;
+  past_.totals.rdma_clients += rdma_clients;
+  past_.totals.rdma_peers += rdma_peers;
+  for (const auto& device : driver_.devices()) past_.add(usage_of(last, *device, true));
   sessions_.erase(&session);
 }
 
@@ -113,7 +122,8 @@ StatusReport StatusCollector::report(const StatusSource* asker, const Address& f
   for (const auto& device : driver_.devices()) report.devices.push_back(device_status_of(*device));
   sampler_.watch(patience);  // from now on, so the first answer is always that nothing was observed
   MutexLock lock(mutex_);
-  report.totals = past_;
+  report.totals = past_.totals;
+  report.users = past_.users;
   report.totals.sessions = sessions_.size();
   report.totals.begun += sessions_.size();
   for (const auto& [key, session] : sessions_) {
@@ -125,6 +135,7 @@ StatusReport StatusCollector::report(const StatusSource* asker, const Address& f
     report.totals.peers += sum(links);
     report.totals.rdma_clients += status_of(status.rdma).traffic;
     report.totals.rdma_peers += rdma_sum(links);
+    for (const auto& device : driver_.devices()) report.add(usage_of(status, *device, false));
     const bool is_visible = is_own || from.is_loopback() || session->address().host == from.host;
     if (!is_visible || report.sessions.size() >= kStatusSessionsMax) continue;
     status.is_own = is_own;
@@ -135,6 +146,7 @@ StatusReport StatusCollector::report(const StatusSource* asker, const Address& f
       report.links.push_back(std::move(link));
     }
   }
+  if (!from.is_loopback()) report.hide_other_users();
   return report;
 }
 

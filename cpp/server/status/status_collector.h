@@ -44,6 +44,9 @@ class StatusCollector {
   // The encoded Status for a session that asks.
   std::vector<std::byte> answer(Token token, const StatusSource& asker) EXCLUDES(mutex_);
 
+  // Arranges that the ends of all sessions' present work become known.
+  void find_ends() EXCLUDES(mutex_);
+
   // Ends the sampling thread.
   void stop() { sampler_.stop(); }
 
@@ -51,14 +54,13 @@ class StatusCollector {
 
  private:
   std::vector<Ref<StatusSource>> sessions() const EXCLUDES(mutex_);
-  void find_ends() EXCLUDES(mutex_);
 
   const NativeDriver& driver_;
   const DaemonIdentity daemon_;
   mutable Mutex mutex_;
   std::map<const StatusSource*, Ref<StatusSource>> sessions_ GUARDED_BY(mutex_);
-  StatusReport::Totals past_ GUARDED_BY(mutex_);  // of sessions that have ended
-  LoadSampler sampler_;                           // last, because its thread uses the other members
+  StatusReport past_ GUARDED_BY(mutex_);  // totals and users, of sessions that have ended
+  LoadSampler sampler_;                   // last, because its thread uses the other members
 };
 
 }  // namespace remotecl::server

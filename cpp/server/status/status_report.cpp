@@ -12,7 +12,8 @@ struct EncodedReport {
   Sequence<SessionStatus> sessions;
   Sequence<LinkStatus> links;
   Sequence<RdmaStatus> rdma_sessions, rdma_links;
-  REMOTECL_FIELDS(totals, devices, sessions, links, rdma_sessions, rdma_links)
+  Sequence<UserStatus> users;
+  REMOTECL_FIELDS(totals, devices, sessions, links, rdma_sessions, rdma_links, users)
 };
 
 // Of sessions or links, in their order.
@@ -47,13 +48,30 @@ void StatusReport::add(const StatusReport& other) {
     device.observed_ms = std::max(device.observed_ms, more.observed_ms);
     device.busy_us += more.busy_us;
   }
+  for (const OfUser& usage : other.users) add(usage);
   sessions.insert(sessions.end(), other.sessions.begin(), other.sessions.end());
   links.insert(links.end(), other.links.begin(), other.links.end());
   if (sessions.size() > kStatusSessionsMax) sessions.resize(kStatusSessionsMax);
 }
 
+void StatusReport::add(const OfUser& usage) {
+  if (usage.busy_us == 0 && usage.commands == 0) return;
+  const auto is_same = [&usage](const OfUser& each) { return each.device == usage.device && each.user == usage.user; };
+  const auto at = std::ranges::find_if(users, is_same);
+  if (at == users.end()) return users.push_back(usage);
+  at->busy_us += usage.busy_us;
+  at->commands += usage.commands;
+}
+
+void StatusReport::hide_other_users() {
+  std::erase_if(users, [this](const OfUser& usage) {
+    return std::ranges::find(sessions, usage.user, &OfSession::user) == sessions.end();
+  });
+}
+
 StatusReport StatusReport::past() const {
   StatusReport past;
+  past.users = users;
   past.totals = totals;
   past.totals.sessions = past.totals.rdma_clients.channels = past.totals.rdma_peers.channels = 0;
   for (const OfDevice& device : devices) past.devices.push_back({0, 0, 0, 0, device.busy_us});
@@ -80,17 +98,26 @@ std::vector<LinkStatus> views(const std::vector<StatusReport::OfLink>& links) {
   return views;
 }
 
+std::vector<UserStatus> views(const std::vector<StatusReport::OfUser>& users) {
+  std::vector<UserStatus> views;
+  views.reserve(users.size());
+  for (const auto& each : users) views.push_back({each.user, each.device, each.busy_us, each.commands});
+  return views;
+}
+
 std::vector<std::byte> encode(const StatusReport& report) {
   const auto sessions = views(report.sessions);
   const auto links = views(report.links);
   const auto rdma_sessions = rdma_views(report.sessions);
   const auto rdma_links = rdma_views(report.links);
+  const auto users = views(report.users);
   const EncodedReport encoded{report.totals,
                               std::span<const StatusReport::OfDevice>(report.devices),
                               std::span<const SessionStatus>(sessions),
                               std::span<const LinkStatus>(links),
                               std::span<const RdmaStatus>(rdma_sessions),
-                              std::span<const RdmaStatus>(rdma_links)};
+                              std::span<const RdmaStatus>(rdma_links),
+                              std::span<const UserStatus>(users)};
   std::vector<std::byte> bytes(wire::encoded_size(encoded));
   std::byte* at = bytes.data();
   wire::encode(at, encoded);
@@ -128,6 +155,9 @@ bool decode(Bytes bytes, std::size_t devices, StatusReport& report) {
   });
   add_rdma(report.sessions, encoded.rdma_sessions);
   add_rdma(report.links, encoded.rdma_links);
+  encoded.users.for_each([&](const UserStatus& each) {
+    if (each.device < devices) report.add({std::string(each.user), each.device, each.busy_us, each.commands});
+  });
   return true;
 }
 

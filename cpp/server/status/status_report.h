@@ -47,7 +47,15 @@ struct StatusReport {
     RdmaState rdma;
   };
 
+  // What a user has had of a device, in sessions that have ended, too.
+  struct OfUser {
+    std::string user;
+    std::uint32_t device = 0;
+    std::uint64_t busy_us = 0, commands = 0;
+  };
+
   Totals totals;
+  std::vector<OfUser> users;
   std::vector<OfDevice> devices;
   std::vector<OfSession> sessions;
   std::vector<OfLink> links;
@@ -55,6 +63,10 @@ struct StatusReport {
   // Adds another process's report. How the busy times of two processes overlap is unknown, so they are
   // combined as if they were independent.
   void add(const StatusReport& other);
+  // Adds to what the user has had of the device.
+  void add(const OfUser& usage);
+  // Leaves out users who have none of the listed sessions.
+  void hide_other_users();
   // The part that remains true after the sessions have ended.
   StatusReport past() const;
 };
@@ -62,6 +74,7 @@ struct StatusReport {
 // The form that messages carry; refers to the argument.
 std::vector<SessionStatus> views(const std::vector<StatusReport::OfSession>& sessions);
 std::vector<LinkStatus> views(const std::vector<StatusReport::OfLink>& links);
+std::vector<UserStatus> views(const std::vector<StatusReport::OfUser>& users);
 // What each of them has of RDMA.
 template <class Each>
 std::vector<RdmaStatus> rdma_views(const std::vector<Each>& all) {

@@ -58,6 +58,19 @@ class Outbox {
     flush_locked();
   }
 
+  // For what will be sent again later: returns false and keeps nothing while the client does not read.
+  template <class Message>
+  bool try_send(const Message& message) EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    if (blocked_) return closed_;
+    if (closed_) return true;
+    append_message(pending_, message);
+    count_message();
+    urgent_ = true;
+    flush_locked();
+    return true;
+  }
+
   // Sends the last message; anything added later is dropped.
   template <class Message>
   void close_with(const Message& message) EXCLUDES(mutex_) {

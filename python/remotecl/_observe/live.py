@@ -13,7 +13,7 @@ from .watch import WatchedServer
 
 
 def tables(servers: Sequence[WatchedServer]) -> list[Table]:
-    """Servers, their devices, their sessions, and what goes by RDMA."""
+    """Servers, their devices, who uses them, their sessions, and what goes by RDMA."""
     known = [server.status for server in servers if server.status is not None]
     columns = (
         "server",
@@ -30,6 +30,7 @@ def tables(servers: Sequence[WatchedServer]) -> list[Table]:
     return [
         Table("servers", columns, rows, optional=("from servers", "up", "round trip", "commands/s")),
         device_table("devices", known),
+        _user_table(servers),
         session_table("sessions", known),
         bulk_rdma_table(known),
     ]
@@ -48,6 +49,29 @@ def html(servers: Sequence[WatchedServer]) -> str:
 def json_line(servers: Sequence[WatchedServer]) -> str:
     """One line: a list with an object for each server, with the fields of `WatchedServer`."""
     return json.dumps([dataclasses.asdict(server) for server in servers])
+
+
+def _user_table(servers: Sequence[WatchedServer]) -> Table:
+    columns = ("server", "user", "device", ">busy", ">commands/s", ">commands")
+    rows = []
+    for server in servers:
+        if server.status is None:
+            continue
+        names = {device.index: device.name for device in server.status.devices}
+        rates = {(rate.user, rate.device): rate for rate in server.user_rates}
+        for use in server.status.users:
+            rate = rates.get((use.user, use.device))
+            rows.append(
+                (
+                    server.address,
+                    use.user,
+                    f"{use.device}: {names.get(use.device, '')}",
+                    table.share(rate.utilisation if rate else None),
+                    f"{rate.commands_per_s:.0f}" if rate else "-",
+                    str(use.commands),
+                )
+            )
+    return Table("users", columns, tuple(rows), optional=("server", "commands"))
 
 
 def _server_row(server: WatchedServer) -> tuple[str, ...]:

@@ -108,6 +108,28 @@ class LinkStatus:
     rdma: RdmaStats | None = None
 
 
+@dataclass(frozen=True)
+class UserStatus:
+    """How much of one device one user has had, in all sessions, including those that have ended.
+
+    Attributes:
+        user: the user's name, as in `SessionStatus`.
+        device: the device's number on its server.
+        busy_s: seconds in which the driver was seen to have commands of the user; counted only while somebody asks.
+        commands: how many the driver was given.
+
+    Example::
+
+        for use in remotecl.status("gpu1")[0].users:
+            print(use.user, use.device, use.busy_s, use.commands)
+    """
+
+    user: str
+    device: int
+    busy_s: float
+    commands: int
+
+
 @dataclass(frozen=True, repr=False)
 class ServerStatus(Shown):
     """The status that a server reports.
@@ -124,6 +146,7 @@ class ServerStatus(Shown):
         devices: its devices.
         sessions: those that the asker may see: from its own address, or all of them over loopback.
         links: the same sessions' links to other servers.
+        users: how much of each device the users of these sessions have had; over loopback, all users.
         rdma_clients, rdma_peers: what of `clients` and `peers` went by RDMA.
         round_trip_us: microseconds that request and answer took.
         epoch: differs between two runs of a server.
@@ -149,6 +172,7 @@ class ServerStatus(Shown):
     links: tuple[LinkStatus, ...]
     rdma_clients: RdmaTotals = field(default_factory=RdmaTotals)
     rdma_peers: RdmaTotals = field(default_factory=RdmaTotals)
+    users: tuple[UserStatus, ...] = ()
     round_trip_us: float | None = None
     epoch: int | None = None
 
@@ -247,6 +271,7 @@ def server_status(address: str, entry: dict[str, Any]) -> ServerStatus:
         links=tuple(_link(link) for link in entry["links"]),
         rdma_clients=RdmaTotals(**entry["rdma"]["clients"]),
         rdma_peers=RdmaTotals(**entry["rdma"]["peers"]),
+        users=tuple(UserStatus(**user) for user in entry["users"]),
         round_trip_us=entry.get("round_trip_us"),
         epoch=entry.get("epoch"),
         **{name: entry[name] for name in ("version", "host", "process", "uptime_s", "session_count", "commands")},

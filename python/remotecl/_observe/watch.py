@@ -11,7 +11,21 @@ from dataclasses import dataclass, replace
 from .._connect.connection import full_address
 from .._stoppable import Stoppable
 from ..errors import RemoteCLError
-from .status import Asker, ServerStatus
+from .status import Asker, ServerStatus, UserStatus
+
+
+@dataclass(frozen=True)
+class UserRate:
+    """How much of one device one user had between the last two answers.
+
+    `utilisation` is the part of the time, from 0 to 1, in which the driver had commands of the user. Several users may
+    have commands at the same time, so the sum may be more than 1.
+    """
+
+    user: str
+    device: int
+    utilisation: float
+    commands_per_s: float
 
 
 @dataclass(frozen=True)
@@ -30,6 +44,7 @@ class WatchedServer:
     sent_per_s: float | None = None
     peers_per_s: float | None = None
     commands_per_s: float | None = None
+    user_rates: tuple[UserRate, ...] = ()
 
 
 class Watch(Stoppable):
@@ -132,4 +147,17 @@ def _with_rates(before: WatchedServer, now: ServerStatus) -> WatchedServer:
         sent_per_s=(now.clients.bytes_sent - last.clients.bytes_sent) / passed_s,
         peers_per_s=(now.peers.bytes_received - last.peers.bytes_received) / passed_s,
         commands_per_s=(now.commands - last.commands) / passed_s,
+        user_rates=_user_rates(last, now, passed_s),
     )
+
+
+def _user_rates(last: ServerStatus, now: ServerStatus, passed_s: float) -> tuple[UserRate, ...]:
+    before = {(use.user, use.device): use for use in last.users}
+    rates = []
+    for use in now.users:
+        old = before.get((use.user, use.device), UserStatus(use.user, use.device, 0.0, 0))
+        # The server sums up what its processes say at different moments.
+        busy = min(max((use.busy_s - old.busy_s) / passed_s, 0.0), 1.0)
+        commands = max(use.commands - old.commands, 0) / passed_s
+        rates.append(UserRate(use.user, use.device, busy, commands))
+    return tuple(rates)

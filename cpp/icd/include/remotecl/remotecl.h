@@ -135,6 +135,7 @@ REMOTECL_EXPORT cl_int remotecl_enqueue_split(cl_uint queue_count, const cl_comm
  * been gone while the driver still works for it; null before,"address","host","program","process","age_s","commands",
  *               "memory":[bytes by device],"traffic":TRAFFIC,"rdma":RDMA}],
  *  "links":[{"is_own","server","is_connected","traffic":TRAFFIC,"rdma":RDMA}],
+ *  "users":[{"user","device","busy_s": in which the driver was seen to have commands of the user,"commands"}],
  *  "rdma":{"clients"|"peers":{"channels","losses","bytes_sent","bytes_received"}},"round_trip_us"}
  * RDMA is null if the server does not say so.
  * The server's totals include sessions that have ended, and traffic is as seen by the server. It lists only the

@@ -17,8 +17,8 @@ class LoadWatch {
   void report(Session& session, const DeviceLoads& report) EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);
     if (sink_ == nullptr) return;  // the report was on its way when the watching ended
-    report.devices.for_each([&](const LoadOfDevice& device) REQUIRES(mutex_) {
-      sink_->device_load(
+    report.devices.for_each([&session, sink = sink_](const LoadOfDevice& device) {
+      sink->device_load(
           session, device.index,
           {static_cast<double>(device.queued_us) / 1e6, static_cast<double>(device.weight_thousandths) / 1e3});
     });

@@ -58,6 +58,7 @@ StatusAnswer Monitor::ask() {
   }
   answer.status = received.status;
   answer.rdma = received.rdma;
+  answer.users = received.users;
   answer.round_trip_us = std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count();
   return answer;
 }

@@ -19,6 +19,7 @@ struct StatusAnswer {
   std::vector<std::byte> payload;
   Status status{};
   StatusRdma rdma{};
+  StatusUsers users{};
   double round_trip_us = 0;  // of request and reply
 };
 

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "runtime/protocol/messages/status.h"
+#include "runtime/protocol/messages/user_status.h"
 
 // What a daemon reports about RDMA. It follows Status in the same message, so that clients that do not know it ignore
 // it.
@@ -42,17 +43,19 @@ struct StatusRdma {
 struct StatusWithRdma {
   REMOTECL_MESSAGE(Status);
   Status status{};
-  StatusRdma rdma{};  // empty if the server does not know it
+  StatusRdma rdma{};    // empty if the server does not know it
+  StatusUsers users{};  // likewise
 
   template <class F>
   constexpr decltype(auto) fields(F&& f) const {
-    return f(status, rdma);
+    return f(status, rdma, users);
   }
   // Decodes.
   template <class F>
   constexpr bool fields(F&& f) {
     if (!f(status)) return false;
     if (!f(rdma)) rdma = {};
+    if (!f(users)) users = {};
     return true;
   }
 };

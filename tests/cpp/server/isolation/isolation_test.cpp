@@ -168,6 +168,24 @@ TEST_F(IsolationTest, AMonitorSeesTheSessionsOfAllProcesses) {
   EXPECT_EQ(ask_status(second.client, kept).sessions.size(), 1u) << "it knows its own";
 }
 
+TEST_F(IsolationTest, WhatAUserHasHadIsAddedUpOverItsProcesses) {
+  WireMonitor monitor(address());
+  Work first(address());
+  first.run("add");
+  first.values();
+  {
+    Work second(address());
+    second.run("add");
+    second.values();
+    const KnownStatus seen = monitor.ask();
+    ASSERT_EQ(seen.users.size(), 1u);
+    EXPECT_EQ(seen.users[0].user, "default");
+    EXPECT_EQ(seen.users[0].commands, 2u);
+  }
+  EXPECT_TRUE(has(1));
+  EXPECT_EQ(monitor.ask().users.at(0).commands, 2u);
+}
+
 TEST_F(IsolationTest, CountersStayWhenSessionsHaveEnded) {
   for (int i = 0; i < 2; ++i) {
     Work work(address());

@@ -167,6 +167,44 @@ TEST_F(StatusTest, SessionsThatHaveEndedStayInTheTotals) {
   EXPECT_EQ(monitor.ask().status.commands - before, 3u);
 }
 
+TEST_F(StatusTest, WhatUsersHaveHadOfADevice) {
+  WireMonitor monitor(address());
+  const auto usage = [&monitor] {
+    const KnownStatus seen = monitor.ask();
+    return seen.users.empty() ? UserStatus{"", 0, 0, 0}
+                              : UserStatus{"", seen.users[0].device, seen.users[0].busy_us, seen.users[0].commands};
+  };
+  EXPECT_EQ(usage().commands, 0u);
+  for (int i = 0; i < 10; ++i) add(1);
+  client_.finish(queue_);
+  EXPECT_EQ(usage().commands, 10u);
+  const ObjectId spin = client_.make_kernel(program_, "spin");
+  const int rounds = 100'000'000;
+  const KernelArgument arguments[] = {memory_argument(0, buffer_), value_argument(1, rounds)};
+  client_.enqueue(queue_, spin, 1, arguments);
+  client_.flush();
+  EXPECT_TRUE(eventually([&] { return usage().busy_us > 0; }));
+  client_.finish(queue_);
+  const UserStatus before = usage();
+  {
+    WireClient other(address());
+    const ObjectId queue = other.make_queue(), buffer = other.make_buffer(64);
+    const int zero = 0;
+    for (int i = 0; i < 3; ++i) {
+      other.add(EnqueueFill{queue, 0, buffer, 0, 64, std::as_bytes(std::span(&zero, 1)), {}});
+    }
+    other.finish(queue);
+    EXPECT_EQ(usage().commands, 14u) << "of all sessions of the user";
+  }
+  ASSERT_TRUE(eventually([&] { return monitor.ask().status.session_count == 1; }));
+  EXPECT_EQ(usage().commands, 14u) << "also of those that have ended";
+  EXPECT_GE(usage().busy_us, before.busy_us);
+  const std::string metrics = server_.metrics();
+  EXPECT_NE(metrics.find("remotecl_user_commands_total{user=\"default\",device=\"0\"} 14\n"), std::string::npos)
+      << metrics;
+  EXPECT_NE(metrics.find("remotecl_user_busy_seconds_total{user=\"default\",device=\"0\"} "), std::string::npos);
+}
+
 // An address of this machine that is not loopback; empty where there is none.
 std::string outer_address() {
   ifaddrs* interfaces = nullptr;

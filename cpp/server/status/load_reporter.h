@@ -1,0 +1,69 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "runtime/base/stoppable_thread.h"
+#include "server/status/session_load.h"
+
+namespace remotecl::server {
+
+// Where a LoadReporter gets the sessions' loads. Used by its thread.
+class LoadSource {
+ public:
+  // Called every few milliseconds while somebody watches.
+  virtual std::vector<SessionLoad> look() = 0;
+  // Nobody watches any more.
+  virtual void rest() = 0;
+
+ protected:
+  ~LoadSource() = default;
+};
+
+// Tells those who watch how busy other sessions keep the devices. Its thread starts with the first watcher, and
+// sleeps while there is none. Any thread.
+class LoadReporter {
+ public:
+  static constexpr std::chrono::milliseconds kPeriod{10};
+
+  // Takes the devices whose load has changed. Must not block. Returns false if it has no room now: the newest loads
+  // come again later, so nothing piles up.
+  using Take = std::function<bool(std::span<const LoadOfDevice>)>;
+
+  explicit LoadReporter(LoadSource& source) : source_(source) {}
+  LoadReporter(const LoadReporter&) = delete;
+  LoadReporter& operator=(const LoadReporter&) = delete;
+
+  // Reports on `devices`, and on work of all sessions but this one, until unwatch(): first on all devices. Replaces
+  // the session's former watcher.
+  void watch(std::uint64_t session, std::vector<std::uint32_t> devices, Take take) EXCLUDES(thread_.mutex);
+  // A report that has begun may still reach the watcher.
+  void unwatch(std::uint64_t session) EXCLUDES(thread_.mutex);
+  void stop() { thread_.stop(); }
+
+ private:
+  struct Watcher {
+    std::uint64_t session;
+    std::vector<std::uint32_t> devices;
+    Take take;
+    ReportedLoads reported;  // used by the thread
+  };
+  using Watchers = std::vector<std::shared_ptr<Watcher>>;
+
+  void run() EXCLUDES(thread_.mutex);
+  // Waits until it is time to report. Returns false if the thread is to stop.
+  bool await_watchers(Watchers& watchers, bool is_resting) EXCLUDES(thread_.mutex);
+  void report(const Watchers& watchers);
+
+  LoadSource& source_;
+  std::map<std::uint64_t, std::shared_ptr<Watcher>> watchers_ GUARDED_BY(thread_.mutex);
+  std::chrono::steady_clock::time_point next_{};  // used by the thread
+  StoppableThread thread_{[this] { run(); }};
+};
+
+}  // namespace remotecl::server

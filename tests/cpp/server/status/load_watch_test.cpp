@@ -1,0 +1,224 @@
+// What a session is told of the work that others have on the devices.
+#include <algorithm>
+#include <limits>
+
+#include "fakes/wire/wire_monitor.h"
+#include "server/fixture.h"
+#include "server/status/load_reporter.h"
+
+namespace remotecl::testing {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+// A session with commands that wait until end().
+class HeldWork {
+ public:
+  explicit HeldWork(const Address& address) : client_(address) {
+    queue_ = client_.make_queue();
+    buffer_ = client_.make_buffer(64);
+    client_.write<int>(queue_, buffer_, std::vector<int>(16, 0));
+    client_.finish(queue_);
+  }
+  // Adds to the work.
+  void begin(int commands) {
+    if (user_ == 0) client_.add(ExpectEvent{user_ = client_.id()});
+    for (int i = 0; i < commands; ++i) client_.write<int>(queue_, buffer_, std::vector<int>(1, i), 0, {{user_}});
+    client_.ping();
+  }
+  void end() {
+    client_.add(SignalEvent{std::exchange(user_, 0), CL_COMPLETE});
+    client_.flush();
+  }
+  void finish() { client_.finish(queue_); }
+  WireClient& client() { return client_; }
+
+ private:
+  WireClient client_;
+  ObjectId queue_ = 0, buffer_ = 0;
+  EventId user_ = 0;
+};
+
+// The next report on the first device; throws if there is none for long.
+LoadOfDevice next_load(WireClient& client) {
+  LoadOfDevice found{std::numeric_limits<std::uint32_t>::max(), 0, 0};
+  client.wait<DeviceLoads>()->devices.for_each([&found](const LoadOfDevice& load) { found = load; });
+  EXPECT_EQ(found.index, 0u);
+  return found;
+}
+
+// A session that watches. It has the first report, so from now on everything that it gets is news.
+class Watching {
+ public:
+  explicit Watching(const Address& address) : client_(address) {
+    client_.send(WatchLoads{1});
+    next();
+  }
+  LoadOfDevice next() { return next_load(client_); }
+  // The first one that says this.
+  LoadOfDevice next_with(const std::function<bool(const LoadOfDevice&)>& wanted) {
+    for (;;) {
+      if (const LoadOfDevice load = next(); wanted(load)) return load;
+    }
+  }
+  WireClient& client() { return client_; }
+
+ private:
+  WireClient client_;
+};
+
+bool is_zero(const LoadOfDevice& load) { return load.queued_us == 0 && load.weight_thousandths == 0; }
+bool is_some(const LoadOfDevice& load) { return load.queued_us != 0 && load.weight_thousandths != 0; }
+
+struct Waiting : ServerTest {
+  using ServerTest::eventually;
+};
+
+// In the daemon's process, or in processes of the sessions.
+class LoadWatchTest : public ::testing::TestWithParam<bool> {
+ protected:
+  static LimitsTable limits() {
+    LimitsTable limits;
+    limits.standard.weight = 2.5;
+    return limits;
+  }
+
+  server::Server server_{Address{"127.0.0.1", 0},
+                         "0",
+                         {},
+                         {},
+                         limits(),
+                         GetParam() ? isolation() : std::optional<server::ProcessCommand>()};
+};
+
+INSTANTIATE_TEST_SUITE_P(Load, LoadWatchTest, ::testing::Bool(), [](const auto& with) {
+  return with.param ? std::string("Isolated") : std::string("Together");
+});
+
+TEST_P(LoadWatchTest, OthersWorkAppearsSoonAndGoesAway) {
+  HeldWork work(server_.address());
+  Watching watching(server_.address());
+  Clock::duration shortest = 1h;
+  for (int i = 0; i < 5; ++i) {
+    const auto begun = Clock::now();
+    work.begin(3);
+    const LoadOfDevice load = watching.next_with(is_some);
+    shortest = std::min(shortest, Clock::now() - begun);
+    EXPECT_EQ(load.weight_thousandths, 2500u);
+    work.end();
+    watching.next_with(is_zero);
+  }
+  EXPECT_LT(shortest, 50ms) << "the best of several, for machines with other things to do";
+}
+
+TEST_P(LoadWatchTest, AUsersWeightCountsOnce) {
+  HeldWork one(server_.address()), two(server_.address());
+  Watching watching(server_.address());
+  one.begin(1);
+  const LoadOfDevice first = watching.next_with(is_some);
+  two.begin(100);
+  const LoadOfDevice both =
+      watching.next_with([&first](const LoadOfDevice& load) { return load.queued_us > 10 * first.queued_us; });
+  EXPECT_EQ(both.weight_thousandths, 2500u);
+  one.end();
+  two.end();
+  watching.next_with(is_zero);
+}
+
+TEST_P(LoadWatchTest, OnesOwnWorkIsNoLoad) {
+  HeldWork work(server_.address()), other(server_.address());
+  work.client().send(WatchLoads{1});
+  EXPECT_TRUE(is_zero(next_load(work.client())));
+  Watching watching(server_.address());
+  work.begin(100);
+  const LoadOfDevice seen = watching.next_with(is_some);
+  other.begin(1);
+  const LoadOfDevice own = next_load(work.client());
+  EXPECT_TRUE(is_some(own));
+  EXPECT_LT(own.queued_us, seen.queued_us / 10) << "of one command, and not of a hundred and one";
+}
+
+TEST_P(LoadWatchTest, TheLoadOfASessionThatEndsGoesAway) {
+  Watching watching(server_.address());
+  {
+    HeldWork work(server_.address());
+    work.begin(1);
+    watching.next_with(is_some);
+  }
+  watching.next_with(is_zero);
+}
+
+TEST_P(LoadWatchTest, WithoutChangesOrWatchersThereAreNoReports) {
+  HeldWork work(server_.address());
+  Watching watching(server_.address()), other(server_.address());
+  watching.client().send(WatchLoads{0});
+  watching.client().ping();
+  while (watching.client().has<DeviceLoads>()) watching.client().wait<DeviceLoads>();
+  work.begin(1);
+  other.next_with(is_some);  // the server has told whom it had to tell
+  work.end();
+  other.next_with(is_zero);
+  watching.client().ping();
+  EXPECT_FALSE(watching.client().has<DeviceLoads>());
+  // A while without work. The one who watches is told nothing either.
+  std::this_thread::sleep_for(10 * server::LoadReporter::kPeriod);
+  other.client().ping();
+  EXPECT_FALSE(other.client().has<DeviceLoads>());
+}
+
+TEST_P(LoadWatchTest, AskingAgainNamesEveryDeviceAgain) {
+  HeldWork work(server_.address());
+  work.begin(1);
+  Watching watching(server_.address());
+  for (int i = 0; i < 3; ++i) {
+    watching.client().send(WatchLoads{1});
+    watching.next();
+  }
+  watching.client().send(WatchLoads{0});
+  watching.client().ping();
+}
+
+TEST_P(LoadWatchTest, WantsIsYesOrNo) {
+  WireClient client(server_.address());
+  client.send(WatchLoads{2});
+  EXPECT_NE(client.wait<SessionError>()->text.find("wants"), std::string::npos);
+}
+
+// Reads whose answers the client leaves where they are: more than sockets take.
+void leave_answers(WireClient& client, const Address& server) {
+  constexpr std::uint64_t kReads = 400, kSize = 64'000;
+  const ObjectId queue = client.make_queue(), buffer = client.make_buffer(kSize);
+  for (std::uint64_t i = 0; i < kReads; ++i) {
+    client.add(EnqueueRead{queue, client.id(), buffer, 0, kSize, client.id(), {}});
+  }
+  client.flush();
+  WireMonitor monitor(server);
+  const auto is_answered = [&monitor] {
+    const KnownStatus seen = monitor.ask();
+    return std::ranges::any_of(seen.sessions, [](const auto& each) { return each.traffic.messages_sent > kReads; });
+  };
+  ASSERT_TRUE(Waiting::eventually(is_answered));
+}
+
+TEST_P(LoadWatchTest, AClientThatDoesNotReadIsToldOnlyTheNewest) {
+  HeldWork work(server_.address());
+  Watching watching(server_.address()), other(server_.address());
+  leave_answers(watching.client(), server_.address());
+  for (int i = 0; i < 50; ++i) {
+    work.begin(1);
+    other.next_with(is_some);
+    work.end();
+    other.next_with(is_zero);
+  }
+  work.begin(1);
+  other.next_with(is_some);
+  int reports = 1;
+  while (!is_some(watching.next())) ++reports;
+  watching.client().ping();
+  for (; watching.client().has<DeviceLoads>(); ++reports) watching.client().wait<DeviceLoads>();
+  EXPECT_LE(reports, 10) << "of 101 loads";
+}
+
+}  // namespace
+}  // namespace remotecl::testing
