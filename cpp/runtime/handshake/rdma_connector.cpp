@@ -48,13 +48,7 @@ RdmaConnector::~RdmaConnector() {
 // Failures may pass, but that of this machine's having no RDMA. A channel that can be made and then moves nothing
 // counts as a failure, too: each one costs its users the time until they notice.
 void RdmaConnector::run() {
-  try {
-    if (slot_->get().channel == nullptr) connect();
-  } catch (const RdmaUnavailable& error) {
-    return slot_->fail(error.what());
-  } catch (const std::exception& error) {  // TCP goes on
-    slot_->fail(error.what());
-  }
+  if (slot_->get().channel == nullptr && try_to_connect() == Outcome::kImpossible) return;
   std::chrono::milliseconds pause = kPauseAfterLoss;
   for (;;) {
     look_after_control();
@@ -63,19 +57,33 @@ void RdmaConnector::run() {
     if (seen == RdmaSlot::Seen::kChannel) continue;
     if (!slot_->was_in_vain()) pause = kPauseAfterLoss;
     do {
-      if (!slot_->rest(pause)) return;
+      if (!rest(pause)) return;
       pause = std::min(2 * pause, kLossPauseMax);
-    } while (!try_to_connect());
+    } while (try_to_connect() != Outcome::kConnected);
   }
 }
 
-bool RdmaConnector::try_to_connect() {
+// The control stream may have a channel of its own while bulk data has none. Returns false at the end.
+bool RdmaConnector::rest(std::chrono::milliseconds pause) {
+  const auto end = Clock::now() + pause;
+  for (;;) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now());
+    if (left.count() <= 0) return true;
+    if (!slot_->rest(std::min(left, kLookEvery))) return false;
+    look_after_control();
+  }
+}
+
+RdmaConnector::Outcome RdmaConnector::try_to_connect() {
   try {
     connect();
-    return true;
+    return Outcome::kConnected;
+  } catch (const RdmaUnavailable& error) {
+    slot_->fail(error.what());
+    return Outcome::kImpossible;
   } catch (const std::exception& error) {  // TCP goes on
     slot_->fail(error.what());
-    return false;
+    return Outcome::kFailed;
   }
 }
 

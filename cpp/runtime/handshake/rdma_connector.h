@@ -35,7 +35,9 @@ class RdmaConnector {
   using Clock = std::chrono::steady_clock;
 
   void run();
-  bool try_to_connect();
+  bool rest(std::chrono::milliseconds pause);
+  enum class Outcome { kConnected, kFailed, kImpossible };
+  Outcome try_to_connect();
   void connect();
   void look_after_control();
   Reconnector::Onward move_control(std::uint64_t received);

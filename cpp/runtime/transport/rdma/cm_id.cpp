@@ -13,6 +13,12 @@ namespace remotecl {
 
 using Clock = std::chrono::steady_clock;
 
+namespace {
+
+constexpr std::uint8_t kAckTimeExponent = 17;  // 4.096 us * 2^17 = 0.54 s
+
+}  // namespace
+
 CmId::CmId(const RdmaLibrary& library) : library_(library) {
   make_channel();
   if (library_.cm.create_id(events_, &id_, nullptr, RDMA_PS_TCP) != 0) {
@@ -49,6 +55,11 @@ std::string CmId::port() const {
 
 std::string CmId::address() const { return address_of(&id_->route.addr.src_addr).host; }
 std::string CmId::peer_address() const { return address_of(&id_->route.addr.dst_addr).host; }
+
+void CmId::limit_ack_time() const {
+  std::uint8_t exponent = kAckTimeExponent;
+  library_.cm.set_option(id_, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &exponent, sizeof(exponent));
+}
 
 void CmId::make_channel() {
   events_ = library_.cm.create_event_channel();

@@ -39,6 +39,9 @@ class CmId {
   std::string port() const;
   std::string address() const;
   std::string peer_address() const;
+  // Limits the time for which a device waits before it sends again, which the connection manager would make four times
+  // as long. Call it before connecting or accepting. Without effect where the kernel does not know it.
+  void limit_ack_time() const;
   int handle() const { return events_->fd; }  // readable when there is an event
   // Returns the next event without blocking.
   std::optional<CmEvent> next_event();

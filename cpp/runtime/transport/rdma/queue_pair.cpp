@@ -31,6 +31,7 @@ void QueuePair::make_queues() {
   ::fcntl(channel_->fd, F_SETFL, ::fcntl(channel_->fd, F_GETFL) | O_NONBLOCK);
   completions_ = library.verbs.create_cq(device, kSends + kReceives, nullptr, channel_, 0);
   if (completions_ == nullptr) throw ConnectionError("RDMA: no completion queue: " + error_text(errno));
+  domain_->id()->limit_ack_time();
   for (const unsigned bytes : kInlineBytes) {
     if (make_pair(bytes)) return;
   }

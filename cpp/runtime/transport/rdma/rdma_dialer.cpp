@@ -18,11 +18,12 @@ Hello::Hello(Bytes bytes) : size_(sizeof(Preamble) + bytes.size()) {
 
 rdma_conn_param Hello::parameters() const {
   constexpr std::uint8_t kForever = 7;  // a peer that has no buffer yet is waited for
+  constexpr std::uint8_t kRetries = 6;  // not 7, with which Soft-RoCE never stops to send again
   rdma_conn_param parameters{};
   parameters.private_data = data_.data();
   parameters.private_data_len = static_cast<std::uint8_t>(size_);
   parameters.responder_resources = parameters.initiator_depth = 1;
-  parameters.retry_count = 7;
+  parameters.retry_count = kRetries;
   parameters.rnr_retry_count = kForever;
   return parameters;
 }

@@ -27,7 +27,7 @@ class RdmaUnavailable : public ConnectionError {
 #define REMOTECL_CM_FUNCTIONS(X) \
   X(accept) X(ack_cm_event) X(bind_addr) X(connect) X(create_event_channel) X(create_id) X(create_qp) \
   X(destroy_event_channel) X(destroy_id) X(destroy_qp) X(disconnect) X(event_str) X(get_cm_event) X(listen) \
-  X(migrate_id) X(reject) X(resolve_addr) X(resolve_route)
+  X(migrate_id) X(reject) X(resolve_addr) X(resolve_route) X(set_option)
 // clang-format on
 
 // The functions of libibverbs and librdmacm (`verbs.reg_mr` is ibv_reg_mr, `cm.listen` is rdma_listen), loaded when

@@ -59,6 +59,18 @@ TEST_F(RdmaLossTest, AQueuePairInErrorEndsBothSides) {
   EXPECT_NE(pair.near->reason(), "");
 }
 
+// As after a failure of the network, which tells nobody: whoever only waits sends something now and then.
+TEST_F(RdmaLossTest, APeerThatNoLongerAnswersIsNoticed) {
+  RdmaPair pair;
+  ibv_qp_attr state{};
+  state.qp_state = IBV_QPS_ERR;
+  const CmId& far = pair.far->id();
+  ASSERT_EQ(far.library().verbs.modify_qp(far.get()->qp, &state, IBV_QP_STATE), 0);
+  std::array<std::byte, 1> none;
+  EXPECT_EQ(pair.near->read(none, 15s), 0u);
+  EXPECT_TRUE(pair.near->vanished()) << pair.near->reason();
+}
+
 TEST_F(RdmaLossTest, ATooSmallLimitOfLockedMemoryNamesItsRemedy) {
   RdmaListener listener({kV4, 0});
   ChildProcess child(peer(listener, "lock"), {});
