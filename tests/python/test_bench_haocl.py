@@ -9,7 +9,7 @@ import pytest
 
 import remotecl
 from remotecl._cli import bench as command
-from remotecl._cli.main import main
+from remotecl._cli.main import _parser, main
 from remotecl._cli.options import counts
 from remotecl.bench.haocl import NAMES, bfs, cfd, knn, machine, matmul, mesh, spmv
 
@@ -218,6 +218,13 @@ def test_bad_options_have_clear_errors(arguments, code, says, connection, capsys
         ended = usage.code
     errors = capsys.readouterr().err
     assert (ended, says in errors) == (code, True), errors
+
+
+def test_servers_may_stand_before_haocl():
+    options = _parser().parse_args(["bench", "--servers", "a,b", "--json", "x", "haocl", "knn"])
+    assert (options.servers, options.json, options.names) == (["a", "b"], "x", ["knn"])
+    options = _parser().parse_args(["bench", "haocl", "--servers", "a"])
+    assert (options.servers, options.json, options.names) == (["a"], None, [])
 
 
 def test_numbers_of_devices():

@@ -42,11 +42,13 @@ def _add_haocl(kinds: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
         description="Runs the five applications of HaoCL's evaluation on servers' devices and on a native one, and "
         "checks every result with NumPy or SciPy.",
     )
-    # Without a choice, argparse would refuse an empty list.
+    # With `choices`, argparse refuses to be given none.
     haocl.add_argument(
         "names", nargs="*", metavar="APPLICATION", help=f"{', '.join(_APPLICATIONS)} (default: all of them)"
     )
-    add_servers(haocl, "none starts daemons on loopback: as many as --devices asks for, or two")
+    # What stands before the word haocl holds as well, which other defaults would replace.
+    otherwise = "none starts daemons on loopback: as many as --devices asks for, or two"
+    add_servers(haocl, otherwise, default=argparse.SUPPRESS)
     haocl.add_argument(
         "--devices",
         type=counts,
@@ -67,7 +69,7 @@ def _add_haocl(kinds: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     haocl.add_argument(
         "--repetitions", type=count, default=3, metavar="N", help="of each run; the fastest counts (default: 3)"
     )
-    haocl.add_argument("--json", metavar="FILE", help="write the results there too")
+    haocl.add_argument("--json", metavar="FILE", default=argparse.SUPPRESS, help="write the results there too")
     haocl.set_defaults(run=_haocl)
 
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 
 CONFIGURED = "none takes those in REMOTECL_SERVERS, else the configuration's default"
 
 
-def add_servers(parser: argparse._ActionsContainer, otherwise: str) -> None:
+def add_servers(parser: argparse._ActionsContainer, otherwise: str, default: Sequence[str] | str = ()) -> None:
     """Adds ``--servers``; `otherwise` says what happens without it."""
     parser.add_argument(
         "--servers",
         type=lambda text: [name.strip() for name in text.split(",") if name.strip()],
-        default=[],
+        default=default,
         metavar="HOST[:PORT],...",
         help=f"servers to use, or names and @groups of the configuration; {otherwise}",
     )

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 
+import numpy as np
 import pyopencl as cl
 
 from ..._clusters.cluster import LocalCluster
@@ -100,6 +101,7 @@ def _makers(name: str, scale: float, sizes: Sequence[int], seed: int) -> Iterato
 
 def _measured(make: Callable[[], Application], report: Report, counts: Sequence[int]) -> Iterator[Measurement]:
     """The native run, if there can be one, and those on so many devices."""
+    np.random.default_rng()  # whose first use loads a part of NumPy
     start = time.perf_counter()
     application = make()
     data_create_s = time.perf_counter() - start
