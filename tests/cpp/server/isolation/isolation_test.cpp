@@ -172,11 +172,11 @@ TEST_F(IsolationTest, WhatAUserHasHadIsAddedUpOverItsProcesses) {
   WireMonitor monitor(address());
   Work first(address());
   first.run("add");
-  first.values();
+  first.client.finish(first.queue);
   {
     Work second(address());
     second.run("add");
-    second.values();
+    second.client.finish(second.queue);
     const KnownStatus seen = monitor.ask();
     ASSERT_EQ(seen.users.size(), 1u);
     EXPECT_EQ(seen.users[0].user, "default");
