@@ -40,7 +40,6 @@ cl_context make_context(std::vector<Device*> devices, std::vector<cl_context_pro
                         Context::Notify notify, void* user_data) {
   // "CL_INVALID_VALUE if pfn_notify is NULL but user_data is not NULL."
   require(notify != nullptr || user_data == nullptr, CL_INVALID_VALUE);
-  // ResidencyDirectory supports at most 63 devices in a context.
   require(devices.size() <= kLocationMax, CL_OUT_OF_RESOURCES);
   for (const Device* device : devices) require(!device->session().lost(), CL_DEVICE_NOT_AVAILABLE);
   Platform::instance().mark_used();

@@ -53,8 +53,8 @@ bool is_arriving(BufferStorage& storage, Location location, ByteRange range) {
 }
 
 const char* state_at(MemoryObject& memory, const ResidencyDirectory::Entry& entry, Location location) {
-  if (entry.holders == 0) return "undefined";
-  if ((entry.holders >> location & 1) == 0) return "stale";
+  if (entry.holders.empty()) return "undefined";
+  if (!entry.holders.contains(location)) return "stale";
   if (location != kHost && memory.context().device_at(location).session().lost()) return "lost";
   return is_arriving(memory.storage(), location, entry.range) ? "arriving" : "newest";
 }
@@ -74,7 +74,7 @@ json residency_json(MemoryObject& memory) {
     json holders = json::array();
     for (Location location = 0; location < places.size(); ++location) {
       states.push_back(state_at(memory, entry, location));
-      if ((entry.holders >> location & 1) != 0) holders.push_back(places[location]["name"]);
+      if (entry.holders.contains(location)) holders.push_back(places[location]["name"]);
     }
     ranges.push_back({{"offset", from - begin},
                       {"size", to - from},

@@ -1,7 +1,7 @@
 #include "runtime/memory/residency_directory.h"
 
 #include <algorithm>
-#include <cassert>
+#include <utility>
 
 namespace remotecl {
 namespace {
@@ -9,13 +9,8 @@ namespace {
 // Room for two splits of a single segment, so that the first partial write does not allocate.
 constexpr std::size_t kInitialSegments = 4;
 
-std::uint64_t bit(Location location) {
-  assert(location <= kLocationMax);
-  return std::uint64_t{1} << location;
-}
-
 // Whether the content is defined but not at the location.
-bool lacks(std::uint64_t holders, std::uint64_t location_bit) { return holders != 0 && (holders & location_bit) == 0; }
+bool lacks(const LocationSet& holders, Location location) { return !holders.contains(location) && !holders.empty(); }
 
 std::uint64_t end_offset(const ByteRange& range) { return range.offset + range.size; }
 
@@ -23,7 +18,7 @@ std::uint64_t end_offset(const ByteRange& range) { return range.offset + range.s
 
 ResidencyDirectory::ResidencyDirectory(std::uint64_t size) : size_(size) {
   segments_.reserve(kInitialSegments);
-  if (size != 0) segments_.push_back({0, 0, 0});
+  if (size != 0) segments_.push_back({0, {}, 0});
 }
 
 void ResidencyDirectory::missing(ByteRange range, Location to, std::vector<Transfer>& out) const {
@@ -31,7 +26,7 @@ void ResidencyDirectory::missing(ByteRange range, Location to, std::vector<Trans
   const std::size_t already_there = out.size();
   for (std::size_t i = find(extent.begin); i < segments_.size() && segments_[i].begin < extent.end; ++i) {
     const Segment& segment = segments_[i];
-    if (!lacks(segment.holders, bit(to))) continue;
+    if (!lacks(segment.holders, to)) continue;
     const std::uint64_t begin = std::max(segment.begin, extent.begin);
     const std::uint64_t end = std::min(end_of(i), extent.end);
     // Neighbours may differ in version only, which does not matter to a transfer.
@@ -48,7 +43,7 @@ void ResidencyDirectory::missing(ByteRange range, Location to, std::vector<Trans
 bool ResidencyDirectory::defined(ByteRange range) const {
   const Extent extent = clamp(range);
   for (std::size_t i = find(extent.begin); i < segments_.size() && segments_[i].begin < extent.end; ++i) {
-    if (segments_[i].holders == 0) return false;
+    if (segments_[i].holders.empty()) return false;
   }
   return true;
 }
@@ -56,7 +51,7 @@ bool ResidencyDirectory::defined(ByteRange range) const {
 bool ResidencyDirectory::valid(ByteRange range, Location at) const {
   const Extent extent = clamp(range);
   for (std::size_t i = find(extent.begin); i < segments_.size() && segments_[i].begin < extent.end; ++i) {
-    if (lacks(segments_[i].holders, bit(at))) return false;
+    if (lacks(segments_[i].holders, at)) return false;
   }
   return true;
 }
@@ -65,8 +60,8 @@ ResidencyDirectory::Presence ResidencyDirectory::presence(ByteRange range, Locat
   const Extent extent = clamp(range);
   Presence presence = Presence::kHeld;
   for (std::size_t i = find(extent.begin); i < segments_.size() && segments_[i].begin < extent.end; ++i) {
-    if (lacks(segments_[i].holders, bit(at))) return Presence::kMissing;
-    if (segments_[i].holders == 0) presence = Presence::kUndefined;
+    if (lacks(segments_[i].holders, at)) return Presence::kMissing;
+    if (segments_[i].holders.empty()) presence = Presence::kUndefined;
   }
   return presence;
 }
@@ -75,7 +70,7 @@ void ResidencyDirectory::add_holder(ByteRange range, Location at) {
   if (valid(range, at)) return;  // the usual case of a second reader: avoids splitting and merging back
   const auto [first, last] = isolate(clamp(range));
   for (std::size_t i = first; i < last; ++i) {
-    if (segments_[i].holders != 0) segments_[i].holders |= bit(at);
+    if (!segments_[i].holders.empty()) segments_[i].holders.add(at);
   }
   merge(first, last);
 }
@@ -85,7 +80,7 @@ void ResidencyDirectory::write(ByteRange range, Location at) {
   if (first == last) return;
   std::uint64_t version = 0;
   for (std::size_t i = first; i < last; ++i) version = std::max(version, segments_[i].version);
-  segments_[first].holders = bit(at);
+  segments_[first].holders = {at};
   segments_[first].version = version + 1;
   const auto begin = segments_.begin();
   segments_.erase(begin + static_cast<std::ptrdiff_t>(first) + 1, begin + static_cast<std::ptrdiff_t>(last));
@@ -95,7 +90,7 @@ void ResidencyDirectory::write(ByteRange range, Location at) {
 void ResidencyDirectory::forget(ByteRange range) {
   const auto [first, last] = isolate(clamp(range));
   for (std::size_t i = first; i < last; ++i) {
-    segments_[i].holders = 0;
+    segments_[i].holders.clear();
     ++segments_[i].version;
   }
   merge(first, last);
@@ -106,8 +101,8 @@ void ResidencyDirectory::drop_holder(ByteRange range, Location at, std::vector<B
   const std::size_t already_there = lost ? lost->size() : 0;
   for (std::size_t i = first; i < last; ++i) {
     Segment& segment = segments_[i];
-    const bool only_holder = segment.holders == bit(at);
-    segment.holders &= ~bit(at);
+    const bool only_holder = segment.holders.is_only(at);
+    segment.holders.remove(at);
     if (!lost || !only_holder) continue;
     const ByteRange gone{segment.begin, end_of(i) - segment.begin};
     if (lost->size() > already_there && end_offset(lost->back()) == gone.offset) {
@@ -122,18 +117,18 @@ void ResidencyDirectory::drop_holder(ByteRange range, Location at, std::vector<B
 void ResidencyDirectory::drop_copy(ByteRange range, Location at) {
   const auto [first, last] = isolate(clamp(range));
   for (std::size_t i = first; i < last; ++i) {
-    if ((segments_[i].holders & ~bit(at)) != 0) segments_[i].holders &= ~bit(at);
+    if (segments_[i].holders.contains_other_than(at)) segments_[i].holders.remove(at);
   }
   merge(first, last);
 }
 
-void ResidencyDirectory::restore(ByteRange range, Location at, std::uint64_t holders) {
+void ResidencyDirectory::restore(ByteRange range, Location at, const LocationSet& holders) {
   const auto [first, last] = isolate(clamp(range));
   for (std::size_t i = first; i < last; ++i) {
     Segment& segment = segments_[i];
-    if ((segment.holders & bit(at)) == 0) continue;
-    segment.holders &= ~bit(at);
-    if (segment.holders == 0) segment.holders = holders;
+    if (!segment.holders.contains(at)) continue;
+    segment.holders.remove(at);
+    if (segment.holders.empty()) segment.holders = holders;
   }
   merge(first, last);
 }
@@ -192,7 +187,7 @@ void ResidencyDirectory::merge(std::size_t first, std::size_t last) {
   for (std::size_t i = begin + 1; i < end; ++i) {
     const bool equal =
         segments_[i].holders == segments_[kept].holders && segments_[i].version == segments_[kept].version;
-    if (!equal) segments_[++kept] = segments_[i];
+    if (!equal && ++kept != i) segments_[kept] = std::move(segments_[i]);
   }
   if (kept + 1 >= end) return;
   const auto base = segments_.begin();

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/base/index_set.h"
+
 namespace remotecl {
 
 // The half-open range [offset, offset + size).
@@ -19,10 +21,11 @@ inline bool intersect(const ByteRange& one, const ByteRange& other) {
   return one.offset < other.offset + other.size && other.offset < one.offset + one.size;
 }
 
-// 0 is the host; the devices of a context are 1 to kLocationMax.
+// 0 is the host; the devices of a context are 1 to kLocationMax, which bounds what a buffer keeps for each.
 using Location = std::uint32_t;
+using LocationSet = IndexSet;
 inline constexpr Location kHost = 0;
-inline constexpr Location kLocationMax = 63;
+inline constexpr Location kLocationMax = 1024;
 
 // Records who holds the newest bytes of one root buffer, by byte range.
 //
@@ -31,20 +34,18 @@ inline constexpr Location kLocationMax = 63;
 //
 // Content is undefined until it is written; undefined bytes have no holder and are never fetched. Ranges are
 // clamped to the buffer, and an empty range changes nothing.
-//
-// REQUIRES of every Location: at most kLocationMax.
 class ResidencyDirectory {
  public:
   struct Transfer {
     ByteRange range;
-    std::uint64_t holders;  // bit mask of the locations that have the newest bytes, never 0
+    LocationSet holders;  // the locations that have the newest bytes, never empty
 
     friend bool operator==(const Transfer&, const Transfer&) = default;
   };
 
   struct Entry {
     ByteRange range;
-    std::uint64_t holders;  // 0: content is undefined
+    LocationSet holders;    // empty: content is undefined
     std::uint64_t version;  // 0: never written
 
     friend bool operator==(const Entry&, const Entry&) = default;
@@ -88,7 +89,7 @@ class ResidencyDirectory {
 
   // `at` does not hold `range` after all: a transfer to it has failed, and with it all commands that needed
   // it. Bytes that nothing has written or fetched since get their former `holders` back.
-  void restore(ByteRange range, Location at, std::uint64_t holders);
+  void restore(ByteRange range, Location at, const LocationSet& holders);
 
   // The whole buffer in order, without gaps; neighbours differ in holders or version.
   std::vector<Entry> entries() const;
@@ -97,7 +98,7 @@ class ResidencyDirectory {
   // Extends to the beginning of the next segment, or to the end of the buffer.
   struct Segment {
     std::uint64_t begin;
-    std::uint64_t holders;
+    LocationSet holders;
     std::uint64_t version;
   };
   struct Extent {

@@ -23,6 +23,8 @@ inline constexpr std::uint64_t kPushedBytesMax = 8u << 20;
 // The text in a Welcome.
 inline constexpr std::uint32_t kWelcomeTextMax = 1024;
 
+// The peers of a session, so the servers of a client.
+inline constexpr std::uint32_t kPeersMax = 1024;
 // The bulk channels of a session, of which each has threads of its own.
 inline constexpr unsigned kBulkChannelsMax = 8;
 // The connections of one stream, of which each keeps a core busy at both ends.

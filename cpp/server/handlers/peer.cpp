@@ -12,7 +12,7 @@ namespace remotecl::server {
 namespace {
 
 void check(PeerId peer) {
-  if (peer == 0 || peer > PeerTable::kPeersMax) {
+  if (peer == 0 || peer > kPeersMax) {
     throw ProtocolError("peer " + std::to_string(peer) + " cannot be");
   }
 }

@@ -22,7 +22,6 @@ namespace remotecl::server {
 // otherwise.
 class PeerTable {
  public:
-  static constexpr PeerId kPeersMax = 64;
   static constexpr std::size_t kAddressesMax = 16;  // of one peer
   static constexpr std::size_t kHostMax = 255;      // bytes of a name
 

@@ -34,15 +34,15 @@ class Model {
   }
   void add_holder(ByteRange range, Location location) {
     each(range, [&](std::uint64_t, Byte& byte) {
-      if (byte.holders) byte.holders |= at(location);
+      if (!byte.holders.empty()) byte.holders.add(location);
     });
   }
   Ranges drop_holder(ByteRange range, Location location) {
     Ranges lost;
     each(range, [&](std::uint64_t i, Byte& byte) {
-      const bool was_defined = byte.holders != 0;
-      byte.holders &= ~at(location);
-      if (!was_defined || byte.holders) return;
+      const bool was_defined = !byte.holders.empty();
+      byte.holders.remove(location);
+      if (!was_defined || !byte.holders.empty()) return;
       const bool joins = !lost.empty() && lost.back().offset + lost.back().size == i;
       if (!joins) lost.push_back({i, 0});
       ++lost.back().size;
@@ -50,29 +50,29 @@ class Model {
     return lost;
   }
   void forget(ByteRange range) {
-    each(range, [&](std::uint64_t, Byte& byte) { byte = {0, byte.version + 1}; });
+    each(range, [&](std::uint64_t, Byte& byte) { byte = {{}, byte.version + 1}; });
   }
   void drop_copy(ByteRange range, Location location) {
     each(range, [&](std::uint64_t, Byte& byte) {
-      if (byte.holders != at(location)) byte.holders &= ~at(location);
+      if (byte.holders != at(location)) byte.holders.remove(location);
     });
   }
   bool defined(ByteRange range) {
     bool all = true;
-    each(range, [&](std::uint64_t, Byte& byte) { all = all && byte.holders != 0; });
+    each(range, [&](std::uint64_t, Byte& byte) { all = all && !byte.holders.empty(); });
     return all;
   }
-  void restore(ByteRange range, Location location, std::uint64_t holders) {
+  void restore(ByteRange range, Location location, const LocationSet& holders) {
     each(range, [&](std::uint64_t, Byte& byte) {
-      if ((byte.holders & at(location)) == 0) return;
-      byte.holders &= ~at(location);
-      if (byte.holders == 0) byte.holders = holders;
+      if (!byte.holders.contains(location)) return;
+      byte.holders.remove(location);
+      if (byte.holders.empty()) byte.holders = holders;
     });
   }
   Transfers missing(ByteRange range, Location location) {
     Transfers result;
     each(range, [&](std::uint64_t i, Byte& byte) {
-      if (!byte.holders || (byte.holders & at(location))) return;
+      if (byte.holders.empty() || byte.holders.contains(location)) return;
       const bool joins = !result.empty() && result.back().holders == byte.holders &&
                          result.back().range.offset + result.back().range.size == i;
       if (!joins) result.push_back({{i, 0}, byte.holders});
@@ -93,7 +93,7 @@ class Model {
 
  private:
   struct Byte {
-    std::uint64_t holders = 0;
+    LocationSet holders;
     std::uint64_t version = 0;
   };
   std::vector<Byte> bytes_;
@@ -184,8 +184,8 @@ class RandomisedResidencyDirectoryTest : public ::testing::Test {
     EXPECT_EQ(directory.valid(range, to), transfers.empty());
     EXPECT_EQ(directory.defined(range), model.defined(range));
     for (const ResidencyDirectory::Transfer& transfer : transfers) {
-      EXPECT_NE(transfer.holders, 0u);
-      EXPECT_EQ(transfer.holders & at(to), 0u) << "names the receiver as a source";
+      EXPECT_FALSE(transfer.holders.empty());
+      EXPECT_FALSE(transfer.holders.contains(to)) << "names the receiver as a source";
     }
   }
 };

@@ -10,16 +10,24 @@
 // Short names, and readable failures, for the tests of ResidencyDirectory.
 namespace remotecl {
 
+inline void PrintTo(const LocationSet& locations, std::ostream* out) {
+  *out << "{";
+  locations.for_each([out](Location location) { *out << " " << location; });
+  *out << " }";
+}
 inline void PrintTo(const ByteRange& range, std::ostream* out) {
   *out << "[" << range.offset << ", +" << range.size << ")";
 }
 inline void PrintTo(const ResidencyDirectory::Transfer& transfer, std::ostream* out) {
   PrintTo(transfer.range, out);
-  *out << " from " << std::hex << transfer.holders << std::dec;
+  *out << " from ";
+  PrintTo(transfer.holders, out);
 }
 inline void PrintTo(const ResidencyDirectory::Entry& entry, std::ostream* out) {
   PrintTo(entry.range, out);
-  *out << " at " << std::hex << entry.holders << std::dec << " v" << entry.version;
+  *out << " at ";
+  PrintTo(entry.holders, out);
+  *out << " v" << entry.version;
 }
 
 using Entries = std::vector<ResidencyDirectory::Entry>;
@@ -32,8 +40,8 @@ inline constexpr Location kC = 3;
 inline constexpr std::uint64_t kWhole = std::numeric_limits<std::uint64_t>::max();
 
 template <class... Locations>
-std::uint64_t at(Locations... locations) {
-  return (std::uint64_t{0} | ... | (std::uint64_t{1} << locations));
+LocationSet at(Locations... locations) {
+  return {locations...};
 }
 
 inline Transfers missing(const ResidencyDirectory& directory, ByteRange range, Location to) {

@@ -127,8 +127,7 @@ void CoherentHostMemory::written(CommandQueue& queue, std::uint64_t sequence, Ev
     if (joins) range = joined(range, write.range);
     return joins || contains(range, write.range);
   });
-  writes_.push_back(
-      {Ref<CommandQueue>(&queue), sequence, Ref<Event>(event), range, queue.context().location(queue.device())});
+  writes_.push_back({Ref<CommandQueue>(&queue), sequence, Ref<Event>(event), range, queue.location()});
 }
 
 void CoherentHostMemory::mapped(MemoryObject& buffer, const Ranges& bytes) {
@@ -244,17 +243,16 @@ void CoherentHostMemory::add_missing(MemoryObject& buffer, std::vector<Part>& pa
 // commands wait.
 std::optional<Location> CoherentHostMemory::holder(Context& context,
                                                    const ResidencyDirectory::Transfer& missing) const {
-  std::optional<Location> any;
-  for (std::uint64_t holders = missing.holders; holders != 0; holders &= holders - 1) {
-    const auto at = static_cast<Location>(std::countr_zero(holders));
-    if (context.device_at(at).session().lost()) continue;
+  std::optional<Location> any, writer;
+  missing.holders.for_each([&](Location at) {
+    if (writer || context.device_at(at).session().lost()) return;
     const auto has_written = [&](const Write& write) {
       return write.location == at && intersect(write.range, missing.range);
     };
-    if (std::any_of(writes_.begin(), writes_.end(), has_written)) return at;
+    if (std::any_of(writes_.begin(), writes_.end(), has_written)) writer = at;
     if (!any) any = at;
-  }
-  return any;
+  });
+  return writer ? writer : any;
 }
 
 void CoherentHostMemory::fetch(const std::vector<Part>& parts) {
@@ -295,7 +293,7 @@ void CoherentHostMemory::arrived(const Fetch& fetch) {
   const MutexLock lock(context.memory_mutex());
   BufferStorage& storage = part.buffer->storage();
   // The read has ended, so nothing has to wait for it.
-  std::erase_if(storage.site(context.location(part.queue->device())).users, [&](const Site::User& user) {
+  std::erase_if(storage.site(part.queue->location()).users, [&](const Site::User& user) {
     return user.queue == part.queue && user.last_use == fetch.event->sequence();
   });
   if (status != CL_COMPLETE) return;

@@ -110,7 +110,7 @@ void PendingCommand::writes(MemoryObject& buffer, ByteRange range) {
 
 void PendingCommand::record_writes() {
   if (writes_.empty()) return;
-  const Location location = queue_.context().location(queue_.device());
+  const Location location = queue_.location();
   for (const Write& write : writes_) {
     BufferStorage& storage = write.buffer->storage();
     storage.residency.write(write.range, location);

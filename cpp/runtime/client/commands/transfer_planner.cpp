@@ -2,7 +2,6 @@
 #include "runtime/client/commands/memory_messages.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 
 #include "runtime/client/commands/coherent_host_memory.h"
@@ -27,8 +26,7 @@ TransferId send_write(CommandQueue& queue, EventId event, const MemoryObject& ob
   return transfer->id;
 }
 
-TransferPlanner::TransferPlanner(CommandQueue& queue)
-    : queue_(queue), location_(queue.context().location(queue.device())) {
+TransferPlanner::TransferPlanner(CommandQueue& queue) : queue_(queue), location_(queue.location()) {
   if (session().lost()) error_ = CL_DEVICE_NOT_AVAILABLE;
 }
 
@@ -158,14 +156,13 @@ void TransferPlanner::fetch(MemoryObject& buffer, ByteRange range) {
 
 bool TransferPlanner::choose_source(BufferStorage& storage, const Missing& missing, TransferSource& chosen) const {
   std::vector<TransferSource> sources;
-  for (std::uint64_t holders = missing.holders; holders != 0; holders &= holders - 1) {
-    const auto at = static_cast<Location>(std::countr_zero(holders));
+  missing.holders.for_each([&](Location at) {
     if (at == kHost) {
       sources.push_back({kHost, Route::kHost, 0, false, false});
-      continue;
+      return;
     }
     Session& server = context().device_at(at).session();
-    if (server.lost()) continue;
+    if (server.lost()) return;
     Route route = Route::kSameServer;
     if (&server != &session()) {
       route = PeerLinks::instance().connected(server, session()) ? Route::kPeer : Route::kClient;
@@ -177,7 +174,7 @@ bool TransferPlanner::choose_source(BufferStorage& storage, const Missing& missi
       held = held || !arrival.is_prompt;
     }
     sources.push_back({at, route, server.sending(), arriving, held});
-  }
+  });
   if (sources.empty()) return false;
   chosen = sources[cheapest_source(sources, missing.range.size)];
   return true;

@@ -15,7 +15,7 @@ class MemoryObject;
 struct Arrival {
   Ref<Event> event;
   ByteRange range;
-  std::uint64_t holders_before;
+  LocationSet holders_before;
   bool is_prompt;                  // waits for nothing but the bytes
   TransferId transfer = 0;         // of a large one, whose bytes the server may forward while they arrive; else 0
   std::uint64_t writes = 0;        // BufferStorage::writes at its start; unchanged as long as the bytes are

@@ -8,6 +8,7 @@ CommandQueue::CommandQueue(Context& context, Device& device, cl_command_queue_pr
       keep_context_(internal ? nullptr : &context),
       device_(device),
       keep_device_(&device),
+      location_(context.location(device)),
       properties_(properties),
       property_list_(std::move(property_list)) {
   session().register_queue(id_, *this, *this);

@@ -24,6 +24,7 @@ class CommandQueue final : public Handle<_cl_command_queue, HandleTag::kQueue, C
   Context& context() const { return context_; }
   Device& device() const { return device_; }
   Session& session() const { return device_.session(); }
+  std::uint32_t location() const { return location_; }  // of its device in the context
   ObjectId id() const { return id_; }
   cl_command_queue_properties properties() const { return properties_; }
   const std::vector<cl_queue_properties>& property_list() const { return property_list_; }
@@ -68,6 +69,7 @@ class CommandQueue final : public Handle<_cl_command_queue, HandleTag::kQueue, C
   const Ref<Context> keep_context_;
   Device& device_;
   const Ref<Device> keep_device_;
+  const std::uint32_t location_;
   const cl_command_queue_properties properties_;
   const std::vector<cl_queue_properties> property_list_;
   const ObjectId id_ = next_id();

@@ -40,6 +40,16 @@ std::uint32_t Context::location(const Device& device) const {
   return static_cast<std::uint32_t>(at - devices_.begin()) + 1;
 }
 
+IndexSet Context::sessions_with_queues() const {
+  const MutexLock lock(queues_mutex_);
+  return sessions_with_queues_;
+}
+
+void Context::queue_made_on(std::uint32_t session_index) {
+  const MutexLock lock(queues_mutex_);
+  sessions_with_queues_.add(session_index);
+}
+
 void Context::notify(const std::string& text) const {
   if (notify_ == nullptr) return;
   post_callback([function = notify_, user_data = user_data_, text] { function(text.c_str(), nullptr, 0, user_data); });

@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "runtime/base/index_set.h"
 #include "runtime/base/mutex.h"
 #include "runtime/client/objects/device.h"
 
@@ -32,10 +33,9 @@ class Context final : public Handle<_cl_context, HandleTag::kContext, CL_INVALID
   void notify(const std::string& text) const;
   void add_destructor(Destructor function, void* user_data);
 
-  // The servers on which the application has created queues of this context, with a bit for each session's
-  // index.
-  std::uint64_t sessions_with_queues() const { return sessions_with_queues_.load(); }
-  void queue_made_on(std::uint32_t session_index) { sessions_with_queues_ |= std::uint64_t{1} << session_index; }
+  // The indices of the sessions on which the application has created queues of this context.
+  IndexSet sessions_with_queues() const EXCLUDES(queues_mutex_);
+  void queue_made_on(std::uint32_t session_index) EXCLUDES(queues_mutex_);
 
   // Whether the program has user events whose status it has not set; its commands may be waiting for them.
   bool has_open_user_events() const { return open_user_events_.load() != 0; }
@@ -57,7 +57,8 @@ class Context final : public Handle<_cl_context, HandleTag::kContext, CL_INVALID
   const Notify notify_;
   void* const user_data_;
   std::atomic<int> open_user_events_{0};
-  std::atomic<std::uint64_t> sessions_with_queues_{0};
+  mutable Mutex queues_mutex_;
+  IndexSet sessions_with_queues_ GUARDED_BY(queues_mutex_);
   Mutex memory_mutex_;
   std::unordered_map<Device*, CommandQueue*> transfer_queues_
       GUARDED_BY(memory_mutex_);  // they do not keep the context alive

@@ -62,7 +62,7 @@ MemoryObject::MemoryObject(const Ref<MemoryObject>& parent, cl_mem_flags flags, 
 }
 
 MemoryObject::MemoryObject(Ref<Context> context, cl_mem_flags flags, std::size_t size, void* address,
-                           std::shared_ptr<void> owner, ObjectId id, std::uint64_t created_on)
+                           std::shared_ptr<void> owner, ObjectId id, IndexSet created_on)
     : context_(std::move(context)),
       flags_((flags & kAccess) == 0 ? flags | CL_MEM_READ_WRITE : flags),
       offset_(0),
@@ -70,7 +70,7 @@ MemoryObject::MemoryObject(Ref<Context> context, cl_mem_flags flags, std::size_t
       host_ptr_(address),
       id_(id),
       storage_(std::make_shared<BufferStorage>(size, address)),
-      created_on_(created_on) {
+      created_on_(std::move(created_on)) {
   storage_->application_memory_owner = std::move(owner);
   const MutexLock lock(g_live_mutex);
   live_set().insert(this);
@@ -139,11 +139,10 @@ MemoryObject::~MemoryObject() {
     const MutexLock lock(g_live_mutex);
     live_set().erase(this);
   }
-  std::uint64_t sessions = created_on_.load();
   for (Device* device : context_->devices()) {
-    const std::uint64_t bit = std::uint64_t{1} << device->session().index();
-    if ((sessions & bit) == 0) continue;
-    sessions &= ~bit;
+    const std::uint32_t session = device->session().index();
+    if (!created_on_.contains(session)) continue;
+    created_on_.remove(session);
     if (image_) {
       device->session().send(ReleaseImage{id_});
     } else {
@@ -155,9 +154,8 @@ MemoryObject::~MemoryObject() {
 }
 
 void MemoryObject::create_on(Session& session) {
-  const std::uint64_t bit = std::uint64_t{1} << session.index();
-  if ((created_on_.load() & bit) != 0) return;
-  created_on_.fetch_or(bit);
+  if (created_on_.contains(session.index())) return;
+  created_on_.add(session.index());
   MemoryObject& whole = root();
   if (image_) {
     if (parent_) parent_->create_on(session);

@@ -29,10 +29,10 @@ class MemoryObject final : public Handle<_cl_mem, HandleTag::kMemory, CL_INVALID
   // std::bad_alloc.
   MemoryObject(Ref<Context> context, cl_mem_flags flags, const ImageLayout& layout, void* host_ptr,
                std::vector<cl_mem_properties> properties);
-  // Shared virtual memory at `address`, which `owner` keeps alive. Servers with a bit in `created_on` know it
+  // Shared virtual memory at `address`, which `owner` keeps alive. Servers whose session is in `created_on` know it
   // by `id`.
   MemoryObject(Ref<Context> context, cl_mem_flags flags, std::size_t size, void* address, std::shared_ptr<void> owner,
-               ObjectId id, std::uint64_t created_on);
+               ObjectId id, IndexSet created_on);
   // A buffer over a part of shared virtual memory (CL_MEM_USE_HOST_PTR).
   MemoryObject(const Ref<MemoryObject>& svm, std::size_t svm_offset, cl_mem_flags flags, std::size_t size,
                std::vector<cl_mem_properties> properties);
@@ -107,8 +107,8 @@ class MemoryObject final : public Handle<_cl_mem, HandleTag::kMemory, CL_INVALID
   const ObjectId id_ = next_id();
   const Link link_ = std::make_shared<std::atomic<MemoryObject*>>(this);
   const std::shared_ptr<BufferStorage> storage_;
-  const std::uint64_t storage_offset_ = 0;    // in the root
-  std::atomic<std::uint64_t> created_on_{0};  // a bit for each session
+  const std::uint64_t storage_offset_ = 0;  // in the root
+  IndexSet created_on_;                     // the indices of sessions; requires the context's memory_mutex
   std::atomic<cl_uint> map_count_{0};
   std::vector<Mapping> mappings_;
   Ref<MemoryObject> content_size_buffer_;  // protected by one mutex for all buffers

@@ -14,7 +14,7 @@
 namespace remotecl {
 namespace {
 
-constexpr std::size_t kServersMax = 64;  // objects keep a bit for each
+constexpr std::size_t kServersMax = kPeersMax;  // each is the others' peer
 
 std::string texts(const std::vector<ServerName>& names) {
   std::string texts;

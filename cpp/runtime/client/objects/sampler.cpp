@@ -11,19 +11,17 @@ Sampler::Sampler(Ref<Context> context, const SamplerState& state, std::vector<cl
 
 Sampler::~Sampler() {
   HandleRegistry::remove(handle());
-  std::uint64_t sessions = created_on_.load();
   for (Device* device : context_->devices()) {
-    const std::uint64_t bit = std::uint64_t{1} << device->session().index();
-    if ((sessions & bit) == 0) continue;
-    sessions &= ~bit;
+    const std::uint32_t session = device->session().index();
+    if (!created_on_.contains(session)) continue;
+    created_on_.remove(session);
     device->session().send(ReleaseSampler{id_});
   }
 }
 
 void Sampler::create_on(Session& session) {
-  const std::uint64_t bit = std::uint64_t{1} << session.index();
-  if ((created_on_.load() & bit) != 0) return;
-  created_on_.fetch_or(bit);
+  if (created_on_.contains(session.index())) return;
+  created_on_.add(session.index());
   session.send(CreateSampler{id_, state_.normalized_coordinates, state_.addressing, state_.filter});
 }
 

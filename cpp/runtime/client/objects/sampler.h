@@ -1,8 +1,8 @@
 #pragma once
 
-#include <atomic>
 #include <vector>
 
+#include "runtime/base/index_set.h"
 #include "runtime/client/objects/context.h"
 #include "runtime/client/objects/handle.h"
 #include "runtime/client/session/session.h"
@@ -39,7 +39,7 @@ class Sampler final : public Handle<_cl_sampler, HandleTag::kSampler, CL_INVALID
   const SamplerState state_;
   const std::vector<cl_sampler_properties> properties_;
   const ObjectId id_ = next_id();
-  std::atomic<std::uint64_t> created_on_{0};  // a bit for each session
+  IndexSet created_on_;  // the indices of sessions; requires the context's memory_mutex
 };
 
 }  // namespace remotecl

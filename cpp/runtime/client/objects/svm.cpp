@@ -126,9 +126,9 @@ struct Attempt {
   ~Attempt() {
     for (Session* session : granted) session->send(ReleaseBuffer{id});
   }
-  std::uint64_t keep() {
-    std::uint64_t created_on = 0;
-    for (Session* session : granted) created_on |= std::uint64_t{1} << session->index();
+  IndexSet keep() {
+    IndexSet created_on;
+    for (Session* session : granted) created_on.add(session->index());
     granted.clear();
     return created_on;
   }

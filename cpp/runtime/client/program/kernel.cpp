@@ -48,23 +48,22 @@ Kernel::Kernel(Kernel& other)
   last_version_ = other.last_version_;
   svm_pointers_ = other.svm_pointers_;
   svm_memory_ = other.svm_memory_;
-  if (!svm_pointers_.empty()) svm_unsent_ = ~std::uint64_t{0};
+  has_svm_pointers_ = !svm_pointers_.empty();
   program_->kernel_attached(1);
 }
 
 Kernel::~Kernel() {
   program_->kernel_attached(-1);
   for (Device* device : context().devices()) {
-    const std::uint64_t bit = std::uint64_t{1} << device->session().index();
-    if ((created_on_ & bit) != 0) device->session().send(ReleaseKernel{id_});
-    created_on_ &= ~bit;
+    const std::uint32_t session = device->session().index();
+    if (created_on_.contains(session)) device->session().send(ReleaseKernel{id_});
+    created_on_.remove(session);
   }
 }
 
 void Kernel::create_on(Session& session) {
-  const std::uint64_t bit = std::uint64_t{1} << session.index();
-  if ((created_on_ & bit) != 0) return;
-  created_on_ |= bit;
+  if (created_on_.contains(session.index())) return;
+  created_on_.add(session.index());
   session.send(CreateKernel{id_, program_->id(), info_.name});
 }
 
@@ -166,13 +165,13 @@ void Kernel::set_svm_pointers(std::vector<void*> pointers, std::vector<Ref<Memor
   const MutexLock lock(mutex_);
   svm_pointers_ = std::move(pointers);
   svm_memory_ = std::move(memory);
-  svm_unsent_ = ~std::uint64_t{0};
+  has_svm_pointers_ = true;
+  svm_sent_.clear();
 }
 
 void Kernel::send_svm_pointers(Session& session) {
-  const std::uint64_t bit = std::uint64_t{1} << session.index();
-  if ((svm_unsent_ & bit) == 0) return;
-  svm_unsent_ &= ~bit;
+  if (!has_svm_pointers_ || svm_sent_.contains(session.index())) return;
+  svm_sent_.add(session.index());
   std::vector<std::uint64_t> addresses;
   for (void* pointer : svm_pointers_) addresses.push_back(reinterpret_cast<std::uintptr_t>(pointer));
   session.send(SetKernelSvm{id_, std::span<const std::uint64_t>(addresses)});

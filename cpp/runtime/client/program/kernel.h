@@ -85,10 +85,11 @@ class Kernel final : public Handle<_cl_kernel, HandleTag::kKernel, CL_INVALID_KE
   std::map<const Device*, std::vector<std::uint64_t>> sent_ GUARDED_BY(mutex_);
   std::map<const Device*, KernelInfo> per_device_ GUARDED_BY(mutex_);
   std::map<const Device*, std::size_t> launched_groups_ GUARDED_BY(mutex_);
-  std::uint64_t created_on_ GUARDED_BY(mutex_) = 0;
+  IndexSet created_on_ GUARDED_BY(mutex_);  // the indices of sessions
   std::vector<void*> svm_pointers_ GUARDED_BY(mutex_);
   std::vector<Ref<MemoryObject>> svm_memory_ GUARDED_BY(mutex_);  // one for each pointer
-  std::uint64_t svm_unsent_ GUARDED_BY(mutex_) = 0;               // a bit for each session
+  bool has_svm_pointers_ GUARDED_BY(mutex_) = false;              // set at least once
+  IndexSet svm_sent_ GUARDED_BY(mutex_);                          // the indices of sessions that know them
 };
 
 }  // namespace remotecl

@@ -12,17 +12,16 @@ Program::Program(Ref<Context> context, std::vector<Device*> devices, ProgramCode
 
 Program::~Program() {
   for (Device* device : context_->devices()) {
-    const std::uint64_t bit = std::uint64_t{1} << device->session().index();
-    if ((created_on_ & bit) != 0) device->session().send(ReleaseProgram{id_});
-    created_on_ &= ~bit;
+    const std::uint32_t session = device->session().index();
+    if (created_on_.contains(session)) device->session().send(ReleaseProgram{id_});
+    created_on_.remove(session);
   }
 }
 
 void Program::create_on(Session& session) {
   const MutexLock lock(mutex_);
-  const std::uint64_t bit = std::uint64_t{1} << session.index();
-  if ((created_on_ & bit) != 0) return;
-  created_on_ |= bit;
+  if (created_on_.contains(session.index())) return;
+  created_on_.add(session.index());
   std::vector<BuiltInKernels> built_in;
   bool first = true;
   switch (code_.origin) {

@@ -165,8 +165,8 @@ class Program final : public Handle<_cl_program, HandleTag::kProgram, CL_INVALID
   const ObjectId id_ = next_id();
   std::atomic<int> kernels_{0};
   mutable Mutex mutex_;
-  std::uint64_t created_on_ GUARDED_BY(mutex_) = 0;  // a bit for each session
-  unsigned building_ GUARDED_BY(mutex_) = 0;         // calls in progress
+  IndexSet created_on_ GUARDED_BY(mutex_);    // the indices of sessions
+  unsigned building_ GUARDED_BY(mutex_) = 0;  // calls in progress
   std::map<const Device*, DeviceBuildInfo> builds_ GUARDED_BY(mutex_);
   std::map<Session*, PutOff> put_off_ GUARDED_BY(mutex_);
   std::atomic<bool> has_put_off_{false};

@@ -190,7 +190,7 @@ cl_int Program::link(const std::vector<Device*>& devices, const std::string& opt
   return run({devices, options, notify, remainder, CL_LINK_PROGRAM_FAILURE, std::move(inputs)},
              [&](Session& session, Token token, Array<std::uint32_t> indices) {
                const MutexLock lock(mutex_);
-               created_on_ |= std::uint64_t{1} << session.index();
+               created_on_.add(session.index());
                session.send(LinkProgram{id_, token, indices, options, std::span<const ObjectId>(ids)});
              });
 }

@@ -12,14 +12,14 @@ namespace remotecl {
 // driver accepts the binary, and what it knows of its kernels.
 std::vector<Device*> Program::inspected_now(const std::vector<Device*>& devices) {
   if (code_.origin != ProgramOrigin::kBinaries) return devices;
-  std::uint64_t needed = context_->sessions_with_queues();
-  const auto is_needed = [&needed](const Device* device) { return (needed >> device->session().index() & 1) != 0; };
+  IndexSet needed = context_->sessions_with_queues();
+  const auto is_needed = [&needed](const Device* device) { return needed.contains(device->session().index()); };
   if (std::none_of(devices.begin(), devices.end(), is_needed)) {
-    needed |= std::uint64_t{1} << devices.front()->session().index();
+    needed.add(devices.front()->session().index());
   }
   for (const Device* device : devices) {
     // A binary that is not ours may be invalid.
-    if (contained(*device)->empty()) needed |= std::uint64_t{1} << device->session().index();
+    if (contained(*device)->empty()) needed.add(device->session().index());
   }
   std::vector<Device*> now;
   const MutexLock lock(mutex_);

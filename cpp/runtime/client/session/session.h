@@ -43,7 +43,7 @@ class Session final : private InboxReader::Owner, private ChannelSession {
   const Address& numeric_address() const { return connection_.numeric_address(); }
   // The server's key, as shown by TLS; empty without TLS.
   const std::optional<KeyPin>& key() const { return connection_.key(); }
-  std::uint32_t index() const { return index_; }  // among the sessions whose loss is not settled, < 64
+  std::uint32_t index() const { return index_; }  // among the sessions whose loss is not settled
   PeerId peer_id() const { return index_ + 1; }   // identifies this server to others
   // Connections that carry bulk data; 0: shared memory.
   unsigned bulk_streams() const { return connection_.channels().streams(); }
