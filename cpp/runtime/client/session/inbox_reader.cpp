@@ -8,15 +8,17 @@
 #include <array>
 #include <chrono>
 #include <limits>
+#include <system_error>
 #include <utility>
 
+#include "runtime/client/session/background_reader.h"
 #include "runtime/client/support/fork_guard.h"
 #include "runtime/transport/threads/wait_policy.h"
 
 namespace remotecl {
 namespace {
 
-// How long the background thread leaves the connection to waiting threads after one of them has waited.
+// How long the background leaves the connection to waiting threads after one of them has waited.
 constexpr std::chrono::milliseconds kBackgroundPause{20};
 // How long a server may take to report why it has ended a session.
 constexpr std::chrono::seconds kReasonTime{1};
@@ -35,16 +37,22 @@ int milliseconds_until(const OptionalDeadline& deadline) {
 InboxReader::~InboxReader() { close_wake(); }
 
 void InboxReader::start() {
+  background_ = &BackgroundReader::least_loaded();
+  background_->add(*this);
+}
+
+void InboxReader::join() {
+  std::thread end;
   {
-    const MutexLock lock(wake_mutex_);
-    wake_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    give_up_in_child(wake_);
+    const MutexLock lock(mutex_);
+    while (!has_begun_end_) changed_.wait(mutex_);
+    end = std::move(end_);
   }
-  background_thread_ = std::thread([this] { run(); });
+  if (end.joinable()) end.join();
 }
 
 void InboxReader::reap() {
-  if (is_over_ && background_thread_.joinable()) background_thread_.join();
+  if (is_over_) join();
 }
 
 bool InboxReader::wait(const std::function<bool()>& done, const OptionalDeadline& deadline) {
@@ -54,11 +62,10 @@ bool InboxReader::wait(const std::function<bool()>& done, const OptionalDeadline
   const auto is_late = [&deadline] { return deadline && std::chrono::steady_clock::now() >= *deadline; };
   while (!done() && !loss_.lost() && !is_late()) {
     if (reading_) {
-      if (background_reads_) stop_polling();
       deadline ? void(changed_.wait_until(mutex_, *deadline)) : changed_.wait(mutex_);
       continue;
     }
-    reading_ = true;
+    take_turn();
     lock.unlock();
     pump(Pump::kBusy, deadline);
     lock.lock();
@@ -69,8 +76,8 @@ bool InboxReader::wait(const std::function<bool()>& done, const OptionalDeadline
   --waiters_;
   if (waiters_ > 0) {
     changed_.notify_one();
-  } else if (interest_.load() > 0) {
-    background_wanted_.notify_one();
+  } else if (interest_.load() > 0 && !is_in_background_.load()) {
+    background_->wake();
   }
   return ok;
 }
@@ -79,12 +86,31 @@ void InboxReader::wake() {
   const MutexLock lock(mutex_);
   if (waiters_ == 0) return;
   changed_.notify_all();
-  if (reading_) stop_polling();
+  if (reading_) interrupt();
+}
+
+// The descriptor that interrupts a waiting thread is made for the first one: idle servers need none.
+void InboxReader::take_turn() {
+  reading_ = true;
+  {
+    const MutexLock lock(wake_mutex_);
+    if (wake_ < 0) {
+      wake_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+      if (wake_ >= 0) give_up_in_child(wake_);
+    }
+  }
+  if (is_in_background_.exchange(false)) background_->wake();
 }
 
 void InboxReader::stop_polling() {
+  interrupt();
+  if (is_in_background_.load()) background_->wake();
+}
+
+void InboxReader::interrupt() {
   const std::uint64_t one = 1;
   const MutexLock lock(wake_mutex_);
+  if (wake_ < 0) return;  // no thread has waited yet
   [[maybe_unused]] const auto written = ::write(wake_, &one, sizeof one);
 }
 
@@ -104,7 +130,7 @@ void InboxReader::poll() {
   {
     const MutexLock lock(mutex_);
     if (reading_ || loss_.lost()) return;  // the reading thread handles everything
-    reading_ = true;
+    take_turn();
   }
   pump(Pump::kTake);
   const MutexLock lock(mutex_);
@@ -114,48 +140,72 @@ void InboxReader::poll() {
 
 void InboxReader::add_interest() {
   if (interest_.fetch_add(1) != 0) return;
-  const MutexLock lock(mutex_);
-  if (waiters_ == 0) background_wanted_.notify_one();
+  if (!is_in_background_.load()) background_->wake();
 }
 
 void InboxReader::end_waits() {
   const MutexLock lock(mutex_);
   changed_.notify_all();
-  background_wanted_.notify_all();
+  background_->wake();
 }
 
-void InboxReader::run() {
-  read_until_lost();
+InboxReader::Standing InboxReader::stand_by(Time now, std::vector<pollfd>& polled, Time& next) {
+  {
+    const MutexLock lock(mutex_);
+    if (loss_.lost() && !reading_) {
+      reading_ = true;  // for good
+      return Standing::kOver;
+    }
+    // A program that blocks repeatedly reads by itself: stay away as long as it does.
+    const bool is_wanted = interest_.load() > 0;
+    if (waiters_ > 0 || reading_ || (waits_ != waits_seen_ && !is_wanted)) {
+      if (waits_ != waits_seen_ || now >= pauses_until_) pauses_until_ = now + kBackgroundPause;
+      waits_seen_ = waits_;
+    } else if (is_wanted || now >= pauses_until_) {
+      is_in_background_ = true;  // before anything is collected: see stop_polling()
+    }
+    if (!is_in_background_) {
+      next = std::min(next, pauses_until_);
+      return Standing::kPauses;
+    }
+  }
+  polled.push_back({connection_.wait_handle(), POLLIN, 0});
+  for (const auto& channel : connection_.channels().all()) {
+    if (channel->reader().is_for_session()) polled.push_back({channel->transport().wait_handle(), POLLIN, 0});
+  }
+  return Standing::kReads;
+}
+
+void InboxReader::read_now() {
+  {
+    const MutexLock lock(mutex_);
+    if (reading_ || loss_.lost()) return;
+    reading_ = true;
+  }
+  pump(Pump::kTake);
+  const MutexLock lock(mutex_);
+  reading_ = false;
+  if (waiters_ > 0) changed_.notify_all();
+}
+
+// Ending takes time, in which other sessions are read.
+void InboxReader::begin_end() {
+  std::thread end;
+  try {
+    end = std::thread([this] { this->end(); });
+  } catch (const std::system_error&) {
+    this->end();
+  }
+  const MutexLock lock(mutex_);
+  end_ = std::move(end);
+  has_begun_end_ = true;
+  changed_.notify_all();
+}
+
+void InboxReader::end() {
   owner_.release();
   close_wake();
   is_over_ = true;
-}
-
-void InboxReader::read_until_lost() {
-  MutexLock lock(mutex_);
-  while (!loss_.lost()) {
-    if (waiters_ > 0 || reading_) {
-      const std::uint64_t seen = waits_;
-      background_wanted_.wait_for(mutex_, kBackgroundPause);
-      if (waits_ != seen && interest_.load() == 0) continue;
-      if (waiters_ > 0 || reading_) continue;
-    }
-    const std::uint64_t seen = waits_;
-    reading_ = background_reads_ = true;
-    lock.unlock();
-    pump(Pump::kSleep);
-    lock.lock();
-    reading_ = background_reads_ = false;
-    if (waiters_ > 0) changed_.notify_all();
-    // A program that blocks repeatedly reads by itself: stay away as long as it does.
-    std::uint64_t last = seen;
-    while (!loss_.lost() && waits_ != last && interest_.load() == 0) {
-      last = waits_;
-      background_wanted_.wait_for(mutex_, kBackgroundPause);
-    }
-  }
-  while (reading_) background_wanted_.wait_for(mutex_, kBackgroundPause);
-  reading_ = true;  // for good
 }
 
 void InboxReader::pump(Pump how, const OptionalDeadline& deadline) {

@@ -26,6 +26,12 @@ class ReaderTurn {
   bool enter() EXCLUDES(thread_.mutex);
   void leave() EXCLUDES(thread_.mutex);
 
+  // Whether the session's reader would read the channel now.
+  bool is_for_session() const EXCLUDES(thread_.mutex) {
+    const MutexLock lock(thread_.mutex);
+    return reader_ == Reader::kSession;
+  }
+
   // The channel's own thread takes no more turns.
   void shutdown() { thread_.request_stop(); }
   // Ends that thread. The transport must have been shut down.
