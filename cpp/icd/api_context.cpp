@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "icd/info.h"
+#include "remotecl/remotecl.h"
 #include "runtime/client/objects/context.h"
 #include "runtime/client/objects/platform.h"
 #include "runtime/memory/residency_directory.h"
@@ -113,4 +114,8 @@ CL_API_ENTRY cl_int CL_API_CALL clSetContextDestructorCallback(cl_context contex
     require(function != nullptr, CL_INVALID_VALUE);
     of.add_destructor(function, user_data);
   });
+}
+
+cl_int remotecl_link_servers(cl_context context) {
+  return icd::enter([&] { object<Context>(context).link_servers(); });
 }

@@ -48,6 +48,11 @@ void bind_servers(py::module_& module) {
              "Ends the connection to a server; returns an empty string, or the error as JSON.");
   module.def("expect_shutdown", &remotecl_expect_shutdown, py::arg("address"), release_gil(),
              "The caller is about to stop this server: its loss is no news.");
+  module.def(
+      "link_servers",
+      [](std::uintptr_t context) { return remotecl_link_servers(reinterpret_cast<cl_context>(context)); },
+      py::arg("context"), release_gil(),
+      "Begins to link all servers of a context with each other; returns an OpenCL error code.");
   module.def("servers_json", &servers_json, "Every server and its state, as JSON.");
 }
 

@@ -243,8 +243,9 @@ def _info(_: argparse.Namespace) -> int:
 
 
 def _print_links(cl: ModuleType) -> None:
-    # Servers are linked when a context spans them.
+    # Without this, servers are linked when they first need it.
     context = cl.Context(all_devices(cl))
+    native().link_servers(context.int_ptr)
     end = time.monotonic() + 5
     while any(link.state == "connecting" for link in links()) and time.monotonic() < end:
         time.sleep(0.02)

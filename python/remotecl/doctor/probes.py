@@ -64,12 +64,13 @@ def server(address: str) -> dict[str, Any]:
 
 
 def links(addresses: str) -> dict[str, Any]:
-    """Makes servers link to each other, by creating a context that spans them."""
+    """Makes all servers link to each other, which they otherwise do when they first need it."""
     cl = _connected(addresses)
     if isinstance(cl, str):
         return {"error": cl}
     devices = [device for platform in cl.platforms() for device in cl.devices(platform)]
     context = cl.context(devices)
+    native().link_servers(context)
     end = time.monotonic() + LINK_TIMEOUT_S
     while True:
         found = json.loads(native().stats_json())["links"]

@@ -57,6 +57,10 @@ REMOTECL_EXPORT int remotecl_disconnect(const char* server, char** error);
 #define REMOTECL_WRITE_GOES_ON 2
 REMOTECL_EXPORT unsigned remotecl_limit_waits(uint64_t nanoseconds);
 
+/* Begins to link all servers of a context with each other, so that remotecl_stats_json shows who can reach whom.
+ * Without this, two servers are linked when they first need it. Returns an OpenCL error code. */
+REMOTECL_EXPORT cl_int remotecl_link_servers(cl_context context);
+
 /* Whether an event of remotecl's has ended, as far as this process knows; makes no request. 1 for other handles. */
 REMOTECL_EXPORT int remotecl_has_ended(cl_event event);
 

@@ -155,6 +155,17 @@ void TransferPlanner::fetch(MemoryObject& buffer, ByteRange range) {
 }
 
 bool TransferPlanner::choose_source(BufferStorage& storage, const Missing& missing, TransferSource& chosen) const {
+  for (;;) {
+    const std::vector<TransferSource> sources = possible_sources(storage, missing);
+    if (sources.empty()) return false;
+    chosen = sources[cheapest_source(sources, missing.range.size)];
+    if (chosen.route != Route::kPeer) return true;
+    // Only now is the link made, because most of the possible ones are never needed.
+    if (PeerLinks::instance().connected(context().device_at(chosen.location).session(), session())) return true;
+  }
+}
+
+std::vector<TransferSource> TransferPlanner::possible_sources(BufferStorage& storage, const Missing& missing) const {
   std::vector<TransferSource> sources;
   missing.holders.for_each([&](Location at) {
     if (at == kHost) {
@@ -165,7 +176,7 @@ bool TransferPlanner::choose_source(BufferStorage& storage, const Missing& missi
     if (server.lost()) return;
     Route route = Route::kSameServer;
     if (&server != &session()) {
-      route = PeerLinks::instance().connected(server, session()) ? Route::kPeer : Route::kClient;
+      route = PeerLinks::instance().can_connect(server, session()) ? Route::kPeer : Route::kClient;
     }
     bool arriving = false, held = false;
     for (const Arrival& arrival : storage.site(at).arrivals) {
@@ -175,9 +186,7 @@ bool TransferPlanner::choose_source(BufferStorage& storage, const Missing& missi
     }
     sources.push_back({at, route, server.sending(), arriving, held});
   });
-  if (sources.empty()) return false;
-  chosen = sources[cheapest_source(sources, missing.range.size)];
-  return true;
+  return sources;
 }
 
 // Returns the event of a marker that ends after everything sent to `queue` so far, whether that succeeds or

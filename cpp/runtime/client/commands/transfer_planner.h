@@ -69,6 +69,7 @@ class TransferPlanner {
   Ref<Event> take_write_event(const Site::User& user);
   // Returns false if every holder is on a lost server.
   bool choose_source(BufferStorage& storage, const Missing& missing, TransferSource& chosen) const;
+  std::vector<TransferSource> possible_sources(BufferStorage& storage, const Missing& missing) const;
   void upload(MemoryObject& root, const Missing& missing);
   void push(MemoryObject& root, const Missing& missing, Location from);
   void transfer(MemoryObject& root, const Missing& missing, Location from);

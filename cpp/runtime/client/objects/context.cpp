@@ -20,15 +20,17 @@ Context::Context(std::vector<Device*> devices, std::vector<cl_context_properties
       kept_devices_(references(devices_)),
       properties_(std::move(properties)),
       notify_(notify),
-      user_data_(user_data) {
-  std::vector<Session*> sessions;
-  for (const Device* device : devices_) sessions.push_back(&device->session());
-  PeerLinks::instance().connect(sessions);
-}
+      user_data_(user_data) {}
 
 Context::~Context() {
   for (auto& [device, queue] : transfer_queues_) queue->release();
   for (auto at = destructors_.rbegin(); at != destructors_.rend(); ++at) at->first(handle(), at->second);
+}
+
+void Context::link_servers() const {
+  std::vector<Session*> sessions;
+  for (const Device* device : devices_) sessions.push_back(&device->session());
+  PeerLinks::instance().connect(sessions);
 }
 
 bool Context::contains(const Device& device) const {

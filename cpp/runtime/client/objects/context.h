@@ -29,6 +29,8 @@ class Context final : public Handle<_cl_context, HandleTag::kContext, CL_INVALID
   std::uint32_t location(const Device& device) const;
   Device& device_at(std::uint32_t location) const { return *devices_[location - 1]; }
 
+  // Begins to link all servers with each other now. Without this, two are linked when they first need it.
+  void link_servers() const;
   // Calls the application's context callback, on the callback thread.
   void notify(const std::string& text) const;
   void add_destructor(Destructor function, void* user_data);

@@ -94,14 +94,33 @@ void PeerLinks::fail(const Key& key, Entry& entry) {
          " cannot reach each other; data between them goes through this computer (" + entry.reason + ")");
 }
 
+bool PeerLinks::is_due_again(const Entry& entry) {
+  return entry.state == State::kFailed && std::chrono::steady_clock::now() - entry.failed_at > kRetryPause;
+}
+
+void PeerLinks::say_untold(Session& one, Session& other, Entry& entry) {
+  if (!entry.untold.empty() && !one.lost() && !other.lost()) notice(std::exchange(entry.untold, {}));
+}
+
+bool PeerLinks::can_connect(Session& one, Session& other) {
+  if (!enabled_ || &one == &other || one.lost() || other.lost()) return false;
+  const MutexLock lock(mutex_);
+  const auto at = links_.find(key(one, other));
+  if (at == links_.end()) return true;
+  Entry& entry = at->second;
+  if (is_due_again(entry)) begin(at->first, entry);
+  if (entry.state == State::kConnected || entry.state == State::kNone) return true;
+  if (entry.state == State::kConnecting && !entry.failed_before) return true;
+  say_untold(one, other, entry);
+  return false;
+}
+
 bool PeerLinks::connected(Session& one, Session& other) {
   if (!enabled_ || &one == &other) return false;
   MutexLock lock(mutex_);
   const Key both = key(one, other);
   Entry& entry = links_[both];
-  const auto now = std::chrono::steady_clock::now();
-  const bool again = entry.state == State::kFailed && now - entry.failed_at > kRetryPause;
-  if ((entry.state == State::kNone || again) && !one.lost() && !other.lost()) begin(both, entry);
+  if ((entry.state == State::kNone || is_due_again(entry)) && !one.lost() && !other.lost()) begin(both, entry);
   // A link that failed before delays no caller.
   const auto decision = entry.begun_at + kDecisionMax;
   if (entry.state == State::kConnecting && !entry.failed_before) {
@@ -113,7 +132,7 @@ bool PeerLinks::connected(Session& one, Session& other) {
     fail(both, entry);
   }
   if (entry.state == State::kConnected) return true;
-  if (!entry.untold.empty() && !one.lost() && !other.lost()) notice(std::exchange(entry.untold, {}));
+  say_untold(one, other, entry);
   return false;
 }
 

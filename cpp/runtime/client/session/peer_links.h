@@ -14,9 +14,9 @@ namespace remotecl {
 
 class Session;
 
-// Tracks which servers send data and events directly to each other. Links are made when a context spans two
-// servers; if one side cannot connect, the other side tries. Without a link, everything between the two
-// servers goes through this process. One for the process; any thread.
+// Tracks which servers send data and events directly to each other. A link is made when it is first needed;
+// if one side cannot connect, the other side tries. Without a link, everything between the two servers goes
+// through this process. One for the process; any thread.
 class PeerLinks {
  public:
   enum class State { kNone, kConnecting, kConnected, kFailed };
@@ -29,10 +29,12 @@ class PeerLinks {
 
   static PeerLinks& instance();
 
-  // Begins to link all of these servers with each other. Does not wait.
+  // Begins to link all of these servers with each other, for a look at their network. Does not wait.
   void connect(const std::vector<Session*>& sessions);
-  // Returns true if the two are linked. Waits for a link that is being made.
+  // Returns true if the two are linked. Makes the link first, if need be, and waits for one that is being made.
   bool connected(Session& one, Session& other);
+  // Returns true if connected() is likely to be. Makes no first link and waits for none.
+  bool can_connect(Session& one, Session& other);
   std::vector<Link> links();
 
   // Called by sessions for reports of their servers, and when they are lost.
@@ -58,6 +60,9 @@ class PeerLinks {
 
   PeerLinks();
   static Key key(Session& one, Session& other);
+  // A failed link is made again when it is needed, but not all the time.
+  static bool is_due_again(const Entry& entry);
+  void say_untold(Session& one, Session& other, Entry& entry) REQUIRES(mutex_);
   void begin(const Key& key, Entry& entry) REQUIRES(mutex_);
   void attempt(const Key& key, Entry& entry) REQUIRES(mutex_);
   void fail(const Key& key, Entry& entry) REQUIRES(mutex_);
