@@ -19,16 +19,20 @@ enum class Route {
 struct TransferSource {
   Location location;
   Route route;
-  unsigned busy;  // large transfers that its server is already sending
-  bool arriving;  // its own copy is still arriving, and waits for nothing else
-  bool held;      // its own copy waits for commands, so whatever needs it waits too
+  unsigned busy;        // large transfers that it is already sending
+  unsigned hops;        // transfers in a row by which its own copy is still arriving; 0: it is there
+  bool held;            // its own copy waits for commands, so whatever needs it waits too
+  unsigned served = 0;  // how often it has sent these bytes to other servers
 };
 
 // Returns the index of the source from which to take `size` bytes. `sources` must not be empty.
 //
-// A server that already sends costs more than one that has just received the bytes, so a transfer to many
-// destinations turns into a chain or a tree in which every link carries the bytes once. A copy that waits for
-// commands is the last choice: the bytes would be late, and the waits of two programs could form a cycle.
+// Whoever already sends takes twice the time for one more, while a copy that is still arriving is passed on
+// piece by piece and is only as late as a piece for each hop. So a transfer to many destinations turns into a
+// tree in which every link carries the bytes once: a long chain for large data, which have many pieces, and a
+// bushy tree for small ones. Nobody sends more than a few times, and the tree's depth grows like a logarithm.
+// A copy that waits for commands is the last choice: the bytes would be late, and the waits of two programs
+// could form a cycle.
 std::size_t cheapest_source(std::span<const TransferSource> sources, std::uint64_t size);
 
 }  // namespace remotecl

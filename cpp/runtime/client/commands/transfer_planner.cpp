@@ -143,7 +143,7 @@ void TransferPlanner::fetch(MemoryObject& buffer, ByteRange range) {
         upload(root, part);
         break;
       case Route::kPeer:
-        push(root, part, source.location);
+        push(root, part, source);
         break;
       case Route::kSameServer:
         transfer(root, part, source.location);
@@ -169,7 +169,9 @@ std::vector<TransferSource> TransferPlanner::possible_sources(BufferStorage& sto
   std::vector<TransferSource> sources;
   missing.holders.for_each([&](Location at) {
     if (at == kHost) {
-      sources.push_back({kHost, Route::kHost, 0, false, false});
+      const auto has_not_ended = [](const Ref<Event>& reader) { return !reader->ended(); };
+      const auto readers = std::count_if(storage.host_readers.begin(), storage.host_readers.end(), has_not_ended);
+      sources.push_back({kHost, Route::kHost, static_cast<unsigned>(readers), 0, false});
       return;
     }
     Session& server = context().device_at(at).session();
@@ -178,13 +180,15 @@ std::vector<TransferSource> TransferPlanner::possible_sources(BufferStorage& sto
     if (&server != &session()) {
       route = PeerLinks::instance().can_connect(server, session()) ? Route::kPeer : Route::kClient;
     }
-    bool arriving = false, held = false;
-    for (const Arrival& arrival : storage.site(at).arrivals) {
+    unsigned hops = 0;
+    bool held = false;
+    const Site& site = storage.site(at);
+    for (const Arrival& arrival : site.arrivals) {
       if (!intersect(arrival.range, missing.range)) continue;
-      arriving = true;
+      hops = std::max(hops, arrival.hops);
       held = held || !arrival.is_prompt;
     }
-    sources.push_back({at, route, server.sending(), arriving, held});
+    sources.push_back({at, route, server.sending(), hops, held, site.served(storage.writes)});
   });
   return sources;
 }

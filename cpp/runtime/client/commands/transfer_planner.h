@@ -71,7 +71,7 @@ class TransferPlanner {
   bool choose_source(BufferStorage& storage, const Missing& missing, TransferSource& chosen) const;
   std::vector<TransferSource> possible_sources(BufferStorage& storage, const Missing& missing) const;
   void upload(MemoryObject& root, const Missing& missing);
-  void push(MemoryObject& root, const Missing& missing, Location from);
+  void push(MemoryObject& root, const Missing& missing, const TransferSource& chosen);
   void transfer(MemoryObject& root, const Missing& missing, Location from);
   void relay(MemoryObject& root, const Missing& missing, Location from);
   static std::vector<ByteRange> relay_pieces(const MemoryObject& root, ByteRange range);

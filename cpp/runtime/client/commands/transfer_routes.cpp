@@ -28,12 +28,14 @@ void TransferPlanner::upload(MemoryObject& root, const Missing& missing) {
     arrival->reported_unasked();
     storage.host_readers.push_back(arrival);
   }
-  arriving(root, missing, {arrival, missing.range, missing.holders, after.empty(), transfer}, range != missing.range);
+  arriving(root, missing, {arrival, missing.range, missing.holders, after.empty(), 1, transfer},
+           range != missing.range);
 }
 
 // From a device of another server, which sends directly to this one: neither bytes nor events pass through
 // this process.
-void TransferPlanner::push(MemoryObject& root, const Missing& missing, Location from) {
+void TransferPlanner::push(MemoryObject& root, const Missing& missing, const TransferSource& chosen) {
+  const Location from = chosen.location;
   Device& source = context().device_at(from);
   Session& sending = source.session();
   CommandQueue& sender = context().transfer_queue(source);
@@ -43,6 +45,7 @@ void TransferPlanner::push(MemoryObject& root, const Missing& missing, Location 
   const ObjectId content_size = may_be_limited ? at_source.limit_to_content(root, range) : 0;
   if (range.size == 0) return add_holder(root, missing.range, true);
   FetchCounts::instance().between_servers.add(range.size);
+  root.storage().site(from).serves(root.storage().writes);
   const Arrival* followed = nullptr;
   for (const Arrival& arrival : root.storage().site(from).arrivals) {
     const bool is_newest = arrival.writes == root.storage().writes;
@@ -100,6 +103,7 @@ void TransferPlanner::push(MemoryObject& root, const Missing& missing, Location 
             .range = missing.range,
             .holders_before = missing.holders,
             .is_prompt = after.empty(),
+            .hops = chosen.hops + 1,
             .transfer = is_whole ? transfer : 0,
             .from_other_server = true},
            content_size != 0 || range != missing.range);

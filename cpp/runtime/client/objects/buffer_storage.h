@@ -17,6 +17,7 @@ struct Arrival {
   ByteRange range;
   LocationSet holders_before;
   bool is_prompt;                  // waits for nothing but the bytes
+  unsigned hops = 1;               // how many transfers the bytes pass in a row to get there
   TransferId transfer = 0;         // of a large one, whose bytes the server may forward while they arrive; else 0
   std::uint64_t writes = 0;        // BufferStorage::writes at its start; unchanged as long as the bytes are
   Ref<CommandQueue> awaited_by{};  // has a command that waits for it; null: no such command was sent
@@ -32,6 +33,13 @@ struct Site {
   };
 
   void used_by(CommandQueue& queue, std::uint64_t sequence, bool writes);
+  // How often the location has sent bytes to other servers since the buffer was written for the last time, which
+  // was write number `writes`.
+  unsigned served(std::uint64_t writes) const { return served_at_ == writes ? served_ : 0; }
+  void serves(std::uint64_t writes) {
+    served_ = served(writes) + 1;
+    served_at_ = writes;
+  }
   // A command that runs after these transfers have ended, in whatever way, writes these bytes: removes them
   // from the transfers' ranges, because they do not come from there.
   template <class Condition>
@@ -46,6 +54,9 @@ struct Site {
 
  private:
   void take_from_arrival(std::size_t index, ByteRange written);
+
+  unsigned served_ = 0;
+  std::uint64_t served_at_ = 0;
 };
 
 // A transfer that was limited to the content that the buffer had at the time.
