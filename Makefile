@@ -16,7 +16,7 @@ CXX_FILES := $(shell find cpp tests python/src -name '*.h' -o -name '*.cpp')
 # comes from ccache, if ccache is told not to look at the folder's name.
 export CCACHE_NOHASHDIR := 1
 
-.PHONY: help setup build package wheel docs demo test bench performance instructions faults soak namespaces rdma rdma-faults asan tsan browser fuzz check-all format lint clean distclean
+.PHONY: help setup build package wheel docs demo test bench performance instructions faults soak many-servers namespaces rdma rdma-faults asan tsan browser fuzz check-all format lint clean distclean
 
 help:
 	@echo "demo       a real job on two daemons over loopback, checked; installs only what that needs"
@@ -28,12 +28,13 @@ help:
 	@echo "faults     4,000 lost, stalled and corrupted connections, 6,000 socket calls that fail inside of the processes and"
 	@echo "           200 killed daemons, under a workload that is checked"
 	@echo "soak       100 clients with mixed work for SOAK_SECONDS (600), a third of them killed"
+	@echo "many-servers  one client of 256 daemons on the fake driver: connecting, a chain of kernels, 16 MiB to all"
 	@echo "namespaces the tests that need root for network namespaces; skipped without"
 	@echo "rdma       RDMA in a small virtual machine with Soft-RoCE; no hardware is needed"
 	@echo "rdma-faults  300 losses of RDMA there, under a workload that is checked"
 	@echo "instructions  what a kernel launch costs, counted by valgrind; fails when it has grown"
 	@echo "browser    a session and the notebooks in JupyterLab and Chromium, with screenshots in build/browser, and at a prompt"
-	@echo "check-all  lint, test, browser, docs, instructions, faults, soak, namespaces, rdma, rdma-faults, asan and tsan"
+	@echo "check-all  lint, test, browser, docs, instructions, faults, soak, many-servers, namespaces, rdma, rdma-faults, asan and tsan"
 	@echo "setup      only install what is missing; build, package: only build"
 	@echo "wheel      a wheel in dist, repaired and checked; PYTHON=python3.x for another Python"
 	@echo "docs       the documentation as HTML in build-docs; warnings are errors"
@@ -122,6 +123,9 @@ faults: build
 soak: package
 	$(PYTHON) -m pytest -m soak -s
 
+many-servers: build
+	REMOTECL_TEST_DAEMONS=256 build/bin/remotecl_many_servers_tests
+
 instructions: build
 	@command -v valgrind >/dev/null || { echo "valgrind is missing: apt-get install valgrind" >&2; exit 1; }
 	$(PYTHON) tests/bench/instruction_counts.py build
@@ -132,7 +136,7 @@ browser: package
 	$(PYTHON) -m pip install --quiet --disable-pip-version-check --requirement tests/browser/requirements.txt
 	$(PYTHON) -m pytest tests/browser
 
-check-all: lint test browser docs instructions faults soak namespaces rdma rdma-faults asan tsan
+check-all: lint test browser docs instructions faults soak many-servers namespaces rdma rdma-faults asan tsan
 
 format: $(VENV)/.lint-stamp
 	clang-format -i $(CXX_FILES)
