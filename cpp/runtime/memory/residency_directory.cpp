@@ -21,12 +21,13 @@ ResidencyDirectory::ResidencyDirectory(std::uint64_t size) : size_(size) {
   if (size != 0) segments_.push_back({0, {}, 0});
 }
 
-void ResidencyDirectory::missing(ByteRange range, Location to, std::vector<Transfer>& out) const {
+template <class Accept>
+void ResidencyDirectory::append_parts(ByteRange range, const Accept& accept, std::vector<Transfer>& out) const {
   const Extent extent = clamp(range);
   const std::size_t already_there = out.size();
   for (std::size_t i = find(extent.begin); i < segments_.size() && segments_[i].begin < extent.end; ++i) {
     const Segment& segment = segments_[i];
-    if (!lacks(segment.holders, to)) continue;
+    if (!accept(segment)) continue;
     const std::uint64_t begin = std::max(segment.begin, extent.begin);
     const std::uint64_t end = std::min(end_of(i), extent.end);
     // Neighbours may differ in version only, which does not matter to a transfer.
@@ -38,6 +39,16 @@ void ResidencyDirectory::missing(ByteRange range, Location to, std::vector<Trans
       out.push_back({{begin, end - begin}, segment.holders});
     }
   }
+}
+
+void ResidencyDirectory::missing(ByteRange range, Location to, std::vector<Transfer>& out) const {
+  append_parts(
+      range, [to](const Segment& segment) { return lacks(segment.holders, to); }, out);
+}
+
+void ResidencyDirectory::holders(ByteRange range, std::vector<Transfer>& out) const {
+  append_parts(
+      range, [](const Segment& segment) { return !segment.holders.empty(); }, out);
 }
 
 bool ResidencyDirectory::defined(ByteRange range) const {

@@ -59,6 +59,9 @@ class ResidencyDirectory {
   // order; neighbours with the same holders form one transfer.
   void missing(ByteRange range, Location to, std::vector<Transfer>& out) const;
 
+  // Appends the defined parts of `range` with their holders, likewise.
+  void holders(ByteRange range, std::vector<Transfer>& out) const;
+
   // Whether every byte has a holder.
   bool defined(ByteRange range) const;
 
@@ -105,6 +108,9 @@ class ResidencyDirectory {
     std::uint64_t begin, end;
   };
 
+  // Appends the parts whose segments are accepted.
+  template <class Accept>
+  void append_parts(ByteRange range, const Accept& accept, std::vector<Transfer>& out) const;
   Extent clamp(ByteRange range) const;
   std::uint64_t end_of(std::size_t index) const;
   std::size_t find(std::uint64_t offset) const;

@@ -57,6 +57,16 @@ TEST(ResidencyDirectory, ReadersAreAdded) {
   EXPECT_EQ(missing(directory, {0, 100}, kC), (Transfers{{{0, 100}, at(kHost, kA, kB)}}));
 }
 
+TEST(ResidencyDirectory, HoldersAreThoseOfDefinedParts) {
+  ResidencyDirectory directory(100);
+  directory.write({10, 30}, kA);
+  directory.write({40, 20}, kB);
+  directory.add_holder({40, 10}, kHost);
+  Transfers found;
+  directory.holders({0, 55}, found);
+  EXPECT_EQ(found, (Transfers{{{10, 30}, at(kA)}, {{40, 10}, at(kB, kHost)}, {{50, 5}, at(kB)}}));
+}
+
 TEST(ResidencyDirectory, NextWriteInvalidatesReaders) {
   ResidencyDirectory directory(100);
   directory.write({0, 100}, kA);
