@@ -52,6 +52,7 @@ struct TraceRecord {
 
   std::uint64_t id = 0;  // unique in this process
   cl_command_type type = 0;
+  std::uint64_t sample = 0;  // see Tracer::sample_for(); sent with the flag although no trace runs
   bool is_transfer = false;  // not a command of the application
   bool is_move = false;
   std::string kernel;

@@ -49,6 +49,7 @@ bool Tracer::start(std::uint64_t records_max) {
   {
     const MutexLock reports_lock(reports_mutex_);
     reports_max_ = 2 * records_max;  // transfers have two halves
+    told_before_ = asked_;           // samples, too
   }
   state_ = State::kRunning;
   on_ = true;
@@ -178,7 +179,7 @@ TraceRecordOwner Tracer::make(CommandQueue& queue, cl_command_type type, bool is
   record->type = type;
   record->is_transfer = is_transfer;
   record->device = &queue.device();
-  if (!queue.is_internal()) record->queue_handle = reinterpret_cast<std::uintptr_t>(queue.handle());
+  if (CommandQueue* known = queue.known()) record->queue_handle = reinterpret_cast<std::uintptr_t>(known->handle());
   record->queue = queue.id();
   record->in_order = queue.in_order();
   return record;
@@ -215,6 +216,40 @@ std::uint16_t Tracer::flags_of(Session& session, std::uint64_t record, bool send
   return kTracedMessage;
 }
 
+std::uint16_t Tracer::sample_flags_of(Session& session, std::uint64_t record, std::uint64_t sample) {
+  if (session.lost()) return 0;
+  if (state_ == State::kRunning) {
+    server(session).asked.push_back({record, false});
+  }
+  const std::uint64_t number = ++asked_[&session];
+  const MutexLock lock(reports_mutex_);
+  samples_[&session][number] = sample;
+  return kTracedMessage;
+}
+
+void Tracer::sample_for(SampleSink& sink) {
+  TraceSink::set(*this);
+  const MutexLock lock(reports_mutex_);
+  sample_sink_ = &sink;
+}
+
+void Tracer::report_sample(const Session& session, const CommandTraced& report) {
+  std::uint64_t sample = 0;
+  SampleSink* sink = nullptr;
+  {
+    const MutexLock lock(reports_mutex_);
+    const auto of_session = samples_.find(&session);
+    if (of_session == samples_.end()) return;
+    const auto at = of_session->second.find(report.number);
+    if (at == of_session->second.end()) return;
+    sample = at->second;
+    sink = sample_sink_;
+    of_session->second.erase(at);
+    if (of_session->second.empty()) samples_.erase(of_session);
+  }
+  if (sink != nullptr) sink->sampled(sample, report);
+}
+
 Tracer::Server& Tracer::server(Session& session) {
   const auto [at, is_new] = servers_.try_emplace(&session, Server{&session, asked_[&session], {}, {}, false});
   if (is_new) session.add_interest();  // something must read its reports
@@ -235,6 +270,7 @@ TraceRecord* Tracer::find(std::uint64_t id) {
 }
 
 void Tracer::report(Session& session, const CommandTraced& report) {
+  report_sample(session, report);
   const MutexLock lock(reports_mutex_);
   if (report.number <= told_before_[&session]) return;  // of an earlier trace
   if (reports_.size() >= reports_max_) return;          // more than were asked for

@@ -16,6 +16,15 @@ namespace remotecl {
 
 class CommandQueue;
 
+// Learns the times of single commands, which need not belong to a trace. Any thread.
+class SampleSink {
+ public:
+  virtual void sampled(std::uint64_t sample, const CommandTraced& times) = 0;
+
+ protected:
+  ~SampleSink() = default;
+};
+
 // Records the commands and transfers of this process while a trace is running; otherwise it costs a look at a
 // flag. One for the process; any thread.
 //
@@ -49,9 +58,15 @@ class Tracer final : public TraceSink {
   template <class Message>
   void send(Session& session, TraceRecordOwner record, const Message& message) {
     const MutexLock lock(mutex_);
+    const std::uint64_t sample = record->sample;
     const std::uint64_t id = add(std::move(record));
+    if (sample != 0) [[unlikely]]
+      return send_sample(session, id, sample, message);
     session.send(message, id == 0 ? std::uint16_t{0} : flags_of(session, id, false));
   }
+
+  // Reports the times of commands whose records have a `sample`, a number of the sink's own, to it. Set once.
+  void sample_for(SampleSink& sink);
 
   // Called by sessions.
   void report(Session& session, const CommandTraced& report) override;
@@ -80,6 +95,15 @@ class Tracer final : public TraceSink {
   // index.
   using Counts = std::unordered_map<const Session*, std::uint64_t>;
 
+  // The server is asked to report at once.
+  template <class Message>
+  void send_sample(Session& session, std::uint64_t record, std::uint64_t sample, const Message& message)
+      REQUIRES(mutex_) {
+    session.send(message, sample_flags_of(session, record, sample));
+    session.send(FlushTrace{});
+  }
+  std::uint16_t sample_flags_of(Session& session, std::uint64_t record, std::uint64_t sample) REQUIRES(mutex_);
+  void report_sample(const Session& session, const CommandTraced& report) EXCLUDES(reports_mutex_);
   std::uint64_t add(TraceRecordOwner record) REQUIRES(mutex_);
   std::uint16_t flags_of(Session& session, std::uint64_t record, bool sends) REQUIRES(mutex_);
   Server& server(Session& session) REQUIRES(mutex_);
@@ -104,6 +128,10 @@ class Tracer final : public TraceSink {
   std::vector<Report> reports_ GUARDED_BY(reports_mutex_);
   std::vector<std::pair<std::uint64_t, std::uint64_t>> arrivals_ GUARDED_BY(reports_mutex_);  // record, time
   Counts told_ GUARDED_BY(reports_mutex_);                                                    // in this trace
+  SampleSink* sample_sink_ GUARDED_BY(reports_mutex_) = nullptr;
+  // The samples of commands whose times were not reported yet, by their number in the session.
+  std::unordered_map<const Session*, std::unordered_map<std::uint64_t, std::uint64_t>> samples_
+      GUARDED_BY(reports_mutex_);
 
   Mutex mutex_;  // acquired before reports_mutex_
   State state_ GUARDED_BY(mutex_) = State::kIdle;
