@@ -67,6 +67,8 @@ clCreateCommandBufferKHR(cl_uint num_queues, const cl_command_queue* queues,
     // "CL_INVALID_VALUE if num_queues is not one; if queues is NULL."
     require(num_queues == 1 && queues != nullptr, CL_INVALID_VALUE);
     CommandQueue& queue = object<CommandQueue>(queues[0]);
+    // The automatic device does not have the extension.
+    require(queue.members() == nullptr, CL_INVALID_COMMAND_QUEUE);
     std::vector<cl_command_buffer_properties_khr> copy;
     const cl_command_buffer_flags_khr flags = checked_flags(properties, copy);
     return make_ref<CommandBuffer>(Ref<CommandQueue>(&queue), flags, std::move(copy)).detach()->handle();

@@ -41,22 +41,22 @@ cl_context make_context(std::vector<Device*> devices, std::vector<cl_context_pro
                         Context::Notify notify, void* user_data) {
   // "CL_INVALID_VALUE if pfn_notify is NULL but user_data is not NULL."
   require(notify != nullptr || user_data == nullptr, CL_INVALID_VALUE);
-  require(devices.size() <= kLocationMax, CL_OUT_OF_RESOURCES);
-  for (const Device* device : devices) require(!device->session().lost(), CL_DEVICE_NOT_AVAILABLE);
+  require(with_members(devices).size() <= kLocationMax, CL_OUT_OF_RESOURCES);
+  for (const Device* device : devices) require(!device->lost(), CL_DEVICE_NOT_AVAILABLE);
   Platform::instance().mark_used();
   return make_ref<Context>(std::move(devices), std::move(properties), notify, user_data).detach()->handle();
 }
 
 std::vector<cl_device_id> handles(Context& context) {
   std::vector<cl_device_id> result;
-  for (Device* device : context.devices()) result.push_back(device->handle());
+  for (Device* device : context.named_devices()) result.push_back(device->handle());
   return result;
 }
 
 const icd::InfoRow<Context> kContextInfo[] = {
     {CL_CONTEXT_REFERENCE_COUNT, [](Context& c, const InfoSink& sink) { sink.value<cl_uint>(c.handle_count()); }},
     {CL_CONTEXT_NUM_DEVICES,
-     [](Context& c, const InfoSink& sink) { sink.value(static_cast<cl_uint>(c.devices().size())); }},
+     [](Context& c, const InfoSink& sink) { sink.value(static_cast<cl_uint>(c.named_devices().size())); }},
     {CL_CONTEXT_DEVICES, [](Context& c, const InfoSink& sink) { sink.list(handles(c)); }},
     {CL_CONTEXT_PROPERTIES, [](Context& c, const InfoSink& sink) { sink.list(c.properties()); }},
 };
@@ -86,7 +86,7 @@ CL_API_ENTRY cl_context CL_API_CALL clCreateContextFromType(const cl_context_pro
   return icd::create(errcode_ret, [&] {
     auto copy = checked_properties(properties);
     Platform& platform = Platform::instance();
-    std::vector<cl_device_id> found(platform.devices().size());
+    std::vector<cl_device_id> found(platform.listed_devices().size());
     cl_uint count = 0;
     const cl_int error =
         clGetDeviceIDs(platform.handle(), type, static_cast<cl_uint>(std::max<std::size_t>(found.size(), 1)),

@@ -101,12 +101,19 @@ std::vector<cl_name_version> filter_versions(Device& device, cl_device_info name
   return kept;
 }
 
+// A recording belongs to one server.
+bool has_own_extension(const Device& device, const cl_name_version& extension) {
+  return !device.is_automatic() || std::string_view(extension.name) != CL_KHR_COMMAND_BUFFER_EXTENSION_NAME;
+}
+
 std::vector<cl_name_version> extension_versions(Device& device) {
   auto versions = filter_versions(device, CL_DEVICE_EXTENSIONS_WITH_VERSION, is_device_side);
   cl_name_version& own = versions.emplace_back();
   own.version = CL_MAKE_VERSION(1, 0, 0);
   std::memcpy(own.name, kCreateCommandQueue, sizeof kCreateCommandQueue);
-  versions.insert(versions.end(), icd::own_extensions().begin(), icd::own_extensions().end());
+  for (const cl_name_version& extension : icd::own_extensions()) {
+    if (has_own_extension(device, extension)) versions.push_back(extension);
+  }
   return versions;
 }
 
@@ -117,7 +124,9 @@ std::string extensions(Device& device) {
     if (!is_device_side(extension)) continue;
     kept += extension + " ";
   }
-  for (const cl_name_version& extension : icd::own_extensions()) kept += std::string(extension.name) + " ";
+  for (const cl_name_version& extension : icd::own_extensions()) {
+    if (has_own_extension(device, extension)) kept += std::string(extension.name) + " ";
+  }
   return kept + kCreateCommandQueue;
 }
 
@@ -206,7 +215,7 @@ const DeviceRow kDeviceInfo[] = {
      [](Device& d, const InfoSink& sink) { sink.value(d.parent() == nullptr ? 1 : d.handle_count()); }},
     {CL_DEVICE_AVAILABLE,
      [](Device& d, const InfoSink& sink) {
-       sink.value<cl_bool>(!d.session().lost() && d.number<cl_bool>(CL_DEVICE_AVAILABLE, CL_TRUE) ? CL_TRUE : CL_FALSE);
+       sink.value<cl_bool>(!d.lost() && d.number<cl_bool>(CL_DEVICE_AVAILABLE, CL_TRUE) ? CL_TRUE : CL_FALSE);
      }},
     {CL_DEVICE_EXECUTION_CAPABILITIES,
      [](Device&, const InfoSink& sink) { sink.value<cl_device_exec_capabilities>(CL_EXEC_KERNEL); }},
@@ -249,7 +258,8 @@ const DeviceRow kDeviceInfo[] = {
      [](Device& d, const InfoSink& sink) { sink.value(command_buffer_capabilities(d)); }},
     {CL_DEVICE_COMMAND_BUFFER_REQUIRED_QUEUE_PROPERTIES_KHR,
      [](Device&, const InfoSink& sink) { sink.value<cl_command_queue_properties>(0); }},
-    {CL_DEVICE_REMOTECL_SERVER, [](Device& d, const InfoSink& sink) { sink.text(d.session().address().text()); }},
+    {CL_DEVICE_REMOTECL_SERVER,
+     [](Device& d, const InfoSink& sink) { sink.text(d.is_automatic() ? "automatic" : d.session().address().text()); }},
     {CL_DEVICE_REMOTECL_PLATFORM,
      [](Device& d, const InfoSink& sink) {
        const auto* name = d.platform_info(CL_PLATFORM_NAME);

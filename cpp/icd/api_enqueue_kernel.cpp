@@ -166,8 +166,9 @@ cl_int enqueue_doubtful(CommandQueue& queue, Kernel& kernel, const NDRange& rang
   const cl_int code = enqueue_kernel(queue, kernel, range, type, dependencies.wait(), &made);
   if (code != CL_SUCCESS) return code;
   event = Ref<Event>::adopt(made);
+  Device& device = event->queue()->device();
   std::size_t said = 0;  // this query is answered after the launch, whatever the answer is
-  kernel.query(queue.device(), KernelQuery::kWorkGroup, CL_KERNEL_WORK_GROUP_SIZE, {}, sizeof said, &said, nullptr);
+  kernel.query(device, KernelQuery::kWorkGroup, CL_KERNEL_WORK_GROUP_SIZE, {}, sizeof said, &said, nullptr);
   const cl_int status = event->status();
   if (status == CL_INVALID_WORK_GROUP_SIZE || status == CL_OUT_OF_RESOURCES) return status;
   if (status >= 0) kernel.set_launched_group(queue.device(), group_size(range));
@@ -181,7 +182,7 @@ cl_int enqueue_range(cl_command_queue command_queue, cl_kernel kernel_handle, cl
   Kernel& kernel = object<Kernel>(kernel_handle);
   require(&kernel.context() == &queue.context(), CL_INVALID_CONTEXT);
   Dependencies dependencies(queue.context(), count, list, event);
-  require(!queue.session().lost(), CL_DEVICE_NOT_AVAILABLE);
+  require(!queue.device().lost(), CL_DEVICE_NOT_AVAILABLE);
   const NDRange range = icd::checked_range(queue, kernel, dimensions, offset, global, local);
   if (icd::is_empty(range)) {
     return dependencies.finish(enqueue_marker(queue, false, type, dependencies.wait(), dependencies.event()));

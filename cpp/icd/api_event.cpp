@@ -13,7 +13,8 @@ using icd::require;
 const icd::InfoRow<Event> kEventInfo[] = {
     {CL_EVENT_COMMAND_QUEUE,
      [](Event& e, const InfoSink& sink) {
-       sink.value<cl_command_queue>(e.queue() == nullptr || e.queue()->is_internal() ? nullptr : e.queue()->handle());
+       sink.value<cl_command_queue>(
+           e.queue() == nullptr || e.queue()->known() == nullptr ? nullptr : e.queue()->known()->handle());
      }},
     {CL_EVENT_CONTEXT, [](Event& e, const InfoSink& sink) { sink.value(e.context().handle()); }},
     {CL_EVENT_COMMAND_TYPE, [](Event& e, const InfoSink& sink) { sink.value(e.description().type); }},

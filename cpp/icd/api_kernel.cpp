@@ -19,7 +19,7 @@ cl_kernel make_kernel(Program& program, const std::string& name) {
 // "CL_INVALID_DEVICE if device is not in the list of devices associated with kernel or if device is NULL but there is
 // more than one device associated with kernel."
 Device& device_of(Kernel& kernel, cl_device_id handle) {
-  const auto& devices = kernel.program().devices();
+  const auto& devices = kernel.program().named_devices();
   Device* device = handle == nullptr && devices.size() == 1 ? devices[0] : from_handle<Device>(handle);
   require(device != nullptr && std::find(devices.begin(), devices.end(), device) != devices.end(), CL_INVALID_DEVICE);
   return *device;

@@ -54,7 +54,7 @@ CL_API_ENTRY cl_int CL_API_CALL clGetDeviceIDs(cl_platform_id platform, cl_devic
     require(devices == nullptr || num_entries != 0, CL_INVALID_VALUE);
     require(devices != nullptr || num_devices != nullptr, CL_INVALID_VALUE);
     cl_uint count = 0;
-    for (Device* device : from.devices()) {
+    for (Device* device : from.listed_devices()) {
       const cl_device_type own = device->type();
       // A custom device cannot run OpenCL C, so it is listed only where its type is named, and never the default.
       const bool is_custom = (own & CL_DEVICE_TYPE_CUSTOM) != 0;

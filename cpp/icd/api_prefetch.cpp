@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "icd/wait_list.h"
 #include "remotecl/remotecl.h"
 
@@ -12,12 +14,11 @@ cl_int remotecl_prefetch(cl_device_id device, cl_uint count, const cl_mem* objec
     for (cl_uint i = 0; i < count; ++i) memory.push_back(&icd::object<MemoryObject>(objects[i]));
     Context& context = memory.front()->context();
     for (const MemoryObject* object : memory) icd::require(&object->context() == &context, CL_INVALID_CONTEXT);
-    icd::require(context.contains(target), CL_INVALID_DEVICE);
+    const bool is_known = context.contains(target) && !target.is_automatic();
+    const auto& members = context.devices();
+    icd::require(is_known || std::find(members.begin(), members.end(), &target) != members.end(), CL_INVALID_DEVICE);
     icd::Dependencies dependencies(context, wait_count, wait_list, event);
-    CommandQueue& queue = [&]() -> CommandQueue& {
-      const MutexLock lock(context.memory_mutex());
-      return context.transfer_queue(target);
-    }();
+    CommandQueue& queue = context.transfer_queue_on(target);
     const cl_int code =
         dependencies.finish(enqueue_migrate(queue, memory, 0, dependencies.wait(), dependencies.event()));
     queue.flush();  // the queue has no handle, so nothing else can flush it

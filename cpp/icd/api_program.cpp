@@ -18,9 +18,9 @@ std::string joined(const std::vector<std::string>& names) {
 }
 
 std::vector<std::vector<std::byte>> binaries_of(Program& program) {
-  std::vector<std::vector<std::byte>> binaries(program.devices().size());
+  std::vector<std::vector<std::byte>> binaries(program.named_devices().size());
   for (std::size_t i = 0; i < binaries.size(); ++i) {
-    const cl_int error = program.binary(*program.devices()[i], binaries[i]);
+    const cl_int error = program.binary(*program.named_devices()[i], binaries[i]);
     require(error == CL_SUCCESS, error);
   }
   return binaries;
@@ -36,11 +36,11 @@ const icd::InfoRow<Program, void*> kProgramInfo[] = {
     {CL_PROGRAM_REFERENCE_COUNT, [](Program& p, const InfoSink& sink, void*) { sink.value(p.handle_count()); }},
     {CL_PROGRAM_CONTEXT, [](Program& p, const InfoSink& sink, void*) { sink.value(p.context().handle()); }},
     {CL_PROGRAM_NUM_DEVICES,
-     [](Program& p, const InfoSink& sink, void*) { sink.value(static_cast<cl_uint>(p.devices().size())); }},
+     [](Program& p, const InfoSink& sink, void*) { sink.value(static_cast<cl_uint>(p.named_devices().size())); }},
     {CL_PROGRAM_DEVICES,
      [](Program& p, const InfoSink& sink, void*) {
        std::vector<cl_device_id> handles;
-       for (Device* device : p.devices()) handles.push_back(device->handle());
+       for (Device* device : p.named_devices()) handles.push_back(device->handle());
        sink.list(handles);
      }},
     {CL_PROGRAM_SOURCE, [](Program& p, const InfoSink& sink,
@@ -76,7 +76,7 @@ const icd::InfoRow<Program, void*> kProgramInfo[] = {
      }},
     {CL_PROGRAM_BINARIES,
      [](Program& p, const InfoSink& sink, void* value) {
-       std::vector<unsigned char*> targets(p.devices().size());
+       std::vector<unsigned char*> targets(p.named_devices().size());
        if (value == nullptr) return sink.list(targets);
        // "param_value points to an array of pointers": they are filled only if the array's size is right.
        std::vector<unsigned char*> checked(targets.size());
@@ -107,7 +107,7 @@ CL_API_ENTRY cl_int CL_API_CALL clGetProgramInfo(cl_program program, cl_program_
   return icd::enter([&] {
     Program& of = object<Program>(program);
     if (name == CL_PROGRAM_BINARIES && value != nullptr) {
-      require(size >= of.devices().size() * sizeof(void*), CL_INVALID_VALUE);
+      require(size >= of.named_devices().size() * sizeof(void*), CL_INVALID_VALUE);
     }
     icd::answer(kProgramInfo, of, name, InfoSink(size, value, size_ret), value);
   });
@@ -119,7 +119,8 @@ CL_API_ENTRY cl_int CL_API_CALL clGetProgramBuildInfo(cl_program program, cl_dev
   return icd::enter([&] {
     Program& of = object<Program>(program);
     Device* on = from_handle<Device>(device);
-    require(on != nullptr && std::find(of.devices().begin(), of.devices().end(), on) != of.devices().end(),
+    require(on != nullptr &&
+                std::find(of.named_devices().begin(), of.named_devices().end(), on) != of.named_devices().end(),
             CL_INVALID_DEVICE);
     if (name == CL_PROGRAM_BUILD_GLOBAL_VARIABLE_TOTAL_SIZE) of.ready_on(*on);
     DeviceBuildInfo build = of.build_info(*on);

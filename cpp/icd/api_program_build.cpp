@@ -74,7 +74,7 @@ CL_API_ENTRY cl_int CL_API_CALL clBuildProgram(cl_program program, cl_uint num_d
   return icd::enter([&] {
     Program& of = object<Program>(program);
     const Program::Notify notify = notify_of(callback, user_data);
-    const std::vector<Device*> devices = devices_of(of.devices(), num_devices, device_list);
+    const std::vector<Device*> devices = devices_of(of.named_devices(), num_devices, device_list);
     // "CL_INVALID_OPERATION if program was not created with clCreateProgramWithSource, clCreateProgramWithIL or
     // clCreateProgramWithBinary."
     require(comes_from_source(of) || of.code().origin == ProgramOrigin::kBinaries, CL_INVALID_OPERATION);
@@ -89,7 +89,7 @@ CL_API_ENTRY cl_int CL_API_CALL clCompileProgram(cl_program program, cl_uint num
   return icd::enter([&] {
     Program& of = object<Program>(program);
     const Program::Notify notify = notify_of(callback, user_data);
-    const std::vector<Device*> devices = devices_of(of.devices(), num_devices, device_list);
+    const std::vector<Device*> devices = devices_of(of.named_devices(), num_devices, device_list);
     std::vector<Program::Included> included = included_of(num_headers, headers, names);
     // "CL_INVALID_OPERATION if program has no source or IL available, i.e. it has not been created with
     // clCreateProgramWithSource or clCreateProgramWithIL."
@@ -105,7 +105,8 @@ CL_API_ENTRY cl_program CL_API_CALL clLinkProgram(cl_context context, cl_uint nu
   return icd::create(errcode_ret, [&] {
     Context& in = object<Context>(context);
     const Program::Notify notify = notify_of(callback, user_data);
-    const std::vector<Device*> devices = devices_of(in.devices(), num_devices, device_list);
+    const std::vector<Device*> named = devices_of(in.named_devices(), num_devices, device_list);
+    const std::vector<Device*> devices = with_members(named);
     // "CL_INVALID_VALUE if num_input_programs is zero and input_programs is NULL", or one of them only.
     require(num_programs != 0 && programs != nullptr, CL_INVALID_VALUE);
     std::vector<Ref<Program>> inputs;
@@ -121,7 +122,7 @@ CL_API_ENTRY cl_program CL_API_CALL clLinkProgram(cl_context context, cl_uint nu
       if (count != 0) able.push_back(device);
     }
     require(!able.empty(), CL_INVALID_OPERATION);
-    auto program = make_ref<Program>(Ref<Context>(&in), devices, ProgramCode{ProgramOrigin::kLink, {}, {}, {}});
+    auto program = make_ref<Program>(Ref<Context>(&in), devices, ProgramCode{ProgramOrigin::kLink, {}, {}, {}}, named);
     const cl_int error = program->link(able, text_of(options), std::move(inputs), notify);
     require(error == CL_SUCCESS, error);
     return program.detach()->handle();

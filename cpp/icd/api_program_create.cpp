@@ -3,7 +3,7 @@
 #include <sstream>
 
 #include "icd/boundary.h"
-#include "runtime/client/program/binary_container.h"
+#include "runtime/client/program/binary_bundle.h"
 #include "runtime/client/program/program.h"
 #include "runtime/client/support/stderr_notice.h"
 
@@ -26,8 +26,9 @@ std::vector<Device*> devices_of(Context& context, cl_uint count, const cl_device
   return devices;
 }
 
-Ref<Program> make_program(Context& context, std::vector<Device*> devices, ProgramCode code) {
-  return make_ref<Program>(Ref<Context>(&context), std::move(devices), std::move(code));
+Ref<Program> make_program(Context& context, std::vector<Device*> devices, ProgramCode code,
+                          std::vector<Device*> named) {
+  return make_ref<Program>(Ref<Context>(&context), std::move(devices), std::move(code), std::move(named));
 }
 
 bool takes_il(const Device& device) { return !device.text(CL_DEVICE_IL_VERSION).empty(); }
@@ -65,13 +66,29 @@ std::vector<std::vector<std::byte>> built_in_kernels(const std::vector<Device*>&
   return parts;
 }
 
-// Takes our own or a native binary for the next device. There is no program yet to report an error through,
+void add_container(Bytes binary, ProgramCode& code) {
+  BinaryContainer container = unpack_binary(binary);
+  code.parts.push_back(std::move(container.native));
+  code.contained.push_back(std::move(container.kernels));
+}
+
+// Takes our own or a native binary for `device`, or a bundle for those of its members that have one, and adds them to
+// `devices`. There is no program yet to report an error through,
 // so the context's callback and a notice do.
-bool take_binary(const Context& context, Bytes binary, ProgramCode& code) {
+bool take_binary(const Context& context, Device& device, Bytes binary, ProgramCode& code,
+                 std::vector<Device*>& devices) {
   try {
-    BinaryContainer container = unpack_binary(binary);
-    code.parts.push_back(std::move(container.native));
-    code.contained.push_back(std::move(container.kernels));
+    if (!device.is_automatic()) {
+      add_container(binary, code);
+      devices.push_back(&device);
+      return true;
+    }
+    const auto binaries = unpack_bundle(device.members(), binary);
+    for (std::size_t i = 0; i < binaries.size(); ++i) {
+      if (binaries[i].empty()) continue;
+      add_container(binaries[i], code);
+      devices.push_back(device.members()[i]);
+    }
     return true;
   } catch (const BinaryError& error) {
     const std::string text = std::string("a program binary cannot be used: ") + error.what();
@@ -98,7 +115,7 @@ CL_API_ENTRY cl_program CL_API_CALL clCreateProgramWithSource(cl_context context
         code.text.append(strings[i]);
       }
     }
-    return make_program(in, in.devices(), std::move(code)).detach()->handle();
+    return make_program(in, in.devices(), std::move(code), in.named_devices()).detach()->handle();
   });
 }
 
@@ -108,7 +125,8 @@ CL_API_ENTRY cl_program CL_API_CALL clCreateProgramWithBinary(cl_context context
                                                               cl_int* errcode_ret) {
   return icd::create(errcode_ret, [&] {
     Context& in = object<Context>(context);
-    const std::vector<Device*> devices = devices_of(in, num_devices, device_list);
+    const std::vector<Device*> named = devices_of(in, num_devices, device_list);
+    std::vector<Device*> devices;
     require(lengths != nullptr && binaries != nullptr, CL_INVALID_VALUE);
     ProgramCode code{ProgramOrigin::kBinaries, {}, {}, {}};
     bool valid = true, taken = true;
@@ -118,18 +136,19 @@ CL_API_ENTRY cl_program CL_API_CALL clCreateProgramWithBinary(cl_context context
       if (binary_status != nullptr) binary_status[i] = usable ? CL_SUCCESS : CL_INVALID_VALUE;
       valid = valid && usable;
       if (!valid) continue;
-      const bool good = take_binary(in, Bytes(reinterpret_cast<const std::byte*>(binaries[i]), lengths[i]), code);
+      const bool good =
+          take_binary(in, *named[i], Bytes(reinterpret_cast<const std::byte*>(binaries[i]), lengths[i]), code, devices);
       if (!good && binary_status != nullptr) binary_status[i] = CL_INVALID_BINARY;
       taken = taken && good;
     }
     require(valid, CL_INVALID_VALUE);
     require(taken, CL_INVALID_BINARY);
-    const Ref<Program> program = make_program(in, devices, std::move(code));
+    const Ref<Program> program = make_program(in, devices, std::move(code), named);
     // "CL_INVALID_BINARY if an invalid program binary was encountered for any device": the servers check
     // that.
     const cl_int error = program->inspect(devices);
     for (cl_uint i = 0; i < num_devices && binary_status != nullptr; ++i) {
-      binary_status[i] = program->build_info(*devices[i]).error;
+      binary_status[i] = program->build_info(*named[i]).error;
     }
     require(error == CL_SUCCESS, error);
     return Ref<Program>(program).detach()->handle();
@@ -149,7 +168,7 @@ CL_API_ENTRY cl_program CL_API_CALL clCreateProgramWithIL(cl_context context, co
     // "CL_INVALID_OPERATION if no devices in context support intermediate language programs."
     require(!able.empty(), CL_INVALID_OPERATION);
     ProgramCode code{ProgramOrigin::kIl, std::string(static_cast<const char*>(il), length), {}, {}};
-    const Ref<Program> program = make_program(in, in.devices(), std::move(code));
+    const Ref<Program> program = make_program(in, in.devices(), std::move(code), in.named_devices());
     const cl_int error = program->inspect(able);
     require(error == CL_SUCCESS, error);
     return Ref<Program>(program).detach()->handle();
@@ -175,14 +194,15 @@ CL_API_ENTRY cl_program CL_API_CALL clCreateProgramWithBuiltInKernels(cl_context
                                                                       const char* names, cl_int* errcode_ret) {
   return icd::create(errcode_ret, [&] {
     Context& in = object<Context>(context);
-    const std::vector<Device*> devices = devices_of(in, num_devices, device_list);
+    const std::vector<Device*> named = devices_of(in, num_devices, device_list);
+    const std::vector<Device*> devices = with_members(named);
     require(names != nullptr, CL_INVALID_VALUE);
     ProgramCode code{ProgramOrigin::kBuiltInKernels, {}, built_in_kernels(devices, split(names)), {}};
     std::vector<Device*> able;
     for (std::size_t i = 0; i < devices.size(); ++i) {
       if (!code.parts[i].empty()) able.push_back(devices[i]);
     }
-    const Ref<Program> program = make_program(in, devices, std::move(code));
+    const Ref<Program> program = make_program(in, devices, std::move(code), named);
     const cl_int error = program->inspect(able);
     require(error == CL_SUCCESS, error);
     return Ref<Program>(program).detach()->handle();

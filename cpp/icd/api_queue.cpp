@@ -1,6 +1,7 @@
 #include <CL/cl_ext.h>
 
 #include "icd/info.h"
+#include "runtime/client/commands/automatic_queue.h"
 #include "runtime/client/commands/coherent_host_memory.h"
 #include "runtime/client/objects/command_queue.h"
 
@@ -28,7 +29,8 @@ cl_command_queue make_queue(cl_context context, cl_device_id device, cl_command_
   // "CL_INVALID_QUEUE_PROPERTIES if values specified in properties are valid but are not supported by the device."
   const auto supported = on.number<cl_command_queue_properties>(CL_DEVICE_QUEUE_ON_HOST_PROPERTIES);
   require((bits & ~supported) == 0, CL_INVALID_QUEUE_PROPERTIES);
-  require(!on.session().lost(), CL_DEVICE_NOT_AVAILABLE);
+  require(!on.lost(), CL_DEVICE_NOT_AVAILABLE);
+  if (on.is_automatic()) return make_automatic_queue(in, on, bits, std::move(list)).detach()->handle();
   return make_ref<CommandQueue>(in, on, bits, std::move(list)).detach()->handle();
 }
 
@@ -121,7 +123,7 @@ CL_API_ENTRY cl_int CL_API_CALL clFlush(cl_command_queue queue) {
   return icd::enter([&] {
     CommandQueue& of = object<CommandQueue>(queue);
     of.flush();
-    return of.session().lost() ? CL_DEVICE_NOT_AVAILABLE : CL_SUCCESS;
+    return of.device().lost() ? CL_DEVICE_NOT_AVAILABLE : CL_SUCCESS;
   });
 }
 

@@ -118,7 +118,7 @@ json event_json(Event& event) {
   CommandQueue* const queue = event.queue();
   if (queue == nullptr) return result;
   result.update(device_json(queue->device()));
-  result["queue"] = reinterpret_cast<std::uintptr_t>(queue->handle());
+  result["queue"] = reinterpret_cast<std::uintptr_t>((queue->is_internal() ? queue : queue->known())->handle());
   result["in_order"] = queue->in_order();
   std::array<std::uint64_t, 4> times{};
   const bool has_ended = event.ended() && !queue->session().lost();

@@ -9,6 +9,7 @@
 #include <random>
 #include <thread>
 
+#include "icd/automatic_device.h"
 #include "icd/fixture.h"
 #include "icd/random_commands.h"
 #include "icd/statistics.h"
@@ -38,12 +39,12 @@ class RandomCommandsTest : public ::testing::TestWithParam<int> {
   Owned<cl_context> context_ = make_context(Environment::get().all_devices());
 };
 
-TEST_P(RandomCommandsTest, GiveTheBytesOfTheSequentialModel) {
+void run_in_two_threads(cl_context context, std::uint64_t seed) {
   std::vector<std::thread> threads;
   for (int i = 0; i < 2; ++i) {
-    threads.emplace_back([this, i] {
+    threads.emplace_back([context, seed, i] {
       try {
-        RandomCommands commands(context_, own_seed() + static_cast<std::uint64_t>(i));
+        RandomCommands commands(context, seed + static_cast<std::uint64_t>(i));
         for (std::size_t done = 0; done < steps(); ++done) commands.step();
         commands.expect_all();
       } catch (const std::exception& error) {
@@ -52,6 +53,17 @@ TEST_P(RandomCommandsTest, GiveTheBytesOfTheSequentialModel) {
     });
   }
   for (std::thread& thread : threads) thread.join();
+}
+
+TEST_P(RandomCommandsTest, GiveTheBytesOfTheSequentialModel) { run_in_two_threads(context_, own_seed()); }
+
+// Round robin moves nearly every kernel to another server than the one before.
+TEST_P(RandomCommandsTest, GiveTheSameBytesOnTheAutomaticDevice) {
+  run_in_two_threads(make_context({automatic_device("round-robin")}), own_seed());
+}
+
+TEST_P(RandomCommandsTest, GiveTheSameBytesOnTheAutomaticDeviceThatLearns) {
+  run_in_two_threads(make_context({automatic_device("earliest-finish")}), own_seed());
 }
 
 // What happens to connections costs time, and nothing else. REMOTECL_TEST_FAULTS is how often something does. With

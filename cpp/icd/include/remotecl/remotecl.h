@@ -196,6 +196,19 @@ REMOTECL_EXPORT char* remotecl_trace_stop(double wait_s);
  * null for handles that are not events of remotecl's. Does not wait for commands. */
 REMOTECL_EXPORT char* remotecl_events_json(const cl_event* events, size_t count);
 
+/* The automatic device, which stands for all others: each kernel on its queues runs on one of them. It is listed from
+ * now on, as it is with REMOTECL_AUTO=1. `policy`: the name of a policy, or the path of a library with one of the
+ * user's (remotecl/policy.h), for all queues from now on; NULL leaves it. On failure returns NULL and puts the reason
+ * into `error`, as a JSON string. */
+REMOTECL_EXPORT cl_device_id remotecl_auto(const char* policy, char** error);
+
+/* Why the kernel of this event runs where it does: null for an event that is none of an automatic device's kernels, or
+ * not one of the latest 4096. Devices: {"name", "server", "index"}
+ * {"kernel", "device", "policy", "reason", "expected_s": until it ends, "waits_s": of these for earlier tasks,
+ *  "transfer_s", "bytes": to bring there, "runs_s", "measured": false if that is a prediction, "score": what the policy
+ *  compares, "runner_up": device or null, "runner_up_score", "text": the same for people} */
+REMOTECL_EXPORT char* remotecl_explain_event(cl_event event);
+
 REMOTECL_EXPORT void remotecl_free(char* text);
 
 #ifdef __cplusplus

@@ -1,16 +1,19 @@
 #pragma once
 
+#include "runtime/client/commands/automatic_queue.h"
 #include "runtime/client/commands/pending_command.h"
 
 // A plan is a command before it has a device: a value that says what the command uses and how it is encoded
-// for the queue that executes it. Only submit() turns plans into commands, so the choice of another queue on
-// another device belongs there. A plan has
+// for the queue that executes it. Only submit() turns plans into commands: of the queue that the application named, or
+// of a member's queue if that is on the automatic device. A plan has
 //   cl_command_type type
 //   void uses(auto& uses) const     names its memory by uses.reads(object, range) and uses.writes(object, range), for
 //                                   a PendingCommand or a recording
 //   cl_int send(PendingCommand&)    sends its message; or, if the message is everything,
 //   auto message() const            the message without queue, event and wait list
-// and replaces those members of Plan whose defaults do not fit.
+// and replaces those members of Plan whose defaults do not fit. If uses() needs what prepare() finds out, the plan also
+// has
+//   void will_use(auto& uses) const  the same as far as it can be said before
 namespace remotecl {
 
 struct Plan {
@@ -60,18 +63,64 @@ cl_int bring_and_send(PendingCommand& command, Plan& plan) {
 }
 
 template <class Plan>
-cl_int submit(CommandQueue& queue, Plan plan, WaitList wait, Event** event) {
-  PendingCommand command(queue, plan.type, wait, event != nullptr || Plan::kNeedsEvent);
+cl_int prepare_and_send(PendingCommand& command, Plan& plan) {
   if (command.error() != CL_SUCCESS) return command.error();
   if (const cl_int error = plan.prepare(command); error != CL_SUCCESS) return error;
-  if (const cl_int error = bring_and_send(command, plan); error != CL_SUCCESS) {
-    plan.refused();
-    return error;
-  }
-  Ref<Event> own = command.sent_and([&] { plan.sent(command); }, plan.is_awaited());
-  const cl_int result = plan.outcome(command.queue(), own, event);
+  const cl_int error = bring_and_send(command, plan);
+  if (error != CL_SUCCESS) plan.refused();
+  return error;
+}
+
+// The rest of submit(), after the command was sent to this queue.
+template <class Plan>
+cl_int outcome_of(CommandQueue& queue, Plan& plan, Ref<Event>& own, Event** event) {
+  const cl_int result = plan.outcome(queue, own, event);
   if (result == CL_SUCCESS && event != nullptr) *event = own.detach();
   return result;
+}
+
+// Chooses a member of the automatic device for the plan. Kernels have an overload of their own.
+template <class Plan>
+cl_int choose_member(AutomaticTurn& turn, Plan& plan) {
+  turn.gather([&plan](GatheredInputs& inputs) {
+    if constexpr (requires { plan.will_use(inputs); }) {
+      plan.will_use(inputs);
+    } else {
+      plan.uses(inputs);
+    }
+  });
+  return turn.choose_holder();
+}
+
+// Where others enqueue on the same queue meanwhile, they wait until the command was sent, but not until it has ended.
+template <class Plan>
+cl_int submit_to_member(AutomaticQueue& queue, Plan& plan, WaitList wait, Event** event) {
+  AutomaticTurn turn(queue, wait);
+  if (const cl_int error = choose_member(turn, plan); error != CL_SUCCESS) return error;
+  const Ref<CommandQueue> member(&turn.member());
+  Ref<Event> own;
+  {
+    PendingCommand command(*member, plan.type, turn.wait(), event != nullptr || Plan::kNeedsEvent);
+    if (turn.sample() != 0) [[unlikely]]
+      command.sample(turn.sample(), plan.type, turn.wait());
+    if (const cl_int error = prepare_and_send(command, plan); error != CL_SUCCESS) return error;
+    const std::uint64_t sequence = command.sequence();
+    own = command.sent_and([&] { plan.sent(command); }, true);
+    turn.sent(sequence, own.get());
+  }
+  turn.end();
+  if (!plan.is_awaited()) member->session().submit();
+  return outcome_of(*member, plan, own, event);
+}
+
+template <class Plan>
+cl_int submit(CommandQueue& queue, Plan plan, WaitList wait, Event** event) {
+  if (AutomaticQueue* const members = AutomaticQueue::of(queue)) [[unlikely]]
+    return submit_to_member(*members, plan, wait, event);
+  PendingCommand command(queue, plan.type, wait, event != nullptr || Plan::kNeedsEvent);
+  if (const cl_int error = prepare_and_send(command, plan); error != CL_SUCCESS) return error;
+  Ref<Event> own = command.sent_and([&] { plan.sent(command); }, plan.is_awaited());
+  return outcome_of(command.queue(), plan, own, event);
 }
 
 }  // namespace remotecl

@@ -109,6 +109,8 @@ cl_int enqueue_migrate(CommandQueue& queue, std::span<MemoryObject* const> buffe
 }
 
 cl_int enqueue_marker(CommandQueue& queue, bool is_barrier, cl_command_type type, WaitList wait, Event** event) {
+  AutomaticQueue* const members = AutomaticQueue::of(queue);
+  if (members != nullptr && !queue.in_order()) return members->enqueue_point(is_barrier, type, wait, event);
   return submit(queue, MarkerPlan{{}, type, is_barrier, !wait.empty()}, wait, event);
 }
 

@@ -45,6 +45,16 @@ cl_int bring_and_send(PendingCommand& command, AnyKernelPlan& plan) {
   return command.error() != CL_SUCCESS ? command.error() : plan.send(command);
 }
 
+// Where kernels go the scheduler decides.
+inline cl_int choose_member(AutomaticTurn& turn, KernelPlan& plan) {
+  turn.gather([&plan](GatheredInputs& inputs) {
+    const MutexLock lock(plan.kernel.mutex());
+    plan.uses(inputs);
+  });
+  const Extent& global = plan.range.global;
+  return turn.choose_for(plan.kernel, static_cast<double>(global[0] * global[1] * global[2]));
+}
+
 struct CopyPlan : Plan {
   cl_command_type type;
   MemoryObject& source;

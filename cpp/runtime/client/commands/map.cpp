@@ -48,6 +48,7 @@ struct UnmapPlan : Plan {
     is_written = !is_kept;
     return CL_SUCCESS;
   }
+  void will_use(auto& uses) const { uses.writes(buffer, buffer.range(0, buffer.size())); }
   void uses(auto& uses) const {
     if (is_written) uses.writes(buffer, range());
   }

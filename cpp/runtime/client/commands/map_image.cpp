@@ -60,6 +60,7 @@ struct UnmapImagePlan : Plan {
                    (overwrites_all(image, mapping.region) || storage.residency.valid(all_of(image), kHost));
     return CL_SUCCESS;
   }
+  void will_use(auto& uses) const { uses.writes(image, all_of(image)); }
   void uses(auto& uses) const {
     if (is_written) writes_region(uses, image, mapping.region);
   }

@@ -38,6 +38,7 @@ struct MapPlan : Plan {
   void refused() const {
     if (storage().coherent) storage().coherent->unmapped(area.ranges());
   }
+  void will_use(auto& uses) const { uses.reads(area.memory, area.range()); }
   void uses(auto& uses) const {
     if (needs_fetch) uses.reads(area.memory, area.range());
   }

@@ -46,6 +46,11 @@ class PendingCommand {
     if (event_) event_->description().kernel_name = kernel;
     if (record_ != nullptr) record_->kernel = kernel;
   }
+  // Has its times reported, although no trace may run: see Tracer::sample_for(). Call it before anything else.
+  void sample(std::uint64_t number, cl_command_type type, WaitList wait) {
+    if (record_ == nullptr) make_record(type, wait);
+    record_->sample = number;
+  }
   // The record of a traced command until it is sent; else null, and 0.
   TraceRecord* record() const { return record_.get(); }
   std::uint64_t record_id() const { return record_ != nullptr ? record_->id : 0; }

@@ -8,6 +8,14 @@
 namespace remotecl {
 
 cl_int suggest_local_size(CommandQueue& queue, Kernel& kernel, const NDRange& range, std::size_t* suggested) {
+  if (queue.device().is_automatic()) {
+    // A size that suits one member is a valid one for the others.
+    for (Device* member : queue.device().members()) {
+      if (!kernel.program().ready_on(*member) || member->lost()) continue;
+      return suggest_local_size(queue.context().transfer_queue_on(*member), kernel, range, suggested);
+    }
+    return CL_INVALID_PROGRAM_EXECUTABLE;
+  }
   Session& session = queue.session();
   const auto answer = ask<NativeAnswer>(
       session,

@@ -11,18 +11,45 @@ CommandQueue::CommandQueue(Context& context, Device& device, cl_command_queue_pr
       location_(context.location(device)),
       properties_(properties),
       property_list_(std::move(property_list)) {
-  session().register_queue(id_, *this, *this);
-  session().send(CreateQueue{id_, device.index(), properties});
+  create_on_server(properties);
   if (!internal) context.queue_made_on(session().index());
 }
 
+CommandQueue::CommandQueue(Automatic, Context& context, Device& device, cl_command_queue_properties properties,
+                           std::vector<cl_queue_properties> property_list)
+    : context_(context),
+      keep_context_(&context),
+      device_(device),
+      keep_device_(&device),
+      properties_(properties),
+      property_list_(std::move(property_list)) {}
+
+CommandQueue::CommandQueue(CommandQueue& whole, Device& device)
+    : context_(whole.context_), whole_(&whole), device_(device), keep_device_(&device), properties_(whole.properties_) {
+  // Placements learn from the times of some kernels.
+  create_on_server(properties_ | CL_QUEUE_PROFILING_ENABLE);
+  context_.queue_made_on(session().index());
+}
+
+void CommandQueue::create_on_server(cl_command_queue_properties properties) {
+  session().register_queue(id_, *this, *this);
+  session().send(CreateQueue{id_, device_.index(), properties});
+}
+
 CommandQueue::~CommandQueue() {
+  if (device_.is_automatic()) return;
   session().unregister_queue(id_);
   session().send(ReleaseQueue{id_});
   session().submit_now();
 }
 
+void CommandQueue::last_handle_released() {
+  flush();
+  if (members_) members_->let_go();
+}
+
 cl_int CommandQueue::finish() {
+  if (members_) return members_->finish();
   std::shared_ptr<std::atomic<bool>> finished;
   std::uint64_t last = 0;
   {

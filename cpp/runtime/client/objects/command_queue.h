@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <memory>
 #include <vector>
 
 #include "runtime/client/objects/context.h"
@@ -13,6 +14,16 @@ namespace remotecl {
 
 class Event;
 
+// The queues on its members that a queue on the automatic device consists of. Any thread.
+class MemberQueues {
+ public:
+  virtual ~MemberQueues() = default;
+  virtual void flush() = 0;
+  virtual cl_int finish() = 0;  // see CommandQueue::finish()
+  // The application has released the queue. Members that have commands live on by themselves.
+  virtual void let_go() = 0;
+};
+
 // A command queue, which represents a native queue on the device's server. Any thread.
 class CommandQueue final : public Handle<_cl_command_queue, HandleTag::kQueue, CL_INVALID_COMMAND_QUEUE>,
                            public QueueSink {
@@ -20,6 +31,19 @@ class CommandQueue final : public Handle<_cl_command_queue, HandleTag::kQueue, C
   // `internal`: for the runtime's own use; does not keep the context alive.
   CommandQueue(Context& context, Device& device, cl_command_queue_properties properties,
                std::vector<cl_queue_properties> property_list, bool internal = false);
+
+  // A queue on the automatic device; give it its members before anybody else sees it.
+  struct Automatic {};
+  CommandQueue(Automatic, Context& context, Device& device, cl_command_queue_properties properties,
+               std::vector<cl_queue_properties> property_list);
+  void set_members(std::unique_ptr<MemberQueues> members) { members_ = std::move(members); }
+  // A member on `device` of such a queue, which it keeps alive.
+  CommandQueue(CommandQueue& whole, Device& device);
+
+  // Of a queue on the automatic device; null: it is an ordinary queue.
+  MemberQueues* members() const { return members_.get(); }
+  // The queue that the application knows: this one, or the one that it is a member of. Null if it is internal.
+  CommandQueue* known() { return whole_ ? whole_.get() : is_internal() ? nullptr : this; }
 
   Context& context() const { return context_; }
   Device& device() const { return device_; }
@@ -29,13 +53,13 @@ class CommandQueue final : public Handle<_cl_command_queue, HandleTag::kQueue, C
   cl_command_queue_properties properties() const { return properties_; }
   const std::vector<cl_queue_properties>& property_list() const { return property_list_; }
   // Whether the application does not know it; then it does not keep its context alive.
-  bool is_internal() const { return !keep_context_; }
+  bool is_internal() const { return !keep_context_ && !whole_; }
   bool in_order() const { return (properties_ & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) == 0; }
   bool profiling() const { return (properties_ & CL_QUEUE_PROFILING_ENABLE) != 0; }
 
   PendingReads& pending_reads() { return pending_reads_; }
 
-  void flush() { session().flush(); }
+  void flush() { members_ ? members_->flush() : session().flush(); }
   // Blocks until every command has ended. Returns CL_SUCCESS; or the error of the first command without an
   // event that failed since the last call (a command with an event reports through that); or
   // CL_DEVICE_NOT_AVAILABLE if the server is lost. Obeys the thread's WaitLimit.
@@ -63,10 +87,14 @@ class CommandQueue final : public Handle<_cl_command_queue, HandleTag::kQueue, C
 
  private:
   ~CommandQueue() override;
-  void last_handle_released() override { flush(); }
+  void last_handle_released() override;
+
+  void create_on_server(cl_command_queue_properties properties);
 
   Context& context_;
   const Ref<Context> keep_context_;
+  const Ref<CommandQueue> whole_;  // that it is a member of
+  std::unique_ptr<MemberQueues> members_;
   Device& device_;
   const Ref<Device> keep_device_;
   const std::uint32_t location_;

@@ -14,9 +14,10 @@ std::vector<Ref<Device>> references(const std::vector<Device*>& devices) { retur
 
 }  // namespace
 
-Context::Context(std::vector<Device*> devices, std::vector<cl_context_properties> properties, Notify notify,
+Context::Context(std::vector<Device*> named, std::vector<cl_context_properties> properties, Notify notify,
                  void* user_data)
-    : devices_(std::move(devices)),
+    : named_devices_(std::move(named)),
+      devices_(with_members(named_devices_)),
       kept_devices_(references(devices_)),
       properties_(std::move(properties)),
       notify_(notify),
@@ -34,7 +35,7 @@ void Context::link_servers() const {
 }
 
 bool Context::contains(const Device& device) const {
-  return std::find(devices_.begin(), devices_.end(), &device) != devices_.end();
+  return std::find(named_devices_.begin(), named_devices_.end(), &device) != named_devices_.end();
 }
 
 std::uint32_t Context::location(const Device& device) const {

@@ -20,11 +20,13 @@ class Context final : public Handle<_cl_context, HandleTag::kContext, CL_INVALID
   using Notify = void(CL_CALLBACK*)(const char*, const void*, std::size_t, void*);
   using Destructor = void(CL_CALLBACK*)(cl_context, void*);
 
-  Context(std::vector<Device*> devices, std::vector<cl_context_properties> properties, Notify notify, void* user_data);
+  Context(std::vector<Device*> named, std::vector<cl_context_properties> properties, Notify notify, void* user_data);
 
+  // Those that the application named, with members in place of an automatic device.
   const std::vector<Device*>& devices() const { return devices_; }
+  const std::vector<Device*>& named_devices() const { return named_devices_; }
   const std::vector<cl_context_properties>& properties() const { return properties_; }
-  bool contains(const Device& device) const;
+  bool contains(const Device& device) const;  // among those that the application named
   // The device's position among the context's, from 1, as ResidencyDirectory counts (0 is the host).
   std::uint32_t location(const Device& device) const;
   Device& device_at(std::uint32_t location) const { return *devices_[location - 1]; }
@@ -49,10 +51,16 @@ class Context final : public Handle<_cl_context, HandleTag::kContext, CL_INVALID
   Mutex& memory_mutex() RETURN_CAPABILITY(memory_mutex_) { return memory_mutex_; }
   // An internal queue on `device` for transfers, which must not wait for one another. Requires memory_mutex.
   CommandQueue& transfer_queue(Device& device) NO_THREAD_SAFETY_ANALYSIS;  // held by PendingCommand
+  // The same, for callers that do not hold it.
+  CommandQueue& transfer_queue_on(Device& device) EXCLUDES(memory_mutex_) {
+    const MutexLock lock(memory_mutex_);
+    return transfer_queue(device);
+  }
 
  private:
   ~Context() override;
 
+  const std::vector<Device*> named_devices_;
   const std::vector<Device*> devices_;
   const std::vector<Ref<Device>> kept_devices_;  // the same
   const std::vector<cl_context_properties> properties_;

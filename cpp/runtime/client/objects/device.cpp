@@ -9,7 +9,7 @@
 namespace remotecl {
 namespace {
 
-void copy_info(const Sequence<InfoValue>& from, std::unordered_map<std::uint32_t, std::vector<std::byte>>& to) {
+void copy_info(const Sequence<InfoValue>& from, DeviceInfo& to) {
   from.for_each([&to](const InfoValue& value) { to[value.name].assign(value.value.begin(), value.value.end()); });
 }
 
@@ -30,6 +30,13 @@ Device::Device(Ref<Device> parent, const DeviceDescription& description)
   copy_info(description.info, info_);
 }
 
+Device::Device(Platform& platform, std::vector<Device*> members, DeviceInfo info)
+    : platform_(platform),
+      session_(members.front()->session_),
+      index_(members.front()->index_),
+      members_(std::move(members)),
+      info_(std::move(info)) {}
+
 Device::~Device() {
   if (!parent_) return;
   session_.send(ReleaseSubDevice{index_});
@@ -38,6 +45,9 @@ Device::~Device() {
 
 cl_int Device::partition(std::span<const cl_device_partition_property> properties, cl_uint room,
                          std::vector<Ref<Device>>& parts, cl_uint& count) {
+  // "CL_DEVICE_PARTITION_FAILED if the partition name is supported by the implementation but in_device could not be
+  // further partitioned."
+  if (is_automatic()) return CL_DEVICE_PARTITION_FAILED;
   struct Answer {
     std::atomic<bool> done{false};
     cl_int error = CL_DEVICE_NOT_AVAILABLE;
@@ -72,6 +82,23 @@ cl_int Device::partition(std::span<const cl_device_partition_property> propertie
   parts = std::move(answer->parts);
   if (answer->error == CL_SUCCESS && room != 0 && parts.size() != count) return CL_OUT_OF_RESOURCES;
   return answer->error;
+}
+
+bool Device::lost() const {
+  if (!is_automatic()) return session_.lost();
+  return std::all_of(members_.begin(), members_.end(), [](const Device* member) { return member->lost(); });
+}
+
+std::vector<Device*> with_members(const std::vector<Device*>& devices) {
+  std::vector<Device*> result;
+  const auto add = [&result](Device* device) {
+    if (std::find(result.begin(), result.end(), device) == result.end()) result.push_back(device);
+  };
+  for (Device* device : devices) {
+    if (!device->is_automatic()) add(device);
+    for (Device* member : device->members()) add(member);
+  }
+  return result;
 }
 
 const std::vector<std::byte>* Device::info(cl_device_info name) const {

@@ -16,14 +16,22 @@ namespace remotecl {
 class Platform;
 class Session;
 
+// What a device says of itself and of its native platform, by the name of the query.
+using DeviceInfo = std::unordered_map<std::uint32_t, std::vector<std::byte>>;
+
 // A device of a server, owned by the platform; or a sub-device, which lives as long as the application, a
-// context or a sub-device of its own refers to it. Any thread may use it.
+// context or a sub-device of its own refers to it; or the platform's automatic device, which stands for others. Any
+// thread may use it.
 class Device final : public Handle<_cl_device_id, HandleTag::kDevice, CL_INVALID_DEVICE> {
  public:
   Device(Platform& platform, Session& session, const DeviceDescription& description);
 
   // A sub-device.
   Device(Ref<Device> parent, const DeviceDescription& description);
+
+  // An automatic device: commands on it run on one of its members each. REQUIRES: at least one member; none of them
+  // automatic.
+  Device(Platform& platform, std::vector<Device*> members, DeviceInfo info);
 
   // clCreateSubDevices. Asks the server. `room`: how many the application has room for; if 0, only sets
   // `count`.
@@ -41,12 +49,18 @@ class Device final : public Handle<_cl_device_id, HandleTag::kDevice, CL_INVALID
   Device* parent() const { return parent_.get(); }
   // The device itself, or the one that it is a sub-device of.
   Device& root() { return parent_ ? parent_->root() : *this; }
+  // Of the automatic device: the first member's, which says nothing of the others.
   Session& session() const { return session_; }
+  bool is_automatic() const { return !members_.empty(); }
+  const std::vector<Device*>& members() const { return members_; }  // of the automatic device
+  // Its server is lost; or the servers of all members.
+  bool lost() const;
   std::uint32_t index() const { return index_; }  // names the device in messages to its server
 
   // The native driver's answer to a query, byte for byte, from the time of connecting; null if the driver
   // does not know the query.
   const std::vector<std::byte>* info(cl_device_info name) const;
+  const DeviceInfo& all_info() const { return info_; }
   const std::vector<std::byte>* platform_info(cl_platform_info name) const;
   // The same as a number or a text. Returns the fallback if the driver does not know the query.
   template <class T>
@@ -66,12 +80,16 @@ class Device final : public Handle<_cl_device_id, HandleTag::kDevice, CL_INVALID
   Platform& platform_;
   Session& session_;
   const std::uint32_t index_;
+  const std::vector<Device*> members_;
   std::once_flag clock_read_;
   std::uint64_t clock_offset_ns_ = 0;
   std::uint64_t clock_round_trip_ns_ = 0;  // of the reading that the offset is from
-  std::unordered_map<std::uint32_t, std::vector<std::byte>> info_;
-  std::unordered_map<std::uint32_t, std::vector<std::byte>> platform_info_;
+  DeviceInfo info_;
+  DeviceInfo platform_info_;
 };
+
+// The devices that these stand for, each once: members in place of an automatic device.
+std::vector<Device*> with_members(const std::vector<Device*>& devices);
 
 // Estimates the clock of a device of that server, given by its index, or the server's own (kServerClock).
 // Unknown if the server is lost.

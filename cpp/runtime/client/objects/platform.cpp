@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "runtime/base/settings.h"
+#include "runtime/client/objects/automatic_device.h"
 #include "runtime/client/session/operations.h"
 #include "runtime/client/support/fork_guard.h"
 #include "runtime/client/support/wanted_servers.h"
@@ -55,7 +56,9 @@ void Platform::connect_named_in_environment() {
   }
   auto sessions = open(names);
   for (auto& session : sessions) session.wait();
+  const bool is_automatic_listed = settings::on_or_off("REMOTECL_AUTO").value_or(false);
   const MutexLock lock(mutex_);
+  is_automatic_listed_ = is_automatic_listed_ || is_automatic_listed;
   for (std::size_t i = 0; i < names.size(); ++i) {
     try {
       add(names[i], sessions[i].get());
@@ -164,6 +167,7 @@ void Platform::add(const ServerName& name, std::unique_ptr<Session> session) {
     indices = std::max(indices, std::min(description.index, kDeviceIndexMax - 1) + 1);
   });
   session->device_indices().reserve(indices);
+  forget_automatic_device();
   servers_.push_back({name.address, session.get(), {}, name.text()});
   sessions_.push_back(std::move(session));
 }
@@ -174,6 +178,7 @@ void Platform::remove(const Address& address) {
   });
   former_devices_.insert(former_devices_.end(), former, devices_.end());
   devices_.erase(former, devices_.end());
+  forget_automatic_device();
   std::erase_if(servers_, [&address](const ServerStatus& server) { return server.address == address; });
 }
 
@@ -199,6 +204,31 @@ bool Platform::configured() {
 std::vector<Device*> Platform::devices() {
   const MutexLock lock(mutex_);
   return devices_;
+}
+
+std::vector<Device*> Platform::listed_devices() {
+  const MutexLock lock(mutex_);
+  std::vector<Device*> result = devices_;
+  if (!is_automatic_listed_) return result;
+  if (Device* const automatic = automatic_device()) result.insert(result.begin(), automatic);
+  return result;
+}
+
+Device* Platform::list_automatic_device() {
+  connect_configured();
+  const MutexLock lock(mutex_);
+  is_automatic_listed_ = true;
+  return automatic_device();
+}
+
+Device* Platform::automatic_device() {
+  if (automatic_ == nullptr) automatic_ = make_automatic_device(*this, devices_);
+  return automatic_;
+}
+
+// Other devices come or go. Contexts may still use the former one.
+void Platform::forget_automatic_device() {
+  if (automatic_ != nullptr) former_devices_.push_back(std::exchange(automatic_, nullptr));
 }
 
 std::vector<ServerStatus> Platform::servers() {

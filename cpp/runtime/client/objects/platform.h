@@ -41,6 +41,11 @@ class Platform final : public Handle<_cl_platform_id, HandleTag::kPlatform, CL_I
 
   // Includes lost ones, until their server is connected again.
   std::vector<Device*> devices();
+  // Those that the application sees: with the automatic device, which is the first one, if it is on.
+  std::vector<Device*> listed_devices();
+  // Lists the automatic device from now on, as REMOTECL_AUTO does, and returns it; null while there is nothing that it
+  // could stand for.
+  Device* list_automatic_device();
   std::vector<ServerStatus> servers();
 
  private:
@@ -52,6 +57,8 @@ class Platform final : public Handle<_cl_platform_id, HandleTag::kPlatform, CL_I
   void add(const ServerName& name, std::unique_ptr<Session> session) REQUIRES(mutex_);
   void remove(const Address& address) REQUIRES(mutex_);
   static void leave_all();
+  Device* automatic_device() REQUIRES(mutex_);
+  void forget_automatic_device() REQUIRES(mutex_);
 
   // Held while connecting, so that one call comes after the other. Existing servers can be used meanwhile.
   Mutex connecting_;
@@ -63,6 +70,8 @@ class Platform final : public Handle<_cl_platform_id, HandleTag::kPlatform, CL_I
   std::vector<ServerStatus> servers_ GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<Session>> sessions_ GUARDED_BY(mutex_);  // includes lost ones
   std::vector<Device*> devices_ GUARDED_BY(mutex_);
+  bool is_automatic_listed_ GUARDED_BY(mutex_) = false;
+  Device* automatic_ GUARDED_BY(mutex_) = nullptr;          // null: to be made for the present devices
   std::vector<Device*> former_devices_ GUARDED_BY(mutex_);  // no longer listed; their handles remain valid
 };
 

@@ -176,6 +176,11 @@ Table& table() {
 }  // namespace
 
 cl_device_svm_capabilities svm_capabilities(const Device& device) {
+  if (device.is_automatic()) {
+    cl_device_svm_capabilities common = CL_DEVICE_SVM_COARSE_GRAIN_BUFFER;
+    for (const Device* member : device.members()) common &= svm_capabilities(*member);
+    return common;
+  }
   if (device.number<cl_uint>(CL_DEVICE_ADDRESS_BITS) != 8 * sizeof(void*)) return 0;
   const auto native = device.number<cl_device_svm_capabilities>(CL_DEVICE_SVM_CAPABILITIES);
   if (takes_any_address(device)) return native & CL_DEVICE_SVM_COARSE_GRAIN_BUFFER;

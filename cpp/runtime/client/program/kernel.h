@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <string>
 #include <vector>
@@ -27,6 +28,9 @@ class Kernel final : public Handle<_cl_kernel, HandleTag::kKernel, CL_INVALID_KE
   const KernelInfo& info_on(const Device& device);
   // The largest work-group that the device has launched although it exceeds the reported limit; 0: none.
   std::size_t launched_group(const Device& device);
+  // What the placement calls it; kNotPlaced until it has been placed.
+  static constexpr std::uint32_t kNotPlaced = ~std::uint32_t{0};
+  std::atomic<std::uint32_t>& placement_id() { return placement_id_; }
   void set_launched_group(const Device& device, std::size_t size);
 
   // Asks the native driver of `device`, with the last parameters of the native call; blocks.
@@ -79,6 +83,7 @@ class Kernel final : public Handle<_cl_kernel, HandleTag::kKernel, CL_INVALID_KE
   const KernelInfo info_;
   const bool takes_local_memory_;
   const ObjectId id_ = next_id();
+  std::atomic<std::uint32_t> placement_id_{kNotPlaced};
   Mutex mutex_;
   std::vector<Argument> arguments_ GUARDED_BY(mutex_);
   std::uint64_t last_version_ GUARDED_BY(mutex_) = 0;

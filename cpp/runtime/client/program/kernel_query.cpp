@@ -10,6 +10,9 @@ namespace remotecl {
 
 cl_int Kernel::query(Device& device, KernelQuery query, cl_uint name, Bytes input, std::size_t size, void* value,
                      std::size_t* size_ret) {
+  for (Device* member : device.members()) {
+    if (program_->ready_on(*member)) return this->query(*member, query, name, input, size, value, size_ret);
+  }
   Session& session = device.session();
   program_->ready_on(device);
   const auto answer = ask<NativeAnswer>(

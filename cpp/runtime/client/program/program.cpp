@@ -7,8 +7,11 @@
 
 namespace remotecl {
 
-Program::Program(Ref<Context> context, std::vector<Device*> devices, ProgramCode code)
-    : context_(std::move(context)), devices_(std::move(devices)), code_(std::move(code)) {}
+Program::Program(Ref<Context> context, std::vector<Device*> devices, ProgramCode code, std::vector<Device*> named)
+    : context_(std::move(context)),
+      devices_(std::move(devices)),
+      named_devices_(named.empty() ? devices_ : std::move(named)),
+      code_(std::move(code)) {}
 
 Program::~Program() {
   for (Device* device : context_->devices()) {
@@ -50,18 +53,28 @@ void Program::create_on(Session& session) {
 }
 
 DeviceBuildInfo Program::build_info(const Device& device) const {
+  if (device.is_automatic()) return joint_build_info(device);
   const MutexLock lock(mutex_);
   const auto at = builds_.find(&device);
   return at == builds_.end() ? DeviceBuildInfo{} : at->second;
 }
 
 bool Program::built(const Device& device) const {
+  if (device.is_automatic()) {
+    const auto& members = device.members();
+    return std::any_of(members.begin(), members.end(), [this](const Device* member) { return built(*member); });
+  }
   const MutexLock lock(mutex_);
   const auto at = builds_.find(&device);
   return at != builds_.end() && at->second.executable;
 }
 
 bool Program::allows_remainder(const Device& device) const {
+  if (device.is_automatic()) {
+    const auto& members = device.members();
+    return std::all_of(members.begin(), members.end(),
+                       [this](const Device* member) { return allows_remainder(*member); });
+  }
   const MutexLock lock(mutex_);
   const auto at = builds_.find(&device);
   return at == builds_.end() || at->second.allows_remainder;
@@ -72,6 +85,7 @@ bool Program::any_built() const {
 }
 
 std::optional<KernelInfo> Program::kernel_info(const std::string& name, const Device* device) const {
+  if (device != nullptr && device->is_automatic()) return joint_kernel_info(name, *device);
   const MutexLock lock(mutex_);
   for (const auto& [at, build] : builds_) {
     if (!build.executable || (device != nullptr && device != at)) continue;
@@ -94,6 +108,7 @@ std::vector<std::string> Program::kernel_names() const {
 
 cl_int Program::binary(Device& device, std::vector<std::byte>& binary) {
   binary.clear();
+  if (device.is_automatic()) return bundle(device, binary);
   const DeviceBuildInfo build = build_info(device);
   if (build.status != CL_BUILD_SUCCESS || is_put_off(device)) {
     const auto at = std::find(devices_.begin(), devices_.end(), &device);

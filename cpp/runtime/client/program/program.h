@@ -75,16 +75,19 @@ class Program final : public Handle<_cl_program, HandleTag::kProgram, CL_INVALID
     std::string name;
   };
 
-  Program(Ref<Context> context, std::vector<Device*> devices, ProgramCode code);
+  // `devices`: those that the application named, with members in place of an automatic device. `named`: as it named
+  // them, if there is one.
+  Program(Ref<Context> context, std::vector<Device*> devices, ProgramCode code, std::vector<Device*> named = {});
 
   Context& context() const { return *context_; }
   ObjectId id() const { return id_; }
   const std::vector<Device*>& devices() const { return devices_; }
+  const std::vector<Device*>& named_devices() const { return named_devices_; }
   const ProgramCode& code() const { return code_; }
 
-  // Builds on the servers of `devices`: blocks or, if `notify` has a callback, calls back. Returns
-  // CL_SUCCESS, the native driver's error, CL_INVALID_OPERATION (a build is running, or kernels exist),
-  // CL_DEVICE_NOT_AVAILABLE, ...
+  // Builds on the servers of `devices`, which the application named: blocks or, if `notify` has a callback, calls back.
+  // Returns CL_SUCCESS, the native driver's error, CL_INVALID_OPERATION (a build is running, or kernels exist),
+  // CL_DEVICE_NOT_AVAILABLE, ... For an automatic device it is enough that one of its members succeeds.
   struct Notify {
     Callback callback = nullptr;
     void* user_data = nullptr;
@@ -100,6 +103,7 @@ class Program final : public Handle<_cl_program, HandleTag::kProgram, CL_INVALID
   // Sets a constant of an IL program for later builds; asks the servers.
   cl_int specialize(cl_uint constant, Bytes value);
 
+  // These take an automatic device, too. It has what all members have for which the program was built.
   DeviceBuildInfo build_info(const Device& device) const;  // a copy, because a build may be running
   bool built(const Device& device) const;
   // The same, after the device's server has received what was deferred; blocks. For operations that need the
@@ -153,6 +157,12 @@ class Program final : public Handle<_cl_program, HandleTag::kProgram, CL_INVALID
   std::vector<Device*> built_now(const std::vector<Device*>& devices, const std::string& options);
   void make_up_for(Session& session);
   bool is_put_off(const Device& device) const;
+  // The devices of the program that these stand for.
+  std::vector<Device*> in_place_of(const std::vector<Device*>& named) const;
+  bool is_named(const Device* device) const;
+  DeviceBuildInfo joint_build_info(const Device& automatic) const;
+  std::optional<KernelInfo> joint_kernel_info(const std::string& name, const Device& automatic) const;
+  cl_int bundle(const Device& automatic, std::vector<std::byte>& binary);
   bool allows_remainder_by(const std::string& options) const;
   cl_int result_of(const Build& build) const;
   // What the device's binary says of its kernels; null if the program was not created from our own binaries.
@@ -161,6 +171,7 @@ class Program final : public Handle<_cl_program, HandleTag::kProgram, CL_INVALID
 
   const Ref<Context> context_;
   const std::vector<Device*> devices_;
+  const std::vector<Device*> named_devices_;
   const ProgramCode code_;
   const ObjectId id_ = next_id();
   std::atomic<int> kernels_{0};

@@ -123,17 +123,25 @@ bool Program::allows_remainder_by(const std::string& options) const {
 }
 
 cl_int Program::result_of(const Build& build) const {
+  cl_int failure = CL_SUCCESS;
+  bool has_success = false;
   for (Device* device : build.devices) {
     const DeviceBuildInfo info = build_info(*device);
-    if (info.error != CL_SUCCESS) return info.error;
-    if (info.status == CL_BUILD_ERROR) return build.failure;
+    const cl_int error = info.error == CL_SUCCESS && info.status == CL_BUILD_ERROR ? build.failure : info.error;
+    if (error != CL_SUCCESS && is_named(device)) return error;
+    if (error != CL_SUCCESS) failure = error;
+    has_success = has_success || error == CL_SUCCESS;
   }
-  return CL_SUCCESS;
+  return has_success ? CL_SUCCESS : failure;
 }
 
 cl_int Program::build(const std::vector<Device*>& devices, const std::string& options, Notify notify) {
-  return build_now(
-      {built_now(devices, options), options, notify, allows_remainder_by(options), CL_BUILD_PROGRAM_FAILURE, {}});
+  return build_now({built_now(in_place_of(devices), options),
+                    options,
+                    notify,
+                    allows_remainder_by(options),
+                    CL_BUILD_PROGRAM_FAILURE,
+                    {}});
 }
 
 cl_int Program::build_now(Build build) {
@@ -169,7 +177,8 @@ cl_int Program::compile(const std::vector<Device*>& devices, const std::string& 
     return CL_INVALID_COMPILER_OPTIONS;
   }
   const EncodedFiles encoded(files);
-  return run({devices, options, notify, allows_remainder_by(options), CL_COMPILE_PROGRAM_FAILURE, std::move(uses)},
+  return run({in_place_of(devices), options, notify, allows_remainder_by(options), CL_COMPILE_PROGRAM_FAILURE,
+              std::move(uses)},
              [&](Session& session, Token token, Array<std::uint32_t> indices) {
                create_on(session);
                for (const Included& other : included) other.program->create_on(session);
@@ -196,7 +205,7 @@ cl_int Program::link(const std::vector<Device*>& devices, const std::string& opt
 }
 
 cl_int Program::inspect(const std::vector<Device*>& devices) {
-  return run({inspected_now(devices), {}, {}, true, CL_OUT_OF_RESOURCES, {}},
+  return run({inspected_now(in_place_of(devices)), {}, {}, true, CL_OUT_OF_RESOURCES, {}},
              [&](Session& session, Token token, Array<std::uint32_t> indices) {
                create_on(session);
                session.send(InspectProgram{id_, token, indices});

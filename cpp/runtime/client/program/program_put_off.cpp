@@ -68,6 +68,10 @@ bool Program::is_put_off(const Device& device) const {
 }
 
 bool Program::ready_on(const Device& device) {
+  if (device.is_automatic()) {
+    const auto is_ready = [this](const Device* member) { return ready_on(*member); };
+    return std::count_if(device.members().begin(), device.members().end(), is_ready) != 0;  // asks each of them
+  }
   if (has_put_off_) {
     make_up_for(device.session());
     // Another thread may be building it.

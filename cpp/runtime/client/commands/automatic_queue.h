@@ -1,0 +1,104 @@
+#pragma once
+
+#include <mutex>
+#include <vector>
+
+#include "runtime/base/mutex.h"
+#include "runtime/client/commands/commands.h"
+#include "runtime/client/objects/command_queue.h"
+#include "runtime/client/placement/placement.h"
+
+namespace remotecl {
+
+// What a queue on the automatic device consists of: a queue on each member that has had a command, made at first use.
+// An in-order queue keeps its order: a command on another member than the one before waits for a marker there. Any
+// thread.
+//
+// Lock order: before the context's memory_mutex and the placement's.
+class AutomaticQueue final : public MemberQueues {
+ public:
+  // `whole`: the queue that the application knows, which owns this.
+  explicit AutomaticQueue(CommandQueue& whole);
+  ~AutomaticQueue() override;
+
+  static AutomaticQueue* of(const CommandQueue& queue) { return static_cast<AutomaticQueue*>(queue.members()); }
+
+  void flush() override;
+  cl_int finish() override;
+  void let_go() override;
+
+  // Marker or barrier of an out-of-order queue; an empty wait list means every earlier command.
+  cl_int enqueue_point(bool is_barrier, cl_command_type type, WaitList wait, Event** event);
+
+ private:
+  friend class AutomaticTurn;
+
+  struct Member {
+    Ref<CommandQueue> queue;     // null: it has had no command
+    std::uint64_t finished = 0;  // its last command when finish() ended
+    bool is_loss_reported = false;
+  };
+
+  const std::vector<Device*>& devices() const { return whole_.device().members(); }
+  std::size_t place_of(const Device& device) const;
+  CommandQueue& member(std::size_t place) REQUIRES(mutex_);
+  // The member that has had the last command, or another one that is there.
+  std::size_t likely_place() REQUIRES(mutex_);
+  // What all earlier commands of the other members end with.
+  std::vector<Ref<Event>> mark_all() REQUIRES(mutex_);
+
+  CommandQueue& whole_;
+  const std::vector<schedule::DeviceId> context_places_;  // of the context's devices
+  Mutex mutex_;
+  std::vector<Member> members_ GUARDED_BY(mutex_);      // by position among the device's members
+  std::size_t last_ GUARDED_BY(mutex_);                 // the member that has had the last command
+  std::vector<Ref<Event>> barrier_ GUARDED_BY(mutex_);  // what commands of new members wait for
+  GatheredInputs inputs_ GUARDED_BY(mutex_);
+  QueueTasks tasks_;  // guarded by the placement
+};
+
+// Makes the queue on the automatic device that the application asks for.
+Ref<CommandQueue> make_automatic_queue(Context& context, Device& device, cl_command_queue_properties properties,
+                                       std::vector<cl_queue_properties> property_list);
+
+// One command of a queue on the automatic device from the choice of a member until it has been sent. Holds the queue's
+// lock meanwhile. One thread.
+class AutomaticTurn {
+ public:
+  AutomaticTurn(AutomaticQueue& queue, WaitList wait);
+  ~AutomaticTurn();
+
+  // Calls name(inputs) to learn what the command uses.
+  template <class F>
+  void gather(F&& name) NO_THREAD_SAFETY_ANALYSIS {
+    queue_.inputs_.begin(queue_.context_places_);
+    const MutexLock lock(queue_.whole_.context().memory_mutex());
+    name(queue_.inputs_);
+  }
+  // Chooses the member for a command that uses what was gathered: where most of it is, or by the placement. Returns
+  // CL_SUCCESS or why there is none.
+  cl_int choose_holder();
+  cl_int choose_for(Kernel& kernel, double size);
+
+  CommandQueue& member() const { return *member_; }
+  // With what keeps the order.
+  WaitList wait() const { return waits_; }
+  std::uint64_t sample() const { return placed_.sample; }
+  // The command was sent.
+  void sent(std::uint64_t sequence, Event* event);
+  // Lets the next command in.
+  void end();
+
+ private:
+  cl_int choose(std::size_t place);
+
+  AutomaticQueue& queue_;
+  std::unique_lock<Mutex> lock_;  // held across functions, which the analysis cannot follow
+  std::vector<Event*> waits_;
+  Ref<Event> before_;
+  Ref<CommandQueue> member_;
+  Kernel* kernel_ = nullptr;
+  Placement::Placed placed_;
+};
+
+}  // namespace remotecl

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <vector>
+
+#include "runtime/client/objects/device.h"
+
+namespace remotecl {
+
+// The device that stands for all of these that run OpenCL C and whose servers are there. Its info is what all of them
+// can do. Null if there are none.
+Device* make_automatic_device(Platform& platform, const std::vector<Device*>& devices);
+
+// The automatic device of a context; null if the application has named none.
+Device* automatic_device_of(const std::vector<Device*>& named);
+
+}  // namespace remotecl

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "runtime/client/objects/memory_object.h"
+#include "runtime/memory/residency_directory.h"
+#include "runtime/schedule/residency.h"
+
+namespace remotecl {
+
+// What one command reads and writes, and where those bytes are. Takes the place of a PendingCommand in a plan's uses(),
+// so it needs the context's memory_mutex while it gathers; afterwards the scheduler can ask it without. Used again for
+// the next command, for its memory. One thread at a time.
+class GatheredInputs final : public schedule::Residency {
+ public:
+  // `places`: what the scheduler calls the devices of the context, in their order.
+  void begin(std::span<const schedule::DeviceId> places);
+  void reads(const MemoryObject& memory, ByteRange range) { add(memory, range, true, false); }
+  void writes(const MemoryObject& memory, ByteRange range) { add(memory, range, false, true); }
+
+  // The accesses name what was gathered by its index.
+  std::span<const schedule::Access> accesses() const { return accesses_; }
+  void find(const schedule::Access& access, std::vector<schedule::Segment>& out) const override;
+  // How many bytes the device at this location has, of all that the command uses.
+  std::uint64_t bytes_at(Location location) const;
+
+ private:
+  struct Part {
+    std::uint64_t bytes;
+    std::uint64_t holders;  // as ResidencyDirectory has them
+    std::size_t words;      // where its devices begin in words_
+  };
+  struct Memory {
+    const BufferStorage* storage;
+    std::size_t begin, end;  // of its parts
+  };
+
+  void add(const MemoryObject& memory, ByteRange range, bool reads, bool writes);
+  void add_words(std::uint64_t holders);
+
+  std::span<const schedule::DeviceId> places_;
+  std::size_t words_each_ = 1;
+  std::vector<schedule::Access> accesses_;
+  std::vector<Memory> memories_;  // one for each access
+  std::vector<Part> parts_;
+  std::vector<std::uint64_t> words_;
+  std::vector<ResidencyDirectory::Transfer> found_;  // kept for its memory
+};
+
+}  // namespace remotecl

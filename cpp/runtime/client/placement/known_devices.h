@@ -1,0 +1,28 @@
+#pragma once
+
+#include <unordered_map>
+#include <vector>
+
+#include "runtime/client/objects/device.h"
+#include "runtime/schedule/scheduler.h"
+
+namespace remotecl {
+
+// What the scheduler calls devices and servers. Guarded by the placement's lock.
+class KnownDevices {
+ public:
+  // Adds the device, and its server, unless it has them. `round_trip_s`: to the server.
+  schedule::DeviceId add(schedule::Scheduler& scheduler, Device& device, double round_trip_s);
+  bool contains(const Device& device) const { return ids_.contains(&device); }
+  // schedule::kNoDevice if it is unknown.
+  schedule::DeviceId id(const Device& device) const;
+  schedule::DeviceId id(const Session& session, std::uint32_t index) const;
+  Device& device(schedule::DeviceId id) const { return *devices_[id]; }
+
+ private:
+  std::unordered_map<const Device*, schedule::DeviceId> ids_;
+  std::unordered_map<const Session*, schedule::ServerId> servers_;
+  std::vector<Device*> devices_;  // by id; the platform keeps them
+};
+
+}  // namespace remotecl

@@ -1,0 +1,205 @@
+#include "runtime/client/placement/placement.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <stdexcept>
+
+#include "runtime/base/host_time.h"
+#include "runtime/client/placement/kernel_key.h"
+#include "runtime/client/session/session.h"
+#include "runtime/client/support/stderr_notice.h"
+#include "runtime/schedule/named_policies.h"
+#include "runtime/schedule/policy_library.h"
+
+namespace remotecl {
+namespace {
+
+std::unique_ptr<schedule::Policy> policy_from(const std::string& name_or_path) {
+  if (auto policy = schedule::make_policy(name_or_path)) return policy;
+  if (name_or_path.find('/') != std::string::npos) return schedule::load_policy(name_or_path, "");
+  std::string names;
+  for (const std::string_view name : schedule::policy_names()) names += std::string(name) + ", ";
+  throw std::runtime_error("there is no policy \"" + name_or_path + "\"; there are " + names +
+                           "and libraries, whose path has a slash");
+}
+
+}  // namespace
+
+Placement& Placement::instance() {
+  static Placement& placement = *new Placement;  // sessions may report loads and samples as long as the process lives
+  return placement;
+}
+
+Placement::Placement()
+    : scheduler_(schedule::make_policy(schedule::kDefaultPolicy), inputs_), policy_name_(schedule::kDefaultPolicy) {
+  Tracer::instance().sample_for(*this);
+  const char* const wanted = std::getenv("REMOTECL_SCHEDULE");
+  if (wanted == nullptr || *wanted == '\0') return;
+  try {
+    set_policy(wanted);
+  } catch (const std::exception& failure) {
+    notice(std::string("REMOTECL_SCHEDULE: ") + failure.what());
+  }
+}
+
+void Placement::set_policy(const std::string& name_or_path) {
+  std::unique_ptr<schedule::Policy> policy = policy_from(name_or_path);
+  const MutexLock lock(mutex_);
+  policy_name_ = policy->name();
+  scheduler_.set_policy(std::move(policy));
+  for (Known& known : known_) known.event = 0;  // they name the former policy
+}
+
+std::string Placement::policy_name() {
+  const MutexLock lock(mutex_);
+  return policy_name_;
+}
+
+schedule::Time Placement::now() { return static_cast<double>(host_time_ns()) * 1e-9; }
+
+std::vector<schedule::DeviceId> Placement::add_devices(const std::vector<Device*>& devices) {
+  std::vector<schedule::DeviceId> ids;
+  for (Device* device : devices) {
+    schedule::DeviceId id = schedule::kNoDevice;
+    {
+      const MutexLock lock(mutex_);
+      id = devices_.id(*device);
+    }
+    if (id == schedule::kNoDevice) {
+      const double round_trip_us = device->session().round_trip_us();
+      device->session().watch_loads(this);
+      const MutexLock lock(mutex_);
+      id = devices_.add(scheduler_, *device, std::max(round_trip_us, 0.0) * 1e-6);
+    }
+    ids.push_back(id);
+  }
+  return ids;
+}
+
+void Placement::watch(QueueTasks& tasks) {
+  const MutexLock lock(mutex_);
+  queues_.push_back(&tasks);
+}
+
+void Placement::forget(QueueTasks& tasks) {
+  std::vector<Ref<Event>> released;
+  const MutexLock lock(mutex_);
+  tasks.take_all(released,
+                 [&](schedule::Ticket ticket, bool) REQUIRES(mutex_) { scheduler_.finished(ticket, 0, now()); });
+  std::erase(queues_, &tasks);
+}
+
+schedule::KernelId Placement::kernel_id(Kernel& kernel, const std::vector<Device*>& members) {
+  const std::uint32_t known = kernel.placement_id().load(std::memory_order_acquire);
+  if (known != Kernel::kNotPlaced) return known;
+  std::vector<Device*> able;
+  for (Device* member : members) {
+    const bool is_built = kernel.program().ready_on(*member);
+    if (is_built && kernel.program().kernel_info(kernel.info().name, member)) able.push_back(member);
+  }
+  const std::string key = kernel_key(kernel, able);
+  const MutexLock lock(mutex_);
+  const auto [at, is_new] = kernels_.try_emplace(key, 0);
+  if (is_new) {
+    at->second = scheduler_.add_kernel(kernel.info().name);
+    for (const Device* device : able) scheduler_.add_binary(at->second, devices_.id(*device));
+  }
+  kernel.placement_id().store(at->second, std::memory_order_release);
+  return at->second;
+}
+
+std::vector<schedule::Ticket>& Placement::tickets_before(const QueueTasks& tasks, const Launch& launch) {
+  before_.clear();
+  if (launch.in_order && tasks.last() != 0) before_.push_back(tasks.last());
+  for (const Event* event : launch.waits) {
+    const Known& known = known_[event->id() % kKnown];
+    if (known.event == event->id()) before_.push_back(known.ticket);
+  }
+  return before_;
+}
+
+void Placement::take_ended(std::vector<Ref<Event>>& released, schedule::Time now) {
+  for (QueueTasks* queue : queues_) {
+    queue->take_ended(released, [&](schedule::Ticket ticket, bool has_failed) REQUIRES(mutex_) {
+      has_failed ? scheduler_.failed(ticket, now) : scheduler_.finished(ticket, 0, now);
+    });
+  }
+}
+
+Placement::Placed Placement::place(QueueTasks& tasks, const Launch& launch) {
+  const schedule::KernelId kernel = kernel_id(launch.kernel, launch.members);
+  std::vector<Ref<Event>> released;  // after unlocking
+  const MutexLock lock(mutex_);
+  const schedule::Time time = now();
+  take_ended(released, time);
+  inputs_.now = &launch.inputs;
+  schedule::Task task;
+  task.kernel = kernel;
+  task.size = launch.size;
+  task.accesses = launch.inputs.accesses();
+  task.after = tickets_before(tasks, launch);
+  if (launch.told != nullptr) task.told = devices_.id(*launch.told);
+  while (true) {
+    const schedule::Placement why = scheduler_.place(task, time);
+    if (why.device == schedule::kNoDevice) return {};
+    Device& device = devices_.device(why.device);
+    if (device.session().lost()) {
+      scheduler_.failed(why.ticket, time);
+      scheduler_.set_present(why.device, false);
+      continue;
+    }
+    return {&device, why.ticket, samples_.next(kernel, why.device, launch.size) ? why.ticket : 0, why};
+  }
+}
+
+void Placement::sent(QueueTasks& tasks, const Placed& placed, const Kernel& kernel, const CommandQueue& member,
+                     std::uint64_t sequence, Event* event) {
+  std::vector<Ref<Event>> released;
+  const MutexLock lock(mutex_);
+  if (tasks.is_full()) {
+    tasks.take_all(released,
+                   [&](schedule::Ticket ticket, bool) REQUIRES(mutex_) { scheduler_.finished(ticket, 0, now()); });
+  }
+  // The report of a sample says when it has ended.
+  if (placed.sample == 0) tasks.add(member, sequence, event, placed.ticket);
+  tasks.set_last(placed.ticket);
+  if (event == nullptr) return;
+  const auto id = const_cast<Kernel&>(kernel).placement_id().load(std::memory_order_relaxed);
+  known_[event->id() % kKnown] = {event->id(), placed.ticket, id, placed.why};
+}
+
+void Placement::not_sent(const Placed& placed) {
+  const MutexLock lock(mutex_);
+  scheduler_.failed(placed.ticket, now());
+}
+
+std::optional<Placement::Decision> Placement::explain(EventId event) {
+  const MutexLock lock(mutex_);
+  const Known& known = known_[event % kKnown];
+  if (known.event != event || event == 0) return std::nullopt;
+  Decision decision;
+  decision.event = event;
+  decision.why = known.why;
+  decision.kernel = scheduler_.kernel(known.kernel).name;
+  decision.device = &devices_.device(known.why.device);
+  if (known.why.runner_up != schedule::kNoDevice) decision.runner_up = &devices_.device(known.why.runner_up);
+  decision.policy = known.why.policy->name();
+  decision.reason = known.why.policy->reason();
+  decision.text = schedule::explain(known.why);
+  return decision;
+}
+
+void Placement::device_load(Session& session, std::uint32_t device_index, const Load& load) {
+  const MutexLock lock(mutex_);
+  const schedule::DeviceId device = devices_.id(session, device_index);
+  if (device != schedule::kNoDevice) scheduler_.report(device, {load.queued_s, load.weight}, now());
+}
+
+void Placement::sampled(std::uint64_t sample, const CommandTraced& times) {
+  const MutexLock lock(mutex_);
+  if (times.status < 0) return scheduler_.failed(sample, now());
+  const bool is_measured = times.has_profile != 0 && times.end_ns > times.start_ns;
+  scheduler_.finished(sample, is_measured ? static_cast<double>(times.end_ns - times.start_ns) * 1e-9 : 0, now());
+}
+
+}  // namespace remotecl

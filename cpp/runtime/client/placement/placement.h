@@ -1,0 +1,110 @@
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "runtime/base/mutex.h"
+#include "runtime/client/placement/gathered_inputs.h"
+#include "runtime/client/placement/known_devices.h"
+#include "runtime/client/placement/queue_tasks.h"
+#include "runtime/client/placement/samples.h"
+#include "runtime/client/program/kernel.h"
+#include "runtime/client/session/load_sink.h"
+#include "runtime/client/trace/tracer.h"
+#include "runtime/schedule/scheduler.h"
+
+namespace remotecl {
+
+// Gives each kernel on an automatic device one of its members: the scheduler, with what this process knows. One for the
+// process; any thread. It has no thread and sends no messages of its own.
+//
+// Lock order: a queue's before this one's; a context's memory_mutex is not held meanwhile.
+class Placement final : public LoadSink, public SampleSink {
+ public:
+  static Placement& instance();
+
+  // By name, or a shared library's path. Throws std::runtime_error.
+  void set_policy(const std::string& name_or_path);
+  std::string policy_name();
+
+  // To be called before a kernel is placed on them: may take a round trip to each server.
+  std::vector<schedule::DeviceId> add_devices(const std::vector<Device*>& devices);
+  // A queue's tasks, until forget().
+  void watch(QueueTasks& tasks);
+  void forget(QueueTasks& tasks);
+
+  struct Launch {
+    Kernel& kernel;
+    double size;  // work items
+    const std::vector<Device*>& members;
+    const GatheredInputs& inputs;
+    std::span<Event* const> waits;
+    bool in_order;
+    Device* told;  // what the static policy chooses
+  };
+  struct Placed {
+    Device* device = nullptr;  // null: no member can run it
+    schedule::Ticket ticket = 0;
+    std::uint64_t sample = 0;  // not 0: its times are to be reported under this number
+    schedule::Placement why{};
+  };
+  Placed place(QueueTasks& tasks, const Launch& launch);
+  // It was sent, as this command of that member; or it was not.
+  void sent(QueueTasks& tasks, const Placed& placed, const Kernel& kernel, const CommandQueue& member,
+            std::uint64_t sequence, Event* event);
+  void not_sent(const Placed& placed);
+
+  struct Decision {
+    EventId event = 0;
+    schedule::Placement why;
+    std::string kernel;
+    Device* device = nullptr;
+    Device* runner_up = nullptr;
+    std::string policy, reason, text;
+  };
+  // Why the command of this event runs where it does. Only of the latest commands.
+  std::optional<Decision> explain(EventId event);
+
+  void device_load(Session& session, std::uint32_t device_index, const Load& load) override;
+  void sampled(std::uint64_t sample, const CommandTraced& times) override;
+
+ private:
+  // What the scheduler asks about the command that is being placed.
+  struct Inputs final : schedule::Residency {
+    const GatheredInputs* now = nullptr;
+    void find(const schedule::Access& access, std::vector<schedule::Segment>& out) const override {
+      now->find(access, out);
+    }
+  };
+  // Of a command with an event.
+  struct Known {
+    EventId event = 0;
+    schedule::Ticket ticket = 0;
+    schedule::KernelId kernel = 0;
+    schedule::Placement why;
+  };
+  static constexpr std::size_t kKnown = 4096;
+
+  Placement();
+  schedule::KernelId kernel_id(Kernel& kernel, const std::vector<Device*>& members);
+  std::vector<schedule::Ticket>& tickets_before(const QueueTasks& tasks, const Launch& launch) REQUIRES(mutex_);
+  void take_ended(std::vector<Ref<Event>>& released, schedule::Time now) REQUIRES(mutex_);
+  static schedule::Time now();
+
+  Mutex mutex_;
+  Inputs inputs_ GUARDED_BY(mutex_);
+  schedule::Scheduler scheduler_ GUARDED_BY(mutex_);
+  KnownDevices devices_ GUARDED_BY(mutex_);
+  Samples samples_ GUARDED_BY(mutex_);
+  std::unordered_map<std::string, schedule::KernelId> kernels_ GUARDED_BY(mutex_);  // by text, name and devices
+  std::vector<QueueTasks*> queues_ GUARDED_BY(mutex_);
+  std::array<Known, kKnown> known_ GUARDED_BY(mutex_);       // by event, the latest
+  std::vector<schedule::Ticket> before_ GUARDED_BY(mutex_);  // kept for its memory
+  std::string policy_name_ GUARDED_BY(mutex_);
+};
+
+}  // namespace remotecl

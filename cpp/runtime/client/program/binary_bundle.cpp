@@ -1,0 +1,76 @@
+#include "runtime/client/program/binary_bundle.h"
+
+#include <algorithm>
+#include <array>
+
+#include "runtime/crypto/digest.h"
+#include "runtime/protocol/codec.h"
+
+namespace remotecl {
+namespace {
+
+constexpr std::array<std::uint8_t, 8> kBundleMagic = {0x7F, 'r', 'e', 'm', 'o', 't', 's', '\n'};
+constexpr std::uint32_t kVersion = 1;
+
+struct Heading {
+  std::array<std::uint8_t, 8> magic;
+  std::uint32_t version;
+  Digest digest;
+  REMOTECL_FIELDS(magic, version, digest)
+};
+constexpr std::size_t kHeadingSize = 44;
+
+struct Part {
+  std::string_view device;
+  Bytes binary;
+  REMOTECL_FIELDS(device, binary)
+};
+struct Content {
+  Sequence<Part> parts;
+  REMOTECL_FIELDS(parts)
+};
+
+std::string kind_of(const Device& device) {
+  return device.text(CL_DEVICE_NAME) + "\n" + device.text(CL_DRIVER_VERSION) + "\n" + device.text(CL_DEVICE_VERSION);
+}
+
+}  // namespace
+
+std::vector<std::byte> pack_bundle(const std::vector<Device*>& members,
+                                   const std::vector<std::vector<std::byte>>& binaries) {
+  std::vector<std::string> kinds;
+  for (const Device* member : members) kinds.push_back(kind_of(*member));
+  std::vector<Part> parts;
+  for (std::size_t i = 0; i < members.size(); ++i) parts.push_back({kinds[i], Bytes(binaries[i])});
+  const Content content{std::span<const Part>(parts)};
+  std::vector<std::byte> bundle(kHeadingSize + wire::encoded_size(content));
+  std::byte* at = bundle.data() + kHeadingSize;
+  wire::encode(at, content);
+  at = bundle.data();
+  wire::encode(at, Heading{kBundleMagic, kVersion, sha256(Bytes(bundle).subspan(kHeadingSize))});
+  return bundle;
+}
+
+std::vector<std::vector<std::byte>> unpack_bundle(const std::vector<Device*>& members, Bytes bundle) {
+  Decoder decoder(bundle);
+  Heading heading{};
+  if (!decoder.read(heading) || heading.magic != kBundleMagic) throw BinaryError("it is not for an automatic device");
+  if (heading.version != kVersion) throw BinaryError("its format is that of another version of remotecl");
+  if (heading.digest != sha256(bundle.subspan(kHeadingSize))) throw BinaryError("it has been changed or cut off");
+  Content content;
+  if (!decoder.read(content) || !decoder.at_end()) throw BinaryError("its content is not what its format says");
+  std::vector<std::vector<std::byte>> binaries;
+  for (const Device* member : members) {
+    const std::string kind = kind_of(*member);
+    bool is_known = false;
+    std::vector<std::byte>& binary = binaries.emplace_back();
+    content.parts.for_each([&](const Part& part) {
+      if (std::exchange(is_known, is_known || part.device == kind) || !is_known) return;
+      binary.assign(part.binary.begin(), part.binary.end());
+    });
+    if (!is_known) throw BinaryError("it has nothing for " + member->text(CL_DEVICE_NAME));
+  }
+  return binaries;
+}
+
+}  // namespace remotecl

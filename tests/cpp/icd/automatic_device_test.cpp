@@ -1,0 +1,361 @@
+// Queues on the automatic device, over three servers.
+#include "icd/automatic_device.h"
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <set>
+
+#include "icd/fixture.h"
+
+namespace remotecl::testing {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kCount = 1000;
+
+std::vector<cl_device_id> listed(cl_device_type type) {
+  cl_uint count = 0;
+  check(clGetDeviceIDs(Environment::get().remote_platform(), type, 0, nullptr, &count));
+  std::vector<cl_device_id> devices(count);
+  check(clGetDeviceIDs(Environment::get().remote_platform(), type, count, devices.data(), nullptr));
+  return devices;
+}
+
+json explain(cl_event event) {
+  char* text = library_function<decltype(remotecl_explain_event)>("remotecl_explain_event")(event);
+  json result = text == nullptr ? json() : json::parse(text);
+  library_function<decltype(remotecl_free)>("remotecl_free")(text);
+  return result;
+}
+
+class AutomaticDeviceTest : public ::testing::Test {
+ protected:
+  static std::vector<int> numbers(int first = 0) {
+    std::vector<int> result(kCount);
+    std::iota(result.begin(), result.end(), first);
+    return result;
+  }
+  explicit AutomaticDeviceTest(const char* policy = "round-robin") : device_(automatic_device(policy)) {}
+
+  const cl_device_id device_;
+  const Owned<cl_context> context_ = make_context({device_});
+  const Owned<cl_program> program_ = build(context_, kSource);
+};
+
+TEST_F(AutomaticDeviceTest, IsTheFirstAndTheOnlyDefaultDevice) {
+  const auto all = listed(CL_DEVICE_TYPE_ALL);
+  EXPECT_EQ(all.size(), Environment::get().all_devices().size() + 1);
+  EXPECT_EQ(all.front(), device_);
+  EXPECT_EQ(listed(CL_DEVICE_TYPE_DEFAULT), std::vector<cl_device_id>{device_});
+  const auto type = value<cl_device_type>(clGetDeviceInfo, device_, CL_DEVICE_TYPE);
+  EXPECT_NE(type & CL_DEVICE_TYPE_DEFAULT, 0u);
+  cl_device_type members = 0;
+  for (const cl_device_id device : Environment::get().all_devices()) {
+    const auto own = value<cl_device_type>(clGetDeviceInfo, device, CL_DEVICE_TYPE);
+    EXPECT_EQ(own & CL_DEVICE_TYPE_DEFAULT, 0u);
+    members |= own;
+  }
+  EXPECT_EQ(type, members | CL_DEVICE_TYPE_DEFAULT);
+}
+
+TEST_F(AutomaticDeviceTest, IsNamedByTheNumberOfItsMembers) {
+  const std::string count = std::to_string(Environment::get().all_devices().size());
+  EXPECT_EQ(text(clGetDeviceInfo, device_, CL_DEVICE_NAME), "remotecl automatic device (" + count + " devices)");
+}
+
+TEST_F(AutomaticDeviceTest, CannotBePartitioned) {
+  EXPECT_EQ(value<cl_uint>(clGetDeviceInfo, device_, CL_DEVICE_PARTITION_MAX_SUB_DEVICES), 0u);
+  const cl_device_partition_property equally[] = {CL_DEVICE_PARTITION_EQUALLY, 1, 0};
+  cl_uint count = 0;
+  EXPECT_EQ(clCreateSubDevices(device_, equally, 0, nullptr, &count), CL_DEVICE_PARTITION_FAILED);
+}
+
+TEST_F(AutomaticDeviceTest, HasNoExtensionThatAMemberLacks) {
+  const std::string own = " " + text(clGetDeviceInfo, device_, CL_DEVICE_EXTENSIONS) + " ";
+  EXPECT_EQ(own.find("cl_khr_command_buffer"), std::string::npos);
+  EXPECT_NE(own.find(" cl_khr_byte_addressable_store "), std::string::npos);
+}
+
+TEST_F(AutomaticDeviceTest, AContextShowsWhatTheApplicationNamed) {
+  EXPECT_EQ(list<cl_device_id>(clGetContextInfo, context_.get(), CL_CONTEXT_DEVICES),
+            std::vector<cl_device_id>{device_});
+  EXPECT_EQ(value<cl_uint>(clGetContextInfo, context_.get(), CL_CONTEXT_NUM_DEVICES), 1u);
+  EXPECT_EQ(list<cl_device_id>(clGetProgramInfo, program_.get(), CL_PROGRAM_DEVICES),
+            std::vector<cl_device_id>{device_});
+  cl_int error = CL_SUCCESS;
+  const cl_device_id member = Environment::get().all_devices().front();
+  EXPECT_EQ(clCreateCommandQueue(context_, member, 0, &error), nullptr);
+  EXPECT_EQ(error, CL_INVALID_DEVICE);
+}
+
+TEST_F(AutomaticDeviceTest, EventsBelongToTheQueueThatTheApplicationKnows) {
+  const Owned<cl_command_queue> queue = make_queue(context_, device_, CL_QUEUE_PROFILING_ENABLE);
+  const Owned<cl_mem> buffer = make_buffer(context_, numbers());
+  const Owned<cl_kernel> add = make_kernel(program_, "add");
+  check(set_arg(add, 0, buffer));
+  check(set_arg(add, 1, 1));
+  cl_ulong before = 0;
+  for (int i = 0; i < 4; ++i) {
+    Owned<cl_event> event;
+    check(run(queue, add, kCount, {}, event.out()));
+    EXPECT_EQ(value<cl_command_queue>(clGetEventInfo, event.get(), CL_EVENT_COMMAND_QUEUE), queue.get());
+    check(clWaitForEvents(1, event.pointer()));
+    // On different members, and in one clock.
+    const auto start = value<cl_ulong>(clGetEventProfilingInfo, event.get(), CL_PROFILING_COMMAND_START);
+    EXPECT_GT(start, before);
+    before = value<cl_ulong>(clGetEventProfilingInfo, event.get(), CL_PROFILING_COMMAND_END);
+    EXPECT_LE(start, before);
+  }
+}
+
+TEST_F(AutomaticDeviceTest, KernelsRunOnAllMembersAndSayWhy) {
+  const Owned<cl_command_queue> queue = make_queue(context_, device_);
+  const Owned<cl_mem> buffer = make_buffer(context_, numbers());
+  const Owned<cl_kernel> add = make_kernel(program_, "add");
+  check(set_arg(add, 0, buffer));
+  check(set_arg(add, 1, 1));
+  std::set<std::string> servers;
+  for (int i = 0; i < 6; ++i) {
+    Owned<cl_event> event;
+    check(run(queue, add, kCount, {}, event.out()));
+    const json why = explain(event);
+    ASSERT_TRUE(why.is_object());
+    EXPECT_EQ(why["kernel"], "add");
+    EXPECT_EQ(why["policy"], "round-robin");
+    EXPECT_NE(why["text"].get<std::string>().find("round-robin"), std::string::npos);
+    servers.insert(why["device"]["server"].get<std::string>());
+  }
+  EXPECT_EQ(servers.size(), 3u);
+  std::vector<int> expected = numbers();
+  for (int& number : expected) number += 6;
+  EXPECT_EQ(read<int>(queue, buffer, kCount), expected);
+}
+
+TEST_F(AutomaticDeviceTest, AnInOrderQueueKeepsItsOrderWithoutEvents) {
+  std::mt19937_64 random(20261123);
+  const Owned<cl_command_queue> queue = make_queue(context_, device_);
+  const Owned<cl_kernel> add = make_kernel(program_, "add"), twice = make_kernel(program_, "twice");
+  std::vector<Owned<cl_mem>> buffers;
+  std::vector<std::vector<int>> model;
+  for (int i = 0; i < 4; ++i) {
+    model.push_back(numbers(i));
+    buffers.push_back(make_buffer(context_, model.back()));
+  }
+  for (int step = 0; step < 400; ++step) {
+    const std::size_t one = random() % 4, other = (one + 1 + random() % 3) % 4;
+    const int number = static_cast<int>(random() % 1000);
+    switch (random() % 5) {
+      case 0:
+        check(set_arg(add, 0, buffers[one]));
+        check(set_arg(add, 1, number));
+        check(run(queue, add, kCount));
+        for (int& value : model[one]) value += number;
+        break;
+      case 1:
+        check(set_arg(twice, 0, buffers[one]));
+        check(set_arg(twice, 1, buffers[other]));
+        check(run(queue, twice, kCount));
+        std::transform(model[one].begin(), model[one].end(), model[other].begin(),
+                       [](int value) { return static_cast<int>(2u * static_cast<unsigned>(value)); });
+        break;
+      case 2:
+        check(clEnqueueCopyBuffer(queue, buffers[one], buffers[other], 0, 0, kCount / 2 * sizeof(int), 0, nullptr,
+                                  nullptr));
+        std::copy_n(model[one].begin(), kCount / 2, model[other].begin());
+        break;
+      case 3:
+        check(clEnqueueFillBuffer(queue, buffers[one], &number, sizeof number, 100 * sizeof(int), 200 * sizeof(int), 0,
+                                  nullptr, nullptr));
+        std::fill_n(model[one].begin() + 100, 200, number);
+        break;
+      default:
+        ASSERT_EQ(read<int>(queue, buffers[one], kCount), model[one]) << "step " << step;
+    }
+  }
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(read<int>(queue, buffers[i], kCount), model[i]);
+}
+
+// Reads of bytes that arrive late, and the next command, which runs elsewhere.
+TEST_F(AutomaticDeviceTest, ACommandAfterAReadEndsAfterIt) {
+  const Owned<cl_command_queue> queue = make_queue(context_, device_);
+  const std::size_t count = 2'000'000;
+  const Owned<cl_mem> large = make_buffer(context_, std::vector<int>(count, 7));
+  const Owned<cl_mem> small = make_buffer(context_, numbers());
+  const Owned<cl_kernel> add = make_kernel(program_, "add");
+  check(set_arg(add, 1, 1));
+  for (int i = 0; i < 6; ++i) {
+    check(set_arg(add, 0, large));
+    check(run(queue, add, count));
+    std::vector<int> result(count);
+    check(clEnqueueReadBuffer(queue, large, CL_FALSE, 0, count * sizeof(int), result.data(), 0, nullptr, nullptr));
+    Owned<cl_event> last;
+    check(set_arg(add, 0, small));
+    check(run(queue, add, kCount, {}, last.out()));
+    check(clWaitForEvents(1, last.pointer()));
+    EXPECT_EQ(result, std::vector<int>(count, 8 + i));
+  }
+}
+
+TEST_F(AutomaticDeviceTest, ABarrierOrdersAllMembers) {
+  if (Environment::get().is_pocl() && listed(CL_DEVICE_TYPE_ALL).size() < 3) GTEST_SKIP();
+  const Owned<cl_command_queue> queue = make_queue(context_, device_, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+  const Owned<cl_kernel> add = make_kernel(program_, "add"), twice = make_kernel(program_, "twice");
+  std::vector<Owned<cl_mem>> from, to;
+  for (int i = 0; i < 6; ++i) {
+    from.push_back(make_buffer(context_, numbers()));
+    to.push_back(make_buffer(context_, kCount * sizeof(int)));
+  }
+  for (int round = 1; round <= 5; ++round) {
+    for (int i = 0; i < 6; ++i) {
+      check(set_arg(add, 0, from[i]));
+      check(set_arg(add, 1, i));
+      check(run(queue, add, kCount));
+    }
+    check(clEnqueueBarrierWithWaitList(queue, 0, nullptr, nullptr));
+    for (int i = 0; i < 6; ++i) {
+      check(set_arg(twice, 0, from[i]));
+      check(set_arg(twice, 1, to[(i + 1) % 6]));
+      check(run(queue, twice, kCount));
+    }
+    Owned<cl_event> all;
+    check(clEnqueueMarkerWithWaitList(queue, 0, nullptr, all.out()));
+    check(clWaitForEvents(1, all.pointer()));
+    for (int i = 0; i < 6; ++i) {
+      std::vector<int> expected = numbers();
+      for (int& number : expected) number = 2 * (number + round * i);
+      ASSERT_EQ(read<int>(queue, to[(i + 1) % 6], kCount), expected);
+    }
+  }
+}
+
+TEST_F(AutomaticDeviceTest, MapsShowTheNewestBytesAndWritingThemCounts) {
+  const Owned<cl_command_queue> queue = make_queue(context_, device_);
+  const Owned<cl_mem> buffer = make_buffer(context_, numbers());
+  const Owned<cl_kernel> add = make_kernel(program_, "add");
+  check(set_arg(add, 0, buffer));
+  check(set_arg(add, 1, 10));
+  for (int round = 0; round < 4; ++round) {
+    check(run(queue, add, kCount));
+    cl_int error = CL_SUCCESS;
+    int* const mapped = static_cast<int*>(clEnqueueMapBuffer(queue, buffer, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0,
+                                                             kCount * sizeof(int), 0, nullptr, nullptr, &error));
+    check(error);
+    EXPECT_EQ(mapped[5], 5 + 11 * round + 10);
+    for (std::size_t i = 0; i < kCount; ++i) ++mapped[i];
+    check(clEnqueueUnmapMemObject(queue, buffer, mapped, 0, nullptr, nullptr));
+  }
+  std::vector<int> expected = numbers();
+  for (int& number : expected) number += 44;
+  EXPECT_EQ(read<int>(queue, buffer, kCount), expected);
+}
+
+TEST_F(AutomaticDeviceTest, BinariesOfAllMembersAreOneAndCanBeGivenBack) {
+  const auto sizes = list<std::size_t>(clGetProgramInfo, program_.get(), CL_PROGRAM_BINARY_SIZES);
+  ASSERT_EQ(sizes.size(), 1u);
+  std::vector<unsigned char> binary(sizes[0]);
+  unsigned char* target = binary.data();
+  check(clGetProgramInfo(program_, CL_PROGRAM_BINARIES, sizeof target, &target, nullptr));
+  const auto make = [&](cl_int& error) {
+    const unsigned char* data = binary.data();
+    const std::size_t size = binary.size();
+    cl_int status = CL_SUCCESS;
+    Owned<cl_program> made(clCreateProgramWithBinary(context_, 1, &device_, &size, &data, &status, &error));
+    return made;
+  };
+  cl_int error = CL_SUCCESS;
+  const Owned<cl_program> again = make(error);
+  check(error);
+  check(clBuildProgram(again, 0, nullptr, nullptr, nullptr, nullptr));
+  const Owned<cl_command_queue> queue = make_queue(context_, device_);
+  const Owned<cl_mem> buffer = make_buffer(context_, numbers());
+  const Owned<cl_kernel> add = make_kernel(again, "add");
+  check(set_arg(add, 0, buffer));
+  check(set_arg(add, 1, 1));
+  for (int i = 0; i < 3; ++i) check(run(queue, add, kCount));
+  EXPECT_EQ(read<int>(queue, buffer, kCount)[0], 3);
+  binary[binary.size() / 2] ^= 1;
+  make(error);
+  EXPECT_EQ(error, CL_INVALID_BINARY);
+}
+
+TEST_F(AutomaticDeviceTest, AProgramThatNoMemberBuildsFailsWithItsLog) {
+  const Owned<cl_program> program = make_program(context_, "kernel void broken(global int* data) { unknown(); }");
+  EXPECT_EQ(clBuildProgram(program, 0, nullptr, nullptr, nullptr, nullptr), CL_BUILD_PROGRAM_FAILURE);
+  EXPECT_EQ(value<cl_build_status>(clGetProgramBuildInfo, program.get(), device_, CL_PROGRAM_BUILD_STATUS),
+            CL_BUILD_ERROR);
+  EXPECT_NE(text(clGetProgramBuildInfo, program.get(), device_, CL_PROGRAM_BUILD_LOG), "");
+}
+
+TEST_F(AutomaticDeviceTest, AnUnknownPolicyIsNamedInTheError) {
+  char* error = nullptr;
+  const auto turn_on = library_function<decltype(remotecl_auto)>("remotecl_auto");
+  EXPECT_EQ(turn_on("fastest", &error), nullptr);
+  ASSERT_NE(error, nullptr);
+  EXPECT_NE(std::string(error).find("fastest"), std::string::npos);
+  EXPECT_NE(std::string(error).find("earliest-finish"), std::string::npos);
+  library_function<decltype(remotecl_free)>("remotecl_free")(error);
+}
+
+class EarliestFinishTest : public AutomaticDeviceTest {
+ protected:
+  EarliestFinishTest() : AutomaticDeviceTest("earliest-finish") {}
+};
+
+TEST_F(EarliestFinishTest, LearnsHowLongKernelsRun) {
+  const Owned<cl_command_queue> queue = make_queue(context_, device_);
+  const Owned<cl_mem> buffer = make_buffer(context_, numbers());
+  const Owned<cl_kernel> spin = make_kernel(program_, "spin");
+  check(set_arg(spin, 0, buffer));
+  check(set_arg(spin, 1, 2000));
+  json why;
+  for (int i = 0; i < 20; ++i) {
+    Owned<cl_event> event;
+    check(run(queue, spin, kCount, {}, event.out()));
+    check(clFinish(queue));
+    why = explain(event);
+  }
+  EXPECT_TRUE(why["measured"].get<bool>()) << why;
+  EXPECT_GT(why["runs_s"].get<double>(), 0);
+}
+
+// The last test, because a member is gone afterwards.
+TEST_F(AutomaticDeviceTest, ZzALostMemberGetsNoMoreTasks) {
+  const Owned<cl_command_queue> queue = make_queue(context_, device_);
+  const Owned<cl_mem> buffer = make_buffer(context_, numbers());
+  const Owned<cl_kernel> add = make_kernel(program_, "add");
+  check(set_arg(add, 0, buffer));
+  check(set_arg(add, 1, 1));
+  for (int i = 0; i < 6; ++i) check(run(queue, add, kCount));
+  // What only the lost server holds is lost, so it must not be the only one.
+  EXPECT_EQ(read<int>(queue, buffer, kCount)[0], 6);
+  const std::string address = Environment::get().daemon(1).address();
+  Environment::get().daemon(1).kill();
+  EXPECT_EQ(value<cl_bool>(clGetDeviceInfo, device_, CL_DEVICE_AVAILABLE), cl_bool{CL_TRUE});
+  clFinish(queue);  // reports the loss, or has noticed nothing yet
+  const Owned<cl_mem> fresh = make_buffer(context_, numbers());
+  check(set_arg(add, 0, fresh));
+  int good = 0;
+  for (int i = 0; i < 200 && good < 6; ++i) {
+    Owned<cl_event> event;
+    if (run(queue, add, kCount, {}, event.out()) != CL_SUCCESS) continue;
+    if (clWaitForEvents(1, event.pointer()) != CL_SUCCESS) continue;
+    if (explain(event)["device"]["server"] != address) ++good;
+  }
+  EXPECT_EQ(good, 6);
+  clFinish(queue);
+  EXPECT_EQ(clFinish(queue), CL_SUCCESS);
+}
+
+}  // namespace
+}  // namespace remotecl::testing
+
+int main(int argc, char** argv) {
+  ::setenv("REMOTECL_LOG", "off", 0);  // a server is lost on purpose
+  ::setenv("REMOTECL_RECONNECT", "0", 0);
+  ::testing::InitGoogleTest(&argc, argv);
+  ::testing::AddGlobalTestEnvironment(new remotecl::testing::Environment(3));
+  return RUN_ALL_TESTS();
+}

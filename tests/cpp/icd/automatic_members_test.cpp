@@ -1,0 +1,86 @@
+// The automatic device over unlike devices: two daemons, each with a custom device, a GPU, and an accelerator that has
+// no compiler. It stands for the last two of each.
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "icd/automatic_device.h"
+#include "icd/fake_driver.h"
+
+namespace remotecl::testing {
+namespace {
+
+using nlohmann::json;
+
+class AutomaticMembersTest : public FakeDriverTest {
+ protected:
+  const cl_device_id device_ = automatic_device("round-robin");
+  const Owned<cl_context> context_ = make_context({device_});
+  const Owned<cl_command_queue> queue_ = make_queue(context_, device_);
+  const Owned<cl_mem> buffer_ = make_buffer(context_, kCount * sizeof(int));
+
+  // The names of the devices that run some kernels.
+  std::set<std::string> devices_of_runs(cl_kernel kernel) {
+    std::set<std::string> names;
+    for (int i = 0; i < 8; ++i) {
+      Owned<cl_event> event;
+      check(run(queue_, kernel, kCount, {}, event.out()));
+      char* text = library_function<decltype(remotecl_explain_event)>("remotecl_explain_event")(event);
+      const json why = json::parse(text);
+      library_function<decltype(remotecl_free)>("remotecl_free")(text);
+      names.insert(why["device"]["server"].get<std::string>() + "/" + why["device"]["name"].get<std::string>());
+    }
+    return names;
+  }
+};
+
+TEST_F(AutomaticMembersTest, StandsForAllDevicesButCustomOnes) {
+  EXPECT_EQ(text(clGetDeviceInfo, device_, CL_DEVICE_NAME), "remotecl automatic device (4 devices)");
+  EXPECT_EQ(value<cl_device_type>(clGetDeviceInfo, device_, CL_DEVICE_TYPE),
+            cl_device_type{CL_DEVICE_TYPE_GPU | CL_DEVICE_TYPE_ACCELERATOR | CL_DEVICE_TYPE_DEFAULT});
+  EXPECT_EQ(value<cl_bool>(clGetDeviceInfo, device_, CL_DEVICE_COMPILER_AVAILABLE), cl_bool{CL_TRUE});
+}
+
+TEST_F(AutomaticMembersTest, KernelsRunOnlyWhereTheirProgramWasBuilt) {
+  const Owned<cl_program> program = build(context_, "fill_mv");
+  EXPECT_EQ(value<cl_build_status>(clGetProgramBuildInfo, program.get(), device_, CL_PROGRAM_BUILD_STATUS),
+            CL_BUILD_SUCCESS);
+  const Owned<cl_kernel> fill = make_kernel(program, "fill_mv");
+  set_arguments(fill, buffer_, 7);
+  EXPECT_EQ(devices_of_runs(fill).size(), 2u);  // the GPUs
+  EXPECT_EQ(read<int>(queue_, buffer_, kCount), std::vector<int>(kCount, 7));
+}
+
+TEST_F(AutomaticMembersTest, AProgramThatNobodyBuildsFails) {
+  const Owned<cl_program> program = make_program(context_, "fill_mv error");
+  EXPECT_NE(clBuildProgram(program, 0, nullptr, nullptr, nullptr, nullptr), CL_SUCCESS);
+  EXPECT_EQ(value<cl_build_status>(clGetProgramBuildInfo, program.get(), device_, CL_PROGRAM_BUILD_STATUS),
+            CL_BUILD_ERROR);
+}
+
+TEST_F(AutomaticMembersTest, AFailedKernelFailsItsEventAndNotTheNextCommand) {
+  const Owned<cl_kernel> fill = make_kernel(build(context_, "fill_mv"), "fill_mv");
+  set_arguments(fill, buffer_, 3);
+  command_driver("fail=kernel:1:-9999");
+  std::vector<Owned<cl_event>> events(4);
+  for (auto& event : events) check(run(queue_, fill, kCount, {}, event.out()));
+  std::vector<cl_int> statuses;
+  for (const auto& event : events) {
+    clWaitForEvents(1, event.pointer());
+    statuses.push_back(status(event));
+  }
+  // The first one of each GPU.
+  EXPECT_EQ(statuses, (std::vector<cl_int>{-9999, -9999, CL_COMPLETE, CL_COMPLETE}));
+}
+
+}  // namespace
+}  // namespace remotecl::testing
+
+int main(int argc, char** argv) {
+  ::setenv("REMOTECL_LOG", "off", 1);
+  ::testing::InitGoogleTest(&argc, argv);
+  remotecl::testing::command_driver("");
+  const std::vector<std::string> environment{"OCL_ICD_VENDORS=" REMOTECL_FAKE_DRIVER, "OCL_ICD_PLATFORM_SORT=none",
+                                             "REMOTECL_FAKE_DRIVER=@" REMOTECL_FAKE_DRIVER_WORDS};
+  ::testing::AddGlobalTestEnvironment(new remotecl::testing::Environment(2, environment));
+  return RUN_ALL_TESTS();
+}
