@@ -101,12 +101,30 @@ std::optional<Case> traced_out_of_order(const Bench& bench) {
   return traced(bench, [](const ClSide& side) { return run_unchained(side, side.out_of_order_queue()); });
 }
 
+// On the automatic device against the queue of one device, in turns: what it costs to place each kernel. With more than
+// one device kernels go to all of them.
+std::optional<Case> automatic_in_order(const Bench& bench) {
+  Case result;
+  result.unit = Unit::kKernelsPerSecond;
+  result.amount = static_cast<double>(kKernels);
+  result.ceiling = Ceiling::kBase;
+  result.target = {0, 0, 0, "80 % of the rate without it", 0.8};
+  result.plan = {.repetitions = bench.options.quick ? 3u : 31u, .block = 1, .warm_up = 2};
+  DeviceChoice choice = bench.remotecl.choice();
+  choice.device = automatic_device();
+  const auto automatic = std::make_shared<const ClSide>(choice);
+  result.runners.base = {[side = &bench.remotecl] { return run_unchained(*side, side->queue()); }, {}};
+  result.runners.remotecl = {[automatic] { return run_unchained(*automatic, automatic->queue()); }, {}};
+  return result;
+}
+
 }  // namespace
 
 void add_pipeline_cases(std::vector<CaseEntry>& cases) {
   cases.push_back({"pipelined-in-order", in_order});
   cases.push_back({"pipelined-event-chain", event_chain});
   cases.push_back({"pipelined-out-of-order", out_of_order});
+  cases.push_back({"automatic-in-order", automatic_in_order});
   cases.push_back({"traced-in-order", traced_in_order});
   cases.push_back({"traced-event-chain", traced_event_chain});
   cases.push_back({"traced-out-of-order", traced_out_of_order});

@@ -6,6 +6,15 @@
 
 namespace remotecl::bench {
 
+cl_device_id automatic_device() {
+  char* error = nullptr;
+  const cl_device_id device = function<decltype(remotecl_auto)>("remotecl_auto")(nullptr, &error);
+  const std::string text = error == nullptr ? "" : error;
+  function<decltype(remotecl_free)>("remotecl_free")(error);
+  if (device == nullptr) throw ClError("there is no automatic device: " + text);
+  return device;
+}
+
 Tracing::Tracing() {
   if (own_function<decltype(remotecl_trace_start)>("remotecl_trace_start")(0, nullptr) != 0) {
     throw ClError("a trace is running already");
