@@ -45,6 +45,8 @@ from ._observe.rdma import RdmaStats, RdmaTotals
 from ._observe.stats import CacheStats, DeviceMemory, LinkStats, ServerStats, Stats, TransferCount, TransferStats, stats
 from ._observe.status import DeviceStatus, LinkStatus, ServerStatus, SessionStatus, StatusList, UserStatus, status
 from ._observe.traffic import Amount, Flow, Traffic
+from ._schedule.automatic import auto
+from ._schedule.explanation import Explanation, explain
 from ._schedule.split import Slice, split
 from ._tracing.event_graph import EventEdge, EventGraph, EventGraphError, EventNode, event_graph
 from ._tracing.lanes import LaneList, LaneSummary
@@ -71,6 +73,7 @@ __all__ = [
     "EventGraph",
     "EventGraphError",
     "EventNode",
+    "Explanation",
     "Flow",
     "LaneList",
     "LaneSummary",
@@ -109,11 +112,13 @@ __all__ = [
     "UserStatus",
     "__version__",
     "activate",
+    "auto",
     "connect",
     "devices",
     "discover",
     "drain",
     "event_graph",
+    "explain",
     "icd_path",
     "links",
     "monitor",

@@ -13,4 +13,5 @@ PYBIND11_MODULE(_core, module) {
   remotecl::python::bind_residency(module);
   remotecl::python::bind_device(module);
   remotecl::python::bind_trace(module);
+  remotecl::python::bind_placement(module);
 }

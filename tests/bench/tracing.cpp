@@ -8,9 +8,9 @@ namespace remotecl::bench {
 
 cl_device_id automatic_device() {
   char* error = nullptr;
-  const cl_device_id device = function<decltype(remotecl_auto)>("remotecl_auto")(nullptr, &error);
+  const cl_device_id device = own_function<decltype(remotecl_auto)>("remotecl_auto")(nullptr, &error);
   const std::string text = error == nullptr ? "" : error;
-  function<decltype(remotecl_free)>("remotecl_free")(error);
+  own_function<decltype(remotecl_free)>("remotecl_free")(error);
   if (device == nullptr) throw ClError("there is no automatic device: " + text);
   return device;
 }

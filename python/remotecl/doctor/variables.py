@@ -82,6 +82,10 @@ VARIABLES = {
     "REMOTECL_HOST_POINTERS": Variable(
         "coherent: memory of CL_MEM_USE_HOST_PTR buffers need not be mapped", "coherent or off", _coherent
     ),
+    "REMOTECL_AUTO": Variable("on: the automatic device is listed", "on or off", _switch),
+    "REMOTECL_SCHEDULE": Variable(
+        "the policy of the automatic device", "a policy's name, or the path of a library with a slash", _anything
+    ),
     "REMOTECL_PROGRESS": Variable("whether what lasts shows a progress bar", "on or off", _switch),
     "REMOTECL_DISABLE": Variable("on: the ICD offers no platform", "on or off", _switch),
 }
