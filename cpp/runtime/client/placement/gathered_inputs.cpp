@@ -1,7 +1,6 @@
 #include "runtime/client/placement/gathered_inputs.h"
 
 #include <algorithm>
-#include <bit>
 
 namespace remotecl {
 
@@ -33,27 +32,27 @@ void GatheredInputs::add(const MemoryObject& memory, ByteRange range, bool reads
   }
 }
 
-void GatheredInputs::add_words(std::uint64_t holders) {
+void GatheredInputs::add_words(const LocationSet& holders) {
   const std::size_t begin = words_.size();
   words_.resize(begin + words_each_);
-  for (std::uint64_t left = holders >> 1; left != 0; left &= left - 1) {
-    const auto place = static_cast<std::size_t>(std::countr_zero(left));
-    if (place >= places_.size()) return;
-    words_[begin + places_[place] / 64] |= std::uint64_t{1} << places_[place] % 64;
-  }
+  holders.for_each([&](Location holder) {
+    if (holder == kHost || holder > places_.size()) return;
+    const schedule::DeviceId device = places_[holder - 1];
+    words_[begin + device / 64] |= std::uint64_t{1} << device % 64;
+  });
 }
 
 void GatheredInputs::find(const schedule::Access& access, std::vector<schedule::Segment>& out) const {
   const Memory& memory = memories_[access.buffer];
   for (std::size_t i = memory.begin; i < memory.end; ++i) {
     out.push_back({parts_[i].bytes, schedule::DeviceWords(words_).subspan(parts_[i].words, words_each_),
-                   (parts_[i].holders & 1) != 0});
+                   parts_[i].holders.contains(kHost)});
   }
 }
 
 std::uint64_t GatheredInputs::bytes_at(Location location) const {
   std::uint64_t sum = 0;
-  for (const Part& part : parts_) sum += (part.holders >> location & 1) != 0 ? part.bytes : 0;
+  for (const Part& part : parts_) sum += part.holders.contains(location) ? part.bytes : 0;
   return sum;
 }
 

@@ -29,8 +29,8 @@ class GatheredInputs final : public schedule::Residency {
  private:
   struct Part {
     std::uint64_t bytes;
-    std::uint64_t holders;  // as ResidencyDirectory has them
-    std::size_t words;      // where its devices begin in words_
+    LocationSet holders;
+    std::size_t words;  // where its devices begin in words_
   };
   struct Memory {
     const BufferStorage* storage;
@@ -38,7 +38,7 @@ class GatheredInputs final : public schedule::Residency {
   };
 
   void add(const MemoryObject& memory, ByteRange range, bool reads, bool writes);
-  void add_words(std::uint64_t holders);
+  void add_words(const LocationSet& holders);
 
   std::span<const schedule::DeviceId> places_;
   std::size_t words_each_ = 1;
