@@ -150,7 +150,7 @@ bool Reconnector::move(ResumableConnection& stream, const Move& move) {
   }
   bool is_moved = false;
   try {
-    const ResumableConnection::Attempt attempt = stream.detach();
+    const ResumableConnection::Attempt attempt = stream.detach(ResumableConnection::Purpose::kMove);
     const Onward onward = move(attempt.received);
     is_moved = stream.resume(attempt, onward.connection, onward.received);
   } catch (const std::exception&) {  // the thread does it
@@ -158,6 +158,8 @@ bool Reconnector::move(ResumableConnection& stream, const Move& move) {
   MutexLock lock(thread_.mutex);
   is_resuming_ = false;
   thread_.wake();
+  lock.unlock();
+  if (!is_moved) broken();
   return is_moved;
 }
 

@@ -175,7 +175,7 @@ RdmaAcceptor::MoveControl SessionHost::control_mover(const Hello& hello, const S
         std::ranges::find_if(streams, [&](const OpenStream& one) { return same_secret(one.secret, secret); });
     if (at == streams.end()) return;
     ResumableConnection& stream = *at->connection;
-    const ResumableConnection::Attempt attempt = stream.detach();
+    const ResumableConnection::Attempt attempt = stream.detach(ResumableConnection::Purpose::kMove);
     if (stream.fit(peer_received) != ResumableConnection::Fit::kFits) return;
     stream.resume(attempt, accept(attempt.received), peer_received);
   };

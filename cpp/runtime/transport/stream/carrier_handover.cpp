@@ -46,8 +46,8 @@ void CarrierHandover::signal_reader() {
   changed_.notify_all();
 }
 
-void CarrierHandover::broke(const std::shared_ptr<Connection>& carrier) {
-  State state{};
+// `report`: what is said of a stream that does not end with its carrier.
+void CarrierHandover::leave(const std::shared_ptr<Connection>& carrier, State report) {
   {
     MutexLock lock(mutex_);
     if (carrier_ != carrier) return;
@@ -55,11 +55,13 @@ void CarrierHandover::broke(const std::shared_ptr<Connection>& carrier) {
     carrier_ = nullptr;
     state_ = ends_when_broken_ || window_.count() == 0 ? State::kEnded : State::kBroken;
     broken_since_ = std::chrono::steady_clock::now();
-    if (state_ == State::kEnded) signal_reader();
-    state = state_;
+    if (state_ == State::kEnded) {
+      signal_reader();
+      report = State::kEnded;
+    }
   }
   carrier->shutdown();
-  lost_(state);
+  lost_(report);
 }
 
 void CarrierHandover::end(const std::string& reason) {
@@ -77,7 +79,7 @@ void CarrierHandover::end(const std::string& reason) {
   lost_(State::kEnded);
 }
 
-std::uint64_t CarrierHandover::begin_attempt() {
+std::uint64_t CarrierHandover::begin_attempt(Purpose purpose) {
   std::shared_ptr<Connection> carrier;
   std::uint64_t number = 0;
   {
@@ -85,7 +87,8 @@ std::uint64_t CarrierHandover::begin_attempt() {
     carrier = carrier_;
     number = ++attempts_;
   }
-  if (carrier) broke(carrier);  // so that a reader blocked in it returns
+  // So that a reader blocked in it returns.
+  if (carrier) leave(carrier, purpose == Purpose::kMove ? State::kCarried : State::kBroken);
   return number;
 }
 

@@ -133,8 +133,8 @@ void ResumableConnection::release() {
   handover_.release();
 }
 
-ResumableConnection::Attempt ResumableConnection::detach() {
-  const std::uint64_t number = handover_.begin_attempt();
+ResumableConnection::Attempt ResumableConnection::detach(Purpose purpose) {
+  const std::uint64_t number = handover_.begin_attempt(purpose);
   MutexLock lock(read_mutex_);
   detached_ = true;
   return {number, bytes_received()};
