@@ -1,19 +1,18 @@
 #include "support/queue_pair_faults.h"
 
 #include <dlfcn.h>
-#include <fcntl.h>
 #include <infiniband/verbs.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
-#include <filesystem>
 #include <mutex>
 #include <numeric>
 #include <stdexcept>
 #include <utility>
 #include <vector>
+
+#include "support/fault_file.h"
 
 namespace remotecl::testing {
 namespace {
@@ -28,13 +27,6 @@ std::atomic<bool> g_is_client{false};
   const char* const path = std::getenv(kSetting);
   return path != nullptr && use_queue_pair_faults(path);
 }();
-
-std::uint64_t mixed(std::uint64_t value) {  // splitmix64
-  value += 0x9e3779b97f4a7c15u;
-  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9u;
-  value = (value ^ (value >> 27)) * 0x94d049bb133111ebu;
-  return value ^ (value >> 31);
-}
 
 // The library's own functions, which are loaded by whoever has called.
 struct Verbs {
@@ -128,10 +120,8 @@ class Pairs {
 }  // namespace
 
 QueuePairFaults::QueuePairFaults(std::string path, std::uint64_t seed) : path_(std::move(path)) {
-  const int file = ::open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  const bool is_made = file >= 0 && ::ftruncate(file, sizeof(QueuePairFaultsState)) == 0;
-  if (file >= 0) ::close(file);
-  if (!is_made || !use_queue_pair_faults(path_.c_str())) throw std::runtime_error("cannot make " + path_);
+  make_fault_file<QueuePairFaultsState>(path_);
+  if (!use_queue_pair_faults(path_.c_str())) throw std::runtime_error("cannot use " + path_);
   queue_pair_faults()->seed = seed;
   g_is_client = true;
 }
@@ -141,11 +131,7 @@ QueuePairFaults::~QueuePairFaults() {
   ::unlink(path_.c_str());
 }
 
-std::string QueuePairFaults::preloaded() const {
-  Dl_info found{};
-  ::dladdr(reinterpret_cast<const void*>(&use_queue_pair_faults), &found);
-  return std::string("LD_PRELOAD=") + std::filesystem::absolute(found.dli_fname).string();
-}
+std::string QueuePairFaults::preloaded() const { return preloaded_with(&use_queue_pair_faults); }
 
 std::string QueuePairFaults::setting() const { return std::string(kSetting) + "=" + path_; }
 
@@ -168,12 +154,9 @@ int QueuePairFaults::usable() const { return static_cast<int>(queue_pair_faults(
 QueuePairFaultsState* queue_pair_faults() { return g_state; }
 
 bool use_queue_pair_faults(const char* path) {
-  const int file = ::open(path, O_RDWR | O_CLOEXEC);
-  if (file < 0) return false;
-  void* const memory = ::mmap(nullptr, sizeof(QueuePairFaultsState), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-  ::close(file);
-  if (memory == MAP_FAILED) return false;
-  g_state.store(static_cast<QueuePairFaultsState*>(memory), std::memory_order_release);
+  QueuePairFaultsState* const state = map_fault_file<QueuePairFaultsState>(path);
+  if (state == nullptr) return false;
+  g_state.store(state, std::memory_order_release);
   return true;
 }
 

@@ -1,8 +1,5 @@
 #include "support/socket_faults.h"
 
-#include <dlfcn.h>
-#include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -11,11 +8,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
-#include <filesystem>
 #include <new>
 #include <optional>
 #include <stdexcept>
 #include <utility>
+
+#include "support/fault_file.h"
 
 namespace remotecl::testing {
 namespace {
@@ -29,13 +27,6 @@ std::atomic<SocketFaultsState*> g_state{nullptr};
   const char* const path = std::getenv(kSetting);
   return path != nullptr && use_socket_faults(path);
 }();
-
-std::uint64_t mixed(std::uint64_t value) {  // splitmix64
-  value += 0x9e3779b97f4a7c15u;
-  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9u;
-  value = (value ^ (value >> 27)) * 0x94d049bb133111ebu;
-  return value ^ (value >> 31);
-}
 
 int option(int descriptor, int name) {
   int value = -1;
@@ -115,10 +106,8 @@ ssize_t call_with(const msghdr& message, std::size_t size, const Call& call) {
 }  // namespace
 
 SocketFaults::SocketFaults(std::string path, std::uint64_t seed) : path_(std::move(path)) {
-  const int file = ::open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  const bool is_made = file >= 0 && ::ftruncate(file, sizeof(SocketFaultsState)) == 0;
-  if (file >= 0) ::close(file);
-  if (!is_made || !use_socket_faults(path_.c_str())) throw std::runtime_error("cannot make " + path_);
+  make_fault_file<SocketFaultsState>(path_);
+  if (!use_socket_faults(path_.c_str())) throw std::runtime_error("cannot use " + path_);
   socket_faults()->seed = seed;
 }
 
@@ -127,11 +116,7 @@ SocketFaults::~SocketFaults() {
   ::unlink(path_.c_str());
 }
 
-std::string SocketFaults::preloaded() const {
-  Dl_info found{};
-  ::dladdr(reinterpret_cast<const void*>(&use_socket_faults), &found);
-  return std::string("LD_PRELOAD=") + std::filesystem::absolute(found.dli_fname).string();
-}
+std::string SocketFaults::preloaded() const { return preloaded_with(&use_socket_faults); }
 
 std::string SocketFaults::setting() const { return std::string(kSetting) + "=" + path_; }
 
@@ -146,12 +131,9 @@ std::array<std::uint64_t, SocketFaults::kKinds> SocketFaults::counts() const {
 SocketFaultsState* socket_faults() { return g_state; }
 
 bool use_socket_faults(const char* path) {
-  const int file = ::open(path, O_RDWR | O_CLOEXEC);
-  if (file < 0) return false;
-  void* const memory = ::mmap(nullptr, sizeof(SocketFaultsState), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-  ::close(file);
-  if (memory == MAP_FAILED) return false;
-  g_state.store(static_cast<SocketFaultsState*>(memory), std::memory_order_release);
+  SocketFaultsState* const state = map_fault_file<SocketFaultsState>(path);
+  if (state == nullptr) return false;
+  g_state.store(state, std::memory_order_release);
   return true;
 }
 
