@@ -59,7 +59,7 @@ class RdmaSide final : public Side {
   void send(std::uint64_t transfer) override {
     for (std::size_t at = 0; at < kTotal; at += kChunk) {
       const RdmaSource chunk{Bytes(bytes_).subspan(at, kChunk), registration_.get()};
-      check(channel_->send(transfer, chunk, RdmaChannel::Use::kLent), "send");
+      check(channel_->send(transfer, chunk, RdmaChannel::Use::kBorrowed), "send");
     }
     channel_->reclaim(channel_->bytes_sent());
   }

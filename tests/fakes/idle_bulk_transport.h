@@ -8,7 +8,7 @@ namespace remotecl::testing {
 class IdleBulkTransport : public BulkTransport {
  public:
   bool send(const BulkHeader&, const BulkSource&, Use) override { return true; }
-  bool keeps_lent() const override { return true; }
+  bool keeps_borrowed() const override { return true; }
   std::uint64_t bytes_sent() const override { return 0; }
   std::uint64_t completed() const override { return 0; }
   void reclaim(std::uint64_t) override {}

@@ -118,14 +118,14 @@ void PeerLink::receive_bulk() {
 }
 
 Traffic PeerLink::traffic() const {
-  const BulkTransport::RdmaBytes rdma = bulk_->rdma_bytes();
+  const RdmaState rdma = bulk_->rdma();
   return {control_->bytes_sent(),
           outbox_.messages(),
           control_->bytes_received(),
           messages_received_.load(),
-          bulk_->bytes_sent() + rdma.sent,
+          bulk_->bytes_sent() + rdma.bytes_sent,
           bulk_sender_.transfers(),
-          bulk_->bytes_received() + rdma.received,
+          bulk_->bytes_received() + rdma.bytes_received,
           bulk_receiver_.transfers()};
 }
 

@@ -100,9 +100,9 @@ Traffic BulkChannel::traffic() const {
   traffic.bulk_received = receiver_.transfers();
   MutexLock lock(mutex_);
   if (transport_ == nullptr) return traffic;
-  const BulkTransport::RdmaBytes rdma = transport_->rdma_bytes();
-  traffic.bulk_bytes_sent = transport_->bytes_sent() + rdma.sent;
-  traffic.bulk_bytes_received = transport_->bytes_received() + rdma.received;
+  const RdmaState rdma = transport_->rdma();
+  traffic.bulk_bytes_sent = transport_->bytes_sent() + rdma.bytes_sent;
+  traffic.bulk_bytes_received = transport_->bytes_received() + rdma.bytes_received;
   return traffic;
 }
 

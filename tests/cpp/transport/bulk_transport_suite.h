@@ -47,7 +47,7 @@ class BulkTransportTest : public ::testing::Test {
       ASSERT_TRUE(near_->send({transfer, static_cast<std::uint32_t>(size), 0}, source.part(at, size), use));
     }
     near_->reclaim(near_->bytes_sent());
-    if (use == BulkTransport::Use::kLent) std::fill(bytes.begin(), bytes.end(), std::byte{0});
+    if (use == BulkTransport::Use::kBorrowed) std::fill(bytes.begin(), bytes.end(), std::byte{0});
   }
 
   std::unique_ptr<BulkTransport> near_, far_;
@@ -55,7 +55,7 @@ class BulkTransportTest : public ::testing::Test {
 TYPED_TEST_SUITE_P(BulkTransportTest);
 
 TYPED_TEST_P(BulkTransportTest, ChunksArriveWhereTheReceiverSays) {
-  for (const auto use : {BulkTransport::Use::kCopied, BulkTransport::Use::kLent}) {
+  for (const auto use : {BulkTransport::Use::kCopied, BulkTransport::Use::kBorrowed}) {
     std::thread sender([&] { this->send(7, bulk_pattern(this->kSize), use); });
     std::vector<std::byte> got(this->kSize);
     const auto registration = this->far_->register_memory(got);
@@ -121,7 +121,7 @@ TYPED_TEST_P(BulkTransportTest, EndsForBothSides) {
   EXPECT_FALSE(this->far_->receive_header(header));
   EXPECT_FALSE(this->far_->receive({{&byte, 1}}));
   EXPECT_EQ(this->far_->try_receive_header(header), 0);
-  EXPECT_FALSE(this->near_->send({1, 1, 0}, {{&byte, 1}}, BulkTransport::Use::kLent));
+  EXPECT_FALSE(this->near_->send({1, 1, 0}, {{&byte, 1}}, BulkTransport::Use::kBorrowed));
 }
 
 REGISTER_TYPED_TEST_SUITE_P(BulkTransportTest, ChunksArriveWhereTheReceiverSays, ReceivesWithoutBlockingToo,

@@ -56,9 +56,9 @@ Traffic BulkChannels::traffic() const {
   Traffic traffic{};
   for (const auto& channel : channels_) {
     const BulkTransport& bulk = channel->transport();
-    const BulkTransport::RdmaBytes rdma = bulk.rdma_bytes();
-    const std::uint64_t sent = bulk.bytes_sent() + rdma.sent;
-    const std::uint64_t received = bulk.bytes_received() + rdma.received;
+    const RdmaState rdma = bulk.rdma();
+    const std::uint64_t sent = bulk.bytes_sent() + rdma.bytes_sent;
+    const std::uint64_t received = bulk.bytes_received() + rdma.bytes_received;
     traffic += {0, 0, 0, 0, sent, channel->sent(), received, channel->received()};
   }
   return traffic;

@@ -20,14 +20,14 @@ void BulkSender::use(BulkTransport& transport) {
   const MutexLock write_lock(write_mutex_);
   const MutexLock lock(borrowed_mutex_);
   transport_ = &transport;
-  borrows_ = transport.keeps_lent();
+  borrows_ = transport.keeps_borrowed();
 }
 
 // Pushed bytes are copied, so that the caller can continue without the server. All other bytes are borrowed
 // from the session until the server has received them.
 bool BulkSender::send(const TransferRef& transfer) {
   const bool borrows = borrows_ && !transfer->is_pushed;
-  const auto use = borrows ? BulkTransport::Use::kLent : BulkTransport::Use::kCopied;
+  const auto use = borrows ? BulkTransport::Use::kBorrowed : BulkTransport::Use::kCopied;
   const std::int32_t status = transfer->is_pushed ? kPushedChunk : 0;
   auto packer = transfer->rows ? RowPacker::make(*transfer->rows, transfer->memory) : nullptr;
   if (transfer->rows && packer == nullptr) {

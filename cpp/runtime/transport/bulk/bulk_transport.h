@@ -43,13 +43,13 @@ class BulkTransport {
   virtual std::unique_ptr<MemoryRegistration> register_memory(MutableBytes /*memory*/) { return nullptr; }
 
   // ---- Sending, by one thread at a time.
-  enum class Use { kCopied, kLent };
-  // Sends a chunk of `bytes.bytes.size()` bytes, blocking as needed. kLent: they must not change until
+  enum class Use { kCopied, kBorrowed };
+  // Sends a chunk of `bytes.bytes.size()` bytes, blocking as needed. kBorrowed: they must not change until
   // completed() has reached the position after them, or until reclaim(). Returns false if the transport has
   // ended.
   virtual bool send(const BulkHeader& header, const BulkSource& bytes, Use use) = 0;
   // Returns true if borrowed bytes are read after send() has returned.
-  virtual bool keeps_lent() const = 0;
+  virtual bool keeps_borrowed() const = 0;
   // The position after what has been sent, in bytes. Any thread.
   virtual std::uint64_t bytes_sent() const = 0;
   // The position before which borrowed bytes belong to the caller again. Any thread.
@@ -85,13 +85,8 @@ class BulkTransport {
   // calls one of them.
   virtual int wait_handle() const = 0;
   virtual std::uint64_t bytes_received() const = 0;  // any thread
-  // Bytes that the network card has moved by itself, which bytes_sent() and bytes_received() leave out. Any thread.
-  struct RdmaBytes {
-    std::uint64_t sent = 0;
-    std::uint64_t received = 0;
-  };
-  virtual RdmaBytes rdma_bytes() const { return {}; }
-  // The same and more, or why the network card moves nothing. Any thread.
+  // What the network card has moved by itself, which bytes_sent() and bytes_received() leave out, or why it moves
+  // nothing. Any thread.
   virtual RdmaState rdma() const { return {}; }
 
   // Ends the transport. Any thread.

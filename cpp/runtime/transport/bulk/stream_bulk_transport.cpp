@@ -8,8 +8,8 @@ namespace remotecl {
 bool StreamBulkTransport::send(const BulkHeader& header, const BulkSource& bytes, Use use) {
   const auto encoded = encode_frame<BulkHeader, kBulkHeaderSize>(header);
   if (bytes.bytes.empty()) return connection_->write(encoded);
-  return use == Use::kLent ? connection_->write_borrowed(encoded, bytes.bytes)
-                           : connection_->write(encoded, bytes.bytes);
+  return use == Use::kBorrowed ? connection_->write_borrowed(encoded, bytes.bytes)
+                               : connection_->write(encoded, bytes.bytes);
 }
 
 bool StreamBulkTransport::receive_header(BulkHeader& header) {

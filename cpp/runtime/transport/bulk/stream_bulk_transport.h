@@ -16,7 +16,7 @@ class StreamBulkTransport final : public BulkTransport {
       : connection_(std::move(connection)), rdma_(std::move(rdma)) {}
 
   bool send(const BulkHeader& header, const BulkSource& bytes, Use use) override;
-  bool keeps_lent() const override { return connection_->keeps_borrowed(); }
+  bool keeps_borrowed() const override { return connection_->keeps_borrowed(); }
   std::uint64_t bytes_sent() const override { return connection_->bytes_sent(); }
   std::uint64_t completed() const override { return connection_->completed(); }
   void reclaim(std::uint64_t position) override { connection_->reclaim(position); }

@@ -30,7 +30,7 @@ bool RdmaBulkSender::send(const BulkHeader& header, const BulkSource& bytes, Use
 bool RdmaBulkSender::send_by_stream(const BulkHeader& header, const BulkSource& bytes, Use use) {
   transfer_by_stream_ = header.transfer;
   if (!stream_.send(header, bytes, use)) return false;
-  if (use == Use::kLent) lent_until_ = stream_.bytes_sent();
+  if (use == Use::kBorrowed) borrowed_until_ = stream_.bytes_sent();
   return true;
 }
 
@@ -43,10 +43,10 @@ bool RdmaBulkSender::send_by_rdma(const BulkHeader& header, const BulkSource& by
   if (!stream_.send(announced, {}, Use::kCopied)) return false;
   undelivered_.push_back({header, bytes, use, next_number_++, stream_.bytes_sent(), kNever});
   const RdmaSource source{bytes.bytes, RdmaRegistration::of(bytes.registration, in_use_.channel)};
-  if (!in_use_.channel->send(header.transfer, source, RdmaChannel::Use::kLent)) return deliver(kNever);
+  if (!in_use_.channel->send(header.transfer, source, RdmaChannel::Use::kBorrowed)) return deliver(kNever);
   undelivered_.back().until = in_use_.channel->bytes_sent();
   forget_delivered();
-  return use == Use::kLent || deliver(kNever);
+  return use == Use::kBorrowed || deliver(kNever);
 }
 
 // Waits until the chunks before the position are delivered, or sends them again.
@@ -92,8 +92,8 @@ std::uint64_t RdmaBulkSender::completed() const {
 
 void RdmaBulkSender::reclaim(std::uint64_t position) {
   if (!deliver(position)) return;
-  const std::uint64_t lent = std::min(position, lent_until_);
-  if (stream_.completed() < lent) stream_.reclaim(lent);
+  const std::uint64_t borrowed = std::min(position, borrowed_until_);
+  if (stream_.completed() < borrowed) stream_.reclaim(borrowed);
   if (reclaimed_ < position) reclaimed_ = position;
 }
 

@@ -49,7 +49,7 @@ class RdmaBulkSender {
   std::uint32_t next_number_ = 0;
   std::uint64_t transfer_by_rdma_ = 0;    // the last one
   std::uint64_t transfer_by_stream_ = 0;  // the last one; its receiver expects nothing of it by RDMA
-  std::uint64_t lent_until_ = 0;          // position of the stream after what it has borrowed
+  std::uint64_t borrowed_until_ = 0;      // position of the stream after what it has borrowed
   bool is_unsettled_ = false;
   std::atomic<std::uint64_t> held_back_{kNever};  // position of the first undelivered chunk
   std::atomic<std::uint64_t> reclaimed_{0};

@@ -28,7 +28,7 @@ class RdmaBulkTransport final : public BulkTransport {
   bool send(const BulkHeader& header, const BulkSource& bytes, Use use) override {
     return sender_.send(header, bytes, use);
   }
-  bool keeps_lent() const override { return stream_->keeps_lent(); }
+  bool keeps_borrowed() const override { return stream_->keeps_borrowed(); }
   std::uint64_t bytes_sent() const override { return stream_->bytes_sent(); }
   std::uint64_t completed() const override { return sender_.completed(); }
   void reclaim(std::uint64_t position) override { sender_.reclaim(position); }
@@ -45,7 +45,6 @@ class RdmaBulkTransport final : public BulkTransport {
   void report_received() override { receiver_.report_received(); }
   int wait_handle() const override { return receiver_.wait_handle(); }
   std::uint64_t bytes_received() const override { return stream_->bytes_received(); }
-  RdmaBytes rdma_bytes() const override { return slot_->bytes(); }
   RdmaState rdma() const override { return slot_->state(); }
 
   void shutdown() override;

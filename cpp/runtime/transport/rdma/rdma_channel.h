@@ -46,7 +46,7 @@ class RdmaChannel {
   static constexpr std::uint64_t kUnderWayMax = 8u << 20;   // bytes sent and not completed
   static constexpr auto kForever = std::chrono::milliseconds(std::numeric_limits<std::int32_t>::max());
 
-  enum class Use { kCopied, kLent };
+  enum class Use { kCopied, kBorrowed };
 
   // Makes the queue pair of an identifier that is not yet connected, and posts the buffers. Throws ConnectionError.
   explicit RdmaChannel(std::shared_ptr<CmId> id);
@@ -81,7 +81,7 @@ class RdmaChannel {
   void probe_if_quiet() EXCLUDES(mutex_);
 
   // ---- Sending bulk data.
-  // Sends the next bytes of a transfer. Blocks until they are on their way (kLent: they must not change until
+  // Sends the next bytes of a transfer. Blocks until they are on their way (kBorrowed: they must not change until
   // completed() has reached bytes_sent()) or written (kCopied). Returns false if the channel has ended.
   bool send(std::uint64_t transfer, const RdmaSource& source, Use use) EXCLUDES(mutex_);
   std::uint64_t bytes_sent() const { return bytes_sent_.load(std::memory_order_relaxed); }

@@ -93,9 +93,11 @@ void RdmaSlot::end() {
 
 RdmaSlot::Seen RdmaSlot::await_loss(std::chrono::milliseconds time) {
   const auto until = std::chrono::steady_clock::now() + time;
-  // The accepting side cannot connect, so this one looks after a channel that nobody uses.
-  if (const std::shared_ptr<RdmaChannel> channel = get().channel; channel != nullptr && channel->has_ended()) {
-    drop(channel);
+  // The accepting side cannot connect, and may not be able to say that it has lost a channel. So this one looks after a
+  // channel that nobody uses.
+  if (const std::shared_ptr<RdmaChannel> channel = get().channel) {
+    channel->probe_if_quiet();
+    if (channel->has_ended()) drop(channel);
   }
   const MutexLock lock(mutex_);
   while (!is_over_ && entry_.channel != nullptr && lost_.wait_until(mutex_, until) == std::cv_status::no_timeout) {
@@ -115,16 +117,6 @@ bool RdmaSlot::rest(std::chrono::milliseconds pause) {
 bool RdmaSlot::was_in_vain() const {
   const MutexLock lock(mutex_);
   return was_in_vain_;
-}
-
-BulkTransport::RdmaBytes RdmaSlot::bytes() const {
-  const RdmaState now = state();
-  return {now.bytes_sent, now.bytes_received};
-}
-
-std::string RdmaSlot::last_loss() const {
-  const MutexLock lock(mutex_);
-  return past_.losses != 0 ? past_.reason : "";
 }
 
 RdmaState RdmaSlot::state() const {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "runtime/base/mutex.h"
-#include "runtime/transport/bulk/bulk_transport.h"
+#include "runtime/transport/bulk/rdma_state.h"
 #include "runtime/transport/rdma/rdma_channel.h"
 #include "runtime/transport/rdma/wakeup.h"
 
@@ -53,11 +53,8 @@ class RdmaSlot {
   // Readable from put() until seen().
   int handle() const { return changed_.handle(); }
   void seen() { changed_.clear(); }
-  // What all channels have moved.
-  BulkTransport::RdmaBytes bytes() const EXCLUDES(mutex_);
+  // With what all channels have moved.
   RdmaState state() const EXCLUDES(mutex_);
-  // Why the last channel was lost; empty if none was.
-  std::string last_loss() const EXCLUDES(mutex_);
 
  private:
   using Entries = std::vector<Entry>;

@@ -31,7 +31,7 @@ class NotingTransport final : public IdleBulkTransport {
     return std::make_unique<Registration>(*this, memory);
   }
   bool send(const BulkHeader& header, const BulkSource& bytes, Use use) override {
-    EXPECT_EQ(use, Use::kLent);
+    EXPECT_EQ(use, Use::kBorrowed);
     sent.push_back({header, bytes});
     return true;
   }

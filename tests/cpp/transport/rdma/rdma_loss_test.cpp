@@ -45,7 +45,7 @@ TEST_F(RdmaLossTest, AQueuePairInErrorEndsBothSides) {
   Registered to(*pair.far, std::vector<std::byte>(1u << 20));
   pair.far->announce(1, to.destination());
   std::thread sender([&] {
-    while (pair.near->send(1, from.source(), RdmaChannel::Use::kLent)) continue;
+    while (pair.near->send(1, from.source(), RdmaChannel::Use::kBorrowed)) continue;
     pair.near->reclaim(pair.near->bytes_sent());
     EXPECT_EQ(pair.near->completed(), pair.near->bytes_sent());
     pair.near->shutdown();

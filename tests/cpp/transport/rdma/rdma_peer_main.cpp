@@ -19,7 +19,7 @@ using namespace remotecl;
 int send(RdmaChannel& channel) {
   std::vector<std::byte> bytes(1u << 20);
   const auto registration = channel.register_memory(bytes);
-  while (channel.send(1, {bytes, registration.get()}, RdmaChannel::Use::kLent)) continue;
+  while (channel.send(1, {bytes, registration.get()}, RdmaChannel::Use::kBorrowed)) continue;
   return 4;
 }
 

@@ -66,6 +66,14 @@ TEST_F(RdmaReconnectTest, AChannelThatOnlyTheAcceptingSideHasLostIsReplaced) {
   await_both(2);
 }
 
+TEST_F(RdmaReconnectTest, AChannelWhoseOtherEndFailsSilentlyIsReplaced) {
+  ibv_qp_attr state{};
+  state.qp_state = IBV_QPS_ERR;
+  const std::shared_ptr<RdmaChannel> far = far_->get().channel;
+  ASSERT_EQ(far->id().library().verbs.modify_qp(far->id().get()->qp, &state, IBV_QP_STATE), 0);
+  await_both(2);
+}
+
 TEST_F(RdmaReconnectTest, WhoIsRefusedAtFirstTriesAgain) {
   connector_.reset();
   near_ = std::make_shared<RdmaSlot>();

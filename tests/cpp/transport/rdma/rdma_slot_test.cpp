@@ -18,7 +18,6 @@ TEST(RdmaSlotStates, WithoutAChannelItIsConnectingUntilThatHasFailed) {
   EXPECT_EQ(slot.state().kind, Kind::kUnavailable);
   EXPECT_EQ(slot.state().reason, "there is no device");
   EXPECT_EQ(slot.state().losses, 0u);
-  EXPECT_EQ(slot.last_loss(), "");
 }
 
 TEST(RdmaSlotStates, AnEndIsNoFailure) {

@@ -52,7 +52,7 @@ TEST_F(RdmaTransferTest, PiecesThatAreReceivedNeedNotBeThoseThatAreSent) {
   RdmaPair pair;
   Registered from(*pair.near, pattern(300'000, 3));
   Registered to(*pair.far, std::vector<std::byte>(300'000));
-  std::thread sender([&] { EXPECT_TRUE(pair.near->send(5, from.source(), Use::kLent)); });
+  std::thread sender([&] { EXPECT_TRUE(pair.near->send(5, from.source(), Use::kBorrowed)); });
   pair.far->expect(5, to.bytes.size());
   for (std::size_t at = 0; at < to.bytes.size();) {
     const std::size_t size = std::min<std::size_t>(70'001, to.bytes.size() - at);
@@ -98,7 +98,7 @@ TEST_F(RdmaTransferTest, ManyTransfersMoreThanThereAreWindows) {
   std::thread sender([&] {
     for (std::uint64_t i = 0; i < kTransfers; ++i) {
       const Bytes part = Bytes(from.bytes).subspan(i * kSize, kSize);
-      EXPECT_TRUE(pair.near->send(i, {part, from.registration.get()}, Use::kLent));
+      EXPECT_TRUE(pair.near->send(i, {part, from.registration.get()}, Use::kBorrowed));
     }
     pair.near->reclaim(pair.near->bytes_sent());
   });
@@ -150,8 +150,8 @@ TEST_F(RdmaTransferTest, BytesThatNobodyWantsAreNotSent) {
   Registered from(*pair.near, pattern(500'000, 4));
   Registered to(*pair.far, std::vector<std::byte>(1000));
   std::thread sender([&] {
-    EXPECT_TRUE(pair.near->send(1, from.source(), Use::kLent));
-    EXPECT_TRUE(pair.near->send(2, {Bytes(from.bytes).first(1000), from.registration.get()}, Use::kLent));
+    EXPECT_TRUE(pair.near->send(1, from.source(), Use::kBorrowed));
+    EXPECT_TRUE(pair.near->send(2, {Bytes(from.bytes).first(1000), from.registration.get()}, Use::kBorrowed));
     pair.near->reclaim(pair.near->bytes_sent());
   });
   pair.far->expect(1, 500'000);
