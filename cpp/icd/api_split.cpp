@@ -1,25 +1,70 @@
 #include "icd/enqueue_checks.h"
 #include "icd/wait_list.h"
 #include "remotecl/remotecl.h"
+#include "runtime/client/commands/automatic_queue.h"
 #include "runtime/client/split/split_kernel.h"
 
 using namespace remotecl;
+
+namespace {
+
+using icd::require;
+
+// The queues that the pieces go to: a queue on the automatic device stands for one on each member that has the kernel.
+class Targets {
+ public:
+  Targets(std::span<const cl_command_queue> handles, Kernel& kernel) {
+    for (cl_command_queue handle : handles) {
+      CommandQueue& queue = icd::object<CommandQueue>(handle);
+      require(&queue.context() == &kernel.context(), CL_INVALID_CONTEXT);
+      if (AutomaticQueue* const automatic = AutomaticQueue::of(queue)) {
+        add_members(*automatic, queue.device(), kernel.program());
+      } else {
+        require(!queue.session().lost(), CL_DEVICE_NOT_AVAILABLE);
+        queues_.push_back(&queue);
+      }
+    }
+    require(!queues_.empty(), CL_DEVICE_NOT_AVAILABLE);
+  }
+
+  std::span<CommandQueue* const> queues() const { return queues_; }
+  std::vector<Event*> wait(WaitList wait) const {
+    std::vector<Event*> all(wait.begin(), wait.end());
+    for (const Ref<Event>& event : before_) all.push_back(event.get());
+    return all;
+  }
+
+ private:
+  void add_members(AutomaticQueue& automatic, const Device& device, Program& program) {
+    std::vector<Device*> able;
+    for (Device* member : device.members()) {
+      if (!member->lost() && program.ready_on(*member)) able.push_back(member);
+    }
+    if (able.empty()) return;
+    for (Ref<CommandQueue>& member : automatic.all_of(able, before_)) {
+      queues_.push_back(member.get());
+      kept_.push_back(std::move(member));
+    }
+  }
+
+  std::vector<CommandQueue*> queues_;
+  std::vector<Ref<CommandQueue>> kept_;
+  std::vector<Ref<Event>> before_;
+};
+
+}  // namespace
 
 cl_int remotecl_enqueue_split(cl_uint queue_count, const cl_command_queue* queues, cl_kernel kernel_handle,
                               cl_uint dimension, cl_uint work_dimensions, const size_t* offset, const size_t* global,
                               const size_t* local, cl_uint slice_count, const remotecl_slice* slices,
                               cl_uint wait_count, const cl_event* wait_list, cl_event* event) {
-  using icd::require;
   return icd::enter([&] {
     require(queue_count != 0 && queues != nullptr && (slice_count == 0 || slices != nullptr), CL_INVALID_VALUE);
     Kernel& kernel = icd::object<Kernel>(kernel_handle);
-    std::vector<CommandQueue*> targets;
-    for (cl_uint i = 0; i < queue_count; ++i) targets.push_back(&icd::object<CommandQueue>(queues[i]));
     icd::Dependencies dependencies(kernel.context(), wait_count, wait_list, event);
+    const Targets targets(std::span(queues, queue_count), kernel);
     NDRange range{};
-    for (CommandQueue* queue : targets) {
-      require(&queue->context() == &kernel.context(), CL_INVALID_CONTEXT);
-      require(!queue->session().lost(), CL_DEVICE_NOT_AVAILABLE);
+    for (CommandQueue* queue : targets.queues()) {
       range = icd::checked_range(*queue, kernel, work_dimensions, offset, global, local);
     }
     require(dimension < range.dimensions, CL_INVALID_VALUE);
@@ -30,11 +75,12 @@ cl_int remotecl_enqueue_split(cl_uint queue_count, const cl_command_queue* queue
     }
     const cl_int error = SplitKernel::check_slices(kernel, parts);
     require(error == CL_SUCCESS, error);
+    const std::vector<Event*> wait = targets.wait(dependencies.wait());
     if (icd::is_empty(range)) {
-      return dependencies.finish(enqueue_marker(*targets.front(), false, CL_COMMAND_NDRANGE_KERNEL, dependencies.wait(),
-                                                dependencies.event()));
+      return dependencies.finish(
+          enqueue_marker(*targets.queues().front(), false, CL_COMMAND_NDRANGE_KERNEL, wait, dependencies.event()));
     }
-    SplitKernel split(targets, kernel, range, dimension, parts, dependencies.wait());
+    SplitKernel split(targets.queues(), kernel, range, dimension, parts, wait);
     return dependencies.finish(split.run(dependencies.event()));
   });
 }

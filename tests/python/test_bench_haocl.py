@@ -48,11 +48,12 @@ def test_all_are_right_on_one_and_two_devices(run_remotecl, addresses, tmp_path)
     rows = {(row["application"], row["where"], row["devices"]): row for row in report["results"]}
     for name in NAMES:
         one, two = rows[name, "remotecl", 1], rows[name, "remotecl", 2]
-        assert one["problem"] == two["problem"] == ""
+        automatic = rows[name, "automatic", 2]
+        assert one["problem"] == two["problem"] == automatic["problem"] == ""
         assert len(two["shares"]) == 2 and min(two["shares"]) > 0
         assert sum(two["shares"]) == sum(one["shares"]) == next(iter(one["size"].values()))
         native = rows.get((name, "native", 1))
-        for row in (one, two):
+        for row in (one, two, automatic):
             assert min(row["data_create_s"], row["transfer_s"], row["compute_s"]) > 0
             assert row["end_to_end_s"] == pytest.approx(row["transfer_s"] + row["compute_s"])
             assert (row["speedup"] is None) == (native is None)

@@ -349,6 +349,21 @@ TEST_F(AutomaticDeviceTest, ZzALostMemberGetsNoMoreTasks) {
   EXPECT_EQ(clFinish(queue), CL_SUCCESS);
 }
 
+TEST_F(AutomaticDeviceTest, ADividedKernelTakesItsPlaceInTheOrder) {
+  const auto split = library_function<decltype(remotecl_enqueue_split)>("remotecl_enqueue_split");
+  const Owned<cl_command_queue> queue = make_queue(context_, device_);
+  const Owned<cl_mem> data = make_buffer(context_, numbers());
+  const Owned<cl_kernel> add = make_kernel(program_, "add");
+  check(set_arg(add, 0, data));
+  check(set_arg(add, 1, 1));
+  const remotecl_slice slice{0, 0, sizeof(int), 0, 0};
+  for (int i = 0; i < 10; ++i) {
+    check(run(queue, add, kCount));
+    check(split(1, queue.pointer(), add, 0, 1, nullptr, &kCount, nullptr, 1, &slice, 0, nullptr, nullptr));
+  }
+  EXPECT_EQ(read<int>(queue, data, kCount), numbers(20));
+}
+
 }  // namespace
 }  // namespace remotecl::testing
 

@@ -112,7 +112,8 @@ typedef struct remotecl_slice {
   uint64_t before, after; /* it also reads this many items before and after; 0 if the kernel may write the buffer */
 } remotecl_slice;
 
-/* clEnqueueNDRangeKernel on several queues of one context, each for another device: divides the range along
+/* clEnqueueNDRangeKernel on several queues of one context, each for another device (one on the automatic device
+ * stands for all its members): divides the range along
  * `dimension` (0 to work_dimensions - 1) in pieces that follow the speeds of the devices as measured while it runs.
  * Every buffer that the kernel may write needs a slice; buffers without one are only read, as a whole. A piece is a
  * launch with an offset of its own, so only get_global_id() is what it is without the division; the kernel must not

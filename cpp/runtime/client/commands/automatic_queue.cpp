@@ -92,6 +92,18 @@ std::vector<Ref<Event>> AutomaticQueue::mark_all() {
   return markers;
 }
 
+std::vector<Ref<CommandQueue>> AutomaticQueue::all_of(std::span<Device* const> devices,
+                                                      std::vector<Ref<Event>>& before) {
+  const MutexLock lock(mutex_);
+  if (whole_.in_order()) {
+    for (Ref<Event>& marker : mark_all()) before.push_back(std::move(marker));
+  }
+  std::vector<Ref<CommandQueue>> queues;
+  for (const Device* device : devices) queues.emplace_back(&member(place_of(*device)));
+  last_ = place_of(*devices.front());
+  return queues;
+}
+
 cl_int AutomaticQueue::enqueue_point(bool is_barrier, cl_command_type type, WaitList wait, Event** event) {
   const MutexLock lock(mutex_);
   const std::size_t first = likely_place();

@@ -29,6 +29,9 @@ class AutomaticQueue final : public MemberQueues {
 
   // Marker or barrier of an out-of-order queue; an empty wait list means every earlier command.
   cl_int enqueue_point(bool is_barrier, cl_command_type type, WaitList wait, Event** event);
+  // For a kernel that is divided among these members, of which there is one at least: queues on them, and in `before`
+  // what keeps the order. A command that ends with the division has to come into the first of these queues.
+  std::vector<Ref<CommandQueue>> all_of(std::span<Device* const> devices, std::vector<Ref<Event>>& before);
 
  private:
   friend class AutomaticTurn;

@@ -134,7 +134,6 @@ cl_int SplitKernel::take_ends() {
 }
 
 cl_int SplitKernel::join(Event** event) {
-  if (event == nullptr) return CL_SUCCESS;
   std::vector<Event*> last;
   for (const InFlight& piece : pieces_) {
     if (piece.event) last.push_back(piece.event.get());

@@ -24,8 +24,9 @@ class SplitKernel {
   // CL_INVALID_OPERATION: the kernel may write memory for which there is no slice.
   static cl_int check_slices(Kernel& kernel, std::span<const Slice> slices);
 
-  // Returns when all pieces have been enqueued. `event`, if not null, receives an event that ends with the last one. If
-  // a piece fails, returns its error, and no further ones are enqueued; those that have been go on.
+  // Returns when all pieces have been enqueued, and in the first queue a marker that ends with them. `event`, if not
+  // null, receives an event that ends with the last one. If a piece fails, returns its error, and no further ones are
+  // enqueued; those that have been go on.
   cl_int run(Event** event);
 
  private:

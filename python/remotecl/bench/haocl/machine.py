@@ -36,12 +36,18 @@ class Machine:
         context = cl.Context(list(devices))
         return cls([cl.CommandQueue(context, device) for device in devices])
 
+    @classmethod
+    def of_automatic(cls, device: cl.Device, shares: int) -> Machine:
+        """The automatic device finds a place for each command."""
+        context = cl.Context([device])
+        return cls([cl.CommandQueue(context, device) for _ in range(shares)])
+
     def __len__(self) -> int:
         return len(self.queues)
 
     @property
     def kinds(self) -> list[int]:
-        """The type of each share's device."""
+        """The type of each share's device; all alike on the automatic device."""
         return [queue.device.type for queue in self.queues]
 
     def build(self, source: str, **constants: int) -> cl.Program:

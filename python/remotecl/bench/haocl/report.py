@@ -16,6 +16,9 @@ from ..._display import table
 from ..._display.table import Table
 from ..._observe.inspect import native_platform_of, server_of
 
+# A run in which the automatic device placed each command.
+AUTOMATIC = "automatic"
+
 
 @dataclass
 class Measurement:
@@ -30,7 +33,7 @@ class Measurement:
         transfer_s: seconds for bytes between the program and devices.
         compute_s: seconds for kernels, and for what devices exchange between them.
         problem: what is wrong with the result; empty if it is right.
-        where: ``"remotecl"`` or ``"native"``.
+        where: ``"native"``; ``"remotecl"``, with each share on a device of its own; or ``"automatic"``.
         data_create_s: seconds in which the program made the data, the same for all its runs.
         native: the run on one native device; None if there is none, or if this is it.
     """
@@ -105,7 +108,7 @@ class Report:
         columns = ("", ">transfer", ">compute", ">end to end", ">speed-up", ">with data resident", "result")
         cells = tuple(
             (
-                "native" if row.where == "native" else table.count(row.devices, "device"),
+                table.count(row.devices, "device") if row.where == "remotecl" else row.where,
                 *(f"{seconds * 1e3:,.1f} ms" for seconds in (row.transfer_s, row.compute_s, row.end_to_end_s)),
                 *(f"{value:.2f}" if value else "-" for value in (row.speedup, row.resident_speedup)),
                 row.problem or "right",

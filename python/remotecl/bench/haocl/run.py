@@ -13,6 +13,7 @@ import pyopencl as cl
 from ..._clusters.cluster import LocalCluster
 from ..._connect.connection import Connection, connect
 from ..._observe.inspect import native_platform_of, server_of
+from ..._schedule.automatic import auto
 from ...errors import RemoteCLError
 from .application import Application
 from .bfs import BreadthFirstSearch
@@ -20,7 +21,7 @@ from .cfd import EulerSolver
 from .knn import NearestNeighbours
 from .machine import Clock, Machine
 from .matmul import MatrixMul
-from .report import Measurement, Report
+from .report import AUTOMATIC, Measurement, Report
 from .spmv import SparseProduct
 
 APPLICATIONS: dict[str, type[Application]] = {
@@ -108,9 +109,12 @@ def _measured(make: Callable[[], Application], report: Report, counts: Sequence[
     places = [("remotecl", report.devices[:count]) for count in counts]
     if report.native is not None:
         places.insert(0, ("native", [report.native]))
+    if counts[-1] == len(report.devices):
+        places.append((AUTOMATIC, report.devices))
     native = None
     for where, devices in places:
-        row = _run(application, Machine.of_devices(devices), report.repetitions)
+        machine = Machine.of_automatic(auto(), len(devices)) if where == AUTOMATIC else Machine.of_devices(devices)
+        row = _run(application, machine, report.repetitions)
         row.where, row.data_create_s, row.native = where, data_create_s, native
         if where == "native":
             native = row
