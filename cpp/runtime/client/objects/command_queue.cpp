@@ -21,11 +21,17 @@ CommandQueue::CommandQueue(Automatic, Context& context, Device& device, cl_comma
       keep_context_(&context),
       device_(device),
       keep_device_(&device),
+      location_(kHost),  // it has none; its members do
       properties_(properties),
       property_list_(std::move(property_list)) {}
 
 CommandQueue::CommandQueue(CommandQueue& whole, Device& device)
-    : context_(whole.context_), whole_(&whole), device_(device), keep_device_(&device), properties_(whole.properties_) {
+    : context_(whole.context_),
+      whole_(&whole),
+      device_(device),
+      keep_device_(&device),
+      location_(context_.location(device)),
+      properties_(whole.properties_) {
   // Placements learn from the times of some kernels.
   create_on_server(properties_ | CL_QUEUE_PROFILING_ENABLE);
   context_.queue_made_on(session().index());
