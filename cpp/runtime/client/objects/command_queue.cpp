@@ -21,7 +21,7 @@ CommandQueue::CommandQueue(Automatic, Context& context, Device& device, cl_comma
       keep_context_(&context),
       device_(device),
       keep_device_(&device),
-      location_(kHost),  // it has none; its members do
+      location_(0),  // it has none; its members do
       properties_(properties),
       property_list_(std::move(property_list)) {}
 
