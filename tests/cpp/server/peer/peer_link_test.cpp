@@ -258,8 +258,8 @@ TEST_F(PeerLinkTest, MemoryStaysFlatOverManyLinks) {
 }
 
 TEST_F(PeerLinkTest, PeersThatCannotBeEndTheSession) {
-  a_.send(AcceptPeer{65, 1, {}});
-  expect_session_error(a_, "peer 65 cannot be");
+  a_.send(AcceptPeer{kPeersMax + 1, 1, {}});
+  expect_session_error(a_, "peer " + std::to_string(kPeersMax + 1) + " cannot be");
   b_.send(ForwardEvent{1, kFirst});
   expect_session_error(b_, "never was linked");
 }
