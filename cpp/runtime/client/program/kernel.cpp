@@ -68,10 +68,13 @@ void Kernel::create_on(Session& session) {
 }
 
 const KernelInfo& Kernel::info_on(const Device& device) {
+  {
+    const MutexLock lock(mutex_);
+    const auto at = per_device_.find(&device);
+    if (at != per_device_.end()) return at->second;
+  }
   program_->ready_on(device);
   const MutexLock lock(mutex_);
-  const auto at = per_device_.find(&device);
-  if (at != per_device_.end()) return at->second;
   const auto info = program_->kernel_info(info_.name, &device);
   return per_device_.emplace(&device, info ? *info : info_).first->second;
 }

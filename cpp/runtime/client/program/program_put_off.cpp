@@ -68,7 +68,7 @@ bool Program::is_put_off(const Device& device) const {
 }
 
 bool Program::ready_on(const Device& device) {
-  if (device.is_automatic()) {
+  if (device.is_automatic() && has_put_off_) {
     const auto is_ready = [this](const Device* member) { return ready_on(*member); };
     return std::count_if(device.members().begin(), device.members().end(), is_ready) != 0;  // asks each of them
   }
