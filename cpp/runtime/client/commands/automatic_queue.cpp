@@ -2,7 +2,28 @@
 
 #include <algorithm>
 
+#include "runtime/client/commands/command_plan.h"
+
 namespace remotecl {
+namespace {
+
+// A marker or barrier whose message is not submitted yet, because the caller holds a lock. Null if the server is lost.
+Ref<Event> add_point(CommandQueue& queue, bool is_barrier, cl_command_type type, WaitList wait) {
+  PendingCommand command(queue, type, wait, true);
+  if (command.error() != CL_SUCCESS) return nullptr;
+  if (wait.empty()) command.waits_for_all();
+  if (is_barrier) command.is_barrier(wait.empty());
+  send_message(command, EnqueueMarker{0, 0, is_barrier ? 1u : 0u, wait.empty() ? 1u : 0u, {}});
+  return command.sent(true);
+}
+
+std::vector<Event*> pointers(const std::vector<Ref<Event>>& events) {
+  std::vector<Event*> result;
+  for (const Ref<Event>& event : events) result.push_back(event.get());
+  return result;
+}
+
+}  // namespace
 
 AutomaticQueue::AutomaticQueue(CommandQueue& whole)
     : whole_(whole),
@@ -22,9 +43,7 @@ CommandQueue& AutomaticQueue::member(std::size_t place) {
   Member& at = members_[place];
   if (at.queue) return *at.queue;
   at.queue = make_ref<CommandQueue>(whole_, *devices()[place]);
-  std::vector<Event*> waits;
-  for (const Ref<Event>& event : barrier_) waits.push_back(event.get());
-  if (!waits.empty()) enqueue_marker(*at.queue, true, CL_COMMAND_BARRIER, waits, nullptr);
+  if (!barrier_.empty()) add_point(*at.queue, true, CL_COMMAND_BARRIER, pointers(barrier_));
   return *at.queue;
 }
 
@@ -82,12 +101,10 @@ void AutomaticQueue::let_go() {
 
 std::vector<Ref<Event>> AutomaticQueue::mark_all() {
   std::vector<Ref<Event>> markers;
-  for (std::size_t place = 0; place < members_.size(); ++place) {
-    if (!members_[place].queue || devices()[place]->lost()) continue;
-    Event* marker = nullptr;
-    if (enqueue_marker(*members_[place].queue, false, CL_COMMAND_MARKER, {}, &marker) == CL_SUCCESS) {
-      markers.push_back(Ref<Event>::adopt(marker));
-    }
+  for (const Member& member : members_) {
+    if (!member.queue) continue;
+    if (Ref<Event> marker = add_point(*member.queue, false, CL_COMMAND_MARKER, {}))
+      markers.push_back(std::move(marker));
   }
   return markers;
 }
@@ -104,29 +121,32 @@ std::vector<Ref<CommandQueue>> AutomaticQueue::all_of(std::span<Device* const> d
   return queues;
 }
 
-cl_int AutomaticQueue::enqueue_point(bool is_barrier, cl_command_type type, WaitList wait, Event** event) {
-  const MutexLock lock(mutex_);
+Ref<Event> AutomaticQueue::add_points(bool is_barrier, cl_command_type type, WaitList wait) {
   const std::size_t first = likely_place();
-  if (first == members_.size()) return CL_DEVICE_NOT_AVAILABLE;
+  if (first == members_.size()) return nullptr;
   CommandQueue& own = member(first);
-  const auto made = std::count_if(members_.begin(), members_.end(), [](const Member& one) { return bool(one.queue); });
-  if (made == 1 && !is_barrier) return enqueue_marker(own, is_barrier, type, wait, event);
-  std::vector<Ref<Event>> markers;
-  std::vector<Event*> waits(wait.begin(), wait.end());
-  if (wait.empty()) markers = mark_all();
-  for (const Ref<Event>& marker : markers) waits.push_back(marker.get());
-  Event* point = nullptr;
-  const cl_int code = enqueue_marker(own, is_barrier, type, waits, &point);
-  if (code != CL_SUCCESS) return code;
-  const Ref<Event> kept = Ref<Event>::adopt(point);
-  if (event != nullptr) *event = Ref<Event>(kept).detach();
-  if (!is_barrier) return CL_SUCCESS;
+  const std::vector<Ref<Event>> markers = wait.empty() ? mark_all() : std::vector<Ref<Event>>();
+  std::vector<Event*> waits = pointers(markers);
+  waits.insert(waits.end(), wait.begin(), wait.end());
+  Ref<Event> point = add_point(own, is_barrier, type, waits);
+  if (!point || !is_barrier) return point;
   for (std::size_t place = 0; place < members_.size(); ++place) {
-    if (place == first || !members_[place].queue || devices()[place]->lost()) continue;
-    enqueue_marker(*members_[place].queue, true, CL_COMMAND_BARRIER, waits, nullptr);
+    if (place != first && members_[place].queue) add_point(*members_[place].queue, true, CL_COMMAND_BARRIER, waits);
   }
   std::erase_if(barrier_, [](const Ref<Event>& old) { return old->ended(); });
-  barrier_.push_back(kept);
+  barrier_.push_back(point);
+  return point;
+}
+
+cl_int AutomaticQueue::enqueue_point(bool is_barrier, cl_command_type type, WaitList wait, Event** event) {
+  Ref<Event> point;
+  {
+    const MutexLock lock(mutex_);
+    point = add_points(is_barrier, type, wait);
+  }
+  if (!point) return CL_DEVICE_NOT_AVAILABLE;
+  for (Device* device : devices()) device->session().submit();
+  if (event != nullptr) *event = point.detach();
   return CL_SUCCESS;
 }
 
@@ -144,7 +164,7 @@ AutomaticTurn::~AutomaticTurn() {
   if (lock_.owns_lock() && placed_.ticket != 0) Placement::instance().not_sent(placed_);
 }
 
-cl_int AutomaticTurn::choose_holder() NO_THREAD_SAFETY_ANALYSIS {
+cl_int AutomaticTurn::choose_holder() {
   std::size_t best = queue_.likely_place();
   if (best == queue_.members_.size()) return CL_DEVICE_NOT_AVAILABLE;
   const Context& context = queue_.whole_.context();
@@ -162,7 +182,7 @@ cl_int AutomaticTurn::choose_holder() NO_THREAD_SAFETY_ANALYSIS {
   return choose(best);
 }
 
-cl_int AutomaticTurn::choose_for(Kernel& kernel, double size) NO_THREAD_SAFETY_ANALYSIS {
+cl_int AutomaticTurn::choose_for(Kernel& kernel, double size) {
   kernel_ = &kernel;
   const std::size_t likely = queue_.likely_place();
   Device* const told = likely < queue_.members_.size() ? queue_.devices()[likely] : nullptr;
@@ -172,22 +192,21 @@ cl_int AutomaticTurn::choose_for(Kernel& kernel, double size) NO_THREAD_SAFETY_A
   return placed_.device == nullptr ? CL_DEVICE_NOT_AVAILABLE : choose(queue_.place_of(*placed_.device));
 }
 
-cl_int AutomaticTurn::choose(std::size_t place) NO_THREAD_SAFETY_ANALYSIS {
+cl_int AutomaticTurn::choose(std::size_t place) {
+  if (place >= queue_.members_.size()) return CL_DEVICE_NOT_AVAILABLE;
   member_ = Ref<CommandQueue>(&queue_.member(place));
   const std::size_t last = std::exchange(queue_.last_, place);
   if (!queue_.whole_.in_order() || last == place || last >= queue_.members_.size()) return CL_SUCCESS;
   CommandQueue& before = queue_.member(last);
   const bool has_ended = before.ended_sequence() >= before.last_sequence() && before.pending_reads().none();
   if (has_ended || before.session().lost()) return CL_SUCCESS;
-  Event* marker = nullptr;
   // If its server was lost just now, nothing runs there that could be waited for.
-  if (enqueue_marker(before, false, CL_COMMAND_MARKER, {}, &marker) != CL_SUCCESS) return CL_SUCCESS;
-  before_ = Ref<Event>::adopt(marker);
-  waits_.push_back(marker);
+  before_ = add_point(before, false, CL_COMMAND_MARKER, {});
+  if (before_) waits_.push_back(before_.get());
   return CL_SUCCESS;
 }
 
-void AutomaticTurn::sent(std::uint64_t sequence, Event* event) NO_THREAD_SAFETY_ANALYSIS {
+void AutomaticTurn::sent(std::uint64_t sequence, Event* event) {
   if (placed_.ticket == 0) return;
   Placement::instance().sent(queue_.tasks_, placed_, *kernel_, *member_, sequence, event);
   placed_.ticket = 0;

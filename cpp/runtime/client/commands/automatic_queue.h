@@ -47,8 +47,10 @@ class AutomaticQueue final : public MemberQueues {
   CommandQueue& member(std::size_t place) REQUIRES(mutex_);
   // The member that has had the last command, or another one that is there.
   std::size_t likely_place() REQUIRES(mutex_);
-  // What all earlier commands of the other members end with.
+  // What all earlier commands end with.
   std::vector<Ref<Event>> mark_all() REQUIRES(mutex_);
+  // See enqueue_point(). Null if no member is there.
+  Ref<Event> add_points(bool is_barrier, cl_command_type type, WaitList wait) REQUIRES(mutex_);
 
   CommandQueue& whole_;
   const std::vector<schedule::DeviceId> context_places_;  // of the context's devices
@@ -80,20 +82,20 @@ class AutomaticTurn {
   }
   // Chooses the member for a command that uses what was gathered: where most of it is, or by the placement. Returns
   // CL_SUCCESS or why there is none.
-  cl_int choose_holder();
-  cl_int choose_for(Kernel& kernel, double size);
+  cl_int choose_holder() NO_THREAD_SAFETY_ANALYSIS;
+  cl_int choose_for(Kernel& kernel, double size) NO_THREAD_SAFETY_ANALYSIS;
 
   CommandQueue& member() const { return *member_; }
   // With what keeps the order.
   WaitList wait() const { return waits_; }
   std::uint64_t sample() const { return placed_.sample; }
   // The command was sent.
-  void sent(std::uint64_t sequence, Event* event);
+  void sent(std::uint64_t sequence, Event* event) NO_THREAD_SAFETY_ANALYSIS;
   // Lets the next command in.
   void end();
 
  private:
-  cl_int choose(std::size_t place);
+  cl_int choose(std::size_t place) NO_THREAD_SAFETY_ANALYSIS;
 
   AutomaticQueue& queue_;
   std::unique_lock<Mutex> lock_;  // held across functions, which the analysis cannot follow

@@ -152,7 +152,7 @@ Placement::Placed Placement::place(QueueTasks& tasks, const Launch& launch) {
   }
 }
 
-void Placement::sent(QueueTasks& tasks, const Placed& placed, const Kernel& kernel, const CommandQueue& member,
+void Placement::sent(QueueTasks& tasks, const Placed& placed, Kernel& kernel, const CommandQueue& member,
                      std::uint64_t sequence, Event* event) {
   std::vector<Ref<Event>> released;
   const MutexLock lock(mutex_);
@@ -164,7 +164,7 @@ void Placement::sent(QueueTasks& tasks, const Placed& placed, const Kernel& kern
   if (placed.sample == 0) tasks.add(member, sequence, event, placed.ticket);
   tasks.set_last(placed.ticket);
   if (event == nullptr) return;
-  const auto id = const_cast<Kernel&>(kernel).placement_id().load(std::memory_order_relaxed);
+  const auto id = kernel.placement_id().load(std::memory_order_relaxed);
   known_[event->id() % kKnown] = {event->id(), placed.ticket, id, placed.why};
 }
 

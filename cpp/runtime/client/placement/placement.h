@@ -54,8 +54,8 @@ class Placement final : public LoadSink, public SampleSink {
   };
   Placed place(QueueTasks& tasks, const Launch& launch);
   // It was sent, as this command of that member; or it was not.
-  void sent(QueueTasks& tasks, const Placed& placed, const Kernel& kernel, const CommandQueue& member,
-            std::uint64_t sequence, Event* event);
+  void sent(QueueTasks& tasks, const Placed& placed, Kernel& kernel, const CommandQueue& member, std::uint64_t sequence,
+            Event* event);
   void not_sent(const Placed& placed);
 
   struct Decision {
