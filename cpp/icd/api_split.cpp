@@ -45,6 +45,7 @@ class Targets {
       queues_.push_back(member.get());
       kept_.push_back(std::move(member));
     }
+    for (Device* member : device.members()) member->session().submit();  // the marks in `before_`
   }
 
   std::vector<CommandQueue*> queues_;
