@@ -14,8 +14,8 @@ class LoadSink {
     double weight = 0;    // of the users whose work that is, each counted once
   };
 
-  // The load of a device has changed, or it is the first report, which names every device. `device_index` is as the server names the
-  // device, and may be any number. Called on the reading thread: must not block.
+  // The load of a device has changed, or it is the first report, which names every device. `device_index` is as the
+  // server names the device, and may be any number. Called on the reading thread: must not block.
   virtual void device_load(Session& session, std::uint32_t device_index, const Load& load) = 0;
 
  protected:
