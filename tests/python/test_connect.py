@@ -273,10 +273,16 @@ def test_variables_that_mean_nothing_are_told_of_once(run_program, addresses):
         "REMOTECL_PEERS": "maybe",
         "REMOTECL_DISABLE": "please",
     }
+    # The variable about links is read when two servers need one.
     program = """
 import pyopencl as cl, remotecl
 (platform,) = (platform for platform in cl.get_platforms() if platform.name == "remotecl")
-cl.Context(platform.get_devices())
+context = cl.Context(platform.get_devices())
+buffer = cl.Buffer(context, cl.mem_flags.READ_WRITE, 4096)
+for device in context.devices:
+    queue = cl.CommandQueue(context, device)
+    cl.enqueue_fill_buffer(queue, buffer, b"0", 0, 4096 if device == context.devices[0] else 64).wait()
+    cl.enqueue_migrate_mem_objects(queue, [buffer]).wait()
 print(len(remotecl.servers()))
 """
     result = run_program(program, REMOTECL_SERVERS=addresses, **wrong)

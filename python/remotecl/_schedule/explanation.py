@@ -29,6 +29,11 @@ class Explanation:
         measured: whether the device had run it before; else ``runs`` is a prediction.
         runner_up: server and name of the second best device that the policy has compared; None if it compares none.
         text: the same for people, with the scores.
+
+    Example::
+
+        why = remotecl.explain(event)
+        print(why.device, why.expected, why.runner_up)
     """
 
     kernel: str
@@ -57,6 +62,9 @@ def explain(event: pyopencl.Event) -> Explanation | None:
 
     Returns:
         None for any other event, and for kernels that are not among the latest 4096.
+
+    Raises:
+        AttributeError: `event` is no event of PyOpenCL's.
 
     Example::
 

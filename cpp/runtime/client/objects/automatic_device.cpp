@@ -20,14 +20,14 @@ using Join = Value (*)(const Values& values);
 template <class T>
 std::vector<T> numbers(const Value& value) {
   std::vector<T> result(value.size() / sizeof(T));
-  std::memcpy(result.data(), value.data(), result.size() * sizeof(T));
+  if (!result.empty()) std::memcpy(result.data(), value.data(), result.size() * sizeof(T));
   return result;
 }
 
 template <class T>
 Value bytes_of(const std::vector<T>& numbers) {
   Value result(numbers.size() * sizeof(T));
-  std::memcpy(result.data(), numbers.data(), result.size());
+  if (!result.empty()) std::memcpy(result.data(), numbers.data(), result.size());
   return result;
 }
 

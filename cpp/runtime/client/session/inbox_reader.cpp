@@ -164,15 +164,19 @@ InboxReader::Standing InboxReader::stand_by(Time now, std::vector<pollfd>& polle
     } else if (is_wanted || now >= pauses_until_) {
       is_in_background_ = true;  // before anything is collected: see stop_polling()
     }
-    if (!is_in_background_) {
+    if (!is_in_background_ || reading_) {
       next = std::min(next, pauses_until_);
       return Standing::kPauses;
     }
+    reading_ = true;  // what to wait for changes while somebody reads
   }
   polled.push_back({connection_.wait_handle(), POLLIN, 0});
   for (const auto& channel : connection_.channels().all()) {
     if (channel->reader().is_for_session()) polled.push_back({channel->transport().wait_handle(), POLLIN, 0});
   }
+  const MutexLock lock(mutex_);
+  reading_ = false;
+  if (waiters_ > 0) changed_.notify_all();
   return Standing::kReads;
 }
 

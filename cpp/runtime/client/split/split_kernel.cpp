@@ -12,15 +12,32 @@ namespace {
 constexpr unsigned kPiecesAhead = 2;
 // Smaller pieces than this part of the range, for each device, would cost more in launches than they balance.
 constexpr std::uint64_t kPiecesMax = 100;
-// What a driver is likely to choose as a work-group's size divides this. Only for the innermost dimension.
-constexpr std::uint64_t kOpenGroup = 256;
+// Items of a work-group, in the innermost dimension, where the caller leaves that open.
+constexpr std::uint64_t kGroup = 64;
+
+// Gives the range a work-group if the caller has not. Drivers choose one by a launch's size, and some compile for each
+// choice, so that pieces of different sizes would cost a compilation each.
+NDRange with_group(NDRange range, Kernel& kernel, cl_uint dimension, std::span<CommandQueue* const> queues) {
+  const std::uint64_t items = range.global[0];
+  if (range.has_local || (dimension == 0 && items < kGroup * queues.size())) return range;
+  std::uint64_t group = kGroup;
+  for (const CommandQueue* queue : queues) {
+    const std::uint64_t limit = kernel.info_on(queue->device()).work_group_size;
+    while (limit != 0 && group > limit) group /= 2;
+  }
+  while (dimension != 0 && items % group != 0) group /= 2;
+  range.has_local = true;
+  range.local = {group, 1, 1};
+  return range;
+}
 
 }  // namespace
 
 SplitKernel::SplitKernel(std::span<CommandQueue* const> queues, Kernel& kernel, const NDRange& range, cl_uint dimension,
                          std::span<const Slice> slices, WaitList wait)
     : kernel_(kernel),
-      range_(range),
+      range_(with_group(range, kernel, dimension, queues)),
+      group_is_ours_(range_.has_local && !range.has_local),
       dimension_(dimension),
       slices_(slices),
       wait_(wait),
@@ -77,12 +94,8 @@ schedule::Division SplitKernel::make_division() const {
     if (!(speed > 0)) speed = known == 0 ? 1 : sum / static_cast<double>(known);
   }
   const std::uint64_t items = range_.global[dimension_];
-  return {std::move(speeds), items, granularity(), items / (kPiecesMax * lanes_.size())};
-}
-
-std::uint64_t SplitKernel::granularity() const {
-  if (range_.has_local) return range_.local[dimension_];
-  return dimension_ == 0 && range_.global[0] >= kOpenGroup * lanes_.size() ? kOpenGroup : 1;
+  return {std::move(speeds), items, range_.has_local ? range_.local[dimension_] : 1,
+          items / (kPiecesMax * lanes_.size())};
 }
 
 cl_int SplitKernel::fill() {
@@ -105,6 +118,8 @@ cl_int SplitKernel::enqueue(const schedule::Piece& piece) {
   NDRange part = range_;
   part.offset[dimension_] += piece.begin;
   part.global[dimension_] = piece.count;
+  // The last piece may end within a group, which not all devices allow.
+  if (group_is_ours_ && piece.count % range_.local[dimension_] != 0) part.has_local = false;
   const std::uint64_t begin = part.offset[dimension_];
   const SlicedKernelPlan plan{{{}, CL_COMMAND_NDRANGE_KERNEL, kernel_, part}, slices_, begin, begin + piece.count};
   const std::uint64_t now = host_time_ns();

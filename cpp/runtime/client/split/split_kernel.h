@@ -43,7 +43,6 @@ class SplitKernel {
   };
 
   schedule::Division make_division() const;
-  std::uint64_t granularity() const;
   // Gives each queue as many pieces as it may have now.
   cl_int fill();
   cl_int enqueue(const schedule::Piece& piece);
@@ -53,6 +52,7 @@ class SplitKernel {
 
   Kernel& kernel_;
   const NDRange range_;
+  const bool group_is_ours_;
   const cl_uint dimension_;
   const std::span<const Slice> slices_;
   const WaitList wait_;
