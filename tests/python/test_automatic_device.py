@@ -68,5 +68,5 @@ assert remotecl.explain(read) is None
 
 
 def test_an_unknown_policy_is_refused(connection):
-    with pytest.raises(remotecl.RemoteCLError, match="no policy \"fastest\""):
+    with pytest.raises(remotecl.RemoteCLError, match='no policy "fastest"'):
         remotecl.auto("fastest")

@@ -46,9 +46,7 @@ def test_rows_with_neighbours_are_those_of_one_device(queues, program):
     results = []
     blur = program.blur
     for run in (
-        lambda to: blur(
-            queues[0], (WIDTH, HEIGHT), None, source.data, to.data, np.int32(WIDTH), np.int32(HEIGHT)
-        ),
+        lambda to: blur(queues[0], (WIDTH, HEIGHT), None, source.data, to.data, np.int32(WIDTH), np.int32(HEIGHT)),
         lambda to: remotecl.split(
             blur,
             queues,

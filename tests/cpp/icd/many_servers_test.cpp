@@ -19,7 +19,11 @@ namespace {
 using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
+#ifdef __SANITIZE_THREAD__
+constexpr std::size_t kClientThreadsMax = 9;  // one is the sanitizer's
+#else
 constexpr std::size_t kClientThreadsMax = 8;
+#endif
 // Two sockets; two eventfds with which their streams find a new connection; and for shared memory, which is used
 // here, an epoll, the process of the other side and the memory.
 constexpr std::size_t kDescriptorsOfAServerMax = 7;

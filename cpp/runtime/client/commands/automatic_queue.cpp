@@ -19,6 +19,7 @@ Ref<Event> add_point(CommandQueue& queue, bool is_barrier, cl_command_type type,
 
 std::vector<Event*> pointers(const std::vector<Ref<Event>>& events) {
   std::vector<Event*> result;
+  result.reserve(events.size());
   for (const Ref<Event>& event : events) result.push_back(event.get());
   return result;
 }

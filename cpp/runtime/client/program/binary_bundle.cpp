@@ -10,23 +10,23 @@ namespace remotecl {
 namespace {
 
 constexpr std::array<std::uint8_t, 8> kBundleMagic = {0x7F, 'r', 'e', 'm', 'o', 't', 's', '\n'};
-constexpr std::uint32_t kVersion = 1;
+constexpr std::uint32_t kBundleVersion = 1;
 
-struct Heading {
+struct BundleHeading {
   std::array<std::uint8_t, 8> magic;
   std::uint32_t version;
   Digest digest;
   REMOTECL_FIELDS(magic, version, digest)
 };
-constexpr std::size_t kHeadingSize = 44;
+constexpr std::size_t kBundleHeadingSize = 44;
 
-struct Part {
+struct BundlePart {
   std::string_view device;
   Bytes binary;
   REMOTECL_FIELDS(device, binary)
 };
-struct Content {
-  Sequence<Part> parts;
+struct BundleContent {
+  Sequence<BundlePart> parts;
   REMOTECL_FIELDS(parts)
 };
 
@@ -40,31 +40,31 @@ std::vector<std::byte> pack_bundle(const std::vector<Device*>& members,
                                    const std::vector<std::vector<std::byte>>& binaries) {
   std::vector<std::string> kinds;
   for (const Device* member : members) kinds.push_back(kind_of(*member));
-  std::vector<Part> parts;
+  std::vector<BundlePart> parts;
   for (std::size_t i = 0; i < members.size(); ++i) parts.push_back({kinds[i], Bytes(binaries[i])});
-  const Content content{std::span<const Part>(parts)};
-  std::vector<std::byte> bundle(kHeadingSize + wire::encoded_size(content));
-  std::byte* at = bundle.data() + kHeadingSize;
+  const BundleContent content{std::span<const BundlePart>(parts)};
+  std::vector<std::byte> bundle(kBundleHeadingSize + wire::encoded_size(content));
+  std::byte* at = bundle.data() + kBundleHeadingSize;
   wire::encode(at, content);
   at = bundle.data();
-  wire::encode(at, Heading{kBundleMagic, kVersion, sha256(Bytes(bundle).subspan(kHeadingSize))});
+  wire::encode(at, BundleHeading{kBundleMagic, kBundleVersion, sha256(Bytes(bundle).subspan(kBundleHeadingSize))});
   return bundle;
 }
 
 std::vector<std::vector<std::byte>> unpack_bundle(const std::vector<Device*>& members, Bytes bundle) {
   Decoder decoder(bundle);
-  Heading heading{};
+  BundleHeading heading{};
   if (!decoder.read(heading) || heading.magic != kBundleMagic) throw BinaryError("it is not for an automatic device");
-  if (heading.version != kVersion) throw BinaryError("its format is that of another version of remotecl");
-  if (heading.digest != sha256(bundle.subspan(kHeadingSize))) throw BinaryError("it has been changed or cut off");
-  Content content;
+  if (heading.version != kBundleVersion) throw BinaryError("its format is that of another version of remotecl");
+  if (heading.digest != sha256(bundle.subspan(kBundleHeadingSize))) throw BinaryError("it has been changed or cut off");
+  BundleContent content;
   if (!decoder.read(content) || !decoder.at_end()) throw BinaryError("its content is not what its format says");
   std::vector<std::vector<std::byte>> binaries;
   for (const Device* member : members) {
     const std::string kind = kind_of(*member);
     bool is_known = false;
     std::vector<std::byte>& binary = binaries.emplace_back();
-    content.parts.for_each([&](const Part& part) {
+    content.parts.for_each([&](const BundlePart& part) {
       if (std::exchange(is_known, is_known || part.device == kind) || !is_known) return;
       binary.assign(part.binary.begin(), part.binary.end());
     });

@@ -7,10 +7,11 @@
 
 namespace remotecl {
 
-Program::Program(Ref<Context> context, std::vector<Device*> devices, ProgramCode code, std::vector<Device*> named)
+Program::Program(Ref<Context> context, std::vector<Device*> devices, ProgramCode code,
+                 const std::vector<Device*>& named)
     : context_(std::move(context)),
       devices_(std::move(devices)),
-      named_devices_(named.empty() ? devices_ : std::move(named)),
+      named_devices_(named.empty() ? devices_ : named),
       code_(std::move(code)) {}
 
 Program::~Program() {

@@ -77,7 +77,7 @@ class Program final : public Handle<_cl_program, HandleTag::kProgram, CL_INVALID
 
   // `devices`: those that the application named, with members in place of an automatic device. `named`: as it named
   // them, if there is one.
-  Program(Ref<Context> context, std::vector<Device*> devices, ProgramCode code, std::vector<Device*> named = {});
+  Program(Ref<Context> context, std::vector<Device*> devices, ProgramCode code, const std::vector<Device*>& named = {});
 
   Context& context() const { return *context_; }
   ObjectId id() const { return id_; }
