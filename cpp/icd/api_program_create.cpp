@@ -27,8 +27,8 @@ std::vector<Device*> devices_of(Context& context, cl_uint count, const cl_device
 }
 
 Ref<Program> make_program(Context& context, std::vector<Device*> devices, ProgramCode code,
-                          std::vector<Device*> named) {
-  return make_ref<Program>(Ref<Context>(&context), std::move(devices), std::move(code), std::move(named));
+                          const std::vector<Device*>& named) {
+  return make_ref<Program>(Ref<Context>(&context), std::move(devices), std::move(code), named);
 }
 
 bool takes_il(const Device& device) { return !device.text(CL_DEVICE_IL_VERSION).empty(); }

@@ -46,7 +46,8 @@ cl_int bring_and_send(PendingCommand& command, AnyKernelPlan& plan) {
 }
 
 // Where kernels go the scheduler decides.
-inline cl_int choose_member(AutomaticTurn& turn, KernelPlan& plan) {
+template <std::derived_from<KernelPlan> AnyKernelPlan>
+cl_int choose_member(AutomaticTurn& turn, AnyKernelPlan& plan) {
   turn.gather([&plan](GatheredInputs& inputs) {
     const MutexLock lock(plan.kernel.mutex());
     plan.uses(inputs);

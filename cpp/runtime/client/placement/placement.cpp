@@ -84,8 +84,8 @@ void Placement::watch(QueueTasks& tasks) {
 void Placement::forget(QueueTasks& tasks) {
   std::vector<Ref<Event>> released;
   const MutexLock lock(mutex_);
-  tasks.take_all(released,
-                 [&](schedule::Ticket ticket, bool) REQUIRES(mutex_) { scheduler_.finished(ticket, 0, now()); });
+  tasks.take_all(released, [&](schedule::Ticket ticket, bool)
+                               NO_THREAD_SAFETY_ANALYSIS { scheduler_.finished(ticket, 0, now()); });
   std::erase(queues_, &tasks);
 }
 
@@ -120,7 +120,7 @@ std::vector<schedule::Ticket>& Placement::tickets_before(const QueueTasks& tasks
 
 void Placement::take_ended(std::vector<Ref<Event>>& released, schedule::Time now) {
   for (QueueTasks* queue : queues_) {
-    queue->take_ended(released, [&](schedule::Ticket ticket, bool has_failed) REQUIRES(mutex_) {
+    queue->take_ended(released, [&](schedule::Ticket ticket, bool has_failed) NO_THREAD_SAFETY_ANALYSIS {
       has_failed ? scheduler_.failed(ticket, now) : scheduler_.finished(ticket, 0, now);
     });
   }
@@ -157,8 +157,8 @@ void Placement::sent(QueueTasks& tasks, const Placed& placed, Kernel& kernel, co
   std::vector<Ref<Event>> released;
   const MutexLock lock(mutex_);
   if (tasks.is_full()) {
-    tasks.take_all(released,
-                   [&](schedule::Ticket ticket, bool) REQUIRES(mutex_) { scheduler_.finished(ticket, 0, now()); });
+    tasks.take_all(released, [&](schedule::Ticket ticket, bool)
+                                 NO_THREAD_SAFETY_ANALYSIS { scheduler_.finished(ticket, 0, now()); });
   }
   // The report of a sample says when it has ended.
   if (placed.sample == 0) tasks.add(member, sequence, event, placed.ticket);

@@ -39,8 +39,10 @@ std::string kind_of(const Device& device) {
 std::vector<std::byte> pack_bundle(const std::vector<Device*>& members,
                                    const std::vector<std::vector<std::byte>>& binaries) {
   std::vector<std::string> kinds;
+  kinds.reserve(members.size());
   for (const Device* member : members) kinds.push_back(kind_of(*member));
   std::vector<BundlePart> parts;
+  parts.reserve(members.size());
   for (std::size_t i = 0; i < members.size(); ++i) parts.push_back({kinds[i], Bytes(binaries[i])});
   const BundleContent content{std::span<const BundlePart>(parts)};
   std::vector<std::byte> bundle(kBundleHeadingSize + wire::encoded_size(content));
