@@ -81,11 +81,11 @@ std::chrono::duration<double> processor_time() {
 
 TEST_F(LostServerTest, ADividedKernelReturnsTheError) {
   spin_ = make_kernel(program_, "spin");
-  spun_ = make_buffer(context_, std::vector<int>(64, 0));
+  spun_ = make_buffer(context_, std::vector<int>(1024, 0));
   check(set_arg(spin_, 0, spun_));
   check(set_arg(spin_, 1, 2'000'000'000));
   const auto split = library_function<decltype(remotecl_enqueue_split)>("remotecl_enqueue_split");
-  const std::size_t items = 64;
+  const std::size_t items = 1024;
   const remotecl_slice slice{0, 0, sizeof(int), 0, 0};
   const std::vector<cl_int> results = results_after_kill({[&] {
     return split(1, queue_.pointer(), spin_, 0, 1, nullptr, &items, nullptr, 1, &slice, 0, nullptr, nullptr);
