@@ -121,7 +121,7 @@ data = cl.Buffer(context, cl.mem_flags.READ_WRITE, 4096)
 gate = cl.UserEvent(context)
 threading.Timer(0.5, os.kill, [os.getpid(), signal.SIGINT]).start()
 try:
-    remotecl.split(program.slow, [queue], (64,), None, data, slices={{0: 4}}, wait_for=[gate])
+    remotecl.split(program.slow, [queue], (64,), (8,), data, slices={{0: 4}}, wait_for=[gate])
 except KeyboardInterrupt:
     print("interrupted", flush=True)
 gate.set_status(cl.command_execution_status.COMPLETE)
