@@ -71,7 +71,7 @@ def split(
             index, and a `Slice` or only its `item_bytes`. A buffer without one is read as a whole.
         dimension: that is divided.
         global_offset: as for any kernel.
-        wait_for: events that must end first. The call waits for them, too.
+        wait_for: events that must end first. The call may wait for them, too.
 
     Returns:
         an event that ends with the last piece. The call itself returns shortly before; later commands of `queues` come
