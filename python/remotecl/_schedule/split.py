@@ -142,7 +142,11 @@ def _check_slices(cl: Any, code: int, kernel: pyopencl.Kernel, dimensions: int, 
 
 
 def _interruptible(call: Callable[[], _Result]) -> _Result:
-    """Calls on another thread, so that signal handlers run meanwhile. After an interrupt the call goes on."""
+    """Calls on another thread, so that signal handlers run meanwhile.
+
+    After an interrupt the call goes on. The program's end waits for it: a thread that comes back from C when Python has
+    ended would end the process with an error.
+    """
     if threading.current_thread() is not threading.main_thread():
         return call()
     outcome: Future[_Result] = Future()
@@ -153,5 +157,5 @@ def _interruptible(call: Callable[[], _Result]) -> _Result:
         except BaseException as error:
             outcome.set_exception(error)
 
-    threading.Thread(target=run, name="remotecl-split", daemon=True).start()
+    threading.Thread(target=run, name="remotecl-split").start()
     return outcome.result()
