@@ -6,10 +6,14 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING
 
 import pytest
 
 import remotecl
+
+if TYPE_CHECKING:
+    import pyopencl as cl
 
 # Loader settings of the machine stay; what an importing process sets for itself must not leak into programs.
 CLEAN_ENVIRONMENT = remotecl._loading.activation.original_environment()
@@ -69,3 +73,13 @@ def addresses(cluster: remotecl.LocalCluster) -> str:
 def connection(cluster: remotecl.LocalCluster) -> remotecl.Connection:
     """This process's connection to the cluster."""
     return cluster.connect()
+
+
+@pytest.fixture
+def queues(connection: remotecl.Connection) -> list[cl.CommandQueue]:
+    """One per server, in one context."""
+    import pyopencl as cl
+
+    devices = {remotecl.server_of(device): device for device in connection.devices}
+    context = connection.context(list(devices.values()))
+    return [cl.CommandQueue(context, device) for device in devices.values()]

@@ -18,14 +18,6 @@ OLD, NEW = 7, 9
 
 
 @pytest.fixture
-def queues(connection) -> list[cl.CommandQueue]:
-    """One per server, in one context."""
-    devices = {remotecl.server_of(device): device for device in connection.devices}
-    context = connection.context(list(devices.values()))
-    return [cl.CommandQueue(context, device) for device in devices.values()]
-
-
-@pytest.fixture
 def native_context(connection) -> cl.Context:
     found = [platform for platform in cl.get_platforms() if platform.name != "remotecl"]
     if not found:

@@ -28,14 +28,6 @@ WIDTH, HEIGHT = 96, 500
 
 
 @pytest.fixture
-def queues(connection) -> list[cl.CommandQueue]:
-    """One per server, in one context."""
-    devices = {remotecl.server_of(device): device for device in connection.devices}
-    context = connection.context(list(devices.values()))
-    return [cl.CommandQueue(context, device) for device in devices.values()]
-
-
-@pytest.fixture
 def program(queues) -> cl.Program:
     return cl.Program(queues[0].context, SOURCE).build()
 

@@ -3,22 +3,13 @@
 #include <algorithm>
 #include <array>
 
-#include "runtime/crypto/digest.h"
-#include "runtime/protocol/codec.h"
+#include "runtime/client/program/sealed_content.h"
 
 namespace remotecl {
 namespace {
 
 constexpr std::array<std::uint8_t, 8> kBundleMagic = {0x7F, 'r', 'e', 'm', 'o', 't', 's', '\n'};
 constexpr std::uint32_t kBundleVersion = 1;
-
-struct BundleHeading {
-  std::array<std::uint8_t, 8> magic;
-  std::uint32_t version;
-  Digest digest;
-  REMOTECL_FIELDS(magic, version, digest)
-};
-constexpr std::size_t kBundleHeadingSize = 44;
 
 struct BundlePart {
   std::string_view device;
@@ -45,20 +36,15 @@ std::vector<std::byte> pack_bundle(const std::vector<Device*>& members,
   parts.reserve(members.size());
   for (std::size_t i = 0; i < members.size(); ++i) parts.push_back({kinds[i], Bytes(binaries[i])});
   const BundleContent content{std::span<const BundlePart>(parts)};
-  std::vector<std::byte> bundle(kBundleHeadingSize + wire::encoded_size(content));
-  std::byte* at = bundle.data() + kBundleHeadingSize;
-  wire::encode(at, content);
-  at = bundle.data();
-  wire::encode(at, BundleHeading{kBundleMagic, kBundleVersion, sha256(Bytes(bundle).subspan(kBundleHeadingSize))});
-  return bundle;
+  return seal(kBundleMagic, kBundleVersion, content);
 }
 
 std::vector<std::vector<std::byte>> unpack_bundle(const std::vector<Device*>& members, Bytes bundle) {
   Decoder decoder(bundle);
-  BundleHeading heading{};
+  SealedHeading heading{};
   if (!decoder.read(heading) || heading.magic != kBundleMagic) throw BinaryError("it is not for an automatic device");
   if (heading.version != kBundleVersion) throw BinaryError("its format is that of another version of remotecl");
-  if (heading.digest != sha256(bundle.subspan(kBundleHeadingSize))) throw BinaryError("it has been changed or cut off");
+  if (heading.digest != sha256(bundle.subspan(kSealedHeadingSize))) throw BinaryError("it has been changed or cut off");
   BundleContent content;
   if (!decoder.read(content) || !decoder.at_end()) throw BinaryError("its content is not what its format says");
   std::vector<std::vector<std::byte>> binaries;

@@ -3,22 +3,13 @@
 #include <algorithm>
 #include <array>
 
-#include "runtime/crypto/digest.h"
-#include "runtime/protocol/codec.h"
+#include "runtime/client/program/sealed_content.h"
 
 namespace remotecl {
 namespace {
 
 constexpr std::array<std::uint8_t, 8> kBinaryMagic = {0x7F, 'r', 'e', 'm', 'o', 't', 'e', '\n'};
 constexpr std::uint32_t kVersion = 1;
-
-struct Heading {
-  std::array<std::uint8_t, 8> magic;
-  std::uint32_t version;
-  Digest digest;
-  REMOTECL_FIELDS(magic, version, digest)
-};
-constexpr std::size_t kHeadingSize = 44;
 
 struct ArgumentFacts {
   ArgumentKind kind;
@@ -66,12 +57,7 @@ std::vector<std::byte> pack_binary(Bytes native, const std::map<std::string, Ker
     facts.push_back({known[i]->name, std::span<const ArgumentFacts>(arguments[i])});
   }
   const Content content{std::span<const KernelFacts>(facts), native};
-  std::vector<std::byte> binary(kHeadingSize + wire::encoded_size(content));
-  std::byte* at = binary.data() + kHeadingSize;
-  wire::encode(at, content);
-  at = binary.data();
-  wire::encode(at, Heading{kBinaryMagic, kVersion, sha256(Bytes(binary).subspan(kHeadingSize))});
-  return binary;
+  return seal(kBinaryMagic, kVersion, content);
 }
 
 BinaryContainer unpack_binary(Bytes binary) {
@@ -79,13 +65,13 @@ BinaryContainer unpack_binary(Bytes binary) {
       binary.size() >= kBinaryMagic.size() && std::memcmp(binary.data(), kBinaryMagic.data(), kBinaryMagic.size()) == 0;
   if (!is_ours) return {{binary.begin(), binary.end()}, {}};
   Decoder decoder(binary);
-  Heading heading{};
+  SealedHeading heading{};
   if (!decoder.read(heading)) throw BinaryError("it is cut off");
   if (heading.version != kVersion) {
     throw BinaryError("its format has version " + std::to_string(heading.version) + ", this remotecl reads version " +
                       std::to_string(kVersion) + ": build the program from source");
   }
-  if (heading.digest != sha256(binary.subspan(kHeadingSize))) throw BinaryError("it has been changed or cut off");
+  if (heading.digest != sha256(binary.subspan(kSealedHeadingSize))) throw BinaryError("it has been changed or cut off");
   Content content;
   if (!decoder.read(content) || !decoder.at_end()) throw BinaryError("its content is not what its format says");
   if (content.native.empty()) throw BinaryError("there is no binary in it");
