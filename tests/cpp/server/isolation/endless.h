@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 
 #include "server/fixture.h"
@@ -37,16 +38,19 @@ kernel void rounds(global int* data, long count) {
     client.enqueue(queue, rounds, 1, arguments);
     client.flush();
   }
-  // So many rounds take about a second here.
+  // So many rounds take about a second here, while nobody else uses the processor.
   std::int64_t rounds_of_a_second() {
-    constexpr std::int64_t kSome = 50'000'000;
+    constexpr std::int64_t kSome = 20'000'000;
     run_rounds(1);  // the driver compiles it now
     client.finish(queue);
-    const auto begin = std::chrono::steady_clock::now();
-    run_rounds(kSome);
-    client.finish(queue);
-    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
-    return static_cast<std::int64_t>(static_cast<double>(kSome) / passed.count());
+    std::chrono::duration<double> best = std::chrono::hours(1);
+    for (int i = 0; i < 5; ++i) {
+      const auto begin = std::chrono::steady_clock::now();
+      run_rounds(kSome);
+      client.finish(queue);
+      best = std::min<std::chrono::duration<double>>(best, std::chrono::steady_clock::now() - begin);
+    }
+    return static_cast<std::int64_t>(static_cast<double>(kSome) / best.count());
   }
 
   WireClient client;
