@@ -6,6 +6,7 @@
 #include "runtime/client/objects/event.h"
 #include "runtime/client/objects/platform.h"
 #include "runtime/client/placement/placement.h"
+#include "runtime/schedule/user_policy.h"
 
 namespace {
 
@@ -55,6 +56,24 @@ cl_device_id remotecl_auto(const char* policy, char** error) {
   }
   if (error != nullptr) *error = copy_json(json(text));
   return nullptr;
+}
+
+int remotecl_set_policy(const remotecl_policy* table, void* self, char** error) {
+  std::string text = forked_text();
+  try {
+    if (!in_forked_child()) {
+      Placement::instance().set_policy(std::make_unique<schedule::UserPolicy>(table, self));
+      return 0;
+    }
+  } catch (const std::exception& failure) {
+    text = failure.what();
+  }
+  if (error != nullptr) *error = copy_json(json(text));
+  return -1;
+}
+
+char* remotecl_policy_device(unsigned device) {
+  return answer_json([&] { return device_json(Placement::instance().device(device)); });
 }
 
 char* remotecl_explain_event(cl_event event) {

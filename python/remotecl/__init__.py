@@ -47,6 +47,7 @@ from ._observe.status import DeviceStatus, LinkStatus, ServerStatus, SessionStat
 from ._observe.traffic import Amount, Flow, Traffic
 from ._schedule.automatic import auto
 from ._schedule.explanation import Explanation, explain
+from ._schedule.python_policy import Candidate, PolicyTask
 from ._schedule.split import Slice, split
 from ._tracing.event_graph import EventEdge, EventGraph, EventGraphError, EventNode, event_graph
 from ._tracing.lanes import LaneList, LaneSummary
@@ -60,6 +61,7 @@ __all__ = [
     "Amount",
     "BufferResidency",
     "CacheStats",
+    "Candidate",
     "Cluster",
     "Connection",
     "DaskCluster",
@@ -82,6 +84,7 @@ __all__ = [
     "LinkStatus",
     "LocalCluster",
     "Monitor",
+    "PolicyTask",
     "RdmaStats",
     "RdmaTotals",
     "RemoteCLError",

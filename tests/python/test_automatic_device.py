@@ -3,6 +3,7 @@
 import pytest
 
 import remotecl
+from daemon import Daemon
 
 # What a program does that was written for one device.
 PROGRAM = """
@@ -70,3 +71,115 @@ assert remotecl.explain(read) is None
 def test_an_unknown_policy_is_refused(connection):
     with pytest.raises(remotecl.RemoteCLError, match='no policy "fastest"'):
         remotecl.auto("fastest")
+
+
+# A program with a kernel on the automatic device, and what it needs to find out where it runs.
+ASKS = """
+import threading, time
+import numpy, pyopencl, remotecl
+context = pyopencl.Context([remotecl.auto("static")])
+queue = pyopencl.CommandQueue(context)
+program = pyopencl.Program(context, "kernel void one(global int* to) { to[get_global_id(0)] = 1; }").build()
+buffer = pyopencl.Buffer(context, pyopencl.mem_flags.READ_WRITE, 400)
+kernel = pyopencl.Kernel(program, "one")
+
+def run():
+    event = kernel(queue, (100,), None, buffer)
+    event.wait()
+    return remotecl.explain(event)
+
+def eventually(holds):
+    end = time.monotonic() + 30
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.005)
+"""
+
+
+def test_a_function_is_a_policy(run_program, addresses):
+    source = """
+names = sorted(str(one) for one in servers)
+def on_the_last(task, candidates):
+    assert task.kernel == "one" and task.work_items == 100 and task.bytes == 400, task
+    assert sorted(one.server for one in candidates) == names, candidates
+    assert all(one.type == "cpu" and one.finish >= one.free and one.runs > 0 for one in candidates)
+    return max(candidates, key=lambda one: one.server)
+
+remotecl.auto(policy=on_the_last)
+eventually(lambda: run().server == names[-1])
+found = [run() for _ in range(20)]
+assert {one.server for one in found} == {names[-1]}, found
+assert found[0].policy == "on_the_last", found[0]
+
+def in_turn(task, candidates):
+    return sorted(candidates, key=lambda one: one.server)
+
+remotecl.auto(policy=in_turn)
+eventually(lambda: {run().server for _ in range(2)} == set(names))
+remotecl.auto("static")
+eventually(lambda: not any(one.name == "remotecl-policy" for one in threading.enumerate()))
+"""
+    run_program(f"servers = {addresses.split(',')!r}\n" + ASKS + source, REMOTECL_SERVERS=addresses)
+
+
+def test_a_function_that_fails_leaves_kernels_where_they_end_first(run_program, addresses):
+    source = """
+asked = threading.Event()
+def fails(task, candidates):
+    asked.set()
+    raise KeyError("nowhere")
+
+remotecl.auto(policy=fails)
+run()
+assert asked.wait(30)
+assert run() is not None
+
+asked.clear()
+def wrong(task, candidates):
+    asked.set()
+    return "gpu1"
+
+remotecl.auto(policy=wrong)
+eventually(lambda: run() and asked.is_set())
+eventually(lambda: run() is not None)
+"""
+    result = run_program(ASKS + source, REMOTECL_SERVERS=addresses)
+    assert "the policy function has failed" in result.stderr
+    assert "KeyError: 'nowhere'" in result.stderr
+
+
+def test_a_policy_that_is_neither_name_nor_function_is_refused(connection):
+    with pytest.raises(TypeError, match="not 5"):
+        remotecl.auto(policy=5)
+
+
+@pytest.mark.parametrize(("option", "policy"), [("--price", "cheapest"), ("--watts", "least-energy")])
+def test_servers_say_what_their_devices_need(run_program, option, policy):
+    source = """
+remotecl.auto(policy="POLICY")
+run()
+run()
+found = [run().server for _ in range(10)]
+assert set(found) == {CHEAP}, found
+
+seen = []
+def look(task, candidates):
+    seen.extend(candidates)
+
+remotecl.auto(policy=look)
+eventually(lambda: run() and seen)
+by_server = {one.server: one.price if "POLICY" == "cheapest" else one.joules for one in seen}
+assert by_server[CHEAP] < by_server[DEAR], by_server
+"""
+    with Daemon(option, "36000") as dear, Daemon(option, "36000", option, "0=1") as cheap:
+        source = (
+            source.replace("POLICY", policy).replace("CHEAP", repr(cheap.address)).replace("DEAR", repr(dear.address))
+        )
+        run_program(ASKS + source, REMOTECL_SERVERS=f"{dear.address},{cheap.address}")
+
+
+@pytest.mark.parametrize("figure", ["much", "0=", "nosuchdevice=3", "-1", "nan"])
+def test_a_figure_that_is_none_is_refused(figure):
+    with pytest.raises(AssertionError, match=r"figure|matches") as refused, Daemon(f"--price={figure}"):
+        pass
+    assert figure in str(refused.value)

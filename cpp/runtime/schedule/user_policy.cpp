@@ -39,6 +39,18 @@ remotecl_policy_candidate describe(const Situation& situation, DeviceId device) 
 
 UserPolicy::UserPolicy(const remotecl_policy* table, const std::string& options, std::shared_ptr<void> library)
     : library_(std::move(library)) {
+  use(table);
+  if (table_.create && table_.create(options.c_str(), &self_) != 0) {
+    throw std::runtime_error("the policy " + name_ + " refuses the options \"" + options + "\"");
+  }
+}
+
+UserPolicy::UserPolicy(const remotecl_policy* table, void* self) {
+  use(table);
+  self_ = self;
+}
+
+void UserPolicy::use(const remotecl_policy* table) {
   if (!table || table->size < kTableMin) throw std::runtime_error("the policy's table of functions is too short");
   if (table->version != REMOTECL_POLICY_VERSION) {
     throw std::runtime_error("the policy is for version " + std::to_string(table->version) +
@@ -47,9 +59,6 @@ UserPolicy::UserPolicy(const remotecl_policy* table, const std::string& options,
   std::memcpy(&table_, table, std::min(table->size, sizeof(table_)));
   if (!table_.name || !table_.choose) throw std::runtime_error("the policy lacks a name or the function choose");
   name_ = table_.name;
-  if (table_.create && table_.create(options.c_str(), &self_) != 0) {
-    throw std::runtime_error("the policy " + name_ + " refuses the options \"" + options + "\"");
-  }
 }
 
 UserPolicy::~UserPolicy() {

@@ -16,6 +16,8 @@ class UserPolicy : public Policy {
   // `library`: what keeps the table's code loaded, if anything must. Throws std::runtime_error if the table is for
   // another version, lacks what it must have, or refuses the options.
   UserPolicy(const remotecl_policy* table, const std::string& options, std::shared_ptr<void> library = nullptr);
+  // The functions get `self`; the table's `create` is not called, and its `destroy` ends `self`.
+  UserPolicy(const remotecl_policy* table, void* self);
   ~UserPolicy() override;
 
   std::string_view name() const override { return name_; }
@@ -24,6 +26,9 @@ class UserPolicy : public Policy {
   void finished(const Result& result) override;
 
  private:
+  // Throws std::runtime_error.
+  void use(const remotecl_policy* table);
+
   const std::shared_ptr<void> library_;
   remotecl_policy table_{};
   std::string name_;

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 from .._connect.connection import decoded, import_pyopencl, native
 from ..errors import RemoteCLError
+from .python_policy import PolicyFunction, use_function
 
 if TYPE_CHECKING:
     import pyopencl
 
 
-def auto(policy: str | None = None) -> pyopencl.Device:
+def auto(policy: str | PolicyFunction | None = None) -> pyopencl.Device:
     """The automatic device, which stands for all devices of the connected servers.
 
     Each kernel on a queue of it runs on one of them, which a policy chooses; data follows. In-order queues keep their
@@ -23,18 +24,32 @@ def auto(policy: str | None = None) -> pyopencl.Device:
     Args:
         policy: for all queues of this process from now on: ``"earliest-finish"`` (the default), ``"least-loaded"``,
             ``"round-robin"``, ``"static"``, ``"least-energy"``, ``"cheapest"``, or the path of a shared library with a
-            policy of your own (``remotecl/policy.h``); it must have a slash. None leaves the policy as it is, which
-            ``REMOTECL_SCHEDULE`` sets at first.
+            policy of your own (``remotecl/policy.h``); it must have a slash. Or a function, which gets a `PolicyTask`
+            and a list of `Candidate`, and returns one of these, several, which kernels take in turn, or None: then they
+            run where they are expected to end first. It is asked on a thread of its own, once for each kernel and each
+            power of two of work items, and again for the first task after 10 ms; its answer serves the tasks that
+            follow. None leaves the policy as it is, which ``REMOTECL_SCHEDULE`` sets at first.
 
     Raises:
         RemoteCLError: no server is connected, or the policy is unknown or cannot be loaded.
+        TypeError: the policy is neither text nor a function.
 
     Example::
 
         remotecl.connect("gpu1,gpu2")
         context = pyopencl.Context([remotecl.auto()])
+
+        def least_data(task, candidates):
+            return min(candidates, key=lambda one: (one.missing, one.finish))
+
+        remotecl.auto(policy=least_data)
     """
-    handle, error = native().automatic_device(policy)
+    if not (policy is None or isinstance(policy, str) or callable(policy)):
+        raise TypeError(f"a policy is a name, a path or a function, not {policy!r}")
+    name = policy if isinstance(policy, str) else None
+    handle, error = native().automatic_device(name)
     if not handle:
         raise RemoteCLError(decoded(error))
+    if callable(policy):
+        use_function(policy)
     return import_pyopencl().Device.from_int_ptr(handle, retain=False)

@@ -20,6 +20,11 @@ extern "C" {
 #define CL_DEVICE_REMOTECL_PLATFORM 0x5243C002
 /* clGetDeviceInfo: cl_uint, number of connections for bulk data to and from that server; 0: shared memory. */
 #define CL_DEVICE_REMOTECL_BULK_STREAMS 0x5243C003
+/* clGetDeviceInfo: double, what the server's operator says that the device draws while it works, in watts more than
+ * when idle; CL_INVALID_VALUE if nothing was said. */
+#define CL_DEVICE_REMOTECL_WATTS 0x5243C004
+/* clGetDeviceInfo: double, what an hour of its work costs, likewise. */
+#define CL_DEVICE_REMOTECL_PRICE_PER_HOUR 0x5243C005
 
 /* Version of this library, "major.minor.patch". */
 REMOTECL_EXPORT const char* remotecl_version(void);
@@ -202,6 +207,15 @@ REMOTECL_EXPORT char* remotecl_events_json(const cl_event* events, size_t count)
  * user's (remotecl/policy.h), for all queues from now on; NULL leaves it. On failure returns NULL and puts the reason
  * into `error`, as a JSON string. */
 REMOTECL_EXPORT cl_device_id remotecl_auto(const char* policy, char** error);
+
+/* A policy of this program's own, for all queues from now on. The table's functions get `self`; its `create` is not
+ * called, and its `destroy` is, when another policy replaces this one. Returns 0, or -1 and puts the reason into
+ * `error`, as a JSON string: then nothing has changed, and `self` stays the caller's. */
+struct remotecl_policy;
+REMOTECL_EXPORT int remotecl_set_policy(const struct remotecl_policy* table, void* self, char** error);
+
+/* {"name", "server", "index"} of the device that policies know by this number, or null. */
+REMOTECL_EXPORT char* remotecl_policy_device(unsigned device);
 
 /* Why the kernel of this event runs where it does: null for an event that is none of an automatic device's kernels, or
  * not one of the latest 4096. Devices: {"name", "server", "index"}

@@ -18,6 +18,7 @@ class KnownDevices {
   schedule::DeviceId id(const Device& device) const;
   schedule::DeviceId id(const Session& session, std::uint32_t index) const;
   Device& device(schedule::DeviceId id) const { return *devices_[id]; }
+  std::size_t count() const { return devices_.size(); }
 
  private:
   std::unordered_map<const Device*, schedule::DeviceId> ids_;

@@ -42,8 +42,9 @@ Placement::Placement()
   }
 }
 
-void Placement::set_policy(const std::string& name_or_path) {
-  std::unique_ptr<schedule::Policy> policy = policy_from(name_or_path);
+void Placement::set_policy(const std::string& name_or_path) { set_policy(policy_from(name_or_path)); }
+
+void Placement::set_policy(std::unique_ptr<schedule::Policy> policy) {
   const MutexLock lock(mutex_);
   policy_name_ = policy->name();
   scheduler_.set_policy(std::move(policy));
@@ -74,6 +75,11 @@ std::vector<schedule::DeviceId> Placement::add_devices(const std::vector<Device*
     ids.push_back(id);
   }
   return ids;
+}
+
+Device* Placement::device(schedule::DeviceId id) {
+  const MutexLock lock(mutex_);
+  return id < devices_.count() ? &devices_.device(id) : nullptr;
 }
 
 void Placement::watch(QueueTasks& tasks) {

@@ -29,10 +29,13 @@ class Placement final : public LoadSink, public SampleSink {
 
   // By name, or a shared library's path. Throws std::runtime_error.
   void set_policy(const std::string& name_or_path);
+  void set_policy(std::unique_ptr<schedule::Policy> policy);
   std::string policy_name();
 
   // To be called before a kernel is placed on them: may take a round trip to each server.
   std::vector<schedule::DeviceId> add_devices(const std::vector<Device*>& devices);
+  // Null: there is none of this number.
+  Device* device(schedule::DeviceId id);
   // A queue's tasks, until forget().
   void watch(QueueTasks& tasks);
   void forget(QueueTasks& tasks);
