@@ -43,8 +43,8 @@ using server::Options;
 // The command that runs this program for one session.
 server::ProcessCommand session_process(const Options& options, bool has_store, const std::string& rdma) {
   server::ProcessCommand command{"/proc/self/exe",
-                                 {"remotecl-server", "--session-process", "--devices", options.devices, "--log-level",
-                                  options.log_level, "--log-format", options.log_format}};
+                                 {"remotecl-server", "--session-process", "--devices", options.devices.devices,
+                                  "--log-level", options.log_level, "--log-format", options.log_format}};
   const auto add = [&command](const char* option, const std::string& value) {
     command.arguments.insert(command.arguments.end(), {option, value});
   };
@@ -52,6 +52,8 @@ server::ProcessCommand session_process(const Options& options, bool has_store, c
   for (const std::string& path : server::driver_paths()) add("--session-path", path);
   for (const std::string& path : options.containment.paths) add("--session-path", path);
   for (const std::string& rule : options.peers) add("--peers", rule);
+  for (const std::string& watts : options.devices.watts) add("--watts", watts);
+  for (const std::string& price : options.devices.prices) add("--price", price);
   if (has_store) command.arguments.emplace_back("--session-store");
   if (!rdma.empty()) add("--session-rdma", rdma);
   return command;

@@ -6,8 +6,12 @@ namespace remotecl::server {
 
 void add_options(CLI::App& app, Options& options) {
   app.add_option("--listen", options.listen, "HOST[:PORT] to listen on; port 0: any free one")->capture_default_str();
-  app.add_option("--devices", options.devices, "all, or a comma-separated list of indices and parts of names")
+  app.add_option("--devices", options.devices.devices, "all, or a comma-separated list of indices and parts of names")
       ->capture_default_str();
+  app.add_option("--watts", options.devices.watts,
+                 "[DEVICE=]N: what a device draws while it works, for schedulers of users; DEVICE is an index or part "
+                 "of a name, without it N is for all; may be repeated");
+  app.add_option("--price", options.devices.prices, "[DEVICE=]N: what an hour of a device's work costs, likewise");
   app.add_flag("--list-devices", options.lists_devices, "print the devices that it would serve, and end");
   app.add_option("--token-file", options.token_file,
                  "let in only clients that know the token in this file; -: the first line of the standard input");

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "server/daemon/store_options.h"
+#include "server/driver/device_selection.h"
 #include "server/isolation/containment.h"
 
 namespace CLI {
@@ -15,7 +16,7 @@ namespace remotecl::server {
 // What the command line says.
 struct Options {
   std::string listen = "127.0.0.1:10990";
-  std::string devices = "all";
+  DeviceSelection devices = "all";
   std::string log_level = "warning";
   std::string log_format = "text";
   std::string metrics;

@@ -53,14 +53,14 @@ class Claims {
 
 }  // namespace
 
-Server::Server(const Address& address, std::string_view devices, std::optional<AccessToken> token,
+Server::Server(const Address& address, const DeviceSelection& devices, std::optional<AccessToken> token,
                std::optional<TlsServer> tls, LimitsTable limits, std::optional<ProcessCommand> isolation,
                PeerRules peers, Store* store, RdmaAcceptor* rdma)
     : Server(
           address, devices, std::move(token), std::move(tls), std::move(limits),
           [&isolation](const NativeDriver&) { return std::move(isolation); }, std::move(peers), store, rdma) {}
 
-Server::Server(const Address& address, std::string_view devices, std::optional<AccessToken> token,
+Server::Server(const Address& address, const DeviceSelection& devices, std::optional<AccessToken> token,
                std::optional<TlsServer> tls, LimitsTable limits, const ChooseIsolation& choose, PeerRules peers,
                Store* store, RdmaAcceptor* rdma)
     : tls_(std::move(tls)),

@@ -35,12 +35,12 @@ class Server {
   // this command. `peers` says which servers may be linked. `store`, if not null, keeps built programs and must
   // outlive the server, and so must `rdma`, which is null if bulk data does not go by RDMA. Throws NoDevice,
   // ConnectionError, LimitsError.
-  Server(const Address& address, std::string_view devices, std::optional<AccessToken> token = {},
+  Server(const Address& address, const DeviceSelection& devices, std::optional<AccessToken> token = {},
          std::optional<TlsServer> tls = {}, LimitsTable limits = {}, std::optional<ProcessCommand> isolation = {},
          PeerRules peers = {}, Store* store = nullptr, RdmaAcceptor* rdma = nullptr);
   // The same, for a choice that depends on the devices.
   using ChooseIsolation = std::function<std::optional<ProcessCommand>(const NativeDriver&)>;
-  Server(const Address& address, std::string_view devices, std::optional<AccessToken> token,
+  Server(const Address& address, const DeviceSelection& devices, std::optional<AccessToken> token,
          std::optional<TlsServer> tls, LimitsTable limits, const ChooseIsolation& choose, PeerRules peers = {},
          Store* store = nullptr, RdmaAcceptor* rdma = nullptr);
   ~Server();

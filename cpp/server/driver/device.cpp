@@ -37,6 +37,11 @@ void Device::close() {
   traits_.info = {};
 }
 
+void Device::say(std::uint32_t name, Bytes value) {
+  std::erase_if(said_, [&](const InfoAnswer& answer) { return answer.name == name; });
+  said_.push_back({name, {value.begin(), value.end()}});
+}
+
 cl_int Device::partition(const cl_device_partition_property* properties, std::vector<cl_device_id>& ids,
                          cl_uint& count) const {
   const auto asks = [](const InfoAnswer& answer) { return answer.name == CL_DEVICE_PARTITION_PROPERTIES; };

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "runtime/base/bytes.h"
 #include "runtime/base/mutex.h"
 #include "server/completion/cl.h"
 #include "server/driver/device_clock.h"
@@ -29,6 +30,9 @@ class Device {
   std::uint32_t index() const { return index_; }
   cl_device_id id() const { return id_; }
   const DeviceTraits& traits() const { return traits_; }
+  // What the operator says of it, in the form of info queries. say() is called before any session begins.
+  const std::vector<InfoAnswer>& said() const { return said_; }
+  void say(std::uint32_t name, Bytes value);
   DeviceMemory& memory() { return memory_; }
   const DeviceMemory& memory() const { return memory_; }
   // An extension function of this device's platform, or null if the platform does not have it.
@@ -69,6 +73,7 @@ class Device {
   const cl_device_id id_;
   Device* const root_;  // null for a device that is no sub-device
   DeviceTraits traits_;
+  std::vector<InfoAnswer> said_;
   DeviceMemory memory_;
   DeviceLoad load_;
   const Ref<DeviceTurns> turns_ = make_ref<DeviceTurns>();

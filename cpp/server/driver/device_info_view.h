@@ -12,11 +12,12 @@
 
 namespace remotecl::server {
 
-// A device's answers as they are sent; amounts of memory are capped at `memory_max`. Refers to the answers,
-// and the message refers to it.
+// A device's answers as they are sent, and then what the operator says of it; amounts of memory are capped at
+// `memory_max`. Refers to both, and the message refers to it.
 class DeviceInfoView {
  public:
-  DeviceInfoView(const std::vector<InfoAnswer>& answers, std::uint64_t memory_max) {
+  DeviceInfoView(const std::vector<InfoAnswer>& answers, std::uint64_t memory_max,
+                 const std::vector<InfoAnswer>& said = {}) {
     for (const auto& answer : answers) {
       values_.push_back({answer.name, answer.value});
       const auto at = std::find(kSizes.begin(), kSizes.end(), answer.name);
@@ -26,6 +27,7 @@ class DeviceInfoView {
       size = std::min<cl_ulong>(size, memory_max);
       values_.back().value = std::as_bytes(std::span(&size, 1));
     }
+    for (const auto& answer : said) values_.push_back({answer.name, answer.value});
   }
   DeviceInfoView(const DeviceInfoView&) = delete;
   DeviceInfoView& operator=(const DeviceInfoView&) = delete;

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstdlib>
 #include <deque>
+#include <span>
 
+#include "runtime/protocol/device_figures.h"
 #include "runtime/protocol/frames.h"
 #include "runtime/protocol/messages.h"
 #include "server/driver/device_info_view.h"
@@ -128,7 +131,7 @@ std::vector<Candidate> select(std::string_view selection, const std::vector<Cand
 
 }  // namespace
 
-NativeDriver::NativeDriver(std::string_view selection) {
+NativeDriver::NativeDriver(const DeviceSelection& selection) {
   const auto candidates = all_devices();
   for (const std::string& text : missing_gpus(candidates)) log_warning("{}", text);
   if (candidates.empty()) {
@@ -137,10 +140,30 @@ NativeDriver::NativeDriver(std::string_view selection) {
         "pocl-opencl-icd or pip install 'remotecl[local]') and check that /etc/OpenCL/vendors, or the folder in "
         "OCL_ICD_VENDORS, names it; remotecl doctor looks for what is wrong");
   }
-  for (const auto& candidate : select(selection, candidates)) {
+  for (const auto& candidate : select(selection.devices, candidates)) {
     const auto index = static_cast<std::uint32_t>(devices_.size());
     devices_.push_back(std::make_unique<Device>(index, candidate.platform, candidate.id));
   }
+  for (const std::string& watts : selection.watts) add_figure(watts, kDeviceWatts);
+  for (const std::string& price : selection.prices) add_figure(price, kDevicePricePerHour);
+}
+
+void NativeDriver::add_figure(const std::string& figure, std::uint32_t name) {
+  const std::size_t equals = figure.rfind('=');
+  const std::string text = equals == std::string::npos ? figure : figure.substr(equals + 1);
+  char* end = nullptr;
+  const double value = std::strtod(text.c_str(), &end);
+  if (text.empty() || *end != '\0' || !std::isfinite(value) || value < 0) {
+    throw std::invalid_argument("\"" + figure + "\" names no figure for a device; write NUMBER or DEVICE=NUMBER");
+  }
+  bool found = false;
+  for (const auto& device : devices_) {
+    const std::string& device_name = device->traits().name;
+    if (equals != std::string::npos && !matches(figure.substr(0, equals), device->index(), device_name)) continue;
+    device->say(name, std::as_bytes(std::span(&value, 1)));
+    found = true;
+  }
+  if (!found) throw std::invalid_argument("no device that is served matches \"" + figure + "\"");
 }
 
 std::vector<std::byte> NativeDriver::device_list(const std::function<bool(const Device&)>& is_visible,
@@ -150,7 +173,7 @@ std::vector<std::byte> NativeDriver::device_list(const std::function<bool(const 
   for (const auto& device : devices_) {
     if (!is_visible(*device)) continue;
     const auto& platform = platform_infos.emplace_back(device->traits().platform_info, UINT64_MAX);
-    const auto& info = infos.emplace_back(device->traits().info, memory_max);
+    const auto& info = infos.emplace_back(device->traits().info, memory_max, device->said());
     descriptions.push_back({device->index(), platform.values(), info.values()});
   }
   ByteBuffer bytes;

@@ -4,11 +4,11 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "runtime/base/bytes.h"
 #include "server/driver/device.h"
+#include "server/driver/device_selection.h"
 
 namespace remotecl::server {
 
@@ -22,8 +22,8 @@ class NoDevice : public std::runtime_error {
 // construction, so any thread may use it. Outlives all sessions.
 class NativeDriver {
  public:
-  // `selection`: "all", or a comma-separated list of indices and parts of names. Throws NoDevice.
-  explicit NativeDriver(std::string_view selection);
+  // Throws NoDevice, and std::invalid_argument for a figure that is none or is for no device.
+  explicit NativeDriver(const DeviceSelection& selection);
 
   const std::vector<std::unique_ptr<Device>>& devices() const { return devices_; }
   Device* device(std::uint32_t index) const { return index < devices_.size() ? devices_[index].get() : nullptr; }
@@ -33,6 +33,9 @@ class NativeDriver {
                                      std::uint64_t memory_max) const;
 
  private:
+  // Adds a figure to what the devices that it is for say of themselves.
+  void add_figure(const std::string& figure, std::uint32_t name);
+
   std::vector<std::unique_ptr<Device>> devices_;
 };
 

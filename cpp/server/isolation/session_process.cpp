@@ -209,7 +209,7 @@ void make_contexts(const NativeDriver& driver) {
 
 }  // namespace
 
-int run_session_process(std::string_view devices, const Containment& containment, const PeerRules& peers,
+int run_session_process(const DeviceSelection& devices, const Containment& containment, const PeerRules& peers,
                         bool has_store, const std::string& rdma) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   ::prctl(PR_SET_NAME, "remotecl-session");

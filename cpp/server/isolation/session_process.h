@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "server/admission/peer_rules.h"
+#include "server/driver/device_selection.h"
 #include "server/isolation/containment.h"
 
 namespace remotecl::server {
@@ -11,7 +12,7 @@ namespace remotecl::server {
 // devices, waits on its channel for a session, serves it, and ends. `has_store`: whether the daemon has a store.
 // `rdma`: the address where it accepts RDMA channels; empty: it accepts none.
 // Returns the process's exit code, if it returns at all.
-int run_session_process(std::string_view devices, const Containment& containment, const PeerRules& peers,
+int run_session_process(const DeviceSelection& devices, const Containment& containment, const PeerRules& peers,
                         bool has_store, const std::string& rdma);
 
 }  // namespace remotecl::server
