@@ -36,13 +36,14 @@ class SimulationTest : public testing::Test {
     tasks_ = trace.tasks();
     std::printf("seed %u: %zu devices, %zu users, %zu jobs, %zu tasks; no schedule is shorter than %.0f s\n",
                 chosen.seed, chosen.devices, chosen.users, chosen.jobs, tasks_, bound_);
-    std::printf("%-16s %10s %9s %8s %10s %11s %9s %9s %9s\n", "policy", "makespan s", "of bound", "fairness",
-                "slowdown", "worst user", "stall s", "GJ", "price 1e6");
+    std::printf("%-16s %10s %9s %8s %10s %11s %9s %9s %9s %17s\n", "policy", "makespan s", "of bound", "fairness",
+                "slowdown", "worst user", "stall s", "GJ", "price 1e6", "decision us, max");
     for (const std::string_view policy : policy_names()) {
       const Outcome outcome = simulate(trace, policy);
-      std::printf("%-16s %10.0f %9.3f %8.3f %10.2f %11.2f %9.0f %9.3f %9.1f\n", std::string(policy).c_str(),
+      std::printf("%-16s %10.0f %9.3f %8.3f %10.2f %11.2f %9.0f %9.3f %9.1f %8.2f %8.1f\n", std::string(policy).c_str(),
                   outcome.makespan, outcome.makespan / bound_, outcome.fairness(), outcome.mean_slowdown(),
-                  outcome.worst_slowdown(), outcome.stall, outcome.joules * 1e-9, outcome.price * 1e-6);
+                  outcome.worst_slowdown(), outcome.stall, outcome.joules * 1e-9, outcome.price * 1e-6,
+                  outcome.mean_decision * 1e6, outcome.longest_decision * 1e6);
       outcomes_[std::string(policy)] = outcome;
     }
     std::fflush(stdout);
