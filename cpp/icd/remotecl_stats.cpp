@@ -7,6 +7,7 @@
 #include "remotecl/remotecl.h"
 #include "runtime/client/objects/image_formats.h"
 #include "runtime/client/objects/platform.h"
+#include "runtime/client/placement/placement.h"
 #include "runtime/client/session/operations.h"
 #include "runtime/client/session/peer_links.h"
 #include "runtime/client/support/fetch_counts.h"
@@ -79,6 +80,16 @@ json servers_json() {
   return servers;
 }
 
+json placements_json() {
+  json result = json::array();
+  for (const Placement::Count& count : Placement::instance().counts()) {
+    result.push_back({{"server", count.device->session().address().text()},
+                      {"device", count.device->text(CL_DEVICE_NAME)},
+                      {"kernels", count.kernels}});
+  }
+  return result;
+}
+
 const char* name_of(Operation::Kind kind) {
   switch (kind) {
     case Operation::Kind::kUpload:
@@ -103,7 +114,8 @@ char* remotecl_stats_json(void) {
     return json{{"servers", servers_json()},
                 {"links", links_json()},
                 {"transfers", transfers_json()},
-                {"caches", caches_json()}};
+                {"caches", caches_json()},
+                {"placements", placements_json()}};
   });
 }
 

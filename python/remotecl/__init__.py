@@ -42,7 +42,17 @@ from ._observe.inspect import (
 from ._observe.monitor import Monitor, monitor
 from ._observe.progress import progress, start_by_default
 from ._observe.rdma import RdmaStats, RdmaTotals
-from ._observe.stats import CacheStats, DeviceMemory, LinkStats, ServerStats, Stats, TransferCount, TransferStats, stats
+from ._observe.stats import (
+    CacheStats,
+    DeviceMemory,
+    LinkStats,
+    PlacementCount,
+    ServerStats,
+    Stats,
+    TransferCount,
+    TransferStats,
+    stats,
+)
 from ._observe.status import DeviceStatus, LinkStatus, ServerStatus, SessionStatus, StatusList, UserStatus, status
 from ._observe.traffic import Amount, Flow, Traffic
 from ._schedule.automatic import auto
@@ -84,6 +94,7 @@ __all__ = [
     "LinkStatus",
     "LocalCluster",
     "Monitor",
+    "PlacementCount",
     "PolicyTask",
     "RdmaStats",
     "RdmaTotals",

@@ -152,6 +152,27 @@ class CacheStats:
     misses: int
 
 
+@dataclass(frozen=True)
+class PlacementCount:
+    """How many kernels of the automatic device this process has placed on a device.
+
+    Attributes:
+        server: the address of the device's server.
+        device: its name.
+        kernels: so far.
+
+    Example::
+
+        before = sum(one.kernels for one in remotecl.stats().placements)
+        time.sleep(1)
+        print(sum(one.kernels for one in remotecl.stats().placements) - before, "decisions a second")
+    """
+
+    server: str
+    device: str
+    kernels: int
+
+
 @dataclass(frozen=True, repr=False)
 class Stats(Shown):
     """The result of `remotecl.stats`. Iterating over it yields the `ServerStats`.
@@ -161,6 +182,7 @@ class Stats(Shown):
         links: both ends of each link between servers.
         transfers: where the bytes that commands have read came from.
         caches: by name; ``"image_formats"`` has the answers of clGetSupportedImageFormats.
+        placements: how many kernels the automatic device (see `auto`) has given to each device.
 
     Example::
 
@@ -173,6 +195,7 @@ class Stats(Shown):
     links: tuple[LinkStats, ...]
     transfers: TransferStats
     caches: dict[str, CacheStats]
+    placements: tuple[PlacementCount, ...]
 
     def __iter__(self) -> Iterator[ServerStats]:
         return iter(self.servers)
@@ -203,6 +226,7 @@ class Stats(Shown):
             _memory_table(self.servers),
             Table("how commands have got the bytes that they read", ("", ">ranges", ">bytes"), transfers),
             Table("caches", ("", ">hits", ">misses"), caches),
+            *([_placement_table(self.placements)] if self.placements else []),
         ]
 
 
@@ -233,6 +257,7 @@ def stats() -> Stats:
         ),
         transfers=TransferStats(**{name: TransferCount(**entry) for name, entry in counted["transfers"].items()}),
         caches={name: CacheStats(**entry) for name, entry in counted["caches"].items()},
+        placements=tuple(PlacementCount(**entry) for entry in counted["placements"]),
     )
 
 
@@ -289,6 +314,11 @@ def _traffic_table(servers: tuple[ServerStats, ...]) -> Table:
             round_trip = table.microseconds(server.round_trip_us) if name == "control" else ""
             rows.append((server.address, name, *sent, *received, round_trip))
     return Table("between this process and its servers", columns, tuple(rows), optional=("messages",))
+
+
+def _placement_table(placements: tuple[PlacementCount, ...]) -> Table:
+    rows = tuple((one.server, one.device, str(one.kernels)) for one in placements)
+    return Table("where the automatic device's kernels have run", ("server", "device", ">kernels"), rows)
 
 
 def _link_table(links: tuple[LinkStats, ...]) -> Table:

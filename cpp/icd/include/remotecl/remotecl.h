@@ -78,7 +78,8 @@ REMOTECL_EXPORT char* remotecl_servers_json(void);
  *    "rdma":RDMA}],
  *  "links":[{"servers":[address,address],"state":"connected"|"connecting"|"failed"|"none","reason"}],
  *  "transfers":{"saved"|"from_host"|"between_servers"|"within_server"|"through_client":{"count","bytes"}},
- *  "caches":{"image_formats":{"hits","misses"}}}
+ *  "caches":{"image_formats":{"hits","misses"}},
+ *  "placements":[{"server","device","kernels": that the automatic device has placed there}]}
  * TRAFFIC: {"control"|"bulk":{"sent"|"received":{"bytes","messages"}}}; bulk connections count whole transfers as
  * messages. RDMA: {"state":"off"|"unavailable"|"connecting"|"in use"|"lost","reason","port","address","peer_address",
  *  "channels": now,"losses","bytes_sent","bytes_received": by RDMA,"tcp_bytes_sent","tcp_bytes_received": the rest of

@@ -71,10 +71,18 @@ std::vector<schedule::DeviceId> Placement::add_devices(const std::vector<Device*
       device->session().watch_loads(this);
       const MutexLock lock(mutex_);
       id = devices_.add(scheduler_, *device, std::max(round_trip_us, 0.0) * 1e-6);
+      placed_.resize(devices_.count());
     }
     ids.push_back(id);
   }
   return ids;
+}
+
+std::vector<Placement::Count> Placement::counts() {
+  const MutexLock lock(mutex_);
+  std::vector<Count> counts;
+  for (schedule::DeviceId id = 0; id < placed_.size(); ++id) counts.push_back({&devices_.device(id), placed_[id]});
+  return counts;
 }
 
 Device* Placement::device(schedule::DeviceId id) {
@@ -154,6 +162,7 @@ Placement::Placed Placement::place(QueueTasks& tasks, const Launch& launch) {
       scheduler_.set_present(why.device, false);
       continue;
     }
+    ++placed_[why.device];
     return {&device, why.ticket, samples_.next(kernel, why.device, launch.size) ? why.ticket : 0, why};
   }
 }

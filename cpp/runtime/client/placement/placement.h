@@ -34,6 +34,12 @@ class Placement final : public LoadSink, public SampleSink {
 
   // To be called before a kernel is placed on them: may take a round trip to each server.
   std::vector<schedule::DeviceId> add_devices(const std::vector<Device*>& devices);
+  struct Count {
+    Device* device;
+    std::uint64_t kernels;  // placed there
+  };
+  // Of every device that was a member.
+  std::vector<Count> counts();
   // Null: there is none of this number.
   Device* device(schedule::DeviceId id);
   // A queue's tasks, until forget().
@@ -102,6 +108,7 @@ class Placement final : public LoadSink, public SampleSink {
   Inputs inputs_ GUARDED_BY(mutex_);
   schedule::Scheduler scheduler_ GUARDED_BY(mutex_);
   KnownDevices devices_ GUARDED_BY(mutex_);
+  std::vector<std::uint64_t> placed_ GUARDED_BY(mutex_);  // by device
   Samples samples_ GUARDED_BY(mutex_);
   std::unordered_map<std::string, schedule::KernelId> kernels_ GUARDED_BY(mutex_);  // by text, name and devices
   std::vector<QueueTasks*> queues_ GUARDED_BY(mutex_);
