@@ -75,12 +75,4 @@ TEST_F(AutomaticMembersTest, AFailedKernelFailsItsEventAndNotTheNextCommand) {
 }  // namespace
 }  // namespace remotecl::testing
 
-int main(int argc, char** argv) {
-  ::setenv("REMOTECL_LOG", "off", 1);
-  ::testing::InitGoogleTest(&argc, argv);
-  remotecl::testing::command_driver("");
-  const std::vector<std::string> environment{"OCL_ICD_VENDORS=" REMOTECL_FAKE_DRIVER, "OCL_ICD_PLATFORM_SORT=none",
-                                             "REMOTECL_FAKE_DRIVER=@" REMOTECL_FAKE_DRIVER_WORDS};
-  ::testing::AddGlobalTestEnvironment(new remotecl::testing::Environment(2, environment));
-  return RUN_ALL_TESTS();
-}
+int main(int argc, char** argv) { return remotecl::testing::run_with_two_fake_daemons(argc, argv); }

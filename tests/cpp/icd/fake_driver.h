@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include "icd/fixture.h"
 
@@ -44,5 +46,15 @@ class FakeDriverTest : public ::testing::Test {
     (check(set_arg(kernel, index++, arguments)), ...);
   }
 };
+
+inline int run_with_two_fake_daemons(int argc, char** argv) {
+  ::setenv("REMOTECL_LOG", "off", 1);
+  ::testing::InitGoogleTest(&argc, argv);
+  command_driver("");
+  const std::vector<std::string> environment{"OCL_ICD_VENDORS=" REMOTECL_FAKE_DRIVER, "OCL_ICD_PLATFORM_SORT=none",
+                                             "REMOTECL_FAKE_DRIVER=@" REMOTECL_FAKE_DRIVER_WORDS};
+  ::testing::AddGlobalTestEnvironment(new Environment(2, environment));
+  return RUN_ALL_TESTS();
+}
 
 }  // namespace remotecl::testing
