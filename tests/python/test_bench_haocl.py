@@ -80,7 +80,7 @@ def test_wrong_kernels_are_exit_code_1(run_program, addresses):
         f"""
 from remotecl.bench import haocl
 from remotecl.bench.haocl import bfs, cfd, knn, matmul, run, spmv
-run._native_device = lambda device: None
+run.native_device = lambda device: None
 mistakes = {{
     "matmul": (matmul, "row < rows && column < n) product", "row < rows && column < n - 1) product"),
     "cfd": (cfd, "neighbour - count)", "0)"),

@@ -1,15 +1,21 @@
-"""The subcommand `remotecl bench`, and `remotecl bench haocl`."""
+"""The subcommand `remotecl bench`, with `remotecl bench haocl` and `remotecl bench dnn`."""
 
 from __future__ import annotations
 
 import argparse
 import importlib.util
+import itertools
+from collections.abc import Callable, Sequence
 
 from .._connect.connection import import_pyopencl, named_servers
 from ..errors import RemoteCLError
 from .options import add_servers, count, counts, positive
 
 _APPLICATIONS = ("matmul", "cfd", "knn", "bfs", "spmv")
+_NETWORKS = ("lenet", "cifar10", "alexnet")
+_PLACES = ("native", "remotecl", "far")
+_KERNELS = ("cached", "rebuilt", "compiled")
+_LAYOUTS = ("batched", "images")
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -17,7 +23,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     bench = commands.add_parser(
         "bench",
         help="measure native driver, raw TCP and remotecl",
-        description="Measures commands and transfers; `bench haocl` measures applications.",
+        description="Measures commands and transfers; `bench haocl` measures applications, `bench dnn` training.",
     )
     add_servers(bench, "none starts daemons on loopback: one, and four for the rows that need several")
     bench.add_argument("--json", metavar="FILE", help="write the results there too")
@@ -32,7 +38,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "--native-platform", metavar="NAME", help="a part of the name of the one to compare with, if not the server's"
     )
     bench.set_defaults(run=_bench)
-    _add_haocl(bench.add_subparsers(metavar="haocl"))
+    kinds = bench.add_subparsers(metavar="haocl, dnn")
+    _add_haocl(kinds)
+    _add_dnn(kinds)
 
 
 def _add_haocl(kinds: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -73,6 +81,54 @@ def _add_haocl(kinds: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     haocl.set_defaults(run=_haocl)
 
 
+def _add_dnn(kinds: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    dnn = kinds.add_parser(
+        "dnn",
+        help="train neural networks natively, through a server, and through one far away",
+        description="Trains networks as Caffe does, with the optimisations of OpenCL Caffe one after the other. "
+        "--kernels, --layout and --queues choose others: all combinations of their values.",
+    )
+    dnn.add_argument("names", nargs="*", metavar="NETWORK", help=f"{', '.join(_NETWORKS)} (default: all but alexnet)")
+    add_servers(dnn, "none starts daemons on loopback", default=argparse.SUPPRESS)
+    dnn.add_argument(
+        "--places", type=_words(_PLACES), default=list(_PLACES), metavar="PLACE,...",
+        help=f"where to train: {', '.join(_PLACES)} (default: all); far is the server behind a slow link",
+    )  # fmt: skip
+    dnn.add_argument(
+        "--kernels", type=_words(_KERNELS), default=[], metavar="KIND,...",
+        help="cached, rebuilt in each pass of a layer, which drivers may remember, or really compiled there",
+    )  # fmt: skip
+    dnn.add_argument(
+        "--layout", type=_words(_LAYOUTS), default=[], metavar="KIND,...",
+        help="one matrix product for a batch, or one for each of its images",
+    )  # fmt: skip
+    dnn.add_argument("--queues", type=counts, default=[], metavar="COUNTS", help="how many a device has: 1,2")
+    dnn.add_argument("--batch", type=count, metavar="N", help="images of a step (default: 64 for lenet, else 100)")
+    dnn.add_argument("--steps", type=count, default=5, metavar="N", help="steps that are measured (default: 5)")
+    dnn.add_argument(
+        "--devices", type=count, default=1, metavar="N", help="train on so many devices at once, too (default: 1)"
+    )
+    dnn.add_argument(
+        "--delay-ms", type=positive, default=1.0, metavar="MS", help="of the far link, each way (default: 1)"
+    )
+    dnn.add_argument("--gbit", type=positive, default=1.0, metavar="RATE", help="of the far link, Gbit/s (default: 1)")
+    dnn.add_argument("--seed", type=int, default=0, help="of data and weights (default: 0)")
+    dnn.add_argument("--json", metavar="FILE", default=argparse.SUPPRESS, help="write the results there too")
+    dnn.set_defaults(run=_dnn)
+
+
+def _words(allowed: Sequence[str]) -> Callable[[str], list[str]]:
+    """What reads several of these words, with commas between them."""
+
+    def read(text: str) -> list[str]:
+        found = text.split(",")
+        if unknown := [word for word in found if word not in allowed]:
+            raise argparse.ArgumentTypeError(f"{unknown[0]!r} is none of {', '.join(allowed)}")
+        return found
+
+    return read
+
+
 def _bench(options: argparse.Namespace) -> int:
     from .. import bench
 
@@ -83,11 +139,7 @@ def _bench(options: argparse.Namespace) -> int:
 
 
 def _haocl(options: argparse.Namespace) -> int:
-    import_pyopencl()
-    if importlib.util.find_spec("numpy") is None:
-        raise RemoteCLError("the applications need NumPy, which is not installed: pip install numpy")
-    if unknown := [name for name in options.names if name not in _APPLICATIONS]:
-        raise RemoteCLError(f"no application is named {unknown[0]!r}; there are {', '.join(_APPLICATIONS)}")
+    _require("application", options.names, _APPLICATIONS)
     from ..bench import haocl
 
     return haocl.main(
@@ -100,3 +152,37 @@ def _haocl(options: argparse.Namespace) -> int:
         repetitions=options.repetitions,
         json_file=options.json,
     )
+
+
+def _dnn(options: argparse.Namespace) -> int:
+    _require("network", options.names, _NETWORKS)
+    from ..bench import dnn
+
+    chosen = []
+    if options.kernels or options.layout or options.queues:
+        values = (options.kernels or _KERNELS[:1], options.layout or _LAYOUTS[:1], options.queues or [1])
+        chosen = [
+            dnn.Options(kernels, layout == "batched", queues) for kernels, layout, queues in itertools.product(*values)
+        ]
+    return dnn.main(
+        options.names,
+        named_servers(options.servers),
+        where=options.places,
+        options=chosen,
+        batch=options.batch,
+        steps=options.steps,
+        devices=options.devices,
+        delay_ms=options.delay_ms,
+        gbit_per_s=options.gbit,
+        seed=options.seed,
+        json_file=options.json,
+    )
+
+
+def _require(what: str, names: Sequence[str], known: Sequence[str]) -> None:
+    """PyOpenCL, NumPy, and no other names."""
+    import_pyopencl()
+    if importlib.util.find_spec("numpy") is None:
+        raise RemoteCLError(f"{what}s need NumPy, which is not installed: pip install numpy")
+    if unknown := [name for name in names if name not in known]:
+        raise RemoteCLError(f"no {what} is named {unknown[0]!r}; there are {', '.join(known)}")

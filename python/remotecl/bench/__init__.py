@@ -1,4 +1,4 @@
-"""`remotecl bench`: what commands and transfers cost (`measure`), and five applications (`remotecl.bench.haocl`)."""
+"""`remotecl bench`: what commands and transfers cost (`measure`); `bench.haocl` has applications, `bench.dnn` training."""
 
 from .program import BenchRow, measure, run
 

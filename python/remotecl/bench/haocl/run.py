@@ -12,9 +12,10 @@ import pyopencl as cl
 
 from ..._clusters.cluster import LocalCluster
 from ..._connect.connection import Connection, connect
-from ..._observe.inspect import native_platform_of, server_of
+from ..._observe.inspect import server_of
 from ..._schedule.automatic import auto
 from ...errors import RemoteCLError
+from ..native import native_device
 from .application import Application
 from .bfs import BreadthFirstSearch
 from .cfd import EulerSolver
@@ -67,7 +68,7 @@ def main(
         counts = list(dict.fromkeys(devices)) or list(range(1, len(there) + 1))
         if max(counts) > len(there):
             raise RemoteCLError(f"--devices asks for {max(counts)} devices, and the servers have {len(there)}")
-        report = Report(scale, seed, repetitions, there, _native_device(there[0]))
+        report = Report(scale, seed, repetitions, there, native_device(there[0]))
         print(report.heading())
         for name in chosen:
             for make in _makers(name, scale, sizes, seed):
@@ -154,10 +155,3 @@ def _devices(connection: Connection, *, one_each: bool) -> list[cl.Device]:
         return connection.devices
     groups = [[device for device in connection.devices if server_of(device) == name] for name in connection.servers]
     return [group[number % len(group)] for number, group in enumerate(groups)]
-
-
-def _native_device(device: cl.Device) -> cl.Device | None:
-    """The device of this machine that has the same name, or another one of the same platform; None if it has none."""
-    wanted = native_platform_of(device)
-    found = [native for platform in cl.get_platforms() if platform.name == wanted for native in platform.get_devices()]
-    return next((native for native in found if native.name == device.name), found[0] if found else None)
