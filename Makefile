@@ -16,7 +16,7 @@ CXX_FILES := $(shell find cpp tests python/src -name '*.h' -o -name '*.cpp')
 # comes from ccache, if ccache is told not to look at the folder's name.
 export CCACHE_NOHASHDIR := 1
 
-.PHONY: help setup build package wheel docs demo test bench performance instructions faults soak many-servers namespaces rdma rdma-faults asan tsan browser fuzz check-all format lint clean distclean
+.PHONY: help setup build package wheel docs demo test bench performance instructions faults soak many-servers namespaces rdma rdma-faults asan tsan browser frameworks fuzz check-all format lint clean distclean
 
 help:
 	@echo "demo       a real job on two daemons over loopback, checked; installs only what that needs"
@@ -34,7 +34,8 @@ help:
 	@echo "rdma-faults  300 losses of RDMA there, under a workload that is checked"
 	@echo "instructions  what a kernel launch costs, counted by valgrind; fails when it has grown"
 	@echo "browser    a session and the notebooks in JupyterLab and Chromium, with screenshots in build/browser, and at a prompt"
-	@echo "check-all  lint, test, browser, docs, instructions, faults, soak, many-servers, namespaces, rdma, rdma-faults, asan and tsan"
+	@echo "frameworks tinygrad and OpenCV, unmodified, on servers; skipped where pip cannot install them"
+	@echo "check-all  lint, test, browser, frameworks, docs, instructions, faults, soak, many-servers, namespaces, rdma, rdma-faults, asan and tsan"
 	@echo "setup      only install what is missing; build, package: only build"
 	@echo "wheel      a wheel in dist, repaired and checked; PYTHON=python3.x for another Python"
 	@echo "docs       the documentation as HTML in build-docs; warnings are errors"
@@ -136,7 +137,13 @@ browser: package
 	$(PYTHON) -m pip install --quiet --disable-pip-version-check --requirement tests/browser/requirements.txt
 	$(PYTHON) -m pytest tests/browser
 
-check-all: lint test browser docs instructions faults soak many-servers namespaces rdma rdma-faults asan tsan
+# tests/frameworks/README.md says what runs.
+frameworks: package
+	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --requirement tests/frameworks/requirements.txt || \
+	  echo "frameworks: pip could not install all of tests/frameworks/requirements.txt; what is missing is skipped" >&2
+	$(PYTHON) -m pytest tests/frameworks
+
+check-all: lint test browser frameworks docs instructions faults soak many-servers namespaces rdma rdma-faults asan tsan
 
 format: $(VENV)/.lint-stamp
 	clang-format -i $(CXX_FILES)

@@ -1,4 +1,4 @@
-"""`remotecl bench`: what commands and transfers cost (`measure`); `bench.haocl` has applications, `bench.dnn` training."""
+"""`remotecl bench`: what commands and transfers cost (`measure`), applications (`haocl`), and training (`dnn`)."""
 
 from .program import BenchRow, measure, run
 
