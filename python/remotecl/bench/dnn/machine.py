@@ -51,7 +51,7 @@ class Machine:
         self.device = device
         self.is_cpu = bool(device.type & cl.device_type.CPU)
         self.queues = [cl.CommandQueue(context, device) for _ in range(self.options.queues)]
-        self.columns_bytes_max = min(_COLUMNS_BYTES_MAX, device.max_mem_alloc_size)
+        self.columns_bytes_max = min(_COLUMNS_BYTES_MAX, int(device.max_mem_alloc_size))
         self.launches = 0
         self.builds = 0
         self._programs: dict[tuple[str, tuple[str, ...]], cl.Program] = {}
