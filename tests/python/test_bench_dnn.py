@@ -21,6 +21,7 @@ from remotecl.bench.dnn.network import Network
 from remotecl.bench.dnn.replicas import Replicas
 from remotecl.bench.dnn.tensor import Shape
 
+
 def network_on(device: cl.Device, architecture, images: int, options: Options | None = None) -> Network:
     return Network(Machine(cl.Context([device]), device, options), architecture, images)
 

@@ -183,6 +183,6 @@ def _require(what: str, names: Sequence[str], known: Sequence[str]) -> None:
     """PyOpenCL, NumPy, and no other names."""
     import_pyopencl()
     if importlib.util.find_spec("numpy") is None:
-        raise RemoteCLError(f"{what}s need NumPy, which is not installed: pip install numpy")
+        raise RemoteCLError(f"NumPy, which {what}s need, is not installed: pip install numpy")
     if unknown := [name for name in names if name not in known]:
         raise RemoteCLError(f"no {what} is named {unknown[0]!r}; there are {', '.join(known)}")

@@ -103,20 +103,14 @@ class Report:
 
     def speedup(self, row: Measurement) -> float | None:
         """How much less time a step takes than with the first choice of optimisations there."""
-        return next(
-            (
-                first.step_s / row.step_s
-                for first in self.rows
-                if (first.network, first.where) == (row.network, row.where) and first is not row
-            ),
-            None,
-        )
+        there = [other for other in self.rows if (other.network, other.where) == (row.network, row.where)]
+        return None if there[0] is row else there[0].step_s / row.step_s
 
     def ratio_to_native(self, row: Measurement) -> float | None:
         """The time of a step in those of the native device."""
         key = (row.network, NATIVE, row.options)
-        natives = (other for other in self.rows if (other.network, other.where, other.options) == key)
-        return next((row.step_s / native.step_s for native in natives if native is not row), None)
+        native = next((other for other in self.rows if (other.network, other.where, other.options) == key), row)
+        return None if native is row else row.step_s / native.step_s
 
     def write(self, file: str) -> None:
         """Everything, as JSON."""
