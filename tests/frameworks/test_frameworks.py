@@ -32,8 +32,8 @@ def test_tinygrad_trains_on_one_server_and_on_two(servers, tmp_path):
 
 def test_opencv_runs_a_network_on_a_server(servers, tmp_path):
     need("cv2", "opencv-python-headless")
-    # OpenCV takes GPUs alone if it is not told otherwise, and for networks Intel's alone.
-    settings = {"OPENCV_OPENCL_DEVICE": "::0", "OPENCV_DNN_OPENCL_ALLOW_ALL_DEVICES": "1"}
+    # OpenCV takes GPUs alone if it is not told otherwise, and for networks those of Intel.
+    settings = {"OPENCV_OPENCL_DEVICE": ":CPU:", "OPENCV_DNN_OPENCL_ALLOW_ALL_DEVICES": "1"}
     native = run("opencv_inference.py", cache=tmp_path / "native", environment=settings)
     remote = run("opencv_inference.py", servers=servers[0], cache=tmp_path / "remote", environment=settings)
     assert remote["device"] == native["device"]
