@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "measure.h"
+#include "runtime/base/index_set.h"
 #include "runtime/schedule/named_policies.h"
 #include "runtime/schedule/scheduler.h"
 
@@ -41,7 +42,7 @@ double processor_seconds() {
 class RandomPlaces : public Residency {
  public:
   RandomPlaces(std::size_t devices, std::mt19937& random) : holders_(kBuffers) {
-    for (DeviceSet& holders : holders_) {
+    for (IndexSet& holders : holders_) {
       for (auto count = 1 + random() % 3; count > 0; --count) holders.add(random() % static_cast<DeviceId>(devices));
     }
   }
@@ -50,7 +51,7 @@ class RandomPlaces : public Residency {
   }
 
  private:
-  std::vector<DeviceSet> holders_;
+  std::vector<IndexSet> holders_;
 };
 
 // A program that has run for a while: kernels of 0.1 to 10 ms that are measured nearly everywhere, two buffers to read

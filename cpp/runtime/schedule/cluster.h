@@ -4,8 +4,9 @@
 #include <span>
 #include <vector>
 
+#include "runtime/base/index_set.h"
 #include "runtime/schedule/device.h"
-#include "runtime/schedule/device_set.h"
+#include "runtime/schedule/device_words.h"
 #include "runtime/schedule/network.h"
 
 namespace remotecl::schedule {
@@ -32,7 +33,7 @@ class Cluster {
 
  private:
   std::vector<Device> devices_;
-  DeviceSet present_, builders_;
+  IndexSet present_, builders_;
   std::vector<std::vector<DeviceId>> by_server_;
   double speed_max_ = 0;
   std::uint64_t memory_min_ = UINT64_MAX;

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "runtime/schedule/device_set.h"
+#include "runtime/base/index_set.h"
 #include "runtime/schedule/exploration.h"
 #include "runtime/schedule/kernel_times.h"
 
@@ -13,7 +13,7 @@ struct Kernel {
   std::string name;
   KernelTimes times;
   Exploration exploration;
-  DeviceSet binaries;  // devices that do not compile but have this kernel
+  IndexSet binaries;  // devices that do not compile but have this kernel
 };
 
 }  // namespace remotecl::schedule

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "runtime/schedule/device_set.h"
+#include "runtime/schedule/device_words.h"
 #include "runtime/schedule/task.h"
 
 namespace remotecl::schedule {

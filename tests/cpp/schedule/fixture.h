@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/base/index_set.h"
 #include "runtime/schedule/named_policies.h"
 #include "runtime/schedule/scheduler.h"
 
@@ -28,7 +29,7 @@ class Places : public Residency {
  private:
   struct Copy {
     std::uint64_t bytes;
-    DeviceSet devices;
+    IndexSet devices;
     bool on_client;
   };
   std::map<BufferId, Copy> copies_;

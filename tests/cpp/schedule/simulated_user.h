@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "runtime/base/index_set.h"
 #include "runtime/schedule/scheduler.h"
 #include "simulated_device.h"
 #include "trace.h"
@@ -45,7 +46,7 @@ class SimulatedUser {
    private:
     struct Copy {
       std::uint64_t bytes;
-      DeviceSet devices;
+      IndexSet devices;
       bool on_client;
     };
     std::unordered_map<BufferId, Copy> copies_;

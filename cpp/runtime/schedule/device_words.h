@@ -4,13 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "runtime/schedule/ids.h"
 
 namespace remotecl::schedule {
 
-// A set of devices as bits of words: device 0 is the lowest bit of the first word. Missing words are empty.
+// A set of devices as the words of an IndexSet. Missing words are empty.
 using DeviceWords = std::span<const std::uint64_t>;
 
 inline bool contains(DeviceWords words, DeviceId device) {
@@ -26,21 +25,5 @@ void for_each_device_while(DeviceWords words, F&& f) {
     }
   }
 }
-
-class DeviceSet {
- public:
-  void add(DeviceId device) {
-    if (device / 64 >= words_.size()) words_.resize(device / 64 + 1);
-    words_[device / 64] |= std::uint64_t{1} << device % 64;
-  }
-  void remove(DeviceId device) {
-    if (device / 64 < words_.size()) words_[device / 64] &= ~(std::uint64_t{1} << device % 64);
-  }
-  void clear() { words_.clear(); }
-  DeviceWords words() const { return words_; }
-
- private:
-  std::vector<std::uint64_t> words_;
-};
 
 }  // namespace remotecl::schedule
