@@ -1,5 +1,7 @@
 // Reads, writes, copies and fills of whole ranges.
+#include <chrono>
 #include <cstring>
+#include <future>
 
 #include "icd/fixture.h"
 
@@ -150,6 +152,33 @@ TEST_F(TransferTest, CopyBetweenAndWithinBuffers) {
   std::iota(model.begin() + 10, model.begin() + 510, 100);
   std::copy(model.begin() + 10, model.begin() + 210, model.begin() + 600);
   EXPECT_EQ(read<int>(queue_, to, 1024), model);
+}
+
+// As pieces of a divided kernel have it: one part moves while another one is being worked on, at both ends.
+TEST_F(TransferTest, TheyWaitOnlyForCommandsOnTheSameBytes) {
+  constexpr std::size_t kPart = 1 << 16;
+  const Owned<cl_mem> whole = make_buffer(context_, numbers(2 * kPart));
+  const Owned<cl_mem> parts[] = {make_sub_buffer(whole, 0, kPart * sizeof(int)),
+                                 make_sub_buffer(whole, kPart * sizeof(int), kPart * sizeof(int))};
+  const Owned<cl_kernel> add = kernel("add");
+  check(set_arg(add, 0, parts[1]));
+  check(set_arg(add, 1, 1));
+  check(run(queue_, add, kPart));
+  check(clFinish(queue_));
+  // From here on both devices have a command on the first part that does not begin.
+  const Owned<cl_event> gate = make_user_event(context_);
+  const Owned<cl_command_queue> beside = make_queue(context_, device(1));
+  check(set_arg(add, 0, parts[0]));
+  check(run(queue_, add, kPart, {gate}));
+  check(run(beside, add, kPart, {gate}));
+  Owned<cl_event> moved;
+  check(set_arg(add, 0, parts[1]));
+  check(run(other_, add, kPart, {}, moved.out()));
+  auto waiting = std::async(std::launch::async, [&] { return clWaitForEvents(1, moved.pointer()); });
+  EXPECT_EQ(waiting.wait_for(std::chrono::seconds(20)), std::future_status::ready) << "it waits for the other part";
+  check(clSetUserEventStatus(gate, CL_COMPLETE));
+  EXPECT_EQ(waiting.get(), CL_SUCCESS);
+  EXPECT_EQ(read<int>(queue_, whole, 2 * kPart), numbers(2 * kPart, 2));
 }
 
 }  // namespace

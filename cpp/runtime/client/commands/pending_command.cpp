@@ -116,7 +116,7 @@ void PendingCommand::record_writes() {
     storage.residency.write(write.range, location);
     planner_.overwritten(storage, write.range);
     ++storage.writes;
-    storage.site(location).used_by(queue_, sequence_, true);
+    storage.site(location).used_by(queue_, sequence_, write.range, true);
     if (storage.coherent) [[unlikely]]
       storage.coherent->written(queue_, sequence_, event_.get(), write.range);
   }

@@ -106,7 +106,7 @@ void TransferPlanner::abandon() {
 
 void TransferPlanner::reads(MemoryObject& buffer, ByteRange range) {
   brings(buffer, range);
-  if (error_ == CL_SUCCESS) buffer.storage().site(location_).used_by(queue_, sequence_, false);
+  if (error_ == CL_SUCCESS) buffer.storage().site(location_).used_by(queue_, sequence_, range, false);
 }
 
 void TransferPlanner::brings(MemoryObject& buffer, ByteRange range) {
@@ -231,6 +231,7 @@ std::vector<EventId> TransferPlanner::after_users(MemoryObject& root, ByteRange 
     }
   }
   for (const Site::User& user : root.storage().site(location_).users) {
+    if (!intersect(user.range, range)) continue;
     if (record != nullptr) record->waits_for(user.queue->id(), user.last_use);
     const bool implied = user.queue.get() == &receiver && receiver.in_order();
     const bool ended = user.queue->ended_sequence() >= user.last_use;
@@ -247,6 +248,7 @@ std::vector<EventId> TransferPlanner::after_writers(MemoryObject& root, ByteRang
   const Site& holder = root.storage().site(at);
   std::vector<EventId> written;
   for (const Site::User& user : holder.users) {
+    if (!intersect(user.range, range)) continue;
     if (record != nullptr && user.last_write != 0) record->waits_for(user.queue->id(), user.last_write);
     if (user.last_write == 0 || user.queue->ended_sequence() >= user.last_write) continue;
     if (Ref<Event> event = take_write_event(user)) {

@@ -28,11 +28,20 @@ struct Arrival {
 struct Site {
   struct User {
     Ref<CommandQueue> queue;
-    std::uint64_t last_use;    // position of its last command in the queue
-    std::uint64_t last_write;  // likewise; 0: it has only read
+    ByteRange range;
+    std::uint64_t last_use;    // position of the last command that used these bytes, in the queue
+    std::uint64_t last_write;  // likewise; 0: they were only read
   };
 
-  void used_by(CommandQueue& queue, std::uint64_t sequence, bool writes);
+  void used_by(CommandQueue& queue, std::uint64_t sequence, ByteRange range, bool writes) {
+    for (User& user : users) {
+      if (user.queue.get() != &queue || user.range != range) continue;
+      user.last_use = sequence;
+      if (writes) user.last_write = sequence;
+      return;
+    }
+    add_user(queue, sequence, range, writes);
+  }
   // How often the location has sent bytes to other servers since the buffer was written for the last time, which
   // was write number `writes`.
   unsigned served(std::uint64_t writes) const { return served_at_ == writes ? served_ : 0; }
@@ -50,9 +59,12 @@ struct Site {
   }
 
   std::vector<Arrival> arrivals;  // those with nothing left to bring stay until their end
-  std::vector<User> users;        // queues whose commands have used the bytes there
+  std::vector<User> users;        // queues whose commands have used bytes there; some have one for each range
 
  private:
+  static constexpr std::size_t kRangesMax = 8;  // of a queue; more count as one
+
+  void add_user(CommandQueue& queue, std::uint64_t sequence, ByteRange range, bool writes);
   void take_from_arrival(std::size_t index, ByteRange written);
 
   unsigned served_ = 0;
