@@ -3,35 +3,48 @@
 #include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "runtime/base/mutex.h"
 #include "runtime/client/objects/device.h"
+#include "runtime/schedule/division.h"
 
 namespace remotecl {
 
-// How many items of a kernel each device did in a second when it was divided last. One for the process; any thread.
+// How a kernel was divided last: how many items each device did in a second, and which part of the range it had beside
+// these others. One for the process; any thread.
 class SpeedTable {
  public:
+  using Devices = std::vector<const Device*>;
+
   static SpeedTable& instance() {
     static SpeedTable& table = *new SpeedTable;  // threads may outlive the end of main()
     return table;
   }
 
-  // 0: not known.
-  double speed(const std::string& kernel, const Device& device) const EXCLUDES(mutex_) {
+  schedule::DivisionHistory history(const std::string& kernel, const Devices& devices) const EXCLUDES(mutex_) {
+    schedule::DivisionHistory history;
     const MutexLock lock(mutex_);
-    const auto found = speeds_.find({kernel, &device});
-    return found == speeds_.end() ? 0 : found->second;
+    for (const Device* device : devices) {
+      const auto found = speeds_.find({kernel, device});
+      history.speeds.push_back(found == speeds_.end() ? 0 : found->second);
+    }
+    if (const auto found = shares_.find({kernel, devices}); found != shares_.end()) history.shares = found->second;
+    return history;
   }
-  void set(const std::string& kernel, const Device& device, double speed) EXCLUDES(mutex_) {
+  void set(const std::string& kernel, const Devices& devices, schedule::DivisionHistory history) EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);
-    speeds_[{kernel, &device}] = speed;
+    for (std::size_t at = 0; at < devices.size(); ++at) {
+      if (history.speeds[at] > 0) speeds_[{kernel, devices[at]}] = history.speeds[at];
+    }
+    shares_[{kernel, devices}] = std::move(history.shares);
   }
 
  private:
   mutable Mutex mutex_;
   // A sub-device that has gone leaves its number behind: a wrong guess for the next one at its address.
   std::map<std::pair<std::string, const Device*>, double> speeds_ GUARDED_BY(mutex_);
+  std::map<std::pair<std::string, Devices>, std::vector<double>> shares_ GUARDED_BY(mutex_);
 };
 
 }  // namespace remotecl

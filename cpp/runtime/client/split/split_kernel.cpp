@@ -8,10 +8,11 @@
 namespace remotecl {
 namespace {
 
-// A device whose speed is known gets the next piece while it works on one.
-constexpr unsigned kPiecesAhead = 2;
-// Smaller pieces than this part of the range, for each device, would cost more in launches than they balance.
-constexpr std::uint64_t kPiecesMax = 100;
+// What a piece costs beside its work: messages to its server and back, and a driver's launch.
+constexpr schedule::Seconds kLaunch = 200e-6;
+// How fast slices move from server to server. A guess that is too low only leaves a little more work where its bytes
+// are.
+constexpr double kBytesPerSecond = 1e9;
 // Items of a work-group, in the innermost dimension, where the caller leaves that open.
 constexpr std::uint64_t kGroup = 64;
 
@@ -74,40 +75,35 @@ cl_int SplitKernel::run(Event** event) {
     if (division_.all_taken()) break;
     if (const cl_int error = take_ends(); error != CL_SUCCESS) return error;
   }
-  keep_speeds();
+  SpeedTable::instance().set(kernel_.info().name, devices(), division_.learned());
   return join(event);
 }
 
+std::vector<const Device*> SplitKernel::devices() const {
+  std::vector<const Device*> devices;
+  for (const Lane& lane : lanes_) devices.push_back(&lane.queue->device());
+  return devices;
+}
+
 schedule::Division SplitKernel::make_division() const {
-  std::vector<double> speeds;
-  for (const Lane& lane : lanes_) {
-    speeds.push_back(SpeedTable::instance().speed(kernel_.info().name, lane.queue->device()));
-  }
-  // A device that has not run it yet is taken to be as fast as the mean of the others.
-  double sum = 0;
-  std::size_t known = 0;
-  for (const double speed : speeds) {
-    sum += speed;
-    known += speed > 0;
-  }
-  for (double& speed : speeds) {
-    if (!(speed > 0)) speed = known == 0 ? 1 : sum / static_cast<double>(known);
-  }
-  const std::uint64_t items = range_.global[dimension_];
-  return {std::move(speeds), items, range_.has_local ? range_.local[dimension_] : 1,
-          items / (kPiecesMax * lanes_.size())};
+  double item_bytes = 0;
+  for (const Slice& slice : slices_) item_bytes += slice.overwrites ? 0 : static_cast<double>(slice.item_bytes);
+  return {SpeedTable::instance().history(kernel_.info().name, devices()),
+          range_.global[dimension_],
+          range_.has_local ? range_.local[dimension_] : 1,
+          {kLaunch, item_bytes / kBytesPerSecond}};
 }
 
 cl_int SplitKernel::fill() {
-  // Turn by turn, so that at the end no device has two pieces while another has none.
-  for (unsigned ahead = 1; ahead <= kPiecesAhead; ++ahead) {
+  // Turn by turn, so that a device without a piece takes one before others take their second.
+  for (std::size_t ahead = 1; ahead <= schedule::Division::kPiecesAhead; ++ahead) {
     for (std::uint32_t at = 0; at < lanes_.size(); ++at) {
       Lane& lane = lanes_[at];
-      const unsigned allowed = lane.is_measured ? ahead : 1;
-      while (lane.pieces < allowed && !division_.all_taken()) {
-        if (const cl_int error = enqueue(division_.take(at)); error != CL_SUCCESS) return error;
-        ++lane.pieces;
-      }
+      if (ahead > division_.pieces_ahead(at) || lane.pieces >= ahead) continue;
+      const schedule::Piece piece = division_.take(at, time(host_time_ns()));
+      if (piece.count == 0) continue;
+      if (const cl_int error = enqueue(piece); error != CL_SUCCESS) return error;
+      ++lane.pieces;
     }
   }
   for (const Lane& lane : lanes_) lane.queue->flush();
@@ -122,11 +118,10 @@ cl_int SplitKernel::enqueue(const schedule::Piece& piece) {
   if (group_is_ours_ && piece.count % range_.local[dimension_] != 0) part.has_local = false;
   const std::uint64_t begin = part.offset[dimension_];
   const SlicedKernelPlan plan{{{}, CL_COMMAND_NDRANGE_KERNEL, kernel_, part}, slices_, begin, begin + piece.count};
-  const std::uint64_t now = host_time_ns();
   Event* event = nullptr;
   const cl_int error = submit(*lanes_[piece.device].queue, plan, wait_, &event);
   if (error != CL_SUCCESS) return error;
-  pieces_.push_back({piece, Ref<Event>::adopt(event), now});
+  pieces_.push_back({piece, Ref<Event>::adopt(event)});
   PieceEnds::note(ends_, *event, pieces_.size() - 1);
   return CL_SUCCESS;
 }
@@ -135,14 +130,9 @@ cl_int SplitKernel::take_ends() {
   cl_int error = CL_SUCCESS;
   for (const PieceEnds::End& end : ends_->take()) {
     InFlight& piece = pieces_[end.piece];
-    Lane& lane = lanes_[piece.piece.device];
     if (const cl_int status = piece.event->status(); status < 0) error = status;
-    // It began when it was enqueued, or when the one before it ended.
-    const std::uint64_t begin_ns = std::max(piece.enqueued_ns, lane.last_end_ns);
-    if (end.time_ns > begin_ns) division_.ended(piece.piece, static_cast<double>(end.time_ns - begin_ns) * 1e-9);
-    lane.last_end_ns = std::max(lane.last_end_ns, end.time_ns);
-    lane.is_measured = true;
-    --lane.pieces;
+    division_.ended(piece.piece, time(end.time_ns));
+    --lanes_[piece.piece.device].pieces;
     piece.event = {};
   }
   return error;
@@ -154,13 +144,6 @@ cl_int SplitKernel::join(Event** event) {
     if (piece.event) last.push_back(piece.event.get());
   }
   return enqueue_marker(*lanes_.front().queue, false, CL_COMMAND_NDRANGE_KERNEL, last, event);
-}
-
-void SplitKernel::keep_speeds() const {
-  for (std::size_t at = 0; at < lanes_.size(); ++at) {
-    if (!lanes_[at].is_measured) continue;
-    SpeedTable::instance().set(kernel_.info().name, lanes_[at].queue->device(), division_.speeds()[at]);
-  }
 }
 
 }  // namespace remotecl

@@ -8,7 +8,7 @@
 #include "runtime/client/commands/commands.h"
 #include "runtime/client/split/piece_ends.h"
 #include "runtime/client/split/slice.h"
-#include "runtime/schedule/split.h"
+#include "runtime/schedule/division.h"
 
 namespace remotecl {
 
@@ -33,22 +33,20 @@ class SplitKernel {
   struct InFlight {
     schedule::Piece piece;
     Ref<Event> event;
-    std::uint64_t enqueued_ns = 0;
   };
   struct Lane {
     CommandQueue* queue;
-    unsigned pieces = 0;  // in flight
-    bool is_measured = false;
-    std::uint64_t last_end_ns = 0;
+    std::size_t pieces = 0;  // in flight
   };
 
+  schedule::Time time(std::uint64_t host_ns) const { return static_cast<double>(host_ns - begin_ns_) * 1e-9; }
   schedule::Division make_division() const;
+  std::vector<const Device*> devices() const;
   // Gives each queue as many pieces as it may have now.
   cl_int fill();
   cl_int enqueue(const schedule::Piece& piece);
   cl_int take_ends();
   cl_int join(Event** event);
-  void keep_speeds() const;
 
   Kernel& kernel_;
   const NDRange range_;
@@ -56,6 +54,7 @@ class SplitKernel {
   const cl_uint dimension_;
   const std::span<const Slice> slices_;
   const WaitList wait_;
+  const std::uint64_t begin_ns_ = host_time_ns();
   std::vector<Lane> lanes_;
   schedule::Division division_;
   std::vector<InFlight> pieces_;  // all; those that have ended have no event

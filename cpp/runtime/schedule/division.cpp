@@ -1,0 +1,223 @@
+#include "runtime/schedule/division.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace remotecl::schedule {
+namespace {
+
+// The part of what is left of its region that a device takes. Nothing mends a piece that is too large, so the first
+// one of a device whose speed is not known is small.
+constexpr double kPart = 1.0 / 3, kFirstPart = 1.0 / 32;
+// Pieces are not smaller than this part of their device's region, nor shorter than so many launches.
+constexpr double kPartMin = 1.0 / 64, kLaunchesMin = 10;
+// Regions stay if they make a launch this much longer at most. Bytes that move cost more than that.
+constexpr double kTolerance = 1.05;
+// By how much launches of the same work vary.
+constexpr double kVariation = 1.5;
+
+std::uint64_t at_most(double count, std::uint64_t max) {
+  return count < static_cast<double>(max) ? static_cast<std::uint64_t>(std::max(count, 0.0)) : max;
+}
+
+}  // namespace
+
+Division::Division(DivisionHistory history, std::uint64_t items, std::uint64_t granularity, PieceCosts costs)
+    : items_(items), granularity_(granularity), costs_(costs), devices_(history.speeds.size()) {
+  for (std::size_t at = 0; at < devices_.size(); ++at) devices_[at].expected = history.speeds[at];
+  estimate_speeds();
+  if (items > 0) left_.push_back({0, items, 0});
+  std::vector<Piece> regions = split_in_proportion(all_speeds(), items, granularity);
+  if (std::ranges::any_of(history.shares, [](double share) { return share > 0; })) {
+    std::vector<Piece> former = split_in_proportion(history.shares, items, granularity);
+    if (longest(former) <= longest(regions) * kTolerance) regions.swap(former);
+  }
+  set_regions(regions);
+}
+
+void Division::set_regions(const std::vector<Piece>& regions) {
+  shares_.assign(devices_.size(), 0);
+  std::vector<Range> owned;
+  for (const Piece& region : regions) {
+    shares_[region.device] = static_cast<double>(region.count);
+    for (const Range& range : left_) {
+      const std::uint64_t begin = std::max(range.begin, region.begin);
+      const std::uint64_t end = std::min(range.end, region.begin + region.count);
+      if (begin < end) owned.push_back({begin, end, region.device});
+    }
+  }
+  left_.swap(owned);
+}
+
+Seconds Division::longest(const std::vector<Piece>& regions) const {
+  Seconds longest = 0;
+  for (const Piece& region : regions) {
+    longest = std::max(longest, static_cast<double>(region.count) / speed_of(region.device));
+  }
+  return longest;
+}
+
+double Division::scale() const {
+  double measured = 0, expected = 0;
+  for (const Device& device : devices_) {
+    if (!(device.expected > 0) || !(device.measured() > 0)) continue;
+    measured += device.measured();
+    expected += device.expected;
+  }
+  return expected > 0 ? measured / expected : 1;
+}
+
+void Division::estimate_speeds() {
+  const double scale = this->scale();
+  double sum = 0, known = 0;
+  for (Device& device : devices_) {
+    device.speed = device.measured() > 0 ? device.measured()
+                   : device.first > 0    ? device.first
+                                         : device.expected * scale;
+    sum += device.speed;
+    known += device.speed > 0 ? 1 : 0;
+  }
+  if (known > 0) mean_ = sum / known;
+}
+
+std::vector<double> Division::all_speeds() const {
+  std::vector<double> speeds;
+  for (std::uint32_t at = 0; at < devices_.size(); ++at) speeds.push_back(speed_of(at));
+  return speeds;
+}
+
+std::uint64_t Division::left_of(std::uint32_t device) const {
+  std::uint64_t left = 0;
+  for (const Range& range : left_) left += range.owner == device ? range.end - range.begin : 0;
+  return left;
+}
+
+std::uint64_t Division::piece_min(std::uint32_t device) const {
+  const double min = std::max(shares_[device] * kPartMin, devices_[device].speed * costs_.launch * kLaunchesMin);
+  return at_most(std::ceil(min), items_);
+}
+
+Piece Division::take(std::uint32_t device, Time now) {
+  const auto is_own = [device](const Range& range) { return range.owner == device; };
+  auto own = std::find_if(left_.begin(), left_.end(), is_own);
+  if (own == left_.end()) {
+    if (!steal(device, now)) return {device, 0, 0};
+    own = std::find_if(left_.begin(), left_.end(), is_own);
+  }
+  std::uint64_t count = next_count(device, now);
+  const std::uint64_t all = own->end - own->begin;
+  if (const std::uint64_t rest = count % granularity_; rest != 0) count += std::min(granularity_ - rest, ~count);
+  if (count >= all || all - count < piece_min(device)) count = all;
+  const Piece piece{device, own->begin, count};
+  own->begin += count;
+  if (own->begin == own->end) left_.erase(own);
+  devices_[device].in_flight.push_back({piece.begin, count, now});
+  return piece;
+}
+
+double Division::speed_at(std::uint32_t at, Time now) const {
+  const Device& device = devices_[at];
+  if (device.in_flight.empty() || device.last_end < 0) return speed_of(at);
+  const InFlight& current = device.in_flight.front();
+  const Seconds passed = now - std::max(device.last_end, current.taken);
+  return passed > 0 ? std::min(speed_of(at), static_cast<double>(current.count) / passed) : speed_of(at);
+}
+
+Time Division::free_at(std::uint32_t at, Time now) const {
+  const Device& device = devices_[at];
+  if (device.in_flight.empty()) return now;
+  double items = 0;
+  for (const InFlight& piece : device.in_flight) items += static_cast<double>(piece.count);
+  // Before any piece has ended nobody knows when the first one began.
+  const Time begin = device.last_end < 0 ? now : std::max(device.last_end, device.in_flight.front().taken);
+  return begin + items / speed_at(at, now);
+}
+
+Time Division::ideal_end(Time now) const {
+  double work = 0, speed = 0;
+  for (std::uint32_t at = 0; at < devices_.size(); ++at) {
+    const double each = speed_at(at, now);
+    work += (free_at(at, now) - now) * each + static_cast<double>(left_of(at));
+    speed += each;
+  }
+  return now + work / speed;
+}
+
+std::uint64_t Division::next_count(std::uint32_t device, Time now) const {
+  const std::uint64_t left = left_of(device);
+  const double fair = (ideal_end(now) - free_at(device, now)) * speed_at(device, now);
+  const double wanted = devices_[device].speed > 0 ? fair * kPart : static_cast<double>(left) * kFirstPart;
+  return std::max({at_most(wanted, left), piece_min(device), std::uint64_t{1}});
+}
+
+bool Division::steal(std::uint32_t thief, Time now) {
+  if (!(devices_[thief].speed > 0)) return false;
+  Range* last = nullptr;
+  Time last_end = 0;
+  for (Range& range : left_) {
+    const Time end = end_of(range.owner, now);
+    if (last != nullptr && end < last_end) continue;
+    last = &range;
+    last_end = end;
+  }
+  if (last == nullptr) return false;
+  // So many that both devices end at the same time.
+  const Seconds saved = 1 / speed_of(last->owner), needed = 1 / devices_[thief].speed + costs_.item;
+  const double wanted = (last_end - end_of(thief, now) - costs_.launch) / (saved + needed);
+  const std::uint64_t count = at_most(wanted, last->end - last->begin);
+  const bool pays = static_cast<double>(count) * (saved - costs_.item) > costs_.launch;
+  if (!pays || count < piece_min(last->owner)) return false;
+
+  std::uint64_t cut = last->end - count;
+  if (const std::uint64_t rest = cut % granularity_; rest != 0) {
+    if (granularity_ - rest >= last->end - cut) return false;
+    cut += granularity_ - rest;
+  }
+  if (cut == last->end) return false;
+  const Range stolen{cut, last->end, thief};
+  const auto at = left_.begin() + (last - left_.data());
+  if (cut == last->begin) {
+    last->owner = thief;
+  } else {
+    last->end = cut;
+    left_.insert(at + 1, stolen);
+  }
+  return true;
+}
+
+void Division::ended(const Piece& piece, Time now) {
+  Device& device = devices_[piece.device];
+  const auto at = std::find_if(device.in_flight.begin(), device.in_flight.end(),
+                               [&piece](const InFlight& one) { return one.begin == piece.begin; });
+  if (at == device.in_flight.end()) return;
+  const bool had_waited = device.last_end >= at->taken;
+  const Seconds seconds = now - std::max(device.last_end, at->taken);
+  const bool was_known = device.speed > 0;
+  if (had_waited) {
+    device.items += static_cast<double>(piece.count);
+    device.seconds += std::max(seconds, 0.0);
+  } else if (!(device.first > 0) && seconds > 0) {
+    device.first = static_cast<double>(piece.count) / seconds;
+  }
+  device.last_end = now;
+  device.in_flight.erase(at);
+  estimate_speeds();
+  if (!was_known) set_regions(split_in_proportion(all_speeds(), items_, granularity_));
+}
+
+DivisionHistory Division::learned() const {
+  DivisionHistory history{{}, shares_};
+  const double scale = this->scale();
+  for (const Device& device : devices_) {
+    const double expected = device.expected * scale, measured = device.measured();
+    // Half of it is from the launch before, because single launches vary, unless that was wrong altogether.
+    const bool is_like_before = measured > expected / kVariation && measured < expected * kVariation;
+    history.speeds.push_back(is_like_before                    ? (expected + measured) / 2
+                             : measured > 0 || !(expected > 0) ? device.speed
+                                                               : expected);
+  }
+  return history;
+}
+
+}  // namespace remotecl::schedule

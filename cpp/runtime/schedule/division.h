@@ -1,0 +1,105 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "runtime/schedule/ids.h"
+#include "runtime/schedule/split.h"
+
+namespace remotecl::schedule {
+
+// What one launch of a kernel teaches the next. A value.
+struct DivisionHistory {
+  std::vector<double> speeds;  // items per second, by device; 0: not known
+  std::vector<double> shares;  // of the range, by device: their regions; empty: it was never divided among them
+};
+
+// What a piece costs beside its work.
+struct PieceCosts {
+  Seconds launch = 0;
+  Seconds item = 0;  // to move what an item reads to another device
+};
+
+// One NDRange that is divided while it runs. Each device owns a region, in proportion to its speed, and takes pieces
+// from its front: half of what is left each time, so that few are launched and all devices end at about the same time
+// even if the speeds are a little wrong. A device whose region is empty steals from the end of the region of the device
+// that would end last, if that saves more than it costs.
+//
+// Regions stay as they were in the launch before as long as the speeds allow, so that the bytes stay, too. A device
+// whose speed is not known begins with a small piece, and regions are laid out again when its speed is measured.
+//
+// Guided self-scheduling (Polychronopoulos and Kuck 1987) with the speeds of HGuided (Nozal, Bosque, Beivide,
+// "EngineCL: usability and performance in heterogeneous computing", 2020), in regions.
+class Division {
+ public:
+  // REQUIRES: granularity > 0; history.speeds has at least one device, history.shares as many or none.
+  Division(DivisionHistory history, std::uint64_t items, std::uint64_t granularity, PieceCosts costs = {});
+
+  // How many pieces a device should have at a time: kPiecesAhead once its speed is known, so that it need not wait
+  // for the network between them; one before.
+  static constexpr std::size_t kPiecesAhead = 2;
+  std::size_t pieces_ahead(std::uint32_t device) const { return devices_[device].speed > 0 ? kPiecesAhead : 1; }
+  // The next piece of a device; its count is 0 if there is none for it now. It begins one piece after the other.
+  Piece take(std::uint32_t device, Time now);
+  // A piece of take() has ended.
+  void ended(const Piece& piece, Time now);
+
+  bool all_taken() const { return left_.empty(); }
+  const std::vector<double>& shares() const { return shares_; }
+  // For the next launch.
+  DivisionHistory learned() const;
+
+ private:
+  struct InFlight {
+    std::uint64_t begin, count;
+    Time taken;
+  };
+  struct Device {
+    double expected = 0;  // of the launch before; 0: not known
+    double speed = 0;     // the best estimate; 0: none
+    double first = 0;     // of the first piece, which may have waited for other work and for its bytes; 0: not known
+    // Of pieces that were there when the piece before them ended, so that only the device's speed counts.
+    double items = 0;
+    Seconds seconds = 0;
+    std::deque<InFlight> in_flight;
+    Time last_end = -1;  // below 0: no piece has ended
+
+    double measured() const { return seconds > 0 ? items / seconds : 0; }
+  };
+  struct Range {
+    std::uint64_t begin, end;
+    std::uint32_t owner;
+  };
+
+  void set_regions(const std::vector<Piece>& regions);
+  Seconds longest(const std::vector<Piece>& regions) const;
+  // By what the expected speeds are multiplied to compare with the measured ones.
+  double scale() const;
+  void estimate_speeds();
+  // Never 0.
+  double speed_of(std::uint32_t device) const { return devices_[device].speed > 0 ? devices_[device].speed : mean_; }
+  std::vector<double> all_speeds() const;
+  std::uint64_t left_of(std::uint32_t device) const;
+  std::uint64_t piece_min(std::uint32_t device) const;
+  // Less than speed_of() if the piece in progress should have ended by now.
+  double speed_at(std::uint32_t device, Time now) const;
+  // When the pieces in flight will have ended; then, what is left of the region, too.
+  Time free_at(std::uint32_t device, Time now) const;
+  Time end_of(std::uint32_t device, Time now) const {
+    return free_at(device, now) + static_cast<double>(left_of(device)) / speed_at(device, now);
+  }
+  // When all devices would end if everything that is left could be divided as finely as one likes.
+  Time ideal_end(Time now) const;
+  std::uint64_t next_count(std::uint32_t device, Time now) const;
+  bool steal(std::uint32_t thief, Time now);
+
+  const std::uint64_t items_, granularity_;
+  const PieceCosts costs_;
+  std::vector<Device> devices_;
+  double mean_ = 1;             // of the speeds that are known
+  std::vector<Range> left_;     // not taken yet, in order
+  std::vector<double> shares_;  // items of the regions, by device
+};
+
+}  // namespace remotecl::schedule

@@ -1,0 +1,216 @@
+#include "runtime/schedule/division.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include "simulated_launch.h"
+
+namespace remotecl::schedule {
+namespace {
+
+constexpr PieceCosts kCosts{.launch = 2e-4, .item = 1e-8};
+
+// What devices know of each other after some launches.
+DivisionHistory learned(SimulatedDevices& devices, std::uint64_t items, int launches = 2) {
+  DivisionHistory history;
+  for (int i = 0; i < launches; ++i) devices.run(history, items, 8, kCosts);
+  return history;
+}
+
+TEST(DivisionTest, PiecesComeFromTheFrontOfARegionAndShrink) {
+  Division division({{1, 1}, {}}, 1200, 10);
+  EXPECT_EQ(division.shares(), (std::vector<double>{600, 600}));
+  EXPECT_EQ(division.take(0, 0), (Piece{0, 0, 200}));
+  EXPECT_EQ(division.take(1, 0), (Piece{1, 600, 200}));
+  EXPECT_EQ(division.take(0, 0), (Piece{0, 200, 140})) << "a third of what is left, in whole groups";
+  EXPECT_EQ(division.take(1, 0), (Piece{1, 800, 140}));
+}
+
+TEST(DivisionTest, SmallPiecesAreNotWorthIt) {
+  Division division({{1000, 1000}, {}}, 2000, 1, {.launch = 0.06});
+  EXPECT_EQ(division.take(0, 0).count, 1000u) << "what would be left is not worth a launch";
+  Division cheap({{1000, 1000}, {}}, 2000, 1);
+  EXPECT_EQ(cheap.take(0, 0).count, 333u);
+}
+
+TEST(DivisionTest, UnknownDevicesBeginWithSmallPieces) {
+  Division division({{0, 0}, {}}, 6400, 10);
+  EXPECT_EQ(division.pieces_ahead(0), 1u);
+  const Piece first = division.take(0, 0), other = division.take(1, 0);
+  EXPECT_EQ(first.count, 100u);
+  EXPECT_EQ(other, (Piece{1, 3200, 100}));
+  division.ended(first, 1);
+  EXPECT_EQ(division.pieces_ahead(0), 2u);
+  division.ended(other, 3);
+  EXPECT_EQ(division.shares(), (std::vector<double>{4800, 1600})) << "laid out again by what is known now";
+}
+
+TEST(DivisionTest, OneItemIsOnePiece) {
+  Division division({{1, 5}, {}}, 1, 64);
+  EXPECT_EQ(division.take(0, 0).count, 0u);
+  EXPECT_EQ(division.take(1, 0), (Piece{1, 0, 1}));
+  EXPECT_TRUE(division.all_taken());
+  EXPECT_EQ(division.take(1, 0).count, 0u);
+}
+
+TEST(DivisionTest, FewerItemsThanDevices) {
+  SimulatedDevices devices{.speeds = {10, 20, 30, 40, 50}, .latency = 1e-3};
+  DivisionHistory history;
+  for (int launch = 0; launch < 3; ++launch) {
+    const SimulatedDevices::Ran ran = devices.run(history, 3, 1, kCosts);
+    EXPECT_EQ(ran.pieces, 3u);
+  }
+}
+
+TEST(DivisionTest, AnEmptyRangeHasNoPieces) {
+  Division division({{0, 0}, {}}, 0, 8);
+  EXPECT_TRUE(division.all_taken());
+  EXPECT_EQ(division.take(0, 0).count, 0u);
+}
+
+TEST(DivisionTest, ADeviceThatIsIdleStealsFromTheEndOfTheLastOne) {
+  // All devices are thought to be equal, and the first one is faster.
+  Division division({{100, 100, 100}, {}}, 3000, 1);
+  Time now = 0;
+  Piece piece = division.take(0, now);
+  division.take(1, now);
+  division.take(2, now);
+  for (; piece.count > 0 && piece.begin < 1000; piece = division.take(0, now)) {
+    division.ended(piece, now += static_cast<double>(piece.count) / 300);
+  }
+  ASSERT_GT(piece.count, 0u);
+  EXPECT_GT(piece.begin, 2000u) << "what is stolen first is the end of the last region";
+  EXPECT_FALSE(division.all_taken()) << "its owner keeps the front";
+}
+
+TEST(DivisionTest, NothingIsStolenThatMovesForLongerThanItRuns) {
+  // The first device is ten times faster than it was thought to be, and ends its region before any piece of the other.
+  const auto has_stolen = [](Seconds item) {
+    Division division({{100, 100}, {}}, 2000, 1, {.launch = 0, .item = item});
+    division.take(1, 0);
+    Time now = 0;
+    Piece piece = division.take(0, now);
+    while (piece.count > 0 && piece.begin < 1000) {
+      division.ended(piece, now += static_cast<double>(piece.count) / 1000);
+      piece = division.take(0, now);
+    }
+    return piece.count > 0;
+  };
+  EXPECT_TRUE(has_stolen(0));
+  EXPECT_TRUE(has_stolen(0.0005));
+  EXPECT_FALSE(has_stolen(0.002)) << "as far as is known, an item takes 0.001 s where it is";
+}
+
+TEST(DivisionTest, RegionsStayWhileSpeedsDifferByLittle) {
+  const std::vector<double> shares = {500, 500};
+  EXPECT_EQ(Division({{104, 100}, shares}, 1000, 1).shares(), shares);
+  EXPECT_EQ(Division({{150, 100}, shares}, 1000, 1).shares(), (std::vector<double>{600, 400}));
+  EXPECT_EQ(Division({{104, 100}, shares}, 2000, 1).shares(), (std::vector<double>{1000, 1000})) << "of another range";
+}
+
+TEST(DivisionTest, TimeBeforeTheFirstPieceDoesNotCount) {
+  // Everything waits for an event for 100 s.
+  DivisionHistory history{{100, 100}, {}};
+  Division division(history, 2000, 1);
+  std::vector<Piece> pieces;
+  for (std::uint32_t device = 0; device < 2; ++device) {
+    for (int ahead = 0; ahead < 2; ++ahead) pieces.push_back(division.take(device, 0));
+  }
+  for (const Piece& piece : pieces) {
+    division.ended(piece, 100 + static_cast<double>(piece.begin % 1000 + piece.count) / 100);
+  }
+  for (const double speed : division.learned().speeds) EXPECT_NEAR(speed, 100, 1e-6);
+}
+
+TEST(DivisionTest, SpeedsThatWereNotMeasuredKeepTheirRatio) {
+  Division division({{100, 100, 200}, {}}, 4000, 1);
+  const Piece first = division.take(0, 0), second = division.take(0, 0);
+  division.ended(first, 1);
+  division.ended(second, 1 + static_cast<double>(second.count) / 50);
+  const std::vector<double> speeds = division.learned().speeds;
+  EXPECT_NEAR(speeds[0], 50, 1e-6);
+  EXPECT_NEAR(speeds[1], 50, 1e-6);
+  EXPECT_NEAR(speeds[2], 100, 1e-6);
+}
+
+// Whatever the speeds are, the second launch and all later ones are nearly as fast as they can be, and bytes stay.
+TEST(DivisionPropertyTest, LaterLaunchesAreBalancedAndBytesStay) {
+  std::mt19937 random(9);
+  for (int run = 0; run < 100; ++run) {
+    SCOPED_TRACE(run);
+    constexpr std::uint64_t kItems = 100'000;
+    SimulatedDevices devices{.latency = 1e-4, .item = 1e-8};
+    for (std::size_t i = 2 + random() % 7; i > 0; --i) devices.speeds.push_back(1000.0 * (1 + random() % 20));
+    DivisionHistory history;
+    const SimulatedDevices::Ran first = devices.run(history, kItems, 8, kCosts);
+    EXPECT_GE(first.efficiency, 0.6) << "which explores";
+    EXPECT_LE(first.pieces, 25 * devices.speeds.size());
+    const SimulatedDevices::Ran second = devices.run(history, kItems, 8, kCosts);
+    EXPECT_GE(second.efficiency, 0.95);
+    for (int launch = 3; launch <= 5; ++launch) {
+      const SimulatedDevices::Ran later = devices.run(history, kItems, 8, kCosts);
+      EXPECT_GE(later.efficiency, 0.95);
+      EXPECT_EQ(later.shares, second.shares);
+      EXPECT_LE(later.moved, kItems / 20);
+      EXPECT_LE(later.pieces, 15 * devices.speeds.size()) << "few pieces, since each costs";
+    }
+  }
+}
+
+TEST(DivisionPropertyTest, WrongSpeedsAreMadeUpFor) {
+  std::mt19937 random(9);
+  for (int run = 0; run < 100; ++run) {
+    SCOPED_TRACE(run);
+    constexpr std::uint64_t kItems = 100'000;
+    SimulatedDevices devices;
+    DivisionHistory history;
+    for (std::size_t i = 2 + random() % 6; i > 0; --i) {
+      devices.speeds.push_back(100.0 * (1 + random() % 20));
+      const double factor = std::exp2(static_cast<double>(random() % 200) / 200 - 0.5);  // up to 1.4
+      history.speeds.push_back(devices.speeds.back() * factor);
+    }
+    EXPECT_GE(devices.run(history, kItems, 8).efficiency, 0.8);
+    EXPECT_GE(devices.run(history, kItems, 8).efficiency, 0.95);
+  }
+}
+
+TEST(DivisionPropertyTest, NoiseMovesLittle) {
+  std::mt19937 random(9);
+  const std::vector<double> speeds = {100'000, 50'000, 70'000, 300'000};
+  constexpr std::uint64_t kItems = 200'000;
+  SimulatedDevices devices{.speeds = speeds, .latency = 1e-4, .item = 1e-8};
+  DivisionHistory history = learned(devices, kItems);
+  std::uint64_t moved = 0;
+  for (int launch = 0; launch < 50; ++launch) {
+    for (std::size_t i = 0; i < speeds.size(); ++i) {
+      devices.speeds[i] = speeds[i] * (1 + 0.04 * (static_cast<double>(random() % 2001) / 1000 - 1));
+    }
+    const SimulatedDevices::Ran ran = devices.run(history, kItems, 8, kCosts);
+    EXPECT_GE(ran.efficiency, 0.95);
+    moved += ran.moved;
+  }
+  EXPECT_LE(moved, 50 * kItems / 50) << "2 % of the bytes in each launch";
+}
+
+// Others take over what it had before it, and what it works on is not large.
+TEST(DivisionPropertyTest, ADeviceThatBecomesSlowInTheMiddleDelaysLittle) {
+  constexpr std::uint64_t kItems = 200'000;
+  for (const double factor : {0.75, 0.5}) {
+    for (const Time at : {0.0, 0.25, 0.5, 0.75}) {
+      SCOPED_TRACE(::testing::Message() << factor << " from " << at << " s on");
+      SimulatedDevices devices{.speeds = {50'000, 50'000, 100'000}, .latency = 1e-4, .item = 1e-8};
+      DivisionHistory history = learned(devices, kItems);
+      devices.change = SimulatedDevices::Change{1, at, 50'000 * factor};
+      const SimulatedDevices::Ran ran = devices.run(history, kItems, 8, kCosts);
+      const Seconds best = at + (1 - at) * 200'000 / (150'000 + 50'000 * factor);
+      EXPECT_LE(ran.seconds, best * 1.06);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace remotecl::schedule
