@@ -209,6 +209,7 @@ cl_int clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint 
   std::vector<void*> pointers;
   if (const cl_int error = collect(queue, kernel, launch, pointers); error != CL_SUCCESS) return error;
   const bool prints = kernel->program->code.find("printf") != std::string::npos;
+  const std::size_t items = launch.count;
   const auto work = [kernel = Held<_cl_kernel>(kernel), launch = std::move(launch), pointers, prints]() -> cl_int {
     if (const auto error = fault("kernel")) return *error;
     if (computes(kernel->name, launch)) {
@@ -222,5 +223,5 @@ cl_int clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint 
     if (prints) std::fputs("printed\n", stdout);
     return CL_COMPLETE;
   };
-  return enqueue(queue, count, waits, event, work, true);
+  return enqueue(queue, count, waits, event, work, items);
 }

@@ -161,7 +161,7 @@ struct Command {
   std::function<cl_int()> work;
   std::vector<Held<_cl_event>> waits;
   Held<_cl_event> event;
-  bool is_kernel = false;
+  std::size_t items = 0;  // of a kernel
 };
 
 }  // namespace remotecl::fake
@@ -216,7 +216,7 @@ namespace remotecl::fake {
 
 // Adds a command, and its event where one is wanted. A kernel takes as long as the settings say.
 cl_int enqueue(cl_command_queue queue, cl_uint count, const cl_event* waits, cl_event* event,
-               std::function<cl_int()> work, bool is_kernel = false);
+               std::function<cl_int()> work, std::size_t items = 0);
 // Has what the queue holds carried out. Called without the lock: calls back.
 void flush(cl_command_queue queue);
 // The same, and waits until that event has ended; until all have, with null.

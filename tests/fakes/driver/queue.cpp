@@ -55,9 +55,9 @@ std::recursive_mutex& driver_mutex() {
 }
 
 cl_int enqueue(cl_command_queue queue, cl_uint count, const cl_event* waits, cl_event* event,
-               std::function<cl_int()> work, bool is_kernel) {
+               std::function<cl_int()> work, std::size_t items) {
   if ((count == 0) != (waits == nullptr)) return CL_INVALID_EVENT_WAIT_LIST;
-  Command command{std::move(work), {}, {}, is_kernel};
+  Command command{std::move(work), {}, {}, items};
   for (cl_uint i = 0; i < count; ++i) {
     if (!is(waits[i], kEvent)) return CL_INVALID_EVENT_WAIT_LIST;
     if (waits[i]->context.get() != queue->context.get()) return CL_INVALID_CONTEXT;

@@ -32,7 +32,7 @@ void run_first(cl_command_queue queue, Lock& lock) {
     queue->commands.pop_front();
     cl_int status = wait_for_all(command.waits, lock);
     command.event->times[1] = command.event->times[2] = now();
-    if (const auto time = kernel_time(); command.is_kernel && status == CL_COMPLETE && time.count() > 0) {
+    if (const auto time = kernel_time(command.items); command.items != 0 && status == CL_COMPLETE && time.count() > 0) {
       lock.unlock();
       std::this_thread::sleep_for(time);
       lock.lock();

@@ -62,6 +62,8 @@ void parse_word(std::string_view word, Settings& settings) {
     settings.memory = number<std::uint64_t>(value, word) << 20;
   } else if (name == "kernel-us") {
     settings.kernel_time = std::chrono::microseconds(number<std::int64_t>(value, word));
+  } else if (name == "item-ns") {
+    settings.item_time = std::chrono::nanoseconds(number<std::int64_t>(value, word));
   } else if (name == "fail") {
     settings.faults.push_back(parse_fault(value, word));
   } else if (name == "threadless") {
@@ -98,10 +100,10 @@ class Control {
 
   const Settings& first() const { return first_; }
 
-  std::chrono::microseconds kernel_time() {
+  std::chrono::nanoseconds kernel_time(std::size_t items) {
     const MutexLock lock(mutex_);
     refresh();
-    return current_.kernel_time;
+    return current_.kernel_time + current_.item_time * static_cast<std::int64_t>(items);
   }
 
   std::optional<cl_int> fault(std::string_view function) {
@@ -173,7 +175,7 @@ Settings parse(std::string_view words) {
 
 const Settings& settings() { return control().first(); }
 std::uint64_t allocation_max() { return settings().memory / 16 * 3; }
-std::chrono::microseconds kernel_time() { return control().kernel_time(); }
+std::chrono::nanoseconds kernel_time(std::size_t items) { return control().kernel_time(items); }
 std::optional<cl_int> fault(std::string_view function) { return control().fault(function); }
 
 }  // namespace remotecl::fake

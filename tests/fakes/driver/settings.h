@@ -25,6 +25,7 @@ struct Settings {
   std::vector<PlatformSettings> platforms{1};
   std::vector<Fault> faults;
   std::chrono::microseconds kernel_time{0};
+  std::chrono::nanoseconds item_time{0};
   std::uint64_t memory = std::uint64_t{64} << 20;
   // Commands run on the thread that flushes or waits, so that the order of everything is the caller's.
   bool is_threadless = false;
@@ -37,8 +38,8 @@ Settings parse(std::string_view words);
 const Settings& settings();
 // An allocation can be no larger than this.
 std::uint64_t allocation_max();
-// How long a kernel takes now. With "@FILE" the file is read again when another has its name.
-std::chrono::microseconds kernel_time();
+// How long a kernel of so many work-items takes now. With "@FILE" the file is read again when another has its name.
+std::chrono::nanoseconds kernel_time(std::size_t items);
 // Counts a call of `function`, and gives the error that it shall fail with. A launched kernel that runs is a call of
 // "kernel": its event fails.
 std::optional<cl_int> fault(std::string_view function);
