@@ -1,4 +1,6 @@
 // Programs over servers that send data and events to each other. The last daemon is killed by the last test.
+#include <signal.h>
+
 #include <chrono>
 #include <cstdlib>
 #include <future>
@@ -40,6 +42,53 @@ class PeerTest : public ::testing::Test {
   Owned<cl_program> program_ = build(context_, kSource);
   Owned<cl_kernel> add_ = make_kernel(program_, "add");
 };
+
+// Stands before the other tests, which link these servers.
+TEST_F(PeerTest, NobodyElseWaitsWhileServersAreLinked) {
+  const Owned<cl_mem> moving = make_buffer(context_, std::vector<int>(kCount, 5)),
+                      staying = make_buffer(context_, std::vector<int>(64, 5));
+  check(set_arg(add_, 0, moving));
+  check(set_arg(add_, 1, 1));
+  check(run(queues_[1], add_, kCount));
+  check(clFinish(queues_[1]));
+  const Owned<cl_kernel> other = make_kernel(program_, "add");
+  check(set_arg(other, 0, staying));
+  check(set_arg(other, 1, 1));
+  ASSERT_EQ(connected_links(), 0);
+  Environment::get().daemon(1).signal(SIGSTOP);  // its handshake with the first one begins and does not end
+  auto linking = std::async(std::launch::async, [&] { return run(queues_[0], add_, kCount); });
+  while (statistics_json().find("\"state\":\"connecting\"") == std::string::npos) std::this_thread::sleep_for(1ms);
+  EXPECT_EQ(run(queues_[2], other, 64), CL_SUCCESS);
+  EXPECT_EQ(clFinish(queues_[2]), CL_SUCCESS);
+  EXPECT_EQ(linking.wait_for(0s), std::future_status::timeout) << "until the servers are linked";
+  Environment::get().daemon(1).signal(SIGCONT);
+  EXPECT_EQ(linking.get(), CL_SUCCESS);
+  EXPECT_EQ(read<int>(queues_[0], moving, kCount), std::vector<int>(kCount, 7));
+  EXPECT_EQ(read<int>(queues_[2], staying, 64), std::vector<int>(64, 6));
+  EXPECT_EQ(connected_links(), 1);
+}
+
+// The same where a command waits for another server's event.
+TEST_F(PeerTest, NobodyElseWaitsWhileServersAreLinkedForAnEvent) {
+  const Owned<cl_mem> buffer = make_buffer(context_, std::vector<int>(64, 5));
+  const Owned<cl_event> gate = make_user_event(context_);
+  Owned<cl_event> foreign, waiting;
+  check(clEnqueueMarkerWithWaitList(queues_[1], 1, gate.pointer(), foreign.out()));
+  check(clFinish(queues_[2]));
+  Environment::get().daemon(1).signal(SIGSTOP);
+  auto linking = std::async(
+      std::launch::async, [&] { return clEnqueueMarkerWithWaitList(queues_[2], 1, foreign.pointer(), waiting.out()); });
+  while (statistics_json().find("\"state\":\"connecting\"") == std::string::npos) std::this_thread::sleep_for(1ms);
+  check(set_arg(add_, 0, buffer));
+  check(set_arg(add_, 1, 1));
+  EXPECT_EQ(run(queues_[0], add_, 64), CL_SUCCESS);
+  EXPECT_EQ(clFinish(queues_[0]), CL_SUCCESS);
+  EXPECT_EQ(linking.wait_for(0s), std::future_status::timeout);
+  Environment::get().daemon(1).signal(SIGCONT);
+  EXPECT_EQ(linking.get(), CL_SUCCESS);
+  check(clSetUserEventStatus(gate, CL_COMPLETE));
+  EXPECT_EQ(clWaitForEvents(1, waiting.pointer()), CL_SUCCESS);
+}
 
 TEST_F(PeerTest, DataAndEventsDoNotPassTheClient) {
   const Owned<cl_mem> buffer = make_buffer(context_, std::vector<int>(kCount, 5));

@@ -9,12 +9,15 @@ namespace {
 
 // A marker or barrier whose message is not submitted yet, because the caller holds a lock. Null if the server is lost.
 Ref<Event> add_point(CommandQueue& queue, bool is_barrier, cl_command_type type, WaitList wait) {
-  PendingCommand command(queue, type, wait, true);
-  if (command.error() != CL_SUCCESS) return nullptr;
-  if (wait.empty()) command.waits_for_all();
-  if (is_barrier) command.is_barrier(wait.empty());
-  send_message(command, EnqueueMarker{0, 0, is_barrier ? 1u : 0u, wait.empty() ? 1u : 0u, {}});
-  return command.sent(true);
+  return with_links([&](std::optional<ServerPair>& missing) -> Ref<Event> {
+    PendingCommand command(queue, type, wait, true);
+    missing = command.missing_link();
+    if (command.error() != CL_SUCCESS) return nullptr;
+    if (wait.empty()) command.waits_for_all();
+    if (is_barrier) command.is_barrier(wait.empty());
+    send_message(command, EnqueueMarker{0, 0, is_barrier ? 1u : 0u, wait.empty() ? 1u : 0u, {}});
+    return command.sent(true);
+  });
 }
 
 std::vector<Event*> pointers(const std::vector<Ref<Event>>& events) {

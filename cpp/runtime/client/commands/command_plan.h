@@ -99,15 +99,19 @@ cl_int submit_to_member(AutomaticQueue& queue, Plan& plan, WaitList wait, Event*
   if (const cl_int error = choose_member(turn, plan); error != CL_SUCCESS) return error;
   const Ref<CommandQueue> member(&turn.member());
   Ref<Event> own;
-  {
+  const cl_int error = with_links([&](std::optional<ServerPair>& missing) {
     PendingCommand command(*member, plan.type, turn.wait(), event != nullptr || Plan::kNeedsEvent);
     if (turn.sample() != 0) [[unlikely]]
       command.sample(turn.sample(), plan.type, turn.wait());
-    if (const cl_int error = prepare_and_send(command, plan); error != CL_SUCCESS) return error;
+    const cl_int error = prepare_and_send(command, plan);
+    missing = command.missing_link();
+    if (error != CL_SUCCESS) return error;
     const std::uint64_t sequence = command.sequence();
     own = command.sent_and([&] { plan.sent(command); }, true);
     turn.sent(sequence, own.get());
-  }
+    return error;
+  });
+  if (error != CL_SUCCESS) return error;
   turn.end();
   if (!plan.is_awaited()) member->session().submit();
   return outcome_of(*member, plan, own, event);
@@ -117,10 +121,15 @@ template <class Plan>
 cl_int submit(CommandQueue& queue, Plan plan, WaitList wait, Event** event) {
   if (AutomaticQueue* const members = AutomaticQueue::of(queue)) [[unlikely]]
     return submit_to_member(*members, plan, wait, event);
-  PendingCommand command(queue, plan.type, wait, event != nullptr || Plan::kNeedsEvent);
-  if (const cl_int error = prepare_and_send(command, plan); error != CL_SUCCESS) return error;
-  Ref<Event> own = command.sent_and([&] { plan.sent(command); }, plan.is_awaited());
-  return outcome_of(command.queue(), plan, own, event);
+  Ref<Event> own;
+  const cl_int error = with_links([&](std::optional<ServerPair>& missing) {
+    PendingCommand command(queue, plan.type, wait, event != nullptr || Plan::kNeedsEvent);
+    const cl_int error = prepare_and_send(command, plan);
+    missing = command.missing_link();
+    if (error == CL_SUCCESS) own = command.sent_and([&] { plan.sent(command); }, plan.is_awaited());
+    return error;
+  });
+  return error != CL_SUCCESS ? error : outcome_of(queue, plan, own, event);
 }
 
 }  // namespace remotecl

@@ -42,7 +42,7 @@ struct HostWorkPlan : Plan {
     if (queue.in_order()) {
       // Later commands of the queue wait for this process.
       work->over = make_ref<Event>(Ref<Context>(&queue.context()));
-      work->over->announce_to(command.session());
+      work->over->announce_to(command.session(), false);
       const EventId over = work->over->id();
       command.session().send(EnqueueMarker{queue.id(), 0, 0, 0, {&over, 1}});
     }

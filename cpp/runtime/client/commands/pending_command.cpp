@@ -16,6 +16,7 @@ PendingCommand::PendingCommand(CommandQueue& queue, cl_command_type type, WaitLi
   if (order && !queue.in_order()) wants_event = true;
   for (Event* event : wait) {
     waits_for(*event);
+    if (error() != CL_SUCCESS) return;
     if (event->is_held()) await_bytes(*event);
   }
   if (wants_event) {

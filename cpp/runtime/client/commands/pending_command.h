@@ -7,6 +7,7 @@
 #include "runtime/base/mutex.h"
 #include "runtime/client/commands/commands.h"
 #include "runtime/client/commands/transfer_planner.h"
+#include "runtime/client/session/peer_links.h"
 #include "runtime/client/trace/tracer.h"
 
 namespace remotecl {
@@ -20,6 +21,8 @@ class PendingCommand {
 
   // CL_SUCCESS, or the reason why the command cannot be sent (server lost, data lost).
   cl_int error() const { return planner_.error(); }
+  // See TransferPlanner::missing_link() and with_links().
+  const std::optional<ServerPair>& missing_link() const { return planner_.missing_link(); }
   // The command reads these bytes. Brings those that the device lacks.
   void reads(MemoryObject& buffer, ByteRange range) { planner_.reads(buffer, range); }
   // The command overwrites all of these bytes, or has also named them in reads().
@@ -112,5 +115,18 @@ class PendingCommand {
   std::vector<PendingReads::Ticket> awaited_;  // reads in the wait list whose bytes have not arrived
   std::vector<Write> writes_;
 };
+
+// Calls attempt(missing) until it leaves `missing` empty, and makes the link that was missing meanwhile, without locks.
+// Returns what the last call returned. Each link is made or found to be impossible once, so that the calls end.
+template <class F>
+auto with_links(F&& attempt) {
+  for (;;) {
+    std::optional<ServerPair> missing;
+    auto result = attempt(missing);
+    if (!missing) [[likely]]
+      return result;
+    PeerLinks::instance().connected(*missing->first, *missing->second);
+  }
+}
 
 }  // namespace remotecl

@@ -32,16 +32,18 @@ TransferPlanner::TransferPlanner(CommandQueue& queue) : queue_(queue), location_
 
 void TransferPlanner::waits_for(Event& event) {
   if (event.status() == CL_COMPLETE) return;
-  if (event.session() != &session()) {
-    elsewhere_.emplace_back(&event);
+  if (Session* const server = event.session(); server != &session()) {
+    const std::optional<bool> linked = server == nullptr ? false : PeerLinks::instance().linked(*server, session());
+    if (!linked) needs_link({server, &session()});
+    elsewhere_.push_back({Ref<Event>(&event), linked.value_or(false)});
     return;
   }
   if (!waits_already(event)) wait_ids_.push_back(event.id());
 }
 
 Array<EventId> TransferPlanner::wait_list() {
-  for (const Ref<Event>& event : elsewhere_) {
-    event->announce_to(session());
+  for (const auto& [event, is_linked] : elsewhere_) {
+    event->announce_to(session(), is_linked);
     if (!waits_already(*event)) wait_ids_.push_back(event->id());
   }
   elsewhere_.clear();
@@ -50,12 +52,13 @@ Array<EventId> TransferPlanner::wait_list() {
 
 Ref<Event> TransferPlanner::take_write_event(const Site::User& user) {
   // A later command of the queue will not do: it may fail without any harm to the bytes.
-  const auto is_last_write = [&user](const Ref<Event>& event) {
-    return event->queue() == user.queue.get() && user.queue->in_order() && event->sequence() == user.last_write;
+  const auto is_last_write = [&user](const Foreign& foreign) {
+    const Event& event = *foreign.event;
+    return event.queue() == user.queue.get() && user.queue->in_order() && event.sequence() == user.last_write;
   };
   const auto at = std::find_if(elsewhere_.begin(), elsewhere_.end(), is_last_write);
   if (at == elsewhere_.end()) return nullptr;
-  Ref<Event> event = std::move(*at);
+  Ref<Event> event = std::move(at->event);
   elsewhere_.erase(at);
   return event;
 }
@@ -134,16 +137,14 @@ void TransferPlanner::fetch(MemoryObject& buffer, ByteRange range) {
   root.create_on(session());
   for (const Missing& part : missing) {
     TransferSource source{};
-    if (!choose_source(storage, part, source)) {
-      error_ = CL_DEVICE_NOT_AVAILABLE;
-      return;
-    }
+    if (!choose_source(storage, part, source)) return;
     switch (source.route) {
       case Route::kHost:
         upload(root, part);
         break;
       case Route::kPeer:
         push(root, part, source);
+        if (error_ != CL_SUCCESS) return;
         break;
       case Route::kSameServer:
         transfer(root, part, source.location);
@@ -154,14 +155,23 @@ void TransferPlanner::fetch(MemoryObject& buffer, ByteRange range) {
   }
 }
 
-bool TransferPlanner::choose_source(BufferStorage& storage, const Missing& missing, TransferSource& chosen) const {
+bool TransferPlanner::choose_source(BufferStorage& storage, const Missing& missing, TransferSource& chosen) {
   for (;;) {
     const std::vector<TransferSource> sources = possible_sources(storage, missing);
-    if (sources.empty()) return false;
+    if (sources.empty()) {
+      error_ = CL_DEVICE_NOT_AVAILABLE;
+      return false;
+    }
     chosen = sources[cheapest_source(sources, missing.range.size)];
     if (chosen.route != Route::kPeer) return true;
-    // Only now is the link made, because most of the possible ones are never needed.
-    if (PeerLinks::instance().connected(context().device_at(chosen.location).session(), session())) return true;
+    // Only now is the link needed: most of the possible ones never are.
+    Session& holder = context().device_at(chosen.location).session();
+    const std::optional<bool> linked = PeerLinks::instance().linked(holder, session());
+    if (!linked) {
+      needs_link({&holder, &session()});
+      return false;
+    }
+    if (*linked) return true;
   }
 }
 
@@ -225,7 +235,7 @@ std::vector<EventId> TransferPlanner::after_users(MemoryObject& root, ByteRange 
     // It brings outdated bytes, and no user waits for it.
     if (arrival.awaited_by || !intersect(arrival.range, range)) continue;
     if (const Ref<Event> over = end_of(*arrival.event)) {
-      over->announce_to(session());
+      over->announce_to(session(), false);
       after.push_back(over->id());
       held_.push_back(over);
     }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "runtime/client/objects/command_queue.h"
@@ -10,6 +12,8 @@
 #include "runtime/memory/transfer_source.h"
 
 namespace remotecl {
+
+using ServerPair = std::pair<Session*, Session*>;
 
 // Brings what a command reads to its device and collects what the command has to wait for. Requires the
 // context's memory_mutex for its whole life. One thread.
@@ -22,8 +26,11 @@ class TransferPlanner {
   // The command's trace record, or null.
   void set_record(TraceRecord* record) { record_ = record; }
 
-  // CL_SUCCESS, or the reason why the command cannot be executed (server lost, data lost).
+  // CL_SUCCESS, or the reason why the command cannot be executed (server lost, data lost, missing_link()).
   cl_int error() const { return error_; }
+  // Two servers between which a link should be made before the command is planned anew. Nothing is made here, because
+  // others wait for the memory_mutex.
+  const std::optional<ServerPair>& missing_link() const { return missing_link_; }
   // Brings those of these bytes that the device lacks.
   void reads(MemoryObject& buffer, ByteRange range);
   // Like reads(), but brings nothing; only orders the command after transfers on their way to these bytes. A
@@ -55,7 +62,17 @@ class TransferPlanner {
   static constexpr std::uint64_t kRelayPiecesMax = 4;                 // in this process's memory at a time
   static constexpr ByteRange kContentSize{0, sizeof(std::uint64_t)};  // the value in a content-size buffer
 
+  // Of another server, or of none.
+  struct Foreign {
+    Ref<Event> event;
+    bool is_linked;  // its server with this one
+  };
+
   Session& session() const { return queue_.session(); }
+  void needs_link(ServerPair pair) {
+    missing_link_ = pair;
+    error_ = CL_DEVICE_NOT_AVAILABLE;
+  }
   bool waits_already(const Event& event) const {
     return std::find(wait_ids_.begin(), wait_ids_.end(), event.id()) != wait_ids_.end();
   }
@@ -67,8 +84,8 @@ class TransferPlanner {
   // Takes the event of the last writing command of `user` out of the wait list, if the command waits for it
   // and it ends after all other writers of `user`. Else returns null.
   Ref<Event> take_write_event(const Site::User& user);
-  // Returns false if every holder is on a lost server.
-  bool choose_source(BufferStorage& storage, const Missing& missing, TransferSource& chosen) const;
+  // Returns false, with an error, if every holder is on a lost server or a link is missing.
+  bool choose_source(BufferStorage& storage, const Missing& missing, TransferSource& chosen);
   std::vector<TransferSource> possible_sources(BufferStorage& storage, const Missing& missing) const;
   void upload(MemoryObject& root, const Missing& missing);
   void push(MemoryObject& root, const Missing& missing, const TransferSource& chosen);
@@ -100,8 +117,9 @@ class TransferPlanner {
   std::uint64_t sequence_ = 0;
   cl_int error_ = CL_SUCCESS;
   std::vector<EventId> wait_ids_;
-  std::vector<Ref<Event>> elsewhere_;  // awaited events that are not of this session, not announced yet
-  std::vector<Ref<Event>> held_;       // held until the commands that name them have been sent
+  std::optional<ServerPair> missing_link_;
+  std::vector<Foreign> elsewhere_;  // awaited, not announced yet
+  std::vector<Ref<Event>> held_;    // held until the commands that name them have been sent
   std::vector<std::pair<BufferStorage*, const Event*>> brought_;
 };
 

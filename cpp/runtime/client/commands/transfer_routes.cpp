@@ -43,6 +43,7 @@ void TransferPlanner::push(MemoryObject& root, const Missing& missing, const Tra
   TransferPlanner at_source(sender);
   const bool may_be_limited = range.size > kInlineDataMax;
   const ObjectId content_size = may_be_limited ? at_source.limit_to_content(root, range) : 0;
+  if (at_source.missing_link_) return needs_link(*at_source.missing_link_);
   if (range.size == 0) return add_holder(root, missing.range, true);
   FetchCounts::instance().between_servers.add(range.size);
   root.storage().site(from).serves(root.storage().writes);
@@ -185,7 +186,7 @@ Ref<Event> TransferPlanner::relay_read(MemoryObject& root, ByteRange piece, Loca
   auto record = record_of(root, piece.size, &reader.device(), reader, nullptr);
   std::vector<EventId> after = after_writers(root, piece, from, record.get());
   if (place_free != nullptr) {
-    place_free->announce_to(holder);
+    place_free->announce_to(holder, false);
     after.push_back(place_free->id());
   }
   auto fetched = make_ref<Event>(reader, CL_COMMAND_READ_BUFFER, true);
@@ -205,7 +206,7 @@ Ref<Event> TransferPlanner::relay_read(MemoryObject& root, ByteRange piece, Loca
   }
   send_read(root, holder, reader.id(), fetched->id(), piece, read->id, std::span<const EventId>(after),
             Tracer::instance().commit(std::move(record)));
-  fetched->announce_with_holds_to(session());
+  fetched->announce_to(session(), false);
   holder.submit_now();
   return fetched;
 }

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "runtime/client/session/peer_links.h"
-
 namespace remotecl {
 
 namespace {
@@ -152,8 +150,7 @@ bool Event::profile(EventEnd::Profile& times) {
   return true;
 }
 
-void Event::announce_to(Session& other, bool may_be_by_server) {
-  const bool by_server = may_be_by_server && session() != nullptr && PeerLinks::instance().connected(*session(), other);
+void Event::announce_to(Session& other, bool by_server) {
   if (listeners_.announce_to(other, by_server)) hurry();
 }
 

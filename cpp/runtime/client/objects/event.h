@@ -79,15 +79,13 @@ class Event final : public Handle<_cl_event, HandleTag::kEvent, CL_INVALID_EVENT
   // waits for the server's report.
   bool profile(EventEnd::Profile& times);
   // Lets commands of `other`, which is not this event's own server, wait for it: announces it there now. It
-  // is signalled later, by this event's server if the two are linked.
-  void announce_to(Session& other) { announce_to(other, true); }
-  // The same for an event that ends later than its server knows, because its holds must be released too.
-  void announce_with_holds_to(Session& other) { announce_to(other, false); }
+  // is signalled later. `by_server`: by this event's server, which is linked with `other`; else by this process. Not by
+  // the server if the event ends later than that knows, because its holds must be released too.
+  void announce_to(Session& other, bool by_server);
   bool set_user_status(cl_int status);  // false if it was set before
 
  private:
   ~Event() override;
-  void announce_to(Session& other, bool may_be_by_server);
   bool report(cl_int status, const EventEnd::Profile* profile);
   void finish();
   // Makes the server's report come for a listener.

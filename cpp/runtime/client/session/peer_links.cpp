@@ -115,25 +115,40 @@ bool PeerLinks::can_connect(Session& one, Session& other) {
   return false;
 }
 
-bool PeerLinks::connected(Session& one, Session& other) {
+std::optional<bool> PeerLinks::linked(Session& one, Session& other) {
   if (!enabled_ || &one == &other) return false;
+  const MutexLock lock(mutex_);
+  const Key both = key(one, other);
+  Entry& entry = links_[both];
+  const bool can_begin = !one.lost() && !other.lost();
+  if (entry.state == State::kNone && can_begin) return std::nullopt;
+  if (is_due_again(entry) && can_begin) begin(both, entry);
+  give_up_late(both, entry);
+  // A link that failed before delays no caller.
+  if (entry.state == State::kConnecting && !entry.failed_before) return std::nullopt;
+  if (entry.state != State::kConnected) say_untold(one, other, entry);
+  return entry.state == State::kConnected;
+}
+
+bool PeerLinks::connected(Session& one, Session& other) {
+  if (const std::optional<bool> known = linked(one, other)) return *known;
   MutexLock lock(mutex_);
   const Key both = key(one, other);
   Entry& entry = links_[both];
-  if ((entry.state == State::kNone || is_due_again(entry)) && !one.lost() && !other.lost()) begin(both, entry);
-  // A link that failed before delays no caller.
+  if (entry.state == State::kNone && !one.lost() && !other.lost()) begin(both, entry);
   const auto decision = entry.begun_at + kDecisionMax;
-  if (entry.state == State::kConnecting && !entry.failed_before) {
-    while (entry.state == State::kConnecting && changed_.wait_until(mutex_, decision) == std::cv_status::no_timeout) {
-    }
+  while (entry.state == State::kConnecting && changed_.wait_until(mutex_, decision) == std::cv_status::no_timeout) {
   }
-  if (entry.state == State::kConnecting && std::chrono::steady_clock::now() >= decision) {
-    entry.reason = "no answer within " + std::to_string(kDecisionMax.count()) + " s";
-    fail(both, entry);
-  }
-  if (entry.state == State::kConnected) return true;
-  say_untold(one, other, entry);
-  return false;
+  give_up_late(both, entry);
+  if (entry.state != State::kConnected) say_untold(one, other, entry);
+  return entry.state == State::kConnected;
+}
+
+void PeerLinks::give_up_late(const Key& key, Entry& entry) {
+  const bool is_late = std::chrono::steady_clock::now() >= entry.begun_at + kDecisionMax;
+  if (entry.state != State::kConnecting || !is_late) return;
+  entry.reason = "no answer within " + std::to_string(kDecisionMax.count()) + " s";
+  fail(key, entry);
 }
 
 std::vector<PeerLinks::Link> PeerLinks::links() {

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,7 +32,9 @@ class PeerLinks {
 
   // Begins to link all of these servers with each other, for a look at their network. Does not wait.
   void connect(const std::vector<Session*>& sessions);
-  // Returns true if the two are linked. Makes the link first, if need be, and waits for one that is being made.
+  // Returns whether the two are linked; nullopt if nobody knows before connected() has returned. Does not wait.
+  std::optional<bool> linked(Session& one, Session& other);
+  // The same, but makes the link first, if need be, and waits for one that is being made. Call it without locks.
   bool connected(Session& one, Session& other);
   // Returns true if connected() is likely to be. Makes no first link and waits for none.
   bool can_connect(Session& one, Session& other);
@@ -66,6 +69,7 @@ class PeerLinks {
   void begin(const Key& key, Entry& entry) REQUIRES(mutex_);
   void attempt(const Key& key, Entry& entry) REQUIRES(mutex_);
   void fail(const Key& key, Entry& entry) REQUIRES(mutex_);
+  void give_up_late(const Key& key, Entry& entry) REQUIRES(mutex_);
   void decided(const Key& key, Entry& entry, State state) REQUIRES(mutex_);
   Session* find(PeerId peer) REQUIRES(mutex_);
 

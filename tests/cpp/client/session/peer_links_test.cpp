@@ -102,6 +102,18 @@ TEST_F(PeerLinksTest, OneSideIsTriedThenTheOtherAndFailureIsSaidOnce) {
   EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
 }
 
+TEST_F(PeerLinksTest, NobodyWaitsToKnowWhetherServersAreLinked) {
+  PeerLinks& links = PeerLinks::instance();
+  EXPECT_EQ(links.linked(a_, b_), std::nullopt);
+  auto connected = ask();
+  const LinkId link = expect_attempt(a_server_, a_, b_server_, b_);
+  EXPECT_EQ(links.linked(a_, b_), std::nullopt);
+  report(a_server_, b_, link, true);
+  report(b_server_, a_, link, true);
+  EXPECT_TRUE(connected.get());
+  EXPECT_EQ(links.linked(a_, b_), true);
+}
+
 TEST_F(PeerLinksTest, SecondDirectionMaySucceed) {
   auto connected = ask();
   report(a_server_, b_, expect_attempt(a_server_, a_, b_server_, b_), false, "refused");
