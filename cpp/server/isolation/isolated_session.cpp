@@ -27,11 +27,13 @@ bool is_socket(const Connection& connection) { return dynamic_cast<const StreamC
 }  // namespace
 
 IsolatedSession::IsolatedSession(std::unique_ptr<ChildProcess> process, Address client, SessionLoad load,
-                                 std::function<void(bool)> wants_loads, const PeerRules& peers, ContentStore* store)
+                                 std::function<void(bool)> wants_loads, std::function<void()> load_changed,
+                                 const PeerRules& peers, ContentStore* store)
     : process_(std::move(process)),
       client_(std::move(client)),
       user_(load.user),
       wants_loads_(std::move(wants_loads)),
+      load_changed_(std::move(load_changed)),
       peers_(peers),
       store_(store),
       load_(std::move(load)) {
@@ -239,20 +241,25 @@ void IsolatedSession::take_report(const SessionChannel::Packet& packet) {
 }
 
 void IsolatedSession::take_loads(const DeviceLoads& loads) {
-  MutexLock lock(mutex_);
-  for (const LoadOfDevice& load : loads_of(loads)) {
-    if (load.index >= load_.devices.size()) continue;
-    load_.devices[load.index].queued_s = static_cast<double>(load.queued_us) / 1e6;
+  {
+    MutexLock lock(mutex_);
+    for (const LoadOfDevice& load : loads_of(loads)) {
+      if (load.index >= load_.devices.size()) continue;
+      load_.devices[load.index].queued_s = static_cast<double>(load.queued_us) / 1e6;
+    }
   }
+  load_changed_();
 }
 
-void IsolatedSession::measure_load(bool is_wanted) {
-  if (is_load_measured_ == is_wanted) return;
+bool IsolatedSession::measure_load(bool is_wanted) {
+  if (is_load_measured_ == is_wanted) return true;
   {
     MutexLock lock(mutex_);
     for (SessionLoad::OnDevice& load : load_.devices) load.queued_s = 0;
   }
-  if (process_->channel().send(PacketType::kWatchLoads, WatchLoads{is_wanted ? 1u : 0u})) is_load_measured_ = is_wanted;
+  if (!process_->channel().send(PacketType::kWatchLoads, WatchLoads{is_wanted ? 1u : 0u})) return false;
+  is_load_measured_ = is_wanted;
+  return true;
 }
 
 SessionLoad IsolatedSession::load() const {

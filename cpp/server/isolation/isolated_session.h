@@ -28,7 +28,8 @@ class IsolatedSession {
   // `load`: whose session it is, with no load yet. `wants_loads` is called when the session begins and when it ends
   // to watch others' loads. `peers` and `store` must outlive it; `store` is null if there is none.
   IsolatedSession(std::unique_ptr<ChildProcess> process, Address client, SessionLoad load,
-                  std::function<void(bool)> wants_loads, const PeerRules& peers, ContentStore* store);
+                  std::function<void(bool)> wants_loads, std::function<void()> load_changed, const PeerRules& peers,
+                  ContentStore* store);
 
   const Address& client() const { return client_; }
   const std::string& user() const { return user_; }
@@ -59,8 +60,8 @@ class IsolatedSession {
   void ask(std::uint64_t number, std::chrono::seconds patience);
   StatusReport report(std::uint64_t number, Deadline deadline) EXCLUDES(mutex_);
 
-  // Lets the process measure its session's load, or no more. One thread.
-  void measure_load(bool is_wanted) EXCLUDES(mutex_);
+  // Lets the process measure its session's load, or no more. Returns false if it cannot be told now. One thread.
+  bool measure_load(bool is_wanted) EXCLUDES(mutex_);
   // As far as the process has reported it.
   SessionLoad load() const EXCLUDES(mutex_);
   // Passes on what other sessions have. Returns false if the process does not take it now.
@@ -92,6 +93,7 @@ class IsolatedSession {
   const Address client_;
   const std::string user_;
   const std::function<void(bool)> wants_loads_;
+  const std::function<void()> load_changed_;
   const PeerRules& peers_;
   ContentStore* const store_;
   std::atomic<std::uint64_t> store_traffic_{0};

@@ -67,7 +67,8 @@ void ProcessHost::serve_session(IncomingConnection& incoming, const Admission& a
   if (process == nullptr) return refuse_without_process(*incoming.connection);
   const auto session = std::make_shared<IsolatedSession>(
       std::move(process), incoming.from, no_load(admission, *grant, driver_.devices().size()),
-      [this, id = admission.session](bool is_wanted) { watch_loads(id, is_wanted); }, peers_, store_);
+      [this, id = admission.session](bool is_wanted) { watch_loads(id, is_wanted); }, [this] { loads_.changed(); },
+      peers_, store_);
   if (!add(admission.session, session)) return;
   const std::vector<std::uint32_t> devices = grant->devices();
   const bool begun =
@@ -95,9 +96,13 @@ void ProcessHost::refuse_without_process(Connection& connection) {
 }
 
 bool ProcessHost::add(std::uint64_t id, const SessionPointer& session) {
-  MutexLock lock(mutex_);
-  if (!closed_) sessions_.emplace(id, session);
-  return !closed_;
+  {
+    MutexLock lock(mutex_);
+    if (closed_) return false;
+    sessions_.emplace(id, session);
+  }
+  loads_.changed();  // so that the next look lets it measure its load
+  return true;
 }
 
 void ProcessHost::remove(std::uint64_t id, std::string why, bool crashed) {
@@ -155,7 +160,7 @@ void ProcessHost::watch_loads(std::uint64_t id, bool is_wanted) {
 std::vector<SessionLoad> ProcessHost::look() {
   std::vector<SessionLoad> loads;
   for (const SessionPointer& session : all()) {
-    session->measure_load(true);
+    if (!session->measure_load(true)) loads_.changed();  // the next look tries again
     loads.push_back(session->load());
   }
   return loads;

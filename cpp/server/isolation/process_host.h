@@ -50,6 +50,7 @@ class ProcessHost final : public Host, private LoadSource {
   void watch_loads(std::uint64_t id, bool is_wanted) EXCLUDES(mutex_);
   // LoadSource
   std::vector<SessionLoad> look() override EXCLUDES(mutex_);
+  void pause() override {}
   void rest() override EXCLUDES(mutex_);
   // What is known about a session that is no longer here.
   std::string what_became_of(const Hello& hello) const EXCLUDES(mutex_);

@@ -96,6 +96,7 @@ void Session::serve() {
         if (issuer().is_crowded()) awaited = issuer().gates().awaited();
         is_far_ahead = issuer().take_far_ahead();
       }
+      shared_.loads.changed();
       outbox_.flush();
       if (!awaited && !is_far_ahead) continue;
       poller.leave();

@@ -33,13 +33,16 @@ void LoadBoard::unwatch(std::uint64_t session) {
 }
 
 void LoadBoard::set_elsewhere(std::span<const LoadOfDevice> loads) {
-  MutexLock lock(mutex_);
-  elsewhere_.resize(meters_.size());
-  for (const LoadOfDevice& load : loads) {
-    if (load.index >= elsewhere_.size()) continue;
-    elsewhere_[load.index] = {static_cast<double>(load.queued_us) / 1e6,
-                              static_cast<double>(load.weight_thousandths) / 1e3};
+  {
+    MutexLock lock(mutex_);
+    elsewhere_.resize(meters_.size());
+    for (const LoadOfDevice& load : loads) {
+      if (load.index >= elsewhere_.size()) continue;
+      elsewhere_[load.index] = {static_cast<double>(load.queued_us) / 1e6,
+                                static_cast<double>(load.weight_thousandths) / 1e3};
+    }
   }
+  reporter_.changed();
 }
 
 void LoadBoard::watch_from_elsewhere(LoadReporter::Take take) {
@@ -71,9 +74,13 @@ std::vector<SessionLoad> LoadBoard::look() {
   return loads;
 }
 
+void LoadBoard::pause() {
+  for (LoadMeter& meter : meters_) meter.rest();
+}
+
 void LoadBoard::rest() {
   is_busy_ = false;
-  for (LoadMeter& meter : meters_) meter.rest();
+  pause();
 }
 
 }  // namespace remotecl::server

@@ -29,6 +29,8 @@ class LoadBoard final : private LoadSource {
 
   // See LoadReporter.
   void watch(std::uint64_t session, std::vector<std::uint32_t> devices, LoadReporter::Take take);
+  // A session was given commands.
+  void changed() { reporter_.changed(); }
   void unwatch(std::uint64_t session) EXCLUDES(mutex_);
 
   // ---- For a process of one session. Call exchange() before there is one: `wants_loads` is called when it begins
@@ -49,6 +51,7 @@ class LoadBoard final : private LoadSource {
   static constexpr unsigned kLooksPerSearch = 2;
 
   std::vector<SessionLoad> look() override EXCLUDES(mutex_);
+  void pause() override;
   void rest() override;
 
   const NativeDriver& driver_;

@@ -1,5 +1,6 @@
 #include "server/status/load_reporter.h"
 
+#include <algorithm>
 #include <system_error>
 #include <utility>
 
@@ -11,6 +12,7 @@ void LoadReporter::watch(std::uint64_t session, std::vector<std::uint32_t> devic
   auto watcher = std::make_shared<Watcher>(Watcher{session, std::move(devices), std::move(take), {}});
   MutexLock lock(thread_.mutex);
   watchers_[session].swap(watcher);  // the former one is destroyed after unlocking
+  is_quiet_.store(false, std::memory_order_relaxed);
   try {
     thread_.start();
     thread_.wake();
@@ -28,6 +30,11 @@ void LoadReporter::unwatch(std::uint64_t session) {
   watchers_.erase(at);
 }
 
+void LoadReporter::wake() {
+  const MutexLock lock(thread_.mutex);
+  thread_.wake();
+}
+
 void LoadReporter::run() {
   bool is_resting = true;
   for (;;) {
@@ -36,8 +43,8 @@ void LoadReporter::run() {
     is_resting = watchers.empty();
     if (is_resting) {
       source_.rest();
-    } else {
-      report(watchers);
+    } else if (!report(watchers)) {
+      source_.pause();
     }
   }
 }
@@ -45,8 +52,8 @@ void LoadReporter::run() {
 bool LoadReporter::await_watchers(Watchers& watchers, bool is_resting) {
   MutexLock lock(thread_.mutex);
   while (!thread_.is_stopping()) {
-    if (watchers_.empty()) {
-      if (!is_resting) break;
+    if (watchers_.empty() && !is_resting) break;
+    if (watchers_.empty() || is_quiet_.load(std::memory_order_relaxed)) {
       thread_.wait();
     } else if (std::chrono::steady_clock::now() < next_) {
       thread_.wait_until(next_);
@@ -58,13 +65,24 @@ bool LoadReporter::await_watchers(Watchers& watchers, bool is_resting) {
   return !thread_.is_stopping();
 }
 
-void LoadReporter::report(const Watchers& watchers) {
+bool LoadReporter::report(const Watchers& watchers) {
   next_ = std::chrono::steady_clock::now() + kPeriod;
+  is_quiet_.exchange(true, std::memory_order_acq_rel);
   const std::vector<SessionLoad> sessions = source_.look();
+  bool is_quiet = std::ranges::none_of(sessions, [](const SessionLoad& session) {
+    return std::ranges::any_of(session.devices, [](const SessionLoad::OnDevice& load) { return load.queued_s > 0; });
+  });
   for (const auto& watcher : watchers) {
     const auto changes = watcher->reported.changes(loads_of_others(sessions, watcher->session, watcher->devices));
-    if (!changes.empty() && watcher->take(changes)) watcher->reported.reported(changes);
+    if (changes.empty()) continue;
+    if (watcher->take(changes)) {
+      watcher->reported.reported(changes);
+    } else {
+      is_quiet = false;
+    }
   }
+  if (!is_quiet) is_quiet_.store(false, std::memory_order_relaxed);
+  return !is_quiet;
 }
 
 }  // namespace remotecl::server

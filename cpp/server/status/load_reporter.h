@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -16,8 +17,10 @@ namespace remotecl::server {
 // Where a LoadReporter gets the sessions' loads. Used by its thread.
 class LoadSource {
  public:
-  // Called every few milliseconds while somebody watches.
+  // Called every few milliseconds while somebody watches and there is load.
   virtual std::vector<SessionLoad> look() = 0;
+  // There is no load, so the next look may come much later.
+  virtual void pause() = 0;
   // Nobody watches any more.
   virtual void rest() = 0;
 
@@ -26,7 +29,7 @@ class LoadSource {
 };
 
 // Tells those who watch how busy other sessions keep the devices. Its thread starts with the first watcher, and
-// sleeps while there is none. Any thread.
+// sleeps while there is none or no session has work. Any thread.
 class LoadReporter {
  public:
   static constexpr std::chrono::milliseconds kPeriod{10};
@@ -44,6 +47,11 @@ class LoadReporter {
   void watch(std::uint64_t session, std::vector<std::uint32_t> devices, Take take) EXCLUDES(thread_.mutex);
   // A report that has begun may still reach the watcher.
   void unwatch(std::uint64_t session) EXCLUDES(thread_.mutex);
+  // A session that had no load may have some. Cheap while the thread looks anyway.
+  void changed() EXCLUDES(thread_.mutex) {
+    if (is_quiet_.exchange(false, std::memory_order_acq_rel)) [[unlikely]]
+      wake();
+  }
   void stop() { thread_.stop(); }
 
  private:
@@ -58,11 +66,15 @@ class LoadReporter {
   void run() EXCLUDES(thread_.mutex);
   // Waits until it is time to report. Returns false if the thread is to stop.
   bool await_watchers(Watchers& watchers, bool is_resting) EXCLUDES(thread_.mutex);
-  void report(const Watchers& watchers);
+  // Returns false if nothing more is to be said until changed().
+  bool report(const Watchers& watchers);
+  void wake() EXCLUDES(thread_.mutex);
 
   LoadSource& source_;
   std::map<std::uint64_t, std::shared_ptr<Watcher>> watchers_ GUARDED_BY(thread_.mutex);
   std::chrono::steady_clock::time_point next_{};  // used by the thread
+  // Nothing is to be said. Set before a look, so that what comes after the look is noticed by changed().
+  std::atomic<bool> is_quiet_{false};
   StoppableThread thread_{[this] { run(); }};
 };
 
