@@ -70,6 +70,20 @@ TEST_F(OrdinaryDevicesTest, KernelsTakeAsLongAsTheyAreTold) {
   EXPECT_GE(end - start, 20'000'000u);
 }
 
+TEST_F(OrdinaryDevicesTest, ABuildThatAsksForArgumentsLearnsWhatKernelsOnlyRead) {
+  const auto qualifier = [](cl_kernel kernel, cl_uint index) {
+    cl_kernel_arg_type_qualifier type = 0;
+    const cl_int error = clGetKernelArgInfo(kernel, index, CL_KERNEL_ARG_TYPE_QUALIFIER, sizeof type, &type, nullptr);
+    return std::pair(error, type);
+  };
+  const Owned<cl_program> asking = build(context_, "combine_mm k_mm", "-cl-kernel-arg-info");
+  const Owned<cl_kernel> combine = make_kernel(asking, "combine_mm"), changing = make_kernel(asking, "k_mm");
+  EXPECT_EQ(qualifier(combine, 0), std::pair(CL_SUCCESS, cl_kernel_arg_type_qualifier{CL_KERNEL_ARG_TYPE_CONST}));
+  EXPECT_EQ(qualifier(combine, 1), std::pair(CL_SUCCESS, cl_kernel_arg_type_qualifier{CL_KERNEL_ARG_TYPE_NONE}));
+  EXPECT_EQ(qualifier(changing, 0), std::pair(CL_SUCCESS, cl_kernel_arg_type_qualifier{CL_KERNEL_ARG_TYPE_NONE}));
+  EXPECT_EQ(qualifier(fill_, 0).first, CL_KERNEL_ARG_INFO_NOT_AVAILABLE);
+}
+
 TEST_F(FakeDriverTest, AcceleratorTakesBinariesOnly) {
   const std::vector<cl_device_id> accelerators = devices(CL_DEVICE_TYPE_ACCELERATOR);
   ASSERT_EQ(accelerators.size(), 2u);

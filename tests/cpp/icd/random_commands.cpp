@@ -43,7 +43,8 @@ RandomCommands::RandomCommands(cl_context context, std::uint64_t seed)
     : random_(seed),
       context_(context),
       devices_(list<cl_device_id>(clGetContextInfo, context, CL_CONTEXT_DEVICES)),
-      program_(build(context, kKernels)) {
+      // Drivers need not say otherwise what a kernel only reads, which the model relies on.
+      program_(build(context, kKernels, "-cl-kernel-arg-info")) {
   for (unsigned place = 0; place < devices_.size(); ++place) {
     const auto offered =
         value<cl_command_queue_properties>(clGetDeviceInfo, devices_[place], CL_DEVICE_QUEUE_PROPERTIES);

@@ -74,6 +74,11 @@ bool computes(std::string_view kernel, const Launch& launch) {
   return one != nullptr && launch.memory.size() == one->buffers && launch.numbers.size() == one->numbers;
 }
 
+bool only_reads(std::string_view kernel, std::size_t argument) {
+  const std::string_view arguments = kernel.substr(kernel.find('_') + 1);
+  return find(kernel) != nullptr && argument < arguments.find_last_of('m');
+}
+
 void compute(std::string_view kernel, const Launch& launch) {
   const BuiltIn& one = *find(kernel);
   std::size_t end = launch.first + launch.count;

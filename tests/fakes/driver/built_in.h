@@ -23,6 +23,8 @@ struct Launch {
 };
 // Whether the kernel has that name and `launch` what it needs.
 bool computes(std::string_view kernel, const Launch& launch);
+// Whether the kernel computes something, and only reads that buffer or image: its last one has the result.
+bool only_reads(std::string_view kernel, std::size_t argument);
 void compute(std::string_view kernel, const Launch& launch);
 
 }  // namespace remotecl::fake

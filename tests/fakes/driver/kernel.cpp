@@ -10,8 +10,10 @@ using namespace remotecl::fake;
 
 namespace {
 
-// The processor's driver tells of arguments what their kinds are, the other one nothing.
-bool tells(cl_kernel kernel) { return kernel->program->context->device->is_cpu(); }
+// As drivers do: that of processors always describes arguments, the other ones where the build asked for it.
+bool describes_arguments(cl_kernel kernel) {
+  return kernel->program->context->device->is_cpu() || kernel->program->describes_arguments;
+}
 
 void touch(std::byte* data, std::size_t size) {
   constexpr std::size_t kStep = 512;
@@ -99,7 +101,7 @@ cl_int clGetKernelArgInfo(cl_kernel kernel, cl_uint index, cl_kernel_arg_info na
   const DriverLock lock(driver_mutex());
   if (!is(kernel, kKernel)) return CL_INVALID_KERNEL;
   if (index >= kernel->arguments.size()) return CL_INVALID_ARG_INDEX;
-  if (!tells(kernel)) return CL_KERNEL_ARG_INFO_NOT_AVAILABLE;
+  if (!describes_arguments(kernel)) return CL_KERNEL_ARG_INFO_NOT_AVAILABLE;
   const char kind = kernel->kind_of(index);
   switch (name) {
     case CL_KERNEL_ARG_ADDRESS_QUALIFIER: {
@@ -110,9 +112,14 @@ cl_int clGetKernelArgInfo(cl_kernel kernel, cl_uint index, cl_kernel_arg_info na
       return answer(qualifier, size, value, size_ret);
     }
     case CL_KERNEL_ARG_ACCESS_QUALIFIER:
-      return answer<cl_kernel_arg_access_qualifier>(CL_KERNEL_ARG_ACCESS_NONE, size, value, size_ret);
+      return answer<cl_kernel_arg_access_qualifier>(kind == kImage && only_reads(kernel->name, index)
+                                                        ? CL_KERNEL_ARG_ACCESS_READ_ONLY
+                                                        : CL_KERNEL_ARG_ACCESS_NONE,
+                                                    size, value, size_ret);
     case CL_KERNEL_ARG_TYPE_QUALIFIER:
-      return answer<cl_kernel_arg_type_qualifier>(CL_KERNEL_ARG_TYPE_NONE, size, value, size_ret);
+      return answer<cl_kernel_arg_type_qualifier>(
+          kind == kBuffer && only_reads(kernel->name, index) ? CL_KERNEL_ARG_TYPE_CONST : CL_KERNEL_ARG_TYPE_NONE, size,
+          value, size_ret);
     case CL_KERNEL_ARG_TYPE_NAME:
       return answer_text(kind == kImage             ? "image2d_t"
                          : kind == kSamplerArgument ? "sampler_t"

@@ -16,6 +16,7 @@ cl_int build(cl_program program, cl_program_binary_type type, const std::string&
   if (!program->context->device->has_compiler() && !code.starts_with(kBinary)) return CL_COMPILER_NOT_AVAILABLE;
   const bool fails = code.find("error") != std::string::npos || std::strstr(options, "-Werror") != nullptr;
   program->log = fails ? "the code has an error" : "";
+  program->describes_arguments = std::strstr(options, "-cl-kernel-arg-info") != nullptr;
   program->status = fails ? CL_BUILD_ERROR : CL_BUILD_SUCCESS;
   program->type = fails ? CL_PROGRAM_BINARY_TYPE_NONE : type;
   program->kernels = fails || type != CL_PROGRAM_BINARY_TYPE_EXECUTABLE ? std::vector<std::string>() : kernels_in(code);
