@@ -13,8 +13,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kRdmaDialTime = 5s;
-constexpr auto kMoveTime = 2s;  // less, because commands wait
+constexpr std::chrono::milliseconds kRdmaDialTime = 5s;
+constexpr std::chrono::milliseconds kMoveTime = 2s;  // less, because commands wait; of all addresses together
 constexpr std::chrono::milliseconds kPauseAfterLoss = 100ms;
 constexpr std::chrono::milliseconds kLossPauseMax = 30s;
 constexpr std::chrono::milliseconds kLookEvery = 1s;
@@ -93,9 +93,11 @@ void RdmaConnector::connect() {
 }
 
 // The control stream follows the bulk stream, because moving it holds up every command: bulk data finds the way first,
-// also after a loss. If the control stream's channel fails soon, the stream stays where it is for longer and longer.
+// also after a loss. If the control stream's channel fails soon, the stream stays where it is for longer and longer; it
+// does for good where a move that fails would leave too little of the window to resume the stream.
 void RdmaConnector::look_after_control() {
   if (control_.reconnector == nullptr || control_.stream == nullptr) return;
+  if (control_.reconnector->window() < 2 * kMoveTime) return;
   if (const auto channel = control_channel_.lock(); channel != nullptr && channel->reason().empty()) {
     return channel->probe_if_quiet();
   }
@@ -131,7 +133,8 @@ RdmaConnector::Dialed RdmaConnector::dial(RdmaPurpose purpose, std::uint64_t rec
 
 RdmaConnector::Dialed RdmaConnector::dial(const Address& address, const RdmaRequestWords& words) {
   const auto hello = encode_frame<RdmaRequestWords, kRdmaRequestSize>(words);
-  const auto time = words.purpose == RdmaPurpose::kControl ? kMoveTime : kRdmaDialTime;
+  const auto time =
+      words.purpose == RdmaPurpose::kControl ? kMoveTime / static_cast<int>(addresses_.size()) : kRdmaDialTime;
   DialedRdma dialed = dial_rdma(address, hello, time, stopped_.handle());
   if (dialed.answer.size() != kRdmaAnswerSize) throw ConnectionError(address.text() + " answers RDMA in other words");
   const auto answer = decode_frame<RdmaAnswerWords>(dialed.answer);
