@@ -75,7 +75,7 @@ json servers_json() {
                        {"messages_sent", traffic.messages_sent},
                        {"messages_received", traffic.messages_received},
                        {"traffic", traffic_json(traffic)},
-                       {"rdma", rdma_json(rdma, traffic)}});
+                       {"rdma", own_rdma_json(rdma, traffic)}});
   }
   return servers;
 }

@@ -48,7 +48,7 @@ json ask_session(const ServerStatus& server, const Names& names) {
         session.send(GetStatus{token});
         session.flush();
       },
-      [names](const StatusWithRdma& answer) { return status_json(answer.status, answer.rdma, answer.users, names); });
+      [names](const StatusWithRdma& answer) { return status_json(answer, names); });
   result["state"] = status ? "connected" : "lost";
   if (status) {
     const auto passed = std::chrono::steady_clock::now() - begin;
@@ -97,7 +97,7 @@ remotecl_monitor* remotecl_monitor_open(const char* server, char** error) {
 char* remotecl_monitor_status_json(remotecl_monitor* monitor, char** error) {
   return or_error(error, [monitor] {
     const StatusAnswer answer = monitor->monitor.ask();
-    json result = status_json(answer.status, answer.rdma, answer.users, no_name);
+    json result = status_json(answer, no_name);
     result["round_trip_us"] = answer.round_trip_us;
     result["epoch"] = monitor->monitor.welcome().epoch;
     return copy_json(result);

@@ -31,11 +31,10 @@ json device_json(const DeviceStatus& device) {
           {"observed_s", seconds(device.observed_ms)}};
 }
 
-json rdma_totals_json(const RdmaTraffic& traffic) {
-  return {{"channels", traffic.channels},
-          {"losses", traffic.losses},
-          {"bytes_sent", traffic.bytes_sent},
-          {"bytes_received", traffic.bytes_received}};
+json rdma_totals_json(const RdmaTraffic& traffic, const RdmaCost& cost) {
+  return {{"channels", traffic.channels},      {"losses", traffic.losses},
+          {"bytes_sent", traffic.bytes_sent},  {"bytes_received", traffic.bytes_received},
+          {"bytes_copied", cost.bytes_copied}, {"system_calls", cost.system_calls}};
 }
 
 // Null for what a server does not say.
@@ -93,8 +92,16 @@ json rdma_json(const RdmaState& rdma, const Traffic& traffic) {
           {"tcp_bytes_received", left(traffic.bulk_bytes_received, rdma.bytes_received)}};
 }
 
-json status_json(const Status& status, const StatusRdma& rdma, const StatusUsers& users,
-                 const std::function<std::string(PeerId)>& name_of_peer) {
+json own_rdma_json(const RdmaState& rdma, const Traffic& traffic) {
+  json result = rdma_json(rdma, traffic);
+  result["bytes_copied"] = rdma.bytes_copied;
+  result["system_calls"] = rdma.system_calls;
+  return result;
+}
+
+json status_json(const StatusWithRdma& answer, const std::function<std::string(PeerId)>& name_of_peer) {
+  const Status& status = answer.status;
+  const StatusRdma& rdma = answer.rdma;
   json devices = json::array(), sessions = json::array(), links = json::array();
   status.devices.for_each([&](const DeviceStatus& device) { devices.push_back(device_json(device)); });
   const std::vector<RdmaState> of_sessions = states_of(rdma.sessions), of_links = states_of(rdma.links);
@@ -110,7 +117,7 @@ json status_json(const Status& status, const StatusRdma& rdma, const StatusUsers
                      {"rdma", rdma_at(of_links, links.size(), link.traffic)}});
   });
   json of_users = json::array();
-  users.users.for_each([&](const UserStatus& user) {
+  answer.users.users.for_each([&](const UserStatus& user) {
     of_users.push_back({{"user", user.user},
                         {"device", user.device},
                         {"busy_s", static_cast<double>(user.busy_us) * 1e-6},
@@ -124,7 +131,9 @@ json status_json(const Status& status, const StatusRdma& rdma, const StatusUsers
           {"commands", status.commands},
           {"clients", traffic_json(status.clients)},
           {"peers", traffic_json(status.peers)},
-          {"rdma", {{"clients", rdma_totals_json(rdma.clients)}, {"peers", rdma_totals_json(rdma.peers)}}},
+          {"rdma",
+           {{"clients", rdma_totals_json(rdma.clients, answer.rdma_costs.clients)},
+            {"peers", rdma_totals_json(rdma.peers, answer.rdma_costs.peers)}}},
           {"devices", devices},
           {"sessions", sessions},
           {"links", links},

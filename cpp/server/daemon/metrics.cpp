@@ -42,6 +42,15 @@ void add_rdma(MetricsText& text, const StatusReport::Totals& totals) {
       &RdmaTraffic::bytes_received);
   add("remotecl_rdma_sent_bytes_total", "counter", "Bytes that went by RDMA; those of bulk include them.",
       &RdmaTraffic::bytes_sent);
+  const auto add_cost = [&](const char* name, const char* help, std::uint64_t RdmaCost::*value) {
+    text.begin(name, "counter", help);
+    text.add(totals.rdma_costs.clients.*value, {{"with", "client"}});
+    text.add(totals.rdma_costs.peers.*value, {{"with", "peer"}});
+  };
+  add_cost("remotecl_rdma_copied_bytes_total", "Bytes that went or came by RDMA and were copied by a processor.",
+           &RdmaCost::bytes_copied);
+  add_cost("remotecl_rdma_system_calls_total", "System calls for bytes that went or came by RDMA.",
+           &RdmaCost::system_calls);
 }
 
 // Adds one family with a value for each device.

@@ -21,10 +21,14 @@ Traffic sum(const std::vector<StatusReport::OfLink>& links) {
   return sum;
 }
 
-RdmaTraffic rdma_sum(const std::vector<StatusReport::OfLink>& links) {
-  RdmaTraffic sum;
-  for (const auto& link : links) sum += status_of(link.rdma).traffic;
-  return sum;
+// Adds what a session and its links have moved by RDMA.
+void add_rdma(StatusReport::Totals& totals, const RdmaState& session, const std::vector<StatusReport::OfLink>& links) {
+  totals.rdma_clients += status_of(session).traffic;
+  totals.rdma_costs.clients += cost_of(session);
+  for (const auto& link : links) {
+    totals.rdma_peers += status_of(link.rdma).traffic;
+    totals.rdma_costs.peers += cost_of(link.rdma);
+  }
 }
 
 StatusReport::OfDevice device_status_of(Device& device) {
@@ -75,7 +79,7 @@ std::vector<std::byte> encode_status(Token token, const DaemonIdentity& daemon, 
   const StatusRdma rdma{report.totals.rdma_clients, report.totals.rdma_peers,
                         std::span<const RdmaStatus>(rdma_sessions), std::span<const RdmaStatus>(rdma_links)};
   ByteBuffer bytes;
-  append_message(bytes, StatusWithRdma{status, rdma, {std::span<const UserStatus>(users)}});
+  append_message(bytes, StatusWithRdma{status, rdma, {std::span<const UserStatus>(users)}, report.totals.rdma_costs});
   return {bytes.bytes().begin(), bytes.bytes().end()};
 }
 
@@ -93,15 +97,13 @@ void StatusCollector::remove(StatusSource& session) {
   const StatusReport::OfSession last = session.status();
   const std::vector<StatusReport::OfLink> links = session.links();
   const Traffic peers = sum(links);
-  RdmaTraffic rdma_clients = status_of(last.rdma).traffic, rdma_peers = rdma_sum(links);
-  rdma_clients.channels = rdma_peers.channels = 0;
   MutexLock lock(mutex_);
   past_.totals.begun += 1;
   past_.totals.commands += last.commands;
   past_.totals.clients += last.traffic;
   past_.totals.peers += peers;
-  past_.totals.rdma_clients += rdma_clients;
-  past_.totals.rdma_peers += rdma_peers;
+  add_rdma(past_.totals, last.rdma, links);
+  past_.totals.rdma_clients.channels = past_.totals.rdma_peers.channels = 0;
   for (const auto& device : driver_.devices()) past_.add(usage_of(last, *device, true));
   sessions_.erase(&session);
 }
@@ -133,8 +135,7 @@ StatusReport StatusCollector::report(const StatusSource* asker, const Address& f
     report.totals.commands += status.commands;
     report.totals.clients += status.traffic;
     report.totals.peers += sum(links);
-    report.totals.rdma_clients += status_of(status.rdma).traffic;
-    report.totals.rdma_peers += rdma_sum(links);
+    add_rdma(report.totals, status.rdma, links);
     for (const auto& device : driver_.devices()) report.add(usage_of(status, *device, false));
     const bool is_visible = is_own || from.is_loopback() || session->address().host == from.host;
     if (!is_visible || report.sessions.size() >= kStatusSessionsMax) continue;

@@ -33,6 +33,8 @@ StatusReport::Totals& StatusReport::Totals::operator+=(const Totals& other) {
   peers += other.peers;
   rdma_clients += other.rdma_clients;
   rdma_peers += other.rdma_peers;
+  rdma_costs.clients += other.rdma_costs.clients;
+  rdma_costs.peers += other.rdma_costs.peers;
   return *this;
 }
 

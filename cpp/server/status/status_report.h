@@ -19,7 +19,8 @@ struct StatusReport {
     std::uint64_t sessions = 0, begun = 0, commands = 0;
     Traffic clients, peers;
     RdmaTraffic rdma_clients, rdma_peers;
-    REMOTECL_FIELDS(sessions, begun, commands, clients, peers, rdma_clients, rdma_peers)
+    StatusRdmaCosts rdma_costs;
+    REMOTECL_FIELDS(sessions, begun, commands, clients, peers, rdma_clients, rdma_peers, rdma_costs)
 
     Totals& operator+=(const Totals& other);
   };

@@ -18,6 +18,9 @@ class RdmaTotals:
         channels: RDMA channels that there are now.
         losses: how many were lost since the server started; TCP has gone on.
         bytes_sent, bytes_received: by RDMA since then; the bytes of bulk connections include them.
+        bytes_copied: how many of these a processor of the server copied, because the card could not use their memory.
+        system_calls: those of the server for the sake of these bytes; requests to the card count, though only Soft-RoCE
+        needs one for each.
 
     Example::
 
@@ -28,6 +31,8 @@ class RdmaTotals:
     losses: int = 0
     bytes_sent: int = 0
     bytes_received: int = 0
+    bytes_copied: int = 0
+    system_calls: int = 0
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,8 @@ class RdmaStats:
         losses: how many were lost.
         bytes_sent, bytes_received: by RDMA.
         tcp_bytes_sent, tcp_bytes_received: bulk data by TCP, or by shared memory within a machine.
+        bytes_copied, system_calls: what RDMA has cost this process, as in :class:`RdmaTotals`; None where another
+        process counts.
 
     Example::
 
@@ -62,6 +69,8 @@ class RdmaStats:
     bytes_received: int = 0
     tcp_bytes_sent: int = 0
     tcp_bytes_received: int = 0
+    bytes_copied: int | None = None
+    system_calls: int | None = None
 
     @classmethod
     def _from_json(cls, entry: dict[str, Any] | None) -> RdmaStats | None:

@@ -10,8 +10,8 @@ namespace {
 
 using Kind = RdmaState::Kind;
 
-const RdmaState kUsed{Kind::kInUse, "", "mlx5_0:1", "10.0.0.1", "10.0.0.2", 1, 0, 100, 200};
-const RdmaState kGone{Kind::kLost, "the port is down", "mlx5_0:2", "10.0.1.1", "10.0.1.2", 0, 2, 10, 20};
+const RdmaState kUsed{Kind::kInUse, "", "mlx5_0:1", "10.0.0.1", "10.0.0.2", 1, 0, 100, 200, 30, 4};
+const RdmaState kGone{Kind::kLost, "the port is down", "mlx5_0:2", "10.0.1.1", "10.0.1.2", 0, 2, 10, 20, 3, 1};
 
 TEST(RdmaStateTest, TheSumHasAllNumbersAndWhatIsMostWorthKnowing) {
   RdmaState sum = kUsed;
@@ -24,6 +24,8 @@ TEST(RdmaStateTest, TheSumHasAllNumbersAndWhatIsMostWorthKnowing) {
   EXPECT_EQ(sum.losses, 2u);
   EXPECT_EQ(sum.bytes_sent, 110u);
   EXPECT_EQ(sum.bytes_received, 220u);
+  EXPECT_EQ(sum.bytes_copied, 33u);
+  EXPECT_EQ(sum.system_calls, 5u);
 }
 
 TEST(RdmaStateTest, AnEmptyOneAddsNothing) {
@@ -42,6 +44,8 @@ TEST(RdmaStateTest, WhatHasEndedIsNotThereButStaysCounted) {
   EXPECT_EQ(sum.channels, 0u);
   EXPECT_EQ(sum.losses, 2u);
   EXPECT_EQ(sum.bytes_received, 220u);
+  EXPECT_EQ(sum.bytes_copied, 33u);
+  EXPECT_EQ(sum.system_calls, 5u);
 }
 
 TEST(RdmaStateTest, AReasonIsNotIntroducedTwice) {

@@ -83,9 +83,10 @@ REMOTECL_EXPORT char* remotecl_servers_json(void);
  * TRAFFIC: {"control"|"bulk":{"sent"|"received":{"bytes","messages"}}}; bulk connections count whole transfers as
  * messages. RDMA: {"state":"off"|"unavailable"|"connecting"|"in use"|"lost","reason","port","address","peer_address",
  *  "channels": now,"losses","bytes_sent","bytes_received": by RDMA,"tcp_bytes_sent","tcp_bytes_received": the rest of
- * bulk}. Links are between servers that share a context; without a link, data between the two goes through this
- * process. Transfers count the ranges of bytes that commands read: those that their device had already (saved), and
- * those that had to be transferred. */
+ * bulk,"bytes_copied" by processors and "system_calls": what RDMA has cost this process; not in a status}. Links are
+ * between servers that share a context; without a link, data between the two goes through this process. Transfers count
+ * the ranges of bytes that commands read: those that their device had already (saved), and those that had to be
+ * transferred. */
 REMOTECL_EXPORT char* remotecl_stats_json(void);
 
 /* For one buffer (or every live buffer if mem is NULL):
@@ -147,7 +148,8 @@ REMOTECL_EXPORT cl_int remotecl_enqueue_split(cl_uint queue_count, const cl_comm
  *               "memory":[bytes by device],"traffic":TRAFFIC,"rdma":RDMA}],
  *  "links":[{"is_own","server","is_connected","traffic":TRAFFIC,"rdma":RDMA}],
  *  "users":[{"user","device","busy_s": in which the driver was seen to have commands of the user,"commands"}],
- *  "rdma":{"clients"|"peers":{"channels","losses","bytes_sent","bytes_received"}},"round_trip_us"}
+ *  "rdma":{"clients"|"peers":{"channels","losses","bytes_sent","bytes_received","bytes_copied","system_calls"}},
+ *  "round_trip_us"}
  * RDMA is null if the server does not say so.
  * The server's totals include sessions that have ended, and traffic is as seen by the server. It lists only the
  * sessions of the asker's own address, and all of them if asked over loopback. */

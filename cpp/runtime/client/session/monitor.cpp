@@ -52,13 +52,9 @@ StatusAnswer Monitor::ask() {
   connection_->write(question.bytes());  // a broken connection is noticed by the read
   StatusAnswer answer;
   answer.payload = receive_answer(Code::kStatus);
-  StatusWithRdma received;
-  if (!Decoder(answer.payload).read(received) || received.status.token != last_token_) {
+  if (!Decoder(answer.payload).read(static_cast<StatusWithRdma&>(answer)) || answer.status.token != last_token_) {
     throw ConnectionError(address_.text() + " sent a malformed status");
   }
-  answer.status = received.status;
-  answer.rdma = received.rdma;
-  answer.users = received.users;
   answer.round_trip_us = std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count();
   return answer;
 }

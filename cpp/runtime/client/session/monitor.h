@@ -14,12 +14,9 @@
 
 namespace remotecl {
 
-// A Status and the bytes that it refers to.
-struct StatusAnswer {
+// A status and the bytes that it refers to.
+struct StatusAnswer : StatusWithRdma {
   std::vector<std::byte> payload;
-  Status status{};
-  StatusRdma rdma{};
-  StatusUsers users{};
   double round_trip_us = 0;  // of request and reply
 };
 

@@ -39,16 +39,33 @@ struct StatusRdma {
   REMOTECL_FIELDS(clients, peers, sessions, links)
 };
 
+// What moving bytes by RDMA has cost the server: those that a processor copied, and system calls.
+struct RdmaCost {
+  std::uint64_t bytes_copied = 0, system_calls = 0;
+  REMOTECL_FIELDS(bytes_copied, system_calls)
+
+  RdmaCost& operator+=(const RdmaCost& other) {
+    bytes_copied += other.bytes_copied, system_calls += other.system_calls;
+    return *this;
+  }
+};
+
+struct StatusRdmaCosts {
+  RdmaCost clients, peers;  // of all sessions, including ended ones
+  REMOTECL_FIELDS(clients, peers)
+};
+
 // The whole message.
 struct StatusWithRdma {
   REMOTECL_MESSAGE(Status);
   Status status{};
-  StatusRdma rdma{};    // empty if the server does not know it
-  StatusUsers users{};  // likewise
+  StatusRdma rdma{};             // empty if the server does not know it
+  StatusUsers users{};           // likewise
+  StatusRdmaCosts rdma_costs{};  // likewise
 
   template <class F>
   constexpr decltype(auto) fields(F&& f) const {
-    return f(status, rdma, users);
+    return f(status, rdma, users, rdma_costs);
   }
   // Decodes.
   template <class F>
@@ -56,6 +73,7 @@ struct StatusWithRdma {
     if (!f(status)) return false;
     if (!f(rdma)) rdma = {};
     if (!f(users)) users = {};
+    if (!f(rdma_costs)) rdma_costs = {};
     return true;
   }
 };

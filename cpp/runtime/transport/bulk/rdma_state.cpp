@@ -23,6 +23,8 @@ RdmaState& RdmaState::operator+=(const RdmaState& other) {
   losses += other.losses;
   bytes_sent += other.bytes_sent;
   bytes_received += other.bytes_received;
+  bytes_copied += other.bytes_copied;
+  system_calls += other.system_calls;
   return *this;
 }
 
@@ -31,6 +33,8 @@ RdmaState RdmaState::past() const {
   past.losses = losses;
   past.bytes_sent = bytes_sent;
   past.bytes_received = bytes_received;
+  past.bytes_copied = bytes_copied;
+  past.system_calls = system_calls;
   return past;
 }
 
@@ -57,6 +61,8 @@ RdmaStatus status_of(const RdmaState& state) {
           state.peer_address,
           {state.channels, state.losses, state.bytes_sent, state.bytes_received}};
 }
+
+RdmaCost cost_of(const RdmaState& state) { return {state.bytes_copied, state.system_calls}; }
 
 RdmaState state_of(const RdmaStatus& status) {
   const bool is_known = status.state <= static_cast<std::uint32_t>(RdmaState::Kind::kLost);

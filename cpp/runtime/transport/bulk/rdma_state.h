@@ -6,6 +6,7 @@
 
 namespace remotecl {
 
+struct RdmaCost;
 struct RdmaStatus;
 
 // Whether network cards move the bytes of a bulk stream, and what they have moved. A value.
@@ -26,6 +27,9 @@ struct RdmaState {
   std::uint64_t channels = 0;         // there now
   std::uint64_t losses = 0;
   std::uint64_t bytes_sent = 0, bytes_received = 0;  // by RDMA
+  // What that has cost this process: bytes that a processor copied, because the device could not use their memory, and
+  // system calls. A request to a device counts as one, which only Soft-RoCE needs.
+  std::uint64_t bytes_copied = 0, system_calls = 0;
 
   static RdmaState off(std::string_view reason) { return {Kind::kOff, std::string(reason), {}, {}, {}}; }
   static RdmaState unavailable(std::string_view reason);
@@ -40,6 +44,7 @@ struct RdmaState {
 std::string_view name_of(RdmaState::Kind kind);
 // The form that messages carry; refers to the argument.
 RdmaStatus status_of(const RdmaState& state);
+RdmaCost cost_of(const RdmaState& state);
 // A number that means nothing becomes kOff.
 RdmaState state_of(const RdmaStatus& status);
 

@@ -60,6 +60,7 @@ void QueuePair::destroy() {
 
 bool QueuePair::post(ibv_send_wr& request) {
   request.wr_id = kSendBit | (posted_ + 1);
+  domain_->note_system_call();
   ibv_send_wr* refused = nullptr;
   if (::ibv_post_send(pair_, &request, &refused) != 0) return false;
   ++posted_;
@@ -127,16 +128,18 @@ std::size_t QueuePair::poll(std::span<ibv_wc> completions) {
 void QueuePair::arm() {
   if (is_armed_) return;
   is_armed_ = true;
+  domain_->note_system_call();
   ::ibv_req_notify_cq(completions_, 0);
 }
 
-void QueuePair::take_events() {
+void QueuePair::take_event() {
   ibv_cq* queue = nullptr;
   void* context = nullptr;
-  while (domain_->library().verbs.get_cq_event(channel_, &queue, &context) == 0) {
-    domain_->library().verbs.ack_cq_events(queue, 1);
-    is_armed_ = false;
-  }
+  if (!is_armed_) return;
+  domain_->note_system_call();
+  if (domain_->library().verbs.get_cq_event(channel_, &queue, &context) != 0) return;
+  domain_->library().verbs.ack_cq_events(queue, 1);
+  is_armed_ = false;
 }
 
 void QueuePair::fail() {

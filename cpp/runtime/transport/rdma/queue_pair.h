@@ -48,8 +48,8 @@ class QueuePair {
   void note_completed(const ibv_wc& completion) { completed_ = completion.wr_id & ~kSendBit; }
   void note_received() { --receives_; }
   int handle() const { return channel_->fd; }  // readable if there is a completion after arm()
-  void arm();
-  void take_events();
+  void arm();                                  // for one event
+  void take_event();
 
   // Ends the queue pair: nothing more is read or written, and everything posted completes with an error.
   void fail();

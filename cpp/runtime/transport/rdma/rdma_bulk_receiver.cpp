@@ -25,9 +25,10 @@ int make_handles(int slot) {
   return handles;
 }
 
-void watch(int handles, int handle) {
+void watch(int handles, int handle, RdmaSlot& slot) {
   epoll_event event{};
   event.events = EPOLLIN;
+  slot.note_system_call();
   // A descriptor with the number of a former one may be another one.
   if (handle >= 0 && ::epoll_ctl(handles, EPOLL_CTL_MOD, handle, &event) != 0) {
     ::epoll_ctl(handles, EPOLL_CTL_ADD, handle, &event);
@@ -59,6 +60,7 @@ bool RdmaBulkReceiver::begin(const BulkHeader& header, BulkHeader& shown) {
   const bool is_remote = chunk_kind(header.status) == kRdmaChunk;
   place_ = is_remote ? Place::kChannel : Place::kStream;
   if (is_remote) {
+    slot_.note_system_call();  // that has read the header
     shown.status = 0;
     return header.size != 0;
   }
@@ -213,6 +215,7 @@ void RdmaBulkReceiver::await_something() {
     waiting[1].fd = slot_.handle();
     if (in_use_.channel != nullptr) waiting[2].fd = in_use_.channel->wait_handle();
   }
+  slot_.note_system_call();
   ::poll(waiting.data(), waiting.size(), -1);
 }
 
@@ -238,8 +241,9 @@ int RdmaBulkReceiver::wait_handle() const {
     if (former >= 0 && former != channel && former != stream) ::epoll_ctl(handles_, EPOLL_CTL_DEL, former, &event);
   }
   watched_ = {channel, stream};
-  watch(handles_, channel);
-  watch(handles_, stream);
+  watch(handles_, channel, slot_);
+  watch(handles_, stream, slot_);
+  slot_.note_system_call();  // that polls the result
   return handles_;
 }
 

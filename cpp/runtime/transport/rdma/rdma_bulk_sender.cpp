@@ -40,6 +40,7 @@ bool RdmaBulkSender::send_by_rdma(const BulkHeader& header, const BulkSource& by
   is_unsettled_ = true;
   transfer_by_rdma_ = header.transfer;
   const BulkHeader announced{header.transfer, header.size, chunk_status(kRdmaChunk, in_use_.number)};
+  slot_.note_system_call();
   if (!stream_.send(announced, {}, Use::kCopied)) return false;
   undelivered_.push_back({header, bytes, use, next_number_++, stream_.bytes_sent(), kNever});
   const RdmaSource source{bytes.bytes, RdmaRegistration::of(bytes.registration, in_use_.channel)};

@@ -182,6 +182,7 @@ bool RdmaChannel::accept_grant(Bytes payload) {
 }
 
 void RdmaChannel::handle_cm_events() {
+  domain_->note_system_call();
   while (const std::optional<CmEvent> event = domain_->id()->next_event()) {
     switch (event->type) {
       case RDMA_CM_EVENT_ESTABLISHED:
@@ -228,7 +229,7 @@ bool RdmaChannel::await_progress(WaitPolicy& spin, Time until) {
 // Sleeps on the descriptors, on behalf of all waiting threads.
 void RdmaChannel::sleep(Time until) {
   const std::uint64_t seen = events_;
-  pair_.take_events();
+  pair_.take_event();
   pair_.arm();
   drain();
   if (events_ != seen) return;
@@ -237,13 +238,14 @@ void RdmaChannel::sleep(Time until) {
   std::array<pollfd, 3> waiting = {
       {{completions_handle_, POLLIN, 0}, {domain_->id()->handle(), POLLIN, 0}, {kick_.handle(), POLLIN, 0}}};
   const auto time = until == Time::max() ? kProbeTime : std::min(kProbeTime, time_left(until));
+  domain_->note_system_call();
   const bool is_quiet = ::poll(waiting.data(), waiting.size(), static_cast<int>(time.count())) == 0;
   mutex_.lock();
   is_sleeping_ = false;
   if (is_quiet) probe();
   if (waiting[2].revents != 0) kick_.clear();
   if (waiting[1].revents != 0) handle_cm_events();
-  pair_.take_events();
+  if (waiting[0].revents != 0) pair_.take_event();
   // A thread that polls wait_handle() also waits for the next completion.
   if (is_polled_) pair_.arm();
   drain();
@@ -259,8 +261,14 @@ void RdmaChannel::wake_others() {
   const bool has_something = !written_.empty() || !receiving_.landed.empty() || !stream_.arrived.empty();
   if (is_polled_ && (is_over() || has_something)) {
     is_polled_ = false;
-    ready_.set();
+    set_ready();
   }
+}
+
+void RdmaChannel::set_ready() {
+  if (std::exchange(is_ready_, true)) return;
+  domain_->note_system_call();
+  ready_.set();
 }
 
 // Sends something to a peer that may have vanished: only what is sent and not acknowledged makes the device notice.
@@ -275,15 +283,20 @@ void RdmaChannel::probe_if_quiet() {
   probe();
 }
 
-// Returns false if something has happened meanwhile.
+// Returns false if something has happened meanwhile. The connection manager is asked only where completions do not
+// explain why the poll has ended.
 bool RdmaChannel::prepare_to_poll() {
   const std::uint64_t seen = events_;
-  handle_cm_events();
-  pair_.take_events();
+  if (polled_at_ == seen) handle_cm_events();
+  pair_.take_event();
   pair_.arm();
   drain();
   if (events_ != seen) return false;
-  ready_.clear();
+  if (std::exchange(is_ready_, false)) {
+    domain_->note_system_call();
+    ready_.clear();
+  }
+  polled_at_ = events_;
   is_polled_ = true;
   return true;
 }

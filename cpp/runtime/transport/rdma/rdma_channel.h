@@ -41,7 +41,7 @@ struct RdmaDestination {
 // and fail, and reason() says why. From then on the device neither reads nor writes memory.
 class RdmaChannel {
  public:
-  static constexpr std::size_t kPieceBytes = 1u << 20;      // of one write
+  static constexpr std::size_t kPieceBytes = 4u << 20;      // of one write
   static constexpr std::size_t kStagingBytes = 256u << 10;  // of a piece that is copied
   static constexpr std::uint64_t kUnderWayMax = 8u << 20;   // bytes sent and not completed
   static constexpr auto kForever = std::chrono::milliseconds(std::numeric_limits<std::int32_t>::max());
@@ -115,6 +115,10 @@ class RdmaChannel {
   int wait_handle() const { return poll_handle_; }
   std::uint64_t bytes_received() const { return bytes_received_.load(std::memory_order_relaxed); }
 
+  // Of the bytes sent and received, those that were copied here.
+  std::uint64_t bytes_copied() const { return bytes_copied_.load(std::memory_order_relaxed); }
+  std::uint64_t system_calls() const { return domain_->system_calls(); }
+
   void shutdown() EXCLUDES(mutex_);
   std::string reason() EXCLUDES(mutex_);  // empty: the channel has not ended
   // After the end: returns true if the peer has not answered any more.
@@ -183,6 +187,7 @@ class RdmaChannel {
   void sleep(Time until) REQUIRES(mutex_);
   void probe() REQUIRES(mutex_);
   void wake_others() REQUIRES(mutex_);
+  void set_ready() REQUIRES(mutex_);
   bool prepare_to_poll() REQUIRES(mutex_);
   void end(std::string reason) REQUIRES(mutex_);
   bool is_over() const REQUIRES(mutex_) { return !reason_.empty(); }
@@ -221,6 +226,7 @@ class RdmaChannel {
   std::atomic<std::uint64_t> bytes_completed_{0};
   std::atomic<std::uint64_t> bytes_delivered_{0};
   std::atomic<std::uint64_t> bytes_received_{0};
+  std::atomic<std::uint64_t> bytes_copied_{0};
 
   Mutex mutex_;
   ConditionVariable changed_;
@@ -234,9 +240,11 @@ class RdmaChannel {
   Arrivals written_ GUARDED_BY(mutex_);
   const int completions_handle_;
   const int poll_handle_;
-  std::uint64_t events_ GUARDED_BY(mutex_) = 0;  // number of events seen
-  bool is_sleeping_ GUARDED_BY(mutex_) = false;  // a thread, on the descriptors
-  bool is_polled_ GUARDED_BY(mutex_) = false;    // wait_handle(), by whoever was told -1
+  std::uint64_t events_ GUARDED_BY(mutex_) = 0;     // number of events seen
+  bool is_sleeping_ GUARDED_BY(mutex_) = false;     // a thread, on the descriptors
+  bool is_polled_ GUARDED_BY(mutex_) = false;       // wait_handle(), by whoever was told -1
+  bool is_ready_ GUARDED_BY(mutex_) = false;        // ready_ is set
+  std::uint64_t polled_at_ GUARDED_BY(mutex_) = 0;  // events_ when it was last polled
   bool has_vanished_ GUARDED_BY(mutex_) = false;
   std::string reason_ GUARDED_BY(mutex_);  // empty: it has not ended
 };

@@ -65,7 +65,7 @@ int RdmaChannel::stream_wait_handle() {
   drain();
   while (stream_.arrived.empty() && !is_over() && !prepare_to_poll()) {
   }
-  if (!stream_.arrived.empty() || is_over()) ready_.set();
+  if (!stream_.arrived.empty() || is_over()) set_ready();
   return poll_handle_;
 }
 
@@ -180,7 +180,10 @@ std::size_t RdmaChannel::take_landed(MutableBytes to) {
   if (state.closing != nullptr && state.closing->is_closing(pair_)) return 0;
   state.closing = nullptr;
   const std::size_t size = std::min(to.size(), state.landed.size());
-  if (size != 0 && to.data() != state.landed.data()) std::memmove(to.data(), state.landed.data(), size);
+  if (size != 0 && to.data() != state.landed.data()) {
+    std::memmove(to.data(), state.landed.data(), size);
+    bytes_copied_.fetch_add(size, std::memory_order_relaxed);
+  }
   state.landed = state.landed.subspan(size);
   state.left -= size;
   return size;

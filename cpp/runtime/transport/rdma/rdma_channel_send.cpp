@@ -164,6 +164,7 @@ RdmaSource RdmaChannel::staged(Bytes bytes) {
   }
   const MutableBytes place = sending_.staging->bytes().subspan(sending_.next_staged * kStagingBytes, bytes.size());
   std::memcpy(place.data(), bytes.data(), bytes.size());
+  bytes_copied_.fetch_add(bytes.size(), std::memory_order_relaxed);
   return {place, &sending_.staging->registration()};
 }
 
@@ -181,11 +182,12 @@ void RdmaChannel::reclaim(std::uint64_t position) {
 void RdmaChannel::await_flush(std::uint64_t position, unsigned receives) {
   const auto deadline = std::chrono::steady_clock::now() + kFlushTimeMax;
   while (std::chrono::steady_clock::now() < deadline) {
-    pair_.take_events();
+    pair_.take_event();
     pair_.arm();
     drain();
     if (completed() >= position && pair_.receives() <= receives) return;
     mutex_.unlock();
+    domain_->note_system_call();
     pollfd waiting{completions_handle_, POLLIN, 0};
     ::poll(&waiting, 1, kFlushLookMs);
     mutex_.lock();

@@ -12,6 +12,8 @@ void count(const RdmaSlot::Entry& entry, RdmaState& to) {
   if (entry.channel == nullptr) return;
   to.bytes_sent += entry.channel->bytes_sent();
   to.bytes_received += entry.channel->bytes_received();
+  to.bytes_copied += entry.channel->bytes_copied();
+  to.system_calls += entry.channel->system_calls();
 }
 
 }  // namespace
@@ -126,6 +128,7 @@ RdmaState RdmaSlot::state() const {
 
 RdmaState RdmaSlot::present_state() const {
   RdmaState state = past_;
+  state.system_calls += calls_beside_.load(std::memory_order_relaxed);
   for (const Entry& entry : former_) count(entry, state);
   if (entry_.channel == nullptr) return state;
   count(entry_, state);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -53,6 +54,8 @@ class RdmaSlot {
   // Readable from put() until seen().
   int handle() const { return changed_.handle(); }
   void seen() { changed_.clear(); }
+  // A system call that whoever uses the channel makes for the sake of bytes that go there.
+  void note_system_call() { calls_beside_.fetch_add(1, std::memory_order_relaxed); }
   // With what all channels have moved.
   RdmaState state() const EXCLUDES(mutex_);
 
@@ -66,6 +69,7 @@ class RdmaSlot {
 
   const Report report_;
   Wakeup changed_;
+  std::atomic<std::uint64_t> calls_beside_{0};
   mutable Mutex mutex_;
   ConditionVariable lost_;
   Entry entry_ GUARDED_BY(mutex_);

@@ -61,11 +61,15 @@ RegisteredMemory::RegisteredMemory(std::shared_ptr<const ProtectionDomain> domai
   } else if (domain_->has_windows()) {
     access |= IBV_ACCESS_MW_BIND;
   }
+  domain_->note_system_call();
   region_ = domain_->library().verbs.reg_mr(domain_->get(), memory_.data(), memory_.size(), access);
   if (region_ == nullptr) throw ConnectionError(failure_text(memory_.size(), errno));
 }
 
-RegisteredMemory::~RegisteredMemory() { domain_->library().verbs.dereg_mr(region_); }
+RegisteredMemory::~RegisteredMemory() {
+  domain_->note_system_call();
+  domain_->library().verbs.dereg_mr(region_);
+}
 
 bool RegisteredMemory::contains(Bytes bytes) const {
   return bytes.data() >= memory_.data() && bytes.data() + bytes.size() <= memory_.data() + memory_.size();

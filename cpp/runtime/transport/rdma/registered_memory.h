@@ -1,6 +1,8 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 
 #include "runtime/base/bytes.h"
@@ -28,11 +30,16 @@ class ProtectionDomain {
   bool has_windows() const { return has_windows_; }
   // For tests: from now on all windows count.
   static void count_all_windows();
+  // System calls for the sake of this connection. What a device with a driver in user space does without one counts
+  // too.
+  void note_system_call() const { system_calls_.fetch_add(1, std::memory_order_relaxed); }
+  std::uint64_t system_calls() const { return system_calls_.load(std::memory_order_relaxed); }
 
  private:
   const std::shared_ptr<CmId> id_;
   ibv_pd* domain_;
   bool has_windows_;
+  mutable std::atomic<std::uint64_t> system_calls_{0};
 };
 
 // Memory that the device may read and write by itself: its pages are locked as long as this lives. By itself it lets no

@@ -32,8 +32,8 @@ class RdmaSession final : public server::StatusSource {
   const RdmaState own_, link_;
 };
 
-const RdmaState kUsed{Kind::kInUse, "", "mlx5_0:1", "10.0.0.1", "10.0.0.2", 2, 1, 1000, 2000};
-const RdmaState kLost{Kind::kLost, "the port is down", "mlx5_0:2", "10.0.1.1", "10.0.1.2", 0, 3, 50, 60};
+const RdmaState kUsed{Kind::kInUse, "", "mlx5_0:1", "10.0.0.1", "10.0.0.2", 2, 1, 1000, 2000, 300, 4};
+const RdmaState kLost{Kind::kLost, "the port is down", "mlx5_0:2", "10.0.1.1", "10.0.1.2", 0, 3, 50, 60, 5, 6};
 
 class RdmaStatusTest : public ServerTest {
  protected:
@@ -55,6 +55,8 @@ TEST_F(RdmaStatusTest, TotalsKeepWhatEndedSessionsHaveMoved) {
   EXPECT_EQ(totals.rdma_clients.losses, 1u);
   EXPECT_EQ(totals.rdma_clients.bytes_received, 2000u);
   EXPECT_EQ(totals.rdma_peers.bytes_received, 60u);
+  EXPECT_EQ(totals.rdma_costs.clients.bytes_copied, 300u);
+  EXPECT_EQ(totals.rdma_costs.peers.system_calls, 6u);
 }
 
 TEST_F(RdmaStatusTest, TravelsBetweenProcesses) {
@@ -84,6 +86,8 @@ TEST_F(RdmaStatusTest, FollowsTheStatusInItsMessage) {
   ASSERT_TRUE(Decoder(payload).read(whole));
   const KnownStatus seen(whole);
   EXPECT_EQ(seen.rdma.clients.bytes_sent, 1000u);
+  EXPECT_EQ(whole.rdma_costs.clients.system_calls, 4u);
+  EXPECT_EQ(whole.rdma_costs.peers.bytes_copied, 5u);
   ASSERT_EQ(seen.rdma_sessions.size(), 1u);
   EXPECT_EQ(seen.rdma_sessions[0].peer_address, "10.0.0.2");
   ASSERT_EQ(seen.rdma_links.size(), 1u);
@@ -100,7 +104,7 @@ TEST_F(RdmaStatusTest, ASessionThatAsksForNoneHasNone) {
   EXPECT_EQ(seen.rdma.clients.channels, 0u);
 }
 
-TEST_F(RdmaStatusTest, MetricsHaveChannelsLossesAndBytes) {
+TEST_F(RdmaStatusTest, MetricsHaveChannelsLossesBytesAndTheirCost) {
   board_.add(session_);
   const server::Users users({}, {}, server_.driver(), server::Counters::For::kThisProcess);
   const server::RejectionCounts refusals;
@@ -109,7 +113,9 @@ TEST_F(RdmaStatusTest, MetricsHaveChannelsLossesAndBytes) {
        {"remotecl_rdma_channels{with=\"client\"} 2\n", "remotecl_rdma_channels{with=\"peer\"} 0\n",
         "# TYPE remotecl_rdma_losses_total counter\n", "remotecl_rdma_losses_total{with=\"peer\"} 3\n",
         "remotecl_rdma_sent_bytes_total{with=\"client\"} 1000\n",
-        "remotecl_rdma_received_bytes_total{with=\"peer\"} 60\n"}) {
+        "remotecl_rdma_received_bytes_total{with=\"peer\"} 60\n",
+        "remotecl_rdma_copied_bytes_total{with=\"client\"} 300\n",
+        "remotecl_rdma_system_calls_total{with=\"peer\"} 6\n"}) {
     EXPECT_NE(text.find(line), std::string::npos) << line << text;
   }
 }
