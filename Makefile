@@ -98,10 +98,12 @@ namespaces: package
 	$(PYTHON) -m pytest -m namespaces
 
 rdma: build
-	REMOTECL_TEST_RDMA=1 scripts/rdma-guest.sh bash -c \
+	REMOTECL_TEST_RDMA=1 RDMA_GUEST_SECONDS=1200 scripts/rdma-guest.sh bash -c \
 	  'build/bin/remotecl_rdma_tests && REMOTECL_TEST_RDMA_WINDOWS=1 build/bin/remotecl_rdma_tests \
-	    && RDMA_DRIVER=/etc/OpenCL/vendors/pocl.icd scripts/rdma-transfers.sh build 4 3 \
-	    && scripts/rdma-faults.sh build 10 0 0 0 && echo "make rdma: all of it was right"' || [ $$? -eq 77 ]
+	    && echo "---- ceilings (after $$SECONDS s)" && scripts/rdma-comparison.sh build/bin/remotecl-rdma-bench 1 \
+	    && RDMA_DRIVER=/etc/OpenCL/vendors/pocl.icd scripts/rdma-transfers.sh build 16 3 \
+	    && echo "---- faults (after $$SECONDS s)" && scripts/rdma-faults.sh build 10 0 0 0 \
+	    && echo "make rdma: all of it was right, in $$SECONDS s"' || [ $$? -eq 77 ]
 
 # 300 losses. The guest is slow.
 rdma-faults: build

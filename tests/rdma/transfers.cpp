@@ -1,7 +1,10 @@
 // A program like any other, for scripts/rdma-transfers.sh: moves bytes to, from and between the devices that the loader
-// shows, checks every byte, and prints the medians of its rounds. Usage: rdma-transfers [MiB [ROUNDS]]
+// shows, checks every byte, and prints the medians of its rounds, and what remotecl says that RDMA has cost this
+// process. With RDMA_TRANSFERS_KERNEL=1 a kernel runs in place of the small operations. Usage: rdma-transfers [MiB
+// [ROUNDS]]
 #define CL_TARGET_OPENCL_VERSION 300
 #include <CL/cl.h>
+#include <dlfcn.h>
 
 #include <algorithm>
 #include <chrono>
@@ -49,6 +52,31 @@ std::vector<cl_device_id> all_devices() {
   return devices;
 }
 
+// Of what remotecl says of this process, the sum of a counter over its servers; 0 without remotecl.
+double counted(const std::string& name) {
+  const char* const driver = std::getenv("OCL_ICD_VENDORS");
+  void* const library = driver == nullptr ? nullptr : ::dlopen(driver, RTLD_NOW | RTLD_NOLOAD);
+  const auto say =
+      library == nullptr ? nullptr : reinterpret_cast<char* (*)()>(::dlsym(library, "remotecl_stats_json"));
+  if (say == nullptr) return 0;
+  const std::string text = say(), begin = "\"rdma\":{", key = "\"" + name + "\":";
+  double sum = 0;
+  for (std::size_t at = text.find(begin); at != std::string::npos; at = text.find(begin, at + 1)) {
+    const std::string rdma = text.substr(at, text.find('}', at) - at);
+    if (const std::size_t value = rdma.find(key); value != std::string::npos) {
+      sum += std::strtod(rdma.c_str() + value + key.size(), nullptr);
+    }
+  }
+  return sum;
+}
+
+void print_cost() {
+  const double moved = counted("bytes_sent") + counted("bytes_received");
+  if (moved == 0) return;
+  std::printf("cost client: %.0f bytes by RDMA, %.0f copied, %.0f system calls\n", moved, counted("bytes_copied"),
+              counted("system_calls"));
+}
+
 class Rounds {
  public:
   Rounds(const char* name, std::size_t bytes) : name_(name), bytes_(bytes), packets_(packets()) {}
@@ -60,8 +88,12 @@ class Rounds {
   ~Rounds() {
     std::sort(seconds_.begin(), seconds_.end());
     const double median = seconds_[seconds_.size() / 2];
-    std::printf("%-12s %8.1f MB/s  %8.2f ms  %llu RDMA packets\n", name_, static_cast<double>(bytes_) / median / 1e6,
-                median * 1e3, static_cast<unsigned long long>(packets() - packets_));
+    const auto sent = static_cast<unsigned long long>(packets() - packets_);
+    if (bytes_ < 1024) {
+      std::printf("%-12s %8.0f us  %llu RDMA packets\n", name_, median * 1e6, sent);
+    } else {
+      std::printf("%-12s %8.1f MB/s  %llu RDMA packets\n", name_, static_cast<double>(bytes_) / median / 1e6, sent);
+    }
     std::fflush(stdout);
   }
 
@@ -131,6 +163,7 @@ int main(int argc, char** argv) {
       expect(wanted, "read");
     }
   }
+  const bool runs_kernel = std::getenv("RDMA_TRANSFERS_KERNEL") != nullptr;
   if (devices.size() > 1) {
     Rounds migrate_rounds("migrate", bytes);
     for (int i = 0; i < rounds; ++i) {
@@ -145,7 +178,8 @@ int main(int argc, char** argv) {
       expect(wanted, "migration");
     }
   }
-  {
+  if (!runs_kernel) {
+    print_cost();
     // Small operations, each waited for.
     constexpr int kSmall = 200;
     std::uint32_t word = 0;
@@ -184,7 +218,7 @@ int main(int argc, char** argv) {
       clReleaseMemObject(small_buffer);
     }
   }
-  if (std::getenv("RDMA_TRANSFERS_KERNEL") != nullptr) {
+  if (runs_kernel) {
     auto wanted = numbers(count, 7);
     check(clEnqueueWriteBuffer(queues[0], buffer, CL_TRUE, 0, bytes, wanted.data(), 0, nullptr, nullptr), "write");
     run_kernel(context, devices[0], queues[0], buffer, count);
