@@ -98,7 +98,7 @@ namespaces: package
 	$(PYTHON) -m pytest -m namespaces
 
 rdma: build
-	REMOTECL_TEST_RDMA=1 RDMA_GUEST_SECONDS=1200 scripts/rdma-guest.sh bash -c \
+	REMOTECL_TEST_RDMA=1 RDMA_GUEST_SECONDS=1800 scripts/rdma-guest.sh bash -c \
 	  'build/bin/remotecl_rdma_tests && REMOTECL_TEST_RDMA_WINDOWS=1 build/bin/remotecl_rdma_tests \
 	    && echo "---- ceilings (after $$SECONDS s)" && scripts/rdma-comparison.sh build/bin/remotecl-rdma-bench 1 \
 	    && RDMA_DRIVER=/etc/OpenCL/vendors/pocl.icd scripts/rdma-transfers.sh build 16 3 \

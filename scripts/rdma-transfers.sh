@@ -3,9 +3,9 @@
 # [MiB [ROUNDS]]. BUILD is the build folder. The first devices are those of the fake driver, by RDMA and by TCP; then one
 # kernel runs on the real driver whose ICD file RDMA_DRIVER names, if it is set. Ends with 0 if every byte was right and
 # REMOTECL_RDMA=require was satisfied, and the counters of the first server and of the program say that bytes went by
-# RDMA and that no processor copied them. RDMA_STEP_SECONDS (300) limits each step.
+# RDMA and that no processor copied them. RDMA_STEP_SECONDS (600) limits each step.
 set -euo pipefail
-readonly build=$(cd "$1" && pwd) size=${2:-64} rounds=${3:-5} address=10.9.0.1 limit=${RDMA_STEP_SECONDS:-300}
+readonly build=$(cd "$1" && pwd) size=${2:-64} rounds=${3:-5} address=10.9.0.1 limit=${RDMA_STEP_SECONDS:-600}
 export REMOTECL_SHARED_MEMORY=off
 servers=()
 trap 'for pid in "${servers[@]}"; do kill "$pid" 2>/dev/null || true; done' EXIT
