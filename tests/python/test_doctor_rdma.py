@@ -91,12 +91,12 @@ def test_a_port_that_is_down_matters_where_no_other_is_up(machine, use, status):
     assert machine.findings(use)["RDMA port mlx5_0:1"].status == "ok"
 
 
-def test_who_does_not_ask_for_rdma_is_told_how(machine):
+def test_who_has_turned_rdma_off_is_told_how_to_use_it(machine):
     machine.add_port("mlx5_0:1")
-    use = machine.findings()["RDMA use"]
+    assert machine.findings()["RDMA use"].status == "ok", "it is used unless it is turned off"
+    use = machine.findings("off")["RDMA use"]
     assert use.status == "note"
-    assert "REMOTECL_RDMA=auto" in use.remedy
-    assert "--rdma auto" in use.remedy
+    assert "unset REMOTECL_RDMA" in use.remedy
 
 
 def test_libraries_that_are_missing_have_packages(machine):

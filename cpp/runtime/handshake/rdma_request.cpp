@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <span>
 
 #include "runtime/base/settings.h"
@@ -57,12 +58,14 @@ Address decode(const std::uint8_t* from) {
   return {text.data(), ntohs(port)};
 }
 
+std::optional<RdmaUse> asked_use() {
+  const auto word = settings::one_of("REMOTECL_RDMA", {"auto", "off", "require"});
+  return word ? std::optional(static_cast<RdmaUse>(*word)) : std::nullopt;
+}
+
 }  // namespace
 
-RdmaUse rdma_use() {
-  constexpr auto kDefault = static_cast<std::size_t>(RdmaUse::kOff);
-  return static_cast<RdmaUse>(settings::one_of("REMOTECL_RDMA", {"auto", "off", "require"}).value_or(kDefault));
-}
+RdmaUse rdma_use() { return asked_use().value_or(RdmaUse::kAuto); }
 
 void forbid_rdma(std::string_view reason) {
   forbidden_reason() = reason;
@@ -71,7 +74,8 @@ void forbid_rdma(std::string_view reason) {
 
 RdmaState rdma_wish(bool is_encrypted, bool is_limited) {
   if (rdma_use() == RdmaUse::kOff) return {};
-  if (!has_rdma_device()) return RdmaState::unavailable(rdma_reason::kNoDevice);
+  // Most machines have none, and only those who have asked for it want to read that.
+  if (!has_rdma_device()) return asked_use() ? RdmaState::unavailable(rdma_reason::kNoDevice) : RdmaState();
   if (!forbidden_reason().empty()) return RdmaState::unavailable(forbidden_reason());
   if (is_encrypted) return RdmaState::unavailable(rdma_reason::kEncrypted);
   if (is_limited) return RdmaState::unavailable(rdma_reason::kRateLimit);

@@ -292,7 +292,7 @@ def _rdma(own: RdmaStats, status: ServerStatus | None) -> RdmaStats:
     if its is None or not own.reason.startswith(_NOT_OFFERED):
         return own
     if its.state == "off":
-        return replace(own, reason="the server was started without --rdma")
+        return replace(own, reason="the server has no RDMA device, or was started with --rdma off")
     return replace(own, reason=f"the server says: {its.reason}") if its.state == "unavailable" else own
 
 

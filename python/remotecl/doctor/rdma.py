@@ -51,7 +51,7 @@ def findings(
     load: Callable[[str], object] = ctypes.CDLL,
 ) -> Iterator[Finding]:
     """One quiet line where there is no RDMA; else all that it needs."""
-    use = environment.get("REMOTECL_RDMA", "").lower() or "off"
+    use = environment.get("REMOTECL_RDMA", "").lower() or "auto"
     ports = [port for device in _entries(devices) for port in _ports(device)]
     if not _entries(devices):
         text = "this machine has no RDMA device; TCP carries bulk data"
@@ -89,12 +89,11 @@ def locked_memory(limit: int, may_lock_all: bool) -> Finding:
 def _use(use: str) -> Finding:
     check = "RDMA use"
     if use == "auto":
-        text = "REMOTECL_RDMA=auto: used where the server has it too (remotecl-server --rdma auto)"
+        text = "auto, which is the default: used where the server has it too"
         return Finding(check, "ok", text)
     if use == "require":
         return Finding(check, "ok", "REMOTECL_RDMA=require: connecting fails where the server has no RDMA")
-    remedy = "to use it, REMOTECL_RDMA=auto here and remotecl-server --rdma auto on the servers"
-    return Finding(check, "note", "off, which is the default: TCP carries bulk data", remedy)
+    return Finding(check, "note", "REMOTECL_RDMA=off: TCP carries bulk data", "to use it, unset REMOTECL_RDMA")
 
 
 def _port(port: Port, status: Status) -> Finding:
