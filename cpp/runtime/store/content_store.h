@@ -7,6 +7,7 @@
 
 #include "runtime/base/bytes.h"
 #include "runtime/crypto/digest.h"
+#include "runtime/store/stored_content.h"
 
 namespace remotecl {
 
@@ -19,6 +20,10 @@ class ContentStore {
   virtual std::optional<std::vector<std::byte>> find(const std::string& owner, const Digest& key) = 0;
   // May fail silently: a store is a cache.
   virtual void keep(const std::string& owner, const Digest& key, Bytes content) = 0;
+  // For large content, which need not be in memory at once. Not valid if there is none.
+  virtual StoredContent open(const std::string& /*owner*/, const Digest& /*key*/) { return StoredContent(); }
+  // Where the chunks of uploads are kept, under their digests; null: nowhere. Nothing of one is found in the other.
+  virtual ContentStore* uploads() { return nullptr; }
 };
 
 }  // namespace remotecl

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/base/bytes.h"
+#include "runtime/store/stored_file.h"
 
 namespace remotecl {
 
@@ -25,8 +26,10 @@ class Directory {
   virtual std::vector<Entry> list() = 0;
   // Empty if there is no such file, it is longer than `size_max`, or it cannot be read.
   virtual std::optional<std::vector<std::byte>> read(const std::string& name, std::size_t size_max) = 0;
-  // Writes the file completely or not at all, even if the power fails. Returns false if it was not written.
-  virtual bool write(const std::string& name, Bytes bytes) = 0;
+  // Opens the file without reading it; not valid if there is no such file.
+  virtual StoredFile open(const std::string& name) = 0;
+  // Writes the file completely or not at all, even if the power fails. Empty if it was not written.
+  virtual std::optional<FileState> write(const std::string& name, Bytes bytes) = 0;
   virtual void mark_used(const std::string& name) = 0;
   virtual void remove(const std::string& name) = 0;
 };

@@ -5,13 +5,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
 #include <stdexcept>
 #include <string_view>
 #include <system_error>
-#include <utility>
 
 #include "runtime/crypto/secret.h"
 
@@ -21,22 +21,6 @@ namespace {
 
 constexpr std::string_view kUnfinished = ".new-";
 constexpr std::time_t kAbandonedAfter_s = 3600;
-
-class File {
- public:
-  explicit File(int descriptor) : descriptor_(descriptor) {}
-  ~File() { close(); }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-
-  int get() const { return descriptor_; }
-  bool valid() const { return descriptor_ >= 0; }
-  // Returns false if the system reports only now that something was not written.
-  bool close() { return descriptor_ < 0 || ::close(std::exchange(descriptor_, -1)) == 0; }
-
- private:
-  int descriptor_;
-};
 
 [[noreturn]] void fail(const std::string& words) { throw std::runtime_error(words); }
 
@@ -68,7 +52,7 @@ std::int64_t in_ns(const timespec& time) { return std::int64_t{time.tv_sec} * 1'
 
 }  // namespace
 
-FileDirectory::FileDirectory(const fs::path& folder) {
+FileDirectory::FileDirectory(const fs::path& folder, Sync sync) : sync_(sync) {
   make_folders(folder);
   folder_ = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (folder_ < 0) fail("cannot open the folder " + folder.string() + ": " + reason());
@@ -97,7 +81,8 @@ std::vector<Directory::Entry> FileDirectory::list() {
     struct stat status {};
     if (::fstatat(folder_, each->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(status.st_mode)) continue;
     if (!name.starts_with('.')) {
-      entries.push_back({std::string(name), static_cast<std::uint64_t>(status.st_size), in_ns(status.st_mtim)});
+      const std::int64_t used_ns = std::max(in_ns(status.st_mtim), in_ns(status.st_atim));
+      entries.push_back({std::string(name), static_cast<std::uint64_t>(status.st_size), used_ns});
     } else if (name.starts_with(kUnfinished) && now - status.st_mtim.tv_sec > kAbandonedAfter_s) {
       ::unlinkat(folder_, each->d_name, 0);
     }
@@ -106,37 +91,43 @@ std::vector<Directory::Entry> FileDirectory::list() {
   return entries;
 }
 
+StoredFile FileDirectory::open(const std::string& name) {
+  return StoredFile(::openat(folder_, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+}
+
 std::optional<std::vector<std::byte>> FileDirectory::read(const std::string& name, std::size_t size_max) {
-  const File file(::openat(folder_, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-  struct stat status {};
-  if (!file.valid() || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
-  if (status.st_uid != ::geteuid() || static_cast<std::uint64_t>(status.st_size) > size_max) return std::nullopt;
-  std::vector<std::byte> bytes(static_cast<std::size_t>(status.st_size));
-  for (std::size_t at = 0; at < bytes.size();) {
-    const ssize_t count = ::read(file.get(), bytes.data() + at, bytes.size() - at);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return std::nullopt;
-    at += static_cast<std::size_t>(count);
-  }
+  const StoredFile file = open(name);
+  const auto state = file.state();
+  if (!state || !state->is_ours || state->size > size_max) return std::nullopt;
+  std::vector<std::byte> bytes(static_cast<std::size_t>(state->size));
+  if (!file.read(0, bytes)) return std::nullopt;
   return bytes;
 }
 
-bool FileDirectory::write(const std::string& name, Bytes bytes) {
+std::optional<FileState> FileDirectory::write(const std::string& name, Bytes bytes) {
   // A name that no other process uses. Process ids would repeat across containers that share a folder.
   std::uint64_t salt = 0;
   fill_random(std::as_writable_bytes(std::span(&salt, 1)));
   const std::string unfinished = std::string(kUnfinished) + std::to_string(salt) + "-" + std::to_string(++written_);
-  File file(::openat(folder_, unfinished.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (!file.valid()) return false;
+  StoredFile file(::openat(folder_, unfinished.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!file.valid()) return std::nullopt;
+  // Whoever changes the file later gives it another time, even within the same tick of the kernel's clock.
+  timespec times[2] = {};
+  ::clock_gettime(CLOCK_REALTIME, &times[0]);
+  times[1] = {times[0].tv_sec - 1, times[0].tv_nsec};
   // The bytes must reach the disk before the name does.
-  const bool is_whole = write_all(file.get(), bytes) && ::fsync(file.get()) == 0;
-  if (file.close() && is_whole && ::renameat(folder_, unfinished.c_str(), folder_, name.c_str()) == 0) return true;
+  const bool is_whole = write_all(file.descriptor(), bytes) && ::futimens(file.descriptor(), times) == 0 &&
+                        (sync_ == Sync::kNever || ::fsync(file.descriptor()) == 0);
+  const std::optional<FileState> state = file.state();
+  if (file.close() && is_whole && ::renameat(folder_, unfinished.c_str(), folder_, name.c_str()) == 0) return state;
   ::unlinkat(folder_, unfinished.c_str(), 0);
-  return false;
+  return std::nullopt;
 }
 
+// Leaves the time of the last write alone, by which a file that was changed is recognized.
 void FileDirectory::mark_used(const std::string& name) {
-  ::utimensat(folder_, name.c_str(), nullptr, AT_SYMLINK_NOFOLLOW);
+  const timespec times[2] = {{0, UTIME_NOW}, {0, UTIME_OMIT}};
+  ::utimensat(folder_, name.c_str(), times, AT_SYMLINK_NOFOLLOW);
 }
 
 void FileDirectory::remove(const std::string& name) { ::unlinkat(folder_, name.c_str(), 0); }

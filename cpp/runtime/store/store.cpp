@@ -9,8 +9,11 @@ namespace {
 
 // An entry: magic, digest of its name, content, SHA-256 of all this.
 constexpr std::string_view kMagic = "remotecl store 1";
-constexpr std::size_t kOverhead = kMagic.size() + 2 * sizeof(Digest);
+constexpr std::size_t kContentOffset = kMagic.size() + sizeof(Digest);
+constexpr std::size_t kOverhead = kContentOffset + sizeof(Digest);
 constexpr std::size_t kOwnerDigits = 16, kNameSize = kOwnerDigits + 1 + 2 * sizeof(Digest);
+
+std::string_view prefix(Store::Kind kind) { return kind == Store::Kind::kUploads ? "u" : ""; }
 
 std::string hexadecimal(const Digest& digest, std::size_t digits) {
   constexpr char kDigits[] = "0123456789abcdef";
@@ -19,9 +22,12 @@ std::string hexadecimal(const Digest& digest, std::size_t digits) {
   return text;
 }
 
+// Entries of one kind only are compared.
 std::string_view owner_of(std::string_view name) { return name.substr(0, kOwnerDigits); }
 
-bool is_entry(std::string_view name) {
+bool is_entry(std::string_view name, Store::Kind kind) {
+  if (!name.starts_with(prefix(kind))) return false;
+  name.remove_prefix(prefix(kind).size());
   return name.size() == kNameSize && name[kOwnerDigits] == '-' &&
          name.find_first_not_of("0123456789abcdef-") == std::string_view::npos;
 }
@@ -41,18 +47,20 @@ std::vector<std::byte> pack(const std::string& name, Bytes content) {
   return entry;
 }
 
-// Reduces an entry to its content. Returns false if it is not what was written under this name.
-bool unpack(const std::string& name, std::vector<std::byte>& entry) {
+// Whether this is what was written under this name.
+bool is_right(const std::string& name, Bytes entry) {
   if (entry.size() < kOverhead) return false;
-  const Bytes all = entry;
-  const Bytes summed = all.first(entry.size() - sizeof(Digest));
-  const Digest sum = sha256(summed), named = name_digest(name);
-  if (as_text(all.first(kMagic.size())) != kMagic) return false;
+  const Bytes summed = entry.first(entry.size() - sizeof(Digest));
+  const Digest named = name_digest(name);
+  if (as_text(entry.first(kMagic.size())) != kMagic) return false;
   if (std::memcmp(summed.data() + kMagic.size(), named.data(), sizeof named) != 0) return false;
-  if (std::memcmp(all.data() + summed.size(), sum.data(), sizeof sum) != 0) return false;
-  entry.resize(summed.size());
-  entry.erase(entry.begin(), entry.begin() + static_cast<std::ptrdiff_t>(kMagic.size() + sizeof named));
-  return true;
+  const Digest sum = sha256(summed);
+  return std::memcmp(entry.data() + summed.size(), sum.data(), sizeof sum) == 0;
+}
+
+void reduce_to_content(std::vector<std::byte>& entry) {
+  entry.resize(entry.size() - sizeof(Digest));
+  entry.erase(entry.begin(), entry.begin() + static_cast<std::ptrdiff_t>(kContentOffset));
 }
 
 // Returns the names of the entries to remove, so that the rest fits into `bound` with some room. If there are
@@ -84,8 +92,8 @@ std::vector<std::string> superfluous(std::vector<Directory::Entry> entries, std:
 
 }  // namespace
 
-Store::Store(std::unique_ptr<Directory> directory, const Bounds& bounds, std::string_view realm)
-    : directory_(std::move(directory)), bounds_(bounds), realm_(realm) {
+Store::Store(std::unique_ptr<Directory> directory, const Bounds& bounds, std::string_view realm, Kind kind)
+    : directory_(std::move(directory)), bounds_(bounds), realm_(realm), kind_(kind) {
   trim();
 }
 
@@ -93,7 +101,7 @@ std::string Store::name_of(const std::string& owner, const Digest& key) const {
   // The sizes mark where realm and owner end.
   const std::string text = std::to_string(realm_.size()) + ":" + realm_ + std::to_string(owner.size()) + ":" + owner;
   const Digest owned = sha256(as_bytes(text));
-  return hexadecimal(owned, kOwnerDigits) + "-" +
+  return std::string(prefix(kind_)) + hexadecimal(owned, kOwnerDigits) + "-" +
          hexadecimal(sha256(as_bytes(text + std::string(as_text(std::as_bytes(std::span(key)))))), 2 * sizeof(Digest));
 }
 
@@ -115,11 +123,11 @@ std::optional<std::vector<std::byte>> Store::find(const std::string& owner, cons
   }
   found = directory_->read(name, kContentSizeMax + kOverhead);
   const std::size_t size = found ? found->size() : 0;
-  const bool is_whole = found && unpack(name, *found);
-  if (!is_whole) {
+  if (!found || !is_right(name, *found)) {
     forget_entry(name, found.has_value());
     return std::nullopt;
   }
+  reduce_to_content(*found);
   directory_->mark_used(name);
   remember(name, *found);
   MutexLock lock(mutex_);
@@ -128,12 +136,42 @@ std::optional<std::vector<std::byte>> Store::find(const std::string& owner, cons
   return found;
 }
 
+StoredContent Store::open(const std::string& owner, const Digest& key) {
+  const std::string name = name_of(owner, key);
+  StoredFile file = directory_->open(name);
+  const std::optional<FileState> state = file.state();
+  if (!state || !state->is_ours || !is_verified(name, file, *state)) {
+    forget_entry(name, state.has_value());
+    return StoredContent();
+  }
+  directory_->mark_used(name);
+  {
+    MutexLock lock(mutex_);
+    note_entry(name, state->size);
+    verified_[name] = *state;
+    ++counts_.hits;
+  }
+  return {std::move(file), *state, kContentOffset, state->size - kOverhead};
+}
+
+bool Store::is_verified(const std::string& name, const StoredFile& file, const FileState& state) {
+  {
+    MutexLock lock(mutex_);
+    const auto at = verified_.find(name);
+    if (at != verified_.end() && at->second == state) return true;
+  }
+  if (state.size > kContentSizeMax + kOverhead) return false;
+  std::vector<std::byte> entry(static_cast<std::size_t>(state.size));
+  return file.read(0, entry) && file.state() == state && is_right(name, entry);
+}
+
 // Nobody can use a damaged entry. If another process has just replaced it by a good one, that one is lost.
 void Store::forget_entry(const std::string& name, bool is_damaged) {
   if (is_damaged) directory_->remove(name);
   MutexLock lock(mutex_);
   ++counts_.misses;
   counts_.damaged += is_damaged;
+  verified_.erase(name);
   const auto at = sizes_.find(name);
   if (at == sizes_.end()) return;
   counts_.bytes -= at->second;
@@ -172,15 +210,16 @@ void Store::keep(const std::string& owner, const Digest& key, Bytes content) {
   if (content.size() > kContentSizeMax || content.size() + kOverhead > bounds_.directory) return;
   const std::string name = name_of(owner, key);
   const std::vector<std::byte> entry = pack(name, content);
-  const bool is_written = directory_->write(name, entry);
+  const std::optional<FileState> written = directory_->write(name, entry);
   remember(name, content);
   {
     MutexLock lock(mutex_);
-    if (!is_written) {
+    if (!written) {
       ++counts_.failed;
       return;
     }
     note_entry(name, entry.size());
+    verified_[name] = *written;
     written_ += entry.size();
     // Other processes write too, so look at the directory now and then.
     if (counts_.bytes <= bounds_.directory && written_ <= bounds_.directory / 16) return;
@@ -195,7 +234,7 @@ void Store::trim() {
     written_ = 0;
   }
   std::vector<Directory::Entry> entries = directory_->list();
-  std::erase_if(entries, [](const Directory::Entry& entry) { return !is_entry(entry.name); });
+  std::erase_if(entries, [this](const Directory::Entry& entry) { return !is_entry(entry.name, kind_); });
   std::set<std::string> removed;
   for (std::string& name : superfluous(entries, bounds_.directory)) {
     directory_->remove(name);
@@ -208,6 +247,7 @@ void Store::trim() {
   for (const auto& entry : entries) {
     if (!removed.contains(entry.name)) note_entry(entry.name, entry.size);
   }
+  std::erase_if(verified_, [this](const auto& each) REQUIRES(mutex_) { return !sizes_.contains(each.first); });
 }
 
 Store::Counts Store::counts() const {

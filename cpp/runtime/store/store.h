@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "runtime/base/mutex.h"
 #include "runtime/store/content_store.h"
@@ -21,6 +22,9 @@ class Store final : public ContentStore {
  public:
   static constexpr std::size_t kContentSizeMax = 32u << 20;  // of one entry
 
+  // Stores of different kinds share a Directory, each within bounds of its own, and find nothing of each other.
+  enum class Kind { kBuilds, kUploads };
+
   struct Bounds {
     std::uint64_t directory = 1u << 30;  // bytes
     std::uint64_t memory = 32u << 20;
@@ -33,16 +37,22 @@ class Store final : public ContentStore {
   };
 
   // `realm`: stores of different realms never find each other's content, even in one directory.
-  Store(std::unique_ptr<Directory> directory, const Bounds& bounds, std::string_view realm = {});
+  Store(std::unique_ptr<Directory> directory, const Bounds& bounds, std::string_view realm = {},
+        Kind kind = Kind::kBuilds);
+  // The store that uploads() names. Call it before anything else.
+  void add_uploads(std::unique_ptr<Store> uploads) { uploads_ = std::move(uploads); }
 
   // Content from the directory is verified before it is returned.
   std::optional<std::vector<std::byte>> find(const std::string& owner, const Digest& key) override EXCLUDES(mutex_);
   void keep(const std::string& owner, const Digest& key, Bytes content) override EXCLUDES(mutex_);
+  // Verifies the content only if the file is not in the state in which it was written or last verified here.
+  StoredContent open(const std::string& owner, const Digest& key) override EXCLUDES(mutex_);
+  Store* uploads() override { return uploads_.get(); }
 
   Counts counts() const EXCLUDES(mutex_);
 
-  // The name of an entry in the directory: 16 digits that distinguish owners, and 64 digits for owner and
-  // key.
+  // The name of an entry in the directory: "u" for uploads, 16 digits that distinguish owners, and 64 digits for
+  // owner and key.
   std::string name_of(const std::string& owner, const Digest& key) const;
 
  private:
@@ -55,14 +65,18 @@ class Store final : public ContentStore {
   void remember(const std::string& name, Bytes content) EXCLUDES(mutex_);
   void forget_entry(const std::string& name, bool is_damaged) EXCLUDES(mutex_);
   void note_entry(const std::string& name, std::uint64_t size) REQUIRES(mutex_);
+  bool is_verified(const std::string& name, const StoredFile& file, const FileState& state) EXCLUDES(mutex_);
   void trim() EXCLUDES(mutex_);
 
   const std::unique_ptr<Directory> directory_;
   const Bounds bounds_;
   const std::string realm_;
+  const Kind kind_;
+  std::unique_ptr<Store> uploads_;
 
   mutable Mutex mutex_;
   std::map<std::string, std::uint64_t> sizes_ GUARDED_BY(mutex_);  // of the known entries
+  std::map<std::string, FileState> verified_ GUARDED_BY(mutex_);   // how they were when their content was right
   std::uint64_t written_ GUARDED_BY(mutex_) = 0;                   // since the directory was last listed
   bool trims_ GUARDED_BY(mutex_) = false;
   RecentList recent_ GUARDED_BY(mutex_);  // the most recently used first

@@ -52,11 +52,12 @@ class FakeDirectory final : public Directory {
     if (at == folder_->files.end() || at->second.bytes.size() > size_max) return std::nullopt;
     return at->second.bytes;
   }
-  bool write(const std::string& name, Bytes bytes) override {
+  StoredFile open(const std::string&) override { return StoredFile(); }
+  std::optional<FileState> write(const std::string& name, Bytes bytes) override {
     MutexLock lock(folder_->mutex);
-    if (folder_->is_full) return false;
+    if (folder_->is_full) return std::nullopt;
     folder_->files[name] = {{bytes.begin(), bytes.end()}, ++folder_->clock};
-    return true;
+    return FileState{};
   }
   void mark_used(const std::string& name) override {
     MutexLock lock(folder_->mutex);
