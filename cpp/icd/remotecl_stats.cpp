@@ -54,6 +54,7 @@ json transfers_json() {
   const FetchCounts& counts = FetchCounts::instance();
   return {{"saved", count_json(counts.in_place)},
           {"from_host", count_json(counts.from_host)},
+          {"found", count_json(counts.found)},
           {"between_servers", count_json(counts.between_servers)},
           {"within_server", count_json(counts.within_server)},
           {"through_client", count_json(counts.through_client)}};

@@ -85,11 +85,13 @@ class Victim:
         """The most memory that the daemon has had, in bytes."""
         return self._status("VmHWM")
 
-    def held(self) -> int:
-        """Bytes that are counted as held for the user of everybody, as Prometheus is told."""
+    def metric(self, name: str) -> int:
+        """As Prometheus is told, whatever the labels."""
         with urllib.request.urlopen(self._metrics, timeout=WITHIN_S) as answer:
-            found = re.search(
-                r"^remotecl_user_host_memory_used_bytes\{[^}]*\} (\d+)$", answer.read().decode(), re.MULTILINE
-            )
+            found = re.search(rf"^{name}(?:\{{[^}}]*\}})? (\d+)$", answer.read().decode(), re.MULTILINE)
         assert found is not None
         return int(found[1])
+
+    def held(self) -> int:
+        """Bytes that are counted as held for the user of everybody."""
+        return self.metric("remotecl_user_host_memory_used_bytes")

@@ -1,4 +1,4 @@
-"""The store of built programs: a daemon that is started anew, and `remotecl store`."""
+"""The store of built programs and uploads: a daemon that is started anew, and `remotecl store`."""
 
 from __future__ import annotations
 
@@ -65,12 +65,16 @@ def test_ls_and_clear(run_remotecl: RunProgram, tmp_path: Path) -> None:
     folder.mkdir(parents=True)
     for owner, number in (("a", "1"), ("a", "2"), ("b", "3")):
         (folder / f"{owner * 16}-{number * 64}").write_bytes(bytes(1 << 20))
+    (folder / f"u{'b' * 16}-{'4' * 64}").write_bytes(bytes(1 << 20))
     (folder / ".new-123-4").write_bytes(b"unfinished")
     (folder / "notes").write_text("somebody's")
     shown = run_remotecl("store", "ls", XDG_CACHE_HOME=str(tmp_path)).stdout.splitlines()
-    assert shown[0].startswith(f"{'a' * 16}  2 entries, 2.0 MiB")
-    assert shown[1].startswith(f"{'b' * 16}  1 entry, 1.0 MiB")
-    assert shown[2].startswith(f"{folder}: 3 entries, 3.0 MiB")
+    assert shown[0].startswith(f"{'a' * 16}  builds   2 entries, 2.0 MiB")
+    assert shown[1].startswith(f"{'b' * 16}  builds   1 entry, 1.0 MiB")
+    assert shown[2].startswith(f"{'b' * 16}  uploads  1 entry, 1.0 MiB")
+    assert shown[3].startswith(f"{folder}: 4 entries, 4.0 MiB")
+    clear_uploads = ("store", "clear", "--kind", "uploads", "--store", str(folder))
+    assert run_remotecl(*clear_uploads).stdout == f"{folder}: removed 1 entry\n"
     assert run_remotecl("store", "clear", "--store", str(folder)).stdout == f"{folder}: removed 4 entries\n"
     assert [path.name for path in folder.iterdir()] == ["notes"]
 

@@ -12,7 +12,7 @@
 namespace remotecl {
 
 inline constexpr std::uint16_t kDefaultPort = 10990;
-inline constexpr std::uint32_t kProtocolVersion = 12;
+inline constexpr std::uint32_t kProtocolVersion = 13;
 
 inline constexpr std::uint32_t kHandshakeTimeoutMs = 5000;    // for the connecting side to prove its identity
 inline constexpr std::uint32_t kFirstWordTimeoutMs = 10'000;  // for the accepting side to show that it is a server
@@ -143,7 +143,7 @@ inline constexpr std::uint16_t kTracedMessage = 1;  // a command whose times the
 // transfers may alternate.
 struct BulkHeader {
   std::uint64_t transfer;
-  std::uint32_t size;   // of this chunk, up to kBulkChunkMax; 0 if the transfer failed and ends here
+  std::uint32_t size;   // of this chunk, up to kBulkChunkMax; 0 for a kStoredChunk, or if the transfer failed and ends here
   std::int32_t status;  // the negative error of a failed transfer; else 0 or chunk_status()
   REMOTECL_FIELDS(transfer, size, status)
 };
@@ -151,6 +151,7 @@ inline constexpr std::size_t kBulkHeaderSize = 16;
 inline constexpr std::int32_t kPushedChunk = 1;  // all bytes of a write that was not pulled
 inline constexpr std::int32_t kRdmaChunk = 2;    // its bytes come by RDMA, over the channel with this number
 inline constexpr std::int32_t kResentChunk = 3;  // the bytes of the kRdmaChunk with this number again
+inline constexpr std::int32_t kStoredChunk = 4;  // without bytes: the server has those of the next offered chunk
 inline constexpr std::uint32_t kChunkNumberMask = 0x7f'ffff;
 constexpr std::int32_t chunk_status(std::int32_t kind, std::uint32_t number) {
   return kind | static_cast<std::int32_t>((number & kChunkNumberMask) << 8);

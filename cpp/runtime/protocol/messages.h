@@ -16,3 +16,4 @@
 #include "runtime/protocol/messages/status.h"
 #include "runtime/protocol/messages/svm.h"
 #include "runtime/protocol/messages/trace.h"
+#include "runtime/protocol/messages/upload.h"

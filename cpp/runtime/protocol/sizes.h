@@ -20,6 +20,13 @@ inline constexpr std::uint32_t kBulkChunkMax = 4u << 20;
 inline constexpr std::uint32_t kPushMax = 1u << 20;
 // Such bytes on a channel, in flight or waiting: the server keeps those whose command cannot begin.
 inline constexpr std::uint64_t kPushedBytesMax = 8u << 20;
+// The chunks whose digests a client may offer: small enough that a changed layer sends little else, and large enough
+// that a file of its own for each costs nothing.
+inline constexpr std::uint32_t kUploadChunk = 1u << 20;
+// Those of one message, and those of a transfer whose bytes have not come: the server keeps a file open for each that
+// it has.
+inline constexpr std::uint32_t kOfferedChunksMax = 64;
+inline constexpr std::uint32_t kPendingChunksMax = 2 * kOfferedChunksMax;
 // The text in a Welcome.
 inline constexpr std::uint32_t kWelcomeTextMax = 1024;
 

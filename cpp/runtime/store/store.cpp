@@ -150,7 +150,13 @@ StoredContent Store::open(const std::string& owner, const Digest& key) {
     note_entry(name, state->size);
     verified_[name] = *state;
     ++counts_.hits;
+    counts_.hit_bytes += state->size - kOverhead;
   }
+  return content_of(std::move(file), state);
+}
+
+StoredContent Store::content_of(StoredFile file, const std::optional<FileState>& state) {
+  if (!state || state->size < kOverhead) return StoredContent();
   return {std::move(file), *state, kContentOffset, state->size - kOverhead};
 }
 

@@ -32,6 +32,7 @@ class Store final : public ContentStore {
   struct Counts {
     std::uint64_t entries = 0, bytes = 0;  // in the directory, as far as this process knows
     std::uint64_t hits = 0, misses = 0;
+    std::uint64_t hit_bytes = 0;  // of open()
     std::uint64_t damaged = 0;  // entries removed because their content was damaged
     std::uint64_t failed = 0;   // contents that could not be written
   };
@@ -47,6 +48,8 @@ class Store final : public ContentStore {
   void keep(const std::string& owner, const Digest& key, Bytes content) override EXCLUDES(mutex_);
   // Verifies the content only if the file is not in the state in which it was written or last verified here.
   StoredContent open(const std::string& owner, const Digest& key) override EXCLUDES(mutex_);
+  // The content of an entry's file that a store has opened, in this process or another one.
+  static StoredContent content_of(StoredFile file, const std::optional<FileState>& state);
   Store* uploads() override { return uploads_.get(); }
 
   Counts counts() const EXCLUDES(mutex_);

@@ -17,7 +17,8 @@ class StoredContent {
 
   bool valid() const { return file_.valid(); }
   std::uint64_t size() const { return size_; }
-  const StoredFile& file() const { return file_; }
+  // The file's descriptor, which the caller closes.
+  int release() { return file_.release(); }
   // Fills `to`. Returns false if the file has changed meanwhile or cannot be read; then `to` means nothing.
   bool read(std::uint64_t at, MutableBytes to) const {
     return at <= size_ && to.size() <= size_ - at && file_.read(offset_ + at, to) && file_.state() == state_;

@@ -110,7 +110,24 @@ void add_users(MetricsText& text, const Users& users) {
   }
 }
 
-void add_store(MetricsText& text, const Store::Counts& counts) {
+void add_uploads(MetricsText& text, const Store::Counts& counts) {
+  text.begin("remotecl_uploads_entries", "gauge", "Chunks of uploads in the store.");
+  text.add(counts.entries);
+  text.begin("remotecl_uploads_bytes", "gauge", "What they take on the disk.");
+  text.add(counts.bytes);
+  text.begin("remotecl_uploads_hits_total", "counter", "Chunks that were found there, and did not travel.");
+  text.add(counts.hits);
+  text.begin("remotecl_uploads_found_bytes_total", "counter", "What they had.");
+  text.add(counts.hit_bytes);
+  text.begin("remotecl_uploads_misses_total", "counter", "Chunks that were not found there.");
+  text.add(counts.misses);
+  text.begin("remotecl_uploads_failures_total", "counter",
+             "Chunks that could not be stored, and entries that were removed because they were damaged.");
+  text.add(counts.failed + counts.damaged);
+}
+
+void add_store(MetricsText& text, Store& store) {
+  const Store::Counts counts = store.counts();
   text.begin("remotecl_store_entries", "gauge", "Built programs in the store.");
   text.add(counts.entries);
   text.begin("remotecl_store_bytes", "gauge", "What they take on the disk.");
@@ -122,13 +139,14 @@ void add_store(MetricsText& text, const Store::Counts& counts) {
   text.begin("remotecl_store_failures_total", "counter",
              "Programs that could not be stored, and entries that were removed because they were damaged.");
   text.add(counts.failed + counts.damaged);
+  if (Store* const uploads = store.uploads()) add_uploads(text, uploads->counts());
 }
 
 }  // namespace
 
 std::string metrics(const StatusReport& report, std::uint64_t crashes, const DaemonIdentity& daemon,
                     const NativeDriver& driver, const Users& users, const RejectionCounts& refusals,
-                    const Store* store) {
+                    Store* store) {
   const StatusReport::Totals& totals = report.totals;
   MetricsText text;
   text.begin("remotecl_build_info", "gauge", "1, for the release that runs.");
@@ -154,7 +172,7 @@ std::string metrics(const StatusReport& report, std::uint64_t crashes, const Dae
   add_all_devices(text, driver, report);
   add_users(text, users);
   add_usage(text, report.users);
-  if (store != nullptr) add_store(text, store->counts());
+  if (store != nullptr) add_store(text, *store);
   return text.text();
 }
 

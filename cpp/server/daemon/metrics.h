@@ -24,6 +24,6 @@ inline constexpr std::chrono::seconds kMetricsPatience{150};
 // there is none.
 std::string metrics(const StatusReport& report, std::uint64_t crashes, const DaemonIdentity& daemon,
                     const NativeDriver& driver, const Users& users, const RejectionCounts& refusals,
-                    const Store* store);
+                    Store* store);
 
 }  // namespace remotecl::server

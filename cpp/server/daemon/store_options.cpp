@@ -57,9 +57,15 @@ std::unique_ptr<Store> open_store(const StoreOptions& options, const std::option
   try {
     if (folder.empty()) throw std::runtime_error("this user has no home folder: name one with --store");
     Store::Bounds bounds;
-    bounds.directory = *size;
-    bounds.memory = std::min(bounds.memory, *size);
-    return std::make_unique<Store>(std::make_unique<FileDirectory>(folder), bounds, realm(token, client_ca));
+    bounds.directory = *size / 4;
+    bounds.memory = std::min(bounds.memory, bounds.directory);
+    auto store = std::make_unique<Store>(std::make_unique<FileDirectory>(folder), bounds, realm(token, client_ca));
+    // The kernel keeps their files in memory.
+    store->add_uploads(
+        std::make_unique<Store>(std::make_unique<FileDirectory>(folder, FileDirectory::Sync::kNever),
+                                Store::Bounds{.directory = *size - bounds.directory, .memory = 0},
+                                realm(token, client_ca), Store::Kind::kUploads));
+    return store;
   } catch (const std::runtime_error& error) {
     log_warning("built programs are not stored: {}", error.what());
     return nullptr;

@@ -14,7 +14,7 @@ struct StoreOptions {
   // "none": there is none; "default": below the user's cache; empty: the same, unless the daemon is temporary.
   std::string folder;
   bool is_off = false;
-  std::string size = "1 GiB";
+  std::string size = "4 GiB";
 
   // `is_temporary`: the daemon ends with whoever has started it, and nothing is to stay behind. False: no store.
   bool wants_store(bool is_temporary) const { return !is_off && folder != "none" && !(folder.empty() && is_temporary); }

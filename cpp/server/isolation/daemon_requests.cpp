@@ -41,9 +41,14 @@ int DaemonRequests::find(const Digest& key) {
   return await(number, channel_.send(PacketType::kFind, StoreMessage{number, key})).descriptor.release();
 }
 
-void DaemonRequests::keep(const Digest& key, const Descriptor& memory) {
+int DaemonRequests::open_upload(const Digest& key) {
   const std::uint64_t number = begin();
-  await(number, channel_.send(PacketType::kKeep, StoreMessage{number, key}, {memory.get()}));
+  return await(number, channel_.send(PacketType::kOpenUpload, StoreMessage{number, key})).descriptor.release();
+}
+
+void DaemonRequests::store(PacketType type, const Digest& key, const Descriptor& memory) {
+  const std::uint64_t number = begin();
+  await(number, channel_.send(type, StoreMessage{number, key}, {memory.get()}));
 }
 
 void DaemonRequests::done(SessionChannel::Packet packet) {

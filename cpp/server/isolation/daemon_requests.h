@@ -25,7 +25,12 @@ class DaemonRequests {
   // Memory with what the store has under this key; -1: it has nothing.
   int find(const Digest& key) EXCLUDES(mutex_);
   // Returns when that is stored, or is not going to be.
-  void keep(const Digest& key, const Descriptor& memory) EXCLUDES(mutex_);
+  void keep(const Digest& key, const Descriptor& memory) EXCLUDES(mutex_) { store(PacketType::kKeep, key, memory); }
+  // The same for chunks of uploads. open_upload(): the file of an entry that is right.
+  int open_upload(const Digest& key) EXCLUDES(mutex_);
+  void keep_upload(const Digest& key, const Descriptor& memory) EXCLUDES(mutex_) {
+    store(PacketType::kKeepUpload, key, memory);
+  }
 
   // Called on the channel's thread: an answer has come, or no more will come.
   void done(SessionChannel::Packet packet) EXCLUDES(mutex_);
@@ -38,6 +43,7 @@ class DaemonRequests {
     Descriptor descriptor;
   };
 
+  void store(PacketType type, const Digest& key, const Descriptor& memory) EXCLUDES(mutex_);
   std::uint64_t begin() EXCLUDES(mutex_);
   Answer await(std::uint64_t number, bool is_sent) EXCLUDES(mutex_);
 

@@ -15,4 +15,15 @@ void DaemonStore::keep(const std::string&, const Digest& key, Bytes content) {
   if (memory.valid()) requests_.keep(key, memory);
 }
 
+StoredContent DaemonStore::Uploads::open(const std::string&, const Digest& key) {
+  StoredFile file(requests_.open_upload(key));
+  const std::optional<FileState> state = file.state();
+  return Store::content_of(std::move(file), state);
+}
+
+void DaemonStore::Uploads::keep(const std::string&, const Digest& key, Bytes content) {
+  const Descriptor memory = memory_with(content);
+  if (memory.valid()) requests_.keep_upload(key, memory);
+}
+
 }  // namespace remotecl::server

@@ -8,14 +8,28 @@ namespace remotecl::server {
 // The daemon's store as a session's process has it: the daemon says whose session that is, whatever the owner here.
 // Any thread but that which receives from the channel.
 class DaemonStore final : public ContentStore {
+  class Uploads final : public ContentStore {
+   public:
+    explicit Uploads(DaemonRequests& requests) : requests_(requests) {}
+
+    std::optional<std::vector<std::byte>> find(const std::string&, const Digest&) override { return std::nullopt; }
+    void keep(const std::string& owner, const Digest& key, Bytes content) override;
+    StoredContent open(const std::string& owner, const Digest& key) override;
+
+   private:
+    DaemonRequests& requests_;
+  };
+
  public:
-  explicit DaemonStore(DaemonRequests& requests) : requests_(requests) {}
+  explicit DaemonStore(DaemonRequests& requests) : requests_(requests), uploads_(requests) {}
 
   std::optional<std::vector<std::byte>> find(const std::string& owner, const Digest& key) override;
   void keep(const std::string& owner, const Digest& key, Bytes content) override;
+  ContentStore* uploads() override { return &uploads_; }
 
  private:
   DaemonRequests& requests_;
+  Uploads uploads_;
 };
 
 }  // namespace remotecl::server

@@ -208,10 +208,23 @@ void IsolatedSession::find(const StoreMessage& message) {
 void IsolatedSession::keep(const StoreMessage& message, SessionChannel::Packet& packet) {
   if (packet.descriptors.size() != 1) return;
   const auto memory = std::make_shared<Descriptor>(std::move(packet.descriptors.front()));
-  run_request(message.number, [this, key = message.key, memory] {
+  const bool is_upload = packet.type == PacketType::kKeepUpload;
+  ContentStore* const store = is_upload ? uploads() : store_;
+  run_request(message.number, [this, key = message.key, memory, store, is_upload] {
     const auto content = read_memory(*memory, Store::kContentSizeMax);
-    if (store_ != nullptr && content && may_store(content->size())) store_->keep("contained " + user_, key, *content);
+    if (store == nullptr || !content) return Descriptor();
+    if (is_upload || may_store(content->size())) store->keep("contained " + user_, key, *content);
     return Descriptor();
+  });
+}
+
+ContentStore* IsolatedSession::uploads() const { return store_ != nullptr ? store_->uploads() : nullptr; }
+
+// The process may read that file, and nothing else by it.
+void IsolatedSession::open_upload(const StoreMessage& message) {
+  run_request(message.number, [this, key = message.key] {
+    ContentStore* const store = uploads();
+    return store != nullptr ? Descriptor(store->open("contained " + user_, key).release()) : Descriptor();
   });
 }
 
@@ -220,6 +233,8 @@ void IsolatedSession::take(SessionChannel::Packet& packet) {
   if (OpenMessage wanted; packet.type == PacketType::kOpen && packet.read(wanted)) return open(wanted);
   if (StoreMessage wanted; packet.type == PacketType::kFind && packet.read(wanted)) return find(wanted);
   if (StoreMessage given; packet.type == PacketType::kKeep && packet.read(given)) return keep(given, packet);
+  if (StoreMessage wanted; packet.type == PacketType::kOpenUpload && packet.read(wanted)) return open_upload(wanted);
+  if (StoreMessage given; packet.type == PacketType::kKeepUpload && packet.read(given)) return keep(given, packet);
   if (WatchLoads asked; packet.type == PacketType::kWatchLoads && packet.read(asked)) {
     return wants_loads_(asked.is_wanted != 0);
   }

@@ -69,7 +69,7 @@ class IsolatedSession {
 
  private:
   static constexpr std::size_t kRequestsMax = 128;  // at the same time
-  // How many bytes the session may read from and write to the store in its life: what it does not receive stays
+  // How many bytes of programs the session may read from and write to the store in its life: what it does not receive stays
   // in memory, and what it writes displaces other entries.
   static constexpr std::uint64_t kStoreTrafficMax = 512u << 20;
 
@@ -82,7 +82,9 @@ class IsolatedSession {
   void open(const OpenMessage& message);
   void find(const StoreMessage& message);
   void keep(const StoreMessage& message, SessionChannel::Packet& packet);
+  void open_upload(const StoreMessage& message);
   bool may_store(std::size_t size);
+  ContentStore* uploads() const;
   void run_request(std::uint64_t number, std::function<Descriptor()> work);
   void answer(std::uint64_t number, std::string_view failure, const Descriptor& descriptor);
   bool enter(TlsRelay& relay) EXCLUDES(mutex_);

@@ -32,6 +32,8 @@ enum class PacketType : std::uint32_t {
   kKick,        // end the session
   kFind,        // asks the daemon for an entry of its store
   kKeep,        // asks the daemon to store the content of a descriptor
+  kOpenUpload,  // asks the daemon for the file of a chunk of an upload: a StoreMessage
+  kKeepUpload,  // as kKeep, for such a chunk
   kWatchLoads,  // the other side wants loads, or no more: a WatchLoads
   kLoads,       // to the daemon what the session has on the devices, from it what others have: a DeviceLoads
 };
@@ -91,7 +93,7 @@ struct OpenMessage {
   REMOTECL_FIELDS(number, process, descriptor, cookie)
 };
 
-// Of kFind and kKeep.
+// Of kFind, kKeep, kOpenUpload and kKeepUpload.
 struct StoreMessage {
   std::uint64_t number;
   Digest key;

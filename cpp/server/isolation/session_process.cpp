@@ -106,7 +106,7 @@ class SessionProcess {
                          std::move(granted));
     report_end();
     // The session has ended in order, whatever the driver does now.
-    host_->save_builds(std::chrono::steady_clock::now() + kSaveTime);
+    host_->save_all(std::chrono::steady_clock::now() + kSaveTime);
     exit();
   }
 

@@ -49,6 +49,7 @@ SessionHost::SessionHost(const HandlerTable& handlers, NativeDriver& driver, Rej
       epoch_(epoch),
       peers_(peers),
       built_(store),
+      uploads_(store != nullptr ? store->uploads() : nullptr),
       board_(driver),
       loads_(driver, [this] { board_.find_ends(); }),
       rdma_(rdma),
@@ -67,7 +68,7 @@ void SessionHost::serve_session(IncomingConnection& incoming, const Admission& a
     MutexLock lock(mutex_);
     if (closed_) return;
     auto paced = limit_rate(std::move(incoming.connection), grant->rate_limits());
-    session = make_ref<Session>(Shared{handlers_, driver_, files_, built_, output_, board_, loads_, peers_, watch_},
+    session = make_ref<Session>(Shared{handlers_, driver_, files_, built_, uploads_, output_, board_, loads_, peers_, watch_},
                                 std::move(paced), incoming.from, id, admission.secret, std::move(grant),
                                 (admission.features & kFeatureResumable) != 0);
     sessions_.emplace(id, session);
@@ -106,7 +107,8 @@ void SessionHost::serve_further(IncomingConnection& incoming) {
   }
 }
 
-void SessionHost::save_builds(std::chrono::steady_clock::time_point deadline) {
+void SessionHost::save_all(std::chrono::steady_clock::time_point deadline) {
+  uploads_.save_all(deadline);
   if (StoredBuilds* const stored = built_.stored()) stored->save_all(deadline);
 }
 

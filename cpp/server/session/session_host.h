@@ -24,7 +24,7 @@ namespace remotecl::server {
 class SessionHost final : public Host {
  public:
   // All arguments must outlive it. `stuck`: what to do about a session that is over but does not end, if it
-  // has the process to itself; null just logs it. `store`: keeps built programs; null if there is none.
+  // has the process to itself; null just logs it. `store`: keeps built programs and uploads; null if there is none.
   // `rdma`: null if bulk data does not go by RDMA.
   SessionHost(const HandlerTable& handlers, NativeDriver& driver, RejectionCounts& refusals, std::uint64_t epoch,
               const PeerRules& peers, std::function<void(Session&)> stuck = nullptr, ContentStore* store = nullptr,
@@ -40,8 +40,8 @@ class SessionHost final : public Host {
     return board_.report(nullptr, from, patience);
   }
   LoadBoard& loads() { return loads_; }
-  // Stores now what of programs is to be stored later. REQUIRES: there are no sessions.
-  void save_builds(std::chrono::steady_clock::time_point deadline);
+  // Stores now what is to be stored later. REQUIRES: there are no sessions.
+  void save_all(std::chrono::steady_clock::time_point deadline);
   KickResult kick(std::uint64_t session, const User* user, const std::string& words) override EXCLUDES(mutex_);
 
  private:
@@ -65,6 +65,7 @@ class SessionHost final : public Host {
   const PeerRules& peers_;
   ProgramFiles files_;
   BuildCache built_;
+  UploadStore uploads_;
   StdoutCapture output_;
   StatusCollector board_;
   LoadBoard loads_;

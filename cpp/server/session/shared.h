@@ -9,6 +9,7 @@
 #include "server/session/session_watch.h"
 #include "server/status/load_board.h"
 #include "server/status/status_collector.h"
+#include "server/transfer/upload_store.h"
 
 namespace remotecl::server {
 
@@ -18,6 +19,7 @@ struct Shared {
   NativeDriver& driver;
   ProgramFiles& files;
   BuildCache& built;
+  UploadStore& uploads;
   StdoutCapture& output;
   StatusCollector& board;
   LoadBoard& loads;

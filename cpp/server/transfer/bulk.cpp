@@ -114,6 +114,12 @@ void BulkReceiver::forget(std::unordered_map<TransferId, Expected>::iterator at)
   outbox_.add(PushesTaken{channel_, taken_});
 }
 
+Ref<IncomingTransfer> BulkReceiver::find_pulled(TransferId id) {
+  MutexLock lock(mutex_);
+  const auto at = expected_.find(id);
+  return at != expected_.end() && at->second.pushed == 0 ? at->second.transfer : nullptr;
+}
+
 Ref<IncomingTransfer> BulkReceiver::cancel(TransferId id) {
   if (BulkTransport* const transport = transport_.load(std::memory_order_acquire)) transport->withdraw(id);
   MutexLock lock(mutex_);
@@ -168,6 +174,22 @@ bool BulkReceiver::receive_early(BulkTransport& transport, const BulkHeader& hea
   return true;
 }
 
+bool BulkReceiver::receive_bytes(BulkTransport& transport, std::uint32_t size, IncomingTransfer& transfer,
+                                 StagingSet& staging) {
+  while (size != 0) {
+    std::uint32_t piece = std::min<std::uint32_t>(size, StagingRing::kSlotSize);
+    if (OfferedChunks* const offered = transfer.offered()) {
+      piece = offered->receive(transport, transfer, piece, staging);
+      if (piece == 0) return false;
+    } else if (!transfer.receive(transport, piece, staging)) {
+      return false;
+    }
+    transfer.count(piece);
+    size -= piece;
+  }
+  return true;
+}
+
 bool BulkReceiver::receive_chunk(BulkTransport& transport, const BulkHeader& header, IncomingTransfer& transfer,
                                  StagingSet& staging) {
   if (header.size > kBulkChunkMax || header.size > transfer.left()) {
@@ -175,7 +197,9 @@ bool BulkReceiver::receive_chunk(BulkTransport& transport, const BulkHeader& hea
                         std::to_string(header.transfer) + ", of which " + std::to_string(transfer.left()) +
                         " bytes are left");
   }
-  if (header.size == 0) {
+  if (header.size == 0 && header.status == kStoredChunk && transfer.offered() != nullptr) {
+    transfer.offered()->receive_stored(transfer, staging);
+  } else if (header.size == 0) {
     if (header.status >= 0) {
       throw ProtocolError("transfer " + std::to_string(header.transfer) + " ends early without an error");
     }
@@ -183,12 +207,7 @@ bool BulkReceiver::receive_chunk(BulkTransport& transport, const BulkHeader& hea
     finish(transfer);
     return true;
   }
-  for (std::uint32_t left = header.size; left != 0;) {
-    const auto piece = std::min<std::uint32_t>(left, StagingRing::kSlotSize);
-    if (!transfer.receive(transport, piece, staging)) return false;
-    transfer.count(piece);
-    left -= piece;
-  }
+  if (!receive_bytes(transport, header.size, transfer, staging)) return false;
   if (transfer.left() != 0) return true;
   transfers_.fetch_add(1, std::memory_order_relaxed);
   finish(transfer);

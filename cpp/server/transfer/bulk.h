@@ -39,6 +39,8 @@ class BulkReceiver {
   void connect(BulkTransport& transport) { transport_.store(&transport, std::memory_order_release); }
   // The command may begin: requests its bytes, unless they are pushed. Returns false if the id is in use.
   bool pull(Ref<IncomingTransfer> transfer) EXCLUDES(mutex_);
+  // A transfer whose bytes were requested and have not all come; null if there is none.
+  Ref<IncomingTransfer> find_pulled(TransferId id) EXCLUDES(mutex_);
   // Drops a transfer none of whose bytes have come; null if there is none.
   Ref<IncomingTransfer> cancel(TransferId id) EXCLUDES(mutex_);
   // Receives until the transport ends; has its own thread. Throws ProtocolError.
@@ -65,6 +67,7 @@ class BulkReceiver {
   Ref<IncomingTransfer> begin(const BulkHeader& header) EXCLUDES(mutex_);
   Ref<IncomingTransfer> begin_pushed(const BulkHeader& header) EXCLUDES(mutex_);
   bool receive_early(BulkTransport& transport, const BulkHeader& header) EXCLUDES(mutex_);
+  bool receive_bytes(BulkTransport& transport, std::uint32_t size, IncomingTransfer& transfer, StagingSet& staging);
   bool receive_chunk(BulkTransport& transport, const BulkHeader& header, IncomingTransfer& transfer,
                      StagingSet& staging) EXCLUDES(mutex_);
   void finish(IncomingTransfer& transfer) EXCLUDES(mutex_);

@@ -18,6 +18,13 @@ BulkChannel* BulkChannels::find(unsigned number) const { return number < count()
 
 BulkChannel& BulkChannels::of(const Queue& queue) const { return *channels_[queue.device().index() % count()]; }
 
+Ref<IncomingTransfer> BulkChannels::find_pulled(TransferId id) const {
+  for (unsigned number = 0; BulkChannel* const channel = find(number); ++number) {
+    if (Ref<IncomingTransfer> transfer = channel->receiver().find_pulled(id)) return transfer;
+  }
+  return nullptr;
+}
+
 void BulkChannels::end_when_broken() const {
   for (const auto& channel : channels_) {
     if (channel->stream() != nullptr) channel->stream()->end_when_broken();

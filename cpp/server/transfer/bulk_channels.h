@@ -25,6 +25,8 @@ class BulkChannels {
   // The channel for the queue's device.
   BulkChannel& of(const Queue& queue) const;
 
+  // See BulkReceiver.
+  Ref<IncomingTransfer> find_pulled(TransferId id) const;
   // From now on, a channel's stream ends when its connection breaks.
   void end_when_broken() const;
   // How long a lost connection waits for the other end to return.

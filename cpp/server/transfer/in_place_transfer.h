@@ -29,15 +29,15 @@ class InPlaceWrite final : public IncomingTransfer {
   InPlace place;
 
   void announce_to(BulkTransport& transport) override { transport.announce(id(), whole(transport)); }
-  bool receive(BulkTransport& transport, std::uint32_t size, StagingSet&) override {
-    return transport.receive(whole(transport).part(this->size() - left(), size));
+  bool receive(BulkInput& input, std::uint32_t size, StagingSet&) override {
+    return input.receive(whole(input).part(this->size() - left(), size));
   }
   cl_int finish(Native<cl_event>& native) override { return place.finish(native); }
   // The bytes stay in place after the unmapping.
   const std::byte* host_memory() const override { return place.memory; }
 
  private:
-  BulkDestination whole(BulkTransport& transport) { return registered(transport, {place.memory, size()}); }
+  BulkDestination whole(BulkInput& input) { return registered(input, {place.memory, size()}); }
   void put(std::shared_ptr<std::byte[]> bytes) override { std::memcpy(place.memory, bytes.get(), size()); }
 };
 

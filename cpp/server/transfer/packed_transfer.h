@@ -16,8 +16,8 @@ class PackedWrite final : public IncomingTransfer {
       : IncomingTransfer(id, queue, event, hold, region.size), region_(std::move(region)), bytes_(std::move(bytes)) {}
 
   void announce_to(BulkTransport& transport) override { transport.announce(id(), whole(transport)); }
-  bool receive(BulkTransport& transport, std::uint32_t size, StagingSet&) override {
-    return transport.receive(whole(transport).part(this->size() - left(), size));
+  bool receive(BulkInput& input, std::uint32_t size, StagingSet&) override {
+    return input.receive(whole(input).part(this->size() - left(), size));
   }
   cl_int finish(Native<cl_event>& native) override {
     return region_.write(queue().device(), queue().native(), bytes_.get(), 0, nullptr, native.out());
@@ -25,7 +25,7 @@ class PackedWrite final : public IncomingTransfer {
   const std::byte* host_memory() const override { return bytes_.get(); }
 
  private:
-  BulkDestination whole(BulkTransport& transport) { return registered(transport, {bytes_.get(), size()}); }
+  BulkDestination whole(BulkInput& input) { return registered(input, {bytes_.get(), size()}); }
   void put(std::shared_ptr<std::byte[]> bytes) override { std::memcpy(bytes_.get(), bytes.get(), size()); }
 
   const Region region_;

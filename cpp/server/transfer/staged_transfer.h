@@ -16,15 +16,15 @@ class StagedWrite final : public IncomingTransfer {
   StagedWrite(TransferId id, Queue& queue, Event* event, EventId hold, Region region, cl_mem memory)
       : IncomingTransfer(id, queue, event, hold, region.size), region_(std::move(region)), memory_(memory) {}
 
-  bool receive(BulkTransport& transport, std::uint32_t size, StagingSet& staging) override {
+  bool receive(BulkInput& input, std::uint32_t size, StagingSet& staging) override {
     StagingRing& ring = staging.ring(queue().device());
-    const auto piece_size = static_cast<std::uint32_t>(StagingRing::piece_size(this->size(), transport.streams()));
+    const auto piece_size = static_cast<std::uint32_t>(StagingRing::piece_size(this->size(), input.streams()));
     std::uint64_t offset = this->size() - left();
     while (size != 0) {
       const std::uint32_t piece = std::min(size, piece_size);
       cl_int error = CL_SUCCESS;
       auto& slot = ring.next(error);
-      if (!transport.receive(ring.memory(slot, piece))) return false;
+      if (!input.receive(ring.memory(slot, piece))) return false;
       if (error == CL_SUCCESS && this->error() == CL_SUCCESS) error = write(slot.data, offset, piece, slot.busy);
       if (error != CL_SUCCESS) set_error(error);
       if (slot.busy) queue().turn().add_bytes(piece, slot.busy.get());

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <memory>
 
 #include "runtime/base/ref_counted.h"
 #include "runtime/protocol/messages.h"
@@ -9,6 +11,7 @@
 #include "server/driver/staging.h"
 #include "server/execution/event.h"
 #include "server/execution/queue.h"
+#include "server/transfer/offered_chunks.h"
 #include "server/transfer/transfer_progress.h"
 
 namespace remotecl::server {
@@ -43,7 +46,7 @@ class Transfer : public RefCounted {
 
  protected:
   // Registers memory whose bytes the transport moves, until the transfer is destroyed.
-  BulkDestination registered(BulkTransport& transport, MutableBytes memory) {
+  BulkDestination registered(BulkInput& transport, MutableBytes memory) {
     if (!registration_) registration_ = transport.register_memory(memory);
     return {memory, registration_.get()};
   }
@@ -67,13 +70,14 @@ class IncomingTransfer : public Transfer {
   // already.
   virtual void announce_to(BulkTransport&) {}
   // Receives the next `size` bytes. Returns false if the connection has ended.
-  virtual bool receive(BulkTransport& transport, std::uint32_t size, StagingSet& staging) = 0;
+  virtual bool receive(BulkInput& input, std::uint32_t size, StagingSet& staging) = 0;
   // Takes all bytes, which came before the command could begin. Needs the session's lock.
   void take(std::shared_ptr<std::byte[]> bytes) {
     put(std::move(bytes));
     count(static_cast<std::uint32_t>(size()));
   }
 
+  std::uint64_t received() const { return received_; }
   std::uint64_t left() const { return size() - received_; }
   void count(std::uint32_t size) {
     received_ += size;
@@ -85,6 +89,11 @@ class IncomingTransfer : public Transfer {
   // beginning, has ended. Any thread.
   virtual const std::byte* host_memory() const { return nullptr; }
   virtual Native<cl_event> written(std::uint64_t) { return {}; }
+  // The chunks that the client has offered; null: it has not offered any. Set once, on the session's thread.
+  OfferedChunks* offered() const { return offered_.load(std::memory_order_acquire); }
+  void set_offered(std::unique_ptr<OfferedChunks> offered) {
+    offered_.store((owned_offered_ = std::move(offered)).get(), std::memory_order_release);
+  }
   void reports_to(Ref<TransferProgress> progress) { progress_ = std::move(progress); }
   void ended(cl_int status) override {
     if (const Ref<TransferProgress> progress = std::exchange(progress_, nullptr)) progress->end(status);
@@ -95,6 +104,8 @@ class IncomingTransfer : public Transfer {
 
   std::uint64_t received_ = 0;
   Ref<TransferProgress> progress_;
+  std::atomic<OfferedChunks*> offered_{nullptr};
+  std::unique_ptr<OfferedChunks> owned_offered_;
 };
 
 // To the client.

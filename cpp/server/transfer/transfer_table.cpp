@@ -63,6 +63,10 @@ void TransferTable::move(Ref<Transfer> transfer, void (*work)(Transfer&, Staging
   });
 }
 
+void TransferTable::post(std::function<void()> work) {
+  movers_.post([strand = Ref<Strand>(&strand_), work = std::move(work)] { work(); });
+}
+
 Ref<TransferProgress> TransferTable::begin_progress(TransferId transfer) {
   auto progress = make_ref<TransferProgress>();
   if (!progress_.emplace(transfer, progress).second) {

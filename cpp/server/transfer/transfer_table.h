@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <unordered_map>
 
@@ -34,6 +35,9 @@ class TransferTable {
   void fail(Ref<Transfer> transfer, cl_int error);
   // Runs `work`, which may block, and then finish(), on one of a few threads. Call it with the lock.
   void move(Ref<Transfer> transfer, void (*work)(Transfer&, StagingPool&));
+
+  // Runs `work`, which may block, on one of these threads. Any thread.
+  void post(std::function<void()> work);
 
   // The progress of an announced transfer to this server that has not ended; find_progress() returns null if
   // there is none. Needs the lock. begin_progress() throws ProtocolError if the id is in use on any channel

@@ -103,9 +103,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     keys.set_defaults(run=_keygen)
 
-    stored = commands.add_parser("store", help="show or clear what servers on this machine keep of built programs")
+    stored = commands.add_parser("store", help="show or clear what servers on this machine keep of programs and uploads")
     stored.add_argument("action", choices=["ls", "clear"], help="show what is there, or remove it")
     stored.add_argument("--store", type=Path, metavar="DIR", help="the server's --store (default: the user's)")
+    stored.add_argument("--kind", choices=["builds", "uploads"], help="what clear removes (default: both)")
     stored.set_defaults(run=_store)
 
     icd_path = commands.add_parser("icd-path", help="print the path of the ICD, for other loaders and programs")
@@ -278,7 +279,7 @@ def _keygen(options: argparse.Namespace) -> int:
 
 def _store(options: argparse.Namespace) -> int:
     folder = options.store or store.default_folder()
-    print(store.clear(folder) if options.action == "clear" else store.show(folder))
+    print(store.clear(folder, options.kind) if options.action == "clear" else store.show(folder))
     return 0
 
 

@@ -77,7 +77,7 @@ REMOTECL_EXPORT char* remotecl_servers_json(void);
  * {"servers":[{"address","bytes_sent","bytes_received","messages_sent","messages_received","traffic":TRAFFIC,
  *    "rdma":RDMA}],
  *  "links":[{"servers":[address,address],"state":"connected"|"connecting"|"failed"|"none","reason"}],
- *  "transfers":{"saved"|"from_host"|"between_servers"|"within_server"|"through_client":{"count","bytes"}},
+ *  "transfers":{"saved"|"from_host"|"found"|"between_servers"|"within_server"|"through_client":{"count","bytes"}},
  *  "caches":{"image_formats":{"hits","misses"}},
  *  "placements":[{"server","device","kernels": that the automatic device has placed there}]}
  * TRAFFIC: {"control"|"bulk":{"sent"|"received":{"bytes","messages"}}}; bulk connections count whole transfers as
@@ -86,7 +86,7 @@ REMOTECL_EXPORT char* remotecl_servers_json(void);
  * bulk,"bytes_copied" by processors and "system_calls": what RDMA has cost this process; not in a status}. Links are
  * between servers that share a context; without a link, data between the two goes through this process. Transfers count
  * the ranges of bytes that commands read: those that their device had already (saved), and those that had to be
- * transferred. */
+ * transferred. Of bytes from this process, chunks that the server had already are "found". */
 REMOTECL_EXPORT char* remotecl_stats_json(void);
 
 /* For one buffer (or every live buffer if mem is NULL):

@@ -115,6 +115,7 @@ void BulkChannel::use(StreamCarrier carrier, const Joining& joining) {
   sender_.use(*transport_);
   receiver_.use(*transport_);
   stream_ = line.stream;
+  has_rdma_ = rdma != nullptr;
   if (rdma != nullptr) {
     rdma->start({joining.reconnector, number_ == 0 ? joining.control : nullptr});
   }

@@ -45,8 +45,12 @@ class BulkChannel {
   const BulkTransport& transport() const { return *transport_; }
   // The stream that can continue on another connection; null if the channel cannot.
   ResumableConnection* stream() const { return stream_; }
-  unsigned streams() const { return streams_; }               // connections that carry the channel; 0: shared memory
-  std::uint64_t sent() const { return sender_.transfers(); }  // whole transfers
+  unsigned streams() const { return streams_; }  // connections that carry the channel; 0: shared memory
+  // Network cards may move bytes apart from what is sent between them.
+  bool has_rdma() const { return has_rdma_; }
+  // Whether BulkTransport::completed() is what the server has received.
+  bool reports_arrivals() const { return stream_ != nullptr && streams_ != 0; }
+  std::uint64_t sent() const { return sender_.transfers(); }        // whole transfers
   std::uint64_t received() const { return receiver_.transfers(); }  // whole transfers
   // The session is lost: stops all transfers.
   void shutdown();
@@ -74,6 +78,7 @@ class BulkChannel {
   std::unique_ptr<BulkTransport> transport_;  // null once released
   ResumableConnection* stream_ = nullptr;     // of transport_
   unsigned streams_ = 1;
+  bool has_rdma_ = false;
   std::vector<int> given_up_in_forks_;
   PushWindow pushes_;
   BulkSender sender_;

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/client/support/fetch_counts.h"
 #include "runtime/protocol/frames.h"
 
 namespace remotecl {
@@ -26,6 +27,7 @@ void BulkSender::use(BulkTransport& transport) {
 // Pushed bytes are copied, so that the caller can continue without the server. All other bytes are borrowed
 // from the session until the server has received them.
 bool BulkSender::send(const TransferRef& transfer) {
+  if (transfer->offer != nullptr) return send_offered(transfer);
   const bool borrows = borrows_ && !transfer->is_pushed;
   const auto use = borrows ? BulkTransport::Use::kBorrowed : BulkTransport::Use::kCopied;
   const std::int32_t status = transfer->is_pushed ? kPushedChunk : 0;
@@ -50,17 +52,71 @@ bool BulkSender::send(const TransferRef& transfer) {
     const MutexLock borrowed_lock(borrowed_mutex_);
     borrowed_.push_back({ok ? end : kNever, transfer, std::move(registration), std::move(packer)});
   }
-  if (borrows && ok) {
+  return finish(transfer, ok, borrows);
+}
+
+bool BulkSender::finish(const TransferRef& transfer, bool is_sent, bool is_borrowed) {
+  if (is_borrowed && is_sent) {
     const MutexLock lock(write_mutex_);
     if (transport_ != nullptr) transport_->settle();
   }
-  if (ok) transfers_.fetch_add(1, std::memory_order_relaxed);
-  if (!borrows || !ok) {
-    session_.end_transfer(transfer, ok ? CL_COMPLETE : CL_DEVICE_NOT_AVAILABLE);
-    return ok;
+  if (is_sent) transfers_.fetch_add(1, std::memory_order_relaxed);
+  if (!is_borrowed || !is_sent) {
+    session_.end_transfer(transfer, is_sent ? CL_COMPLETE : CL_DEVICE_NOT_AVAILABLE);
+    return is_sent;
   }
   end_received();
   return !transfer->sender_waits || session_.await(*transfer);
+}
+
+// Returns true without having sent all if it must be called again when the server has answered.
+bool BulkSender::send_offered(const TransferRef& transfer) {
+  UploadOffer& offered = *transfer->offer;
+  bool ok = true;
+  while (ok && transfer->moved < transfer->size) {
+    const UploadOffer::Step step = offered.next();
+    if (step.action == UploadOffer::Action::kOffer) {
+      ok = offer(transfer, step);
+    } else if (step.action != UploadOffer::Action::kAwait) {
+      ok = send_part(transfer, step);
+    } else if (!transfer->sender_waits) {
+      return true;
+    } else {
+      ok = session_.await_answer(*transfer) && !transfer->ended();
+    }
+  }
+  if (ok) offered.finish();
+  return finish(transfer, ok, borrows_);
+}
+
+// The application's memory may be gone once the transfer is over.
+bool BulkSender::offer(const TransferRef& transfer, const UploadOffer::Step& chunks) {
+  std::vector<std::byte> digests;
+  for (std::uint64_t at = chunks.offset; at < chunks.offset + chunks.size; at += kUploadChunk) {
+    const MutexLock lock(transfer->mutex);
+    if (transfer->is_over) return false;
+    transfer->offer->add_digest(at, digests);
+  }
+  session_.offer({transfer->id, chunks.offset, digests});
+  return true;
+}
+
+bool BulkSender::send_part(const TransferRef& transfer, const UploadOffer::Step& part) {
+  const bool is_there = part.action == UploadOffer::Action::kSkip;
+  const auto use = borrows_ && !is_there ? BulkTransport::Use::kBorrowed : BulkTransport::Use::kCopied;
+  const Bytes bytes = is_there ? Bytes() : Bytes(transfer->memory + part.offset, part.size);
+  const BulkHeader header{transfer->id, static_cast<std::uint32_t>(bytes.size()), is_there ? kStoredChunk : 0};
+  const MutexLock lock(write_mutex_);
+  const bool ok = transport_ != nullptr && transport_->send(header, {bytes}, use);
+  transfer->advance(part.size);
+  if (is_there) FetchCounts::instance().found.add(part.size);
+  if (transport_ == nullptr) return false;
+  transfer->offer->arrived(transport_->completed(), is_there);
+  if (!borrows_ || (ok && transfer->moved < transfer->size)) return ok;
+  const std::uint64_t end = ok ? transport_->bytes_sent() : kNever;
+  const MutexLock borrowed_lock(borrowed_mutex_);
+  borrowed_.push_back({end, transfer, nullptr, nullptr});
+  return ok;
 }
 
 std::unique_ptr<MemoryRegistration> BulkSender::register_memory(MutableBytes memory) {

@@ -48,6 +48,10 @@ class BulkSender {
   std::deque<Borrowed> release() EXCLUDES(write_mutex_, borrowed_mutex_);
 
  private:
+  bool send_offered(const TransferRef& transfer) EXCLUDES(write_mutex_, borrowed_mutex_);
+  bool offer(const TransferRef& transfer, const UploadOffer::Step& chunks);
+  bool send_part(const TransferRef& transfer, const UploadOffer::Step& part) EXCLUDES(write_mutex_, borrowed_mutex_);
+  bool finish(const TransferRef& transfer, bool is_sent, bool is_borrowed) EXCLUDES(write_mutex_, borrowed_mutex_);
   std::unique_ptr<MemoryRegistration> register_memory(MutableBytes memory) EXCLUDES(write_mutex_);
   Bytes next_chunk(Transfer& transfer, RowPacker* packer) EXCLUDES(write_mutex_);
   void reclaim(std::uint64_t position) EXCLUDES(write_mutex_);

@@ -15,6 +15,10 @@ class ChannelSession {
   virtual void end_transfer(const TransferRef& transfer, cl_int status) = 0;
   // Blocks until the transfer has ended. Returns false if the session is lost before.
   virtual bool await(const Transfer& transfer) = 0;
+  // Blocks until the server has answered the transfer's offers, or the transfer has ended. Returns false if the
+  // session is lost before.
+  virtual bool await_answer(const Transfer& transfer) = 0;
+  virtual void offer(const OfferChunks& message) = 0;
   // Makes waiting threads check their conditions again.
   virtual void wake() = 0;
   // Sends the message soon.

@@ -12,6 +12,7 @@
 #include "runtime/base/bytes.h"
 #include "runtime/base/mutex.h"
 #include "runtime/client/support/rows.h"
+#include "runtime/client/upload/upload_offer.h"
 #include "runtime/protocol/messages.h"
 
 namespace remotecl {
@@ -34,6 +35,7 @@ struct Transfer {
   std::atomic<std::uint64_t> trace{0};            // of a traced read: its record
   bool may_be_short = false;                      // of a read: the content may end early
   bool sender_waits = false;                      // a thread waits for the pull and sends the bytes itself
+  std::unique_ptr<UploadOffer> offer;             // of a write: the server may have its bytes; null: they are sent
   bool is_expected = false;                       // its channel expects it
   bool is_pushed = false;                         // sent without waiting for a pull, whatever happens
   Mutex mutex;                                    // held while bytes are put into `memory`, or packed from there

@@ -39,6 +39,11 @@ void handle(const ReportContext& context, const TransferSize& report) {
 
 void handle(const ReportContext& context, const PullTransfer& report) { context.transfers.pull(report.transfer); }
 
+void handle(const ReportContext& context, const ChunksFound& report) {
+  if (context.transfers.answer(report)) return;
+  context.session.lose("the server has answered an offer that was not made");
+}
+
 void handle(const ReportContext& context, const PushesTaken& report) {
   BulkChannel* const channel = context.connection.channels().find(report.channel);
   if (channel != nullptr && channel->pushes().taken(report.bytes)) return;

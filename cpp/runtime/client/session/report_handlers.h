@@ -34,6 +34,7 @@ void handle(const ReportContext& context, const CommandTraced& report);
 void handle(const ReportContext& context, const ReadData& report);
 void handle(const ReportContext& context, const TransferSize& report);
 void handle(const ReportContext& context, const PullTransfer& report);
+void handle(const ReportContext& context, const ChunksFound& report);
 void handle(const ReportContext& context, const PushesTaken& report);
 void handle(const ReportContext& context, const ServerReceived& report);
 void handle(const ReportContext& context, const PeerState& report);

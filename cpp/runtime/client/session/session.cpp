@@ -63,6 +63,15 @@ bool Session::await(const Transfer& transfer) {
   return wait([&transfer] { return transfer.ended(); });
 }
 
+bool Session::await_answer(const Transfer& transfer) {
+  return wait([&transfer] { return transfer.offer->is_answered() || transfer.ended(); });
+}
+
+void Session::offer(const OfferChunks& message) {
+  send(message);
+  submit_now();
+}
+
 void Session::wait_for_room() {
   if (reader_.is_reading()) return;  // this thread itself must read what makes room
   wait([this] { return !connection_.is_crowded(); });

@@ -168,6 +168,8 @@ class Session final : private InboxReader::Owner, private ChannelSession {
   TransferRef find_receive(TransferId id) override { return transfers_.find(id, false); }
   void end_transfer(const TransferRef& transfer, cl_int status) override { transfers_.end(transfer, status); }
   bool await(const Transfer& transfer) override;
+  bool await_answer(const Transfer& transfer) override;
+  void offer(const OfferChunks& message) override;
   void acknowledge(const ClientReceived& message) override;
   void stop_polling() override { reader_.stop_polling(); }
   bool read_apart(BulkChannel& channel) override { return reader_.read_apart(channel); }

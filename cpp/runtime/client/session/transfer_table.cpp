@@ -26,6 +26,10 @@ TransferRef TransferTable::begin_send(std::uint32_t device, const std::byte* fro
   transfer->rows = rows;
   transfer->size = size;
   transfer->sender_waits = sender_waits;
+  const BulkChannel& channel = channels_.of(device);
+  if (size >= kUploadChunk && !rows && !channel.has_rdma() && uploads_.may_begin(channel.reports_arrivals())) {
+    transfer->offer = std::make_unique<UploadOffer>(uploads_, from, size);
+  }
   return begin(device, std::move(transfer), std::move(finished), std::move(keep_alive));
 }
 
@@ -127,6 +131,15 @@ void TransferTable::pull(TransferId id) {
   transfer->state.store(Transfer::State::kPulled, std::memory_order_release);
   if (!transfer->sender_waits)
     transfer->channel->sender().post(transfer);  // else the waiting thread wakes up and sends
+}
+
+bool TransferTable::answer(const ChunksFound& report) {
+  const TransferRef transfer = find(report.transfer, true);
+  if (!transfer) return true;
+  if (transfer->offer == nullptr) return false;
+  const auto taken = transfer->offer->answer(report.offset, report.found, report.keeps != 0);
+  if (taken == UploadOffer::Answer::kAwaited && !transfer->sender_waits) transfer->channel->sender().post(transfer);
+  return taken != UploadOffer::Answer::kImpossible;
 }
 
 bool TransferTable::set_size(TransferId id, std::uint64_t size) {

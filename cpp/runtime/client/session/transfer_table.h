@@ -15,6 +15,7 @@
 #include "runtime/client/session/client_transfer.h"
 #include "runtime/client/session/loss_state.h"
 #include "runtime/client/session/operations.h"
+#include "runtime/client/upload/upload_link.h"
 #include "runtime/protocol/messages.h"
 
 namespace remotecl {
@@ -50,6 +51,8 @@ class TransferTable {
 
   // The server requests the bytes.
   void pull(TransferId id);
+  // The server says which offered chunks it has. Returns false if that is impossible.
+  bool answer(const ChunksFound& report);
   // The server reports the size of a read, or sends its bytes. Return false if the size is impossible.
   bool set_size(TransferId id, std::uint64_t size);
   bool take_bytes(TransferId id, Bytes bytes);
@@ -61,6 +64,7 @@ class TransferTable {
 
   BulkChannels& channels_;
   const LossState& loss_;
+  UploadLink uploads_;
   mutable Mutex mutex_;
   std::unordered_map<TransferId, TransferRef> transfers_ GUARDED_BY(mutex_);
 };

@@ -25,6 +25,7 @@ struct FetchCounts {
   Count from_host;        // sent from this process
   Count between_servers;  // over a link between two servers
   Count within_server;    // from another device of the same server
+  Count found;            // of bytes that were to be sent from this process: the server had them already
   Count through_client;   // from another server through this process
 };
 

@@ -32,16 +32,24 @@ struct BulkDestination {
   operator BulkSource() const { return {bytes, registration}; }
 };
 
-// Moves bulk data between two processes in chunks, each after a header that names its transfer. One thread
-// receives while another one sends; any thread, unless noted otherwise. After shutdown(), or when the other
-// side is gone, all functions below return at once and fail.
-class BulkTransport {
+// What a transfer receives its bytes from. One thread.
+class BulkInput {
  public:
-  virtual ~BulkTransport() = default;
+  virtual ~BulkInput() = default;
 
   // Call it where the memory is made. Null if there is nothing to arrange.
   virtual std::unique_ptr<MemoryRegistration> register_memory(MutableBytes /*memory*/) { return nullptr; }
+  // Waits until the next bytes have arrived and fill `to`. Returns false at the end.
+  virtual bool receive(const BulkDestination& to) = 0;
+  // The number of connections among which the bytes are divided; each needs pieces that are worth a wake-up.
+  virtual std::size_t streams() const = 0;
+};
 
+// Moves bulk data between two processes in chunks, each after a header that names its transfer. One thread
+// receives while another one sends; any thread, unless noted otherwise. After shutdown(), or when the other
+// side is gone, all functions below return at once and fail.
+class BulkTransport : public BulkInput {
+ public:
   // ---- Sending, by one thread at a time.
   enum class Use { kCopied, kBorrowed };
   // Sends a chunk of `bytes.bytes.size()` bytes, blocking as needed. kBorrowed: they must not change until
@@ -68,8 +76,6 @@ class BulkTransport {
   virtual void withdraw(std::uint64_t /*transfer*/) {}
   // Waits for the next chunk, whose bytes must be received before the next header. Returns false at the end.
   virtual bool receive_header(BulkHeader& header) = 0;
-  // Waits until the next bytes of the chunk have arrived and fill `to`. Returns false at the end.
-  virtual bool receive(const BulkDestination& to) = 0;
   // The same without blocking: return the number of bytes, -1 if nothing has arrived, 0 at the end. A
   // positive result for a header means that it is complete. `to`: the destination of the rest of the chunk,
   // whose memory after the received bytes may be written too.
@@ -93,8 +99,6 @@ class BulkTransport {
   virtual void shutdown() = 0;
   // After the end: returns true if the other machine has been silent for a while.
   virtual bool vanished() const = 0;
-  // The number of connections among which the bytes are divided; each needs pieces that are worth a wake-up.
-  virtual std::size_t streams() const = 0;
 
   // Sends the reason for a failure in place of the rest of a transfer.
   bool send_failure(std::uint64_t transfer, std::int32_t status) {

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "runtime/base/bytes.h"
+#include "runtime/base/mutex.h"
+#include "runtime/client/upload/file_digests.h"
+#include "runtime/client/upload/upload_link.h"
+#include "runtime/crypto/digest.h"
+
+namespace remotecl {
+
+// How a write goes whose chunks the server may have already: some chunks ahead of the bytes, their digests are offered,
+// and those that the server has not found are sent. One thread at a time sends; another one delivers the answers.
+class UploadOffer {
+ public:
+  enum class Action {
+    kOffer,  // send the digests of chunks
+    kSend,   // send the bytes
+    kSkip,   // say that the server's bytes are to be used
+    kAwait,  // the next chunk's answer has not come
+  };
+  struct Step {
+    Action action;
+    std::uint64_t offset, size;  // of the bytes that it is about
+  };
+
+  UploadOffer(UploadLink& link, const std::byte* memory, std::uint64_t size)
+      : link_(link), memory_(memory), size_(size) {}
+
+  // ---- On the sending thread.
+  // What is to be done next; the caller does it. REQUIRES: not all bytes are sent or skipped.
+  Step next() EXCLUDES(mutex_);
+  // Adds the digest of the chunk at `offset` to `digests`. The memory must be there meanwhile.
+  void add_digest(std::uint64_t offset, std::vector<std::byte>& digests);
+  // So many bytes of the connection have arrived; no more are on the way if it `pauses`.
+  void arrived(std::uint64_t position, bool pauses);
+  // All is sent: keeps the digests for other processes, if they belong to a file.
+  void finish();
+
+  // ---- Any thread.
+  // Whether the answer that next() awaited has come.
+  bool is_answered() const EXCLUDES(mutex_);
+  enum class Answer { kImpossible, kTaken, kAwaited };
+  // The server's answer: one byte for each chunk from `offset` on. kAwaited: next() has returned kAwait before.
+  Answer answer(std::uint64_t offset, Bytes found, bool keeps) EXCLUDES(mutex_);
+
+ private:
+  enum class Chunk : std::uint8_t { kNew, kOffered, kMissing, kFound };
+
+  std::uint64_t size_at(std::uint64_t offset) const;
+  Chunk chunk_at(std::uint64_t offset) const REQUIRES(mutex_);
+
+  UploadLink& link_;
+  const std::byte* const memory_;
+  const std::uint64_t size_;
+  std::uint64_t at_ = 0;  // sent or skipped
+  std::optional<FileDigests> file_;
+  bool has_looked_for_file_ = false;
+  std::uint64_t mark_ = 0;  // where measuring has begun
+  UploadLink::Clock::time_point marked_{};
+
+  mutable Mutex mutex_;
+  std::vector<Chunk> chunks_ GUARDED_BY(mutex_);     // up to the last one that was offered
+  std::uint32_t unanswered_ GUARDED_BY(mutex_) = 0;  // offers
+  bool is_awaited_ GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace remotecl

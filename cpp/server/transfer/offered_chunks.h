@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "runtime/base/mutex.h"
+#include "runtime/transport/bulk/bulk_transport.h"
+#include "server/driver/staging.h"
+#include "server/transfer/upload_store.h"
+
+namespace remotecl::server {
+
+class IncomingTransfer;
+
+// The chunks of one transfer that its client has offered and whose bytes have not come. Those that the store has are
+// taken from there; others are kept there once they have come. Owned by the transfer.
+class OfferedChunks {
+ public:
+  OfferedChunks(UploadStore& store, std::string owner) : store_(store), owner_(std::move(owner)) {}
+
+  // The client offers chunks from `offset` on, of a transfer of `size` bytes. The session's thread. Throws
+  // ProtocolError.
+  void announce(std::uint64_t offset, std::size_t count, std::uint64_t size) EXCLUDES(mutex_);
+  // Looks for the chunk at `offset`. Returns true if its bytes need not come. Any thread.
+  bool look_up(std::uint64_t offset, const Digest& digest, std::uint64_t size) EXCLUDES(mutex_);
+  bool is_kept() const { return store_.keeps(); }
+
+  // On the thread that receives the transfer's bytes:
+  // Receives its next bytes, at most `size_max` and not beyond a chunk. Returns their number, 0 at the end.
+  std::uint32_t receive(BulkInput& input, IncomingTransfer& transfer, std::uint32_t size_max, StagingSet& staging)
+      EXCLUDES(mutex_);
+  // The same for a whole chunk that was found. Throws ProtocolError if the next one was not.
+  void receive_stored(IncomingTransfer& transfer, StagingSet& staging) EXCLUDES(mutex_);
+
+ private:
+  UploadStore& store_;
+  const std::string owner_;
+  std::unique_ptr<UploadStore::NewChunk> incoming_;  // the one that is being received
+
+  Mutex mutex_;
+  std::uint64_t announced_ GUARDED_BY(mutex_) = 0;  // the end of the last one
+  // By their offsets. Null: it was not found, or not yet.
+  std::map<std::uint64_t, std::unique_ptr<UploadStore::FoundChunk>> pending_ GUARDED_BY(mutex_);
+};
+
+}  // namespace remotecl::server

@@ -1,0 +1,143 @@
+"""Weights that a second process uploads over a limited link, beside what the link and the memory allow.
+
+As root, with remotecl installed: `python tests/bench/upload_bench.py --size 512 --rate 100 --delay 0.5`. The daemon runs
+in a network namespace of its own, behind a veth pair whose rate `tc tbf` limits in both directions.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+CLIENT_IP, SERVER_IP, PORT = "10.92.1.1", "10.92.1.2", 10990
+
+# Prints the seconds of the write, of a copy of the same bytes in memory, and of hashing them, and what traveled.
+PROGRAM = """
+import hashlib, json, sys, time
+import numpy, pyopencl
+import remotecl
+path, is_mapped = sys.argv[1], sys.argv[2] == "mapped"
+context = remotecl.connect(sys.argv[3]).context()
+queue = pyopencl.CommandQueue(context, context.devices[0])
+weights = numpy.memmap(path, dtype="u1", mode="r") if is_mapped else numpy.fromfile(path, dtype="u1")
+buffer = pyopencl.Buffer(context, pyopencl.mem_flags.READ_WRITE, weights.nbytes)
+pyopencl.enqueue_fill_buffer(queue, buffer, numpy.uint8(0), 0, weights.nbytes)  # its pages are there
+queue.finish()
+sent = remotecl.stats().servers[0].bytes_sent
+begun = time.perf_counter()
+pyopencl.enqueue_copy(queue, buffer, weights)
+queue.finish()
+seconds = time.perf_counter() - begun
+report = {"write_s": seconds, "sent": remotecl.stats().servers[0].bytes_sent - sent}
+begun = time.perf_counter()
+copy = weights.copy()
+report["copy_s"] = time.perf_counter() - begun
+begun = time.perf_counter()
+digest = hashlib.sha256(copy).digest()
+report["hash_s"] = time.perf_counter() - begun
+if sys.argv[4] == "check":
+    pyopencl.enqueue_copy(queue, copy, buffer)
+    assert hashlib.sha256(copy).digest() == digest, "wrong bytes"
+print(json.dumps(report))
+"""
+
+
+def run(*command: str) -> None:
+    subprocess.run(command, check=True)
+
+
+@contextmanager
+def limited_link(rate_mbit: float, delay_ms: float) -> Iterator[str]:
+    """Gives the name of the server's namespace."""
+    name, link = f"remotecl-bench-{os.getpid()}", f"rcl{os.getpid() % 100000}"
+    with ExitStack() as stack:
+        run("ip", "netns", "add", name)
+        stack.callback(run, "ip", "netns", "del", name)
+        run("ip", "link", "add", link, "type", "veth", "peer", "name", "eth0", "netns", name)
+        inside = ("ip", "netns", "exec", name)
+        run("ip", "address", "add", f"{CLIENT_IP}/24", "dev", link)
+        run("ip", "link", "set", link, "up")
+        run(*inside, "ip", "address", "add", f"{SERVER_IP}/24", "dev", "eth0")
+        run(*inside, "ip", "link", "set", "eth0", "up")
+        run(*inside, "ip", "link", "set", "lo", "up")
+        for where, device in (((), link), (inside, "eth0")):
+            # The burst is a millisecond's bytes and some packets; without it high rates are not reached.
+            burst = str(max(64 << 10, int(rate_mbit * 125)))
+            limit = ("tbf", "rate", f"{rate_mbit}mbit", "burst", burst, "latency", "200ms")
+            run(*where, "tc", "qdisc", "add", "dev", device, "root", "handle", "1:", *limit)
+            if delay_ms:
+                run(*where, "tc", "qdisc", "add", "dev", device, "parent", "1:", "netem", "delay", f"{delay_ms / 2}ms")
+        yield name
+
+
+@contextmanager
+def server(namespace: str, store: Path) -> Iterator[None]:
+    options = ["--listen", f"0.0.0.0:{PORT}", "--insecure", "--no-isolate", "--exit-on-stdin-eof", "--store", str(store)]
+    command = ["ip", "netns", "exec", namespace, sys.executable, "-m", "remotecl._daemon", *options]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        assert any(line.startswith("listening on ") for line in process.stdout), "the server does not start"
+        yield
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def upload(weights: Path, how: str, uploads: str, cache: Path, check: bool) -> dict[str, float]:
+    """One process's report."""
+    settings = {**os.environ, "REMOTECL_UPLOADS": uploads, "XDG_CACHE_HOME": str(cache)}
+    settings["REMOTECL_SHARED_MEMORY"] = "off"  # as on a machine of its own
+    arguments = [str(weights), how, f"{SERVER_IP}:{PORT}", "check" if check else "trust"]
+    result = subprocess.run(
+        [sys.executable, "-c", PROGRAM, *arguments], env=settings, check=True, capture_output=True, text=True
+    )
+    report: dict[str, float] = json.loads(result.stdout)
+    return report
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--size", type=int, default=512, help="MiB of weights")
+    parser.add_argument("--rate", type=float, default=100, help="of the link, in Mbit/s")
+    parser.add_argument("--delay", type=float, default=0, help="of a round trip, in ms")
+    parser.add_argument("--folder", type=Path, help="for weights and store, on a local disk; default: a temporary one")
+    parser.add_argument("--check", action="store_true", help="read everything back; that takes as long as the link needs")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=options.folder) as folder, limited_link(options.rate, options.delay) as there:
+        weights, cache = Path(folder) / "weights", Path(folder) / "cache"
+        with weights.open("wb") as file:
+            for _ in range(options.size):
+                file.write(os.urandom(1 << 20))
+        written = time.time()
+        with server(there, Path(folder) / "store"):
+            ceiling = options.size * (1 << 20) * 8 / options.rate / 1e6
+            print(f"{options.size} MiB over {options.rate:g} Mbit/s, {options.delay:g} ms; the link takes {ceiling:.2f} s")
+
+            def show(title: str, how: str = "read", uploads: str = "auto") -> None:
+                report = upload(weights, how, uploads, cache, options.check)
+                print(
+                    f"{title:42} {report['write_s']:8.3f} s, {report['sent'] / 2**20:7.1f} MiB sent"
+                    f"   (a copy: {report['copy_s']:.3f} s, hashing: {report['hash_s']:.3f} s)",
+                    flush=True,
+                )
+
+            show("without offers", uploads="off")
+            show("first process")
+            show("second process, hashes")
+            time.sleep(max(0.0, written + 61 - time.time()))  # the file must have been at rest
+            show("a process with the file mapped, hashes", "mapped")
+            show("the next one, with kept digests", "mapped")
+            show("and again", "mapped")
+
+
+if __name__ == "__main__":
+    main()
