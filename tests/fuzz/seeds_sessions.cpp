@@ -57,6 +57,7 @@ Script bulk(std::uint32_t device) {
       .chunk(5, 128)
       .add(EnqueueReadRect{1, 6, 1, {0, 0, 0}, {300, 300, 1}, 400, 0, 6, {}})
       .add(EnqueueWrite{1, 7, 1, 64, 1024, 7, {}, {}})
+      .add(OfferChunks{7, 0, data(32)})
       .chunk(7, 0, -5)
       .add(Finish{1, 1});
   return script;

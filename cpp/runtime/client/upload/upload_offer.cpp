@@ -33,7 +33,8 @@ UploadOffer::Step UploadOffer::next() {
   // Offers that the server has answered count until their bytes are sent: it keeps files open for them.
   const bool has_room = unanswered_ < kUnansweredMax && offered - at_ <= kChunks * kUploadChunk;
   if (offered < size_ && has_room && link_.is_worthwhile()) {
-    const std::uint64_t chunks = link_.is_unknown() ? kFirstChunks : kChunks;
+    const bool has_found = std::find(chunks_.begin(), chunks_.end(), Chunk::kFound) != chunks_.end();
+    const std::uint64_t chunks = link_.is_unknown() && !has_found ? kFirstChunks : kChunks;
     const std::uint64_t size = std::min(chunks * kUploadChunk, size_ - offered);
     chunks_.resize(offered / kUploadChunk, Chunk::kNew);
     chunks_.resize((offered + size + kUploadChunk - 1) / kUploadChunk, Chunk::kOffered);
