@@ -52,6 +52,7 @@ def weights(tmp_path: Path) -> Path:
 def found(run_program: RunProgram, daemon: Daemon, weights: Path, how: str = "read", uploads: str = "always") -> int:
     program = PROGRAM.format(address=daemon.address, path=str(weights), how=how)
     environment = {"REMOTECL_UPLOADS": uploads, "XDG_CACHE_HOME": str(weights.parent / "cache")}
+    environment["REMOTECL_SHARED_MEMORY"] = "off"  # as on a machine of its own
     return int(run_program(program, **environment).stdout)
 
 
