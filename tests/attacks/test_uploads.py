@@ -168,8 +168,8 @@ def test_a_digest_of_anothers_bytes_is_no_key(tmp_path: Path) -> None:
     tokens = {}
     limits = tmp_path / "limits.toml"
     for name in ("alice", "bob"):
-        tokens[name] = os.urandom(32)
-        (tmp_path / f"{name}.token").write_text(tokens[name].hex() + "\n")
+        tokens[name] = os.urandom(16).hex().encode()
+        (tmp_path / f"{name}.token").write_bytes(tokens[name])
         (tmp_path / f"{name}.token").chmod(0o600)
     limits.write_text("".join(f'[users.{name}]\ntoken-file = "{name}.token"\n' for name in tokens))
     options = ("--store", str(tmp_path / "store"), "--metrics", "0", "--no-isolate", "--limits", str(limits))

@@ -135,6 +135,8 @@ class Client:
             known = {"epoch": welcome.epoch, "ours": nonce, "theirs": welcome.secret}
             self.stream.sendall(proof(token, 1, CONTROL, features, welcome.session, **known))
             welcome = Welcome(self.stream)
+            known["welcomed"] = welcome.features
+            welcome.secret = proof(token, 3, CONTROL, features, welcome.session, **known)[:16]
         if welcome.status != ACCEPTED:
             self.stream.close()
             raise Refused(welcome.status, welcome.words)
