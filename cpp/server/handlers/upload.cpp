@@ -33,8 +33,8 @@ void handle(Session& session, const OfferChunks& message) {
   if (!transfer)
     throw ProtocolError("chunks of transfer " + std::to_string(message.transfer) + ", which was not pulled");
   if (transfer->offered() == nullptr) {
-    transfer->set_offered(
-        std::make_unique<OfferedChunks>(session.shared().uploads, "direct " + session.grant().user().name()));
+    transfer->set_offered(std::make_unique<OfferedChunks>(
+        session.shared().uploads, "direct " + session.grant().user().name(), session.counters()));
   }
   if (message.digests.size() % sizeof(Digest) != 0) throw ProtocolError("an offer has a part of a digest");
   transfer->offered()->announce(message.offset, message.digests.size() / sizeof(Digest), transfer->size());

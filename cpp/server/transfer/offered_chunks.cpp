@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "runtime/protocol/sizes.h"
 #include "server/transfer/transfer.h"
 #include "server/util/protocol_error.h"
 

@@ -4,10 +4,13 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "runtime/base/mutex.h"
+#include "runtime/protocol/sizes.h"
 #include "runtime/transport/bulk/bulk_transport.h"
 #include "server/driver/staging.h"
+#include "server/quota/held_memory.h"
 #include "server/transfer/upload_store.h"
 
 namespace remotecl::server {
@@ -18,7 +21,9 @@ class IncomingTransfer;
 // taken from there; others are kept there once they have come. Owned by the transfer.
 class OfferedChunks {
  public:
-  OfferedChunks(UploadStore& store, std::string owner) : store_(store), owner_(std::move(owner)) {}
+  // Throws HeldTooMuch.
+  OfferedChunks(UploadStore& store, std::string owner, const Ref<SessionCounters>& counters)
+      : store_(store), owner_(std::move(owner)), held_(counters, sizeof(OfferedChunks) + kPendingChunksMax * kEach) {}
 
   // The client offers chunks from `offset` on, of a transfer of `size` bytes. The session's thread. Throws
   // ProtocolError.
@@ -35,8 +40,11 @@ class OfferedChunks {
   void receive_stored(IncomingTransfer& transfer, StagingSet& staging) EXCLUDES(mutex_);
 
  private:
+  static constexpr std::size_t kEach = 128;  // estimated, of pending_
+
   UploadStore& store_;
   const std::string owner_;
+  const HeldMemory held_;
   std::unique_ptr<UploadStore::NewChunk> incoming_;  // the one that is being received
 
   Mutex mutex_;
