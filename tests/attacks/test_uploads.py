@@ -108,10 +108,12 @@ def test_an_offer_twice_ends_the_session(storing: Victim) -> None:
 
 def test_more_offers_than_may_wait_end_the_session(storing: Victim) -> None:
     with Client(storing.address) as client:
-        write = Write(client, 2 * PENDING_MAX * MIB)
-        for window in range(PENDING_MAX // CHUNKS_MAX):
+        write = Write(client, (2 * PENDING_MAX + 1) * MIB)
+        for window in range(2):
             write.offer(*[b"x"] * CHUNKS_MAX, offset=window * CHUNKS_MAX * MIB)
-        client.send(offer(write.transfer, PENDING_MAX * MIB, bytes(32)))
+        for window in range(2, 4):  # which are not answered before bytes have come
+            client.send(offer(write.transfer, window * CHUNKS_MAX * MIB, bytes(32 * CHUNKS_MAX)))
+        client.send(offer(write.transfer, 2 * PENDING_MAX * MIB, bytes(32)))
         assert "too many" in client.last_words()
 
 

@@ -23,6 +23,7 @@ void look_up(Outbox& outbox, IncomingTransfer& transfer, std::uint64_t offset, B
     const std::uint64_t size = std::min<std::uint64_t>(kUploadChunk, transfer.size() - begin);
     found.push_back(std::byte(transfer.offered()->look_up(begin, digest, size)));
   }
+  transfer.offered()->answered(found.size());
   outbox.send(ChunksFound{transfer.id(), offset, transfer.offered()->is_kept() ? 1u : 0u, found});
 }
 
@@ -37,10 +38,15 @@ void handle(Session& session, const OfferChunks& message) {
         session.shared().uploads, "direct " + session.grant().user().name(), session.counters()));
   }
   if (message.digests.size() % sizeof(Digest) != 0) throw ProtocolError("an offer has a part of a digest");
-  transfer->offered()->announce(message.offset, message.digests.size() / sizeof(Digest), transfer->size());
   auto digests = std::make_shared<HeldPayload>(session.counters(), message.digests);
-  session.transfers().post([&outbox = session.outbox(), transfer = std::move(transfer), offset = message.offset,
-                            digests = std::move(digests)] { look_up(outbox, *transfer, offset, digests->bytes()); });
+  // The transfer owns what waits, so it keeps itself only once that has begun.
+  auto begin = [&session, kept = transfer.get(), offset = message.offset, digests = std::move(digests)] {
+    session.transfers().post([&session, transfer = Ref<IncomingTransfer>(kept), offset, digests] {
+      look_up(session.outbox(), *transfer, offset, digests->bytes());
+    });
+  };
+  transfer->offered()->announce(message.offset, message.digests.size() / sizeof(Digest), transfer->size(),
+                                std::move(begin));
 }
 
 }  // namespace remotecl::server

@@ -52,17 +52,43 @@ class StoredInput final : public BulkInput {
 
 }  // namespace
 
-void OfferedChunks::announce(std::uint64_t offset, std::size_t count, std::uint64_t size) {
+void OfferedChunks::announce(std::uint64_t offset, std::size_t count, std::uint64_t size, std::function<void()> begin) {
+  std::function<void()> first;
+  {
+    MutexLock lock(mutex_);
+    add(offset, count, size);
+    waiting_.push_back({count, std::move(begin)});
+    waiting_count_ += count;
+    first = next_look_up();
+  }
+  if (first) first();
+}
+
+// A file is open for each chunk that was found, so the client must not be far ahead of its bytes.
+std::function<void()> OfferedChunks::next_look_up() {
+  if (waiting_.empty() || pending_.size() > kOfferedChunksMax + waiting_count_) return nullptr;
+  std::function<void()> begin = std::move(waiting_.front().begin);
+  waiting_count_ -= waiting_.front().count;
+  waiting_.pop_front();
+  return begin;
+}
+
+void OfferedChunks::answered(std::size_t count) {
   MutexLock lock(mutex_);
+  unanswered_ -= count;
+}
+
+void OfferedChunks::add(std::uint64_t offset, std::size_t count, std::uint64_t size) {
   const std::uint64_t chunks = (size + kUploadChunk - 1) / kUploadChunk, first = offset / kUploadChunk;
   const bool is_in_order = offset % kUploadChunk == 0 && offset >= announced_;
   if (!is_in_order || count == 0 || count > kOfferedChunksMax || first >= chunks || count > chunks - first) {
     throw ProtocolError("an offer of " + std::to_string(count) + " chunks at " + std::to_string(offset) +
                         ", which the transfer does not have or has offered before");
   }
-  if (pending_.size() + count > kPendingChunksMax) throw ProtocolError("too many chunks are offered at a time");
+  if (unanswered_ + count > kPendingChunksMax) throw ProtocolError("too many chunks are offered at a time");
   for (std::uint64_t i = 0; i < count; ++i) pending_.emplace(offset + i * kUploadChunk, nullptr);
   announced_ = offset + count * kUploadChunk;
+  unanswered_ += count;
 }
 
 bool OfferedChunks::look_up(std::uint64_t offset, const Digest& digest, std::uint64_t size) {
@@ -80,8 +106,13 @@ std::uint32_t OfferedChunks::receive(BulkInput& input, IncomingTransfer& transfe
   const std::uint64_t at = transfer.received(), begun = at % kUploadChunk;
   const std::uint64_t chunk_size = std::min<std::uint64_t>(kUploadChunk, transfer.size() - (at - begun));
   if (begun == 0) {
-    MutexLock lock(mutex_);
-    incoming_ = pending_.erase(at) != 0 ? store_.begin_chunk(owner_, chunk_size) : nullptr;
+    std::function<void()> next;
+    {
+      MutexLock lock(mutex_);
+      incoming_ = pending_.erase(at) != 0 ? store_.begin_chunk(owner_, chunk_size) : nullptr;
+      next = next_look_up();
+    }
+    if (next) next();
   }
   const auto size = static_cast<std::uint32_t>(std::min<std::uint64_t>(size_max, chunk_size - begun));
   if (incoming_ == nullptr) return transfer.receive(input, size, staging) ? size : 0;
@@ -93,12 +124,15 @@ std::uint32_t OfferedChunks::receive(BulkInput& input, IncomingTransfer& transfe
 
 void OfferedChunks::receive_stored(IncomingTransfer& transfer, StagingSet& staging) {
   std::unique_ptr<UploadStore::FoundChunk> found;
+  std::function<void()> next;
   {
     MutexLock lock(mutex_);
     const auto at = pending_.find(transfer.received());
     if (at != pending_.end()) found = std::move(at->second);
     if (found != nullptr) pending_.erase(at);
+    next = next_look_up();
   }
+  if (next) next();
   if (found == nullptr) {
     throw ProtocolError("bytes of transfer " + std::to_string(transfer.id()) + " are left out, which were not found");
   }

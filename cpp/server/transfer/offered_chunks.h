@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -23,11 +25,17 @@ class OfferedChunks {
  public:
   // Throws HeldTooMuch.
   OfferedChunks(UploadStore& store, std::string owner, const Ref<SessionCounters>& counters)
-      : store_(store), owner_(std::move(owner)), held_(counters, sizeof(OfferedChunks) + kPendingChunksMax * kEach) {}
+      : store_(store),
+        owner_(std::move(owner)),
+        held_(counters, sizeof(OfferedChunks) + 2 * kPendingChunksMax * kEach) {}
 
-  // The client offers chunks from `offset` on, of a transfer of `size` bytes. The session's thread. Throws
+  // The client offers chunks from `offset` on, of a transfer of `size` bytes. Calls `begin`, which is to look for them,
+  // now, or on the receiving thread once enough of the chunks offered before have come. The session's thread. Throws
   // ProtocolError.
-  void announce(std::uint64_t offset, std::size_t count, std::uint64_t size) EXCLUDES(mutex_);
+  void announce(std::uint64_t offset, std::size_t count, std::uint64_t size, std::function<void()> begin)
+      EXCLUDES(mutex_);
+  // So many chunks have been looked for. Call it before the client is told. Any thread.
+  void answered(std::size_t count) EXCLUDES(mutex_);
   // Looks for the chunk at `offset`. Returns true if its bytes need not come. Any thread.
   bool look_up(std::uint64_t offset, const Digest& digest, std::uint64_t size) EXCLUDES(mutex_);
   bool is_kept() const { return store_.keeps(); }
@@ -42,13 +50,25 @@ class OfferedChunks {
  private:
   static constexpr std::size_t kEach = 128;  // estimated, of pending_
 
+  struct Waiting {
+    std::size_t count;
+    std::function<void()> begin;
+  };
+
+  void add(std::uint64_t offset, std::size_t count, std::uint64_t size) REQUIRES(mutex_);
+  // Returns the look-up that may begin now; null if there is none.
+  std::function<void()> next_look_up() REQUIRES(mutex_);
+
   UploadStore& store_;
   const std::string owner_;
   const HeldMemory held_;
   std::unique_ptr<UploadStore::NewChunk> incoming_;  // the one that is being received
 
   Mutex mutex_;
-  std::uint64_t announced_ GUARDED_BY(mutex_) = 0;  // the end of the last one
+  std::uint64_t announced_ GUARDED_BY(mutex_) = 0;    // the end of the last one
+  std::size_t unanswered_ GUARDED_BY(mutex_) = 0;     // chunks
+  std::size_t waiting_count_ GUARDED_BY(mutex_) = 0;  // chunks
+  std::deque<Waiting> waiting_ GUARDED_BY(mutex_);
   // By their offsets. Null: it was not found, or not yet.
   std::map<std::uint64_t, std::unique_ptr<UploadStore::FoundChunk>> pending_ GUARDED_BY(mutex_);
 };
