@@ -47,9 +47,10 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--store-size", options.store.size,
                  "how much that folder may hold; what was not used for longest goes")
       ->capture_default_str();
-  app.add_option("--rdma", options.rdma,
-                 "data by RDMA: auto, off, require, or an address to listen on; without it REMOTECL_RDMA, or auto. With "
-                 "--isolate only if it is given, because it lets kernels reach what RDMA reaches");
+  app.add_option(
+      "--rdma", options.rdma,
+      "data by RDMA: auto, off, require, or an address to listen on; without it REMOTECL_RDMA, or auto. With "
+      "--isolate only if it is given, because it lets kernels reach what RDMA reaches");
   app.add_flag("--insecure", options.insecure, "listen beyond loopback although everybody can use the devices");
   CLI::Option* const isolate = app.add_flag(
       "--isolate", options.isolate,
