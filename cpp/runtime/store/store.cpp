@@ -92,12 +92,14 @@ std::vector<std::string> superfluous(std::vector<Directory::Entry> entries, std:
 
 }  // namespace
 
-Store::Store(std::unique_ptr<Directory> directory, const Bounds& bounds, std::string_view realm, Kind kind)
-    : directory_(std::move(directory)), bounds_(bounds), realm_(realm), kind_(kind) {
+Store::Store(std::unique_ptr<Directory> directory, const Bounds& bounds, std::string_view realm, Kind kind,
+             Owners owners)
+    : directory_(std::move(directory)), bounds_(bounds), realm_(realm), kind_(kind), owners_(owners) {
   trim();
 }
 
-std::string Store::name_of(const std::string& owner, const Digest& key) const {
+std::string Store::name_of(const std::string& named, const Digest& key) const {
+  const std::string owner = owners_ == Owners::kTogether ? named.substr(0, named.find(' ')) : named;
   // The sizes mark where realm and owner end.
   const std::string text = std::to_string(realm_.size()) + ":" + realm_ + std::to_string(owner.size()) + ":" + owner;
   const Digest owned = sha256(as_bytes(text));

@@ -37,9 +37,13 @@ class Store final : public ContentStore {
     std::uint64_t failed = 0;   // contents that could not be written
   };
 
+  // Whether each owner finds only what is their own. An owner is a kind, a space and a name; kTogether: those of one
+  // kind are one.
+  enum class Owners { kApart, kTogether };
+
   // `realm`: stores of different realms never find each other's content, even in one directory.
   Store(std::unique_ptr<Directory> directory, const Bounds& bounds, std::string_view realm = {},
-        Kind kind = Kind::kBuilds);
+        Kind kind = Kind::kBuilds, Owners owners = Owners::kApart);
   // The store that uploads() names. Call it before anything else.
   void add_uploads(std::unique_ptr<Store> uploads) { uploads_ = std::move(uploads); }
 
@@ -75,6 +79,7 @@ class Store final : public ContentStore {
   const Bounds bounds_;
   const std::string realm_;
   const Kind kind_;
+  const Owners owners_;
   std::unique_ptr<Store> uploads_;
 
   mutable Mutex mutex_;

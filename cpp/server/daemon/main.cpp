@@ -68,7 +68,7 @@ bool is_open(const Address& address, const Options& options, const server::Limit
 // made of it. Strangers and the owners of certificates are all the same user.
 bool shares_builds(const Address& address, const Options& options, const server::LimitsTable& limits) {
   const bool has_tokens = !options.token_file.empty() || !limits.users.empty();
-  return options.client_ca.empty() && (has_tokens || address.is_loopback());
+  return options.store.trusts_users || (options.client_ca.empty() && (has_tokens || address.is_loopback()));
 }
 
 // Where contained sessions accept RDMA channels; empty: nowhere. They get the RDMA device for that, by which their

@@ -47,6 +47,8 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--store-size", options.store.size,
                  "how much that folder may hold; what was not used for longest goes")
       ->capture_default_str();
+  app.add_flag("--store-trust-users", options.store.trusts_users,
+               "users trust each other: each finds what others have stored, and runs it");
   app.add_option(
       "--rdma", options.rdma,
       "data by RDMA: auto, off, require, or an address to listen on; without it REMOTECL_RDMA, or auto. With "

@@ -59,8 +59,11 @@ std::unique_ptr<Store> open_store(const StoreOptions& options, const std::option
     Store::Bounds bounds;
     bounds.directory = *size / 4;
     bounds.memory = std::min(bounds.memory, bounds.directory);
-    auto store = std::make_unique<Store>(std::make_unique<FileDirectory>(folder), bounds, realm(token, client_ca));
-    // The kernel keeps their files in memory.
+    const auto owners = options.trusts_users ? Store::Owners::kTogether : Store::Owners::kApart;
+    auto store = std::make_unique<Store>(std::make_unique<FileDirectory>(folder), bounds, realm(token, client_ca),
+                                         Store::Kind::kBuilds, owners);
+    // The kernel keeps their files in memory. Whoever knows a digest must not get another user's bytes, also where
+    // users trust each other's programs.
     store->add_uploads(
         std::make_unique<Store>(std::make_unique<FileDirectory>(folder, FileDirectory::Sync::kNever),
                                 Store::Bounds{.directory = *size - bounds.directory, .memory = 0},

@@ -15,6 +15,7 @@ struct StoreOptions {
   std::string folder;
   bool is_off = false;
   std::string size = "4 GiB";
+  bool trusts_users = false;  // each user may run what others have built
 
   // `is_temporary`: the daemon ends with whoever has started it, and nothing is to stay behind. False: no store.
   bool wants_store(bool is_temporary) const { return !is_off && folder != "none" && !(folder.empty() && is_temporary); }

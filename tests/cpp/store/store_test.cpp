@@ -52,6 +52,16 @@ TEST_F(StoreTest, NobodyElseFindsIt) {
   EXPECT_NE(open(kNoMemory, "a").name_of("bc", key_of(1)), open(kNoMemory, "ab").name_of("c", key_of(1)));
 }
 
+TEST_F(StoreTest, OwnersThatTrustEachOtherAreOneOfEachKind) {
+  Store store(std::make_unique<FakeDirectory>(folder_), kNoMemory, {}, Store::Owners::kTogether);
+  store.keep("direct alice", key_of(1), as_bytes("content"));
+  EXPECT_TRUE(has(store, 1, "direct alice"));
+  EXPECT_TRUE(has(store, 1, "direct bob"));
+  EXPECT_FALSE(has(store, 1, "contained alice"));
+  Store apart = open();
+  EXPECT_FALSE(has(apart, 1, "direct alice"));
+}
+
 TEST_F(StoreTest, CountsWhatItDoes) {
   Store store = open();
   keep(store, 1, 100);
