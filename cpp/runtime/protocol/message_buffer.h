@@ -51,6 +51,8 @@ class MessageBuffer {
     begin_ += kMessageHeaderSize + header.size;
     return Next::kMessage;
   }
+  // The message whose payload this is, the last one, comes again.
+  void put_back(Bytes payload) { begin_ -= kMessageHeaderSize + payload.size(); }
 
  private:
   static constexpr std::size_t kReadSize = 128u << 10;

@@ -57,11 +57,12 @@ void handle(Session& session, const ReleaseKernel& message) { session.objects().
 
 void handle(Session& session, const EnqueueKernel& message) {
   Queue& on = session.objects().queue(message.queue);
-  Event* event = session.issuer().begin_event(message.event, on, false);
   Kernel* kernel = session.objects().kernels.find(message.kernel);
-  if (kernel == nullptr) return session.issuer().fail(on, event, CL_INVALID_KERNEL);
   DeviceKernel* native = nullptr;
-  cl_int error = kernel->on(on.device(), native);
+  // Comes first, because the message is handled again if the program is late.
+  cl_int error = kernel == nullptr ? CL_INVALID_KERNEL : kernel->on(on.device(), native);
+  Event* event = session.issuer().begin_event(message.event, on, false);
+  if (kernel == nullptr) return session.issuer().fail(on, event, error);
   if (error == CL_SUCCESS) error = prepare(session, message, *kernel, *native, on.device());
   if (error != CL_SUCCESS) return session.issuer().submit(on, event, message.wait_list, RefusedCommand{error});
   KernelCommand command{&session.objects(), Ref<Kernel>(kernel), native, range_of(message), nullptr};

@@ -1,9 +1,12 @@
+#include <chrono>
+#include <memory>
 #include <optional>
 #include <set>
 #include <stdexcept>
 #include <system_error>
 #include <utility>
 
+#include "runtime/store/store.h"
 #include "server/handlers/handlers.h"
 #include "server/program/foreign_files.h"
 #include "server/program/program_builder.h"
@@ -55,6 +58,11 @@ void work(Session& session, const AddProgramBinary& message, const ProgramWork& 
   work.program->set_code(session.objects().device(message.device), message.binary);
 }
 
+void work(Session&, const ShareBuild& message, const ProgramWork& work) {
+  if (message.builder > kPeersMax) throw ProtocolError("peer " + std::to_string(message.builder) + " cannot be");
+  work.program->set_sharing({message.build, message.builder, message.is_near != 0});
+}
+
 void work(Session& session, const SpecializeProgram& message, const ProgramWork& work) {
   const cl_int error =
       work.program->specialize(session.objects().device(message.device), message.constant, message.value);
@@ -90,14 +98,93 @@ std::optional<Objection> objection_to(const Program& program, const std::vector<
   return words.empty() ? std::nullopt : std::optional(Objection{errors.second, words});
 }
 
+// The servers that the client has named for one build.
+class NamedPeers final : public BuildPeers {
+ public:
+  NamedPeers(Session& session, const Program::Sharing& sharing) : session_(session), sharing_(sharing) {}
+  ~NamedPeers() override {
+    if (is_asked()) session_.shared_builds().end(sharing_.build);
+  }
+
+  bool are_named() const { return sharing_.build != 0; }
+  std::vector<std::byte> ask(const Digest& key, bool only_binary) override {
+    if (sharing_.builder == 0 || (only_binary && !sharing_.is_near)) return {};
+    const auto now = std::chrono::steady_clock::now();
+    const Ref<PeerLink> link =
+        session_.peers().await(sharing_.builder, now + (sharing_.is_near ? kNearLinkMax : kFarLinkMax));
+    return link ? link->builds().ask(sharing_.build, key, now + kAnswerMax) : std::vector<std::byte>();
+  }
+  void publish(const Digest& key, std::vector<std::byte> entry) override {
+    if (is_asked() && entry.size() <= Store::kContentSizeMax) {
+      session_.shared_builds().publish(sharing_.build, key, std::move(entry));
+    }
+  }
+
+ private:
+  // A link is there in milliseconds, or it takes longer than a small program.
+  static constexpr std::chrono::milliseconds kNearLinkMax{1000}, kFarLinkMax{50};
+  // The other server may have large programs to build first, and compiling here takes as long as there.
+  static constexpr std::chrono::seconds kAnswerMax{10};
+
+  bool is_asked() const { return sharing_.build != 0 && sharing_.builder == 0; }
+
+  Session& session_;
+  const Program::Sharing sharing_;
+};
+
 auto refusal(const Objection& objection) {
   return [&objection](BuildReport& report, const Device& on) -> cl_program {
     return report.refuse(on, objection.error, objection.words);
   };
 }
 
-template <class Build>
-void build_each(Session& session, const Array<std::uint32_t>& devices, Token token, Program& program, Build&& build) {
+void start_late(Session& session, const Ref<Program>& program) REQUIRES(session.mutex()) {
+  for (auto& make : program->take_late()) session.late_natives().start(program, std::move(make));
+}
+
+// Makes all native programs that the program should have, so that none comes after a later build.
+void catch_up(Session& session, const Ref<Program>& program) {
+  {
+    MutexLock lock(session.mutex());
+    start_late(session, program);
+  }
+  session.late_natives().wait(*program);
+}
+
+// Makes the native program for a device after the client has been told of its build.
+struct LateMake {
+  Session* session;
+  Program* program;  // has this object, or LateNatives keeps both
+  Device* device;
+  std::shared_ptr<const PlacedFiles> files;
+  std::string key, owner;
+  std::shared_ptr<const LateBuild> late;
+
+  void operator()() const {
+    try {
+      stop_if_over(*session);
+      BuildReport report;
+      const cl_program native =
+          report.build_late(*program, *device, *files, session->shared().built, key, owner, *late);
+      if (report.prints()) program->note_prints();
+      MutexLock lock(session->mutex());
+      program->set_native(*device, native, report.executable(0), report.traits(0), report.unused(0));
+    } catch (const std::exception& error) {
+      session->close(error.what());
+      MutexLock lock(session->mutex());
+      program->set_native(*device, nullptr, false, {});
+    }
+  }
+};
+
+// For builds that are never late.
+std::function<void()> never(Device&, LateBuild&&) { return {}; }
+
+// `make_late` returns what makes a native program that is late.
+template <class Build, class MakeLate = decltype(&never)>
+void build_each(Session& session, const Array<std::uint32_t>& devices, Token token, const Ref<Program>& program,
+                Build&& build, MakeLate&& make_late = &never) {
+  catch_up(session, program);
   // Looks up all devices before it builds anything. Each device is built for once, because a log costs more
   // than a name.
   std::vector<Device*> different;
@@ -118,54 +205,79 @@ void build_each(Session& session, const Array<std::uint32_t>& devices, Token tok
     }
     throw;
   }
-  if (report.prints()) program.note_prints();
+  if (report.prints()) program->note_prints();
+  bool is_needed_soon = false;
   {
     MutexLock lock(session.mutex());
     for (std::size_t i = 0; i < built.size(); ++i) {
-      program.set_native(*built[i].first, built[i].second, report.executable(i), report.traits(i), report.unused(i));
+      Device& on = *built[i].first;
+      if (auto& late = report.late(i)) {
+        is_needed_soon = is_needed_soon || !late->entry.empty();
+        program->set_late(on, make_late(on, *std::move(late)));
+      } else {
+        program->set_native(on, built[i].second, report.executable(i), report.traits(i), report.unused(i));
+      }
     }
   }
   report.send(session.outbox(), token);
+  if (!is_needed_soon) return;
+  MutexLock lock(session.mutex());
+  start_late(session, program);
 }
 
 // Places the client's files where the compiler finds them. The build fails if they cannot be written.
-template <class Message, class Build>
-void with_files(Session& session, const Message& message, Program& program, Build&& build) {
-  std::optional<PlacedFiles> files;
+template <class Message, class Build, class MakeLate = decltype(&never)>
+void with_files(Session& session, const Message& message, const Ref<Program>& program, Build&& build,
+                MakeLate&& make_late = &never) {
+  std::shared_ptr<const PlacedFiles> files;
   std::string trouble;
   try {
-    files.emplace(session.shared().files.place({message.options, message.include_folders, message.headers}));
+    files = std::make_shared<const PlacedFiles>(
+        session.shared().files.place({message.options, message.include_folders, message.headers}));
   } catch (const std::system_error& error) {
     trouble =
         std::string("remotecl: the server could not write the program's headers to its temporary folder (TMPDIR): ") +
         error.code().message();
     log_warning("{}", error.what());
   }
-  build_each(session, message.devices, message.token, program, [&](BuildReport& report, Device& on) {
-    return files ? build(*files, report, on) : report.refuse(on, CL_OUT_OF_RESOURCES, trouble);
-  });
+  build_each(
+      session, message.devices, message.token, program,
+      [&](BuildReport& report, Device& on) {
+        return files ? build(files, report, on) : report.refuse(on, CL_OUT_OF_RESOURCES, trouble);
+      },
+      make_late);
 }
 
 }  // namespace
 
 void work(Session& session, const InspectProgram& message, const ProgramWork& work) {
-  build_each(session, message.devices, message.token, *work.program,
+  build_each(session, message.devices, message.token, work.program,
              [&](BuildReport& report, Device& on) { return report.inspect(*work.program, on); });
 }
 
 void work(Session& session, const BuildProgram& message, const ProgramWork& work) {
   work.program->look_for_prints(message.options);
   message.headers.for_each([&](const HeaderFile& header) { work.program->look_for_prints(as_text(header.content)); });
+  NamedPeers peers(session, work.program->take_sharing());
   const ClientFiles sent{message.options, message.include_folders, message.headers};
   if (const auto objection =
           objection_to(*work.program, {}, sent, {CL_INVALID_BUILD_OPTIONS, CL_BUILD_PROGRAM_FAILURE})) {
-    return build_each(session, message.devices, message.token, *work.program, refusal(*objection));
+    return build_each(session, message.devices, message.token, work.program, refusal(*objection));
   }
   const std::string key = BuildCache::key(*work.program, message);
-  const StoredRequest stored{sent, "direct " + session.grant().user().name()};
-  with_files(session, message, *work.program, [&](const PlacedFiles& files, BuildReport& report, Device& on) {
-    return report.build(*work.program, on, files, session.shared().built, key, &stored);
-  });
+  const std::string owner = "direct " + session.grant().user().name();
+  const StoredRequest stored{sent, owner, peers.are_named() ? &peers : nullptr, true};
+  std::shared_ptr<const PlacedFiles> placed;
+  with_files(
+      session, message, work.program,
+      [&](const std::shared_ptr<const PlacedFiles>& files, BuildReport& report, Device& on) {
+        placed = files;
+        return report.build(*work.program, on, *files, session.shared().built, key, &stored);
+      },
+      [&](Device& on, LateBuild&& late) -> std::function<void()> {
+        return LateMake{
+            &session, work.program.get(), &on, placed, key, owner, std::make_shared<LateBuild>(std::move(late))};
+      });
 }
 
 void work(Session& session, const CompileProgram& message, const ProgramWork& work) {
@@ -175,23 +287,24 @@ void work(Session& session, const CompileProgram& message, const ProgramWork& wo
   const ClientFiles sent{message.options, message.include_folders, message.headers};
   if (const auto objection =
           objection_to(*work.program, work.others, sent, {CL_INVALID_COMPILER_OPTIONS, CL_COMPILE_PROGRAM_FAILURE})) {
-    return build_each(session, message.devices, message.token, *work.program, refusal(*objection));
+    return build_each(session, message.devices, message.token, work.program, refusal(*objection));
   }
   std::vector<IncludedSource> included;
   message.included.for_each([&](const IncludedProgram& source) {
     included.push_back({work.others[included.size()], std::string(source.name)});
   });
-  with_files(session, message, *work.program, [&](const PlacedFiles& files, BuildReport& report, Device& on) {
-    return report.compile(*work.program, on, files, included);
+  with_files(session, message, work.program, [&](const auto& files, BuildReport& report, Device& on) {
+    return report.compile(*work.program, on, *files, included);
   });
 }
 
 void work(Session& session, const LinkProgram& message, const ProgramWork& work) {
   for (const Ref<Program>& input : work.others) work.program->take_prints(*input);
   if (const Objection objection{CL_INVALID_LINKER_OPTIONS, foreign_option(message.options)}; !objection.words.empty()) {
-    return build_each(session, message.devices, message.token, *work.program, refusal(objection));
+    return build_each(session, message.devices, message.token, work.program, refusal(objection));
   }
-  build_each(session, message.devices, message.token, *work.program, [&](BuildReport& report, Device& on) {
+  for (const Ref<Program>& input : work.others) catch_up(session, input);
+  build_each(session, message.devices, message.token, work.program, [&](BuildReport& report, Device& on) {
     const FileLock alone = on.traits().quirks.links_disturb_each_other
                                ? session.shared().files.lock_links([&session] { stop_if_over(session); })
                                : FileLock();
@@ -212,6 +325,7 @@ void work(Session& session, const LinkProgram& message, const ProgramWork& work)
 }
 
 void work(Session& session, const GetProgramBinary& message, const ProgramWork& work) {
+  catch_up(session, work.program);
   cl_program native = nullptr;
   {
     MutexLock lock(session.mutex());

@@ -6,6 +6,7 @@
 #include "server/execution/issuer.h"
 #include "server/execution/peer_signals.h"
 #include "server/execution/strand.h"
+#include "server/program/shared_builds.h"
 #include "server/transfer/transfer_table.h"
 #include "server/wire/outbox.h"
 #include "server/wire/stream_recovery.h"
@@ -18,6 +19,7 @@ struct PeerContext {
   Issuer& issuer;        // with the session's lock
   PeerSignals& signals;  // with the session's lock
   TransferTable& transfers;
+  SharedBuilds& builds;
   Outbox& client;
   const StreamRecovery& recovery;
   const Grant& grant;

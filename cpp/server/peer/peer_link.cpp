@@ -24,7 +24,8 @@ PeerLink::PeerLink(const PeerContext& context, PeerId peer, LinkId id, const Sec
       bulk_sender_(context.transfers, [this] { close(); }),
       inbox_(context.issuer, context.transfers.counters()),
       signals_(outbox_, context.transfers.counters()),
-      transfers_(context.transfers, bulk_receiver_, bulk_sender_, outbox_) {}
+      transfers_(context.transfers, bulk_receiver_, bulk_sender_, outbox_),
+      builds_(outbox_) {}
 
 void PeerLink::start() {
   bulk_sender_.connect(*bulk_);
@@ -131,7 +132,8 @@ Traffic PeerLink::traffic() const {
 
 void PeerLink::execute(std::uint16_t code, Bytes payload) {
   messages_received_.fetch_add(1, std::memory_order_relaxed);
-  dispatch_peer_message({peer_, context_.signals, inbox_, signals_, transfers_, streams_}, code, payload);
+  dispatch_peer_message({peer_, context_.signals, inbox_, signals_, transfers_, streams_, context_.builds, *this}, code,
+                        payload);
 }
 
 void PeerLink::signal(EventId event, std::int32_t status) {
@@ -156,6 +158,7 @@ std::string PeerLink::end_of_streams() const {
 
 void PeerLink::give_up() {
   const std::string reason = loss_.finish(end_of_streams());
+  builds_.close();
   const auto unacknowledged = signals_.close();
   std::vector<Ref<Transfer>> failed;
   for (auto& transfer : transfers_.close()) failed.push_back(std::move(transfer));

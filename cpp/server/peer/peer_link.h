@@ -13,6 +13,7 @@
 #include "runtime/transport/bulk/bulk_transport.h"
 #include "runtime/transport/connection.h"
 #include "server/execution/event_sink.h"
+#include "server/peer/link_builds.h"
 #include "server/peer/link_loss.h"
 #include "server/peer/link_signals.h"
 #include "server/peer/link_transfers.h"
@@ -66,6 +67,10 @@ class PeerLink final : public EventSink, public BulkRoute {
   // Asks the peer for the bytes.
   void pull(Ref<IncomingTransfer> transfer) override { transfers_.pull(std::move(transfer)); }
 
+  // Questions for the peer's builds.
+  LinkBuilds& builds() { return builds_; }
+  void answer_build(std::uint64_t question, Bytes entry) { outbox_.send(PeerBuild{question, sha256(entry), entry}); }
+
   // The traffic of both connections.
   Traffic traffic() const;
   RdmaState rdma() const { return bulk_->rdma(); }
@@ -104,6 +109,7 @@ class PeerLink final : public EventSink, public BulkRoute {
   PeerInbox inbox_;  // needs the session's lock
   LinkSignals signals_;
   LinkTransfers transfers_;
+  LinkBuilds builds_;
   std::atomic<std::uint64_t> messages_received_{0};
   LinkLoss loss_;
   std::thread reader_;

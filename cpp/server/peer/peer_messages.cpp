@@ -5,6 +5,7 @@
 #include <iterator>
 #include <string>
 
+#include "server/peer/peer_link.h"
 #include "server/util/protocol_error.h"
 
 namespace remotecl::server {
@@ -47,6 +48,18 @@ void handle(const PeerMessageContext& context, const ServerReceived& message) {
 }
 
 void handle(const PeerMessageContext& context, const Leave&) { context.streams.end_when_broken(); }
+
+void handle(const PeerMessageContext& context, const AskBuild& message) {
+  context.builds.ask(message.build, message.key,
+                     [link = Ref<PeerLink>(&context.link), question = message.question](Bytes entry) {
+                       link->answer_build(question, entry);
+                     });
+}
+
+void handle(const PeerMessageContext& context, const PeerBuild& message) {
+  // A damaged build is none.
+  context.link.builds().answered(message.question, sha256(message.entry) == message.sum ? message.entry : Bytes());
+}
 
 template <class Message>
 void take(const PeerMessageContext& context, Bytes payload) {

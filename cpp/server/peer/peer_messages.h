@@ -9,8 +9,11 @@
 #include "server/peer/link_signals.h"
 #include "server/peer/link_transfers.h"
 #include "server/peer/peer_inbox.h"
+#include "server/program/shared_builds.h"
 
 namespace remotecl::server {
+
+class PeerLink;
 
 // The parts of a link that its peer's messages affect.
 struct PeerMessageContext {
@@ -20,6 +23,8 @@ struct PeerMessageContext {
   LinkSignals& link_signals;
   LinkTransfers& transfers;
   const StreamPair& streams;
+  SharedBuilds& builds;
+  PeerLink& link;
 };
 
 // Decodes and handles a peer's message, with the session's lock. Throws ProtocolError.

@@ -57,7 +57,7 @@ void PeerTable::accept(PeerId peer, LinkId link, const Secret& secret) {
   Peer& entry = peers_[peer];
   entry.want(link, true);
   entry.secret = secret;
-  accepts_more_.notify_all();
+  changed_.notify_all();
 }
 
 std::optional<PeerTable::Invited> PeerTable::find(const Hello& hello, Deadline deadline) {
@@ -69,7 +69,7 @@ std::optional<PeerTable::Invited> PeerTable::find(const Hello& hello, Deadline d
         return Invited{id, peer.secret};
       }
     }
-    if (accepts_more_.wait_until(mutex_, deadline) == std::cv_status::timeout) return std::nullopt;
+    if (changed_.wait_until(mutex_, deadline) == std::cv_status::timeout) return std::nullopt;
   }
 }
 
@@ -108,6 +108,7 @@ void PeerTable::begin(PeerId peer, LinkId id, const std::string& address, Ref<Pe
     connectors_.post([this, former = link] { end(former); });
   }
   link = std::move(made);
+  changed_.notify_all();
   // Sent before the link can report its end.
   context_.client.send(PeerState{peer, id, 1, {}});
   link->start();
@@ -241,7 +242,7 @@ void PeerTable::try_addresses(const Attempt& attempt) {
 
 void PeerTable::rest_until(Deadline deadline) {
   MutexLock lock(mutex_);
-  while (!stopped_ && accepts_more_.wait_until(mutex_, deadline) == std::cv_status::no_timeout) {
+  while (!stopped_ && changed_.wait_until(mutex_, deadline) == std::cv_status::no_timeout) {
   }
 }
 
@@ -250,6 +251,7 @@ void PeerTable::close(PeerId peer, bool gone) {
   Peer& entry = peers_[peer];
   entry.want(0, false);
   entry.gone = gone;
+  changed_.notify_all();
   if (entry.link) entry.link->close();
 }
 
@@ -273,6 +275,16 @@ std::vector<PeerTable::LinkTraffic> PeerTable::traffic() {
   return links;
 }
 
+Ref<PeerLink> PeerTable::await(PeerId peer, Deadline deadline) {
+  MutexLock lock(mutex_);
+  for (;;) {
+    const Peer& entry = peers_[peer];
+    if (stopped_ || entry.gone) return nullptr;
+    if (entry.link && !entry.link->lost()) return entry.link;
+    if (changed_.wait_until(mutex_, deadline) == std::cv_status::timeout) return nullptr;
+  }
+}
+
 bool PeerTable::gone(PeerId peer) {
   MutexLock lock(mutex_);
   const auto at = peers_.find(peer);
@@ -283,7 +295,7 @@ void PeerTable::stop() {
   {
     MutexLock lock(mutex_);
     stopped_ = true;
-    accepts_more_.notify_all();
+    changed_.notify_all();
     for (Connection* connection : in_handshake_) connection->shutdown();
     for (auto& [id, peer] : peers_) {
       if (peer.link) peer.link->close();

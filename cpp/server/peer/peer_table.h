@@ -69,6 +69,8 @@ class PeerTable {
   enum Which { kConnected, kOrLost };
   // Null if there is no such link.
   Ref<PeerLink> find(PeerId peer, Which which = kConnected) EXCLUDES(mutex_);
+  // The same, but waits for a link that the client has asked for or is going to. Without the session's lock.
+  Ref<PeerLink> await(PeerId peer, Deadline deadline) EXCLUDES(mutex_);
   bool gone(PeerId peer) EXCLUDES(mutex_);
 
   // Ends all links and waits for their threads. Call it without the session's lock.
@@ -120,7 +122,7 @@ class PeerTable {
 
   const PeerContext context_;
   Mutex mutex_;
-  ConditionVariable accepts_more_;
+  ConditionVariable changed_;
   bool stopped_ GUARDED_BY(mutex_) = false;
   std::map<PeerId, Peer> peers_ GUARDED_BY(mutex_);
   std::vector<Ref<PeerLink>> formers_ GUARDED_BY(mutex_);  // replaced, but not ended yet

@@ -37,11 +37,9 @@ struct BuildCache::Built {
 };
 
 BuildCache::BuildCache(ContentStore* store)
-    : stored_(store == nullptr
-                  ? nullptr
-                  : std::make_unique<StoredBuilds>(*store, [this](cl_program program, std::vector<std::byte>& binary) {
-                      return read_binary(program, binary);
-                    })) {}
+    : stored_(std::make_unique<StoredBuilds>(
+          store, [this](cl_program program, std::vector<std::byte>& binary) { return read_binary(program, binary); })) {
+}
 
 std::string BuildCache::key(const Program& program, const BuildProgram& message) {
   if (program.origin() != ProgramOrigin::kSource || may_have_variables(message.options)) return {};

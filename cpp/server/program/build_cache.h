@@ -31,7 +31,6 @@ class BuildCache {
   // Keeps a program that was built successfully and has no variables that its users would share.
   void keep(const Device& device, std::string key, cl_program program, const BuildRecord& record) EXCLUDES(mutex_);
 
-  // Null if builds are not stored.
   StoredBuilds* stored() const { return stored_.get(); }
 
   // For programs that other sessions may share: PoCL makes the binary on request, and must not be asked twice

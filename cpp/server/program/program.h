@@ -2,9 +2,11 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/base/bytes.h"
@@ -55,7 +57,16 @@ class Program final : public RefCounted {
   const std::string& code() const { return code_; }
   const std::map<std::uint32_t, std::string>& constants() const { return constants_; }
 
-  // Makes a native program for the caller that is not built yet. Called by the building thread.
+  // How the next build is shared with other servers. Used by the building thread.
+  struct Sharing {
+    BuildId build = 0;   // 0: it is not
+    PeerId builder = 0;  // 0: this server
+    bool is_near = false;
+  };
+  void set_sharing(const Sharing& sharing) { sharing_ = sharing; }
+  Sharing take_sharing() { return std::exchange(sharing_, {}); }
+
+  // Makes a native program for the caller that is not built yet. Called by the building thread; of sources, by any.
   cl_int make(Device& device, cl_program& program) const;
 
   // Returns true if its kernels may print. `text`: further parts of the program, such as a header or options.
@@ -71,6 +82,12 @@ class Program final : public RefCounted {
   // Takes over the reference. `unused`: gets the kernels that are used; may be null. Throws HeldTooMuch.
   void set_native(const Device& device, cl_program program, bool executable, ProgramTraits traits,
                   std::shared_ptr<UnusedKernels> unused = nullptr);
+  // The program is built, but there is no native program before set_native(). `make`: makes one when it is needed;
+  // null: one is being made.
+  void set_late(const Device& device, std::function<void()> make);
+  bool is_late(const Device& device) const;
+  // What makes the native programs that are needed now.
+  std::vector<std::function<void()>> take_late();
   // That program, still owned by this object; null if there is none.
   cl_program native(const Device& device) const;
   // The same if kernels can be made of it, else null.
@@ -86,6 +103,8 @@ class Program final : public RefCounted {
     bool executable = false;
     ProgramTraits traits;
     std::shared_ptr<UnusedKernels> unused;
+    bool is_late = false;
+    std::function<void()> make_late;
   };
 
   void keep(std::string& code, Bytes bytes);
@@ -97,6 +116,7 @@ class Program final : public RefCounted {
   std::string code_;
   std::map<const Device*, std::string> codes_;
   std::map<std::uint32_t, std::string> constants_;  // specialization constants
+  Sharing sharing_;
   std::map<const Device*, Native> native_;
   std::atomic<bool> prints_{false};
   std::atomic<bool> may_hide_prints_{false};

@@ -4,14 +4,12 @@
 #include <filesystem>
 
 #include "runtime/protocol/image_types.h"
-#include "server/program/build_cache.h"
 #include "server/program/printf_search.h"
 
 namespace remotecl::server {
 namespace {
 
 constexpr std::size_t kLogSizeMax = 8u << 20;
-constexpr char kArgumentInfo[] = "-cl-kernel-arg-info";
 
 std::string build_log(cl_program program, cl_device_id device) {
   std::size_t size = 0;
@@ -45,12 +43,6 @@ bool leaves_folder(const std::string& name) {
   return std::find(path.begin(), path.end(), "..") != path.end();
 }
 
-// Unless requested, the driver does not report which arguments are constant. Then every kernel would count as
-// a writer of its inputs, and take them away from other devices.
-bool asks_for_arguments(const Device& device, const std::string& options) {
-  return device.traits().quirks.needs_request_for_arguments && options.find(kArgumentInfo) == std::string::npos;
-}
-
 template <class T>
 T program_number(cl_program program, cl_program_info name) {
   T value{};
@@ -65,6 +57,10 @@ T build_number(cl_program program, cl_device_id device, cl_program_build_info na
 
 }  // namespace
 
+bool asks_for_arguments(const Device& device, const std::string& options) {
+  return device.traits().quirks.needs_request_for_arguments && options.find(kArgumentInfo) == std::string::npos;
+}
+
 cl_int read_binary(cl_program program, std::vector<std::byte>& binary) {
   std::size_t size = 0;
   cl_int error = clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof size, &size, nullptr);
@@ -78,6 +74,8 @@ cl_int read_binary(cl_program program, std::vector<std::byte>& binary) {
 BuildRecord& BuildReport::begin(const Device& device) {
   BuildRecord& record = records_.emplace_back();
   unused_.emplace_back();
+  late_.emplace_back();
+  is_peers_ = false;
   record.values = {};
   record.values.device = device.index();
   record.values.status = CL_BUILD_ERROR;
@@ -114,35 +112,6 @@ void BuildReport::finish_executable(BuildRecord& record, cl_program native, cons
     values.has_destructors = program_number<cl_bool>(native, CL_PROGRAM_SCOPE_GLOBAL_DTORS_PRESENT);
   }
   record.kernels = inspect_kernels(native, device.id(), hides_arguments);
-}
-
-cl_program BuildReport::build(const Program& program, Device& device, const PlacedFiles& files, BuildCache& before,
-                              const std::string& key, const StoredRequest* stored) {
-  BuildRecord& record = begin(device);
-  const bool is_shared = !key.empty() && &device == &device.root();
-  cl_program native = is_shared ? before.find(device, key, record) : nullptr;
-  if (native != nullptr) return native;
-  const bool asks = program.origin() == ProgramOrigin::kSource && asks_for_arguments(device, files.options());
-  const std::string options = asks ? files.options() + " " + kArgumentInfo : files.options();
-  StoredBuilds* const store = stored == nullptr ? nullptr : before.stored();
-  const auto stored_key = store == nullptr ? std::nullopt : store->key(program, stored->sent, device);
-  if (stored_key) native = store->find(stored->owner, *stored_key, device, options, record);
-  if (native != nullptr) {
-    if (is_shared) before.keep(device, key, native, record);
-    return native;
-  }
-  record.values.error = program.make(device, native);
-  if (native == nullptr) return nullptr;
-  const cl_device_id id = device.id();
-  record.values.error = clBuildProgram(native, 1, &id, options.c_str(), nullptr, nullptr);
-  finish(record, native, device, &files);
-  if (record.values.status == CL_BUILD_SUCCESS) {
-    finish_executable(record, native, device, asks);
-    record.prints = program.may_hide_prints() && compiler_finds_printf(device, program.code(), files.options());
-  }
-  if (is_shared) before.keep(device, key, native, record);
-  if (stored_key) unused_.back() = store->keep(stored->owner, *stored_key, device, native, record);
-  return native;
 }
 
 cl_program BuildReport::compile(const Program& program, Device& device, const PlacedFiles& files,

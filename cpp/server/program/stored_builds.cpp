@@ -74,8 +74,10 @@ bool builds(cl_program program, cl_device_id device, const std::string& options)
 
 }  // namespace
 
-StoredBuilds::StoredBuilds(ContentStore& store, BuildSaver::ReadBinary read_binary)
-    : store_(store), code_(loaded_code()), saver_(store, std::move(read_binary)) {}
+StoredBuilds::StoredBuilds(ContentStore* store, BuildSaver::ReadBinary read_binary)
+    : store_(store),
+      code_(loaded_code()),
+      saver_(store == nullptr ? nullptr : std::make_unique<BuildSaver>(*store, std::move(read_binary))) {}
 
 Digest StoredBuilds::identity(const Device& device) {
   MutexLock lock(mutex_);
@@ -113,12 +115,15 @@ std::string StoredBuilds::text_of(ProgramOrigin origin, std::string_view code, c
   return text;
 }
 
-cl_program StoredBuilds::find(const std::string& owner, const Digest& key, Device& device, const std::string& options,
-                              BuildRecord& record) {
-  const auto stored = store_.find(owner, key);
+std::vector<std::byte> StoredBuilds::find(const std::string& owner, const Digest& key) {
+  auto stored = store_ == nullptr ? std::nullopt : store_->find(owner, key);
+  return stored ? *std::move(stored) : std::vector<std::byte>();
+}
+
+cl_program StoredBuilds::load(Bytes entry, Device& device, const std::string& options, BuildRecord& record) {
   Bytes binary;
   BuildRecord found;
-  if (!stored || !decode(*stored, found, binary) || binary.empty()) return nullptr;
+  if (!decode(entry, found, binary) || binary.empty()) return nullptr;
   cl_int error = CL_SUCCESS, status = CL_SUCCESS;
   const cl_context context = device.context(error);
   if (context == nullptr) return nullptr;
@@ -130,7 +135,7 @@ cl_program StoredBuilds::find(const std::string& owner, const Digest& key, Devic
       kernel_names(program) == names_of(found.kernels)) {
     found.values.device = device.index();
     record = std::move(found);
-    saver_.note_activity();
+    if (saver_ != nullptr) saver_->note_activity();
     return program;
   }
   if (program != nullptr && error == CL_SUCCESS) clReleaseProgram(program);
@@ -138,17 +143,27 @@ cl_program StoredBuilds::find(const std::string& owner, const Digest& key, Devic
   return nullptr;
 }
 
+bool StoredBuilds::may_be_kept(const BuildRecord& record) {
+  const DeviceBuild& values = record.values;
+  if (values.executable == 0 || record.kernels.empty()) return false;
+  // Not every driver's binaries may contain the initial values of variables and what runs before kernels.
+  return values.global_variables_size == 0 && values.has_constructors == 0 && values.has_destructors == 0;
+}
+
+bool StoredBuilds::is_failure(const BuildRecord& record) {
+  const DeviceBuild& values = record.values;
+  const bool blames_program = values.error == CL_BUILD_PROGRAM_FAILURE || values.error == CL_INVALID_BUILD_OPTIONS;
+  return blames_program && values.status == CL_BUILD_ERROR && values.executable == 0 && record.kernels.empty();
+}
+
 std::shared_ptr<UnusedKernels> StoredBuilds::keep(const std::string& owner, const Digest& key, const Device& device,
                                                   cl_program program, const BuildRecord& record) {
-  const DeviceBuild& values = record.values;
-  if (values.executable == 0 || record.kernels.empty()) return nullptr;
-  // Not every driver's binaries may contain the initial values of variables and what runs before kernels.
-  if (values.global_variables_size != 0 || values.has_constructors != 0 || values.has_destructors != 0) return nullptr;
+  if (saver_ == nullptr || !may_be_kept(record)) return nullptr;
   std::shared_ptr<UnusedKernels> unused;
   if (device.traits().quirks.compiles_for_binary) {
-    unused = std::make_shared<UnusedKernels>(record.kernels, [this] { saver_.note_activity(); });
+    unused = std::make_shared<UnusedKernels>(record.kernels, [this] { saver_->note_activity(); });
   }
-  saver_.add({owner, key, program, record, unused});
+  saver_->add({owner, key, program, record, unused});
   return unused;
 }
 

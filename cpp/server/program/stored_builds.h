@@ -20,21 +20,31 @@ namespace remotecl::server {
 // by the sessions' host; any thread.
 class StoredBuilds {
  public:
-  StoredBuilds(ContentStore& store, BuildSaver::ReadBinary read_binary);
+  // `store`: null if builds do not outlive the process. Then there are keys, but nothing is stored.
+  StoredBuilds(ContentStore* store, BuildSaver::ReadBinary read_binary);
+
+  bool has_store() const { return store_ != nullptr; }
 
   // A build's key: a digest of everything that its result depends on. Empty if the result may depend on
   // anything else, such as a file of this machine or the time.
   std::optional<Digest> key(const Program& program, const ClientFiles& sent, Device& device) EXCLUDES(mutex_);
 
-  // Returns a native program for the caller, as if it had been built with these options. Null if none is
-  // stored, or if the driver no longer accepts it.
-  cl_program find(const std::string& owner, const Digest& key, Device& device, const std::string& options,
-                  BuildRecord& record);
+  // An encoded build with a binary; empty: none is stored.
+  std::vector<std::byte> find(const std::string& owner, const Digest& key);
+  // Returns a native program for the caller, as if it had been built with these options. Null if the bytes are no
+  // encoded build, have no binary, or the driver does not accept it.
+  cl_program load(Bytes entry, Device& device, const std::string& options, BuildRecord& record);
+  // Whether a build may be stored and given to other servers.
+  static bool may_be_kept(const BuildRecord& record);
+  // Whether the program is at fault, so that every equal server would fail.
+  static bool is_failure(const BuildRecord& record);
   // Stores a successful build later. Returns what must be informed of used kernels; null: nothing.
   std::shared_ptr<UnusedKernels> keep(const std::string& owner, const Digest& key, const Device& device,
                                       cl_program program, const BuildRecord& record);
   // Stores now what was left for later.
-  void save_all(std::chrono::steady_clock::time_point deadline) { saver_.save_all(deadline); }
+  void save_all(std::chrono::steady_clock::time_point deadline) {
+    if (saver_ != nullptr) saver_->save_all(deadline);
+  }
 
   // A text that describes all that a program is made of and is unique to it.
   using Constants = std::map<std::uint32_t, std::string>;
@@ -48,11 +58,11 @@ class StoredBuilds {
  private:
   Digest identity(const Device& device) EXCLUDES(mutex_);
 
-  ContentStore& store_;
+  ContentStore* const store_;
   const std::string code_;
   Mutex mutex_;
   std::map<const Device*, Digest> identities_ GUARDED_BY(mutex_);
-  BuildSaver saver_;
+  const std::unique_ptr<BuildSaver> saver_;  // null without a store
 };
 
 }  // namespace remotecl::server

@@ -48,7 +48,9 @@ Session::Session(const Shared& shared, std::unique_ptr<Connection> control, cons
       execution_(*this, outbox_, counters_),
       transfers_(*this, issuer(), reporter(), outbox_, counters_),
       channels_(transfers_, recovery_, bulk_channels(static_cast<unsigned>(grant_->devices().size()))),
-      peers_({*this, issuer(), signals(), transfers_, outbox_, recovery_, *grant_, shared.peers, client_.address()}),
+      shared_builds_(counters_),
+      peers_({*this, issuer(), signals(), transfers_, shared_builds_, outbox_, recovery_, *grant_, shared.peers,
+              client_.address()}),
       printf_execution_(*this, issuer(), outbox_, shared.output) {}
 
 Session::~Session() = default;
@@ -88,9 +90,10 @@ void Session::serve() {
     for (bool has_more = true; has_more;) {
       Ref<DeviceTurn> awaited;
       bool is_far_ahead = false;
+      Ref<Program> late;
       {
         LeavingLock lock(mutex_);
-        has_more = issuer().is_crowded() || execute_some(buffer, poller);
+        has_more = issuer().is_crowded() || execute_some(buffer, poller, late);
         count_tables();
         settle();
         if (issuer().is_crowded()) awaited = issuer().gates().awaited();
@@ -98,8 +101,9 @@ void Session::serve() {
       }
       shared_.loads.changed();
       outbox_.flush();
-      if (!awaited && !is_far_ahead) continue;
+      if (!awaited && !is_far_ahead && !late) continue;
       poller.leave();
+      if (late) late_natives_.wait(*late);
       if (is_far_ahead) queue_watch().wait_for_backlog();
       if (!awaited) continue;
       awaited->wait();
@@ -110,17 +114,24 @@ void Session::serve() {
   }
 }
 
-bool Session::execute_some(MessageBuffer& buffer, EventPoller& poller) {
+bool Session::execute_some(MessageBuffer& buffer, EventPoller& poller, Ref<Program>& late) {
   std::uint16_t code = 0, flags = 0;
   Bytes payload;
   for (std::size_t i = 1;; ++i) {
     const auto next = buffer.next(code, payload, &flags);
     if (next == MessageBuffer::Next::kBroken) throw ProtocolError("a message is longer than the protocol allows");
     if (next != MessageBuffer::Next::kMessage) return false;
-    if (flags == 0) [[likely]] {
-      execute(code, payload);
-    } else {
-      execute_traced(code, flags, payload);
+    try {
+      if (flags == 0) [[likely]] {
+        execute(code, payload);
+      } else {
+        execute_traced(code, flags, payload);
+      }
+    } catch (const ProgramIsLate& needed) {
+      buffer.put_back(payload);
+      late = needed.program;
+      for (auto& make : late->take_late()) late_natives_.start(late, std::move(make));
+      return true;
     }
     if (i % EventPoller::kMessagesPerLook == 0) {
       poller.leave();
@@ -142,7 +153,12 @@ void Session::execute_traced(std::uint16_t code, std::uint16_t flags, Bytes payl
   if (flags != kTracedMessage) throw ProtocolError("a message has flags that are not known");
   reporter().relax_traces();
   events().trace_request().begin();
-  execute(code, payload);
+  try {
+    execute(code, payload);
+  } catch (const ProgramIsLate&) {
+    events().trace_request().take();
+    throw;
+  }
   if (events().trace_request().is_pending()) throw ProtocolError("a message that is no command asks for its times");
 }
 
@@ -268,6 +284,8 @@ void Session::tear_down() {
   peers_.stop();
   transfers_.stop();
   builds_.stop();
+  late_natives_.stop();
+  shared_builds_.clear();
   continuations_.stop();
   queue_watch().stop();
   printf_execution_.stop();

@@ -15,6 +15,8 @@
 #include "server/execution/execution.h"
 #include "server/execution/strand.h"
 #include "server/peer/peer_table.h"
+#include "server/program/late_natives.h"
+#include "server/program/shared_builds.h"
 #include "server/quota/held_memory.h"
 #include "server/session/client.h"
 #include "server/session/handler_table.h"
@@ -85,6 +87,8 @@ class Session final : public Strand, public StatusSource {
   PeerTable& peers() { return peers_; }                      // any thread
   EventReporter& reporter() { return execution_.reporter; }  // any thread
   Worker& builds() { return builds_; }                       // any thread
+  SharedBuilds& shared_builds() { return shared_builds_; }   // any thread
+  LateNatives& late_natives() { return late_natives_; }      // any thread
   Mutex& mutex() RETURN_CAPABILITY(mutex_) { return mutex_; }
   void later(std::function<void()> job) override;
   void post(std::function<void()> job) override;
@@ -105,9 +109,9 @@ class Session final : public Strand, public StatusSource {
 
   Control make_control(std::unique_ptr<Connection> carrier, bool is_resumable);
   void serve();
-  // Executes the complete messages, until a device has as much work as it should have. Returns true if more
-  // are left.
-  bool execute_some(MessageBuffer& buffer, EventPoller& poller) REQUIRES(mutex_);
+  // Executes the complete messages, until a device has as much work as it should have, or one of them needs a program
+  // that is late. Returns true if more are left.
+  bool execute_some(MessageBuffer& buffer, EventPoller& poller, Ref<Program>& late) REQUIRES(mutex_);
   void execute(std::uint16_t code, Bytes payload) REQUIRES(mutex_);
   void execute_traced(std::uint16_t code, std::uint16_t flags, Bytes payload) REQUIRES(mutex_);
   bool run_locked(const std::function<void()>& job) override EXCLUDES(mutex_);
@@ -136,8 +140,10 @@ class Session final : public Strand, public StatusSource {
   Execution execution_;
   TransferTable transfers_;
   BulkChannels channels_;
+  SharedBuilds shared_builds_;
   PeerTable peers_;
   Worker builds_;
+  LateNatives late_natives_;
   Worker continuations_;
   PrintfExecution printf_execution_;
 };

@@ -109,7 +109,7 @@ void SessionHost::serve_further(IncomingConnection& incoming) {
 
 void SessionHost::save_all(std::chrono::steady_clock::time_point deadline) {
   uploads_.save_all(deadline);
-  if (StoredBuilds* const stored = built_.stored()) stored->save_all(deadline);
+  built_.stored()->save_all(deadline);
 }
 
 void SessionHost::close() {

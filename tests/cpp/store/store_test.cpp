@@ -53,7 +53,7 @@ TEST_F(StoreTest, NobodyElseFindsIt) {
 }
 
 TEST_F(StoreTest, OwnersThatTrustEachOtherAreOneOfEachKind) {
-  Store store(std::make_unique<FakeDirectory>(folder_), kNoMemory, {}, Store::Owners::kTogether);
+  Store store(std::make_unique<FakeDirectory>(folder_), kNoMemory, {}, Store::Kind::kBuilds, Store::Owners::kTogether);
   store.keep("direct alice", key_of(1), as_bytes("content"));
   EXPECT_TRUE(has(store, 1, "direct alice"));
   EXPECT_TRUE(has(store, 1, "direct bob"));

@@ -7,8 +7,10 @@
 #include "runtime/client/program/include_files.h"
 #include "runtime/client/program/program.h"
 #include "runtime/client/session/operations.h"
+#include "runtime/client/session/peer_links.h"
 #include "runtime/client/session/session.h"
 #include "runtime/client/support/callback_thread.h"
+#include "runtime/client/support/ids.h"
 
 namespace remotecl {
 namespace {
@@ -43,6 +45,16 @@ struct EncodedFiles {
   std::vector<IncludeFolder> folders;
   std::vector<HeaderFile> headers;
 };
+
+// Whether one server probably has what the other needs; they find out more themselves.
+bool are_alike(const Device& one, const Device& other) {
+  if (one.parent() != nullptr || other.parent() != nullptr) return false;
+  const auto says_the_same = [&](cl_device_info name) { return one.text(name) == other.text(name); };
+  const auto* const platform = one.platform_info(CL_PLATFORM_NAME);
+  const auto* const other_platform = other.platform_info(CL_PLATFORM_NAME);
+  if (platform == nullptr || other_platform == nullptr || *platform != *other_platform) return false;
+  return says_the_same(CL_DEVICE_NAME) && says_the_same(CL_DRIVER_VERSION) && says_the_same(CL_DEVICE_VERSION);
+}
 
 bool has_option(const std::string& options, const char* option) { return options.find(option) != std::string::npos; }
 
@@ -144,6 +156,30 @@ cl_int Program::build(const std::vector<Device*>& devices, const std::string& op
                     {}});
 }
 
+// A server with a device like one of an earlier server need not compile. Earlier by their indices, so that two servers
+// never wait for each other. The one that builds has itself.
+std::map<Session*, Session*> Program::builders_of(const std::vector<Device*>& devices) const {
+  std::map<Session*, Session*> builders;
+  if (code_.origin != ProgramOrigin::kSource && code_.origin != ProgramOrigin::kIl) return builders;
+  std::vector<Device*> firsts;  // one of each kind
+  std::vector<Device*> ordered = devices;
+  std::ranges::stable_sort(ordered, {}, [](const Device* device) { return device->session().index(); });
+  for (Device* device : ordered) {
+    const auto first = std::ranges::find_if(firsts, [device](const Device* each) { return are_alike(*each, *device); });
+    if (first == firsts.end()) {
+      firsts.push_back(device);
+      continue;
+    }
+    Session& builder = (*first)->session();
+    if (&builder == &device->session() || builders.contains(&device->session())) continue;
+    if (!PeerLinks::instance().can_connect(builder, device->session())) continue;
+    PeerLinks::instance().connect({&builder, &device->session()});
+    builders[&device->session()] = &builder;
+    builders.try_emplace(&builder, &builder);
+  }
+  return builders;
+}
+
 cl_int Program::build_now(Build build) {
   IncludeFiles files;
   try {
@@ -152,8 +188,15 @@ cl_int Program::build_now(Build build) {
     return CL_INVALID_BUILD_OPTIONS;
   }
   const EncodedFiles encoded(files);
+  const std::map<Session*, Session*> builders = builders_of(build.devices);
+  const BuildId shared = builders.empty() ? 0 : next_id();
   return run(std::move(build), [&](Session& session, Token token, Array<std::uint32_t> indices) {
     create_on(session);
+    if (const auto at = builders.find(&session); at != builders.end()) {
+      const bool is_near = at->second->numeric_address().host == session.numeric_address().host;
+      const PeerId builder = at->second == &session ? 0 : at->second->peer_id();
+      session.send(ShareBuild{id_, shared, builder, is_near ? 1u : 0u});
+    }
     session.send(BuildProgram{id_, token, indices, files.options, std::span<const IncludeFolder>(encoded.folders),
                               std::span<const HeaderFile>(encoded.headers)});
   });

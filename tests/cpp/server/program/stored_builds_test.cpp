@@ -1,8 +1,5 @@
 #include "server/program/stored_builds.h"
 
-#include <dlfcn.h>
-
-#include <atomic>
 #include <cstdlib>
 #include <set>
 
@@ -11,23 +8,9 @@
 #include "server/fixture.h"
 #include "server/program/build_cache.h"
 #include "server/program/device_identity.h"
+#include "server/program/source_counter.h"
 #include "store/fake_directory.h"
 #include "store/temporary_folder.h"
-
-namespace {
-
-std::atomic<int> sources{0};  // that the driver was given
-
-}  // namespace
-
-// In front of the loader: whatever the driver, nothing is compiled without this call.
-extern "C" __attribute__((visibility("default"))) cl_program clCreateProgramWithSource(
-    cl_context context, cl_uint count, const char** strings, const size_t* sizes, cl_int* error) {
-  static const auto next =
-      reinterpret_cast<decltype(&clCreateProgramWithSource)>(::dlsym(RTLD_NEXT, "clCreateProgramWithSource"));
-  ++sources;
-  return next(context, count, strings, sizes, error);
-}
 
 namespace remotecl::testing {
 namespace {

@@ -1,0 +1,151 @@
+// Builds whose outcome may be known: from an earlier one, from the store, or from another server.
+#include "server/program/build_cache.h"
+#include "server/program/printf_search.h"
+#include "server/program/program_builder.h"
+
+namespace remotecl::server {
+namespace {
+
+// Takes from a peer's entry what the client is told. Returns false if it is none.
+bool take_record(Bytes entry, BuildRecord& record, bool& has_binary) {
+  BuildRecord found;
+  Bytes binary;
+  if (entry.empty() || !StoredBuilds::decode(entry, found, binary)) return false;
+  const DeviceBuild& values = found.values;
+  const bool is_built = values.error == CL_SUCCESS && values.status == CL_BUILD_SUCCESS;
+  if (!StoredBuilds::is_failure(found) && !(is_built && StoredBuilds::may_be_kept(found))) return false;
+  has_binary = !binary.empty();
+  found.values.device = record.values.device;
+  record = std::move(found);
+  return true;
+}
+
+}  // namespace
+
+BuildReport::Options BuildReport::options_for(const Program& program, const Device& device, const PlacedFiles& files) {
+  const bool asks = program.origin() == ProgramOrigin::kSource && asks_for_arguments(device, files.options());
+  return {asks ? files.options() + " " + kArgumentInfo : files.options(), asks};
+}
+
+cl_program BuildReport::build(const Program& program, Device& device, const PlacedFiles& files, BuildCache& before,
+                              const std::string& key, const StoredRequest* stored) {
+  BuildRecord& record = begin(device);
+  const bool is_shared = !key.empty() && &device == &device.root();
+  BuildPeers* const peers = stored == nullptr ? nullptr : stored->peers;
+  StoredBuilds& store = *before.stored();
+  cl_program native = is_shared ? before.find(device, key, record) : nullptr;
+  if (native != nullptr && peers == nullptr) return native;
+  std::optional<Digest> stored_key;
+  if (peers != nullptr || (stored != nullptr && store.has_store()))
+    stored_key = store.key(program, stored->sent, device);
+  if (native == nullptr) {
+    const Options options = options_for(program, device, files);
+    if (stored_key && look_up(program, device, files, options, before, *stored, *stored_key, native)) {
+      if (native != nullptr && is_shared && !is_peers_) before.keep(device, key, native, record);
+      return native;
+    }
+    native = compile_source(program, device, files, options, before, is_shared ? key : std::string(),
+                            stored != nullptr ? stored->owner : std::string(), stored_key);
+  }
+  if (native != nullptr && stored_key && peers != nullptr) publish(*peers, *stored_key, device, native, before);
+  return native;
+}
+
+bool BuildReport::look_up(const Program& program, Device& device, const PlacedFiles& files, const Options& options,
+                          BuildCache& before, const StoredRequest& stored, const Digest& key, cl_program& native) {
+  StoredBuilds& store = *before.stored();
+  // The building thread may change what other programs are made of.
+  const bool may_be_late = stored.may_be_late && program.origin() == ProgramOrigin::kSource;
+  BuildRecord& record = records_.back();
+  const BuildRecord blank = record;
+  bool has_binary = false;
+  std::vector<std::byte> entry = store.find(stored.owner, key);
+  const bool is_late = may_be_late && take_record(entry, record, has_binary) && has_binary;
+  if (!is_late) {
+    record = blank;
+    native = store.load(entry, device, options.text, record);
+  }
+  if (native != nullptr || is_late) {
+    if (stored.peers != nullptr) stored.peers->publish(key, entry);
+    if (is_late) late_.back() = LateBuild{key, std::move(entry), false};
+    return true;
+  }
+  if (stored.peers == nullptr) return false;
+  entry = stored.peers->ask(key, device.traits().quirks.compiles_for_binary);
+  if (!take_record(entry, record, has_binary)) return false;
+  if (StoredBuilds::is_failure(record)) return true;
+  if (may_be_late) {
+    if (!has_binary) entry.clear();
+    late_.back() = LateBuild{key, std::move(entry), true};
+    return true;
+  }
+  native = load_peers(entry, device, files, options, before);
+  if (native == nullptr) record = blank;
+  return native != nullptr;
+}
+
+// A peer is only as good as the client that has named it: what its record says of the arguments must not reach the
+// driver.
+cl_program BuildReport::load_peers(Bytes entry, Device& device, const PlacedFiles& files, const Options& options,
+                                   BuildCache& before) {
+  BuildRecord said = records_.back();
+  const cl_program native = before.stored()->load(entry, device, options.text, said);
+  if (native == nullptr) return nullptr;
+  BuildRecord& record = records_.back();
+  record = {};
+  record.values.device = device.index();
+  record.prints = said.prints;
+  finish(record, native, device, &files);
+  finish_executable(record, native, device, options.asks_for_arguments);
+  is_peers_ = true;
+  return native;
+}
+
+cl_program BuildReport::compile_source(const Program& program, Device& device, const PlacedFiles& files,
+                                       const Options& options, BuildCache& before, const std::string& key,
+                                       const std::string& owner, const std::optional<Digest>& stored_key) {
+  BuildRecord& record = records_.back();
+  cl_program native = nullptr;
+  record.values.error = program.make(device, native);
+  if (native == nullptr) return nullptr;
+  const cl_device_id id = device.id();
+  record.values.error = clBuildProgram(native, 1, &id, options.text.c_str(), nullptr, nullptr);
+  finish(record, native, device, &files);
+  if (record.values.status == CL_BUILD_SUCCESS) {
+    finish_executable(record, native, device, options.asks_for_arguments);
+    record.prints = program.may_hide_prints() && compiler_finds_printf(device, program.code(), files.options());
+  }
+  if (!key.empty()) before.keep(device, key, native, record);
+  if (stored_key) unused_.back() = before.stored()->keep(owner, *stored_key, device, native, record);
+  return native;
+}
+
+void BuildReport::publish(BuildPeers& peers, const Digest& key, const Device& device, cl_program native,
+                          BuildCache& before) const {
+  const BuildRecord& record = records_.back();
+  std::vector<std::byte> binary;
+  if (!StoredBuilds::is_failure(record)) {
+    if (!StoredBuilds::may_be_kept(record)) return;
+    if (!device.traits().quirks.compiles_for_binary && before.read_binary(native, binary) != CL_SUCCESS) binary.clear();
+  }
+  peers.publish(key, StoredBuilds::encode(record, binary));
+}
+
+cl_program BuildReport::build_late(const Program& program, Device& device, const PlacedFiles& files, BuildCache& before,
+                                   const std::string& key, const std::string& owner, const LateBuild& late) {
+  BuildRecord& record = begin(device);
+  const BuildRecord blank = record;
+  const Options options = options_for(program, device, files);
+  cl_program native = nullptr;
+  if (late.is_peers && !late.entry.empty()) {
+    native = load_peers(late.entry, device, files, options, before);
+  } else if (!late.entry.empty()) {
+    native = before.stored()->load(late.entry, device, options.text, record);
+    if (native != nullptr && !key.empty()) before.keep(device, key, native, record);
+  }
+  if (native != nullptr) return native;
+  record = blank;
+  return compile_source(program, device, files, options, before, key, owner, late.key);
+}
+
+}  // namespace remotecl::server
