@@ -248,6 +248,9 @@ const DeviceRow kDeviceInfo[] = {
        require(d.info(CL_DEVICE_LATEST_CONFORMANCE_VERSION_PASSED) != nullptr, CL_INVALID_VALUE);
        sink.text("v0000-01-01-00");
      }},
+    // Not the native one alone: programs keep binaries under it, and the native driver does not take ours.
+    {CL_DRIVER_VERSION,
+     [](Device& d, const InfoSink& sink) { sink.text(d.text(CL_DRIVER_VERSION) + " remotecl " REMOTECL_VERSION); }},
     {CL_DEVICE_EXTENSIONS, [](Device& d, const InfoSink& sink) { sink.text(extensions(d)); }},
     {CL_DEVICE_EXTENSIONS_WITH_VERSION, [](Device& d, const InfoSink& sink) { sink.list(extension_versions(d)); }},
     {CL_DEVICE_OPENCL_C_FEATURES,

@@ -48,6 +48,8 @@ CL_API_ENTRY cl_int CL_API_CALL clGetDeviceIDs(cl_platform_id platform, cl_devic
     Platform& from = platform_of(platform);
     constexpr cl_device_type kKnown = CL_DEVICE_TYPE_DEFAULT | CL_DEVICE_TYPE_CPU | CL_DEVICE_TYPE_GPU |
                                       CL_DEVICE_TYPE_ACCELERATOR | CL_DEVICE_TYPE_CUSTOM;
+    // Programs that keep CL_DEVICE_TYPE_ALL in an int extend its sign, and drivers accept that.
+    if (type == ~cl_device_type{0}) type = CL_DEVICE_TYPE_ALL;
     // "CL_INVALID_DEVICE_TYPE if device_type is not a valid value."
     require(type == CL_DEVICE_TYPE_ALL || ((type & ~kKnown) == 0 && type != 0), CL_INVALID_DEVICE_TYPE);
     // "CL_INVALID_VALUE if num_entries is equal to zero and devices is not NULL or if both are NULL."

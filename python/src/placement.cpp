@@ -41,7 +41,7 @@ py::dict candidate_dict(const remotecl_policy_candidate& candidate) {
                   "measured"_a = candidate.measured != 0, "queued"_a = candidate.queued);
 }
 
-py::list questions(AskedPolicy& policy) {
+py::object questions(AskedPolicy& policy) {
   py::list result;
   for (const AskedPolicy::Question& question : policy.take_questions()) {
     py::list candidates;

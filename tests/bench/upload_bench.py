@@ -1,7 +1,7 @@
 """Weights that a second process uploads over a limited link, beside what the link and the memory allow.
 
-As root, with remotecl installed: `python tests/bench/upload_bench.py --size 512 --rate 100 --delay 0.5`. The daemon runs
-in a network namespace of its own, behind a veth pair whose rate `tc tbf` limits in both directions.
+As root, with remotecl installed: `python tests/bench/upload_bench.py --size 512 --rate 100 --delay 0.5`. The daemon
+runs in a network namespace of its own, behind a veth pair whose rate `tc tbf` limits in both directions.
 """
 
 from __future__ import annotations
@@ -80,7 +80,15 @@ def limited_link(rate_mbit: float, delay_ms: float) -> Iterator[str]:
 
 @contextmanager
 def server(namespace: str, store: Path) -> Iterator[None]:
-    options = ["--listen", f"0.0.0.0:{PORT}", "--insecure", "--no-isolate", "--exit-on-stdin-eof", "--store", str(store)]
+    options = [
+        "--listen",
+        f"0.0.0.0:{PORT}",
+        "--insecure",
+        "--no-isolate",
+        "--exit-on-stdin-eof",
+        "--store",
+        str(store),
+    ]
     command = ["ip", "netns", "exec", namespace, sys.executable, "-m", "remotecl._daemon", *options]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
@@ -110,7 +118,9 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=100, help="of the link, in Mbit/s")
     parser.add_argument("--delay", type=float, default=0, help="of a round trip, in ms")
     parser.add_argument("--folder", type=Path, help="for weights and store, on a local disk; default: a temporary one")
-    parser.add_argument("--check", action="store_true", help="read everything back; that takes as long as the link needs")
+    parser.add_argument(
+        "--check", action="store_true", help="read everything back; that takes as long as the link needs"
+    )
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=options.folder) as folder, limited_link(options.rate, options.delay) as there:
         weights, cache = Path(folder) / "weights", Path(folder) / "cache"
@@ -120,7 +130,9 @@ def main() -> None:
         written = time.time()
         with server(there, Path(folder) / "store"):
             ceiling = options.size * (1 << 20) * 8 / options.rate / 1e6
-            print(f"{options.size} MiB over {options.rate:g} Mbit/s, {options.delay:g} ms; the link takes {ceiling:.2f} s")
+            print(
+                f"{options.size} MiB over {options.rate:g} Mbit/s, {options.delay:g} ms; the link takes {ceiling:.2f} s"
+            )
 
             def show(title: str, how: str = "read", uploads: str = "auto") -> None:
                 report = upload(weights, how, uploads, cache, options.check)

@@ -64,9 +64,7 @@ def await_stored(daemon: Daemon, count: int) -> None:
 
 
 @pytest.mark.parametrize("isolation", ["--no-isolate", "--isolate"])
-def test_a_second_process_sends_nothing(
-    run_program: RunProgram, tmp_path: Path, weights: Path, isolation: str
-) -> None:
+def test_a_second_process_sends_nothing(run_program: RunProgram, tmp_path: Path, weights: Path, isolation: str) -> None:
     size = weights.stat().st_size
     options = ("--store", str(tmp_path / "store"), "--metrics", "0", isolation)
     with Daemon(*options) as daemon:

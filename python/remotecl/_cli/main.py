@@ -103,7 +103,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     keys.set_defaults(run=_keygen)
 
-    stored = commands.add_parser("store", help="show or clear what servers on this machine keep of programs and uploads")
+    stored = commands.add_parser(
+        "store", help="show or clear what servers on this machine keep of programs and uploads"
+    )
     stored.add_argument("action", choices=["ls", "clear"], help="show what is there, or remove it")
     stored.add_argument("--store", type=Path, metavar="DIR", help="the server's --store (default: the user's)")
     stored.add_argument("--kind", choices=["builds", "uploads"], help="what clear removes (default: both)")

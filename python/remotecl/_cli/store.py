@@ -39,8 +39,9 @@ def show(folder: Path) -> str:
 
 
 def clear(folder: Path, kind: str | None = None) -> str:
-    """Removes all entries, or those of a kind, and nothing else; a daemon that runs goes on, and keeps what it has in
-    memory.
+    """Removes all entries, or those of a kind, and nothing else.
+
+    A daemon that runs goes on, and keeps what it has in memory.
 
     Raises:
         RemoteCLError: the folder or an entry in it cannot be changed.

@@ -56,8 +56,8 @@ def split(
 
     Each device has a region of the range in proportion to its speed, which the first launch measures, and takes pieces
     of it; one that has ended its own takes over the end of another one's (guided self-scheduling, as HGuided of Nozal,
-    Bosque and Beivide, "EngineCL", 2020). Regions stay for later launches, so the bytes stay, too. Devices may be unlike
-    and on several servers. Only the bytes of a piece travel to its device.
+    Bosque and Beivide, "EngineCL", 2020). Regions stay for later launches, so the bytes stay, too. Devices may be
+    unlike and on several servers. Only the bytes of a piece travel to its device.
 
     The kernel may use its global ids only: a piece is a launch with an offset of its own, so ids and number of groups,
     the global size and the global offset are those of the piece, and atomic operations see the device's own copy.

@@ -74,7 +74,9 @@ VARIABLES = {
         "TCP connections that bulk data goes over, at most", "a number from 1 to 8", _streams
     ),
     "REMOTECL_RDMA": Variable("whether bulk data goes by RDMA", "auto, off or require", _rdma),
-    "REMOTECL_UPLOADS": Variable("whether large writes are offered before they are sent", "auto, off or always", _uploads),
+    "REMOTECL_UPLOADS": Variable(
+        "whether large writes are offered before they are sent", "auto, off or always", _uploads
+    ),
     "REMOTECL_BUSY_POLL": Variable(
         "microseconds that who waits looks for a message before it sleeps", "a number from 0 to 1000000", _microseconds
     ),

@@ -13,6 +13,7 @@ namespace {
 // Answers that are this runtime's, and not the driver's.
 constexpr cl_device_info kOwnAnswers[] = {
     CL_DEVICE_PLATFORM,
+    CL_DRIVER_VERSION,
     CL_DEVICE_EXECUTION_CAPABILITIES,
     CL_DEVICE_HOST_UNIFIED_MEMORY,
     CL_DEVICE_SVM_CAPABILITIES,
@@ -117,6 +118,21 @@ TEST_F(DeviceQueryTest, WhatANetworkMakesUntrueIsNotSaid) {
 }
 
 // Their objects are of the machine that the device is in.
+// Programs keep binaries of this platform under a device's name and driver version.
+TEST_F(DeviceQueryTest, TheDriverVersionIsNotTheNativeOne) {
+  EXPECT_EQ(
+      text(clGetDeviceInfo, device_, CL_DRIVER_VERSION),
+      text(clGetDeviceInfo, Environment::get().native_device(), CL_DRIVER_VERSION) + " remotecl " REMOTECL_VERSION);
+}
+
+// A program that keeps CL_DEVICE_TYPE_ALL in an int passes all bits.
+TEST_F(DeviceQueryTest, AllBitsOfADeviceTypeAreAll) {
+  cl_uint count = 0, expected = 0;
+  check(clGetDeviceIDs(Environment::get().remote_platform(), CL_DEVICE_TYPE_ALL, 0, nullptr, &expected));
+  check(clGetDeviceIDs(Environment::get().remote_platform(), ~cl_device_type{0}, 0, nullptr, &count));
+  EXPECT_EQ(count, expected);
+}
+
 TEST_F(DeviceQueryTest, NoExtensionSharesObjectsWithOtherInterfaces) {
   for (const std::string& name : advertised_) {
     for (const char* of : {"_gl_", "_egl_", "_d3d1", "_dx9_", "_va_api_", "external_", "_import_memory", "_pci_"}) {
