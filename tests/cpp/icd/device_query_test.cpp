@@ -117,12 +117,10 @@ TEST_F(DeviceQueryTest, WhatANetworkMakesUntrueIsNotSaid) {
   }
 }
 
-// Their objects are of the machine that the device is in.
 // Programs keep binaries of this platform under a device's name and driver version.
 TEST_F(DeviceQueryTest, TheDriverVersionIsNotTheNativeOne) {
-  EXPECT_EQ(
-      text(clGetDeviceInfo, device_, CL_DRIVER_VERSION),
-      text(clGetDeviceInfo, Environment::get().native_device(), CL_DRIVER_VERSION) + " remotecl " REMOTECL_VERSION);
+  EXPECT_EQ(text(clGetDeviceInfo, device(), CL_DRIVER_VERSION),
+            text(clGetDeviceInfo, native_, CL_DRIVER_VERSION) + " remotecl " REMOTECL_VERSION);
 }
 
 // A program that keeps CL_DEVICE_TYPE_ALL in an int passes all bits.
@@ -133,6 +131,7 @@ TEST_F(DeviceQueryTest, AllBitsOfADeviceTypeAreAll) {
   EXPECT_EQ(count, expected);
 }
 
+// Their objects are of the machine that the device is in.
 TEST_F(DeviceQueryTest, NoExtensionSharesObjectsWithOtherInterfaces) {
   for (const std::string& name : advertised_) {
     for (const char* of : {"_gl_", "_egl_", "_d3d1", "_dx9_", "_va_api_", "external_", "_import_memory", "_pci_"}) {
