@@ -5,6 +5,8 @@
 #include <filesystem>
 
 #include "runtime/handshake/handshake.h"
+#include "runtime/store/file_directory.h"
+#include "runtime/store/store.h"
 #include "server/handlers/dispatch.h"
 #include "server/program/program_files.h"
 #include "server/util/log.h"
@@ -22,12 +24,17 @@ struct Everything {
   server::NativeDriver driver{"all"};
   server::ProgramFiles files{(std::filesystem::create_directories(folder), folder)};
   server::BuildCache built;
+  Store kept{std::make_unique<FileDirectory>(folder / "store"),
+             {.directory = 16u << 20, .memory = 0},
+             {},
+             Store::Kind::kUploads};
+  server::UploadStore uploads{&kept};
   server::StdoutCapture output;
   server::StatusCollector board{driver};
   server::LoadBoard loads{driver, [this] { board.find_ends(); }};
   server::PeerRules peers;
   server::SessionWatch watch{driver, [](server::Session&) {}};
-  server::Shared shared{server::handler_table(), driver, files, built, output, board, loads, peers, watch};
+  server::Shared shared{server::handler_table(), driver, files, built, uploads, output, board, loads, peers, watch};
 };
 
 [[noreturn]] void complain(const std::string& what) {
