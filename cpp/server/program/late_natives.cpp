@@ -21,4 +21,13 @@ void LateNatives::wait(const Program& program) {
   while (started_.contains(&program)) changed_.wait(mutex_);
 }
 
+bool LateNatives::wait_for(const Program& program, std::chrono::milliseconds time) {
+  const auto end = std::chrono::steady_clock::now() + time;
+  MutexLock lock(mutex_);
+  while (started_.contains(&program)) {
+    if (changed_.wait_until(mutex_, end) == std::cv_status::timeout) return !started_.contains(&program);
+  }
+  return true;
+}
+
 }  // namespace remotecl::server

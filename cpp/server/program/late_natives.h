@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <map>
 
@@ -22,6 +23,8 @@ class LateNatives {
   void start(const Ref<Program>& program, std::function<void()> make) EXCLUDES(mutex_);
   // Waits for all that was started for this program. Call it without the session's lock.
   void wait(const Program& program) EXCLUDES(mutex_);
+  // The same for a while; returns false if that was not enough.
+  bool wait_for(const Program& program, std::chrono::milliseconds time) EXCLUDES(mutex_);
   // Waits for what runs and drops the rest.
   void stop() { worker_.stop(); }
 

@@ -103,7 +103,7 @@ void Session::serve() {
       outbox_.flush();
       if (!awaited && !is_far_ahead && !late) continue;
       poller.leave();
-      if (late) late_natives_.wait(*late);
+      if (late) wait_for_late(*late, buffer);
       if (is_far_ahead) queue_watch().wait_for_backlog();
       if (!awaited) continue;
       awaited->wait();
@@ -111,6 +111,26 @@ void Session::serve() {
       issuer().gates().open(*awaited);
       has_more = true;  // commands that waited at the gate, even if no message is left
     }
+  }
+}
+
+// What waits for a server that is gone must not wait for a compiler, so the client's word of that is taken out of turn.
+// It comes again in its turn, which changes nothing.
+void Session::wait_for_late(const Program& late, MessageBuffer& buffer) {
+  constexpr std::chrono::milliseconds kLook{20};
+  constexpr std::size_t kReadAhead = 1u << 20;
+  std::size_t looked_at = 0;
+  while (!late_natives_.wait_for(late, kLook)) {
+    if (buffer.pending() >= kReadAhead) continue;
+    const std::ptrdiff_t count = control_.connection->try_read_some(buffer.space());
+    if (count == 0) return late_natives_.wait(late);
+    if (count < 0) continue;
+    buffer.commit(static_cast<std::size_t>(count));
+    const LeavingLock lock(mutex_);
+    looked_at = buffer.peek(looked_at, [this](std::uint16_t code, Bytes payload) REQUIRES(mutex_) {
+      ClosePeer message{};
+      if (code == ClosePeer::kCode && Decoder(payload).read(message) && message.is_gone != 0) execute(code, payload);
+    });
   }
 }
 

@@ -112,6 +112,7 @@ class Session final : public Strand, public StatusSource {
   // Executes the complete messages, until a device has as much work as it should have, or one of them needs a program
   // that is late. Returns true if more are left.
   bool execute_some(MessageBuffer& buffer, EventPoller& poller, Ref<Program>& late) REQUIRES(mutex_);
+  void wait_for_late(const Program& late, MessageBuffer& buffer) EXCLUDES(mutex_);
   void execute(std::uint16_t code, Bytes payload) REQUIRES(mutex_);
   void execute_traced(std::uint16_t code, std::uint16_t flags, Bytes payload) REQUIRES(mutex_);
   bool run_locked(const std::function<void()>& job) override EXCLUDES(mutex_);
