@@ -143,7 +143,8 @@ inline constexpr std::uint16_t kTracedMessage = 1;  // a command whose times the
 // transfers may alternate.
 struct BulkHeader {
   std::uint64_t transfer;
-  std::uint32_t size;   // of this chunk, up to kBulkChunkMax; 0 for a kStoredChunk, or if the transfer failed and ends here
+  std::uint32_t
+      size;  // of this chunk, up to kBulkChunkMax; 0 for a kStoredChunk, or if the transfer failed and ends here
   std::int32_t status;  // the negative error of a failed transfer; else 0 or chunk_status()
   REMOTECL_FIELDS(transfer, size, status)
 };

@@ -33,8 +33,8 @@ class Store final : public ContentStore {
     std::uint64_t entries = 0, bytes = 0;  // in the directory, as far as this process knows
     std::uint64_t hits = 0, misses = 0;
     std::uint64_t hit_bytes = 0;  // of open()
-    std::uint64_t damaged = 0;  // entries removed because their content was damaged
-    std::uint64_t failed = 0;   // contents that could not be written
+    std::uint64_t damaged = 0;    // entries removed because their content was damaged
+    std::uint64_t failed = 0;     // contents that could not be written
   };
 
   // Whether each owner finds only what is their own. An owner is a kind, a space and a name; kTogether: those of one

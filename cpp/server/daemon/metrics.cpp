@@ -145,8 +145,7 @@ void add_store(MetricsText& text, Store& store) {
 }  // namespace
 
 std::string metrics(const StatusReport& report, std::uint64_t crashes, const DaemonIdentity& daemon,
-                    const NativeDriver& driver, const Users& users, const RejectionCounts& refusals,
-                    Store* store) {
+                    const NativeDriver& driver, const Users& users, const RejectionCounts& refusals, Store* store) {
   const StatusReport::Totals& totals = report.totals;
   MetricsText text;
   text.begin("remotecl_build_info", "gauge", "1, for the release that runs.");

@@ -23,7 +23,6 @@ inline constexpr std::chrono::seconds kMetricsPatience{150};
 // The text for Prometheus. `crashes`: how many sessions ended because their process crashed. `store`: null if
 // there is none.
 std::string metrics(const StatusReport& report, std::uint64_t crashes, const DaemonIdentity& daemon,
-                    const NativeDriver& driver, const Users& users, const RejectionCounts& refusals,
-                    Store* store);
+                    const NativeDriver& driver, const Users& users, const RejectionCounts& refusals, Store* store);
 
 }  // namespace remotecl::server

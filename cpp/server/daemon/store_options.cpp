@@ -64,10 +64,9 @@ std::unique_ptr<Store> open_store(const StoreOptions& options, const std::option
                                          Store::Kind::kBuilds, owners);
     // The kernel keeps their files in memory. Whoever knows a digest must not get another user's bytes, also where
     // users trust each other's programs.
-    store->add_uploads(
-        std::make_unique<Store>(std::make_unique<FileDirectory>(folder, FileDirectory::Sync::kNever),
-                                Store::Bounds{.directory = *size - bounds.directory, .memory = 0},
-                                realm(token, client_ca), Store::Kind::kUploads));
+    store->add_uploads(std::make_unique<Store>(std::make_unique<FileDirectory>(folder, FileDirectory::Sync::kNever),
+                                               Store::Bounds{.directory = *size - bounds.directory, .memory = 0},
+                                               realm(token, client_ca), Store::Kind::kUploads));
     return store;
   } catch (const std::runtime_error& error) {
     log_warning("built programs are not stored: {}", error.what());

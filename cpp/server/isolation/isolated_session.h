@@ -69,8 +69,8 @@ class IsolatedSession {
 
  private:
   static constexpr std::size_t kRequestsMax = 128;  // at the same time
-  // How many bytes of programs the session may read from and write to the store in its life: what it does not receive stays
-  // in memory, and what it writes displaces other entries.
+  // How many bytes of programs the session may read from and write to the store in its life: what it does not receive
+  // stays in memory, and what it writes displaces other entries.
   static constexpr std::uint64_t kStoreTrafficMax = 512u << 20;
 
   bool send_further(IncomingConnection& incoming, int descriptor);

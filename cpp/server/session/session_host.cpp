@@ -68,9 +68,9 @@ void SessionHost::serve_session(IncomingConnection& incoming, const Admission& a
     MutexLock lock(mutex_);
     if (closed_) return;
     auto paced = limit_rate(std::move(incoming.connection), grant->rate_limits());
-    session = make_ref<Session>(Shared{handlers_, driver_, files_, built_, uploads_, output_, board_, loads_, peers_, watch_},
-                                std::move(paced), incoming.from, id, admission.secret, std::move(grant),
-                                (admission.features & kFeatureResumable) != 0);
+    session = make_ref<Session>(
+        Shared{handlers_, driver_, files_, built_, uploads_, output_, board_, loads_, peers_, watch_}, std::move(paced),
+        incoming.from, id, admission.secret, std::move(grant), (admission.features & kFeatureResumable) != 0);
     sessions_.emplace(id, session);
   }
   board_.add(session);
