@@ -40,6 +40,8 @@ class Scheduler {
   void report(DeviceId device, const OthersLoad& others, Time now) { queues_[device].report(others, now); }
 
   Placement place(const Task& task, Time now);
+  // Null if it has ended. Valid until the next call.
+  const TaskInFlight* find(Ticket ticket) const { return in_flight_.find(ticket); }
   // The task has ended. `seconds`: for how long the kernel ran; 0 if that was not measured.
   void finished(Ticket ticket, Seconds seconds, Time now);
   // The task has failed, or was never run.

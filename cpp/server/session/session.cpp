@@ -127,7 +127,7 @@ void Session::wait_for_late(const Program& late, MessageBuffer& buffer) {
     if (count < 0) continue;
     buffer.commit(static_cast<std::size_t>(count));
     const LeavingLock lock(mutex_);
-    looked_at = buffer.peek(looked_at, [this](std::uint16_t code, Bytes payload) REQUIRES(mutex_) {
+    looked_at = buffer.peek(looked_at, [this](std::uint16_t code, Bytes payload) NO_THREAD_SAFETY_ANALYSIS {
       ClosePeer message{};
       if (code == ClosePeer::kCode && Decoder(payload).read(message) && message.is_gone != 0) execute(code, payload);
     });

@@ -27,7 +27,7 @@ class OfferedChunks {
   OfferedChunks(UploadStore& store, std::string owner, const Ref<SessionCounters>& counters)
       : store_(store),
         owner_(std::move(owner)),
-        held_(counters, sizeof(OfferedChunks) + 2 * kPendingChunksMax * kEach) {}
+        held_(counters, sizeof(OfferedChunks) + std::size_t{2} * kPendingChunksMax * kEach) {}
 
   // The client offers chunks from `offset` on, of a transfer of `size` bytes. Calls `begin`, which is to look for them,
   // now, or on the receiving thread once enough of the chunks offered before have come. The session's thread. Throws

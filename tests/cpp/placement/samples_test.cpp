@@ -33,5 +33,24 @@ TEST(SamplesTest, SizesOfOneClassShareTheirRuns) {
   EXPECT_EQ(count_of(samples, 3, 0, 0, 1500), 0);
 }
 
+TEST(SamplesTest, RunsAfterASurpriseAreMeasured) {
+  Samples samples;
+  EXPECT_EQ(count_of(samples, 40, 0, 0, 100), 3);
+  samples.surprised(0, 0, 100);
+  EXPECT_EQ(count_of(samples, 20, 0, 0, 100), 3);
+  EXPECT_EQ(count_of(samples, 10, 0, 1, 100), 3) << "of a device that has had none";
+}
+
+TEST(SamplesTest, LatenessCountsOnlyOnceInAWhile) {
+  Samples samples;
+  EXPECT_EQ(count_of(samples, 30, 0, 0, 100), 3);
+  int measured = 0;
+  for (int i = 0; i < 30; ++i) {
+    samples.is_late(0, 0, 100);
+    measured += count_of(samples, 1, 0, 0, 100);
+  }
+  EXPECT_EQ(measured, 6);
+}
+
 }  // namespace
 }  // namespace remotecl

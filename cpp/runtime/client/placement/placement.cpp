@@ -14,6 +14,9 @@
 namespace remotecl {
 namespace {
 
+// A task that ends so much later than expected has probably run for longer. Less may be what it takes to notice.
+constexpr schedule::Seconds kNoticeable = 1e-3;
+
 std::unique_ptr<schedule::Policy> policy_from(const std::string& name_or_path) {
   if (auto policy = schedule::make_policy(name_or_path)) return policy;
   if (name_or_path.find('/') != std::string::npos) return schedule::load_policy(name_or_path, "");
@@ -135,7 +138,12 @@ std::vector<schedule::Ticket>& Placement::tickets_before(const QueueTasks& tasks
 void Placement::take_ended(std::vector<Ref<Event>>& released, schedule::Time now) {
   for (QueueTasks* queue : queues_) {
     queue->take_ended(released, [&](schedule::Ticket ticket, bool has_failed) NO_THREAD_SAFETY_ANALYSIS {
-      has_failed ? scheduler_.failed(ticket, now) : scheduler_.finished(ticket, 0, now);
+      if (has_failed) return scheduler_.failed(ticket, now);
+      const schedule::TaskInFlight* const task = scheduler_.find(ticket);
+      if (task != nullptr && now - task->plan.shared > std::max(task->expected, kNoticeable)) {
+        samples_.is_late(task->kernel, task->device, task->size);
+      }
+      scheduler_.finished(ticket, 0, now);
     });
   }
 }
@@ -214,7 +222,12 @@ void Placement::sampled(std::uint64_t sample, const CommandTraced& times) {
   const MutexLock lock(mutex_);
   if (times.status < 0) return scheduler_.failed(sample, now());
   const bool is_measured = times.has_profile != 0 && times.end_ns > times.start_ns;
-  scheduler_.finished(sample, is_measured ? static_cast<double>(times.end_ns - times.start_ns) * 1e-9 : 0, now());
+  const schedule::Seconds seconds = is_measured ? static_cast<double>(times.end_ns - times.start_ns) * 1e-9 : 0;
+  const schedule::TaskInFlight* const task = scheduler_.find(sample);
+  if (is_measured && task != nullptr && (seconds > 2 * task->expected || 2 * seconds < task->expected)) {
+    samples_.surprised(task->kernel, task->device, task->size);
+  }
+  scheduler_.finished(sample, seconds, now());
 }
 
 }  // namespace remotecl
