@@ -156,6 +156,28 @@ def test_a_policy_that_is_neither_name_nor_function_is_refused(connection):
         remotecl.auto(policy=5)
 
 
+def test_what_is_expected_follows_a_kernel_whose_arguments_say_how_much_it_does(run_program, addresses):
+    source = """
+text = '''
+    kernel void work(global uint* data, int rounds) {
+      uint value = data[get_global_id(0)];
+      for (int i = 0; i < rounds; ++i) value = value * 1664525u + 1013904223u;
+      data[get_global_id(0)] = value;
+    }
+'''
+work = pyopencl.Kernel(pyopencl.Program(context, text).build(), "work")
+remotecl.auto("earliest-finish")
+for _ in range(30):
+    short = work(queue, (100,), None, buffer, numpy.int32(1))
+    short.wait()
+for _ in range(30):
+    long = work(queue, (100,), None, buffer, numpy.int32(1_000_000))
+    long.wait()
+assert remotecl.explain(long).runs > 3 * remotecl.explain(short).runs, (remotecl.explain(short), remotecl.explain(long))
+"""
+    run_program(ASKS + source, REMOTECL_SERVERS=addresses)
+
+
 @pytest.mark.parametrize(("option", "policy"), [("--price", "cheapest"), ("--watts", "least-energy")])
 def test_servers_say_what_their_devices_need(run_program, option, policy):
     source = """
