@@ -107,8 +107,8 @@ class NamedPeers final : public BuildPeers {
   }
 
   bool are_named() const { return sharing_.build != 0; }
-  std::vector<std::byte> ask(const Digest& key, bool only_binary) override {
-    if (sharing_.builder == 0 || (only_binary && !sharing_.is_near)) return {};
+  std::vector<std::byte> ask(const Digest& key) override {
+    if (sharing_.builder == 0) return {};
     const auto now = std::chrono::steady_clock::now();
     const Ref<PeerLink> link =
         session_.peers().await(sharing_.builder, now + (sharing_.is_near ? kNearLinkMax : kFarLinkMax));

@@ -70,8 +70,10 @@ bool BuildReport::look_up(const Program& program, Device& device, const PlacedFi
     if (is_late) late_.back() = LateBuild{key, std::move(entry), false};
     return true;
   }
-  if (stored.peers == nullptr) return false;
-  entry = stored.peers->ask(key, device.traits().quirks.compiles_for_binary);
+  // A driver that has no binary of a new program would have to compile it here anyway, and later: the first kernel, and
+  // all that comes behind it, would wait.
+  if (stored.peers == nullptr || device.traits().quirks.compiles_for_binary) return false;
+  entry = stored.peers->ask(key);
   if (!take_record(entry, record, has_binary)) return false;
   if (StoredBuilds::is_failure(record)) return true;
   if (may_be_late) {

@@ -38,8 +38,8 @@ class BuildPeers {
   virtual ~BuildPeers() = default;
 
   // Returns what another server has found out, an encoded build; empty: nothing. Takes as long as the build there, but
-  // not for ever. `only_binary`: for a driver to which anything else is of use only on the same machine.
-  virtual std::vector<std::byte> ask(const Digest& key, bool only_binary) = 0;
+  // not for ever.
+  virtual std::vector<std::byte> ask(const Digest& key) = 0;
   virtual void publish(const Digest& key, std::vector<std::byte> entry) = 0;
 };
 

@@ -41,16 +41,5 @@ TEST(SamplesTest, RunsAfterASurpriseAreMeasured) {
   EXPECT_EQ(count_of(samples, 10, 0, 1, 100), 3) << "of a device that has had none";
 }
 
-TEST(SamplesTest, LatenessCountsOnlyOnceInAWhile) {
-  Samples samples;
-  EXPECT_EQ(count_of(samples, 30, 0, 0, 100), 3);
-  int measured = 0;
-  for (int i = 0; i < 30; ++i) {
-    samples.is_late(0, 0, 100);
-    measured += count_of(samples, 1, 0, 0, 100);
-  }
-  EXPECT_EQ(measured, 6);
-}
-
 }  // namespace
 }  // namespace remotecl

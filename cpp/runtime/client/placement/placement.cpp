@@ -141,7 +141,7 @@ void Placement::take_ended(std::vector<Ref<Event>>& released, schedule::Time now
       if (has_failed) return scheduler_.failed(ticket, now);
       const schedule::TaskInFlight* const task = scheduler_.find(ticket);
       if (task != nullptr && now - task->plan.shared > std::max(task->expected, kNoticeable)) {
-        samples_.is_late(task->kernel, task->device, task->size);
+        samples_.surprised(task->kernel, task->device, task->size);
       }
       scheduler_.finished(ticket, 0, now);
     });

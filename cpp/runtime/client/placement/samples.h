@@ -23,16 +23,10 @@ class Samples {
     ++runs.count;
     return is_next;
   }
-  // A measured run has taken a time that was not expected: the next ones are measured, too.
+  // A run has taken a time that was not expected, or seems to: the next ones are measured, too. So are those of a
+  // program that looks late, which costs it nothing in comparison.
   void surprised(schedule::KernelId kernel, schedule::DeviceId device, double size) {
     Runs& runs = runs_of(kernel, device, size);
-    runs.measured_until = runs.count + kFirst;
-  }
-  // A run that was not measured seems to have taken longer. That may be wrong, as when the program has not looked, so
-  // it counts only once in a while.
-  void is_late(schedule::KernelId kernel, schedule::DeviceId device, double size) {
-    Runs& runs = runs_of(kernel, device, size);
-    if (runs.count < runs.measured_until + kEvery / 4) return;
     runs.measured_until = runs.count + kFirst;
   }
 
