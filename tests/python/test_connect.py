@@ -181,7 +181,7 @@ def test_only_remote_devices_have_a_server():
 
 
 def test_identity_of_a_device_is_the_native_one_through_remotecl(connection):
-    """Caches of binaries are keyed on it: it must not depend on the server, and a native driver refuses our binaries."""
+    """Caches of binaries are keyed on it: it must not depend on the server. Native drivers refuse our binaries."""
     local = [platform for platform in cl.get_platforms() if platform.name == "Portable Computing Language"]
     identities = {
         (device.name, device.vendor, device.version, f"{device.driver_version} remotecl {remotecl.__version__}")
