@@ -206,13 +206,11 @@ void build_each(Session& session, const Array<std::uint32_t>& devices, Token tok
     throw;
   }
   if (report.prints()) program->note_prints();
-  bool is_needed_soon = false;
   {
     MutexLock lock(session.mutex());
     for (std::size_t i = 0; i < built.size(); ++i) {
       Device& on = *built[i].first;
       if (auto& late = report.late(i)) {
-        is_needed_soon = is_needed_soon || !late->entry.empty();
         program->set_late(on, make_late(on, *std::move(late)));
       } else {
         program->set_native(on, built[i].second, report.executable(i), report.traits(i), report.unused(i));
@@ -220,7 +218,6 @@ void build_each(Session& session, const Array<std::uint32_t>& devices, Token tok
     }
   }
   report.send(session.outbox(), token);
-  if (!is_needed_soon) return;
   MutexLock lock(session.mutex());
   start_late(session, program);
 }

@@ -6,15 +6,16 @@
 namespace remotecl::server {
 namespace {
 
-// Takes from a peer's entry what the client is told. Returns false if it is none.
-bool take_record(Bytes entry, BuildRecord& record, bool& has_binary) {
+// Takes from an entry what the client is told. Returns false if it is none, or a built program without its binary.
+bool take_record(Bytes entry, BuildRecord& record) {
   BuildRecord found;
   Bytes binary;
   if (entry.empty() || !StoredBuilds::decode(entry, found, binary)) return false;
   const DeviceBuild& values = found.values;
   const bool is_built = values.error == CL_SUCCESS && values.status == CL_BUILD_SUCCESS;
-  if (!StoredBuilds::is_failure(found) && !(is_built && StoredBuilds::may_be_kept(found))) return false;
-  has_binary = !binary.empty();
+  if (!StoredBuilds::is_failure(found) && (!is_built || !StoredBuilds::may_be_kept(found) || binary.empty())) {
+    return false;
+  }
   found.values.device = record.values.device;
   record = std::move(found);
   return true;
@@ -31,7 +32,10 @@ cl_program BuildReport::build(const Program& program, Device& device, const Plac
                               const std::string& key, const StoredRequest* stored) {
   BuildRecord& record = begin(device);
   const bool is_shared = !key.empty() && &device == &device.root();
-  BuildPeers* const peers = stored == nullptr ? nullptr : stored->peers;
+  // A driver that has no binary of a new program would have to compile it here anyway, and later: the first kernel, and
+  // all that comes behind it, would wait.
+  const bool has_binaries = !device.traits().quirks.compiles_for_binary;
+  BuildPeers* const peers = stored == nullptr || !has_binaries ? nullptr : stored->peers;
   StoredBuilds& store = *before.stored();
   cl_program native = is_shared ? before.find(device, key, record) : nullptr;
   if (native != nullptr && peers == nullptr) return native;
@@ -40,44 +44,41 @@ cl_program BuildReport::build(const Program& program, Device& device, const Plac
     stored_key = store.key(program, stored->sent, device);
   if (native == nullptr) {
     const Options options = options_for(program, device, files);
-    if (stored_key && look_up(program, device, files, options, before, *stored, *stored_key, native)) {
+    if (stored_key && look_up(program, device, files, options, before, *stored, peers, *stored_key, native)) {
       if (native != nullptr && is_shared && !is_peers_) before.keep(device, key, native, record);
       return native;
     }
     native = compile_source(program, device, files, options, before, is_shared ? key : std::string(),
                             stored != nullptr ? stored->owner : std::string(), stored_key);
   }
-  if (native != nullptr && stored_key && peers != nullptr) publish(*peers, *stored_key, device, native, before);
+  if (native != nullptr && stored_key && peers != nullptr) publish(*peers, *stored_key, native, before);
   return native;
 }
 
 bool BuildReport::look_up(const Program& program, Device& device, const PlacedFiles& files, const Options& options,
-                          BuildCache& before, const StoredRequest& stored, const Digest& key, cl_program& native) {
+                          BuildCache& before, const StoredRequest& stored, BuildPeers* peers, const Digest& key,
+                          cl_program& native) {
   StoredBuilds& store = *before.stored();
   // The building thread may change what other programs are made of.
   const bool may_be_late = stored.may_be_late && program.origin() == ProgramOrigin::kSource;
   BuildRecord& record = records_.back();
   const BuildRecord blank = record;
-  bool has_binary = false;
   std::vector<std::byte> entry = store.find(stored.owner, key);
-  const bool is_late = may_be_late && take_record(entry, record, has_binary) && has_binary;
+  const bool is_late = may_be_late && take_record(entry, record) && !StoredBuilds::is_failure(record);
   if (!is_late) {
     record = blank;
     native = store.load(entry, device, options.text, record);
   }
   if (native != nullptr || is_late) {
-    if (stored.peers != nullptr) stored.peers->publish(key, entry);
+    if (peers != nullptr) peers->publish(key, entry);
     if (is_late) late_.back() = LateBuild{key, std::move(entry), false};
     return true;
   }
-  // A driver that has no binary of a new program would have to compile it here anyway, and later: the first kernel, and
-  // all that comes behind it, would wait.
-  if (stored.peers == nullptr || device.traits().quirks.compiles_for_binary) return false;
-  entry = stored.peers->ask(key);
-  if (!take_record(entry, record, has_binary)) return false;
+  if (peers == nullptr) return false;
+  entry = peers->ask(key);
+  if (!take_record(entry, record)) return false;
   if (StoredBuilds::is_failure(record)) return true;
   if (may_be_late) {
-    if (!has_binary) entry.clear();
     late_.back() = LateBuild{key, std::move(entry), true};
     return true;
   }
@@ -122,13 +123,12 @@ cl_program BuildReport::compile_source(const Program& program, Device& device, c
   return native;
 }
 
-void BuildReport::publish(BuildPeers& peers, const Digest& key, const Device& device, cl_program native,
-                          BuildCache& before) const {
+void BuildReport::publish(BuildPeers& peers, const Digest& key, cl_program native, BuildCache& before) const {
   const BuildRecord& record = records_.back();
   std::vector<std::byte> binary;
   if (!StoredBuilds::is_failure(record)) {
     if (!StoredBuilds::may_be_kept(record)) return;
-    if (!device.traits().quirks.compiles_for_binary && before.read_binary(native, binary) != CL_SUCCESS) binary.clear();
+    if (before.read_binary(native, binary) != CL_SUCCESS) return;
   }
   peers.publish(key, StoredBuilds::encode(record, binary));
 }
@@ -139,9 +139,9 @@ cl_program BuildReport::build_late(const Program& program, Device& device, const
   const BuildRecord blank = record;
   const Options options = options_for(program, device, files);
   cl_program native = nullptr;
-  if (late.is_peers && !late.entry.empty()) {
+  if (late.is_peers) {
     native = load_peers(late.entry, device, files, options, before);
-  } else if (!late.entry.empty()) {
+  } else {
     native = before.stored()->load(late.entry, device, options.text, record);
     if (native != nullptr && !key.empty()) before.keep(device, key, native, record);
   }

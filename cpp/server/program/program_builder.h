@@ -55,7 +55,7 @@ struct StoredRequest {
 // A build whose outcome the client is told, without a native program yet.
 struct LateBuild {
   std::optional<Digest> key;
-  std::vector<std::byte> entry;  // with a binary, from the store or a peer; empty: it is compiled
+  std::vector<std::byte> entry;  // with a binary, from the store or a peer
   bool is_peers = false;
 };
 
@@ -102,7 +102,8 @@ class BuildReport {
   static Options options_for(const Program& program, const Device& device, const PlacedFiles& files);
   // Returns true if the store or a peer knows the build. `native`: null if it failed or is late.
   bool look_up(const Program& program, Device& device, const PlacedFiles& files, const Options& options,
-               BuildCache& before, const StoredRequest& stored, const Digest& key, cl_program& native);
+               BuildCache& before, const StoredRequest& stored, BuildPeers* peers, const Digest& key,
+               cl_program& native);
   cl_program load_peers(Bytes entry, Device& device, const PlacedFiles& files, const Options& options,
                         BuildCache& before);
   // Makes the native program of the last record, and keeps it for later builds. `key`, `stored_key`: as build() has
@@ -110,7 +111,7 @@ class BuildReport {
   cl_program compile_source(const Program& program, Device& device, const PlacedFiles& files, const Options& options,
                             BuildCache& before, const std::string& key, const std::string& owner,
                             const std::optional<Digest>& stored_key);
-  void publish(BuildPeers& peers, const Digest& key, const Device& device, cl_program native, BuildCache& before) const;
+  void publish(BuildPeers& peers, const Digest& key, cl_program native, BuildCache& before) const;
   BuildRecord& begin(const Device& device);
   static void finish(BuildRecord& record, cl_program native, const Device& device, const PlacedFiles* files);
   static void finish_executable(BuildRecord& record, cl_program native, const Device& device,
