@@ -110,36 +110,34 @@ void add_users(MetricsText& text, const Users& users) {
   }
 }
 
-void add_uploads(MetricsText& text, const Store::Counts& counts) {
-  text.begin("remotecl_uploads_entries", "gauge", "Chunks of uploads in the store.");
+// What entries of a store are called, and what is saved where one is found.
+struct StoreWords {
+  std::string prefix, entries, things, saved;
+};
+
+void add_counts(MetricsText& text, const StoreWords& words, const Store::Counts& counts) {
+  text.begin(words.prefix + "_entries", "gauge", words.entries + " in the store.");
   text.add(counts.entries);
-  text.begin("remotecl_uploads_bytes", "gauge", "What they take on the disk.");
+  text.begin(words.prefix + "_bytes", "gauge", "What they take on the disk.");
   text.add(counts.bytes);
-  text.begin("remotecl_uploads_hits_total", "counter", "Chunks that were found there, and did not travel.");
+  text.begin(words.prefix + "_hits_total", "counter",
+             words.things + " that were found there, and " + words.saved + ".");
   text.add(counts.hits);
-  text.begin("remotecl_uploads_found_bytes_total", "counter", "What they had.");
-  text.add(counts.hit_bytes);
-  text.begin("remotecl_uploads_misses_total", "counter", "Chunks that were not found there.");
+  text.begin(words.prefix + "_misses_total", "counter", words.things + " that were not found there.");
   text.add(counts.misses);
-  text.begin("remotecl_uploads_failures_total", "counter",
-             "Chunks that could not be stored, and entries that were removed because they were damaged.");
+  text.begin(words.prefix + "_failures_total", "counter",
+             words.things + " that could not be stored, and entries that were removed because they were damaged.");
   text.add(counts.failed + counts.damaged);
 }
 
 void add_store(MetricsText& text, Store& store) {
-  const Store::Counts counts = store.counts();
-  text.begin("remotecl_store_entries", "gauge", "Built programs in the store.");
-  text.add(counts.entries);
-  text.begin("remotecl_store_bytes", "gauge", "What they take on the disk.");
-  text.add(counts.bytes);
-  text.begin("remotecl_store_hits_total", "counter", "Programs that were found there, and not compiled.");
-  text.add(counts.hits);
-  text.begin("remotecl_store_misses_total", "counter", "Programs that were not found there.");
-  text.add(counts.misses);
-  text.begin("remotecl_store_failures_total", "counter",
-             "Programs that could not be stored, and entries that were removed because they were damaged.");
-  text.add(counts.failed + counts.damaged);
-  if (Store* const uploads = store.uploads()) add_uploads(text, uploads->counts());
+  add_counts(text, {"remotecl_store", "Built programs", "Programs", "not compiled"}, store.counts());
+  Store* const uploads = store.uploads();
+  if (uploads == nullptr) return;
+  const Store::Counts counts = uploads->counts();
+  add_counts(text, {"remotecl_uploads", "Chunks of uploads", "Chunks", "did not travel"}, counts);
+  text.begin("remotecl_uploads_found_bytes_total", "counter", "What the chunks that were found had.");
+  text.add(counts.hit_bytes);
 }
 
 }  // namespace
