@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -20,6 +21,14 @@ struct ByteRange {
 inline bool intersect(const ByteRange& one, const ByteRange& other) {
   return one.offset < other.offset + other.size && other.offset < one.offset + one.size;
 }
+
+// The shortest range that has both.
+inline ByteRange joined(const ByteRange& one, const ByteRange& other) {
+  const std::uint64_t begin = std::min(one.offset, other.offset);
+  return {begin, std::max(one.offset + one.size, other.offset + other.size) - begin};
+}
+
+inline bool contains(const ByteRange& whole, const ByteRange& part) { return joined(whole, part) == whole; }
 
 // 0 is the host; the devices of a context are 1 to kLocationMax, which bounds what a buffer keeps for each.
 using Location = std::uint32_t;

@@ -41,13 +41,6 @@ thread_local bool t_is_fetching = false;
 // Above this number, the writes of a queue are merged into one.
 constexpr std::size_t kWritesMax = 256;
 
-ByteRange joined(ByteRange one, ByteRange other) {
-  const std::uint64_t begin = std::min(one.offset, other.offset);
-  return {begin, std::max(one.offset + one.size, other.offset + other.size) - begin};
-}
-
-bool contains(ByteRange whole, ByteRange part) { return joined(whole, part) == whole; }
-
 }  // namespace
 
 std::atomic<std::size_t> CoherentHostMemory::count_{0};

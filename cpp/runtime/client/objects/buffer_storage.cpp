@@ -59,18 +59,13 @@ void Site::take_from_arrival(std::size_t index, ByteRange written) {
 }
 
 void Site::add_user(CommandQueue& queue, std::uint64_t sequence, ByteRange range, bool writes) {
-  const auto covers = [](ByteRange outer, ByteRange inner) {
-    return outer.offset <= inner.offset && inner.offset + inner.size <= outer.offset + outer.size;
-  };
   const auto is_of_queue = [&queue](const User& user) { return user.queue.get() == &queue; };
   std::erase_if(users, [&](const User& user) { return is_of_queue(user) && queue.ended_sequence() >= user.last_use; });
   User added{Ref<CommandQueue>(&queue), range, sequence, writes ? sequence : 0};
   const bool is_full = static_cast<std::size_t>(std::ranges::count_if(users, is_of_queue)) >= kRangesMax;
   std::erase_if(users, [&](const User& user) {
-    if (!is_of_queue(user) || (!is_full && !covers(range, user.range))) return false;
-    const std::uint64_t begin = std::min(added.range.offset, user.range.offset);
-    const std::uint64_t end = std::max(added.range.offset + added.range.size, user.range.offset + user.range.size);
-    added.range = {begin, end - begin};
+    if (!is_of_queue(user) || (!is_full && !contains(range, user.range))) return false;
+    added.range = joined(added.range, user.range);
     added.last_write = std::max(added.last_write, user.last_write);
     return true;
   });
