@@ -12,6 +12,16 @@
 namespace remotecl::server {
 namespace {
 
+// Answers fit into any socket buffer, so no peer can make this block. Where one is cut short all the same, nothing may
+// follow it: the peer would take what does for the rest.
+void send_whole(Connection& connection, Bytes bytes) {
+  while (!bytes.empty()) {
+    const std::ptrdiff_t count = connection.try_write(bytes);
+    if (count <= 0) return connection.shutdown();
+    bytes = bytes.subspan(static_cast<std::size_t>(count));
+  }
+}
+
 void answer(Connection& connection, Welcome welcome, std::string_view text = {}) {
   welcome.magic = kMagic;
   welcome.version = kProtocolVersion;
@@ -20,8 +30,7 @@ void answer(Connection& connection, Welcome welcome, std::string_view text = {})
   ByteBuffer bytes;
   bytes.append(encode_frame<Welcome, kWelcomeSize>(welcome));
   bytes.append(as_bytes(text));
-  // This fits into any socket buffer, so no peer can make it block.
-  connection.try_write(bytes.bytes());
+  send_whole(connection, bytes.bytes());
 }
 
 // The peer waits for an answer in TLS. Its bytes must be read first: closing a connection with unread data
@@ -155,7 +164,7 @@ std::optional<Return> readmit(Connection& connection, const Hello& hello, std::u
 void welcome_back(Connection& connection, std::uint64_t epoch, const Hello& hello, const Return& back,
                   std::uint64_t features, std::uint64_t received) {
   answer(connection, {{}, 0, WelcomeStatus::kAccepted, features, hello.session, back.shown, epoch, 0, 0});
-  connection.try_write(Bytes(encode_frame<ResumeAt, kResumeAtSize>(ResumeAt{received})));
+  send_whole(connection, Bytes(encode_frame<ResumeAt, kResumeAtSize>(ResumeAt{received})));
 }
 
 void welcome(Connection& connection, std::uint64_t epoch, const Admission& admission) {
