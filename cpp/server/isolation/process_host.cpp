@@ -49,8 +49,7 @@ BeginMessage begin_message(const IncomingConnection& incoming, const Admission& 
 }
 
 SessionLoad no_load(const Admission& admission, const Grant& grant, std::size_t devices) {
-  return {admission.session, grant.user().name(),
-          std::vector<SessionLoad::OnDevice>(devices, SessionLoad::OnDevice{0, grant.weight()})};
+  return {admission.session, std::vector<SessionLoad::OnDevice>(devices, SessionLoad::OnDevice{0, grant.weight()})};
 }
 
 }  // namespace

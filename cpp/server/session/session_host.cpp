@@ -74,7 +74,7 @@ void SessionHost::serve_session(IncomingConnection& incoming, const Admission& a
     sessions_.emplace(id, session);
   }
   board_.add(session);
-  loads_.add(id, session->grant().user().name(), session->grant().weight());
+  loads_.add(id, session->grant().weight());
   watch_.add(session);
   welcome(*control, epoch_, admission);
   log_info("begins, from {}, for user {}", session->address().text(), session->grant().user().name());

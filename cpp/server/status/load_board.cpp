@@ -9,15 +9,15 @@ namespace remotecl::server {
 LoadBoard::LoadBoard(const NativeDriver& driver, std::function<void()> find_ends)
     : driver_(driver), find_ends_(std::move(find_ends)), meters_(driver.devices().size()) {}
 
-void LoadBoard::add(std::uint64_t session, const std::string& user, double weight) {
+void LoadBoard::add(std::uint64_t session, double weight) {
   MutexLock lock(mutex_);
-  owners_[session] = {user, weight};
+  weights_[session] = weight;
 }
 
 void LoadBoard::remove(std::uint64_t session) {
   reporter_.unwatch(session);
   MutexLock lock(mutex_);
-  owners_.erase(session);
+  weights_.erase(session);
 }
 
 void LoadBoard::watch(std::uint64_t session, std::vector<std::uint32_t> devices, LoadReporter::Take take) {
@@ -56,9 +56,9 @@ std::vector<SessionLoad> LoadBoard::look() {
   if (std::exchange(is_busy_, false) && ++looks_ % kLooksPerSearch == 0) find_ends_();
   const auto now = std::chrono::steady_clock::now();
   MutexLock lock(mutex_);
-  std::vector<SessionLoad> loads{{kElsewhere, "", elsewhere_}};
-  for (const auto& [session, owner] : owners_)
-    loads.push_back({session, owner.user, std::vector<SessionLoad::OnDevice>(meters_.size())});
+  std::vector<SessionLoad> loads{{kElsewhere, elsewhere_}};
+  for (const auto& [session, weight] : weights_)
+    loads.push_back({session, std::vector<SessionLoad::OnDevice>(meters_.size())});
   for (const auto& device : driver_.devices()) {
     const DeviceLoad::Work work = device->load().work();
     const auto runs = [](const DeviceLoad::OfSession& each) { return each.is_running; };
@@ -68,7 +68,7 @@ std::vector<SessionLoad> LoadBoard::look() {
       is_busy_ = true;
       const auto at = std::ranges::find(loads, each.session, &SessionLoad::session);
       if (at == loads.end() || each.session == kElsewhere) continue;
-      at->devices[device->index()] = {meter.seconds(each.depth, each.is_running), owners_[each.session].weight};
+      at->devices[device->index()] = {meter.seconds(each.depth, each.is_running), weights_[each.session]};
     }
   }
   return loads;

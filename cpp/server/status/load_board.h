@@ -4,7 +4,6 @@
 #include <functional>
 #include <map>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "runtime/base/mutex.h"
@@ -23,7 +22,7 @@ class LoadBoard final : private LoadSource {
   // ended.
   LoadBoard(const NativeDriver& driver, std::function<void()> find_ends);
 
-  void add(std::uint64_t session, const std::string& user, double weight) EXCLUDES(mutex_);
+  void add(std::uint64_t session, double weight) EXCLUDES(mutex_);
   // The session has ended, and watches no more.
   void remove(std::uint64_t session) EXCLUDES(mutex_);
 
@@ -42,10 +41,6 @@ class LoadBoard final : private LoadSource {
   void watch_from_elsewhere(LoadReporter::Take take);
 
  private:
-  struct Owner {
-    std::string user;
-    double weight = 1;
-  };
   // The session that stands for all that are in other processes. No session has this id.
   static constexpr std::uint64_t kElsewhere = 0;
   static constexpr unsigned kLooksPerSearch = 2;
@@ -61,7 +56,7 @@ class LoadBoard final : private LoadSource {
   bool is_busy_ = false;                   // at the last look; likewise
   unsigned looks_ = 0;                     // likewise
   Mutex mutex_;
-  std::map<std::uint64_t, Owner> owners_ GUARDED_BY(mutex_);
+  std::map<std::uint64_t, double> weights_ GUARDED_BY(mutex_);  // of sessions
   std::vector<SessionLoad::OnDevice> elsewhere_ GUARDED_BY(mutex_);
   LoadReporter reporter_{*this};  // last, because its thread uses the other members
 };

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
-#include <string_view>
 
 namespace remotecl::server {
 namespace {
@@ -22,13 +20,12 @@ bool is_notable(std::uint64_t before, std::uint64_t now) {
 
 LoadOfDevice load_of_others(std::span<const SessionLoad> sessions, std::uint64_t session, std::uint32_t device) {
   double queued = 0, weight = 0;
-  std::set<std::string_view> users;
   for (const SessionLoad& each : sessions) {
     if (each.session == session || device >= each.devices.size()) continue;
     const SessionLoad::OnDevice& load = each.devices[device];
     if (!(load.queued_s > 0)) continue;
     queued += load.queued_s;
-    if (users.insert(each.user).second) weight += load.weight;
+    weight += load.weight;
   }
   return {device, scaled(queued, 1e6), scaled(weight, 1e3)};
 }

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "runtime/protocol/messages/load.h"
@@ -17,11 +16,10 @@ struct SessionLoad {
   };
 
   std::uint64_t session = 0;
-  std::string user;
   std::vector<OnDevice> devices;  // by their index; may be shorter than the list of all
 };
 
-// The work that sessions other than `session` have on `devices`. A user's weight counts once on each device.
+// The work that sessions other than `session` have on `devices`. The weights of sessions add up, as devices serve them.
 std::vector<LoadOfDevice> loads_of_others(std::span<const SessionLoad> sessions, std::uint64_t session,
                                           std::span<const std::uint32_t> devices);
 

@@ -16,7 +16,7 @@ struct WatchLoads {
 struct LoadOfDevice {
   std::uint32_t index;               // of the device
   std::uint64_t queued_us;           // how long the device takes for their work that has not ended; an estimate
-  std::uint64_t weight_thousandths;  // of the users whose work that is, each counted once
+  std::uint64_t weight_thousandths;  // of the sessions whose work that is
   REMOTECL_FIELDS(index, queued_us, weight_thousandths)
 };
 // The devices whose load has changed. A device that was never named has no load.

@@ -35,7 +35,7 @@ class SetLoad final : public server::LoadSource {
     ++looks_;
     is_paused_ = false;
     changed_.notify_all();
-    return {{1, "user", {{load_, 1}}}};
+    return {{1, {{load_, 1}}}};
   }
   void pause() override EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);

@@ -112,7 +112,7 @@ TEST_P(LoadWatchTest, OthersWorkAppearsSoonAndGoesAway) {
   EXPECT_LT(shortest, 50ms) << "the best of several, for machines with other things to do";
 }
 
-TEST_P(LoadWatchTest, AUsersWeightCountsOnce) {
+TEST_P(LoadWatchTest, EachSessionHasItsWeight) {
   HeldWork one(server_.address()), two(server_.address());
   Watching watching(server_.address());
   one.begin(1);
@@ -120,7 +120,7 @@ TEST_P(LoadWatchTest, AUsersWeightCountsOnce) {
   two.begin(100);
   const LoadOfDevice both =
       watching.next_with([&first](const LoadOfDevice& load) { return load.queued_us > 10 * first.queued_us; });
-  EXPECT_EQ(both.weight_thousandths, 2500u);
+  EXPECT_EQ(both.weight_thousandths, 5000u);
   one.end();
   two.end();
   watching.next_with(is_zero);

@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::uint32_t kDevices[] = {0, 1};
 
-SessionLoad session(std::uint64_t id, const std::string& user, double weight, std::vector<double> queued) {
-  SessionLoad load{id, user, {}};
+SessionLoad session(std::uint64_t id, double weight, std::vector<double> queued) {
+  SessionLoad load{id, {}};
   for (const double seconds : queued) load.devices.push_back({seconds, weight});
   return load;
 }
@@ -22,29 +22,29 @@ bool same(const LoadOfDevice& load, std::uint32_t index, std::uint64_t queued, s
 }
 
 TEST(LoadsOfOthers, AddUpWithoutTheAskersOwn) {
-  const SessionLoad sessions[] = {session(1, "ann", 1, {5, 5}), session(2, "ben", 2, {0.25, 0}),
-                                  session(3, "cem", 0.5, {0.5, 1})};
+  const SessionLoad sessions[] = {session(1, 1, {5, 5}), session(2, 2, {0.25, 0}), session(3, 0.5, {0.5, 1})};
   const auto loads = loads_of_others(sessions, 1, kDevices);
   ASSERT_EQ(loads.size(), 2u);
   EXPECT_TRUE(same(loads[0], 0, 750'000, 2500));
   EXPECT_TRUE(same(loads[1], 1, 1'000'000, 500)) << "a user without work there does not count";
 }
 
-TEST(LoadsOfOthers, AUserCountsOnceAlsoTheAskers) {
-  const SessionLoad sessions[] = {session(1, "ann", 3, {1}), session(2, "ann", 3, {1}), session(3, "ann", 3, {1}),
-                                  session(4, "ben", 2, {1}), session(5, "ben", 2, {1})};
-  EXPECT_TRUE(same(loads_of_others(sessions, 1, kDevices)[0], 0, 4'000'000, 5000));
-  EXPECT_TRUE(same(loads_of_others(sessions, 4, kDevices)[0], 0, 4'000'000, 5000));
+// A device serves sessions, each by its user's weight (DeviceTurns).
+TEST(LoadsOfOthers, EachSessionHasItsUsersWeight) {
+  const SessionLoad sessions[] = {session(1, 3, {1}), session(2, 3, {1}), session(3, 3, {1}), session(4, 2, {1}),
+                                  session(5, 2, {1})};
+  EXPECT_TRUE(same(loads_of_others(sessions, 1, kDevices)[0], 0, 4'000'000, 10'000));
+  EXPECT_TRUE(same(loads_of_others(sessions, 4, kDevices)[0], 0, 4'000'000, 11'000));
 }
 
 TEST(LoadsOfOthers, HaveNumbersWhateverTheSessionsSay) {
   const double infinity = std::numeric_limits<double>::infinity();
-  const SessionLoad sessions[] = {session(1, "ann", 1e-9, {1e-12, infinity})};
+  const SessionLoad sessions[] = {session(1, 1e-9, {1e-12, infinity})};
   const auto loads = loads_of_others(sessions, 2, kDevices);
   EXPECT_TRUE(same(loads[0], 0, 1, 1)) << "a little is not nothing";
   EXPECT_GT(loads[1].queued_us, 1'000'000'000u);
   EXPECT_TRUE(same(loads_of_others({}, 2, kDevices)[1], 1, 0, 0));
-  const SessionLoad odd[] = {session(1, "ann", 1, {std::nan("")})};
+  const SessionLoad odd[] = {session(1, 1, {std::nan("")})};
   EXPECT_TRUE(same(loads_of_others(odd, 2, kDevices)[0], 0, 0, 0));
 }
 
