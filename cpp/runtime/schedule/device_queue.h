@@ -18,44 +18,63 @@ struct OthersLoad {
 //
 // A device that has several users serves them by weight (runtime/sharing), so others' work delays ours by what their
 // weight lets them have meanwhile, and never by more than there is: the generalised processor sharing of Parekh and
-// Gallager (1993). A short task of ours is therefore not as late as everything that others have enqueued.
+// Gallager (1993). A short task of ours is therefore not as late as everything that others have enqueued, and while
+// they have work ours gets done at the rate that our weight gives us.
 class DeviceQueue {
  public:
-  // When tasks of this process that were placed here are expected to end; relative to `late`, so that one report of a
-  // delay moves them all.
-  struct Plan {
-    Time alone = 0;   // if nobody else used the device
-    Time shared = 0;  // with others as reported
-  };
+  // Where a task stands: the sum of what our tasks on the device were expected to take, up to and including it. The
+  // device has done our work up to some position; what is known of that comes with the ends of tasks.
+  using Position = Seconds;
+
+  // `weight`: ours.
+  explicit DeviceQueue(double weight = 1) : weight_(weight) {}
 
   void report(const OthersLoad& others, Time now);
   const OthersLoad& others() const { return others_; }
   std::uint32_t tasks() const { return tasks_; }
+  // The part of the device that is ours while others have work.
+  double share() const { return share_; }
 
   // How long our own tasks here still take if nobody else uses the device.
   Seconds backlog(Time now) const;
   // When a new task could begin that needs no data.
-  Time free_at(Time now, double weight) const { return end(now, now, 0, weight); }
+  Time free_at(Time now) const { return end(now, now, 0); }
   // When a new task would end that takes `seconds` and cannot begin before `earliest`.
-  Time end(Time now, Time earliest, Seconds seconds, double weight) const;
+  Time end(Time now, Time earliest, Seconds seconds) const;
 
-  // Such a task was placed here; `end` is what end() has said.
-  Plan push(Time now, Time earliest, Seconds seconds, Time end);
-  // When a task that was placed here is expected to end by now.
-  Time expected_end(const Plan& plan, Time now) const;
-  // It has ended. What follows it is as early or as late as it was.
-  void pop(const Plan& plan, Time now);
+  // Such a task was placed here. `is_watched`: its end will be reported at once, so until then it has not ended. One is
+  // watched at a time. What is not watched is taken to end when it is expected to.
+  Position push(Time now, Time earliest, Seconds seconds, bool is_watched);
+  bool is_watching() const { return is_watching_; }
+  // When the task that stands there is expected to end.
+  Time expected_end(Position position, Time now) const;
+  // It has ended, and so have, for all that is known, those before it.
+  void pop(Position position, Time end);
   // It will not run.
-  void drop(Seconds seconds, Time now);
+  void drop(Seconds seconds);
+  // A task stands elsewhere, because those before it or itself will take another time than was expected.
+  void move(Position from, Position to) {
+    if (watched_ == from) watched_ = to;
+  }
+  // All of them together will.
+  void move_last(Seconds by) { pushed_ += by; }
 
  private:
   OthersLoad others_at(Time now) const;
+  // Our work from `done_` up to a position, until now.
+  Seconds left(Position position, Time now) const { return position - done_ - share_ * (now - since_); }
 
-  Time end_ = 0;      // of the last task of ours, as planned
-  Seconds late_ = 0;  // how much later than planned the task ended that ended last
+  double weight_;
+  double share_ = 1;
+  Position pushed_ = 0;
+  Position done_ = 0;   // at the time `since_`, as expected
+  Position known_ = 0;  // the furthest end that is known
+  Time since_ = 0;
+  Position watched_ = 0;
+  bool is_watching_ = false;
+  std::uint32_t tasks_ = 0;
   Time reported_ = 0;
   OthersLoad others_;
-  std::uint32_t tasks_ = 0;
 };
 
 // Inline, because decisions ask them for each device.
@@ -65,17 +84,18 @@ inline OthersLoad DeviceQueue::others_at(Time now) const {
 
 inline Seconds DeviceQueue::backlog(Time now) const {
   if (tasks_ == 0) return 0;
-  // What should have ended needs, for all that is known, as long again as it is late.
-  return std::abs(end_ + late_ - now);
+  if (!is_watching_) return std::max(0.0, left(pushed_, now));
+  // What should have ended needs, for all that is known, as long again as it is late; and what is behind it waits.
+  return std::abs(left(watched_, now)) + (pushed_ - watched_);
 }
 
-inline Time DeviceQueue::end(Time now, Time earliest, Seconds seconds, double weight) const {
+inline Time DeviceQueue::end(Time now, Time earliest, Seconds seconds) const {
   const Seconds ours = backlog(now);
   const Time begin = std::max(now + ours, earliest);
   if (others_.queued <= 0) return begin + seconds;
   // While we wait for data only others use the device.
   const OthersLoad others = others_at(begin - ours);
-  return begin + seconds + std::min(others.queued, (ours + seconds) * others.weight / weight);
+  return begin + seconds + std::min(others.queued, (ours + seconds) * others.weight / weight_);
 }
 
 }  // namespace remotecl::schedule

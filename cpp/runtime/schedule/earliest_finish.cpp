@@ -17,7 +17,7 @@ Choice EarliestFinish::choose(const Situation& situation) {
     if (situation.ready + seconds >= best.score() || device == holder) return;
     const Time earliest = situation.ready + situation.inputs.least_transfer(device);
     if (earliest + seconds >= best.score()) return;
-    if (situation.queues[device].end(situation.now, earliest, seconds, situation.weight) >= best.score()) return;
+    if (situation.queues[device].end(situation.now, earliest, seconds) >= best.score()) return;
     best.offer(device, situation.finish(device, seconds));
   });
   return best.choice();

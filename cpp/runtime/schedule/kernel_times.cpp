@@ -8,6 +8,8 @@ namespace {
 
 // How many measurements count alike; of more, the latest ones count most.
 constexpr std::uint8_t kCountMax = 8;
+// Runs that differ by more than that say that something has changed.
+constexpr double kChange = 2;
 
 }  // namespace
 
@@ -64,8 +66,11 @@ KernelTimes::Row& KernelTimes::row_for(double size) {
 
 void KernelTimes::learn(Row& row, std::size_t column, double seconds) {
   std::uint8_t& count = row.count[column];
-  if (count < kCountMax) ++count;
   float& mean = row.seconds[column];
+  // A kernel that does more or less than before, because its arguments say so, counts as a new one by half.
+  const bool is_other = seconds > kChange * mean || kChange * seconds < mean;
+  if (is_other) count = std::min(count, std::uint8_t{1});
+  if (count < kCountMax) ++count;
   // What was interpolated counts nothing once there is a measurement.
   mean += static_cast<float>((seconds - mean) / count);
 }

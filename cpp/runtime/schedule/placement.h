@@ -19,6 +19,7 @@ struct Placement {
   // The best of the others that the policy has compared, and its score.
   DeviceId runner_up = kNoDevice;
   double second = 0;
+  bool is_sample = false;          // when it runs is worth a measurement: Scheduler::finished() with RunTimes
   const Policy* policy = nullptr;  // valid until the scheduler has another one
 };
 

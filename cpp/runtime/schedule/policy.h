@@ -20,7 +20,7 @@ struct Result {
   DeviceId device = kNoDevice;
   double size = 0;
   Seconds seconds = 0;   // that the kernel ran; 0 if that was not measured
-  Seconds expected = 0;  // at the time of the placement
+  Seconds expected = 0;  // as known last
 };
 
 // Chooses a device for each task. It may keep a state; one scheduler owns it and calls it.

@@ -2,45 +2,45 @@
 
 #include <array>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "runtime/schedule/ids.h"
 
-namespace remotecl {
+namespace remotecl::schedule {
 
 // Which runs of kernels are measured: the first few of each kernel, device and size class, then rarely, because drivers
 // take longer for a launch that is timed; and some more where runs take another time than before, as those of a kernel
-// whose arguments say how much it does. Guarded by the placement's lock.
+// whose arguments say how much it does.
 class Samples {
  public:
   static constexpr std::uint32_t kFirst = 3, kEvery = 64;
 
-  // Whether to measure this run.
-  bool next(schedule::KernelId kernel, schedule::DeviceId device, double size) {
+  // Makes room, so that next() allocates nothing.
+  void reserve(std::size_t kernels, std::size_t devices) {
+    runs_.resize(kernels);
+    for (auto& of_kernel : runs_) of_kernel.resize(devices);
+  }
+  // Whether to measure this run, whatever else is known of its device.
+  bool next(KernelId kernel, DeviceId device, double size) {
     Runs& runs = runs_of(kernel, device, size);
-    const bool is_next = runs.count < runs.measured_until || runs.count % kEvery == 0;
-    ++runs.count;
+    const bool is_next = runs.left > 0 || runs.count == 0;
+    if (runs.left > 0) --runs.left;
+    runs.count = static_cast<std::uint8_t>((runs.count + 1) % kEvery);
     return is_next;
   }
   // A run has taken a time that was not expected, or seems to: the next ones are measured, too. So are those of a
   // program that looks late, which costs it nothing in comparison.
-  void surprised(schedule::KernelId kernel, schedule::DeviceId device, double size) {
-    Runs& runs = runs_of(kernel, device, size);
-    runs.measured_until = runs.count + kFirst;
-  }
+  void surprised(KernelId kernel, DeviceId device, double size) { runs_of(kernel, device, size).left = kFirst; }
 
  private:
   struct Runs {
-    std::uint32_t count = 0, measured_until = kFirst;
+    std::uint8_t count = 0;      // of kEvery
+    std::uint8_t left = kFirst;  // to be measured in any case
   };
 
-  Runs& runs_of(schedule::KernelId kernel, schedule::DeviceId device, double size) {
-    if (kernel >= runs_.size()) runs_.resize(kernel + 1);
-    auto& of_kernel = runs_[kernel];
-    if (device >= of_kernel.size()) of_kernel.resize(device + 1);
-    return of_kernel[device][class_of(size)];
-  }
+  Runs& runs_of(KernelId kernel, DeviceId device, double size) { return runs_[kernel][device][class_of(size)]; }
 
   static constexpr std::size_t kClasses = 16;  // a factor of 16 each
 
@@ -52,4 +52,4 @@ class Samples {
   std::vector<std::vector<std::array<Runs, kClasses>>> runs_;  // by kernel and device
 };
 
-}  // namespace remotecl
+}  // namespace remotecl::schedule

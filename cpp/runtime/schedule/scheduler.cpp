@@ -8,6 +8,8 @@ namespace {
 
 // A guess; more only cost an allocation.
 constexpr std::size_t kInFlight = 1024;
+// How often a device that has work reports how far it is, if nothing else tells.
+constexpr Seconds kWatchPeriod = 10e-3;
 
 std::uint64_t memory_of(const Task& task) {
   std::uint64_t sum = 0;
@@ -22,9 +24,12 @@ Scheduler::Scheduler(std::unique_ptr<Policy> policy, const Residency& residency,
 
 DeviceId Scheduler::add_device(const Device& device) {
   const DeviceId id = cluster_.add(device);
-  queues_.emplace_back();
+  queues_.emplace_back(weight_);
+  service_times_.emplace_back();
+  watched_at_.push_back(-kWatchPeriod);
   able_.resize(cluster_.present().size());
   for (const auto& kernel : kernels_) kernel->exploration.reserve(cluster_.size());
+  samples_.reserve(kernels_.size(), cluster_.size());
   return id;
 }
 
@@ -32,6 +37,7 @@ KernelId Scheduler::add_kernel(std::string name) {
   kernels_.push_back(std::make_unique<Kernel>());
   kernels_.back()->name = std::move(name);
   kernels_.back()->exploration.reserve(cluster_.size());
+  samples_.reserve(kernels_.size(), cluster_.size());
   return static_cast<KernelId>(kernels_.size() - 1);
 }
 
@@ -46,7 +52,6 @@ Placement Scheduler::place(const Task& task, Time now) {
                             .queues = queues_,
                             .inputs = inputs_,
                             .able = able(kernel),
-                            .weight = weight_,
                             .bytes = memory_of(task),
                             .forecast = forecast(kernel, task.size)};
   const Choice choice = policy_->choose(situation);
@@ -72,7 +77,7 @@ Time Scheduler::ready(const Task& task, Time now) const {
   Time latest = now;
   for (const Ticket ticket : task.after) {
     const TaskInFlight* before = in_flight_.find(ticket);
-    if (before) latest = std::max(latest, queues_[before->device].expected_end(before->plan, now));
+    if (before) latest = std::max(latest, queues_[before->device].expected_end(before->position, now));
   }
   return latest;
 }
@@ -89,25 +94,76 @@ DeviceWords Scheduler::able(const Kernel& kernel) {
 void Scheduler::begin(Placement& placement, const Task& task, const Situation& situation) {
   const Estimate& estimate = placement.estimate;
   DeviceQueue& queue = queues_[placement.device];
-  const auto plan = queue.push(placement.now, situation.ready + estimate.transfer, estimate.seconds, estimate.finish);
-  const bool is_trial = !estimate.measured;
-  if (is_trial) kernels_[task.kernel]->exploration.begin_trial(placement.device, estimate.seconds);
-  placement.ticket = in_flight_.add({task.kernel, placement.device, task.size, estimate.seconds, is_trial, plan});
+  const bool is_next = samples_.next(task.kernel, placement.device, task.size);
+  Time& watched_at = watched_at_[placement.device];
+  placement.is_sample = is_next || (!queue.is_watching() && placement.now - watched_at >= kWatchPeriod);
+  if (placement.is_sample) watched_at = placement.now;
+  const auto position =
+      queue.push(placement.now, situation.ready + estimate.transfer, estimate.seconds, placement.is_sample);
+  const Seconds trial = estimate.measured ? 0 : estimate.seconds;
+  if (trial > 0) kernels_[task.kernel]->exploration.begin_trial(placement.device, trial);
+  placement.ticket = in_flight_.add(
+      {task.kernel, placement.device, task.size, estimate.seconds, trial, position, placement.now, estimate.finish});
+}
+
+std::optional<TaskInFlight> Scheduler::take(Ticket ticket) {
+  const TaskInFlight* const found = in_flight_.find(ticket);
+  if (!found) return std::nullopt;
+  const TaskInFlight task = *found;
+  in_flight_.remove(ticket);
+  return task;
+}
+
+void Scheduler::finished(Ticket ticket, const RunTimes& run, Time now) {
+  const auto task = take(ticket);
+  if (!task) return;
+  ServiceTime& times = service_times_[task->device];
+  const Time end = times.end(run, now);
+  const double share = queues_[task->device].share();
+  ended(*task, times.seconds({task->position, task->expected, task->placed, share, run}, end), end);
 }
 
 void Scheduler::finished(Ticket ticket, Seconds seconds, Time now) {
-  const TaskInFlight* found = in_flight_.find(ticket);
-  if (!found) return;
-  const TaskInFlight task = *found;
-  in_flight_.remove(ticket);
-  queues_[task.device].pop(task.plan, now);
+  if (const auto task = take(ticket)) ended(*task, seconds, now);
+}
+
+void Scheduler::ended(const TaskInFlight& task, Seconds seconds, Time end) {
+  // A task that ends so much later than expected has probably run for longer. Less may be what it takes to notice.
+  constexpr Seconds kNoticeable = 1e-3;
+  const bool is_late = end - task.planned > std::max(task.expected, kNoticeable);
+  const bool is_other = seconds > 2 * task.expected || 2 * seconds < task.expected;
+  if (seconds > 0 ? is_other : is_late) samples_.surprised(task.kernel, task.device, task.size);
+  queues_[task.device].pop(task.position, end);
   learn(task, seconds);
+  if (seconds > 0 && is_other) replan(task);
   policy_->finished({*kernels_[task.kernel], task.device, task.size, seconds, task.expected});
+}
+
+void Scheduler::replan(const TaskInFlight& like) {
+  const Seconds seconds = kernels_[like.kernel]->times.at(like.size).measured(like.device);
+  if (seconds <= 0) return;
+  waiting_.clear();
+  in_flight_.for_each([&](TaskInFlight& task) {
+    if (task.device == like.device && task.position > like.position) waiting_.push_back(&task);
+  });
+  std::sort(waiting_.begin(), waiting_.end(),
+            [](const TaskInFlight* one, const TaskInFlight* other) { return one->position < other->position; });
+  DeviceQueue& queue = queues_[like.device];
+  Seconds moved = 0;
+  for (TaskInFlight* task : waiting_) {
+    if (task->kernel == like.kernel && task->size == like.size) {
+      moved += seconds - task->expected;
+      task->expected = seconds;
+    }
+    queue.move(task->position, task->position + moved);
+    task->position += moved;
+  }
+  queue.move_last(moved);
 }
 
 void Scheduler::learn(const TaskInFlight& task, Seconds seconds) {
   Kernel& kernel = *kernels_[task.kernel];
-  if (task.is_trial) {
+  if (task.trial > 0) {
     // The least that it would have taken elsewhere.
     const KernelTimes::Forecast forecast = kernel.times.at(task.size);
     Seconds least = seconds;
@@ -115,20 +171,18 @@ void Scheduler::learn(const TaskInFlight& task, Seconds seconds) {
       const Seconds there = forecast.measured(device);
       if (there > 0) least = std::min(least, there);
     }
-    kernel.exploration.end_trial(task.device, task.expected, seconds - least);
+    kernel.exploration.end_trial(task.device, task.trial, seconds - least);
   }
   if (seconds > 0) kernel.exploration.ran(seconds);
   kernel.times.record(task.device, cluster_[task.device], task.size, seconds);
   all_kernels_.record(task.device, cluster_[task.device], task.size, seconds);
 }
 
-void Scheduler::failed(Ticket ticket, Time now) {
-  const TaskInFlight* found = in_flight_.find(ticket);
-  if (!found) return;
-  const TaskInFlight task = *found;
-  in_flight_.remove(ticket);
-  queues_[task.device].drop(task.expected, now);
-  if (task.is_trial) kernels_[task.kernel]->exploration.end_trial(task.device, task.expected, 0);
+void Scheduler::failed(Ticket ticket) {
+  const auto task = take(ticket);
+  if (!task) return;
+  queues_[task->device].drop(task->expected);
+  if (task->trial > 0) kernels_[task->kernel]->exploration.end_trial(task->device, task->trial, 0);
 }
 
 }  // namespace remotecl::schedule

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,8 @@
 #include "runtime/schedule/placement.h"
 #include "runtime/schedule/policy.h"
 #include "runtime/schedule/residency.h"
+#include "runtime/schedule/samples.h"
+#include "runtime/schedule/service_time.h"
 #include "runtime/schedule/tasks_in_flight.h"
 
 namespace remotecl::schedule {
@@ -42,10 +45,12 @@ class Scheduler {
   Placement place(const Task& task, Time now);
   // Null if it has ended. Valid until the next call.
   const TaskInFlight* find(Ticket ticket) const { return in_flight_.find(ticket); }
-  // The task has ended. `seconds`: for how long the kernel ran; 0 if that was not measured.
+  // The task has ended, by its device's clock at the end of `run`; `now` may be later.
+  void finished(Ticket ticket, const RunTimes& run, Time now);
+  // The task has ended now. `seconds`: for how long the device was busy with it; 0 if that was not measured.
   void finished(Ticket ticket, Seconds seconds, Time now);
   // The task has failed, or was never run.
-  void failed(Ticket ticket, Time now);
+  void failed(Ticket ticket);
 
   const DeviceQueue& queue(DeviceId device) const { return queues_[device]; }
   const Kernel& kernel(KernelId kernel) const { return *kernels_[kernel]; }
@@ -57,6 +62,11 @@ class Scheduler {
   // The devices that are present and can run the kernel.
   DeviceWords able(const Kernel& kernel);
   void begin(Placement& placement, const Task& task, const Situation& situation);
+  // Returns a copy of it, if there is such a task, and removes it.
+  std::optional<TaskInFlight> take(Ticket ticket);
+  void ended(const TaskInFlight& task, Seconds seconds, Time end);
+  // Those like it that wait on its device will probably take as long as it has.
+  void replan(const TaskInFlight& like);
   void learn(const TaskInFlight& task, Seconds seconds);
 
   const double weight_;
@@ -64,12 +74,16 @@ class Scheduler {
   std::unique_ptr<Policy> policy_;
   Cluster cluster_;
   std::vector<DeviceQueue> queues_;               // by device
+  std::vector<ServiceTime> service_times_;        // by device
+  std::vector<Time> watched_at_;                  // by device, when a task was watched last
   std::vector<std::unique_ptr<Kernel>> kernels_;  // stay where they are
   KernelTimes all_kernels_;                       // as if they were one; the first guess for a new one
+  Samples samples_;
   TasksInFlight in_flight_;
   // Kept for their memory.
   Inputs inputs_;
   std::vector<std::uint64_t> able_;
+  std::vector<TaskInFlight*> waiting_;
 };
 
 }  // namespace remotecl::schedule

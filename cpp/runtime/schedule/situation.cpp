@@ -7,7 +7,7 @@ Estimate Situation::estimate(DeviceId device) const {
   const Runtime time = runtime(device);
   result.transfer = inputs.transfer(device);
   result.seconds = time.seconds;
-  result.finish = queues[device].end(now, ready + result.transfer, time.seconds, weight);
+  result.finish = queues[device].end(now, ready + result.transfer, time.seconds);
   result.bytes = inputs.bytes_missing(device);
   result.joules = time.seconds * cluster[device].watts;
   result.price = time.seconds * cluster[device].price_per_s;

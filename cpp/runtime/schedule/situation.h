@@ -25,7 +25,6 @@ struct Situation {
   std::span<const DeviceQueue> queues;  // by device
   const Inputs& inputs;
   DeviceWords able;         // devices that are present and can run the kernel
-  double weight = 1;        // of this process, next to other users
   std::uint64_t bytes = 0;  // of memory that the task uses
   KernelTimes::Forecast forecast;
 
@@ -45,7 +44,7 @@ struct Situation {
     bool measured;
   };
   Runtime runtime(DeviceId device) const;
-  Time free_at(DeviceId device) const { return queues[device].free_at(now, weight); }
+  Time free_at(DeviceId device) const { return queues[device].free_at(now); }
   // When the task would end there, if it runs for `seconds`.
   Time finish(DeviceId device, Seconds seconds) const;
   // All figures; for few devices.
@@ -62,7 +61,7 @@ inline Situation::Runtime Situation::runtime(DeviceId device) const {
 }
 
 inline Time Situation::finish(DeviceId device, Seconds seconds) const {
-  return queues[device].end(now, ready + inputs.transfer(device), seconds, weight);
+  return queues[device].end(now, ready + inputs.transfer(device), seconds);
 }
 
 }  // namespace remotecl::schedule

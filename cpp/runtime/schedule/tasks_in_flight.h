@@ -11,9 +11,11 @@ struct TaskInFlight {
   KernelId kernel = 0;
   DeviceId device = kNoDevice;
   double size = 0;
-  Seconds expected = 0;
-  bool is_trial = false;  // of a kernel on a device that has not run it
-  DeviceQueue::Plan plan;
+  Seconds expected = 0;  // as far as known now
+  Seconds trial = 0;     // what Exploration has counted; 0: the device had run the kernel before
+  DeviceQueue::Position position = 0;
+  Time placed = 0;
+  Time planned = 0;  // when it was to end
 };
 
 // The tasks that were placed and have not ended. A slot is used again with another generation, so that the ticket of a
@@ -26,6 +28,13 @@ class TasksInFlight {
   // Null if it has ended. Valid until the next add().
   const TaskInFlight* find(Ticket ticket) const;
   void remove(Ticket ticket);
+  // Calls f(task) for each.
+  template <class F>
+  void for_each(F&& f) {
+    for (Slot& slot : slots_) {
+      if (slot.used) f(slot.task);
+    }
+  }
   std::size_t size() const { return slots_.size() - free_.size(); }
 
  private:

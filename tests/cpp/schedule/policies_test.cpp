@@ -128,7 +128,7 @@ TEST_F(EarliestFinishTest, DataMayBeTooFarAway) {
   EXPECT_DOUBLE_EQ(near.score, near.estimate.finish);
   EXPECT_EQ(near.runner_up, slow_) << "where the data is";
   EXPECT_DOUBLE_EQ(near.second, 1);
-  cluster_.scheduler_.failed(near.ticket, 0);
+  cluster_.scheduler_.failed(near.ticket);
   cluster_.places_.put(2, 500'000'000, {slow_});
   EXPECT_EQ(cluster_.scheduler_.place(task, 0).device, slow_);
 }

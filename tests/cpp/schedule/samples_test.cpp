@@ -1,11 +1,11 @@
-#include "runtime/client/placement/samples.h"
+#include "runtime/schedule/samples.h"
 
 #include <gtest/gtest.h>
 
-namespace remotecl {
+namespace remotecl::schedule {
 namespace {
 
-int count_of(Samples& samples, int runs, schedule::KernelId kernel, schedule::DeviceId device, double size) {
+int count_of(Samples& samples, int runs, KernelId kernel, DeviceId device, double size) {
   int count = 0;
   for (int i = 0; i < runs; ++i) count += samples.next(kernel, device, size) ? 1 : 0;
   return count;
@@ -13,6 +13,7 @@ int count_of(Samples& samples, int runs, schedule::KernelId kernel, schedule::De
 
 TEST(SamplesTest, TakesTheFirstRunsAndThenFew) {
   Samples samples;
+  samples.reserve(8, 66);
   EXPECT_EQ(count_of(samples, 3, 0, 0, 100), 3);
   EXPECT_EQ(count_of(samples, 61, 0, 0, 100), 0);
   EXPECT_EQ(count_of(samples, 640, 0, 0, 100), 10);
@@ -20,8 +21,9 @@ TEST(SamplesTest, TakesTheFirstRunsAndThenFew) {
 
 TEST(SamplesTest, CountsKernelsDevicesAndSizeClassesByThemselves) {
   Samples samples;
-  for (const schedule::KernelId kernel : {0u, 7u}) {
-    for (const schedule::DeviceId device : {0u, 65u}) {
+  samples.reserve(8, 66);
+  for (const KernelId kernel : {0u, 7u}) {
+    for (const DeviceId device : {0u, 65u}) {
       for (const double size : {1.0, 1e3, 1e6, 1e15}) EXPECT_EQ(count_of(samples, 10, kernel, device, size), 3);
     }
   }
@@ -29,12 +31,14 @@ TEST(SamplesTest, CountsKernelsDevicesAndSizeClassesByThemselves) {
 
 TEST(SamplesTest, SizesOfOneClassShareTheirRuns) {
   Samples samples;
+  samples.reserve(8, 66);
   EXPECT_EQ(count_of(samples, 3, 0, 0, 1024), 3);
   EXPECT_EQ(count_of(samples, 3, 0, 0, 1500), 0);
 }
 
 TEST(SamplesTest, RunsAfterASurpriseAreMeasured) {
   Samples samples;
+  samples.reserve(8, 66);
   EXPECT_EQ(count_of(samples, 40, 0, 0, 100), 3);
   samples.surprised(0, 0, 100);
   EXPECT_EQ(count_of(samples, 20, 0, 0, 100), 3);
@@ -42,4 +46,4 @@ TEST(SamplesTest, RunsAfterASurpriseAreMeasured) {
 }
 
 }  // namespace
-}  // namespace remotecl
+}  // namespace remotecl::schedule

@@ -64,8 +64,8 @@ TEST(SchedulerTest, AFailedTaskLeavesItsDeviceAndTeachesNothing) {
   const Placement placement = cluster.place(kernel);
   EXPECT_FALSE(placement.estimate.measured);
   EXPECT_EQ(cluster.scheduler_.in_flight(), 1u);
-  cluster.scheduler_.failed(placement.ticket, 1);
-  cluster.scheduler_.failed(placement.ticket, 1);
+  cluster.scheduler_.failed(placement.ticket);
+  cluster.scheduler_.failed(placement.ticket);
   cluster.scheduler_.finished(placement.ticket, 1, 1);
   EXPECT_EQ(cluster.scheduler_.in_flight(), 0u);
   EXPECT_EQ(cluster.scheduler_.queue(only).tasks(), 0u);
@@ -118,6 +118,35 @@ TEST(SchedulerTest, ADecisionAllocatesNothing) {
     }
     EXPECT_EQ(decided, 0u);
   }
+}
+
+// All were placed before the first one has ended and has shown how long they take now.
+TEST(SchedulerTest, WhatWaitsIsPlannedAgainWhenKernelsTakeLonger) {
+  SmallCluster cluster("earliest-finish");
+  const DeviceId device = cluster.add_speed(1);
+  const KernelId kernel = cluster.scheduler_.add_kernel("kernel"), other = cluster.scheduler_.add_kernel("other");
+  for (const KernelId each : {kernel, other}) cluster.measure(each, device, 1, 0.001);
+  cluster.use("earliest-finish");
+  const Placement first = cluster.place(kernel, 1, 1);
+  for (int i = 0; i < 4; ++i) cluster.place(kernel, 1, 1);
+  cluster.place(other, 1, 1);
+  cluster.scheduler_.finished(first.ticket, 1, 2);
+  const Seconds learned = cluster.scheduler_.kernel(kernel).times.at(1).measured(device);
+  EXPECT_GT(learned, 0.4) << "such a difference is no chance";
+  EXPECT_NEAR(cluster.scheduler_.queue(device).backlog(2), 4 * learned + 0.001, 1e-6);
+}
+
+TEST(SchedulerTest, ABusyDeviceHasOneTaskThatReportsItsEnd) {
+  SmallCluster cluster("earliest-finish");
+  const DeviceId device = cluster.add_speed(1);
+  const KernelId kernel = cluster.scheduler_.add_kernel("kernel");
+  for (int i = 0; i < 3; ++i) cluster.scheduler_.finished(cluster.place(kernel, 1, 0).ticket, 0.001, 0);
+  const Placement watched = cluster.place(kernel, 1, 1);
+  EXPECT_TRUE(watched.is_sample);
+  EXPECT_FALSE(cluster.place(kernel, 1, 2).is_sample) << "it has not ended yet";
+  EXPECT_NEAR(cluster.scheduler_.queue(device).backlog(2), 1, 0.01) << "so the device is not free";
+  cluster.scheduler_.finished(watched.ticket, RunTimes{0, 1}, 2);
+  EXPECT_TRUE(cluster.place(kernel, 1, 2).is_sample);
 }
 
 }  // namespace

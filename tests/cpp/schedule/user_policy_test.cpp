@@ -86,7 +86,7 @@ TEST(UserPolicyTest, WhatItDoesNotNameEndsFirst) {
     script.answer = nonsense;
     const Placement placement = cluster.place(kernel);
     EXPECT_EQ(placement.device, fast);
-    cluster.scheduler_.failed(placement.ticket, 0);
+    cluster.scheduler_.failed(placement.ticket);
   }
 }
 

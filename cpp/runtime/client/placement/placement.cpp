@@ -14,8 +14,9 @@
 namespace remotecl {
 namespace {
 
-// A task that ends so much later than expected has probably run for longer. Less may be what it takes to notice.
-constexpr schedule::Seconds kNoticeable = 1e-3;
+schedule::RunTimes run_times(std::uint64_t begin_ns, std::uint64_t end_ns) {
+  return {static_cast<double>(begin_ns) * 1e-9, static_cast<double>(end_ns) * 1e-9};
+}
 
 std::unique_ptr<schedule::Policy> policy_from(const std::string& name_or_path) {
   if (auto policy = schedule::make_policy(name_or_path)) return policy;
@@ -101,8 +102,8 @@ void Placement::watch(QueueTasks& tasks) {
 void Placement::forget(QueueTasks& tasks) {
   std::vector<Ref<Event>> released;
   const MutexLock lock(mutex_);
-  tasks.take_all(released, [&](schedule::Ticket ticket, bool)
-                               NO_THREAD_SAFETY_ANALYSIS { scheduler_.finished(ticket, 0, now()); });
+  tasks.take_all(released, [&](const QueueTasks::Ended& task)
+                               NO_THREAD_SAFETY_ANALYSIS { scheduler_.finished(task.ticket, 0, now()); });
   std::erase(queues_, &tasks);
 }
 
@@ -137,13 +138,10 @@ std::vector<schedule::Ticket>& Placement::tickets_before(const QueueTasks& tasks
 
 void Placement::take_ended(std::vector<Ref<Event>>& released, schedule::Time now) {
   for (QueueTasks* queue : queues_) {
-    queue->take_ended(released, [&](schedule::Ticket ticket, bool has_failed) NO_THREAD_SAFETY_ANALYSIS {
-      if (has_failed) return scheduler_.failed(ticket, now);
-      const schedule::TaskInFlight* const task = scheduler_.find(ticket);
-      if (task != nullptr && now - task->plan.shared > std::max(task->expected, kNoticeable)) {
-        samples_.surprised(task->kernel, task->device, task->size);
-      }
-      scheduler_.finished(ticket, 0, now);
+    queue->take_ended(released, [&](const QueueTasks::Ended& task) NO_THREAD_SAFETY_ANALYSIS {
+      if (task.has_failed) return scheduler_.failed(task.ticket);
+      if (task.end_ns <= task.begin_ns) return scheduler_.finished(task.ticket, 0, now);
+      scheduler_.finished(task.ticket, run_times(task.begin_ns, task.end_ns), now);
     });
   }
 }
@@ -166,12 +164,12 @@ Placement::Placed Placement::place(QueueTasks& tasks, const Launch& launch) {
     if (why.device == schedule::kNoDevice) return {};
     Device& device = devices_.device(why.device);
     if (device.session().lost()) {
-      scheduler_.failed(why.ticket, time);
+      scheduler_.failed(why.ticket);
       scheduler_.set_present(why.device, false);
       continue;
     }
     ++placed_[why.device];
-    return {&device, why.ticket, samples_.next(kernel, why.device, launch.size) ? why.ticket : 0, why};
+    return {&device, why.ticket, why.is_sample ? why.ticket : 0, why};
   }
 }
 
@@ -180,8 +178,8 @@ void Placement::sent(QueueTasks& tasks, const Placed& placed, Kernel& kernel, co
   std::vector<Ref<Event>> released;
   const MutexLock lock(mutex_);
   if (tasks.is_full()) {
-    tasks.take_all(released, [&](schedule::Ticket ticket, bool)
-                                 NO_THREAD_SAFETY_ANALYSIS { scheduler_.finished(ticket, 0, now()); });
+    tasks.take_all(released, [&](const QueueTasks::Ended& task)
+                                 NO_THREAD_SAFETY_ANALYSIS { scheduler_.finished(task.ticket, 0, now()); });
   }
   // The report of a sample says when it has ended.
   if (placed.sample == 0) tasks.add(member, sequence, event, placed.ticket);
@@ -193,7 +191,7 @@ void Placement::sent(QueueTasks& tasks, const Placed& placed, Kernel& kernel, co
 
 void Placement::not_sent(const Placed& placed) {
   const MutexLock lock(mutex_);
-  scheduler_.failed(placed.ticket, now());
+  scheduler_.failed(placed.ticket);
 }
 
 std::optional<Placement::Decision> Placement::explain(EventId event) {
@@ -220,14 +218,10 @@ void Placement::device_load(Session& session, std::uint32_t device_index, const 
 
 void Placement::sampled(std::uint64_t sample, const CommandTraced& times) {
   const MutexLock lock(mutex_);
-  if (times.status < 0) return scheduler_.failed(sample, now());
+  if (times.status < 0) return scheduler_.failed(sample);
   const bool is_measured = times.has_profile != 0 && times.end_ns > times.start_ns;
-  const schedule::Seconds seconds = is_measured ? static_cast<double>(times.end_ns - times.start_ns) * 1e-9 : 0;
-  const schedule::TaskInFlight* const task = scheduler_.find(sample);
-  if (is_measured && task != nullptr && (seconds > 2 * task->expected || 2 * seconds < task->expected)) {
-    samples_.surprised(task->kernel, task->device, task->size);
-  }
-  scheduler_.finished(sample, seconds, now());
+  if (!is_measured) return scheduler_.finished(sample, 0, now());
+  scheduler_.finished(sample, run_times(times.start_ns, times.end_ns), now());
 }
 
 }  // namespace remotecl

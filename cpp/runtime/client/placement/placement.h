@@ -11,7 +11,6 @@
 #include "runtime/client/placement/gathered_inputs.h"
 #include "runtime/client/placement/known_devices.h"
 #include "runtime/client/placement/queue_tasks.h"
-#include "runtime/client/placement/samples.h"
 #include "runtime/client/program/kernel.h"
 #include "runtime/client/session/load_sink.h"
 #include "runtime/client/trace/tracer.h"
@@ -108,8 +107,7 @@ class Placement final : public LoadSink, public SampleSink {
   Inputs inputs_ GUARDED_BY(mutex_);
   schedule::Scheduler scheduler_ GUARDED_BY(mutex_);
   KnownDevices devices_ GUARDED_BY(mutex_);
-  std::vector<std::uint64_t> placed_ GUARDED_BY(mutex_);  // by device
-  Samples samples_ GUARDED_BY(mutex_);
+  std::vector<std::uint64_t> placed_ GUARDED_BY(mutex_);                            // by device
   std::unordered_map<std::string, schedule::KernelId> kernels_ GUARDED_BY(mutex_);  // by text, name and devices
   std::vector<QueueTasks*> queues_ GUARDED_BY(mutex_);
   std::array<Known, kKnown> known_ GUARDED_BY(mutex_);       // by event, the latest

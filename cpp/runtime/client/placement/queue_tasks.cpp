@@ -1,9 +1,32 @@
 #include "runtime/client/placement/queue_tasks.h"
 
+#include <algorithm>
+
 namespace remotecl {
 
+bool QueueTasks::Task::has_ended(const CommandQueue& queue) const {
+  return queue.ended_sequence() >= sequence || (event && event->ended()) || queue.session().lost();
+}
+
 void QueueTasks::add(const CommandQueue& queue, std::uint64_t sequence, Event* event, schedule::Ticket ticket) {
-  tasks_.push_back({&queue, sequence, Ref<Event>(queue.in_order() ? nullptr : event), ticket});
+  auto at = std::ranges::find(members_, &queue, &Member::queue);
+  if (at == members_.end()) at = members_.insert(at, Member{&queue, {}});
+  at->tasks.push_back({sequence, Ref<Event>(queue.in_order() ? nullptr : event), ticket});
+  ++count_;
+}
+
+QueueTasks::Ended QueueTasks::take_front(Member& member, std::vector<Ref<Event>>& released) {
+  Task task = std::move(member.tasks.front());
+  member.tasks.pop_front();
+  --count_;
+  Ended ended{task.ticket, member.queue->session().lost()};
+  if (!task.event) return ended;
+  if (const EventEnd::Profile* times = task.event->device_times()) {
+    ended.begin_ns = (*times)[2];
+    ended.end_ns = (*times)[3];
+  }
+  released.push_back(std::move(task.event));
+  return ended;
 }
 
 }  // namespace remotecl

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <vector>
 
@@ -12,49 +15,63 @@ namespace remotecl {
 // in what the session knows anyway, so this costs no message. Guarded by the placement's lock.
 class QueueTasks {
  public:
+  struct Ended {
+    schedule::Ticket ticket = 0;
+    bool has_failed = false;
+    // By the device's clock, where a report has said so; else 0.
+    std::uint64_t begin_ns = 0, end_ns = 0;
+  };
+
   // `queue`: the member that has it, which outlives this object's entry. `event`: of a command of an out-of-order
   // queue; else its place in the queue says enough.
   void add(const CommandQueue& queue, std::uint64_t sequence, Event* event, schedule::Ticket ticket);
-  // Calls f(ticket, failed) for those at the front that have ended. Events are moved to `released`, because the last
-  // reference to one sends a message.
+  // Calls f(Ended) for those that have ended and have none before them on their member. Events are moved to `released`,
+  // because the last reference to one sends a message.
   template <class F>
   void take_ended(std::vector<Ref<Event>>& released, F&& f) {
-    for (; !tasks_.empty() && tasks_.front().has_ended(); tasks_.pop_front()) take_front(released, f);
+    for (std::size_t looks = std::min(members_.size(), kLooksMax); looks > 0; --looks) {
+      next_ = next_ + 1 < members_.size() ? next_ + 1 : 0;
+      Member& member = members_[next_];
+      while (!member.tasks.empty() && member.tasks.front().has_ended(*member.queue)) f(take_front(member, released));
+    }
   }
   // All, because nobody will ask again.
   template <class F>
   void take_all(std::vector<Ref<Event>>& released, F&& f) {
-    for (; !tasks_.empty(); tasks_.pop_front()) take_front(released, f);
+    for (Member& member : members_) {
+      while (!member.tasks.empty()) f(take_front(member, released));
+    }
+    members_.clear();
   }
-  bool is_full() const { return tasks_.size() >= kTasksMax; }
+  bool is_full() const { return count_ >= kTasksMax; }
 
   // Of an in-order queue: the next one runs after this one.
   schedule::Ticket last() const { return last_; }
   void set_last(schedule::Ticket ticket) { last_ = ticket; }
 
  private:
-  // A program that never waits learns of no ends: the oldest are taken to have ended.
+  // A program that never waits learns of no ends: these are then taken to have ended.
   static constexpr std::size_t kTasksMax = 4096;
+  // Of many members some are looked at for each task, in turn.
+  static constexpr std::size_t kLooksMax = 32;
 
   struct Task {
-    const CommandQueue* queue;
     std::uint64_t sequence;
     Ref<Event> event;
     schedule::Ticket ticket;
 
-    bool has_ended() const {
-      return queue->ended_sequence() >= sequence || (event && event->ended()) || queue->session().lost();
-    }
+    bool has_ended(const CommandQueue& queue) const;
+  };
+  struct Member {
+    const CommandQueue* queue;
+    std::deque<Task> tasks;
   };
 
-  template <class F>
-  void take_front(std::vector<Ref<Event>>& released, F& f) {
-    Task& task = tasks_.front();
-    f(task.ticket, task.queue->session().lost());
-    if (task.event) released.push_back(std::move(task.event));
-  }
+  Ended take_front(Member& member, std::vector<Ref<Event>>& released);
 
-  std::deque<Task> tasks_;
+  std::vector<Member> members_;  // those that have had tasks
+  std::size_t next_ = 0;
+  std::size_t count_ = 0;
   schedule::Ticket last_ = 0;
 };
 
