@@ -1,18 +1,30 @@
 #!/usr/bin/env python3
 """Many clients on a few servers of unlike speed: the automatic device against static placements.
 
-    shared_cluster.py --servers HOST:PORT,... [--clients 8] [--seconds 5]
+    shared_cluster.py --servers HOST:PORT,... [--clients 8] [--seconds 5] [--json FILE]
 
-Each client is a process with independent kernels; the last has as many times the work of the first as there are
-clients. First each device's speed is measured alone. Then all clients run at once: with the static placement that ends
-first by these speeds, of all there are; with one that gives devices in turn; and on the automatic device. Prints when
-the last client ends, how long clients take on the average, and the longest time that one has waited for a kernel's
-end, beside the least time that the devices' speeds allow.
+Each client is a process with independent kernels, 32 at a time; the last has as many times the work of the first as
+there are clients. First each device's speed is measured alone. Then all clients run at once: with the static placement
+that ends first by these speeds, of all there are; with one that gives devices in turn; and on the automatic device, in
+three ways:
+
+automatic   kernels of this length have run on each device, and the program goes on when any of its kernels has ended
+in order    the program waits for the kernel that it enqueued first
+unknown     what has run before, called alike, was 1,000 times shorter or more
+
+Connecting, building and each device's first run come before and are shown apart. Prints when the last client ends, how
+long clients take on the average, and the longest time that one has waited for a kernel's end, beside the least time
+that the devices' speeds allow; for the automatic device also where kernels ran, how long each was expected to take from
+its call to its end and has taken, and how long the scheduler thought in the end that a kernel alone takes. With --json
+the file gets every kernel.
 """
 
 import argparse
 import itertools
 import json
+import pathlib
+import queue
+import statistics
 import subprocess
 import sys
 import time
@@ -25,7 +37,9 @@ kernel void work(global uint* data, int rounds) {
 }
 """
 ITEMS = 1 << 14
+GROUP = 64  # so that each of a device's threads has something to do
 IN_FLIGHT = 32  # what a client has enqueued at most
+AUTOMATIC = -1
 
 
 def main() -> None:
@@ -34,15 +48,19 @@ def main() -> None:
     parser.add_argument("--clients", type=int, default=8)
     parser.add_argument("--seconds", type=float, default=5, help="about how long all of it takes with all devices")
     parser.add_argument("--rounds", type=int, default=20_000, help="work of an item of a kernel")
+    parser.add_argument("--policy", default="earliest-finish", help="of the automatic device")
+    parser.add_argument("--json", help="a file for every kernel's times")
     parser.add_argument("--client", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.client:
         run_client(options.servers, json.loads(options.client))
         return
     addresses = options.servers.split(",")
-    speeds = [measure(address, options.rounds) for address in addresses]
-    for address, speed in zip(addresses, speeds, strict=True):
-        print(f"{address}: {speed:.1f} kernels a second")
+    speeds = []
+    for place, address in enumerate(addresses):
+        result = run_all(options, [64], {"place": place})[0]
+        speeds.append(64 / result["end"])
+        print(f"{address}: {speeds[-1]:.1f} kernels a second; {started(result)}", flush=True)
     shares = list(range(1, options.clients + 1))
     unit = options.seconds * sum(speeds) / sum(shares)
     kernels = [max(1, round(unit * share)) for share in shares]
@@ -51,17 +69,30 @@ def main() -> None:
         itertools.product(range(len(addresses)), repeat=len(kernels)),
         key=lambda places: expected(places, kernels, speeds),
     )
-    placements = {
-        "best static": list(best),
-        "in turn": [client % len(addresses) for client in range(len(kernels))],
-        "automatic": [-1] * len(kernels),
+    turns = [client % len(addresses) for client in range(len(kernels))]
+    automatic = {"place": AUTOMATIC, "policy": options.policy}
+    runs = {
+        "best static": [{"place": place} for place in best],
+        "devices in turn": [{"place": place} for place in turns],
+        "automatic": [automatic] * len(kernels),
+        "in order": [automatic | {"in_order": True}] * len(kernels),
+        "unknown": [automatic | {"warm_up": 1}] * len(kernels),
     }
-    print(f"{len(kernels)} clients, {sum(kernels)} kernels; no placement takes less than {least:.2f} s")
-    print(f"{'placement':12} {'last end':>9} {'of least':>9} {'mean end':>9} {'longest wait':>13}")
-    for name, places in placements.items():
-        ends, waits = run_all(options, kernels, places)
-        mean = sum(ends) / len(ends)
-        print(f"{name:12} {max(ends):7.2f} s {max(ends) / least:9.2f} {mean:7.2f} s {max(waits):11.2f} s", flush=True)
+    print(f"{len(kernels)} clients, {kernels} kernels; no placement takes less than {least:.2f} s")
+    print(f"{'placement':16} {'last end':>9} {'of least':>9} {'mean end':>9} {'longest wait':>13}")
+    everything = {"servers": addresses, "speeds": speeds, "kernels": kernels, "runs": {}}
+    for name, tasks in runs.items():
+        results = run_all(options, kernels, *tasks)
+        everything["runs"][name] = results
+        ends, waits = [one["end"] for one in results], [one["wait"] for one in results]
+        mean = statistics.mean(ends)
+        print(f"{name:16} {max(ends):7.2f} s {max(ends) / least:9.2f} {mean:7.2f} s {max(waits):11.2f} s", flush=True)
+        print("    ends of clients:", *(f"{end:.1f}" for end in ends))
+        show_start(results)
+        if tasks[0]["place"] == AUTOMATIC:
+            show_placements(addresses, speeds, results)
+    if options.json:
+        pathlib.Path(options.json).write_text(json.dumps(everything), encoding="utf-8")
 
 
 def expected(places: tuple[int, ...], kernels: list[int], speeds: list[float]) -> float:
@@ -71,27 +102,50 @@ def expected(places: tuple[int, ...], kernels: list[int], speeds: list[float]) -
     return max(loads)
 
 
-def measure(address: str, rounds: int) -> float:
-    """Kernels a second of a server's device, alone."""
-    task = {"kernels": 64, "rounds": rounds, "place": 0}
-    process = start(address, task)
-    process.stdin.write("\n")
-    process.stdin.flush()
-    return task["kernels"] / json.loads(process.communicate()[0].splitlines()[-1])["end"]
+def started(result: dict) -> str:
+    firsts = ", ".join(f"{seconds:.2f}" for seconds in result["first_runs"])
+    return f"connected in {result['connect']:.2f} s, built in {result['build']:.2f} s, first run {firsts} s"
 
 
-def run_all(options: argparse.Namespace, kernels: list[int], places: list[int]) -> tuple[list[float], list[float]]:
+def show_start(results: list[dict]) -> None:
+    """The slowest of each, before the clock starts."""
+    firsts = [max(seconds) for seconds in zip(*(one["first_runs"] for one in results), strict=False)]
+    slowest = {"connect": max(one["connect"] for one in results), "build": max(one["build"] for one in results)}
+    print("    before, at worst:", started(slowest | {"first_runs": firsts}))
+
+
+def show_placements(addresses: list[str], speeds: list[float], results: list[dict]) -> None:
+    """Where kernels ran, and what the scheduler expected. Predictions are wrong by the quotient's distance from 1."""
+    total = sum(speeds)
+    for address, speed in zip(addresses, speeds, strict=True):
+        own = [run for one in results for run in one["runs"] if run["server"] == address]
+        counts = [sum(run["server"] == address for run in one["runs"]) for one in results]
+        if not own:
+            print(f"    {address}: no kernel")
+            continue
+        quotients = sorted(run["took"] / max(run["expected"], 1e-6) for run in own)
+        middle, worst = statistics.median(quotients), quotients[len(quotients) * 9 // 10]
+        alone = statistics.median(run["runs"] for run in own[len(own) // 2 :])
+        trials = sum(not run["measured"] for run in own)
+        share = len(own) / sum(len(one["runs"]) for one in results)
+        print(
+            f"    {address}: {len(own)} kernels ({share:.0%}, its part of the speeds is {speed / total:.0%}; of clients"
+            f" {counts}), took {middle:.2f} of what was expected (a tenth more than {worst:.2f}),"
+            f" {1e3 * alone:.1f} ms alone as expected, {1e3 / speed:.1f} measured, {trials} trials"
+        )
+
+
+def run_all(options: argparse.Namespace, kernels: list[int], *tasks: dict) -> list[dict]:
     processes = [
-        start(options.servers, {"kernels": count, "rounds": options.rounds, "place": place})
-        for count, place in zip(kernels, places, strict=True)
+        start(options.servers, {"kernels": count, "rounds": options.rounds, "warm_up": options.rounds} | task)
+        for count, task in zip(kernels, tasks, strict=True)
     ]
     for process in processes:
         assert process.stdout.readline() == "ready\n"
     for process in processes:
         process.stdin.write("\n")
         process.stdin.flush()
-    results = [json.loads(process.communicate()[0].splitlines()[-1]) for process in processes]
-    return [result["end"] for result in results], [result["wait"] for result in results]
+    return [json.loads(process.communicate()[0].splitlines()[-1]) for process in processes]
 
 
 def start(servers: str, task: dict) -> subprocess.Popen:
@@ -105,41 +159,90 @@ def run_client(servers: str, task: dict) -> None:
 
     import remotecl
 
+    begin = time.monotonic()
     remotecl.connect(servers)
-    if task["place"] < 0:
-        device = remotecl.auto()
+    is_automatic = task["place"] == AUTOMATIC
+    addresses = servers.split(",")
+    if is_automatic:
+        device = remotecl.auto(policy="round-robin")  # so that each device compiles the kernel and has run it
     else:
-        address = servers.split(",")[task["place"]]
-        device = next(one for one in remotecl.devices() if remotecl.server_of(one) == address)
+        device = next(one for one in remotecl.devices() if remotecl.server_of(one) == addresses[task["place"]])
     context = cl.Context([device])
-    queue = cl.CommandQueue(context, properties=cl.command_queue_properties.OUT_OF_ORDER_EXEC_MODE_ENABLE)
+    connected = time.monotonic()
+    commands = cl.CommandQueue(context, properties=cl.command_queue_properties.OUT_OF_ORDER_EXEC_MODE_ENABLE)
     kernel = cl.Kernel(cl.Program(context, SOURCE).build(), "work")
+    built = time.monotonic()
     data = np.arange(ITEMS, dtype=np.uint32)
     flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
     buffers = [cl.Buffer(context, flags, hostbuf=data) for _ in range(IN_FLIGHT)]
-    rounds = np.int32(task["rounds"])
-    for buffer in buffers:  # each device compiles it and has run it
-        kernel(queue, (ITEMS,), None, buffer, np.int32(1))
-    queue.finish()
+    first_runs = []
+    for at in range(3 * len(addresses) if is_automatic else 3):
+        before = time.monotonic()
+        kernel(commands, (ITEMS,), (GROUP,), buffers[at % IN_FLIGHT], np.int32(task["warm_up"])).wait()
+        if at < (len(addresses) if is_automatic else 1):
+            first_runs.append(time.monotonic() - before)
+    if is_automatic:
+        remotecl.auto(policy=task["policy"])
     print("ready", flush=True)
     sys.stdin.readline()
+    result = run_kernels(task, commands, kernel, buffers)
+    result |= {"connect": connected - begin, "build": built - connected, "first_runs": first_runs}
+    print(json.dumps(result), flush=True)
 
+
+def run_kernels(task: dict, commands: object, kernel: object, buffers: list) -> dict:
+    import numpy as np
+    import pyopencl as cl
+
+    import remotecl
+
+    is_automatic, in_order = task["place"] == AUTOMATIC, task.get("in_order", False)
+    rounds = np.int32(task["rounds"])
+    ended: queue.SimpleQueue = queue.SimpleQueue()  # numbers of kernels and when they ended
+    running: dict[int, cl.Event] = {}
+    used = {}
+    runs = []
     begin = last = time.monotonic()
     wait = 0.0
-    running: list[tuple[cl.Event, cl.Buffer]] = []
-    for _ in range(task["kernels"]):
-        if not buffers:
-            event, buffer = running.pop(0)
-            event.wait()
-            buffers.append(buffer)
-            now = time.monotonic()
-            wait, last = max(wait, now - last), now
+    for number in range(task["kernels"] + len(buffers)):
+        if not buffers or number >= task["kernels"]:
+            if not running:
+                break
+            if in_order:
+                first = next(iter(running))
+                running[first].wait()
+                which, at = first, time.monotonic()
+            else:
+                which, at = ended.get()
+            del running[which]
+            buffers.append(used.pop(which))
+            wait, last = max(wait, at - last), max(last, at)
+            if is_automatic:
+                runs[which]["took"] = at - begin - runs[which]["enqueued"]
+        if number >= task["kernels"]:
+            continue
         buffer = buffers.pop()
-        running.append((kernel(queue, (ITEMS,), None, buffer, rounds), buffer))
-        queue.flush()
-    queue.finish()
-    now = time.monotonic()
-    print(json.dumps({"end": now - begin, "wait": max(wait, now - last)}), flush=True)
+        enqueued = time.monotonic()
+        event = kernel(commands, (ITEMS,), (GROUP,), buffer, rounds)
+        commands.flush()
+        running[number], used[number] = event, buffer
+        if not in_order:
+            event.set_callback(
+                cl.command_execution_status.COMPLETE, lambda _, number=number: ended.put((number, time.monotonic()))
+            )
+        if is_automatic:
+            why = remotecl.explain(event)
+            runs.append(
+                {
+                    "server": why.server,
+                    "enqueued": enqueued - begin,
+                    "expected": why.expected,
+                    "runs": why.runs,
+                    "measured": why.measured,
+                }
+            )
+    commands.finish()
+    return {"end": last - begin, "wait": wait, "runs": runs}
 
 
 if __name__ == "__main__":
