@@ -14,6 +14,12 @@ double within(double value, double most) { return value > 0 ? std::min(value, mo
 
 }  // namespace
 
+void DeviceQueue::changed() {
+  const Position first = is_watching_ ? watched_ : pushed_;
+  ahead_ = tasks_ > 0 ? first - done_ + share_ * since_ : -1;
+  behind_ = pushed_ - first;
+}
+
 void DeviceQueue::report(const OthersLoad& others, Time now) {
   // What was done until now was done at the former rate.
   if (now > since_ && left(is_watching_ ? watched_ : pushed_, now) > 0) {
@@ -22,7 +28,9 @@ void DeviceQueue::report(const OthersLoad& others, Time now) {
   }
   others_ = {within(others.queued, kQueuedMax), within(others.weight, kWeightMax)};
   share_ = others_.queued > 0 ? weight_ / (weight_ + others_.weight) : 1;
+  others_ratio_ = others_.weight / weight_;
   reported_ = now;
+  changed();
 }
 
 DeviceQueue::Position DeviceQueue::push(Time now, Time earliest, Seconds seconds, bool is_watched) {
@@ -36,26 +44,31 @@ DeviceQueue::Position DeviceQueue::push(Time now, Time earliest, Seconds seconds
     is_watching_ = true;
     watched_ = pushed_;
   }
+  changed();
   return pushed_;
 }
 
 Time DeviceQueue::expected_end(Position position, Time now) const {
-  const Seconds ours = std::clamp(backlog(now) - (pushed_ - position), 0.0, backlog(now));
-  return now + ours + std::min(others_at(now).queued, ours * others_.weight / weight_);
+  const Seconds ours = std::max(0.0, backlog(now) - (pushed_ - position));
+  const Seconds queued = std::max(0.0, others_.queued - (now - reported_));
+  return now + ours + std::min(queued, ours * others_ratio_);
 }
 
 void DeviceQueue::pop(Position position, Time end) {
   if (tasks_ > 0) --tasks_;
-  if (position >= watched_) is_watching_ = false;
-  if (position < known_) return;
-  known_ = done_ = position;
-  since_ = end;
+  if (position >= watched_ || tasks_ == 0) is_watching_ = false;
+  if (position >= known_) {
+    known_ = done_ = position;
+    since_ = end;
+  }
+  changed();
 }
 
 void DeviceQueue::drop(Seconds seconds) {
   if (tasks_ > 0) --tasks_;
   is_watching_ = false;  // it may have been that one
   done_ += seconds;
+  changed();
 }
 
 }  // namespace remotecl::schedule

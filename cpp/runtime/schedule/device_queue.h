@@ -57,45 +57,49 @@ class DeviceQueue {
     if (watched_ == from) watched_ = to;
   }
   // All of them together will.
-  void move_last(Seconds by) { pushed_ += by; }
+  void move_last(Seconds by) {
+    pushed_ += by;
+    changed();
+  }
 
  private:
-  OthersLoad others_at(Time now) const;
-  // Our work from `done_` up to a position, until now.
+  // What remains of our work up to a position, in which it is done as expected.
   Seconds left(Position position, Time now) const { return position - done_ - share_ * (now - since_); }
+  // To be called after each change of what backlog() is made of.
+  void changed();
+
+  // For backlog() and end().
+  Seconds ahead_ = 0;   // what would be left at the time 0 of the work up to the watched task, or of all
+  Seconds behind_ = 0;  // the work after the watched task
+  double share_ = 1;    // the part of the device that is ours while others have work
+  OthersLoad others_;
+  Time reported_ = 0;
+  double others_ratio_ = 0;  // of their weight to ours
+  bool is_watching_ = false;
 
   double weight_;
-  double share_ = 1;
+  std::uint32_t tasks_ = 0;
   Position pushed_ = 0;
   Position done_ = 0;   // at the time `since_`, as expected
   Position known_ = 0;  // the furthest end that is known
   Time since_ = 0;
   Position watched_ = 0;
-  bool is_watching_ = false;
-  std::uint32_t tasks_ = 0;
-  Time reported_ = 0;
-  OthersLoad others_;
 };
 
 // Inline, because decisions ask them for each device.
-inline OthersLoad DeviceQueue::others_at(Time now) const {
-  return {std::max(0.0, others_.queued - (now - reported_)), others_.weight};
-}
-
 inline Seconds DeviceQueue::backlog(Time now) const {
-  if (tasks_ == 0) return 0;
-  if (!is_watching_) return std::max(0.0, left(pushed_, now));
+  const Seconds left = ahead_ - share_ * now;
   // What should have ended needs, for all that is known, as long again as it is late; and what is behind it waits.
-  return std::abs(left(watched_, now)) + (pushed_ - watched_);
+  return is_watching_ ? std::abs(left) + behind_ : std::max(0.0, left);
 }
 
 inline Time DeviceQueue::end(Time now, Time earliest, Seconds seconds) const {
   const Seconds ours = backlog(now);
   const Time begin = std::max(now + ours, earliest);
   if (others_.queued <= 0) return begin + seconds;
-  // While we wait for data only others use the device.
-  const OthersLoad others = others_at(begin - ours);
-  return begin + seconds + std::min(others.queued, (ours + seconds) * others.weight / weight_);
+  // They go on since the report, and while we wait for data only they use the device.
+  const Seconds queued = std::max(0.0, others_.queued - (begin - ours - reported_));
+  return begin + seconds + std::min(queued, (ours + seconds) * others_ratio_);
 }
 
 }  // namespace remotecl::schedule

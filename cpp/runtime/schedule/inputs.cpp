@@ -49,10 +49,4 @@ Seconds Inputs::add_source(Input& input, ServerId server) {
   return server == kClient ? 0 : network.least_seconds(server, input.bytes);
 }
 
-std::uint64_t Inputs::bytes_missing(DeviceId device) const {
-  double sum = 0;
-  for (const Input& input : inputs_) sum += contains(input.holders, device) ? 0 : input.bytes;
-  return static_cast<std::uint64_t>(sum);
-}
-
 }  // namespace remotecl::schedule

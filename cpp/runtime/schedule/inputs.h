@@ -20,13 +20,18 @@ class Inputs {
 
   void find(std::span<const Access> accesses, const Residency& residency);
 
-  Seconds transfer(DeviceId device) const;
+  // What a device lacks, and how long that takes.
+  struct Missing {
+    Seconds seconds = 0;
+    double bytes = 0;
+  };
+  Missing missing(DeviceId device) const;
+  Seconds transfer(DeviceId device) const { return missing(device).seconds; }
   // No more than that, at a fraction of the cost: what the sources could send at best, or the device receive.
   Seconds least_transfer(DeviceId device) const {
     if (inputs_.empty() || (near_[device / 64] >> device % 64 & 1) != 0) return 0;
     return std::max(least_to_send_, cluster_.network().least_seconds(cluster_[device].server, bytes_));
   }
-  std::uint64_t bytes_missing(DeviceId device) const;
   // A device that holds the largest segment, if any.
   DeviceId first_holder() const { return first_holder_; }
 
@@ -54,17 +59,18 @@ class Inputs {
 };
 
 // Inline, because decisions ask it for each device.
-inline Seconds Inputs::transfer(DeviceId device) const {
+inline Inputs::Missing Inputs::missing(DeviceId device) const {
   const Network& network = cluster_.network();
   const ServerId here = cluster_[device].server;
-  Seconds sum = 0;
+  Missing sum;
   for (const Input& input : inputs_) {
     if (contains(input.holders, device)) continue;
     Seconds shortest = network.seconds(input.sources[0], here, input.bytes);
     for (std::size_t at = 1; at < input.source_count; ++at) {
       shortest = std::min(shortest, network.seconds(input.sources[at], here, input.bytes));
     }
-    sum += shortest;
+    sum.seconds += shortest;
+    sum.bytes += input.bytes;
   }
   return sum;
 }

@@ -30,8 +30,7 @@ class Samples {
     runs.count = static_cast<std::uint8_t>((runs.count + 1) % kEvery);
     return is_next;
   }
-  // A run has taken a time that was not expected, or seems to: the next ones are measured, too. So are those of a
-  // program that looks late, which costs it nothing in comparison.
+  // A run has taken a time that was not expected: the next ones are measured, too.
   void surprised(KernelId kernel, DeviceId device, double size) { runs_of(kernel, device, size).left = kFirst; }
 
  private:

@@ -102,8 +102,8 @@ void Scheduler::begin(Placement& placement, const Task& task, const Situation& s
       queue.push(placement.now, situation.ready + estimate.transfer, estimate.seconds, placement.is_sample);
   const Seconds trial = estimate.measured ? 0 : estimate.seconds;
   if (trial > 0) kernels_[task.kernel]->exploration.begin_trial(placement.device, trial);
-  placement.ticket = in_flight_.add(
-      {task.kernel, placement.device, task.size, estimate.seconds, trial, position, placement.now, estimate.finish});
+  placement.ticket =
+      in_flight_.add({task.kernel, placement.device, task.size, estimate.seconds, trial, position, placement.now});
 }
 
 std::optional<TaskInFlight> Scheduler::take(Ticket ticket) {
@@ -128,14 +128,13 @@ void Scheduler::finished(Ticket ticket, Seconds seconds, Time now) {
 }
 
 void Scheduler::ended(const TaskInFlight& task, Seconds seconds, Time end) {
-  // A task that ends so much later than expected has probably run for longer. Less may be what it takes to notice.
-  constexpr Seconds kNoticeable = 1e-3;
-  const bool is_late = end - task.planned > std::max(task.expected, kNoticeable);
-  const bool is_other = seconds > 2 * task.expected || 2 * seconds < task.expected;
-  if (seconds > 0 ? is_other : is_late) samples_.surprised(task.kernel, task.device, task.size);
   queues_[task.device].pop(task.position, end);
   learn(task, seconds);
-  if (seconds > 0 && is_other) replan(task);
+  const bool is_surprise = seconds > 2 * task.expected || 2 * seconds < task.expected;
+  if (seconds > 0 && is_surprise) {
+    samples_.surprised(task.kernel, task.device, task.size);
+    replan(task);
+  }
   policy_->finished({*kernels_[task.kernel], task.device, task.size, seconds, task.expected});
 }
 

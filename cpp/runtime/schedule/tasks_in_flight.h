@@ -15,7 +15,6 @@ struct TaskInFlight {
   Seconds trial = 0;     // what Exploration has counted; 0: the device had run the kernel before
   DeviceQueue::Position position = 0;
   Time placed = 0;
-  Time planned = 0;  // when it was to end
 };
 
 // The tasks that were placed and have not ended. A slot is used again with another generation, so that the ticket of a

@@ -30,8 +30,8 @@ class InputsTest : public testing::Test {
 TEST_F(InputsTest, WhatIsThereCostsNothing) {
   places_.put(1, kMega, {0});
   EXPECT_EQ(transfer({{1, 0, kMega}}, 0), 0);
-  EXPECT_EQ(inputs_.bytes_missing(0), 0u);
-  EXPECT_EQ(inputs_.bytes_missing(2), kMega);
+  EXPECT_EQ(inputs_.missing(0).bytes, 0u);
+  EXPECT_EQ(inputs_.missing(2).bytes, kMega);
   EXPECT_EQ(inputs_.first_holder(), 0u);
   EXPECT_EQ(transfer({{1, 0, kMega, false, true}}, 2), 0) << "it is only written";
   EXPECT_EQ(transfer({{7, 0, kMega}}, 2), 0) << "nobody has written it";
