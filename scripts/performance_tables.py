@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Writes a benchmark's report into docs/performance.md, between `<!-- begin: NAME -->` and `<!-- end: NAME -->`.
 
-    scripts/performance_tables.py NAME REPORT.json    the section NAME, from what `remotecl bench --json` wrote
+    scripts/performance_tables.py NAME REPORT.json    the section NAME, from what `remotecl bench --json` or
+                                                      `remotecl bench dnn --json` wrote
     scripts/performance_tables.py --check             fails where a section is not in this script's format
 
-Standard library only. `make performance SECTION=NAME` measures and writes.
+Standard library only. `make performance SECTION=NAME` measures and writes, and `make training SECTION=NAME`.
 """
 
 import json
@@ -19,6 +20,11 @@ PAGE = ROOT / "docs" / "performance.md"
 COLUMNS = ["case", "unit", "remotecl", "p99", "max", "native", "raw", "ceiling", "ratio", "target"]
 SECTION = re.compile(r"(<!-- begin: ([\w-]+) -->\n)(.*?)(<!-- end: \2 -->\n)", re.DOTALL)
 HEAD = f"| {' | '.join(COLUMNS)} |\n{'|---' * len(COLUMNS)}|\n"
+# Of training: a row for each choice of optimisations, and all places in it.
+PLACES = {"native": ["ms", "gain"], "remotecl": ["ms", "gain", "target"], "far": ["ms", "gain", "target"]}
+TRAINING_COLUMNS = ["network", "images", "kernels", "layout", "queues", "launches", "builds"]
+TRAINING_COLUMNS += [f"{place} {what}" for place, whats in PLACES.items() for what in whats]
+TRAINING_HEAD = f"| {' | '.join(TRAINING_COLUMNS)} |\n{'|---' * len(TRAINING_COLUMNS)}|\n"
 NONE = "\N{EN DASH}"
 LOWER_IS_BETTER = {"us", "ms"}
 # Busier than this, in running threads a core, a machine is called loaded.
@@ -27,6 +33,7 @@ QUIET = 0.25
 WRITTEN = re.compile(
     r"`[^`]+`, .+, driver .+\. .+, \d+ cores, load average \d+\.\d\d before the run(: \*\*a loaded machine\*\*)?\. "
     r"\d+ \w+ \d{4}, commit `[0-9a-f]{7,}`\.( Few repetitions \(`--quick`\)\.)?"
+    r"( Far: [\d.]+ Gbit/s, [\d.]+ ms each way\. A read of 4 bytes: (\w+ [\d.]+ us(, )?)+\.)?"
 )
 PASTED = re.compile(r"Pasted by hand in commit `[0-9a-f]{7,}`; the run was on \d+ \w+ \d{4}\.")
 
@@ -49,24 +56,68 @@ def make_row(result: dict) -> str:
     return f"| {' | '.join([result['name'], result['unit'], *figures, target])} |\n"
 
 
-def product_commit() -> str:
+def training_table(report: dict) -> str:
+    """What `remotecl bench dnn` wrote; each network's last row says what all of its choices bring together."""
+    networks: dict[str, dict[tuple, dict]] = {}
+    for row in report["results"]:
+        options = row["options"]
+        choice = (options["kernels"], "batched" if options["batched"] else "images", options["queues"])
+        networks.setdefault(row["network"], {}).setdefault(choice, {})[row["where"]] = row
+    text = TRAINING_HEAD
+    for network, choices in networks.items():
+        for choice, places in choices.items():
+            first = next(iter(places.values()))
+            cells = [network, first["batch"], *choice, first["launches"], first["builds"]]
+            text += f"| {' | '.join(map(str, [*cells, *training_figures(places, 'gain')]))} |\n"
+        last = {place: row | {"step_s": None, "target_s": None} for place, row in places.items()}
+        cells = [network, first["batch"], "all", "", "", "", "", *training_figures(last, "speedup")]
+        text += f"| {' | '.join(map(str, cells))} |\n" if len(choices) > 1 else ""
+    return text
+
+
+def training_figures(rows: dict, gain: str) -> list[str]:
+    """Of all places: a step, how much faster it is, and what it should be at most."""
+    cells = []
+    for place, whats in PLACES.items():
+        row = rows.get(place, {})
+        target = row.get("target_s")
+        values = {
+            "ms": number(row["step_s"] * 1e3 if row.get("step_s") else None),
+            "gain": number(row.get(gain)),
+            "target": f"{number(target * 1e3)} {'met' if row['met'] else 'missed'}" if target else "",
+        }
+        cells += [values[what] for what in whats]
+    return cells
+
+
+def link_of(report: dict) -> str:
+    """How far the places of training are."""
+    trips = ", ".join(f"{place['name']} {number(place['round_trip_s'] * 1e6)} us" for place in report["places"])
+    return f"Far: {report['gbit_per_s']:g} Gbit/s, {report['delay_ms']:g} ms each way. A read of 4 bytes: {trips}."
+
+
+def product_commit(*paths: str) -> str:
     """The last commit that changed what is measured."""
-    command = ["git", "-C", str(ROOT), "log", "-1", "--format=%h", "--", "cpp"]
+    command = ["git", "-C", str(ROOT), "log", "-1", "--format=%h", "--", *paths]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
-def make_section(report: dict, commit: str) -> str:
+def make_section(report: dict, commit: str = "") -> str:
     """What stands between the markers: device and machine, and the table."""
     device = report["native_device"] or report["remotecl_device"]
     loaded = ": **a loaded machine**" if report["load"] > QUIET * report["cores"] else ""
     day = datetime.fromisoformat(report["date"].replace("Z", "+00:00"))
+    training = "places" in report
+    commit = commit or product_commit("cpp", *(["python/remotecl/bench/dnn"] if training else []))
     facts = [
         f"`{device['device']}`, {device['platform']}, driver {device['driver']}.",
         f"{report['cpu']}, {report['cores']} cores, load average {report['load']:.2f} before the run{loaded}.",
         f"{day.day} {day:%B %Y}, commit `{commit}`.",
         *(["Few repetitions (`--quick`)."] if report["quick"] else []),
+        *([link_of(report)] if training else []),
     ]
-    return " ".join(facts) + "\n\n" + HEAD + "".join(map(make_row, report["results"]))
+    table = training_table(report) if training else HEAD + "".join(map(make_row, report["results"]))
+    return " ".join(facts) + "\n\n" + table
 
 
 def replace_section(page: str, name: str, section: str) -> str:
@@ -76,25 +127,37 @@ def replace_section(page: str, name: str, section: str) -> str:
     return SECTION.sub(lambda found: found[1] + section + found[4] if found[2] == name else found[0], page)
 
 
-def row_problem(line: str) -> str:
+def row_problem(line: str, columns: list[str]) -> str:
     """What this script would have written otherwise; empty if nothing."""
     cells = [cell.strip() for cell in line.strip("|").split("|")]
-    if len(cells) != len(COLUMNS):
+    if len(cells) != len(columns):
         return "has not one cell for each column"
-    row = dict(zip(COLUMNS, cells, strict=True))
-    target, _, verdict = row["target"].partition(" ")
-    for figure in (*cells[2:-1], target or NONE):
+    if line != f"| {' | '.join(cells)} |" or not cells[0] or not cells[1]:
+        return "is not a row"
+    row = dict(zip(columns, cells, strict=True))
+    if columns is COLUMNS:
+        return figures_problem(row, COLUMNS[2:-1], "target", "remotecl", is_less_better=row["unit"] in LOWER_IS_BETTER)
+    for place, whats in PLACES.items():
+        figures = [f"{place} {what}" for what in whats if what != "target"]
+        target = f"{place} target" if "target" in whats else ""
+        if problem := figures_problem(row, figures, target, f"{place} ms", is_less_better=True):
+            return problem
+    return ""
+
+
+def figures_problem(row: dict, figures: list[str], target_name: str, measured: str, *, is_less_better: bool) -> str:
+    """The same for some figures, one of which may have a target."""
+    target, _, verdict = row.get(target_name, "").partition(" ")
+    for figure in (*(row[name] for name in figures), target or NONE):
         if figure != NONE and not (re.fullmatch(r"[\d.]+", figure) and number(float(figure)) == figure):
             return f"{figure} is not how a figure is written"
-    if line != f"| {' | '.join(cells)} |" or not row["case"] or not row["unit"]:
-        return "is not a row"
     if not target:
         return "" if not verdict else "has a verdict without a target"
-    if verdict not in ("met", "missed") or row["remotecl"] == NONE:
+    if verdict not in ("met", "missed") or row[measured] == NONE:
         return "has a target without a verdict"
     # Equal after rounding may be either.
-    distance = float(row["remotecl"]) - float(target)
-    better = distance < 0 if row["unit"] in LOWER_IS_BETTER else distance > 0
+    distance = float(row[measured]) - float(target)
+    better = distance < 0 if is_less_better else distance > 0
     return "has the wrong verdict" if distance and better != (verdict == "met") else ""
 
 
@@ -104,10 +167,11 @@ def section_problems(name: str, section: str) -> list[str]:
     problems = []
     if not WRITTEN.fullmatch(facts) and not PASTED.fullmatch(facts):
         problems.append(f"{name}: does not begin with device, machine, date and commit")
-    if not table.startswith(HEAD) or table == HEAD:
+    head, columns = (TRAINING_HEAD, TRAINING_COLUMNS) if table.startswith(TRAINING_HEAD) else (HEAD, COLUMNS)
+    if not table.startswith(head) or table == head:
         return [*problems, f"{name}: has not the table's columns, or no rows"]
-    for line in table.removeprefix(HEAD).splitlines():
-        if problem := row_problem(line):
+    for line in table.removeprefix(head).splitlines():
+        if problem := row_problem(line, columns):
             problems.append(f"{name}: {line.split('|')[1].strip() or line}: {problem}")
     return problems
 
@@ -133,7 +197,7 @@ def main(arguments: list[str]) -> int:
     report = json.loads(Path(file).read_text())
     if report["failures"]:
         raise SystemExit("the run had failures:\n" + "\n".join(report["failures"]))
-    PAGE.write_text(replace_section(PAGE.read_text(), name, make_section(report, product_commit())))
+    PAGE.write_text(replace_section(PAGE.read_text(), name, make_section(report)))
     return 0
 
 

@@ -172,9 +172,79 @@ def test_the_command(run_remotecl, tmp_path):
         assert row["problem"] == ""
         assert row["builds"] == 0 < row["launches"]
         assert (row["speedup"] is None) == (not batched or where == "2 devices")
+        assert row["gain"] == row["speedup"]  # the second row of its place differs from the first in one choice
+        assert (row["target_s"] is None) == (where in ("native", "2 devices"))
         assert (row["sent"] is None) == (where in ("native", "2 devices"))
         assert len(row["losses"]) == 6
     assert rows["far", True]["step_s"] > trips["far"] / 2
+
+
+LADDER = """
+from functools import partial
+from remotecl.bench import dnn
+from remotecl.bench.dnn import run
+from remotecl.bench.dnn.architectures import Architecture
+from remotecl.bench.dnn.layers import Convolution, InnerProduct, MaxPooling
+
+layers = (
+    partial(Convolution, filters=4, size=3, pad=1),
+    partial(MaxPooling, size=2, stride=2),
+    partial(InnerProduct, outputs=3),
+)
+run.ARCHITECTURES["tiny"] = Architecture("tiny", 1, 6, 3, 6, 0.01, layers)
+raise SystemExit(dnn.main(["tiny"], json_file="FILE"))
+"""
+
+
+def test_the_ladder(run_program, tmp_path):
+    """From none of the optimisations to all, everywhere: the same losses, and what each of them brings."""
+    file = tmp_path / "report.json"
+    result = run_program(LADDER.replace("FILE", str(file)), XDG_CACHE_HOME=str(tmp_path))
+    assert result.stdout.rstrip().endswith("Everything is right.")
+    report = json.loads(file.read_text())
+    rows = {(Options(**row["options"]), row["where"]): row for row in report["results"]}
+    rungs = dnn.ladder()
+    assert list(rows) == list(itertools.product(rungs, dnn.PLACES))
+    expected = rows[rungs[-1], "native"]["losses"]
+    assert len(expected) == 12 and len(set(expected)) == 12
+    for (options, where), row in rows.items():
+        assert len(row["losses"]) == {COMPILED: 1, REBUILT: 6, CACHED: 12}[options.kernels]
+        assert row["losses"] == pytest.approx(expected[: len(row["losses"])], rel=1e-4)
+        assert (row["builds"] == 0) == (options.kernels == CACHED)
+        assert (row["loading_step_s"] is None) == (options.kernels == COMPILED)
+        below = {  # the last rung before it that differs in one choice
+            rungs[0]: None, rungs[1]: rungs[0], rungs[2]: rungs[1], rungs[3]: rungs[2], rungs[4]: rungs[2],
+            rungs[5]: rungs[4],
+        }[options]  # fmt: skip
+        assert row["gain"] == (below and pytest.approx(rows[below, where]["step_s"] / row["step_s"]))
+        assert row["speedup"] == (below and pytest.approx(rows[rungs[0], where]["step_s"] / row["step_s"]))
+    for where in dnn.PLACES:  # compiling takes hundreds of times longer than this network
+        assert rows[rungs[0], where]["step_s"] > 3 * rows[rungs[2], where]["step_s"]
+        assert rows[rungs[2], where]["launches"] > rows[rungs[4], where]["launches"]
+    trip = next(place["round_trip_s"] for place in report["places"] if place["name"] == "far")
+    native, far = (rows[rungs[4], where] for where in ("native", "far"))
+    assert far["target_s"] == pytest.approx(1.1 * native["step_s"] + trip)
+    assert far["met"] == (far["step_s"] <= far["target_s"])
+    assert rows[rungs[4], "remotecl"]["target_s"] == pytest.approx(1.05 * native["step_s"])
+    assert rows[rungs[0], "far"]["target_s"] is None
+
+
+@pytest.mark.parametrize("queues", [1, 2])
+def test_a_far_step_takes_one_round_trip(cluster, queues):
+    """Where nothing limits it but the way: however many kernels and queues there are, the loss alone is waited for."""
+    delay_s = 0.05
+    train, _ = digits()
+    images = train.batch(0, 2)
+    with Link(cluster.addresses[0], delay_s * 1e3, 100) as link, remotecl.connect(link.address) as far:
+        network = network_on(far.devices[0], LENET, 2, Options(batched=False, queues=queues))
+        network.load(images.images, images.labels)
+        for _ in range(2):
+            start = time.monotonic()
+            network.step()
+            network.mean_loss()
+            seconds = time.monotonic() - start
+    assert network.machine.launches > 50
+    assert 2 * delay_s <= seconds < 4 * delay_s
 
 
 def test_other_losses_are_exit_code_1(run_program):

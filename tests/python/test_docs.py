@@ -183,6 +183,48 @@ def test_a_reports_section_replaces_the_one_of_its_name():
     assert "**a loaded machine**" in TABLES["make_section"](REPORT | {"load": 2.8}, "0123abc")
 
 
+TRAINING_REPORT = REPORT | {
+    "delay_ms": 1.0,
+    "gbit_per_s": 1.0,
+    "places": [{"name": "native", "round_trip_s": 4.4e-6}, {"name": "far", "round_trip_s": 2.31e-3}],
+    "results": [
+        {
+            "network": "lenet",
+            "batch": 4,
+            "launches": 63,
+            "builds": builds,
+            "where": where,
+            "met": target and step <= target,
+        }
+        | {"options": {"kernels": kernels, "batched": False, "queues": 1}, "step_s": step, "target_s": target}
+        | {"gain": gain, "speedup": gain}
+        for kernels, builds, where, step, gain, target in (
+            ("compiled", 33, "native", 3.2, None, None),
+            ("compiled", 33, "far", 3.3, None, None),
+            ("cached", 0, "native", 0.0125, 256, None),
+            ("cached", 0, "far", 0.0151, 218.5, 0.01606),
+        )
+    ],
+}
+
+
+def test_a_report_of_training_makes_a_table():
+    section = TABLES["make_section"](TRAINING_REPORT, "0123abc")
+    assert "Far: 1 Gbit/s, 1 ms each way. A read of 4 bytes: native 4.40 us, far 2310 us.\n" in section
+    none = "\N{EN DASH}"
+    rows = section.partition("\n\n")[2].splitlines()[2:]
+    assert rows == [
+        f"| lenet | 4 | compiled | images | 1 | 63 | 33 | 3200 | {none} | {none} | {none} |  | 3300 | {none} |  |",
+        f"| lenet | 4 | cached | images | 1 | 63 | 0 | 12.5 | 256 | {none} | {none} |  | 15.1 | 218 | 16.1 met |",
+        f"| lenet | 4 | all |  |  |  |  | {none} | 256 | {none} | {none} |  | {none} | 218 |  |",
+    ]
+    page = f"<!-- begin: one -->\n{section}<!-- end: one -->\n"
+    assert TABLES["page_problems"](page) == []
+    for changed in (page.replace("16.1 met", "16.1 missed"), page.replace("| 12.5 |", "| 12.54 |")):
+        assert changed != page
+        assert TABLES["page_problems"](changed) != []
+
+
 @pytest.mark.parametrize(
     ("written", "changed"),
     [

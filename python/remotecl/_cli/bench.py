@@ -104,7 +104,10 @@ def _add_dnn(kinds: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     )  # fmt: skip
     dnn.add_argument("--queues", type=counts, default=[], metavar="COUNTS", help="how many a device has: 1,2")
     dnn.add_argument("--batch", type=count, metavar="N", help="images of a step (default: 64 for lenet, else 100)")
-    dnn.add_argument("--steps", type=count, default=5, metavar="N", help="steps that are measured (default: 5)")
+    dnn.add_argument(
+        "--steps", type=count, metavar="N",
+        help="steps that are measured (default: 5; 2 with rebuilt kernels, and 1 with compiled ones)",
+    )  # fmt: skip
     dnn.add_argument(
         "--devices", type=count, default=1, metavar="N", help="train on so many devices at once, too (default: 1)"
     )

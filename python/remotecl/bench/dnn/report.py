@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, astuple, dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,10 @@ from typing import Any
 from ..._display import table
 from ..._display.table import Table
 from .machine import Options
-from .places import FAR, NATIVE, Place
+from .places import FAR, NATIVE, REMOTE, Place
+
+# A step with its programs built and its images there, in native ones; far away it may take a round trip more.
+_TARGETS = {REMOTE: 1.05, FAR: 1.1}
 
 
 @dataclass
@@ -26,7 +29,7 @@ class Measurement:
         where: ``"native"``, ``"remotecl"``, ``"far"``, or ``"2 devices"`` and so on.
         options: the optimisations.
         step_s: the median of steps whose images were there, to the loss.
-        loading_step_s: that of steps whose images had to be sent.
+        loading_step_s: that of steps whose images had to be sent; None if there were none.
         launches: kernels of a step.
         builds: programs of a step.
         sent: bytes to servers in a step whose images were there; None for a native device.
@@ -40,7 +43,7 @@ class Measurement:
     where: str
     options: Options
     step_s: float
-    loading_step_s: float
+    loading_step_s: float | None
     launches: int
     builds: int
     sent: int | None
@@ -76,50 +79,82 @@ class Report:
 
     def table(self, rows: Sequence[Measurement]) -> str:
         """One network's rows: a block for each choice of optimisations."""
-        title = f"{rows[0].network}, {rows[0].batch} images a step, speed-up over the first row of the same place:"
+        title = (
+            f"{rows[0].network}, {rows[0].batch} images a step; gain over the last row that differs in one choice, "
+            "speed-up over the first one of the same place:"
+        )
         columns = (
             "kernels", "layout", ">queues", "place", ">step", ">with images", ">launches", ">builds", ">sent",
-            ">received", ">speed-up", ">of native", "result",
+            ">received", ">gain", ">speed-up", ">of native", ">target", "result",
         )  # fmt: skip
         return table.text_of([Table(title, columns, tuple(self._cells(row) for row in rows))])
 
     def _cells(self, row: Measurement) -> tuple[str, ...]:
         options = row.options
-        speedup, native = self.speedup(row), self.ratio_to_native(row)
+        ratios = (self.gain(row), self.speedup(row), self.ratio_to_native(row))
+        target = self.target_s(row)
         return (
             options.kernels,
             "batched" if options.batched else "images",
             str(options.queues),
             row.where,
             f"{row.step_s * 1e3:,.1f} ms",
-            f"{row.loading_step_s * 1e3:,.1f} ms",
+            "-" if row.loading_step_s is None else f"{row.loading_step_s * 1e3:,.1f} ms",
             str(row.launches),
             str(row.builds),
             *("-" if count is None else table.size(count) for count in (row.sent, row.received)),
-            "-" if speedup is None else f"{speedup:.2f}",
-            "-" if native is None else f"{native:.2f}",
+            *("-" if ratio is None else f"{ratio:.2f}" for ratio in ratios),
+            "-" if target is None else f"{target * 1e3:,.1f} ms {'met' if row.step_s <= target else 'missed'}",
             row.problem or "right",
         )
 
+    def gain(self, row: Measurement) -> float | None:
+        """What its last optimisation brings: the step of the last row above, there, that differs in one choice."""
+        there = self._of_place(row)
+        above = reversed(there[: there.index(row)])
+        other = next((other for other in above if _differences(other.options, row.options) == 1), None)
+        return other.step_s / row.step_s if other else None
+
     def speedup(self, row: Measurement) -> float | None:
         """How much less time a step takes than with the first choice of optimisations there."""
-        there = [other for other in self.rows if (other.network, other.where) == (row.network, row.where)]
-        return None if there[0] is row else there[0].step_s / row.step_s
+        first = self._of_place(row)[0]
+        return None if first is row else first.step_s / row.step_s
 
     def ratio_to_native(self, row: Measurement) -> float | None:
         """The time of a step in those of the native device."""
+        native = self._native(row)
+        return row.step_s / native.step_s if native else None
+
+    def target_s(self, row: Measurement) -> float | None:
+        """What a step should take at most; None for native devices, for several, and while programs are built."""
+        native = self._native(row)
+        if native is None or row.builds or row.where not in _TARGETS:
+            return None
+        round_trip = next(place.round_trip_s for place in self.places if place.name == row.where)
+        return _TARGETS[row.where] * native.step_s + (round_trip if row.where == FAR else 0)
+
+    def _of_place(self, row: Measurement) -> list[Measurement]:
+        return [other for other in self.rows if (other.network, other.where) == (row.network, row.where)]
+
+    def _native(self, row: Measurement) -> Measurement | None:
+        """The same on the native device; None if that is `row`, or there is none."""
         key = (row.network, NATIVE, row.options)
-        native = next((other for other in self.rows if (other.network, other.where, other.options) == key), row)
-        return None if native is row else row.step_s / native.step_s
+        found = next((other for other in self.rows if (other.network, other.where, other.options) == key), None)
+        return None if found is row else found
 
     def write(self, file: str) -> None:
-        """Everything, as JSON."""
+        """Everything, as JSON. What is said of the machine has the names of `remotecl bench --json`."""
         content: dict[str, Any] = {
             "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+            "cpu": _cpu_model(),
             "cores": len(os.sched_getaffinity(0)),
             "load": self.load,
+            "quick": False,
             "delay_ms": self.delay_ms,
             "gbit_per_s": self.gbit_per_s,
+            "native_device": self._device(NATIVE),
+            "remotecl_device": self._device(REMOTE) or self._device(FAR),
+            "failures": [f"{row.network}, {row.where}: {row.problem}" for row in self.rows if row.problem],
             "places": [
                 {
                     "name": place.name,
@@ -129,9 +164,37 @@ class Report:
                 }
                 for place in self.places
             ],
-            "results": [
-                asdict(row) | {"speedup": self.speedup(row), "ratio_to_native": self.ratio_to_native(row)}
-                for row in self.rows
-            ],
+            "results": [asdict(row) | self._compared(row) for row in self.rows],
         }
         Path(file).write_text(json.dumps(content, indent=2) + "\n")
+
+    def _compared(self, row: Measurement) -> dict[str, Any]:
+        target = self.target_s(row)
+        return {
+            "gain": self.gain(row),
+            "speedup": self.speedup(row),
+            "ratio_to_native": self.ratio_to_native(row),
+            "target_s": target,
+            "met": None if target is None else row.step_s <= target,
+        }
+
+    def _device(self, where: str) -> dict[str, str] | None:
+        device = next((place.device for place in self.places if place.name == where), None)
+        if device is None:
+            return None
+        words = {
+            "platform": device.platform.name, "device": device.name, "version": device.version,
+            "driver": device.driver_version,
+        }  # fmt: skip
+        return {name: word.strip() for name, word in words.items()}
+
+
+def _differences(one: Options, other: Options) -> int:
+    """In how many choices they differ."""
+    return sum(ours != theirs for ours, theirs in zip(astuple(one), astuple(other), strict=True))
+
+
+def _cpu_model() -> str:
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.is_file() else []
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "unknown")

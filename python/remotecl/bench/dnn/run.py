@@ -27,6 +27,8 @@ NAMES = tuple(ARCHITECTURES)
 # AlexNet takes a GPU.
 _DEFAULT_NAMES = tuple(name for name in NAMES if name != ALEXNET.name)
 _QUEUES = 2
+# Steps that are measured, unless somebody says how many: compiling takes seconds.
+_STEPS = {CACHED: 5, REBUILT: 2, COMPILED: 1}
 # How much losses may differ that are sums in another order; after some steps, more.
 _TOLERANCE = 1e-3
 
@@ -58,7 +60,7 @@ def main(
     where: Sequence[str] = PLACES,
     options: Sequence[Options] = (),
     batch: int | None = None,
-    steps: int = 5,
+    steps: int | None = None,
     devices: int = 1,
     delay_ms: float = 1.0,
     gbit_per_s: float = 1.0,
@@ -73,7 +75,7 @@ def main(
         where: of ``"native"``, ``"remotecl"`` and ``"far"``.
         options: choices of optimisations; none takes those of `ladder`.
         batch: images of a step, in place of those of each network.
-        steps: how many are measured, after one that is not.
+        steps: how many are measured, after one that is not; None: 5, but 2 with rebuilt kernels, 1 with compiled ones.
         devices: if more than one, the network is trained on so many devices at once, too, with the last options.
         delay_ms: of the far link, each way.
         gbit_per_s: of the far link.
@@ -109,12 +111,24 @@ def main(
 class _Task:
     """What is trained."""
 
-    def __init__(self, architecture: Architecture, batch: int, steps: int, seed: int) -> None:
+    def __init__(self, architecture: Architecture, batch: int, steps: int | None, seed: int) -> None:
         self.architecture = architecture
         self.batch = batch
-        self.steps = steps
         self.seed = seed
         self.data: Images = digits(seed)[0] if architecture is LENET else generated(architecture, batch, seed)
+        self._steps = steps
+
+    def plan(self, options: Options) -> Iterator[tuple[Images, bool, bool]]:
+        """The images of each step, whether it sends them, and whether it is measured; two steps have the same images.
+
+        Where every kernel is compiled each time, the first step is like all others, and none sends its images.
+        """
+        steps = self._steps or _STEPS[options.kernels]
+        if options.kernels == COMPILED:
+            yield from ((self.data.batch(number // 2, self.batch), False, True) for number in range(steps))
+            return
+        for number, loads in itertools.product(range(1 + steps), (True, False)):
+            yield self.data.batch(number, self.batch), loads, number > 0
 
 
 @dataclass
@@ -132,20 +146,23 @@ class _Run:
 
 def _on_place(task: _Task, place: Place, options: Options) -> _Run:
     machine = Machine(cl.Context([place.device]), place.device, options)
-    return _Run(place.name, Network(machine, task.architecture, task.batch, seed=task.seed), [machine], place.server)
+    network = Network(machine, task.architecture, task.batch, seed=task.seed)
+    machine.finish()  # so that no step waits for the first parameters
+    return _Run(place.name, network, [machine], place.server)
 
 
 def _measured(task: _Task, runs: Sequence[_Run], options: Options) -> Iterator[Measurement]:
     """All runs do each step in turns, so that a slow moment of the machine affects all of them."""
     counts: dict[str, tuple[int, int, int, int]] = {}
     try:
-        for number, loads in itertools.product(range(task.steps + 1), (True, False)):
-            images = task.data.batch(number, task.batch)
+        for number, (images, loads, is_measured) in enumerate(task.plan(options)):
             for run in runs:
+                if number % 2 == 0 and not loads:
+                    _load(run, images)
                 before = _counts(run)
                 seconds = _timed(run, images if loads else None)
                 after = _counts(run)
-                if number > 0:
+                if is_measured:
                     (run.loading_s if loads else run.resident_s).append(seconds)
                 counts[run.where] = tuple(b - a for a, b in zip(before, after, strict=True))  # type: ignore[assignment]
     except cl.MemoryError as error:
@@ -156,9 +173,15 @@ def _measured(task: _Task, runs: Sequence[_Run], options: Options) -> Iterator[M
         launches, builds, sent, received = counts[run.where]
         yield Measurement(
             task.architecture.name, task.batch, run.where, options, statistics.median(run.resident_s),
-            statistics.median(run.loading_s), launches, builds, sent if run.server else None,
+            statistics.median(run.loading_s) if run.loading_s else None, launches, builds, sent if run.server else None,
             received if run.server else None, run.losses,
         )  # fmt: skip
+
+
+def _load(run: _Run, images: Images) -> None:
+    run.network.load(images.images, images.labels)
+    for machine in run.machines:
+        machine.finish()
 
 
 def _timed(run: _Run, images: Images | None) -> float:
@@ -166,10 +189,12 @@ def _timed(run: _Run, images: Images | None) -> float:
     if images is not None:
         run.network.load(images.images, images.labels)
     run.network.step()
+    # Comes after everything else in its queue, which waits for all others.
     run.losses.append(run.network.mean_loss())
+    seconds = time.perf_counter() - start
     for machine in run.machines:
         machine.finish()
-    return time.perf_counter() - start
+    return seconds
 
 
 def _counts(run: _Run) -> tuple[int, int, int, int]:
@@ -181,9 +206,9 @@ def _counts(run: _Run) -> tuple[int, int, int, int]:
 
 
 def _compare(rows: Sequence[Measurement]) -> None:
-    """Whether all have learned the same, as far as rounding lets them."""
-    first = rows[0].losses
+    """Whether all have learned the same in the steps that they have done, as far as rounding lets them."""
+    expected = max((row.losses for row in rows), key=len)
     for row in rows:
-        worst = max(abs(loss - other) / max(abs(other), 1.0) for loss, other in zip(row.losses, first, strict=True))
+        worst = max(abs(loss - other) / max(abs(other), 1.0) for loss, other in zip(row.losses, expected, strict=False))
         if not worst <= _TOLERANCE:
             row.problem = f"losses differ by {worst:.2g}"
