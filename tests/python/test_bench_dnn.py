@@ -179,18 +179,15 @@ def test_the_command(run_remotecl, tmp_path):
     assert rows["far", True]["step_s"] > trips["far"] / 2
 
 
+# One layer, because its kernels are compiled in each step.
 LADDER = """
 from functools import partial
 from remotecl.bench import dnn
 from remotecl.bench.dnn import run
 from remotecl.bench.dnn.architectures import Architecture
-from remotecl.bench.dnn.layers import Convolution, InnerProduct, MaxPooling
+from remotecl.bench.dnn.layers import Convolution
 
-layers = (
-    partial(Convolution, filters=4, size=3, pad=1),
-    partial(MaxPooling, size=2, stride=2),
-    partial(InnerProduct, outputs=3),
-)
+layers = (partial(Convolution, filters=3, size=6),)
 run.ARCHITECTURES["tiny"] = Architecture("tiny", 1, 6, 3, 6, 0.01, layers)
 raise SystemExit(dnn.main(["tiny"], json_file="FILE"))
 """
