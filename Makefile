@@ -16,13 +16,14 @@ CXX_FILES := $(shell find cpp tests python/src -name '*.h' -o -name '*.cpp')
 # comes from ccache, if ccache is told not to look at the folder's name.
 export CCACHE_NOHASHDIR := 1
 
-.PHONY: help setup build package wheel docs demo test bench performance instructions faults soak many-servers namespaces rdma rdma-faults asan tsan browser frameworks fuzz check-all format lint clean distclean
+.PHONY: help setup build package wheel docs demo test bench performance training instructions faults soak many-servers namespaces rdma rdma-faults asan tsan browser frameworks fuzz check-all format lint clean distclean
 
 help:
 	@echo "demo       a real job on two daemons over loopback, checked; installs only what that needs"
 	@echo "test       C++ and Python tests"
 	@echo "bench      native driver, raw TCP and remotecl side by side"
 	@echo "performance  the same, written into docs/performance.md as its section SECTION"
+	@echo "training   what each optimisation of training brings, written there likewise; TRAINING has other arguments"
 	@echo "asan tsan  the tests with address and undefined-behaviour, or thread sanitizer"
 	@echo "fuzz       every fuzz target for FUZZ_SECONDS (600), with sanitizers; needs clang"
 	@echo "faults     4,000 lost, stalled and corrupted connections, 6,000 socket calls that fail inside of the processes and"
@@ -84,6 +85,13 @@ performance: package
 	@mkdir -p build
 	@$(VENV)/bin/remotecl bench --json build/performance.json
 	$(PYTHON) scripts/performance_tables.py $(SECTION) build/performance.json
+
+# The same for training: TRAINING="alexnet --places native,remotecl" has other arguments of `remotecl bench dnn`.
+training: package
+	@test -n "$(SECTION)" || { echo "SECTION is not set: make training SECTION=NAME" >&2; exit 2; }
+	@mkdir -p build
+	@$(VENV)/bin/remotecl bench dnn $(TRAINING) --json build/training.json
+	$(PYTHON) scripts/performance_tables.py $(SECTION) build/training.json
 
 asan: setup
 	PYTHON=$(PYTHON) scripts/sanitized-tests.sh address

@@ -29,12 +29,13 @@ NONE = "\N{EN DASH}"
 LOWER_IS_BETTER = {"us", "ms"}
 # Busier than this, in running threads a core, a machine is called loaded.
 QUIET = 0.25
-# How a section begins: by this script, or pasted before there was one.
+# How a section begins: by this script, with nothing, or pasted before there was one.
 WRITTEN = re.compile(
     r"`[^`]+`, .+, driver .+\. .+, \d+ cores, load average \d+\.\d\d before the run(: \*\*a loaded machine\*\*)?\. "
     r"\d+ \w+ \d{4}, commit `[0-9a-f]{7,}`\.( Few repetitions \(`--quick`\)\.)?"
     r"( Far: [\d.]+ Gbit/s, [\d.]+ ms each way\. A read of 4 bytes: (\w+ [\d.]+ us(, )?)+\.)?"
 )
+UNMEASURED = re.compile(r"Not measured yet: `[^`]+`\.\n")
 PASTED = re.compile(r"Pasted by hand in commit `[0-9a-f]{7,}`; the run was on \d+ \w+ \d{4}\.")
 
 
@@ -163,6 +164,8 @@ def figures_problem(row: dict, figures: list[str], target_name: str, measured: s
 
 def section_problems(name: str, section: str) -> list[str]:
     """Where a section is not in the format of `make_section`, or of what was pasted before there was one."""
+    if UNMEASURED.fullmatch(section):
+        return []
     facts, _, table = section.partition("\n\n")
     problems = []
     if not WRITTEN.fullmatch(facts) and not PASTED.fullmatch(facts):

@@ -225,6 +225,12 @@ def test_a_report_of_training_makes_a_table():
         assert TABLES["page_problems"](changed) != []
 
 
+def test_a_section_may_wait_for_its_machine():
+    page = "<!-- begin: one -->\nNot measured yet: `make training SECTION=one`.\n<!-- end: one -->\n"
+    assert TABLES["page_problems"](page) == []
+    assert TABLES["page_problems"](page.replace("Not measured", "Nothing")) != []
+
+
 @pytest.mark.parametrize(
     ("written", "changed"),
     [

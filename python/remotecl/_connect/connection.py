@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import sys
 import threading
 from collections import Counter
 from collections.abc import Sequence
@@ -20,6 +21,7 @@ from ..errors import ActivationError, RemoteCLError, ServerUnreachable
 if TYPE_CHECKING:
     import pyopencl
 
+EXTENSION = "remotecl._core"
 PLATFORM_NAME = "remotecl"
 DEFAULT_PORT = 10990
 
@@ -261,4 +263,13 @@ def decoded(answer: str) -> Any:  # noqa: ANN401  JSON
 def native() -> Any:  # noqa: ANN401  the extension module
     """The extension module; loaded after activate() has checked which libraries the process has loaded."""
     activation.icd_path()
-    return importlib.import_module("remotecl._core")
+    try:
+        return importlib.import_module(EXTENSION)
+    except ModuleNotFoundError as error:
+        if error.name != EXTENSION:
+            raise
+        others = ", ".join(sorted(file.name for file in vendors.PACKAGE.glob("_core.*.so"))) or "none"
+        raise RemoteCLError(
+            f"remotecl was not built for this Python ({sys.implementation.cache_tag}): its extension module is missing "
+            f"(for others: {others}); install a wheel of this Python's (make wheel PYTHON={sys.executable})"
+        ) from error

@@ -131,6 +131,8 @@ IncludeFiles find_include_files(const std::string& source, const std::string& op
   std::error_code error;
   const fs::path working_folder = fs::current_path(error);
   Finder(result.folders, result.files).follow(source, error ? fs::path("/") : working_folder);
+  // The server would make them for each build, and two machines' or environments' equal programs would differ.
+  if (result.files.empty()) result.folders.clear();
   // A source has no file of its own, so it finds "x.h" in the program's working folder, as with a local
   // compiler.
   for (const IncludeFiles::File& file : result.files) {

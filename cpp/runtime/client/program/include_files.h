@@ -12,7 +12,7 @@ struct IncludeFiles {
     std::string content;
   };
   std::string options;               // the build options without -I
-  std::vector<std::string> folders;  // absolute, in the order of the -I options
+  std::vector<std::string> folders;  // absolute, in the order of the -I options; none without files
   std::vector<File> files;           // every file that an #include may reach, once
 };
 

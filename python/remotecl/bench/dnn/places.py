@@ -14,7 +14,7 @@ import pyopencl as cl
 
 from ..._clusters.cluster import LocalCluster
 from ..._connect.connection import connect
-from ..._observe.inspect import server_of
+from ..._observe.inspect import native_platform_of, server_of
 from ...errors import RemoteCLError
 from ..native import native_device
 from .link import Link
@@ -75,7 +75,11 @@ def places(
         if NATIVE in wanted:
             native = native_device(of_near[0])
             if native is None:
-                raise RemoteCLError("this machine has no native device of that platform; choose other --places")
+                raise RemoteCLError(
+                    f"this machine's loader shows no native device of the platform {native_platform_of(of_near[0])!r}; "
+                    "name its driver for PyOpenCL's loader (OCL_ICD_VENDORS=libnvidia-opencl.so.1), or choose other "
+                    "--places"
+                )
             there[NATIVE] = native
         yield [_place(name, there[name]) for name in PLACES if name in wanted], of_near[:devices]
 

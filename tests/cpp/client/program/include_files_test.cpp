@@ -40,9 +40,19 @@ TEST_F(IncludeFilesTest, OptionsWithoutIncludeFoldersStayAsTheyAre) {
 }
 
 TEST_F(IncludeFilesTest, TakesFoldersOutOfTheOptionsInBothSpellings) {
-  const auto found = find_include_files("", "-I /one -DX -I/two -I \"/with blank\" -w");
+  write("with blank/a.h", "");
+  const auto found = find_include_files("#include <a.h>", "-I /one -DX -I/two -I \"" + path("with blank") + "\" -w");
   EXPECT_EQ(found.options, "-DX -w");
-  EXPECT_EQ(found.folders, (std::vector<std::string>{"/one", "/two", "/with blank"}));
+  EXPECT_EQ(found.folders, (std::vector<std::string>{"/one", "/two", path("with blank")}));
+}
+
+// PyOpenCL adds a folder of its own to all programs.
+TEST_F(IncludeFilesTest, FoldersFromWhichNothingComesAreNotNamed) {
+  write("inc/a.h", "");
+  const auto found = find_include_files("#include <missing.h>\nkernel void k() {}", "-I " + path("inc") + " -DX");
+  EXPECT_EQ(found.options, "-DX");
+  EXPECT_TRUE(found.folders.empty());
+  EXPECT_TRUE(found.files.empty());
 }
 
 TEST_F(IncludeFilesTest, FolderMissingAfterOption) {
