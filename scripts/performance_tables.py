@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Writes a benchmark's report into docs/performance.md, between `<!-- begin: NAME -->` and `<!-- end: NAME -->`.
 
-    scripts/performance_tables.py NAME REPORT.json    the section NAME, from what `remotecl bench --json` or
-                                                      `remotecl bench dnn --json` wrote
-    scripts/performance_tables.py --check             fails where a section is not in this script's format
+    scripts/performance_tables.py NAME REPORT.json...  the section NAME, from what `remotecl bench --json` or
+                                                       `remotecl bench dnn --json` wrote; the machine is the first one's
+    scripts/performance_tables.py --check              fails where a section is not in this script's format
 
 Standard library only. `make performance SECTION=NAME` measures and writes, and `make training SECTION=NAME`.
 """
@@ -59,19 +59,19 @@ def make_row(result: dict) -> str:
 
 def training_table(report: dict) -> str:
     """What `remotecl bench dnn` wrote; each network's last row says what all of its choices bring together."""
-    networks: dict[str, dict[tuple, dict]] = {}
+    networks: dict[tuple, dict[tuple, dict]] = {}
     for row in report["results"]:
         options = row["options"]
         choice = (options["kernels"], "batched" if options["batched"] else "images", options["queues"])
-        networks.setdefault(row["network"], {}).setdefault(choice, {})[row["where"]] = row
+        networks.setdefault((row["network"], row["batch"]), {}).setdefault(choice, {})[row["where"]] = row
     text = TRAINING_HEAD
     for network, choices in networks.items():
         for choice, places in choices.items():
             first = next(iter(places.values()))
-            cells = [network, first["batch"], *choice, first["launches"], first["builds"]]
+            cells = [*network, *choice, first["launches"], first["builds"]]
             text += f"| {' | '.join(map(str, [*cells, *training_figures(places, 'gain')]))} |\n"
         last = {place: row | {"step_s": None, "target_s": None} for place, row in places.items()}
-        cells = [network, first["batch"], "all", "", "", "", "", *training_figures(last, "speedup")]
+        cells = [*network, "all", "", "", "", "", *training_figures(last, "speedup")]
         text += f"| {' | '.join(map(str, cells))} |\n" if len(choices) > 1 else ""
     return text
 
@@ -194,10 +194,13 @@ def main(arguments: list[str]) -> int:
         problems = page_problems(PAGE.read_text())
         print("\n".join(problems) or "the tables of docs/performance.md are in the generator's format")
         return 1 if problems else 0
-    if len(arguments) != 2:
+    if len(arguments) < 2:
         raise SystemExit(__doc__)
-    name, file = arguments
-    report = json.loads(Path(file).read_text())
+    name, *files = arguments
+    report, *others = (json.loads(Path(file).read_text()) for file in files)
+    for other in others:
+        for key in ("results", "failures"):
+            report[key] += other[key]
     if report["failures"]:
         raise SystemExit("the run had failures:\n" + "\n".join(report["failures"]))
     PAGE.write_text(replace_section(PAGE.read_text(), name, make_section(report)))
