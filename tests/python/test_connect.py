@@ -2,6 +2,7 @@
 
 import itertools
 import socket
+import sys
 import threading
 
 import numpy as np
@@ -139,6 +140,22 @@ def test_servers_are_connected_to_at_the_same_time(run_program, cluster):
             else:
                 result = run_program(f"import remotecl; remotecl.connect('{one.address}', '{other.address}'); {show}")
             assert result.stdout.split() == sorted([one.address, other.address])
+
+
+def test_a_package_that_was_built_for_another_python_says_so(run_program):
+    result = run_program(
+        """
+import sys
+sys.modules["remotecl._core"] = None  # as if there were no such file
+import remotecl
+try:
+    remotecl.servers()
+except remotecl.RemoteCLError as error:
+    print(error)
+"""
+    )
+    assert f"remotecl was not built for this Python ({sys.implementation.cache_tag})" in result.stdout
+    assert "for others: _core.cpython-3" in result.stdout
 
 
 def test_no_server_is_a_mistake():
