@@ -33,7 +33,7 @@ QUIET = 0.25
 WRITTEN = re.compile(
     r"`[^`]+`, .+, driver .+\. .+, \d+ cores, load average \d+\.\d\d before the run(: \*\*a loaded machine\*\*)?\. "
     r"\d+ \w+ \d{4}, commit `[0-9a-f]{7,}`\.( Few repetitions \(`--quick`\)\.)?"
-    r"( Far: [\d.]+ Gbit/s, [\d.]+ ms each way\. A read of 4 bytes: (\w+ [\d.]+ us(, )?)+\.)?"
+    r"(( Far: [\d.]+ Gbit/s, [\d.]+ ms each way\.)? A read of 4 bytes: (\w+ [\d.]+ us(, )?)+\.)?"
 )
 UNMEASURED = re.compile(r"Not measured yet: `[^`]+`\.\n")
 PASTED = re.compile(r"Pasted by hand in commit `[0-9a-f]{7,}`; the run was on \d+ \w+ \d{4}\.")
@@ -93,8 +93,9 @@ def training_figures(rows: dict, gain: str) -> list[str]:
 
 def link_of(report: dict) -> str:
     """How far the places of training are."""
+    link = f"Far: {report['gbit_per_s']:g} Gbit/s, {report['delay_ms']:g} ms each way. "
     trips = ", ".join(f"{place['name']} {number(place['round_trip_s'] * 1e6)} us" for place in report["places"])
-    return f"Far: {report['gbit_per_s']:g} Gbit/s, {report['delay_ms']:g} ms each way. A read of 4 bytes: {trips}."
+    return link * any(place["name"] == "far" for place in report["places"]) + f"A read of 4 bytes: {trips}."
 
 
 def product_commit(*paths: str) -> str:

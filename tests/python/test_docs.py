@@ -220,6 +220,10 @@ def test_a_report_of_training_makes_a_table():
     ]
     page = f"<!-- begin: one -->\n{section}<!-- end: one -->\n"
     assert TABLES["page_problems"](page) == []
+    near = TRAINING_REPORT | {"places": TRAINING_REPORT["places"][:1]}
+    section = TABLES["make_section"](near, "0123abc")
+    assert "`0123abc`. A read of 4 bytes: native 4.40 us.\n" in section
+    assert TABLES["page_problems"](f"<!-- begin: one -->\n{section}<!-- end: one -->\n") == []
     for changed in (page.replace("16.1 met", "16.1 missed"), page.replace("| 12.5 |", "| 12.54 |")):
         assert changed != page
         assert TABLES["page_problems"](changed) != []
