@@ -1,0 +1,228 @@
+// Digests that are kept beside the identity of a file that memory shows. The tests skip where the file system does not
+// note changes.
+#include "runtime/client/upload/file_digests.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <random>
+#include <thread>
+
+#include "store/temporary_folder.h"
+
+namespace remotecl::testing {
+namespace {
+namespace fs = std::filesystem;
+
+constexpr std::size_t kPart = 64u << 10, kParts = 16, kSize = kParts * kPart;
+
+std::vector<std::byte> random_bytes(std::size_t size, unsigned seed) {
+  std::mt19937 random(seed);
+  std::vector<std::byte> bytes(size);
+  for (std::byte& each : bytes) each = std::byte(random() & 0xff);
+  return bytes;
+}
+
+void set_time(const fs::path& path, std::time_t seconds_ago) {
+  const timespec at{std::time(nullptr) - seconds_ago, 0};
+  const timespec times[2] = {at, at};
+  ASSERT_EQ(::utimensat(AT_FDCWD, path.c_str(), times, 0), 0);
+}
+
+class Mapping {
+ public:
+  Mapping(const fs::path& path, int protection, int flags) {
+    const int file = ::open(path.c_str(), (protection & PROT_WRITE) != 0 && flags == MAP_SHARED ? O_RDWR : O_RDONLY);
+    void* const at = ::mmap(nullptr, kSize, protection, flags, file, 0);
+    ::close(file);
+    if (at == MAP_FAILED) throw std::runtime_error("cannot map " + path.string());
+    memory_ = static_cast<std::byte*>(at);
+  }
+  ~Mapping() { ::munmap(memory_, kSize); }
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+
+  std::byte* data() const { return memory_; }
+  Bytes part(std::size_t index) const { return {memory_ + index * kPart, kPart}; }
+  void make_read_only() const { ASSERT_EQ(::mprotect(memory_, kSize, PROT_READ), 0); }
+  std::optional<FileDigests> digests() const { return FileDigests::of(memory_, kSize); }
+
+ private:
+  std::byte* memory_ = nullptr;
+};
+
+// No program can set the time of a file's last change, which must be two seconds ago. So all files are made first, and
+// become old enough together.
+class FileDigestsTest : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = std::make_unique<TemporaryFolder>();
+    ::setenv("XDG_CACHE_HOME", (folder_->path() / "cache").c_str(), 1);  // before the first use
+    for (unsigned i = 0; i < kFiles; ++i) make(i);
+    settle();
+  }
+  static void TearDownTestSuite() { folder_.reset(); }
+  void SetUp() override {
+    if (!Mapping(path(0), PROT_READ, MAP_SHARED).digests()) GTEST_SKIP() << "this file system notes no changes";
+  }
+
+  static fs::path path(unsigned number) { return folder_->path() / std::to_string(number); }
+  static void make(unsigned number) {
+    const std::vector<std::byte> bytes = random_bytes(kSize, number);
+    std::ofstream(path(number), std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+    set_time(path(number), 3600);
+  }
+  static void settle() { std::this_thread::sleep_for(std::chrono::milliseconds(2050)); }
+  // As a former process.
+  static void keep_all(const Mapping& mapping) {
+    std::optional<FileDigests> digests = mapping.digests();
+    ASSERT_TRUE(digests);
+    for (std::size_t i = 0; i < kParts; ++i) digests->add(mapping.part(i), sha256(mapping.part(i)));
+    digests->keep();
+  }
+  static std::size_t known(const std::optional<FileDigests>& digests, const Mapping& mapping) {
+    std::size_t count = 0;
+    for (std::size_t i = 0; digests && i < kParts; ++i) {
+      const std::optional<Digest> digest = digests->find(mapping.part(i));
+      if (digest) {
+        EXPECT_EQ(*digest, sha256(mapping.part(i))) << i;
+      }
+      count += digest.has_value();
+    }
+    return count;
+  }
+
+  static constexpr unsigned kFiles = 12;
+  static std::unique_ptr<TemporaryFolder> folder_;
+};
+std::unique_ptr<TemporaryFolder> FileDigestsTest::folder_;
+
+TEST_F(FileDigestsTest, AnotherProcessFindsThem) {
+  for (const int flags : {MAP_SHARED, MAP_PRIVATE}) {
+    const Mapping mapping(path(1), PROT_READ, flags);
+    if (flags == MAP_SHARED) {
+      EXPECT_EQ(known(mapping.digests(), mapping), 0u);
+      keep_all(mapping);
+    }
+    EXPECT_EQ(known(mapping.digests(), mapping), kParts);
+  }
+}
+
+TEST_F(FileDigestsTest, PartsHaveOffsetsOfTheFileAndSizes) {
+  const Mapping mapping(path(2), PROT_READ, MAP_SHARED);
+  keep_all(mapping);
+  const auto later = FileDigests::of(mapping.data() + 3 * kPart, kSize - 3 * kPart);
+  ASSERT_TRUE(later);
+  EXPECT_EQ(later->find(mapping.part(5)), sha256(mapping.part(5)));
+  EXPECT_FALSE(later->find(mapping.part(5).first(kPart / 2)));
+  EXPECT_FALSE(later->find({mapping.data() + 5 * kPart + 1, kPart}));
+}
+
+TEST_F(FileDigestsTest, MemoryThatCanBeWrittenIsNotTheFiles) {
+  for (const int flags : {MAP_SHARED, MAP_PRIVATE}) {
+    EXPECT_FALSE(Mapping(path(4), PROT_READ | PROT_WRITE, flags).digests()) << flags;
+  }
+}
+
+TEST_F(FileDigestsTest, OtherMemoryShowsNoFile) {
+  const std::vector<std::byte> heap(kSize);
+  EXPECT_FALSE(FileDigests::of(heap.data(), heap.size()));
+  const Mapping mapping(path(4), PROT_READ, MAP_SHARED);
+  EXPECT_FALSE(FileDigests::of(mapping.data() - 1, kSize));
+  EXPECT_FALSE(FileDigests::of(mapping.data(), kSize + (64u << 20))) << "beyond the mapping";
+}
+
+// Parts of a private mapping were written before it became read-only.
+TEST_F(FileDigestsTest, PartsWithWrittenPagesAreHashed) {
+  for (unsigned seed = 0; seed < 20; ++seed) {
+    std::mt19937 random(seed);
+    const Mapping mapping(path(5), PROT_READ | PROT_WRITE, MAP_PRIVATE);
+    std::vector<bool> is_written(kParts);
+    for (unsigned i = 0; i < random() % 5; ++i) {
+      const std::size_t at = random() % kSize;
+      mapping.data()[at] ^= std::byte{1};
+      is_written[at / kPart] = true;
+    }
+    mapping.make_read_only();
+    keep_all(mapping);
+    const auto digests = mapping.digests();
+    ASSERT_TRUE(digests);
+    const Mapping original(path(5), PROT_READ, MAP_SHARED);
+    const auto of_file = original.digests();
+    for (std::size_t i = 0; i < kParts; ++i) {
+      EXPECT_EQ(digests->find(mapping.part(i)).has_value(), !is_written[i]) << "seed " << seed << ", part " << i;
+      // Nor were their digests kept as the file's.
+      if (const auto digest = of_file->find(original.part(i))) {
+        EXPECT_EQ(*digest, sha256(original.part(i))) << "seed " << seed << ", part " << i;
+      }
+    }
+  }
+}
+
+TEST_F(FileDigestsTest, AReplacedFileIsNotTheMappedOne) {
+  const Mapping mapping(path(6), PROT_READ, MAP_SHARED);
+  keep_all(mapping);
+  fs::rename(path(7), path(6));
+  EXPECT_FALSE(mapping.digests());
+  const Mapping now(path(6), PROT_READ, MAP_SHARED);
+  EXPECT_EQ(known(now.digests(), now), 0u);
+}
+
+TEST_F(FileDigestsTest, ARemovedFileHasNone) {
+  const Mapping mapping(path(8), PROT_READ, MAP_SHARED);
+  keep_all(mapping);
+  fs::remove(path(8));
+  EXPECT_FALSE(mapping.digests());
+}
+
+TEST_F(FileDigestsTest, AFileThatWasWrittenJustNowHasNone) {
+  const Mapping mapping(path(9), PROT_READ, MAP_SHARED);
+  keep_all(mapping);
+  set_time(path(9), 0);
+  settle();
+  EXPECT_FALSE(mapping.digests()) << "written within a minute";
+  set_time(path(9), 3600);
+  EXPECT_FALSE(mapping.digests()) << "changed within two seconds";
+}
+
+// The same size and time, other bytes: as after a copy that keeps times.
+TEST_F(FileDigestsTest, AChangedFileIsHashedAnew) {
+  struct stat before {};
+  ASSERT_EQ(::stat(path(10).c_str(), &before), 0);
+  keep_all(Mapping(path(10), PROT_READ, MAP_SHARED));
+  std::fstream(path(10), std::ios::in | std::ios::out | std::ios::binary).seekp(3 * kPart).write("changed", 7);
+  const timespec times[2] = {before.st_atim, before.st_mtim};
+  ASSERT_EQ(::utimensat(AT_FDCWD, path(10).c_str(), times, 0), 0);
+  settle();
+  const Mapping now(path(10), PROT_READ, MAP_SHARED);
+  EXPECT_EQ(known(now.digests(), now), 0u);
+  keep_all(now);
+  EXPECT_EQ(known(now.digests(), now), kParts);
+}
+
+TEST_F(FileDigestsTest, NothingIsKeptOfAFileThatChangesMeanwhile) {
+  const auto kept = [] {
+    const fs::path cache = folder_->path() / "cache" / "remotecl" / "digests";
+    return std::distance(fs::directory_iterator(cache), fs::directory_iterator());
+  };
+  const Mapping mapping(path(11), PROT_READ, MAP_SHARED);
+  auto digests = mapping.digests();
+  ASSERT_TRUE(digests);
+  digests->add(mapping.part(0), sha256(mapping.part(0)));
+  set_time(path(11), 7200);
+  const auto before = kept();
+  digests->keep();
+  EXPECT_EQ(kept(), before);
+}
+
+}  // namespace
+}  // namespace remotecl::testing
