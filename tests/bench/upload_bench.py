@@ -2,13 +2,18 @@
 
 As root, with remotecl installed: `python tests/bench/upload_bench.py --size 512 --rate 100 --delay 0.5`. The daemon
 runs in a network namespace of its own, behind a veth pair whose rate `tc tbf` limits in both directions.
+
+`--pairs 10` compares writes over loopback with and without offers instead, which needs no root: offers must not cost a
+fast link anything.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -50,6 +55,28 @@ print(json.dumps(report))
 """
 
 
+# Prints the seconds of each of several writes of bytes that are different each time.
+WRITES = """
+import json, sys, time
+import numpy, pyopencl
+import remotecl
+context = remotecl.connect(sys.argv[1]).context()
+queue = pyopencl.CommandQueue(context, context.devices[0])
+data = numpy.random.default_rng().integers(0, 256, int(sys.argv[2]) << 20, dtype="u1")
+buffer = pyopencl.Buffer(context, pyopencl.mem_flags.READ_WRITE, data.nbytes)
+pyopencl.enqueue_fill_buffer(queue, buffer, numpy.uint8(0), 0, data.nbytes)
+queue.finish()
+seconds = []
+for number in range(int(sys.argv[3])):
+    data[:: 1 << 20] = number
+    begun = time.perf_counter()
+    pyopencl.enqueue_copy(queue, buffer, data)
+    queue.finish()
+    seconds.append(time.perf_counter() - begun)
+print(json.dumps(seconds))
+"""
+
+
 def run(*command: str) -> None:
     subprocess.run(command, check=True)
 
@@ -79,22 +106,24 @@ def limited_link(rate_mbit: float, delay_ms: float) -> Iterator[str]:
 
 
 @contextmanager
-def server(namespace: str, store: Path) -> Iterator[None]:
+def server(inside: tuple[str, ...], store: Path) -> Iterator[str]:
+    """Gives the address on which it listens. `inside`: what begins its command."""
     options = [
         "--listen",
-        f"0.0.0.0:{PORT}",
+        f"0.0.0.0:{PORT if inside else 0}",
         "--insecure",
         "--no-isolate",
         "--exit-on-stdin-eof",
         "--store",
         str(store),
     ]
-    command = ["ip", "netns", "exec", namespace, sys.executable, "-m", "remotecl._daemon", *options]
+    command = [*inside, sys.executable, "-m", "remotecl._daemon", *options]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
-        assert any(line.startswith("listening on ") for line in process.stdout), "the server does not start"
-        yield
+        listening = next((line for line in process.stdout if line.startswith("listening on ")), "")
+        assert listening, "the server does not start"
+        yield listening.removeprefix("listening on ").strip()
     finally:
         process.terminate()
         process.wait()
@@ -112,6 +141,41 @@ def upload(weights: Path, how: str, uploads: str, cache: Path, check: bool) -> d
     return report
 
 
+def hashing_speed() -> float:
+    """Bytes per second of the library that remotecl uses, one thread, from its cache."""
+    chunk, begun, count = os.urandom(1 << 20), time.perf_counter(), 0
+    while time.perf_counter() - begun < 1:
+        hashlib.sha256(chunk).digest()
+        count += 1
+    return count * len(chunk) / (time.perf_counter() - begun)
+
+
+def compare_on_a_fast_link(pairs: int, folder: Path) -> None:
+    """Writes with and without offers, by processes that take turns."""
+    print(f"hashing: {hashing_speed() / 1e9:.2f} GB/s of one thread")
+    with server((), folder / "store") as listening:
+        address = listening.replace("0.0.0.0", "127.0.0.1")
+        for size, writes in ((64, 70), (512, 6)):
+            medians: dict[str, list[float]] = {"auto": [], "off": []}
+            whole: dict[str, list[float]] = {"auto": [], "off": []}
+            for pair in range(pairs):
+                for uploads in ("auto", "off") if pair % 2 == 0 else ("off", "auto"):
+                    settings = {**os.environ, "REMOTECL_UPLOADS": uploads, "REMOTECL_SHARED_MEMORY": "off"}
+                    command = [sys.executable, "-c", WRITES, address, str(size), str(writes)]
+                    result = subprocess.run(command, env=settings, check=True, capture_output=True, text=True)
+                    seconds: list[float] = json.loads(result.stdout)
+                    medians[uploads].append(statistics.median(seconds))
+                    whole[uploads].append(sum(seconds) / len(seconds))
+            for what, of in (("median", medians), ("mean", whole)):
+                speed = {name: size / 1024 / statistics.median(times) for name, times in of.items()}
+                ratio = statistics.median(one / other for one, other in zip(of["auto"], of["off"], strict=True))
+                print(
+                    f"{size:4} MiB, {what:6} of {writes} writes: {speed['auto']:.2f} GiB/s with offers, "
+                    f"{speed['off']:.2f} without; {ratio:.3f} times the time (median of {pairs} pairs)",
+                    flush=True,
+                )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--size", type=int, default=512, help="MiB of weights")
@@ -121,14 +185,19 @@ def main() -> None:
     parser.add_argument(
         "--check", action="store_true", help="read everything back; that takes as long as the link needs"
     )
+    parser.add_argument("--pairs", type=int, help="compare writes over loopback with and without offers, so often")
     options = parser.parse_args()
+    if options.pairs is not None:
+        with tempfile.TemporaryDirectory(dir=options.folder) as folder:
+            return compare_on_a_fast_link(options.pairs, Path(folder))
     with tempfile.TemporaryDirectory(dir=options.folder) as folder, limited_link(options.rate, options.delay) as there:
         weights, cache = Path(folder) / "weights", Path(folder) / "cache"
         with weights.open("wb") as file:
             for _ in range(options.size):
                 file.write(os.urandom(1 << 20))
         written = time.time()
-        with server(there, Path(folder) / "store"):
+        with server(("ip", "netns", "exec", there), Path(folder) / "store"):
+            print(f"hashing: {hashing_speed() / 1e9:.2f} GB/s of one thread")
             ceiling = options.size * (1 << 20) * 8 / options.rate / 1e6
             print(
                 f"{options.size} MiB over {options.rate:g} Mbit/s, {options.delay:g} ms; the link takes {ceiling:.2f} s"
