@@ -144,6 +144,11 @@ NativeDriver::NativeDriver(const DeviceSelection& selection) {
     const auto index = static_cast<std::uint32_t>(devices_.size());
     devices_.push_back(std::make_unique<Device>(index, candidate.platform, candidate.id));
   }
+  for (const auto& device : devices_) {
+    // See BuildReport::build().
+    const std::uint32_t shares_builds = device->traits().quirks.compiles_for_binary ? 0 : 1;
+    device->say(kDeviceSharesBuilds, std::as_bytes(std::span(&shares_builds, 1)));
+  }
   for (const std::string& watts : selection.watts) add_figure(watts, kDeviceWatts);
   for (const std::string& price : selection.prices) add_figure(price, kDevicePricePerHour);
 }

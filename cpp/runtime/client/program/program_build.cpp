@@ -11,6 +11,7 @@
 #include "runtime/client/session/session.h"
 #include "runtime/client/support/callback_thread.h"
 #include "runtime/client/support/ids.h"
+#include "runtime/protocol/device_figures.h"
 
 namespace remotecl {
 namespace {
@@ -165,6 +166,7 @@ std::map<Session*, Session*> Program::builders_of(const std::vector<Device*>& de
   std::vector<Device*> ordered = devices;
   std::ranges::stable_sort(ordered, {}, [](const Device* device) { return device->session().index(); });
   for (Device* device : ordered) {
+    if (device->number<cl_uint>(kDeviceSharesBuilds) == 0) continue;
     const auto first = std::ranges::find_if(firsts, [device](const Device* each) { return are_alike(*each, *device); });
     if (first == firsts.end()) {
       firsts.push_back(device);
