@@ -41,6 +41,7 @@ Script buffers(std::uint32_t device, std::uint64_t properties) {
 }
 
 Script bulk(std::uint32_t device) {
+  constexpr PeerId kLenders[] = {2, 3};
   Script script;
   constexpr std::uint64_t kSize = kInlineDataMax + 64;
   script.add(CreateQueue{1, device, 0})
@@ -57,6 +58,7 @@ Script bulk(std::uint32_t device) {
       .chunk(5, 128)
       .add(EnqueueReadRect{1, 6, 1, {0, 0, 0}, {300, 300, 1}, 400, 0, 6, {}})
       .add(EnqueueWrite{1, 7, 1, 64, 1024, 7, {}, {}})
+      .add(BorrowChunks{7, 1, 1000, std::span<const PeerId>(kLenders)})
       .add(OfferChunks{7, 0, data(32)})
       .chunk(7, 0, -5)
       .add(Finish{1, 1});
@@ -340,6 +342,11 @@ Script peers(std::uint32_t device) {
       .add(EnqueueSend{1, 7, 4, 0, 0, kLarge, 7, 2, {}, 2})
       .from_peer(DropTransfer{7})
       .from_peer(PeerData{8, -5, {}})
+      .from_peer(AskChunk{1, 2, {}})
+      .add(LendChunks{1, 2, data(64)})
+      .add(LendChunks{2, 2, data(32)})
+      .from_peer(AskChunk{2, 1, {}})
+      .from_peer(AskBuild{1, 1, {}})
       .add(EnqueueReceive{1, 8, 1, 0, 0, 64, 8, 2, {}})
       .add(ConnectPeer{3, 2, 1, 1, Secret{8}, {}})
       .add(ClosePeer{2, 1})

@@ -112,7 +112,7 @@ class NamedPeers final : public BuildPeers {
     const auto now = std::chrono::steady_clock::now();
     const Ref<PeerLink> link =
         session_.peers().await(sharing_.builder, now + (sharing_.is_near ? kNearLinkMax : kFarLinkMax));
-    return link ? link->builds().ask(sharing_.build, key, now + kAnswerMax) : std::vector<std::byte>();
+    return link ? link->ask_build(sharing_.build, key, now + kAnswerMax) : std::vector<std::byte>();
   }
   void publish(const Digest& key, std::vector<std::byte> entry) override {
     if (is_asked() && entry.size() <= Store::kContentSizeMax) {
@@ -262,7 +262,7 @@ void work(Session& session, const BuildProgram& message, const ProgramWork& work
     return build_each(session, message.devices, message.token, work.program, refusal(*objection));
   }
   const std::string key = BuildCache::key(*work.program, message);
-  const std::string owner = "direct " + session.grant().user().name();
+  const std::string owner = session.stored_owner();
   const StoredRequest stored{sent, owner, peers.are_named() ? &peers : nullptr, true};
   std::shared_ptr<const PlacedFiles> placed;
   with_files(

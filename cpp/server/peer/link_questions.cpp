@@ -1,40 +1,40 @@
-#include "server/peer/link_builds.h"
+#include "server/peer/link_questions.h"
 
 #include <utility>
 
 #include "server/util/protocol_error.h"
-#include "server/wire/outbox.h"
 
 namespace remotecl::server {
 
-std::vector<std::byte> LinkBuilds::ask(BuildId build, const Digest& key, Deadline deadline) {
+std::uint64_t LinkQuestions::begin() {
   MutexLock lock(mutex_);
-  if (is_closed_) return {};
-  const std::uint64_t question = ++last_;
+  questions_[++last_];
+  return last_;
+}
+
+std::vector<std::byte> LinkQuestions::await(std::uint64_t question, Deadline deadline) {
+  MutexLock lock(mutex_);
   Question& asked = questions_[question];
-  lock.unlock();
-  outbox_.send(AskBuild{question, build, key});
-  lock.lock();
   while (!is_closed_ && !asked.is_answered && changed_.wait_until(mutex_, deadline) == std::cv_status::no_timeout) {
   }
   if (!asked.is_answered) abandoned_.insert(question);
-  std::vector<std::byte> entry = std::move(asked.entry);
+  std::vector<std::byte> answer = std::move(asked.answer);
   questions_.erase(question);
-  return entry;
+  return answer;
 }
 
-void LinkBuilds::answered(std::uint64_t question, Bytes entry) {
+void LinkQuestions::answered(std::uint64_t question, Bytes answer) {
   MutexLock lock(mutex_);
   const auto at = questions_.find(question);
   if (at != questions_.end() && !at->second.is_answered) {
-    at->second = {true, {entry.begin(), entry.end()}};
+    at->second = {true, {answer.begin(), answer.end()}};
     changed_.notify_all();
   } else if (abandoned_.erase(question) == 0) {
-    throw ProtocolError("a peer answers a question about a build that it was not asked");
+    throw ProtocolError("a peer answers a question that it was not asked");
   }
 }
 
-void LinkBuilds::close() {
+void LinkQuestions::close() {
   MutexLock lock(mutex_);
   is_closed_ = true;
   changed_.notify_all();

@@ -5,34 +5,30 @@
 #include <set>
 #include <vector>
 
+#include "runtime/base/bytes.h"
 #include "runtime/base/mutex.h"
-#include "runtime/crypto/digest.h"
 #include "runtime/handshake/handshake.h"
-#include "runtime/protocol/messages.h"
 
 namespace remotecl::server {
 
-class Outbox;
-
-// This side's questions for builds that the peer has. Owned by the link; any thread.
-class LinkBuilds {
+// This side's questions of one kind, and the peer's answers. Owned by the link; any thread.
+class LinkQuestions {
  public:
-  explicit LinkBuilds(Outbox& outbox) : outbox_(outbox) {}
-
-  // Returns the peer's answer; empty: it has no such build, the link is lost, or it takes too long.
-  std::vector<std::byte> ask(BuildId build, const Digest& key, Deadline deadline) EXCLUDES(mutex_);
+  // Returns the number of a new question, which the caller sends and then awaits.
+  std::uint64_t begin() EXCLUDES(mutex_);
+  // Returns the peer's answer; empty: it has nothing, the link is lost, or it takes too long. Call it once.
+  std::vector<std::byte> await(std::uint64_t question, Deadline deadline) EXCLUDES(mutex_);
   // The peer's answer has come. Throws ProtocolError if there was no question.
-  void answered(std::uint64_t question, Bytes entry) EXCLUDES(mutex_);
+  void answered(std::uint64_t question, Bytes answer) EXCLUDES(mutex_);
   // The link is lost: questions have no answer.
   void close() EXCLUDES(mutex_);
 
  private:
   struct Question {
     bool is_answered = false;
-    std::vector<std::byte> entry;
+    std::vector<std::byte> answer;
   };
 
-  Outbox& outbox_;
   Mutex mutex_;
   ConditionVariable changed_;
   bool is_closed_ GUARDED_BY(mutex_) = false;

@@ -7,6 +7,7 @@
 #include "server/execution/peer_signals.h"
 #include "server/execution/strand.h"
 #include "server/program/shared_builds.h"
+#include "server/transfer/lent_chunks.h"
 #include "server/transfer/transfer_table.h"
 #include "server/wire/outbox.h"
 #include "server/wire/stream_recovery.h"
@@ -20,6 +21,7 @@ struct PeerContext {
   PeerSignals& signals;  // with the session's lock
   TransferTable& transfers;
   SharedBuilds& builds;
+  LentChunks& chunks;
   Outbox& client;
   const StreamRecovery& recovery;
   const Grant& grant;

@@ -24,8 +24,7 @@ PeerLink::PeerLink(const PeerContext& context, PeerId peer, LinkId id, const Sec
       bulk_sender_(context.transfers, [this] { close(); }),
       inbox_(context.issuer, context.transfers.counters()),
       signals_(outbox_, context.transfers.counters()),
-      transfers_(context.transfers, bulk_receiver_, bulk_sender_, outbox_),
-      builds_(outbox_) {}
+      transfers_(context.transfers, bulk_receiver_, bulk_sender_, outbox_) {}
 
 void PeerLink::start() {
   bulk_sender_.connect(*bulk_);
@@ -132,8 +131,9 @@ Traffic PeerLink::traffic() const {
 
 void PeerLink::execute(std::uint16_t code, Bytes payload) {
   messages_received_.fetch_add(1, std::memory_order_relaxed);
-  dispatch_peer_message({peer_, context_.signals, inbox_, signals_, transfers_, streams_, context_.builds, *this}, code,
-                        payload);
+  dispatch_peer_message(
+      {peer_, context_.signals, inbox_, signals_, transfers_, streams_, context_.builds, context_.chunks, *this}, code,
+      payload);
 }
 
 void PeerLink::signal(EventId event, std::int32_t status) {
@@ -144,6 +144,18 @@ void PeerLink::signal(EventId event, std::int32_t status) {
 
 void PeerLink::send(TransferId transfer, Bytes data) { outbox_.send(PeerData{transfer, 0, data}); }
 void PeerLink::announce(TransferId transfer, std::uint64_t size) { outbox_.send(PeerSize{transfer, size}); }
+
+std::vector<std::byte> PeerLink::ask_build(BuildId build, const Digest& key, Deadline deadline) {
+  const std::uint64_t question = builds_.begin();
+  outbox_.send(AskBuild{question, build, key});
+  return builds_.await(question, deadline);
+}
+
+std::uint64_t PeerLink::ask_chunk(std::uint64_t loan, const Digest& digest) {
+  const std::uint64_t question = chunks_.begin();
+  outbox_.send(AskChunk{question, loan, digest});
+  return question;
+}
 
 std::string PeerLink::end_of_streams() const {
   std::string reason = streams_.reason();
@@ -159,6 +171,7 @@ std::string PeerLink::end_of_streams() const {
 void PeerLink::give_up() {
   const std::string reason = loss_.finish(end_of_streams());
   builds_.close();
+  chunks_.close();
   const auto unacknowledged = signals_.close();
   std::vector<Ref<Transfer>> failed;
   for (auto& transfer : transfers_.close()) failed.push_back(std::move(transfer));

@@ -13,8 +13,9 @@
 #include "runtime/transport/bulk/bulk_transport.h"
 #include "runtime/transport/connection.h"
 #include "server/execution/event_sink.h"
-#include "server/peer/link_builds.h"
+#include "server/peer/borrowed_chunks.h"
 #include "server/peer/link_loss.h"
+#include "server/peer/link_questions.h"
 #include "server/peer/link_signals.h"
 #include "server/peer/link_transfers.h"
 #include "server/peer/peer_context.h"
@@ -67,8 +68,17 @@ class PeerLink final : public EventSink, public BulkRoute {
   // Asks the peer for the bytes.
   void pull(Ref<IncomingTransfer> transfer) override { transfers_.pull(std::move(transfer)); }
 
-  // Questions for the peer's builds.
-  LinkBuilds& builds() { return builds_; }
+  // Returns the peer's answer; empty: it has no such build, the link is lost, or it takes too long.
+  std::vector<std::byte> ask_build(BuildId build, const Digest& key, Deadline deadline);
+  LinkQuestions& builds() { return builds_; }
+  // Returns the question's number.
+  std::uint64_t ask_chunk(std::uint64_t loan, const Digest& digest);
+  LinkQuestions& chunks() { return chunks_; }
+  BorrowingSpeed& borrowing_speed() { return borrowing_speed_; }
+  // A peer that does not read gets no chunks.
+  void answer_chunk(std::uint64_t question, Bytes bytes) {
+    outbox_.send(PeerChunk{question, is_crowded() ? Bytes() : bytes});
+  }
   void answer_build(std::uint64_t question, Bytes entry) { outbox_.send(PeerBuild{question, sha256(entry), entry}); }
 
   // The traffic of both connections.
@@ -109,7 +119,8 @@ class PeerLink final : public EventSink, public BulkRoute {
   PeerInbox inbox_;  // needs the session's lock
   LinkSignals signals_;
   LinkTransfers transfers_;
-  LinkBuilds builds_;
+  LinkQuestions builds_, chunks_;
+  BorrowingSpeed borrowing_speed_;
   std::atomic<std::uint64_t> messages_received_{0};
   LinkLoss loss_;
   std::thread reader_;

@@ -10,6 +10,7 @@
 #include "server/peer/link_transfers.h"
 #include "server/peer/peer_inbox.h"
 #include "server/program/shared_builds.h"
+#include "server/transfer/lent_chunks.h"
 
 namespace remotecl::server {
 
@@ -24,6 +25,7 @@ struct PeerMessageContext {
   LinkTransfers& transfers;
   const StreamPair& streams;
   SharedBuilds& builds;
+  LentChunks& chunks;
   PeerLink& link;
 };
 

@@ -49,8 +49,9 @@ Session::Session(const Shared& shared, std::unique_ptr<Connection> control, cons
       transfers_(*this, issuer(), reporter(), outbox_, counters_),
       channels_(transfers_, recovery_, bulk_channels(static_cast<unsigned>(grant_->devices().size()))),
       shared_builds_(counters_),
-      peers_({*this, issuer(), signals(), transfers_, shared_builds_, outbox_, recovery_, *grant_, shared.peers,
-              client_.address()}),
+      lent_chunks_(shared.uploads, stored_owner(), counters_),
+      peers_({*this, issuer(), signals(), transfers_, shared_builds_, lent_chunks_, outbox_, recovery_, *grant_,
+              shared.peers, client_.address()}),
       printf_execution_(*this, issuer(), outbox_, shared.output) {}
 
 Session::~Session() = default;
@@ -306,6 +307,7 @@ void Session::tear_down() {
   builds_.stop();
   late_natives_.stop();
   shared_builds_.clear();
+  lent_chunks_.stop();
   continuations_.stop();
   queue_watch().stop();
   printf_execution_.stop();

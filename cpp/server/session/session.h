@@ -26,6 +26,7 @@
 #include "server/session/shared.h"
 #include "server/status/status_source.h"
 #include "server/transfer/bulk_channels.h"
+#include "server/transfer/lent_chunks.h"
 #include "server/transfer/transfer_table.h"
 #include "server/util/worker.h"
 #include "server/wire/outbox.h"
@@ -48,6 +49,8 @@ class Session final : public Strand, public StatusSource {
   const Secret& secret() const { return secret_; }
   const Grant& grant() const { return *grant_; }
   const Shared& shared() const { return shared_; }
+  // Who finds what this session puts into stores.
+  std::string stored_owner() const { return "direct " + grant_->user().name(); }
   const Ref<SessionCounters>& counters() const { return counters_; }
 
   // Serves on the control connection's thread until the connection ends. Then waits for this session's native
@@ -88,6 +91,7 @@ class Session final : public Strand, public StatusSource {
   EventReporter& reporter() { return execution_.reporter; }  // any thread
   Worker& builds() { return builds_; }                       // any thread
   SharedBuilds& shared_builds() { return shared_builds_; }   // any thread
+  LentChunks& lent_chunks() { return lent_chunks_; }         // any thread
   LateNatives& late_natives() { return late_natives_; }      // any thread
   Mutex& mutex() RETURN_CAPABILITY(mutex_) { return mutex_; }
   void later(std::function<void()> job) override;
@@ -142,6 +146,7 @@ class Session final : public Strand, public StatusSource {
   TransferTable transfers_;
   BulkChannels channels_;
   SharedBuilds shared_builds_;
+  LentChunks lent_chunks_;
   PeerTable peers_;
   Worker builds_;
   LateNatives late_natives_;

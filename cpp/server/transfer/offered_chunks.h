@@ -7,8 +7,10 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "runtime/base/mutex.h"
+#include "runtime/protocol/messages.h"
 #include "runtime/protocol/sizes.h"
 #include "runtime/transport/bulk/bulk_transport.h"
 #include "server/driver/staging.h"
@@ -18,6 +20,13 @@
 namespace remotecl::server {
 
 class IncomingTransfer;
+
+// Other servers that may have chunks of an offer, as the client has said. A value.
+struct ChunkLoan {
+  std::uint64_t number = 0;       // 0: none
+  std::uint64_t bytes_per_s = 0;  // of the client; 0: unknown
+  std::vector<PeerId> lenders;
+};
 
 // The chunks of one transfer that its client has offered and whose bytes have not come. Those that the store has are
 // taken from there; others are kept there once they have come. Owned by the transfer.
@@ -39,6 +48,11 @@ class OfferedChunks {
   // Looks for the chunk at `offset`. Returns true if its bytes need not come. Any thread.
   bool look_up(std::uint64_t offset, const Digest& digest, std::uint64_t size) EXCLUDES(mutex_);
   bool is_kept() const { return store_.keeps(); }
+  // Bytes of an offered chunk have come from elsewhere. Any thread.
+  void keep(const Digest& digest, Bytes bytes) { store_.keep(owner_, digest, bytes); }
+  // For the next offer. The session's thread.
+  void set_loan(ChunkLoan loan) { loan_ = std::move(loan); }
+  ChunkLoan take_loan() { return std::exchange(loan_, {}); }
 
   // On the thread that receives the transfer's bytes:
   // Receives its next bytes, at most `size_max` and not beyond a chunk. Returns their number, 0 at the end.
@@ -62,6 +76,7 @@ class OfferedChunks {
   UploadStore& store_;
   const std::string owner_;
   const HeldMemory held_;
+  ChunkLoan loan_;
   std::unique_ptr<UploadStore::NewChunk> incoming_;  // the one that is being received
 
   Mutex mutex_;

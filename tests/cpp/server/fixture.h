@@ -26,7 +26,16 @@ inline std::optional<server::ProcessCommand> isolation() {
 // A daemon in this process, on a port of its own, over the machine's OpenCL driver.
 class ServerTest : public ::testing::Test {
  protected:
-  explicit ServerTest(LimitsTable limits = {}) : limits_(std::move(limits)) {}
+  explicit ServerTest(LimitsTable limits = {}, Store* store = nullptr)
+      : limits_(std::move(limits)),
+        server_{Address{"127.0.0.1", 0},
+                "0",
+                {},
+                {},
+                limits_,
+                std::getenv("REMOTECL_TEST_ISOLATE") != nullptr ? isolation() : std::nullopt,
+                {},
+                store} {}
 
   Address address() const { return server_.address(); }
   std::unique_ptr<Connection> connect() { return tcp::connect(address(), std::chrono::seconds(5)); }
@@ -60,12 +69,7 @@ class ServerTest : public ::testing::Test {
 
   LimitsTable limits_;
   // With REMOTECL_TEST_ISOLATE in the environment sessions have processes of their own.
-  server::Server server_{Address{"127.0.0.1", 0},
-                         "0",
-                         {},
-                         {},
-                         limits_,
-                         std::getenv("REMOTECL_TEST_ISOLATE") != nullptr ? isolation() : std::nullopt};
+  server::Server server_;
 };
 
 inline constexpr const char* kAddSource = R"(

@@ -32,7 +32,7 @@ TransferRef offer_bytes(PendingCommand& command, bool blocking, const std::byte*
   }
   const bool sender_waits = blocking && !limit_of(command.event());
   return session.begin_send(command.queue().device().index(), from, size, std::move(finished), std::move(keep_alive),
-                            sender_waits, rows);
+                            sender_waits, rows, command.queue().context().lenders_for(session, size));
 }
 
 // The same for bytes that are sent without a request. Returns null if the server must request them.

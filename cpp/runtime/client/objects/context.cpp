@@ -5,6 +5,7 @@
 #include "runtime/client/objects/command_queue.h"
 #include "runtime/client/session/peer_links.h"
 #include "runtime/client/support/callback_thread.h"
+#include "runtime/protocol/sizes.h"
 
 namespace remotecl {
 
@@ -32,6 +33,17 @@ void Context::link_servers() const {
   std::vector<Session*> sessions;
   for (const Device* device : devices_) sessions.push_back(&device->session());
   PeerLinks::instance().connect(sessions);
+}
+
+std::vector<Session*> Context::lenders_for(const Session& session, std::uint64_t size) const {
+  std::vector<Session*> others;
+  if (size < kUploadChunk) return others;
+  for (const Device* device : devices_) {
+    Session& other = device->session();
+    if (&other != &session && std::ranges::find(others, &other) == others.end()) others.push_back(&other);
+    if (others.size() == kLendersMax) break;
+  }
+  return others;
 }
 
 bool Context::contains(const Device& device) const {

@@ -33,6 +33,8 @@ class Context final : public Handle<_cl_context, HandleTag::kContext, CL_INVALID
 
   // Begins to link all servers with each other now. Without this, two are linked when they first need it.
   void link_servers() const;
+  // The other servers, which may have what is written to this one; none for a size that is not worth asking.
+  std::vector<Session*> lenders_for(const Session& session, std::uint64_t size) const;
   // Calls the application's context callback, on the callback thread.
   void notify(const std::string& text) const;
   void add_destructor(Destructor function, void* user_data);

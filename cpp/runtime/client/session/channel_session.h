@@ -18,7 +18,7 @@ class ChannelSession {
   // Blocks until the server has answered the transfer's offers, or the transfer has ended. Returns false if the
   // session is lost before.
   virtual bool await_answer(const Transfer& transfer) = 0;
-  virtual void offer(const OfferChunks& message) = 0;
+  virtual void offer(const Transfer& transfer, const OfferChunks& message) = 0;
   // Makes waiting threads check their conditions again.
   virtual void wake() = 0;
   // Sends the message soon.

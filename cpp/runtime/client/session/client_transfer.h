@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "runtime/base/bytes.h"
 #include "runtime/base/mutex.h"
@@ -18,6 +19,7 @@
 namespace remotecl {
 
 class BulkChannel;
+class Session;
 
 // Bytes that cross a session's connection for one command, between the server and memory of this process.
 // Shared by the session's table and the threads that wait for it.
@@ -36,6 +38,7 @@ struct Transfer {
   bool may_be_short = false;                      // of a read: the content may end early
   bool sender_waits = false;                      // a thread waits for the pull and sends the bytes itself
   std::unique_ptr<UploadOffer> offer;             // of a write: the server may have its bytes; null: they are sent
+  std::vector<Session*> lenders;                  // of an offered write: other servers that may have its bytes
   bool is_expected = false;                       // its channel expects it
   bool is_pushed = false;                         // sent without waiting for a pull, whatever happens
   Mutex mutex;                                    // held while bytes are put into `memory`, or packed from there

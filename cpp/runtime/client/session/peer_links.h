@@ -38,6 +38,9 @@ class PeerLinks {
   bool connected(Session& one, Session& other);
   // Returns true if connected() is likely to be. Makes no first link and waits for none.
   bool can_connect(Session& one, Session& other);
+  // Those of `others`, at most kLendersMax, that are linked to this one or soon will be. Makes links, of whose failure
+  // the user need not know, and waits for none.
+  std::vector<Session*> neighbours(Session& session, const std::vector<Session*>& others);
   std::vector<Link> links();
 
   // Called by sessions for reports of their servers, and when they are lost.
@@ -54,7 +57,8 @@ class PeerLinks {
     LinkId id = 0;          // of the latest attempt
     unsigned reported = 0;  // bit 0: the first server has the link, bit 1: the second one
     bool failed_before = false;
-    bool told = false;  // the user knows that there is no link
+    bool told = false;      // the user knows that there is no link
+    bool is_spare = false;  // nothing needs it so far
     std::chrono::steady_clock::time_point begun_at{};
     std::chrono::steady_clock::time_point failed_at{};
     std::string reason;
@@ -66,7 +70,8 @@ class PeerLinks {
   // A failed link is made again when it is needed, but not all the time.
   static bool is_due_again(const Entry& entry);
   void say_untold(Session& one, Session& other, Entry& entry) REQUIRES(mutex_);
-  void begin(const Key& key, Entry& entry) REQUIRES(mutex_);
+  // `is_spare`: nothing needs the link.
+  void begin(const Key& key, Entry& entry, bool is_spare = false) REQUIRES(mutex_);
   void attempt(const Key& key, Entry& entry) REQUIRES(mutex_);
   void fail(const Key& key, Entry& entry) REQUIRES(mutex_);
   void give_up_late(const Key& key, Entry& entry) REQUIRES(mutex_);

@@ -10,6 +10,7 @@
 #include "runtime/client/session/report_handlers.h"
 #include "runtime/client/session/submitter.h"
 #include "runtime/client/session/trace_sink.h"
+#include "runtime/client/support/ids.h"
 #include "runtime/client/support/stderr_notice.h"
 
 namespace remotecl {
@@ -67,9 +68,24 @@ bool Session::await_answer(const Transfer& transfer) {
   return wait([&transfer] { return transfer.offer->is_answered() || transfer.ended(); });
 }
 
-void Session::offer(const OfferChunks& message) {
+void Session::offer(const Transfer& transfer, const OfferChunks& message) {
+  lend(transfer, message);
   send(message);
   submit_now();
+}
+
+// What this server has not, others may have: it asks them, if they may answer.
+void Session::lend(const Transfer& transfer, const OfferChunks& message) {
+  if (transfer.lenders.empty() || !transfers_.uploads().should_borrow()) return;
+  const std::uint64_t loan = next_id();
+  std::vector<PeerId> lenders;
+  for (Session* const lender : PeerLinks::instance().neighbours(*this, transfer.lenders)) {
+    lender->send(LendChunks{loan, peer_id(), message.digests});
+    lender->submit_now();
+    lenders.push_back(lender->peer_id());
+  }
+  if (lenders.empty()) return;
+  send(BorrowChunks{transfer.id, loan, transfers_.uploads().bytes_per_s(), std::span<const PeerId>(lenders)});
 }
 
 void Session::wait_for_room() {

@@ -121,8 +121,10 @@ class Session final : private InboxReader::Owner, private ChannelSession {
   }
   TransferRef begin_send(std::uint32_t device, const std::byte* from, std::uint64_t size,
                          std::function<void(cl_int)> finished, std::shared_ptr<void> keep_alive,
-                         bool sender_waits = false, const std::optional<Rows>& rows = {}) {
-    return transfers_.begin_send(device, from, size, std::move(finished), std::move(keep_alive), sender_waits, rows);
+                         bool sender_waits = false, const std::optional<Rows>& rows = {},
+                         std::vector<Session*> lenders = {}) {
+    return transfers_.begin_send(device, from, size, std::move(finished), std::move(keep_alive), sender_waits, rows,
+                                 std::move(lenders));
   }
   TransferRef begin_push(std::uint32_t device, const std::byte* from, std::uint64_t size, bool sender_waits) {
     return transfers_.begin_push(device, from, size, sender_waits);
@@ -169,7 +171,8 @@ class Session final : private InboxReader::Owner, private ChannelSession {
   void end_transfer(const TransferRef& transfer, cl_int status) override { transfers_.end(transfer, status); }
   bool await(const Transfer& transfer) override;
   bool await_answer(const Transfer& transfer) override;
-  void offer(const OfferChunks& message) override;
+  void offer(const Transfer& transfer, const OfferChunks& message) override;
+  void lend(const Transfer& transfer, const OfferChunks& message);
   void acknowledge(const ClientReceived& message) override;
   void stop_polling() override { reader_.stop_polling(); }
   bool read_apart(BulkChannel& channel) override { return reader_.read_apart(channel); }

@@ -19,7 +19,8 @@ TransferRef TransferTable::begin_receive(std::uint32_t device, std::byte* to, st
 
 TransferRef TransferTable::begin_send(std::uint32_t device, const std::byte* from, std::uint64_t size,
                                       std::function<void(cl_int)> finished, std::shared_ptr<void> keep_alive,
-                                      bool sender_waits, const std::optional<Rows>& rows) {
+                                      bool sender_waits, const std::optional<Rows>& rows,
+                                      std::vector<Session*> lenders) {
   auto transfer = std::make_shared<Transfer>();
   transfer->sends = true;
   transfer->memory = const_cast<std::byte*>(from);
@@ -29,6 +30,7 @@ TransferRef TransferTable::begin_send(std::uint32_t device, const std::byte* fro
   const BulkChannel& channel = channels_.of(device);
   if (size >= kUploadChunk && !rows && !channel.has_rdma() && uploads_.may_begin(channel.reports_arrivals())) {
     transfer->offer = std::make_unique<UploadOffer>(uploads_, from, size);
+    transfer->lenders = std::move(lenders);
   }
   return begin(device, std::move(transfer), std::move(finished), std::move(keep_alive));
 }

@@ -27,16 +27,18 @@ class TransferTable {
 
   // Adds a transfer, before the command that names it is sent. `device`: the index of the device of the
   // command's queue. The memory stays valid as long as `keep_alive`. `rows`: how the bytes lie there, unless
-  // without gaps. If the session is lost, the transfer fails at once.
+  // without gaps. `lenders`: servers that may have the same bytes. If the session is lost, the transfer fails at once.
   TransferRef begin_receive(std::uint32_t device, std::byte* to, std::uint64_t size,
                             std::function<void(cl_int)> finished, std::shared_ptr<void> keep_alive,
                             const std::optional<Rows>& rows = {});
   TransferRef begin_send(std::uint32_t device, const std::byte* from, std::uint64_t size,
                          std::function<void(cl_int)> finished, std::shared_ptr<void> keep_alive, bool sender_waits,
-                         const std::optional<Rows>& rows = {});
+                         const std::optional<Rows>& rows = {}, std::vector<Session*> lenders = {});
   // The same for bytes that are sent right after the command that names them, by the calling thread if it
   // waits. Saves the round trip of a pull. Returns null if the server would have to keep too much.
   TransferRef begin_push(std::uint32_t device, const std::byte* from, std::uint64_t size, bool sender_waits);
+
+  const UploadLink& uploads() const { return uploads_; }
 
   // Also null for a transfer in the other direction: the server must not read what it may write, or the
   // reverse.

@@ -23,6 +23,10 @@ class UploadLink {
   bool is_worthwhile() const;
   // Nothing was measured yet, so offers should be small.
   bool is_unknown() const { return bytes_per_s_.load(std::memory_order_relaxed) == 0; }
+  // Whether other servers should be asked for what this one has not. They are linked for that, so it must be known that
+  // it pays.
+  bool should_borrow() const { return policy_ == Policy::kAlways || (!is_unknown() && is_worthwhile()); }
+  std::uint64_t bytes_per_s() const { return static_cast<std::uint64_t>(bytes_per_s_.load(std::memory_order_relaxed)); }
 
   void hashed(std::uint64_t bytes, Clock::duration time);
   void sent(std::uint64_t bytes, Clock::duration time);

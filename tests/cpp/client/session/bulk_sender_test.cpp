@@ -19,7 +19,7 @@ class FakeSession final : public ChannelSession {
   void end_transfer(const TransferRef& transfer, cl_int) override { ended.push_back(transfer->id); }
   bool await(const Transfer&) override { return true; }
   bool await_answer(const Transfer&) override { return true; }
-  void offer(const OfferChunks&) override {}
+  void offer(const Transfer&, const OfferChunks&) override {}
   void wake() override {}
   void acknowledge(const ClientReceived&) override {}
   void stop_polling() override {}

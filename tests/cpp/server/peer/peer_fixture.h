@@ -9,7 +9,9 @@ class PeerTest : public ServerTest {
  protected:
   static constexpr PeerId kFirst = 1, kSecond = 2;
 
-  explicit PeerTest(LimitsTable limits = {}) : ServerTest(std::move(limits)) {
+  explicit PeerTest(LimitsTable limits = {}, Store* store = nullptr, Store* second = nullptr)
+      : ServerTest(std::move(limits), store),
+        second_{Address{"127.0.0.1", 0}, "0", {}, {}, {}, std::nullopt, {}, second} {
     for (WireClient* client : {&a_, &b_}) client->control().set_read_timeout(std::chrono::seconds(20));
     a_queue_ = a_.make_queue();
     b_queue_ = b_.make_queue();
@@ -86,7 +88,7 @@ class PeerTest : public ServerTest {
   }
 
   static constexpr std::uint64_t kLarge = 3u << 20;
-  server::Server second_{Address{"127.0.0.1", 0}, "0"};
+  server::Server second_;
   WireClient a_{address()}, b_{second_.address()};
   ObjectId a_queue_ = 0, b_queue_ = 0;
   LinkId links_ = 0;
@@ -96,7 +98,7 @@ class PeerTest : public ServerTest {
 // A test that plays the other server: A is real, this end of the link is not.
 class HostilePeerTest : public PeerTest {
  protected:
-  explicit HostilePeerTest(LimitsTable limits = {}) : PeerTest(std::move(limits)) {}
+  explicit HostilePeerTest(LimitsTable limits = {}, Store* store = nullptr) : PeerTest(std::move(limits), store) {}
 
   // A accepts, the test connects with both connections.
   void join(Secret secret = secret_of(9)) {
