@@ -1,7 +1,8 @@
 """Weights that a second process uploads over a limited link, beside what the link and the memory allow.
 
 As root, with remotecl installed: `python tests/bench/upload_bench.py --size 512 --rate 100 --delay 0.5`. The daemon
-runs in a network namespace of its own, behind a veth pair whose rate `tc tbf` limits in both directions.
+runs in a network namespace of its own, behind a veth pair whose rate `tc tbf` limits in both directions. Another one is
+there, too, so that the two have a fast link.
 
 `--pairs 10` compares writes over loopback with and without offers instead, which needs no root: offers must not cost a
 fast link anything.
@@ -22,7 +23,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-CLIENT_IP, SERVER_IP, PORT = "10.92.1.1", "10.92.1.2", 10990
+CLIENT_IP, SERVER_IP, PORTS = "10.92.1.1", "10.92.1.2", (10990, 10991)
 
 # Prints the seconds of the write, of a copy of the same bytes in memory, and of hashing them, and what traveled.
 PROGRAM = """
@@ -30,7 +31,7 @@ import hashlib, json, sys, time
 import numpy, pyopencl
 import remotecl
 path, is_mapped = sys.argv[1], sys.argv[2] == "mapped"
-context = remotecl.connect(sys.argv[3]).context()
+context = remotecl.connect(*sys.argv[3].split(",")).context()
 queue = pyopencl.CommandQueue(context, context.devices[0])
 weights = numpy.memmap(path, dtype="u1", mode="r") if is_mapped else numpy.fromfile(path, dtype="u1")
 buffer = pyopencl.Buffer(context, pyopencl.mem_flags.READ_WRITE, weights.nbytes)
@@ -106,11 +107,11 @@ def limited_link(rate_mbit: float, delay_ms: float) -> Iterator[str]:
 
 
 @contextmanager
-def server(inside: tuple[str, ...], store: Path) -> Iterator[str]:
+def server(inside: tuple[str, ...], store: Path, port: int = 0) -> Iterator[str]:
     """Gives the address on which it listens. `inside`: what begins its command."""
     options = [
         "--listen",
-        f"0.0.0.0:{PORT if inside else 0}",
+        f"0.0.0.0:{port}",
         "--insecure",
         "--no-isolate",
         "--exit-on-stdin-eof",
@@ -129,11 +130,12 @@ def server(inside: tuple[str, ...], store: Path) -> Iterator[str]:
         process.wait()
 
 
-def upload(weights: Path, how: str, uploads: str, cache: Path, check: bool) -> dict[str, float]:
-    """One process's report."""
+def upload(weights: Path, how: str, uploads: str, cache: Path, check: bool, ports: tuple[int, ...]) -> dict[str, float]:
+    """The report of one process, which uploads to the first of these servers."""
     settings = {**os.environ, "REMOTECL_UPLOADS": uploads, "XDG_CACHE_HOME": str(cache)}
     settings["REMOTECL_SHARED_MEMORY"] = "off"  # as on a machine of its own
-    arguments = [str(weights), how, f"{SERVER_IP}:{PORT}", "check" if check else "trust"]
+    servers = ",".join(f"{SERVER_IP}:{port}" for port in ports)
+    arguments = [str(weights), how, servers, "check" if check else "trust"]
     result = subprocess.run(
         [sys.executable, "-c", PROGRAM, *arguments], env=settings, check=True, capture_output=True, text=True
     )
@@ -196,15 +198,16 @@ def main() -> None:
             for _ in range(options.size):
                 file.write(os.urandom(1 << 20))
         written = time.time()
-        with server(("ip", "netns", "exec", there), Path(folder) / "store"):
+        inside = ("ip", "netns", "exec", there)
+        with server(inside, Path(folder) / "store", PORTS[0]), server(inside, Path(folder) / "other", PORTS[1]):
             print(f"hashing: {hashing_speed() / 1e9:.2f} GB/s of one thread")
             ceiling = options.size * (1 << 20) * 8 / options.rate / 1e6
             print(
                 f"{options.size} MiB over {options.rate:g} Mbit/s, {options.delay:g} ms; the link takes {ceiling:.2f} s"
             )
 
-            def show(title: str, how: str = "read", uploads: str = "auto") -> None:
-                report = upload(weights, how, uploads, cache, options.check)
+            def show(title: str, how: str = "read", uploads: str = "auto", ports: tuple[int, ...] = PORTS[:1]) -> None:
+                report = upload(weights, how, uploads, cache, options.check, ports)
                 print(
                     f"{title:42} {report['write_s']:8.3f} s, {report['sent'] / 2**20:7.1f} MiB sent"
                     f"   (a copy: {report['copy_s']:.3f} s, hashing: {report['hash_s']:.3f} s)",
@@ -218,6 +221,9 @@ def main() -> None:
             show("a process with the file mapped, hashes", "mapped")
             show("the next one, with kept digests", "mapped")
             show("and again", "mapped")
+            # A process that has measured nothing sends 8 MiB before it knows that the link is slow.
+            show("to another server, which asks the first", "mapped", "auto", PORTS[::-1])
+            show("to that one again, alone", "mapped", "auto", PORTS[1:])
 
 
 if __name__ == "__main__":
