@@ -30,11 +30,10 @@ UploadOffer::Chunk UploadOffer::chunk_at(std::uint64_t offset) const {
 UploadOffer::Step UploadOffer::next() {
   const MutexLock lock(mutex_);
   const std::uint64_t offered = std::max(chunks_.size() * kUploadChunk, at_);
+  const std::uint64_t chunks = link_.is_unknown() && !has_found_ ? kFirstChunks : kChunks;
   // Offers that the server has answered count until their bytes are sent: it keeps files open for them.
-  const bool has_room = unanswered_ < kUnansweredMax && offered - at_ <= kChunks * kUploadChunk;
+  const bool has_room = unanswered_ < kUnansweredMax && offered - at_ <= chunks * kUploadChunk;
   if (offered < size_ && has_room && link_.is_worthwhile()) {
-    const bool has_found = std::find(chunks_.begin(), chunks_.end(), Chunk::kFound) != chunks_.end();
-    const std::uint64_t chunks = link_.is_unknown() && !has_found ? kFirstChunks : kChunks;
     const std::uint64_t size = std::min(chunks * kUploadChunk, size_ - offered);
     chunks_.resize(offered / kUploadChunk, Chunk::kNew);
     chunks_.resize((offered + size + kUploadChunk - 1) / kUploadChunk, Chunk::kOffered);
@@ -107,6 +106,7 @@ UploadOffer::Answer UploadOffer::answer(std::uint64_t offset, Bytes found, bool 
     (is_there ? there : missing) += size_at(offset + i * kUploadChunk);
   }
   --unanswered_;
+  has_found_ = has_found_ || there != 0;
   link_.answered(there, missing, keeps);
   return std::exchange(is_awaited_, false) ? Answer::kAwaited : Answer::kTaken;
 }

@@ -66,6 +66,7 @@ class UploadOffer {
   mutable Mutex mutex_;
   std::vector<Chunk> chunks_ GUARDED_BY(mutex_);     // up to the last one that was offered
   std::uint32_t unanswered_ GUARDED_BY(mutex_) = 0;  // offers
+  bool has_found_ GUARDED_BY(mutex_) = false;        // the server has any
   bool is_awaited_ GUARDED_BY(mutex_) = false;
 };
 

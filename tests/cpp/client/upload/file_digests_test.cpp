@@ -66,7 +66,8 @@ class FileDigestsTest : public ::testing::Test {
   static void SetUpTestSuite() {
     folder_ = std::make_unique<TemporaryFolder>();
     ::setenv("XDG_CACHE_HOME", (folder_->path() / "cache").c_str(), 1);  // before the first use
-    for (unsigned i = 0; i < kFiles; ++i) make(i);
+    for (unsigned i = 0; i < kFiles; ++i) make(std::to_string(i), i);
+    make("8 (deleted)", kFiles);
     settle();
   }
   static void TearDownTestSuite() { folder_.reset(); }
@@ -75,11 +76,12 @@ class FileDigestsTest : public ::testing::Test {
   }
 
   static fs::path path(unsigned number) { return folder_->path() / std::to_string(number); }
-  static void make(unsigned number) {
-    const std::vector<std::byte> bytes = random_bytes(kSize, number);
-    std::ofstream(path(number), std::ios::binary)
+  static void make(const std::string& name, unsigned seed) {
+    const fs::path path = folder_->path() / name;
+    const std::vector<std::byte> bytes = random_bytes(kSize, seed);
+    std::ofstream(path, std::ios::binary)
         .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-    set_time(path(number), 3600);
+    set_time(path, 3600);
   }
   static void settle() { std::this_thread::sleep_for(std::chrono::milliseconds(2050)); }
   // As a former process.
@@ -177,6 +179,7 @@ TEST_F(FileDigestsTest, AReplacedFileIsNotTheMappedOne) {
   EXPECT_EQ(known(now.digests(), now), 0u);
 }
 
+// The system says "8 (deleted)" of the mapping, which is the name of another file.
 TEST_F(FileDigestsTest, ARemovedFileHasNone) {
   const Mapping mapping(path(8), PROT_READ, MAP_SHARED);
   keep_all(mapping);

@@ -93,6 +93,7 @@ class OfferedWrite {
     expect(count <= kOfferedChunksMax, "offers too much at once");
     waiting_.push_back({step.offset, count});
     offered_to_ = step.offset + count * kChunk;
+    expect(waiting_.size() <= 2, "asks for too much at a time");
     std::uint64_t unanswered = 0;
     for (const Waiting& each : waiting_) unanswered += each.count;
     expect(unanswered <= kPendingChunksMax, "offers more than may wait");
@@ -188,6 +189,21 @@ TEST(UploadOfferTest, FirstOffersAreSmallUntilTheLinkIsKnownOrSomethingWasFound)
   EXPECT_EQ(first_sizes(false, false), std::pair(std::uint64_t{4}, std::uint64_t{4}));
   EXPECT_EQ(first_sizes(false, true), std::pair(std::uint64_t{4}, std::uint64_t{32}));
   EXPECT_EQ(first_sizes(true, false), std::pair(std::uint64_t{32}, std::uint64_t{32}));
+}
+
+// Other servers are asked once the link is known, so little should be on its way before.
+TEST(UploadOfferTest, FewChunksAreOfferedAheadUntilTheLinkIsKnown) {
+  for (const bool is_known : {false, true}) {
+    UploadLink link(UploadLink::Policy::kAuto);
+    if (is_known) link.sent(1u << 20, std::chrono::seconds(1));
+    UploadOffer offer(link, nowhere(), 100 * kChunk);
+    std::uint64_t offered = 0;
+    for (auto step = offer.next(); step.action == UploadOffer::Action::kOffer; step = offer.next()) {
+      offered = step.offset + step.size;
+      offer.answer(step.offset, std::vector<std::byte>(step.size / kChunk), true);
+    }
+    EXPECT_EQ(offered, (is_known ? 64 : 8) * kChunk);
+  }
 }
 
 TEST(UploadOfferTest, AServerThatKeepsNothingGetsTheRestWithoutOffers) {
