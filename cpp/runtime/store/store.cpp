@@ -59,7 +59,7 @@ bool is_right(const std::string& name, Bytes entry) {
 }
 
 void reduce_to_content(std::vector<std::byte>& entry) {
-  entry.resize(entry.size() - sizeof(Digest));
+  entry.erase(entry.end() - static_cast<std::ptrdiff_t>(sizeof(Digest)), entry.end());
   entry.erase(entry.begin(), entry.begin() + static_cast<std::ptrdiff_t>(kContentOffset));
 }
 
