@@ -225,7 +225,6 @@ WRONG_LOANS = {
     "to nobody": (lend(1, 0, bytes(32)), "peer 0"),
     "to a peer that cannot be": (lend(1, PEERS_MAX + 1, bytes(32)), "1025"),
     "twice": (lend(1, 2, bytes(32)) * 2, "made before"),
-    "with the number 0": (lend(0, 2, bytes(32)), "made before"),
     "for no transfer": (borrow(12345, 1, 2), "not pulled"),
 }
 

@@ -96,7 +96,8 @@ TEST_F(LentChunksTest, ALoanIsMadeOnceAndForgottenSoon) {
   EXPECT_THROW(lend(1, kPeer, {1}), server::ProtocolError);
   for (std::uint64_t loan = 2; loan < 100; ++loan) lend(loan, kPeer, {static_cast<int>(loan % kAlices)});
   EXPECT_TRUE(ask(1, kPeer, 0).empty());
-  EXPECT_THROW(lend(1, kPeer, {1}), server::ProtocolError);
+  lend(1, kPeer, {1});
+  EXPECT_TRUE(ask(1, kPeer, 1).empty()) << "it comes too late, which is no mistake";
   EXPECT_EQ(ask(99, kPeer, 99 % kAlices), chunk_of(99 % kAlices));
 }
 
