@@ -2,16 +2,18 @@
 
 namespace remotecl::server {
 
-StagingRing::StagingRing(Device& device, BulkTransport* transport) : block_(device, kSlots * kSlotSize) {
+StagingRing::StagingRing(Device& device, BulkTransport* transport)
+    : slot_size_(transport != nullptr ? transport->staging_piece() : kStagingSlot),
+      block_(device, kSlots * slot_size_) {
   std::byte* at = block_.data();
   if (at == nullptr) {  // without pinned memory it is slower, not wrong
-    pageable_ = std::make_unique_for_overwrite<std::byte[]>(kSlots * kSlotSize);
+    pageable_ = std::make_unique_for_overwrite<std::byte[]>(kSlots * slot_size_);
     at = pageable_.get();
   }
-  if (transport != nullptr) registration_ = transport->register_memory({at, kSlots * kSlotSize});
+  if (transport != nullptr) registration_ = transport->register_memory({at, kSlots * slot_size_});
   for (Slot& slot : slots_) {
     slot.data = at;
-    at += kSlotSize;
+    at += slot_size_;
   }
 }
 

@@ -22,14 +22,14 @@ namespace remotecl::server {
 // has a fixed number of slots, used in turn. Owned by one thread.
 class StagingRing {
  public:
-  static constexpr std::size_t kSlotSize = kStagingSlot;
   static constexpr std::size_t kSlots = kStagingSlots;
   // The size of the pieces of a transfer of `size` bytes over this many streams. Small transfers use smaller
   // pieces, so that network and device copies overlap there too, but each stream's part must be worth waking
   // its thread.
-  static constexpr std::size_t piece_size(std::uint64_t size, std::size_t streams) {
-    return size < kSlots * kSlotSize ? std::min(kSlotSize, streams * kStagingSmallPiece) : kSlotSize;
+  std::size_t piece_size(std::uint64_t size, std::size_t streams) const {
+    return size < kSlots * kStagingSlot ? std::min(slot_size_, streams * kStagingSmallPiece) : slot_size_;
   }
+  std::size_t slot_size() const { return slot_size_; }
 
   struct Slot {
     std::byte* data = nullptr;
@@ -37,7 +37,7 @@ class StagingRing {
     std::uint64_t borrowed_until = 0;  // counted like BulkTransport::bytes_sent()
   };
 
-  // `transport`: moves the ring's bytes and outlives the ring; null: none.
+  // `transport`: moves the ring's bytes, in pieces whose size it chooses, and outlives the ring; null: none.
   explicit StagingRing(Device& device, BulkTransport* transport = nullptr);
   ~StagingRing();
   StagingRing(const StagingRing&) = delete;
@@ -52,6 +52,7 @@ class StagingRing {
   BulkDestination memory(const Slot& slot, std::size_t size) const { return {{slot.data, size}, registration_.get()}; }
 
  private:
+  const std::size_t slot_size_;
   PinnedBlock block_;
   std::unique_ptr<std::byte[]> pageable_;  // in place of block_
   std::unique_ptr<MemoryRegistration> registration_;

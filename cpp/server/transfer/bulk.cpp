@@ -177,7 +177,7 @@ bool BulkReceiver::receive_early(BulkTransport& transport, const BulkHeader& hea
 bool BulkReceiver::receive_bytes(BulkTransport& transport, std::uint32_t size, IncomingTransfer& transfer,
                                  StagingSet& staging) {
   while (size != 0) {
-    std::uint32_t piece = std::min<std::uint32_t>(size, StagingRing::kSlotSize);
+    std::uint32_t piece = static_cast<std::uint32_t>(std::min<std::size_t>(size, transport.staging_piece()));
     if (OfferedChunks* const offered = transfer.offered()) {
       piece = offered->receive(transport, transfer, piece, staging);
       if (piece == 0) return false;

@@ -27,7 +27,7 @@ class CutThroughRead final : public OutgoingTransfer {
         sent = available;
         continue;
       }
-      const std::uint64_t piece = std::min<std::uint64_t>(available - sent, StagingRing::kSlotSize);
+      const std::uint64_t piece = std::min<std::uint64_t>(available - sent, transport.staging_piece());
       if (!send_piece(transport, staging, *source, sent, piece)) return false;
       if (error() != CL_SUCCESS) return true;
       sent += piece;

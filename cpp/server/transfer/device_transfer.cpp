@@ -123,7 +123,7 @@ class DeviceTransfer final : public Transfer {
     cl_int error = CL_SUCCESS;
     while (moved < size() && error == CL_SUCCESS) {
       while (asked < size() && newest - oldest < StagingRing::kSlots - 1 && error == CL_SUCCESS) {
-        const std::uint64_t piece = std::min<std::uint64_t>(size() - asked, StagingRing::kSlotSize);
+        const std::uint64_t piece = std::min<std::uint64_t>(size() - asked, ring.slot_size());
         cl_int of_another = CL_SUCCESS;  // of an earlier transfer on this thread, which reports it itself
         StagingRing::Slot& slot = ring.next(of_another);
         error = clEnqueueReadBuffer(ring.queue(), from_, CL_FALSE, region_.offset + asked, piece, slot.data, 0, nullptr,

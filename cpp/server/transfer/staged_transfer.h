@@ -18,7 +18,7 @@ class StagedWrite final : public IncomingTransfer {
 
   bool receive(BulkInput& input, std::uint32_t size, StagingSet& staging) override {
     StagingRing& ring = staging.ring(queue().device());
-    const auto piece_size = static_cast<std::uint32_t>(StagingRing::piece_size(this->size(), input.streams()));
+    const auto piece_size = static_cast<std::uint32_t>(ring.piece_size(this->size(), input.streams()));
     std::uint64_t offset = this->size() - left();
     while (size != 0) {
       const std::uint32_t piece = std::min(size, piece_size);
@@ -106,7 +106,7 @@ class StagedRead final : public OutgoingTransfer {
 
   bool send(BulkTransport& transport, StagingSet& staging) override {
     StagingRing& ring = staging.ring(queue().device());
-    piece_size_ = StagingRing::piece_size(size(), transport.streams());
+    piece_size_ = ring.piece_size(size(), transport.streams());
     std::uint64_t sent = 0, asked = 0;
     std::array<StagingRing::Slot*, StagingRing::kSlots> slots{};
     for (std::size_t at = 0; sent < size(); ++at) {

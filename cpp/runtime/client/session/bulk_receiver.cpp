@@ -29,8 +29,8 @@ bool BulkReceiver::read() {
     taken += static_cast<std::uint64_t>(count);
     if (!is_complete) continue;
     transfers_.fetch_add(1, std::memory_order_relaxed);
+    release_memory();
     session_.end_transfer(transfer_, CL_COMPLETE);
-    registration_.reset();
     unpacker_.release();
     transfer_.reset();
     return true;  // a waiting thread can continue
@@ -89,10 +89,31 @@ bool BulkReceiver::begin_chunk(const BulkHeader& header) {
 // Returns false if there is no memory for packed rows.
 bool BulkReceiver::place_chunk(std::uint64_t size) {
   if (transfer_->rows && !unpacker_.begin(size)) return false;
+  if (transfer_->announced == size && !transfer_->rows && !transfer_->may_be_short) announce_whole();
+  if (transfer_->registration != nullptr) return true;
   const MutableBytes memory =
       transfer_->rows ? unpacker_.piece() : MutableBytes(transfer_->memory + transfer_->moved, size);
   registration_ = transport_->register_memory(memory);
   return true;
+}
+
+// With the first chunk, so that the other chunks come without waiting for their destinations.
+void BulkReceiver::announce_whole() {
+  const MutableBytes whole(transfer_->memory, transfer_->size);
+  auto registration = transport_->register_memory(whole);
+  if (registration == nullptr || !transport_->announce(transfer_->id, {whole, registration.get()})) return;
+  transfer_->registration = std::move(registration);
+}
+
+// The transfer is complete. What the stream has carried was announced in vain.
+void BulkReceiver::release_memory() {
+  registration_.reset();
+  std::unique_ptr<MemoryRegistration> whole;
+  {
+    const MutexLock lock(transfer_->mutex);
+    whole = std::move(transfer_->registration);
+  }
+  if (whole != nullptr) transport_->withdraw(transfer_->id);
 }
 
 // Like try_read_some(), for the chunk being read. If the command fails in the middle of the chunk, the memory
@@ -103,8 +124,9 @@ std::ptrdiff_t BulkReceiver::read_piece(bool& is_complete) {
   const bool unpacks = is_wanted && transfer_->rows;
   const MutableBytes to =
       unpacks ? unpacker_.next(chunk_left_) : MutableBytes(transfer_->memory + transfer_->moved, chunk_left_);
+  const auto& registration = transfer_->registration != nullptr ? transfer_->registration : registration_;
   const std::ptrdiff_t count =
-      is_wanted ? transport_->try_receive({to, registration_.get()}) : transport_->try_discard(chunk_left_);
+      is_wanted ? transport_->try_receive({to, registration.get()}) : transport_->try_discard(chunk_left_);
   if (count <= 0) return count;
   if (unpacks) unpacker_.unpack(*transfer_, static_cast<std::size_t>(count));
   transfer_->advance(static_cast<std::uint64_t>(count));

@@ -15,6 +15,7 @@
 #include "runtime/client/support/rows.h"
 #include "runtime/client/upload/upload_offer.h"
 #include "runtime/protocol/messages.h"
+#include "runtime/transport/bulk/bulk_transport.h"
 
 namespace remotecl {
 
@@ -45,8 +46,10 @@ struct Transfer {
   std::uint64_t announced GUARDED_BY(mutex) = 0;  // the end of the newest chunk
   bool has_no_more GUARDED_BY(mutex) = false;     // no chunk follows: it has failed at the server
   bool is_over GUARDED_BY(mutex) = false;         // `memory` may be gone
-  std::atomic<State> state{State::kPending};      // kDone, kFailed: `finished` has run
-  cl_int failure = CL_SUCCESS;                    // why it failed; written before `state`
+  // Of a read whose memory as a whole was announced to the transport.
+  std::unique_ptr<MemoryRegistration> registration GUARDED_BY(mutex);
+  std::atomic<State> state{State::kPending};  // kDone, kFailed: `finished` has run
+  cl_int failure = CL_SUCCESS;                // why it failed; written before `state`
   // Runs once, on the thread that moved the last byte, with CL_COMPLETE or the reason for the failure. May be
   // empty.
   std::function<void(cl_int status)> finished;

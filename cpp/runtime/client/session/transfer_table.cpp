@@ -106,7 +106,12 @@ void TransferTable::end(const TransferRef& transfer, cl_int status) {
     const bool has_more = !transfer->has_no_more && transfer->announced != transfer->size;
     if (status != CL_COMPLETE && !transfer->sends && has_more) transfer->channel->expect_rest(transfer);
   }
-  if (status != CL_COMPLETE && !transfer->sends) transfer->channel->withdraw(transfer->id);
+  if (status != CL_COMPLETE && !transfer->sends) {
+    transfer->channel->withdraw(transfer->id);
+    std::unique_ptr<MemoryRegistration> unused;
+    const MutexLock lock(transfer->mutex);
+    unused = std::move(transfer->registration);
+  }
   {
     const MutexLock lock(mutex_);
     transfers_.erase(transfer->id);

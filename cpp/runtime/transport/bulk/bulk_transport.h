@@ -43,6 +43,8 @@ class BulkInput {
   virtual bool receive(const BulkDestination& to) = 0;
   // The number of connections among which the bytes are divided; each needs pieces that are worth a wake-up.
   virtual std::size_t streams() const = 0;
+  // The size of the pieces in which a device's bulk data passes staging memory, unless there is little of it.
+  virtual std::size_t staging_piece() const { return kStagingSlot; }
 };
 
 // Moves bulk data between two processes in chunks, each after a header that names its transfer. One thread
@@ -70,8 +72,9 @@ class BulkTransport : public BulkInput {
   // ---- Receiving, by one thread.
   // Names the destination of a transfer's bytes, on any thread, before the sender is asked to send. A
   // transport whose sender writes there by itself passes it on; receive() must then name the same memory.
-  // Without an announcement, the sender learns the destination from receive().
-  virtual void announce(std::uint64_t /*transfer*/, const BulkDestination& /*to*/) {}
+  // Without an announcement, the sender learns the destination from receive(). Returns true if it was passed on: then
+  // withdraw() is needed where not all bytes come.
+  virtual bool announce(std::uint64_t /*transfer*/, const BulkDestination& /*to*/) { return false; }
   // The transfer is abandoned: nothing is written to its destination any more. Any thread.
   virtual void withdraw(std::uint64_t /*transfer*/) {}
   // Waits for the next chunk, whose bytes must be received before the next header. Returns false at the end.

@@ -72,7 +72,7 @@ bool QueuePair::send(Bytes message, const RegisteredMemory& memory) {
                memory.local_key()};
   ibv_send_wr request{};
   request.opcode = IBV_WR_SEND;
-  request.send_flags = message.size() <= inline_max_ ? IBV_SEND_INLINE : 0;
+  request.send_flags = IBV_SEND_SOLICITED | (message.size() <= inline_max_ ? IBV_SEND_INLINE : 0);
   request.sg_list = &part;
   request.num_sge = 1;
   return post(request);
@@ -84,6 +84,7 @@ bool QueuePair::write(Bytes bytes, const RegisteredMemory& memory, std::uint64_t
                memory.local_key()};
   ibv_send_wr request{};
   request.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
+  request.send_flags = IBV_SEND_SOLICITED;
   request.imm_data = htobe32(immediate);
   request.wr.rdma = {address, key};
   request.sg_list = &part;
@@ -122,24 +123,31 @@ bool QueuePair::receive(unsigned buffer, MutableBytes to, const RegisteredMemory
 
 std::size_t QueuePair::poll(std::span<ibv_wc> completions) {
   const int count = ::ibv_poll_cq(completions_, static_cast<int>(completions.size()), completions.data());
-  return count < 0 ? 0 : static_cast<std::size_t>(count);
+  if (count <= 0) return 0;
+  for (const ibv_wc& completion : completions.first(static_cast<std::size_t>(count))) {
+    const bool is_arrival = !is_send(completion) || completion.status != IBV_WC_SUCCESS;
+    may_have_event_ = may_have_event_ || is_arrival || armed_ == Completions::kAll;
+  }
+  return static_cast<std::size_t>(count);
 }
 
-void QueuePair::arm() {
-  if (is_armed_) return;
-  is_armed_ = true;
+void QueuePair::arm(Completions kind) {
+  if (armed_ >= kind) return;
+  may_have_event_ = may_have_event_ && armed_ != Completions::kNone;
+  armed_ = kind;
   domain_->note_system_call();
-  ::ibv_req_notify_cq(completions_, 0);
+  ::ibv_req_notify_cq(completions_, kind == Completions::kArrivals ? 1 : 0);
 }
 
-void QueuePair::take_event() {
+void QueuePair::take_event(bool is_readable) {
   ibv_cq* queue = nullptr;
   void* context = nullptr;
-  if (!is_armed_) return;
+  if (armed_ == Completions::kNone || !(is_readable || may_have_event_)) return;
   domain_->note_system_call();
   if (domain_->library().verbs.get_cq_event(channel_, &queue, &context) != 0) return;
   domain_->library().verbs.ack_cq_events(queue, 1);
-  is_armed_ = false;
+  armed_ = Completions::kNone;
+  may_have_event_ = false;
 }
 
 void QueuePair::fail() {

@@ -47,9 +47,13 @@ class QueuePair {
   static bool is_send(const ibv_wc& completion) { return (completion.wr_id & kSendBit) != 0; }
   void note_completed(const ibv_wc& completion) { completed_ = completion.wr_id & ~kSendBit; }
   void note_received() { --receives_; }
-  int handle() const { return channel_->fd; }  // readable if there is a completion after arm()
-  void arm();                                  // for one event
-  void take_event();
+  // kArrivals: what the peer has sent or written, and errors; kAll: also that requests of this side are complete. Most
+  // threads wait for the peer only, and would be woken in vain by each request of their own.
+  enum class Completions { kNone, kArrivals, kAll };
+  int handle() const { return channel_->fd; }  // readable if there is a completion of that kind after arm()
+  void arm(Completions kind);                  // for one event
+  // Takes the event. `is_readable`: handle() was; else this looks only if a completion has come that explains an event.
+  void take_event(bool is_readable = false);
 
   // Ends the queue pair: nothing more is read or written, and everything posted completes with an error.
   void fail();
@@ -70,7 +74,8 @@ class QueuePair {
   std::uint64_t posted_ = 0;
   std::uint64_t completed_ = 0;
   unsigned receives_ = 0;
-  bool is_armed_ = false;
+  Completions armed_ = Completions::kNone;
+  bool may_have_event_ = false;  // a completion has come for which armed_ promises one
 };
 
 }  // namespace remotecl

@@ -26,11 +26,12 @@ int make_handles(int slot) {
 }
 
 void watch(int handles, int handle, RdmaSlot& slot) {
+  if (handle < 0) return;
   epoll_event event{};
   event.events = EPOLLIN;
   slot.note_system_call();
   // A descriptor with the number of a former one may be another one.
-  if (handle >= 0 && ::epoll_ctl(handles, EPOLL_CTL_MOD, handle, &event) != 0) {
+  if (::epoll_ctl(handles, EPOLL_CTL_MOD, handle, &event) != 0) {
     ::epoll_ctl(handles, EPOLL_CTL_ADD, handle, &event);
   }
 }
@@ -240,8 +241,10 @@ int RdmaBulkReceiver::wait_handle() const {
     epoll_event event{};
     if (former >= 0 && former != channel && former != stream) ::epoll_ctl(handles_, EPOLL_CTL_DEL, former, &event);
   }
+  const bool is_channel_watched = watched_[0] == channel && watched_number_ == in_use_.number;
   watched_ = {channel, stream};
-  watch(handles_, channel, slot_);
+  watched_number_ = in_use_.number;
+  if (!is_channel_watched) watch(handles_, channel, slot_);
   watch(handles_, stream, slot_);
   slot_.note_system_call();  // that polls the result
   return handles_;

@@ -9,10 +9,9 @@ std::unique_ptr<MemoryRegistration> RdmaBulkTransport::register_memory(MutableBy
   return std::make_unique<RdmaRegistration>(memory);
 }
 
-void RdmaBulkTransport::announce(std::uint64_t transfer, const BulkDestination& to) {
+bool RdmaBulkTransport::announce(std::uint64_t transfer, const BulkDestination& to) {
   const std::shared_ptr<RdmaChannel> channel = slot_->get().channel;
-  if (channel == nullptr) return;
-  channel->announce(transfer, {to.bytes, RdmaRegistration::of(to.registration, channel)});
+  return channel != nullptr && channel->announce(transfer, {to.bytes, RdmaRegistration::of(to.registration, channel)});
 }
 
 void RdmaBulkTransport::withdraw(std::uint64_t transfer) {

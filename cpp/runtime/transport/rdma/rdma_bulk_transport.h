@@ -34,7 +34,7 @@ class RdmaBulkTransport final : public BulkTransport {
   void reclaim(std::uint64_t position) override { sender_.reclaim(position); }
   void settle() override { sender_.settle(); }
 
-  void announce(std::uint64_t transfer, const BulkDestination& to) override;
+  bool announce(std::uint64_t transfer, const BulkDestination& to) override;
   void withdraw(std::uint64_t transfer) override;
   bool receive_header(BulkHeader& header) override { return receiver_.receive_header(header); }
   bool receive(const BulkDestination& to) override { return receiver_.receive(to); }
@@ -50,6 +50,8 @@ class RdmaBulkTransport final : public BulkTransport {
   void shutdown() override;
   bool vanished() const override { return stream_->vanished(); }
   std::size_t streams() const override { return stream_->streams(); }
+  // Each piece has a destination and a completion of its own, so the fewest pieces.
+  std::size_t staging_piece() const override { return kBulkChunkMax; }
 
  private:
   const std::unique_ptr<BulkTransport> stream_;

@@ -1,12 +1,6 @@
 #include "runtime/transport/rdma/rdma_channel.h"
 
-#include <poll.h>
-#include <sys/epoll.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <system_error>
 
 namespace remotecl {
 namespace {
@@ -20,17 +14,6 @@ std::chrono::milliseconds time_left(Clock::time_point until) {
   return std::max(left, std::chrono::milliseconds(0));
 }
 
-int make_poll_handle(std::initializer_list<int> watched) {
-  const int handle = ::epoll_create1(EPOLL_CLOEXEC);
-  if (handle < 0) throw std::system_error(errno, std::generic_category(), "epoll_create1");
-  for (const int descriptor : watched) {
-    epoll_event event{};
-    event.events = EPOLLIN;
-    ::epoll_ctl(handle, EPOLL_CTL_ADD, descriptor, &event);
-  }
-  return handle;
-}
-
 }  // namespace
 
 using rdma::MessageKind;
@@ -39,16 +22,13 @@ RdmaChannel::RdmaChannel(std::shared_ptr<CmId> id)
     : domain_(std::make_shared<const ProtectionDomain>(std::move(id))),
       buffers_(domain_, (QueuePair::kReceives + QueuePair::kSends) * rdma::kBufferBytes),
       pair_(domain_),
-      completions_handle_(pair_.handle()),
-      poll_handle_(make_poll_handle({completions_handle_, domain_->id()->handle(), ready_.handle()})) {
+      waiters_(pair_.handle(), domain_->id()->handle()),
+      poll_handle_(waiters_.handle()) {
   const MutexLock lock(mutex_);
   for (unsigned buffer = 0; buffer < QueuePair::kReceives; ++buffer) post_receive(buffer);
 }
 
-RdmaChannel::~RdmaChannel() {
-  shutdown();
-  ::close(poll_handle_);
-}
+RdmaChannel::~RdmaChannel() { shutdown(); }
 
 std::unique_ptr<RegisteredMemory> RdmaChannel::register_memory(MutableBytes memory) const {
   return std::make_unique<RegisteredMemory>(domain_, memory);
@@ -81,7 +61,7 @@ void RdmaChannel::end(std::string reason) {
   pair_.fail();
   domain_->library().cm.disconnect(domain_->id()->get());  // does not wait for the peer
   for (MemoryWindow& window : windows_) window.abandon();
-  ++events_;
+  waiters_.note_events(1);
   wake_others();
 }
 
@@ -98,15 +78,15 @@ bool RdmaChannel::post_receive(unsigned buffer) {
 // ---- Completions
 
 void RdmaChannel::drain() {
-  const std::uint64_t before = events_;
+  const std::uint64_t before = waiters_.events();
   std::array<ibv_wc, 16> completions;
   std::size_t count = 0;
   do {
     count = pair_.poll(completions);
     for (std::size_t i = 0; i < count; ++i) handle(completions[i]);
-    events_ += count;
+    waiters_.note_events(count);
   } while (count == completions.size());
-  if (events_ == before) return;
+  if (waiters_.events() == before) return;
   return_credits();
   wake_others();
 }
@@ -115,8 +95,8 @@ void RdmaChannel::handle(const ibv_wc& completion) {
   if (QueuePair::is_send(completion)) {
     pair_.note_completed(completion);
     const std::uint64_t position = sending_.positions[pair_.completed() % QueuePair::kSends];
-    if (completion.status == IBV_WC_SUCCESS) bytes_delivered_.store(position, std::memory_order_release);
-    bytes_completed_.store(position, std::memory_order_release);
+    if (completion.status == IBV_WC_SUCCESS) counted_.delivered.store(position, std::memory_order_release);
+    counted_.completed.store(position, std::memory_order_release);
   } else {
     pair_.note_received();
   }
@@ -202,73 +182,55 @@ void RdmaChannel::handle_cm_events() {
 
 // Returns true when something has happened that the caller may be waiting for; false if that cannot come any
 // more, or when the time is over.
-bool RdmaChannel::await_progress(WaitPolicy& spin, Time until) {
+bool RdmaChannel::await_progress(WaitPolicy& spin, Completions kind, Time until) {
   if (is_over()) return false;
-  const std::uint64_t seen = events_;
+  const std::uint64_t seen = waiters_.events();
   mutex_.unlock();
   const auto has_progressed = [this, seen] {
     const MutexLock lock(mutex_);
     drain();
-    return events_ != seen;
+    return waiters_.events() != seen;
   };
   spin.until(has_progressed) || WaitPolicy::poll_until(has_progressed);
   mutex_.lock();
-  while (events_ == seen) {
+  while (waiters_.events() == seen) {
     if (until != Time::max() && Clock::now() >= until) return false;
-    if (!is_sleeping_) {
-      sleep(until);
-    } else if (until == Time::max()) {
-      changed_.wait(mutex_);
-    } else {
-      changed_.wait_until(mutex_, until);
-    }
+    sleep(kind, until);
   }
   return true;
 }
 
-// Sleeps on the descriptors, on behalf of all waiting threads.
-void RdmaChannel::sleep(Time until) {
-  const std::uint64_t seen = events_;
+// One thread sleeps on the descriptors, on behalf of all.
+void RdmaChannel::sleep(Completions kind, Time until) {
+  const std::uint64_t seen = waiters_.events();
   pair_.take_event();
-  pair_.arm();
+  // A thread that polls wait_handle() may wait for more than this one.
+  pair_.arm(waiters_.is_polled() ? std::max(kind, what_brings_bytes()) : kind);
   drain();
-  if (events_ != seen) return;
-  is_sleeping_ = true;
-  mutex_.unlock();
-  std::array<pollfd, 3> waiting = {
-      {{completions_handle_, POLLIN, 0}, {domain_->id()->handle(), POLLIN, 0}, {kick_.handle(), POLLIN, 0}}};
-  const auto time = until == Time::max() ? kProbeTime : std::min(kProbeTime, time_left(until));
+  if (waiters_.events() != seen) return;
+  if (waiters_.has_sleeper()) return waiters_.wait(mutex_, until);
   domain_->note_system_call();
-  const bool is_quiet = ::poll(waiting.data(), waiting.size(), static_cast<int>(time.count())) == 0;
-  mutex_.lock();
-  is_sleeping_ = false;
-  if (is_quiet) probe();
-  if (waiting[2].revents != 0) kick_.clear();
-  if (waiting[1].revents != 0) handle_cm_events();
-  if (waiting[0].revents != 0) pair_.take_event();
-  // A thread that polls wait_handle() also waits for the next completion.
-  if (is_polled_) pair_.arm();
+  const ChannelWaiters::Readable readable =
+      waiters_.sleep(mutex_, until == Time::max() ? kProbeTime : std::min(kProbeTime, time_left(until)));
+  if (readable.is_quiet) probe();
+  if (readable.connection) handle_cm_events();
+  if (readable.completions) pair_.take_event(true);
+  if (waiters_.is_polled()) pair_.arm(what_brings_bytes());
   drain();
   // If this thread does not sleep again, another one must.
-  changed_.notify_all();
+  waiters_.wake_all();
 }
 
 void RdmaChannel::wake_others() {
-  if (is_sleeping_) {
-    kick_.set();
-    changed_.notify_all();
-  }
+  waiters_.wake_sleeper();
   const bool has_something = !written_.empty() || !receiving_.landed.empty() || !stream_.arrived.empty();
-  if (is_polled_ && (is_over() || has_something)) {
-    is_polled_ = false;
-    set_ready();
-  }
+  if (!waiters_.is_polled() || !(is_over() || has_something)) return;
+  waiters_.end_polling();
+  set_ready();
 }
 
 void RdmaChannel::set_ready() {
-  if (std::exchange(is_ready_, true)) return;
-  domain_->note_system_call();
-  ready_.set();
+  if (waiters_.set_ready()) domain_->note_system_call();
 }
 
 // Sends something to a peer that may have vanished: only what is sent and not acknowledged makes the device notice.
@@ -283,21 +245,17 @@ void RdmaChannel::probe_if_quiet() {
   probe();
 }
 
-// Returns false if something has happened meanwhile. The connection manager is asked only where completions do not
-// explain why the poll has ended.
+// Returns false if something has happened meanwhile. Where completions do not explain why polls have ended, the connection
+// manager is asked, and an event is looked for.
 bool RdmaChannel::prepare_to_poll() {
-  const std::uint64_t seen = events_;
-  if (polled_at_ == seen) handle_cm_events();
-  pair_.take_event();
-  pair_.arm();
+  const std::uint64_t seen = waiters_.events();
+  const bool is_unexplained = waiters_.is_poll_unexplained();
+  if (is_unexplained) handle_cm_events();
+  pair_.take_event(is_unexplained);
+  pair_.arm(what_brings_bytes());
   drain();
-  if (events_ != seen) return false;
-  if (std::exchange(is_ready_, false)) {
-    domain_->note_system_call();
-    ready_.clear();
-  }
-  polled_at_ = events_;
-  is_polled_ = true;
+  if (waiters_.events() != seen) return false;
+  if (waiters_.begin_polling()) domain_->note_system_call();
   return true;
 }
 

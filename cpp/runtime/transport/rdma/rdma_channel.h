@@ -9,12 +9,12 @@
 #include <string>
 
 #include "runtime/base/mutex.h"
+#include "runtime/transport/rdma/channel_waiters.h"
 #include "runtime/transport/rdma/fixed_queue.h"
 #include "runtime/transport/rdma/memory_window.h"
 #include "runtime/transport/rdma/message_credits.h"
 #include "runtime/transport/rdma/queue_pair.h"
 #include "runtime/transport/rdma/rdma_messages.h"
-#include "runtime/transport/rdma/wakeup.h"
 #include "runtime/transport/threads/wait_policy.h"
 
 namespace remotecl {
@@ -84,18 +84,18 @@ class RdmaChannel {
   // Sends the next bytes of a transfer. Blocks until they are on their way (kBorrowed: they must not change until
   // completed() has reached bytes_sent()) or written (kCopied). Returns false if the channel has ended.
   bool send(std::uint64_t transfer, const RdmaSource& source, Use use) EXCLUDES(mutex_);
-  std::uint64_t bytes_sent() const { return bytes_sent_.load(std::memory_order_relaxed); }
-  std::uint64_t completed() const { return bytes_completed_.load(std::memory_order_acquire); }
+  std::uint64_t bytes_sent() const { return counted_.sent.load(std::memory_order_relaxed); }
+  std::uint64_t completed() const { return counted_.completed.load(std::memory_order_acquire); }
   // Like completed(), but only of bytes that the peer has got.
-  std::uint64_t delivered() const { return bytes_delivered_.load(std::memory_order_acquire); }
+  std::uint64_t delivered() const { return counted_.delivered.load(std::memory_order_acquire); }
   // Waits until bytes borrowed before this position belong to the caller again.
   void reclaim(std::uint64_t position) EXCLUDES(mutex_);
 
   // ---- Receiving bulk data.
   // Names the destination of a transfer before the peer sends it. Opens that memory to the peer until all
   // bytes have arrived, or withdraw(). Does nothing without a registration, a free window or room; then
-  // receive() does it.
-  void announce(std::uint64_t transfer, const RdmaDestination& to) EXCLUDES(mutex_);
+  // receive() does it. Returns true if the peer has been told.
+  bool announce(std::uint64_t transfer, const RdmaDestination& to) EXCLUDES(mutex_);
   // The destination must not be written any more. A peer that still writes there loses its connection.
   void withdraw(std::uint64_t transfer) EXCLUDES(mutex_);
   // The next `size` bytes to be received are of this transfer. Those expected before must have been received.
@@ -113,10 +113,10 @@ class RdmaChannel {
   // For poll(), after one of those has returned -1: readable if it would not. Valid until the receiving thread calls
   // one of them.
   int wait_handle() const { return poll_handle_; }
-  std::uint64_t bytes_received() const { return bytes_received_.load(std::memory_order_relaxed); }
+  std::uint64_t bytes_received() const { return counted_.received.load(std::memory_order_relaxed); }
 
   // Of the bytes sent and received, those that were copied here.
-  std::uint64_t bytes_copied() const { return bytes_copied_.load(std::memory_order_relaxed); }
+  std::uint64_t bytes_copied() const { return counted_.copied.load(std::memory_order_relaxed); }
   std::uint64_t system_calls() const { return domain_->system_calls(); }
 
   void shutdown() EXCLUDES(mutex_);
@@ -127,6 +127,15 @@ class RdmaChannel {
   bool has_ended() EXCLUDES(mutex_);
 
  private:
+  // Bytes, for any thread to read.
+  struct Counters {
+    std::atomic<std::uint64_t> sent{0};
+    std::atomic<std::uint64_t> completed{0};
+    std::atomic<std::uint64_t> delivered{0};
+    std::atomic<std::uint64_t> received{0};
+    std::atomic<std::uint64_t> copied{0};
+  };
+
   // Something that has arrived for a receiving thread. Its buffer returns to the peer when it is taken.
   struct Arrival {
     unsigned buffer = 0;
@@ -155,7 +164,7 @@ class RdmaChannel {
   struct Sending {
     std::array<Grant, rdma::kWindows> grants;  // by the peer's slots
     rdma::SkipMessage skip{};
-    std::array<std::uint64_t, QueuePair::kSends> positions{};  // of bytes_sent_ after each request
+    std::array<std::uint64_t, QueuePair::kSends> positions{};  // of bytes_sent() after each request
     std::unique_ptr<OwnMemory> staging;                        // pieces, used in turn
     std::array<std::uint64_t, 4> staged{};                     // the request that reads each
     std::size_t next_staged = 0;
@@ -182,9 +191,10 @@ class RdmaChannel {
   void handle_message(unsigned buffer, std::size_t size) REQUIRES(mutex_);
   bool accept_grant(Bytes payload) REQUIRES(mutex_);
   void handle_cm_events() REQUIRES(mutex_);
-  using Time = std::chrono::steady_clock::time_point;
-  bool await_progress(WaitPolicy& spin, Time until = Time::max()) REQUIRES(mutex_);
-  void sleep(Time until) REQUIRES(mutex_);
+  using Completions = QueuePair::Completions;
+  using Time = ChannelWaiters::Time;
+  bool await_progress(WaitPolicy& spin, Completions kind, Time until = Time::max()) REQUIRES(mutex_);
+  void sleep(Completions kind, Time until) REQUIRES(mutex_);
   void probe() REQUIRES(mutex_);
   void wake_others() REQUIRES(mutex_);
   void set_ready() REQUIRES(mutex_);
@@ -195,7 +205,12 @@ class RdmaChannel {
   // ---- rdma_channel_send.cpp
   MutableBytes send_buffer(std::uint64_t request) const;
   bool post_message(rdma::MessageKind kind, Bytes payload) REQUIRES(mutex_);
-  bool may_post() const REQUIRES(mutex_) { return pair_.has_room(QueuePair::kKeptForControl) && credits_.may_send(); }
+  bool has_room() const REQUIRES(mutex_) { return pair_.has_room(QueuePair::kKeptForControl); }
+  bool may_post() const REQUIRES(mutex_) { return has_room() && credits_.may_send(); }
+  // What lets a thread write that may not do so now: room, or credits and a grant, which the peer sends.
+  Completions what_makes_room() const REQUIRES(mutex_) {
+    return has_room() ? Completions::kArrivals : Completions::kAll;
+  }
   std::size_t write_what_fits(Bytes bytes) REQUIRES(mutex_);
   void return_credits() REQUIRES(mutex_);
   void note_posted() REQUIRES(mutex_);
@@ -209,6 +224,7 @@ class RdmaChannel {
   // ---- rdma_channel_receive.cpp
   std::size_t take_bytes(MutableBytes to) REQUIRES(mutex_);
   MemoryWindow* window_of(std::uint64_t transfer) REQUIRES(mutex_);
+  // Throws ConnectionError if memory cannot be registered.
   bool open_window(unsigned slot, std::uint64_t transfer, const RdmaDestination& to) REQUIRES(mutex_);
   void close_window(MemoryWindow& window) REQUIRES(mutex_);
   Arrival take(Arrivals& arrivals) REQUIRES(mutex_);
@@ -217,19 +233,19 @@ class RdmaChannel {
   std::size_t take_landed(MutableBytes to) REQUIRES(mutex_);
   std::size_t skip(std::size_t size) REQUIRES(mutex_);
   bool has_received_all() REQUIRES(mutex_);
+  bool is_closing() const REQUIRES(mutex_) {
+    return receiving_.closing != nullptr && receiving_.closing->is_closing(pair_);
+  }
+  // What lets bytes be received that cannot be now.
+  Completions what_brings_bytes() const REQUIRES(mutex_) {
+    return is_closing() ? Completions::kAll : Completions::kArrivals;
+  }
 
   const std::shared_ptr<const ProtectionDomain> domain_;
   const OwnMemory buffers_;  // of messages: those to receive, those to send
-  Wakeup kick_;              // wakes the thread that sleeps on the descriptors
-  Wakeup ready_;             // wakes threads that poll wait_handle()
-  std::atomic<std::uint64_t> bytes_sent_{0};
-  std::atomic<std::uint64_t> bytes_completed_{0};
-  std::atomic<std::uint64_t> bytes_delivered_{0};
-  std::atomic<std::uint64_t> bytes_received_{0};
-  std::atomic<std::uint64_t> bytes_copied_{0};
+  Counters counted_;
 
   Mutex mutex_;
-  ConditionVariable changed_;
   // The order matters: windows are destroyed after the queue pair, and the memory behind them last.
   Sending sending_ GUARDED_BY(mutex_);
   Receiving receiving_ GUARDED_BY(mutex_);
@@ -238,13 +254,8 @@ class RdmaChannel {
   MessageCredits credits_ GUARDED_BY(mutex_);
   Stream stream_ GUARDED_BY(mutex_);
   Arrivals written_ GUARDED_BY(mutex_);
-  const int completions_handle_;
-  const int poll_handle_;
-  std::uint64_t events_ GUARDED_BY(mutex_) = 0;     // number of events seen
-  bool is_sleeping_ GUARDED_BY(mutex_) = false;     // a thread, on the descriptors
-  bool is_polled_ GUARDED_BY(mutex_) = false;       // wait_handle(), by whoever was told -1
-  bool is_ready_ GUARDED_BY(mutex_) = false;        // ready_ is set
-  std::uint64_t polled_at_ GUARDED_BY(mutex_) = 0;  // events_ when it was last polled
+  ChannelWaiters waiters_ GUARDED_BY(mutex_);
+  const int poll_handle_;  // of waiters_
   bool has_vanished_ GUARDED_BY(mutex_) = false;
   std::string reason_ GUARDED_BY(mutex_);  // empty: it has not ended
 };

@@ -46,7 +46,7 @@ std::size_t RdmaChannel::read(MutableBytes to, std::chrono::milliseconds time) {
   drain();
   for (;;) {
     if (const std::size_t count = take_bytes(to)) return count;
-    if (!await_progress(stream_.reading, until)) return 0;
+    if (!await_progress(stream_.reading, Completions::kArrivals, until)) return 0;
   }
 }
 
@@ -94,13 +94,8 @@ MemoryWindow* RdmaChannel::window_of(std::uint64_t transfer) {
 bool RdmaChannel::open_window(unsigned slot, std::uint64_t transfer, const RdmaDestination& to) {
   MemoryWindow& window = windows_[slot];
   if (is_over() || !window.is_free(pair_)) return false;
-  try {
-    if (!window.open(pair_, domain_, transfer, to.bytes, *to.registration)) {
-      end("the queue pair takes no memory window");
-      return false;
-    }
-  } catch (const std::exception& error) {
-    end(error.what());
+  if (!window.open(pair_, domain_, transfer, to.bytes, *to.registration)) {
+    end("the queue pair takes no memory window");
     return false;
   }
   note_posted();
@@ -114,15 +109,19 @@ void RdmaChannel::close_window(MemoryWindow& window) {
   note_posted();
 }
 
-void RdmaChannel::announce(std::uint64_t transfer, const RdmaDestination& to) {
-  if (to.registration == nullptr || to.bytes.empty() || !to.registration->contains(to.bytes)) return;
+bool RdmaChannel::announce(std::uint64_t transfer, const RdmaDestination& to) {
+  if (to.registration == nullptr || to.bytes.empty() || !to.registration->contains(to.bytes)) return false;
   const MutexLock lock(mutex_);
   drain();
   for (unsigned slot = kOwnSlot + 1; slot < rdma::kWindows; ++slot) {
     if (!windows_[slot].is_free(pair_)) continue;
-    open_window(slot, transfer, to);
-    return;
+    try {
+      return open_window(slot, transfer, to);
+    } catch (const ConnectionError&) {  // receive() opens smaller windows
+      return false;
+    }
   }
+  return false;
 }
 
 void RdmaChannel::withdraw(std::uint64_t transfer) {
@@ -131,7 +130,7 @@ void RdmaChannel::withdraw(std::uint64_t transfer) {
   if (window == nullptr) return;
   close_window(*window);
   WaitPolicy spin;
-  while (window->is_closing(pair_) && await_progress(spin)) continue;
+  while (window->is_closing(pair_) && await_progress(spin, Completions::kAll)) continue;
 }
 
 // ---- The bytes of transfers
@@ -153,7 +152,7 @@ void RdmaChannel::take_written(const Arrival& arrival) {
     return;
   }
   receiving_.landed = rest.first(arrival.size);
-  bytes_received_.fetch_add(arrival.size, std::memory_order_relaxed);
+  counted_.received.fetch_add(arrival.size, std::memory_order_relaxed);
   if (!window.rest().empty()) return;
   close_window(window);
   receiving_.closing = &window;
@@ -171,18 +170,22 @@ void RdmaChannel::take_more(const RdmaDestination& to) {
     place = {state.staging->bytes(), &state.staging->registration()};
   }
   place.bytes = place.bytes.first(std::min(place.bytes.size(), state.left));
-  open_window(kOwnSlot, state.transfer, place);
+  try {
+    open_window(kOwnSlot, state.transfer, place);
+  } catch (const std::exception& error) {
+    end(error.what());
+  }
 }
 
 // Takes the bytes that have landed. Bytes in their final place are not copied.
 std::size_t RdmaChannel::take_landed(MutableBytes to) {
   Receiving& state = receiving_;
-  if (state.closing != nullptr && state.closing->is_closing(pair_)) return 0;
+  if (is_closing()) return 0;
   state.closing = nullptr;
   const std::size_t size = std::min(to.size(), state.landed.size());
   if (size != 0 && to.data() != state.landed.data()) {
     std::memmove(to.data(), state.landed.data(), size);
-    bytes_copied_.fetch_add(size, std::memory_order_relaxed);
+    counted_.copied.fetch_add(size, std::memory_order_relaxed);
   }
   state.landed = state.landed.subspan(size);
   state.left -= size;
@@ -197,7 +200,8 @@ bool RdmaChannel::receive(const RdmaDestination& to) {
     const std::size_t count = take_landed(left.bytes);
     left.bytes = left.bytes.subspan(count);
     if (count != 0) continue;
-    if (receiving_.left == 0 || (!await_progress(receiving_.spin) && has_received_all())) return false;
+    if (receiving_.left == 0 || (!await_progress(receiving_.spin, what_brings_bytes()) && has_received_all()))
+      return false;
   }
   return true;
 }
@@ -219,8 +223,7 @@ bool RdmaChannel::has_something_to_receive() {
 bool RdmaChannel::has_arrived() {
   const MutexLock lock(mutex_);
   drain();
-  const bool is_closing = receiving_.closing != nullptr && receiving_.closing->is_closing(pair_);
-  return is_over() || !written_.empty() || (!receiving_.landed.empty() && !is_closing);
+  return is_over() || !written_.empty() || (!receiving_.landed.empty() && !is_closing());
 }
 
 std::ptrdiff_t RdmaChannel::try_receive(const RdmaDestination& to) {

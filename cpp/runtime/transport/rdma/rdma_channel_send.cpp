@@ -62,7 +62,7 @@ bool RdmaChannel::write(Bytes bytes) {
   for (;;) {
     bytes = bytes.subspan(write_what_fits(bytes));
     if (bytes.empty()) return !is_over();
-    if (!await_progress(stream_.writing)) return false;
+    if (!await_progress(stream_.writing, what_makes_room())) return false;
   }
 }
 
@@ -77,7 +77,7 @@ void RdmaChannel::await_writable(std::chrono::milliseconds time) {
   const auto until = std::chrono::steady_clock::now() + time;
   const MutexLock lock(mutex_);
   drain();
-  while (!may_post() && await_progress(stream_.writing, until)) {
+  while (!may_post() && await_progress(stream_.writing, what_makes_room(), until)) {
   }
 }
 
@@ -86,7 +86,7 @@ void RdmaChannel::flush(std::chrono::milliseconds time) {
   WaitPolicy spin;
   const MutexLock lock(mutex_);
   drain();
-  while (pair_.completed() != pair_.posted() && await_progress(spin, until)) {
+  while (pair_.completed() != pair_.posted() && await_progress(spin, Completions::kAll, until)) {
   }
 }
 
@@ -107,11 +107,13 @@ bool RdmaChannel::send(std::uint64_t transfer, const RdmaSource& source, Use use
     std::size_t done = take_skip(transfer, left.bytes.size());
     if (done == 0 && may_write(transfer, is_copied)) done = write_piece(transfer, left);
     left.bytes = left.bytes.subspan(done);
-    if (done == 0 && !await_progress(sending_.spin)) return false;
+    if (done != 0) continue;
+    const Completions kind = grant_of(transfer) == nullptr ? what_makes_room() : Completions::kAll;
+    if (!await_progress(sending_.spin, kind)) return false;
   }
   const std::uint64_t last = pair_.posted();
   while (use == Use::kCopied && !is_copied && pair_.completed() < last) {
-    if (!await_progress(sending_.spin)) return false;
+    if (!await_progress(sending_.spin, Completions::kAll)) return false;
   }
   return !is_over();
 }
@@ -147,7 +149,7 @@ std::size_t RdmaChannel::write_piece(std::uint64_t transfer, const RdmaSource& s
   grant.address += piece.size();
   grant.left -= piece.size();
   credits_.note_sent();
-  bytes_sent_.fetch_add(piece.size(), std::memory_order_relaxed);
+  counted_.sent.fetch_add(piece.size(), std::memory_order_relaxed);
   note_posted();
   return piece.size();
 }
@@ -164,7 +166,7 @@ RdmaSource RdmaChannel::staged(Bytes bytes) {
   }
   const MutableBytes place = sending_.staging->bytes().subspan(sending_.next_staged * kStagingBytes, bytes.size());
   std::memcpy(place.data(), bytes.data(), bytes.size());
-  bytes_copied_.fetch_add(bytes.size(), std::memory_order_relaxed);
+  counted_.copied.fetch_add(bytes.size(), std::memory_order_relaxed);
   return {place, &sending_.staging->registration()};
 }
 
@@ -173,7 +175,7 @@ void RdmaChannel::reclaim(std::uint64_t position) {
   drain();
   WaitPolicy spin;
   while (completed() < position) {
-    if (!await_progress(spin)) return await_flush(position, QueuePair::kReceives);
+    if (!await_progress(spin, Completions::kAll)) return await_flush(position, QueuePair::kReceives);
   }
 }
 
@@ -181,14 +183,15 @@ void RdmaChannel::reclaim(std::uint64_t position) {
 // buffers to receive into. It no longer reads the memory of what is completed.
 void RdmaChannel::await_flush(std::uint64_t position, unsigned receives) {
   const auto deadline = std::chrono::steady_clock::now() + kFlushTimeMax;
+  const int handle = pair_.handle();
   while (std::chrono::steady_clock::now() < deadline) {
-    pair_.take_event();
-    pair_.arm();
+    pair_.take_event(true);
+    pair_.arm(Completions::kAll);
     drain();
     if (completed() >= position && pair_.receives() <= receives) return;
     mutex_.unlock();
     domain_->note_system_call();
-    pollfd waiting{completions_handle_, POLLIN, 0};
+    pollfd waiting{handle, POLLIN, 0};
     ::poll(&waiting, 1, kFlushLookMs);
     mutex_.lock();
   }

@@ -4,33 +4,14 @@
 
 #include <vector>
 
+#include "client/session/fake_channel_session.h"
 #include "fakes/idle_bulk_transport.h"
-#include "runtime/client/session/channel_session.h"
 
-namespace remotecl {
+namespace remotecl::testing {
 namespace {
 
-// Notes which transfers have ended.
-class FakeSession final : public ChannelSession {
- public:
-  std::vector<TransferId> ended;
-
-  TransferRef find_receive(TransferId) override { return nullptr; }
-  void end_transfer(const TransferRef& transfer, cl_int) override { ended.push_back(transfer->id); }
-  bool await(const Transfer&) override { return true; }
-  bool await_answer(const Transfer&) override { return true; }
-  void offer(const Transfer&, const OfferChunks&) override {}
-  void wake() override {}
-  void acknowledge(const ClientReceived&) override {}
-  void stop_polling() override {}
-  bool read_apart(BulkChannel&) override { return false; }
-  bool has_one_channel() const override { return true; }
-  bool begin_expecting() override { return false; }
-  void end_expecting() override {}
-};
-
 // Calls a function where it would copy what it has borrowed.
-class FakeTransport final : public testing::IdleBulkTransport {
+class FakeTransport final : public IdleBulkTransport {
  public:
   std::uint64_t received = 0;
   std::function<void(std::uint64_t position)> copying;
@@ -49,7 +30,7 @@ class FakeTransport final : public testing::IdleBulkTransport {
 
 // The end of a transfer gives its memory back to the application, or frees its packed rows.
 TEST(BulkSenderTest, NoTransferEndsWhileWhatItHasLentMayBeCopied) {
-  FakeSession session;
+  FakeChannelSession session;
   FakeTransport transport;
   BulkSender sender(session);
   sender.use(transport);
@@ -84,4 +65,4 @@ TEST(BulkSenderTest, NoTransferEndsWhileWhatItHasLentMayBeCopied) {
 }
 
 }  // namespace
-}  // namespace remotecl
+}  // namespace remotecl::testing

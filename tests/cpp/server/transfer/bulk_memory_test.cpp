@@ -35,12 +35,18 @@ class NotingTransport final : public IdleBulkTransport {
     sent.push_back({header, bytes});
     return true;
   }
-  void announce(std::uint64_t transfer, const BulkDestination& to) override { announced.push_back({transfer, to}); }
+  bool announce(std::uint64_t transfer, const BulkDestination& to) override {
+    announced.push_back({transfer, to});
+    return true;
+  }
   bool receive(const BulkDestination& to) override {
     received.push_back(to);
     return true;
   }
 
+  std::size_t staging_piece() const override { return piece; }
+
+  std::size_t piece = kStagingSlot;
   std::map<const MemoryRegistration*, MutableBytes> registered;
   std::vector<Announcement> announced;
   std::vector<BulkDestination> received;
@@ -75,14 +81,22 @@ TEST_F(BulkMemoryTest, StagingMemoryIsRegisteredOnceAndAsAWhole) {
   StagingRing& ring = staging_.ring(device());
   ASSERT_EQ(transport_.registered.size(), 1u);
   const auto [registration, memory] = *transport_.registered.begin();
-  EXPECT_EQ(memory.size(), StagingRing::kSlots * StagingRing::kSlotSize);
+  EXPECT_EQ(memory.size(), StagingRing::kSlots * ring.slot_size());
   for (std::size_t i = 0; i < StagingRing::kSlots; ++i) {
     cl_int error = CL_SUCCESS;
     const BulkDestination slot = ring.memory(ring.next(error), 1000);
     EXPECT_EQ(slot.registration, registration);
     EXPECT_EQ(slot.bytes.size(), 1000u);
-    expect_within(slot.bytes, slot.registration, i * StagingRing::kSlotSize);
+    expect_within(slot.bytes, slot.registration, i * ring.slot_size());
   }
+}
+
+TEST_F(BulkMemoryTest, TheTransportChoosesTheSizeOfStagingPieces) {
+  transport_.piece = 4 * kStagingSlot;
+  StagingRing& ring = staging_.ring(device());
+  EXPECT_EQ(ring.slot_size(), transport_.piece);
+  EXPECT_EQ(ring.piece_size(64u << 20, 1), transport_.piece);
+  EXPECT_EQ(ring.piece_size(1u << 20, 1), kStagingSmallPiece);
 }
 
 TEST_F(BulkMemoryTest, AWriteInPlaceAnnouncesWhereItsBytesGo) {

@@ -1,6 +1,8 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <array>
+#include <chrono>
 
 #include "rdma_pair.h"
 
@@ -110,6 +112,55 @@ TEST_F(RdmaTransferTest, ManyTransfersMoreThanThereAreWindows) {
   }
   sender.join();
   EXPECT_EQ(to.bytes, from.bytes);
+}
+
+// Each piece costs a grant and a write, one sleep at each side, and the registration of its window.
+TEST_F(RdmaTransferTest, AMiBTakesAtMostTwoSystemCallsAtEachSide) {
+  RdmaPair pair;
+  constexpr std::size_t kPieces = 8, kPiece = RdmaChannel::kPieceBytes, kMiB = kPieces * kPiece >> 20;
+  Registered from(*pair.near, std::vector<std::byte>(kPieces * kPiece, std::byte{5}));
+  Registered to(*pair.far, std::vector<std::byte>(kPieces * kPiece));
+  const std::uint64_t sending = pair.near->system_calls(), receiving = pair.far->system_calls();
+  const auto begin = std::chrono::steady_clock::now();
+  std::thread sender([&] {
+    for (std::size_t i = 0; i < kPieces; ++i) {
+      const Bytes piece = Bytes(from.bytes).subspan(i * kPiece, kPiece);
+      EXPECT_TRUE(pair.near->send(1, {piece, from.registration.get()}, Use::kBorrowed));
+    }
+    pair.near->reclaim(pair.near->bytes_sent());
+  });
+  for (std::size_t i = 0; i < kPieces; ++i) {
+    pair.far->expect(1, kPiece);
+    EXPECT_TRUE(pair.far->receive(to.part(i * kPiece, kPiece))) << pair.far->reason();
+  }
+  sender.join();
+  // A second in which nothing comes costs a probe.
+  const auto seconds = std::chrono::ceil<std::chrono::seconds>(std::chrono::steady_clock::now() - begin);
+  const std::uint64_t limit = 2 * kMiB + 8 * (static_cast<std::uint64_t>(seconds.count()) - 1);
+  EXPECT_LE(pair.near->system_calls() - sending, limit);
+  EXPECT_LE(pair.far->system_calls() - receiving, limit);
+  EXPECT_EQ(to.bytes, from.bytes);
+}
+
+// Each message takes one call. The thread that reads sleeps until the peer sends something, or is silent for long.
+TEST_F(RdmaTransferTest, WhatASideSendsDoesNotWakeTheThreadThatReads) {
+  RdmaPair pair;
+  constexpr std::uint64_t kMessages = 64;
+  std::array<std::byte, 8> word{};
+  const std::uint64_t before = pair.near->system_calls();
+  std::thread reader([&] {
+    std::array<std::byte, 8> answer;
+    EXPECT_EQ(pair.near->read(answer), answer.size());
+  });
+  std::array<std::byte, 8> got;
+  for (std::uint64_t i = 0; i < kMessages; ++i) {
+    ASSERT_EQ(pair.near->try_write(word), 8);
+    ASSERT_EQ(pair.far->read(got), got.size());
+  }
+  const std::uint64_t calls = pair.near->system_calls() - before;
+  ASSERT_TRUE(pair.far->write(word));
+  reader.join();
+  EXPECT_LE(calls, 2 * kMessages);
 }
 
 TEST_F(RdmaTransferTest, WhoeverPollsIsWokenForEverything) {

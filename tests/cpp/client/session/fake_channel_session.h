@@ -1,0 +1,29 @@
+#pragma once
+
+#include <vector>
+
+#include "runtime/client/session/channel_session.h"
+
+namespace remotecl::testing {
+
+// Notes which transfers have ended.
+class FakeChannelSession final : public ChannelSession {
+ public:
+  TransferRef receiving;  // null: nothing is to be received
+  std::vector<TransferId> ended;
+
+  TransferRef find_receive(TransferId) override { return receiving; }
+  void end_transfer(const TransferRef& transfer, cl_int) override { ended.push_back(transfer->id); }
+  bool await(const Transfer&) override { return true; }
+  bool await_answer(const Transfer&) override { return true; }
+  void offer(const Transfer&, const OfferChunks&) override {}
+  void wake() override {}
+  void acknowledge(const ClientReceived&) override {}
+  void stop_polling() override {}
+  bool read_apart(BulkChannel&) override { return false; }
+  bool has_one_channel() const override { return true; }
+  bool begin_expecting() override { return false; }
+  void end_expecting() override {}
+};
+
+}  // namespace remotecl::testing
