@@ -55,12 +55,14 @@ inline constexpr std::string_view kNoDevice = "this machine has no RDMA device";
 inline constexpr std::string_view kEncrypted = "the connection is encrypted (TLS)";
 inline constexpr std::string_view kRateLimit = "the user's rate is limited (--limits)";
 inline constexpr std::string_view kIsolated =
-    "the session has a process of its own (--isolate), and the server was started without --rdma";
+    "the session has a process of its own (--isolate), which uses RDMA only if the server is started with --rdma auto";
 inline constexpr std::string_view kSharedMemory = "both processes are on one machine, and share memory";
 inline constexpr std::string_view kPeerDoesNotAsk = "the other side does not ask for it";
 inline constexpr std::string_view kNotOffered =
-    "the other side offers none: its machine has no device with an active port at that address, it was started without "
-    "--rdma, or it limits the rate";
+    "the other side offers none: its machine has no device with an active port at that address (remotecl doctor there "
+    "names what is missing), it was started with --rdma off, or with --isolate and without --rdma auto, or it limits "
+    "the "
+    "rate (--limits)";
 inline constexpr std::string_view kReplaced = "the other side has lost it";
 // Precedes what is missing, where an error says that a machine has no RDMA.
 inline constexpr std::string_view kMissing = "RDMA is not available, TCP is used: ";
