@@ -16,7 +16,7 @@ CXX_FILES := $(shell find cpp tests python/src -name '*.h' -o -name '*.cpp')
 # comes from ccache, if ccache is told not to look at the folder's name.
 export CCACHE_NOHASHDIR := 1
 
-.PHONY: help setup build package wheel docs demo test bench performance training instructions faults soak many-servers namespaces rdma rdma-faults asan tsan browser frameworks fuzz check-all format lint clean distclean
+.PHONY: help setup build package wheel docs demo test bench performance training instructions faults soak many-servers namespaces rdma rdma-short rdma-faults asan tsan browser frameworks fuzz check-all format lint clean distclean
 
 help:
 	@echo "demo       a real job on two daemons over loopback, checked; installs only what that needs"
@@ -32,6 +32,7 @@ help:
 	@echo "many-servers  one client of 256 daemons on the fake driver: connecting, a chain of kernels, 16 MiB to all"
 	@echo "namespaces the tests that need root for network namespaces; skipped without"
 	@echo "rdma       RDMA in a small virtual machine with Soft-RoCE; no hardware is needed"
+	@echo "rdma-short  the part of it that takes less than three minutes; .ci/run ends with it"
 	@echo "rdma-faults  300 losses of RDMA there, under a workload that is checked"
 	@echo "instructions  what a kernel launch costs, counted by valgrind; fails when it has grown"
 	@echo "browser    a session and the notebooks in JupyterLab and Chromium, with screenshots in build/browser, and at a prompt"
@@ -115,6 +116,14 @@ rdma: build
 	    && RDMA_DRIVER=/etc/OpenCL/vendors/pocl.icd scripts/rdma-transfers.sh build 16 3 \
 	    && echo "---- faults (after $$SECONDS s)" && scripts/rdma-faults.sh build 10 0 0 0 \
 	    && echo "make rdma: all of it was right, in $$SECONDS s"' || [ $$? -eq 77 ]
+
+# What of it fits into three minutes, with the guest's start.
+rdma-short: build
+	REMOTECL_TEST_RDMA=1 RDMA_GUEST_SECONDS=300 scripts/rdma-guest.sh bash -c \
+	  'build/bin/remotecl_rdma_tests --gtest_brief=1 \
+	    && RDMA_FIRST_STEP=1 scripts/rdma-transfers.sh build 16 1 \
+	    && echo "---- faults (after $$SECONDS s)" && scripts/rdma-faults.sh build 3 0 0 0 \
+	    && echo "make rdma-short: all of it was right, in $$SECONDS s"' || [ $$? -eq 77 ]
 
 # 300 losses. The guest is slow.
 rdma-faults: build

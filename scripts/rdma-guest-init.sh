@@ -52,5 +52,6 @@ done < /modules/order
 mount_host
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/run TMPDIR=/run
 make_device
+: > /exchange/started
 $busybox chroot /host /bin/bash /run/command
 finish $?

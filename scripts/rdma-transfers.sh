@@ -3,7 +3,7 @@
 # [MiB [ROUNDS]]. BUILD is the build folder. The first devices are those of the fake driver, by RDMA and by TCP; then one
 # kernel runs on the real driver whose ICD file RDMA_DRIVER names, if it is set. Ends with 0 if every byte was right and
 # REMOTECL_RDMA=require was satisfied, and the counters of the first server and of the program say that bytes went by
-# RDMA and that no processor copied them. RDMA_STEP_SECONDS (600) limits each step.
+# RDMA and that no processor copied them. RDMA_STEP_SECONDS (600) limits each step; with RDMA_FIRST_STEP=1 the first is all.
 set -euo pipefail
 readonly build=$(cd "$1" && pwd) size=${2:-64} rounds=${3:-5} address=10.9.0.1 limit=${RDMA_STEP_SECONDS:-600}
 export REMOTECL_SHARED_MEMORY=off
@@ -34,11 +34,12 @@ counter() {  # SERVER NAME WITH
   printf 'GET /metrics HTTP/1.0\r\n\r\n' >&3
   awk -v name="remotecl_rdma_$2{with=\"$3\"}" '$1 == name { printf "%d", $2 }' <&3
 }
+# Less than 2 calls for each MiB while bytes flow; a busy machine stops them, and each second without any costs a probe.
 expect_cost() {  # WHO BYTES COPIED CALLS
   awk -v who="$1" -v moved="$2" -v copied="$3" -v calls="$4" 'BEGIN {
     copies = copied / moved; per_mib = calls * 1048576 / moved
     printf "cost of %s: %.2f copies of each byte, %.2f system calls per MiB\n", who, copies, per_mib
-    exit copies > 0
+    if (copies > 0 || per_mib > 3) { print "more than 0 copies, or more than 3 system calls"; exit 1 }
   }'
 }
 expect_rdma() {  # that the first server has moved bytes by RDMA with the client and the other server, and says so
@@ -66,6 +67,7 @@ serve 10992 off
 step "RDMA, two servers"
 run require $address:10990,$address:10991
 expect_rdma
+[[ -z ${RDMA_FIRST_STEP:-} ]] || exit 0
 step "TCP, two servers"
 run off $address:10990,$address:10991
 step "one of two servers without RDMA"
