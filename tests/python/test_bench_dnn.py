@@ -176,7 +176,11 @@ def test_the_command(run_remotecl, tmp_path):
         assert (row["target_s"] is None) == (where in ("native", "2 devices"))
         assert (row["sent"] is None) == (where in ("native", "2 devices"))
         assert len(row["losses"]) == 6
-    assert rows["far", True]["step_s"] > trips["far"] / 2
+    native, near, far = (rows[where, True] for where in dnn.PLACES)
+    assert far["step_s"] > trips["far"] / 2
+    assert near["target_s"] == pytest.approx(1.05 * native["step_s"])
+    assert far["target_s"] == pytest.approx(1.1 * native["step_s"] + trips["far"])
+    assert all(row["met"] == (row["step_s"] <= row["target_s"]) for row in (near, far))
 
 
 # One layer, because its kernels are compiled in each step.
@@ -189,19 +193,19 @@ from remotecl.bench.dnn.layers import Convolution
 
 layers = (partial(Convolution, filters=3, size=6),)
 run.ARCHITECTURES["tiny"] = Architecture("tiny", 1, 6, 3, 6, 0.01, layers)
-raise SystemExit(dnn.main(["tiny"], json_file="FILE"))
+raise SystemExit(dnn.main(["tiny"], where=dnn.PLACES[:2], json_file="FILE"))
 """
 
 
 def test_the_ladder(run_program, tmp_path):
-    """From none of the optimisations to all, everywhere: the same losses, and what each of them brings."""
+    """From none of the optimisations to all: the same losses, and what each of them brings."""
     file = tmp_path / "report.json"
-    result = run_program(LADDER.replace("FILE", str(file)), XDG_CACHE_HOME=str(tmp_path))
+    result = run_program(LADDER.replace("FILE", str(file)))
     assert result.stdout.rstrip().endswith("Everything is right.")
     report = json.loads(file.read_text())
     rows = {(Options(**row["options"]), row["where"]): row for row in report["results"]}
     rungs = dnn.ladder()
-    assert list(rows) == list(itertools.product(rungs, dnn.PLACES))
+    assert list(rows) == list(itertools.product(rungs, dnn.PLACES[:2]))
     expected = rows[rungs[-1], "native"]["losses"]
     assert len(expected) == 12 and len(set(expected)) == 12
     for (options, where), row in rows.items():
@@ -215,15 +219,10 @@ def test_the_ladder(run_program, tmp_path):
         }[options]  # fmt: skip
         assert row["gain"] == (below and pytest.approx(rows[below, where]["step_s"] / row["step_s"]))
         assert row["speedup"] == (below and pytest.approx(rows[rungs[0], where]["step_s"] / row["step_s"]))
-    for where in dnn.PLACES:  # compiling takes hundreds of times longer than this network
-        assert rows[rungs[0], where]["step_s"] > 3 * rows[rungs[2], where]["step_s"]
+    for where in dnn.PLACES[:2]:
+        assert rows[rungs[0], where]["step_s"] > 3 * rows[rungs[2], where]["step_s"]  # compiling takes far longer
         assert rows[rungs[2], where]["launches"] > rows[rungs[4], where]["launches"]
-    trip = next(place["round_trip_s"] for place in report["places"] if place["name"] == "far")
-    native, far = (rows[rungs[4], where] for where in ("native", "far"))
-    assert far["target_s"] == pytest.approx(1.1 * native["step_s"] + trip)
-    assert far["met"] == (far["step_s"] <= far["target_s"])
-    assert rows[rungs[4], "remotecl"]["target_s"] == pytest.approx(1.05 * native["step_s"])
-    assert rows[rungs[0], "far"]["target_s"] is None
+        assert rows[rungs[0], where]["target_s"] is None
 
 
 @pytest.mark.parametrize("queues", [1, 2])
