@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "runtime/base/ref_counted.h"
+#include "server/completion/cl.h"
+#include "server/network/kernel_names.h"
+#include "server/network/network_shape.h"
+#include "server/network/socket_account.h"
+#include "server/network/socket_broker.h"
+
+namespace remotecl::server {
+
+class Device;
+class NetworkMemory;
+class Proxy;
+
+// What a network has done so far.
+struct NetworkStats {
+  std::uint64_t sockets = 0;  // in use at present
+  std::uint64_t opened = 0;
+  std::uint64_t bytes_sent = 0;
+  std::uint64_t bytes_received = 0;
+};
+
+// The sockets of kernels of one device: a native buffer with their rings, and the thread that moves bytes between the
+// rings and the sockets of this machine. Owned by the session and by commands that use the buffer; any thread.
+class Network final : public RefCounted {
+ public:
+  struct Hooks {
+    Ref<SocketBroker> broker;
+    Ref<SocketAccount> account;  // null: no limits
+    Ref<KernelNames> names;      // of the session; null: rcl: names reach this network only
+  };
+
+  // Whether the device has memory that a running kernel and the host both see. Makes the device's context.
+  static bool works_on(Device& device);
+  // Returns null and sets `error`: CL_INVALID_VALUE for a shape that is not valid, CL_INVALID_OPERATION for a device
+  // that cannot, or the driver's error.
+  static Ref<Network> make(Device& device, const NetworkShape& shape, Hooks hooks, cl_int& error);
+  // What `#include "remotecl/net.cl"` stands for.
+  static const std::string& kernel_library();
+
+  // The argument of kernels; lives as long as the network.
+  cl_mem memory() const;
+  const NetworkShape& shape() const { return shape_; }
+
+  // Around each kernel that has memory() as an argument, from before it can begin until after it has ended: the proxy
+  // looks at the rings while one runs, and sleeps until something comes from outside while none does.
+  void kernel_begins();
+  void kernel_ended();
+  // Ends every wait of kernels with -ECANCELED within a second, those to come too, and closes all sockets. Does not
+  // block.
+  void stop();
+  NetworkStats stats() const;
+
+ private:
+  Network(const NetworkShape& shape, std::unique_ptr<NetworkMemory> memory, Hooks hooks);
+  ~Network() override;
+
+  const NetworkShape shape_;
+  const std::unique_ptr<NetworkMemory> memory_;
+  const std::unique_ptr<Proxy> proxy_;
+};
+
+}  // namespace remotecl::server
