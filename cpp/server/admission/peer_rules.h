@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "runtime/transport/address.h"
-#include "server/util/ip_number.h"
+#include "server/admission/address_rule.h"
 
 namespace remotecl::server {
 
@@ -26,16 +26,8 @@ class PeerRules {
   const std::vector<std::string>& texts() const { return texts_; }
 
  private:
-  struct Rule {
-    IpNumber network;
-    unsigned prefix;  // how many bits of it count
-    std::uint16_t first_port, last_port;
-  };
-
-  static Rule parse(const std::string& text);
-
   std::vector<std::string> texts_;
-  std::vector<Rule> rules_;
+  std::vector<AddressRule> rules_;
 };
 
 }  // namespace remotecl::server
