@@ -11,6 +11,7 @@ cl_int CL_API_CALL set_content_size_buffer(cl_mem buffer, cl_mem content_size_bu
     MemoryObject& of = object<MemoryObject>(buffer);
     MemoryObject& size = object<MemoryObject>(content_size_buffer);
     require(of.image() == nullptr && size.image() == nullptr, CL_INVALID_MEM_OBJECT);
+    require(of.network_device() == nullptr && size.network_device() == nullptr, CL_INVALID_MEM_OBJECT);
     require(&of.context() == &size.context(), CL_INVALID_CONTEXT);
     // It must hold a cl_ulong, and must not be a sub-buffer.
     require(size.size() >= sizeof(cl_ulong), CL_INVALID_BUFFER_SIZE);

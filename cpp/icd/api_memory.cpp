@@ -90,7 +90,8 @@ CL_API_ENTRY cl_mem CL_API_CALL clCreateSubBuffer(cl_mem buffer, cl_mem_flags fl
   return icd::create(errcode_ret, [&] {
     MemoryObject& parent = object<MemoryObject>(buffer);
     // "CL_INVALID_MEM_OBJECT if buffer is not a valid buffer object or is a sub-buffer object."
-    require(parent.image() == nullptr && parent.parent() == nullptr, CL_INVALID_MEM_OBJECT);
+    require(parent.image() == nullptr && parent.parent() == nullptr && parent.network_device() == nullptr,
+            CL_INVALID_MEM_OBJECT);
     require((flags & icd::kHostPointerFlags) == 0, CL_INVALID_VALUE);
     icd::require_valid(flags);
     // "CL_INVALID_VALUE if buffer was created with CL_MEM_WRITE_ONLY and flags specifies CL_MEM_READ_WRITE or

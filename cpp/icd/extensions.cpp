@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "remotecl/remotecl.h"
+
 namespace remotecl::icd {
 namespace {
 
@@ -37,6 +39,9 @@ const Function kFunctions[] = {
     REMOTECL_FUNCTION(clCommandFillImageKHR),
     REMOTECL_FUNCTION(clCommandNDRangeKernelKHR),
     REMOTECL_FUNCTION(clGetCommandBufferInfoKHR),
+    REMOTECL_FUNCTION(remotecl_create_network),
+    REMOTECL_FUNCTION(remotecl_stop_network),
+    REMOTECL_FUNCTION(remotecl_network_groups),
     // The extension spells it one way. Loaders that expect an ICD's suffix in capitals look for the other.
     {"clSetContentSizeBufferPoCL", reinterpret_cast<void*>(set_content_size_buffer)},
     {"clSetContentSizeBufferPOCL", reinterpret_cast<void*>(set_content_size_buffer)},

@@ -84,6 +84,9 @@ void require_valid(const cl_image_desc& description) {
   require(description.num_mip_levels == 0 && description.num_samples == 0, kCode);
   // A 2D image may be made from a buffer, and a 1D buffer image must be.
   require((type != CL_MEM_OBJECT_IMAGE1D_BUFFER || description.buffer != nullptr), kCode);
+  if (const auto* const buffer = from_handle<MemoryObject>(description.buffer)) {
+    require(buffer->network_device() == nullptr, kCode);
+  }
   require(description.buffer == nullptr || type == CL_MEM_OBJECT_IMAGE1D_BUFFER || type == CL_MEM_OBJECT_IMAGE2D,
           kCode);
 }

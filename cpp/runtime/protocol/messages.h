@@ -9,6 +9,7 @@
 #include "runtime/protocol/messages/image.h"
 #include "runtime/protocol/messages/load.h"
 #include "runtime/protocol/messages/memory.h"
+#include "runtime/protocol/messages/network.h"
 #include "runtime/protocol/messages/output.h"
 #include "runtime/protocol/messages/peer.h"
 #include "runtime/protocol/messages/program.h"

@@ -13,9 +13,8 @@ namespace remotecl::server {
 namespace {
 
 constexpr std::string_view kKnownKeys =
-    "device-memory, host-memory, queued-commands, bandwidth, command-seconds, devices; for users also sessions, "
-    "weight, "
-    "exclusive, operator and token-file";
+    "device-memory, host-memory, queued-commands, bandwidth, command-seconds, devices, kernel-connect, kernel-bind, "
+    "kernel-sockets, kernel-bandwidth; for users also sessions, weight, exclusive, operator and token-file";
 
 std::string place_of(const toml::source_region& source) {
   const std::string path = source.path == nullptr ? "--limit" : *source.path;
@@ -73,6 +72,14 @@ class Section {
         limits.command_seconds = count(name, value);
       } else if (name == "devices") {
         limits.devices = indices(name, value);
+      } else if (name == "kernel-sockets") {
+        limits.kernel_sockets = count(name, value);
+      } else if (name == "kernel-bandwidth") {
+        limits.kernel_bandwidth = size(name, value, "/s");
+      } else if (name == "kernel-connect") {
+        limits.kernel_connect = rules(name, value, SocketRules::For::kConnect);
+      } else if (name == "kernel-bind") {
+        limits.kernel_bind = rules(name, value, SocketRules::For::kBind);
       } else if (is_of_user && name == "sessions") {
         limits.sessions = count(name, value);
       } else if (is_of_user && name == "weight") {
@@ -145,6 +152,22 @@ class Section {
       throw mismatch(key, value, "a list of the numbers that the server prints when it begins, like [0, 2]");
     }
     return indices;
+  }
+
+  SocketRules rules(std::string_view key, const toml::node& value, SocketRules::For use) const {
+    const auto* array = value.as_array();
+    std::vector<std::string> texts;
+    for (std::size_t i = 0; array != nullptr && i < array->size(); ++i) {
+      if (const auto* text = array->get(i)->as_string()) texts.push_back(text->get());
+    }
+    if (array == nullptr || texts.size() != array->size()) {
+      throw mismatch(key, value, "a list of texts, like [\"10.0.0.0/8:1024-65535\", \"unix:/run/x.sock\"]");
+    }
+    try {
+      return SocketRules(use, texts);
+    } catch (const std::invalid_argument& error) {
+      throw wrong(value.source(), std::string(key) + " of [" + name_ + "]: " + error.what());
+    }
   }
 
   const toml::table& table_;
@@ -224,6 +247,10 @@ Limits Limits::or_else(const Limits& others) const {
   if (!all.queued_commands) all.queued_commands = others.queued_commands;
   if (!all.bandwidth) all.bandwidth = others.bandwidth;
   if (!all.command_seconds) all.command_seconds = others.command_seconds;
+  if (!all.kernel_sockets) all.kernel_sockets = others.kernel_sockets;
+  if (!all.kernel_bandwidth) all.kernel_bandwidth = others.kernel_bandwidth;
+  if (!all.kernel_connect) all.kernel_connect = others.kernel_connect;
+  if (!all.kernel_bind) all.kernel_bind = others.kernel_bind;
   if (!all.devices) all.devices = others.devices;
   if (!all.weight) all.weight = others.weight;
   if (!all.exclusive) all.exclusive = others.exclusive;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/handshake/access_token.h"
+#include "server/admission/socket_rules.h"
 
 namespace remotecl::server {
 
@@ -18,12 +19,16 @@ class LimitsError : public std::runtime_error {
 
 // Limits of a session or a user. What is not set is unlimited, except for host memory. A value.
 struct Limits {
-  std::optional<std::uint64_t> device_memory;    // bytes on each device
-  std::optional<std::uint64_t> host_memory;      // bytes of this machine for what messages leave behind
-  std::optional<std::uint64_t> sessions;         // at the same time
-  std::optional<std::uint64_t> queued_commands;  // of a session, on each device
-  std::optional<std::uint64_t> bandwidth;        // bytes per second, both directions together
-  std::optional<std::uint64_t> command_seconds;  // the longest that a command may run
+  std::optional<std::uint64_t> device_memory;     // bytes on each device
+  std::optional<std::uint64_t> host_memory;       // bytes of this machine for what messages leave behind
+  std::optional<std::uint64_t> sessions;          // at the same time
+  std::optional<std::uint64_t> queued_commands;   // of a session, on each device
+  std::optional<std::uint64_t> bandwidth;         // bytes per second, both directions together
+  std::optional<std::uint64_t> command_seconds;   // the longest that a command may run
+  std::optional<std::uint64_t> kernel_sockets;    // of kernels, at the same time
+  std::optional<std::uint64_t> kernel_bandwidth;  // bytes per second of these sockets, both directions together
+  std::optional<SocketRules> kernel_connect;      // where they may be connected to; without any list: nowhere
+  std::optional<SocketRules> kernel_bind;         // where they may be bound
   std::optional<std::vector<std::uint32_t>> devices;
   std::optional<double> weight;
   std::optional<bool> exclusive;    // claims devices for itself; false: may not even ask for that
@@ -45,6 +50,7 @@ struct LimitsTable {
   Limits session;   // of each session
   Limits standard;  // of users without a section, and for what a user's section does not set
   std::vector<NamedUser> users;
+  bool has_kernel_sockets = false;  // kernels may have sockets, which is not from the file
 };
 
 // Parses "8 GiB" and the like into bytes; returns nothing for other texts.

@@ -12,11 +12,13 @@ constexpr std::uint64_t kSessionHostMemory = std::uint64_t{1} << 30;
 constexpr std::uint64_t kUserHostMemory = std::uint64_t{4} << 30;
 
 MemoryLimits memory_limits(const Limits& limits, std::uint64_t host) {
-  return {limits.device_memory.value_or(UINT64_MAX), limits.host_memory.value_or(host)};
+  return {limits.device_memory.value_or(UINT64_MAX), limits.host_memory.value_or(host),
+          limits.kernel_sockets.value_or(UINT64_MAX)};
 }
 
-Ref<RateLimit> rate_limit_of(const Limits& limits, const Ref<Counters>& counters, std::size_t index) {
-  return limits.bandwidth ? make_ref<RateLimit>(*limits.bandwidth, counters, index) : Ref<RateLimit>();
+Ref<RateLimit> rate_limit_of(const std::optional<std::uint64_t>& bandwidth, const Ref<Counters>& counters,
+                             std::size_t index) {
+  return bandwidth ? make_ref<RateLimit>(*bandwidth, counters, index) : Ref<RateLimit>();
 }
 
 void check_devices(const std::string& section, const Limits& limits, const NativeDriver& driver) {
@@ -48,7 +50,8 @@ User::User(std::string name, Limits limits, std::size_t devices, Ref<Counters> c
       limits_(std::move(limits)),
       counters_(std::move(counters)),
       memory_(make_ref<MemoryQuota>(devices, counters_, memory_limits(limits_, kUserHostMemory), nullptr)),
-      rate_limit_(rate_limit_of(limits_, counters_, MemoryQuota::counters(devices))),
+      rate_limit_(rate_limit_of(limits_.bandwidth, counters_, MemoryQuota::counters(devices))),
+      kernel_rate_limit_(rate_limit_of(limits_.kernel_bandwidth, counters_, MemoryQuota::counters(devices) + 1)),
       sessions_(std::make_shared<std::atomic<std::uint64_t>>(0)) {}
 
 User::User(const User& former, Limits limits, std::size_t devices)
@@ -56,7 +59,8 @@ User::User(const User& former, Limits limits, std::size_t devices)
       limits_(std::move(limits)),
       counters_(former.counters_),
       memory_(make_ref<MemoryQuota>(devices, counters_, memory_limits(limits_, kUserHostMemory), nullptr)),
-      rate_limit_(rate_limit_of(limits_, counters_, MemoryQuota::counters(devices))),
+      rate_limit_(rate_limit_of(limits_.bandwidth, counters_, MemoryQuota::counters(devices))),
+      kernel_rate_limit_(rate_limit_of(limits_.kernel_bandwidth, counters_, MemoryQuota::counters(devices) + 1)),
       sessions_(former.sessions_) {}
 
 bool User::begin_session() {
@@ -79,9 +83,14 @@ Grant::Grant(Ref<User> user, const Limits& of_session, const NativeDriver& drive
   if (const auto seconds = smaller(of_session.command_seconds, user_->limits().command_seconds)) {
     command_time_max_ = std::chrono::seconds(std::min(*seconds, kCommandSecondsMax));
   }
-  if (user_->rate_limit()) rate_limits_.push_back(user_->rate_limit());
-  const auto own = make_ref<Counters>(1, Counters::For::kThisProcess);
-  if (const Ref<RateLimit> rate_limit = rate_limit_of(of_session, own, 0)) rate_limits_.push_back(rate_limit);
+  const auto own = make_ref<Counters>(2, Counters::For::kThisProcess);
+  const auto limit = [](std::vector<Ref<RateLimit>>& all, const Ref<RateLimit>& one) {
+    if (one) all.push_back(one);
+  };
+  limit(rate_limits_, user_->rate_limit());
+  limit(rate_limits_, rate_limit_of(of_session.bandwidth, own, 0));
+  limit(kernel_rate_limits_, user_->kernel_rate_limit());
+  limit(kernel_rate_limits_, rate_limit_of(of_session.kernel_bandwidth, own, 1));
   restrict_to(of_session.devices, devices_);
   restrict_to(user_->limits().devices, devices_);
   // A device that a session has claimed is invisible to others.

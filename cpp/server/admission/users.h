@@ -24,12 +24,13 @@ class User final : public RefCounted {
   User(std::string name, Limits limits, std::size_t devices, Ref<Counters> counters);
   // The same user with other limits for future sessions; existing sessions keep counting.
   User(const User& former, Limits limits, std::size_t devices);
-  static std::size_t counters_of_user(std::size_t devices) { return MemoryQuota::counters(devices) + 1; }
+  static std::size_t counters_of_user(std::size_t devices) { return MemoryQuota::counters(devices) + 2; }
 
   const std::string& name() const { return name_; }
   const Limits& limits() const { return limits_; }
   const Ref<MemoryQuota>& memory() const { return memory_; }
-  const Ref<RateLimit>& rate_limit() const { return rate_limit_; }  // null: unlimited
+  const Ref<RateLimit>& rate_limit() const { return rate_limit_; }                // null: unlimited
+  const Ref<RateLimit>& kernel_rate_limit() const { return kernel_rate_limit_; }  // likewise; of kernels' sockets
   std::uint64_t sessions() const { return sessions_->load(std::memory_order_relaxed); }
 
   // Returns false if the user has as many sessions as allowed.
@@ -42,6 +43,7 @@ class User final : public RefCounted {
   const Ref<Counters> counters_;
   const Ref<MemoryQuota> memory_;
   const Ref<RateLimit> rate_limit_;
+  const Ref<RateLimit> kernel_rate_limit_;
   const std::shared_ptr<std::atomic<std::uint64_t>> sessions_;
 };
 
@@ -60,6 +62,8 @@ class Grant {
   const Ref<MemoryQuota>& memory() const { return memory_; }
   // The limits of its connections' speed.
   const std::vector<Ref<RateLimit>>& rate_limits() const { return rate_limits_; }
+  // Likewise, of its kernels' sockets.
+  const std::vector<Ref<RateLimit>>& kernel_rate_limits() const { return kernel_rate_limits_; }
   // The server's devices that it may use.
   std::vector<std::uint32_t> devices() const;
   bool sees(std::uint32_t device) const { return device < devices_.size() && devices_[device]; }
@@ -79,7 +83,7 @@ class Grant {
   const Ref<User> user_;
   const Limits of_session_;
   const Ref<MemoryQuota> memory_;
-  std::vector<Ref<RateLimit>> rate_limits_;
+  std::vector<Ref<RateLimit>> rate_limits_, kernel_rate_limits_;
   std::vector<bool> devices_;
   std::uint64_t device_memory_max_ = UINT64_MAX;
   std::optional<std::uint64_t> queued_commands_max_;

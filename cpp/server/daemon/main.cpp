@@ -55,6 +55,7 @@ server::ProcessCommand session_process(const Options& options, bool has_store, c
   for (const std::string& watts : options.devices.watts) add("--watts", watts);
   for (const std::string& price : options.devices.prices) add("--price", price);
   if (has_store) command.arguments.emplace_back("--session-store");
+  if (options.kernel_sockets) command.arguments.emplace_back("--kernel-sockets");
   if (!rdma.empty()) add("--session-rdma", rdma);
   return command;
 }
@@ -232,6 +233,7 @@ int run(const Options& options) {
   read_settings();
   const Address address = tcp::resolve_local(parse_address(options.listen, kDefaultPort));
   server::LimitsTable limits = server::read_limits(options.limits_file, options.limits);
+  limits.has_kernel_sockets = options.kernel_sockets;
   require_protection(address, options, limits);
   std::optional<AccessToken> token;
   if (!options.token_file.empty()) token = read_token(options.token_file);
@@ -287,6 +289,7 @@ int act(const Options& options) {
     settings::report_through([](const std::string&) {});  // the daemon has reported them already
     server::Containment containment = options.containment;
     containment.has_rdma = !options.session_rdma.empty();
+    containment.has_sockets = options.kernel_sockets;
     if (containment.has_rdma) {
       ::setenv("REMOTECL_RDMA", "auto", 1);
     } else {

@@ -53,6 +53,8 @@ void add_options(CLI::App& app, Options& options) {
       "--rdma", options.rdma,
       "data by RDMA: auto, off, require, or an address to listen on; without it REMOTECL_RDMA, or auto. With "
       "--isolate only if it is given, because it lets kernels reach what RDMA reaches");
+  app.add_flag("--kernel-sockets", options.kernel_sockets,
+               "kernels may have sockets, where kernel-connect and kernel-bind of the limits allow it");
   app.add_flag("--insecure", options.insecure, "listen beyond loopback although everybody can use the devices");
   CLI::Option* const isolate = app.add_flag(
       "--isolate", options.isolate,

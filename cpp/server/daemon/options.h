@@ -31,6 +31,7 @@ struct Options {
   std::vector<std::string> peers;
   StoreOptions store;
   std::string rdma;
+  bool kernel_sockets = false;
   bool insecure = false;
   bool exit_on_stdin_eof = false;
   bool isolate = false;

@@ -5,6 +5,7 @@
 #include "server/handlers/dispatch.h"
 #include "server/isolation/process_host.h"
 #include "server/session/session_host.h"
+#include "server/sockets/local_socket_broker.h"
 #include "server/util/format.h"
 #include "server/util/log.h"
 #include "server/util/protocol_error.h"
@@ -51,6 +52,10 @@ class Claims {
   std::vector<Ref<DeviceTurn>> seen_;
 };
 
+Ref<SocketBroker> open_sockets_here(const Grant& grant, std::uint64_t session) {
+  return make_ref<LocalSocketBroker>(SocketPermissions(grant), session, grant.user().name());
+}
+
 }  // namespace
 
 Server::Server(const Address& address, const DeviceSelection& devices, std::optional<AccessToken> token,
@@ -68,14 +73,15 @@ Server::Server(const Address& address, const DeviceSelection& devices, std::opti
       isolation_(choose(driver_)),
       peers_(std::move(peers)),
       store_(store),
+      sockets_(limits.has_kernel_sockets ? open_sockets_here : MakeSocketBroker()),
       users_(std::make_shared<Users>(std::move(token), std::move(limits), driver_,
                                      isolates_ ? Counters::For::kSeveralProcesses : Counters::For::kThisProcess)) {
   fill_random(std::as_writable_bytes(std::span(&epoch_, 1)));
   if (isolates_) {
-    host_ = std::make_unique<ProcessHost>(*std::move(isolation_), driver_, refusals_, epoch_, peers_, store_);
+    host_ = std::make_unique<ProcessHost>(*std::move(isolation_), driver_, refusals_, epoch_, peers_, store_, sockets_);
   } else {
     host_ = std::make_unique<SessionHost>(handler_table(), driver_, refusals_, epoch_, peers_, nullptr, store_,
-                                          tls_ ? nullptr : rdma);
+                                          tls_ ? nullptr : rdma, sockets_);
   }
   prepare_proofs();  // saves the first client the wait
   reception_ = std::make_unique<Acceptor>(address, tls_ ? &*tls_ : nullptr, epoch_, refusals_,

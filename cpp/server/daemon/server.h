@@ -22,6 +22,7 @@
 #include "server/driver/native_driver.h"
 #include "server/isolation/child_process.h"
 #include "server/session/host.h"
+#include "server/session/shared.h"
 #include "server/status/status_collector.h"
 
 namespace remotecl::server {
@@ -33,7 +34,8 @@ class Server {
   // Starts listening and accepting. With tokens, this one or users', clients must prove that they know one.
   // With `tls`, connections must use TLS. With `isolation`, each session has a process of its own, started by
   // this command. `peers` says which servers may be linked. `store`, if not null, keeps built programs and must
-  // outlive the server, and so must `rdma`, which is null if bulk data does not go by RDMA. Throws NoDevice,
+  // outlive the server, and so must `rdma`, which is null if bulk data does not go by RDMA. `limits` say at the start
+  // whether kernels may have sockets. Throws NoDevice,
   // ConnectionError, LimitsError.
   Server(const Address& address, const DeviceSelection& devices, std::optional<AccessToken> token = {},
          std::optional<TlsServer> tls = {}, LimitsTable limits = {}, std::optional<ProcessCommand> isolation = {},
@@ -89,6 +91,7 @@ class Server {
   const PeerRules peers_;
   Store* const store_;
   const DaemonIdentity identity_ = DaemonIdentity::own();
+  const MakeSocketBroker sockets_;
   RejectionCounts refusals_;
   std::uint64_t epoch_ = 0;
   std::unique_ptr<Host> host_;

@@ -24,6 +24,15 @@ class CommandBuffer final : public RefCounted {
   // Passes all commands to the driver. If it refuses one of them, those before it have ended on return.
   cl_int replay(Issue& issue);
   bool prints() const { return prints_; }
+  // The memory objects that its kernels have as arguments; each may be named several times, and some are null.
+  template <class F>
+  void for_each_argument(F&& f) const {
+    for (const RecordedStep& step : steps_) {
+      const auto* kernel = std::get_if<RecordedKernel>(&step);
+      if (kernel == nullptr || kernel->arguments == nullptr) continue;
+      for (const Ref<Memory>& memory : kernel->arguments->memory) f(memory);
+    }
+  }
   // Returns true if a replay has not ended yet.
   bool is_pending();
 

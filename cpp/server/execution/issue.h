@@ -21,6 +21,7 @@ struct Issue {
   bool goes_on = false;      // a long command that has not ended when issue() returns
   bool ended = false;        // already executed, without the driver
   bool due = false;          // its end must become known, because DeviceTurn counts it
+  bool needs_event = false;  // likewise, because the command itself waits for it
 
   cl_uint wait_count() const { return static_cast<cl_uint>(waits.size()); }
   const cl_event* wait_list() const { return waits.empty() ? nullptr : waits.data(); }
@@ -29,7 +30,7 @@ struct Issue {
     ended = true;
   }
   EventArguments arguments() { return {wait_count(), wait_list(), out()}; }
-  cl_event* out() { return event != nullptr || due || queue.wants_events() ? native.out() : nullptr; }
+  cl_event* out() { return event != nullptr || due || needs_event || queue.wants_events() ? native.out() : nullptr; }
 };
 
 }  // namespace remotecl::server

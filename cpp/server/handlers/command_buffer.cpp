@@ -4,7 +4,7 @@
 #include "server/handlers/handlers.h"
 #include "server/handlers/kernel_arguments.h"
 #include "server/handlers/memory_commands.h"
-#include "server/session/printf_command.h"
+#include "server/handlers/networks.h"
 #include "server/util/protocol_error.h"
 
 namespace remotecl::server {
@@ -145,13 +145,9 @@ void handle(Session& session, const EnqueueCommandBuffer& message) {
   Ref<CommandBuffer> commands(session.objects().command_buffers.find(message.command_buffer));
   if (!commands) return session.issuer().fail(on, event, CL_INVALID_COMMAND_BUFFER_KHR);
   const bool prints = commands->prints();
-  ReplayCommand replay{std::move(commands), nullptr};
-  if (prints) {
-    session.issuer().submit(on, event, message.wait_list,
-                            PrintfCommand<ReplayCommand>{&session.printf_execution(), std::move(replay)});
-  } else {
-    session.issuer().submit(on, event, message.wait_list, std::move(replay));
-  }
+  NetworkArguments networks = networks_of(session.objects(), *commands);
+  submit_kernels(session, on, event, message.wait_list, prints, std::move(networks),
+                 ReplayCommand{std::move(commands), nullptr});
 }
 
 void handle(Session& session, const QueryCommandBuffer& message) {

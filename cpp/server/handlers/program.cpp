@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "runtime/store/store.h"
+#include "server/handlers/build_files.h"
 #include "server/handlers/handlers.h"
 #include "server/program/foreign_files.h"
 #include "server/program/program_builder.h"
@@ -224,13 +225,12 @@ void build_each(Session& session, const Array<std::uint32_t>& devices, Token tok
 
 // Places the client's files where the compiler finds them. The build fails if they cannot be written.
 template <class Message, class Build, class MakeLate = decltype(&never)>
-void with_files(Session& session, const Message& message, const Ref<Program>& program, Build&& build,
-                MakeLate&& make_late = &never) {
+void with_files(Session& session, const Message& message, const ClientFiles& sent, const Ref<Program>& program,
+                Build&& build, MakeLate&& make_late = &never) {
   std::shared_ptr<const PlacedFiles> files;
   std::string trouble;
   try {
-    files = std::make_shared<const PlacedFiles>(
-        session.shared().files.place({message.options, message.include_folders, message.headers}));
+    files = std::make_shared<const PlacedFiles>(session.shared().files.place(sent));
   } catch (const std::system_error& error) {
     trouble =
         std::string("remotecl: the server could not write the program's headers to its temporary folder (TMPDIR): ") +
@@ -256,7 +256,8 @@ void work(Session& session, const BuildProgram& message, const ProgramWork& work
   work.program->look_for_prints(message.options);
   message.headers.for_each([&](const HeaderFile& header) { work.program->look_for_prints(as_text(header.content)); });
   NamedPeers peers(session, work.program->take_sharing());
-  const ClientFiles sent{message.options, message.include_folders, message.headers};
+  const BuildFiles build_files({message.options, message.include_folders, message.headers}, {work.program.get()});
+  const ClientFiles& sent = build_files.all();
   if (const auto objection =
           objection_to(*work.program, {}, sent, {CL_INVALID_BUILD_OPTIONS, CL_BUILD_PROGRAM_FAILURE})) {
     return build_each(session, message.devices, message.token, work.program, refusal(*objection));
@@ -266,7 +267,7 @@ void work(Session& session, const BuildProgram& message, const ProgramWork& work
   const StoredRequest stored{sent, owner, peers.are_named() ? &peers : nullptr, true};
   std::shared_ptr<const PlacedFiles> placed;
   with_files(
-      session, message, work.program,
+      session, message, sent, work.program,
       [&](const std::shared_ptr<const PlacedFiles>& files, BuildReport& report, Device& on) {
         placed = files;
         return report.build(*work.program, on, *files, session.shared().built, key, &stored);
@@ -281,7 +282,10 @@ void work(Session& session, const CompileProgram& message, const ProgramWork& wo
   work.program->look_for_prints(message.options);
   message.headers.for_each([&](const HeaderFile& header) { work.program->look_for_prints(as_text(header.content)); });
   for (const Ref<Program>& included : work.others) work.program->take_prints(*included);
-  const ClientFiles sent{message.options, message.include_folders, message.headers};
+  std::vector<const Program*> parts{work.program.get()};
+  for (const Ref<Program>& other : work.others) parts.push_back(other.get());
+  const BuildFiles build_files({message.options, message.include_folders, message.headers}, parts);
+  const ClientFiles& sent = build_files.all();
   if (const auto objection =
           objection_to(*work.program, work.others, sent, {CL_INVALID_COMPILER_OPTIONS, CL_COMPILE_PROGRAM_FAILURE})) {
     return build_each(session, message.devices, message.token, work.program, refusal(*objection));
@@ -290,7 +294,7 @@ void work(Session& session, const CompileProgram& message, const ProgramWork& wo
   message.included.for_each([&](const IncludedProgram& source) {
     included.push_back({work.others[included.size()], std::string(source.name)});
   });
-  with_files(session, message, work.program, [&](const auto& files, BuildReport& report, Device& on) {
+  with_files(session, message, sent, work.program, [&](const auto& files, BuildReport& report, Device& on) {
     return report.compile(*work.program, on, *files, included);
   });
 }

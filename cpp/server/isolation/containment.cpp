@@ -98,7 +98,7 @@ std::vector<std::string> contain(const Containment& containment) {
   ::prctl(PR_SET_DUMPABLE, has_rules ? 1 : 0, 0, 0, 0);
   // A change of user has cleared this setting.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-  if (!filter_system_calls()) {
+  if (!filter_system_calls(containment.has_sockets)) {
     failures.push_back(
         format_text("they can use all system calls, sockets and signals to other processes too: this "
                     "kernel has no filter for them (seccomp: {})",

@@ -11,6 +11,7 @@ struct Containment {
   std::string user;                // the user that it becomes if the daemon runs as root; empty: a user of its own
   std::vector<std::string> paths;  // what it may read besides the system's folders; see driver_paths()
   bool has_rdma = false;           // it may use RDMA devices, and lock memory for them
+  bool has_sockets = false;        // its kernels have sockets, which the daemon hands over
 };
 
 // Restricts this process to what a driver, its compiler and a session need, so that code from a client can

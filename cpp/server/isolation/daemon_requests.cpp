@@ -1,5 +1,6 @@
 #include "server/isolation/daemon_requests.h"
 
+#include <cerrno>
 #include <utility>
 
 #include "runtime/transport/connection.h"
@@ -46,6 +47,13 @@ int DaemonRequests::open_upload(const Digest& key) {
   return await(number, channel_.send(PacketType::kOpenUpload, StoreMessage{number, key})).descriptor.release();
 }
 
+int DaemonRequests::open_socket(const std::string& address, int backlog) {
+  const std::uint64_t number = begin();
+  Answer answer = await(number, channel_.send(PacketType::kOpenSocket, SocketMessage{number, address, backlog}));
+  if (answer.descriptor.valid()) return answer.descriptor.release();
+  return answer.error < 0 ? answer.error : -ECANCELED;
+}
+
 void DaemonRequests::store(PacketType type, const Digest& key, const Descriptor& memory) {
   const std::uint64_t number = begin();
   await(number, channel_.send(type, StoreMessage{number, key}, {memory.get()}));
@@ -59,6 +67,7 @@ void DaemonRequests::done(SessionChannel::Packet packet) {
   if (at == answers_.end()) return;
   at->second.is_there = true;
   at->second.failure = message.failure;
+  at->second.error = message.error;
   if (!packet.descriptors.empty()) at->second.descriptor = std::move(packet.descriptors.front());
   changed_.notify_all();
 }

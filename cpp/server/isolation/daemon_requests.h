@@ -12,8 +12,8 @@
 namespace remotecl::server {
 
 // What the daemon does on behalf of a session's process, which is not allowed to: connecting to other
-// servers, opening memory that a client or another server offers to share, and using the store. Any thread
-// except the one that receives from the channel.
+// servers, opening memory that a client or another server offers to share, using the store, and opening sockets for
+// kernels. Any thread except the one that receives from the channel.
 class DaemonRequests {
  public:
   explicit DaemonRequests(SessionChannel& channel) : channel_(channel) {}
@@ -32,6 +32,10 @@ class DaemonRequests {
     store(PacketType::kKeepUpload, key, memory);
   }
 
+  // A socket that is connected or connecting to `address`, or, unless `backlog` is negative, bound to it; or a negative
+  // errno.
+  int open_socket(const std::string& address, int backlog) EXCLUDES(mutex_);
+
   // Called on the channel's thread: an answer has come, or no more will come.
   void done(SessionChannel::Packet packet) EXCLUDES(mutex_);
   void stop() EXCLUDES(mutex_);
@@ -40,6 +44,7 @@ class DaemonRequests {
   struct Answer {
     bool is_there = false;
     std::string failure;
+    std::int32_t error = 0;
     Descriptor descriptor;
   };
 

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <system_error>
 #include <utility>
 
@@ -21,6 +22,11 @@ constexpr std::chrono::seconds kLastWordsTime{1};
 
 constexpr std::chrono::milliseconds kDialTimeMax{30'000};
 
+// There is no socket for a kernel.
+struct SocketRefused {
+  int error;
+};
+
 // A socket can be passed to another process. TLS can be decrypted only here.
 bool is_socket(const Connection& connection) { return dynamic_cast<const StreamConnection*>(&connection) != nullptr; }
 
@@ -28,7 +34,7 @@ bool is_socket(const Connection& connection) { return dynamic_cast<const StreamC
 
 IsolatedSession::IsolatedSession(std::unique_ptr<ChildProcess> process, Address client, SessionLoad load,
                                  std::function<void(bool)> wants_loads, std::function<void()> load_changed,
-                                 const PeerRules& peers, ContentStore* store)
+                                 const PeerRules& peers, ContentStore* store, Ref<SocketBroker> sockets)
     : process_(std::move(process)),
       client_(std::move(client)),
       user_(load.user),
@@ -36,6 +42,7 @@ IsolatedSession::IsolatedSession(std::unique_ptr<ChildProcess> process, Address 
       load_changed_(std::move(load_changed)),
       peers_(peers),
       store_(store),
+      sockets_(std::move(sockets)),
       load_(std::move(load)) {
   report_.totals.sessions = report_.totals.begun = 1;
   report_.devices.resize(load_.devices.size());
@@ -132,8 +139,8 @@ void IsolatedSession::end_relays() {
   while (!relays_.empty()) changed_.wait(mutex_);
 }
 
-void IsolatedSession::answer(std::uint64_t number, std::string_view failure, const Descriptor& descriptor) {
-  const DoneMessage message{number, failure};
+void IsolatedSession::answer(std::uint64_t number, std::string_view failure, const Descriptor& descriptor, int error) {
+  const DoneMessage message{number, failure, error};
   if (!descriptor.valid()) {
     process_->channel().send(PacketType::kDone, message);
   } else {
@@ -159,11 +166,13 @@ std::unique_ptr<StreamConnection> IsolatedSession::connect(const Address& to, st
 }
 
 void IsolatedSession::run_request(std::uint64_t number, std::function<Descriptor()> work) {
-  if (requests_running_ >= kRequestsMax) return answer(number, "too many connections at a time", Descriptor());
+  if (requests_running_ >= kRequestsMax) return answer(number, "too many connections at a time", Descriptor(), -EAGAIN);
   ++requests_running_;
   const auto run = [this, number, work = std::move(work)] {
     try {
       answer(number, "", work());
+    } catch (const SocketRefused& refused) {
+      answer(number, "", Descriptor(), refused.error);
     } catch (const std::exception& error) {
       answer(number, error.what(), Descriptor());
     }
@@ -228,6 +237,22 @@ void IsolatedSession::open_upload(const StoreMessage& message) {
   });
 }
 
+// The rules and the log are the daemon's, whatever the process says. Datagrams could go anywhere from a socket that it
+// has, so it gets none for them.
+void IsolatedSession::open_socket(const SocketMessage& message) {
+  const auto address = parse_socket_address(message.address);
+  using Kind = SocketAddress::Kind;
+  if (!sockets_ || !address || (address->kind != Kind::kTcp && address->kind != Kind::kUnix)) {
+    return answer(message.number, "", Descriptor(), -EACCES);
+  }
+  run_request(message.number, [this, number = message.number, backlog = message.backlog, address = *address] {
+    std::uint16_t port = 0;  // which the process reads from the socket
+    const int socket = backlog < 0 ? sockets_->connect(address) : sockets_->bind(address, backlog, port);
+    if (socket < 0) throw SocketRefused{socket};
+    return Descriptor(socket);
+  });
+}
+
 void IsolatedSession::take(SessionChannel::Packet& packet) {
   if (DialMessage wanted; packet.type == PacketType::kDial && packet.read(wanted)) return dial(wanted);
   if (OpenMessage wanted; packet.type == PacketType::kOpen && packet.read(wanted)) return open(wanted);
@@ -235,6 +260,7 @@ void IsolatedSession::take(SessionChannel::Packet& packet) {
   if (StoreMessage given; packet.type == PacketType::kKeep && packet.read(given)) return keep(given, packet);
   if (StoreMessage wanted; packet.type == PacketType::kOpenUpload && packet.read(wanted)) return open_upload(wanted);
   if (StoreMessage given; packet.type == PacketType::kKeepUpload && packet.read(given)) return keep(given, packet);
+  if (SocketMessage wanted; packet.type == PacketType::kOpenSocket && packet.read(wanted)) return open_socket(wanted);
   if (WatchLoads asked; packet.type == PacketType::kWatchLoads && packet.read(asked)) {
     return wants_loads_(asked.is_wanted != 0);
   }

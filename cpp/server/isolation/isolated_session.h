@@ -15,6 +15,7 @@
 #include "server/admission/peer_rules.h"
 #include "server/isolation/child_process.h"
 #include "server/isolation/tls_relay.h"
+#include "server/network/socket_broker.h"
 #include "server/status/load_reporter.h"
 #include "server/status/status_report.h"
 #include "server/util/worker.h"
@@ -26,10 +27,11 @@ namespace remotecl::server {
 class IsolatedSession {
  public:
   // `load`: whose session it is, with no load yet. `wants_loads` is called when the session begins and when it ends
-  // to watch others' loads. `peers` and `store` must outlive it; `store` is null if there is none.
+  // to watch others' loads. `peers` and `store` must outlive it; `store` is null if there is none. `sockets`: opens
+  // those of kernels; null if they have none.
   IsolatedSession(std::unique_ptr<ChildProcess> process, Address client, SessionLoad load,
                   std::function<void(bool)> wants_loads, std::function<void()> load_changed, const PeerRules& peers,
-                  ContentStore* store);
+                  ContentStore* store, Ref<SocketBroker> sockets);
 
   const Address& client() const { return client_; }
   const std::string& user() const { return user_; }
@@ -83,10 +85,12 @@ class IsolatedSession {
   void find(const StoreMessage& message);
   void keep(const StoreMessage& message, SessionChannel::Packet& packet);
   void open_upload(const StoreMessage& message);
+  void open_socket(const SocketMessage& message);
   bool may_store(std::size_t size);
   ContentStore* uploads() const;
   void run_request(std::uint64_t number, std::function<Descriptor()> work);
-  void answer(std::uint64_t number, std::string_view failure, const Descriptor& descriptor);
+  // `error`: see DoneMessage.
+  void answer(std::uint64_t number, std::string_view failure, const Descriptor& descriptor, int error = 0);
   bool enter(TlsRelay& relay) EXCLUDES(mutex_);
   void leave(TlsRelay& relay) EXCLUDES(mutex_);
   void end_relays() EXCLUDES(mutex_);
@@ -98,6 +102,7 @@ class IsolatedSession {
   const std::function<void()> load_changed_;
   const PeerRules& peers_;
   ContentStore* const store_;
+  const Ref<SocketBroker> sockets_;
   std::atomic<std::uint64_t> store_traffic_{0};
   bool ended_in_order_ = false;
   std::unique_ptr<TlsRelay> first_;  // of the first connection

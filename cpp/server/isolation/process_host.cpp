@@ -55,8 +55,14 @@ SessionLoad no_load(const Admission& admission, const Grant& grant, std::size_t 
 }  // namespace
 
 ProcessHost::ProcessHost(ProcessCommand command, const NativeDriver& driver, RejectionCounts& refusals,
-                         std::uint64_t epoch, const PeerRules& peers, ContentStore* store)
-    : driver_(driver), refusals_(refusals), epoch_(epoch), peers_(peers), store_(store), spares_(std::move(command)) {
+                         std::uint64_t epoch, const PeerRules& peers, ContentStore* store, MakeSocketBroker sockets)
+    : driver_(driver),
+      refusals_(refusals),
+      epoch_(epoch),
+      peers_(peers),
+      store_(store),
+      sockets_(std::move(sockets)),
+      spares_(std::move(command)) {
   past_.devices.resize(driver.devices().size());
 }
 
@@ -67,7 +73,7 @@ void ProcessHost::serve_session(IncomingConnection& incoming, const Admission& a
   const auto session = std::make_shared<IsolatedSession>(
       std::move(process), incoming.from, no_load(admission, *grant, driver_.devices().size()),
       [this, id = admission.session](bool is_wanted) { watch_loads(id, is_wanted); }, [this] { loads_.changed(); },
-      peers_, store_);
+      peers_, store_, sockets_ ? sockets_(*grant, admission.session) : Ref<SocketBroker>());
   if (!add(admission.session, session)) return;
   const std::vector<std::uint32_t> devices = grant->devices();
   const bool begun =

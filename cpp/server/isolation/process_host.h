@@ -16,6 +16,7 @@
 #include "server/isolation/spare_processes.h"
 #include "server/session/ended_sessions.h"
 #include "server/session/host.h"
+#include "server/session/shared.h"
 
 namespace remotecl::server {
 
@@ -24,9 +25,10 @@ namespace remotecl::server {
 // the reason. Any thread.
 class ProcessHost final : public Host, private LoadSource {
  public:
-  // `driver`, `refusals` and `store` must outlive it; `store` is null if there is none.
+  // `driver`, `refusals` and `store` must outlive it; `store` is null if there is none. `sockets`: empty if kernels
+  // have none.
   ProcessHost(ProcessCommand command, const NativeDriver& driver, RejectionCounts& refusals, std::uint64_t epoch,
-              const PeerRules& peers, ContentStore* store);
+              const PeerRules& peers, ContentStore* store, MakeSocketBroker sockets = nullptr);
 
   void serve_session(IncomingConnection& incoming, const Admission& admission, std::unique_ptr<Grant> grant) override
       EXCLUDES(mutex_);
@@ -62,6 +64,7 @@ class ProcessHost final : public Host, private LoadSource {
   const std::uint64_t epoch_;
   const PeerRules& peers_;
   ContentStore* const store_;
+  const MakeSocketBroker sockets_;
   std::atomic<std::uint64_t> questions_{0};
   SpareProcesses spares_;
 

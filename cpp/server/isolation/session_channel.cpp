@@ -37,9 +37,10 @@ ConnectionFields ConnectionFields::of(const IncomingConnection& incoming) {
 }
 
 LimitFields LimitFields::of(const Limits& limits) {
-  return {limits.device_memory.value_or(kNoLimit),   limits.host_memory.value_or(kNoLimit),
-          limits.queued_commands.value_or(kNoLimit), limits.bandwidth.value_or(kNoLimit),
-          limits.command_seconds.value_or(kNoLimit), std::bit_cast<std::uint64_t>(limits.weight.value_or(1))};
+  return {limits.device_memory.value_or(kNoLimit),    limits.host_memory.value_or(kNoLimit),
+          limits.queued_commands.value_or(kNoLimit),  limits.bandwidth.value_or(kNoLimit),
+          limits.command_seconds.value_or(kNoLimit),  limits.kernel_sockets.value_or(kNoLimit),
+          limits.kernel_bandwidth.value_or(kNoLimit), std::bit_cast<std::uint64_t>(limits.weight.value_or(1))};
 }
 
 Limits LimitFields::limits() const {
@@ -49,6 +50,8 @@ Limits LimitFields::limits() const {
   limits.queued_commands = limit(queued_commands);
   limits.bandwidth = limit(bandwidth);
   limits.command_seconds = limit(command_seconds);
+  limits.kernel_sockets = limit(kernel_sockets);
+  limits.kernel_bandwidth = limit(kernel_bandwidth);
   limits.weight = std::bit_cast<double>(weight);
   return limits;
 }

@@ -35,6 +35,7 @@ enum class PacketType : std::uint32_t {
   kOpenUpload,  // asks the daemon for the file of a chunk of an upload: a StoreMessage
   kKeepUpload,  // as kKeep, for such a chunk
   kWatchLoads,  // the other side wants loads, or no more: a WatchLoads
+  kOpenSocket,  // asks the daemon for a socket of a kernel: a SocketMessage
   kLoads,       // to the daemon what the session has on the devices, from it what others have: a DeviceLoads
 };
 
@@ -55,8 +56,10 @@ inline constexpr std::uint64_t kNoLimit = UINT64_MAX;
 
 // The limits that a session's process enforces.
 struct LimitFields {
-  std::uint64_t device_memory, host_memory, queued_commands, bandwidth, command_seconds, weight;
-  REMOTECL_FIELDS(device_memory, host_memory, queued_commands, bandwidth, command_seconds, weight)
+  std::uint64_t device_memory, host_memory, queued_commands, bandwidth, command_seconds, kernel_sockets,
+      kernel_bandwidth, weight;
+  REMOTECL_FIELDS(device_memory, host_memory, queued_commands, bandwidth, command_seconds, kernel_sockets,
+                  kernel_bandwidth, weight)
 
   static LimitFields of(const Limits& limits);
   Limits limits() const;
@@ -100,10 +103,18 @@ struct StoreMessage {
   REMOTECL_FIELDS(number, key)
 };
 
+struct SocketMessage {
+  std::uint64_t number;
+  std::string_view address;  // as a kernel writes it
+  std::int32_t backlog;      // of a socket to bind; -1: connect
+  REMOTECL_FIELDS(number, address, backlog)
+};
+
 struct DoneMessage {
   std::uint64_t number;
   std::string_view failure;  // text for people
-  REMOTECL_FIELDS(number, failure)
+  std::int32_t error = 0;    // of kOpenSocket: a negative errno if there is no descriptor
+  REMOTECL_FIELDS(number, failure, error)
 };
 
 struct AskMessage {

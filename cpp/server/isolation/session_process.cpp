@@ -19,6 +19,7 @@
 #include "server/handlers/dispatch.h"
 #include "server/isolation/child_process.h"
 #include "server/isolation/daemon_requests.h"
+#include "server/isolation/daemon_socket_broker.h"
 #include "server/isolation/daemon_store.h"
 #include "server/isolation/session_channel.h"
 #include "server/session/session_host.h"
@@ -37,10 +38,17 @@ constexpr std::chrono::seconds kSaveTime{2};
 // thread of its own.
 class SessionProcess {
  public:
-  // `store`: null where the daemon has none. `rdma`: null where channels are not accepted.
+  // `store`: null where the daemon has none. `rdma`: null where channels are not accepted. `has_sockets`: whether
+  // kernels have any.
   SessionProcess(SessionChannel& channel, DaemonRequests& requests, NativeDriver& driver, const PeerRules& peers,
-                 ContentStore* store, RdmaAcceptor* rdma)
-      : channel_(channel), requests_(requests), driver_(driver), peers_(peers), store_(store), rdma_(rdma) {}
+                 ContentStore* store, RdmaAcceptor* rdma, bool has_sockets)
+      : channel_(channel),
+        requests_(requests),
+        driver_(driver),
+        peers_(peers),
+        store_(store),
+        rdma_(rdma),
+        has_sockets_(has_sockets) {}
 
   // `failures`: the result of contain(), one line each.
   void run(std::string_view failures) {
@@ -89,10 +97,16 @@ class SessionProcess {
     if (!packet.read(message) || packet.descriptors.size() != 3) return;
     // Ends the process when the driver does not let go of the session.
     host_ = std::make_unique<SessionHost>(
-        handler_table(), driver_, refusals_, message.epoch, peers_, [this](Session&) { end(); }, store_, rdma_);
+        handler_table(), driver_, refusals_, message.epoch, peers_, [this](Session&) { end(); }, store_, rdma_,
+        socket_brokers());
     host_->loads().exchange(
         [this](bool wanted) { channel_.send(PacketType::kWatchLoads, WatchLoads{wanted ? 1u : 0u}); });
     session_ = std::thread([this, packet = std::move(packet)]() mutable { serve(packet); });
+  }
+
+  MakeSocketBroker socket_brokers() {
+    if (!has_sockets_) return nullptr;
+    return [this](const Grant&, std::uint64_t) { return Ref<SocketBroker>(make_ref<DaemonSocketBroker>(requests_)); };
   }
 
   void serve(SessionChannel::Packet& packet) {
@@ -183,6 +197,7 @@ class SessionProcess {
   const PeerRules& peers_;
   ContentStore* const store_;
   RdmaAcceptor* const rdma_;
+  const bool has_sockets_;
   RejectionCounts refusals_;
   PendingHandshakes pending_handshakes_;
   std::unique_ptr<SessionHost> host_;
@@ -225,7 +240,8 @@ int run_session_process(const DeviceSelection& devices, const Containment& conta
   DaemonStore store(requests);
   std::optional<RdmaAcceptor> acceptor;
   if (!rdma.empty()) acceptor.emplace(rdma);
-  SessionProcess(channel, requests, driver, peers, has_store ? &store : nullptr, acceptor ? &*acceptor : nullptr)
+  SessionProcess(channel, requests, driver, peers, has_store ? &store : nullptr, acceptor ? &*acceptor : nullptr,
+                 containment.has_sockets)
       .run(failures);
   return 0;
 }

@@ -53,7 +53,6 @@ constexpr std::uint32_t kDenied[] = {
     SYS_bind,
     SYS_listen,
     SYS_accept,
-    SYS_accept4,
     kIoUringSetup,
     kIoUringEnter,
     kIoUringRegister,
@@ -180,7 +179,7 @@ class Filter {
 
 }  // namespace
 
-bool filter_system_calls() {
+bool filter_system_calls(bool accepts) {
   if (kArchitecture == 0) {
     errno = ENOSYS;
     return false;
@@ -193,6 +192,18 @@ bool filter_system_calls() {
   filter.load_number();
   filter.answer_if(BPF_JGE, kFirstOfX32, denied);
   for (const std::uint32_t number : kDenied) filter.answer_if(BPF_JEQ, number, denied);
+  if (!accepts) filter.answer_if(BPF_JEQ, SYS_accept4, denied);
+  // A socket that the process was given for one address must not connect to another by sending.
+  const auto sends = [&](std::uint32_t number, unsigned flags) {
+    filter.of(number, [&] {
+      filter.load_argument(flags);
+      filter.answer_if(BPF_JSET, MSG_FASTOPEN, denied);
+      filter.answer(Filter::kAllow);
+    });
+  };
+  sends(SYS_sendto, 3);
+  sends(SYS_sendmsg, 2);
+  sends(SYS_sendmmsg, 3);
   // Its flags are in memory, where a filter cannot look. The C library falls back to clone.
   filter.answer_if(BPF_JEQ, kClone3, Filter::error(ENOSYS));
   filter.of(SYS_clone, [&] {

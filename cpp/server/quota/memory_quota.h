@@ -9,27 +9,28 @@
 
 namespace remotecl::server {
 
-// The most memory that a session or a user may have.
+// The most memory that a session or a user may have, and the most sockets of kernels.
 struct MemoryLimits {
   std::uint64_t device = UINT64_MAX;  // on each device
   std::uint64_t host = UINT64_MAX;
+  std::uint64_t sockets = UINT64_MAX;
 };
 
 // Counts and bounds the memory that a session or a user has: on each device, and on the host for what
-// messages leave behind. A session's quota is a part of its user's. Owned by the session or user and by what
-// counts in it; any thread.
+// messages leave behind; and its kernels' sockets. A session's quota is a part of its user's. Owned by the session or
+// user and by what counts in it; any thread.
 class MemoryQuota final : public RefCounted {
  public:
-  // `used`: a counter for each device and one for the host, at the front. `whole`: the quota that this one is
-  // a part of, or null.
+  // `used`: a counter for each device, one for the host and one for sockets, at the front. `whole`: the quota that this
+  // one is a part of, or null.
   MemoryQuota(std::size_t devices, Ref<Counters> used, const MemoryLimits& limits, Ref<MemoryQuota> whole)
       : devices_(devices), used_(std::move(used)), limits_(limits), whole_(std::move(whole)) {}
-  static std::size_t counters(std::size_t devices) { return devices + 1; }
+  static std::size_t counters(std::size_t devices) { return devices + 2; }
 
-  // `place`: a device's index, or host(). Returns false if this limit or that of the whole would be exceeded;
+  // `place`: a device's index, host() or sockets(). Returns false if this limit or that of the whole would be exceeded;
   // with `spares_some`, if seven eighths of them would be.
   bool reserve(std::size_t place, std::uint64_t size, bool spares_some = false) {
-    const std::uint64_t whole = place == host() ? limits_.host : limits_.device;
+    const std::uint64_t whole = limit_of(place);
     const std::uint64_t limit = spares_some ? whole - whole / 8 : whole;
     std::atomic<std::uint64_t>& used = (*used_)[place];
     std::uint64_t before = used.load(std::memory_order_relaxed);
@@ -46,16 +47,21 @@ class MemoryQuota final : public RefCounted {
   }
   // Gives back everything counted here, after its owner has gone without doing so.
   void give_back_all() {
-    for (std::size_t place = 0; place <= host(); ++place) give_back(place, used(place));
+    for (std::size_t place = 0; place <= sockets(); ++place) give_back(place, used(place));
   }
   std::uint64_t used(std::size_t place) const { return (*used_)[place].load(std::memory_order_relaxed); }
   std::size_t devices() const { return devices_; }
   std::size_t host() const { return devices_; }  // the index of the host's counter
+  std::size_t sockets() const { return devices_ + 1; }
   const MemoryLimits& limits() const { return limits_; }
   const Ref<MemoryQuota>& whole() const { return whole_; }
   const Counters& counters() const { return *used_; }
 
  private:
+  std::uint64_t limit_of(std::size_t place) const {
+    return place == host() ? limits_.host : place == sockets() ? limits_.sockets : limits_.device;
+  }
+
   const std::size_t devices_;
   const Ref<Counters> used_;
   const MemoryLimits limits_;

@@ -67,6 +67,7 @@ void Session::run() {
   } catch (const std::exception& error) {
     last_words = std::string("the server cannot go on with this session: ") + error.what();
   }
+  objects_.live_networks->stop();
   const std::string reason = control_.stream != nullptr ? control_.stream->reason() : "";
   if (!reason.empty()) log_warning("is given up: {}", reason);
   if (!last_words.empty()) {
@@ -228,6 +229,7 @@ void Session::post(std::function<void()> job) {
 }
 
 void Session::close(const std::string& text) {
+  objects_.live_networks->stop();  // kernels that wait for a socket would keep the session
   if (text.empty()) {
     outbox_.close();
   } else {
@@ -280,7 +282,8 @@ StatusReport::OfSession Session::status() const {
           counters_->commands(),
           traffic(),
           counters_->memory(),
-          channels_.rdma()};
+          channels_.rdma(),
+          {}};
 }
 
 std::vector<StatusReport::OfLink> Session::links() {

@@ -10,6 +10,7 @@
 #include "runtime/handshake/rdma_acceptor.h"
 #include "runtime/handshake/rdma_request.h"
 #include "runtime/handshake/stripes.h"
+#include "runtime/protocol/device_figures.h"
 #include "server/admission/handshake.h"
 #include "server/util/format.h"
 #include "server/util/log.h"
@@ -42,7 +43,7 @@ void warn_stuck(Session& session) {
 
 SessionHost::SessionHost(const HandlerTable& handlers, NativeDriver& driver, RejectionCounts& refusals,
                          std::uint64_t epoch, const PeerRules& peers, std::function<void(Session&)> stuck,
-                         ContentStore* store, RdmaAcceptor* rdma)
+                         ContentStore* store, RdmaAcceptor* rdma, MakeSocketBroker sockets)
     : handlers_(handlers),
       driver_(driver),
       refusals_(refusals),
@@ -53,7 +54,14 @@ SessionHost::SessionHost(const HandlerTable& handlers, NativeDriver& driver, Rej
       board_(driver),
       loads_(driver, [this] { board_.find_ends(); }),
       rdma_(rdma),
-      watch_(driver, stuck == nullptr ? warn_stuck : std::move(stuck)) {}
+      sockets_(std::move(sockets)),
+      watch_(driver, stuck == nullptr ? warn_stuck : std::move(stuck)) {
+  if (!sockets_) return;
+  constexpr cl_bool kHas = CL_TRUE;
+  for (const auto& device : driver.devices()) {
+    if (Network::works_on(*device)) device->say(kDeviceKernelSockets, std::as_bytes(std::span(&kHas, 1)));
+  }
+}
 
 SessionHost::~SessionHost() {
   if (rdma_ != nullptr) rdma_->stop();
@@ -69,8 +77,9 @@ void SessionHost::serve_session(IncomingConnection& incoming, const Admission& a
     if (closed_) return;
     auto paced = limit_rate(std::move(incoming.connection), grant->rate_limits());
     session = make_ref<Session>(
-        Shared{handlers_, driver_, files_, built_, uploads_, output_, board_, loads_, peers_, watch_}, std::move(paced),
-        incoming.from, id, admission.secret, std::move(grant), (admission.features & kFeatureResumable) != 0);
+        Shared{handlers_, driver_, files_, built_, uploads_, output_, board_, loads_, peers_, watch_, sockets_},
+        std::move(paced), incoming.from, id, admission.secret, std::move(grant),
+        (admission.features & kFeatureResumable) != 0);
     sessions_.emplace(id, session);
   }
   board_.add(session);

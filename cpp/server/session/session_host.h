@@ -25,10 +25,10 @@ class SessionHost final : public Host {
  public:
   // All arguments must outlive it. `stuck`: what to do about a session that is over but does not end, if it
   // has the process to itself; null just logs it. `store`: keeps built programs and uploads; null if there is none.
-  // `rdma`: null if bulk data does not go by RDMA.
+  // `rdma`: null if bulk data does not go by RDMA. `sockets`: empty if kernels have no sockets.
   SessionHost(const HandlerTable& handlers, NativeDriver& driver, RejectionCounts& refusals, std::uint64_t epoch,
               const PeerRules& peers, std::function<void(Session&)> stuck = nullptr, ContentStore* store = nullptr,
-              RdmaAcceptor* rdma = nullptr);
+              RdmaAcceptor* rdma = nullptr, MakeSocketBroker sockets = nullptr);
   // Stops the acceptor, which uses the sessions.
   ~SessionHost() override;
 
@@ -70,6 +70,7 @@ class SessionHost final : public Host {
   StatusCollector board_;
   LoadBoard loads_;
   RdmaAcceptor* const rdma_;
+  const MakeSocketBroker sockets_;
 
   mutable Mutex mutex_;
   ConditionVariable removed_;

@@ -19,6 +19,7 @@
 #include "server/program/kernel.h"
 #include "server/program/program.h"
 #include "server/quota/held_memory.h"
+#include "server/session/network_argument.h"
 #include "server/util/object_table.h"
 
 namespace remotecl::server {
@@ -49,7 +50,7 @@ class SessionObjects {
   Ref<DeviceTurn> turn_on(Device& device);
   // The allocation that contains an address of the client's, or null.
   Buffer* svm_at(std::uint64_t address) const;
-  // The buffer, image or shared memory that an argument names, or null.
+  // The buffer, network, image or shared memory that an argument names, or null.
   Memory* memory_of(const StoredArgument& argument) const;
   // The region that a transfer between peers or devices names.
   template <class Message>
@@ -80,6 +81,10 @@ class SessionObjects {
   std::list<KeptBuffers> releasing;          // waits for commands that were sent before its release
   ObjectTable<Image> images;
   ObjectTable<Sampler> samplers;
+  const Ref<LiveNetworks> live_networks = make_ref<LiveNetworks>();  // any thread
+  const Ref<KernelNames> kernel_names = make_ref<KernelNames>();     // likewise
+  ObjectTable<NetworkArgument> networks;                             // their ids are no buffer's
+  bool has_had_networks = false;
   ObjectTable<Program> programs;
   ObjectTable<Kernel> kernels;
   ObjectTable<CommandBuffer> command_buffers;

@@ -1,8 +1,11 @@
 #pragma once
 
+#include <functional>
+
 #include "server/admission/peer_rules.h"
 #include "server/driver/native_driver.h"
 #include "server/driver/stdout_capture.h"
+#include "server/network/socket_broker.h"
 #include "server/program/build_cache.h"
 #include "server/program/program_files.h"
 #include "server/session/handler_table.h"
@@ -12,6 +15,11 @@
 #include "server/transfer/upload_store.h"
 
 namespace remotecl::server {
+
+class Grant;
+
+// Makes what opens the sockets of a session's kernels.
+using MakeSocketBroker = std::function<Ref<SocketBroker>(const Grant& grant, std::uint64_t session)>;
 
 // What all sessions of a process share; outlives them.
 struct Shared {
@@ -25,6 +33,7 @@ struct Shared {
   LoadBoard& loads;
   const PeerRules& peers;  // which servers clients may link
   SessionWatch& watch;
+  const MakeSocketBroker& sockets;  // empty: kernels have none
 };
 
 }  // namespace remotecl::server

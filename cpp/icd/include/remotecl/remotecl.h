@@ -25,6 +25,8 @@ extern "C" {
 #define CL_DEVICE_REMOTECL_WATTS 0x5243C004
 /* clGetDeviceInfo: double, what an hour of its work costs, likewise. */
 #define CL_DEVICE_REMOTECL_PRICE_PER_HOUR 0x5243C005
+/* clGetDeviceInfo: cl_bool, whether kernels can have sockets there: remotecl_create_network. */
+#define CL_DEVICE_REMOTECL_KERNEL_SOCKETS 0x5243C006
 
 /* Version of this library, "major.minor.patch". */
 REMOTECL_EXPORT const char* remotecl_version(void);
@@ -109,6 +111,30 @@ REMOTECL_EXPORT cl_int remotecl_set_content_size(cl_mem buffer, cl_mem content_s
  * `wait_list`. The event, which may be NULL, has no queue. Returns an OpenCL error code. */
 REMOTECL_EXPORT cl_int remotecl_prefetch(cl_device_id device, cl_uint count, const cl_mem* objects, cl_uint wait_count,
                                          const cl_event* wait_list, cl_event* event);
+
+/* A network: memory through which kernels of one device have sockets of that device's server, by the functions of
+ * `#include "remotecl/net.cl"`, which the server provides. Pass it to kernels as an argument `__global rcl_net*`; no
+ * other command can use it. clReleaseMemObject releases it, which does not end a kernel that uses it.
+ * `properties`: NULL, or with struct_size set; 0 stands for the default.
+ * Errors, each with a line on stderr: CL_INVALID_OPERATION if kernels have no sockets there
+ * (CL_DEVICE_REMOTECL_KERNEL_SOCKETS), CL_INVALID_VALUE for numbers that a network cannot have,
+ * CL_MEM_OBJECT_ALLOCATION_FAILURE, CL_OUT_OF_RESOURCES if the session has too many. */
+typedef struct remotecl_network_properties {
+  size_t struct_size; /* sizeof(remotecl_network_properties) */
+  cl_uint sockets;    /* that its kernels can have at once: 1 to 16384, by default 64 */
+  cl_uint ring_bytes; /* that wait in each direction of a socket: a power of two, 1 KiB to 16 MiB, by default 64 KiB */
+} remotecl_network_properties;
+REMOTECL_EXPORT cl_mem remotecl_create_network(cl_context context, cl_device_id device,
+                                               const remotecl_network_properties* properties, cl_int* error);
+
+/* Closes the sockets of a network for good. Kernels that wait for one get -ECANCELED within a second, and so does every
+ * later call, so that persistent kernels end. The end of the session does the same. CL_INVALID_MEM_OBJECT if it is no
+ * network. */
+REMOTECL_EXPORT cl_int remotecl_stop_network(cl_mem network);
+
+/* How many work-groups of a kernel the device is sure to run at once. With more, those that have begun must end before
+ * others begin, so a kernel whose work-groups wait for each other must not have more. */
+REMOTECL_EXPORT cl_int remotecl_network_groups(cl_device_id device, size_t* groups);
 
 /* Which bytes of an argument's buffer a work-item touches, when a kernel is divided: the item with the global id i in
  * the divided dimension those from i * item_bytes on, item_bytes of them. */

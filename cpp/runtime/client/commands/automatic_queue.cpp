@@ -187,6 +187,10 @@ cl_int AutomaticTurn::choose_holder() {
 }
 
 cl_int AutomaticTurn::choose_for(Kernel& kernel, double size) {
+  if (const Device* only = queue_.inputs_.only_device()) [[unlikely]] {
+    const std::size_t place = queue_.place_of(*only);
+    return place < queue_.members_.size() ? choose(place) : CL_INVALID_MEM_OBJECT;
+  }
   kernel_ = &kernel;
   const std::size_t likely = queue_.likely_place();
   Device* const told = likely < queue_.members_.size() ? queue_.devices()[likely] : nullptr;

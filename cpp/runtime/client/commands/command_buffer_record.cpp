@@ -1,6 +1,8 @@
 // The commands that can be recorded into a command buffer, and the bytes that it reads and writes.
 #include "runtime/client/commands/command_buffer.h"
 
+#include <algorithm>
+
 #include "runtime/client/commands/device_plans.h"
 #include "runtime/protocol/frames.h"
 
@@ -16,9 +18,21 @@ constexpr std::size_t kRecordSizeExtra = 16;  // overhead of each command
 // Collects the memory that a plan names.
 struct CommandBuffer::NamedUses {
   std::vector<std::pair<MemoryObject*, ByteRange>> read{}, written{};
+  std::vector<MemoryObject*> networks{};
 
   void reads(MemoryObject& memory, ByteRange range) { read.emplace_back(&memory, range); }
   void writes(MemoryObject& memory, ByteRange range) { written.emplace_back(&memory, range); }
+  void has_network(MemoryObject& network) { networks.push_back(&network); }
+
+  // Why commands of this device cannot use that memory, or CL_SUCCESS.
+  cl_int objection(const Device& device) const {
+    const auto is_network = [](const auto& part) { return part.first->network_device() != nullptr; };
+    if (std::any_of(read.begin(), read.end(), is_network) || std::any_of(written.begin(), written.end(), is_network)) {
+      return CL_INVALID_OPERATION;
+    }
+    const auto is_here = [&device](const MemoryObject* network) { return network->network_device() == &device; };
+    return std::all_of(networks.begin(), networks.end(), is_here) ? CL_SUCCESS : CL_INVALID_MEM_OBJECT;
+  }
 };
 
 template <class Message>
@@ -46,7 +60,9 @@ CommandBuffer::Access& CommandBuffer::access(MemoryObject& buffer) {
 template <class Message>
 cl_int CommandBuffer::record(const NamedUses& uses, Message message, SyncPoints wait, cl_sync_point_khr* sync_point) {
   if (recording_ended_) return CL_INVALID_OPERATION;
+  if (const cl_int error = uses.objection(queue_->device()); error != CL_SUCCESS) return error;
   if (const cl_int error = append(message, wait, sync_point); error != CL_SUCCESS) return error;
+  for (MemoryObject* network : uses.networks) buffers_.try_emplace(network, Ref<MemoryObject>(network));
   // Reads are recorded before writes, because a kernel may read through one argument what it writes through
   // another.
   for (const auto& [memory, range] : uses.read) {

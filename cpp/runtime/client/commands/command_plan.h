@@ -8,7 +8,8 @@
 // of a member's queue if that is on the automatic device. A plan has
 //   cl_command_type type
 //   void uses(auto& uses) const     names its memory by uses.reads(object, range) and uses.writes(object, range), for
-//                                   a PendingCommand or a recording
+//                                   a PendingCommand or a recording; and a kernel's networks by
+//                                   uses.has_network(object)
 //   cl_int send(PendingCommand&)    sends its message; or, if the message is everything,
 //   auto message() const            the message without queue, event and wait list
 // and replaces those members of Plan whose defaults do not fit. If uses() needs what prepare() finds out, the plan also

@@ -18,6 +18,10 @@ struct KernelPlan : Plan {
     for (std::size_t i = 0; i < arguments.size(); ++i) {
       MemoryObject* const memory = arguments[i].memory.get();
       if (memory == nullptr) continue;
+      if (memory->network_device() != nullptr) [[unlikely]] {
+        uses.has_network(*memory);
+        continue;
+      }
       const ByteRange bytes = memory->range(0, memory->size());
       uses.reads(*memory, bytes);
       if (kernel.may_write(i)) uses.writes(*memory, bytes);

@@ -105,6 +105,8 @@ void PendingCommand::is_barrier(bool for_all) {
 }
 
 void PendingCommand::writes(MemoryObject& buffer, ByteRange range) {
+  if (buffer.network_device() != nullptr) [[unlikely]]
+    return planner_.refuse(CL_INVALID_OPERATION);
   planner_.overwrites(buffer, range);
   writes_.push_back({&buffer, range});
 }

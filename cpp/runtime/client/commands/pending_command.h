@@ -24,7 +24,15 @@ class PendingCommand {
   // See TransferPlanner::missing_link() and with_links().
   const std::optional<ServerPair>& missing_link() const { return planner_.missing_link(); }
   // The command reads these bytes. Brings those that the device lacks.
-  void reads(MemoryObject& buffer, ByteRange range) { planner_.reads(buffer, range); }
+  void reads(MemoryObject& buffer, ByteRange range) {
+    if (buffer.network_device() != nullptr) [[unlikely]]
+      return planner_.refuse(CL_INVALID_OPERATION);
+    planner_.reads(buffer, range);
+  }
+  // A kernel has this network as an argument.
+  void has_network(MemoryObject& network) {
+    if (network.network_device() != &queue_.device()) planner_.refuse(CL_INVALID_MEM_OBJECT);
+  }
   // The command overwrites all of these bytes, or has also named them in reads().
   void writes(MemoryObject& buffer, ByteRange range);
   void waits_for(Event& event) { planner_.waits_for(event); }

@@ -28,6 +28,10 @@ class TransferPlanner {
 
   // CL_SUCCESS, or the reason why the command cannot be executed (server lost, data lost, missing_link()).
   cl_int error() const { return error_; }
+  // The command cannot be sent for this reason.
+  void refuse(cl_int error) {
+    if (error_ == CL_SUCCESS) error_ = error;
+  }
   // Two servers between which a link should be made before the command is planned anew. Nothing is made here, because
   // others wait for the memory_mutex.
   const std::optional<ServerPair>& missing_link() const { return missing_link_; }

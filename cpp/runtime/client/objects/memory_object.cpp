@@ -76,6 +76,20 @@ MemoryObject::MemoryObject(Ref<Context> context, cl_mem_flags flags, std::size_t
   live_set().insert(this);
 }
 
+MemoryObject::MemoryObject(Ref<Context> context, Device& device, std::size_t size, ObjectId id)
+    : context_(std::move(context)),
+      flags_(CL_MEM_READ_WRITE | CL_MEM_HOST_NO_ACCESS),
+      offset_(0),
+      size_(size),
+      host_ptr_(nullptr),
+      network_device_(&device),
+      id_(id),
+      storage_(std::make_shared<BufferStorage>(size, nullptr)) {
+  created_on_.add(device.session().index());
+  const MutexLock lock(g_live_mutex);
+  live_set().insert(this);
+}
+
 MemoryObject::MemoryObject(const Ref<MemoryObject>& svm, std::size_t svm_offset, cl_mem_flags flags, std::size_t size,
                            std::vector<cl_mem_properties> properties)
     : context_(svm->context_),

@@ -12,10 +12,11 @@
 
 namespace remotecl {
 
-// A buffer, sub-buffer or image. Any thread.
+// A buffer, sub-buffer, image or network. Any thread.
 //
 // The storage of an image consists of its packed pixels, which are always transferred as a whole. An image
-// that was created from a buffer is a view of the buffer's storage.
+// that was created from a buffer is a view of the buffer's storage. A network is on its device only: kernels there have
+// it as an argument, and its bytes never travel.
 class MemoryObject final : public Handle<_cl_mem, HandleTag::kMemory, CL_INVALID_MEM_OBJECT> {
  public:
   using Destructor = void(CL_CALLBACK*)(cl_mem, void*);
@@ -36,6 +37,8 @@ class MemoryObject final : public Handle<_cl_mem, HandleTag::kMemory, CL_INVALID
   // A buffer over a part of shared virtual memory (CL_MEM_USE_HOST_PTR).
   MemoryObject(const Ref<MemoryObject>& svm, std::size_t svm_offset, cl_mem_flags flags, std::size_t size,
                std::vector<cl_mem_properties> properties);
+  // The network that this device's server knows by `id`.
+  MemoryObject(Ref<Context> context, Device& device, std::size_t size, ObjectId id);
   // An image created from a buffer or sub-buffer.
   MemoryObject(const Ref<MemoryObject>& buffer, cl_mem_flags flags, const ImageLayout& layout,
                std::vector<cl_mem_properties> properties);
@@ -44,8 +47,9 @@ class MemoryObject final : public Handle<_cl_mem, HandleTag::kMemory, CL_INVALID
   ObjectId id() const { return id_; }
   cl_mem_flags flags() const { return flags_; }  // as the application gave them; a sub-buffer's include inherited ones
   std::size_t size() const { return size_; }     // in its storage
-  const ImageLayout* image() const { return image_.get(); }  // null for buffers
-  void* host_ptr() const { return host_ptr_; }               // as CL_MEM_HOST_PTR reports it
+  const ImageLayout* image() const { return image_.get(); }   // null for buffers
+  void* host_ptr() const { return host_ptr_; }                // as CL_MEM_HOST_PTR reports it
+  Device* network_device() const { return network_device_; }  // null if it is no network
   MemoryObject* parent() const { return parent_.get(); }
   std::size_t offset() const { return offset_; }  // in the storage
   const std::vector<cl_mem_properties>& properties() const { return properties_; }
@@ -103,6 +107,7 @@ class MemoryObject final : public Handle<_cl_mem, HandleTag::kMemory, CL_INVALID
   const std::size_t size_;
   const std::unique_ptr<const ImageLayout> image_;
   void* const host_ptr_;
+  Device* const network_device_ = nullptr;
   const std::vector<cl_mem_properties> properties_;
   const ObjectId id_ = next_id();
   const Link link_ = std::make_shared<std::atomic<MemoryObject*>>(this);

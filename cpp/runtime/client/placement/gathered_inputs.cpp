@@ -6,6 +6,7 @@ namespace remotecl {
 
 void GatheredInputs::begin(std::span<const schedule::DeviceId> places) {
   places_ = places;
+  only_device_ = nullptr;
   const auto last = std::max_element(places.begin(), places.end());
   words_each_ = last == places.end() ? 1 : *last / 64 + 1;
   accesses_.clear();

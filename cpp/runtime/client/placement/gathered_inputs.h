@@ -19,6 +19,10 @@ class GatheredInputs final : public schedule::Residency {
   void begin(std::span<const schedule::DeviceId> places);
   void reads(const MemoryObject& memory, ByteRange range) { add(memory, range, true, false); }
   void writes(const MemoryObject& memory, ByteRange range) { add(memory, range, false, true); }
+  void has_network(const MemoryObject& network) { only_device_ = network.network_device(); }
+
+  // The device where the command has to run; null: any.
+  Device* only_device() const { return only_device_; }
 
   // The accesses name what was gathered by its index.
   std::span<const schedule::Access> accesses() const { return accesses_; }
@@ -42,6 +46,7 @@ class GatheredInputs final : public schedule::Residency {
 
   std::span<const schedule::DeviceId> places_;
   std::size_t words_each_ = 1;
+  Device* only_device_ = nullptr;
   std::vector<schedule::Access> accesses_;
   std::vector<Memory> memories_;  // one for each access
   std::vector<Part> parts_;

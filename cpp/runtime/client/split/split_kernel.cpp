@@ -57,7 +57,8 @@ cl_int SplitKernel::check_slices(Kernel& kernel, std::span<const Slice> slices) 
     if (slice.argument >= of.size() || of[slice.argument] != nullptr) return CL_INVALID_ARG_INDEX;
     of[slice.argument] = &slice;
     const MemoryObject* const memory = arguments[slice.argument].memory.get();
-    if (arguments[slice.argument].kind != ArgumentKind::kMemory || memory == nullptr || memory->image() != nullptr) {
+    if (arguments[slice.argument].kind != ArgumentKind::kMemory || memory == nullptr || memory->image() != nullptr ||
+        memory->network_device() != nullptr) {
       return CL_INVALID_ARG_VALUE;
     }
     const bool has_neighbours = slice.before != 0 || slice.after != 0;

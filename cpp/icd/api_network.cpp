@@ -1,0 +1,72 @@
+#include <algorithm>
+
+#include "icd/boundary.h"
+#include "remotecl/remotecl.h"
+#include "runtime/client/objects/network.h"
+#include "runtime/client/session/session.h"
+#include "runtime/client/support/stderr_notice.h"
+
+namespace {
+
+using namespace remotecl;
+
+constexpr cl_uint kSockets = 64, kRingBytes = 64u << 10;
+
+std::string name_of(const Device& device) {
+  return device.text(CL_DEVICE_NAME) + " of " + device.session().address().text();
+}
+
+void require_sockets(const Device& device) {
+  if (has_kernel_sockets(device)) return;
+  if (device.is_automatic()) {
+    notice("remotecl_create_network: a network is on one device; name one of those that the automatic one stands for");
+  } else {
+    notice("remotecl_create_network: kernels have no sockets on " + name_of(device) +
+           ": its server was not started with --kernel-sockets, or kernels and host do not see the same memory there "
+           "while a kernel runs (CL_DEVICE_REMOTECL_KERNEL_SOCKETS)");
+  }
+  throw icd::ApiError{CL_INVALID_OPERATION};
+}
+
+}  // namespace
+
+cl_mem remotecl_create_network(cl_context context, cl_device_id device, const remotecl_network_properties* properties,
+                               cl_int* error) {
+  return icd::create(error, [&] {
+    Context& in = icd::object<Context>(context);
+    Device& on = icd::object<Device>(device);
+    const auto& devices = in.devices();
+    icd::require(in.contains(on) || std::find(devices.begin(), devices.end(), &on) != devices.end(), CL_INVALID_DEVICE);
+    remotecl_network_properties wanted{sizeof wanted, 0, 0};
+    if (properties != nullptr) {
+      icd::require(properties->struct_size >= sizeof wanted, CL_INVALID_VALUE);
+      wanted = *properties;
+    }
+    require_sockets(on);
+    icd::require(!on.lost(), CL_DEVICE_NOT_AVAILABLE);
+    cl_int code = CL_SUCCESS;
+    std::string why;
+    Ref<MemoryObject> network = make_network(in, on, wanted.sockets == 0 ? kSockets : wanted.sockets,
+                                             wanted.ring_bytes == 0 ? kRingBytes : wanted.ring_bytes, code, why);
+    if (!why.empty()) notice("remotecl_create_network on " + name_of(on) + ": " + why);
+    icd::require(code == CL_SUCCESS, code);
+    return network.detach()->handle();
+  });
+}
+
+cl_int remotecl_stop_network(cl_mem network) {
+  return icd::enter([&] {
+    const MemoryObject& of = icd::object<MemoryObject>(network);
+    icd::require(of.network_device() != nullptr, CL_INVALID_MEM_OBJECT);
+    stop_network(of);
+  });
+}
+
+cl_int remotecl_network_groups(cl_device_id device, size_t* groups) {
+  return icd::enter([&] {
+    const Device& of = icd::object<Device>(device);
+    icd::require(groups != nullptr, CL_INVALID_VALUE);
+    icd::require(!of.is_automatic(), CL_INVALID_DEVICE);
+    *groups = resident_groups(of);
+  });
+}

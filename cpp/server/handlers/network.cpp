@@ -1,0 +1,99 @@
+#include <string>
+
+#include "server/handlers/handlers.h"
+#include "server/handlers/networks.h"
+#include "server/sockets/session_socket_account.h"
+#include "server/util/protocol_error.h"
+
+namespace remotecl::server {
+namespace {
+
+// Each has a thread.
+constexpr std::size_t kNetworksMax = 64;
+
+std::string words_for(cl_int error) {
+  if (error == CL_INVALID_VALUE) {
+    return "a network has 1 to " + std::to_string(NetworkShape::kSocketsMax) + " sockets with rings of " +
+           std::to_string(NetworkShape::kRingBytesMin) + " to " + std::to_string(NetworkShape::kRingBytesMax) +
+           " bytes, a power of two, and " + std::to_string(NetworkShape::kMemoryMax >> 30) + " GiB of rings in all";
+  }
+  if (error == CL_INVALID_OPERATION) {
+    return "kernels of this device and its host do not see the same memory while a kernel runs; use a CPU device or a "
+           "GPU whose driver has such memory (docs/kernel-sockets.md)";
+  }
+  if (error == CL_MEM_OBJECT_ALLOCATION_FAILURE) {
+    return "there is not as much memory as the rings need, or the session or its user may not have it; ask for fewer "
+           "sockets or smaller rings";
+  }
+  return "the driver refuses the memory for the rings with error " + std::to_string(error);
+}
+
+cl_int create(Session& session, const CreateNetwork& message, std::string& words) {
+  SessionObjects& objects = session.objects();
+  Device& device = objects.device(message.device);
+  const MakeSocketBroker& sockets = session.shared().sockets;
+  if (!sockets) {
+    words = "the server does not allow sockets inside kernels; whoever runs it can start it with --kernel-sockets";
+    return CL_INVALID_OPERATION;
+  }
+  if (&device != &device.root()) {
+    words = "a sub-device has no networks; make one for the device that it is a part of";
+    return CL_INVALID_OPERATION;
+  }
+  if (objects.networks.size() >= kNetworksMax) {
+    words = "the session has " + std::to_string(kNetworksMax) + " networks; release one, or make one with more sockets";
+    return CL_OUT_OF_RESOURCES;
+  }
+  const NetworkShape shape{message.sockets, message.ring_bytes};
+  const Network::Hooks hooks{sockets(session.grant(), session.id()), make_ref<SessionSocketAccount>(session.grant()),
+                             objects.kernel_names};
+  auto network = make_ref<NetworkArgument>(device, shape, hooks, objects.live_networks, session.counters());
+  cl_mem memory = nullptr;
+  const cl_int error = shape.is_valid() ? network->native(device, memory) : CL_INVALID_VALUE;
+  if (error != CL_SUCCESS) {
+    words = words_for(error);
+  } else {
+    objects.networks.insert(message.buffer, std::move(network));
+    objects.has_had_networks = true;
+  }
+  return error;
+}
+
+}  // namespace
+
+NetworkArguments networks_of(const SessionObjects& objects, const DeviceKernel& kernel) {
+  NetworkArguments networks;
+  if (objects.networks.size() == 0) return networks;
+  for (const StoredArgument& argument : kernel.arguments) {
+    if (!argument.is_set() || argument.kind() != ArgumentKind::kMemory) continue;
+    if (Ref<NetworkArgument> network{objects.networks.find(argument.number())}) networks.push_back(std::move(network));
+  }
+  return networks;
+}
+
+NetworkArguments networks_of(const SessionObjects& objects, const CommandBuffer& commands) {
+  NetworkArguments networks;
+  if (!objects.has_had_networks) return networks;
+  commands.for_each_argument([&networks](const Ref<Memory>& memory) {
+    if (auto* network = dynamic_cast<NetworkArgument*>(memory.get())) networks.emplace_back(network);
+  });
+  return networks;
+}
+
+void handle(Session& session, const CreateNetwork& message) {
+  SessionObjects& objects = session.objects();
+  if (message.buffer == 0 || objects.buffers.find(message.buffer) != nullptr ||
+      objects.networks.find(message.buffer) != nullptr) {
+    throw ProtocolError("network id " + std::to_string(message.buffer) + " cannot be used or is in use");
+  }
+  std::string words;
+  const cl_int error = create(session, message, words);
+  const NetworkShape shape{message.sockets, message.ring_bytes};
+  session.outbox().add(NetworkCreated{message.token, error, error == CL_SUCCESS ? shape.memory_size() : 0, words});
+}
+
+void handle(Session& session, const StopNetwork& message) {
+  if (const NetworkArgument* network = session.objects().networks.find(message.buffer)) network->network()->stop();
+}
+
+}  // namespace remotecl::server

@@ -1,0 +1,67 @@
+#include "server/session/network_argument.h"
+
+#include <utility>
+
+namespace remotecl::server {
+namespace {
+
+void add(NetworkStats& to, const NetworkStats& more) {
+  to.sockets += more.sockets;
+  to.opened += more.opened;
+  to.bytes_sent += more.bytes_sent;
+  to.bytes_received += more.bytes_received;
+}
+
+}  // namespace
+
+void LiveNetworks::stop() {
+  MutexLock lock(mutex_);
+  stopped_ = true;
+  for (Network* network : networks_) network->stop();
+}
+
+NetworkStats LiveNetworks::stats() const {
+  MutexLock lock(mutex_);
+  NetworkStats sum = past_;
+  for (const Network* network : networks_) add(sum, network->stats());
+  return sum;
+}
+
+void LiveNetworks::add(Network& network) {
+  MutexLock lock(mutex_);
+  networks_.insert(&network);
+  if (stopped_) network.stop();
+}
+
+void LiveNetworks::remove(Network& network) {
+  MutexLock lock(mutex_);
+  networks_.erase(&network);
+  NetworkStats last = network.stats();
+  last.sockets = 0;
+  server::add(past_, last);
+}
+
+NetworkArgument::NetworkArgument(Device& device, const NetworkShape& shape, Network::Hooks hooks,
+                                 Ref<LiveNetworks> live, Ref<SessionCounters> counters)
+    : Memory(nullptr, std::move(counters)),
+      device_(device),
+      shape_(shape),
+      hooks_(std::move(hooks)),
+      live_(std::move(live)) {}
+
+NetworkArgument::~NetworkArgument() {
+  if (network_) live_->remove(*network_);
+}
+
+cl_int NetworkArgument::make(Device& device, Native& native) {
+  if (&device != &device_) return CL_INVALID_MEM_OBJECT;
+  if (!reserve(device, shape_.memory_size(), native)) return CL_MEM_OBJECT_ALLOCATION_FAILURE;
+  cl_int error = CL_SUCCESS;
+  network_ = Network::make(device, shape_, hooks_, error);
+  if (!network_) return error;
+  live_->add(*network_);
+  native.memory = network_->memory();
+  return clRetainMemObject(native.memory);
+}
+
+}  // namespace remotecl::server

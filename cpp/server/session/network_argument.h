@@ -1,0 +1,53 @@
+#pragma once
+
+#include <set>
+
+#include "runtime/base/mutex.h"
+#include "server/memory/memory.h"
+#include "server/network/network.h"
+
+namespace remotecl::server {
+
+class NetworkArgument;
+
+// All networks of a session that there are, those too that the client has released while kernels use them. Any thread.
+class LiveNetworks final : public RefCounted {
+ public:
+  // Ends all waits of kernels for their sockets, and those of networks to come. Does not block.
+  void stop() EXCLUDES(mutex_);
+  // Sums, of networks that have gone, too; `sockets` are those in use at present.
+  NetworkStats stats() const EXCLUDES(mutex_);
+
+ private:
+  friend class NetworkArgument;
+  void add(Network& network) EXCLUDES(mutex_);
+  void remove(Network& network) EXCLUDES(mutex_);
+
+  mutable Mutex mutex_;
+  bool stopped_ GUARDED_BY(mutex_) = false;
+  std::set<Network*> networks_ GUARDED_BY(mutex_);
+  NetworkStats past_ GUARDED_BY(mutex_);
+};
+
+// A client's network: an argument of kernels of one device. No other command finds it. Its last owner waits for the
+// network's thread, so it must not hold the session's lock.
+class NetworkArgument final : public Memory {
+ public:
+  NetworkArgument(Device& device, const NetworkShape& shape, Network::Hooks hooks, Ref<LiveNetworks> live,
+                  Ref<SessionCounters> counters);
+  ~NetworkArgument() override;
+
+  // Null before native() has made it.
+  Network* network() const { return network_.get(); }
+
+ private:
+  cl_int make(Device& device, Native& native) override;
+
+  Device& device_;
+  const NetworkShape shape_;
+  const Network::Hooks hooks_;
+  const Ref<LiveNetworks> live_;
+  Ref<Network> network_;
+};
+
+}  // namespace remotecl::server

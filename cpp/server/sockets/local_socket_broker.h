@@ -1,0 +1,36 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "server/network/socket_broker.h"
+#include "server/sockets/socket_audit.h"
+#include "server/sockets/socket_permissions.h"
+
+namespace remotecl::server {
+
+// Opens sockets in this process, where the operator allows it. Any thread.
+class LocalSocketBroker final : public SocketBroker {
+ public:
+  LocalSocketBroker(SocketPermissions permissions, std::uint64_t session, std::string user)
+      : permissions_(std::move(permissions)), audit_(session, std::move(user)) {}
+
+  int connect(const SocketAddress& address) override;
+  int bind(const SocketAddress& address, int backlog, std::uint16_t& port) override;
+  int resolve(const SocketAddress& address, SocketPeer& peer) override;
+
+ private:
+  using For = SocketRules::For;
+
+  // The addresses of the name that are allowed. If there are none, `error` says why.
+  std::vector<SocketPeer> find(For use, const SocketAddress& address, int& error);
+  bool allows_path(For use, const SocketAddress& address);
+
+  const SocketPermissions permissions_;
+  SocketAudit audit_;
+};
+
+// The port of a socket of the internet; 0 if it has none.
+std::uint16_t port_of(int socket);
+
+}  // namespace remotecl::server

@@ -1,0 +1,47 @@
+#include "server/sockets/socket_audit.h"
+
+#include <utility>
+
+#include "server/util/log.h"
+
+namespace remotecl::server {
+namespace {
+
+std::string in_brackets(const std::string& where) { return where.empty() ? "" : " (" + where + ")"; }
+
+}  // namespace
+
+bool SocketAudit::may_write() {
+  std::uint64_t omitted = 0;
+  {
+    const auto now = std::chrono::steady_clock::now();
+    MutexLock lock(mutex_);
+    if (now - second_ >= std::chrono::seconds(1)) {
+      second_ = now;
+      lines_ = 0;
+      omitted = std::exchange(omitted_, 0);
+    }
+    if (++lines_ > kLinesMax) {
+      ++omitted_;
+      return false;
+    }
+  }
+  const LogScope scope(session_);
+  if (omitted != 0) log_warning("kernels of user {} have asked for {} more sockets in the last second", user_, omitted);
+  return true;
+}
+
+void SocketAudit::allowed(const std::string& what, const std::string& where) {
+  if (!may_write()) return;
+  const LogScope scope(session_);
+  log_info("a kernel of user {} may {}{}", user_, what, in_brackets(where));
+}
+
+void SocketAudit::refused(const std::string& what, const std::string& where) {
+  if (!may_write()) return;
+  const LogScope scope(session_);
+  log_warning("a kernel of user {} may not {}{}: no kernel-connect or kernel-bind of the limits allows it", user_, what,
+              in_brackets(where));
+}
+
+}  // namespace remotecl::server

@@ -1,0 +1,59 @@
+#include "server/sockets/socket_permissions.h"
+
+#include <ifaddrs.h>
+#include <netinet/in.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace remotecl::server {
+namespace {
+
+std::vector<SocketRules> both(const std::optional<SocketRules>& one, const std::optional<SocketRules>& other) {
+  std::vector<SocketRules> rules;
+  if (one) rules.push_back(*one);
+  if (other) rules.push_back(*other);
+  return rules;
+}
+
+}  // namespace
+
+SocketPermissions::SocketPermissions(const Limits& of_user, const Limits& of_session)
+    : connect_(both(of_user.kernel_connect, of_session.kernel_connect)),
+      bind_(both(of_user.kernel_bind, of_session.kernel_bind)) {}
+
+bool SocketPermissions::allows(For use, const IpNumber& address, std::uint16_t port, std::string_view name) const {
+  const Rules& all = rules(use);
+  const std::vector<IpNumber> own = all.empty() ? std::vector<IpNumber>() : own_addresses();
+  return !all.empty() && std::all_of(all.begin(), all.end(),
+                                     [&](const SocketRules& each) { return each.allows(address, port, name, own); });
+}
+
+bool SocketPermissions::allows_path(For use, std::string_view path) const {
+  const Rules& all = rules(use);
+  return !all.empty() &&
+         std::all_of(all.begin(), all.end(), [path](const SocketRules& each) { return each.allows_path(path); });
+}
+
+std::vector<IpNumber> own_addresses() {
+  std::vector<IpNumber> own;
+  ifaddrs* found = nullptr;
+  if (::getifaddrs(&found) != 0) return own;
+  for (const ifaddrs* at = found; at != nullptr; at = at->ifa_next) {
+    if (at->ifa_addr == nullptr) continue;
+    IpNumber number{};
+    if (at->ifa_addr->sa_family == AF_INET6) {
+      std::memcpy(number.data(), &reinterpret_cast<const sockaddr_in6*>(at->ifa_addr)->sin6_addr, number.size());
+    } else if (at->ifa_addr->sa_family == AF_INET) {
+      number[10] = number[11] = 0xff;
+      std::memcpy(number.data() + 12, &reinterpret_cast<const sockaddr_in*>(at->ifa_addr)->sin_addr, 4);
+    } else {
+      continue;
+    }
+    own.push_back(number);
+  }
+  ::freeifaddrs(found);
+  return own;
+}
+
+}  // namespace remotecl::server
