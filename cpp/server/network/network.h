@@ -62,7 +62,7 @@ class Network final : public RefCounted {
 
   const NetworkShape shape_;
   const std::unique_ptr<NetworkMemory> memory_;
-  const std::unique_ptr<Proxy> proxy_;
+  std::unique_ptr<Proxy> proxy_;  // ends before the memory
 };
 
 }  // namespace remotecl::server

@@ -11,7 +11,7 @@ namespace remotecl::server {
 // What a kernel names: tcp:HOST:PORT, tcp:[IPV6]:PORT, udp:HOST:PORT, unix:/PATH or rcl:NAME. A value.
 struct SocketAddress {
   enum class Kind { kTcp, kUdp, kUnix, kKernel };
-  static constexpr std::size_t kTextMax = 120;  // what a request has room for
+  static constexpr std::size_t kTextMax = 112;  // what a request has room for
 
   Kind kind = Kind::kTcp;
   std::string host;  // a name or a number without brackets; of kUnix the path, of kKernel the name

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <set>
+#include <vector>
+
+#include "server/network/endpoint.h"
+#include "server/network/socket_address.h"
+#include "server/util/descriptor.h"
+
+namespace remotecl::server {
+
+// A UDP socket. Datagrams are records in the rings. Kernels send to the address that the socket is connected to, to those
+// that the broker has resolved, and to those that have sent something: a name is checked once, an answer needs no check.
+class DatagramEndpoint final : public Endpoint {
+ public:
+  // Takes the descriptor over; the socket is non-blocking.
+  explicit DatagramEndpoint(Descriptor socket);
+
+  // Datagrams that the system refuses are lost, as they may be on their way. EACCES: to an address that nothing allows.
+  Moved send(SendRing& ring) override;
+  Moved receive(ReceiveRing& ring) override;
+  void shutdown() override {}
+  void allow(const SocketPeer& peer);
+
+ private:
+  // The most addresses that are remembered, of which the oldest are forgotten.
+  static constexpr std::size_t kPeersMax = 4096;
+
+  // 0, EAGAIN, or the error that ends the socket.
+  int send_record(const SendRing& ring, std::uint32_t size);
+  // Returns false if there is no datagram.
+  bool fetch();
+
+  const Descriptor socket_;
+  int family_ = 0;
+  std::set<SocketPeer> allowed_;
+  std::deque<SocketPeer> in_order_;
+  std::vector<std::byte> datagram_;  // fetched, and waiting for room in the ring
+  std::uint32_t fetched_ = 0;        // its size
+  bool has_fetched_ = false;
+  SocketPeer from_;
+};
+
+}  // namespace remotecl::server

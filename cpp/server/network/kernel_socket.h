@@ -1,0 +1,106 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+
+#include "runtime/base/ref_counted.h"
+#include "server/network/datagram_endpoint.h"
+#include "server/network/endpoint.h"
+#include "server/network/pipe_listener.h"
+#include "server/network/slot_words.h"
+#include "server/util/descriptor.h"
+
+namespace remotecl::server {
+
+// The host's side of one socket of kernels: its rings, what it leads to, and what the kernels are told of it. Nothing
+// that decides is read back from shared memory. Owned by the proxy thread.
+class KernelSocket {
+ public:
+  enum class Phase : std::uint8_t { kFree, kOpening, kConnecting, kAccepting, kListening, kOpen, kFailed };
+  using Clock = std::chrono::steady_clock;
+
+  KernelSocket(const SlotWords& words, std::uint32_t ring_bytes);
+
+  const SlotWords& words() const { return words_; }
+  Phase phase() const { return phase_; }
+  std::uint32_t generation() const { return generation_; }
+  bool is_closing() const { return is_closing_; }
+
+  // Before a request's arguments are read. `number`: the kernel's count of requests.
+  void take_request(std::uint32_t number) { taken_ = number; }
+  // The kernel may post the next one.
+  void reply(std::int32_t value);
+
+  // Opening goes on elsewhere, or a connection has been asked of a listener.
+  void wait(Phase phase) { phase_ = phase; }
+  // A connection is being made.
+  void connect_with(Descriptor socket);
+  const Descriptor& descriptor() const { return descriptor_; }
+  Descriptor take_descriptor() { return std::move(descriptor_); }
+  void open(std::unique_ptr<Endpoint> endpoint);
+  void open_datagrams(Descriptor socket, std::uint16_t port);
+  DatagramEndpoint* datagrams() const { return datagrams_; }
+  void fail(int error);
+  // Of the network: every wait ends.
+  void stop();
+
+  // The endpoint may be ready again.
+  void becomes_ready(bool to_read, bool to_write, bool hung_up);
+  struct Bytes {
+    std::uint32_t sent = 0, received = 0;
+  };
+  // Moves what can be moved. REQUIRES: phase() is kOpen.
+  Bytes move(Clock::time_point now);
+  void shutdown() { wants_shutdown_ = true; }
+  void close(Clock::time_point now);
+  // Whether a closing socket has sent everything, or never will.
+  bool has_drained(Clock::time_point now) const;
+  // Frees the socket for the next kernel that wants one.
+  void release();
+
+  // A listener's part.
+  struct Acceptor {
+    std::uint32_t index, generation;
+    bool may_wait;
+  };
+  struct Listening {
+    Descriptor descriptor;
+    Ref<PipeListener> pipes;  // in place of the descriptor
+    std::string name;         // with pipes
+    std::deque<Acceptor> acceptors;
+    bool is_ready = true;  // there may be a connection
+  };
+  void listen(std::unique_ptr<Listening> listening, std::uint16_t port);
+  Listening* listening() const { return listening_.get(); }
+  void set_pending(bool has_some);
+
+  // Whether it counts in the user's account.
+  bool is_counted = false;
+
+ private:
+  // How long a closed socket's bytes wait for a peer that takes none.
+  static constexpr std::chrono::seconds kLinger{30};
+
+  void set(std::uint32_t bits) { words_.publish(layout::kState, state_ |= bits); }
+  std::uint32_t send();
+  std::uint32_t receive();
+
+  const SlotWords words_;
+  const std::uint32_t ring_bytes_;
+  Phase phase_ = Phase::kFree;
+  std::uint32_t generation_ = 1, state_ = 0, taken_ = 0;
+  SendRing send_ring_;
+  ReceiveRing receive_ring_;
+  std::unique_ptr<Endpoint> endpoint_;
+  DatagramEndpoint* datagrams_ = nullptr;  // the endpoint, if it is one
+  Descriptor descriptor_;                  // of a connection that is being made
+  std::unique_ptr<Listening> listening_;
+  bool may_read_ = false, may_write_ = false, has_hung_up_ = false;
+  bool cannot_send_ = false, wants_shutdown_ = false, is_closing_ = false;
+  Clock::time_point moved_;  // when the last bytes were sent
+};
+
+}  // namespace remotecl::server

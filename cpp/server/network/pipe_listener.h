@@ -1,0 +1,36 @@
+#pragma once
+
+#include <deque>
+
+#include "runtime/base/mutex.h"
+#include "runtime/base/ref_counted.h"
+#include "server/network/pipe.h"
+#include "server/network/wake_list.h"
+
+namespace remotecl::server {
+
+// A kernel's listening socket with an rcl: name, and the connections that it has yet to accept. Shared by its proxy and
+// the session's KernelNames; any thread.
+class PipeListener final : public RefCounted {
+ public:
+  PipeListener(Ref<WakeList> list, std::uint64_t socket, std::size_t backlog)
+      : list_(std::move(list)), socket_(socket), backlog_(backlog) {}
+
+  // Returns false if it is closed or the backlog is full.
+  bool offer(const Ref<Pipe>& pipe) EXCLUDES(mutex_);
+  // Null if there is none.
+  Ref<Pipe> take() EXCLUDES(mutex_);
+  bool has_some() const EXCLUDES(mutex_);
+  // Those that connected and were not accepted see the end of their stream.
+  void close() EXCLUDES(mutex_);
+
+ private:
+  const Ref<WakeList> list_;
+  const std::uint64_t socket_;
+  const std::size_t backlog_;
+  mutable Mutex mutex_;
+  std::deque<Ref<Pipe>> waiting_ GUARDED_BY(mutex_);
+  bool is_closed_ GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace remotecl::server

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "server/network/layout.h"
+#include "server/network/rings.h"
+
+namespace remotecl::server {
+
+// One socket's part of the shared memory. A value; used by one proxy thread.
+class SlotWords {
+ public:
+  SlotWords(std::byte* memory, const NetworkShape& shape, const NetworkLayout& layout, std::uint32_t index)
+      : request_(memory + layout.requests + 4 * index),
+        send_tail_(memory + layout.send_tails + 4 * index),
+        receive_head_(memory + layout.receive_heads + 4 * index),
+        line_(memory + layout.lines + layout::kLineSize * index),
+        area_(memory + layout.areas + layout::kRequestSize * index),
+        rings_(memory + layout.rings + 2ull * index * shape.ring_bytes) {}
+
+  // The kernels' words: anything may be in them.
+  std::uint32_t request() const { return load_shared(request_); }
+  std::uint32_t send_tail() const { return load_shared(send_tail_); }
+  std::uint32_t receive_head() const { return load_shared(receive_head_); }
+  std::uint32_t argument(layout::Request at) const { return load_shared(area_ + at); }
+  const std::byte* text() const { return area_ + layout::kTextOffset; }
+  // The host's, which it only writes.
+  void publish(layout::Line at, std::uint32_t value) const { store_shared(line_ + 4ull * at, value); }
+
+  SendRing send_ring(std::uint32_t size) const { return SendRing(RingBytes(rings_, size)); }
+  ReceiveRing receive_ring(std::uint32_t size) const { return ReceiveRing(RingBytes(rings_ + size, size)); }
+
+ private:
+  std::byte *request_, *send_tail_, *receive_head_, *line_, *area_, *rings_;
+};
+
+}  // namespace remotecl::server

@@ -1,0 +1,75 @@
+#include "server/network/stream_endpoint.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <utility>
+
+namespace remotecl::server {
+namespace {
+
+bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK; }
+
+}  // namespace
+
+StreamEndpoint::StreamEndpoint(Descriptor socket) : socket_(std::move(socket)) {
+  // Fails for a Unix-domain socket, which does not delay.
+  const int on = 1;
+  ::setsockopt(socket_.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+}
+
+Moved StreamEndpoint::send(SendRing& ring) {
+  Moved moved;
+  while (ring.filled() != 0) {
+    iovec pieces[2];
+    msghdr message{};
+    message.msg_iov = pieces;
+    message.msg_iovlen = static_cast<std::size_t>(ring.pieces(pieces));
+    const ssize_t sent = ::sendmsg(socket_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent < 0) {
+      if (errno == EINTR) continue;
+      moved.is_blocked = would_block(errno);
+      if (!moved.is_blocked) moved.error = errno;
+      return moved;
+    }
+    ring.take(static_cast<std::uint32_t>(sent));
+    moved.bytes += static_cast<std::uint32_t>(sent);
+  }
+  return moved;
+}
+
+Moved StreamEndpoint::receive(ReceiveRing& ring) {
+  Moved moved;
+  while (ring.room() != 0) {
+    iovec pieces[2];
+    msghdr message{};
+    message.msg_iov = pieces;
+    message.msg_iovlen = static_cast<std::size_t>(ring.pieces(pieces));
+    const std::uint32_t room = ring.room();
+    const ssize_t came = ::recvmsg(socket_.get(), &message, MSG_DONTWAIT);
+    if (came < 0) {
+      if (errno == EINTR) continue;
+      moved.is_blocked = would_block(errno);
+      if (!moved.is_blocked) moved.error = errno;
+      return moved;
+    }
+    if (came == 0) {
+      moved.has_ended = true;
+      return moved;
+    }
+    ring.put(static_cast<std::uint32_t>(came));
+    moved.bytes += static_cast<std::uint32_t>(came);
+    // Less than was asked for: the socket is empty, and a report follows when that changes.
+    if (static_cast<std::uint32_t>(came) < room) {
+      moved.is_blocked = true;
+      return moved;
+    }
+  }
+  return moved;
+}
+
+void StreamEndpoint::shutdown() { ::shutdown(socket_.get(), SHUT_WR); }
+
+}  // namespace remotecl::server
