@@ -53,6 +53,16 @@ void add_rdma(MetricsText& text, const StatusReport::Totals& totals) {
            &RdmaCost::system_calls);
 }
 
+void add_sockets(MetricsText& text, const StatusReport::Sockets& sockets) {
+  text.begin("remotecl_kernel_sockets", "gauge", "Sockets that kernels have.");
+  text.add(sockets.open);
+  text.begin("remotecl_kernel_sockets_total", "counter", "Sockets that kernels have had.");
+  text.add(sockets.opened);
+  text.begin("remotecl_kernel_socket_bytes_total", "counter", "Bytes on sockets of kernels.");
+  text.add(sockets.bytes_received, {{"direction", "received"}});
+  text.add(sockets.bytes_sent, {{"direction", "sent"}});
+}
+
 // Adds one family with a value for each device.
 template <class Value>
 void add_devices(MetricsText& text, const NativeDriver& driver, std::string_view name, std::string_view type,
@@ -166,6 +176,7 @@ std::string metrics(const StatusReport& report, std::uint64_t crashes, const Dae
   add_traffic(text, "client", "connections of clients", totals.clients);
   add_traffic(text, "peer", "links to other servers", totals.peers);
   add_rdma(text, totals);
+  add_sockets(text, totals.sockets);
   add_all_devices(text, driver, report);
   add_users(text, users);
   add_usage(text, report.users);

@@ -23,7 +23,7 @@ void LiveNetworks::stop() {
 NetworkStats LiveNetworks::stats() const {
   MutexLock lock(mutex_);
   NetworkStats sum = past_;
-  for (const Network* network : networks_) add(sum, network->stats());
+  for (const Network* network : networks_) server::add(sum, network->stats());
   return sum;
 }
 

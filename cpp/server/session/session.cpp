@@ -270,6 +270,7 @@ Traffic Session::traffic() const {
 StatusReport::OfSession Session::status() const {
   const auto over = lifetime_.over_since();
   Client::Claims claims = client_.claims();
+  const NetworkStats networks = objects_.live_networks->stats();
   return {false,
           id(),
           address().text(),
@@ -283,7 +284,7 @@ StatusReport::OfSession Session::status() const {
           traffic(),
           counters_->memory(),
           channels_.rdma(),
-          {}};
+          {networks.sockets, networks.opened, networks.bytes_sent, networks.bytes_received}};
 }
 
 std::vector<StatusReport::OfLink> Session::links() {

@@ -104,6 +104,8 @@ void StatusCollector::remove(StatusSource& session) {
   past_.totals.peers += peers;
   add_rdma(past_.totals, last.rdma, links);
   past_.totals.rdma_clients.channels = past_.totals.rdma_peers.channels = 0;
+  past_.totals.sockets += last.sockets;
+  past_.totals.sockets.open = 0;
   for (const auto& device : driver_.devices()) past_.add(usage_of(last, *device, true));
   sessions_.erase(&session);
 }
@@ -136,6 +138,7 @@ StatusReport StatusCollector::report(const StatusSource* asker, const Address& f
     report.totals.clients += status.traffic;
     report.totals.peers += sum(links);
     add_rdma(report.totals, status.rdma, links);
+    report.totals.sockets += status.sockets;
     for (const auto& device : driver_.devices()) report.add(usage_of(status, *device, false));
     const bool is_visible = is_own || from.is_loopback() || session->address().host == from.host;
     if (!is_visible || report.sessions.size() >= kStatusSessionsMax) continue;

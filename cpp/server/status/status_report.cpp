@@ -25,6 +25,14 @@ void add_rdma(std::vector<Each>& all, const Sequence<RdmaStatus>& rdma) {
 
 }  // namespace
 
+StatusReport::Sockets& StatusReport::Sockets::operator+=(const Sockets& other) {
+  open += other.open;
+  opened += other.opened;
+  bytes_sent += other.bytes_sent;
+  bytes_received += other.bytes_received;
+  return *this;
+}
+
 StatusReport::Totals& StatusReport::Totals::operator+=(const Totals& other) {
   sessions += other.sessions;
   begun += other.begun;
@@ -35,6 +43,7 @@ StatusReport::Totals& StatusReport::Totals::operator+=(const Totals& other) {
   rdma_peers += other.rdma_peers;
   rdma_costs.clients += other.rdma_costs.clients;
   rdma_costs.peers += other.rdma_costs.peers;
+  sockets += other.sockets;
   return *this;
 }
 
@@ -76,6 +85,7 @@ StatusReport StatusReport::past() const {
   past.users = users;
   past.totals = totals;
   past.totals.sessions = past.totals.rdma_clients.channels = past.totals.rdma_peers.channels = 0;
+  past.totals.sockets.open = 0;
   for (const OfDevice& device : devices) past.devices.push_back({0, 0, 0, 0, device.busy_us});
   return past;
 }
@@ -147,6 +157,7 @@ bool decode(Bytes bytes, std::size_t devices, StatusReport& report) {
                                                                          each.over_ms,
                                                                          each.commands,
                                                                          each.traffic,
+                                                                         {},
                                                                          {},
                                                                          {}});
     for (std::size_t i = 0; i < each.memory.size(); ++i) session.memory.push_back(each.memory[i]);

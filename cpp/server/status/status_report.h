@@ -14,13 +14,21 @@ class NativeDriver;
 
 // What sessions have and do at a moment: those of one process, or the sum of several. A value.
 struct StatusReport {
+  // Of kernels. `open`: at present.
+  struct Sockets {
+    std::uint64_t open = 0, opened = 0, bytes_sent = 0, bytes_received = 0;
+    REMOTECL_FIELDS(open, opened, bytes_sent, bytes_received)
+
+    Sockets& operator+=(const Sockets& other);
+  };
   // Sums over all sessions, including ended ones; only `sessions` counts those that are there now.
   struct Totals {
     std::uint64_t sessions = 0, begun = 0, commands = 0;
     Traffic clients, peers;
     RdmaTraffic rdma_clients, rdma_peers;
     StatusRdmaCosts rdma_costs;
-    REMOTECL_FIELDS(sessions, begun, commands, clients, peers, rdma_clients, rdma_peers, rdma_costs)
+    Sockets sockets;
+    REMOTECL_FIELDS(sessions, begun, commands, clients, peers, rdma_clients, rdma_peers, rdma_costs, sockets)
 
     Totals& operator+=(const Totals& other);
   };
@@ -38,6 +46,7 @@ struct StatusReport {
     Traffic traffic;
     std::vector<std::uint64_t> memory;
     RdmaState rdma;
+    Sockets sockets;  // not passed on between processes, unlike their totals
   };
   struct OfLink {
     bool is_own = false;

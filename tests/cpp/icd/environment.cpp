@@ -34,11 +34,11 @@ void Environment::SetUp() {
   if (const char* running = std::getenv("REMOTECL_TEST_SERVERS"); running != nullptr) {
     servers = running;
   } else {
-    std::vector<std::string> options;
+    std::vector<std::string> options = daemon_options_;
     std::string query;
     if (speaks_tls_) {
       query = "?pin=" + Daemon::make_certificate(folder_);
-      options = {"--tls", folder_ + "/certificate.pem", folder_ + "/key.pem"};
+      options.insert(options.end(), {"--tls", folder_ + "/certificate.pem", folder_ + "/key.pem"});
     }
     for (int i = 0; i < count_; ++i) daemons_.push_back(std::make_unique<Daemon>(daemon_environment_, options));
     for (const auto& daemon : daemons_) {

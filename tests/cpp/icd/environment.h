@@ -19,6 +19,12 @@ class Environment : public ::testing::Environment {
  public:
   explicit Environment(int daemons, std::vector<std::string> daemon_environment = {}, bool speaks_tls = false)
       : count_(daemons), daemon_environment_(std::move(daemon_environment)), speaks_tls_(speaks_tls) {}
+  // Daemons with these options.
+  static Environment* with_options(int daemons, std::vector<std::string> options) {
+    auto* const environment = new Environment(daemons);
+    environment->daemon_options_ = std::move(options);
+    return environment;
+  }
   // Daemons that can only be reached over a bad network, and through TLS where that corrupts bytes.
   Environment(int daemons, const FaultRelay::Faults& faults, std::vector<std::string> daemon_environment)
       : count_(daemons),
@@ -49,6 +55,7 @@ class Environment : public ::testing::Environment {
 
   const int count_;
   const std::vector<std::string> daemon_environment_;
+  std::vector<std::string> daemon_options_;
   const bool speaks_tls_;
   const std::optional<FaultRelay::Faults> faults_;
   std::string folder_;
