@@ -25,6 +25,7 @@ from ._connect.interrupts import make_interruptible
 from ._daemon.server import Server
 from ._loading.activation import activate, icd_path
 from ._memory.drain import drain
+from ._memory.network import Network
 from ._memory.operations import pinned_empty, prefetch, set_content_size
 from ._memory.residency import BufferResidency, ResidencyList, ResidentCopy, ResidentRange, residency
 from ._observe.inspect import (
@@ -94,6 +95,7 @@ __all__ = [
     "LinkStatus",
     "LocalCluster",
     "Monitor",
+    "Network",
     "PlacementCount",
     "PolicyTask",
     "RdmaStats",

@@ -12,6 +12,7 @@ namespace remotecl::python {
 void bind_device(pybind11::module_& module);
 void bind_interrupts(pybind11::module_& module);
 void bind_memory(pybind11::module_& module);
+void bind_network(pybind11::module_& module);
 void bind_placement(pybind11::module_& module);
 void bind_residency(pybind11::module_& module);
 void bind_servers(pybind11::module_& module);

@@ -7,6 +7,7 @@ PYBIND11_MODULE(_core, module) {
   remotecl::python::bind_servers(module);
   remotecl::python::bind_interrupts(module);
   remotecl::python::bind_memory(module);
+  remotecl::python::bind_network(module);
   remotecl::python::bind_split(module);
   remotecl::python::bind_stats(module);
   remotecl::python::bind_status(module);

@@ -44,6 +44,14 @@ def require_remote(value: Any, name: str) -> Any:  # noqa: ANN401
     return value
 
 
+def require_remote_device(device: Any, name: str) -> None:  # noqa: ANN401
+    """Raises TypeError if `device` is no device, and ValueError if it is not remotecl's."""
+    if not isinstance(device, import_pyopencl().Device):
+        raise TypeError(f"{name} must be a pyopencl.Device, not {type(device).__name__}")
+    if device.platform.name != "remotecl":
+        raise ValueError(f"{name} is on the platform {device.platform.name!r}; this works on devices of remotecl only")
+
+
 def _is_array(value: object) -> bool:
     from pyopencl.array import Array  # needs NumPy, and is slow to import
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -63,6 +64,9 @@ class Server(Stoppable):
         isolate: whether each session has a contained process of its own, so that neither a driver that crashes nor a
             malicious kernel affects more than its session. None: if others than this user can use CPU devices, that is
             with a token, with `tls_client_ca`, or beyond loopback.
+        kernel_connect: where kernels' sockets may be connected to (`Network`), as ``kernel-connect`` of the limits says
+            it: ``["10.0.0.0/8:*", "db.example:11211"]``. None, with `kernel_bind`: kernels have no sockets.
+        kernel_bind: what they may be bound to: ``["127.0.0.1:7000-7999"]``.
         startup_timeout_s: seconds that it may take until the daemon listens.
 
     Raises:
@@ -84,6 +88,8 @@ class Server(Stoppable):
         tls: tuple[str | Path, str | Path] | bool | None = None,
         tls_client_ca: str | Path | None = None,
         isolate: bool | None = None,
+        kernel_connect: Sequence[str] | None = None,
+        kernel_bind: Sequence[str] | None = None,
         startup_timeout_s: float = 30.0,
     ) -> None:
         options: list[str] = []
@@ -97,6 +103,13 @@ class Server(Stoppable):
             options += ["--tls-client-ca", str(tls_client_ca)]
         if isolate is not None:
             options.append("--isolate" if isolate else "--no-isolate")
+        if kernel_connect is not None or kernel_bind is not None:
+            options += [
+                "--kernel-sockets",
+                "--limit",
+                f"session.kernel-connect={json.dumps(list(kernel_connect or ()))}",
+            ]
+            options += ["--limit", f"session.kernel-bind={json.dumps(list(kernel_bind or ()))}"]
         self._launch(listen, devices, environment, options)
         self._await_ready(time.monotonic() + startup_timeout_s)
 
