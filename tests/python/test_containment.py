@@ -140,6 +140,15 @@ def test_no_new_sockets(bob):
         assert bob.call(number, 4, 0, 0) == -errno.EPERM
 
 
+def test_a_socket_that_was_handed_over_leads_nowhere_else(bob):
+    for number in (42, 49, 50, 43, 288):  # connect, bind, listen, accept, accept4 (no socket of a kernel listens here)
+        assert bob.call(number, 4, 0, 0) == -errno.EPERM, number
+    fast_open = socket.MSG_FASTOPEN  # connects by sending
+    assert bob.call(44, 4, 0, 0, fast_open, 0, 0) == -errno.EPERM  # sendto
+    assert bob.call(46, 4, 0, fast_open) == -errno.EPERM  # sendmsg
+    assert bob.call(307, 4, 0, 0, fast_open) == -errno.EPERM  # sendmmsg
+
+
 @pytest.mark.parametrize("whose", ["alice", "bob"])
 def test_other_processes_are_out_of_reach(shared, bob, whose):
     before = set(shared.processes())

@@ -1,0 +1,141 @@
+"""Sockets inside kernels, from Python."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+
+import remotecl
+from conftest import CLEAN_ENVIRONMENT, PROGRAM_TIMEOUT_S
+
+# As in a notebook. The port is the second argument of each program.
+ECHO = """
+import socket, sys, time, pyopencl, remotecl
+port = int(sys.argv[2])
+connection = remotecl.connect(sys.argv[1])
+context = connection.context()
+queue = pyopencl.CommandQueue(context)
+program = pyopencl.Program(context, '''
+    #include "remotecl/net.cl"
+    __kernel void echo(__global rcl_net* net, __global const char* address, __global uchar* scratch) {
+      RCL_GROUP(g, net);
+      int s = rcl_accept(g, rcl_bind(g, address)), n;
+      while ((n = rcl_recv(g, s, scratch, 4096)) > 0) if (rcl_send_all(g, s, scratch, n) < 0) break;
+      rcl_close(g, s);
+    }''').build()
+flags = pyopencl.mem_flags
+address = pyopencl.Buffer(context, flags.READ_ONLY | flags.COPY_HOST_PTR, hostbuf=b"tcp:127.0.0.1:%d\\0" % port)
+scratch = pyopencl.Buffer(context, flags.READ_WRITE, 4096)
+"""
+TALK = """
+with remotecl.Network(context, context.devices[0], sockets=4) as network:
+    program.echo(queue, (64,), (64,), network.memory, address, scratch)
+    queue.flush()
+    while True:
+        try:
+            client = socket.create_connection(("127.0.0.1", port))
+            break
+        except ConnectionRefusedError:
+            time.sleep(0.01)  # until the kernel listens
+    with client:
+        client.sendall(b"hello")
+        print(client.recv(5).decode())
+    queue.finish()
+assert remotecl.Network.groups(context.devices[0]) == context.devices[0].max_compute_units
+print(network)
+"""
+# Waits until a signal ends it.
+WAIT = """
+with remotecl.Network(context, context.devices[0]) as network:
+    event = program.echo(queue, (64,), (64,), network.memory, address, scratch)
+    queue.flush()
+    print("ready", flush=True)
+    try:
+        event.wait()
+    except KeyboardInterrupt:
+        interrupted = time.monotonic()
+        network.stop()
+        event.wait()
+        print("ended after", time.monotonic() - interrupted)
+"""
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        port: int = one.getsockname()[1]
+        return port
+
+
+@pytest.fixture(params=[False, True], ids=["together", "isolated"])
+def server(request):
+    with remotecl.Server(kernel_bind=["127.0.0.1:*"], isolate=request.param) as server:
+        yield server
+
+
+def started(program: str, server: remotecl.Server) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", ECHO + program, server.address, str(free_port())]
+    return subprocess.Popen(command, env=CLEAN_ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def has_ended(server: remotecl.Server, within_s: float) -> bool:
+    """Whether the device is free."""
+    end = time.monotonic() + within_s
+    while time.monotonic() < end:
+        (status,) = remotecl.status(server.address)
+        if status.session_count == 0 and status.devices[0].queue_depth == 0:
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def test_a_notebooks_kernel_answers(server):
+    with started(TALK, server) as program:
+        output, errors = program.communicate(timeout=PROGRAM_TIMEOUT_S)
+    assert program.returncode == 0, errors
+    assert output.startswith("hello\n<remotecl.Network of ")
+
+
+def test_an_interrupt_can_end_a_kernel(server):
+    with started(WAIT, server) as program:
+        assert program.stdout is not None
+        assert program.stdout.readline() == "ready\n"
+        program.send_signal(signal.SIGINT)
+        output, errors = program.communicate(timeout=PROGRAM_TIMEOUT_S)
+    assert program.returncode == 0, errors
+    assert float(output.split()[-1]) < 1
+    assert has_ended(server, 5)
+
+
+def test_a_killed_program_leaves_the_device_free(server):
+    with started(WAIT, server) as program:
+        assert program.stdout is not None
+        assert program.stdout.readline() == "ready\n"
+        program.kill()
+        assert has_ended(server, 3)
+
+
+def test_mistakes_have_words(server):
+    connection = remotecl.connect(server.address)
+    context = connection.context()
+    device = context.devices[0]
+    with pytest.raises(ValueError, match="sockets, not 0"):
+        remotecl.Network(context, device, sockets=0)
+    with pytest.raises(ValueError, match="power of two"):
+        remotecl.Network(context, device, ring_bytes=5000)
+    with pytest.raises(ValueError, match="4 GiB"):
+        remotecl.Network(context, device, sockets=16384, ring_bytes=16 << 20)
+    with pytest.raises(TypeError, match="device must be"):
+        remotecl.Network(context, "device")
+    connection.close()
+
+
+def test_a_server_without_the_option_has_none(cluster):
+    context = cluster.connect().context()
+    with pytest.raises(remotecl.RemoteCLError, match="--kernel-sockets"):
+        remotecl.Network(context, context.devices[0])
