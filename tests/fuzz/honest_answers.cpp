@@ -29,6 +29,8 @@ Answers answer(const SuggestLocalSize& message) {
 }
 Answers answer(const AllocateSvm& message) { return {record_of(SvmAllocated{message.token, 0, message.address})}; }
 
+Answers answer(const CreateNetwork& message) { return {record_of(NetworkCreated{message.token, 0, 1u << 20, {}})}; }
+
 Answers answer(const GetImageFormats& message) {
   const std::uint32_t formats[] = {CL_RGBA, CL_UNORM_INT8};
   return {record_of(ImageFormats{message.token, 0, std::span<const std::uint32_t>(formats)})};

@@ -81,6 +81,7 @@ void write_reports(const std::filesystem::path& corpus) {
       .add(PullTransfer{12})
       .add(PushesTaken{0, 512})
       .add(SvmAllocated{13, 0, 1u << 20})
+      .add(NetworkCreated{18, 0, 1u << 20, "why"})
       .add(KernelOutput{as_bytes("printed")})
       .add(Clock{14, 0, 1000})
       .add(CommandBufferState{15, 1})

@@ -229,6 +229,27 @@ Script events() {
   return script;
 }
 
+// A network as an argument of kernels, recorded ones too, and as what it is not.
+Script networks() {
+  const std::uint32_t processor[] = {kProcessor};
+  const KernelArgument arguments[] = {{0, ArgumentKind::kMemory, 10, {}}};
+  Script script = with_buffers(kProcessor);
+  script.add(CreateProgramWithSource{1, as_bytes("k_m")})
+      .add(BuildProgram{1, 1, std::span<const std::uint32_t>(processor), "", {}, {}})
+      .add(CreateKernel{1, 1, "k_m"})
+      .add(CreateNetwork{10, 2, kProcessor, 4, 1024})
+      .add(CreateNetwork{11, 3, kAccelerator, 4, 1024})
+      .add(CreateNetwork{12, 4, kProcessor, ~0u, 1000})
+      .add(EnqueueKernel{1, 1, 1, 1, 0, {}, {4, 1, 1}, {}, std::span<const KernelArgument>(arguments), {}})
+      .add(EnqueueWrite{1, 2, 10, 0, 16, 0, data(16), {}})
+      .add(CreateSubBuffer{13, 10, 1, 0, 100})
+      .add(StopNetwork{10})
+      .add(ReleaseBuffer{10})
+      .add(EnqueueKernel{1, 4, 1, 1, 0, {}, {4, 1, 1}, {}, {}, {}})
+      .add(ReleaseQueue{1});
+  return script;
+}
+
 Script shared_memory() {
   const std::uint32_t processor[] = {kProcessor}, accelerator[] = {kAccelerator};
   const std::uint64_t address = 0x100000000000;
@@ -375,6 +396,7 @@ std::map<std::string, Script> session_seeds() {
   seeds.emplace("device-index-again", repeated_indices());
   seeds.emplace("programs", programs());
   seeds.emplace("events", events());
+  seeds.emplace("networks", networks());
   seeds.emplace("shared-memory", shared_memory());
   seeds.emplace("parts", parts());
   return seeds;

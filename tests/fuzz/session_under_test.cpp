@@ -9,6 +9,7 @@
 #include "runtime/store/store.h"
 #include "server/handlers/dispatch.h"
 #include "server/program/program_files.h"
+#include "server/sockets/local_socket_broker.h"
 #include "server/util/log.h"
 
 namespace remotecl::fuzz {
@@ -34,7 +35,11 @@ struct Everything {
   server::LoadBoard loads{driver, [this] { board.find_ends(); }};
   server::PeerRules peers;
   server::SessionWatch watch{driver, [](server::Session&) {}};
-  server::Shared shared{server::handler_table(), driver, files, built, uploads, output, board, loads, peers, watch};
+  const server::MakeSocketBroker sockets = [](const server::Grant& grant, std::uint64_t session) {
+    return make_ref<server::LocalSocketBroker>(server::SocketPermissions(grant), session, "fuzz");
+  };
+  server::Shared shared{
+      server::handler_table(), driver, files, built, uploads, output, board, loads, peers, watch, sockets};
 };
 
 [[noreturn]] void complain(const std::string& what) {
