@@ -107,6 +107,19 @@ void require_protection(const Address& address, const Options& options, const se
   server::log_warning("--insecure: whoever reaches {} can use these devices", address.text());
 }
 
+// An option without the limits does as little as limits without the option.
+void check_kernel_sockets(const server::LimitsTable& limits) {
+  const auto names_addresses = [](const server::Limits& each) { return each.kernel_connect || each.kernel_bind; };
+  const bool is_some = names_addresses(limits.session) || names_addresses(limits.standard) ||
+                       std::any_of(limits.users.begin(), limits.users.end(),
+                                   [&](const server::NamedUser& user) { return names_addresses(user.limits); });
+  if (limits.has_kernel_sockets && !is_some) {
+    server::log_warning("--kernel-sockets opens no address: no limit has kernel-connect or kernel-bind");
+  } else if (!limits.has_kernel_sockets && is_some) {
+    server::log_warning("kernel-connect and kernel-bind of the limits do nothing without --kernel-sockets");
+  }
+}
+
 void print_devices(const server::NativeDriver& driver) {
   for (const auto& device : driver.devices()) {
     std::printf("device %u: %s (%s)\n", device->index(), device->traits().name.c_str(),
@@ -234,6 +247,7 @@ int run(const Options& options) {
   const Address address = tcp::resolve_local(parse_address(options.listen, kDefaultPort));
   server::LimitsTable limits = server::read_limits(options.limits_file, options.limits);
   limits.has_kernel_sockets = options.kernel_sockets;
+  check_kernel_sockets(limits);
   require_protection(address, options, limits);
   std::optional<AccessToken> token;
   if (!options.token_file.empty()) token = read_token(options.token_file);
