@@ -30,9 +30,9 @@ struct NetworkStats {
 class Network final : public RefCounted {
  public:
   struct Hooks {
-    Ref<SocketBroker> broker;
-    Ref<SocketAccount> account;  // null: no limits
-    Ref<KernelNames> names;      // of the session; null: rcl: names reach this network only
+    Ref<SocketBroker> broker = {};
+    Ref<SocketAccount> account = {};  // null: no limits
+    Ref<KernelNames> names = {};      // of the session; null: rcl: names reach this network only
   };
 
   // Whether the device has memory that a running kernel and the host both see. Makes the device's context.

@@ -26,7 +26,7 @@ extern "C" {
 /* clGetDeviceInfo: double, what an hour of its work costs, likewise. */
 #define CL_DEVICE_REMOTECL_PRICE_PER_HOUR 0x5243C005
 /* clGetDeviceInfo: cl_bool, whether kernels can have sockets there: remotecl_create_network. */
-#define CL_DEVICE_REMOTECL_KERNEL_SOCKETS 0x5243C006
+#define CL_DEVICE_REMOTECL_KERNEL_SOCKETS 0x5243C007
 
 /* Version of this library, "major.minor.patch". */
 REMOTECL_EXPORT const char* remotecl_version(void);
