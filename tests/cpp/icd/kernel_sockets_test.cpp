@@ -272,7 +272,7 @@ TEST_F(KernelSocketsTest, TheLibraryIsAHeaderLikeOthers) {
   const Owned<cl_program> header = make_program(context_, "#include <remotecl/net.cl>\n");
   const Owned<cl_program> user =
       make_program(context_, "#include \"own.h\"\nkernel void k(global rcl_net* net) { RCL_GROUP(g, net); }\n");
-  const char* const name = "own.h";
+  const char* name = "own.h";
   check(clCompileProgram(user, 0, nullptr, nullptr, 1, header.pointer(), &name, nullptr, nullptr));
   cl_int error = CL_SUCCESS;
   const Owned<cl_program> linked(
