@@ -58,9 +58,9 @@ int connect_to(int port) {
   address.sin_family = AF_INET;
   address.sin_port = htons(static_cast<std::uint16_t>(port));
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  for (const auto end = Clock::now() + 20s; Clock::now() < end; std::this_thread::sleep_for(1ms)) {
+  for (const auto end = Clock::now() + 60s; Clock::now() < end; std::this_thread::sleep_for(1ms)) {
     const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
-    const timeval patience{20, 0};
+    const timeval patience{60, 0};
     ::setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     if (::connect(socket, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0) return socket;
     ::close(socket);
