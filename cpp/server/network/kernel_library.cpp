@@ -53,6 +53,7 @@ constexpr std::pair<std::string_view, std::uint32_t> kConstants[] = {
     {"SHUTDOWN", layout::kShutdown},
     {"CLOSE", layout::kClose},
     {"RESOLVE", layout::kResolve},
+    {"CLOSED", layout::kClosed},
     {"INDEX_BITS", layout::kIndexBits},
     {"GENERATION_MASK", layout::kGenerationMask},
     {"RECORD_HEADER", layout::kRecordHeader},

@@ -75,6 +75,7 @@ void KernelSocket::becomes_ready(bool to_read, bool to_write, bool hung_up) {
 
 KernelSocket::Bytes KernelSocket::move(Clock::time_point now) {
   Bytes moved;
+  const std::uint32_t head = send_ring_.head();
   if (!cannot_send_) {
     if (!send_ring_.look(words_.send_tail())) {
       fail(EPROTO);
@@ -82,7 +83,8 @@ KernelSocket::Bytes KernelSocket::move(Clock::time_point now) {
     }
     if (may_write_ && send_ring_.filled() != 0) moved.sent = send();
   }
-  if (moved.sent != 0) {
+  // An empty datagram moves the position, but no byte.
+  if (send_ring_.head() != head) {
     words_.publish(layout::kSendHead, send_ring_.head());
     moved_ = now;
   }
@@ -116,8 +118,9 @@ std::uint32_t KernelSocket::send() {
 
 std::uint32_t KernelSocket::receive() {
   if (receive_ring_.room() == 0) return 0;
+  const std::uint32_t tail = receive_ring_.tail();
   const Moved moved = endpoint_->receive(receive_ring_);
-  if (moved.bytes != 0) words_.publish(layout::kReceiveTail, receive_ring_.tail());
+  if (receive_ring_.tail() != tail) words_.publish(layout::kReceiveTail, receive_ring_.tail());
   // A peer's end is reported once, so a socket that has hung up is read until its end.
   if (moved.is_blocked && (!has_hung_up_ || moved.bytes == 0)) may_read_ = false;
   if (moved.has_ended) {
@@ -152,7 +155,8 @@ void KernelSocket::release() {
   words_.publish(layout::kError, 0);
   words_.publish(layout::kPort, 0);
   words_.publish(layout::kState, state_ = 0);
-  words_.publish(layout::kGeneration, ++generation_);
+  generation_ = (generation_ + 1) & ~layout::kClosed;
+  words_.publish(layout::kGeneration, generation_);
 }
 
 }  // namespace remotecl::server

@@ -75,6 +75,7 @@ class KernelSocket {
   };
   void listen(std::unique_ptr<Listening> listening, std::uint16_t port);
   Listening* listening() const { return listening_.get(); }
+  std::unique_ptr<Listening> stop_listening() { return std::move(listening_); }
   void set_pending(bool has_some);
 
   // Whether it counts in the user's account.

@@ -71,6 +71,9 @@ enum Operation : std::uint32_t {
   kResolve = 6,   // text
 };
 
+// The highest bit of a claim: the kernels have closed the socket. Generations do not have it.
+inline constexpr std::uint32_t kClosed = 1u << 31;
+
 // A handle: the socket's index, and the low bits of its generation above.
 inline constexpr std::uint32_t kIndexBits = 14;
 inline constexpr std::uint32_t kGenerationMask = 0x1ffff;

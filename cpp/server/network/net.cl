@@ -50,8 +50,12 @@ typedef struct {
   uint sockets, ring, claims, requests, tails, heads, lines, areas, rings;
 } rcl_group;
 
+// Functions with barriers are inlined, because some compilers demand it. What the leader does is not: a kernel with many
+// calls would take long to compile.
 #define RCL_I static inline __attribute__((always_inline))
 #define RCL_I_OVER static inline __attribute__((always_inline, overloadable))
+#define RCL_I_CALL static __attribute__((noinline))
+#define RCL_I_CALL_OVER static __attribute__((noinline, overloadable))
 #define RCL_I_WORDS 16
 
 #define RCL_GROUP(g, net) \
@@ -108,6 +112,8 @@ RCL_I volatile __global uint* rcl_i_line(rcl_group g, uint index) {
 RCL_I volatile __global uint* rcl_i_request(rcl_group g, uint index) { return rcl_i_word(g, g.requests + 4u * index); }
 RCL_I volatile __global uint* rcl_i_tail(rcl_group g, uint index) { return rcl_i_word(g, g.tails + 4u * index); }
 RCL_I volatile __global uint* rcl_i_head(rcl_group g, uint index) { return rcl_i_word(g, g.heads + 4u * index); }
+// The generation for which kernels have taken the socket; with the highest bit once they have closed it.
+RCL_I volatile __global uint* rcl_i_claimed(rcl_group g, uint index) { return rcl_i_word(g, g.claims + 4u * index); }
 RCL_I volatile __global uchar* rcl_i_send_ring(rcl_group g, uint index) {
   return g.base + g.rings + (ulong)index * 2u * g.ring;
 }
@@ -122,6 +128,11 @@ RCL_I int rcl_i_wrong(rcl_group g, int s, uint4 line) {
   if ((line.w & RCL_I_GENERATION_MASK) != (uint)s >> RCL_I_INDEX_BITS || (line.z & RCL_I_CLOSING)) return -RCL_EBADF;
   return 0;
 }
+// The same for calls that are rare: also whether a kernel has closed it and the host has not heard of it.
+RCL_I int rcl_i_gone(rcl_group g, int s, uint4 line) {
+  const int wrong = rcl_i_wrong(g, s, line);
+  return wrong || *rcl_i_claimed(g, rcl_i_index(s)) == line.w ? wrong : -RCL_EBADF;
+}
 RCL_I int rcl_i_error(rcl_group g, uint index) {
   const int error = (int)rcl_i_line(g, index)[RCL_I_ERROR];
   return error > 0 ? -error : -RCL_EPROTO;
@@ -131,7 +142,7 @@ RCL_I int rcl_i_is_handle(rcl_group g, int s) { return s >= 0 && rcl_i_index(s) 
 // ---- Requests ----
 
 // Waits until the host has taken the socket's last request. Returns 0 or -RCL_ECANCELED.
-RCL_I int rcl_i_taken(rcl_group g, uint index) {
+RCL_I_CALL int rcl_i_taken(rcl_group g, uint index) {
   const uint number = *rcl_i_request(g, index);
   while (rcl_i_line(g, index)[RCL_I_REPLY] != number) {
     if (*rcl_i_word(g, RCL_I_STOP_AT)) return -RCL_ECANCELED;
@@ -141,7 +152,7 @@ RCL_I int rcl_i_taken(rcl_group g, uint index) {
 }
 
 // REQUIRES: rcl_i_taken() returned 0, and the request's text is in its place.
-RCL_I void rcl_i_post(rcl_group g, uint index, uint operation, uint first, uint second) {
+RCL_I_CALL void rcl_i_post(rcl_group g, uint index, uint operation, uint first, uint second) {
   const uint area = g.areas + index * RCL_I_REQUEST_SIZE;
   *rcl_i_word(g, area + RCL_I_OPERATION) = operation;
   *rcl_i_word(g, area + RCL_I_FIRST) = first;
@@ -151,7 +162,7 @@ RCL_I void rcl_i_post(rcl_group g, uint index, uint operation, uint first, uint 
 }
 
 // A free socket: its handle, or a negative number. If all are in use and some are closing, waits for one.
-RCL_I int rcl_i_claim(rcl_group g, int waits) {
+RCL_I_CALL int rcl_i_claim(rcl_group g, int waits) {
   volatile __global uint* cursor = rcl_i_word(g, RCL_I_CURSOR_AT);
   uint index = atomic_inc(cursor) % g.sockets;
   int closing = 1;
@@ -159,32 +170,35 @@ RCL_I int rcl_i_claim(rcl_group g, int waits) {
     closing = 0;
     for (uint i = 0; i < g.sockets; ++i) {
       const uint4 line = rcl_i_look(g, index);
-      volatile __global uint* claim = rcl_i_word(g, g.claims + 4u * index);
+      volatile __global uint* claim = rcl_i_claimed(g, index);
       const uint claimed = *claim;
       if (line.z & RCL_I_STOPPED) return -RCL_ECANCELED;
-      if (claimed != line.w && atomic_cmpxchg(claim, claimed, line.w) == claimed) {
+      if ((claimed & ~RCL_I_CLOSED) != line.w && atomic_cmpxchg(claim, claimed, line.w) == claimed) {
         *rcl_i_tail(g, index) = 0u;
         *rcl_i_head(g, index) = 0u;
         return (int)(index | (line.w & RCL_I_GENERATION_MASK) << RCL_I_INDEX_BITS);
       }
-      if ((line.z & RCL_I_CLOSING) || rcl_i_line(g, index)[RCL_I_REPLY] != *rcl_i_request(g, index)) closing = waits;
+      if (claimed & RCL_I_CLOSED) closing = waits;
       index = index + 1u == g.sockets ? 0u : index + 1u;
     }
   }
   return -RCL_EMFILE;
 }
 
-RCL_I int rcl_i_close(rcl_group g, int s) {
+RCL_I_CALL int rcl_i_close(rcl_group g, int s) {
   if (!rcl_i_is_handle(g, s)) return -RCL_EBADF;
   const uint index = rcl_i_index(s);
-  int wrong = rcl_i_wrong(g, s, rcl_i_look(g, index));
+  const uint4 line = rcl_i_look(g, index);
+  int wrong = rcl_i_gone(g, s, line);
   if (wrong == 0) wrong = rcl_i_taken(g, index);
-  if (wrong == 0) rcl_i_post(g, index, RCL_I_CLOSE, 0u, 0u);
-  return wrong;
+  if (wrong) return wrong;
+  *rcl_i_claimed(g, index) = line.w | RCL_I_CLOSED;
+  rcl_i_post(g, index, RCL_I_CLOSE, 0u, 0u);
+  return 0;
 }
 
 // Waits until the socket has one of these states or has failed; if it has failed, closes it.
-RCL_I int rcl_i_opened(rcl_group g, int s, uint states) {
+RCL_I_CALL int rcl_i_opened(rcl_group g, int s, uint states) {
   const uint index = rcl_i_index(s);
   uint4 line = rcl_i_look(g, index);
   while (!(line.z & (states | RCL_I_FAILED | RCL_I_STOPPED))) line = rcl_i_look(g, index);
@@ -196,10 +210,10 @@ RCL_I int rcl_i_opened(rcl_group g, int s, uint states) {
   return error;
 }
 
-RCL_I int rcl_i_accept(rcl_group g, int listener, int waits) {
+RCL_I_CALL int rcl_i_accept(rcl_group g, int listener, int waits) {
   if (!rcl_i_is_handle(g, listener)) return -RCL_EBADF;
   const uint4 line = rcl_i_look(g, rcl_i_index(listener));
-  const int wrong = rcl_i_wrong(g, listener, line);
+  const int wrong = rcl_i_gone(g, listener, line);
   if (wrong) return wrong;
   if (!(line.z & RCL_I_LISTENING)) return -RCL_EINVAL;
   if (!waits && !(line.z & RCL_I_PENDING)) return -RCL_EAGAIN;
@@ -211,7 +225,7 @@ RCL_I int rcl_i_accept(rcl_group g, int listener, int waits) {
 
 // The length of the text, or -1 if it is too long. Copies it into the socket's request.
 #define RCL_I_TEXT(SPACE) \
-  RCL_I_OVER int rcl_i_text(rcl_group g, uint index, SPACE const char* text) { \
+  RCL_I_CALL_OVER int rcl_i_text(rcl_group g, uint index, SPACE const char* text) { \
     const uint area = g.areas + index * RCL_I_REQUEST_SIZE; \
     uint length = 0; \
     while (length <= RCL_I_TEXT_MAX && text[length]) ++length; \
@@ -220,18 +234,18 @@ RCL_I int rcl_i_accept(rcl_group g, int listener, int waits) {
     *rcl_i_word(g, area + RCL_I_TEXT_LENGTH) = length; \
     return (int)length; \
   } \
-  RCL_I_OVER int rcl_i_open(rcl_group g, uint operation, SPACE const char* text, uint first, uint states) { \
+  RCL_I_CALL_OVER int rcl_i_open(rcl_group g, uint operation, SPACE const char* text, uint first, uint states) { \
     const int s = rcl_i_claim(g, 1); \
     if (s < 0) return s; \
     if (rcl_i_text(g, rcl_i_index(s), text) < 0) *rcl_i_word(g, g.areas + rcl_i_index(s) * RCL_I_REQUEST_SIZE + RCL_I_TEXT_LENGTH) = ~0u; \
     rcl_i_post(g, rcl_i_index(s), operation, first, 0u); \
     return states ? rcl_i_opened(g, s, states) : s; \
   } \
-  RCL_I_OVER int rcl_i_resolve(rcl_group g, int s, SPACE const char* text) { \
+  RCL_I_CALL_OVER int rcl_i_resolve(rcl_group g, int s, SPACE const char* text) { \
     if (!rcl_i_is_handle(g, s)) return -RCL_EBADF; \
     const uint index = rcl_i_index(s); \
     const uint4 line = rcl_i_look(g, index); \
-    int wrong = rcl_i_wrong(g, s, line); \
+    int wrong = rcl_i_gone(g, s, line); \
     if (wrong == 0 && !(line.z & RCL_I_DATAGRAM)) wrong = -RCL_EOPNOTSUPP; \
     if (wrong == 0) wrong = rcl_i_taken(g, index); \
     if (wrong == 0 && rcl_i_text(g, index, text) < 0) wrong = -RCL_EINVAL; \
@@ -243,10 +257,10 @@ RCL_I int rcl_i_accept(rcl_group g, int listener, int waits) {
 RCL_I_TEXT(__constant)
 RCL_I_TEXT(__global)
 
-RCL_I int rcl_i_shutdown(rcl_group g, int s) {
+RCL_I_CALL int rcl_i_shutdown(rcl_group g, int s) {
   if (!rcl_i_is_handle(g, s)) return -RCL_EBADF;
   const uint index = rcl_i_index(s);
-  int wrong = rcl_i_wrong(g, s, rcl_i_look(g, index));
+  int wrong = rcl_i_gone(g, s, rcl_i_look(g, index));
   if (wrong == 0) wrong = rcl_i_taken(g, index);
   if (wrong) return wrong;
   rcl_i_post(g, index, RCL_I_SHUTDOWN, 0u, 0u);
@@ -254,9 +268,9 @@ RCL_I int rcl_i_shutdown(rcl_group g, int s) {
   return wrong ? wrong : (int)rcl_i_line(g, index)[RCL_I_VALUE];
 }
 
-RCL_I int rcl_i_port(rcl_group g, int s) {
+RCL_I_CALL int rcl_i_port(rcl_group g, int s) {
   if (!rcl_i_is_handle(g, s)) return -RCL_EBADF;
-  const int wrong = rcl_i_wrong(g, s, rcl_i_look(g, rcl_i_index(s)));
+  const int wrong = rcl_i_gone(g, s, rcl_i_look(g, rcl_i_index(s)));
   return wrong ? wrong : (int)rcl_i_line(g, rcl_i_index(s))[RCL_I_PORT];
 }
 
@@ -278,7 +292,7 @@ RCL_I rcl_piece rcl_i_no_piece(int result) {
 }
 
 // What has been received, at most `size` bytes. Waits for it if `waits`.
-RCL_I rcl_piece rcl_i_receivable(rcl_group g, int s, uint size, int waits) {
+RCL_I_CALL rcl_piece rcl_i_receivable(rcl_group g, int s, uint size, int waits) {
   if (!rcl_i_is_handle(g, s)) return rcl_i_no_piece(-RCL_EBADF);
   const uint index = rcl_i_index(s);
   const uint head = *rcl_i_head(g, index);
@@ -322,7 +336,7 @@ RCL_I rcl_piece rcl_i_receivable(rcl_group g, int s, uint size, int waits) {
 }
 
 // Room for at most `size` bytes, or for a datagram of so many.
-RCL_I rcl_piece rcl_i_sendable(rcl_group g, int s, uint size, int waits) {
+RCL_I_CALL rcl_piece rcl_i_sendable(rcl_group g, int s, uint size, int waits) {
   if (!rcl_i_is_handle(g, s)) return rcl_i_no_piece(-RCL_EBADF);
   const uint index = rcl_i_index(s);
   const uint tail = *rcl_i_tail(g, index);
@@ -411,13 +425,13 @@ RCL_I_COPY(volatile __global, const __global)
 RCL_I_COPY(volatile __global, const __local)
 
 #define RCL_I_RING_COPIES(SPACE) \
-  RCL_I_OVER void rcl_i_from_ring(rcl_group g, int s, rcl_piece piece, SPACE void* data, uint item, uint items) { \
+  RCL_I_CALL_OVER void rcl_i_from_ring(rcl_group g, int s, rcl_piece piece, SPACE void* data, uint item, uint items) { \
     volatile __global uchar* ring = rcl_i_receive_ring(g, rcl_i_index(s)); \
     const uint size = (uint)piece.size, begin = piece.from & (g.ring - 1u), first = min(size, g.ring - begin); \
     rcl_i_copy((SPACE uchar*)data, ring + begin, first, item, items); \
     if (first < size) rcl_i_copy((SPACE uchar*)data + first, ring, size - first, item, items); \
   } \
-  RCL_I_OVER void rcl_i_to_ring(rcl_group g, int s, rcl_piece piece, SPACE const void* data, uint item, \
+  RCL_I_CALL_OVER void rcl_i_to_ring(rcl_group g, int s, rcl_piece piece, SPACE const void* data, uint item, \
                                 uint items) { \
     volatile __global uchar* ring = rcl_i_send_ring(g, rcl_i_index(s)); \
     const uint size = (uint)piece.size, begin = piece.from & (g.ring - 1u), first = min(size, g.ring - begin); \
@@ -441,7 +455,7 @@ RCL_I void rcl_i_sent(rcl_group g, int s, uint position) {
 
 // ---- Collective calls ----
 
-// The leader's words, of which no item reads any when a call begins: a piece in four words, then a peer in five.
+// The leader's words: a piece in four, then a peer in five.
 RCL_I void rcl_i_tell(rcl_group g, rcl_piece piece) {
   g.words[0] = (uint)piece.size;
   g.words[1] = piece.from;
@@ -457,13 +471,12 @@ RCL_I rcl_piece rcl_i_told(rcl_group g) {
   return piece;
 }
 
-// What the leader got, for all items.
+// What the leader got, for all items. No item reads the last call's words any more when the leader writes them.
 #define RCL_I_BY_LEADER(result, call) \
   rcl_i_barrier(); \
   if (rcl_i_item() == 0u) g.words[0] = (uint)(call); \
   rcl_i_barrier(); \
-  const int result = (int)g.words[0]; \
-  rcl_i_barrier()
+  const int result = (int)g.words[0]
 
 #define RCL_I_OPENING(SPACE) \
   /* Connects: a socket, once it is connected. */ \
@@ -526,7 +539,7 @@ RCL_I int rcl_port(rcl_group g, int s) {
 RCL_I uint rcl_time_ms(rcl_group g) { return *rcl_i_word(g, RCL_I_CLOCK_AT); }
 
 // What rcl_poll() says of a socket.
-RCL_I uint rcl_i_events(rcl_group g, int s) {
+RCL_I_CALL uint rcl_i_events(rcl_group g, int s) {
   if (s < 0) return 0u;
   if (!rcl_i_is_handle(g, s)) return RCL_POLLERR;
   const uint index = rcl_i_index(s);
@@ -541,9 +554,43 @@ RCL_I uint rcl_i_events(rcl_group g, int s) {
   return events;
 }
 
-#define RCL_I_TRANSFERS(SPACE) \
+RCL_I void rcl_i_tell_peer(rcl_group g, rcl_peer peer) {
+  g.words[4] = peer.port;
+  for (uint i = 0; i < 4u; ++i) g.words[5u + i] = peer.ip[i];
+}
+RCL_I void rcl_i_told_peer(rcl_group g, __private rcl_peer* peer) {
+  peer->port = g.words[4];
+  for (uint i = 0; i < 4u; ++i) peer->ip[i] = g.words[5u + i];
+}
+
+#define RCL_I_SINGLE(SPACE) \
+  RCL_I_CALL_OVER int rcl_i_one_recv(rcl_group g, int s, SPACE void* data, uint size, int waits) { \
+    const rcl_piece piece = rcl_i_receivable(g, s, size, waits); \
+    if (piece.size > 0) rcl_i_from_ring(g, s, piece, data, 0u, 1u); \
+    if (piece.size > 0 || piece.datagram) rcl_i_received(g, s, piece.next); \
+    return piece.size; \
+  } \
+  RCL_I_CALL_OVER int rcl_i_one_send(rcl_group g, int s, SPACE const void* data, uint size, int waits, rcl_peer peer) { \
+    const rcl_piece piece = rcl_i_sendable(g, s, size, waits); \
+    if (piece.datagram) rcl_i_write_header(g, s, piece, peer); \
+    if (piece.size > 0) rcl_i_to_ring(g, s, piece, data, 0u, 1u); \
+    if (piece.size > 0 || piece.datagram) rcl_i_sent(g, s, piece.next); \
+    return piece.size; \
+  }
+RCL_I_SINGLE(__global)
+RCL_I_SINGLE(__local)
+
+// How a group moves bytes and looks at sockets: its items share the work where they run at the same time. Where one thread
+// runs them one after the other, the leader does all of it, and the compiler has fewer barriers to cut the kernel at.
+#if defined(__NV_CL_C_VERSION)
+#define RCL_I_SHARED(SPACE) \
   RCL_I_OVER int rcl_i_recv(rcl_group g, int s, SPACE void* data, uint size, int waits) { \
-    if (rcl_i_item() == 0u) rcl_i_tell(g, rcl_i_receivable(g, s, size, waits)); \
+    rcl_i_barrier(); \
+    if (rcl_i_item() == 0u) { \
+      const rcl_piece there = rcl_i_receivable(g, s, size, waits); \
+      rcl_i_tell(g, there); \
+      if (there.datagram) rcl_i_tell_peer(g, rcl_i_read_header(g, s, there)); \
+    } \
     rcl_i_barrier(); \
     const rcl_piece piece = rcl_i_told(g); \
     if (piece.size > 0) rcl_i_from_ring(g, s, piece, data, rcl_i_item(), rcl_i_items()); \
@@ -552,10 +599,11 @@ RCL_I uint rcl_i_events(rcl_group g, int s) {
     return piece.size; \
   } \
   RCL_I_OVER int rcl_i_send(rcl_group g, int s, SPACE const void* data, uint size, int waits, rcl_peer peer) { \
+    rcl_i_barrier(); \
     if (rcl_i_item() == 0u) { \
       const rcl_piece room = rcl_i_sendable(g, s, size, waits); \
-      if (room.datagram) rcl_i_write_header(g, s, room, peer); \
       rcl_i_tell(g, room); \
+      if (room.datagram) rcl_i_write_header(g, s, room, peer); \
     } \
     rcl_i_barrier(); \
     const rcl_piece piece = rcl_i_told(g); \
@@ -564,6 +612,73 @@ RCL_I uint rcl_i_events(rcl_group g, int s) {
     if (rcl_i_item() == 0u && (piece.size > 0 || piece.datagram)) rcl_i_sent(g, s, piece.next); \
     return piece.size; \
   } \
+  /* Waits until a socket is ready or the time is over (below 0: never). wanted[i] and ready[i] are RCL_POLL... bits of */ \
+  /* sockets[i]; one below 0 is passed over. Returns how many are ready. */ \
+  RCL_I_OVER int rcl_poll(rcl_group g, SPACE const int* sockets, SPACE const uint* wanted, SPACE uint* ready, uint count, \
+                          int timeout_ms) { \
+    const uint begin = rcl_time_ms(g); \
+    int result = 0, over = 0; \
+    while (!over) { \
+      rcl_i_barrier(); \
+      if (rcl_i_item() == 0u) { \
+        g.words[0] = 0u; \
+        g.words[1] = timeout_ms >= 0 && rcl_time_ms(g) - begin >= (uint)timeout_ms; \
+        g.words[2] = *rcl_i_word(g, RCL_I_STOP_AT); \
+      } \
+      rcl_i_barrier(); \
+      for (uint i = rcl_i_item(); i < count; i += rcl_i_items()) { \
+        const uint events = rcl_i_events(g, sockets[i]) & (wanted[i] | RCL_POLLERR | RCL_POLLHUP); \
+        ready[i] = events; \
+        if (events) atomic_inc((volatile __local uint*)g.words); \
+      } \
+      rcl_i_barrier(); \
+      result = g.words[2] ? -RCL_ECANCELED : (int)g.words[0]; \
+      over = result != 0 || g.words[1] != 0u; \
+    } \
+    return result; \
+  }
+#else
+#define RCL_I_SHARED(SPACE) \
+  RCL_I_CALL_OVER int rcl_i_led_recv(rcl_group g, int s, SPACE void* data, uint size, int waits) { \
+    const rcl_piece piece = rcl_i_receivable(g, s, size, waits); \
+    if (piece.datagram) rcl_i_tell_peer(g, rcl_i_read_header(g, s, piece)); \
+    if (piece.size > 0) rcl_i_from_ring(g, s, piece, data, 0u, 1u); \
+    if (piece.size > 0 || piece.datagram) rcl_i_received(g, s, piece.next); \
+    return piece.size; \
+  } \
+  RCL_I_OVER int rcl_i_recv(rcl_group g, int s, SPACE void* data, uint size, int waits) { \
+    RCL_I_BY_LEADER(got, rcl_i_led_recv(g, s, data, size, waits)); \
+    return got; \
+  } \
+  RCL_I_OVER int rcl_i_send(rcl_group g, int s, SPACE const void* data, uint size, int waits, rcl_peer peer) { \
+    RCL_I_BY_LEADER(sent, rcl_i_one_send(g, s, data, size, waits, peer)); \
+    return sent; \
+  } \
+  /* Waits until a socket is ready or the time is over (below 0: never). wanted[i] and ready[i] are RCL_POLL... bits of */ \
+  /* sockets[i]; one below 0 is passed over. Returns how many are ready. */ \
+  RCL_I_CALL_OVER int rcl_i_poll(rcl_group g, SPACE const int* sockets, SPACE const uint* wanted, SPACE uint* ready, \
+                                 uint count, int timeout_ms) { \
+    const uint begin = rcl_time_ms(g); \
+    while (1) { \
+      int result = 0; \
+      for (uint i = 0; i < count; ++i) { \
+        ready[i] = rcl_i_events(g, sockets[i]) & (wanted[i] | RCL_POLLERR | RCL_POLLHUP); \
+        if (ready[i]) ++result; \
+      } \
+      if (*rcl_i_word(g, RCL_I_STOP_AT)) return -RCL_ECANCELED; \
+      if (result || (timeout_ms >= 0 && rcl_time_ms(g) - begin >= (uint)timeout_ms)) return result; \
+    } \
+  } \
+  RCL_I_OVER int rcl_poll(rcl_group g, SPACE const int* sockets, SPACE const uint* wanted, SPACE uint* ready, uint count, \
+                          int timeout_ms) { \
+    RCL_I_BY_LEADER(result, rcl_i_poll(g, sockets, wanted, ready, count, timeout_ms)); \
+    return result; \
+  }
+#endif
+RCL_I_SHARED(__global)
+RCL_I_SHARED(__local)
+
+#define RCL_I_TRANSFERS(SPACE) \
   /* Receives 1 to `size` bytes; 0 once the peer has ended its stream. Or one datagram, of which the rest is lost. */ \
   RCL_I_OVER int rcl_recv(rcl_group g, int s, SPACE void* data, uint size) { return rcl_i_recv(g, s, data, size, 1); } \
   /* -RCL_EAGAIN if it would have to wait. */ \
@@ -599,63 +714,12 @@ RCL_I uint rcl_i_events(rcl_group g, int s) {
     return rcl_i_send(g, s, data, size, 1, *peer); \
   } \
   RCL_I_OVER int rcl_recvfrom(rcl_group g, int s, SPACE void* data, uint size, __private rcl_peer* peer) { \
-    if (rcl_i_item() == 0u) { \
-      const rcl_piece there = rcl_i_receivable(g, s, size, 1); \
-      const rcl_peer from = there.datagram ? rcl_i_read_header(g, s, there) : rcl_i_no_peer(); \
-      rcl_i_tell(g, there); \
-      g.words[4] = from.port; \
-      for (uint i = 0; i < 4u; ++i) g.words[5u + i] = from.ip[i]; \
-    } \
-    rcl_i_barrier(); \
-    const rcl_piece piece = rcl_i_told(g); \
-    peer->port = g.words[4]; \
-    for (uint i = 0; i < 4u; ++i) peer->ip[i] = g.words[5u + i]; \
-    if (piece.size > 0) rcl_i_from_ring(g, s, piece, data, rcl_i_item(), rcl_i_items()); \
-    rcl_i_barrier(); \
-    if (rcl_i_item() == 0u && (piece.size > 0 || piece.datagram)) rcl_i_received(g, s, piece.next); \
-    return piece.size; \
-  } \
-  /* Waits until a socket is ready or the time is over (below 0: never). wanted[i] and ready[i] are RCL_POLL... bits of */ \
-  /* sockets[i]; one below 0 is passed over. Returns how many are ready. */ \
-  RCL_I_OVER int rcl_poll(rcl_group g, SPACE const int* sockets, SPACE const uint* wanted, SPACE uint* ready, uint count, \
-                          int timeout_ms) { \
-    const uint begin = rcl_time_ms(g); \
-    int result = 0, over = 0; \
-    rcl_i_barrier(); \
-    while (!over) { \
-      if (rcl_i_item() == 0u) { \
-        g.words[0] = 0u; \
-        g.words[1] = timeout_ms >= 0 && rcl_time_ms(g) - begin >= (uint)timeout_ms; \
-        g.words[2] = *rcl_i_word(g, RCL_I_STOP_AT); \
-      } \
-      rcl_i_barrier(); \
-      for (uint i = rcl_i_item(); i < count; i += rcl_i_items()) { \
-        const uint events = rcl_i_events(g, sockets[i]) & (wanted[i] | RCL_POLLERR | RCL_POLLHUP); \
-        ready[i] = events; \
-        if (events) atomic_inc((volatile __local uint*)g.words); \
-      } \
-      rcl_i_barrier(); \
-      result = g.words[2] ? -RCL_ECANCELED : (int)g.words[0]; \
-      over = result != 0 || g.words[1] != 0u; \
-      rcl_i_barrier(); \
-    } \
-    return result; \
+    const int got = rcl_i_recv(g, s, data, size, 1); \
+    if (got >= 0) rcl_i_told_peer(g, peer); \
+    return got; \
   } \
   /* For one item. Items that wait for each other can keep a whole sub-group waiting on devices that run its items in */ \
   /* step. */ \
-  RCL_I_OVER int rcl_i_one_recv(rcl_group g, int s, SPACE void* data, uint size, int waits) { \
-    const rcl_piece piece = rcl_i_receivable(g, s, size, waits); \
-    if (piece.size > 0) rcl_i_from_ring(g, s, piece, data, 0u, 1u); \
-    if (piece.size > 0 || piece.datagram) rcl_i_received(g, s, piece.next); \
-    return piece.size; \
-  } \
-  RCL_I_OVER int rcl_i_one_send(rcl_group g, int s, SPACE const void* data, uint size, int waits) { \
-    const rcl_piece piece = rcl_i_sendable(g, s, size, waits); \
-    if (piece.datagram) rcl_i_write_header(g, s, piece, rcl_i_no_peer()); \
-    if (piece.size > 0) rcl_i_to_ring(g, s, piece, data, 0u, 1u); \
-    if (piece.size > 0 || piece.datagram) rcl_i_sent(g, s, piece.next); \
-    return piece.size; \
-  } \
   RCL_I_OVER int rcl_one_recv(rcl_group g, int s, SPACE void* data, uint size) { \
     return rcl_i_one_recv(g, s, data, size, 1); \
   } \
@@ -663,10 +727,10 @@ RCL_I uint rcl_i_events(rcl_group g, int s) {
     return rcl_i_one_recv(g, s, data, size, 0); \
   } \
   RCL_I_OVER int rcl_one_send(rcl_group g, int s, SPACE const void* data, uint size) { \
-    return rcl_i_one_send(g, s, data, size, 1); \
+    return rcl_i_one_send(g, s, data, size, 1, rcl_i_no_peer()); \
   } \
   RCL_I_OVER int rcl_one_send_nb(rcl_group g, int s, SPACE const void* data, uint size) { \
-    return rcl_i_one_send(g, s, data, size, 0); \
+    return rcl_i_one_send(g, s, data, size, 0, rcl_i_no_peer()); \
   }
 RCL_I_TRANSFERS(__global)
 RCL_I_TRANSFERS(__local)
@@ -681,10 +745,10 @@ RCL_I int rcl_one_close(rcl_group g, int s) { return rcl_i_close(g, s); }
 // Waits for received bytes, and returns where they lie: *count of them, which is 0 at the end of the stream and negative
 // for an error (both with a null pointer). They stay until rcl_recv_release().
 RCL_I volatile __global uchar* rcl_recv_peek(rcl_group g, int s, __private int* count) {
+  rcl_i_barrier();
   if (rcl_i_item() == 0u) rcl_i_tell(g, rcl_i_receivable(g, s, g.ring, 1));
   rcl_i_barrier();
   const rcl_piece piece = rcl_i_told(g);
-  rcl_i_barrier();
   *count = piece.datagram ? -RCL_EOPNOTSUPP : piece.size;
   if (*count <= 0) return 0;
   const uint begin = piece.from & (g.ring - 1u);
@@ -699,10 +763,10 @@ RCL_I void rcl_recv_release(rcl_group g, int s, uint count) {
 // Waits for room, and returns where it lies: *count bytes, or a negative number and null. rcl_send_commit() sends what
 // was written there.
 RCL_I volatile __global uchar* rcl_send_reserve(rcl_group g, int s, __private int* count) {
+  rcl_i_barrier();
   if (rcl_i_item() == 0u) rcl_i_tell(g, rcl_i_sendable(g, s, g.ring, 1));
   rcl_i_barrier();
   const rcl_piece piece = rcl_i_told(g);
-  rcl_i_barrier();
   *count = piece.datagram || piece.size == -RCL_EMSGSIZE ? -RCL_EOPNOTSUPP : piece.size;
   if (*count <= 0) return 0;
   const uint begin = piece.from & (g.ring - 1u);

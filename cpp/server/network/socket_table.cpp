@@ -316,12 +316,12 @@ bool SocketTable::give_connection(KernelSocket::Listening& listening, std::uint3
 }
 
 void SocketTable::stop_listening(KernelSocket& socket) {
-  KernelSocket::Listening& listening = *socket.listening();
-  if (listening.pipes) {
-    hooks_.names->remove(listening.name, *listening.pipes);
-    listening.pipes->close();
+  const std::unique_ptr<KernelSocket::Listening> listening = socket.stop_listening();
+  if (listening->pipes) {
+    hooks_.names->remove(listening->name, *listening->pipes);
+    listening->pipes->close();
   }
-  for (const KernelSocket::Acceptor& acceptor : std::exchange(listening.acceptors, {})) {
+  for (const KernelSocket::Acceptor& acceptor : listening->acceptors) {
     KernelSocket& waiting = sockets_[acceptor.index];
     if (waiting.generation() == acceptor.generation && waiting.phase() == Phase::kAccepting) waiting.fail(EINVAL);
   }

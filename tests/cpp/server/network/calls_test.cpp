@@ -9,6 +9,7 @@
 #include <system_error>
 #include <thread>
 
+#include "runtime/sharing/token_bucket.h"
 #include "server/network/network_fixture.h"
 
 namespace remotecl::testing {
@@ -58,13 +59,9 @@ TEST_F(CallsTest, AnAccountSlowsTheBytes) {
   // 1 MB/s: half a megabyte there and back takes about a second.
   class Slow final : public server::SocketAccount {
    public:
-    void pay(std::uint64_t bytes) override { paid_ += bytes; }
-    std::chrono::nanoseconds debt() const override {
-      const auto due = begin_ + std::chrono::microseconds(paid_.load());
-      return std::max<std::chrono::nanoseconds>(due - std::chrono::steady_clock::now(), {});
-    }
-    std::atomic<std::uint64_t> paid_{0};
-    const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+    void pay(std::uint64_t bytes) override { bucket_.take(bytes, std::chrono::steady_clock::now()); }
+    std::chrono::nanoseconds debt() const override { return bucket_.debt(std::chrono::steady_clock::now()); }
+    TokenBucket bucket_{1'000'000};  // of the proxy thread
   };
   const auto network = make_network({}, {.account = make_ref<Slow>()});
   KernelRun run(program(), network, "echo", {0, 1, -1}, {.items = 2, .text = "tcp:127.0.0.1:0"});
@@ -185,8 +182,8 @@ TEST_F(CallsTest, LeaveNothingBehind) {
   const auto network = make_network({.sockets = 8, .ring_bytes = 1024});
   const std::size_t before = open_descriptors();
   {
-    KernelRun run(program(), network, "open_and_close", {0, kConnections, 0, 0},
-                  {.text = "tcp:127.0.0.1:" + std::to_string(port)});
+    KernelRun run(program(), network, "open_and_close", {0, kConnections / 4, 0, 0},
+                  {.groups = 4, .text = "tcp:127.0.0.1:" + std::to_string(port)});
     const auto numbers = run.numbers();
     EXPECT_EQ(numbers[2], 0);
     EXPECT_EQ(numbers[3], kConnections);

@@ -200,9 +200,10 @@ __kernel void stray_datagram(ARGUMENTS) {
   int s = rcl_bind(g, "udp:127.0.0.1:0");
   rcl_peer peer;
   peer.port = 9; peer.ip[0] = peer.ip[1] = 0; peer.ip[2] = 0xffff0000u; peer.ip[3] = 0x0100007fu;
+  rcl_peer other;
+  int refused = rcl_resolve(g, s, "udp:refused.invalid:9", &other);
   int sent = rcl_sendto(g, s, m + DATA, 4, &peer);
   int got = rcl_recv(g, s, m + DATA, 4);
-  int refused = rcl_resolve(g, s, "udp:refused.invalid:9", &peer);
   rcl_close(g, s);
   if (FIRST) { n[0] = sent; n[1] = got; n[2] = refused; }
 }
@@ -264,17 +265,18 @@ __kernel void connect_later(ARGUMENTS) {
   if (FIRST) { n[0] = result < 0 ? result : (int)ready; n[1] = sent; }
 }
 
-// Opens and closes n[1] connections. n[2]: the first error, n[3]: how many worked.
+// Each group opens and closes n[1] connections. n[2]: the last error, n[3]: how many worked.
 __kernel void open_and_close(ARGUMENTS) {
   RCL_GROUP(g, net);
   int count = n[1], error = 0, worked = 0;
   for (int i = 0; i < count && !error; ++i) {
     int s = rcl_connect(g, TEXT);
     if (s < 0) { error = s; break; }
-    if (rcl_send(g, s, m, 1) == 1 && rcl_recv(g, s, m + DATA, 1) == 1) ++worked;
+    if (rcl_send(g, s, m, 1) == 1 && rcl_recv(g, s, m + DATA + 64 * get_group_id(0), 1) == 1) ++worked;
     error = rcl_close(g, s);
   }
-  if (FIRST) { n[2] = error; n[3] = worked; }
+  if (FIRST && error) n[2] = error;
+  if (FIRST) atomic_add((volatile __global int*)n + 3, worked);
 }
 
 // Two groups talk to each other under a name: the first one echoes what the second one sends.
