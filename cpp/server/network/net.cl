@@ -51,7 +51,8 @@ typedef struct {
 } rcl_group;
 
 // Functions with barriers are inlined, because some compilers demand it. What the leader does is not: a kernel with many
-// calls would take long to compile.
+// calls would take long to compile. But what takes a pointer to local memory is: PoCL moves a kernel's local variables
+// without telling the functions that its compiler has specialized for them.
 #define RCL_I static inline __attribute__((always_inline))
 #define RCL_I_OVER static inline __attribute__((always_inline, overloadable))
 #define RCL_I_CALL static __attribute__((noinline))
@@ -424,22 +425,22 @@ RCL_I_COPY(__local, volatile __global)
 RCL_I_COPY(volatile __global, const __global)
 RCL_I_COPY(volatile __global, const __local)
 
-#define RCL_I_RING_COPIES(SPACE) \
-  RCL_I_CALL_OVER void rcl_i_from_ring(rcl_group g, int s, rcl_piece piece, SPACE void* data, uint item, uint items) { \
+#define RCL_I_RING_COPIES(SPACE, CALL) \
+  CALL void rcl_i_from_ring(rcl_group g, int s, rcl_piece piece, SPACE void* data, uint item, uint items) { \
     volatile __global uchar* ring = rcl_i_receive_ring(g, rcl_i_index(s)); \
     const uint size = (uint)piece.size, begin = piece.from & (g.ring - 1u), first = min(size, g.ring - begin); \
     rcl_i_copy((SPACE uchar*)data, ring + begin, first, item, items); \
     if (first < size) rcl_i_copy((SPACE uchar*)data + first, ring, size - first, item, items); \
   } \
-  RCL_I_CALL_OVER void rcl_i_to_ring(rcl_group g, int s, rcl_piece piece, SPACE const void* data, uint item, \
+  CALL void rcl_i_to_ring(rcl_group g, int s, rcl_piece piece, SPACE const void* data, uint item, \
                                 uint items) { \
     volatile __global uchar* ring = rcl_i_send_ring(g, rcl_i_index(s)); \
     const uint size = (uint)piece.size, begin = piece.from & (g.ring - 1u), first = min(size, g.ring - begin); \
     rcl_i_copy(ring + begin, (SPACE const uchar*)data, first, item, items); \
     if (first < size) rcl_i_copy(ring, (SPACE const uchar*)data + first, size - first, item, items); \
   }
-RCL_I_RING_COPIES(__global)
-RCL_I_RING_COPIES(__local)
+RCL_I_RING_COPIES(__global, RCL_I_CALL_OVER)
+RCL_I_RING_COPIES(__local, RCL_I_OVER)
 
 // The ring's position becomes visible to the host, after what was copied.
 RCL_I void rcl_i_publish(volatile __global uint* word, uint position) {
@@ -535,7 +536,7 @@ RCL_I int rcl_port(rcl_group g, int s) {
   RCL_I_BY_LEADER(port, rcl_i_port(g, s));
   return port;
 }
-// Milliseconds, from some time on; about one behind at most. Not the same in all items.
+// Milliseconds, from some time on; about one behind at most, and not the same in all items.
 RCL_I uint rcl_time_ms(rcl_group g) { return *rcl_i_word(g, RCL_I_CLOCK_AT); }
 
 // What rcl_poll() says of a socket.
@@ -563,27 +564,27 @@ RCL_I void rcl_i_told_peer(rcl_group g, __private rcl_peer* peer) {
   for (uint i = 0; i < 4u; ++i) peer->ip[i] = g.words[5u + i];
 }
 
-#define RCL_I_SINGLE(SPACE) \
-  RCL_I_CALL_OVER int rcl_i_one_recv(rcl_group g, int s, SPACE void* data, uint size, int waits) { \
+#define RCL_I_SINGLE(SPACE, CALL) \
+  CALL int rcl_i_one_recv(rcl_group g, int s, SPACE void* data, uint size, int waits) { \
     const rcl_piece piece = rcl_i_receivable(g, s, size, waits); \
     if (piece.size > 0) rcl_i_from_ring(g, s, piece, data, 0u, 1u); \
     if (piece.size > 0 || piece.datagram) rcl_i_received(g, s, piece.next); \
     return piece.size; \
   } \
-  RCL_I_CALL_OVER int rcl_i_one_send(rcl_group g, int s, SPACE const void* data, uint size, int waits, rcl_peer peer) { \
+  CALL int rcl_i_one_send(rcl_group g, int s, SPACE const void* data, uint size, int waits, rcl_peer peer) { \
     const rcl_piece piece = rcl_i_sendable(g, s, size, waits); \
     if (piece.datagram) rcl_i_write_header(g, s, piece, peer); \
     if (piece.size > 0) rcl_i_to_ring(g, s, piece, data, 0u, 1u); \
     if (piece.size > 0 || piece.datagram) rcl_i_sent(g, s, piece.next); \
     return piece.size; \
   }
-RCL_I_SINGLE(__global)
-RCL_I_SINGLE(__local)
+RCL_I_SINGLE(__global, RCL_I_CALL_OVER)
+RCL_I_SINGLE(__local, RCL_I_OVER)
 
 // How a group moves bytes and looks at sockets: its items share the work where they run at the same time. Where one thread
 // runs them one after the other, the leader does all of it, and the compiler has fewer barriers to cut the kernel at.
 #if defined(__NV_CL_C_VERSION)
-#define RCL_I_SHARED(SPACE) \
+#define RCL_I_SHARED(SPACE, CALL) \
   RCL_I_OVER int rcl_i_recv(rcl_group g, int s, SPACE void* data, uint size, int waits) { \
     rcl_i_barrier(); \
     if (rcl_i_item() == 0u) { \
@@ -622,7 +623,7 @@ RCL_I_SINGLE(__local)
       rcl_i_barrier(); \
       if (rcl_i_item() == 0u) { \
         g.words[0] = 0u; \
-        g.words[1] = timeout_ms >= 0 && rcl_time_ms(g) - begin >= (uint)timeout_ms; \
+        g.words[1] = timeout_ms >= 0 && (int)(rcl_time_ms(g) - begin) >= timeout_ms; \
         g.words[2] = *rcl_i_word(g, RCL_I_STOP_AT); \
       } \
       rcl_i_barrier(); \
@@ -638,8 +639,8 @@ RCL_I_SINGLE(__local)
     return result; \
   }
 #else
-#define RCL_I_SHARED(SPACE) \
-  RCL_I_CALL_OVER int rcl_i_led_recv(rcl_group g, int s, SPACE void* data, uint size, int waits) { \
+#define RCL_I_SHARED(SPACE, CALL) \
+  RCL_I_OVER int rcl_i_led_recv(rcl_group g, int s, SPACE void* data, uint size, int waits) { \
     const rcl_piece piece = rcl_i_receivable(g, s, size, waits); \
     if (piece.datagram) rcl_i_tell_peer(g, rcl_i_read_header(g, s, piece)); \
     if (piece.size > 0) rcl_i_from_ring(g, s, piece, data, 0u, 1u); \
@@ -656,7 +657,7 @@ RCL_I_SINGLE(__local)
   } \
   /* Waits until a socket is ready or the time is over (below 0: never). wanted[i] and ready[i] are RCL_POLL... bits of */ \
   /* sockets[i]; one below 0 is passed over. Returns how many are ready. */ \
-  RCL_I_CALL_OVER int rcl_i_poll(rcl_group g, SPACE const int* sockets, SPACE const uint* wanted, SPACE uint* ready, \
+  CALL int rcl_i_poll(rcl_group g, SPACE const int* sockets, SPACE const uint* wanted, SPACE uint* ready, \
                                  uint count, int timeout_ms) { \
     const uint begin = rcl_time_ms(g); \
     while (1) { \
@@ -666,7 +667,7 @@ RCL_I_SINGLE(__local)
         if (ready[i]) ++result; \
       } \
       if (*rcl_i_word(g, RCL_I_STOP_AT)) return -RCL_ECANCELED; \
-      if (result || (timeout_ms >= 0 && rcl_time_ms(g) - begin >= (uint)timeout_ms)) return result; \
+      if (result || (timeout_ms >= 0 && (int)(rcl_time_ms(g) - begin) >= timeout_ms)) return result; \
     } \
   } \
   RCL_I_OVER int rcl_poll(rcl_group g, SPACE const int* sockets, SPACE const uint* wanted, SPACE uint* ready, uint count, \
@@ -675,8 +676,8 @@ RCL_I_SINGLE(__local)
     return result; \
   }
 #endif
-RCL_I_SHARED(__global)
-RCL_I_SHARED(__local)
+RCL_I_SHARED(__global, RCL_I_CALL_OVER)
+RCL_I_SHARED(__local, RCL_I_OVER)
 
 #define RCL_I_TRANSFERS(SPACE) \
   /* Receives 1 to `size` bytes; 0 once the peer has ended its stream. Or one datagram, of which the rest is lost. */ \

@@ -316,15 +316,20 @@ bool SocketTable::give_connection(KernelSocket::Listening& listening, std::uint3
 }
 
 void SocketTable::stop_listening(KernelSocket& socket) {
-  const std::unique_ptr<KernelSocket::Listening> listening = socket.stop_listening();
-  if (listening->pipes) {
-    hooks_.names->remove(listening->name, *listening->pipes);
-    listening->pipes->close();
-  }
+  const std::unique_ptr<KernelSocket::Listening> listening = take_listening(socket);
   for (const KernelSocket::Acceptor& acceptor : listening->acceptors) {
     KernelSocket& waiting = sockets_[acceptor.index];
     if (waiting.generation() == acceptor.generation && waiting.phase() == Phase::kAccepting) waiting.fail(EINVAL);
   }
+}
+
+std::unique_ptr<KernelSocket::Listening> SocketTable::take_listening(KernelSocket& socket) {
+  std::unique_ptr<KernelSocket::Listening> listening = socket.stop_listening();
+  if (listening->pipes) {
+    hooks_.names->remove(listening->name, *listening->pipes);
+    listening->pipes->close();
+  }
+  return listening;
 }
 
 void SocketTable::release(std::uint32_t index) {
@@ -334,9 +339,10 @@ void SocketTable::release(std::uint32_t index) {
   --closing_;
 }
 
+// Those that wait for a listener learn that the network has stopped, not that the listener has gone.
 void SocketTable::stop() {
   for (KernelSocket& socket : sockets_) {
-    if (socket.listening() != nullptr) stop_listening(socket);
+    if (socket.listening() != nullptr) take_listening(socket);
     if (socket.is_counted) hooks_.account->close_socket();
     socket.is_counted = false;
     socket.stop();

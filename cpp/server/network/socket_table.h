@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -62,6 +63,7 @@ class SocketTable {
   bool count(KernelSocket& socket);
   void release(std::uint32_t index);
   void stop_listening(KernelSocket& socket);
+  std::unique_ptr<KernelSocket::Listening> take_listening(KernelSocket& socket);
 
   const Network::Hooks hooks_;
   const Ref<WakeList> wakes_;

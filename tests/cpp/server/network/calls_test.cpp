@@ -40,7 +40,7 @@ TEST_F(CallsTest, AnAccountBoundsTheSockets) {
   };
   const auto account = make_ref<TwoSockets>();
   const auto network = make_network({}, {.account = account});
-  KernelRun run(program(), network, "serve", {0, 2, -1, 0}, {.items = 2, .text = "tcp:127.0.0.1:0"});
+  KernelRun run(program(), network, "serve", {0, 2, -1, 0}, {.items = 4, .text = "tcp:127.0.0.1:0"});
   const std::uint16_t port = port_of(run);
   EXPECT_EQ(account->count_, 1);
   const server::Descriptor first = connect_to(port);
@@ -64,7 +64,7 @@ TEST_F(CallsTest, AnAccountSlowsTheBytes) {
     TokenBucket bucket_{1'000'000};  // of the proxy thread
   };
   const auto network = make_network({}, {.account = make_ref<Slow>()});
-  KernelRun run(program(), network, "echo", {0, 1, -1}, {.items = 2, .text = "tcp:127.0.0.1:0"});
+  KernelRun run(program(), network, "echo", {0, 1, -1}, {.items = 8, .text = "tcp:127.0.0.1:0"});
   const server::Descriptor socket = connect_to(port_of(run));
   const auto begin = std::chrono::steady_clock::now();
   const auto bytes = pattern(250000, 1);
@@ -80,7 +80,7 @@ TEST_F(CallsTest, AnAccountSlowsTheBytes) {
 TEST_F(CallsTest, OneGroupPollsManyConnections) {
   constexpr int kConnections = 40;
   const auto network = make_network({.sockets = 64, .ring_bytes = 4096});
-  KernelRun run(program(), network, "poll_many", {0, kConnections, -1, -1, -1}, {.items = 8, .text = "tcp:127.0.0.1:0"});
+  KernelRun run(program(), network, "poll_many", {0, kConnections, -1, -1, -1, 0}, {.items = 8, .text = "tcp:127.0.0.1:0"});
   const std::uint16_t port = port_of(run);
   std::vector<server::Descriptor> sockets;
   for (int i = 0; i < kConnections; ++i) sockets.push_back(connect_to(port));
@@ -96,6 +96,7 @@ TEST_F(CallsTest, OneGroupPollsManyConnections) {
   const auto numbers = run.numbers();
   EXPECT_EQ(numbers[2], kConnections * 5 * 4);
   EXPECT_EQ(numbers[3], 0);
+  EXPECT_EQ(numbers[5], -EAGAIN);
   EXPECT_GE(numbers[4], 49);
   EXPECT_LT(numbers[4], 5000);
 }

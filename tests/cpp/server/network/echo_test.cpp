@@ -42,7 +42,7 @@ TEST_F(EchoTest, AProgramTalksToAKernel) {
 
 TEST_F(EchoTest, WorksWithTheSmallestRing) {
   const auto network = make_network({.sockets = 2, .ring_bytes = server::NetworkShape::kRingBytesMin});
-  KernelRun run(program(), network, "echo", {0, 1, -1}, {.items = 5, .text = kAnyPort});
+  KernelRun run(program(), network, "echo", {0, 1, -1}, {.items = 8, .text = kAnyPort});
   const server::Descriptor socket = connect_to(port_of(run));
   expect_echo(socket, pattern(300001, 7));
   ::shutdown(socket.get(), SHUT_WR);
@@ -69,7 +69,7 @@ TEST_F(EchoTest, UnixSocketsWorkInBothDirections) {
   const std::string path = ::testing::TempDir() + "rcl-" + std::to_string(::getpid()) + ".sock";
   const auto network = make_network();
   {
-    KernelRun run(program(), network, "echo", {0, 1, -1}, {.items = 4, .text = "unix:" + path});
+    KernelRun run(program(), network, "echo", {0, 1, -1}, {.items = 8, .text = "unix:" + path});
     EXPECT_TRUE(soon([&] { return run.number_now(0) != 0; }));
     const server::Descriptor socket = connect_to_path(path);
     expect_echo(socket, pattern(100000, 3));
@@ -78,7 +78,7 @@ TEST_F(EchoTest, UnixSocketsWorkInBothDirections) {
   }
   ::unlink(path.c_str());
   const server::Descriptor listener = listen_on_path(path);
-  KernelRun run(program(), network, "send_and_close", {0, 1000}, {.text = "unix:" + path});
+  KernelRun run(program(), network, "send_and_close", {0, 1000}, {.items = 8, .text = "unix:" + path});
   EXPECT_EQ(receive_until_end(accept_from(listener)).size(), 1000u);
   ::unlink(path.c_str());
 }
@@ -166,21 +166,24 @@ TEST_F(EchoTest, EachItemHasItsOwnConnection) {
   EXPECT_EQ(run.numbers()[2], 0);
 }
 
-TEST_F(EchoTest, KernelsTalkUnderNames) {
-  const auto network = make_network();
-  KernelRun run(program(), network, "talk", {0, 500000, -1, 0, -1}, {.groups = 2, .items = 4});
+TEST_F(EchoTest, KernelsOfANetworkTalkUnderNames) {
+  const auto network = make_network({.sockets = 8, .ring_bytes = 4096});
+  KernelRun echo(program(), network, "echo", {0, 1, -1}, {.items = 8, .text = "rcl:talk"});
+  EXPECT_TRUE(soon([&] { return echo.number_now(0) != 0; }));
+  KernelRun run(program(), network, "client", {0, 200000, 20000, 0, 0, -1}, {.items = 16, .text = "rcl:talk"});
   const auto numbers = run.numbers();
-  EXPECT_EQ(numbers[2], 0);
-  EXPECT_EQ(numbers[3], 0);
+  EXPECT_EQ(numbers[3], 200000);
   EXPECT_EQ(numbers[4], 0);
+  EXPECT_EQ(numbers[5], 0);
+  EXPECT_EQ(echo.numbers()[2], 0);
 }
 
 TEST_F(EchoTest, NetworksOfASessionShareNames) {
   const auto names = make_ref<server::KernelNames>();
   const auto server = make_network({}, {.names = names}), client = make_network({}, {.names = names});
-  KernelRun echo(program(), server, "echo", {0, 1, -1}, {.items = 2, .text = "rcl:one"});
+  KernelRun echo(program(), server, "echo", {0, 1, -1}, {.items = 8, .text = "rcl:one"});
   EXPECT_TRUE(soon([&] { return echo.number_now(0) != 0; }));
-  KernelRun run(program(), client, "client", {0, 1000000, 50000, 0, 0, -1}, {.items = 2, .text = "rcl:one"});
+  KernelRun run(program(), client, "client", {0, 1000000, 50000, 0, 0, -1}, {.items = 16, .text = "rcl:one"});
   const auto numbers = run.numbers();
   EXPECT_EQ(numbers[3], 1000000);
   EXPECT_EQ(numbers[4], 0);

@@ -32,12 +32,12 @@ __kernel void echo(ARGUMENTS) {
 // One group listens, and all accept: n[1] connections each.
 __kernel void serve(ARGUMENTS) {
   RCL_GROUP(g, net);
-  if (get_group_id(0) == 0) {
-    int listener = rcl_bind(g, TEXT);
-    if (FIRST) n[2] = listener;
-    if (FIRST) n[0] = rcl_i_port(g, listener);
+  if (FIRST && get_group_id(0) == 0) {
+    int listener = rcl_i_open(g, RCL_I_BIND, TEXT, 64u, RCL_I_LISTENING);
+    n[2] = listener;
+    n[0] = rcl_i_port(g, listener);
   }
-  while (n[2] == -1) ;
+  if (FIRST) while (n[2] == -1) ;
   barrier(CLK_GLOBAL_MEM_FENCE);
   __global uchar* own = m + DATA + get_group_id(0) * 65536;
   int count = n[1];
@@ -119,7 +119,7 @@ __kernel void count_bytes(ARGUMENTS) {
 }
 
 // Echoes over n[1] connections at once, which it polls, until all have ended. n[2]: echoed bytes. n[3]: of a poll that
-// had to time out; n[4]: how long that took.
+// had to time out; n[4]: how long that took. n[5]: of an accept when there is nobody any more.
 __kernel void poll_many(ARGUMENTS) {
   RCL_GROUP(g, net);
   int listener = rcl_bind(g, TEXT);
@@ -127,35 +127,35 @@ __kernel void poll_many(ARGUMENTS) {
   __global uint* wanted = (__global uint*)(m + 2 * DATA);
   __global uint* ready = (__global uint*)(m + 3 * DATA);
   __global uchar* data = m + 4 * DATA;
+  int count = n[1], left = count, echoed = 0;
   if (FIRST) { sockets[0] = listener; wanted[0] = RCL_POLLIN; }
   uint begin = rcl_time_ms(g);
   int idle = rcl_poll(g, sockets, wanted, ready, 1, 50);
+  barrier(CLK_GLOBAL_MEM_FENCE);
   if (FIRST) { n[3] = idle; n[4] = (int)(rcl_time_ms(g) - begin); n[0] = rcl_i_port(g, listener); }
-  int expected = n[1], count = 1, left = expected, echoed = 0;
-  while (left > 0) {
-    int result = rcl_poll(g, sockets, wanted, ready, count, 20000);
-    if (result <= 0) { echoed = result - 1000; break; }
-    for (int i = 1; i < count; ++i) {
-      if (!ready[i]) continue;
-      int got = rcl_recv_nb(g, sockets[i], data, 65536);
-      if (got == -RCL_EAGAIN) continue;
-      if (got > 0 && rcl_send_all(g, sockets[i], data, got) == got) { echoed += got; continue; }
-      rcl_close(g, sockets[i]);
-      barrier(CLK_GLOBAL_MEM_FENCE);
-      if (FIRST) sockets[i] = -1;
-      --left;
-    }
-    if (ready[0] & RCL_POLLIN) {
-      int s = rcl_accept_nb(g, listener);
-      if (s >= 0) {
-        if (FIRST) { sockets[count] = s; wanted[count] = RCL_POLLIN; }
-        ++count;
-      }
-    }
+  for (int i = 0; i < count; ++i) {
+    rcl_poll(g, sockets, wanted, ready, 1, 20000);
+    int s = rcl_accept_nb(g, listener);
     barrier(CLK_GLOBAL_MEM_FENCE);
+    if (FIRST) { sockets[i + 1] = s; wanted[i + 1] = RCL_POLLIN; }
+  }
+  int nobody = rcl_accept_nb(g, listener);
+  while (left > 0) {
+    int result = rcl_poll(g, sockets + 1, wanted + 1, ready + 1, count, 20000);
+    int i = 1;
+    while (i <= count && !ready[i]) ++i;
+    int s = i <= count ? sockets[i] : -1;
+    int got = rcl_recv_nb(g, s, data, 65536);
+    int sent = rcl_send_all(g, s, data, max(got, 0));
+    int gone = got == 0 || result <= 0;
+    rcl_close(g, gone ? s : -1);
+    barrier(CLK_GLOBAL_MEM_FENCE);
+    if (FIRST && gone) sockets[i] = -1;
+    left -= gone;
+    echoed += sent;
   }
   rcl_close(g, listener);
-  if (FIRST) n[2] = echoed;
+  if (FIRST) { n[2] = echoed; n[5] = nobody; }
 }
 
 // Waits for ever.
@@ -277,36 +277,6 @@ __kernel void open_and_close(ARGUMENTS) {
   }
   if (FIRST && error) n[2] = error;
   if (FIRST) atomic_add((volatile __global int*)n + 3, worked);
-}
-
-// Two groups talk to each other under a name: the first one echoes what the second one sends.
-__kernel void talk(ARGUMENTS) {
-  RCL_GROUP(g, net);
-  __global uchar* own = m + DATA + get_group_id(0) * 200000;
-  int total = n[1], items = get_local_size(0);
-  if (get_group_id(0) == 0) {
-    int listener = rcl_bind(g, "rcl:talk");
-    if (FIRST) n[0] = listener + 1;
-    int s = rcl_accept(g, listener), got;
-    while ((got = rcl_recv(g, s, own, 100000)) > 0) rcl_send_all(g, s, own, got);
-    rcl_close(g, s);
-    rcl_close(g, listener);
-    if (FIRST) n[2] = got;
-  } else {
-    while (n[0] == 0) ;
-    int s = rcl_connect(g, "rcl:talk"), wrong = 0;
-    for (int done = 0; done < total; done += 50000) {
-      for (int i = get_local_id(0); i < 50000; i += items) own[i] = (uchar)((done + i) * 7);
-      if (rcl_send_all(g, s, own, 50000) < 0) break;
-      if (rcl_recv_all(g, s, own + 50000, 50000) != 50000) break;
-      for (int i = get_local_id(0); i < 50000; i += items) if (own[50000 + i] != own[i]) ++wrong;
-    }
-    rcl_shutdown(g, s);
-    int end = rcl_recv(g, s, own, 1);
-    rcl_close(g, s);
-    if (wrong) atomic_add((volatile __global int*)n + 3, wrong);
-    if (FIRST) n[4] = end;
-  }
 }
 )CL";
 
