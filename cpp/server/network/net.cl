@@ -613,6 +613,25 @@ RCL_I_SINGLE(__local, RCL_I_OVER)
     if (rcl_i_item() == 0u && (piece.size > 0 || piece.datagram)) rcl_i_sent(g, s, piece.next); \
     return piece.size; \
   } \
+  /* Receives all bytes: less than `size` only where the stream ends. */ \
+  RCL_I_OVER int rcl_recv_all(rcl_group g, int s, SPACE void* data, uint size) { \
+    uint done = 0; \
+    int got = 1; \
+    while (done < size && got > 0) { \
+      got = rcl_i_recv(g, s, (SPACE uchar*)data + done, size - done, 1); \
+      if (got > 0) done += (uint)got; \
+    } \
+    return got < 0 ? got : (int)done; \
+  } \
+  RCL_I_OVER int rcl_send_all(rcl_group g, int s, SPACE const void* data, uint size) { \
+    uint done = 0; \
+    int sent = 1; \
+    while (done < size && sent > 0) { \
+      sent = rcl_i_send(g, s, (SPACE const uchar*)data + done, size - done, 1, rcl_i_no_peer()); \
+      if (sent > 0) done += (uint)sent; \
+    } \
+    return sent < 0 ? sent : (int)done; \
+  } \
   /* Waits until a socket is ready or the time is over (below 0: never). wanted[i] and ready[i] are RCL_POLL... bits of */ \
   /* sockets[i]; one below 0 is passed over. Returns how many are ready. */ \
   RCL_I_OVER int rcl_poll(rcl_group g, SPACE const int* sockets, SPACE const uint* wanted, SPACE uint* ready, uint count, \
@@ -655,6 +674,33 @@ RCL_I_SINGLE(__local, RCL_I_OVER)
     RCL_I_BY_LEADER(sent, rcl_i_one_send(g, s, data, size, waits, peer)); \
     return sent; \
   } \
+  /* Receives all bytes: less than `size` only where the stream ends. */ \
+  RCL_I_OVER int rcl_i_led_recv_all(rcl_group g, int s, SPACE void* data, uint size) { \
+    uint done = 0; \
+    int got = 1; \
+    while (done < size && got > 0) { \
+      got = rcl_i_one_recv(g, s, (SPACE uchar*)data + done, size - done, 1); \
+      if (got > 0) done += (uint)got; \
+    } \
+    return got < 0 ? got : (int)done; \
+  } \
+  RCL_I_OVER int rcl_i_led_send_all(rcl_group g, int s, SPACE const void* data, uint size) { \
+    uint done = 0; \
+    int sent = 1; \
+    while (done < size && sent > 0) { \
+      sent = rcl_i_one_send(g, s, (SPACE const uchar*)data + done, size - done, 1, rcl_i_no_peer()); \
+      if (sent > 0) done += (uint)sent; \
+    } \
+    return sent < 0 ? sent : (int)done; \
+  } \
+  RCL_I_OVER int rcl_recv_all(rcl_group g, int s, SPACE void* data, uint size) { \
+    RCL_I_BY_LEADER(got, rcl_i_led_recv_all(g, s, data, size)); \
+    return got; \
+  } \
+  RCL_I_OVER int rcl_send_all(rcl_group g, int s, SPACE const void* data, uint size) { \
+    RCL_I_BY_LEADER(sent, rcl_i_led_send_all(g, s, data, size)); \
+    return sent; \
+  } \
   /* Waits until a socket is ready or the time is over (below 0: never). wanted[i] and ready[i] are RCL_POLL... bits of */ \
   /* sockets[i]; one below 0 is passed over. Returns how many are ready. */ \
   CALL int rcl_i_poll(rcl_group g, SPACE const int* sockets, SPACE const uint* wanted, SPACE uint* ready, \
@@ -690,25 +736,6 @@ RCL_I_SHARED(__local, RCL_I_OVER)
   } \
   RCL_I_OVER int rcl_send_nb(rcl_group g, int s, SPACE const void* data, uint size) { \
     return rcl_i_send(g, s, data, size, 0, rcl_i_no_peer()); \
-  } \
-  /* Receives all bytes: less than `size` only where the stream ends. */ \
-  RCL_I_OVER int rcl_recv_all(rcl_group g, int s, SPACE void* data, uint size) { \
-    uint done = 0; \
-    int got = 1; \
-    while (done < size && got > 0) { \
-      got = rcl_i_recv(g, s, (SPACE uchar*)data + done, size - done, 1); \
-      if (got > 0) done += (uint)got; \
-    } \
-    return got < 0 ? got : (int)done; \
-  } \
-  RCL_I_OVER int rcl_send_all(rcl_group g, int s, SPACE const void* data, uint size) { \
-    uint done = 0; \
-    int sent = 1; \
-    while (done < size && sent > 0) { \
-      sent = rcl_i_send(g, s, (SPACE const uchar*)data + done, size - done, 1, rcl_i_no_peer()); \
-      if (sent > 0) done += (uint)sent; \
-    } \
-    return sent < 0 ? sent : (int)done; \
   } \
   /* A datagram to a peer that rcl_resolve() or rcl_recvfrom() gave. */ \
   RCL_I_OVER int rcl_sendto(rcl_group g, int s, SPACE const void* data, uint size, __private const rcl_peer* peer) { \
