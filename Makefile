@@ -32,7 +32,7 @@ help:
 	@echo "many-servers  one client of 256 daemons on the fake driver: connecting, a chain of kernels, 16 MiB to all"
 	@echo "namespaces the tests that need root for network namespaces; skipped without"
 	@echo "rdma       RDMA in a small virtual machine with Soft-RoCE; no hardware is needed"
-	@echo "rdma-short  the part of it that takes less than three minutes; .ci/run ends with it"
+	@echo "rdma-short  the short part of it"
 	@echo "rdma-faults  300 losses of RDMA there, under a workload that is checked"
 	@echo "instructions  what a kernel launch costs, counted by valgrind; fails when it has grown"
 	@echo "browser    a session and the notebooks in JupyterLab and Chromium, with screenshots in build/browser, and at a prompt"
@@ -117,7 +117,7 @@ rdma: build
 	    && echo "---- faults (after $$SECONDS s)" && scripts/rdma-faults.sh build 10 0 0 0 \
 	    && echo "make rdma: all of it was right, in $$SECONDS s"' || [ $$? -eq 77 ]
 
-# What of it fits into three minutes, with the guest's start.
+# The short part of it; the guest is stopped after five minutes.
 rdma-short: build
 	REMOTECL_TEST_RDMA=1 RDMA_GUEST_SECONDS=300 scripts/rdma-guest.sh bash -c \
 	  'build/bin/remotecl_rdma_tests --gtest_brief=1 \
