@@ -32,12 +32,13 @@ bool is_socket(const Connection& connection) { return dynamic_cast<const StreamC
 
 }  // namespace
 
-IsolatedSession::IsolatedSession(std::unique_ptr<ChildProcess> process, Address client, SessionLoad load,
-                                 std::function<void(bool)> wants_loads, std::function<void()> load_changed,
-                                 const PeerRules& peers, ContentStore* store, Ref<SocketBroker> sockets)
+IsolatedSession::IsolatedSession(std::unique_ptr<ChildProcess> process, Address client, std::string user,
+                                 SessionLoad load, std::function<void(bool)> wants_loads,
+                                 std::function<void()> load_changed, const PeerRules& peers, ContentStore* store,
+                                 Ref<SocketBroker> sockets)
     : process_(std::move(process)),
       client_(std::move(client)),
-      user_(load.user),
+      user_(std::move(user)),
       wants_loads_(std::move(wants_loads)),
       load_changed_(std::move(load_changed)),
       peers_(peers),

@@ -26,10 +26,10 @@ namespace remotecl::server {
 // serve its connections. Any thread, unless stated otherwise.
 class IsolatedSession {
  public:
-  // `load`: whose session it is, with no load yet. `wants_loads` is called when the session begins and when it ends
+  // `load`: with no load yet. `wants_loads` is called when the session begins and when it ends
   // to watch others' loads. `peers` and `store` must outlive it; `store` is null if there is none. `sockets`: opens
   // those of kernels; null if they have none.
-  IsolatedSession(std::unique_ptr<ChildProcess> process, Address client, SessionLoad load,
+  IsolatedSession(std::unique_ptr<ChildProcess> process, Address client, std::string user, SessionLoad load,
                   std::function<void(bool)> wants_loads, std::function<void()> load_changed, const PeerRules& peers,
                   ContentStore* store, Ref<SocketBroker> sockets);
 
