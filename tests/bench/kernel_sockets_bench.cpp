@@ -83,14 +83,14 @@ __kernel void serve_many(__global rcl_net* net, __global volatile int* n, __glob
       int s = ready[c] ? sockets[c] : -1;
 #if MODE == 0
       int got = rcl_recv_all(g, s, data, size);
-      int gone = s >= 0 & got < size;
+      int gone = (s >= 0) & (got < size);
       rcl_send_all(g, gone ? -1 : s, data, size);
 #elif MODE == 1
       int got = rcl_recv_nb(g, s, data, size);
-      int gone = s >= 0 & got == 0;
+      int gone = (s >= 0) & (got == 0);
 #else
       int got = rcl_send_all(g, s, data, size);
-      int gone = s >= 0 & (got < 0 | sent[c] + 1 >= messages);
+      int gone = (s >= 0) & ((got < 0) | (sent[c] + 1 >= messages));
 #endif
       rcl_close(g, gone ? s : -1);
       barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
@@ -400,7 +400,7 @@ int main(int argc, char** argv) {
   app.add_option("--megabytes", options.megabytes, "moved for a figure of bandwidth, at most");
   app.add_option("--messages", options.messages, "moved for a figure of bandwidth, at most");
   app.add_option("--rounds", options.rounds, "of the echo");
-  app.add_option("--build", options.build, "options for the driver's compiler, such as -DRCL_MEMBAR_SYS");
+  app.add_option("--build", options.build, "options for the driver's compiler, such as -DRCL_I_OLD_GPU");
   app.add_flag("--selftest", options.selftest, "check first that bytes come back as they were sent");
   app.add_flag("--only-selftest", options.only_selftest, "check that and nothing else");
   app.add_flag("--no-bandwidth", options.no_bandwidth, "only latency and requests a second");

@@ -65,11 +65,17 @@ typedef struct {
 
 // ---- Memory that the host sees ----
 
+#if defined(__CUDA_ARCH__)
+#if __CUDA_ARCH__ < 700
+#define RCL_I_OLD_GPU
+#endif
+#endif
+
 // What this item and, after a barrier, its group wrote is seen before what follows; what follows reads nothing older
 // than what was read before.
 RCL_I void rcl_i_fence(void) {
 #if defined(__NV_CL_C_VERSION)
-#if defined(RCL_MEMBAR_SYS)
+#if defined(RCL_I_OLD_GPU)
   asm volatile("membar.sys;" ::: "memory");
 #else
   asm volatile("fence.acq_rel.sys;" ::: "memory");
@@ -78,6 +84,18 @@ RCL_I void rcl_i_fence(void) {
   __atomic_thread_fence(__ATOMIC_ACQ_REL);
 #else
   mem_fence(CLK_GLOBAL_MEM_FENCE);
+#endif
+}
+
+// Between two looks at what the host writes. A long wait leaves the bus, or the core, to others.
+RCL_I void rcl_i_pause(__private uint* looks) {
+  if (++*looks < 64u) return;
+#if defined(__NV_CL_C_VERSION) && !defined(RCL_I_OLD_GPU)
+  asm volatile("nanosleep.u32 400;" ::: "memory");
+#elif defined(POCL_DEVICE_ADDRESS_BITS) && defined(__x86_64__) && defined(__linux__)
+  // sched_yield(): what the kernel waits for may need this core.
+  long result = 24;
+  __asm__ volatile("syscall" : "+a"(result) : : "rcx", "r11", "memory");
 #endif
 }
 
@@ -145,7 +163,9 @@ RCL_I int rcl_i_is_handle(rcl_group g, int s) { return s >= 0 && rcl_i_index(s) 
 // Waits until the host has taken the socket's last request. Returns 0 or -RCL_ECANCELED.
 RCL_I_CALL int rcl_i_taken(rcl_group g, uint index) {
   const uint number = *rcl_i_request(g, index);
+  uint looks = 0;
   while (rcl_i_line(g, index)[RCL_I_REPLY] != number) {
+    rcl_i_pause(&looks);
     if (*rcl_i_word(g, RCL_I_STOP_AT)) return -RCL_ECANCELED;
   }
   rcl_i_fence();
@@ -166,8 +186,10 @@ RCL_I_CALL void rcl_i_post(rcl_group g, uint index, uint operation, uint first, 
 RCL_I_CALL int rcl_i_claim(rcl_group g, int waits) {
   volatile __global uint* cursor = rcl_i_word(g, RCL_I_CURSOR_AT);
   uint index = atomic_inc(cursor) % g.sockets;
+  uint looks = 0;
   int closing = 1;
   while (closing) {
+    rcl_i_pause(&looks);
     closing = 0;
     for (uint i = 0; i < g.sockets; ++i) {
       const uint4 line = rcl_i_look(g, index);
@@ -202,7 +224,11 @@ RCL_I_CALL int rcl_i_close(rcl_group g, int s) {
 RCL_I_CALL int rcl_i_opened(rcl_group g, int s, uint states) {
   const uint index = rcl_i_index(s);
   uint4 line = rcl_i_look(g, index);
-  while (!(line.z & (states | RCL_I_FAILED | RCL_I_STOPPED))) line = rcl_i_look(g, index);
+  uint looks = 0;
+  while (!(line.z & (states | RCL_I_FAILED | RCL_I_STOPPED))) {
+    rcl_i_pause(&looks);
+    line = rcl_i_look(g, index);
+  }
   if (line.z & RCL_I_STOPPED) return -RCL_ECANCELED;
   rcl_i_fence();
   if (!(line.z & RCL_I_FAILED)) return s;
@@ -298,7 +324,9 @@ RCL_I_CALL rcl_piece rcl_i_receivable(rcl_group g, int s, uint size, int waits) 
   const uint index = rcl_i_index(s);
   const uint head = *rcl_i_head(g, index);
   rcl_piece piece = rcl_i_no_piece(0);
+  uint looks = 0;
   while (1) {
+    rcl_i_pause(&looks);
     uint4 line = rcl_i_look(g, index);
     piece.size = rcl_i_wrong(g, s, line);
     if (piece.size < 0) return piece;
@@ -342,7 +370,9 @@ RCL_I_CALL rcl_piece rcl_i_sendable(rcl_group g, int s, uint size, int waits) {
   const uint index = rcl_i_index(s);
   const uint tail = *rcl_i_tail(g, index);
   rcl_piece piece = rcl_i_no_piece(0);
+  uint looks = 0;
   while (1) {
+    rcl_i_pause(&looks);
     const uint4 line = rcl_i_look(g, index);
     piece.size = rcl_i_wrong(g, s, line);
     if (piece.size < 0) return piece;
@@ -401,9 +431,22 @@ RCL_I rcl_peer rcl_i_no_peer(void) {
 }
 
 // One item of `items` copies its part: bytes up to an aligned place, then words as wide as both sides allow.
+// Four at a time, so that a read over the bus does not wait for the one before.
+#define RCL_I_AT(SPACE, TYPE, base, offset) *(SPACE TYPE*)((base) + (offset))
 #define RCL_I_STEPS(TO_SPACE, FROM_SPACE, TYPE, BEGIN, END) \
-  for (uint at = (BEGIN) + item * (uint)sizeof(TYPE); at < (END); at += items * (uint)sizeof(TYPE)) \
-  *(TO_SPACE TYPE*)(to + at) = *(FROM_SPACE TYPE*)(from + at)
+  do { \
+    const uint step = items * (uint)sizeof(TYPE); \
+    uint at = (BEGIN) + item * (uint)sizeof(TYPE); \
+    for (; at + 3u * step < (END); at += 4u * step) { \
+      const TYPE a = RCL_I_AT(FROM_SPACE, TYPE, from, at), b = RCL_I_AT(FROM_SPACE, TYPE, from, at + step); \
+      const TYPE c = RCL_I_AT(FROM_SPACE, TYPE, from, at + 2u * step), d = RCL_I_AT(FROM_SPACE, TYPE, from, at + 3u * step); \
+      RCL_I_AT(TO_SPACE, TYPE, to, at) = a; \
+      RCL_I_AT(TO_SPACE, TYPE, to, at + step) = b; \
+      RCL_I_AT(TO_SPACE, TYPE, to, at + 2u * step) = c; \
+      RCL_I_AT(TO_SPACE, TYPE, to, at + 3u * step) = d; \
+    } \
+    for (; at < (END); at += step) RCL_I_AT(TO_SPACE, TYPE, to, at) = RCL_I_AT(FROM_SPACE, TYPE, from, at); \
+  } while (0)
 #define RCL_I_COPY(TO_SPACE, FROM_SPACE) \
   RCL_I_OVER void rcl_i_copy(TO_SPACE uchar* to, FROM_SPACE uchar* from, uint size, uint item, uint items) { \
     const uint differ = (uint)(size_t)to ^ (uint)(size_t)from; \
@@ -706,8 +749,10 @@ RCL_I_SINGLE(__local, RCL_I_OVER)
   CALL int rcl_i_poll(rcl_group g, SPACE const int* sockets, SPACE const uint* wanted, SPACE uint* ready, \
                                  uint count, int timeout_ms) { \
     const uint begin = rcl_time_ms(g); \
+    uint looks = 0; \
     while (1) { \
       int result = 0; \
+      rcl_i_pause(&looks); \
       for (uint i = 0; i < count; ++i) { \
         ready[i] = rcl_i_events(g, sockets[i]) & (wanted[i] | RCL_POLLERR | RCL_POLLHUP); \
         if (ready[i]) ++result; \
