@@ -182,9 +182,8 @@ class KernelServer {
     const std::uint16_t port = free_port();
     cl_int error = CL_SUCCESS;
     const auto sockets = static_cast<std::uint32_t>(work.connections + 1);
-    const Ref<Network> network =
-        Network::make(device_, {sockets, static_cast<std::uint32_t>(options_.ring)},
-                      {.broker = make_ref<testing::OpenBroker>()}, error);
+    const Ref<Network> network = Network::make(device_, {sockets, static_cast<std::uint32_t>(options_.ring)},
+                                               {.broker = make_ref<testing::OpenBroker>()}, error);
     if (!network) throw std::runtime_error("no network: error " + std::to_string(error));
     std::size_t groups = std::min(work.connections, options_.groups);
     while (work.connections % groups != 0) --groups;
@@ -364,8 +363,9 @@ int run(const Options& given) {
   if (device->traits().is_processor) options.items = std::min<std::size_t>(options.items, 8);
   std::printf("device: %s, %u compute units; memory: %s; %zu groups of %zu items at most, rings of %zu bytes\n",
               device->traits().name.c_str(), units,
-              !works ? "none that a running kernel and the host both see"
-                     : device->memory().uses_host_memory() ? "host memory in place" : "clCreateBufferNV on the host",
+              !works                                ? "none that a running kernel and the host both see"
+              : device->memory().uses_host_memory() ? "host memory in place"
+                                                    : "clCreateBufferNV on the host",
               options.groups, options.items, options.ring);
   std::fflush(stdout);
   if (!works) return 1;

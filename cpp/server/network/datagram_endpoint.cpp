@@ -105,8 +105,7 @@ int DatagramEndpoint::send_record(const SendRing& ring, std::uint32_t size) {
   iovec pieces[2];
   msghdr message{};
   message.msg_iov = pieces;
-  message.msg_iovlen = static_cast<std::size_t>(
-      ring.bytes().pieces(ring.head() + layout::kRecordHeader, size, pieces));
+  message.msg_iovlen = static_cast<std::size_t>(ring.bytes().pieces(ring.head() + layout::kRecordHeader, size, pieces));
   if (to_size != 0) {
     message.msg_name = &to;
     message.msg_namelen = to_size;

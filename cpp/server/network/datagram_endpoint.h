@@ -11,8 +11,9 @@
 
 namespace remotecl::server {
 
-// A UDP socket. Datagrams are records in the rings. Kernels send to the address that the socket is connected to, to those
-// that the broker has resolved, and to those that have sent something: a name is checked once, an answer needs no check.
+// A UDP socket. Datagrams are records in the rings. Kernels send to the address that the socket is connected to, to
+// those that the broker has resolved, and to those that have sent something: a name is checked once, an answer needs no
+// check.
 class DatagramEndpoint final : public Endpoint {
  public:
   // Takes the descriptor over; the socket is non-blocking.

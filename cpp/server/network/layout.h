@@ -22,16 +22,16 @@ enum Header : std::uint32_t {
   kMagicAt = 0,
   kSocketsAt = 4,
   kRingBytesAt = 8,
-  kClaimsAt = 12,      // where the arrays below begin
+  kClaimsAt = 12,  // where the arrays below begin
   kRequestsAt = 16,
   kSendTailsAt = 20,
   kReceiveHeadsAt = 24,
   kLinesAt = 28,
   kAreasAt = 32,
   kRingsAt = 36,
-  kStopAt = 64,        // not 0: every wait ends
-  kClockAt = 68,       // milliseconds, while a kernel runs
-  kCursorAt = 128,     // of kernels that look for a free socket
+  kStopAt = 64,     // not 0: every wait ends
+  kClockAt = 68,    // milliseconds, while a kernel runs
+  kCursorAt = 128,  // of kernels that look for a free socket
 };
 
 // The host's line of a socket, in words.
@@ -44,8 +44,8 @@ enum Line : std::uint32_t {
   kValue = 5,       // its result
   kError = 6,       // a positive errno, with kFailed
   kPort = 7,
-  kPeerPort = 8,    // the result of kResolve
-  kPeerIp = 9,      // four words
+  kPeerPort = 8,  // the result of kResolve
+  kPeerIp = 9,    // four words
 };
 
 enum StateBits : std::uint32_t {
@@ -53,8 +53,8 @@ enum StateBits : std::uint32_t {
   kListening = 2,
   kEndOfStream = 4,  // nothing comes after kReceiveTail
   kFailed = 8,
-  kStopped = 16,     // the network
-  kPending = 32,     // a listener has connections
+  kStopped = 16,  // the network
+  kPending = 32,  // a listener has connections
   kDatagram = 64,
   kClosing = 128,
 };
@@ -68,7 +68,7 @@ enum Operation : std::uint32_t {
   kAccept = 3,    // kFirst: the listener's handle, kSecond: not 0 to fail with EAGAIN; into a free socket
   kShutdown = 4,  // the sending direction
   kClose = 5,
-  kResolve = 6,   // text
+  kResolve = 6,  // text
 };
 
 // The highest bit of a claim: the kernels have closed the socket. Generations do not have it.

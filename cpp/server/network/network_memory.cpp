@@ -52,8 +52,8 @@ cl_int NetworkMemory::map(Device& device, cl_context context, std::uint64_t size
     queue_ = nullptr;
     return error;
   }
-  data_ = static_cast<std::byte*>(clEnqueueMapBuffer(queue_, buffer_, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, size, 0,
-                                                     nullptr, nullptr, &error));
+  data_ = static_cast<std::byte*>(
+      clEnqueueMapBuffer(queue_, buffer_, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, size, 0, nullptr, nullptr, &error));
   return error;
 }
 

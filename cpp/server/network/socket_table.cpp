@@ -140,9 +140,7 @@ std::optional<SocketAddress> SocketTable::address_of(const KernelSocket& socket)
   return parse_socket_address(text);
 }
 
-bool SocketTable::count(KernelSocket& socket) {
-  return socket.is_counted = hooks_.account->open_socket();
-}
+bool SocketTable::count(KernelSocket& socket) { return socket.is_counted = hooks_.account->open_socket(); }
 
 void SocketTable::open(std::uint32_t index, Opener::What what) {
   KernelSocket& socket = sockets_[index];
@@ -279,8 +277,8 @@ void SocketTable::give_connections(std::uint32_t index) {
   while (!acceptors.empty()) {
     const KernelSocket::Acceptor first = acceptors.front();
     KernelSocket& acceptor = sockets_[first.index];
-    const bool is_there = acceptor.generation() == first.generation && acceptor.phase() == Phase::kAccepting &&
-                          !acceptor.is_closing();
+    const bool is_there =
+        acceptor.generation() == first.generation && acceptor.phase() == Phase::kAccepting && !acceptor.is_closing();
     if (is_there && !(listening.is_ready && give_connection(listening, first.index))) {
       listening.is_ready = false;
       if (first.may_wait) break;

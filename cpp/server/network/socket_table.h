@@ -20,7 +20,8 @@ class SocketTable {
   using Clock = KernelSocket::Clock;
 
   // `epoll`: reports with the numbers that handle_event() takes.
-  SocketTable(std::byte* memory, const NetworkShape& shape, const Network::Hooks& hooks, Ref<WakeList> wakes, int epoll);
+  SocketTable(std::byte* memory, const NetworkShape& shape, const Network::Hooks& hooks, Ref<WakeList> wakes,
+              int epoll);
   ~SocketTable();
   SocketTable(const SocketTable&) = delete;
   SocketTable& operator=(const SocketTable&) = delete;
@@ -69,7 +70,7 @@ class SocketTable {
   const Ref<WakeList> wakes_;
   const int epoll_;
   Opener opener_;
-  std::byte* const requests_;        // the kernels' counts of requests, densely
+  std::byte* const requests_;         // the kernels' counts of requests, densely
   std::vector<std::uint32_t> taken_;  // of these
   std::vector<KernelSocket> sockets_;
   std::vector<std::uint32_t> in_use_;

@@ -24,10 +24,11 @@ TEST_F(CallsTest, FailWithTheirReason) {
   std::uint16_t port = 0;
   { const server::Descriptor gone = listen_on_loopback(port); }
   const auto network = make_network({}, hooks());
-  KernelRun run(program(), network, "errors", std::vector<cl_int>(12), {.items = 4, .text = "tcp:127.0.0.1:" + std::to_string(port)});
+  KernelRun run(program(), network, "errors", std::vector<cl_int>(12),
+                {.items = 4, .text = "tcp:127.0.0.1:" + std::to_string(port)});
   const auto numbers = run.numbers();
-  const std::vector<cl_int> expected = {-ECONNREFUSED, -EINVAL, -EACCES, -ECONNREFUSED, -EBADF,      -EBADF,
-                                        -EAGAIN,       -ENOTCONN, -EBADF, -EBADF,        -EADDRINUSE, -EINVAL};
+  const std::vector<cl_int> expected = {-ECONNREFUSED, -EINVAL,   -EACCES, -ECONNREFUSED, -EBADF,      -EBADF,
+                                        -EAGAIN,       -ENOTCONN, -EBADF,  -EBADF,        -EADDRINUSE, -EINVAL};
   EXPECT_EQ(numbers, expected);
 }
 
@@ -80,7 +81,8 @@ TEST_F(CallsTest, AnAccountSlowsTheBytes) {
 TEST_F(CallsTest, OneGroupPollsManyConnections) {
   constexpr int kConnections = 40;
   const auto network = make_network({.sockets = 64, .ring_bytes = 4096});
-  KernelRun run(program(), network, "poll_many", {0, kConnections, -1, -1, -1, 0}, {.items = 8, .text = "tcp:127.0.0.1:0"});
+  KernelRun run(program(), network, "poll_many", {0, kConnections, -1, -1, -1, 0},
+                {.items = 8, .text = "tcp:127.0.0.1:0"});
   const std::uint16_t port = port_of(run);
   std::vector<server::Descriptor> sockets;
   for (int i = 0; i < kConnections; ++i) sockets.push_back(connect_to(port));
@@ -198,9 +200,9 @@ TEST_F(CallsTest, LeaveNothingBehind) {
 TEST_F(CallsTest, RefuseShapesThatAreNone) {
   cl_int error = CL_SUCCESS;
   const server::Network::Hooks hooks{.broker = make_ref<OpenBroker>()};
-  for (const server::NetworkShape shape : {server::NetworkShape{0, 4096}, server::NetworkShape{1, 1000},
-                                           server::NetworkShape{1, 512}, server::NetworkShape{20000, 4096},
-                                           server::NetworkShape{16384, 16u << 20}}) {
+  for (const server::NetworkShape shape :
+       {server::NetworkShape{0, 4096}, server::NetworkShape{1, 1000}, server::NetworkShape{1, 512},
+        server::NetworkShape{20000, 4096}, server::NetworkShape{16384, 16u << 20}}) {
     EXPECT_FALSE(server::Network::make(device(), shape, hooks, error));
     EXPECT_EQ(error, CL_INVALID_VALUE);
   }

@@ -87,8 +87,9 @@ KernelRun::KernelRun(KernelProgram& program, const Ref<server::Network>& network
   check(error, "clCreateKernel");
   numbers_ = make_memory(device, std::max<std::size_t>(1, count_) * sizeof(cl_int), numbers_data_);
   scratch_ = make_memory(device, size.scratch, scratch_data_);
-  check(clEnqueueWriteBuffer(queue_, numbers_, CL_TRUE, 0, count_ * sizeof(cl_int), numbers.data(), 0, nullptr, nullptr),
-        "clEnqueueWriteBuffer");
+  check(
+      clEnqueueWriteBuffer(queue_, numbers_, CL_TRUE, 0, count_ * sizeof(cl_int), numbers.data(), 0, nullptr, nullptr),
+      "clEnqueueWriteBuffer");
   const std::string text = size.text + '\0';
   check(clEnqueueWriteBuffer(queue_, scratch_, CL_TRUE, 0, text.size(), text.data(), 0, nullptr, nullptr),
         "clEnqueueWriteBuffer");

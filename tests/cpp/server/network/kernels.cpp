@@ -3,8 +3,8 @@
 namespace remotecl::testing {
 namespace {
 
-// Each kernel has the same arguments: `n`, of which the tests read results, and `m`, which begins with an address and has
-// data at kData.
+// Each kernel has the same arguments: `n`, of which the tests read results, and `m`, which begins with an address and
+// has data at kData.
 constexpr const char* kKernels = R"CL(
 #define ARGUMENTS __global rcl_net* net, __global volatile int* n, __global uchar* m
 #define DATA 4096
