@@ -8,7 +8,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 seconds=$1
 shift
 targets=("$@")
-[[ ${#targets[@]} -gt 0 ]] || targets=(server_decoder client_decoder handshake shared_memory server_session client_session)
+[[ ${#targets[@]} -gt 0 ]] || targets=(server_decoder client_decoder handshake shared_memory network_rings server_session client_session)
 build=build-fuzz
 
 find_clang() {

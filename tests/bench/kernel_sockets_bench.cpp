@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "kernel_sockets_kernels.h"
 #include "measure.h"
 #include "server/network/host_sockets.h"
 #include "server/network/kernel_run.h"
@@ -25,83 +26,6 @@ using server::Descriptor;
 using server::Network;
 using testing::KernelProgram;
 using testing::KernelRun;
-
-// n: [0] connections, [1] size of a message, [2] unused, [3] messages that it sends on each connection,
-// [4] of the kernel: the listener, [5] of the kernel: the last error. m: the address, then memory for each group.
-constexpr const char* kKernel = R"CL(
-__kernel void serve(__global rcl_net* net, __global volatile int* n, __global uchar* m) {
-  RCL_GROUP(g, net);
-  if (get_local_id(0) == 0 && get_group_id(0) == 0) {
-    int bound = rcl_i_open(g, RCL_I_BIND, (__global const char*)m, 4096u, RCL_I_LISTENING);
-    rcl_i_fence();
-    n[4] = bound;
-  }
-  if (get_local_id(0) == 0) while (n[4] == 0) ;
-  barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
-  int listener = n[4], size = n[1], messages = n[3];
-  __global uchar* data = m + 4096 + get_group_id(0) * (ulong)size;
-  for (int c = get_group_id(0); c < n[0]; c += get_num_groups(0)) {
-    int s = rcl_accept(g, listener), got = s;
-#if MODE == 0
-    while ((got = rcl_recv_all(g, s, data, size)) == size) rcl_send_all(g, s, data, size);
-#elif MODE == 1
-    while ((got = rcl_recv(g, s, data, size)) > 0) ;
-#else
-    for (int i = 0; i < messages; ++i) got = rcl_send_all(g, s, data, size);
-#endif
-    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
-    if (get_local_id(0) == 0 && got < 0) n[5] = got;
-    rcl_close(g, s);
-  }
-}
-// The same for any number of connections, of which each group polls its share.
-__kernel void serve_many(__global rcl_net* net, __global volatile int* n, __global uchar* m) {
-  RCL_GROUP(g, net);
-  if (get_local_id(0) == 0 && get_group_id(0) == 0) {
-    int bound = rcl_i_open(g, RCL_I_BIND, (__global const char*)m, 4096u, RCL_I_LISTENING);
-    rcl_i_fence();
-    n[4] = bound;
-  }
-  if (get_local_id(0) == 0) while (n[4] == 0) ;
-  barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
-  int listener = n[4], size = n[1], messages = n[3];
-  int each = n[0] / get_num_groups(0), left = each;
-  __global uchar* own = m + 4096 + get_group_id(0) * ((ulong)size + (ulong)each * 16);
-  __global int* sockets = (__global int*)own;
-  __global uint* wanted = (__global uint*)own + each;
-  __global uint* ready = (__global uint*)own + 2 * each;
-  __global int* sent = (__global int*)own + 3 * each;
-  __global uchar* data = own + (ulong)each * 16;
-  for (int c = 0; c < each; ++c) {
-    int s = rcl_accept(g, listener);
-    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
-    if (get_local_id(0) == 0) { sockets[c] = s; wanted[c] = MODE == 2 ? RCL_POLLOUT : RCL_POLLIN; sent[c] = 0; }
-  }
-  while (left > 0) {
-    int result = rcl_poll(g, sockets, wanted, ready, each, 30000);
-    for (int c = 0; c < each; ++c) {
-      int s = ready[c] ? sockets[c] : -1;
-#if MODE == 0
-      int got = rcl_recv_all(g, s, data, size);
-      int gone = (s >= 0) & (got < size);
-      rcl_send_all(g, gone ? -1 : s, data, size);
-#elif MODE == 1
-      int got = rcl_recv_nb(g, s, data, size);
-      int gone = (s >= 0) & (got == 0);
-#else
-      int got = rcl_send_all(g, s, data, size);
-      int gone = (s >= 0) & ((got < 0) | (sent[c] + 1 >= messages));
-#endif
-      rcl_close(g, gone ? s : -1);
-      barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
-      if (get_local_id(0) == 0 && s >= 0) { ++sent[c]; if (gone) sockets[c] = -1; }
-      left -= gone;
-    }
-    if (get_local_id(0) == 0 && result <= 0) n[5] = result - 1000;
-    left = result > 0 ? left : 0;
-  }
-}
-)CL";
 
 enum Mode { kEcho = 0, kReceive = 1, kSend = 2 };
 
@@ -174,9 +98,9 @@ class KernelServer {
   KernelServer(server::Device& device, const Options& options)
       : device_(device),
         options_(options),
-        programs_{{device, kKernel, "-DMODE=0 " + options.build},
-                  {device, kKernel, "-DMODE=1 " + options.build},
-                  {device, kKernel, "-DMODE=2 " + options.build}} {}
+        programs_{{device, kSocketKernels, "-DMODE=0 " + options.build},
+                  {device, kSocketKernels, "-DMODE=1 " + options.build},
+                  {device, kSocketKernels, "-DMODE=2 " + options.build}} {}
 
   double run(const Work& work, const Client& client) {
     const std::uint16_t port = free_port();

@@ -15,7 +15,7 @@ constexpr const char* kKernels = R"CL(
 __kernel void echo(ARGUMENTS) {
   RCL_GROUP(g, net);
   int listener = rcl_bind(g, TEXT);
-  if (FIRST) n[0] = listener < 0 ? listener : max(1, rcl_i_port(g, listener));
+  if (FIRST) n[0] = listener < 0 ? listener : max(1, rcl_one_port(g, listener));
   int count = n[1];
   for (int i = 0; i < count && listener >= 0; ++i) {
     int s = rcl_accept(g, listener);
@@ -33,9 +33,9 @@ __kernel void echo(ARGUMENTS) {
 __kernel void serve(ARGUMENTS) {
   RCL_GROUP(g, net);
   if (FIRST && get_group_id(0) == 0) {
-    int listener = rcl_i_open(g, RCL_I_BIND, TEXT, 64u, RCL_I_LISTENING);
+    int listener = rcl_one_bind(g, TEXT, 64u);
     n[2] = listener;
-    n[0] = rcl_i_port(g, listener);
+    n[0] = rcl_one_port(g, listener);
   }
   if (FIRST) while (n[2] == -1) ;
   barrier(CLK_GLOBAL_MEM_FENCE);
@@ -132,7 +132,7 @@ __kernel void poll_many(ARGUMENTS) {
   uint begin = rcl_time_ms(g);
   int idle = rcl_poll(g, sockets, wanted, ready, 1, 50);
   barrier(CLK_GLOBAL_MEM_FENCE);
-  if (FIRST) { n[3] = idle; n[4] = (int)(rcl_time_ms(g) - begin); n[0] = rcl_i_port(g, listener); }
+  if (FIRST) { n[3] = idle; n[4] = (int)(rcl_time_ms(g) - begin); n[0] = rcl_one_port(g, listener); }
   for (int i = 0; i < count; ++i) {
     rcl_poll(g, sockets, wanted, ready, 1, 20000);
     int s = rcl_accept_nb(g, listener);
@@ -162,7 +162,7 @@ __kernel void poll_many(ARGUMENTS) {
 __kernel void wait_for_ever(ARGUMENTS) {
   RCL_GROUP(g, net);
   int listener = rcl_bind(g, "tcp:127.0.0.1:0");
-  if (FIRST) n[0] = rcl_i_port(g, listener);
+  if (FIRST) n[0] = rcl_one_port(g, listener);
   int s = rcl_accept(g, listener);
   int after = rcl_connect(g, "tcp:127.0.0.1:1");
   if (FIRST) { n[1] = s; n[2] = after; }
@@ -172,7 +172,7 @@ __kernel void wait_for_ever(ARGUMENTS) {
 __kernel void datagrams(ARGUMENTS) {
   RCL_GROUP(g, net);
   int s = rcl_bind(g, "udp:127.0.0.1:0");
-  if (FIRST) n[0] = s < 0 ? s : rcl_i_port(g, s);
+  if (FIRST) n[0] = s < 0 ? s : rcl_one_port(g, s);
   int count = n[1], got = 0, bytes = 0;
   rcl_peer peer;
   for (int i = 0; i < count && got >= 0; ++i) {
@@ -212,7 +212,7 @@ __kernel void stray_datagram(ARGUMENTS) {
 __kernel void forward(ARGUMENTS) {
   RCL_GROUP(g, net);
   int listener = rcl_bind(g, "tcp:127.0.0.1:0");
-  if (FIRST) n[0] = rcl_i_port(g, listener);
+  if (FIRST) n[0] = rcl_one_port(g, listener);
   int from = rcl_accept(g, listener), to = rcl_accept(g, listener), there = 1, room = 1, total = 0;
   while (1) {
     volatile __global uchar* source = rcl_recv_peek(g, from, &there);

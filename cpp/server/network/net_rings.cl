@@ -1,0 +1,196 @@
+// ---- Rings ----
+
+// A piece of a ring: how many bytes (or a negative number), from where, where the ring's position is afterwards, and
+// whether it is a datagram.
+typedef struct { int size; uint from, next, datagram; } rcl_piece;
+
+RCL_I uint rcl_i_record(uint size) {
+  return RCL_I_RECORD_HEADER + (size + RCL_I_RECORD_HEADER - 1u) / RCL_I_RECORD_HEADER * RCL_I_RECORD_HEADER;
+}
+
+RCL_I rcl_piece rcl_i_no_piece(int result) {
+  rcl_piece piece;
+  piece.size = result;
+  piece.from = piece.next = piece.datagram = 0u;
+  return piece;
+}
+
+// What has been received, at most `size` bytes. Waits for it if `waits`.
+RCL_I_CALL rcl_piece rcl_i_receivable(rcl_group g, int s, uint size, int waits) {
+  if (!rcl_i_is_handle(g, s)) return rcl_i_no_piece(-RCL_EBADF);
+  const uint index = rcl_i_index(s);
+  const uint head = *rcl_i_head(g, index);
+  rcl_piece piece = rcl_i_no_piece(0);
+  uint looks = 0;
+  while (1) {
+    rcl_i_pause(&looks);
+    uint4 line = rcl_i_look(g, index);
+    piece.size = rcl_i_wrong(g, s, line);
+    if (piece.size < 0) return piece;
+    if (line.x == head && (line.z & (RCL_I_END_OF_STREAM | RCL_I_FAILED))) {
+      // The last bytes were published before the state was.
+      rcl_i_fence();
+      line.x = *rcl_i_line(g, index);
+      if (line.x == head) {
+        piece.size = line.z & RCL_I_END_OF_STREAM ? 0 : rcl_i_error(g, index);
+        return piece;
+      }
+    }
+    if (line.x != head) {
+      rcl_i_fence();
+      uint there = line.x - head;
+      if (line.z & RCL_I_DATAGRAM) {
+        there = *(volatile __global uint*)(rcl_i_receive_ring(g, index) + (head & (g.ring - 1u)));
+        piece.datagram = 1u;
+        piece.from = head + RCL_I_RECORD_HEADER;
+        piece.next = head + rcl_i_record(there);
+        piece.size = (int)min(there, size);
+      } else {
+        piece.size = (int)min(there, size);
+        piece.from = head;
+        piece.next = head + (uint)piece.size;
+      }
+      return piece;
+    }
+    piece.size = -RCL_EAGAIN;
+    if (!waits) return piece;
+    if (!(line.z & RCL_I_CONNECTED) && (line.z & RCL_I_LISTENING)) {
+      piece.size = -RCL_ENOTCONN;
+      return piece;
+    }
+  }
+}
+
+// Room for at most `size` bytes, or for a datagram of so many.
+RCL_I_CALL rcl_piece rcl_i_sendable(rcl_group g, int s, uint size, int waits) {
+  if (!rcl_i_is_handle(g, s)) return rcl_i_no_piece(-RCL_EBADF);
+  const uint index = rcl_i_index(s);
+  const uint tail = *rcl_i_tail(g, index);
+  rcl_piece piece = rcl_i_no_piece(0);
+  uint looks = 0;
+  while (1) {
+    rcl_i_pause(&looks);
+    const uint4 line = rcl_i_look(g, index);
+    piece.size = rcl_i_wrong(g, s, line);
+    if (piece.size < 0) return piece;
+    if (line.z & (RCL_I_FAILED | RCL_I_LISTENING)) {
+      piece.size = line.z & RCL_I_FAILED ? rcl_i_error(g, index) : -RCL_ENOTCONN;
+      return piece;
+    }
+    if (line.z & RCL_I_CONNECTED) {
+      const uint room = g.ring - (tail - line.y);
+      if (line.z & RCL_I_DATAGRAM) {
+        if (size > 65507u || rcl_i_record(size) > g.ring) {
+          piece.size = -RCL_EMSGSIZE;
+          return piece;
+        }
+        if (rcl_i_record(size) <= room) {
+          piece.size = (int)size;
+          piece.datagram = 1u;
+          piece.from = tail + RCL_I_RECORD_HEADER;
+          piece.next = tail + rcl_i_record(size);
+          return piece;
+        }
+      } else if (room != 0u || size == 0u) {
+        piece.size = (int)min(room, size);
+        piece.from = tail;
+        piece.next = tail + (uint)piece.size;
+        return piece;
+      }
+    }
+    if (!waits) {
+      piece.size = -RCL_EAGAIN;
+      return piece;
+    }
+  }
+}
+
+// The header before a datagram: its size, port and address. Port 0: to where the socket is connected.
+RCL_I void rcl_i_write_header(rcl_group g, int s, rcl_piece piece, rcl_peer peer) {
+  volatile __global uint* header = (volatile __global uint*)(
+      rcl_i_send_ring(g, rcl_i_index(s)) + ((piece.from - RCL_I_RECORD_HEADER) & (g.ring - 1u)));
+  header[0] = (uint)piece.size;
+  header[RCL_I_RECORD_PORT / 4u] = peer.port;
+  for (uint i = 0; i < 4u; ++i) header[RCL_I_RECORD_IP / 4u + i] = peer.ip[i];
+}
+RCL_I rcl_peer rcl_i_read_header(rcl_group g, int s, rcl_piece piece) {
+  volatile __global uint* header = (volatile __global uint*)(
+      rcl_i_receive_ring(g, rcl_i_index(s)) + ((piece.from - RCL_I_RECORD_HEADER) & (g.ring - 1u)));
+  rcl_peer peer;
+  peer.port = header[RCL_I_RECORD_PORT / 4u];
+  for (uint i = 0; i < 4u; ++i) peer.ip[i] = header[RCL_I_RECORD_IP / 4u + i];
+  return peer;
+}
+RCL_I rcl_peer rcl_i_no_peer(void) {
+  rcl_peer peer;
+  peer.port = peer.ip[0] = peer.ip[1] = peer.ip[2] = peer.ip[3] = 0u;
+  return peer;
+}
+
+// One item of `items` copies its part: bytes up to an aligned place, then words as wide as both sides allow.
+// Four at a time, so that a read over the bus does not wait for the one before.
+#define RCL_I_AT(SPACE, TYPE, base, offset) *(SPACE TYPE*)((base) + (offset))
+#define RCL_I_STEPS(TO_SPACE, FROM_SPACE, TYPE, BEGIN, END) \
+  do { \
+    const uint step = items * (uint)sizeof(TYPE); \
+    uint at = (BEGIN) + item * (uint)sizeof(TYPE); \
+    for (; at + 3u * step < (END); at += 4u * step) { \
+      const TYPE a = RCL_I_AT(FROM_SPACE, TYPE, from, at), b = RCL_I_AT(FROM_SPACE, TYPE, from, at + step); \
+      const TYPE c = RCL_I_AT(FROM_SPACE, TYPE, from, at + 2u * step), d = RCL_I_AT(FROM_SPACE, TYPE, from, at + 3u * step); \
+      RCL_I_AT(TO_SPACE, TYPE, to, at) = a; \
+      RCL_I_AT(TO_SPACE, TYPE, to, at + step) = b; \
+      RCL_I_AT(TO_SPACE, TYPE, to, at + 2u * step) = c; \
+      RCL_I_AT(TO_SPACE, TYPE, to, at + 3u * step) = d; \
+    } \
+    for (; at < (END); at += step) RCL_I_AT(TO_SPACE, TYPE, to, at) = RCL_I_AT(FROM_SPACE, TYPE, from, at); \
+  } while (0)
+#define RCL_I_COPY(TO_SPACE, FROM_SPACE) \
+  RCL_I_OVER void rcl_i_copy(TO_SPACE uchar* to, FROM_SPACE uchar* from, uint size, uint item, uint items) { \
+    const uint differ = (uint)(size_t)to ^ (uint)(size_t)from; \
+    const uint width = differ & 3u ? 1u : differ & 15u ? 4u : 16u; \
+    const uint ahead = min(size, (0u - (uint)(size_t)to) & (width - 1u)); \
+    const uint end = ahead + ((size - ahead) & ~(width - 1u)); \
+    RCL_I_STEPS(TO_SPACE, FROM_SPACE, uchar, 0u, ahead); \
+    if (width == 16u) { \
+      RCL_I_STEPS(TO_SPACE, FROM_SPACE, uint4, ahead, end); \
+    } else if (width == 4u) { \
+      RCL_I_STEPS(TO_SPACE, FROM_SPACE, uint, ahead, end); \
+    } else { \
+      RCL_I_STEPS(TO_SPACE, FROM_SPACE, uchar, ahead, end); \
+    } \
+    RCL_I_STEPS(TO_SPACE, FROM_SPACE, uchar, end, size); \
+  }
+RCL_I_COPY(__global, volatile __global)
+RCL_I_COPY(__local, volatile __global)
+RCL_I_COPY(volatile __global, const __global)
+RCL_I_COPY(volatile __global, const __local)
+
+#define RCL_I_RING_COPIES(SPACE, CALL) \
+  CALL void rcl_i_from_ring(rcl_group g, int s, rcl_piece piece, SPACE void* data, uint item, uint items) { \
+    volatile __global uchar* ring = rcl_i_receive_ring(g, rcl_i_index(s)); \
+    const uint size = (uint)piece.size, begin = piece.from & (g.ring - 1u), first = min(size, g.ring - begin); \
+    rcl_i_copy((SPACE uchar*)data, ring + begin, first, item, items); \
+    if (first < size) rcl_i_copy((SPACE uchar*)data + first, ring, size - first, item, items); \
+  } \
+  CALL void rcl_i_to_ring(rcl_group g, int s, rcl_piece piece, SPACE const void* data, uint item, \
+                                uint items) { \
+    volatile __global uchar* ring = rcl_i_send_ring(g, rcl_i_index(s)); \
+    const uint size = (uint)piece.size, begin = piece.from & (g.ring - 1u), first = min(size, g.ring - begin); \
+    rcl_i_copy(ring + begin, (SPACE const uchar*)data, first, item, items); \
+    if (first < size) rcl_i_copy(ring, (SPACE const uchar*)data + first, size - first, item, items); \
+  }
+RCL_I_RING_COPIES(__global, RCL_I_CALL_OVER)
+RCL_I_RING_COPIES(__local, RCL_I_OVER)
+
+// The ring's position becomes visible to the host, after what was copied.
+RCL_I void rcl_i_publish(volatile __global uint* word, uint position) {
+  rcl_i_fence();
+  *word = position;
+}
+RCL_I void rcl_i_received(rcl_group g, int s, uint position) {
+  rcl_i_publish(rcl_i_head(g, rcl_i_index(s)), position);
+}
+RCL_I void rcl_i_sent(rcl_group g, int s, uint position) {
+  rcl_i_publish(rcl_i_tail(g, rcl_i_index(s)), position);
+}
+

@@ -1,0 +1,83 @@
+#pragma once
+
+namespace remotecl::bench {
+
+// MODE: 0 echoes, 1 receives, 2 sends. n: [0] connections, [1] size of a message, [3] messages to send on each
+// connection, [4] of the kernel: the listener, [5] of the kernel: the last error. m: the address, then memory for each
+// group.
+inline constexpr const char* kSocketKernels = R"CL(
+__kernel void serve(__global rcl_net* net, __global volatile int* n, __global uchar* m) {
+  RCL_GROUP(g, net);
+  if (get_local_id(0) == 0 && get_group_id(0) == 0) {
+    int bound = rcl_one_bind(g, (__global const char*)m, 4096u);
+    mem_fence(CLK_GLOBAL_MEM_FENCE);
+    n[4] = bound;
+  }
+  if (get_local_id(0) == 0) while (n[4] == 0) ;
+  barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+  int listener = n[4], size = n[1], messages = n[3];
+  __global uchar* data = m + 4096 + get_group_id(0) * (ulong)size;
+  for (int c = get_group_id(0); c < n[0]; c += get_num_groups(0)) {
+    int s = rcl_accept(g, listener), got = s;
+#if MODE == 0
+    while ((got = rcl_recv_all(g, s, data, size)) == size) rcl_send_all(g, s, data, size);
+#elif MODE == 1
+    while ((got = rcl_recv(g, s, data, size)) > 0) ;
+#else
+    for (int i = 0; i < messages; ++i) got = rcl_send_all(g, s, data, size);
+#endif
+    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+    if (get_local_id(0) == 0 && got < 0) n[5] = got;
+    rcl_close(g, s);
+  }
+}
+// The same for any number of connections, of which each group polls its share.
+__kernel void serve_many(__global rcl_net* net, __global volatile int* n, __global uchar* m) {
+  RCL_GROUP(g, net);
+  if (get_local_id(0) == 0 && get_group_id(0) == 0) {
+    int bound = rcl_one_bind(g, (__global const char*)m, 4096u);
+    mem_fence(CLK_GLOBAL_MEM_FENCE);
+    n[4] = bound;
+  }
+  if (get_local_id(0) == 0) while (n[4] == 0) ;
+  barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+  int listener = n[4], size = n[1], messages = n[3];
+  int each = n[0] / get_num_groups(0), left = each;
+  __global uchar* own = m + 4096 + get_group_id(0) * ((ulong)size + (ulong)each * 16);
+  __global int* sockets = (__global int*)own;
+  __global uint* wanted = (__global uint*)own + each;
+  __global uint* ready = (__global uint*)own + 2 * each;
+  __global int* sent = (__global int*)own + 3 * each;
+  __global uchar* data = own + (ulong)each * 16;
+  for (int c = 0; c < each; ++c) {
+    int s = rcl_accept(g, listener);
+    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+    if (get_local_id(0) == 0) { sockets[c] = s; wanted[c] = MODE == 2 ? RCL_POLLOUT : RCL_POLLIN; sent[c] = 0; }
+  }
+  while (left > 0) {
+    int result = rcl_poll(g, sockets, wanted, ready, each, 30000);
+    for (int c = 0; c < each; ++c) {
+      int s = ready[c] ? sockets[c] : -1;
+#if MODE == 0
+      int got = rcl_recv_all(g, s, data, size);
+      int gone = (s >= 0) & (got < size);
+      rcl_send_all(g, gone ? -1 : s, data, size);
+#elif MODE == 1
+      int got = rcl_recv_nb(g, s, data, size);
+      int gone = (s >= 0) & (got == 0);
+#else
+      int got = rcl_send_all(g, s, data, size);
+      int gone = (s >= 0) & ((got < 0) | (sent[c] + 1 >= messages));
+#endif
+      rcl_close(g, gone ? s : -1);
+      barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+      if (get_local_id(0) == 0 && s >= 0) { ++sent[c]; if (gone) sockets[c] = -1; }
+      left -= gone;
+    }
+    if (get_local_id(0) == 0 && result <= 0) n[5] = result - 1000;
+    left = result > 0 ? left : 0;
+  }
+}
+)CL";
+
+}  // namespace remotecl::bench
