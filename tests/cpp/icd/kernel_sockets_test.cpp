@@ -308,7 +308,7 @@ TEST_F(KernelSocketsTest, ZZAKickedSessionFreesTheDevice) {
   EXPECT_EQ(status["devices"][0]["memory_used"], 0);
   EXPECT_EQ(status["devices"][0]["queue_depth"], 0);
   library_function<decltype(remotecl_monitor_close)>("remotecl_monitor_close")(monitor);
-  EXPECT_LT(clWaitForEvents(1, done.pointer()), 0);
+  EXPECT_TRUE(ends_within(done, 1s)) << "in order, or with the session";
 }
 
 }  // namespace
