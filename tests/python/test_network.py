@@ -19,6 +19,7 @@ import socket, sys, time, pyopencl, remotecl
 port = int(sys.argv[2])
 connection = remotecl.connect(sys.argv[1])
 context = connection.context()
+device = connection.devices[0]
 queue = pyopencl.CommandQueue(context)
 program = pyopencl.Program(context, '''
     #include "remotecl/net.cl"
@@ -33,7 +34,7 @@ address = pyopencl.Buffer(context, flags.READ_ONLY | flags.COPY_HOST_PTR, hostbu
 scratch = pyopencl.Buffer(context, flags.READ_WRITE, 4096)
 """
 TALK = """
-with remotecl.Network(context, context.devices[0], sockets=4) as network:
+with remotecl.Network(context, device, sockets=4) as network:
     program.echo(queue, (64,), (64,), network.memory, address, scratch)
     queue.flush()
     while True:
@@ -46,12 +47,12 @@ with remotecl.Network(context, context.devices[0], sockets=4) as network:
         client.sendall(b"hello")
         print(client.recv(5).decode())
     queue.finish()
-assert remotecl.Network.groups(context.devices[0]) == context.devices[0].max_compute_units
+assert remotecl.Network.groups(device) == device.max_compute_units
 print(network)
 """
 # Waits until a signal ends it.
 WAIT = """
-with remotecl.Network(context, context.devices[0]) as network:
+with remotecl.Network(context, device) as network:
     event = program.echo(queue, (64,), (64,), network.memory, address, scratch)
     queue.flush()
     print("ready", flush=True)
@@ -78,8 +79,8 @@ def server(request):
         yield server
 
 
-def started(program: str, server: remotecl.Server) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", ECHO + program, server.address, str(free_port())]
+def started(program: str, server: remotecl.Server, before: str = ECHO) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", before + program, server.address, str(free_port())]
     return subprocess.Popen(command, env=CLEAN_ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
@@ -99,6 +100,17 @@ def test_a_notebooks_kernel_answers(server):
         output, errors = program.communicate(timeout=PROGRAM_TIMEOUT_S)
     assert program.returncode == 0, errors
     assert output.startswith("hello\n<remotecl.Network of ")
+
+
+def test_a_kernel_of_the_automatic_device_runs_where_its_network_is(server):
+    automatic = "\ncontext = pyopencl.Context([remotecl.auto()])\n"
+    source = ECHO.replace("\ncontext = connection.context()\n", automatic)
+    with remotecl.Server() as other:
+        source = source.replace("sys.argv[1]", f"sys.argv[1], {other.address!r}")
+        with started(TALK, server, source) as program:
+            output, errors = program.communicate(timeout=PROGRAM_TIMEOUT_S)
+    assert program.returncode == 0, errors
+    assert output.startswith("hello\n")
 
 
 def test_an_interrupt_can_end_a_kernel(server):
