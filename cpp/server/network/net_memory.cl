@@ -93,9 +93,12 @@ RCL_I void rcl_i_pause(__private uint* looks) {
 #if defined(__NV_CL_C_VERSION) && !defined(RCL_I_OLD_GPU)
   asm volatile("nanosleep.u32 400;" ::: "memory");
 #elif defined(POCL_DEVICE_ADDRESS_BITS) && defined(__x86_64__) && defined(__linux__)
-  // sched_yield(): what the kernel waits for may need this core.
-  long result = 24;
-  __asm__ volatile("syscall" : "+a"(result) : : "rcx", "r11", "memory");
+  // What the kernel waits for may need this core: sched_yield(), and after a while nanosleep().
+  long result = *looks < 1024u ? 24 : 35;
+  long time[2];
+  time[0] = 0;
+  time[1] = 20000;
+  __asm__ volatile("syscall" : "+a"(result) : "D"(time), "S"(0L) : "rcx", "r11", "memory");
 #endif
 }
 

@@ -93,7 +93,8 @@ void Proxy::run() {
     tell_time(now);
     const bool is_limited = account_->debt() > std::chrono::nanoseconds::zero();
     const std::uint64_t before = table_.bytes_sent + table_.bytes_received;
-    const bool has_worked = table_.work(now, !is_limited) | take_events();
+    bool has_worked = table_.work(now, !is_limited);
+    if (take_events()) has_worked = true;
     const std::uint64_t bytes = table_.bytes_sent + table_.bytes_received - before;
     if (bytes != 0) account_->pay(bytes);
     publish_stats();
