@@ -103,7 +103,7 @@ PUBLIC = [ROOT / "README.md", ROOT / "SECURITY.md", ROOT / "CONTRIBUTING.md", *s
 @pytest.fixture(scope="module")
 def words_of_the_code() -> set[str]:
     files = [file for folder in ("cmake", "cpp", "python", "tests") for file in (ROOT / folder).rglob("*")]
-    files = [file for file in files if file.suffix in {".h", ".cpp", ".def", ".py", ".map", ".cmake", ".txt"}]
+    files = [file for file in files if file.suffix in {".h", ".cl", ".cpp", ".def", ".py", ".map", ".cmake", ".txt"}]
     names = {file.name for file in files}
     return names.union(*(re.findall(r"\w+", file.read_text()) for file in files))
 
@@ -113,7 +113,7 @@ def test_what_a_page_names_is_in_the_code(page, words_of_the_code):
     """Classes, functions and files; text between three back quotes is none."""
     spans = re.findall(r"`([^`\n]+)`", re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL))
     names = [name for span in spans for name in re.findall(r"^[\w.:]+(?=\(.*\)$|$)", span)]
-    files = [name for name in names if re.fullmatch(r"\w+\.(h|cpp|def|py|map)", name)]
+    files = [name for name in names if re.fullmatch(r"\w+\.(h|cl|cpp|def|py|map)", name)]
     others = [word for name in names if "." not in name for word in name.split("::")]
     classes = [word for word in others if re.search(r"[a-z]", word) and re.search(r"[A-Z_]|^tcp$", word)]
     of_opencl = ("cl_", "CL_", "__")
