@@ -140,7 +140,7 @@ SessionUnderTest::SessionUnderTest()
   session_ = make_ref<server::Session>(shared(), std::make_unique<MemoryConnection>(control_), Address{}, 1, Secret{},
                                        users.grant(user, shared().driver), false);
   shared().board.add(session_);
-  shared().loads.add(session_->id(), "user", 1);
+  shared().loads.add(session_->id(), 1);
   thread_ = std::thread([session = session_] { session->run(); });
 }
 

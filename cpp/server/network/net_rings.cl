@@ -127,43 +127,51 @@ RCL_I rcl_peer rcl_i_no_peer(void) {
   return peer;
 }
 
-// One item of `items` copies its part: bytes up to an aligned place, then words as wide as both sides allow.
-// Four at a time, so that a read over the bus does not wait for the one before.
-#define RCL_I_AT(SPACE, TYPE, base, offset) *(SPACE TYPE*)((base) + (offset))
-#define RCL_I_STEPS(TO_SPACE, FROM_SPACE, TYPE, BEGIN, END) \
+// One item of `items` copies its part: single bytes up to a place where the ring is aligned, then 16 at a time, so that
+// the bus carries whole words also where the kernel's data are aligned otherwise. Four at once, so that a read over the
+// bus does not wait for the one before.
+#define RCL_I_STEPS(TYPE, BEGIN, END, GET, PUT) \
   do { \
     const uint step = items * (uint)sizeof(TYPE); \
     uint at = (BEGIN) + item * (uint)sizeof(TYPE); \
     for (; at + 3u * step < (END); at += 4u * step) { \
-      const TYPE a = RCL_I_AT(FROM_SPACE, TYPE, from, at), b = RCL_I_AT(FROM_SPACE, TYPE, from, at + step); \
-      const TYPE c = RCL_I_AT(FROM_SPACE, TYPE, from, at + 2u * step), d = RCL_I_AT(FROM_SPACE, TYPE, from, at + 3u * step); \
-      RCL_I_AT(TO_SPACE, TYPE, to, at) = a; \
-      RCL_I_AT(TO_SPACE, TYPE, to, at + step) = b; \
-      RCL_I_AT(TO_SPACE, TYPE, to, at + 2u * step) = c; \
-      RCL_I_AT(TO_SPACE, TYPE, to, at + 3u * step) = d; \
+      const TYPE a = GET(at), b = GET(at + step), c = GET(at + 2u * step), d = GET(at + 3u * step); \
+      PUT(at, a); \
+      PUT(at + step, b); \
+      PUT(at + 2u * step, c); \
+      PUT(at + 3u * step, d); \
     } \
-    for (; at < (END); at += step) RCL_I_AT(TO_SPACE, TYPE, to, at) = RCL_I_AT(FROM_SPACE, TYPE, from, at); \
+    for (; at < (END); at += step) { \
+      const TYPE a = GET(at); \
+      PUT(at, a); \
+    } \
   } while (0)
-#define RCL_I_COPY(TO_SPACE, FROM_SPACE) \
+#define RCL_I_GET_BYTE(at) from[at]
+#define RCL_I_PUT_BYTE(at, value) to[at] = (value)
+#define RCL_I_GET_RING(at) *(volatile __global uint4*)(from + (at))
+#define RCL_I_PUT_RING(at, value) *(volatile __global uint4*)(to + (at)) = (value)
+#define RCL_I_GET_GLOBAL(at) *(const __global uint4*)(from + (at))
+#define RCL_I_PUT_GLOBAL(at, value) *(__global uint4*)(to + (at)) = (value)
+#define RCL_I_GET_LOCAL(at) *(const __local uint4*)(from + (at))
+#define RCL_I_PUT_LOCAL(at, value) *(__local uint4*)(to + (at)) = (value)
+#define RCL_I_GET_ANYWHERE(at) as_uint4(vload16(0, from + (at)))
+#define RCL_I_PUT_ANYWHERE(at, value) vstore16(as_uchar16(value), 0, to + (at))
+#define RCL_I_COPY(TO_SPACE, FROM_SPACE, RING, GET, PUT, GET_ANYWHERE, PUT_ANYWHERE) \
   RCL_I_OVER void rcl_i_copy(TO_SPACE uchar* to, FROM_SPACE uchar* from, uint size, uint item, uint items) { \
-    const uint differ = (uint)(size_t)to ^ (uint)(size_t)from; \
-    const uint width = differ & 3u ? 1u : differ & 15u ? 4u : 16u; \
-    const uint ahead = min(size, (0u - (uint)(size_t)to) & (width - 1u)); \
-    const uint end = ahead + ((size - ahead) & ~(width - 1u)); \
-    RCL_I_STEPS(TO_SPACE, FROM_SPACE, uchar, 0u, ahead); \
-    if (width == 16u) { \
-      RCL_I_STEPS(TO_SPACE, FROM_SPACE, uint4, ahead, end); \
-    } else if (width == 4u) { \
-      RCL_I_STEPS(TO_SPACE, FROM_SPACE, uint, ahead, end); \
+    const uint ahead = min(size, (0u - (uint)(size_t)(RING)) & 15u); \
+    const uint end = ahead + ((size - ahead) & ~15u); \
+    RCL_I_STEPS(uchar, 0u, ahead, RCL_I_GET_BYTE, RCL_I_PUT_BYTE); \
+    if ((((uint)(size_t)to ^ (uint)(size_t)from) & 15u) == 0u) { \
+      RCL_I_STEPS(uint4, ahead, end, GET, PUT); \
     } else { \
-      RCL_I_STEPS(TO_SPACE, FROM_SPACE, uchar, ahead, end); \
+      RCL_I_STEPS(uint4, ahead, end, GET_ANYWHERE, PUT_ANYWHERE); \
     } \
-    RCL_I_STEPS(TO_SPACE, FROM_SPACE, uchar, end, size); \
+    RCL_I_STEPS(uchar, end, size, RCL_I_GET_BYTE, RCL_I_PUT_BYTE); \
   }
-RCL_I_COPY(__global, volatile __global)
-RCL_I_COPY(__local, volatile __global)
-RCL_I_COPY(volatile __global, const __global)
-RCL_I_COPY(volatile __global, const __local)
+RCL_I_COPY(__global, volatile __global, from, RCL_I_GET_RING, RCL_I_PUT_GLOBAL, RCL_I_GET_RING, RCL_I_PUT_ANYWHERE)
+RCL_I_COPY(__local, volatile __global, from, RCL_I_GET_RING, RCL_I_PUT_LOCAL, RCL_I_GET_RING, RCL_I_PUT_ANYWHERE)
+RCL_I_COPY(volatile __global, const __global, to, RCL_I_GET_GLOBAL, RCL_I_PUT_RING, RCL_I_GET_ANYWHERE, RCL_I_PUT_RING)
+RCL_I_COPY(volatile __global, const __local, to, RCL_I_GET_LOCAL, RCL_I_PUT_RING, RCL_I_GET_ANYWHERE, RCL_I_PUT_RING)
 
 #define RCL_I_RING_COPIES(SPACE, CALL) \
   CALL void rcl_i_from_ring(rcl_group g, int s, rcl_piece piece, SPACE void* data, uint item, uint items) { \
