@@ -21,10 +21,11 @@ if [[ $purpose != demo ]]; then
     openssh-client
     graphviz # the tests have it draw
     python3-pyopencl # for the tests: a PyOpenCL that uses the system's loader
+    socat # the tests' sockets in kernels speak with it
   )
-  # The tests of SSHCluster run an sshd of their own. Where systemd runs, the package would start another one for
-  # everybody.
-  [[ -d /run/systemd/system ]] || packages+=(openssh-server)
+  # The tests of SSHCluster run an sshd of their own, those of sockets in kernels a memcached. Where systemd runs, the
+  # packages would start others for everybody.
+  [[ -d /run/systemd/system ]] || packages+=(openssh-server memcached)
 fi
 
 fail() { echo "setup: $*" >&2; exit 1; }

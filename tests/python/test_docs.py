@@ -97,7 +97,13 @@ def test_the_picture_is_what_the_script_draws():
 ROOMS = runpy.run_path(str(ROOT / "scripts" / "layers.py"))
 ARCHITECTURE = ROOT / "docs" / "architecture.md"
 INSIDE = [ARCHITECTURE, ROOT / "python" / "README.md", *sorted((ROOT / "cpp").rglob("README.md"))]
-PUBLIC = [ROOT / "README.md", ROOT / "SECURITY.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PUBLIC = [
+    ROOT / "README.md",
+    ROOT / "SECURITY.md",
+    ROOT / "CONTRIBUTING.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+    *sorted((ROOT / "examples").rglob("README.md")),
+]
 
 
 @pytest.fixture(scope="module")
