@@ -245,8 +245,8 @@ void RdmaChannel::probe_if_quiet() {
   probe();
 }
 
-// Returns false if something has happened meanwhile. Where completions do not explain why polls have ended, the connection
-// manager is asked, and an event is looked for.
+// Returns false if something has happened meanwhile. Where completions do not explain why polls have ended, the
+// connection manager is asked, and an event is looked for.
 bool RdmaChannel::prepare_to_poll() {
   const std::uint64_t seen = waiters_.events();
   const bool is_unexplained = waiters_.is_poll_unexplained();
