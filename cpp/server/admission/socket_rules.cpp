@@ -11,7 +11,7 @@ constexpr std::string_view kUnix = "unix:";
 constexpr std::uint16_t kFirstUnprivilegedPort = 1024;
 constexpr std::size_t kNameMax = 253;
 
-std::invalid_argument wrong(const std::string& text, const std::string& why) {
+std::invalid_argument bad_rule(const std::string& text, const std::string& why) {
   return std::invalid_argument("\"" + text + "\": " + why +
                                "; write HOST:PORTS, as in 10.0.0.0/8:1024-65535, [fd00::/8]:443, db.example:11211 or "
                                "127.0.0.1:*, or unix:/run/x.sock");
@@ -87,7 +87,8 @@ SocketRules::Rule SocketRules::parse(const std::string& text) const {
   Rule rule;
   if (text.starts_with(kUnix)) {
     rule.path = text.substr(kUnix.size());
-    if (!is_plain_path(rule.path)) throw wrong(text, "the path must begin with / and have no part that is empty or ..");
+    if (!is_plain_path(rule.path))
+      throw bad_rule(text, "the path must begin with / and have no part that is empty or ..");
     return rule;
   }
   try {
@@ -102,9 +103,9 @@ SocketRules::Rule SocketRules::parse(const std::string& text) const {
     rule.is_any_port = ports == "*";
     if (!rule.is_any_port) rule.where.set_ports(ports);
   } catch (const std::invalid_argument& error) {
-    throw wrong(text, error.what());
+    throw bad_rule(text, error.what());
   }
-  if (rule.where.first_port > rule.where.last_port) throw wrong(text, "the ports are in the wrong order");
+  if (rule.where.first_port > rule.where.last_port) throw bad_rule(text, "the ports are in the wrong order");
   return rule;
 }
 

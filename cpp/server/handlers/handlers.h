@@ -24,6 +24,9 @@ ProgramWork work_of(Session& session, const Message& message) {
 ProgramWork work_of(Session& session, const CompileProgram& message);
 ProgramWork work_of(Session& session, const LinkProgram& message);
 
+// Throws ProtocolError if no peer can have this number.
+void check_peer(PeerId peer);
+
 #define REMOTECL_HANDLER_kInline(name) void handle(Session& session, const name& message);
 #define REMOTECL_HANDLER_kWorker(name) void work(Session& session, const name& message, const ProgramWork& work);
 #define REMOTECL_COMMAND(name, number, place) REMOTECL_HANDLER_##place(name)

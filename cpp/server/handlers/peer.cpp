@@ -9,13 +9,12 @@
 #include "server/transfer/held_payload.h"
 
 namespace remotecl::server {
-namespace {
 
-void check(PeerId peer) {
-  if (peer == 0 || peer > kPeersMax) {
-    throw ProtocolError("peer " + std::to_string(peer) + " cannot be");
-  }
+void check_peer(PeerId peer) {
+  if (peer == 0 || peer > kPeersMax) throw ProtocolError("peer " + std::to_string(peer) + " cannot be");
 }
+
+namespace {
 
 // Reads what fits into a message, and sends it as soon as it is available. The receiver keeps it until it can
 // be used.
@@ -110,12 +109,12 @@ struct SmallReceiveCommand {
 }  // namespace
 
 void handle(Session& session, const AcceptPeer& message) {
-  check(message.peer);
+  check_peer(message.peer);
   session.peers().accept(message.peer, message.link, message.secret);
 }
 
 void handle(Session& session, const ConnectPeer& message) {
-  check(message.peer);
+  check_peer(message.peer);
   PeerTable::Attempt attempt{message.peer, message.link, {message.session, message.epoch, message.secret}, {}, {}};
   if (!message.key_pin.empty()) {
     KeyPin pin{};
@@ -133,7 +132,7 @@ void handle(Session& session, const ConnectPeer& message) {
 }
 
 void handle(Session& session, const ClosePeer& message) {
-  check(message.peer);
+  check_peer(message.peer);
   session.peers().close(message.peer, message.is_gone != 0);
   if (message.is_gone != 0) session.signals().fail_expected(message.peer, CL_DEVICE_NOT_AVAILABLE);
 }

@@ -95,10 +95,6 @@ Ref<IncomingTransfer> offered_transfer(Session& session, TransferId id) {
   return transfer;
 }
 
-void check(PeerId peer) {
-  if (peer == 0 || peer > kPeersMax) throw ProtocolError("peer " + std::to_string(peer) + " cannot be");
-}
-
 }  // namespace
 
 void handle(Session& session, const OfferChunks& message) {
@@ -118,7 +114,7 @@ void handle(Session& session, const OfferChunks& message) {
 }
 
 void handle(Session& session, const LendChunks& message) {
-  check(message.to);
+  check_peer(message.to);
   session.lent_chunks().lend(message.loan, message.to, message.digests);
 }
 
@@ -127,7 +123,7 @@ void handle(Session& session, const BorrowChunks& message) {
   if (message.lenders.size() > kLendersMax) throw ProtocolError("too many servers may have chunks of an offer");
   ChunkLoan loan{message.loan, message.bytes_per_s, {}};
   for (std::size_t i = 0; i < message.lenders.size(); ++i) {
-    check(message.lenders[i]);
+    check_peer(message.lenders[i]);
     loan.lenders.push_back(message.lenders[i]);
   }
   transfer->offered()->set_loan(std::move(loan));

@@ -246,7 +246,7 @@ void IsolatedSession::open_socket(const SocketMessage& message) {
   if (!sockets_ || !address || (address->kind != Kind::kTcp && address->kind != Kind::kUnix)) {
     return answer(message.number, "", Descriptor(), -EACCES);
   }
-  run_request(message.number, [this, number = message.number, backlog = message.backlog, address = *address] {
+  run_request(message.number, [this, backlog = message.backlog, address = *address] {
     std::uint16_t port = 0;  // which the process reads from the socket
     const int socket = backlog < 0 ? sockets_->connect(address) : sockets_->bind(address, backlog, port);
     if (socket < 0) throw SocketRefused{socket};

@@ -39,14 +39,14 @@ Ref<Network> Network::make(Device& device, const NetworkShape& shape, Hooks hook
   if (!hooks.account) hooks.account = make_ref<SocketAccount>();
   if (!hooks.names) hooks.names = make_ref<KernelNames>();
   try {
-    return Ref<Network>::adopt(new Network(shape, std::move(memory), std::move(hooks)));
+    return Ref<Network>::adopt(new Network(shape, std::move(memory), hooks));
   } catch (const std::system_error&) {
     error = CL_OUT_OF_HOST_MEMORY;
     return nullptr;
   }
 }
 
-Network::Network(const NetworkShape& shape, std::unique_ptr<NetworkMemory> memory, Hooks hooks)
+Network::Network(const NetworkShape& shape, std::unique_ptr<NetworkMemory> memory, const Hooks& hooks)
     : shape_(shape), memory_(std::move(memory)) {
   write_header(memory_->data(), shape_);
   proxy_ = std::make_unique<Proxy>(memory_->data(), shape_, hooks);

@@ -57,7 +57,7 @@ class Network final : public RefCounted {
   NetworkStats stats() const;
 
  private:
-  Network(const NetworkShape& shape, std::unique_ptr<NetworkMemory> memory, Hooks hooks);
+  Network(const NetworkShape& shape, std::unique_ptr<NetworkMemory> memory, const Hooks& hooks);
   ~Network() override;
 
   const NetworkShape shape_;

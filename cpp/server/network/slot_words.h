@@ -11,13 +11,13 @@ namespace remotecl::server {
 // One socket's part of the shared memory. A value; used by one proxy thread.
 class SlotWords {
  public:
-  SlotWords(std::byte* memory, const NetworkShape& shape, const NetworkLayout& layout, std::uint32_t index)
+  SlotWords(std::byte* memory, const NetworkShape& shape, const NetworkLayout& layout, std::uint64_t index)
       : request_(memory + layout.requests + 4 * index),
         send_tail_(memory + layout.send_tails + 4 * index),
         receive_head_(memory + layout.receive_heads + 4 * index),
         line_(memory + layout.lines + layout::kLineSize * index),
         area_(memory + layout.areas + layout::kRequestSize * index),
-        rings_(memory + layout.rings + 2ull * index * shape.ring_bytes) {}
+        rings_(memory + layout.rings + 2 * index * shape.ring_bytes) {}
 
   // The kernels' words: anything may be in them.
   std::uint32_t request() const { return load_shared(request_); }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 
 namespace remotecl::server {
 
@@ -29,7 +30,8 @@ std::optional<SocketAddress> parse_socket_address(std::string_view text);
 struct SocketPeer {
   std::array<std::uint8_t, 16> ip{};
   std::uint16_t port = 0;
-  auto operator<=>(const SocketPeer&) const = default;
+  bool operator==(const SocketPeer&) const = default;
+  bool operator<(const SocketPeer& other) const { return std::tie(ip, port) < std::tie(other.ip, other.port); }
 };
 
 }  // namespace remotecl::server

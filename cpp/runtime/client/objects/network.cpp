@@ -11,7 +11,7 @@
 namespace remotecl {
 namespace {
 
-struct Answer {
+struct Creation {
   std::atomic<bool> is_there{false};
   cl_int error = CL_DEVICE_NOT_AVAILABLE;
   std::uint64_t size = 0;
@@ -30,7 +30,7 @@ std::size_t resident_groups(const Device& device) {
 
 Ref<MemoryObject> make_network(Context& context, Device& device, std::uint32_t sockets, std::uint32_t ring_bytes,
                                cl_int& error, std::string& why) {
-  const auto answer = std::make_shared<Answer>();
+  const auto answer = std::make_shared<Creation>();
   Session& session = device.session();
   const ObjectId id = next_id();
   const Token token = session.expect_reply([answer](std::uint16_t, const Bytes* payload) {
