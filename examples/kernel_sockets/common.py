@@ -6,7 +6,7 @@ import argparse
 import contextlib
 import socket
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -88,8 +88,11 @@ class Site:
         """For each work-group, so many places for clients' sockets, and the listener behind them."""
         return self.buffer(np.tile(np.array([-1] * most + [listener], np.int32), groups))
 
-    def run(self, kernel: str, groups: int, *arguments: object) -> cl.Event:
-        """Starts a kernel of so many work-groups; its first argument is the network. Numbers become ints.
+    def prepare(self, kernel: str, groups: int, *arguments: object) -> Callable[[], cl.Event]:
+        """What starts a kernel of so many work-groups; its first argument is the network. Numbers become ints.
+
+        Its buffers are on the device when this returns. A driver may wait for running kernels before it allocates
+        memory, so kernels that wait for each other are prepared before the first of them starts.
 
         It may run beside those that were started before: each kernel has a queue of its own.
         """
@@ -97,9 +100,19 @@ class Site:
         if kernel not in self.kernels:
             self.kernels[kernel] = cl.Kernel(self.program, kernel), cl.CommandQueue(self.context)
         one, queue = self.kernels[kernel]
-        event = one(queue, (groups * self.items,), (self.items,), self.network.memory, *values)
-        queue.flush()
-        return event
+        cl.enqueue_migrate_mem_objects(queue, [value for value in values if isinstance(value, cl.Buffer)], 0)
+        queue.finish()
+
+        def start() -> cl.Event:
+            event = one(queue, (groups * self.items,), (self.items,), self.network.memory, *values)
+            queue.flush()
+            return event
+
+        return start
+
+    def run(self, kernel: str, groups: int, *arguments: object) -> cl.Event:
+        """Starts a kernel that waits for no other one that is to be started after it."""
+        return self.prepare(kernel, groups, *arguments)()
 
     def listen(self, address: str) -> tuple[int, int]:
         """Opens a listener and returns its handle, for kernels, and its port."""

@@ -56,22 +56,22 @@ def kmeans(
         targets = common.addresses(*(address for _, address in listeners))
         parts, ends = np.array_split(points, len(sites)), [clusters * k // len(sites) for k in range(len(sites) + 1)]
         statuses = [site.zeros(1) for site in sites]
-        running, found = [], []
+        starts, found = [], []
         for me, site in enumerate(sites):
             begin, end = ends[me : me + 2]  # the clusters that this device reduces
-            running.append(site.run(
+            starts.append(site.prepare(
                 "reduce_points", 1, listeners[me][0], everyone, iterations, end - begin, dimensions,
                 site.buffer(points[begin:end]), site.zeros((end - begin) * (dimensions + 1) * everyone, np.uint32),
                 site.zeros(everyone), statuses[me],
             ))  # fmt: skip
             found.append(site.buffer(np.tile(points[:clusters].ravel(), mappers[me])))
-            running.append(site.run(
+            starts.append(site.prepare(
                 "map_points", mappers[me], site.buffer(targets), len(sites), iterations, site.buffer(parts[me]),
                 len(parts[me]), clusters, dimensions, found[me],
                 site.zeros(clusters * (dimensions + 1) * mappers[me], np.uint32),
                 site.zeros(len(sites) * mappers[me]), statuses[me],
             ))  # fmt: skip
-        common.wait(running, seconds)
+        common.wait([start() for start in starts], seconds)
         for site, status in zip(sites, statuses, strict=True):
             common.check(int(site.read(status)[0]), "k-means")
         return sites[0].read(found[0])[: clusters * dimensions].reshape(clusters, dimensions)

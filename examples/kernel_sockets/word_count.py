@@ -68,21 +68,21 @@ def count_words(
         tables = [site.zeros(2 * entries, np.uint32) for site in sites]
         arenas = [site.zeros(RECORD * arena_records, np.uint8) for site in sites]
         statuses = [site.zeros(1) for site in sites]
-        running = []
+        starts = []
         for me, site in enumerate(sites):
             reducers = max(site.groups - mappers[me], 1)
-            running.append(site.run(
+            starts.append(site.prepare(
                 "reduce_words", reducers, listeners[me][0], everyone, arenas[me], np.uint32(arena_records),
                 site.zeros(1, np.uint32), tables[me], np.uint32(entries), site.zeros(everyone * reducers),
                 site.buffer(np.ones(everyone, np.uint32)), site.zeros(everyone * reducers, np.uint32), statuses[me],
             ))  # fmt: skip
-            running.append(site.run(
+            starts.append(site.prepare(
                 "map_words", mappers[me], site.buffer(targets), me, len(sites), site.buffer(parts[me] + PAD),
                 np.uint32(len(parts[me])), site.zeros(2 * entries * mappers[me], np.uint32), np.uint32(entries),
                 site.zeros(RECORD * (2 * STEP + 1) * mappers[me], np.uint8), site.zeros(len(sites) * mappers[me]),
                 statuses[me],
             ))  # fmt: skip
-        common.wait(running, seconds)
+        common.wait([start() for start in starts], seconds)
         for site, status in zip(sites, statuses, strict=True):
             common.check(int(site.read(status)[0]), "word count")
         return sum((results(*place) for place in zip(sites, tables, arenas, strict=True)), Counter())
