@@ -6,6 +6,7 @@ import os
 import signal
 import socket
 import subprocess
+import threading
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,8 @@ _ANSWERED_WITHIN_MS = 1300
 _DEVICES_MAX = 8
 _NAME_BYTES_MAX = 63
 _TEXT_BYTES_MAX = 100
+# To the daemon.
+_PASSED_ON = (signal.SIGINT, signal.SIGTERM)
 
 
 def split_option(arguments: Iterable[str]) -> tuple[str | None, list[str]]:
@@ -79,8 +82,10 @@ def run(name: str, binary: str, arguments: list[str], environment: Mapping[str, 
         errors="replace",
         start_new_session=True,  # Ctrl-C must reach it only once, through this process
     ) as daemon:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda number, _: daemon.send_signal(number))
+        # In a thread, because a handler of Python's runs in the main thread, and that may just have begun to read what
+        # the daemon prints. Threads that are made from here on have the mask, too.
+        signal.pthread_sigmask(signal.SIG_BLOCK, _PASSED_ON)
+        threading.Thread(target=_pass_signals_on, args=(daemon,), daemon=True).start()
         try:
             _announce_while_it_runs(name, daemon)
         except BaseException:
@@ -88,6 +93,11 @@ def run(name: str, binary: str, arguments: list[str], environment: Mapping[str, 
             raise
         code = daemon.wait()
     return 128 - code if code < 0 else code
+
+
+def _pass_signals_on(daemon: subprocess.Popen[str]) -> None:
+    while True:
+        daemon.send_signal(signal.sigwait(_PASSED_ON))
 
 
 def _announce_while_it_runs(name: str, daemon: subprocess.Popen[str]) -> None:
