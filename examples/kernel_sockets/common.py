@@ -54,7 +54,7 @@ class Site:
         self.queue = cl.CommandQueue(self.context)
         self.kernels: dict[str, tuple[cl.Kernel, cl.CommandQueue]] = {}
         self.network = remotecl.Network(self.context, device, sockets=sockets, ring_bytes=ring_bytes)
-        sources = "".join((HERE / name).read_text() for name in ("listen.cl", source))
+        sources = "".join((HERE / name).read_text() for name in ("common.cl", source))
         self.program = cl.Program(self.context, sources).build()
         # So many work-groups run at the same time: one that waits for another one's bytes never keeps it from running.
         self.groups = groups(device)

@@ -3,20 +3,6 @@
 
 #define PIECE 16384  // bytes that are moved at once
 
-// The last ready one of the first `count` sockets, or -1.
-int ready_before(__global const uint* ready, int count) {
-  int k = count - 1;
-  while (k >= 0 && ready[k] == 0) --k;
-  return k;
-}
-
-// The first free place, or `most`.
-int free_place(__global const int* sockets, int most) {
-  int k = 0;
-  while (k < most && sockets[k] >= 0) ++k;
-  return k;
-}
-
 // Each work-group serves at most `most` clients at a time, and all end when so many as expected are gone. `sockets` has
 // -1 for each client and the listener behind them, `wanted` RCL_POLLIN for each; both with a part for each work-group.
 //

@@ -115,20 +115,6 @@ int fetch(rcl_group g, int store, __global const uchar* name, __global uchar* ph
 
 // ---- Serving ----
 
-// The last ready one of the first `count` sockets, or -1.
-int ready_before(__global const uint* ready, int count) {
-  int k = count - 1;
-  while (k >= 0 && ready[k] == 0) --k;
-  return k;
-}
-
-// The first free place, or `most`.
-int free_place(__global const int* sockets, int most) {
-  int k = 0;
-  while (k < most && sockets[k] >= 0) ++k;
-  return k;
-}
-
 // Each work-group has a connection to memcached and at most `most` clients, of which a slow one delays nobody. All end
 // when so many clients as expected are gone. With a part for each work-group: `requests` has room for each client's
 // request and for a photo, `sockets` -1 for each client and the listener behind them, `filled` zeros. `wanted` has

@@ -111,13 +111,6 @@ __kernel void map_words(__global rcl_net* net, __global const char* addresses, i
   }
 }
 
-// The last ready one of the first `count` sockets, or -1.
-int ready_before(__global const uint* ready, int count) {
-  int k = count - 1;
-  while (k >= 0 && ready[k] == 0) --k;
-  return k;
-}
-
 // The work-groups share the connections: each accepts its part of them and reads from whoever sends, into the arena,
 // where the words stay. `sockets` and `ready` have a part for each work-group, `wanted` RCL_POLLIN for each connection.
 __kernel void reduce_words(__global rcl_net* net, int listener, int connections, __global uchar* arena,
