@@ -54,8 +54,9 @@ cl_int copy(CommandQueue& queue, bool blocking, void* to, const void* from, size
         enqueue_read(queue, *source.memory, blocking, source.offset, size, to, wait, dependencies.event(), kType));
   }
   if (to_svm) {
-    return dependencies.finish(enqueue_write(queue, *destination.memory, blocking, destination.offset, size, from, wait,
-                                             dependencies.event(), kType));
+    return icd::maybe_blocking_write(queue, blocking, dependencies, [&](Event** event) {
+      return enqueue_write(queue, *destination.memory, blocking, destination.offset, size, from, wait, event, kType);
+    });
   }
   return maybe_blocking(blocking, dependencies, [&](Event** event) {
     return enqueue_host_work(

@@ -65,17 +65,30 @@ cl_int maybe_blocking(bool blocking, Dependencies& dependencies, Enqueue&& enque
   return dependencies.finish(CL_SUCCESS);
 }
 
-// For a write. A blocking write returns as soon as the application may reuse its memory, which costs no round
-// trip. If a user event may delay the command, however, it waits for the command's end. Otherwise a later
-// wait for its event could depend on another thread of the program, and PyOpenCL waits with Python's lock
-// held. It also waits if the application may conclude from its return that all earlier commands have ended.
+// For a write. A blocking write returns as soon as the application may reuse its memory, which costs no round trip.
+// What the application may conclude from its return still holds: commands of other queues come after the write
+// (ReturnedWrites). It waits for the end
+//  - if the application could see that the write or an earlier command has not ended: bytes for this process or host
+//    work are outstanding, host pointers are coherent, there is a wait list, or later commands of the queue are not in
+//    order;
+//  - if a user event may delay it: otherwise a later wait for its event could depend on another thread of the program,
+//    and PyOpenCL waits with Python's lock held.
 template <class Enqueue>
 cl_int maybe_blocking_write(CommandQueue& queue, bool blocking, Dependencies& dependencies, Enqueue&& enqueue) {
-  const bool ends = queue.context().has_open_user_events() || CoherentHostMemory::any();
-  if (blocking && ends) return maybe_blocking(true, dependencies, enqueue);
+  if (!blocking) return dependencies.finish(enqueue(dependencies.event()));
+  Context& context = queue.context();
+  if (!dependencies.wait().empty() || !queue.in_order() || queue.owes_host() || context.has_open_user_events() ||
+      CoherentHostMemory::any()) {
+    return maybe_blocking(true, dependencies, enqueue);
+  }
+  const bool is_wanted = dependencies.event() != nullptr;
+  // Without an event, nothing tells which member has the write.
+  if (queue.members() != nullptr && !is_wanted) return maybe_blocking(true, dependencies, enqueue);
   const cl_int code = enqueue(dependencies.event());
-  if (code == CL_SUCCESS && blocking && dependencies.event() != nullptr && !(*dependencies.event())->ended())
-    WaitLimit::note(WaitLimit::kUnended);
+  if (code != CL_SUCCESS) return code;
+  Event* const event = is_wanted ? *dependencies.event() : nullptr;
+  context.returned_writes().returned(event != nullptr ? *event->queue() : queue, event);
+  if (event != nullptr && !event->ended()) WaitLimit::note(WaitLimit::kUnended);
   return dependencies.finish(code);
 }
 

@@ -105,6 +105,25 @@ TEST_F(QueueTest, ExtensionMakesQueues) {
   EXPECT_NE(names.find("cl_khr_create_command_queue"), std::string::npos);
 }
 
+// The fake driver has no such queues; for in-order queues see ReturnedWriteTest.
+TEST_F(QueueTest, ABlockingWriteOfAnOutOfOrderQueueHasEndedWhenItReturns) {
+  const Owned<cl_command_queue> queue = make_queue(context_, device(), CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+  const Owned<cl_mem> slow = make_buffer(context_, numbers(1)), written = make_buffer(context_, numbers(1));
+  const Owned<cl_kernel> spin = kernel("spin");
+  check(set_arg(spin, 0, slow));
+  check(set_arg(spin, 1, 100'000'000));
+  const int seven = 7;
+  for (const bool waits : {false, true}) {
+    Owned<cl_event> spun;
+    check(run(queue, spin, 1, {}, spun.out()));
+    const cl_event* const list = waits ? spun.pointer() : nullptr;
+    check(clEnqueueWriteBuffer(queue, written, CL_TRUE, 0, sizeof seven, &seven, waits, list, nullptr));
+    EXPECT_EQ(read<int>(queue, written, 1).front(), seven);
+    check(clFinish(queue));
+  }
+  EXPECT_EQ(read<int>(queue, slow, 1).front(), 200'000'000);
+}
+
 TEST_F(QueueTest, ExtensionsWithVersionsAreTheExtensions) {
   std::istringstream names(text(clGetDeviceInfo, device(), CL_DEVICE_EXTENSIONS));
   const std::set<std::string> plain{std::istream_iterator<std::string>(names), {}};

@@ -93,14 +93,24 @@ cl_int AutomaticQueue::finish() {
   return result;
 }
 
+bool AutomaticQueue::owes_host() {
+  const MutexLock lock(mutex_);
+  return std::ranges::any_of(members_, [](const Member& at) { return at.queue && at.queue->owes_host(); });
+}
+
 void AutomaticQueue::let_go() {
   std::vector<Member> members(devices().size());
   std::vector<Ref<Event>> barrier;
   Placement::instance().forget(tasks_);
-  const MutexLock lock(mutex_);
-  members.swap(members_);
-  barrier.swap(barrier_);
-  last_ = members_.size();
+  {
+    const MutexLock lock(mutex_);
+    members.swap(members_);
+    barrier.swap(barrier_);
+    last_ = members_.size();
+  }
+  for (const Member& member : members) {
+    if (member.queue) whole_.context().returned_writes().released(*member.queue);
+  }
 }
 
 std::vector<Ref<Event>> AutomaticQueue::mark_all() {

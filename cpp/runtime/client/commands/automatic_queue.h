@@ -25,6 +25,7 @@ class AutomaticQueue final : public MemberQueues {
 
   void flush() override;
   cl_int finish() override;
+  bool owes_host() override;
   void let_go() override;
 
   // Marker or barrier of an out-of-order queue; an empty wait list means every earlier command.

@@ -19,6 +19,10 @@ PendingCommand::PendingCommand(CommandQueue& queue, cl_command_type type, WaitLi
     if (error() != CL_SUCCESS) return;
     if (event->is_held()) await_bytes(*event);
   }
+  if (queue.returned_writes().has_before.load()) [[unlikely]] {
+    returned_writes_ = queue.context().returned_writes().before(queue);
+    for (const Ref<Event>& write : returned_writes_) planner_.waits_for(*write);
+  }
   if (wants_event) {
     event_ = make_ref<Event>(queue, type, true);
     if (!wait.empty()) {

@@ -95,6 +95,8 @@ class PendingCommand {
   Ref<Event> sent_and(F&& record, bool is_awaited = false) {
     record_writes();
     record();
+    if (!returned_writes_.empty()) [[unlikely]]
+      queue_.context().returned_writes().ordered(queue_, returned_writes_);
     lock_.unlock();
     if (!is_awaited) session().submit();
     return std::move(event_);
@@ -122,6 +124,7 @@ class PendingCommand {
   TraceRecordOwner record_;
   std::vector<PendingReads::Ticket> awaited_;  // reads in the wait list whose bytes have not arrived
   std::vector<Write> writes_;
+  std::vector<Ref<Event>> returned_writes_;  // of other queues of the device, which the command waits for
 };
 
 // Calls attempt(missing) until it leaves `missing` empty, and makes the link that was missing meanwhile, without locks.

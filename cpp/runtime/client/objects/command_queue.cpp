@@ -12,7 +12,7 @@ CommandQueue::CommandQueue(Context& context, Device& device, cl_command_queue_pr
       properties_(properties),
       property_list_(std::move(property_list)) {
   create_on_server(properties);
-  if (!internal) context.queue_made_on(session().index());
+  if (!internal) context.queue_made(*this);
 }
 
 CommandQueue::CommandQueue(Automatic, Context& context, Device& device, cl_command_queue_properties properties,
@@ -34,7 +34,7 @@ CommandQueue::CommandQueue(CommandQueue& whole, Device& device)
       properties_(whole.properties_) {
   // Placements learn from the times of some kernels.
   create_on_server(properties_ | CL_QUEUE_PROFILING_ENABLE);
-  context_.queue_made_on(session().index());
+  context_.queue_made(*this);
 }
 
 void CommandQueue::create_on_server(cl_command_queue_properties properties) {
@@ -44,6 +44,7 @@ void CommandQueue::create_on_server(cl_command_queue_properties properties) {
 
 CommandQueue::~CommandQueue() {
   if (device_.is_automatic()) return;
+  context_.returned_writes().gone(*this);
   session().unregister_queue(id_);
   session().send(ReleaseQueue{id_});
   session().submit_now();
@@ -51,7 +52,7 @@ CommandQueue::~CommandQueue() {
 
 void CommandQueue::last_handle_released() {
   flush();
-  if (members_) members_->let_go();
+  members_ ? members_->let_go() : context_.returned_writes().released(*this);
 }
 
 cl_int CommandQueue::finish() {

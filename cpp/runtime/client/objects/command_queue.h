@@ -8,6 +8,7 @@
 #include "runtime/client/objects/context.h"
 #include "runtime/client/objects/device.h"
 #include "runtime/client/objects/pending_reads.h"
+#include "runtime/client/objects/returned_writes.h"
 #include "runtime/client/session/session.h"
 
 namespace remotecl {
@@ -20,6 +21,8 @@ class MemberQueues {
   virtual ~MemberQueues() = default;
   virtual void flush() = 0;
   virtual cl_int finish() = 0;  // see CommandQueue::finish()
+  // See CommandQueue::owes_host().
+  virtual bool owes_host() = 0;
   // The application has released the queue. Members that have commands live on by themselves.
   virtual void let_go() = 0;
 };
@@ -58,6 +61,9 @@ class CommandQueue final : public Handle<_cl_command_queue, HandleTag::kQueue, C
   bool profiling() const { return (properties_ & CL_QUEUE_PROFILING_ENABLE) != 0; }
 
   PendingReads& pending_reads() { return pending_reads_; }
+  ReturnedWrites::OfQueue& returned_writes() { return returned_writes_; }
+  // Whether earlier commands have something left to do in this process: bytes to receive, or host work.
+  bool owes_host() const { return members_ ? members_->owes_host() : !pending_reads_.none() || host_work_.load() != 0; }
 
   void flush() { members_ ? members_->flush() : session().flush(); }
   // Blocks until every command has ended. Returns CL_SUCCESS; or the error of the first command without an
@@ -107,6 +113,7 @@ class CommandQueue final : public Handle<_cl_command_queue, HandleTag::kQueue, C
   std::atomic<cl_int> failure_{CL_SUCCESS};
   std::atomic<bool> has_failed_{false};
   PendingReads pending_reads_;
+  ReturnedWrites::OfQueue returned_writes_;
   std::atomic<int> host_work_{0};
   // A finish() that ran out of time before the answer came. If nothing has been enqueued since, the next one
   // waits for the same answer. Requires the context's memory_mutex.

@@ -60,9 +60,10 @@ IndexSet Context::sessions_with_queues() const {
   return sessions_with_queues_;
 }
 
-void Context::queue_made_on(std::uint32_t session_index) {
+void Context::queue_made(CommandQueue& queue) {
+  returned_writes_.made(queue);
   const MutexLock lock(queues_mutex_);
-  sessions_with_queues_.add(session_index);
+  sessions_with_queues_.add(queue.session().index());
 }
 
 void Context::notify(const std::string& text) const {

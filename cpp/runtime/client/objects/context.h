@@ -8,6 +8,7 @@
 #include "runtime/base/index_set.h"
 #include "runtime/base/mutex.h"
 #include "runtime/client/objects/device.h"
+#include "runtime/client/objects/returned_writes.h"
 
 namespace remotecl {
 
@@ -41,7 +42,9 @@ class Context final : public Handle<_cl_context, HandleTag::kContext, CL_INVALID
 
   // The indices of the sessions on which the application has created queues of this context.
   IndexSet sessions_with_queues() const EXCLUDES(queues_mutex_);
-  void queue_made_on(std::uint32_t session_index) EXCLUDES(queues_mutex_);
+  // The application may enqueue on this queue from now on.
+  void queue_made(CommandQueue& queue) EXCLUDES(queues_mutex_);
+  ReturnedWrites& returned_writes() { return returned_writes_; }
 
   // Whether the program has user events whose status it has not set; its commands may be waiting for them.
   bool has_open_user_events() const { return open_user_events_.load() != 0; }
@@ -71,6 +74,7 @@ class Context final : public Handle<_cl_context, HandleTag::kContext, CL_INVALID
   std::atomic<int> open_user_events_{0};
   mutable Mutex queues_mutex_;
   IndexSet sessions_with_queues_ GUARDED_BY(queues_mutex_);
+  ReturnedWrites returned_writes_;
   Mutex memory_mutex_;
   std::unordered_map<Device*, CommandQueue*> transfer_queues_
       GUARDED_BY(memory_mutex_);  // they do not keep the context alive
