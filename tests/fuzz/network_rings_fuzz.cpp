@@ -13,32 +13,15 @@
 #include "server/network/pair_broker.h"
 #include "server/network/rings.h"
 #include "server/network/socket_table.h"
+#include "support/input.h"
 
 using namespace remotecl;
 using namespace remotecl::server;
+using fuzz::Input;
 
 namespace {
 
 constexpr NetworkShape kShape{4, 1024};
-
-// Takes an input apart; zeros come after its end.
-class Input {
- public:
-  Input(const std::uint8_t* data, std::size_t size) : left_(data, size) {}
-
-  bool is_over() const { return left_.empty(); }
-  template <class T>
-  T take() {
-    T value{};
-    const std::size_t count = std::min(sizeof value, left_.size());
-    if (count != 0) std::memcpy(&value, left_.data(), count);
-    left_ = left_.subspan(count);
-    return value;
-  }
-
- private:
-  std::span<const std::uint8_t> left_;
-};
 
 // A table of sockets, its memory, and a kernel and peers that do what the input says.
 class Kernels {

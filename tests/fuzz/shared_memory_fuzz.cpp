@@ -12,9 +12,11 @@
 #include "runtime/transport/shm/shared_memory.h"
 #include "runtime/transport/shm/shared_memory_connection.h"
 #include "runtime/transport/tcp/stream_connection.h"
+#include "support/input.h"
 #include "support/memory_connection.h"
 
 using namespace remotecl;
+using fuzz::Input;
 
 namespace {
 
@@ -22,26 +24,6 @@ namespace {
   std::fprintf(stderr, "%s\n", what);
   std::abort();
 }
-
-// Takes an input apart; zeros come after its end.
-class Input {
- public:
-  Input(const std::uint8_t* data, std::size_t size) : left_(data, size) {}
-
-  bool is_over() const { return left_.empty(); }
-  template <class T>
-  T take() {
-    T value{};
-    const std::size_t count = std::min(sizeof value, left_.size());
-    if (count != 0) std::memcpy(&value, left_.data(), count);
-    left_ = left_.subspan(count);
-    return value;
-  }
-  Bytes rest() const { return std::as_bytes(left_); }
-
- private:
-  std::span<const std::uint8_t> left_;
-};
 
 constexpr std::size_t kRing = SharedMemorySegment::kRingBytesMin;
 
