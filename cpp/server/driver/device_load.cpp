@@ -7,12 +7,14 @@ namespace remotecl::server {
 void DeviceLoad::add(const Ref<QueueProgress>& queue) {
   MutexLock lock(mutex_);
   queues_.push_back(queue);
+  queue_count_.store(queues_.size(), std::memory_order_relaxed);
   past_[queue->session()];
 }
 
 void DeviceLoad::remove(const Ref<QueueProgress>& queue) {
   MutexLock lock(mutex_);
   if (std::erase(queues_, queue) == 0) return;
+  queue_count_.store(queues_.size(), std::memory_order_relaxed);
   past_ended_ += queue->ended();
   const auto session = past_.find(queue->session());
   if (session != past_.end()) session->second.usage.commands += queue->issued();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <deque>
@@ -42,6 +43,8 @@ class DeviceLoad {
   void add(const Ref<QueueProgress>& queue) EXCLUDES(mutex_);
   void remove(const Ref<QueueProgress>& queue) EXCLUDES(mutex_);
 
+  // Whether there is more than one queue. No lock.
+  bool has_several_queues() const { return queue_count_.load(std::memory_order_relaxed) > 1; }
   // Commands that were accepted and have not ended, as far as the driver has reported.
   std::uint64_t depth() const EXCLUDES(mutex_);
   Work work() const EXCLUDES(mutex_);
@@ -74,6 +77,7 @@ class DeviceLoad {
 
   mutable Mutex mutex_;
   std::vector<Ref<QueueProgress>> queues_ GUARDED_BY(mutex_);
+  std::atomic<std::size_t> queue_count_{0};
   struct Past {
     Usage usage;  // without the commands of queues that there are
     Clock::time_point seen{};

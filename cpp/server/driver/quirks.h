@@ -20,6 +20,9 @@ struct Quirks {
   bool crashes_copying_parts = false;
   // Compiles all kernels of a program when it is asked for the binary, and ends the process if it cannot.
   bool compiles_for_binary = false;
+  // The event of a kernel, and of a marker without a wait list, ends only after all kernels that were launched before,
+  // in any queue of the context. A barrier's ends in time, and so does clFinish.
+  bool kernel_events_end_late = false;
 };
 
 // The quirks of the platform with this name; drivers that are not in the table have none.

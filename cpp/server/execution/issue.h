@@ -22,6 +22,7 @@ struct Issue {
   bool ended = false;        // already executed, without the driver
   bool due = false;          // its end must become known, because DeviceTurn counts it
   bool needs_event = false;  // likewise, because the command itself waits for it
+  bool by_barrier = false;   // the Issuer takes the event of a barrier behind the command
 
   cl_uint wait_count() const { return static_cast<cl_uint>(waits.size()); }
   const cl_event* wait_list() const { return waits.empty() ? nullptr : waits.data(); }
@@ -30,7 +31,8 @@ struct Issue {
     ended = true;
   }
   EventArguments arguments() { return {wait_count(), wait_list(), out()}; }
-  cl_event* out() { return event != nullptr || due || needs_event || queue.wants_events() ? native.out() : nullptr; }
+  bool wants_event() const { return event != nullptr || due || needs_event || queue.wants_events(); }
+  cl_event* out() { return wants_event() && !by_barrier ? native.out() : nullptr; }
 };
 
 }  // namespace remotecl::server

@@ -131,6 +131,7 @@ struct KernelRange {
 template <class Command>
 struct LiveCommand : Command {
   static constexpr bool kLong = false;
+  static constexpr bool kRunsKernels = true;  // drivers fill and copy by kernels of their own
 
   cl_int issue(Issue& issue) {
     const cl_int error = this->resolve(issue.queue.device());

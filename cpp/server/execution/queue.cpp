@@ -15,7 +15,8 @@ Queue::Queue(ObjectId id, Device& device, cl_command_queue_properties properties
       turn_(std::move(turn)),
       progress_(make_ref<QueueProgress>(turn_ ? turn_->session() : 0)),
       arena_(std::move(blocks)),
-      wants_events_(in_order_ && device.traits().quirks.waits_for_all_slowly) {
+      wants_events_(in_order_ && device.traits().quirks.waits_for_all_slowly),
+      may_end_by_barriers_(in_order_ && !profiling_ && device.traits().quirks.kernel_events_end_late) {
   const cl_context context = turn_ ? device.context(error_) : nullptr;
   if (!turn_) error_ = CL_DEVICE_NOT_AVAILABLE;
   if (context != nullptr) native_ = clCreateCommandQueue(context, device.id(), properties, &error_);
@@ -42,9 +43,14 @@ bool Queue::has_become_idle() {
 }
 
 cl_int Queue::mark(Native<cl_event>& marker) {
-  if (!newest_) return clEnqueueMarkerWithWaitList(native_, 0, nullptr, marker.out());
-  marker = newest_.copy();
-  return CL_SUCCESS;
+  if (newest_) {
+    marker = newest_.copy();
+    return CL_SUCCESS;
+  }
+  // A barrier would keep later commands of an out-of-order queue from running beside earlier ones.
+  if (in_order_ && device_.traits().quirks.kernel_events_end_late)
+    return clEnqueueBarrierWithWaitList(native_, 0, nullptr, marker.out());
+  return clEnqueueMarkerWithWaitList(native_, 0, nullptr, marker.out());
 }
 
 const std::byte* Queue::stage(Bytes data) {

@@ -50,6 +50,9 @@ class Queue final : public RefCounted {
   }
   // Returns an event that ends when all native commands so far have ended.
   cl_int mark(Native<cl_event>& marker);
+  // Returns true if the end of a kernel is known in time only from the event of a barrier behind it, because the device
+  // has other queues. With profiling, commands keep their own events, which have the times.
+  bool ends_by_barriers() const { return may_end_by_barriers_ && device_.load().has_several_queues(); }
   // Returns true if mark() takes long while many commands are in flight.
   bool marks_slowly() const { return !in_order_ && device_.traits().quirks.waits_for_all_slowly; }
 
@@ -79,6 +82,7 @@ class Queue final : public RefCounted {
   // in-order queue the event of the last command does the same.
   const bool wants_events_;
   Native<cl_event> newest_;
+  const bool may_end_by_barriers_;
 };
 
 }  // namespace remotecl::server

@@ -8,6 +8,7 @@ namespace {
 
 struct KernelCommand {
   static constexpr bool kLong = false;
+  static constexpr bool kRunsKernels = true;
 
   SessionObjects* objects;
   Ref<Kernel> kernel;

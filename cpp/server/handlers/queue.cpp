@@ -25,6 +25,8 @@ struct MarkerCommand {
       count = 0;
     }
     const cl_event* list = count > 0 ? issue.wait_list() : nullptr;
+    // In an in-order queue both are the same.
+    if (issue.queue.ends_by_barriers()) return clEnqueueBarrierWithWaitList(native, count, list, issue.out());
     if (is_barrier) {
       // Some drivers, such as NVIDIA's, have no timestamps for barriers. If they are wanted, a marker behind
       // the barrier provides them.

@@ -230,5 +230,5 @@ cl_int clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint 
     if (prints) std::fputs("printed\n", stdout);
     return CL_COMPLETE;
   };
-  return enqueue(queue, count, waits, event, work, items);
+  return enqueue(queue, count, waits, event, work, items, true);
 }

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -161,7 +162,8 @@ struct Command {
   std::function<cl_int()> work;
   std::vector<Held<_cl_event>> waits;
   Held<_cl_event> event;
-  std::size_t items = 0;  // of a kernel
+  std::size_t items = 0;        // of a kernel
+  bool has_late_event = false;  // see Settings
 };
 
 }  // namespace remotecl::fake
@@ -217,7 +219,7 @@ namespace remotecl::fake {
 
 // Adds a command, and its event where one is wanted. A kernel takes as long as the settings say.
 cl_int enqueue(cl_command_queue queue, cl_uint count, const cl_event* waits, cl_event* event,
-               std::function<cl_int()> work, std::size_t items = 0);
+               std::function<cl_int()> work, std::size_t items = 0, bool has_late_event = false);
 // Has what the queue holds carried out. Called without the lock: calls back.
 void flush(cl_command_queue queue);
 // The same, and waits until that event has ended; until all have, with null.
@@ -230,6 +232,13 @@ void wake_threads();
 using Calls = std::vector<std::function<void()>>;
 // With the lock. What `calls` gets must be called without it.
 void end(const Held<_cl_event>& event, cl_int status, Calls& calls);
+// Events that end in the order of this list, and with which status, once their commands have ended.
+struct LateEvent {
+  Held<_cl_event> event;
+  std::optional<cl_int> status{};
+};
+std::deque<LateEvent>& late_events();
+void end_late(const Held<_cl_event>& event, cl_int status, Calls& calls);
 void call_back(Calls& calls);
 cl_ulong now();
 

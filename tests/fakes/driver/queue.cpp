@@ -1,4 +1,5 @@
 // Queues, events, and how commands are carried out.
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -18,6 +19,7 @@ void run_here(cl_command_queue queue, cl_event until, Calls& calls) {
       if (wait->status < 0) status = CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
     }
     if (status == CL_COMPLETE) status = command.work();
+    --queue->unfinished;
     end(command.event, status, calls);
     // Drivers let go of a command's objects on a thread of theirs, too.
     calls.push_back([kept = std::make_shared<Command>(command)] {});
@@ -36,9 +38,23 @@ void end(const Held<_cl_event>& event, cl_int status, Calls& calls) {
   event->status = status;
   event->times[3] = now();
   if (event->times[2] == 0) event->times[1] = event->times[2] = event->times[3];
-  if (event->queue != nullptr) --event->queue->unfinished;
   for (auto& callback : std::exchange(event->callbacks, {})) {
     calls.push_back([callback = std::move(callback), status] { callback(status); });
+  }
+}
+
+std::deque<LateEvent>& late_events() {
+  static auto& events = *new std::deque<LateEvent>;
+  return events;
+}
+
+void end_late(const Held<_cl_event>& event, cl_int status, Calls& calls) {
+  std::deque<LateEvent>& events = late_events();
+  std::find_if(events.begin(), events.end(), [&](const LateEvent& late) {
+    return late.event.get() == event.get();
+  })->status = status;
+  for (; !events.empty() && events.front().status; events.pop_front()) {
+    end(events.front().event, *events.front().status, calls);
   }
 }
 
@@ -55,9 +71,9 @@ std::recursive_mutex& driver_mutex() {
 }
 
 cl_int enqueue(cl_command_queue queue, cl_uint count, const cl_event* waits, cl_event* event,
-               std::function<cl_int()> work, std::size_t items) {
+               std::function<cl_int()> work, std::size_t items, bool has_late_event) {
   if ((count == 0) != (waits == nullptr)) return CL_INVALID_EVENT_WAIT_LIST;
-  Command command{std::move(work), {}, {}, items};
+  Command command{std::move(work), {}, {}, items, has_late_event && settings().has_late_events};
   for (cl_uint i = 0; i < count; ++i) {
     if (!is(waits[i], kEvent)) return CL_INVALID_EVENT_WAIT_LIST;
     if (waits[i]->context.get() != queue->context.get()) return CL_INVALID_CONTEXT;
@@ -72,6 +88,7 @@ cl_int enqueue(cl_command_queue queue, cl_uint count, const cl_event* waits, cl_
   } else {
     release(made);
   }
+  if (command.has_late_event) late_events().push_back({command.event});
   queue->commands.push_back(std::move(command));
   ++queue->unfinished;
   return CL_SUCCESS;
@@ -236,9 +253,11 @@ cl_int clGetEventProfilingInfo(cl_event event, cl_profiling_info name, std::size
 
 cl_int clEnqueueMarkerWithWaitList(cl_command_queue queue, cl_uint count, const cl_event* waits, cl_event* event) {
   const DriverLock lock(driver_mutex());
-  return enqueue(queue, count, waits, event, [] { return CL_COMPLETE; });
+  return enqueue(
+      queue, count, waits, event, [] { return CL_COMPLETE; }, 0, count == 0);
 }
 
 cl_int clEnqueueBarrierWithWaitList(cl_command_queue queue, cl_uint count, const cl_event* waits, cl_event* event) {
-  return clEnqueueMarkerWithWaitList(queue, count, waits, event);
+  const DriverLock lock(driver_mutex());
+  return enqueue(queue, count, waits, event, [] { return CL_COMPLETE; });
 }

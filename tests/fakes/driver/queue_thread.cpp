@@ -38,7 +38,8 @@ void run_first(cl_command_queue queue, Lock& lock) {
       lock.lock();
     }
     if (status == CL_COMPLETE) status = command.work();
-    end(command.event, status, calls);
+    --queue->unfinished;
+    command.has_late_event ? end_late(command.event, status, calls) : end(command.event, status, calls);
   }
   changed().notify_all();
   lock.unlock();

@@ -29,6 +29,9 @@ struct Settings {
   std::uint64_t memory = std::uint64_t{64} << 20;
   // Commands run on the thread that flushes or waits, so that the order of everything is the caller's.
   bool is_threadless = false;
+  // The events of kernels, and of markers without a wait list, end in the order in which they were enqueued, whatever
+  // their queues; clFinish and barriers know better.
+  bool has_late_events = false;
 };
 
 // Throws std::runtime_error for a word that it does not know.
