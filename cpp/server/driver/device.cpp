@@ -5,6 +5,12 @@
 
 namespace remotecl::server {
 
+namespace {
+
+constexpr std::uint64_t kReleasedPart = 32;  // of the memory, which released objects may keep
+
+}  // namespace
+
 Device::Device(std::uint32_t index, cl_platform_id platform, cl_device_id id)
     : index_(index),
       platform_(platform),
@@ -12,6 +18,7 @@ Device::Device(std::uint32_t index, cl_platform_id platform, cl_device_id id)
       root_(nullptr),
       traits_(platform, id),
       memory_(*this, traits_, nullptr),
+      released_memory_(load_, traits_.quirks.releases_wait_for_kernels ? memory_.total() / kReleasedPart : 0),
       clock_(*this, traits_.has_timer) {}
 
 Device::Device(std::uint32_t index, Device& parent, cl_device_id id)
@@ -21,6 +28,7 @@ Device::Device(std::uint32_t index, Device& parent, cl_device_id id)
       root_(&parent.root()),
       traits_(parent.traits_, id),
       memory_(*this, traits_, &root_->memory_),
+      released_memory_(load_, 0),
       clock_(*this, traits_.has_timer) {}
 
 Device::~Device() { close(); }
@@ -29,6 +37,7 @@ void Device::close() {
   // Called without the lock, because both need context().
   clock_.close();
   memory_.pinned().close();
+  released_memory_.release_all();
   MutexLock lock(mutex_);
   if (closed_) return;
   closed_ = true;

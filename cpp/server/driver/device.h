@@ -11,6 +11,7 @@
 #include "server/driver/device_memory.h"
 #include "server/driver/device_traits.h"
 #include "server/driver/device_turns.h"
+#include "server/driver/released_memory.h"
 
 namespace remotecl::server {
 
@@ -46,6 +47,8 @@ class Device {
   // A sub-device has its root's.
   DeviceLoad& load() { return root().load_; }
 
+  ReleasedMemory& released_memory() { return released_memory_; }
+
   // A sub-device has its root's.
   const Ref<DeviceTurns>& turns() { return root().turns_; }
 
@@ -76,6 +79,7 @@ class Device {
   std::vector<InfoAnswer> said_;
   DeviceMemory memory_;
   DeviceLoad load_;
+  ReleasedMemory released_memory_;
   const Ref<DeviceTurns> turns_ = make_ref<DeviceTurns>();
   DeviceClock clock_;
   Mutex mutex_;

@@ -23,6 +23,8 @@ struct Quirks {
   // The event of a kernel, and of a marker without a wait list, ends only after all kernels that were launched before,
   // in any queue of the context. A barrier's ends in time, and so does clFinish.
   bool kernel_events_end_late = false;
+  // clReleaseMemObject waits until no kernel runs on the device, and other calls wait for it.
+  bool releases_wait_for_kernels = false;
 };
 
 // The quirks of the platform with this name; drivers that are not in the table have none.

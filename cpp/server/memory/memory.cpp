@@ -6,8 +6,8 @@ namespace remotecl::server {
 
 Memory::~Memory() {
   for (const Native& native : native_) {
-    clReleaseMemObject(native.memory);
-    give_back(native);
+    native.device->released_memory().add(native.memory, native.reserved,
+                                         [native, counters = counters_] { give_back(native, counters); });
   }
 }
 
@@ -20,23 +20,27 @@ const Memory::Native* Memory::find(const Device& device) const {
 
 bool Memory::reserve(Device& device, std::uint64_t size, Native& native) {
   const std::uint32_t index = device.root().index();
-  if (!counters_->reserve(index, size)) {
-    const LogScope scope({}, index);
-    log_info("memory of {} bytes is refused: the session, or its user, would have more than it may", size);
-    return false;
-  }
-  if (!device.memory().reserve(size)) {
+  const auto fits = [&] {
+    if (!counters_->reserve(index, size)) return false;
+    if (device.memory().reserve(size)) return true;
     counters_->give_back(index, size);
+    return false;
+  };
+  if (!fits() && (!device.released_memory().release_all() || !fits())) {
+    const LogScope scope({}, index);
+    log_info(
+        "memory of {} bytes is refused: the device has too little left, or the session or its user may have no more",
+        size);
     return false;
   }
   native.reserved = size;
   return true;
 }
 
-void Memory::give_back(const Native& native) {
+void Memory::give_back(const Native& native, const Ref<SessionCounters>& counters) {
   if (native.reserved == 0) return;
   native.device->memory().give_back(native.reserved);
-  counters_->give_back(native.device->root().index(), native.reserved);
+  counters->give_back(native.device->root().index(), native.reserved);
 }
 
 cl_int Memory::native(Device& device, cl_mem& memory) {
@@ -47,7 +51,7 @@ cl_int Memory::native(Device& device, cl_mem& memory) {
   Native native{&device};
   const cl_int error = make(device, native);
   if (error != CL_SUCCESS) {
-    give_back(native);
+    give_back(native, counters_);
     return error;
   }
   native_.push_back(native);

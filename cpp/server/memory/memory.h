@@ -47,7 +47,7 @@ class Memory : public RefCounted {
   Memory* parent() const { return parent_.get(); }  // the object that this is a part or a view of, or null
 
  private:
-  void give_back(const Native& native);
+  static void give_back(const Native& native, const Ref<SessionCounters>& counters);
 
   const Ref<Memory> parent_;
   // Null if there is none yet.

@@ -1,5 +1,5 @@
-// A driver whose kernels' events end only after all kernels that were launched before, in any queue, as NVIDIA's do: a
-// queue's commands end, for the application, when they have ended all the same.
+// A driver whose kernels' events end only after all kernels that were launched before, in any queue, and whose releases
+// of memory wait for all kernels, as NVIDIA's do: other queues go on all the same.
 #include "icd/fake_driver.h"
 
 namespace remotecl::testing {
@@ -69,6 +69,26 @@ TEST_F(LateEventsTest, FillsMarkersAndMigrationsDoNotWaitForAnotherQueue) {
   seen();
 }
 
+TEST_F(LateEventsTest, NothingWaitsForTheReleaseOfABuffer) {
+  Owned<cl_mem> other = make_buffer(context_, std::vector<int>(kCount, 5));
+  EXPECT_EQ(read<int>(queue_, other, 1).front(), 5);
+  other.reset();
+  check(run(queue_, fill_, 4));
+  EXPECT_EQ(read<int>(queue_, buffer_, 4), std::vector<int>(4, 37));
+  seen();
+}
+
+TEST_F(LateEventsTest, ReleasedMemoryIsThereForThoseWhoNeedIt) {
+  // The device has 64 MiB.
+  for (int i = 0; i < 12; ++i) {
+    const Owned<cl_mem> large = make_buffer(context_, 12u << 20);
+    const int one = 1;
+    check(clEnqueueFillBuffer(queue_, large, &one, sizeof one, 0, 12u << 20, 0, nullptr, nullptr));
+    EXPECT_EQ(read<int>(queue_, large, 1).front(), 1);
+  }
+  status_when_seen_ = CL_RUNNING;  // some of these had to wait
+}
+
 }  // namespace
 }  // namespace remotecl::testing
 
@@ -76,6 +96,6 @@ int main(int argc, char** argv) {
   ::testing::InitGoogleTest(&argc, argv);
   ::testing::AddGlobalTestEnvironment(new remotecl::testing::Environment(
       1, {"OCL_ICD_VENDORS=" REMOTECL_FAKE_DRIVER, "OCL_ICD_PLATFORM_SORT=none",
-          "REMOTECL_FAKE_DRIVER=platform=NVIDIA CUDA,gpu=1,late-events,item-ns=1000000"}));
+          "REMOTECL_FAKE_DRIVER=platform=NVIDIA CUDA,gpu=1,late-events,slow-releases,item-ns=1000000"}));
   return RUN_ALL_TESTS();
 }

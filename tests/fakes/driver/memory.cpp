@@ -86,6 +86,7 @@ cl_int clRetainMemObject(cl_mem memory) {
 }
 
 cl_int clReleaseMemObject(cl_mem memory) {
+  if (settings().has_slow_releases) wait_for_kernels();
   const DriverLock lock(driver_mutex());
   if (!is(memory, kMemory)) return CL_INVALID_MEM_OBJECT;
   release(memory);

@@ -227,6 +227,7 @@ void run(cl_command_queue queue, cl_event until = nullptr);
 // By threads of the driver, in queue_thread.cpp.
 void start_thread(cl_command_queue queue);
 void wait_for(cl_command_queue queue, cl_event until);
+void wait_for_kernels();
 void wake_threads();
 
 using Calls = std::vector<std::function<void()>>;

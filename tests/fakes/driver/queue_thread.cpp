@@ -14,6 +14,8 @@ std::condition_variable_any& changed() {
   return condition;
 }
 
+int running_kernels = 0;  // guarded by the driver's mutex
+
 bool has_ended(cl_event event) { return event->status <= CL_COMPLETE; }
 
 cl_int wait_for_all(const std::vector<Held<_cl_event>>& events, Lock& lock) {
@@ -33,9 +35,11 @@ void run_first(cl_command_queue queue, Lock& lock) {
     cl_int status = wait_for_all(command.waits, lock);
     command.event->times[1] = command.event->times[2] = now();
     if (const auto time = kernel_time(command.items); command.items != 0 && status == CL_COMPLETE && time.count() > 0) {
+      ++running_kernels;
       lock.unlock();
       std::this_thread::sleep_for(time);
       lock.lock();
+      --running_kernels;
     }
     if (status == CL_COMPLETE) status = command.work();
     --queue->unfinished;
@@ -68,6 +72,11 @@ void wait_for(cl_command_queue queue, cl_event until) {
   start_thread(queue);
   changed().wait(lock, [=] { return until == nullptr ? queue->unfinished == 0 : has_ended(until); });
   kept = {};
+}
+
+void wait_for_kernels() {
+  Lock lock(driver_mutex());
+  changed().wait(lock, [] { return running_kernels == 0; });
 }
 
 void wake_threads() { changed().notify_all(); }

@@ -68,6 +68,8 @@ void parse_word(std::string_view word, Settings& settings) {
     settings.faults.push_back(parse_fault(value, word));
   } else if (name == "threadless") {
     settings.is_threadless = true;
+  } else if (name == "slow-releases") {
+    settings.has_slow_releases = true;
   } else if (name == "late-events") {
     settings.has_late_events = true;
   } else {

@@ -32,6 +32,8 @@ struct Settings {
   // The events of kernels, and of markers without a wait list, end in the order in which they were enqueued, whatever
   // their queues; clFinish and barriers know better.
   bool has_late_events = false;
+  // clReleaseMemObject waits until no kernel runs.
+  bool has_slow_releases = false;
 };
 
 // Throws std::runtime_error for a word that it does not know.
