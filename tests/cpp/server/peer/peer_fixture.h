@@ -151,15 +151,20 @@ class HostilePeerTest : public PeerTest {
     a_.send(ObserveEvent{event});
     return event;
   }
-  void wait_for_pull(TransferId transfer) {
+  // The link's next message of this kind; others before it are skipped. Throws std::runtime_error when it has ended.
+  template <class Message>
+  Received<Message> next() {
     for (;;) {
-      std::array<std::byte, kMessageHeaderSize> header;
-      ASSERT_TRUE(control_->read_exactly(header));
-      const auto message = decode_frame<MessageHeader>(header);
-      std::vector<std::byte> payload(message.size);
-      ASSERT_TRUE(control_->read_exactly(payload));
-      PullTransfer pull{};
-      if (message.code == Code::kPullTransfer && Decoder(payload).read(pull) && pull.transfer == transfer) return;
+      std::array<std::byte, kMessageHeaderSize> bytes;
+      if (!control_->read_exactly(bytes)) throw std::runtime_error("the link has ended");
+      const auto header = decode_frame<MessageHeader>(bytes);
+      Received<Message> received{std::make_shared<std::vector<std::byte>>(header.size)};
+      if (!control_->read_exactly(*received.bytes)) throw std::runtime_error("the link has ended");
+      if (header.code == Message::kCode && Decoder(*received.bytes).read(received.message)) return received;
+    }
+  }
+  void wait_for_pull(TransferId transfer) {
+    while (next<PullTransfer>()->transfer != transfer) {
     }
   }
 

@@ -182,18 +182,6 @@ class SharedBuildsHostileTest : public HostilePeerTest {
     HostilePeerTest::SetUp();
     if (!has_binaries(server_)) GTEST_SKIP();
   }
-  // A's question for a build.
-  AskBuild next_question() {
-    for (;;) {
-      std::array<std::byte, kMessageHeaderSize> header;
-      if (!control_->read_exactly(header)) throw std::runtime_error("the link has ended");
-      const auto message = decode_frame<MessageHeader>(header);
-      std::vector<std::byte> payload(message.size);
-      if (!control_->read_exactly(payload)) throw std::runtime_error("the link has ended");
-      AskBuild ask{};
-      if (message.code == Code::kAskBuild && Decoder(payload).read(ask)) return ask;
-    }
-  }
   // What A publishes of a program that it has compiled.
   std::vector<std::byte> entry_of(const std::string& source) {
     const ObjectId program = a_.id();
@@ -206,7 +194,7 @@ class SharedBuildsHostileTest : public HostilePeerTest {
     return StoredBuilds::encode(record, binary->binary);
   }
   void answer(const std::vector<std::byte>& entry, const Digest& sum) {
-    say(PeerBuild{next_question().question, sum, entry});
+    say(PeerBuild{next<AskBuild>()->question, sum, entry});
   }
   void expect_result(const std::vector<std::byte>& entry, const Digest& sum, const std::string& what) {
     const ObjectId program = a_.id();
@@ -228,7 +216,7 @@ TEST_F(SharedBuildsHostileTest, AnswerWithoutQuestion) {
 TEST_F(SharedBuildsHostileTest, TheSameAnswerTwice) {
   join();
   const Token token = send_build(a_, a_.id(), unique(kSource), kSecond, 5);
-  const std::uint64_t question = next_question().question;
+  const std::uint64_t question = next<AskBuild>()->question;
   for (int i = 0; i < 2; ++i) say(PeerBuild{question, {}, {}});
   wait_for(a_, token);
   expect_only_link_ends("not asked");
@@ -238,16 +226,8 @@ TEST_F(SharedBuildsHostileTest, ManyQuestionsAreAnswered) {
   join();
   constexpr std::uint64_t kCount = 100'000;
   for (std::uint64_t i = 1; i <= kCount; ++i) say(AskBuild{i, i, {}});
-  std::uint64_t answers = 0;
   // Those that were asked first may still get a build.
-  while (answers < kCount - 100) {
-    std::array<std::byte, kMessageHeaderSize> header;
-    ASSERT_TRUE(control_->read_exactly(header));
-    const auto message = decode_frame<MessageHeader>(header);
-    std::vector<std::byte> payload(message.size);
-    ASSERT_TRUE(control_->read_exactly(payload));
-    if (message.code == Code::kPeerBuild) ++answers;
-  }
+  for (std::uint64_t answers = 0; answers < kCount - 100; ++answers) next<PeerBuild>();
   a_.ping();
 }
 

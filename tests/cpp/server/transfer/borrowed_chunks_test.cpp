@@ -164,31 +164,12 @@ class HostileLenderTest : private WithStores, public HostilePeerTest {
  protected:
   HostileLenderTest() : HostilePeerTest({}, &stores_.first) {}
 
-  AskChunk next_question() {
-    for (;;) {
-      std::array<std::byte, kMessageHeaderSize> header;
-      if (!control_->read_exactly(header)) throw std::runtime_error("the link has ended");
-      const auto message = decode_frame<MessageHeader>(header);
-      std::vector<std::byte> payload(message.size);
-      if (!control_->read_exactly(payload)) throw std::runtime_error("the link has ended");
-      AskChunk ask{};
-      if (message.code == Code::kAskChunk && Decoder(payload).read(ask)) return ask;
-    }
-  }
   // Returns the answer to a question of this test.
   std::vector<std::byte> ask(std::uint64_t question, std::uint64_t loan, const Digest& digest) {
     say(AskChunk{question, loan, digest});
-    for (;;) {
-      std::array<std::byte, kMessageHeaderSize> header;
-      if (!control_->read_exactly(header)) throw std::runtime_error("the link has ended");
-      const auto message = decode_frame<MessageHeader>(header);
-      std::vector<std::byte> payload(message.size);
-      if (!control_->read_exactly(payload)) throw std::runtime_error("the link has ended");
-      PeerChunk chunk{};
-      if (message.code != Code::kPeerChunk || !Decoder(payload).read(chunk)) continue;
-      EXPECT_EQ(chunk.question, question);
-      return {chunk.bytes.begin(), chunk.bytes.end()};
-    }
+    const Received<PeerChunk> chunk = next<PeerChunk>();
+    EXPECT_EQ(chunk->question, question);
+    return {chunk->bytes.begin(), chunk->bytes.end()};
   }
   void borrow(Write& write, Bytes digests, std::uint64_t bytes_per_s) {
     const PeerId lender = kSecond;
@@ -212,7 +193,7 @@ TEST_F(HostileLenderTest, WrongBytesAreNotFound) {
     }
     Write write(a_, kUploadChunk);
     borrow(write, digests, kUnknownSpeed);
-    say(PeerChunk{next_question().question, wrong});
+    say(PeerChunk{next<AskChunk>()->question, wrong});
     ASSERT_EQ(write.answer(), "0") << "seed " << seed;
     a_.send_bulk(write.transfer, chunk);
     ASSERT_EQ(a_.event_status(write.event), CL_COMPLETE);
@@ -233,7 +214,7 @@ TEST_F(HostileLenderTest, AChunkThatIsTooLarge) {
   join();
   Write write(a_, kUploadChunk);
   borrow(write, digests_of({random_chunk(1)}), kUnknownSpeed);
-  say(PeerChunk{next_question().question, std::vector<std::byte>(kUploadChunk + 1)});
+  say(PeerChunk{next<AskChunk>()->question, std::vector<std::byte>(kUploadChunk + 1)});
   EXPECT_EQ(write.answer(), "0");
   expect_only_link_ends("too large");
 }
@@ -242,7 +223,7 @@ TEST_F(HostileLenderTest, TheSameAnswerTwice) {
   join();
   Write write(a_, kUploadChunk);
   borrow(write, digests_of({random_chunk(1)}), kUnknownSpeed);
-  const std::uint64_t question = next_question().question;
+  const std::uint64_t question = next<AskChunk>()->question;
   for (int i = 0; i < 2; ++i) say(PeerChunk{question, {}});
   EXPECT_EQ(write.answer(), "0");
   expect_only_link_ends("not asked");
@@ -253,7 +234,7 @@ TEST_F(HostileLenderTest, APeerThatIsLostInTheMiddleIsNotWaitedFor) {
   const auto first = random_chunk(1), second = random_chunk(2);
   Write write(a_, 2 * kUploadChunk);
   borrow(write, digests_of({first, second}), kSlow);
-  say(PeerChunk{next_question().question, first});
+  say(PeerChunk{next<AskChunk>()->question, first});
   const auto begun = std::chrono::steady_clock::now();
   control_->shutdown();
   EXPECT_EQ(write.answer(), "10");
@@ -269,7 +250,7 @@ TEST_F(HostileLenderTest, SilenceEndsWhenTheClientWouldHaveSentTheBytes) {
   borrow(write, digests_of({random_chunk(1)}), kUploadChunk * 100);
   EXPECT_EQ(write.answer(), "0");
   // Late answers are no mistake.
-  say(PeerChunk{next_question().question, {}});
+  say(PeerChunk{next<AskChunk>()->question, {}});
   a_.ping();
 }
 
@@ -279,7 +260,7 @@ TEST_F(HostileLenderTest, ASlowPeerIsNotAsked) {
   const auto chunk = random_chunk(1);
   Write slow(a_, kUploadChunk);
   borrow(slow, digests_of({chunk}), kUnknownSpeed);
-  const std::uint64_t question = next_question().question;
+  const std::uint64_t question = next<AskChunk>()->question;
   std::this_thread::sleep_for(std::chrono::milliseconds(20));  // that slow
   say(PeerChunk{question, chunk});
   EXPECT_EQ(slow.answer(), "1");
@@ -288,9 +269,9 @@ TEST_F(HostileLenderTest, ASlowPeerIsNotAsked) {
   EXPECT_EQ(faster.answer(), "0") << "without a question";
   const auto other = random_chunk(3);
   borrow(slower, digests_of({other}), kSlow);
-  const AskChunk ask = next_question();
-  EXPECT_EQ(ask.digest, sha256(other)) << "the first one since";
-  say(PeerChunk{ask.question, other});
+  const Received<AskChunk> ask = next<AskChunk>();
+  EXPECT_EQ(ask->digest, sha256(other)) << "the first one since";
+  say(PeerChunk{ask->question, other});
   EXPECT_EQ(slower.answer(), "1");
 }
 
