@@ -74,7 +74,7 @@ INSTANTIATE_TYPED_TEST_SUITE_P(Rdma, BulkTransportTest, Kinds);
 
 class RdmaBulkTest : public RdmaTest {
  protected:
-  static constexpr std::size_t kChunk = 256u << 10;
+  static constexpr std::size_t kChunk = 64u << 10;
   static constexpr std::size_t kChunks = 24;
 
   static bool send(BulkTransport& transport, std::uint64_t transfer, std::vector<std::byte> bytes) {

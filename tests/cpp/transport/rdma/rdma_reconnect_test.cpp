@@ -112,8 +112,8 @@ TEST_F(RdmaReconnectTest, AControlStreamMovesOnlyWhereTheWindowLeavesTimeForIt) 
     // The thread that makes the next channel has looked after the control stream before. An attempt takes a number.
     lose(*near_);
     await(*near_, 2 + attempts);
+    reconnector.stop();  // first, as in sessions: the connector's thread may wait for it
     connector_.reset();
-    reconnector.stop();
     stream.shutdown();
   };
   expect_attempts(3s, 0);
