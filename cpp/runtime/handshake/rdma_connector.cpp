@@ -13,7 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::chrono::milliseconds kRdmaDialTime = 5s;
+constexpr std::chrono::milliseconds kRdmaDialTime = 10s;
 constexpr std::chrono::milliseconds kMoveTime = 2s;  // less, because commands wait; of all addresses together
 constexpr std::chrono::milliseconds kPauseAfterLoss = 100ms;
 constexpr std::chrono::milliseconds kLossPauseMax = 30s;
@@ -98,9 +98,7 @@ void RdmaConnector::connect() {
 void RdmaConnector::look_after_control() {
   if (control_.reconnector == nullptr || control_.stream == nullptr) return;
   if (control_.reconnector->window() < 2 * kMoveTime) return;
-  if (const auto channel = control_channel_.lock(); channel != nullptr && channel->reason().empty()) {
-    return channel->probe_if_quiet();
-  }
+  if (const auto channel = control_channel_.lock(); channel != nullptr && channel->look_after()) return;
   if (std::exchange(has_moved_, false)) slot_->drop(slot_->get().channel);
   const auto now = Clock::now();
   if (slot_->get().channel == nullptr || now < moved_at_ + move_pause_) return;

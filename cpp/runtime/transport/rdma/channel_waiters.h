@@ -47,7 +47,7 @@ class ChannelWaiters {
   bool set_ready();
   bool begin_polling();
   bool is_polled() const { return is_polled_; }
-  void end_polling() { is_polled_ = false; }
+  void set_polled(bool is_polled) { is_polled_ = is_polled; }
   // Twice in a row, nothing has happened since begin_polling(). Once is no reason to look further: those who poll wait
   // for other descriptors, too.
   bool is_poll_unexplained() const { return polled_at_ == events_ && polls_in_vain_ != 0; }

@@ -49,10 +49,18 @@ bool RdmaChannel::vanished() {
   return has_vanished_;
 }
 
-bool RdmaChannel::has_ended() {
+bool RdmaChannel::look_after() {
   const MutexLock lock(mutex_);
-  handle_cm_events();
-  return is_over();
+  drain();
+  if (waiters_.events() <= looked_at_) {
+    handle_cm_events();
+    const std::uint64_t before = pair_.posted();
+    probe();
+    looked_at_ += pair_.posted() - before;  // the probe's completion tells nothing of the peer's use
+  } else {
+    looked_at_ = waiters_.events();
+  }
+  return !is_over();
 }
 
 void RdmaChannel::end(std::string reason) {
@@ -225,8 +233,17 @@ void RdmaChannel::wake_others() {
   waiters_.wake_sleeper();
   const bool has_something = !written_.empty() || !receiving_.landed.empty() || !stream_.arrived.empty();
   if (!waiters_.is_polled() || !(is_over() || has_something)) return;
-  waiters_.end_polling();
+  waiters_.set_polled(false);
   set_ready();
+}
+
+// For the thread that polls the handle, and does not at the moment: it needs no wake-up for what it sees here. Returns
+// whether it goes on polling if that is nothing.
+bool RdmaChannel::drain_awake() {
+  const bool is_polled = waiters_.is_polled();
+  waiters_.set_polled(false);
+  drain();
+  return is_polled;
 }
 
 void RdmaChannel::set_ready() {
@@ -237,12 +254,6 @@ void RdmaChannel::set_ready() {
 void RdmaChannel::probe() {
   if (is_over() || pair_.posted() != pair_.completed() || !pair_.has_room(QueuePair::kKeptForWindows)) return;
   post_message(MessageKind::kCredit, {});
-}
-
-void RdmaChannel::probe_if_quiet() {
-  const MutexLock lock(mutex_);
-  drain();
-  probe();
 }
 
 // Returns false if something has happened meanwhile. Where completions do not explain why polls have ended, the

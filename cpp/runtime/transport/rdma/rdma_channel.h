@@ -76,9 +76,6 @@ class RdmaChannel {
   void await_bytes_briefly() EXCLUDES(mutex_);
   // Waits until the peer has got everything that was sent, the time is over, or the end has come.
   void flush(std::chrono::milliseconds time) EXCLUDES(mutex_);
-  // Makes the device notice a peer that has vanished, if nothing is under way. Threads that wait in read() or receive()
-  // do that by themselves.
-  void probe_if_quiet() EXCLUDES(mutex_);
 
   // ---- Sending bulk data.
   // Sends the next bytes of a transfer. Blocks until they are on their way (kBorrowed: they must not change until
@@ -106,7 +103,8 @@ class RdmaChannel {
   // expected bytes, where the peer may write until they are received, discarded or withdrawn.
   std::ptrdiff_t try_receive(const RdmaDestination& to) EXCLUDES(mutex_);
   std::ptrdiff_t try_discard(std::size_t size) EXCLUDES(mutex_);
-  // Whether bytes have arrived that nobody has received, of whatever transfer.
+  // After the end: whether bytes have arrived that nobody has received, of whatever transfer, or the device has not yet
+  // given back all buffers, so that they may have.
   bool has_something_to_receive() EXCLUDES(mutex_);
   // Returns true if bytes have arrived, or the end has.
   bool has_arrived() EXCLUDES(mutex_);
@@ -123,8 +121,10 @@ class RdmaChannel {
   std::string reason() EXCLUDES(mutex_);  // empty: the channel has not ended
   // After the end: returns true if the peer has not answered any more.
   bool vanished() EXCLUDES(mutex_);
-  // Also notices what the connection manager says of a channel that nobody uses.
-  bool has_ended() EXCLUDES(mutex_);
+  // For a channel that nobody may be using, every now and then: unless something has happened since the last time, asks
+  // the connection manager, and makes the device notice a peer that has vanished. Threads that wait in read() or
+  // receive() do that by themselves. Returns false after the end.
+  bool look_after() EXCLUDES(mutex_);
 
  private:
   // Bytes, for any thread to read.
@@ -187,6 +187,7 @@ class RdmaChannel {
   MutableBytes receive_buffer(unsigned buffer) const;
   bool post_receive(unsigned buffer) REQUIRES(mutex_);
   void drain() REQUIRES(mutex_);
+  bool drain_awake() REQUIRES(mutex_);
   void handle(const ibv_wc& completion) REQUIRES(mutex_);
   void handle_message(unsigned buffer, std::size_t size) REQUIRES(mutex_);
   bool accept_grant(Bytes payload) REQUIRES(mutex_);
@@ -257,7 +258,8 @@ class RdmaChannel {
   ChannelWaiters waiters_ GUARDED_BY(mutex_);
   const int poll_handle_;  // of waiters_
   bool has_vanished_ GUARDED_BY(mutex_) = false;
-  std::string reason_ GUARDED_BY(mutex_);  // empty: it has not ended
+  std::uint64_t looked_at_ GUARDED_BY(mutex_) = 0;  // the waiters' events when look_after() has looked
+  std::string reason_ GUARDED_BY(mutex_);           // empty: it has not ended
 };
 
 }  // namespace remotecl

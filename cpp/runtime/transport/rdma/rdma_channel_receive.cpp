@@ -52,7 +52,7 @@ std::size_t RdmaChannel::read(MutableBytes to, std::chrono::milliseconds time) {
 
 std::ptrdiff_t RdmaChannel::try_read(MutableBytes to) {
   const MutexLock lock(mutex_);
-  drain();
+  drain_awake();
   for (;;) {
     if (const std::size_t count = take_bytes(to)) return static_cast<std::ptrdiff_t>(count);
     if (is_over()) return 0;
@@ -62,7 +62,7 @@ std::ptrdiff_t RdmaChannel::try_read(MutableBytes to) {
 
 int RdmaChannel::stream_wait_handle() {
   const MutexLock lock(mutex_);
-  drain();
+  drain_awake();
   while (stream_.arrived.empty() && !is_over() && !prepare_to_poll()) {
   }
   if (!stream_.arrived.empty() || is_over()) set_ready();
@@ -77,8 +77,10 @@ void RdmaChannel::await_bytes_briefly() {
   }
   spin->until([this] {
     const MutexLock lock(mutex_);
-    drain();
-    return is_over() || !stream_.arrived.empty();
+    const bool is_polled = drain_awake();
+    const bool has_bytes = is_over() || !stream_.arrived.empty();
+    waiters_.set_polled(is_polled && !has_bytes);
+    return has_bytes;
   });
 }
 
@@ -217,18 +219,20 @@ bool RdmaChannel::has_received_all() {
 bool RdmaChannel::has_something_to_receive() {
   const MutexLock lock(mutex_);
   drain();
-  return !written_.empty() || !receiving_.landed.empty();
+  return !written_.empty() || !receiving_.landed.empty() || pair_.receives() != 0;
 }
 
 bool RdmaChannel::has_arrived() {
   const MutexLock lock(mutex_);
-  drain();
-  return is_over() || !written_.empty() || (!receiving_.landed.empty() && !is_closing());
+  const bool is_polled = drain_awake();
+  const bool has_bytes = is_over() || !written_.empty() || (!receiving_.landed.empty() && !is_closing());
+  waiters_.set_polled(is_polled && !has_bytes);
+  return has_bytes;
 }
 
 std::ptrdiff_t RdmaChannel::try_receive(const RdmaDestination& to) {
   const MutexLock lock(mutex_);
-  drain();
+  drain_awake();
   for (;;) {
     take_more(to);
     const std::size_t count = take_landed(to.bytes);
@@ -240,7 +244,7 @@ std::ptrdiff_t RdmaChannel::try_receive(const RdmaDestination& to) {
 
 std::ptrdiff_t RdmaChannel::try_discard(std::size_t size) {
   const MutexLock lock(mutex_);
-  drain();
+  drain_awake();
   for (;;) {
     if (const std::size_t count = skip(size)) return static_cast<std::ptrdiff_t>(count);
     if (is_over() && has_received_all()) return 0;

@@ -98,8 +98,7 @@ RdmaSlot::Seen RdmaSlot::await_loss(std::chrono::milliseconds time) {
   // The accepting side cannot connect, and may not be able to say that it has lost a channel. So this one looks after a
   // channel that nobody uses.
   if (const std::shared_ptr<RdmaChannel> channel = get().channel) {
-    channel->probe_if_quiet();
-    if (channel->has_ended()) drop(channel);
+    if (!channel->look_after()) drop(channel);
   }
   const MutexLock lock(mutex_);
   while (!is_over_ && entry_.channel != nullptr && lost_.wait_until(mutex_, until) == std::cv_status::no_timeout) {
@@ -152,7 +151,6 @@ RdmaSlot::Entries RdmaSlot::leave_channel() {
   if (entry_.channel == nullptr) return {};
   was_in_vain_ = entry_.channel->delivered() + entry_.channel->bytes_received() == 0;
   entry_.channel->shutdown();
-  // This one may still be completing what has arrived; those before it have.
   const auto first = std::stable_partition(
       former_.begin(), former_.end(), [](const Entry& entry) { return entry.channel->has_something_to_receive(); });
   Entries useless(std::make_move_iterator(first), std::make_move_iterator(former_.end()));

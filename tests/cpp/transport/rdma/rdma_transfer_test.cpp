@@ -196,6 +196,29 @@ TEST_F(RdmaTransferTest, WhoeverPollsIsWokenForEverything) {
   EXPECT_EQ(count, 0);
 }
 
+// A window's opening and closing, a grant, and for the wait the armed queue and its event. What the thread that polls
+// has seen itself is no reason to wake it.
+TEST_F(RdmaTransferTest, WhoeverPollsDoesNotWakeItself) {
+  RdmaPair pair;
+  constexpr std::size_t kSize = 50'000;
+  constexpr std::uint64_t kTransfers = 40;
+  Registered from(*pair.near, pattern(kSize, 9));
+  Registered to(*pair.far, std::vector<std::byte>(kSize));
+  const std::uint64_t before = pair.far->system_calls();
+  for (std::uint64_t transfer = 0; transfer < kTransfers; ++transfer) {
+    pair.far->expect(transfer, kSize);
+    EXPECT_EQ(pair.far->try_receive(to.destination()), -1);
+    std::thread sender([&] { EXPECT_TRUE(send_all(*pair.near, transfer, from.source(), Use::kCopied)); });
+    sender.join();
+    pollfd waiting{pair.far->wait_handle(), POLLIN, 0};
+    EXPECT_EQ(::poll(&waiting, 1, 10'000), 1);
+    std::ptrdiff_t count = -1;
+    while (count < 0) count = pair.far->try_receive(to.destination());
+    EXPECT_EQ(count, static_cast<std::ptrdiff_t>(kSize));
+  }
+  EXPECT_LE(pair.far->system_calls() - before, 6 * kTransfers);
+}
+
 TEST_F(RdmaTransferTest, BytesThatNobodyWantsAreNotSent) {
   RdmaPair pair;
   Registered from(*pair.near, pattern(500'000, 4));
