@@ -83,7 +83,8 @@ LOST = RdmaStats("lost", "the port is down", "mlx5_0:1", "10.0.0.1", "10.0.0.3",
 @pytest.mark.parametrize(
     "its, reason",
     [
-        (RdmaStats("off"), "the server has no RDMA device, or was started with --rdma off"),
+        (RdmaStats("off"), "it is off at the server: --rdma off, or REMOTECL_RDMA=off"),
+        (RdmaStats("off", NO_DEVICE), f"the server says: {NO_DEVICE}"),
         (RdmaStats("unavailable", "no port of a device is active"), "the server says: no port of a device is active"),
         (RdmaStats("connecting"), "the other side offers none: it may be this or that"),
         (None, "the other side offers none: it may be this or that"),

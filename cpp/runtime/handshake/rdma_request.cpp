@@ -74,8 +74,10 @@ void forbid_rdma(std::string_view reason) {
 
 RdmaState rdma_wish(bool is_encrypted, bool is_limited) {
   if (rdma_use() == RdmaUse::kOff) return {};
-  // Most machines have none, and only those who have asked for it want to read that.
-  if (!has_rdma_device()) return asked_use() ? RdmaState::unavailable(rdma_reason::kNoDevice) : RdmaState();
+  // Most machines have none, and only those who have asked for it want to read that; others are told if they ask why.
+  if (!has_rdma_device()) {
+    return asked_use() ? RdmaState::unavailable(rdma_reason::kNoDevice) : RdmaState::off(rdma_reason::kNoDevice);
+  }
   if (!forbidden_reason().empty()) return RdmaState::unavailable(forbidden_reason());
   if (is_encrypted) return RdmaState::unavailable(rdma_reason::kEncrypted);
   if (is_limited) return RdmaState::unavailable(rdma_reason::kRateLimit);

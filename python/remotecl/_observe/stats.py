@@ -294,9 +294,12 @@ def _rdma(own: RdmaStats, status: ServerStatus | None) -> RdmaStats:
     its = next((session.rdma for session in status.sessions if session.is_own), None) if status else None
     if its is None or not own.reason.startswith(_NOT_OFFERED):
         return own
-    if its.state == "off":
-        return replace(own, reason="the server has no RDMA device, or was started with --rdma off")
-    return replace(own, reason=f"the server says: {its.reason}") if its.state == "unavailable" else own
+    if its.state not in ("off", "unavailable"):
+        return own
+    reason = (
+        f"the server says: {its.reason}" if its.reason else "it is off at the server: --rdma off, or REMOTECL_RDMA=off"
+    )
+    return replace(own, reason=reason)
 
 
 def _memory(status: ServerStatus) -> tuple[DeviceMemory, ...]:
