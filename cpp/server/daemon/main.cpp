@@ -279,6 +279,7 @@ int run(const Options& options) {
     const server::LogScope scope({}, device->index());
     server::log_info("serves {}", device->traits().name);
   }
+  if (rdma != nullptr) server::log_way_to_memory(server->driver());
   const auto metrics = open_metrics(*server, options);
   std::printf("listening on %s\n", server->address().text().c_str());
   std::fflush(stdout);

@@ -4,6 +4,7 @@
 
 #include "runtime/handshake/rdma_request.h"
 #include "runtime/transport/connection.h"
+#include "server/driver/external_memory.h"
 #include "server/util/log.h"
 
 namespace remotecl::server {
@@ -20,6 +21,16 @@ std::unique_ptr<RdmaAcceptor> open_rdma(const std::string& option, const Address
   std::string cause;
   if (rdma->addresses(&cause).empty()) throw ConnectionError("--rdma " + option + ": " + cause);
   return rdma;
+}
+
+void log_way_to_memory(const NativeDriver& driver) {
+  for (const auto& device : driver.devices()) {
+    if (device->memory().maps_in_place()) continue;
+    const LogScope scope({}, device->index());
+    log_info("RDMA passes through pinned host memory: the driver {}",
+             takes_dma_bufs(device->id()) ? "takes DMA-BUFs of others, and gives none of the device's memory"
+                                          : "has no cl_khr_external_memory_dma_buf");
+  }
 }
 
 }  // namespace remotecl::server

@@ -9,6 +9,7 @@ using namespace remotecl::fake;
 namespace {
 
 constexpr std::size_t kGroup = 64;
+constexpr cl_uint kHandleTypes[] = {0x2060, 0x2067};
 
 std::string name_of(cl_device_id device) {
   const char* const type = device->is_cpu()                             ? "cpu"
@@ -54,6 +55,9 @@ cl_int answer_lists(cl_device_id device, cl_device_info name, std::size_t size, 
       cl_name_version version{CL_MAKE_VERSION(1, 2, 0), "OpenCL C"};
       return answer_bytes(&version, device->has_compiler() ? sizeof version : 0, size, value, size_ret);
     }
+    case 0x204F:  // CL_DEVICE_EXTERNAL_MEMORY_IMPORT_HANDLE_TYPES_KHR; a file descriptor, or also a DMA-BUF
+      return answer_bytes(kHandleTypes, settings().takes_dma_bufs ? sizeof kHandleTypes : sizeof kHandleTypes[0], size,
+                          value, size_ret);
     case CL_DEVICE_OPENCL_C_FEATURES:
       return answer_bytes(nullptr, 0, size, value, size_ret);
     case CL_DEVICE_PARTITION_PROPERTIES:

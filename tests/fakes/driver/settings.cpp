@@ -72,6 +72,8 @@ void parse_word(std::string_view word, Settings& settings) {
     settings.has_slow_releases = true;
   } else if (name == "late-events") {
     settings.has_late_events = true;
+  } else if (name == "dma-buf") {
+    settings.takes_dma_bufs = true;
   } else {
     refuse(word);
   }

@@ -34,6 +34,7 @@ struct Settings {
   bool has_late_events = false;
   // clReleaseMemObject waits until no kernel runs.
   bool has_slow_releases = false;
+  bool takes_dma_bufs = false;  // says so; it takes none
 };
 
 // Throws std::runtime_error for a word that it does not know.
