@@ -1,7 +1,7 @@
 // A program like any other, for scripts/rdma-transfers.sh: moves bytes to, from and between the devices that the loader
 // shows, checks every byte, and prints the medians of its rounds, and what remotecl says that RDMA has cost this
 // process. With RDMA_TRANSFERS_KERNEL=1 a kernel runs in place of the small operations. Usage: rdma-transfers [MiB
-// [ROUNDS]]
+// [ROUNDS [SMALL]]], where SMALL (200) is how often each small operation is carried out; 0 leaves them out.
 #define CL_TARGET_OPENCL_VERSION 300
 #include <CL/cl.h>
 #include <dlfcn.h>
@@ -124,6 +124,7 @@ void run_kernel(cl_context context, cl_device_id device, cl_command_queue queue,
 int main(int argc, char** argv) {
   const std::size_t bytes = (argc > 1 ? std::strtoul(argv[1], nullptr, 10) : 64) << 20;
   const int rounds = argc > 2 ? std::atoi(argv[2]) : 5;
+  const int small_count = argc > 3 ? std::atoi(argv[3]) : 200;
   const std::size_t count = bytes / sizeof(std::uint32_t);
   const std::vector<cl_device_id> devices = all_devices();
   if (devices.empty()) check(CL_DEVICE_NOT_FOUND, "devices");
@@ -181,12 +182,12 @@ int main(int argc, char** argv) {
   if (!runs_kernel) {
     print_cost();
     // Small operations, each waited for.
-    constexpr int kSmall = 200;
     std::uint32_t word = 0;
     const auto small = [&](const char* name, const std::function<void()>& work) {
-      for (int i = 0; i < kSmall / 4; ++i) work();
+      if (small_count == 0) return;
+      for (int i = 0; i < small_count / 4; ++i) work();
       Rounds small_rounds(name, 4);
-      for (int i = 0; i < kSmall; ++i) small_rounds.time(work);
+      for (int i = 0; i < small_count; ++i) small_rounds.time(work);
     };
     small("write 4 B", [&] {
       ++word;
