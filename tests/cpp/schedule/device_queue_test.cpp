@@ -83,6 +83,16 @@ TEST(DeviceQueueTest, WhileOthersHaveWorkOursTakesLonger) {
   EXPECT_EQ(queue.backlog(3.25), 0.25);
 }
 
+// A task of 1 s whose data comes at 10: until then nobody does our work, whoever else uses the device.
+TEST(DeviceQueueTest, WaitingForDataTakesNoLongerBecauseOfOthers) {
+  DeviceQueue queue;
+  queue.report({100, 1}, 0);
+  const auto position = push(queue, 0, 10, 1);
+  EXPECT_EQ(queue.expected_end(position, 0), 12);
+  EXPECT_EQ(queue.expected_end(position, 4), 12);
+  EXPECT_EQ(queue.free_at(4), 12);
+}
+
 TEST(DeviceQueueTest, ADroppedTaskLeavesNoGap) {
   DeviceQueue queue;
   push(queue, 0, 0, 2);
