@@ -14,20 +14,21 @@ Network::Way Network::checked(const Link& link) {
 Network::Network() { servers_.emplace_back(); }
 
 ServerId Network::add_server(const Link& access, const Link& inside) {
-  servers_.push_back({checked(access), checked(inside), checked(access), {}});
+  servers_.push_back({checked(access), checked(access), checked(inside), checked(access), {}});
   for (Server& server : servers_) {
     if (!server.measured.empty()) server.measured.resize(servers_.size(), kNotMeasured);
   }
   return static_cast<ServerId>(servers_.size() - 1);
 }
 
-void Network::set_access(ServerId server, const Link& access) {
-  servers_[server].access = checked(access);
+void Network::set_access(ServerId server, const Link& up, const Link& down) {
+  servers_[server].up = checked(up);
+  servers_[server].down = checked(down);
   servers_[server].nearest = nearest(servers_[server]);
 }
 
 Network::Way Network::nearest(const Server& server) {
-  Way result = server.access;
+  Way result{std::min(server.up.per_byte, server.down.per_byte), std::min(server.up.latency, server.down.latency)};
   for (const Way& way : server.measured) {
     if (way.latency < 0) continue;
     result = {std::min(result.per_byte, way.per_byte), std::min(result.latency, way.latency)};

@@ -10,8 +10,8 @@
 namespace remotecl::schedule {
 
 // The links between servers, and between them and this process. Only the links of this process are always known,
-// because it talks with each server. The link of two servers, until it was measured, is taken to be as slow as the
-// slower of theirs to this process and as far as both together.
+// because it talks with each server. The way from one server to another, until it was measured, is taken to be as slow
+// as the slower of the ways through this process and as far as both together.
 class Network {
  public:
   // A link in the form that is computed with.
@@ -26,7 +26,8 @@ class Network {
 
   // `access`: the link to this process. `inside`: between devices of the server.
   ServerId add_server(const Link& access, const Link& inside);
-  void set_access(ServerId server, const Link& access);
+  // From this process to the server, and back.
+  void set_access(ServerId server, const Link& up, const Link& down);
   // A measured link of two servers, both ways.
   void set_link(ServerId one, ServerId other, const Link& link);
 
@@ -37,8 +38,8 @@ class Network {
 
  private:
   struct Server {
-    Way access, inside;
-    Way nearest;                // of access and measured, each part by itself
+    Way up, down, inside;
+    Way nearest;                // of up, down and measured, each part by itself
     std::vector<Way> measured;  // by the other server, or empty; latency below 0 where it was not
   };
 
@@ -56,7 +57,7 @@ inline Seconds Network::seconds(ServerId from, ServerId to, double bytes) const 
   const Server &one = servers_[from], &other = servers_[to];
   if (from == to) return one.inside.seconds(bytes);
   if (!one.measured.empty() && one.measured[to].latency >= 0) return one.measured[to].seconds(bytes);
-  return one.access.latency + other.access.latency + bytes * std::max(one.access.per_byte, other.access.per_byte);
+  return one.down.latency + other.up.latency + bytes * std::max(one.down.per_byte, other.up.per_byte);
 }
 
 }  // namespace remotecl::schedule

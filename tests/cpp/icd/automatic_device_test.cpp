@@ -2,10 +2,12 @@
 #include "icd/automatic_device.h"
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <set>
+#include <thread>
 
 #include "icd/fixture.h"
 
@@ -297,6 +299,27 @@ TEST_F(AutomaticDeviceTest, AnUnknownPolicyIsNamedInTheError) {
   EXPECT_NE(std::string(error).find("fastest"), std::string::npos);
   EXPECT_NE(std::string(error).find("earliest-finish"), std::string::npos);
   library_function<decltype(remotecl_free)>("remotecl_free")(error);
+}
+
+// A guess would be the same each time.
+TEST_F(AutomaticDeviceTest, WhatATransferTakesIsMeasured) {
+  const std::vector<int> large(4 << 20);
+  const Owned<cl_command_queue> queue = make_queue(context_, device_);
+  const Owned<cl_kernel> add = make_kernel(program_, "add");
+  check(set_arg(add, 1, 1));
+  std::map<std::string, std::set<double>> expected;  // by server
+  for (int i = 0; i < 12; ++i) {
+    const Owned<cl_mem> buffer = make_buffer(context_, large);
+    check(set_arg(add, 0, buffer));
+    Owned<cl_event> event;
+    check(run(queue, add, kCount, {}, event.out()));
+    check(clFinish(queue));
+    const json why = explain(event);
+    expected[why["device"]["server"].get<std::string>()].insert(why["transfer_s"].get<double>());
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // the scheduler is not told at once
+  }
+  ASSERT_FALSE(expected.empty());
+  for (const auto& [server, seconds] : expected) EXPECT_GT(seconds.size(), 1u) << server;
 }
 
 class EarliestFinishTest : public AutomaticDeviceTest {

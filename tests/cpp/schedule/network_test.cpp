@@ -22,8 +22,21 @@ TEST(NetworkTest, ALinkOfTwoServersIsGuessedUntilItIsMeasured) {
   EXPECT_DOUBLE_EQ(network.seconds(other, one, kGiga), 0.2);
   const ServerId third = network.add_server({1e8, 0}, {1e10, 0});
   EXPECT_DOUBLE_EQ(network.seconds(third, other, kGiga), 10.002);
-  network.set_access(third, {1e9, 0});
+  network.set_access(third, {1e9, 0}, {1e9, 0});
   EXPECT_DOUBLE_EQ(network.seconds(third, other, kGiga), 1.002);
+}
+
+TEST(NetworkTest, TheWayToAServerMayBeFasterThanTheWayBack) {
+  Network network;
+  const ServerId one = network.add_server({1e9, 0}, {1e10, 0}), other = network.add_server({1e9, 0}, {1e10, 0});
+  network.set_access(one, {4e9, 1}, {5e8, 2});
+  EXPECT_DOUBLE_EQ(network.seconds(kClient, one, kGiga), 1.25);
+  EXPECT_DOUBLE_EQ(network.seconds(one, kClient, kGiga), 4);
+  EXPECT_DOUBLE_EQ(network.seconds(one, other, kGiga), 4);
+  EXPECT_DOUBLE_EQ(network.seconds(other, one, kGiga), 2);
+  for (const ServerId from : {kClient, other}) {
+    EXPECT_LE(network.least_seconds(one, kGiga), network.seconds(from, one, kGiga));
+  }
 }
 
 TEST(NetworkTest, NonsenseBecomesTheDefault) {

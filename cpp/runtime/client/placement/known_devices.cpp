@@ -36,15 +36,16 @@ double watts_of(const Device& device) {
 
 schedule::DeviceId KnownDevices::add(schedule::Scheduler& scheduler, Device& device, double round_trip_s) {
   if (const auto at = ids_.find(&device); at != ids_.end()) return at->second;
-  const auto [server, is_new] = servers_.try_emplace(&device.session(), schedule::kClient);
+  const auto [server, is_new] = servers_.try_emplace(&device.session());
   if (is_new) {
     const double rate = round_trip_s < kLocalRoundTrip ? kLocalBytesPerSecond : kBytesPerSecond;
-    server->second = scheduler.add_server({rate, round_trip_s / 2}, kInside);
+    const schedule::Link guess{rate, round_trip_s / 2};
+    server->second = {scheduler.add_server(guess, kInside), guess, guess};
   }
   const auto memory = device.number<cl_ulong>(CL_DEVICE_GLOBAL_MEM_SIZE, 0);
   // Programs are built for members before kernels are placed, so a device has those kernels that it was given.
   const schedule::DeviceId id =
-      scheduler.add_device({.server = server->second,
+      scheduler.add_device({.server = server->second.id,
                             .type = type_of(device.type()),
                             .builds = false,
                             .speed = speed_of(device),
@@ -54,6 +55,19 @@ schedule::DeviceId KnownDevices::add(schedule::Scheduler& scheduler, Device& dev
   ids_.emplace(&device, id);
   devices_.push_back(&device);
   return id;
+}
+
+void KnownDevices::tell_links(schedule::Scheduler& scheduler) {
+  const auto take = [](double measured, schedule::Link& link) {
+    if (measured <= 0 || measured == link.bytes_per_s) return false;
+    link.bytes_per_s = measured;
+    return true;
+  };
+  for (auto& [session, server] : servers_) {
+    const bool is_up = take(session->bytes_per_s(LinkMeter::Way::kUp), server.up);
+    const bool is_down = take(session->bytes_per_s(LinkMeter::Way::kDown), server.down);
+    if (is_up || is_down) scheduler.network().set_access(server.id, server.up, server.down);
+  }
 }
 
 schedule::DeviceId KnownDevices::id(const Device& device) const {

@@ -19,10 +19,17 @@ class KnownDevices {
   schedule::DeviceId id(const Session& session, std::uint32_t index) const;
   Device& device(schedule::DeviceId id) const { return *devices_[id]; }
   std::size_t count() const { return devices_.size(); }
+  // Tells the scheduler how fast bytes pass to and from each server, where transfers have measured it.
+  void tell_links(schedule::Scheduler& scheduler);
 
  private:
+  struct Server {
+    schedule::ServerId id = schedule::kClient;
+    schedule::Link up{}, down{};
+  };
+
   std::unordered_map<const Device*, schedule::DeviceId> ids_;
-  std::unordered_map<const Session*, schedule::ServerId> servers_;
+  std::unordered_map<const Session*, Server> servers_;
   std::vector<Device*> devices_;  // by id; the platform keeps them
 };
 

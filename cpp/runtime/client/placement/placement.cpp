@@ -18,6 +18,9 @@ schedule::RunTimes run_times(std::uint64_t begin_ns, std::uint64_t end_ns) {
   return {static_cast<double>(begin_ns) * 1e-9, static_cast<double>(end_ns) * 1e-9};
 }
 
+// How often the scheduler is told of links, while kernels are placed.
+constexpr schedule::Seconds kLinksPeriod = 50e-3;
+
 std::unique_ptr<schedule::Policy> policy_from(const std::string& name_or_path) {
   if (auto policy = schedule::make_policy(name_or_path)) return policy;
   if (name_or_path.find('/') != std::string::npos) return schedule::load_policy(name_or_path, "");
@@ -152,6 +155,10 @@ Placement::Placed Placement::place(QueueTasks& tasks, const Launch& launch) {
   const MutexLock lock(mutex_);
   const schedule::Time time = now();
   take_ended(released, time);
+  if (time >= links_at_) {
+    devices_.tell_links(scheduler_);
+    links_at_ = time + kLinksPeriod;
+  }
   inputs_.now = &launch.inputs;
   schedule::Task task;
   task.kernel = kernel;

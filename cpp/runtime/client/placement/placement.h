@@ -113,6 +113,7 @@ class Placement final : public LoadSink, public SampleSink {
   std::array<Known, kKnown> known_ GUARDED_BY(mutex_);       // by event, the latest
   std::vector<schedule::Ticket> before_ GUARDED_BY(mutex_);  // kept for its memory
   std::string policy_name_ GUARDED_BY(mutex_);
+  schedule::Time links_at_ GUARDED_BY(mutex_) = 0;  // when the scheduler is to be told of links again
 };
 
 }  // namespace remotecl

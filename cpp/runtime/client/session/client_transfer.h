@@ -41,6 +41,7 @@ struct Transfer {
   std::unique_ptr<UploadOffer> offer;             // of a write: the server may have its bytes; null: they are sent
   std::vector<Session*> lenders;                  // of an offered write: other servers that may have its bytes
   bool is_expected = false;                       // its channel expects it
+  bool is_metered = false;                        // a LinkMeter has been told that its bytes move
   bool is_pushed = false;                         // sent without waiting for a pull, whatever happens
   Mutex mutex;                                    // held while bytes are put into `memory`, or packed from there
   std::uint64_t announced GUARDED_BY(mutex) = 0;  // the end of the newest chunk

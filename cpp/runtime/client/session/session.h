@@ -71,6 +71,8 @@ class Session final : private InboxReader::Owner, private ChannelSession {
   void list_transfers(std::vector<Operation>& list) const { transfers_.list(list, address().text()); }
   // Measured with a Ping; negative if the session is lost, or if the server has not answered by the deadline.
   double round_trip_us(const OptionalDeadline& deadline = {});
+  // How fast bulk data passes, as measured; 0: no large transfer has ended yet.
+  double bytes_per_s(LinkMeter::Way way) const { return transfers_.bytes_per_s(way); }
 
   // Sends a message soon, after Submitter::cheap_delay() at the latest. Never blocks. So the messages for a
   // server that does not read are limited only by the commands of its own queues, which submit() delays.
@@ -167,7 +169,7 @@ class Session final : private InboxReader::Owner, private ChannelSession {
   void release() override;
 
   // ChannelSession
-  TransferRef find_receive(TransferId id) override { return transfers_.find(id, false); }
+  TransferRef find_receive(TransferId id) override { return transfers_.find_moving(id, false); }
   void end_transfer(const TransferRef& transfer, cl_int status) override { transfers_.end(transfer, status); }
   bool await(const Transfer& transfer) override;
   bool await_answer(const Transfer& transfer) override;

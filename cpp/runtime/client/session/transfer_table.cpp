@@ -6,6 +6,11 @@
 #include "runtime/client/support/ids.h"
 
 namespace remotecl {
+namespace {
+
+LinkMeter::Way way_of(const Transfer& transfer) { return transfer.sends ? LinkMeter::Way::kUp : LinkMeter::Way::kDown; }
+
+}  // namespace
 
 TransferRef TransferTable::begin_receive(std::uint32_t device, std::byte* to, std::uint64_t size,
                                          std::function<void(cl_int)> finished, std::shared_ptr<void> keep_alive,
@@ -75,9 +80,29 @@ TransferRef TransferTable::find(TransferId id) {
   return at == transfers_.end() ? nullptr : at->second;
 }
 
+TransferRef TransferTable::find_locked(TransferId id, bool sends) const {
+  const auto at = transfers_.find(id);
+  return at != transfers_.end() && at->second->sends == sends ? at->second : nullptr;
+}
+
 TransferRef TransferTable::find(TransferId id, bool sends) {
-  TransferRef transfer = find(id);
-  return transfer && transfer->sends == sends ? transfer : nullptr;
+  const MutexLock lock(mutex_);
+  return find_locked(id, sends);
+}
+
+// Holds the lock meanwhile, so that no transfer begins that has ended.
+TransferRef TransferTable::find_moving(TransferId id, bool sends) {
+  const MutexLock lock(mutex_);
+  TransferRef transfer = find_locked(id, sends);
+  const bool is_large = transfer && transfer->offer == nullptr && transfer->size >= LinkMeter::kBytesMin;
+  if (is_large && !std::exchange(transfer->is_metered, true)) link_.begin(way_of(*transfer));
+  return transfer;
+}
+
+double TransferTable::bytes_per_s(LinkMeter::Way way) const {
+  const double measured = link_.bytes_per_s(way);
+  // Offered writes are measured apart, because some of their bytes stay here.
+  return measured == 0 && way == LinkMeter::Way::kUp ? static_cast<double>(uploads_.bytes_per_s()) : measured;
 }
 
 std::vector<TransferRef> TransferTable::all() const {
@@ -118,6 +143,7 @@ void TransferTable::end(const TransferRef& transfer, cl_int status) {
   }
   if (transfer->is_expected) transfer->channel->reader().stop_expecting();
   const bool ok = status == CL_COMPLETE;
+  if (transfer->is_metered) link_.end(way_of(*transfer), ok ? transfer->size.load() : 0);
   if (TraceSink* const trace = TraceSink::current(); transfer->trace != 0 && ok && trace != nullptr) {
     trace->arrived(transfer->trace);
   }
@@ -133,7 +159,7 @@ void TransferTable::fail(TransferId id, cl_int status) {
 }
 
 void TransferTable::pull(TransferId id) {
-  const TransferRef transfer = find(id, true);
+  const TransferRef transfer = find_moving(id, true);
   if (!transfer || transfer->state.load() != Transfer::State::kPending) return;
   transfer->state.store(Transfer::State::kPulled, std::memory_order_release);
   if (!transfer->sender_waits)

@@ -13,6 +13,7 @@
 #include "runtime/base/mutex.h"
 #include "runtime/client/session/bulk_channels.h"
 #include "runtime/client/session/client_transfer.h"
+#include "runtime/client/session/link_meter.h"
 #include "runtime/client/session/loss_state.h"
 #include "runtime/client/session/operations.h"
 #include "runtime/client/upload/upload_link.h"
@@ -39,10 +40,14 @@ class TransferTable {
   TransferRef begin_push(std::uint32_t device, const std::byte* from, std::uint64_t size, bool sender_waits);
 
   const UploadLink& uploads() const { return uploads_; }
+  // As measured; 0: not yet.
+  double bytes_per_s(LinkMeter::Way way) const;
 
   // Also null for a transfer in the other direction: the server must not read what it may write, or the
   // reverse.
   TransferRef find(TransferId id, bool sends) EXCLUDES(mutex_);
+  // The same where its bytes begin to move, or go on.
+  TransferRef find_moving(TransferId id, bool sends) EXCLUDES(mutex_);
   std::vector<TransferRef> all() const EXCLUDES(mutex_);
   // Lists the transfers that have begun and are large enough to be observed. `where`: the server's address.
   void list(std::vector<Operation>& list, const std::string& where) const EXCLUDES(mutex_);
@@ -63,10 +68,12 @@ class TransferTable {
   TransferRef begin(std::uint32_t device, TransferRef transfer, std::function<void(cl_int)> finished,
                     std::shared_ptr<void> keep_alive) EXCLUDES(mutex_);
   TransferRef find(TransferId id) EXCLUDES(mutex_);
+  TransferRef find_locked(TransferId id, bool sends) const REQUIRES(mutex_);
 
   BulkChannels& channels_;
   const LossState& loss_;
   UploadLink uploads_;
+  LinkMeter link_;
   mutable Mutex mutex_;
   std::unordered_map<TransferId, TransferRef> transfers_ GUARDED_BY(mutex_);
 };
