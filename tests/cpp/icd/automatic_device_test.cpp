@@ -33,6 +33,15 @@ json explain(cl_event event) {
   return result;
 }
 
+// Whether some device of the server holds the buffer's first bytes.
+bool holds(cl_mem buffer, const std::string& server) {
+  char* text = library_function<decltype(remotecl_residency_json)>("remotecl_residency_json")(buffer);
+  const json holders = json::parse(text)[0]["ranges"][0]["holders"];
+  library_function<decltype(remotecl_free)>("remotecl_free")(text);
+  return std::any_of(holders.begin(), holders.end(),
+                     [&](const json& name) { return name.get<std::string>().starts_with(server + "/"); });
+}
+
 class AutomaticDeviceTest : public ::testing::Test {
  protected:
   static std::vector<int> numbers(int first = 0) {
@@ -299,6 +308,36 @@ TEST_F(AutomaticDeviceTest, AnUnknownPolicyIsNamedInTheError) {
   EXPECT_NE(std::string(error).find("fastest"), std::string::npos);
   EXPECT_NE(std::string(error).find("earliest-finish"), std::string::npos);
   library_function<decltype(remotecl_free)>("remotecl_free")(error);
+}
+
+// Under round robin two queues have kernels on different members. Data that comes next must not gather on one of them,
+// however the last command of a queue was a read of another member's bytes.
+TEST_F(AutomaticDeviceTest, NewDataGoesWhereTheQueuesKernelsAre) {
+  const Owned<cl_kernel> add = make_kernel(program_, "add");
+  check(set_arg(add, 1, 1));
+  std::vector<Owned<cl_command_queue>> queues;
+  std::vector<Owned<cl_mem>> used;
+  std::vector<std::string> servers;
+  for (int i = 0; i < 2; ++i) {
+    queues.push_back(make_queue(context_, device_));
+    used.push_back(make_buffer(context_, numbers()));
+    check(set_arg(add, 0, used.back()));
+    Owned<cl_event> event;
+    check(run(queues.back(), add, kCount, {}, event.out()));
+    check(clFinish(queues.back()));
+    servers.push_back(explain(event)["device"]["server"].get<std::string>());
+  }
+  ASSERT_NE(servers[0], servers[1]);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(read<int>(queues[i], used[1 - i], kCount), numbers(1));
+    const Owned<cl_mem> written(clCreateBuffer(context_, CL_MEM_READ_WRITE, kCount * sizeof(int), nullptr, nullptr));
+    const std::vector<int> data = numbers();
+    check(clEnqueueWriteBuffer(queues[i], written, CL_TRUE, 0, kCount * sizeof(int), data.data(), 0, nullptr, nullptr));
+    EXPECT_TRUE(holds(written, servers[i]));
+    check(clEnqueueMigrateMemObjects(queues[i], 1, used[1 - i].pointer(), 0, 0, nullptr, nullptr));
+    check(clFinish(queues[i]));
+    EXPECT_TRUE(holds(used[1 - i], servers[i]));
+  }
 }
 
 // A guess would be the same each time.

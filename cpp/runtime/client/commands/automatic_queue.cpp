@@ -33,7 +33,8 @@ AutomaticQueue::AutomaticQueue(CommandQueue& whole)
     : whole_(whole),
       context_places_(Placement::instance().add_devices(whole.context().devices())),
       members_(whole.device().members().size()),
-      last_(members_.size()) {
+      last_(members_.size()),
+      home_(members_.size()) {
   Placement::instance().watch(tasks_);
 }
 
@@ -56,6 +57,10 @@ std::size_t AutomaticQueue::likely_place() {
   const auto at =
       std::find_if(devices().begin(), devices().end(), [](const Device* device) { return !device->lost(); });
   return static_cast<std::size_t>(at - devices().begin());
+}
+
+std::size_t AutomaticQueue::home() {
+  return home_ < members_.size() && !devices()[home_]->lost() ? home_ : likely_place();
 }
 
 void AutomaticQueue::flush() {
@@ -106,7 +111,7 @@ void AutomaticQueue::let_go() {
     const MutexLock lock(mutex_);
     members.swap(members_);
     barrier.swap(barrier_);
-    last_ = members_.size();
+    last_ = home_ = members_.size();
   }
   for (const Member& member : members) {
     if (member.queue) whole_.context().returned_writes().released(*member.queue);
@@ -193,7 +198,7 @@ cl_int AutomaticTurn::choose_holder() {
     most = bytes;
     best = place;
   }
-  return choose(best);
+  return choose(most == 0 ? queue_.home() : best);
 }
 
 cl_int AutomaticTurn::choose_for(Kernel& kernel, double size) {
@@ -207,7 +212,9 @@ cl_int AutomaticTurn::choose_for(Kernel& kernel, double size) {
   const bool in_order = queue_.whole_.in_order();
   placed_ = Placement::instance().place(queue_.tasks_,
                                         {kernel, size, queue_.devices(), queue_.inputs_, waits_, in_order, told});
-  return placed_.device == nullptr ? CL_DEVICE_NOT_AVAILABLE : choose(queue_.place_of(*placed_.device));
+  if (placed_.device == nullptr) return CL_DEVICE_NOT_AVAILABLE;
+  queue_.home_ = queue_.place_of(*placed_.device);
+  return choose(queue_.home_);
 }
 
 cl_int AutomaticTurn::choose(std::size_t place) {

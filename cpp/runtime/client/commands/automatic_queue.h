@@ -48,6 +48,8 @@ class AutomaticQueue final : public MemberQueues {
   CommandQueue& member(std::size_t place) REQUIRES(mutex_);
   // The member that has had the last command, or another one that is there.
   std::size_t likely_place() REQUIRES(mutex_);
+  // The member that has had the last kernel, or the likely one.
+  std::size_t home() REQUIRES(mutex_);
   // What all earlier commands end with.
   std::vector<Ref<Event>> mark_all() REQUIRES(mutex_);
   // See enqueue_point(). Null if no member is there.
@@ -58,6 +60,7 @@ class AutomaticQueue final : public MemberQueues {
   Mutex mutex_;
   std::vector<Member> members_ GUARDED_BY(mutex_);      // by position among the device's members
   std::size_t last_ GUARDED_BY(mutex_);                 // the member that has had the last command
+  std::size_t home_ GUARDED_BY(mutex_);                 // the member that has had the last kernel
   std::vector<Ref<Event>> barrier_ GUARDED_BY(mutex_);  // what commands of new members wait for
   GatheredInputs inputs_ GUARDED_BY(mutex_);
   QueueTasks tasks_;  // guarded by the placement
@@ -81,9 +84,10 @@ class AutomaticTurn {
     const MutexLock lock(queue_.whole_.context().memory_mutex());
     name(queue_.inputs_);
   }
-  // Chooses the member for a command that uses what was gathered: where most of it is, or by the placement. Returns
-  // CL_SUCCESS or why there is none.
+  // Chooses the member for a command that uses what was gathered: where most of it is; where the queue's kernels are,
+  // which may be apart from those of other queues; or by the placement. Returns CL_SUCCESS or why there is none.
   cl_int choose_holder() NO_THREAD_SAFETY_ANALYSIS;
+  cl_int choose_home() NO_THREAD_SAFETY_ANALYSIS { return choose(queue_.home()); }
   cl_int choose_for(Kernel& kernel, double size) NO_THREAD_SAFETY_ANALYSIS;
 
   CommandQueue& member() const { return *member_; }

@@ -40,6 +40,9 @@ struct MigratePlan : Plan {
   }
 };
 
+// The bytes are there already, or are wanted where the queue's kernels are.
+cl_int choose_member(AutomaticTurn& turn, MigratePlan&) { return turn.choose_home(); }
+
 }  // namespace
 
 KernelArgument encode_argument(std::uint32_t index, const Kernel::Argument& argument) {
