@@ -102,8 +102,8 @@ void Scheduler::begin(Placement& placement, const Task& task, const Situation& s
       queue.push(placement.now, situation.ready + estimate.transfer, estimate.seconds, placement.is_sample);
   const Seconds trial = estimate.measured ? 0 : estimate.seconds;
   if (trial > 0) kernels_[task.kernel]->exploration.begin_trial(placement.device, trial);
-  placement.ticket =
-      in_flight_.add({task.kernel, placement.device, task.size, estimate.seconds, trial, position, placement.now});
+  placement.ticket = in_flight_.add(
+      {task.kernel, placement.device, task.size, estimate.seconds, trial, position, placement.now, false});
 }
 
 std::optional<TaskInFlight> Scheduler::take(Ticket ticket) {
@@ -127,8 +127,14 @@ void Scheduler::finished(Ticket ticket, Seconds seconds, Time now) {
   if (const auto task = take(ticket)) ended(*task, seconds, now);
 }
 
+void Scheduler::passed(Ticket ticket, Time now) {
+  TaskInFlight* const task = in_flight_.find(ticket);
+  if (task == nullptr || std::exchange(task->has_passed, true)) return;
+  queues_[task->device].pop(task->position, now);
+}
+
 void Scheduler::ended(const TaskInFlight& task, Seconds seconds, Time end) {
-  queues_[task.device].pop(task.position, end);
+  if (!task.has_passed) queues_[task.device].pop(task.position, end);
   learn(task, seconds);
   const bool is_surprise = seconds > 2 * task.expected || 2 * seconds < task.expected;
   if (seconds > 0 && is_surprise) {
@@ -143,7 +149,7 @@ void Scheduler::replan(const TaskInFlight& like) {
   if (seconds <= 0) return;
   waiting_.clear();
   in_flight_.for_each([&](TaskInFlight& task) {
-    if (task.device == like.device && task.position > like.position) waiting_.push_back(&task);
+    if (task.device == like.device && task.position > like.position && !task.has_passed) waiting_.push_back(&task);
   });
   std::sort(waiting_.begin(), waiting_.end(),
             [](const TaskInFlight* one, const TaskInFlight* other) { return one->position < other->position; });
@@ -180,7 +186,7 @@ void Scheduler::learn(const TaskInFlight& task, Seconds seconds) {
 void Scheduler::failed(Ticket ticket) {
   const auto task = take(ticket);
   if (!task) return;
-  queues_[task->device].drop(task->expected);
+  if (!task->has_passed) queues_[task->device].drop(task->expected);
   if (task->trial > 0) kernels_[task->kernel]->exploration.end_trial(task->device, task->trial, 0);
 }
 

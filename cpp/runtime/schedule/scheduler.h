@@ -49,6 +49,8 @@ class Scheduler {
   void finished(Ticket ticket, const RunTimes& run, Time now);
   // The task has ended now. `seconds`: for how long the device was busy with it; 0 if that was not measured.
   void finished(Ticket ticket, Seconds seconds, Time now);
+  // The task has ended by now, and finished() will follow with its times.
+  void passed(Ticket ticket, Time now);
   // The task has failed, or was never run.
   void failed(Ticket ticket);
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "runtime/schedule/device_queue.h"
@@ -15,6 +16,7 @@ struct TaskInFlight {
   Seconds trial = 0;     // what Exploration has counted; 0: the device had run the kernel before
   DeviceQueue::Position position = 0;
   Time placed = 0;
+  bool has_passed = false;  // it has ended; its times are to follow
 };
 
 // The tasks that were placed and have not ended. A slot is used again with another generation, so that the ticket of a
@@ -26,6 +28,7 @@ class TasksInFlight {
   Ticket add(const TaskInFlight& task);
   // Null if it has ended. Valid until the next add().
   const TaskInFlight* find(Ticket ticket) const;
+  TaskInFlight* find(Ticket ticket) { return const_cast<TaskInFlight*>(std::as_const(*this).find(ticket)); }
   void remove(Ticket ticket);
   // Calls f(task) for each.
   template <class F>

@@ -57,6 +57,28 @@ TEST(SchedulerTest, ANewKernelIsTakenToBeLikeTheOthers) {
   EXPECT_DOUBLE_EQ(placement.estimate.seconds, 4) << "16 s on the slow one";
 }
 
+// The program has waited for its queue, and the report of the kernel's times is still unread.
+TEST(SchedulerTest, ATaskMayHavePassedBeforeItsTimesAreKnown) {
+  SmallCluster cluster("earliest-finish");
+  const DeviceId only = cluster.add_speed(1);
+  const KernelId kernel = cluster.scheduler_.add_kernel("k");
+  cluster.measure(kernel, only, 1, 4);
+  cluster.use("earliest-finish");
+  const Placement first = cluster.place(kernel, 1, 0);
+  ASSERT_TRUE(first.is_sample);
+  const DeviceQueue& queue = cluster.scheduler_.queue(only);
+  EXPECT_EQ(queue.backlog(100), 96) << "as long again as it is late";
+  cluster.scheduler_.passed(first.ticket, 100);
+  cluster.scheduler_.passed(first.ticket, 100);
+  EXPECT_EQ(queue.backlog(100), 0);
+  const Placement second = cluster.place(kernel, 1, 100);
+  EXPECT_DOUBLE_EQ(second.estimate.finish, 104);
+  cluster.scheduler_.finished(first.ticket, RunTimes{0, 12}, 101);
+  EXPECT_EQ(queue.tasks(), 1u);
+  EXPECT_GT(cluster.place(kernel, 1, 200).estimate.seconds, 4) << "its times were learned";
+  cluster.scheduler_.failed(second.ticket);
+}
+
 TEST(SchedulerTest, AFailedTaskLeavesItsDeviceAndTeachesNothing) {
   SmallCluster cluster("earliest-finish");
   const DeviceId only = cluster.add_speed(1);

@@ -105,8 +105,7 @@ void Placement::watch(QueueTasks& tasks) {
 void Placement::forget(QueueTasks& tasks) {
   std::vector<Ref<Event>> released;
   const MutexLock lock(mutex_);
-  tasks.take_all(released, [&](const QueueTasks::Ended& task)
-                               NO_THREAD_SAFETY_ANALYSIS { scheduler_.finished(task.ticket, 0, now()); });
+  tasks.take_all(released, [&](const QueueTasks::Ended& task) NO_THREAD_SAFETY_ANALYSIS { tell(task, now()); });
   std::erase(queues_, &tasks);
 }
 
@@ -141,12 +140,18 @@ std::vector<schedule::Ticket>& Placement::tickets_before(const QueueTasks& tasks
 
 void Placement::take_ended(std::vector<Ref<Event>>& released, schedule::Time now) {
   for (QueueTasks* queue : queues_) {
-    queue->take_ended(released, [&](const QueueTasks::Ended& task) NO_THREAD_SAFETY_ANALYSIS {
-      if (task.has_failed) return scheduler_.failed(task.ticket);
-      if (task.end_ns <= task.begin_ns) return scheduler_.finished(task.ticket, 0, now);
-      scheduler_.finished(task.ticket, run_times(task.begin_ns, task.end_ns), now);
-    });
+    queue->take_ended(released, [&](const QueueTasks::Ended& task) NO_THREAD_SAFETY_ANALYSIS { tell(task, now); });
   }
+}
+
+void Placement::tell(const QueueTasks::Ended& task, schedule::Time now) {
+  if (task.has_failed) return scheduler_.failed(task.ticket);
+  if (task.end_ns > task.begin_ns) {
+    return scheduler_.finished(task.ticket, run_times(task.begin_ns, task.end_ns), now);
+  }
+  // Whoever waited for a queue knows of the end long before anybody reads the report, which nobody waits for.
+  if (task.is_sample) return scheduler_.passed(task.ticket, now);
+  scheduler_.finished(task.ticket, 0, now);
 }
 
 Placement::Placed Placement::place(QueueTasks& tasks, const Launch& launch) {
@@ -185,11 +190,9 @@ void Placement::sent(QueueTasks& tasks, const Placed& placed, Kernel& kernel, co
   std::vector<Ref<Event>> released;
   const MutexLock lock(mutex_);
   if (tasks.is_full()) {
-    tasks.take_all(released, [&](const QueueTasks::Ended& task)
-                                 NO_THREAD_SAFETY_ANALYSIS { scheduler_.finished(task.ticket, 0, now()); });
+    tasks.take_all(released, [&](const QueueTasks::Ended& task) NO_THREAD_SAFETY_ANALYSIS { tell(task, now()); });
   }
-  // The report of a sample says when it has ended.
-  if (placed.sample == 0) tasks.add(member, sequence, event, placed.ticket);
+  tasks.add(member, sequence, event, placed.ticket, placed.sample != 0);
   tasks.set_last(placed.ticket);
   if (event == nullptr) return;
   const auto id = kernel.placement_id().load(std::memory_order_relaxed);

@@ -101,6 +101,7 @@ class Placement final : public LoadSink, public SampleSink {
   schedule::KernelId kernel_id(Kernel& kernel, const std::vector<Device*>& members);
   std::vector<schedule::Ticket>& tickets_before(const QueueTasks& tasks, const Launch& launch) REQUIRES(mutex_);
   void take_ended(std::vector<Ref<Event>>& released, schedule::Time now) REQUIRES(mutex_);
+  void tell(const QueueTasks::Ended& task, schedule::Time now) REQUIRES(mutex_);
   static schedule::Time now();
 
   Mutex mutex_;

@@ -8,10 +8,11 @@ bool QueueTasks::Task::has_ended(const CommandQueue& queue) const {
   return queue.ended_sequence() >= sequence || (event && event->ended()) || queue.session().lost();
 }
 
-void QueueTasks::add(const CommandQueue& queue, std::uint64_t sequence, Event* event, schedule::Ticket ticket) {
+void QueueTasks::add(const CommandQueue& queue, std::uint64_t sequence, Event* event, schedule::Ticket ticket,
+                     bool is_sample) {
   auto at = std::ranges::find(members_, &queue, &Member::queue);
   if (at == members_.end()) at = members_.insert(at, Member{&queue, {}});
-  at->tasks.push_back({sequence, Ref<Event>(queue.in_order() ? nullptr : event), ticket});
+  at->tasks.push_back({sequence, Ref<Event>(queue.in_order() ? nullptr : event), ticket, is_sample});
   ++count_;
 }
 
@@ -19,7 +20,7 @@ QueueTasks::Ended QueueTasks::take_front(Member& member, std::vector<Ref<Event>>
   Task task = std::move(member.tasks.front());
   member.tasks.pop_front();
   --count_;
-  Ended ended{task.ticket, member.queue->session().lost()};
+  Ended ended{task.ticket, member.queue->session().lost(), task.is_sample};
   if (!task.event) return ended;
   if (const EventEnd::Profile* times = task.event->device_times()) {
     ended.begin_ns = (*times)[2];

@@ -18,13 +18,14 @@ class QueueTasks {
   struct Ended {
     schedule::Ticket ticket = 0;
     bool has_failed = false;
+    bool is_sample = false;  // a report with its times follows, or has come
     // By the device's clock, where a report has said so; else 0.
     std::uint64_t begin_ns = 0, end_ns = 0;
   };
 
   // `queue`: the member that has it, which outlives this object's entry. `event`: of a command of an out-of-order
   // queue; else its place in the queue says enough.
-  void add(const CommandQueue& queue, std::uint64_t sequence, Event* event, schedule::Ticket ticket);
+  void add(const CommandQueue& queue, std::uint64_t sequence, Event* event, schedule::Ticket ticket, bool is_sample);
   // Calls f(Ended) for those that have ended and have none before them on their member. Events are moved to `released`,
   // because the last reference to one sends a message.
   template <class F>
@@ -59,6 +60,7 @@ class QueueTasks {
     std::uint64_t sequence;
     Ref<Event> event;
     schedule::Ticket ticket;
+    bool is_sample;
 
     bool has_ended(const CommandQueue& queue) const;
   };
