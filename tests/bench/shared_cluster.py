@@ -2,6 +2,11 @@
 """Many clients on a few servers of unlike speed: the automatic device against static placements.
 
     shared_cluster.py --servers HOST:PORT,... [--clients 8] [--seconds 5] [--json FILE]
+    shared_cluster.py --start cpu:1,cpu:2,cpu:4,cpu:6 --seconds 8
+
+The second one starts servers with so many cores each, and keeps the other cores for the clients: on a machine with 16
+cores these are three. Kernels should take 2 ms at least on the fastest server, so that clients do not wait for a core:
+the kernels a second that are shown first say so, and --rounds makes them longer.
 
 Each client is a process with independent kernels, 32 at a time; the last has as many times the work of the first as
 there are clients. First each device's speed is measured alone. Then all clients run at once: with the static placement
@@ -20,6 +25,7 @@ the file gets every kernel.
 """
 
 import argparse
+import contextlib
 import itertools
 import json
 import pathlib
@@ -28,6 +34,8 @@ import statistics
 import subprocess
 import sys
 import time
+
+from pinned_servers import started
 
 SOURCE = """
 kernel void work(global uint* data, int rounds) {
@@ -44,7 +52,8 @@ AUTOMATIC = -1
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--servers", required=True, help="addresses, one device of each is used")
+    parser.add_argument("--servers", default="", help="addresses, one device of each is used")
+    parser.add_argument("--start", help="servers to start here, cpu:CORES of each")
     parser.add_argument("--clients", type=int, default=8)
     parser.add_argument("--seconds", type=float, default=5, help="about how long all of it takes with all devices")
     parser.add_argument("--rounds", type=int, default=20_000, help="work of an item of a kernel")
@@ -55,12 +64,21 @@ def main() -> None:
     if options.client:
         run_client(options.servers, json.loads(options.client))
         return
+    if bool(options.start) == bool(options.servers):
+        parser.error("name either --servers or --start")
+    with contextlib.ExitStack() as cleanup:
+        if options.start:
+            options.servers = ",".join(cleanup.enter_context(started(options.start)))
+        measure(options)
+
+
+def measure(options: argparse.Namespace) -> None:
     addresses = options.servers.split(",")
     speeds = []
     for place, address in enumerate(addresses):
         result = run_all(options, [64], {"place": place})[0]
         speeds.append(64 / result["end"])
-        print(f"{address}: {speeds[-1]:.1f} kernels a second; {started(result)}", flush=True)
+        print(f"{address}: {speeds[-1]:.1f} kernels a second; {preparation(result)}", flush=True)
     shares = list(range(1, options.clients + 1))
     unit = options.seconds * sum(speeds) / sum(shares)
     kernels = [max(1, round(unit * share)) for share in shares]
@@ -102,7 +120,7 @@ def expected(places: tuple[int, ...], kernels: list[int], speeds: list[float]) -
     return max(loads)
 
 
-def started(result: dict) -> str:
+def preparation(result: dict) -> str:
     firsts = ", ".join(f"{seconds:.2f}" for seconds in result["first_runs"])
     return f"connected in {result['connect']:.2f} s, built in {result['build']:.2f} s, first run {firsts} s"
 
@@ -111,7 +129,7 @@ def show_start(results: list[dict]) -> None:
     """The slowest of each, before the clock starts."""
     firsts = [max(seconds) for seconds in zip(*(one["first_runs"] for one in results), strict=False)]
     slowest = {"connect": max(one["connect"] for one in results), "build": max(one["build"] for one in results)}
-    print("    before, at worst:", started(slowest | {"first_runs": firsts}))
+    print("    before, at worst:", preparation(slowest | {"first_runs": firsts}))
 
 
 def show_placements(addresses: list[str], speeds: list[float], results: list[dict]) -> None:
