@@ -1,8 +1,19 @@
 #include "simulated_user.h"
 
+#include <time.h>
+
 #include "runtime/schedule/named_policies.h"
 
 namespace remotecl::schedule {
+namespace {
+
+Seconds processor_seconds() {
+  timespec time{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<Seconds>(time.tv_sec) + static_cast<Seconds>(time.tv_nsec) * 1e-9;
+}
+
+}  // namespace
 
 SimulatedUser::SimulatedUser(const Trace& trace, std::uint32_t id, std::string_view policy)
     : trace_(trace), id_(id), policy_(policy), scheduler_(make_policy(policy), buffers_, trace.weights[id]) {
@@ -46,8 +57,11 @@ Placement SimulatedUser::place(const TraceTask& task, std::uint64_t bytes, std::
   std::vector<Access> accesses;
   for (const BufferId input : inputs) accesses.push_back({input, 0, bytes, true, false});
   accesses.push_back({output, 0, bytes, false, true});
-  const Placement placement = scheduler_.place(
-      {.kernel = kernel(task.kernel), .size = task.size, .accesses = accesses, .after = after, .told = told}, now);
+  const Task given{
+      .kernel = kernel(task.kernel), .size = task.size, .accesses = accesses, .after = after, .told = told};
+  const Seconds begin = processor_seconds();
+  const Placement placement = scheduler_.place(given, now);
+  decision_ = processor_seconds() - begin;
   if (placement.device == kNoDevice) return placement;
   for (const BufferId input : inputs) buffers_.add_holder(input, placement.device);
   buffers_.write(output, bytes, placement.device);

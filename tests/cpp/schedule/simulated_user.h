@@ -21,6 +21,8 @@ class SimulatedUser {
   // `output`: the buffer that it writes. Each input is as large as the job's data.
   Placement place(const TraceTask& task, std::uint64_t bytes, std::span<const BufferId> inputs, BufferId output,
                   std::span<const Ticket> after, DeviceId told, Time now);
+  // How long the last decision took this thread; what others do meanwhile on a busy machine does not count.
+  Seconds decision() const { return decision_; }
   void finished(Ticket ticket, Seconds seconds, Time now) { scheduler_.finished(ticket, seconds, now); }
   // This process has written it.
   void add_buffer(BufferId buffer, std::uint64_t bytes) { buffers_.put(buffer, bytes); }
@@ -61,6 +63,7 @@ class SimulatedUser {
   const std::string_view policy_;
   Buffers buffers_;
   Scheduler scheduler_;
+  Seconds decision_ = 0;
   std::unordered_map<std::uint32_t, KernelId> kernels_;
 };
 

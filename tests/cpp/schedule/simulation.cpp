@@ -1,7 +1,5 @@
 #include "simulation.h"
 
-#include <time.h>
-
 #include <algorithm>
 #include <memory>
 #include <numeric>
@@ -15,18 +13,10 @@
 namespace remotecl::schedule {
 namespace {
 
-// Of this thread, so that others on this machine do not count.
-Seconds processor_seconds() {
-  timespec time{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<Seconds>(time.tv_sec) + static_cast<Seconds>(time.tv_nsec) * 1e-9;
-}
-
 class Simulation {
  public:
   Simulation(const Trace& trace, std::string_view policy)
       : trace_(trace),
-        tasks_total_(trace.tasks()),
         devices_(trace.devices.size()),
         last_progress_(trace.weights.size()),
         pending_(trace.weights.size()) {
@@ -118,12 +108,9 @@ class Simulation {
         after.push_back(tasks_[first + before].ticket);
       }
       if (inputs.empty()) inputs.push_back(data);
-      const Seconds begin = processor_seconds();
       const Placement placement =
           user.place(job.tasks[at], job.bytes, inputs, buffer(number, at + 1), after, told, now_);
-      const Seconds taken = processor_seconds() - begin;
-      outcome_.mean_decision += taken / static_cast<double>(tasks_total_);
-      outcome_.longest_decision = std::max(outcome_.longest_decision, taken);
+      outcome_.decisions.push_back(static_cast<float>(user.decision()));
       enqueue(number, at, placement);
     }
     for (std::uint32_t task = first; task < tasks_.size(); ++task) {
@@ -194,7 +181,6 @@ class Simulation {
   }
 
   const Trace& trace_;
-  const std::size_t tasks_total_;
   std::vector<SimulatedDevice> devices_;
   std::vector<std::unique_ptr<SimulatedUser>> users_;
   std::vector<Time> last_progress_;        // by user

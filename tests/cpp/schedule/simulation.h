@@ -19,8 +19,8 @@ struct Outcome {
   double joules = 0;
   double price = 0;
   std::size_t tasks = 0;
-  // Of the processor, that a placement took.
-  Seconds mean_decision = 0, longest_decision = 0;
+  // The processor's seconds for each placement, in the order of the trace.
+  std::vector<float> decisions;
 
   // Jain's index of users' speeds: 1 if all are slowed down alike, 1/n if one has everything.
   double fairness() const;
