@@ -34,6 +34,8 @@ struct Options {
   std::vector<std::size_t> sizes{64, 1024, 4096, 16384, 65536, 262144, 1048576};
   std::vector<std::size_t> connections{1, 8, 64, 512};
   std::size_t items = 256, groups = 0, ring = 262144;
+  std::uint32_t threads = 0;
+  bool fixed_threads = false;
   std::size_t megabytes = 512, messages = 100000, rounds = 20000;
   std::string build;
   bool selftest = false, only_selftest = false, no_bandwidth = false;
@@ -106,8 +108,11 @@ class KernelServer {
     const std::uint16_t port = free_port();
     cl_int error = CL_SUCCESS;
     const auto sockets = static_cast<std::uint32_t>(work.connections + 1);
-    const Ref<Network> network = Network::make(device_, {sockets, static_cast<std::uint32_t>(options_.ring)},
-                                               {.broker = make_ref<testing::OpenBroker>()}, error);
+    using Rule = server::NetworkThreads::Rule;
+    const Network::Hooks hooks{.broker = make_ref<testing::OpenBroker>(),
+                               .threads = {options_.threads, options_.fixed_threads ? Rule::kFixed : Rule::kByLoad}};
+    const Ref<Network> network =
+        Network::make(device_, {sockets, static_cast<std::uint32_t>(options_.ring)}, hooks, error);
     if (!network) throw std::runtime_error("no network: error " + std::to_string(error));
     std::size_t groups = std::min(work.connections, options_.groups);
     while (work.connections % groups != 0) --groups;
@@ -321,6 +326,8 @@ int main(int argc, char** argv) {
   app.add_option("--items", options.items, "of a work-group; at most 8 on a CPU");
   app.add_option("--groups", options.groups, "at most; the default is 4 for each compute unit, on a CPU 1");
   app.add_option("--ring", options.ring, "bytes of a ring, a power of two");
+  app.add_option("--threads", options.threads, "of a network, at most; the default is half of the cores");
+  app.add_flag("--fixed-threads", options.fixed_threads, "as many at all times, in place of one until it is busy");
   app.add_option("--megabytes", options.megabytes, "moved for a figure of bandwidth, at most");
   app.add_option("--messages", options.messages, "moved for a figure of bandwidth, at most");
   app.add_option("--rounds", options.rounds, "of the echo");

@@ -23,15 +23,16 @@ namespace {
 
 constexpr NetworkShape kShape{4, 1024};
 
-// A table of sockets, its memory, and a kernel and peers that do what the input says.
+// Two lanes of sockets, their memory, and a kernel and peers that do what the input says.
 class Kernels {
  public:
   Kernels()
       : memory_(new (std::align_val_t{64}) std::byte[layout_.size]{}),
         epoll_(::epoll_create1(EPOLL_CLOEXEC)),
-        table_(std::make_unique<SocketTable>(
-            memory_.get(), kShape, Network::Hooks{broker_, make_ref<SocketAccount>(), make_ref<KernelNames>()},
-            make_ref<WakeList>(), epoll_.get())) {}
+        group_(memory_.get(), kShape, Network::Hooks{broker_, make_ref<SocketAccount>(), make_ref<KernelNames>()}, 2),
+        lanes_{{group_, 0}, {group_, 1}} {
+    for (SocketTable& lane : lanes_) lane.join(epoll_.get(), event_);
+  }
 
   void step(Input& input) {
     const auto what = input.take<std::uint8_t>();
@@ -58,7 +59,8 @@ class Kernels {
       case 9:
         return broker_->close(input.take<std::uint8_t>());
       case 10:
-        return broker_->offer(1);
+        broker_->offer(1);
+        return pass_on(input.take<std::uint8_t>() % 2);
       default:
         return work((what & 15) == 15);
     }
@@ -67,14 +69,17 @@ class Kernels {
   void work(bool waits) {
     for (int i = 0; i < (waits ? 20 : 1); ++i) {
       now_ += std::chrono::seconds(1);
-      bool worked = table_->work(now_, true);
+      bool worked = false;
+      for (SocketTable& lane : lanes_) worked |= lane.work(now_, true);
       epoll_event events[16];
       const int count = ::epoll_wait(epoll_.get(), events, 16, 0);
-      for (int at = 0; at < count; ++at) table_->handle_event(events[at].data.u64, events[at].events);
+      for (int at = 0; at < count; ++at) {
+        lanes_[group_.lane_of(events[at].data.u64)].handle_event(events[at].data.u64, events[at].events);
+      }
       if (worked || count > 0) return;
       if (waits) std::this_thread::yield();
     }
-    if (table_->in_use() > kShape.sockets) std::abort();
+    if (lanes_[0].stats().sockets + lanes_[1].stats().sockets > kShape.sockets) std::abort();
   }
 
  private:
@@ -82,6 +87,11 @@ class Kernels {
     void operator()(std::byte* memory) const { ::operator delete[](memory, std::align_val_t{64}); }
   };
 
+  // As if another thread took the lane.
+  void pass_on(std::size_t lane) {
+    lanes_[lane].leave();
+    lanes_[lane].join(epoll_.get(), event_);
+  }
   void store(std::uint32_t at, std::uint32_t value) { store_shared(memory_.get() + at, value); }
   void add(std::uint32_t at, std::uint32_t value) { store(at, load_shared(memory_.get() + at) + value); }
   void request(std::uint32_t index, Input& input) {
@@ -103,7 +113,9 @@ class Kernels {
   const Ref<remotecl::testing::PairBroker> broker_ = make_ref<remotecl::testing::PairBroker>();
   const std::unique_ptr<std::byte[], Free> memory_;
   const Descriptor epoll_;
-  std::unique_ptr<SocketTable> table_;
+  const Ref<WakeEvent> event_ = make_ref<WakeEvent>();
+  LaneGroup group_;
+  SocketTable lanes_[2];
   KernelSocket::Clock::time_point now_;
 };
 

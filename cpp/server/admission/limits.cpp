@@ -14,7 +14,8 @@ namespace {
 
 constexpr std::string_view kKnownKeys =
     "device-memory, host-memory, queued-commands, bandwidth, command-seconds, devices, kernel-connect, kernel-bind, "
-    "kernel-sockets, kernel-bandwidth; for users also sessions, weight, exclusive, operator and token-file";
+    "kernel-sockets, kernel-bandwidth, kernel-threads; for users also sessions, weight, exclusive, operator and "
+    "token-file";
 
 std::string place_of(const toml::source_region& source) {
   const std::string path = source.path == nullptr ? "--limit" : *source.path;
@@ -76,6 +77,8 @@ class Section {
         limits.kernel_sockets = count(name, value);
       } else if (name == "kernel-bandwidth") {
         limits.kernel_bandwidth = size(name, value, "/s");
+      } else if (name == "kernel-threads") {
+        limits.kernel_threads = count(name, value);
       } else if (name == "kernel-connect") {
         limits.kernel_connect = rules(name, value, SocketRules::For::kConnect);
       } else if (name == "kernel-bind") {
@@ -249,6 +252,7 @@ Limits Limits::or_else(const Limits& others) const {
   if (!all.command_seconds) all.command_seconds = others.command_seconds;
   if (!all.kernel_sockets) all.kernel_sockets = others.kernel_sockets;
   if (!all.kernel_bandwidth) all.kernel_bandwidth = others.kernel_bandwidth;
+  if (!all.kernel_threads) all.kernel_threads = others.kernel_threads;
   if (!all.kernel_connect) all.kernel_connect = others.kernel_connect;
   if (!all.kernel_bind) all.kernel_bind = others.kernel_bind;
   if (!all.devices) all.devices = others.devices;

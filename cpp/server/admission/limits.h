@@ -27,6 +27,7 @@ struct Limits {
   std::optional<std::uint64_t> command_seconds;   // the longest that a command may run
   std::optional<std::uint64_t> kernel_sockets;    // of kernels, at the same time
   std::optional<std::uint64_t> kernel_bandwidth;  // bytes per second of these sockets, both directions together
+  std::optional<std::uint64_t> kernel_threads;    // the most that move the bytes of one network
   std::optional<SocketRules> kernel_connect;      // where they may be connected to; without any list: nowhere
   std::optional<SocketRules> kernel_bind;         // where they may be bound
   std::optional<std::vector<std::uint32_t>> devices;

@@ -79,7 +79,8 @@ Grant::Grant(Ref<User> user, const Limits& of_session, const NativeDriver& drive
                                     memory_limits(of_session, kSessionHostMemory), user_->memory())),
       devices_(driver.devices().size(), true),
       device_memory_max_(smaller(of_session.device_memory, user_->limits().device_memory).value_or(UINT64_MAX)),
-      queued_commands_max_(smaller(of_session.queued_commands, user_->limits().queued_commands)) {
+      queued_commands_max_(smaller(of_session.queued_commands, user_->limits().queued_commands)),
+      kernel_threads_max_(smaller(of_session.kernel_threads, user_->limits().kernel_threads)) {
   if (const auto seconds = smaller(of_session.command_seconds, user_->limits().command_seconds)) {
     command_time_max_ = std::chrono::seconds(std::min(*seconds, kCommandSecondsMax));
   }

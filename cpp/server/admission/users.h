@@ -64,6 +64,8 @@ class Grant {
   const std::vector<Ref<RateLimit>>& rate_limits() const { return rate_limits_; }
   // Likewise, of its kernels' sockets.
   const std::vector<Ref<RateLimit>>& kernel_rate_limits() const { return kernel_rate_limits_; }
+  // The most threads of each of its networks.
+  std::optional<std::uint64_t> kernel_threads_max() const { return kernel_threads_max_; }
   // The server's devices that it may use.
   std::vector<std::uint32_t> devices() const;
   bool sees(std::uint32_t device) const { return device < devices_.size() && devices_[device]; }
@@ -86,7 +88,7 @@ class Grant {
   std::vector<Ref<RateLimit>> rate_limits_, kernel_rate_limits_;
   std::vector<bool> devices_;
   std::uint64_t device_memory_max_ = UINT64_MAX;
-  std::optional<std::uint64_t> queued_commands_max_;
+  std::optional<std::uint64_t> queued_commands_max_, kernel_threads_max_;
   std::optional<std::chrono::seconds> command_time_max_;
   std::atomic<bool> ended_{false};
 };

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <string>
 
 #include "server/handlers/handlers.h"
@@ -8,7 +9,7 @@
 namespace remotecl::server {
 namespace {
 
-// Each has a thread.
+// Each has a thread at least.
 constexpr std::size_t kNetworksMax = 64;
 
 std::string words_for(cl_int error) {
@@ -26,6 +27,12 @@ std::string words_for(cl_int error) {
            "sockets or smaller rings";
   }
   return "the driver refuses the memory for the rings with error " + std::to_string(error);
+}
+
+// 0: as many as a network has by itself.
+std::uint32_t threads_max(const Grant& grant) {
+  return static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(grant.kernel_threads_max().value_or(0), NetworkThreads::kMost));
 }
 
 cl_int create(Session& session, const CreateNetwork& message, std::string& words) {
@@ -46,7 +53,7 @@ cl_int create(Session& session, const CreateNetwork& message, std::string& words
   }
   const NetworkShape shape{message.sockets, message.ring_bytes};
   const Network::Hooks hooks{sockets(session.grant(), session.id()), make_ref<SessionSocketAccount>(session.grant()),
-                             objects.kernel_names};
+                             objects.kernel_names, NetworkThreads{.most = threads_max(session.grant())}};
   auto network = make_ref<NetworkArgument>(device, shape, hooks, objects.live_networks, session.counters());
   cl_mem memory = nullptr;
   const cl_int error = shape.is_valid() ? network->native(device, memory) : CL_INVALID_VALUE;

@@ -37,10 +37,15 @@ ConnectionFields ConnectionFields::of(const IncomingConnection& incoming) {
 }
 
 LimitFields LimitFields::of(const Limits& limits) {
-  return {limits.device_memory.value_or(kNoLimit),    limits.host_memory.value_or(kNoLimit),
-          limits.queued_commands.value_or(kNoLimit),  limits.bandwidth.value_or(kNoLimit),
-          limits.command_seconds.value_or(kNoLimit),  limits.kernel_sockets.value_or(kNoLimit),
-          limits.kernel_bandwidth.value_or(kNoLimit), std::bit_cast<std::uint64_t>(limits.weight.value_or(1))};
+  return {limits.device_memory.value_or(kNoLimit),
+          limits.host_memory.value_or(kNoLimit),
+          limits.queued_commands.value_or(kNoLimit),
+          limits.bandwidth.value_or(kNoLimit),
+          limits.command_seconds.value_or(kNoLimit),
+          limits.kernel_sockets.value_or(kNoLimit),
+          limits.kernel_bandwidth.value_or(kNoLimit),
+          limits.kernel_threads.value_or(kNoLimit),
+          std::bit_cast<std::uint64_t>(limits.weight.value_or(1))};
 }
 
 Limits LimitFields::limits() const {
@@ -52,6 +57,7 @@ Limits LimitFields::limits() const {
   limits.command_seconds = limit(command_seconds);
   limits.kernel_sockets = limit(kernel_sockets);
   limits.kernel_bandwidth = limit(kernel_bandwidth);
+  limits.kernel_threads = limit(kernel_threads);
   limits.weight = std::bit_cast<double>(weight);
   return limits;
 }

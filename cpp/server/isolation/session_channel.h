@@ -57,9 +57,9 @@ inline constexpr std::uint64_t kNoLimit = UINT64_MAX;
 // The limits that a session's process enforces.
 struct LimitFields {
   std::uint64_t device_memory, host_memory, queued_commands, bandwidth, command_seconds, kernel_sockets,
-      kernel_bandwidth, weight;
+      kernel_bandwidth, kernel_threads, weight;
   REMOTECL_FIELDS(device_memory, host_memory, queued_commands, bandwidth, command_seconds, kernel_sockets,
-                  kernel_bandwidth, weight)
+                  kernel_bandwidth, kernel_threads, weight)
 
   static LimitFields of(const Limits& limits);
   Limits limits() const;

@@ -23,6 +23,7 @@ class DatagramEndpoint final : public Endpoint {
   Moved send(SendRing& ring) override;
   Moved receive(ReceiveRing& ring) override;
   void shutdown() override {}
+  int descriptor() const override { return socket_.get(); }
   void allow(const SocketPeer& peer);
 
  private:

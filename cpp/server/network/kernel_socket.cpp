@@ -67,6 +67,11 @@ void KernelSocket::stop() {
   set(layout::kStopped);
 }
 
+int KernelSocket::watched() const {
+  if (endpoint_) return endpoint_->descriptor();
+  return listening_ ? listening_->descriptor.get() : descriptor_.get();
+}
+
 void KernelSocket::becomes_ready(bool to_read, bool to_write, bool hung_up) {
   may_read_ |= to_read || hung_up;
   may_write_ |= to_write || hung_up;

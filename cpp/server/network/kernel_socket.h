@@ -16,7 +16,7 @@
 namespace remotecl::server {
 
 // The host's side of one socket of kernels: its rings, what it leads to, and what the kernels are told of it. Nothing
-// that decides is read back from shared memory. Owned by the proxy thread.
+// that decides is read back from shared memory. Owned by its lane.
 class KernelSocket {
  public:
   enum class Phase : std::uint8_t { kFree, kOpening, kConnecting, kAccepting, kListening, kOpen, kFailed };
@@ -47,6 +47,8 @@ class KernelSocket {
   // Of the network: every wait ends.
   void stop();
 
+  // What epoll reports on; -1 if there is none.
+  int watched() const;
   // The endpoint may be ready again.
   void becomes_ready(bool to_read, bool to_write, bool hung_up);
   struct Bytes {
@@ -63,7 +65,7 @@ class KernelSocket {
 
   // A listener's part.
   struct Acceptor {
-    std::uint32_t index, generation;
+    std::uint64_t socket;  // of any lane
     bool may_wait;
   };
   struct Listening {

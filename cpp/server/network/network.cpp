@@ -1,6 +1,8 @@
 #include "server/network/network.h"
 
+#include <algorithm>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include "server/network/layout.h"
@@ -26,6 +28,11 @@ void write_header(std::byte* memory, const NetworkShape& shape) {
 }
 
 }  // namespace
+
+std::uint32_t NetworkThreads::bound() const {
+  if (most != 0) return std::min(most, kMost);
+  return std::clamp(std::thread::hardware_concurrency() / 2, 1u, 16u);
+}
 
 bool Network::works_on(Device& device) { return NetworkMemory::works_on(device); }
 

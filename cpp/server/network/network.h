@@ -25,14 +25,26 @@ struct NetworkStats {
   std::uint64_t bytes_received = 0;
 };
 
-// The sockets of kernels of one device: a native buffer with their rings, and the thread that moves bytes between the
-// rings and the sockets of this machine. Owned by the session and by commands that use the buffer; any thread.
+// How many threads move the bytes of a network. A value.
+struct NetworkThreads {
+  static constexpr std::uint32_t kMost = 64;
+
+  std::uint32_t most = 0;  // 0: half of the cores, at most 16
+  // kByLoad: one until it is busy. kFixed: as many at all times. kRestless, for tests: all share without a reason.
+  enum class Rule { kByLoad, kFixed, kRestless } rule = Rule::kByLoad;
+  // At least 1.
+  std::uint32_t bound() const;
+};
+
+// The sockets of kernels of one device: a native buffer with their rings, and threads that move bytes between the rings
+// and the sockets of this machine. Owned by the session and by commands that use the buffer; any thread.
 class Network final : public RefCounted {
  public:
   struct Hooks {
     Ref<SocketBroker> broker = {};
     Ref<SocketAccount> account = {};  // null: no limits
     Ref<KernelNames> names = {};      // of the session; null: rcl: names reach this network only
+    NetworkThreads threads = {};
   };
 
   // Whether the device has memory that a running kernel and the host both see. Makes the device's context.

@@ -1,6 +1,5 @@
 #include "server/network/opener.h"
 
-#include <atomic>
 #include <cerrno>
 #include <deque>
 #include <system_error>
@@ -14,26 +13,30 @@ namespace remotecl::server {
 // Shared by the opener and its threads, whichever lasts longest.
 class Opener::Work final : public RefCounted {
  public:
-  Work(Ref<SocketBroker> broker, Ref<WakeList> list) : broker_(std::move(broker)), list_(std::move(list)) {}
+  explicit Work(Ref<SocketBroker> broker) : broker_(std::move(broker)) {}
 
   void add(Order order) EXCLUDES(mutex_) {
-    MutexLock lock(mutex_);
-    orders_.push_back(std::move(order));
-    if (idle_ >= orders_.size() || threads_ == kThreadsMax) {
-      changed_.notify_one();
-      return;
+    Order refused;
+    {
+      MutexLock lock(mutex_);
+      orders_.push_back(std::move(order));
+      if (idle_ >= orders_.size() || threads_ == kThreadsMax) {
+        changed_.notify_one();
+        return;
+      }
+      try {
+        std::thread([self = Ref<Work>(this)] { self->run(); }).detach();
+        ++threads_;
+        return;
+      } catch (const std::system_error&) {
+        if (threads_ != 0) return;  // another one will do it
+        refused = std::move(orders_.back());
+        orders_.pop_back();
+      }
     }
-    try {
-      std::thread([self = Ref<Work>(this)] { self->run(); }).detach();
-      ++threads_;
-    } catch (const std::system_error&) {
-      if (threads_ != 0) return;  // another one will do it
-      Result failed = result_of(orders_.back());
-      orders_.pop_back();
-      failed.error = EAGAIN;
-      results_.push_back(std::move(failed));
-      has_results_ = true;
-    }
+    BrokerAnswer answer = answer_of(refused);
+    answer.error = EAGAIN;
+    refused.answer_to->post({std::move(answer)});
   }
 
   void stop() EXCLUDES(mutex_) {
@@ -42,26 +45,19 @@ class Opener::Work final : public RefCounted {
     changed_.notify_all();
   }
 
-  bool has_results() const { return has_results_; }
-  std::vector<Result> take() EXCLUDES(mutex_) {
-    MutexLock lock(mutex_);
-    has_results_ = false;
-    return std::exchange(results_, {});
-  }
-
  private:
   static constexpr std::size_t kThreadsMax = 4;
 
-  static Result result_of(const Order& order) {
-    Result result;
+  static BrokerAnswer answer_of(const Order& order) {
+    BrokerAnswer result;
     result.socket = order.socket;
     result.what = order.what;
     result.kind = order.address.kind;
     return result;
   }
 
-  Result carry_out(const Order& order) {
-    Result result = result_of(order);
+  BrokerAnswer carry_out(const Order& order) {
+    BrokerAnswer result = answer_of(order);
     int got = 0;
     switch (order.what) {
       case What::kConnect:
@@ -94,32 +90,21 @@ class Opener::Work final : public RefCounted {
       const Order order = std::move(orders_.front());
       orders_.pop_front();
       lock.unlock();
-      Result result = carry_out(order);
-      lock.lock();
-      results_.push_back(std::move(result));
-      has_results_ = true;
-      lock.unlock();
-      list_->wake();
+      order.answer_to->post({carry_out(order)});
       lock.lock();
     }
   }
 
   const Ref<SocketBroker> broker_;
-  const Ref<WakeList> list_;
-  std::atomic<bool> has_results_{false};
   Mutex mutex_;
   ConditionVariable changed_;
   std::deque<Order> orders_ GUARDED_BY(mutex_);
-  std::vector<Result> results_ GUARDED_BY(mutex_);
   std::size_t threads_ GUARDED_BY(mutex_) = 0, idle_ GUARDED_BY(mutex_) = 0;
   bool is_stopped_ GUARDED_BY(mutex_) = false;
 };
 
-Opener::Opener(Ref<SocketBroker> broker, Ref<WakeList> list)
-    : work_(make_ref<Work>(std::move(broker), std::move(list))) {}
+Opener::Opener(Ref<SocketBroker> broker) : work_(make_ref<Work>(std::move(broker))) {}
 Opener::~Opener() { work_->stop(); }
 void Opener::begin(Order order) { work_->add(std::move(order)); }
-bool Opener::has_results() const { return work_->has_results(); }
-std::vector<Opener::Result> Opener::take() { return work_->take(); }
 
 }  // namespace remotecl::server

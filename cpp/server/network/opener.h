@@ -1,46 +1,31 @@
 #pragma once
 
-#include <cstdint>
-#include <memory>
-#include <vector>
-
 #include "runtime/base/ref_counted.h"
-#include "server/network/socket_address.h"
+#include "server/network/inbox.h"
+#include "server/network/letter.h"
 #include "server/network/socket_broker.h"
-#include "server/network/wake_list.h"
-#include "server/util/descriptor.h"
 
 namespace remotecl::server {
 
-// Calls the broker on up to four helper threads, which are started when they are needed. The proxy's; one thread. The
-// threads end by themselves once it is gone: a name server's silence delays nobody.
+// Calls the broker on up to four helper threads, which are started when they are needed. Shared by the lanes of a
+// network; any thread. The threads end by themselves once it is gone: a name server's silence delays nobody.
 class Opener {
  public:
-  enum class What : std::uint8_t { kConnect, kBind, kResolve };
+  using What = BrokerAnswer::What;
   struct Order {
     std::uint64_t socket = 0;
     What what = What::kConnect;
     SocketAddress address;
     int backlog = 0;
-  };
-  struct Result {
-    std::uint64_t socket = 0;
-    What what = What::kConnect;
-    SocketAddress::Kind kind = SocketAddress::Kind::kTcp;
-    int error = 0;  // a positive errno
-    Descriptor descriptor;
-    std::uint16_t port = 0;
-    SocketPeer peer;
+    Ref<Inbox> answer_to;
   };
 
-  Opener(Ref<SocketBroker> broker, Ref<WakeList> list);
+  explicit Opener(Ref<SocketBroker> broker);
   ~Opener();
   Opener(const Opener&) = delete;
   Opener& operator=(const Opener&) = delete;
 
   void begin(Order order);
-  bool has_results() const;
-  std::vector<Result> take();
 
  private:
   class Work;

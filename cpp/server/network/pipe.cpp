@@ -5,9 +5,9 @@
 
 namespace remotecl::server {
 
-void Pipe::attach(End end, const Ref<WakeList>& list, std::uint64_t socket) {
+void Pipe::attach(End end, const Ref<Inbox>& inbox, std::uint64_t socket) {
   MutexLock lock(mutex_);
-  listeners_[static_cast<std::size_t>(end)] = {list, socket};
+  listeners_[static_cast<std::size_t>(end)] = {inbox, socket};
 }
 
 void Pipe::tell(End end) {
@@ -16,7 +16,7 @@ void Pipe::tell(End end) {
     MutexLock lock(mutex_);
     listener = listeners_[static_cast<std::size_t>(end)];
   }
-  if (listener.list) listener.list->wake(listener.socket);
+  if (listener.inbox) listener.inbox->wake(listener.socket);
 }
 
 Moved Pipe::send(End end, SendRing& ring) {

@@ -9,7 +9,7 @@
 #include "runtime/base/mutex.h"
 #include "runtime/base/ref_counted.h"
 #include "server/network/endpoint.h"
-#include "server/network/wake_list.h"
+#include "server/network/inbox.h"
 
 namespace remotecl::server {
 
@@ -21,7 +21,7 @@ class Pipe final : public RefCounted {
 
   enum class End : std::uint8_t { kConnected, kAccepted };
   // Whom to tell that an end can go on.
-  void attach(End end, const Ref<WakeList>& list, std::uint64_t socket) EXCLUDES(mutex_);
+  void attach(End end, const Ref<Inbox>& inbox, std::uint64_t socket) EXCLUDES(mutex_);
 
   Moved send(End end, SendRing& ring) EXCLUDES(mutex_);
   Moved receive(End end, ReceiveRing& ring) EXCLUDES(mutex_);
@@ -39,13 +39,13 @@ class Pipe final : public RefCounted {
     bool sender_waits = false;
   };
   struct Listener {
-    Ref<WakeList> list;
+    Ref<Inbox> inbox;
     std::uint64_t socket = 0;
   };
 
   static End other(End end) { return end == End::kConnected ? End::kAccepted : End::kConnected; }
   Way& from(End end) REQUIRES(mutex_) { return ways_[static_cast<std::size_t>(end)]; }
-  // Not while the lock is held: that of the list comes before.
+  // Not while the lock is held: that of the inbox comes before.
   void tell(End end) EXCLUDES(mutex_);
 
   Mutex mutex_;
@@ -61,6 +61,7 @@ class PipeEndpoint final : public Endpoint {
   PipeEndpoint(const PipeEndpoint&) = delete;
   PipeEndpoint& operator=(const PipeEndpoint&) = delete;
 
+  void attach(const Ref<Inbox>& inbox, std::uint64_t socket) { pipe_->attach(end_, inbox, socket); }
   Moved send(SendRing& ring) override { return pipe_->send(end_, ring); }
   Moved receive(ReceiveRing& ring) override { return pipe_->receive(end_, ring); }
   void shutdown() override { pipe_->shutdown(end_); }

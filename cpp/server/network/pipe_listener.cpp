@@ -10,7 +10,7 @@ bool PipeListener::offer(const Ref<Pipe>& pipe) {
     if (is_closed_ || waiting_.size() >= backlog_) return false;
     waiting_.push_back(pipe);
   }
-  list_->wake(socket_);
+  inbox_->wake(socket_);
   return true;
 }
 

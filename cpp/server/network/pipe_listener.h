@@ -4,8 +4,8 @@
 
 #include "runtime/base/mutex.h"
 #include "runtime/base/ref_counted.h"
+#include "server/network/inbox.h"
 #include "server/network/pipe.h"
-#include "server/network/wake_list.h"
 
 namespace remotecl::server {
 
@@ -13,8 +13,8 @@ namespace remotecl::server {
 // the session's KernelNames; any thread.
 class PipeListener final : public RefCounted {
  public:
-  PipeListener(Ref<WakeList> list, std::uint64_t socket, std::size_t backlog)
-      : list_(std::move(list)), socket_(socket), backlog_(backlog) {}
+  PipeListener(Ref<Inbox> inbox, std::uint64_t socket, std::size_t backlog)
+      : inbox_(std::move(inbox)), socket_(socket), backlog_(backlog) {}
 
   // Returns false if it is closed or the backlog is full.
   bool offer(const Ref<Pipe>& pipe) EXCLUDES(mutex_);
@@ -25,7 +25,7 @@ class PipeListener final : public RefCounted {
   void close() EXCLUDES(mutex_);
 
  private:
-  const Ref<WakeList> list_;
+  const Ref<Inbox> inbox_;
   const std::uint64_t socket_;
   const std::size_t backlog_;
   mutable Mutex mutex_;

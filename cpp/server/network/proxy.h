@@ -3,19 +3,25 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <thread>
+#include <memory>
+#include <vector>
 
+#include "runtime/base/mutex.h"
+#include "server/network/lane_group.h"
 #include "server/network/network.h"
-#include "server/network/socket_table.h"
-#include "server/network/wake_list.h"
-#include "server/util/descriptor.h"
 
 namespace remotecl::server {
 
-// The thread of a network. A kernel cannot wake it, so it looks at the rings: all the time while there is traffic, then
-// less and less often, and not at all while no kernel has the network. Owned by the network; any thread.
+class ProxyThread;
+class SocketTable;
+
+// The host's side of a network: its lanes of sockets, and the threads that have them. One thread has all lanes at
+// first. One that is busy gives half of its busy lanes to another one, and gets them back when that has hardly anything
+// to do. Owned by the network; any thread.
 class Proxy {
  public:
+  using Clock = std::chrono::steady_clock;
+
   // Throws std::system_error if the system has no descriptor or thread. `memory` outlives it.
   Proxy(std::byte* memory, const NetworkShape& shape, const Network::Hooks& hooks);
   ~Proxy();
@@ -26,34 +32,30 @@ class Proxy {
   void kernel_ended();
   void stop();
   NetworkStats stats() const;
+  // Those that have lanes.
+  std::size_t threads() const EXCLUDES(mutex_);
+
+  // For its threads.
+  LaneGroup& group() { return group_; }
+  NetworkThreads::Rule rule() const { return group_.hooks.threads.rule; }
+  bool has_kernels() const { return kernels_ != 0; }
+  bool is_stopping() const { return is_stopping_.load(std::memory_order_relaxed); }
+  void tell_time(Clock::time_point now);
+  // A thread without lanes, which is to be given some. Null if there can be no more.
+  ProxyThread* another_thread() EXCLUDES(mutex_);
+  // The thread that takes the lanes of calm ones.
+  ProxyThread& first_thread() EXCLUDES(mutex_);
 
  private:
-  using Clock = std::chrono::steady_clock;
+  void begin(std::size_t threads) EXCLUDES(mutex_);
+  void wake_all() EXCLUDES(mutex_);
 
-  // The longest sleep while a kernel runs: what a kernel's first byte after a pause may wait.
-  static constexpr std::chrono::milliseconds kSleepMax{1};
-  static constexpr std::chrono::microseconds kSleepMin{50};
-  // A closed socket's patience, and a rate limit, are looked at as often.
-  static constexpr std::chrono::milliseconds kTick{100};
-
-  void run();
-  // Returns whether there were any.
-  bool take_events();
-  // Sleeps until something comes, or some time that depends on how long nothing has come.
-  void sleep(Clock::duration idle, bool is_limited);
-  void tell_time(Clock::time_point now);
-  void publish_stats();
-
-  std::byte* const memory_;
-  const Ref<SocketAccount> account_;
-  const Ref<WakeList> wakes_;
-  const Descriptor epoll_;
-  SocketTable table_;  // the thread's
-  const Clock::duration spin_;
+  LaneGroup group_;
+  std::vector<std::unique_ptr<SocketTable>> lanes_;  // each is used by the thread that has it
   std::atomic<std::uint32_t> kernels_{0};
   std::atomic<bool> is_stopping_{false};
-  std::atomic<std::uint64_t> sockets_{0}, opened_{0}, sent_{0}, received_{0};
-  std::thread thread_;
+  mutable Mutex mutex_;
+  std::vector<std::unique_ptr<ProxyThread>> threads_ GUARDED_BY(mutex_);
 };
 
 }  // namespace remotecl::server

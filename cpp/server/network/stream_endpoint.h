@@ -14,6 +14,7 @@ class StreamEndpoint final : public Endpoint {
   Moved send(SendRing& ring) override;
   Moved receive(ReceiveRing& ring) override;
   void shutdown() override;
+  int descriptor() const override { return socket_.get(); }
 
  private:
   const Descriptor socket_;

@@ -196,7 +196,8 @@ TEST_F(CallsTest, LeaveNothingBehind) {
   peer.join();
   EXPECT_TRUE(soon([&] { return network->stats().sockets == 0; }));
   EXPECT_EQ(network->stats().opened, static_cast<std::uint64_t>(connections));
-  EXPECT_LE(open_descriptors(), before);
+  // Each thread that has begun meanwhile has two.
+  EXPECT_LE(open_descriptors(), before + 2 * std::size_t{threads_of_tests().most});
 }
 
 TEST_F(CallsTest, RefuseShapesThatAreNone) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "server/network/host_sockets.h"
+#include "server/network/kernel_run.h"
 #include "server/network/layout.h"
 #include "server/network/pair_broker.h"
 #include "server/network/proxy.h"
@@ -52,7 +53,7 @@ class HostileTest : public ::testing::Test {
   const NetworkShape shape_{8, 1024};
   const NetworkLayout layout_{shape_};
   const Ref<PairBroker> broker_ = make_ref<PairBroker>();
-  const Network::Hooks hooks_{broker_, make_ref<SocketAccount>(), make_ref<KernelNames>()};
+  const Network::Hooks hooks_{broker_, make_ref<SocketAccount>(), make_ref<KernelNames>(), threads_of_tests()};
   std::vector<std::byte> memory_;  // aligned as a page is not, which the host does not need
   std::unique_ptr<Proxy> proxy_;
 };

@@ -1,6 +1,7 @@
 #include "server/network/kernel_run.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <stdexcept>
 #include <thread>
@@ -32,6 +33,13 @@ cl_mem make_memory(server::Device& device, std::size_t size, std::byte*& data) {
 }
 
 }  // namespace
+
+server::NetworkThreads threads_of_tests() {
+  const char* const given = std::getenv("REMOTECL_TEST_NETWORK_THREADS");
+  if (given == nullptr) return {};
+  using Rule = server::NetworkThreads::Rule;
+  return {static_cast<std::uint32_t>(std::atoi(given)), std::strchr(given, 'r') ? Rule::kRestless : Rule::kFixed};
+}
 
 KernelProgram::KernelProgram(server::Device& device, const std::string& source, const std::string& options)
     : device_(device) {

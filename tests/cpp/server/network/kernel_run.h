@@ -10,6 +10,10 @@
 
 namespace remotecl::testing {
 
+// How many threads each network of the tests has: REMOTECL_TEST_NETWORK_THREADS, with an r
+// behind it for those that hand their sockets around all the time; or what is usual here.
+server::NetworkThreads threads_of_tests();
+
 // A program whose kernels have networks, on a device of the native driver. Throws std::runtime_error with the driver's
 // words. One thread.
 class KernelProgram {

@@ -25,6 +25,7 @@ class NetworkTest : public ::testing::Test {
   }
   static Ref<server::Network> make_network(server::NetworkShape shape = {}, server::Network::Hooks hooks = {}) {
     if (!hooks.broker) hooks.broker = make_ref<OpenBroker>();
+    if (hooks.threads.most == 0) hooks.threads = threads_of_tests();
     cl_int error = CL_SUCCESS;
     Ref<server::Network> network = server::Network::make(device(), shape, std::move(hooks), error);
     EXPECT_EQ(error, CL_SUCCESS);

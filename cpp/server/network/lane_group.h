@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "server/network/inbox.h"
+#include "server/network/layout.h"
+#include "server/network/network.h"
+#include "server/network/opener.h"
+
+namespace remotecl::server {
+
+// What the lanes of a network have in common. A lane is the sockets whose index is its own modulo the number of lanes;
+// one thread at a time has it. Constant; any thread.
+struct LaneGroup {
+  LaneGroup(std::byte* its_memory, const NetworkShape& its_shape, const Network::Hooks& its_hooks, std::uint32_t lanes)
+      : memory(its_memory), shape(its_shape), layout(its_shape), hooks(its_hooks), opener(its_hooks.broker) {
+    for (std::uint32_t lane = 0; lane < lanes; ++lane) inboxes.push_back(make_ref<Inbox>());
+  }
+
+  // Pipes in letters that nobody has read have inboxes of their own.
+  ~LaneGroup() {
+    for (const Ref<Inbox>& inbox : inboxes) inbox->clear();
+  }
+  LaneGroup(const LaneGroup&) = delete;
+  LaneGroup& operator=(const LaneGroup&) = delete;
+
+  std::uint32_t size() const { return static_cast<std::uint32_t>(inboxes.size()); }
+  // Of a socket's index or number.
+  std::uint32_t lane_of(std::uint64_t socket) const { return static_cast<std::uint32_t>(socket) % size(); }
+
+  std::byte* const memory;
+  const NetworkShape shape;
+  const NetworkLayout layout;
+  const Network::Hooks hooks;
+  Opener opener;
+  std::vector<Ref<Inbox>> inboxes;
+};
+
+}  // namespace remotecl::server

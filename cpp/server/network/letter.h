@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <variant>
+
+#include "server/network/pipe.h"
+#include "server/network/socket_address.h"
+#include "server/util/descriptor.h"
+
+namespace remotecl::server {
+
+// What the broker answered.
+struct BrokerAnswer {
+  enum class What : std::uint8_t { kConnect, kBind, kResolve };
+
+  std::uint64_t socket = 0;
+  What what = What::kConnect;
+  SocketAddress::Kind kind = SocketAddress::Kind::kTcp;
+  int error = 0;  // a positive errno
+  Descriptor descriptor;
+  std::uint16_t port = 0;
+  SocketPeer peer;
+};
+
+// A socket waits for a connection of a listener, whose handle the kernel has named.
+struct ConnectionWanted {
+  std::uint32_t listener = 0;
+  std::uint64_t acceptor = 0;
+  bool may_wait = true;
+};
+
+// A socket that has waited gets one: a descriptor, an end of a pipe, or a positive errno.
+struct ConnectionGiven {
+  std::uint64_t acceptor = 0;
+  int error = 0;
+  Descriptor descriptor{};
+  std::unique_ptr<PipeEndpoint> pipe{};
+};
+
+// What the sockets of a lane are told by other threads. Sockets are named by the numbers of SocketTable.
+struct Letter {
+  std::variant<BrokerAnswer, ConnectionWanted, ConnectionGiven> content;
+};
+
+}  // namespace remotecl::server

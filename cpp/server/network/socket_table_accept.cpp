@@ -1,0 +1,111 @@
+// How a socket of one lane gets a connection of a listener of another one.
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "server/network/socket_table.h"
+#include "server/network/stream_endpoint.h"
+
+namespace remotecl::server {
+
+using Phase = KernelSocket::Phase;
+
+void SocketTable::deliver(std::uint64_t socket, Letter letter) {
+  const std::uint32_t lane = group_.lane_of(socket);
+  if (lane != lane_) return group_.inboxes[lane]->post(std::move(letter));
+  std::visit([this](auto& content) { handle(content); }, letter.content);
+}
+
+void SocketTable::accept(std::uint32_t index) {
+  KernelSocket& socket = at(index);
+  const std::uint32_t listener = socket.words().argument(layout::kFirst);
+  const bool may_wait = socket.words().argument(layout::kSecond) == 0;
+  const std::uint32_t there = listener & ((1u << layout::kIndexBits) - 1);
+  if (there >= group_.shape.sockets) return socket.fail(EINVAL);
+  socket.wait(Phase::kAccepting);
+  deliver(there, {ConnectionWanted{listener, number_of(index), may_wait}});
+}
+
+void SocketTable::handle(const ConnectionWanted& wanted) {
+  const std::uint32_t index = wanted.listener & ((1u << layout::kIndexBits) - 1);
+  if (layout::handle(index, at(index).generation()) != wanted.listener || at(index).listening() == nullptr) {
+    return deliver(wanted.acceptor, {ConnectionGiven{.acceptor = wanted.acceptor, .error = EINVAL}});
+  }
+  auto& acceptors = at(index).listening()->acceptors;
+  // A socket waits once: what is older was closed meanwhile.
+  if (acceptors.size() >= group_.shape.sockets) {
+    std::erase_if(acceptors, [&wanted](const KernelSocket::Acceptor& acceptor) {
+      return static_cast<std::uint32_t>(acceptor.socket) == static_cast<std::uint32_t>(wanted.acceptor);
+    });
+  }
+  acceptors.push_back({wanted.acceptor, wanted.may_wait});
+  give_connections(index);
+}
+
+void SocketTable::give_connections(std::uint32_t index) {
+  KernelSocket& socket = at(index);
+  KernelSocket::Listening& listening = *socket.listening();
+  auto& acceptors = listening.acceptors;
+  while (!acceptors.empty()) {
+    const KernelSocket::Acceptor first = acceptors.front();
+    if (!listening.is_ready || !give_connection(listening, first.socket)) {
+      listening.is_ready = false;
+      if (first.may_wait) break;
+      deliver(first.socket, {ConnectionGiven{.acceptor = first.socket, .error = EAGAIN}});
+    }
+    acceptors.pop_front();
+  }
+  socket.set_pending(listening.is_ready);
+}
+
+// Returns false if there is none. What is given may be an error.
+bool SocketTable::give_connection(const KernelSocket::Listening& listening, std::uint64_t acceptor) {
+  ConnectionGiven given{.acceptor = acceptor};
+  if (listening.pipes) {
+    const Ref<Pipe> pipe = listening.pipes->take();
+    if (!pipe) return false;
+    given.pipe = std::make_unique<PipeEndpoint>(pipe, Pipe::End::kAccepted);
+  } else {
+    int got = -ECONNABORTED;
+    while (got == -ECONNABORTED || got == -EINTR) got = group_.hooks.broker->accept(listening.descriptor.get());
+    if (got == -EAGAIN) return false;
+    given.error = std::max(-got, 0);
+    given.descriptor = Descriptor(std::max(got, -1));
+  }
+  deliver(acceptor, {std::move(given)});
+  return true;
+}
+
+// A connection for a socket that was closed meanwhile is closed.
+void SocketTable::handle(ConnectionGiven& given) {
+  KernelSocket* const socket = find(given.acceptor);
+  if (socket == nullptr || socket->phase() != Phase::kAccepting || socket->is_closing()) return;
+  if (given.error != 0) {
+    socket->fail(given.error);
+  } else if (given.pipe) {
+    given.pipe->attach(inbox_, given.acceptor);
+    socket->open(std::move(given.pipe));
+  } else if (!count(*socket) || !watch(given.descriptor.get(), static_cast<std::uint32_t>(given.acceptor))) {
+    socket->fail(EMFILE);
+  } else {
+    socket->open(std::make_unique<StreamEndpoint>(std::move(given.descriptor)));
+  }
+}
+
+void SocketTable::stop_listening(KernelSocket& socket) {
+  const std::unique_ptr<KernelSocket::Listening> listening = take_listening(socket);
+  for (const KernelSocket::Acceptor& acceptor : listening->acceptors) {
+    deliver(acceptor.socket, {ConnectionGiven{.acceptor = acceptor.socket, .error = EINVAL}});
+  }
+}
+
+std::unique_ptr<KernelSocket::Listening> SocketTable::take_listening(KernelSocket& socket) {
+  std::unique_ptr<KernelSocket::Listening> listening = socket.stop_listening();
+  if (listening->pipes) {
+    group_.hooks.names->remove(listening->name, *listening->pipes);
+    listening->pipes->close();
+  }
+  return listening;
+}
+
+}  // namespace remotecl::server

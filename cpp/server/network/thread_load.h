@@ -1,0 +1,34 @@
+#pragma once
+
+#include <chrono>
+
+namespace remotecl::server {
+
+// Whether a proxy thread has more to do than it can, or hardly anything. A value; has no clock of its own.
+class ThreadLoad {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+  using Duration = std::chrono::steady_clock::duration;
+  enum class Verdict { kNone, kBusy, kCalm };
+
+  // Whoever is busy for kBusyWindows in a row gets help, if it had its core all the time: where threads wait for cores,
+  // one more would only take its time from others.
+  static constexpr Duration kWindow = std::chrono::milliseconds(10);
+  static constexpr int kBusyWindows = 2;
+  static constexpr Duration kCalmTime = std::chrono::seconds(1);
+
+  // Begins anew, as the lanes are others. `used`: processor time of the thread.
+  void restart(Time now, Duration used);
+  // A round that has moved something took so long.
+  void worked(Duration time) { busy_ += time; }
+  bool is_due(Time now) const { return now - begin_ >= kWindow; }
+  // What the window that ends now says. REQUIRES: is_due(now).
+  Verdict judge(Time now, Duration used);
+
+ private:
+  Time begin_, calm_since_;
+  Duration used_{}, busy_{};
+  int busy_windows_ = 0;
+};
+
+}  // namespace remotecl::server
