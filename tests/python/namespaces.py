@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TypeVar
 
@@ -42,10 +42,10 @@ class Namespaces:
             run("ip", "-n", namespace, "address", "add", f"{address}/24", "dev", name)
             run("ip", "-n", namespace, "link", "set", name, "up")
 
-    def start_server(self, namespace: str, environment: Mapping[str, str] = {}) -> None:
+    def start_server(self, namespace: str, environment: Mapping[str, str] = {}, options: Sequence[str] = ()) -> None:
         # `ip netns exec` becomes the daemon, which ends when its stdin does.
         command = [sys.executable, "-m", "remotecl._daemon", "--listen", f"0.0.0.0:{PORT}"]
-        command += ["--insecure", "--exit-on-stdin-eof"]
+        command += ["--insecure", "--exit-on-stdin-eof", *options]
         process = self._stack.enter_context(
             subprocess.Popen(
                 ["ip", "netns", "exec", namespace, *command],

@@ -62,6 +62,7 @@ cl_int create(Session& session, const CreateNetwork& message, std::string& words
   } else {
     objects.networks.insert(message.buffer, std::move(network));
     objects.has_had_networks = true;
+    session.shared().watch.look_again();
   }
   return error;
 }

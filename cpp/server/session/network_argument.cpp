@@ -1,5 +1,6 @@
 #include "server/session/network_argument.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace remotecl::server {
@@ -17,19 +18,35 @@ void add(NetworkStats& to, const NetworkStats& more) {
 void LiveNetworks::stop() {
   MutexLock lock(mutex_);
   stopped_ = true;
-  for (Network* network : networks_) network->stop();
+  for (auto& [network, is_stopped] : networks_) network->stop();
+}
+
+std::size_t LiveNetworks::stop_present() {
+  MutexLock lock(mutex_);
+  std::size_t count = 0;
+  for (auto& [network, is_stopped] : networks_) {
+    if (std::exchange(is_stopped, true)) continue;
+    network->stop();
+    ++count;
+  }
+  return count;
+}
+
+bool LiveNetworks::has_some() const {
+  MutexLock lock(mutex_);
+  return std::any_of(networks_.begin(), networks_.end(), [](const auto& one) { return !one.second; });
 }
 
 NetworkStats LiveNetworks::stats() const {
   MutexLock lock(mutex_);
   NetworkStats sum = past_;
-  for (const Network* network : networks_) server::add(sum, network->stats());
+  for (const auto& [network, is_stopped] : networks_) server::add(sum, network->stats());
   return sum;
 }
 
 void LiveNetworks::add(Network& network) {
   MutexLock lock(mutex_);
-  networks_.insert(&network);
+  networks_.emplace(&network, false);
   if (stopped_) network.stop();
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
-#include <set>
+#include <cstddef>
+#include <map>
 
 #include "runtime/base/mutex.h"
 #include "server/memory/memory.h"
@@ -15,6 +16,10 @@ class LiveNetworks final : public RefCounted {
  public:
   // Ends all waits of kernels for their sockets, and those of networks to come. Does not block.
   void stop() EXCLUDES(mutex_);
+  // The same for those that there are: how many had not been stopped.
+  std::size_t stop_present() EXCLUDES(mutex_);
+  // Whether any has not been stopped.
+  bool has_some() const EXCLUDES(mutex_);
   // Sums, of networks that have gone, too; `sockets` are those in use at present.
   NetworkStats stats() const EXCLUDES(mutex_);
 
@@ -25,7 +30,7 @@ class LiveNetworks final : public RefCounted {
 
   mutable Mutex mutex_;
   bool stopped_ GUARDED_BY(mutex_) = false;
-  std::set<Network*> networks_ GUARDED_BY(mutex_);
+  std::map<Network*, bool> networks_ GUARDED_BY(mutex_);  // whether the session has stopped it
   NetworkStats past_ GUARDED_BY(mutex_);
 };
 

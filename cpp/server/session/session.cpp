@@ -245,7 +245,7 @@ void Session::end_with(const std::string& reason) {
 
 void Session::end(const std::string& reason) {
   lifetime_.end(reason);
-  shared_.watch.look_at_end();
+  shared_.watch.look_again();
 }
 
 void Session::find_ends() {

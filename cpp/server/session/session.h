@@ -71,6 +71,11 @@ class Session final : public Strand, public StatusSource {
   void introduce(Client::Claims claims, std::chrono::milliseconds window);
   // The client is leaving for good: broken streams are not waited for.
   void expect_end();
+  // Whether the session watch should call stop_networks_of_absent() now and then.
+  bool has_networks() const { return objects_.live_networks->has_some(); }
+  // Kernels that wait for sockets keep a device from others, so their waits end once the client's connection has been
+  // broken for a while.
+  void stop_networks_of_absent();
 
   // ---- Its end. Any thread.
   void close(const std::string& text) override;

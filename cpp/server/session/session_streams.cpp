@@ -1,7 +1,9 @@
 // Lets a session go on over new connections when it loses its own.
+#include <chrono>
 #include <utility>
 
 #include "server/session/session.h"
+#include "server/util/log.h"
 
 namespace remotecl::server {
 
@@ -33,6 +35,15 @@ std::vector<OpenStream> Session::streams(Role role, unsigned channel) {
 void Session::expect_end() {
   if (control_.stream != nullptr) control_.stream->end_when_broken();
   channels_.end_when_broken();
+}
+
+void Session::stop_networks_of_absent() {
+  constexpr std::chrono::milliseconds kAbsence{800};  // with the watch's period, within a second
+  ResumableConnection* const control = control_.stream;
+  if (control == nullptr || !control->broken()) return;
+  if (std::chrono::steady_clock::now() - control->broken_since() < kAbsence) return;
+  const std::size_t stopped = objects_.live_networks->stop_present();
+  if (stopped != 0) log_warning("its client is not there: {} of its networks stop", stopped);
 }
 
 // A client's process can be watched only if it runs on this machine; loopback may also be a tunnel from

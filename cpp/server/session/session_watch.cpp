@@ -19,7 +19,7 @@ void SessionWatch::add(const Ref<Session>& session) {
   wake();
 }
 
-void SessionWatch::look_at_end() {
+void SessionWatch::look_again() {
   MutexLock lock(thread_.mutex);
   wake();
 }
@@ -47,7 +47,7 @@ bool SessionWatch::has_work() const {
   return std::any_of(sessions_.begin(), sessions_.end(), [](const auto& each) {
     const Watched& watched = each.second;
     if (watched.session->lifetime().over_since()) return !watched.is_reported;
-    return watched.session->grant().command_time_max().has_value();
+    return watched.session->grant().command_time_max().has_value() || watched.session->has_networks();
   });
 }
 
@@ -64,19 +64,24 @@ void SessionWatch::run() {
 }
 
 void SessionWatch::look() {
-  std::vector<Ref<Session>> limited, stuck;
+  std::vector<Ref<Session>> running, limited, stuck;
   {
     const auto now = std::chrono::steady_clock::now();
     MutexLock lock(thread_.mutex);
     for (auto& [key, watched] : sessions_) {
       const auto over = watched.session->lifetime().over_since();
       if (!over) {
+        running.push_back(watched.session);
         if (watched.session->grant().command_time_max()) limited.push_back(watched.session);
       } else if (!watched.is_reported && now - *over >= kEndPatience) {
         watched.is_reported = true;
         stuck.push_back(watched.session);
       }
     }
+  }
+  for (const auto& session : running) {
+    const LogScope scope(session->id());
+    session->stop_networks_of_absent();
   }
   for (const auto& session : limited) end_if_overdue(*session);
   for (const auto& session : stuck) {
